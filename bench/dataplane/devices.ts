@@ -30,13 +30,14 @@ export interface RunningDevice {
   worker?: NativeWorker;
 }
 
-type Backend = "af_packet" | "af_xdp";
+type Receive = "af_packet" | "af_xdp";
+type Backend = Receive | "live";
 type Polling = "busy" | "adaptive" | "interrupt";
 
 /** Frames in the rings of AF_XDP: the default of switch.yaml. */
 const kRing = 512;
 
-const weir = (name: string, receive: Backend, transmit: Backend, polling: Polling = "adaptive"): Device => ({
+const weir = (name: string, receive: Receive, transmit: Backend, polling: Polling = "adaptive"): Device => ({
   name,
   start: (bed, options = {}) =>
     startWeir(bed, { receive, transmit, polling, cpu: options.cpu ?? kCpus.device }, options.sampleInterval),
@@ -47,6 +48,7 @@ export const WEIR_DEVICES: readonly Device[] = [
   weir("weir af_packet", "af_packet", "af_packet"),
   weir("weir af_xdp", "af_xdp", "af_xdp"),
   weir("weir mixed", "af_packet", "af_xdp"),
+  weir("weir live", "af_xdp", "live"),
 ];
 /** The same switch with other ways to wait. */
 export const WAITING_DEVICES: readonly Device[] = [
@@ -60,7 +62,7 @@ export const WAITING_DEVICES: readonly Device[] = [
  */
 async function startWeir(
   bed: Testbed,
-  { receive, transmit, polling, cpu }: { receive: Backend; transmit: Backend; polling: Polling; cpu: number },
+  { receive, transmit, polling, cpu }: { receive: Receive; transmit: Backend; polling: Polling; cpu: number },
   sampleInterval = 0,
 ): Promise<RunningDevice> {
   const namespace = bed.network.namespace("dut").path;

@@ -18,6 +18,8 @@ export const title = "Forwarding between two veth pairs, all of gen's frames as 
 interface Case {
   size: number;
   source: Source;
+  /** Where frames end: as sk_buffs, or in the driver. */
+  sink: Source;
   placement: Placement;
 }
 
@@ -33,9 +35,15 @@ interface Sample {
 }
 
 const kCases: readonly Case[] = [
-  ...[64, 1066, 1500].map((size): Case => ({ size, source: "xdp", placement: "split" })),
-  ...[64, 1066].map((size): Case => ({ size, source: "packet", placement: "split" })),
-  { size: 64, source: "xdp", placement: "one core" },
+  ...[64, 1066, 1500].map((size): Case => ({ size, source: "xdp", sink: "xdp", placement: "split" })),
+  ...[64, 1066, 1500].map((size): Case => ({ size, source: "xdp", sink: "packet", placement: "split" })),
+  ...[64, 1066].map((size): Case => ({ size, source: "packet", sink: "packet", placement: "split" })),
+  { size: 64, source: "xdp", sink: "packet", placement: "one core" },
+];
+const kSettings: readonly Pick<Case, "placement" | "sink">[] = [
+  { placement: "split", sink: "xdp" },
+  { placement: "split", sink: "packet" },
+  { placement: "one core", sink: "packet" },
 ];
 /** A device whose CPU also receives does less the more it is flooded: what it is offered instead, frames/s, until none are lost. */
 const kOffers = [0, 1_000_000, 850_000, 700_000, 600_000, 500_000, 400_000, 300_000, 200_000];
@@ -49,10 +57,11 @@ export async function run(options: BenchOptions): Promise<Row[]> {
   for (let round = 1; round <= rounds; round++) {
     for (const device of devices) {
       process.stderr.write(`  round ${round} of ${rounds}: ${device.name}\n`);
-      for (const placement of ["split", "one core"] as const) {
-        const cases = kCases.filter((one) => one.placement === placement && options.wants(rowName(device, one)));
+      for (const { placement, sink } of kSettings) {
+        const here = kCases.filter((one) => one.placement === placement && one.sink === sink);
+        const cases = here.filter((one) => options.wants(rowName(device, one)));
         if (cases.length === 0) continue;
-        await withDevice(device, placement, async (bed, counter, running) => {
+        await withDevice(device, placement, sink, async (bed, counter, running) => {
           for (const one of cases) {
             const sample = await measure(bed, counter, running, one, seconds);
             const key = rowName(device, one);
@@ -70,13 +79,14 @@ export async function run(options: BenchOptions): Promise<Row[]> {
   );
 }
 
-function rowName(device: Device, { size, source, placement }: Case): string {
-  return `${device.name}, ${size} B, ${source} source, ${placement}`;
+function rowName(device: Device, { size, source, sink, placement }: Case): string {
+  return `${device.name}, ${size} B, ${source} source, ${sink === "xdp" ? "xdp sink, " : ""}${placement}`;
 }
 
 async function withDevice(
   device: Device,
   placement: Placement,
+  sink: Source,
   body: (bed: Testbed, counter: Counter, running: RunningDevice) => Promise<void>,
 ): Promise<void> {
   const bed = await Testbed.create();
@@ -85,7 +95,7 @@ async function withDevice(
     try {
       // The bridge does its work where it receives: that is the device's CPU.
       if (placement === "one core" || device === BRIDGE) await bed.receiveOnDeviceCpu();
-      const counter = await Counter.start(bed.sink);
+      const counter = await Counter.start(bed.sink, sink);
       try {
         await bed.waitForForwarding(counter);
         await body(bed, counter, running);

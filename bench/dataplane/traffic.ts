@@ -115,8 +115,9 @@ export class Counter {
     this.#ended.catch(() => {}); // at close() that is as it should be
   }
 
-  static async start({ namespace, interface: name }: Station): Promise<Counter> {
-    return await Counter.#spawn(["count", namespace, name]);
+  /** @param sink Where they end: as sk_buffs behind the driver, or in it, by an XDP program. */
+  static async start({ namespace, interface: name }: Station, sink: Source = "packet"): Promise<Counter> {
+    return await Counter.#spawn(["count", namespace, name, sink]);
   }
 
   /** One that also keeps when RoCEv2 packets came: readArrivals() of `file` once it is closed. */

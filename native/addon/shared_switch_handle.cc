@@ -14,7 +14,7 @@ SharedSwitchHandle::SharedSwitchHandle(const Napi::CallbackInfo& info) : Wrap(in
     const auto config = argument<WorkerConfig>(info, kSignature, 0);
     const auto owner = argument<std::vector<uint8_t>>(info, kSignature, 1);
     const auto workers = argument<uint32_t>(info, kSignature, 2);
-    shared_ = std::make_shared<SharedSwitch>(config.shape(), owner, workers);
+    shared_ = std::make_shared<SharedSwitch>(config.shape(), owner, workers, config.sends_live());
   });
 }
 

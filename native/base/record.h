@@ -15,7 +15,8 @@ struct Record {
     receive = 3,   // QP as receiver: payload bytes, wire bytes, CNPs sent, packets lost so far; index = QP
     pause = 4,     // switch ingress: PFC frames sent so far, stopped now (0/1), ingress bytes; index = port * 8 + priority
     port = 6,      // an interface: 1 = up, 0 = down, gone or not to be opened; MTU, 0 = unknown; 1 = opened anew; index = port
-    stall = 7,     // an interface: 1 = it takes no frames to send; 1 = what it receives is not taken from it; index = port
+    stall = 7,     // an interface: 1 = it takes no frames to send; 1 = what it receives is not taken from it; 1 = frames
+                   // leave by another way than the one asked for; index = port
     stream = 8,    // a reliable stream: status of its connection, 0 = it has one, else why it failed (WorkStatus); index = QP
     ended = 5,     // the worker's loop has ended; value 0 = asked to, 1 = failed
   };

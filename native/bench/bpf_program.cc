@@ -1,5 +1,6 @@
 #include "bench/bpf_program.h"
 
+#include <linux/if_link.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -64,12 +65,18 @@ void update(int map, const void* value, uint32_t key) {
 
 int load_ingress(std::span<const bpf_insn> code) { return load_program(BPF_PROG_TYPE_SCHED_CLS, kTcxIngress, code); }
 
-int attach_ingress(int program, int interface_index) {
+int load_xdp(std::span<const bpf_insn> code) { return load_program(BPF_PROG_TYPE_XDP, BPF_XDP, code); }
+
+static int attach(int program, int interface_index, uint32_t type, uint32_t flags) {
   bpf_attr attributes{};
   attributes.link_create.prog_fd = static_cast<uint32_t>(program);
   attributes.link_create.target_ifindex = static_cast<uint32_t>(interface_index);
-  attributes.link_create.attach_type = kTcxIngress;
+  attributes.link_create.attach_type = type;
+  attributes.link_create.flags = flags;
   return checked(bpf(BPF_LINK_CREATE, attributes), "cannot count what comes in", "needs Linux 6.6");
 }
+
+int attach_ingress(int program, int interface_index) { return attach(program, interface_index, kTcxIngress, 0); }
+int attach_xdp(int program, int interface_index) { return attach(program, interface_index, BPF_XDP, XDP_FLAGS_DRV_MODE); }
 
 }  // namespace weir::bench

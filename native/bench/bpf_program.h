@@ -47,5 +47,8 @@ int load_program(uint32_t type, uint32_t attach_type, std::span<const bpf_insn> 
 // For the first hook behind the driver (tcx ingress, Linux 6.6): returns a link, which ends with its descriptor.
 int load_ingress(std::span<const bpf_insn> code);
 int attach_ingress(int program, int interface_index);
+// The same in the driver: an XDP program.
+int load_xdp(std::span<const bpf_insn> code);
+int attach_xdp(int program, int interface_index);
 
 }  // namespace weir::bench

@@ -21,6 +21,7 @@ namespace {
 constexpr uint32_t kBatch = 64;         // frames per turn of the kernel
 constexpr int32_t kLatest = 1'000'000;  // ns that are made up for
 constexpr int32_t kXdpDrop = XDP_DROP;
+constexpr int32_t kXdpPass = XDP_PASS;
 
 void ignore(int) {}
 
@@ -94,7 +95,7 @@ uint64_t LiveFrames::run(std::span<const uint8_t> frame, Time end) {
   return after.sent - before.sent;
 }
 
-DropCounter::DropCounter(int interface_index)
+DropCounter::DropCounter(int interface_index, bool xdp)
     : map_(create_map(BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(uint64_t))),
       program_([&] {
         const std::vector<bpf_insn> code{
@@ -108,14 +109,14 @@ DropCounter::DropCounter(int interface_index)
             load(1, 0, 0),
             add(1, 1),
             store(0, 0, 1),
-            set(0, kTcDrop),
+            set(0, xdp ? kXdpDrop : kTcDrop),
             leave(),
-            set(0, kTcNext),
+            set(0, xdp ? kXdpPass : kTcNext),
             leave(),
         };
-        return load_ingress(code);
+        return xdp ? load_xdp(code) : load_ingress(code);
       }()),
-      link_(attach_ingress(program_.get(), interface_index)) {}
+      link_(xdp ? attach_xdp(program_.get(), interface_index) : attach_ingress(program_.get(), interface_index)) {}
 
 uint64_t DropCounter::count() const {
   std::vector<uint64_t> counts(possible_cpus());

@@ -32,11 +32,12 @@ class LiveFrames {
   Descriptor program_;
 };
 
-// Counts and drops whatever comes in by an interface, at its first hook behind the driver (tcx ingress, Linux 6.6).
+// Counts and drops whatever comes in by an interface: at its first hook behind the driver (tcx ingress, Linux 6.6), or in the
+// driver, by an XDP program.
 class DropCounter {
  public:
   // The interface is of this thread's network namespace. The program is gone with the object.
-  explicit DropCounter(int interface_index);
+  DropCounter(int interface_index, bool xdp);
   uint64_t count() const;
 
  private:

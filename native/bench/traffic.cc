@@ -117,7 +117,8 @@ void tell_counts(const Counter& counter) {
 
 int count(const Arguments& a) {
   in_namespace(a.at(1), [&] {
-    const DropCounter counter(interface_index(a.at(2)));
+    if (a.at(3) != "xdp" && a.at(3) != "packet") throw std::invalid_argument(a.at(3) + ": not a sink");
+    const DropCounter counter(interface_index(a.at(2)), a.at(3) == "xdp");
     tell_counts(counter);
   });
   return 0;

@@ -6,8 +6,9 @@
 //       Sends RoCEv2 frames of SIZE bytes, without FCS, from one Ethernet address to another: ECT(0), DSCP 26, one flow. SOURCE
 //       is "xdp" (LiveFrames) or "packet" (sendmmsg past the queueing discipline). RATE 0 is as fast as it goes. Prints "sent
 //       SECONDS".
-//   count NAMESPACE INTERFACE
-//       Drops and counts what comes in. For each line on standard input prints "count ns"; ends with the input.
+//   count NAMESPACE INTERFACE SINK
+//       Drops and counts what comes in: SINK is "xdp" (in the driver) or "packet" (as sk_buffs). For each line on standard input
+//       prints "count ns"; ends with the input.
 //   arrivals NAMESPACE INTERFACE FIRST_QPN QUEUE_PAIRS STAMPS FILE
 //       As count, and keeps when RoCEv2 packets came (ArrivalRecorder). At the end FILE has, as words of 64 bits, a
 //       QueuePairArrivals for each queue pair, and then the first STAMPS times.

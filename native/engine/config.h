@@ -67,6 +67,7 @@ void describe(auto& v, Of<PortConfig> auto& p) {
   v("rate", p.rate, field::bps("Of the link: spaces arrivals; 0: unlimited."));
   v("delay", p.delay, field::ns("Propagation, added to every arrival."));
   v("impairment", p.impairment, optional(any("Absent: none.")));
+  v.rule(p.receive_by != Backend::live, "live frames are for transmitting");
   v.rule(std::has_single_bit(p.ring), "the frames of a ring are a power of two");
 }
 
@@ -152,8 +153,11 @@ struct WorkerConfig {
   uint32_t share = 0;
 
   bool lends_packets() const;  // to any of its ports
+  bool sends_live() const;     // by any of its ports
   // Of the packets.
   PacketShape shape() const;
+  // Of its own for them. Throws NativeError where they are for live frames, std::bad_alloc.
+  std::unique_ptr<PacketMemory> memory() const;
 };
 void describe(auto& v, Of<WorkerConfig> auto& config) {
   using field::optional;

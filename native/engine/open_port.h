@@ -6,21 +6,30 @@
 #include <cstdint>
 #include <memory>
 
+#include "io/live_transmit.h"
 #include "io/packet_port.h"
 #include "io/umem.h"
 
 namespace weir {
 
-enum class Backend : uint8_t { af_packet, af_xdp };
-constexpr auto words_of(Backend) { return std::array{"af_packet", "af_xdp"}; }
+// `live` transmits only.
+enum class Backend : uint8_t { af_packet, af_xdp, live };
+constexpr auto words_of(Backend) { return std::array{"af_packet", "af_xdp", "live"}; }
 
 struct PortConfig;
 
 // A worker's packets, for ports that let the kernel read and write frames in them.
-using LentPackets = Umem;
+struct LentPackets {
+  LentPackets(PacketMemory& memory, PacketPool& pool) : memory(memory), umem(memory, pool) {}
+  PacketMemory& memory;
+  Umem umem;
+  std::unique_ptr<LiveTransmit> live;  // made by the first port that transmits so
+};
 
 // Whether a backend of the port is of that kind. Then the worker's packets have the shape of lent_shape().
 bool lends_packets(const PortConfig& config);
+// Whether it transmits live frames. Then the bytes of the worker's packets are those of map_packet_bytes().
+bool sends_live(const PortConfig& config);
 inline PacketShape lent_shape(uint32_t count, uint32_t frame_bytes) { return Umem::shape(count, frame_bytes); }
 
 // Throws NativeError.

@@ -9,6 +9,7 @@
 
 #include "base/native_error.h"
 #include "engine/waker.h"
+#include "io/live_transmit.h"
 #include "switching/exchange.h"
 #include "wire/packet.h"
 
@@ -17,14 +18,12 @@ namespace weir {
 class SharedSwitch {
  public:
   // `shape`: of each worker's slice. `owner`: the worker of each port, below `workers`, of whom there are Exchange::kMaxShards at
-  // most. Throws NativeError INVALID_CONFIG, std::bad_alloc.
-  SharedSwitch(const PacketShape& shape, std::vector<uint8_t> owner, uint32_t workers)
+  // most. `live`: ports transmit live frames of the packets (io/live_transmit.h). Throws NativeError INVALID_CONFIG,
+  // std::bad_alloc.
+  SharedSwitch(const PacketShape& shape, std::vector<uint8_t> owner, uint32_t workers, bool live = false)
       : owner_(std::move(owner)),
         workers_(checked(shape, owner_, workers)),
-        memory_({.count = shape.count * workers,
-                 .stride = shape.stride,
-                 .headroom = shape.headroom,
-                 .long_count = shape.long_count * workers}),
+        memory_(whole(shape, workers), live ? map_packet_bytes(whole(shape, workers)) : nullptr),
         exchange_(owner_, workers, shape.count + shape.long_count),
         wakers_(workers) {}
 
@@ -45,6 +44,11 @@ class SharedSwitch {
   }
 
  private:
+  static PacketShape whole(PacketShape shape, uint32_t workers) {
+    shape.count *= workers;
+    shape.long_count *= workers;
+    return shape;
+  }
   static uint32_t checked(const PacketShape& shape, const std::vector<uint8_t>& owner, uint32_t workers) {
     constexpr const char* kWhose = "workers of a switch";
     require(workers >= 1 && workers <= Exchange::kMaxShards, kWhose, "they are 1 to 64");

@@ -73,6 +73,7 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
       wire_(config.parameters, pool, shared != nullptr ? &shared->exchange().link(share) : nullptr),
       arrivals_(static_cast<uint32_t>(ports_.size())) {
   install_routes(config_, switch_.forwarding());
+  for (WirePort& port : ports_) passes_ = std::max(passes_, port.port().capabilities().batch / kBurst);
 }
 
 void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
@@ -165,18 +166,26 @@ void SwitchDevice::turn(Time horizon, Time now) {
   now_ = now;
   switch_.begin_turn();
   Time reached;
+  size_t passes = passes_;
+  bool last;
   do {
     reached = horizon;
+    bool whole = true;
     for (WirePort& port : ports_) {
-      if (!port.poll(kBurst)) reached = std::min(reached, port.newest());
+      if (port.poll(kBurst)) continue;
+      whole = false;
+      reached = std::min(reached, port.newest());
     }
-    live_until(reached);
-  } while (reached < horizon);
+    if (passes > 0) --passes;
+    last = reached >= horizon && (whole || passes == 0);
+    live_until(reached, last);
+  } while (!last);
   const uint64_t told = switch_.end_turn();
   if (told != 0) shared_->wake(told);
 }
 
-void SwitchDevice::live_until(Time horizon) {
+// `last`: of the turn.
+void SwitchDevice::live_until(Time horizon, bool last) {
   for (uint16_t p = 0; p < ports_.size(); ++p) {
     const Time at = ports_[p].next_arrival();
     if (at <= horizon) {
@@ -202,12 +211,12 @@ void SwitchDevice::live_until(Time horizon) {
   while (more) {
     wire_.advance(horizon);
     more = false;
-    for (uint16_t p = 0; p < ports_.size(); ++p) more = hand_over(p) || more;
+    for (uint16_t p = 0; p < ports_.size(); ++p) more = hand_over(p, last) || more;
   }
 }
 
 // What has left the switch to the host. Whether there is more, because the host has taken it.
-bool SwitchDevice::hand_over(uint16_t p) {
+bool SwitchDevice::hand_over(uint16_t p, bool last) {
   WirePort& port = ports_[p];
   for (PacketId id = wire_.transmit(p); id != kNoPacket; id = wire_.transmit(p)) {
     write_bytes(id);
@@ -215,6 +224,7 @@ bool SwitchDevice::hand_over(uint16_t p) {
     ++sent_;
   }
   if (port.unsent() == 0) return false;
+  if (!last && port.unsent() < port.port().capabilities().batch) return false;
   port.flush(
       pool_, now_, [&](PacketId id) { switch_.left(p, id); },
       [&](PacketId id, bool down) {

@@ -37,8 +37,8 @@ class SwitchDevice final : public Device {
   const SwitchDeviceConfig& config() const { return config_; }
 
  private:
-  void live_until(Time horizon);
-  bool hand_over(uint16_t port);
+  void live_until(Time horizon, bool last);
+  bool hand_over(uint16_t port, bool last);
   void accept(uint16_t port, const RxFrame& frame);
   PacketId admit(uint16_t port, const RxFrame& frame);
   void look_for_checksum(uint16_t port, PacketId id);
@@ -55,6 +55,7 @@ class SwitchDevice final : public Device {
   WireSwitch wire_;
   SoftSwitch& switch_ = wire_.device;
   IndexedHeap arrivals_;
+  size_t passes_ = 1;  // of a turn, at most, unless time asks for more
 };
 
 }  // namespace weir

@@ -20,6 +20,7 @@ void WirePort::settle() {
   counters_.host_rx_truncated = losses.receive_truncated;
   counters_.host_tx_errors = losses.transmit_errors + given_up_;
   counters_.rx_stamps_corrected = losses.stamps_corrected;
+  counters_.host_tx_live = losses.transmit_live;
 }
 
 // The old interface's ring is about to go, with the frames in it whose time had not come.
@@ -54,7 +55,9 @@ WirePort::Changes WirePort::check(Time now) {
   const uint32_t mtu = port_->mtu();
   changes.mtu = mtu != 0 && std::exchange(mtu_, mtu) != mtu;
   const bool stalled = check_transmit(now), stuck = check_receive(now);
-  changes.stall = std::exchange(transmit_stalled_, stalled) != stalled || std::exchange(receive_stuck_, stuck) != stuck;
+  const bool falls_back = up && port_->falls_back();
+  changes.stall = std::exchange(transmit_stalled_, stalled) != stalled || std::exchange(receive_stuck_, stuck) != stuck ||
+                  std::exchange(falls_back_, falls_back) != falls_back;
   checked_ = now;
   return changes;
 }

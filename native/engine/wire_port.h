@@ -26,6 +26,7 @@ namespace weir {
   X(host_rx_truncated, "packets", "Frames that the host lost: longer than a slot of the receive ring")            \
   X(host_rx_abandoned, "packets", "Frames that the host lost: read or waiting when their interface was replaced") \
   X(host_tx_errors, "packets", "Frames that the host refused to send: interface down, too long, no room for 1 s") \
+  X(host_tx_live, "packets", "Frames sent as live frames (backend live), of all that were sent")                  \
   X(tx_stall_duration, "ns", "Time for which frames waited here because the host took none, or next to none")     \
   X(rx_stamps_corrected, "packets", "Frames whose time of arrival was not what the host said: its clock was set")
 
@@ -75,7 +76,7 @@ class WirePort {
     bool up = false;
     bool mtu = false;
     bool reopened = false;  // there is another descriptor to wait for
-    bool stall = false;     // of transmit_stalled() or receive_stuck()
+    bool stall = false;     // of transmit_stalled(), receive_stuck() or falls_back()
     bool any() const { return up || mtu || reopened || stall; }
   };
   // Looks after the interface (system calls): opens it anew once it is back.
@@ -85,6 +86,8 @@ class WirePort {
   // Whether frames have come for a second, beyond their delay, and none of them was taken, as of the last check(). It should not
   // happen.
   bool receive_stuck() const { return receive_stuck_; }
+  // Whether frames leave by another way than the one asked for, as of the last check().
+  bool falls_back() const { return falls_back_; }
   // The interface's longest IP packet, as of the last check(); 0: not known.
   uint32_t mtu() const { return mtu_; }
 
@@ -171,6 +174,7 @@ class WirePort {
   Time receiving_at_ = 0;  // when frames were last taken, or none had come
   bool transmit_stalled_ = false;
   bool receive_stuck_ = false;
+  bool falls_back_ = false;
 };
 
 }  // namespace weir

@@ -46,7 +46,7 @@ Time monotonic_now() { return read_clock(CLOCK_MONOTONIC); }
 Worker::Worker(WorkerConfig config, PortFactory factory)
     : config_(checked(std::move(config))),
       factory_(std::move(factory)),
-      own_memory_(config_.shared ? nullptr : std::make_unique<PacketMemory>(config_.shape())),
+      own_memory_(config_.shared ? nullptr : config_.memory()),
       memory_(config_.shared ? config_.shared->memory() : *own_memory_),
       pool_(memory_, config_.share, config_.shared ? config_.shared->workers() : 1),
       lent_packets_(memory_, pool_),
@@ -418,7 +418,8 @@ void Worker::check_ports(Time now) {
       if (changes.stall) {
         const double stalled = ports[port].transmit_stalled() ? 1 : 0;
         const double stuck = ports[port].receive_stuck() ? 1 : 0;
-        records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck}});
+        const double falls_back = ports[port].falls_back() ? 1 : 0;
+        records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck, falls_back}});
       }
       if (!changes.up && !changes.mtu && !changes.reopened) continue;
       waits_.clear();  // descriptors may have changed

@@ -49,18 +49,24 @@ void check(const WorkerConfig& config) {
           "the one device is the switch that is shared");
 }
 
-bool WorkerConfig::lends_packets() const {
-  const auto of_port = [](const PortConfig& port) { return weir::lends_packets(port); };
+static bool any_port(const WorkerConfig& config, bool (*of_port)(const PortConfig&)) {
   const auto of_switch = [&](const SwitchDeviceConfig& device) { return std::ranges::any_of(device.ports, of_port); };
   const auto of_nic = [&](const NicDeviceConfig& device) { return of_port(device.port); };
-  return std::ranges::any_of(switches, of_switch) || std::ranges::any_of(nics, of_nic);
+  return std::ranges::any_of(config.switches, of_switch) || std::ranges::any_of(config.nics, of_nic);
 }
+
+bool WorkerConfig::lends_packets() const { return any_port(*this, weir::lends_packets); }
+bool WorkerConfig::sends_live() const { return any_port(*this, weir::sends_live); }
 
 PacketShape WorkerConfig::shape() const {
   PacketShape shape{.count = packets, .stride = (packet_bytes + 63) / 64 * 64};
   if (lends_packets()) shape = lent_shape(packets, packet_bytes);
   shape.long_count = super_frames;
   return shape;
+}
+
+std::unique_ptr<PacketMemory> WorkerConfig::memory() const {
+  return std::make_unique<PacketMemory>(shape(), sends_live() ? map_packet_bytes(shape()) : nullptr);
 }
 
 void Worker::tune() {

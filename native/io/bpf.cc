@@ -37,6 +37,27 @@ std::string last_lines(const std::string& log) {
   return log.substr(from == std::string::npos || from == 0 ? 0 : from + 1, end - from);
 }
 
+// The program, as far as `attributes` do not have it yet; when the verifier refuses it, once more, for the reason.
+int load(bpf_attr& attributes, std::span<const bpf_insn> code, const char* name, const char* refused) {
+  attributes.insns = address(code.data());
+  attributes.insn_cnt = static_cast<uint32_t>(code.size());
+  attributes.license = address(kLicence);
+  set_name(attributes.prog_name, name);
+  int program = bpf(BPF_PROG_LOAD, attributes);
+  if (program >= 0) return program;
+  std::string log(256 * 1024, '\0');
+  attributes.log_buf = address(log.data());
+  attributes.log_size = static_cast<uint32_t>(log.size());
+  attributes.log_level = 1;
+  program = bpf(BPF_PROG_LOAD, attributes);
+  if (program >= 0) return program;
+  const int reason = errno;
+  log.resize(std::strlen(log.c_str()));
+  const std::string hint = last_lines(log);
+  errno = reason;
+  throw NativeError::from_errno("bpf", refused, hint);
+}
+
 }  // namespace
 
 void BpfCode::put(int code, Register to, Register from, int16_t offset, int32_t constant) {
@@ -61,9 +82,10 @@ void BpfCode::jump_to(Label to, int code, Register left, Register right, int32_t
   put(code, left, right, 0, constant);
 }
 
-int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, const char* name) {
+int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, const char* name, uint32_t flags) {
   bpf_attr attributes{};
   attributes.map_type = type;
+  attributes.map_flags = flags;
   attributes.key_size = key_bytes;
   attributes.value_size = value_bytes;
   attributes.max_entries = entries;
@@ -77,25 +99,25 @@ int bpf_load_xdp(std::span<const bpf_insn> code, uint32_t flags, uint32_t interf
   bpf_attr attributes{};
   attributes.prog_type = BPF_PROG_TYPE_XDP;
   attributes.expected_attach_type = BPF_XDP;
-  attributes.insns = address(code.data());
-  attributes.insn_cnt = static_cast<uint32_t>(code.size());
-  attributes.license = address(kLicence);
   attributes.prog_flags = flags;
   attributes.prog_ifindex = interface_index;
-  set_name(attributes.prog_name, name);
-  int program = bpf(BPF_PROG_LOAD, attributes);
-  if (program >= 0) return program;
-  std::string log(256 * 1024, '\0');  // once more, for the reason
-  attributes.log_buf = address(log.data());
-  attributes.log_size = static_cast<uint32_t>(log.size());
-  attributes.log_level = 1;
-  program = bpf(BPF_PROG_LOAD, attributes);
-  if (program >= 0) return program;
-  const int reason = errno;
-  log.resize(std::strlen(log.c_str()));
-  const std::string hint = last_lines(log);
-  errno = reason;
-  throw NativeError::from_errno("bpf", "the kernel refuses an XDP program", hint);
+  return load(attributes, code, name, "the kernel refuses an XDP program");
+}
+
+int bpf_load_raw_tracepoint(std::span<const bpf_insn> code, const char* name) {
+  bpf_attr attributes{};
+  attributes.prog_type = BPF_PROG_TYPE_RAW_TRACEPOINT;
+  return load(attributes, code, name, "the kernel refuses a program for a tracepoint");
+}
+
+int bpf_open_raw_tracepoint(int program, const char* tracepoint) {
+  bpf_attr attributes{};
+  attributes.raw_tracepoint.name = address(tracepoint);
+  attributes.raw_tracepoint.prog_fd = static_cast<uint32_t>(program);
+  const int link = bpf(BPF_RAW_TRACEPOINT_OPEN, attributes);
+  if (link >= 0) return link;
+  throw NativeError::from_errno("bpf", std::string("cannot attach a program to tracepoint ") + tracepoint,
+                                "needs CAP_PERFMON and a kernel with BPF tracing: run as root");
 }
 
 int bpf_link_xdp(int program, int interface_index, uint32_t flags) {
@@ -105,6 +127,19 @@ int bpf_link_xdp(int program, int interface_index, uint32_t flags) {
   attributes.link_create.attach_type = BPF_XDP;
   attributes.link_create.flags = flags;
   return bpf(BPF_LINK_CREATE, attributes);
+}
+
+bool bpf_run_live(int program, uint32_t bytes, uint32_t repeat, uint32_t batch) {
+  static constexpr uint8_t kFrame[4096]{};
+  constexpr uint32_t kLiveFrames = 1u << 1;  // BPF_F_TEST_XDP_LIVE_FRAMES
+  bpf_attr attributes{};
+  attributes.test.prog_fd = static_cast<uint32_t>(program);
+  attributes.test.data_in = address(kFrame);
+  attributes.test.data_size_in = bytes;
+  attributes.test.repeat = repeat;
+  attributes.test.flags = kLiveFrames;
+  attributes.test.batch_size = batch;
+  return bpf(BPF_PROG_TEST_RUN, attributes) == 0;
 }
 
 bool bpf_update(int map, const void* key, const void* value) {

@@ -32,8 +32,14 @@ class BpfCode {
     put(BPF_LD | BPF_DW | BPF_IMM, to, static_cast<Register>(BPF_PSEUDO_MAP_FD), 0, map);
     put(0, kNone, kNone, 0, 0);
   }
+  // The same of the first value of an array map, from `offset` on: no look-up is needed for it.
+  void set_map_value(Register to, int map, int32_t offset) {
+    put(BPF_LD | BPF_DW | BPF_IMM, to, static_cast<Register>(BPF_PSEUDO_MAP_VALUE), 0, map);
+    put(0, kNone, kNone, 0, offset);
+  }
   void add(Register to, Register from) { put(BPF_ALU64 | BPF_ADD | BPF_X, to, from, 0, 0); }
   void add(Register to, int32_t constant) { put(BPF_ALU64 | BPF_ADD | BPF_K, to, kNone, 0, constant); }
+  void subtract(Register to, Register from) { put(BPF_ALU64 | BPF_SUB | BPF_X, to, from, 0, 0); }
   void bit_and(Register to, int32_t constant) { put(BPF_ALU64 | BPF_AND | BPF_K, to, kNone, 0, constant); }
   void shift_left(Register to, int32_t bits) { put(BPF_ALU64 | BPF_LSH | BPF_K, to, kNone, 0, bits); }
   void shift_right(Register to, int32_t bits) { put(BPF_ALU64 | BPF_RSH | BPF_K, to, kNone, 0, bits); }
@@ -67,6 +73,8 @@ class BpfCode {
   void jump_if(Register left, BpfTest test, int32_t right, Label to) {
     jump_to(to, BPF_JMP32 | static_cast<int>(test) | BPF_K, left, kNone, right);
   }
+  // For pointers: what a look-up returns is one, or 0.
+  void jump_if_null(Register pointer, Label to) { jump_to(to, BPF_JMP | BPF_JEQ | BPF_K, pointer, kNone, 0); }
 
   std::span<const bpf_insn> instructions() const { return code_; }
 
@@ -88,13 +96,24 @@ class BpfCode {
 // All of these return a descriptor that the caller owns (closed on exec), and throw NativeError. They need CAP_BPF and
 // CAP_NET_ADMIN (Linux 5.8) in the initial user namespace.
 
-int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, const char* name);
+// `flags`: BPF_F_...
+int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries, const char* name,
+                   uint32_t flags = 0);
 // `flags` as in BPF_PROG_LOAD; `interface_index` for programs bound to a device, else 0. When the verifier refuses the program
 // the hint is the end of what it says.
 int bpf_load_xdp(std::span<const bpf_insn> code, uint32_t flags, uint32_t interface_index, const char* name);
+// A program of type BPF_PROG_TYPE_RAW_TRACEPOINT; needs CAP_PERFMON, too.
+int bpf_load_raw_tracepoint(std::span<const bpf_insn> code, const char* name);
+// Such a program runs whenever the kernel passes the tracepoint, until the last descriptor of what is returned is closed.
+int bpf_open_raw_tracepoint(int program, const char* tracepoint);
 // The program runs on the interface, in this thread's network namespace, until the link's last descriptor is closed: also when
 // the process is killed. `flags` are XDP_FLAGS_* of <linux/if_link.h>. Returns -1 with errno set where the others throw.
 int bpf_link_xdp(int program, int interface_index, uint32_t flags);
+
+// Runs an XDP program `repeat` times, each time for a frame of `bytes` bytes that the kernel makes, and does with the frames what
+// the program says (BPF_F_TEST_XDP_LIVE_FRAMES, Linux 5.18), `batch` of them at a time. Needs no capability. Returns false with
+// errno set; what was done until then is done.
+bool bpf_run_live(int program, uint32_t bytes, uint32_t repeat, uint32_t batch);
 
 // Sets one element; returns false with errno set.
 bool bpf_update(int map, const void* key, const void* value);

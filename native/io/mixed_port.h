@@ -20,15 +20,18 @@ class MixedPort final : public PacketPort {
   void release(size_t count) override { in_->release(count); }
   Transmitted transmit(std::span<const TxFrame> frames) override { return out_->transmit(frames); }
   PortCapabilities capabilities() const override {
-    return {out_->capabilities().keeps_packets, in_->capabilities().tells_checksums};
+    const PortCapabilities out = out_->capabilities();
+    return {out.keeps_packets, in_->capabilities().tells_checksums, out.batch};
   }
   int wait_descriptor() const override { return in_->wait_descriptor(); }
   Time next_deadline() const override { return std::min(in_->next_deadline(), out_->next_deadline()); }
   PortLosses losses() override {
     const PortLosses in = in_->losses();
     const PortLosses out = out_->losses();
-    return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors, in.stamps_corrected};
+    return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors, in.stamps_corrected,
+            out.transmit_live};
   }
+  bool falls_back() const override { return out_->falls_back(); }
   PortState state() override {
     const PortState in = in_->state();
     return in == PortState::up ? out_->state() : in;

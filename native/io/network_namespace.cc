@@ -9,16 +9,16 @@
 
 namespace weir {
 
-void in_namespace(int namespace_fd, const std::function<void()>& body) {
-  if (namespace_fd < 0) return body();
-  const Descriptor home(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-  if (home.get() < 0) {
-    throw NativeError::from_errno("open", "cannot open this thread's network namespace", "/proc must be mounted");
-  }
-  if (::setns(namespace_fd, CLONE_NEWNET) != 0) {
-    throw NativeError::from_errno("setns", "cannot enter the network namespace",
-                                  "needs CAP_SYS_ADMIN: run as root, or inside the user namespace that owns it");
-  }
+namespace {
+
+int own_namespace() {
+  const int own = ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+  if (own >= 0) return own;
+  throw NativeError::from_errno("open", "cannot open this thread's network namespace", "/proc must be mounted");
+}
+
+// With the thread in another namespace already: the body, and back again.
+void and_home(const Descriptor& home, const std::function<void()>& body) {
   std::exception_ptr failure;
   try {
     body();
@@ -29,6 +29,36 @@ void in_namespace(int namespace_fd, const std::function<void()>& body) {
     throw NativeError::from_errno("setns", "cannot return to this thread's network namespace", "needs CAP_SYS_ADMIN");
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+void in_namespace(int namespace_fd, const std::function<void()>& body) {
+  if (namespace_fd < 0) return body();
+  const Descriptor home(own_namespace());
+  if (::setns(namespace_fd, CLONE_NEWNET) != 0) {
+    throw NativeError::from_errno("setns", "cannot enter the network namespace",
+                                  "needs CAP_SYS_ADMIN: run as root, or inside the user namespace that owns it");
+  }
+  and_home(home, body);
+}
+
+int in_new_namespace(const std::function<void()>& body) {
+  const Descriptor home(own_namespace());
+  if (::unshare(CLONE_NEWNET) != 0) {
+    throw NativeError::from_errno("unshare", "cannot make a network namespace", "needs CAP_SYS_ADMIN: run as root");
+  }
+  int made = -1;
+  try {
+    and_home(home, [&] {
+      made = own_namespace();
+      body();
+    });
+  } catch (...) {
+    if (made >= 0) ::close(made);
+    throw;
+  }
+  return made;
 }
 
 void in_namespace(const std::string& path, const std::function<void()>& body) {

@@ -26,6 +26,9 @@ class Descriptor {
 // Runs `body` with the calling thread in a network namespace, and brings the thread back whatever happens. A negative descriptor
 // is the thread's own namespace. Throws NativeError, or what `body` throws.
 void in_namespace(int namespace_fd, const std::function<void()>& body);
+// The same in a network namespace of its own, without a name, which lives as long as the descriptor that is returned (closed on
+// exec), or what `body` leaves in it. Needs CAP_SYS_ADMIN. Throws as in_namespace().
+int in_new_namespace(const std::function<void()>& body);
 // The same by the namespace's path; the thread's own where that is empty.
 void in_namespace(const std::string& path, const std::function<void()>& body);
 

@@ -57,6 +57,7 @@ struct PortLosses {
   uint64_t receive_truncated = 0;  // frames longer than a slot, dropped
   uint64_t transmit_errors = 0;    // frames that the kernel refused (interface down, too long, ...)
   uint64_t stamps_corrected = 0;   // no losses: received frames whose stamp could not be right (io/stamps.h)
+  uint64_t transmit_live = 0;      // neither: frames sent as live frames (io/live_port.h)
 };
 
 // What has become of a port's interface. `replaced`: the name now stands for another interface.
@@ -69,6 +70,8 @@ struct PortCapabilities {
   bool keeps_packets = false;
   // RxFrame::offload tells of checksums that senders left to their interface. If not, they have to be looked for.
   bool tells_checksums = true;
+  // To hand over so many frames at a time is worth a wait for them, as long as more can be read at once.
+  size_t batch = 1;
 };
 
 // A receive half, a transmit half, and the interface behind them. By a half that a port does not have nothing comes in, and what
@@ -92,6 +95,8 @@ class PacketPort {
   // The earliest time at which the port itself has something to do (a delayed frame of an impairment), or kNever.
   virtual Time next_deadline() const { return kNever; }
   virtual PortLosses losses() { return {}; }
+  // Whether frames leave by another way than the one asked for, because the interface does not take them so.
+  virtual bool falls_back() const { return false; }
 
   // Asks the system; a few times a second is enough.
   virtual PortState state() { return PortState::up; }
@@ -117,6 +122,7 @@ class PortWrapper : public PacketPort {
   Transmitted transmit(std::span<const TxFrame> frames) override { return inner_->transmit(frames); }
   Time next_deadline() const override { return inner_->next_deadline(); }
   PortLosses losses() override { return inner_->losses(); }
+  bool falls_back() const override { return inner_->falls_back(); }
   PortState state() override { return inner_->state(); }
   uint32_t mtu() override { return inner_->mtu(); }
   void take_groups() override { inner_->take_groups(); }

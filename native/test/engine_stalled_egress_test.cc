@@ -1,6 +1,7 @@
 // A switch of which one egress interface does not take frames: what waits for it is in the shared buffer, and the others go on.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -27,6 +28,8 @@ class Interface final : public PacketPort {
     size_t room = kAll;
     uint64_t sent = 0, sent_bytes = 0, pfc = 0, marked = 0;
     PortState present = PortState::up;
+    size_t batch = 1;
+    std::vector<size_t> given;  // frames, by call
   };
   explicit Interface(State& state) : state_(state) {}
   size_t receive(std::span<RxFrame> frames) override {
@@ -38,7 +41,9 @@ class Interface final : public PacketPort {
     return got;
   }
   void release(size_t) override {}
+  PortCapabilities capabilities() const override { return {.batch = state_.batch}; }
   Transmitted transmit(std::span<const TxFrame> frames) override {
+    state_.given.push_back(frames.size());
     Transmitted done;
     for (const TxFrame& frame : frames) {
       if (state_.room == 0) break;
@@ -77,7 +82,8 @@ std::vector<uint8_t> frame_to(uint16_t port, uint8_t dscp, uint32_t payload) {
 
 // Three ports; DSCP 24 is priority 3, which PFC keeps without loss, all else priority 0.
 struct Rig {
-  explicit Rig(Rate rate, uint32_t packets = 8'192) : pool(packets, 2'048), punted(16) {
+  explicit Rig(Rate rate, uint32_t packets = 8'192, size_t batch = 1) : pool(packets, 2'048), punted(16) {
+    for (auto& port : ports) port.batch = batch;
     SwitchParameters p;
     for (uint64_t i = 0; i < 3; ++i) p.ports.push_back({rate, 1'500, 0x025753000000 + i});
     p.priority_map.dscp[24] = 3;
@@ -308,4 +314,31 @@ TEST_CASE("stalled egress: a NIC holds its queue pairs back, and goes on from th
   CHECK(state.sent > before + 200);
   CHECK(counters.tx_packets == state.sent);
   CHECK(counters.tx_bytes == state.sent_bytes);
+}
+
+TEST_CASE("stalled egress: a port that wants many frames at a time is handed them so, and few more when it takes none") {
+  constexpr size_t kBatch = 512, kFrames = 1'000;
+  for (const size_t batch : {size_t{1}, kBatch}) {
+    CAPTURE(batch);
+    Rig rig(0, 8'192, batch);
+    for (size_t i = 0; i < kFrames; ++i) rig.ports[0].arriving.emplace_back(frame_to(1, 0, 1'000), rig.now);
+    rig.run(rig.now + 100 * kMicrosecond);
+    CHECK(rig.ports[1].sent == kFrames);
+    const size_t largest = *std::ranges::max_element(rig.ports[1].given);
+    CHECK(largest == (batch == 1 ? 64 : kBatch));
+    CHECK(rig.ports[1].given.size() <= (batch == 1 ? 16u : 2u));
+
+    rig.ports[1].room = 100;
+    for (size_t i = 0; i < kFrames; ++i) rig.ports[0].arriving.emplace_back(frame_to(1, 0, 1'000), rig.now);
+    rig.run(rig.now + 10 * kMillisecond);
+    CHECK(rig.ports[1].sent == kFrames + 100);
+    const uint32_t outside = rig.device->ports()[1].unsent_bytes();
+    CHECK(outside <= std::max<size_t>(kMostUnsent, batch * 1'062) + 65 * 1'062);
+    CHECK(rig.occupied() > 0);
+    CHECK(rig.occupied() + outside >= 900 * 1'050);
+    rig.ports[1].room = kAll;
+    rig.run(rig.now + 10 * kMillisecond);
+    CHECK(rig.ports[1].sent == 2 * kFrames);
+    CHECK(rig.occupied() == 0);
+  }
 }

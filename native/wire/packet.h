@@ -102,19 +102,29 @@ struct PacketShape {
   uint32_t long_count = 0;  // packets of kMaxSuperFrame bytes, which have the ids behind
 };
 
+// Bytes of short packets that are not the process's alone: a BPF map (io/live_transmit.h).
+struct MappedBytes {
+  virtual ~MappedBytes() = default;
+  std::span<uint8_t> bytes;
+  int map = -1;  // its descriptor
+};
+
 class PacketMemory {
  public:
-  // Throws std::bad_alloc.
-  explicit PacketMemory(const PacketShape& shape)
+  // `mapped`: of that shape; null: the memory has its own. Throws std::bad_alloc.
+  explicit PacketMemory(const PacketShape& shape, std::unique_ptr<MappedBytes> mapped = nullptr)
       : shape_(shape),
         packets_((static_cast<size_t>(shape.count) + shape.long_count) * sizeof(Packet), false, dense(shape)),
-        bytes_(static_cast<size_t>(shape.count) * shape.stride, shape.stride > kLargePiece, dense(shape)),
+        mapped_(std::move(mapped)),
+        bytes_(mapped_ ? 0 : static_cast<size_t>(shape.count) * shape.stride, shape.stride > kLargePiece, dense(shape)),
         long_bytes_(static_cast<size_t>(shape.long_count) * kMaxSuperFrame, true) {}
 
   const PacketShape& shape() const { return shape_; }
   Packet* packets() { return reinterpret_cast<Packet*>(packets_.data()); }
   // Of the short packets.
-  std::span<uint8_t> bytes() { return bytes_.all(); }
+  std::span<uint8_t> bytes() { return mapped_ ? mapped_->bytes : bytes_.all(); }
+  // Null where the short packets are the process's alone.
+  const MappedBytes* mapped() const { return mapped_.get(); }
   std::span<uint8_t> long_bytes() { return long_bytes_.all(); }
 
  private:
@@ -125,6 +135,7 @@ class PacketMemory {
   static_assert(std::is_trivially_copyable_v<Packet>);
   PacketShape shape_;
   LazyMemory packets_;
+  std::unique_ptr<MappedBytes> mapped_;
   LazyMemory bytes_;
   LazyMemory long_bytes_;
 };

@@ -19,6 +19,7 @@ interface PortState {
   up: boolean;
   tx_stalled: boolean;
   rx_stuck: boolean;
+  tx_falls_back: boolean;
   transitions: number;
   recoveries: number;
   interface_mtu: number | null;
@@ -50,6 +51,7 @@ export class Ports {
           up: true,
           tx_stalled: false,
           rx_stuck: false,
+          tx_falls_back: false,
           transitions: 0,
           recoveries: 0,
           interface_mtu,
@@ -97,12 +99,16 @@ export class Ports {
     if (mtu !== 0) this.#takeMtu(port, mtu);
   }
 
-  /** A worker's record of whether frames wait at a port for the host, or in it. */
-  takeStall(index: number, tx: boolean, rx: boolean): void {
+  /** A worker's record of whether frames wait at a port for the host, or in it, and whether they leave another way than asked for. */
+  takeStall(index: number, tx: boolean, rx: boolean, fallsBack: boolean): void {
     const found = this.ports[index];
     if (found === undefined) return;
-    Object.assign(found.state, { tx_stalled: tx, rx_stuck: rx });
-    const port = found.config.name;
+    const { config, state } = found;
+    const port = config.name;
+    if (fallsBack !== state.tx_falls_back) this.#takeFallback(port, fallsBack);
+    const same = tx === state.tx_stalled && rx === state.rx_stuck;
+    Object.assign(state, { tx_stalled: tx, rx_stuck: rx, tx_falls_back: fallsBack });
+    if (same) return;
     if (tx) this.log.warn({ port }, "the host takes no frames to send: they wait in the queues");
     if (rx) this.log.error({ port }, "frames arrive and are not taken from the host");
     if (!tx && !rx) this.log.info({ port }, "frames pass again");
@@ -137,6 +143,12 @@ export class Ports {
       const { reason } = mac_control;
       this.log.warn({ port: port.name, reason }, "PFC: not possible here, the peer's pauses do not arrive");
     }
+  }
+
+  #takeFallback(port: string, fallsBack: boolean): void {
+    const remedy = "on a veth: in the namespace of its peer, ethtool -K PEER gro on";
+    if (fallsBack) this.log.warn({ port, remedy }, "the interface takes no live frames: they leave by af_xdp");
+    else this.log.info({ port }, "the interface takes live frames");
   }
 
   #lookAgain(port: Port): void {

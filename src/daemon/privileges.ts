@@ -19,8 +19,9 @@ export function capabilitiesFor(ports: readonly PrivilegedPort[]): Capability[] 
     "CAP_NET_RAW",
     ...some(({ namespace }) => namespace !== null, "CAP_SYS_ADMIN"),
     ...some(({ namespace }) => namespace?.startsWith("/proc/") === true, "CAP_SYS_PTRACE"),
-    ...some(({ receive, transmit }) => [receive, transmit].includes("af_xdp"), "CAP_IPC_LOCK"),
-    ...some(({ receive }) => receive === "af_xdp", "CAP_NET_ADMIN", "CAP_BPF"),
+    ...some(({ receive, transmit }) => [receive, transmit].some((by) => by !== "af_packet"), "CAP_IPC_LOCK"),
+    ...some(({ receive }) => receive === "af_xdp", "CAP_NET_ADMIN"),
+    ...some(({ receive, transmit }) => receive === "af_xdp" || transmit === "live", "CAP_BPF"),
   ];
 }
 

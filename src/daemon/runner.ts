@@ -323,11 +323,11 @@ export class DeviceRunner implements DeviceSource {
     }
   }
 
-  #take([, kind, , index, value, mtu, reopened]: Float64Array): void {
+  #take([, kind, , index, value, mtu, third]: Float64Array): void {
     if (kind === RecordKind.port) {
-      this.interfaces.take(index as number, value === 1, mtu as number, reopened === 1);
+      this.interfaces.take(index as number, value === 1, mtu as number, third === 1);
     } else if (kind === RecordKind.stall) {
-      this.interfaces.takeStall(index as number, value === 1, mtu === 1);
+      this.interfaces.takeStall(index as number, value === 1, mtu === 1, third === 1);
     } else if (kind === RecordKind.stream) {
       this.#takeStream(index as number, value as number);
     } else if (kind === RecordKind.ended && value === 1) {

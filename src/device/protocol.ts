@@ -4,6 +4,7 @@
  */
 
 import type { CaptureStart } from "../capture/request.js";
+import type { ReceiveBackend } from "../host/backend.js";
 import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
 import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
 import type { TrafficClasses } from "../scenario/types.js";
@@ -45,12 +46,14 @@ export interface PortStatus {
   tx_stalled: boolean;
   /** Frames have come that are not taken from the host. It should not happen. */
   rx_stuck: boolean;
+  /** The interface does not take frames by `transmit: live`: they leave by af_xdp. */
+  tx_falls_back: boolean;
   /** Times the interface came up again, or another came in its place. */
   recoveries: number;
   /** The interface's own MTU now; null: unknown. `mtu` is what the port keeps to. */
   interface_mtu: number | null;
   mtu_changes: number;
-  receive: NativeBackend;
+  receive: ReceiveBackend;
   transmit: NativeBackend;
   /** Of af_xdp reception; null where something else receives. */
   xdp_mode: "native" | "generic" | null;

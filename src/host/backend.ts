@@ -4,7 +4,7 @@ import type { InterfaceProbe, NativeBackend, NativePort } from "../native/types.
 import { describeKind } from "./port_probe.js";
 
 export interface BackendChoice {
-  receive: NativeBackend;
+  receive: ReceiveBackend;
   transmit: NativeBackend;
   xdp_mode: NonNullable<NativePort["xdp_mode"]>;
   ring: number;
@@ -14,12 +14,13 @@ export interface BackendChoice {
   warnings: string[];
 }
 
-export type Backend = "auto" | "af_packet" | "af_xdp";
+/** Live frames are for transmitting. */
+export type ReceiveBackend = Exclude<NativeBackend, "live">;
 
 /** What a file asks of the way between interface and Weir. */
 export interface BackendWish {
-  receive: Backend;
-  transmit: Backend;
+  receive: "auto" | ReceiveBackend;
+  transmit: "auto" | NativeBackend;
   xdp_mode: "auto" | NonNullable<NativePort["xdp_mode"]>;
   ring: number;
 }
@@ -56,7 +57,7 @@ export function chooseBackend(
 
 interface Automatic {
   /** Receive, transmit. */
-  both: readonly [NativeBackend, NativeBackend];
+  both: readonly [ReceiveBackend, NativeBackend];
   reason: string;
 }
 
@@ -74,12 +75,14 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
   const features = probe.xdp_features ?? [];
   if (kind === "veth") {
     if (role === "switch" && port.rate === 0) {
-      return packets("a veth without a rate: the kernel's super-frames and unfinished checksums pass whole");
+      return packets(
+        `a veth without a rate: the kernel's super-frames and unfinished checksums pass whole${liveHint(probe)}`,
+      );
     }
     if (xdp_sockets !== "") return packets(...noRights("AF_XDP sockets", xdp_sockets));
     const reason =
       "a veth that is shaped: a packet socket's ring in is cheapest for its senders, AF_XDP out cheapest for Weir";
-    return { both: kMixed, reason };
+    return { both: kMixed, reason: reason + liveHint(probe) };
   }
   if (kind !== "" || loopback) {
     return packets(`${describeKind(probe)}: packet sockets are best there`);
@@ -99,6 +102,14 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
   const copies = features.includes("xsk-zerocopy") ? "zero-copy" : "native XDP";
   return { both: kXdp, reason: `${copies} in its driver (${probe.driver}), one receive queue` };
 }
+
+/** Who reads at the other end cannot be seen from here, and in sockets of the kernel each live frame takes a page. */
+function liveHint({ xdp_features, xdp_programs }: InterfaceProbe): string {
+  if (!takesXdpFrames(xdp_features) || xdp_programs !== "") return "";
+  return "; transmit: live is faster where XDP reads at the other end";
+}
+
+const takesXdpFrames = (features: InterfaceProbe["xdp_features"]) => features?.includes("ndo-xmit") ?? false;
 
 function noRights(what: string, error: string): [reason: string, remedy?: string] {
   if (error === "EPERM")
@@ -151,8 +162,12 @@ function* warningsOf(
   role: "switch" | "nic",
   port: BackendPort,
   probe: InterfaceProbe,
-  { receive, xdp_mode }: Pick<BackendChoice, "receive" | "xdp_mode">,
+  { receive, transmit, xdp_mode }: Pick<BackendChoice, "receive" | "transmit" | "xdp_mode">,
 ): Iterable<string> {
+  if (transmit === "live" && probe.xdp_features !== undefined && !takesXdpFrames(probe.xdp_features)) {
+    const veth = "in the namespace of its peer, ethtool -K PEER gro on";
+    yield `it takes no live frames, they leave by af_xdp; remedy: ${probe.kind === "veth" ? veth : "transmit: af_xdp"}`;
+  }
   if (receive !== "af_xdp") return;
   for (const { what, remedy } of receiveProblems(role, port, probe, xdp_mode)) yield `${what}; remedy: ${remedy}`;
   if (probe.kind === "veth" && (port.mtu > kOneBufferMtu || xdp_mode === "generic")) {

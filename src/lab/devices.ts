@@ -100,6 +100,7 @@ function portStatus(link: Link, pfc: TrafficClasses["pfc"]) {
     namespace: null,
     tx_stalled: false,
     rx_stuck: false,
+    tx_falls_back: false,
     mtu: link.mtu,
     rate: link.rate,
     recoveries: 0,

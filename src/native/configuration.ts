@@ -106,8 +106,8 @@ export interface NativePort {
   /** The same by path, which is looked up when the port is opened again. */ namespace_path?: string;
   /** Largest frame that may arrive, tag included. bytes */ slot_bytes: number;
   /** Of a packet socket's ring. 1 to 16777216 */ receive_slots: number;
-  /** What frames come in by. */ receive?: "af_packet" | "af_xdp";
-  /** What they go out by. */ transmit?: "af_packet" | "af_xdp";
+  /** What frames come in by. */ receive?: "af_packet" | "af_xdp" | "live";
+  /** What they go out by. */ transmit?: "af_packet" | "af_xdp" | "live";
   /** Frames in each ring of AF_XDP, a power of two. 1 to 16777216 */ ring?: number;
   /** Where the XDP program of reception runs: in the driver, or above it. */ xdp_mode?: "native" | "generic";
   /** With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC. */ arp_address?: number;

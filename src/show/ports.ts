@@ -37,10 +37,10 @@ export const ports = gridView({
       title: "Backends",
       head: ["Port", "In", "Out", "Why"],
       names: 4,
-      rows: ports.map(({ name, receive, transmit, xdp_mode, backend_reason }) => [
+      rows: ports.map(({ name, receive, transmit, tx_falls_back, xdp_mode, backend_reason }) => [
         printable(name),
         xdp_mode === null ? receive : `${receive} (${xdp_mode})`,
-        transmit,
+        tx_falls_back ? `${transmit} (by af_xdp: it takes none)` : transmit,
         printable(backend_reason),
       ]),
     },

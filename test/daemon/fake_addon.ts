@@ -101,8 +101,8 @@ export class FakeWorker implements NativeWorker {
   port(index: number, up: boolean, mtu = 0, reopened = false): void {
     this.record(RecordKind.port, index, up ? 1 : 0, mtu, reopened ? 1 : 0);
   }
-  stall(index: number, tx: boolean, rx: boolean): void {
-    this.record(RecordKind.stall, index, tx ? 1 : 0, rx ? 1 : 0);
+  stall(index: number, tx: boolean, rx: boolean, fallsBack = false): void {
+    this.record(RecordKind.stall, index, tx ? 1 : 0, rx ? 1 : 0, fallsBack ? 1 : 0);
   }
   fail(reason: string): void {
     this.failure = reason;

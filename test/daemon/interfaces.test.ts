@@ -181,6 +181,24 @@ describe("a daemon", () => {
     await ended;
   });
 
+  it("tells of a port that takes no live frames, and when it does", async () => {
+    const text = (folder: string) => switchFile(folder).replace("rate: 1Gbps,", "backend: live,");
+    const { addon, signals, log, socket, ended } = await start("switch", text);
+    const settled = log.length;
+    addon.worker.stall(0, false, false, true);
+    expect(log.slice(settled)).toMatchObject([
+      { level: "warn", port: "a", msg: "the interface takes no live frames: they leave by af_xdp" },
+    ]);
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ transmit: "live", tx_falls_back: true, tx_stalled: false });
+    addon.worker.stall(0, false, false, false);
+    expect(log.slice(settled + 1)).toMatchObject([
+      { level: "info", port: "a", msg: "the interface takes live frames" },
+    ]);
+    expect((await ask(socket, "ports"))[0]).toMatchObject({ tx_falls_back: false });
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
   it("does not start where AF_XDP was asked for and cannot be opened", async () => {
     const text = (folder: string) => switchFile(folder).replace("rate: 1Gbps,", "backend: af_xdp,");
     const { addon, ended } = await start("switch", text, (fake) => {

@@ -18,6 +18,7 @@ it.each([
     [{ ...kPlain, receive: "af_xdp", transmit: "af_xdp" }],
     ["CAP_NET_RAW", "CAP_IPC_LOCK", "CAP_NET_ADMIN", "CAP_BPF"],
   ],
+  ["live frames out", [{ ...kPlain, transmit: "live" }], ["CAP_NET_RAW", "CAP_IPC_LOCK", "CAP_BPF"]],
 ] as const)("with %s", (_, ports, names) => {
   expect(capabilitiesFor(ports)).toEqual(names);
 });

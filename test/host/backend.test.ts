@@ -9,6 +9,8 @@ const auto = { receive: "auto", transmit: "auto", xdp_mode: "auto", ring: 512 } 
 const shaped: BackendPort = { interface: "dev", rate: 1e9, mtu: 1500, backend: auto };
 const unshaped: BackendPort = { ...shaped, rate: 0 };
 
+const kLive: InterfaceProbe = { ...kVeth, xdp_features: [...(kVeth.xdp_features ?? []), "ndo-xmit"] };
+
 function pick(role: "switch" | "nic", port: BackendPort, probe: InterfaceProbe | string) {
   const { receive, transmit, reason, warnings } = chooseBackend(role, port, probe);
   expect(warnings).toEqual([]);
@@ -19,6 +21,20 @@ describe("auto", () => {
   it.each<[string, "switch" | "nic", BackendPort, InterfaceProbe | string, string]>([
     ["an unshaped veth", "switch", unshaped, kVeth, "af_packet af_packet: a veth without a rate"],
     ["a shaped veth", "switch", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
+    [
+      "a shaped veth whose peer takes XDP frames",
+      "switch",
+      shaped,
+      kLive,
+      "af_packet af_xdp: a veth that is shaped: a packet socket's ring in is cheapest for its senders, AF_XDP out cheapest for Weir; transmit: live is faster where XDP reads at the other end",
+    ],
+    [
+      "one without the rights to send such",
+      "switch",
+      unshaped,
+      { ...kLive, xdp_programs: "EPERM" },
+      "af_packet af_packet: a veth without a rate: the kernel's super-frames and unfinished checksums pass whole",
+    ],
     ["a NIC's veth", "nic", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
     [
       "a veth, where XDP sockets are refused",
@@ -132,6 +148,7 @@ describe("what the file asks for", () => {
       warnings: [],
     });
     expect(wish({ transmit: "af_xdp" })).toMatchObject({ receive: "af_packet", transmit: "af_xdp" });
+    expect(wish({ receive: "af_xdp", transmit: "live" }, kLive)).toMatchObject({ transmit: "live", warnings: [] });
     expect(wish({ receive: "af_packet" }, kHardware)).toMatchObject({ receive: "af_packet", transmit: "af_xdp" });
   });
 
@@ -156,6 +173,9 @@ describe("what the file asks for", () => {
     ]);
     expect(wish(xdp, { ...kVeth, addressed: true }).warnings).toEqual([
       expect.stringContaining("AF_XDP would take all frames from it"),
+    ]);
+    expect(wish({ transmit: "live" }).warnings).toEqual([
+      "it takes no live frames, they leave by af_xdp; remedy: in the namespace of its peer, ethtool -K PEER gro on",
     ]);
     expect(wish({ transmit: "af_xdp", receive: "af_packet" }, { ...kVeth, receive_queues: 4 }).warnings).toEqual([]);
   });

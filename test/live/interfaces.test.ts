@@ -19,6 +19,10 @@ const kBackends = [
   ["af_packet in, af_xdp out", "receive: af_packet, transmit: af_xdp"],
   ["af_xdp in, af_packet out", "receive: af_xdp, transmit: af_packet"],
 ] as const;
+const kLive = [
+  ["live", "backend: live"],
+  ["af_packet in, live out", "receive: af_packet, transmit: live"],
+] as const;
 
 const port = async (socket: string, name: string) => (await ask(socket, "ports")).find((one) => one.name === name);
 const until = (socket: string, name: string, state: object) =>
@@ -27,7 +31,7 @@ const works = (net: LabNetwork, to?: string) =>
   eventually(async () => expect(await ping(net, 3, to)).toEqual({ sent: 3, received: 3 }));
 
 describeLive("interfaces of a running switch", () => {
-  it.each(kBackends)(
+  it.each([...kBackends, ...kLive])(
     "go down and up, change their MTU, are made anew: it is told, and goes on: %s",
     async (_, backend) => {
       const net = await network();

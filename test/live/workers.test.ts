@@ -11,6 +11,7 @@ describeLive("a switch on two workers", () => {
     ["af_packet, shaped", "backend: af_packet, rate: 1Gbps"],
     ["af_xdp", "backend: af_xdp"],
     ["af_packet in, af_xdp out", "receive: af_packet, transmit: af_xdp"],
+    ["live", "backend: live"],
   ])("passes frames between them, and is told of as one: %s", async (_, fields) => {
     const net = await network();
     const { socket, url, child, finished } = await startSwitch(net, {

@@ -209,6 +209,7 @@ describe("the registry", () => {
       mtu_changes: 0,
       tx_stalled: false,
       rx_stuck: false,
+      tx_falls_back: false,
     };
     const told = source(
       [

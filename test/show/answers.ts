@@ -13,6 +13,7 @@ export const port = (name: string, up = true) => ({
   up,
   tx_stalled: false,
   rx_stuck: false,
+  tx_falls_back: false,
   recoveries: 0,
   interface_mtu: name === "a" ? 9000 : 1500,
   mtu_changes: 0,

@@ -51,7 +51,8 @@ function common({ name, metrics, dashboard, control }: DaemonInput, fallbackName
 
 type BackendFields = Pick<Full<typeof portSchema>, "backend" | "receive" | "transmit" | "xdp_mode" | "ring">;
 
-function backendOf({ backend, receive = backend, transmit = backend, xdp_mode, ring }: BackendFields): BackendWish {
+function backendOf({ backend, receive, transmit = backend, xdp_mode, ring }: BackendFields): BackendWish {
+  receive ??= backend === "live" ? "af_xdp" : backend;
   return { receive, transmit, xdp_mode, ring };
 }
 

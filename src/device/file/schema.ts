@@ -32,14 +32,15 @@ const namespaceSchema = field(
 );
 const mtuSchema = integer("Largest IP packet, in bytes. Default: the interface's.", 68, 65_535);
 
-const kBackends = ["auto", "af_packet", "af_xdp"] as const;
+const kReceiveBackends = ["auto", "af_packet", "af_xdp"] as const;
+const kBackends = [...kReceiveBackends, "live"] as const;
 const backendFields = {
   backend: choice(
-    "How frames pass between the interface and Weir, both ways; `auto` picks by what the interface is and can do, and says why.",
+    "How frames pass between the interface and Weir, both ways; `auto` picks by what the interface is and can do, and says why; `live` sends live XDP frames, and receives by af_xdp.",
     kBackends,
     "auto",
   ),
-  receive: field(z.enum(kBackends), "The same, of frames that arrive. Default: `backend`."),
+  receive: field(z.enum(kReceiveBackends), "The same, of frames that arrive. Default: `backend`."),
   transmit: field(z.enum(kBackends), "The same, of frames that leave. Default: `backend`."),
   xdp_mode: choice(
     "Where the program that receives by af_xdp runs: in the driver (native), or above it, on any interface (generic).",

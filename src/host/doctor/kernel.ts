@@ -23,6 +23,7 @@ export function checkKernel(system: System): Check[] {
   return [
     checkPacketSockets(release, atLeast, family("PACKET")),
     checkXdp(family("XDP"), system.probe("lo")),
+    checkLiveFrames(release, atLeast(5, 18), system.probe("lo")),
     checkSlices(release, atLeast(6, 12)),
     checkTimer(system.measureSleep()),
     checkClock(system),
@@ -56,6 +57,15 @@ function checkXdp(there: boolean, probe: InterfaceProbe | undefined): Check {
   }
   const impact = "backend af_xdp sends only, and `receive: af_xdp` does not start";
   return check.warning(`sockets allowed, programs not (${programs})`, impact, remedy);
+}
+
+function checkLiveFrames(release: string, there: boolean, probe: InterfaceProbe | undefined): Check {
+  const check = about("kernel", "live-frames", "live XDP frames");
+  if (!there) return check.ok(`not in Linux ${release} (5.18): nothing but transmit: live asks for them`);
+  if (probe === undefined) return check.ok("in this kernel; not tried without the native core");
+  if (probe.xdp_programs === "")
+    return check.ok("transmit: live may be asked for, with CAP_PERFMON and CAP_SYS_ADMIN, too");
+  return check.ok(`not allowed (${probe.xdp_programs}): nothing but transmit: live asks for them`);
 }
 
 function checkSlices(release: string, short: boolean): Check {

@@ -134,7 +134,9 @@ ports:
 workers: [{ cpu: 1, polling: adaptive }, {}]
 ports:
   - { interface: a, backend: af_xdp, receive: af_packet, xdp_mode: generic, ring: 256, worker: 1 }
-  - { interface: b }`);
+  - { interface: b }
+  - { interface: c, backend: live }
+  - { interface: d, receive: af_packet, transmit: live }`);
     expect(config.workers).toEqual([
       { cpu: 1, polling: "adaptive" },
       { cpu: -1, polling: "interrupt" },
@@ -142,6 +144,8 @@ ports:
     expect(config.ports.map(({ backend, worker }) => ({ ...backend, worker }))).toEqual([
       { receive: "af_packet", transmit: "af_xdp", xdp_mode: "generic", ring: 256, worker: 1 },
       { receive: "auto", transmit: "auto", xdp_mode: "auto", ring: 512, worker: 0 },
+      { receive: "af_xdp", transmit: "live", xdp_mode: "auto", ring: 512, worker: 0 },
+      { receive: "af_packet", transmit: "live", xdp_mode: "auto", ring: 512, worker: 0 },
     ]);
     expect(switchOf("ports: [{ interface: a }]").config.workers).toEqual([{ cpu: -1, polling: "interrupt" }]);
   });
@@ -177,6 +181,10 @@ ports:
     [
       "ports: [{ interface: a, backend: xdp }]",
       "switch sw0.yaml:1:25: ports.0.backend: xdp is not one of auto, af_packet, af_xdp",
+    ],
+    [
+      "ports: [{ interface: a, receive: live }]",
+      "switch sw0.yaml:1:25: ports.0.receive: live is not one of auto, af_packet, af_xdp",
     ],
     [
       "ports: [{ interface: a, ring: 500 }]",
