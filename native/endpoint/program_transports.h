@@ -36,7 +36,9 @@ struct ProgramPair {
 class ProgramTransports : public CompletionSink {
  public:
   using Service = RelayedTransport::Service;
-  static constexpr uint32_t kRegions = 1 << 16;
+  // Of a program's own, and those that stand for what its queues keep of work (verbs/posted_work.h).
+  static constexpr uint32_t kOwnRegions = 1 << 16;
+  static constexpr uint32_t kRegions = kOwnRegions + (1 << 14);
 
   // Throws NativeError. `probe`: whether registered memory is there, where others than the table dispose of it.
   // `send_queue_errors`: as TransportContext has it.
