@@ -309,10 +309,10 @@ bool ProgramTransports::turn(Time now) {
   return moved;
 }
 
-void ProgramTransports::help() {
+bool ProgramTransports::help() {
   const Time now = program_now();
   polled_.store(now, std::memory_order_relaxed);
-  if (!mutex_.try_lock()) return;
+  if (!mutex_.try_lock()) return false;
   const bool moved = turn(now);
   mutex_.unlock();
   if (moved) {
@@ -320,6 +320,11 @@ void ProgramTransports::help() {
   } else {
     sched_yield();  // the daemon, which moves things, may want this CPU
   }
+  return moved;
+}
+
+void ProgramTransports::rest() {
+  if (polled_.exchange(0, std::memory_order_seq_cst) != 0 && naps_.load(std::memory_order_seq_cst)) ring();
 }
 
 void ProgramTransports::wait_until(const std::function<bool()>& left) {
@@ -363,9 +368,9 @@ void ProgramTransports::run() {
       if (session_.ended()) return fail();
     }
     std::unique_lock lock(mutex_, std::defer_lock);
-    if (now - polled_.load(std::memory_order_relaxed) < kPolledLately || !lock.try_lock()) {
-      const timespec pause{0, nap};
-      nanosleep(&pause, nullptr);
+    const bool helped = now - polled_.load(std::memory_order_relaxed) < kPolledLately;
+    if (helped || !lock.try_lock()) {
+      this->nap(nap, helped);
       nap = std::min(2 * nap, kLongestNap);
       continue;
     }
@@ -392,11 +397,22 @@ void ProgramTransports::sleep(Time duration) {
             static_cast<int32_t>(shared.returned_written.load(std::memory_order_acquire) - wanted) < 0 &&
             deadline_ >= sleeps_until_;
   }
-  if (waits && !stopping_.load(std::memory_order_acquire)) {
-    const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
-    ::syscall(SYS_futex, &shared.bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
-  }
+  if (waits && !stopping_.load(std::memory_order_acquire)) wait_for_bell(bell, duration);
   shared.program_sleeps.store(0, std::memory_order_relaxed);
+}
+
+// While somebody has the lock; `helped`: while somebody polls.
+void ProgramTransports::nap(Time duration, bool helped) {
+  const uint32_t bell = session_.memory().bell.load(std::memory_order_acquire);
+  naps_.store(true, std::memory_order_seq_cst);
+  const bool rests = helped && polled_.load(std::memory_order_seq_cst) == 0;
+  if (!rests && !stopping_.load(std::memory_order_acquire)) wait_for_bell(bell, duration);
+  naps_.store(false, std::memory_order_relaxed);
+}
+
+void ProgramTransports::wait_for_bell(uint32_t bell, Time duration) {
+  const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
+  ::syscall(SYS_futex, &session_.memory().bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
 }
 
 // How many slots have to come back before it is worth a wake: half of what the daemon has of a queue pair that waits for them.

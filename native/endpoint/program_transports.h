@@ -70,8 +70,10 @@ class ProgramTransports : public CompletionSink {
   // Hands over what was sent to the daemon.
   void submit();
 
-  // Somebody polls and finds nothing: moves things along, unless another thread does so.
-  void help();
+  // Somebody polls and finds nothing: moves things along, unless another thread does so. Returns whether anything has come or gone.
+  bool help();
+  // Who helped polls no more, and the thread is at it again at once.
+  void rest();
   // Waits until all that it was to send has left, or that goes by an address handle; without the lock, and not for long.
   void let_leave(const ProgramPair& pair);
   void let_leave_by(uint32_t address_handle);
@@ -105,6 +107,8 @@ class ProgramTransports : public CompletionSink {
   void tell_counters();
   void run();
   void sleep(Time duration);
+  void nap(Time duration, bool helped);
+  void wait_for_bell(uint32_t bell, Time duration);
   void ring();
   uint32_t slots_wanted() const;
   void fail();
@@ -132,6 +136,7 @@ class ProgramTransports : public CompletionSink {
   Time deadline_ = kNever;
   Time sleeps_until_ = 0;  // of the thread; with the lock
   std::atomic<Time> polled_{0};
+  std::atomic<bool> naps_{false};
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -64,6 +64,7 @@ export class Completions {
     for (;;) {
       this.signal.throwIfAborted();
       this.queue.poll(); // calls back
+      if (this.#found.length === 0) this.device.progress();
       const now = performance.now();
       if (this.#found.length > 0 || now >= until) break;
       if (now - begin < kPollMs) continue;
@@ -84,6 +85,7 @@ export class Completions {
   }
 
   #sleep(ms: number): Promise<void> {
+    this.device.rest();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {
