@@ -70,8 +70,11 @@ class ProgramTransports : public CompletionSink {
   // Hands over what was sent to the daemon.
   void submit();
 
-  // Somebody polls and finds nothing: moves things along, unless another thread does so. Returns whether anything has come or gone.
+  // Somebody polls and finds nothing: moves things along, unless another thread does so. Returns whether anything has come or
+  // gone.
   bool help();
+  // Who polls has found something, and may do other things than poll from now on: the daemon wakes the thread for what comes.
+  void may_leave();
   // Who helped polls no more, and the thread is at it again at once.
   void rest();
   // Waits until all that it was to send has left, or that goes by an address handle; without the lock, and not for long.
@@ -107,7 +110,7 @@ class ProgramTransports : public CompletionSink {
   void tell_counters();
   void run();
   void sleep(Time duration);
-  void nap(Time duration, bool helped);
+  bool nap(Time duration, bool helped);
   void wait_for_bell(uint32_t bell, Time duration);
   void ring();
   uint32_t slots_wanted() const;

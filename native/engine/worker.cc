@@ -291,7 +291,7 @@ void Worker::check_ports(Time now) {
         records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck}});
       }
       if (!changes.up && !changes.mtu && !changes.reopened) continue;
-      waits_.clear();  // descriptors may have changed
+      waits_are_old_ = true;  // descriptors may have changed
       const double up = ports[port].up() ? 1 : 0;
       const auto mtu = static_cast<double>(ports[port].mtu());
       const double reopened = changes.reopened ? 1 : 0;

@@ -138,8 +138,10 @@ class Worker {
   void announce();
   bool work_waits() const;
   Time turn();
-  bool wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mutex>& turning);
-  bool sleep_until(Time deadline, Time now);
+  void wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mutex>& turning);
+  void sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& turning);
+  void end_sleep(Time now);
+  bool comes_little(Time now);
   bool gives_way() const;
   void doze(Time duration);
   uint64_t frames_seen() const;
@@ -176,8 +178,14 @@ class Worker {
   Time idle_slept_ = 0;
   Time last_frame_ = 0;
   uint64_t seen_ = 0;
+  Time counted_from_ = 0;  // prompt: when this quantum began
+  uint64_t counted_ = 0;
+  bool little_ = true;  // in the last
   Time checked_ = 0;
-  std::vector<pollfd> waits_;
+  std::vector<pollfd> waits_;  // the thread's own
+  bool waits_are_old_ = true;
+  Time sleeps_from_ = 0;          // since when nobody has turned the loop, for want of load; 0: somebody does
+  bool holds_ = false;            // the counters, meanwhile
   std::shared_ptr<Waker> waker_;  // rung by commands, injected frames, other workers and stop()
 
   std::mutex turning_;  // who has it turns the loop

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/worker.h"
 
@@ -14,6 +15,7 @@ constexpr Time kPublishInterval = 2 * kMillisecond;
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
 constexpr Time kGapWindow = 10 * kSecond;
+constexpr uint64_t kLittle = 4;                 // prompt: frames in a quantum; as many as two ends that take turns have
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
 constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
@@ -51,15 +53,17 @@ void Worker::loop(Time begin) {
     }
     nap = kShortestNap;
     if (helper_error_ != nullptr) std::rethrow_exception(helper_error_);
+    if (sleeps_from_ != 0) end_sleep(monotonic_now());
     run_action();
     const Time wake = turn();
     announce();
     const Time before = monotonic_now();
-    if (wait(before, wake, previous_ - last_frame_, turning)) idle_slept_ = turned_ - before;
+    wait(before, wake, previous_ - last_frame_, turning);
     if (turning.owns_lock()) turning.unlock();
   }
   turning.lock();
   turns_ = false;
+  end_sleep(monotonic_now());
   // What was handed over before stop() still goes out.
   send_injected();
   for (Device* device : devices_) device->turn(clock_.now, clock_.now);
@@ -70,6 +74,7 @@ void Worker::loop(Time begin) {
 Time Worker::turn() {
   refresh_clock();
   const Time now = clock_.now;
+  end_sleep(now);
   if (previous_ != 0 && now >= begin_) {
     const auto gap = static_cast<uint64_t>(std::max<Time>(0, now - previous_ - idle_slept_));
     fidelity_.loop_gap.record(gap);
@@ -106,27 +111,23 @@ Time Worker::turn() {
   return told() ? deadline_ : std::min(deadline_, published_ + kPublishInterval);
 }
 
-// Its own thread has the lock while it turns, and while it sleeps without load: what it says then of its counters must stay so.
+// Also while its own thread sleeps.
 bool Worker::help() {
   helped_.store(monotonic_now(), std::memory_order_relaxed);
-  if (!turning_.try_lock()) {
-    waker_->wake();
-    sched_yield();
-    return false;
+  if (std::unique_lock turning(turning_, std::try_to_lock); turning) {
+    if (!turns_ || helper_error_ != nullptr) return false;
+    const uint64_t before = seen_;
+    try {
+      turn();
+      // Completions the helper looks for itself.
+      if (!punted_.empty()) announce();
+    } catch (...) {
+      helper_error_ = std::current_exception();  // the thread's to say
+      rest();
+      return false;
+    }
+    if (seen_ != before) return true;
   }
-  const std::lock_guard turning(turning_, std::adopt_lock);
-  if (!turns_ || helper_error_ != nullptr) return false;
-  const uint64_t before = seen_;
-  try {
-    turn();
-    // Completions the helper looks for itself.
-    if (!punted_.empty()) announce();
-  } catch (...) {
-    helper_error_ = std::current_exception();  // the thread's to say
-    rest();
-    return false;
-  }
-  if (seen_ != before) return true;
   sched_yield();  // who brings frames may want this CPU
   return false;
 }
@@ -159,32 +160,43 @@ void Worker::note_gap(Time now, uint64_t gap) {
   recent_gap_.store(std::max(gap_of_window_, gap_of_last_window_), std::memory_order_relaxed);
 }
 
-// `quiet`: since the last frame. Returns whether this was idle sleep, which is nobody's lateness; others may turn the loop during
-// any other.
-bool Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mutex>& turning) {
-  if (config_.polling == Polling::busy) return false;
+// `quiet`: since the last frame. Whenever it waits others may turn the loop, and it has the lock no more.
+void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mutex>& turning) {
+  if (config_.polling == Polling::busy) return;
   if (config_.polling == Polling::adaptive) {
-    if (quiet == 0) return false;
-    if (quiet >= kBusyFor && deadline > now + kWakeUp) return sleep_until(deadline - kWakeUp, now);
-    if (now < shares_until_) return sleep_until(deadline, now);
+    if (quiet == 0) return;
+    if (quiet >= kBusyFor && deadline > now + kWakeUp) return sleep_until(deadline - kWakeUp, now, turning);
+    if (now < shares_until_) return sleep_until(deadline, now, turning);
     // To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames
     // would take it from those who bring them.
     turning.unlock();
     sched_yield();
     const Time after = monotonic_now();
     if (after - now > kLongYield) shares_until_ = after + kSharing;
-    return false;
+    return;
   }
-  if (quiet >= kBusyFor && deadline > now + config_.quantum) return sleep_until(deadline, now);
+  const bool sparse = config_.prompt && comes_little(now);
+  if (deadline > now + (sparse ? 0 : config_.quantum) && (sparse || quiet >= kBusyFor))
+    return sleep_until(deadline, now, turning);
   const timespec until = to_timespec(now + config_.quantum);
   turning.unlock();
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-  return false;
 }
 
-bool Worker::sleep_until(Time deadline, Time now) {
+// Whether fewer frames come than a nap would gather: then it would only make them wait.
+bool Worker::comes_little(Time now) {
+  if (now - counted_from_ >= config_.quantum) {
+    little_ = seen_ - counted_ <= kLittle;
+    counted_from_ = now;
+    counted_ = seen_;
+  }
+  return little_ && seen_ - counted_ <= kLittle;
+}
+
+void Worker::sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& turning) {
   std::vector<pollfd>& waits = waits_;
-  if (waits.empty()) {
+  if (std::exchange(waits_are_old_, false)) {
+    waits.clear();
     waits.push_back({waker_->descriptor(), POLLIN, 0});
     for (Device* device : devices_) {
       for (WirePort& port : device->ports()) {
@@ -200,16 +212,23 @@ bool Worker::sleep_until(Time deadline, Time now) {
     if (nic->programs() != nullptr) nic->programs()->doze();
   }
   const timespec timeout = to_timespec(work_waits() ? 0 : std::clamp<Time>(deadline - now, 0, kLongestSleep));
-  const bool holds = told();
-  if (holds) counters_.hold();
+  sleeps_from_ = now;
+  holds_ = told();
+  if (holds_) counters_.hold();
+  turning.unlock();
   ppoll(waits.data(), waits.size(), &timeout, nullptr);
-  turned_ = monotonic_now();
-  if (holds) counters_.release(turned_);
   waker_->rise((waits[0].revents & POLLIN) != 0);
   for (const auto& nic : nics_) {
     if (nic->programs() != nullptr) nic->programs()->rise();
   }
-  return true;
+}
+
+// Whoever turns the loop next: the sleep is nobody's lateness, and nothing was counted in it.
+void Worker::end_sleep(Time now) {
+  if (sleeps_from_ == 0) return;
+  turned_ = now;
+  idle_slept_ = now - std::exchange(sleeps_from_, 0);
+  if (std::exchange(holds_, false)) counters_.release(now);
 }
 
 }  // namespace weir

@@ -76,11 +76,14 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* wc) {
     nic_of(cq->context).help();
     if (queue.empty()) return 0;
   }
-  return queue.poll(most, wc);
+  const int found = queue.poll(most, wc);
+  nic_of(cq->context).may_leave();
+  return found;
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
   queue_of(cq).armed.store(solicited_only != 0 ? CompletionQueue::kSolicited : CompletionQueue::kAny);
+  nic_of(cq->context).rest();  // who asks for an event is about to wait for it
   return 0;
 }
 
