@@ -21,6 +21,8 @@ void* take(size_t bytes) {
 // Of the whole program of tests.
 void* operator new(size_t bytes) { return take(bytes); }
 void* operator new[](size_t bytes) { return take(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return take(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t&) noexcept { return take(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
