@@ -51,8 +51,8 @@ export function byWeir(network: InteropNetwork, nic: Nic, ...args: string[]): Pr
   };
 }
 
-/** Nobody listens yet, or any more. */
-const kRefused = /RDMA_CM_EVENT_REJECTED[;,] error:? 8|Connection refused/;
+/** Nobody listens yet, or any more: of a connection; of datagrams (SIDR status 1: no such service); of a socket. */
+const kRefused = /RDMA_CM_EVENT_REJECTED[;,] error:? 8|RDMA_CM_EVENT_UNREACHABLE[;,] error:? 1\b|Connection refused/;
 
 interface Outputs {
   server: string;
