@@ -52,6 +52,7 @@ Napi::Function DaemonNicHandle::define(Napi::Env env) {
                       method<&DaemonNic::destroy_address_handle, "destroyAddressHandle(handle)">(),
                       method<&DaemonNicHandle::post, "post(words, count)">(),
                       method<&DaemonNicHandle::drain_completions, "drainCompletions(words)">(),
+                      method<&DaemonNic::help, "help()">(), method<&DaemonNic::rest, "rest()">(),
                       method<&DaemonNic::counted, "counters()">(), method<&DaemonNicHandle::release, "close()">()});
 }
 

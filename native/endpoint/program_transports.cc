@@ -236,7 +236,9 @@ void ProgramTransports::submit() {
   }
 }
 
+// What comes back late all at once was kept by a daemon that did not run; what leaves slowly comes back one by one.
 void ProgramTransports::take_returned(Time now) {
+  const ProgramPair* slowed = nullptr;
   ProgramMemory& shared = session_.memory();
   const uint32_t written = shared.returned_written.load(std::memory_order_acquire);
   for (; returned_ != written; ++returned_) {
@@ -250,6 +252,7 @@ void ProgramTransports::take_returned(Time now) {
     if (!sent.data) continue;
     --pair.submitted;
     if (now - sent.at > kSlow) {
+      if (std::exchange(slowed, &pair) == &pair) continue;
       pair.most_submitted = std::max(kLeastSubmitted, pair.most_submitted - pair.most_submitted / 8);
     } else if (now - sent.at < kFast) {
       pair.most_submitted = std::min(kMostSubmitted, pair.most_submitted + 1);
@@ -309,10 +312,12 @@ bool ProgramTransports::turn(Time now) {
   return moved;
 }
 
-void ProgramTransports::help() {
+bool ProgramTransports::help() {
   const Time now = program_now();
   polled_.store(now, std::memory_order_relaxed);
-  if (!mutex_.try_lock()) return;
+  if (!mutex_.try_lock()) return false;
+  ProgramMemory& shared = session_.memory();
+  if (naps_.load(std::memory_order_relaxed)) shared.program_sleeps.store(0, std::memory_order_relaxed);
   const bool moved = turn(now);
   mutex_.unlock();
   if (moved) {
@@ -320,6 +325,21 @@ void ProgramTransports::help() {
   } else {
     sched_yield();  // the daemon, which moves things, may want this CPU
   }
+  return moved;
+}
+
+void ProgramTransports::may_leave() {
+  if (!naps_.load(std::memory_order_relaxed)) return;
+  ProgramMemory& shared = session_.memory();
+  shared.returned_wanted.store(shared.returned_written.load(std::memory_order_relaxed) + kProgramPackets,
+                               std::memory_order_relaxed);
+  shared.program_sleeps.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (shared.frames_written.load(std::memory_order_acquire) != shared.frames_read.load(std::memory_order_relaxed)) help();
+}
+
+void ProgramTransports::rest() {
+  if (polled_.exchange(0, std::memory_order_seq_cst) != 0 && naps_.load(std::memory_order_seq_cst)) ring();
 }
 
 void ProgramTransports::wait_until(const std::function<bool()>& left) {
@@ -356,6 +376,7 @@ void ProgramTransports::run() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
   Time looked = 0;
   Time nap = kShortestNap;
+  bool rung = false;  // by the daemon, in its last nap
   while (!stopping_.load(std::memory_order_acquire)) {
     const Time now = program_now();
     if (now - looked > kLongestSleep) {
@@ -363,13 +384,14 @@ void ProgramTransports::run() {
       if (session_.ended()) return fail();
     }
     std::unique_lock lock(mutex_, std::defer_lock);
-    if (now - polled_.load(std::memory_order_relaxed) < kPolledLately || !lock.try_lock()) {
-      const timespec pause{0, nap};
-      nanosleep(&pause, nullptr);
+    const bool helped = !rung && now - polled_.load(std::memory_order_relaxed) < kPolledLately;
+    if (helped || !lock.try_lock()) {
+      rung = this->nap(nap, helped);
       nap = std::min(2 * nap, kLongestNap);
       continue;
     }
     nap = kShortestNap;
+    rung = false;
     Time until = now;
     sleeps_until_ = 0;
     if (!turn(now)) until = sleeps_until_ = std::min(deadline_, now + kLongestSleep);
@@ -392,11 +414,25 @@ void ProgramTransports::sleep(Time duration) {
             static_cast<int32_t>(shared.returned_written.load(std::memory_order_acquire) - wanted) < 0 &&
             deadline_ >= sleeps_until_;
   }
-  if (waits && !stopping_.load(std::memory_order_acquire)) {
-    const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
-    ::syscall(SYS_futex, &shared.bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
-  }
+  if (waits && !stopping_.load(std::memory_order_acquire)) wait_for_bell(bell, duration);
   shared.program_sleeps.store(0, std::memory_order_relaxed);
+}
+
+// While somebody has the lock; `helped`: while somebody polls. Returns whether it was woken.
+bool ProgramTransports::nap(Time duration, bool helped) {
+  ProgramMemory& shared = session_.memory();
+  const uint32_t bell = shared.bell.load(std::memory_order_acquire);
+  naps_.store(true, std::memory_order_seq_cst);
+  const bool rests = helped && polled_.load(std::memory_order_seq_cst) == 0;
+  if (!rests && !stopping_.load(std::memory_order_acquire)) wait_for_bell(bell, duration);
+  naps_.store(false, std::memory_order_relaxed);
+  shared.program_sleeps.store(0, std::memory_order_relaxed);
+  return shared.bell.load(std::memory_order_relaxed) != bell;
+}
+
+void ProgramTransports::wait_for_bell(uint32_t bell, Time duration) {
+  const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
+  ::syscall(SYS_futex, &session_.memory().bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
 }
 
 // How many slots have to come back before it is worth a wake: half of what the daemon has of a queue pair that waits for them.

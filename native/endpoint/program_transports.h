@@ -36,7 +36,9 @@ struct ProgramPair {
 class ProgramTransports : public CompletionSink {
  public:
   using Service = RelayedTransport::Service;
-  static constexpr uint32_t kRegions = 1 << 16;
+  // Of a program's own, and those that stand for what its queues keep of work (verbs/posted_work.h).
+  static constexpr uint32_t kOwnRegions = 1 << 16;
+  static constexpr uint32_t kRegions = kOwnRegions + (1 << 14);
 
   // Throws NativeError. `probe`: whether registered memory is there, where others than the table dispose of it.
   // `send_queue_errors`: as TransportContext has it.
@@ -68,8 +70,13 @@ class ProgramTransports : public CompletionSink {
   // Hands over what was sent to the daemon.
   void submit();
 
-  // Somebody polls and finds nothing: moves things along, unless another thread does so.
-  void help();
+  // Somebody polls and finds nothing: moves things along, unless another thread does so. Returns whether anything has come or
+  // gone.
+  bool help();
+  // Who polls has found something, and may do other things than poll from now on: the daemon wakes the thread for what comes.
+  void may_leave();
+  // Who helped polls no more, and the thread is at it again at once.
+  void rest();
   // Waits until all that it was to send has left, or that goes by an address handle; without the lock, and not for long.
   void let_leave(const ProgramPair& pair);
   void let_leave_by(uint32_t address_handle);
@@ -103,6 +110,8 @@ class ProgramTransports : public CompletionSink {
   void tell_counters();
   void run();
   void sleep(Time duration);
+  bool nap(Time duration, bool helped);
+  void wait_for_bell(uint32_t bell, Time duration);
   void ring();
   uint32_t slots_wanted() const;
   void fail();
@@ -130,6 +139,7 @@ class ProgramTransports : public CompletionSink {
   Time deadline_ = kNever;
   Time sleeps_until_ = 0;  // of the thread; with the lock
   std::atomic<Time> polled_{0};
+  std::atomic<bool> naps_{false};
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -114,6 +114,7 @@ class SoftNic {
   void attend_queue_pair(uint32_t qpn);
 
   NicCounters& counters() { return counters_; }
+  const NicCounters& counters() const { return counters_; }
   TransportCounters& transport_counters() { return pairs_.counters(); }
   NicPriorityCounters& counters(int priority) { return priorities_[static_cast<size_t>(priority)]; }
   // Those that stream first, then the places for those of applications.

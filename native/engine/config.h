@@ -145,6 +145,7 @@ struct WorkerConfig {
   uint32_t super_frames = 0;
   Polling polling = Polling::interrupt;
   Time quantum = 25'000;
+  bool prompt = false;  // with interrupt: where little comes its descriptors wake it, at once
   Time sample_interval = 0;
   Time reset_after = 0;
   std::vector<SwitchDeviceConfig> switches;
@@ -173,6 +174,7 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
     optional(field::any(
         "busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load.")));
   v("quantum", config.quantum, field::ns("Least between two turns under load, with interrupt."));
+  v("prompt", config.prompt, field::any("With interrupt: where little comes its descriptors wake it, at once."));
   v("sample_interval", config.sample_interval, field::ns("0: no samples; else 1 us or more, for each is a turn."));
   v("reset_after", config.reset_after, field::any("After begin(), when distributions start afresh.", "ns"));
   v("switches", config.switches, field::any("One, if it is shared."));

@@ -1,7 +1,5 @@
 #include "engine/worker.h"
 
-#include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,20 +17,12 @@ constexpr Time kPublishInterval = 2 * kMillisecond;
 constexpr Time kDoorbellInterval = 20 * kMillisecond;
 constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
-constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
-constexpr Time kLongestSleep = 50 * kMillisecond;
-constexpr Time kGapWindow = 10 * kSecond;
-constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive: another thread wants the same CPU ...
-constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
-constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
 
 Time read_clock(clockid_t id) {
   timespec t{};
   clock_gettime(id, &t);
   return t.tv_sec * kSecond + t.tv_nsec;
 }
-
-timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
 WorkerConfig checked(WorkerConfig config) {
   check(config);
@@ -230,6 +220,10 @@ void Worker::run() {
     ended_ = true;
     changed_.notify_all();
   } catch (...) {
+    {
+      const std::lock_guard turning(turning_);
+      turns_ = false;
+    }
     const std::lock_guard lock(mutex_);
     ended_ = true;
     changed_.notify_all();
@@ -266,130 +260,6 @@ void Worker::refresh_clock() {
   }
 }
 
-uint64_t Worker::frames_seen() const {
-  uint64_t frames = 0;
-  for (const Device* device : devices_) frames += device->frames_seen();
-  return frames;
-}
-
-void Worker::loop(Time begin) {
-  Time next_sample = config_.sample_interval > 0 ? begin : kNever;
-  Time reset_at = begin + config_.reset_after;
-  Time previous = 0;
-  Time deadline = 0;
-  Time idle_slept = 0;
-  Time last_frame = 0;
-  uint64_t seen = 0;
-  turned_ = monotonic_now();
-  counters_.publish(turned_);
-  while (!stopping_.load(std::memory_order_acquire)) {
-    refresh_clock();
-    const Time now = clock_.now;
-    if (previous != 0 && now >= begin) {
-      const auto gap = static_cast<uint64_t>(std::max<Time>(0, now - previous - idle_slept));
-      fidelity_.loop_gap.record(gap);
-      note_gap(now, gap);
-      if (deadline <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline));
-    }
-    previous = now;
-    run_action();
-    check_ports(now);
-    send_injected();
-    while (next_sample <= now || reset_at <= now) {
-      const Time boundary = std::min(next_sample, reset_at);
-      for (Device* device : devices_) device->turn(boundary, now);
-      if (boundary == next_sample) {
-        for (Device* device : devices_) device->sample(boundary, records_);
-        next_sample += config_.sample_interval;
-      }
-      if (boundary == reset_at) {
-        for (Device* device : devices_) device->reset_distributions();
-        reset_at = kNever;
-      }
-    }
-    deadline = std::min(next_sample, reset_at);
-    for (Device* device : devices_) {
-      device->turn(now, now);
-      deadline = std::min(deadline, device->next_deadline());
-    }
-    turned_ = now;
-    announce();
-    publish(now, false);
-    const uint64_t frames = frames_seen();
-    if (frames != seen) last_frame = now;
-    seen = frames;
-    // What was counted since then is told before a long sleep.
-    const Time wake = told() ? deadline : std::min(deadline, published_ + kPublishInterval);
-    const Time before = monotonic_now();
-    idle_slept = wait(before, wake, now - last_frame) ? turned_ - before : 0;
-  }
-  // What was handed over before stop() still goes out.
-  send_injected();
-  for (Device* device : devices_) device->turn(clock_.now, clock_.now);
-  publish(clock_.now, true);
-}
-
-void Worker::note_gap(Time now, uint64_t gap) {
-  if (now - window_began_ >= kGapWindow) {
-    gap_of_last_window_ = std::exchange(gap_of_window_, 0);
-    window_began_ = now;
-  } else if (gap <= gap_of_window_) {
-    return;
-  }
-  gap_of_window_ = std::max(gap_of_window_, gap);
-  recent_gap_.store(std::max(gap_of_window_, gap_of_last_window_), std::memory_order_relaxed);
-}
-
-// `quiet`: since the last frame. Returns whether this was idle sleep, which is nobody's lateness.
-bool Worker::wait(Time now, Time deadline, Time quiet) {
-  if (config_.polling == Polling::busy) return false;
-  if (config_.polling == Polling::adaptive) {
-    if (quiet == 0) return false;
-    if (quiet >= kBusyFor && deadline > now + kWakeUp) return sleep_until(deadline - kWakeUp, now);
-    if (now < shares_until_) return sleep_until(deadline, now);
-    // To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames
-    // would take it from those who bring them.
-    sched_yield();
-    const Time after = monotonic_now();
-    if (after - now > kLongYield) shares_until_ = after + kSharing;
-    return false;
-  }
-  if (quiet >= kBusyFor && deadline > now + config_.quantum) return sleep_until(deadline, now);
-  const timespec until = to_timespec(now + config_.quantum);
-  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-  return false;
-}
-
-bool Worker::sleep_until(Time deadline, Time now) {
-  std::vector<pollfd>& waits = waits_;
-  if (waits.empty()) {
-    waits.push_back({waker_->descriptor(), POLLIN, 0});
-    for (Device* device : devices_) {
-      for (WirePort& port : device->ports()) {
-        if (port.up() && port.port().wait_descriptor() >= 0) waits.push_back({port.port().wait_descriptor(), POLLIN, 0});
-      }
-    }
-    for (const auto& nic : nics_) {
-      if (nic->programs() != nullptr) waits.push_back({nic->programs()->descriptor(), POLLIN, 0});
-    }
-  }
-  waker_->doze();
-  for (const auto& nic : nics_) {
-    if (nic->programs() != nullptr) nic->programs()->doze();
-  }
-  const timespec timeout = to_timespec(work_waits() ? 0 : std::clamp<Time>(deadline - now, 0, kLongestSleep));
-  const bool holds = told();
-  if (holds) counters_.hold();
-  ppoll(waits.data(), waits.size(), &timeout, nullptr);
-  turned_ = monotonic_now();
-  if (holds) counters_.release(turned_);
-  waker_->rise((waits[0].revents & POLLIN) != 0);
-  for (const auto& nic : nics_) {
-    if (nic->programs() != nullptr) nic->programs()->rise();
-  }
-  return true;
-}
-
 void Worker::send_injected() {
   while (injected_.pop(*scratch_)) {
     const bool exists = scratch_->device < devices_.size() && scratch_->port < devices_[scratch_->device]->ports().size();
@@ -422,7 +292,7 @@ void Worker::check_ports(Time now) {
         records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck, falls_back}});
       }
       if (!changes.up && !changes.mtu && !changes.reopened) continue;
-      waits_.clear();  // descriptors may have changed
+      waits_are_old_ = true;  // descriptors may have changed
       const double up = ports[port].up() ? 1 : 0;
       const auto mtu = static_cast<double>(ports[port].mtu());
       const double reopened = changes.reopened ? 1 : 0;

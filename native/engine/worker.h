@@ -76,6 +76,12 @@ class Worker {
   bool post(size_t nic, const WorkCommand& command);
   // After posting: sees to it that the worker looks soon.
   void wake();
+  // Who waits for something and polls takes a turn of the loop itself, unless the worker's thread is at it, which from then on
+  // leaves the turns to such a helper: no thread has to be woken for what comes. Not from within between_turns(). Returns whether
+  // frames have come or gone; completions that came do not ring.
+  bool help();
+  // The helper polls no more; without this the thread notices within a millisecond.
+  void rest();
   // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
   // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.
   void between_turns(const std::function<void()>& action);
@@ -131,8 +137,13 @@ class Worker {
   bool told() const { return published_ == turned_ && counters_.complete(); }
   void announce();
   bool work_waits() const;
-  bool wait(Time now, Time deadline, Time quiet);
-  bool sleep_until(Time deadline, Time now);
+  Time turn();
+  void wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mutex>& turning);
+  void sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& turning);
+  void end_sleep(Time now);
+  bool comes_little(Time now);
+  bool gives_way() const;
+  void doze(Time duration);
   uint64_t frames_seen() const;
 
   WorkerConfig config_;
@@ -159,9 +170,28 @@ class Worker {
   Time shares_until_ = 0;  // adaptive: with another thread of this CPU
   Time published_ = 0;
   Time turned_ = 0;  // up to when the devices have counted
+  Time begin_ = 0;
+  Time next_sample_ = kNever;
+  Time reset_at_ = kNever;
+  Time previous_ = 0;  // when the last turn began
+  Time deadline_ = 0;
+  Time idle_slept_ = 0;
+  Time last_frame_ = 0;
+  uint64_t seen_ = 0;
+  Time counted_from_ = 0;  // prompt: when this quantum began
+  uint64_t counted_ = 0;
+  bool little_ = true;  // in the last
   Time checked_ = 0;
-  std::vector<pollfd> waits_;
+  std::vector<pollfd> waits_;  // the thread's own
+  bool waits_are_old_ = true;
+  Time sleeps_from_ = 0;          // since when nobody has turned the loop, for want of load; 0: somebody does
+  bool holds_ = false;            // the counters, meanwhile
   std::shared_ptr<Waker> waker_;  // rung by commands, injected frames, other workers and stop()
+
+  std::mutex turning_;  // who has it turns the loop
+  bool turns_ = false;  // with it: the devices live
+  std::exception_ptr helper_error_;
+  std::atomic<Time> helped_{0};
 
   std::thread thread_;
   std::mutex mutex_;

@@ -154,5 +154,56 @@ TEST_CASE("a key may come to stand for another region") {
   CHECK(table.find(key, 2, 0x2000, 1, kRemoteRead) == nullptr);
 }
 
+TEST_CASE("lists of pieces are read and written across their borders, as far as they are memory with the rights") {
+  MemoryTable table(8);
+  uint8_t left[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  uint8_t right[10] = {10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+  const uint32_t first = table.add({left, 0x1000, 10, 7, kLocalWrite, nullptr});
+  const uint32_t second = table.add({right, 0x2000, 10, 7, 0, nullptr});
+  PieceLists lists(2, 4);
+  MemoryRegion region;
+  region.domain = 7;
+  region.lists = &lists;
+  const uint32_t key = table.add(region);
+  const uint64_t at = PieceLists::address_of(1);
+  MemoryPiece* list = lists.set(1, 4);
+  list[0] = {0x1004, 6, first};
+  list[1] = {0, 0, 0};  // of nothing
+  list[2] = {0x2000, 5, second};
+  list[3] = {0x1000, 2, first};
+  const uint8_t* bytes = table.read(key, 7, at, 13);
+  REQUIRE(bytes != nullptr);
+  const uint8_t whole[] = {4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 1};
+  CHECK(std::equal(std::begin(whole), std::end(whole), bytes));
+  bytes = table.read(key, 7, at + 5, 3);
+  REQUIRE(bytes != nullptr);
+  CHECK(std::equal(whole + 5, whole + 8, bytes));
+  CHECK(table.read(key, 7, at, 14) == nullptr);      // more than there is
+  CHECK(table.read(key, 7, at + 13, 1) == nullptr);  // behind it
+  CHECK(table.read(key, 8, at, 1) == nullptr);       // of another domain
+  CHECK(table.read(key, 7, at, 5'000) == nullptr);   // more than a packet
+  CHECK(table.read(key, 7, 0, 1) == nullptr);        // a list that was never set
+  CHECK(table.read(key, 7, at << 1, 1) == nullptr);  // a place that there is not
+  CHECK(table.allows(key, 7, at, 6, kLocalWrite));
+  CHECK(!table.allows(key, 7, at, 7, kLocalWrite));  // the second may not be written to
+  CHECK(table.allows(key, 7, at, 13, 0));
+  CHECK(table.write(key, 7, at + 4, whole, 2));
+  CHECK(left[8] == 4);
+  CHECK(left[9] == 5);
+  CHECK(!table.write(key, 7, at + 6, whole, 1));
+  CHECK(table.write(key, 7, at + 11, nullptr, 2));
+  CHECK(left[0] == 0);
+  // It is no memory of its own, for peers or for lists.
+  CHECK(table.find(key, 7, at, 1, 0) == nullptr);
+  list[0] = {at, 1, key};
+  CHECK(table.read(key, 7, at, 1) == nullptr);
+  // Those that are there stay when there is room for more.
+  list[0] = {0x1004, 6, first};
+  lists.grow(100);
+  bytes = table.read(key, 7, at, 1);
+  REQUIRE(bytes != nullptr);
+  CHECK(*bytes == 4);
+}
+
 }  // namespace
 }  // namespace weir

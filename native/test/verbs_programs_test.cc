@@ -242,6 +242,23 @@ TEST_CASE("programs: who polls an empty queue does not ring for its own thread")
   CHECK(shared.bell - before < 100);
 }
 
+TEST_CASE("programs: who has found something leaves word that its thread is to be woken, and who polls on takes it back") {
+  ProgramsBed bed;
+  Connected c(bed);
+  const ProgramMemory& shared = c.left.nic->shared_memory();
+  // The thread leaves all to who polls, and naps; before it does there is nothing to say.
+  CHECK(eventually([&] {
+    for (int i = 0; i < 1'000; ++i) c.left.nic->help();
+    const bool silent = shared.program_sleeps == 0;
+    c.left.nic->may_leave();
+    return silent && shared.program_sleeps == 1;
+  }));
+  CHECK(eventually([&] {
+    c.left.nic->help();
+    return shared.program_sleeps == 0;
+  }));
+}
+
 // Writes to what it shares with the NIC whatever it likes, while the NIC reads it.
 void spoil(Session& session, uint32_t qpn, const std::atomic<bool>& stop) {
   ProgramMemory& shared = session.memory();

@@ -94,10 +94,10 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
   }
   const SendWork& work = queue_.at(entry).work;
   const uint64_t offset = static_cast<uint64_t>(psn_distance(psn, queue_.at(entry).first_psn)) * attributes_.path_mtu;
-  if (length > 0) {
-    uint8_t* to = context_.memory.find(work.local_key, attributes_.domain, work.local_address + offset, length, kLocalWrite);
-    if (to == nullptr) return blame(entry, WorkStatus::local_protection_error);
-    if (context_.payload || work.opcode != WorkOpcode::read) std::memcpy(to, data, length);
+  const bool has_bytes = context_.payload || work.opcode != WorkOpcode::read;
+  if (length > 0 && !context_.memory.write(work.local_key, attributes_.domain, work.local_address + offset,
+                                           has_bytes ? data : nullptr, length)) {
+    return blame(entry, WorkStatus::local_protection_error);
   }
   if (work.opcode == WorkOpcode::read) received_.count(length, transport_bytes, false);
   const uint32_t before = queue_.una;

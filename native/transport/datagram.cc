@@ -31,17 +31,18 @@ bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   const uint32_t bytes = kGrhBytes + meta.payload_length;
   if (receives_.empty() || receives_.front().length < bytes) return ++context_.counters.drop_datagram, true;
   const ReceiveWork& work = receives_.front();
-  uint8_t* to = context_.memory.find(work.local_key, attributes_.domain, work.local_address, bytes, kLocalWrite);
-  if (to == nullptr) {
+  uint8_t network[kGrhBytes] = {};
+  const bool ipv6 = meta.ip_version == 6;
+  const uint32_t header = ipv6 ? kIpv6Header : kIpv4Header;
+  std::memcpy(network + kGrhBytes - header, frame + meta.l3_offset, header);
+  const uint32_t headers = kBthHeader + extension_length(bth.opcode);
+  const auto write = [&](uint32_t offset, const uint8_t* from, uint32_t length) {
+    return context_.memory.write(work.local_key, attributes_.domain, work.local_address + offset, from, length);
+  };
+  if (!write(0, network, kGrhBytes) || (meta.payload_length > 0 && !write(kGrhBytes, packet + headers, meta.payload_length))) {
     receives_.retire({.status = WorkStatus::local_protection_error}, qpn_, context_.completions);
     return fail(WorkStatus::success), true;
   }
-  std::memset(to, 0, kGrhBytes);
-  const bool ipv6 = meta.ip_version == 6;
-  const uint32_t header = ipv6 ? kIpv6Header : kIpv4Header;
-  std::memcpy(to + kGrhBytes - header, frame + meta.l3_offset, header);
-  const uint32_t headers = kBthHeader + extension_length(bth.opcode);
-  if (meta.payload_length > 0) std::memcpy(to + kGrhBytes, packet + headers, meta.payload_length);
   const bool immediate = bth.opcode == kOpcodeUdSendOnlyImmediate;
   receives_.retire({.flags = static_cast<uint8_t>(kWithGrh | (ipv6 ? kWithIpv6 : 0) | (immediate ? kWithImmediate : 0)),
                     .bytes = bytes,
@@ -68,7 +69,7 @@ bool Datagram::take_data(Time, OutgoingPacket& out) {
   }
   if (work.length > attributes_.path_mtu) return fail_send(WorkStatus::local_length_error), false;
   if (work.length > 0) {
-    out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address, work.length, 0);
+    out.payload = context_.memory.read(work.local_key, attributes_.domain, work.local_address, work.length);
     if (out.payload == nullptr) return fail_send(WorkStatus::local_protection_error), false;
   }
   out.payload_bytes = work.length;

@@ -1,13 +1,16 @@
 // Registered memory of a NIC: keys, bounds and rights. Every access of a packet to memory goes through find().
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/random.h"
+#include "transport/piece_lists.h"
 
 namespace weir {
 
@@ -27,8 +30,9 @@ struct MemoryRegion {
   std::shared_ptr<void> owner;  // of data, for as long as the region is registered
   // Stands for no memory of its own: each address is that of data[0]. Behind it there is room for any packet's payload.
   bool scratch = false;
-  uint8_t* sink = nullptr;  // with scratch: where writes go instead
-  uint32_t qpn = 0;         // of a memory window: whose peer alone may use it; 0: any of the domain
+  uint8_t* sink = nullptr;            // with scratch: where writes go instead
+  uint32_t qpn = 0;                   // of a memory window: whose peer alone may use it; 0: any of the domain
+  const PieceLists* lists = nullptr;  // its memory is that of pieces of other regions: for read(), write() and allows() alone
 };
 
 // Keys in an order that depends on a secret: all 32-bit numbers but 0, each once before any comes again. What comes next does not
@@ -72,6 +76,7 @@ class MemoryTable {
   // others.
   uint32_t add(MemoryRegion region) {
     if (free_.empty()) return 0;
+    if (region.lists != nullptr && gathered_ == nullptr) gathered_ = std::make_unique<uint8_t[]>(kMostGathered);
     const uint32_t index = free_.back();
     free_.pop_back();
     Slot& slot = slots_[index];
@@ -121,7 +126,7 @@ class MemoryTable {
   // `qpn`: of the queue pair that the access comes by.
   uint8_t* find(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access, uint32_t qpn = 0) const {
     const Slot* slot = find_slot(key);
-    if (slot == nullptr || !slot->valid) return nullptr;
+    if (slot == nullptr || !slot->valid || slot->region.lists != nullptr) return nullptr;
     const MemoryRegion& region = slot->region;
     if (region.domain != domain || (region.access & access) != access) return nullptr;
     if (region.qpn != 0 && region.qpn != qpn) return nullptr;
@@ -134,8 +139,43 @@ class MemoryTable {
     return region.sink != nullptr && (access & (kLocalWrite | kRemoteWrite)) != 0 ? region.sink : region.data;
   }
 
+  // What follows is for the memory of one's own work requests, in one piece or a list of pieces.
+  // Whether find() would find all of it.
+  bool allows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access) const {
+    const Slot* slot = find_slot(key);
+    if (slot == nullptr || slot->region.lists == nullptr) return find(key, domain, address, length, access) != nullptr;
+    return each_part(slot->region, domain, address, length, access, [](uint8_t*, uint32_t) {});
+  }
+  // The payload of a packet, length <= 4096: where it is, or else a copy, which is there until the next. Null as with find().
+  const uint8_t* read(uint32_t key, uint32_t domain, uint64_t address, uint32_t length) const {
+    const Slot* slot = find_slot(key);
+    if (slot == nullptr || slot->region.lists == nullptr) return find(key, domain, address, length, 0);
+    if (length > kMostGathered) return nullptr;
+    uint8_t* to = gathered_.get();
+    const bool all = each_part(slot->region, domain, address, length, 0, [&](const uint8_t* from, uint32_t part) {
+      std::memcpy(to, from, part);
+      to += part;
+    });
+    return all ? gathered_.get() : nullptr;
+  }
+  // The payload of a packet comes there; `from` null: nothing but the check. False as where find() is null.
+  bool write(uint32_t key, uint32_t domain, uint64_t address, const uint8_t* from, uint32_t length) const {
+    const Slot* slot = find_slot(key);
+    if (slot != nullptr && slot->region.lists != nullptr) {
+      return each_part(slot->region, domain, address, length, kLocalWrite, [&](uint8_t* to, uint32_t part) {
+        if (from == nullptr) return;
+        std::memcpy(to, from, part);
+        from += part;
+      });
+    }
+    uint8_t* const to = find(key, domain, address, length, kLocalWrite);
+    if (to != nullptr && from != nullptr) std::memcpy(to, from, length);
+    return to != nullptr;
+  }
+
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kMostGathered = 4'096;
 
   struct Slot {
     MemoryRegion region;
@@ -151,6 +191,27 @@ class MemoryTable {
     return kNone;
   }
   uint32_t& head_of(uint32_t key) { return heads_[key & (heads_.size() - 1)]; }
+  // False as soon as one part is not there.
+  template <class Each>
+  bool each_part(const MemoryRegion& region, uint32_t domain, uint64_t address, uint64_t length, uint8_t access,
+                 const Each& each) const {
+    if (region.domain != domain) return false;
+    uint64_t offset = address & UINT32_MAX;
+    for (const MemoryPiece& piece : region.lists->at(address)) {
+      if (offset >= piece.length) {
+        offset -= piece.length;
+        continue;
+      }
+      const auto part = static_cast<uint32_t>(std::min(length, piece.length - offset));
+      uint8_t* const at = find(piece.key, domain, piece.address + offset, part, access);
+      if (at == nullptr) return false;
+      each(at, part);
+      length -= part;
+      if (length == 0) return true;
+      offset = 0;
+    }
+    return false;
+  }
   const Slot* find_slot(uint32_t key) const {
     uint32_t index = heads_[key & (heads_.size() - 1)];
     while (index != kNone && slots_[index].key != key) index = slots_[index].next;
@@ -162,6 +223,7 @@ class MemoryTable {
   std::vector<Slot> slots_;
   std::vector<uint32_t> heads_;  // of lists of slots, by the low bits of their keys
   std::vector<uint32_t> free_;
+  std::unique_ptr<uint8_t[]> gathered_;  // with lists
 };
 
 }  // namespace weir

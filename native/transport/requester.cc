@@ -101,9 +101,11 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   const bool answered_with_data = has_response(work.opcode);
   const uint32_t touched = answered_with_data ? asked : out.payload_bytes;
   if (touched > 0) {
-    out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address + offset, touched,
-                                       answered_with_data ? kLocalWrite : uint8_t{0});
-    if (out.payload == nullptr) {
+    const uint64_t at = work.local_address + offset;
+    const MemoryTable& memory = context_.memory;
+    if (!answered_with_data) out.payload = memory.read(work.local_key, attributes_.domain, at, touched);
+    if (answered_with_data ? !memory.allows(work.local_key, attributes_.domain, at, touched, kLocalWrite)
+                           : out.payload == nullptr) {
       failed = choice.lost ? queue_.find(choice.psn) : queue_.cursor;
       return false;
     }

@@ -108,11 +108,9 @@ bool Responder::execute_send(const Request& request) {
   if (length > receive.length - std::min(offset, receive.length)) {
     return refuse_receive(kNakInvalidRequest, WorkStatus::local_length_error);
   }
-  if (length > 0) {
-    uint8_t* to =
-        context_.memory.find(receive.local_key, attributes_.domain, receive.local_address + offset, length, kLocalWrite);
-    if (to == nullptr) return refuse_receive(kNakRemoteOperation, WorkStatus::local_protection_error);
-    if (context_.payload) std::memcpy(to, request.payload, length);
+  if (length > 0 && !context_.memory.write(receive.local_key, attributes_.domain, receive.local_address + offset,
+                                           context_.payload ? request.payload : nullptr, length)) {
+    return refuse_receive(kNakRemoteOperation, WorkStatus::local_protection_error);
   }
   if (request.opcode.last) {
     const bool has_word = (request.opcode.extensions & kHasImmediate) != 0;

@@ -51,7 +51,7 @@ bool UnreliableConnection::take_data(Time, OutgoingPacket& out) {
   const SendWork& work = sends_.at(sends_.head).work;
   out.payload_bytes = payload_now();
   if (out.payload_bytes > 0) {
-    out.payload = context_.memory.find(work.local_key, attributes_.domain, work.local_address + sent_, out.payload_bytes, 0);
+    out.payload = context_.memory.read(work.local_key, attributes_.domain, work.local_address + sent_, out.payload_bytes);
     if (out.payload == nullptr) return sent_ = 0, fail_send(WorkStatus::local_protection_error), false;
   }
   out.header.opcode = opcode_now();
@@ -110,14 +110,10 @@ bool UnreliableConnection::take_send(const Piece& piece) {
   if (receives_.empty()) return false;
   const ReceiveWork& work = receives_.front();
   if (piece.length > work.length - std::min(offset_, work.length)) return false;
-  if (piece.length > 0) {
-    uint8_t* to =
-        context_.memory.find(work.local_key, attributes_.domain, work.local_address + offset_, piece.length, kLocalWrite);
-    if (to == nullptr) {
-      receives_.retire({.status = WorkStatus::local_protection_error}, qpn_, context_.completions);
-      return fail(WorkStatus::success), false;
-    }
-    std::memcpy(to, piece.payload, piece.length);
+  if (piece.length > 0 &&
+      !context_.memory.write(work.local_key, attributes_.domain, work.local_address + offset_, piece.payload, piece.length)) {
+    receives_.retire({.status = WorkStatus::local_protection_error}, qpn_, context_.completions);
+    return fail(WorkStatus::success), false;
   }
   if (!piece.opcode.last) return receives_.hold(), true;
   const bool immediate = (piece.opcode.extensions & kHasImmediate) != 0;

@@ -39,7 +39,7 @@ int post(ProgramQueuePair& qp, Batch& batch) {
   ProgramNic& nic = nic_of(qp.base.qp.context);
   const std::lock_guard lock(nic.mutex());
   if (!takes_work(qp)) return EINVAL;
-  if (batch.items.size() > qp.cap.max_send_wr - qp.sends.size()) return ENOMEM;
+  if (batch.items.size() > qp.sends.room()) return ENOMEM;
   for (Batch::Item& item : batch.items) {
     item.wr.sg_list = batch.pieces.data() + item.piece;
     if ((item.wr.send_flags & IBV_SEND_INLINE) != 0 && item.wr.num_sge > 0) {

@@ -46,6 +46,7 @@ void end_poll(ibv_cq_ex* cq) {
   CompletionQueue& queue = queue_of(cq);
   queue.read.store(queue.at + 1, std::memory_order_release);
   queue.readers.unlock();
+  nic_of(cq->context).may_leave();
 }
 
 template <auto Field>

@@ -2,58 +2,10 @@
 
 #include <endian.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <new>
-
-#include "verbs/touch.h"
 
 namespace weir {
 namespace {
-
-// One piece that stands for several, or for inline data. False: no memory.
-bool stage(ProgramNic& nic, uint32_t domain, const ibv_sge* pieces, int count, uint64_t length, Staging& out) {
-  out.bytes.reset(new (std::nothrow) uint8_t[length]);
-  if (out.bytes == nullptr) return false;
-  MemoryRegion region;
-  region.data = out.bytes.get();
-  region.address = reinterpret_cast<uintptr_t>(region.data);
-  region.length = length;
-  region.domain = domain;
-  region.access = kLocalWrite;
-  out.key = nic.memory().add(region);
-  out.pieces.assign(pieces, pieces + count);
-  return out.key != 0;
-}
-
-// Whether each piece is memory that the program may use so.
-bool allowed(ProgramNic& nic, uint32_t domain, const ibv_sge* pieces, int count, uint8_t access) {
-  return std::all_of(pieces, pieces + count, [&](const ibv_sge& piece) {
-    return piece.length == 0 || nic.memory().find(piece.lkey, domain, piece.addr, piece.length, access) != nullptr;
-  });
-}
-
-// False where they are not allowed, or not there.
-bool gather(ProgramNic& nic, uint32_t domain, const ibv_sge* pieces, int count, uint8_t* to) {
-  for (const ibv_sge* piece = pieces; piece != pieces + count; ++piece) {
-    for (uint32_t offset = 0; offset < piece->length; offset += kMostTouched) {
-      const uint32_t length = std::min(piece->length - offset, kMostTouched);
-      const uint8_t* from = nic.memory().find(piece->lkey, domain, piece->addr + offset, length, 0);
-      if (from == nullptr) return false;
-      std::memcpy(to, from, length);
-      to += length;
-    }
-  }
-  return true;
-}
-
-void gather_inline(const ibv_sge* pieces, int count, uint8_t* to) {
-  for (const ibv_sge* piece = pieces; piece != pieces + count; ++piece) {
-    if (piece->length > 0) std::memcpy(to, reinterpret_cast<const void*>(piece->addr), piece->length);
-    to += piece->length;
-  }
-}
 
 uint64_t length_of(const ibv_sge* pieces, int count) {
   uint64_t length = 0;
@@ -91,8 +43,7 @@ int post_recv(ibv_qp* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   int error = takes ? 0 : EINVAL;
   for (; wr != nullptr && error == 0; wr = wr->next) {
     ReceiveWork work;
-    error = qp.receives.size() >= qp.cap.max_recv_wr ? ENOMEM
-                                                     : take_receive(nic, qp.receives, qp.domain, qp.cap.max_recv_sge, *wr, work);
+    error = qp.receives.size() >= qp.cap.max_recv_wr ? ENOMEM : take_receive(qp.receives, qp.cap.max_recv_sge, *wr, work);
     if (error != 0) break;
     qp.transport->post_receive(work);
   }
@@ -172,54 +123,29 @@ int understand(const ProgramQueuePair& qp, const ibv_send_wr& wr, SendWork& work
 }
 
 int post_one(ProgramNic& nic, ProgramQueuePair& qp, const ibv_send_wr& wr) {
-  if (qp.sends.size() >= qp.cap.max_send_wr) return ENOMEM;
+  if (qp.sends.room() == 0) return ENOMEM;
   SendWork work;
   if (const int error = understand(qp, wr, work); error != 0) return error;
-  Staging staging;
-  const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
-  const bool fetches = work.opcode >= WorkOpcode::read;
+  ibv_wc_opcode opcode = IBV_WC_SEND;
   if ((work.flags & kLocal) != 0) {
     if (const int error = do_locally(nic, qp, wr); error != 0) return error;
-    staging.opcode = wr.opcode == IBV_WR_BIND_MW ? IBV_WC_BIND_MW : IBV_WC_LOCAL_INV;
-  } else if (work.length > 0 && (is_inline || wr.num_sge > 1)) {
-    if (is_inline || allowed(nic, qp.domain, wr.sg_list, wr.num_sge, fetches ? kLocalWrite : 0)) {
-      if (!stage(nic, qp.domain, wr.sg_list, wr.num_sge, work.length, staging)) return ENOMEM;
-      work.local_address = reinterpret_cast<uintptr_t>(staging.bytes.get());
-      work.local_key = staging.key;
-      if (is_inline) {
-        gather_inline(wr.sg_list, wr.num_sge, staging.bytes.get());
-      } else if (!fetches && !gather(nic, qp.domain, wr.sg_list, wr.num_sge, staging.bytes.get())) {
-        work.local_key = 0;  // no region's: the transport says so in its turn
-      }
-      if (!fetches) staging.pieces.clear();
-    }  // else there is no such key: the transport says so in its turn
-  } else if (wr.num_sge > 0) {
-    work.local_address = wr.sg_list->addr;
-    work.local_key = wr.sg_list->lkey;
+    opcode = wr.opcode == IBV_WR_BIND_MW ? IBV_WC_BIND_MW : IBV_WC_LOCAL_INV;
+  } else {
+    const bool is_inline = (wr.send_flags & IBV_SEND_INLINE) != 0;
+    const PostedMemory memory = is_inline ? qp.sends.copy(wr.sg_list, wr.num_sge) : qp.sends.put(wr.sg_list, wr.num_sge);
+    work.local_address = memory.address;
+    work.local_key = memory.key;
   }
-  qp.sends.push_back(std::move(staging));
+  qp.sends.push(opcode);
   qp.transport->post_send(work);
   return 0;
 }
 
-int take_receive(ProgramNic& nic, PostedReceives& receives, uint32_t domain, uint32_t most_pieces, const ibv_recv_wr& wr,
-                 ReceiveWork& work) {
+int take_receive(PostedReceives& receives, uint32_t most_pieces, const ibv_recv_wr& wr, ReceiveWork& work) {
   if (wr.num_sge < 0 || static_cast<uint32_t>(wr.num_sge) > most_pieces) return EINVAL;
   const uint64_t length = length_of(wr.sg_list, wr.num_sge);
   if (length > UINT32_MAX) return EINVAL;
-  work.length = static_cast<uint32_t>(length);
-  Staging staging;
-  if (wr.num_sge > 1 && length > 0) {
-    if (allowed(nic, domain, wr.sg_list, wr.num_sge, kLocalWrite)) {
-      if (!stage(nic, domain, wr.sg_list, wr.num_sge, length, staging)) return ENOMEM;
-      work.local_address = reinterpret_cast<uintptr_t>(staging.bytes.get());
-      work.local_key = staging.key;
-    }
-  } else if (wr.num_sge > 0) {
-    work.local_address = wr.sg_list->addr;
-    work.local_key = wr.sg_list->lkey;
-  }
-  work.id = receives.add(wr.wr_id, std::move(staging));
+  work = receives.add(wr, static_cast<uint32_t>(length));
   return 0;
 }
 

@@ -11,9 +11,9 @@ int understand(const ProgramQueuePair& qp, const ibv_send_wr& wr, SendWork& work
 int post_one(ProgramNic& nic, ProgramQueuePair& qp, const ibv_send_wr& wr);
 // Whether the queue pair takes work now.
 bool takes_work(const ProgramQueuePair& qp);
-// With the NIC's lock: a receive of at most `most_pieces`, as the transport wants it; it is in `receives` then. Returns errno.
-int take_receive(ProgramNic& nic, PostedReceives& receives, uint32_t domain, uint32_t most_pieces, const ibv_recv_wr& wr,
-                 ReceiveWork& work);
+// With the NIC's lock: a receive of at most `most_pieces`, as the transport wants it; it is in `receives` then, where there must
+// be room. Returns errno.
+int take_receive(PostedReceives& receives, uint32_t most_pieces, const ibv_recv_wr& wr, ReceiveWork& work);
 // With the NIC's lock: what binding or invalidating does, done when it is posted. Returns errno.
 int bind_window(ProgramNic& nic, ProgramQueuePair& qp, ibv_mw* window, uint32_t key, const ibv_mw_bind_info& info);
 int invalidate_locally(ProgramNic& nic, const ProgramQueuePair& qp, uint32_t key);

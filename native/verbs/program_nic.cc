@@ -35,21 +35,6 @@ ibv_wc_opcode opcode_of(const Completion& c) {
   }
 }
 
-// Copies `bytes` of what has come to where the program wants them, unless that is its memory no more.
-void scatter(const MemoryTable& memory, uint32_t domain, const Staging& staging, uint32_t bytes) {
-  const uint8_t* from = staging.bytes.get();
-  for (const ibv_sge& piece : staging.pieces) {
-    const uint32_t part = std::min(bytes, piece.length);
-    for (uint32_t offset = 0; offset < part; offset += kMostTouched) {
-      const uint32_t length = std::min(part - offset, kMostTouched);
-      uint8_t* to = memory.find(piece.lkey, domain, piece.addr + offset, length, kLocalWrite);
-      if (to != nullptr) std::memcpy(to, from + offset, length);
-    }
-    from += part;
-    bytes -= part;
-  }
-}
-
 }  // namespace
 
 ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransports(socket, is_there, true), events_(events) {
@@ -60,10 +45,6 @@ ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransport
 // What is not complete is of no use any more, nor are completions that wait.
 void ProgramNic::forget(ProgramQueuePair& qp) {
   remove(qp);
-  for (const Staging& staging : qp.sends) {
-    if (staging.key != 0) memory().remove(staging.key);
-  }
-  qp.receives.clear(memory());
   purge(qp);
 }
 
@@ -161,20 +142,10 @@ void ProgramNic::complete(const Completion& c) {
   wc.wr_id = c.id;
   wc.status = static_cast<ibv_wc_status>(c.status);
   wc.opcode = opcode_of(c);
-  const auto done = [&](const Staging& staging, bool arrived, uint32_t bytes) {
-    if (staging.key == 0) return;
-    if (arrived) scatter(memory(), qp.domain, staging, bytes);
-    memory().remove(staging.key);
-  };
-  if (c.receive) {
-    const auto [id, staging] = (qp.shared != nullptr ? qp.shared->posted : qp.receives).take(c.id);
-    wc.wr_id = id;
-    done(staging, good, c.bytes);
-  }
+  if (c.receive) wc.wr_id = (qp.shared != nullptr ? qp.shared->posted : qp.receives).take(c.id);
   for (uint32_t left = c.receive ? 0 : c.retired; left > 0 && !qp.sends.empty(); --left) {
-    done(qp.sends.front(), left > 1 || good, UINT32_MAX);
-    if (left == 1 && qp.sends.front().opcode != IBV_WC_SEND) wc.opcode = qp.sends.front().opcode;
-    qp.sends.pop_front();
+    const ibv_wc_opcode opcode = qp.sends.pop();
+    if (left == 1 && opcode != IBV_WC_SEND) wc.opcode = opcode;
   }
   if (qp.ends) return;
   wc.byte_len = c.bytes;

@@ -5,56 +5,15 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "endpoint/program_transports.h"
 #include "verbs/completion_queue.h"
+#include "verbs/posted_work.h"
 
 namespace weir {
-
-// What stands for the lists of several pieces, and for inline data: one piece that the transport sees.
-struct Staging {
-  std::unique_ptr<uint8_t[]> bytes;
-  uint32_t key = 0;
-  std::vector<ibv_sge> pieces;         // where it goes when the work is done; none: nowhere
-  ibv_wc_opcode opcode = IBV_WC_SEND;  // of a send: what its completion says
-};
-
-// Receives that were posted and are not done with: the transport knows them by their places here.
-class PostedReceives {
- public:
-  size_t size() const { return entries_.size() - free_.size(); }
-  uint64_t add(uint64_t id, Staging staging) {
-    if (free_.empty()) {
-      free_.push_back(entries_.size());
-      entries_.emplace_back();
-    }
-    const uint64_t place = free_.back();
-    free_.pop_back();
-    entries_[place] = {id, std::move(staging)};
-    return place;
-  }
-  // It is done with; what add() was given.
-  std::pair<uint64_t, Staging> take(uint64_t place) {
-    free_.push_back(place);
-    return std::exchange(entries_[place], {});
-  }
-  void clear(MemoryTable& memory) {
-    for (const auto& [id, staging] : entries_) {
-      if (staging.key != 0) memory.remove(staging.key);
-    }
-    entries_.clear();
-    free_.clear();
-  }
-
- private:
-  std::vector<std::pair<uint64_t, Staging>> entries_;
-  std::vector<uint64_t> free_;
-};
 
 // A shared receive queue. All with the NIC's lock.
 struct ProgramSharedReceives {
@@ -62,12 +21,12 @@ struct ProgramSharedReceives {
 
   verbs_srq base{};  // first: what libibverbs hands around
   SharedReceives queue;
-  PostedReceives posted;
+  PostedReceives posted;  // those that queue pairs hold among them
   uint32_t most = 0;
   uint32_t most_pieces = 0;
   uint32_t domain = 0;
-  uint32_t limit = 0;  // fewer than these are an event, once; 0: no event
-  std::atomic<uint32_t> users{0};
+  uint32_t limit = 0;   // fewer than these are an event, once; 0: no event
+  uint32_t users = 0;   // queue pairs
   uint32_t events = 0;  // that the program was told
 };
 
@@ -90,8 +49,7 @@ struct ProgramQueuePair : ProgramQueuePairBase, ProgramPair {
   bool ends = false;  // is being destroyed: nobody hears of its work
   ibv_qp_cap cap{};
   ibv_qp_attr attributes{};
-  // Posted and not done with, in order.
-  std::deque<Staging> sends;
+  PostedSends sends;
   PostedReceives receives;       // unless they are shared
   std::shared_ptr<Batch> batch;  // of ibv_qp_ex
   std::vector<ibv_gid> groups;   // multicast, that it has joined

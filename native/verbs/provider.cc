@@ -72,7 +72,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.max_sge = attributes.max_sge_rd = kMostPieces;
   attributes.max_cq = 65'536;
   attributes.max_cqe = kMostCompletions;
-  attributes.max_mr = ProgramNic::kRegions / 2;
+  attributes.max_mr = ProgramNic::kOwnRegions / 2;
   attributes.max_pd = 65'536;
   attributes.max_qp_rd_atom = attributes.max_qp_init_rd_atom = kMaxRdAtomic;
   attributes.max_res_rd_atom = static_cast<int>(kMaxRdAtomic * kMostQueuePairs);
@@ -81,7 +81,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.max_mcast_grp = attributes.max_total_mcast_qp_attach = kMostGroups;
   attributes.max_mcast_qp_attach = kMostGroups;
   attributes.max_pkeys = 1;
-  attributes.max_mw = ProgramNic::kRegions / 2;
+  attributes.max_mw = ProgramNic::kOwnRegions / 2;
   attributes.max_srq = 65'536;
   attributes.max_srq_wr = kMostWork;
   attributes.max_srq_sge = kMostPieces;

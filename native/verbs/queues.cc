@@ -76,11 +76,14 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* wc) {
     nic_of(cq->context).help();
     if (queue.empty()) return 0;
   }
-  return queue.poll(most, wc);
+  const int found = queue.poll(most, wc);
+  nic_of(cq->context).may_leave();
+  return found;
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
   queue_of(cq).armed.store(solicited_only != 0 ? CompletionQueue::kSolicited : CompletionQueue::kAny);
+  nic_of(cq->context).rest();  // who asks for an event is about to wait for it
   return 0;
 }
 
@@ -112,6 +115,28 @@ QueuePairState state_of(ibv_qp_state state) {
   }
 }
 
+// What its queues keep of work; with it a shared receive queue has room for what the queue pair holds. False: there is none.
+bool make_room(ProgramNic& nic, ProgramQueuePair& qp, ProgramSharedReceives* shared) {
+  const std::lock_guard lock(nic.mutex());
+  try {
+    if (!qp.sends.make(nic.memory(), qp.domain, qp.cap)) return false;
+    if (shared == nullptr) return qp.receives.make(nic.memory(), qp.domain, qp.cap.max_recv_wr, qp.cap.max_recv_sge);
+    shared->posted.grow(shared->most + shared->users + 1);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  ++shared->users;
+  qp.shared = shared;
+  return true;
+}
+
+// With the NIC's lock.
+void release(ProgramNic& nic, ProgramQueuePair& qp) {
+  qp.sends.release(nic.memory());
+  qp.receives.release(nic.memory());
+  if (qp.shared != nullptr) --qp.shared->users;
+}
+
 // Of ibv_create_qp() as well as of ibv_create_qp_ex(); the latter's fields are null and zero with the former.
 ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
   const bool datagram = init->qp_type == IBV_QPT_UD;
@@ -129,10 +154,6 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
   if (qp == nullptr) return errno = ENOMEM, nullptr;
   ibv_qp& base = qp->base.qp;
   base.qp_type = init->qp_type;
-  if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 && !add_batch(*qp, init->send_ops_flags)) {
-    delete qp;
-    return errno = EOPNOTSUPP, nullptr;
-  }
   ProgramNic& nic = nic_of(pd->context);
   cap.max_send_wr = std::max(cap.max_send_wr, 1u);
   cap.max_send_sge = std::max(cap.max_send_sge, 1u);
@@ -142,12 +163,22 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
   }
   // As much as the addresses of the pieces would take, as Linux has it: programs send so much inline without asking.
   cap.max_inline_data = std::max<uint32_t>(cap.max_inline_data, cap.max_send_sge * sizeof(ibv_sge));
+  qp->cap = cap;
+  qp->domain = domain_of(pd).number;
+  const auto give_up = [&](int error) {
+    const std::lock_guard lock(nic.mutex());
+    release(nic, *qp);
+    delete qp;
+    return errno = error, nullptr;
+  };
+  if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 && !add_batch(*qp, init->send_ops_flags))
+    return give_up(EOPNOTSUPP);
+  if (!make_room(nic, *qp, shared)) return give_up(ENOMEM);
   using Service = ProgramNic::Service;
   const Service service = datagram ? Service::datagram : unreliable ? Service::unreliable : Service::connection;
   SharedReceives* const receives = shared == nullptr ? nullptr : &shared->queue;
   if (const uint32_t error = nic.create(*qp, service, cap.max_send_wr, cap.max_recv_wr, receives); error != 0) {
-    delete qp;
-    return errno = static_cast<int>(error), nullptr;
+    return give_up(static_cast<int>(error));
   }
   base.context = pd->context;
   base.qp_context = init->qp_context;
@@ -164,13 +195,9 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
   ++qp->send_queue->users;
   ++qp->receive_queue->users;
   ++domain_of(pd).users;
-  if (shared != nullptr) ++shared->users;
-  qp->shared = shared;
-  qp->domain = domain_of(pd).number;
   qp->connected = !datagram;
   qp->reliable = !datagram && !unreliable;
   qp->all_signaled = init->sq_sig_all != 0;
-  qp->cap = cap;
   return &base;
 }
 
@@ -211,6 +238,7 @@ int destroy_qp(ibv_qp* base) {
     qp.ends = true;
     if (qp.shared != nullptr) qp.transport->modify(QueuePairState::reset, {});
     nic.forget(qp);
+    release(nic, qp);
     qp.events -= nic.withdraw(base);
   }
   nic.ask(request);
@@ -219,7 +247,6 @@ int destroy_qp(ibv_qp* base) {
   pthread_mutex_unlock(&base->mutex);
   --qp.send_queue->users;
   --qp.receive_queue->users;
-  if (qp.shared != nullptr) --qp.shared->users;
   --domain_of(base->pd).users;
   delete &qp;
   return 0;

@@ -22,6 +22,12 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
   srq->most = attributes.max_wr;
   srq->most_pieces = attributes.max_sge;
   srq->domain = domain_of(pd).number;
+  ProgramNic& nic = nic_of(pd->context);
+  const std::lock_guard lock(nic.mutex());
+  if (!srq->posted.make(nic.memory(), srq->domain, srq->most, srq->most_pieces)) {
+    delete srq;
+    return errno = ENOMEM, nullptr;
+  }
   // libibverbs fills in the rest of it only where it is ibv_create_srq() that asks.
   ibv_srq& base = srq->base.srq;
   base.context = pd->context;
@@ -30,8 +36,6 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* init) {
   pthread_mutex_init(&base.mutex, nullptr);
   pthread_cond_init(&base.cond, nullptr);
   ++domain_of(pd).users;
-  ProgramNic& nic = nic_of(pd->context);
-  const std::lock_guard lock(nic.mutex());
   srq->base.number = nic.next_shared_number();
   return &base;
 }
@@ -50,11 +54,11 @@ ibv_srq* create_srq_ex(ibv_context*, ibv_srq_init_attr_ex* init) {
 
 int destroy_srq(ibv_srq* base) {
   ProgramSharedReceives& srq = receives_of(base);
-  if (srq.users > 0) return EBUSY;
   ProgramNic& nic = nic_of(base->context);
   {
     const std::lock_guard lock(nic.mutex());
-    srq.posted.clear(nic.memory());
+    if (srq.users > 0) return EBUSY;
+    srq.posted.release(nic.memory());
     srq.events -= nic.withdraw(base);
   }
   pthread_mutex_lock(&base->mutex);
@@ -76,6 +80,7 @@ int modify_srq(ibv_srq* base, ibv_srq_attr* attributes, int mask) {
   if (resizes) {
     SharedReceives queue(most);
     while (!srq.queue.empty()) queue.push(srq.queue.pop());
+    srq.posted.grow(most + srq.users);
     srq.queue = std::move(queue);
     srq.most = most;
   }
@@ -102,7 +107,7 @@ int post_srq_recv(ibv_srq* base, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   const std::lock_guard lock(nic.mutex());
   for (; wr != nullptr; wr = wr->next) {
     ReceiveWork work;
-    const int error = srq.queue.full() ? ENOMEM : take_receive(nic, srq.posted, srq.domain, srq.most_pieces, *wr, work);
+    const int error = srq.queue.full() ? ENOMEM : take_receive(srq.posted, srq.most_pieces, *wr, work);
     if (error != 0) return *bad = wr, error;
     srq.queue.push(work);
   }

@@ -137,7 +137,7 @@ export function composeNicWorker(
 }
 
 function common(name: string, { cpu, polling }: WorkerPlace = { cpu: -1, polling: "interrupt" }) {
-  return { name, cpu, polling, seed: 1, quantum: kQuantumNs, sample_interval: 0, reset_after: 0 };
+  return { name, cpu, polling, seed: 1, quantum: kQuantumNs, prompt: true, sample_interval: 0, reset_after: 0 };
 }
 
 function nativePort(

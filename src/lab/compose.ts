@@ -68,6 +68,7 @@ class LabComposer {
       seed: scenario.seed,
       packet_bytes: Math.ceil((this.longest + 64) / 64) * 64,
       quantum: kQuantumNs,
+      prompt: false,
       sample_interval: this.common.time(scenario.probes.interval),
       reset_after: this.common.time(scenario.warmup),
     };

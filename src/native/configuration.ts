@@ -327,6 +327,7 @@ export interface WorkerConfig {
   /** Packets of 66 KiB besides. */ super_frames?: number;
   /** busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load. */ polling?: "busy" | "adaptive" | "interrupt";
   /** Least between two turns under load, with interrupt. ns, 0 or more */ quantum: number;
+  /** With interrupt: where little comes its descriptors wake it, at once. */ prompt: boolean;
   /** 0: no samples; else 1 us or more, for each is a turn. ns, 0 or more */ sample_interval: number;
   /** After begin(), when distributions start afresh. ns */ reset_after: number;
   /** One, if it is shared. */ switches: NativeSwitch[];

@@ -122,6 +122,13 @@ export interface NativeWorker extends HistogramSource {
   post(nic: number, words: BigUint64Array, count: number): number;
   /** Fills `words` with completions (kCompletion); returns how many. */
   drainCompletions(nic: number, words: BigUint64Array): number;
+  /**
+   * Takes a turn of the loop in this thread, unless the worker's own is at it, which leaves them to such a helper from then on. Returns
+   * whether frames have come or gone.
+   */
+  help(): boolean;
+  /** The helper polls no more. */
+  rest(): void;
   /** From open() on: frames of these ports go to `capture` too. One worker to a capture, once. Throws NO_PORT. */
   attach(capture: NativeCapture, places: CapturePlace[]): void;
   /** What has been captured waits to be drained. */
@@ -145,6 +152,8 @@ export type VerbsWorker = Pick<
   | "destroyAddressHandle"
   | "post"
   | "drainCompletions"
+  | "help"
+  | "rest"
 >;
 
 /** A NIC that a daemon has, as an application of this process uses it. What asks the daemon waits for its answer. */
@@ -167,6 +176,10 @@ export interface NativeDaemonNic {
   destroyAddressHandle(handle: number): void;
   post(words: BigUint64Array, count: number): number;
   drainCompletions(words: BigUint64Array): number;
+  /** Moves its transports along in this thread; returns whether anything has come or gone. */
+  help(): boolean;
+  /** Who helped polls no more. */
+  rest(): void;
   /** Of its transports, by name. */
   counters(): Record<string, number>;
   /** What was sent has left, its queue pairs are destroyed, and the daemon hears that the program ends. Idempotent. */

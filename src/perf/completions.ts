@@ -56,17 +56,20 @@ export class Completions {
    * @throws CompletionError for the first one that failed.
    */
   async take(until = Number.POSITIVE_INFINITY): Promise<WorkCompletion[]> {
-    const begin = performance.now();
-    if (begin - this.#lastTurn > kTurnMs) {
-      await turn();
-      this.#lastTurn = performance.now();
-    }
+    // While packets come and go it is worth it.
+    let moved = performance.now();
     for (;;) {
+      if (performance.now() - this.#lastTurn > kTurnMs) {
+        await turn();
+        this.#lastTurn = performance.now();
+      }
       this.signal.throwIfAborted();
       this.queue.poll(); // calls back
+      const busy = this.#found.length === 0 && this.device.progress();
       const now = performance.now();
+      if (busy) moved = now;
       if (this.#found.length > 0 || now >= until) break;
-      if (now - begin < kPollMs) continue;
+      if (now - moved < kPollMs) continue;
       this.device.requireOpen();
       await this.#sleep(Math.min(until - now, kSleepMs));
       this.#lastTurn = performance.now();
@@ -84,6 +87,7 @@ export class Completions {
   }
 
   #sleep(ms: number): Promise<void> {
+    this.device.rest();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#wake = () => {

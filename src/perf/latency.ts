@@ -78,6 +78,7 @@ async function lastByteIs(session: Session, size: number, number: number, over: 
     const begin = performance.now();
     do {
       if (Atomics.load(bytes, offset) === number % 256) return true;
+      session.device.progress();
     } while (performance.now() - begin < kPollMs);
     if (over()) return false;
     await turn();

@@ -97,6 +97,22 @@ export abstract class Device implements DeviceCore {
     for (const queue of this.#queues) queue.wake();
   }
 
+  /**
+   * Moves the NIC along in the caller's thread, for who waits for something and polls for it: completions, or memory that a peer
+   * writes to. No other thread has to be woken for what comes, which is what a short message waits for. Returns whether anything has
+   * come or gone. Who then goes to sleep calls rest() before.
+   */
+  progress(): boolean {
+    if (!this.works) return false;
+    const moved = this.native.worker.help();
+    this.drain();
+    return moved;
+  }
+  /** After progress(): the device's own thread is at it again, at once instead of within a millisecond. */
+  rest(): void {
+    if (this.works) this.native.worker.rest();
+  }
+
   /** Brings completions to their queues. For completion queues. */
   drain(): void {
     if (!this.works || this.#draining) return;

@@ -170,6 +170,8 @@ export class NicDevice extends Device {
       },
       post: (_, words, count) => nic.post(words, count),
       drainCompletions: (_, words) => nic.drainCompletions(words),
+      help: () => nic.help(),
+      rest: () => nic.rest(),
     };
   }
 

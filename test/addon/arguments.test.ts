@@ -25,6 +25,7 @@ const config: WorkerConfig = {
   packets: 16,
   packet_bytes: 2048,
   quantum: 25_000,
+  prompt: false,
   sample_interval: 0,
   reset_after: 0,
   switches: [],

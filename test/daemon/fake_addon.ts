@@ -92,6 +92,8 @@ export class FakeWorker implements NativeWorker {
   readonly detachGroup = unasked;
   readonly post = unasked;
   readonly drainCompletions = unasked;
+  readonly help = unasked;
+  readonly rest = unasked;
 
   /** As the worker's thread: a record, and the doorbell. */
   record(kind: number, index: number, ...values: number[]): void {

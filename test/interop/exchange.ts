@@ -51,6 +51,9 @@ export function byWeir(network: InteropNetwork, nic: Nic, ...args: string[]): Pr
   };
 }
 
+/** Nobody listens yet, or any more: of a connection; of datagrams (SIDR status 1: no such service); of a socket. */
+const kRefused = /RDMA_CM_EVENT_REJECTED[;,] error:? 8|RDMA_CM_EVENT_UNREACHABLE[;,] error:? 1\b|Connection refused/;
+
 interface Outputs {
   server: string;
   client: string;
@@ -70,18 +73,34 @@ export async function exchange(server: Program, client: Program, limit = 60): Pr
 export async function connected(server: Program, client: Program, limit = 60): Promise<Outputs> {
   for (let tries = 0; tries < 5; tries++) {
     const { status, ...outputs } = await attempt(server, client, limit);
-    if (status[1] !== 0 && /RDMA_CM_EVENT_REJECTED[;,] error: 8|Connection refused/.test(outputs.client)) continue;
+    if (status[1] !== 0 && kRefused.test(outputs.client)) continue;
     expect(status, `server: ${outputs.server}\nclient: ${outputs.client}`).toEqual([0, 0]);
     return outputs;
   }
   throw new Error("the server is always too late");
 }
 
-async function attempt(server: Program, client: Program, limit: number): Promise<Outputs & { status: number[] }> {
+/** The same with a server that serves until it is told to end. */
+export async function served(server: Program, client: Program, limit = 60): Promise<Outputs> {
+  for (let tries = 0; tries < 5; tries++) {
+    const { status, ...outputs } = await attempt(server, client, limit, true);
+    if (status[1] !== 0 && kRefused.test(outputs.client)) continue;
+    expect(status[1], `server: ${outputs.server}\nclient: ${outputs.client}`).toBe(0);
+    return outputs;
+  }
+  throw new Error("the server is always too late");
+}
+
+async function attempt(
+  server: Program,
+  client: Program,
+  limit: number,
+  serves = false,
+): Promise<Outputs & { status: number[] }> {
   const serving = server(limit);
   await Promise.race([serving.listening(), serving.finished]);
   const ended = await client(limit).finished;
-  if (ended.status !== 0) serving.kill();
+  if (serves || ended.status !== 0) serving.kill();
   const served = await serving.finished;
   return { status: [served.status, ended.status], server: served.stdout, client: ended.stdout };
 }

@@ -77,6 +77,7 @@ describeUnless(liveObstacle() ?? rawSocketObstacle(), "weir probe", () => {
       packets: 256,
       packet_bytes: 2048,
       quantum: 20_000,
+      prompt: false,
       sample_interval: 1_000_000,
       reset_after: 0,
       switches: [],

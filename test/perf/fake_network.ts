@@ -80,6 +80,11 @@ export class FakeDevice {
   sourceFor(): string {
     return this.address;
   }
+  /** What has come is there at once. */
+  progress(): boolean {
+    return false;
+  }
+  rest(): void {}
   requireOpen(): void {
     if (this.closed) throw new WeirError("the device is closed");
   }

@@ -9,7 +9,7 @@ PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
 programs=(ip rdma ss tcpdump ibv_devinfo ibv_rc_pingpong ibv_uc_pingpong ibv_ud_pingpong ibv_srq_pingpong rping ucmatose udaddy
-  ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_atomic_bw)
+  rstream cmtime rcopy mckey ib_send_bw ib_send_lat ib_write_bw ib_write_lat ib_read_bw ib_read_lat ib_atomic_bw)
 modules=(virtio_pci virtio_console virtio_net crc32_generic rdma_ucm rdma_rxe)
 libraries=/usr/lib/x86_64-linux-gnu
 

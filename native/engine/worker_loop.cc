@@ -1,0 +1,234 @@
+// How a worker's loop turns and waits, and who turns it: its own thread, or an application's that polls.
+#include <poll.h>
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/worker.h"
+
+namespace weir {
+namespace {
+
+constexpr Time kPublishInterval = 2 * kMillisecond;
+constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
+constexpr Time kLongestSleep = 50 * kMillisecond;
+constexpr Time kGapWindow = 10 * kSecond;
+constexpr uint64_t kLittle = 4;                 // prompt: frames in a quantum; as many as two ends that take turns have
+constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive: another thread wants the same CPU ...
+constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
+constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
+// The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
+constexpr Time kHelpedLately = 50 * kMicrosecond;
+constexpr Time kShortestNap = 50 * kMicrosecond;
+constexpr Time kLongestNap = 800 * kMicrosecond;
+
+timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
+
+}  // namespace
+
+uint64_t Worker::frames_seen() const {
+  uint64_t frames = 0;
+  for (const Device* device : devices_) frames += device->frames_seen();
+  return frames;
+}
+
+void Worker::loop(Time begin) {
+  begin_ = begin;
+  next_sample_ = config_.sample_interval > 0 ? begin : kNever;
+  reset_at_ = begin + config_.reset_after;
+  turned_ = monotonic_now();
+  counters_.publish(turned_);
+  {
+    const std::lock_guard turning(turning_);
+    turns_ = true;
+  }
+  std::unique_lock turning(turning_, std::defer_lock);
+  for (Time nap = kShortestNap; !stopping_.load(std::memory_order_acquire);) {
+    if (gives_way() || !turning.try_lock()) {
+      doze(nap);
+      nap = std::min(2 * nap, kLongestNap);
+      continue;
+    }
+    nap = kShortestNap;
+    if (helper_error_ != nullptr) std::rethrow_exception(helper_error_);
+    if (sleeps_from_ != 0) end_sleep(monotonic_now());
+    run_action();
+    const Time wake = turn();
+    announce();
+    const Time before = monotonic_now();
+    wait(before, wake, previous_ - last_frame_, turning);
+    if (turning.owns_lock()) turning.unlock();
+  }
+  turning.lock();
+  turns_ = false;
+  end_sleep(monotonic_now());
+  // What was handed over before stop() still goes out.
+  send_injected();
+  for (Device* device : devices_) device->turn(clock_.now, clock_.now);
+  publish(clock_.now, true);
+}
+
+// Returns when the next is due.
+Time Worker::turn() {
+  refresh_clock();
+  const Time now = clock_.now;
+  end_sleep(now);
+  if (previous_ != 0 && now >= begin_) {
+    const auto gap = static_cast<uint64_t>(std::max<Time>(0, now - previous_ - idle_slept_));
+    fidelity_.loop_gap.record(gap);
+    note_gap(now, gap);
+    if (deadline_ <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline_));
+  }
+  idle_slept_ = 0;
+  previous_ = now;
+  check_ports(now);
+  send_injected();
+  while (next_sample_ <= now || reset_at_ <= now) {
+    const Time boundary = std::min(next_sample_, reset_at_);
+    for (Device* device : devices_) device->turn(boundary, now);
+    if (boundary == next_sample_) {
+      for (Device* device : devices_) device->sample(boundary, records_);
+      next_sample_ += config_.sample_interval;
+    }
+    if (boundary == reset_at_) {
+      for (Device* device : devices_) device->reset_distributions();
+      reset_at_ = kNever;
+    }
+  }
+  deadline_ = std::min(next_sample_, reset_at_);
+  for (Device* device : devices_) {
+    device->turn(now, now);
+    deadline_ = std::min(deadline_, device->next_deadline());
+  }
+  turned_ = now;
+  publish(now, false);
+  const uint64_t frames = frames_seen();
+  if (frames != seen_) last_frame_ = now;
+  seen_ = frames;
+  // What was counted since then is told before a long sleep.
+  return told() ? deadline_ : std::min(deadline_, published_ + kPublishInterval);
+}
+
+// Also while its own thread sleeps.
+bool Worker::help() {
+  helped_.store(monotonic_now(), std::memory_order_relaxed);
+  if (std::unique_lock turning(turning_, std::try_to_lock); turning) {
+    if (!turns_ || helper_error_ != nullptr) return false;
+    const uint64_t before = seen_;
+    try {
+      turn();
+      // Completions the helper looks for itself.
+      if (!punted_.empty()) announce();
+    } catch (...) {
+      helper_error_ = std::current_exception();  // the thread's to say
+      rest();
+      return false;
+    }
+    if (seen_ != before) return true;
+  }
+  sched_yield();  // who brings frames may want this CPU
+  return false;
+}
+
+void Worker::rest() {
+  if (helped_.exchange(0, std::memory_order_relaxed) != 0) waker_->ring();
+}
+
+bool Worker::gives_way() const {
+  const Time helped = helped_.load(std::memory_order_relaxed);
+  return helped != 0 && monotonic_now() - helped < kHelpedLately && !action_waits_.load(std::memory_order_acquire);
+}
+
+// Nobody's work waits for this, but what was asked for between two turns.
+void Worker::doze(Time duration) {
+  const timespec timeout = to_timespec(duration);
+  pollfd rung{waker_->descriptor(), POLLIN, 0};
+  ppoll(&rung, 1, &timeout, nullptr);
+  if ((rung.revents & POLLIN) != 0) waker_->rise(true);
+}
+
+void Worker::note_gap(Time now, uint64_t gap) {
+  if (now - window_began_ >= kGapWindow) {
+    gap_of_last_window_ = std::exchange(gap_of_window_, 0);
+    window_began_ = now;
+  } else if (gap <= gap_of_window_) {
+    return;
+  }
+  gap_of_window_ = std::max(gap_of_window_, gap);
+  recent_gap_.store(std::max(gap_of_window_, gap_of_last_window_), std::memory_order_relaxed);
+}
+
+// `quiet`: since the last frame. Whenever it waits others may turn the loop, and it has the lock no more.
+void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mutex>& turning) {
+  if (config_.polling == Polling::busy) return;
+  if (config_.polling == Polling::adaptive) {
+    if (quiet == 0) return;
+    if (quiet >= kBusyFor && deadline > now + kWakeUp) return sleep_until(deadline - kWakeUp, now, turning);
+    if (now < shares_until_) return sleep_until(deadline, now, turning);
+    // To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames
+    // would take it from those who bring them.
+    turning.unlock();
+    sched_yield();
+    const Time after = monotonic_now();
+    if (after - now > kLongYield) shares_until_ = after + kSharing;
+    return;
+  }
+  const bool sparse = config_.prompt && comes_little(now);
+  if (deadline > now + (sparse ? 0 : config_.quantum) && (sparse || quiet >= kBusyFor))
+    return sleep_until(deadline, now, turning);
+  const timespec until = to_timespec(now + config_.quantum);
+  turning.unlock();
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+}
+
+// Whether fewer frames come than a nap would gather: then it would only make them wait.
+bool Worker::comes_little(Time now) {
+  if (now - counted_from_ >= config_.quantum) {
+    little_ = seen_ - counted_ <= kLittle;
+    counted_from_ = now;
+    counted_ = seen_;
+  }
+  return little_ && seen_ - counted_ <= kLittle;
+}
+
+void Worker::sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& turning) {
+  std::vector<pollfd>& waits = waits_;
+  if (std::exchange(waits_are_old_, false)) {
+    waits.clear();
+    waits.push_back({waker_->descriptor(), POLLIN, 0});
+    for (Device* device : devices_) {
+      for (WirePort& port : device->ports()) {
+        if (port.up() && port.port().wait_descriptor() >= 0) waits.push_back({port.port().wait_descriptor(), POLLIN, 0});
+      }
+    }
+    for (const auto& nic : nics_) {
+      if (nic->programs() != nullptr) waits.push_back({nic->programs()->descriptor(), POLLIN, 0});
+    }
+  }
+  waker_->doze();
+  for (const auto& nic : nics_) {
+    if (nic->programs() != nullptr) nic->programs()->doze();
+  }
+  const timespec timeout = to_timespec(work_waits() ? 0 : std::clamp<Time>(deadline - now, 0, kLongestSleep));
+  sleeps_from_ = now;
+  holds_ = told();
+  if (holds_) counters_.hold();
+  turning.unlock();
+  ppoll(waits.data(), waits.size(), &timeout, nullptr);
+  waker_->rise((waits[0].revents & POLLIN) != 0);
+  for (const auto& nic : nics_) {
+    if (nic->programs() != nullptr) nic->programs()->rise();
+  }
+}
+
+// Whoever turns the loop next: the sleep is nobody's lateness, and nothing was counted in it.
+void Worker::end_sleep(Time now) {
+  if (sleeps_from_ == 0) return;
+  turned_ = now;
+  idle_slept_ = now - std::exchange(sleeps_from_, 0);
+  if (std::exchange(holds_, false)) counters_.release(now);
+}
+
+}  // namespace weir
