@@ -80,13 +80,14 @@ PacketId SoftNic::make_answer() {
   return kNoPacket;
 }
 
-void SoftNic::write(PacketId id, const QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority) {
+void SoftNic::write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority) {
   Packet& packet = pool_[id];
   packet.reset();
   packet.priority = priority;
   if (!pool_.has_payload()) return describe(packet, pool_.data(id), qp, out);
   const RoceTemplate& headers = out.headers != nullptr ? *out.headers : qp.headers;
-  packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes);
+  const uint16_t identification = numbers_ ? qp.datagrams++ : uint16_t{0};
+  packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes, identification);
   // Queue pairs of many flows have the path of an address handle in common.
   const uint32_t group = flows_->group_of(index);
   if (out.headers == nullptr || group == kNone || !parameters_.grouping.cn_tag) return;

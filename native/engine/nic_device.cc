@@ -11,6 +11,7 @@
 #include "wire/classify.h"
 #include "wire/ethernet.h"
 #include "wire/mac_control.h"
+#include "wire/super_frame.h"
 
 namespace weir {
 namespace {
@@ -49,6 +50,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       nic_(completed(config.parameters), begun(config.queue_pairs, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   nic_.measure(&latencies_);
+  nic_.number_datagrams(config.port.join > 1);
 }
 
 // Keys of memory that peers may reach are not to be guessed.
@@ -64,19 +66,42 @@ void NicDevice::stream_connected(uint32_t qpn, WorkStatus status, Time now) {
 }
 
 void NicDevice::accept(const RxFrame& frame) {
+  if (frame.stamp < nic_.now()) ++nic_.counters().stragglers;
+  if (frame.offload.gso == Gso::none) {
+    accept_packet(frame, frame.data, frame.length);
+  } else {
+    accept_super_frame(frame);
+  }
+}
+
+// Of another kind than RoCEv2's there is nothing here for anybody.
+void NicDevice::accept_super_frame(const RxFrame& frame) {
+  Offload offload = frame.offload;
+  if (!check_offload(frame.data, frame.length, offload) || !is_roce_super_frame(frame.data, offload)) {
+    ++nic_.counters().rx_packets;
+    nic_.counters().rx_bytes += frame.length;
+    ++nic_.counters().drop_malformed;
+    return;
+  }
+  // The port has lent the bytes, and does not look at them again.
+  SuperFrameSlices slices(const_cast<uint8_t*>(frame.data), frame.length, offload);
+  uint32_t length = 0;
+  for (const uint8_t* data = slices.next(length); data != nullptr; data = slices.next(length)) accept_packet(frame, data, length);
+}
+
+void NicDevice::accept_packet(const RxFrame& frame, const uint8_t* data, uint32_t length) {
   const Time at = frame.stamp;
-  if (at < nic_.now()) ++nic_.counters().stragglers;
   PacketMeta meta;
   const Refusal refusal =
-      frame.vlan_stripped ? classify(frame.data, frame.length, meta, frame.vlan_tci) : classify(frame.data, frame.length, meta);
+      frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
   if (!is_mac_control(meta.kind)) {
-    if (nic_.receive(at, frame.data, frame.length, meta, refusal) == SoftNic::Disposition::punt) {
-      punted_.push(index_, 0, at, std::span(frame.data, frame.length));
+    if (nic_.receive(at, data, length, meta, refusal) == SoftNic::Disposition::punt) {
+      punted_.push(index_, 0, at, std::span(data, length));
     }
     return;
   }
   const bool known = read_mac_control(
-      frame.data, frame.length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
+      data, length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
       [&](uint16_t quanta) { nic_.receive_pause(at, quanta); });
   if (!known) ++nic_.counters().rx_unsupported_op_phy;
 }

@@ -60,6 +60,8 @@ class NicDevice final : public Device, private MessageListener {
   void stream_connected(uint32_t qpn, WorkStatus status, Time now) override;
   NicParameters completed(NicParameters parameters);
   void accept(const RxFrame& frame);
+  void accept_super_frame(const RxFrame& frame);
+  void accept_packet(const RxFrame& frame, const uint8_t* data, uint32_t length);
   void take_work();
   void loop(Time now);
   uint32_t create_for_program(VerbsQueuePairParameters parameters);

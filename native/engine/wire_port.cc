@@ -20,6 +20,8 @@ void WirePort::settle() {
   counters_.host_rx_truncated = losses.receive_truncated;
   counters_.host_tx_errors = losses.transmit_errors + given_up_;
   counters_.rx_stamps_corrected = losses.stamps_corrected;
+  counters_.tx_super_frames = losses.super_frames_sent;
+  counters_.rx_super_frames = losses.super_frames_received;
 }
 
 // The old interface's ring is about to go, with the frames in it whose time had not come.

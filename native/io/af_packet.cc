@@ -115,13 +115,11 @@ void check(const PortOptions& options) {
 }  // namespace
 
 AfPacketPort::AfPacketPort(const PortOptions& options, const PortClock& clock)
-    : InterfacePort(options), long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true), stamps_(clock) {
+    : InterfacePort(options),
+      long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true),
+      stamps_(clock),
+      join_(options.offloads ? options.join : 1) {
   check(options);
-  for (size_t i = 0; i < kBatch; ++i) {
-    vectors_[2 * i] = {headers_[i].data(), kOffloadHeader};
-    messages_[i].msg_hdr.msg_iov = &vectors_[options.offloads ? 2 * i : 2 * i + 1];
-    messages_[i].msg_hdr.msg_iovlen = options.offloads ? 2 : 1;
-  }
   start();
 }
 
@@ -145,6 +143,7 @@ void AfPacketPort::open(int interface_index, bool) {
   }
   if (options_.promiscuous) make_promiscuous();
   if (options_.roce_only) accept_roce_only(socket_, options_);
+  if (join_ > 1) mtu_ = mtu();
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = options_.receive ? htons(ETH_P_ALL) : uint16_t{0};
@@ -199,6 +198,7 @@ void AfPacketPort::close() {
 }
 
 PortState AfPacketPort::state() {
+  if (join_ > 1) mtu_ = mtu();
   int pending = 0;
   socklen_t size = sizeof pending;
   ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &pending, &size);  // left alone, it would keep poll() awake
@@ -230,6 +230,7 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
     frame.data = data;
     frame.length = slot->tp_len;
     frame.offload = options_.offloads ? load_offload(data - kOffloadHeader) : Offload{};
+    if (frame.offload.gso != Gso::none) ++losses_.super_frames_received;
     frame.stamp = stamps_.convert(Time{slot->tp_sec} * kSecond + slot->tp_nsec);
     frame.vlan_stripped = (status & TP_STATUS_VLAN_VALID) != 0;
     frame.vlan_tci = frame.vlan_stripped ? slot->tp_vlan_tci : uint16_t{0};
@@ -261,24 +262,64 @@ void AfPacketPort::release(size_t count) {
 Transmitted AfPacketPort::transmit(std::span<const TxFrame> frames) {
   Transmitted done;
   while (done.sent < frames.size()) {
-    const size_t batch = std::min(frames.size() - done.sent, kBatch);
-    for (size_t i = 0; i < batch; ++i) {
-      const TxFrame& frame = frames[done.sent + i];
-      vectors_[2 * i + 1] = {const_cast<uint8_t*>(frame.data), frame.length};
-      if (options_.offloads) store_offload(headers_[i].data(), frame.offload);
-    }
+    const size_t prepared = prepare(frames.subspan(done.sent));
     // A refusal in mid-batch only shortens the count; the next call meets it first and gets its reason.
-    const int sent = ::sendmmsg(socket_, messages_.data(), static_cast<unsigned>(batch), MSG_DONTWAIT);
+    const int sent = ::sendmmsg(socket_, messages_.data(), static_cast<unsigned>(prepared), MSG_DONTWAIT);
     if (sent > 0) {
-      done.sent += static_cast<size_t>(sent);
+      for (size_t i = 0; i < static_cast<size_t>(sent); ++i) {
+        done.sent += carried_[i];
+        if (carried_[i] > 1) ++losses_.super_frames_sent;
+      }
       continue;
     }
     if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) break;
+    if (carried_[0] > 1 && errno == EINVAL) {  // Linux before 6.2 knows no such frames
+      join_ = 1;
+      continue;
+    }
     ++losses_.transmit_errors;
     done.refused = true;
     break;
   }
   return done;
+}
+
+size_t AfPacketPort::prepare(std::span<const TxFrame> frames) {
+  const size_t count = std::min(frames.size(), kBatch);
+  size_t message = 0;
+  size_t vector = 0;
+  for (size_t i = 0; i < count; ++message) {
+    const TxFrame& first = frames[i];
+    size_t end = i + 1;
+    SuperFrameJoin join;
+    if (join_ > 1 && end < count && !first.offload.pending() && join.begin(first.data, first.length) &&
+        join.datagram_bytes() <= mtu_) {
+      const size_t most = std::min<size_t>(count, i + join_);
+      while (end < most && !frames[end].offload.pending() && join.add(frames[end].data, frames[end].length)) ++end;
+    }
+    uint8_t* const header = headers_[message].data();
+    msghdr& to = messages_[message].msg_hdr;
+    to.msg_iov = vectors_.data() + vector;
+    if (end == i + 1) {
+      if (options_.offloads) {
+        store_offload(header, first.offload);
+        vectors_[vector++] = {header, kOffloadHeader};
+      }
+      vectors_[vector++] = {const_cast<uint8_t*>(first.data), first.length};
+    } else {
+      Offload offload;
+      join.finish(header + kOffloadHeader, offload);
+      store_offload(header, offload);
+      vectors_[vector++] = {header, kOffloadHeader + join.header_length()};
+      for (size_t j = i; j < end; ++j) {
+        vectors_[vector++] = {const_cast<uint8_t*>(frames[j].data) + join.header_length(), frames[j].length - join.header_length()};
+      }
+    }
+    to.msg_iovlen = static_cast<size_t>(vectors_.data() + vector - to.msg_iov);
+    carried_[message] = static_cast<uint32_t>(end - i);
+    i = end;
+  }
+  return message;
 }
 
 PortLosses AfPacketPort::losses() {

@@ -32,6 +32,8 @@ struct PortOptions {
   // step, up to kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the
   // initial user namespace is missing. Slots of kMaxSuperFrame do without.
   bool offloads = false;
+  // With offloads: so many RoCEv2 packets of one path, given to transmit() at once, may leave as one super-frame; 1: none.
+  uint32_t join = 1;
   uint32_t ring = 512;  // of AF_XDP: frames in each ring, a power of two; more of them wait longer, but leave the caches
   XdpMode xdp_mode = XdpMode::native;
   bool stamp = false;  // of AF_XDP: frames carry the time at which the program saw them, else that at which they were read

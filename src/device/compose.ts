@@ -33,6 +33,8 @@ const kSwitchSlots = 2048;
 /** A frame of path MTU 1024, by which descriptors are counted. */
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
+/** RoCEv2 packets in a super-frame, at most: 64 KiB of those with 1,024 bytes. */
+const kJoined = 64;
 /** Places for queue pairs of programs. */
 const kProgramQueuePairs = 4096;
 
@@ -119,6 +121,8 @@ export function composeNicWorker(
           slot_bytes: frameBytes,
           receive_slots: receiveSlots(rate, kLatenessNs),
           roce_only: true,
+          offloads: true,
+          join: kJoined,
           ...(arp !== undefined && { arp_address: addressBytes(arp).readUInt32BE() }),
           ...(answered.some(isIPv6) && { echo_ipv6: true }),
         },
