@@ -85,6 +85,7 @@ void SoftNic::write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPa
   packet.reset();
   packet.priority = priority;
   if (!pool_.has_payload()) return describe(packet, pool_.data(id), qp, out);
+  packet.meta.flow_hash = index + 1;
   const RoceTemplate& headers = out.headers != nullptr ? *out.headers : qp.headers;
   const uint16_t identification = numbers_ ? qp.datagrams++ : uint16_t{0};
   packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes, identification);
@@ -93,7 +94,7 @@ void SoftNic::write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPa
   if (out.headers == nullptr || group == kNone || !parameters_.grouping.cn_tag) return;
   packet.meta.tagged = load_be16(pool_.data(id) + 12) == kEthertypeVlan;
   insert_cn_tag(pool_, id, flows_->flow_id(group));
-  packet.meta = {};
+  packet.meta = {.flow_hash = index + 1};
 }
 
 void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const {

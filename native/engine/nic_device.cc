@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "base/native_error.h"
 #include "endpoint/samples.h"
@@ -124,10 +125,13 @@ void NicDevice::turn(Time horizon, Time now) {
     const uint64_t to = load_be48(pool_.data(id));
     if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
+    } else if (config_.port.join > 1) {
+      gathered_.push_back(id);
     } else {
       port.send(pool_, id);
     }
   }
+  if (!gathered_.empty()) gather();
   if (!looped_.empty()) loop(horizon);
   if (programs_ != nullptr) programs_->publish();
   if (port.unsent() == 0) return;
@@ -137,6 +141,21 @@ void NicDevice::turn(Time horizon, Time now) {
         if (down) ++nic_.counters().tx_port_down;
       });
   nic_.hold(port.unsent_bytes() > kMostUnsent);
+}
+
+// Queue pairs have taken turns. Those of their packets that leave now leave in a row, so that they can be joined.
+void NicDevice::gather() {
+  constexpr size_t kAhead = 256;
+  for (size_t i = 0; i < gathered_.size(); ++i) {
+    if (gathered_[i] == kNoPacket) continue;
+    const uint32_t queue_pair = pool_[gathered_[i]].meta.flow_hash;
+    ports_.front().send(pool_, gathered_[i]);
+    for (size_t j = i + 1; queue_pair != 0 && j < std::min(gathered_.size(), i + kAhead); ++j) {
+      if (gathered_[j] == kNoPacket || pool_[gathered_[j]].meta.flow_hash != queue_pair) continue;
+      ports_.front().send(pool_, std::exchange(gathered_[j], kNoPacket));
+    }
+  }
+  gathered_.clear();
 }
 
 // From one queue pair of this NIC to another: no link brings such frames back. What is for a group goes to others as well.

@@ -133,8 +133,10 @@ void AfPacketPort::open(int interface_index, bool) {
     map_ring();
     set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   }
-  // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost.
-  if (!options_.offloads) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
+  // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost. A NIC that
+  // joins none has none.
+  const bool plain = !options_.offloads || (options_.roce_only && join_ == 1);
+  if (plain) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
   // The kernel doubles it for its own bookkeeping, and caps it at net.core.wmem_max.
   constexpr int kSendBuffer = kHostRoom / 2;
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
@@ -257,6 +259,7 @@ void AfPacketPort::release(size_t count) {
     if ((slot->tp_status & TP_STATUS_COPY) != 0) --long_count_;
     __atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
   }
+  if (long_count_ == 0) long_next_ = 0;  // the same few again and again stay in the caches
 }
 
 Transmitted AfPacketPort::transmit(std::span<const TxFrame> frames) {

@@ -19,7 +19,8 @@ describe("auto", () => {
   it.each<[string, "switch" | "nic", BackendPort, InterfaceProbe | string, string]>([
     ["an unshaped veth", "switch", unshaped, kVeth, "af_packet af_packet: a veth without a rate"],
     ["a shaped veth", "switch", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
-    ["a NIC's veth", "nic", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
+    ["a slow NIC's veth", "nic", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
+    ["a NIC's veth", "nic", { ...shaped, rate: 10e9 }, kVeth, "af_packet af_packet: a veth of a fast NIC: RoCEv2"],
     [
       "a veth, where XDP sockets are refused",
       "nic",
