@@ -180,7 +180,9 @@ bool SoftSwitch::may_queue_whole(const Port& in, const Port& out, const Packet& 
     const auto length = static_cast<uint64_t>(buffer_.egress_bytes(out.number(), priority));
     if (length + bytes > parameters_.red.kmin) return false;
   }
-  return (parameters_.pfc_priorities >> priority & 1) == 0 || buffer_.passes(in.number(), priority, bytes);
+  if ((parameters_.pfc_priorities >> priority & 1) != 0) return buffer_.passes(in.number(), priority, bytes);
+  const uint32_t last = packet.length - (carried_frames(packet) - 1) * packet.offload.segment_size;
+  return out.remote || buffer_.takes(out.number(), priority, bytes, last);
 }
 
 // Does in software what the egress interface cannot, and forwards what comes of it.
