@@ -11,6 +11,7 @@
 #include "endpoint/samples.h"
 #include "wire/classify.h"
 #include "wire/ethernet.h"
+#include "wire/icrc.h"
 #include "wire/mac_control.h"
 #include "wire/super_frame.h"
 
@@ -87,14 +88,18 @@ void NicDevice::accept_super_frame(const RxFrame& frame) {
   // The port has lent the bytes, and does not look at them again.
   SuperFrameSlices slices(const_cast<uint8_t*>(frame.data), frame.length, offload);
   uint32_t length = 0;
-  for (const uint8_t* data = slices.next(length); data != nullptr; data = slices.next(length)) accept_packet(frame, data, length);
+  uint32_t packets = 0;
+  for (const uint8_t* data = slices.next(length); data != nullptr; data = slices.next(length)) {
+    PacketMeta meta;
+    if (++packets == 2 && classify(data, length, meta) == Refusal::none && !icrc_ok(data, meta)) slices.hold_identification();
+    accept_packet(frame, data, length);
+  }
 }
 
 void NicDevice::accept_packet(const RxFrame& frame, const uint8_t* data, uint32_t length) {
   const Time at = frame.stamp;
   PacketMeta meta;
-  const Refusal refusal =
-      frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
+  const Refusal refusal = frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
   if (!is_mac_control(meta.kind)) {
     if (nic_.receive(at, data, length, meta, refusal) == SoftNic::Disposition::punt) {
       punted_.push(index_, 0, at, std::span(data, length));

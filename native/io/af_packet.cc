@@ -315,7 +315,8 @@ size_t AfPacketPort::prepare(std::span<const TxFrame> frames) {
       store_offload(header, offload);
       vectors_[vector++] = {header, kOffloadHeader + join.header_length()};
       for (size_t j = i; j < end; ++j) {
-        vectors_[vector++] = {const_cast<uint8_t*>(frames[j].data) + join.header_length(), frames[j].length - join.header_length()};
+        vectors_[vector++] = {const_cast<uint8_t*>(frames[j].data) + join.header_length(),
+                              frames[j].length - join.header_length()};
       }
     }
     to.msg_iovlen = static_cast<size_t>(vectors_.data() + vector - to.msg_iov);

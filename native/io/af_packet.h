@@ -42,7 +42,7 @@ class AfPacketPort final : public InterfacePort {
   uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }
 
  private:
-  static constexpr size_t kBatch = 128;  // frames given to one system call
+  static constexpr size_t kBatch = 128;      // frames given to one system call
   static constexpr size_t kLongFrames = 64;  // that can be lent at a time
 
   void open(int interface_index, bool first) override;
@@ -67,7 +67,7 @@ class AfPacketPort final : public InterfacePort {
   size_t long_count_ = 0;  // lent
 
   std::array<mmsghdr, kBatch> messages_{};
-  std::array<uint32_t, kBatch> carried_{};  // frames in each message
+  std::array<uint32_t, kBatch> carried_{};   // frames in each message
   std::array<iovec, 2 * kBatch> vectors_{};  // of each message: offload header, with the headers of a super-frame; frames
   std::array<std::array<uint8_t, kOffloadHeader + kLongestSuperHeader>, kBatch> headers_{};
   uint32_t join_;     // frames to one super-frame

@@ -57,9 +57,9 @@ struct PortLosses {
   uint64_t receive_truncated = 0;  // frames longer than a slot, dropped
   uint64_t transmit_errors = 0;    // frames that the kernel refused (interface down, too long, ...)
   // No losses:
-  uint64_t stamps_corrected = 0;         // received frames whose stamp could not be right (io/stamps.h)
-  uint64_t super_frames_sent = 0;        // that transmit() made of several frames
-  uint64_t super_frames_received = 0;    // of RoCEv2 or anything else
+  uint64_t stamps_corrected = 0;       // received frames whose stamp could not be right (io/stamps.h)
+  uint64_t super_frames_sent = 0;      // that transmit() made of several frames
+  uint64_t super_frames_received = 0;  // of RoCEv2 or anything else
 };
 
 // What has become of a port's interface. `replaced`: the name now stands for another interface.

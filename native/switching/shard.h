@@ -24,7 +24,8 @@ namespace weir {
 struct ShardMessage {
   enum class Kind : uint8_t {
     frame,    // `packet` is to leave by `port`, and belongs to the receiver from now on
-    settled,  // `frames` of `length` together that came in by `port` at `priority` have left their egress queue, or were not let in
+    settled,  // `frames` of `length` together that came in by `port` at `priority` have left their egress queue, or were not let
+              // in
     home,     // `packet` was freed, and is of the receiver's slice of the packet memory
     learned   // `mac` in `vlan` was seen at `port`
   };

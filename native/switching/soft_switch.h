@@ -160,9 +160,8 @@ class SoftSwitch {
   Admission charge(const Port& in, const Port& out, const Packet& packet);
   bool beyond_limit(const Port& out, const Packet& packet) const {
     const int priority = packet.priority;
-    return out.egress.has_limit(priority) &&
-           buffer_.egress_bytes(out.number(), priority) + carried_bytes(packet) >
-               out.egress.parameters().queue_limits[packet.priority];
+    return out.egress.has_limit(priority) && buffer_.egress_bytes(out.number(), priority) + carried_bytes(packet) >
+                                                 out.egress.parameters().queue_limits[packet.priority];
   }
   static void count_admitted(Port& in, int priority, uint32_t frames) {
     if (frames > 1) ++in.counters.gso_passed;

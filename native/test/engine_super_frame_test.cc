@@ -77,6 +77,20 @@ TEST_CASE("nic super-frames: each packet is received, checked and counted by its
   CHECK(rig.wire->released == 2);
 }
 
+TEST_CASE("nic super-frames: a receiving kernel may have joined packets that have all one identification") {
+  std::vector<Bytes> packets;
+  for (uint32_t i = 0; i < 10; ++i) packets.push_back(roce_packets(path_to(kNicMac, kPeerMac), 1, 0, 1'000)[0]);
+  SuperFrame super = join_all(roce_packets(path_to(kNicMac, kPeerMac), 10, 1'000, 1'000));
+  super.bytes.resize(super.offload.header_length);
+  for (const Bytes& one : packets) super.bytes.insert(super.bytes.end(), one.begin() + super.offload.header_length, one.end());
+  NicRig rig;
+  rig.wire->give(super, 1'000);
+  rig.turn();
+  CHECK(rig.counters().rx_packets == 10);
+  CHECK(rig.counters().rx_icrc_encapsulated == 0);
+  CHECK(rig.counters().drop_unknown_qp == 10);
+}
+
 TEST_CASE("nic super-frames: what does not fit its frame, or is of another kind, is refused and counted") {
   const SuperFrame good = join_all(roce_packets(path_to(kNicMac, kPeerMac), 10, 1'000, 500));
   const auto refused = [&](auto spoil) {

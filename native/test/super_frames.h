@@ -12,7 +12,8 @@
 namespace weir::test {
 
 // SENDs of one path with `payload` bytes, the last with `last`; PSNs and identifications are `first` and those that follow.
-inline std::vector<Bytes> roce_packets(const RocePath& path, uint32_t count, uint32_t payload, uint32_t last, uint32_t first = 0) {
+inline std::vector<Bytes> roce_packets(const RocePath& path, uint32_t count, uint32_t payload, uint32_t last,
+                                       uint32_t first = 0) {
   std::vector<Bytes> packets;
   for (uint32_t i = 0; i < count; ++i) {
     DataHeader header;

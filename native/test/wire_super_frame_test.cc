@@ -157,7 +157,9 @@ TEST_CASE("super-frames: only equal packets of one path follow each other") {
 }
 
 TEST_CASE("super-frames: what cannot begin one") {
-  const auto begins = [](const Bytes& frame) { return SuperFrameJoin().begin(frame.data(), static_cast<uint32_t>(frame.size())); };
+  const auto begins = [](const Bytes& frame) {
+    return SuperFrameJoin().begin(frame.data(), static_cast<uint32_t>(frame.size()));
+  };
   const Bytes good = packet(path(4, false), 0, 100);
   CHECK(begins(good));
   Bytes frame = good;

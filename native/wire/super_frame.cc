@@ -120,7 +120,7 @@ const uint8_t* SuperFrameSlices::next(uint32_t& length) {
     store_be16(ip + 2, static_cast<uint16_t>(total));
     store_be16(ip + 4, identification_);
     store_be16(ip + 10, static_cast<uint16_t>(~checksum_fold(ip_sum_ + total + identification_)));
-    ++identification_;
+    identification_ = static_cast<uint16_t>(identification_ + step_);
   } else {
     store_be16(ip + 4, static_cast<uint16_t>(total - kIpv6Header));
   }
@@ -130,6 +130,15 @@ const uint8_t* SuperFrameSlices::next(uint32_t& length) {
   at_ += segment_;
   left_ -= body;
   return packet;
+}
+
+void SuperFrameSlices::hold_identification() {
+  uint8_t* const last = at_ - segment_ + l3_;
+  if (step_ == 0 || last[0] >> 4 != 4) return;
+  step_ = 0;
+  identification_ = static_cast<uint16_t>(identification_ - 2);
+  store_be16(last + 4, identification_);
+  ip_set_length(last, load_be16(last + 2));
 }
 
 }  // namespace weir

@@ -56,6 +56,9 @@ class SuperFrameSlices {
 
   // The next packet; null when there is none. Its length is at `length`.
   const uint8_t* next(uint32_t& length);
+  // Identifications do not count up: the last packet has that of the one before, as have all that follow. So it is where a
+  // receiving kernel joined packets whose sender gives all the same (GRO).
+  void hold_identification();
 
  private:
   uint8_t* at_;
@@ -63,7 +66,8 @@ class SuperFrameSlices {
   uint32_t l3_;
   uint32_t header_;
   uint32_t segment_;
-  uint16_t identification_ = 0;
+  uint16_t identification_ = 0;  // of the next
+  uint16_t step_ = 1;
   uint32_t ip_sum_ = 0;  // of the IPv4 header without length, identification and checksum
   uint8_t headers_[kLongestSuperHeader];
 };

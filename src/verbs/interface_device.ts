@@ -55,7 +55,7 @@ const kStepMs = 2;
 const kDefaultPriority = 3;
 
 /** What a poll thread that was late makes up for at once, bytes. */
-const kBurst = "128KB";
+const kBurst = "512KB";
 /** An interface that is slower takes no more than it can. */
 const kRate = "100Gbps";
 const kPathMtus = [4096, 2048, 1024, 512, 256] as const;
