@@ -177,6 +177,16 @@ TEST_CASE("super-frames: what cannot begin one") {
   for (size_t length = 0; length < good.size(); ++length) CHECK_FALSE(begins(Bytes(good.begin(), good.begin() + length)));
 }
 
+TEST_CASE("super-frames: a datagram of neither IP version is none") {
+  std::vector<Bytes> packets;
+  for (uint32_t i = 0; i < 3; ++i) packets.push_back(packet(path(6, false), i, 100));
+  Super super = join(packets);
+  const auto length = static_cast<uint32_t>(super.bytes.size());
+  CHECK(check_offload(super.bytes.data(), length, super.offload));
+  super.bytes[14] = 0xb0;
+  CHECK_FALSE(check_offload(super.bytes.data(), length, super.offload));
+}
+
 TEST_CASE("super-frames: any offload and any bytes are either refused or slices within the frame") {
   const RocePath way = path(4, false);
   std::vector<Bytes> packets;
