@@ -22,6 +22,7 @@ constexpr uint32_t kSlotHeader = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN;
 constexpr uint32_t kBlockBytes = 64 * 1024;
 constexpr uint32_t kMaxSlotBytes = 256 * 1024;
 constexpr uint32_t kMaxSlots = 64 * 1024;
+constexpr uint32_t kLongSlots = 512;
 constexpr int kReceiveBuffer = 8 << 20;  // for frames that are longer than a slot
 
 constexpr uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
@@ -30,6 +31,16 @@ void set_option(int socket, int option, int value, const char* what) {
   if (::setsockopt(socket, SOL_PACKET, option, &value, sizeof value) != 0) {
     throw NativeError::from_errno("setsockopt", std::string("packet socket: ") + what, "needs Linux 4.20 or later");
   }
+}
+
+// False: there is room for a handful of long frames. A NIC's peers send many; it has a slot for each then.
+bool grow_receive_buffer(int socket) {
+  if (::setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) == 0) return true;
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
+  int granted = 0;
+  socklen_t size = sizeof granted;
+  ::getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &granted, &size);
+  return granted >= kReceiveBuffer / 2;
 }
 
 // Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before. It reads at constant offsets only, so what
@@ -129,8 +140,13 @@ void AfPacketPort::open(int interface_index, bool) {
   socket_ = packet_socket(SOCK_NONBLOCK);
   // Refused once the ring exists.
   if (options_.offloads) set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
+  uint32_t slot_bytes = options_.slot_bytes, slots = options_.receive_slots;
+  if (options_.offloads && !grow_receive_buffer(socket_) && options_.roce_only) {
+    slot_bytes = kMaxSuperFrame;
+    slots = std::min(slots, kLongSlots);
+  }
   if (options_.receive) {
-    map_ring();
+    map_ring(slot_bytes, slots);
     set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   }
   // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost. A NIC that
@@ -140,9 +156,6 @@ void AfPacketPort::open(int interface_index, bool) {
   // The kernel doubles it for its own bookkeeping, and caps it at net.core.wmem_max.
   constexpr int kSendBuffer = kHostRoom / 2;
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
-  if (options_.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0) {
-    ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
-  }
   if (options_.promiscuous) make_promiscuous();
   if (options_.roce_only) accept_roce_only(socket_, options_);
   if (join_ > 1) mtu_ = mtu();
@@ -155,15 +168,15 @@ void AfPacketPort::open(int interface_index, bool) {
   }
 }
 
-void AfPacketPort::map_ring() {
+void AfPacketPort::map_ring(uint32_t slot_bytes, uint32_t slots) {
   const uint32_t page = static_cast<uint32_t>(::sysconf(_SC_PAGESIZE));
-  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + (options_.offloads ? kOffloadHeader : 0) + options_.slot_bytes);
-  const uint64_t wanted = uint64_t{slot} * options_.receive_slots;
+  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + (options_.offloads ? kOffloadHeader : 0) + slot_bytes);
+  const uint64_t wanted = uint64_t{slot} * slots;
   const uint32_t block = round_up(std::max(slot, static_cast<uint32_t>(std::min<uint64_t>(wanted, kBlockBytes))), page);
   const uint32_t slots_per_block = block / slot;
   tpacket_req request{};
   request.tp_block_size = block;
-  request.tp_block_nr = (options_.receive_slots + slots_per_block - 1) / slots_per_block;
+  request.tp_block_nr = (slots + slots_per_block - 1) / slots_per_block;
   request.tp_frame_size = slot;
   request.tp_frame_nr = request.tp_block_nr * slots_per_block;
 

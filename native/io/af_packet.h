@@ -46,7 +46,7 @@ class AfPacketPort final : public InterfacePort {
   static constexpr size_t kLongFrames = 64;  // that can be lent at a time
 
   void open(int interface_index, bool first) override;
-  void map_ring();
+  void map_ring(uint32_t slot_bytes, uint32_t slots);
   void close() override;
   // Prepares messages for the first frames; returns how many messages.
   size_t prepare(std::span<const TxFrame> frames);
