@@ -71,6 +71,8 @@ class SoftNic {
   // While the host falls behind, an application's queue pairs answer data as if it had been marked: senders slow down before
   // frames are lost. Not in the paper, which has no slow hosts; NICs have it as marking by receive buffer.
   void set_crowded(bool crowded) { crowded_ = crowded; }
+  // Each queue pair's IPv4 datagrams have identifications that count up, so that they may be joined (wire/super_frame.h); else 0.
+  void number_datagrams(bool whether) { numbers_ = whether; }
   // Where to count latencies, and by what clock; must outlive the NIC. Null: not at all.
   void measure(CongestionLatencies* latencies) { latencies_ = latencies; }
   // Moves time on without sending what was due meanwhile: a NIC that was late does not make up for it.
@@ -176,7 +178,7 @@ class SoftNic {
   PacketId make_cnp();
   PacketId make_answer();
   PacketId make_data();
-  void write(PacketId id, const QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority);
+  void write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority);
   void describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const;
 
   // Queue pairs and their flows: soft_nic_flows.cc.
@@ -211,6 +213,7 @@ class SoftNic {
   PacketPool& pool_;
   std::unique_ptr<FlowTable> flows_;
   bool crowded_ = false;
+  bool numbers_ = false;
   uint32_t active_ = 0;
   NicEgress egress_;
   NicParameters parameters_;

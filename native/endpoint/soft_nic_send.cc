@@ -80,19 +80,21 @@ PacketId SoftNic::make_answer() {
   return kNoPacket;
 }
 
-void SoftNic::write(PacketId id, const QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority) {
+void SoftNic::write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority) {
   Packet& packet = pool_[id];
   packet.reset();
   packet.priority = priority;
   if (!pool_.has_payload()) return describe(packet, pool_.data(id), qp, out);
+  packet.meta.flow_hash = index + 1;
   const RoceTemplate& headers = out.headers != nullptr ? *out.headers : qp.headers;
-  packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes);
+  const uint16_t identification = numbers_ ? qp.datagrams++ : uint16_t{0};
+  packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes, identification);
   // Queue pairs of many flows have the path of an address handle in common.
   const uint32_t group = flows_->group_of(index);
   if (out.headers == nullptr || group == kNone || !parameters_.grouping.cn_tag) return;
   packet.meta.tagged = load_be16(pool_.data(id) + 12) == kEthertypeVlan;
   insert_cn_tag(pool_, id, flows_->flow_id(group));
-  packet.meta = {};
+  packet.meta = {.flow_hash = index + 1};
 }
 
 void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/segmentation.h"
+
 namespace weir {
 namespace {
 
@@ -50,25 +52,42 @@ size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
       continue;
     }
     ++fresh_next_;
-    if (admit(frame)) {
+    if (frame.offload.gso != Gso::none && admit_cut(frame)) {
+      consume_inner();
+    } else if (admit(frame, false)) {
       frames[count++] = frame;
       lent_.push({kNoSlot, 1});
+    } else {
+      consume_inner();
     }
   }
   while (count < room && !held_.empty() && held_.front().due <= clock_.now) frames[count++] = lend_held();
   return count;
 }
 
-bool ImpairmentPort::admit(const RxFrame& frame) {
+bool ImpairmentPort::admit_cut(const RxFrame& frame) {
+  Offload offload = frame.offload;
+  if (!check_offload(frame.data, frame.length, offload)) return false;
+  RxFrame one = frame;
+  one.offload = {};
+  cut_.resize(kMaxSuperFrame);
+  one.data = cut_.data();
+  for (uint32_t i = 0; i < segment_count(frame.length, offload); ++i) {
+    one.length = write_segment(frame.data, frame.length, offload, i, cut_.data());
+    admit(one, true);
+  }
+  return true;
+}
+
+bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
   const Impairment::Fate fate = impairment_.decide(frame.stamp);
   if (fate.lost) {
     ++counters_.lost;
-    consume_inner();
     return false;
   }
   const bool delayed = impairment_.delays();
   const Time due = delayed || fate.reordered ? fate.at : kAtOnce;
-  const bool pass = !delayed && !fate.reordered && !fate.corrupted;
+  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted;
   if (!pass) {
     const uint32_t slot = hold(frame, fate.at, due);
     if (slot != kNoSlot) {
@@ -81,7 +100,6 @@ bool ImpairmentPort::admit(const RxFrame& frame) {
     ++counters_.duplicated;
     hold(frame, fate.at, due);
   }
-  if (!pass) consume_inner();
   return pass;
 }
 

@@ -66,8 +66,10 @@ class ImpairmentPort final : public PortWrapper {
   };
   static bool later(const Held& a, const Held& b) { return a.due != b.due ? a.due > b.due : a.sequence > b.sequence; }
 
-  // True if the frame is to be lent on as it is.
-  bool admit(const RxFrame& frame);
+  // True if the frame is to be lent on as it is; `changed`: it cannot be.
+  bool admit(const RxFrame& frame, bool changed);
+  // The frames in a super-frame one by one. False: it is none that can be cut.
+  bool admit_cut(const RxFrame& frame);
   // The slot of the copy, or kNoSlot.
   uint32_t hold(const RxFrame& frame, Time stamp, Time due);
   void flip(uint32_t slot, uint64_t draw);
@@ -83,6 +85,7 @@ class ImpairmentPort final : public PortWrapper {
 
   const uint32_t slot_bytes_;
   LazyMemory bytes_;
+  std::vector<uint8_t> cut_;
   std::vector<RxFrame> frames_;  // of each slot
   std::vector<uint32_t> free_slots_;
   std::vector<Held> held_;  // heap, earliest first

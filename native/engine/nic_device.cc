@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include "base/native_error.h"
 #include "endpoint/samples.h"
 #include "wire/classify.h"
 #include "wire/ethernet.h"
+#include "wire/icrc.h"
 #include "wire/mac_control.h"
+#include "wire/super_frame.h"
 
 namespace weir {
 namespace {
@@ -49,6 +52,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       nic_(completed(config.parameters), begun(config.queue_pairs, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   nic_.measure(&latencies_);
+  nic_.number_datagrams(config.port.join > 1);
 }
 
 // Keys of memory that peers may reach are not to be guessed.
@@ -64,19 +68,46 @@ void NicDevice::stream_connected(uint32_t qpn, WorkStatus status, Time now) {
 }
 
 void NicDevice::accept(const RxFrame& frame) {
+  if (frame.stamp < nic_.now()) ++nic_.counters().stragglers;
+  if (frame.offload.gso == Gso::none) {
+    accept_packet(frame, frame.data, frame.length);
+  } else {
+    accept_super_frame(frame);
+  }
+}
+
+// Of another kind than RoCEv2's there is nothing here for anybody.
+void NicDevice::accept_super_frame(const RxFrame& frame) {
+  Offload offload = frame.offload;
+  if (!check_offload(frame.data, frame.length, offload) || !is_roce_super_frame(frame.data, offload)) {
+    ++nic_.counters().rx_packets;
+    nic_.counters().rx_bytes += frame.length;
+    ++nic_.counters().drop_malformed;
+    return;
+  }
+  // The port has lent the bytes, and does not look at them again.
+  SuperFrameSlices slices(const_cast<uint8_t*>(frame.data), frame.length, offload);
+  uint32_t length = 0;
+  uint32_t packets = 0;
+  for (const uint8_t* data = slices.next(length); data != nullptr; data = slices.next(length)) {
+    PacketMeta meta;
+    if (++packets == 2 && classify(data, length, meta) == Refusal::none && !icrc_ok(data, meta)) slices.hold_identification();
+    accept_packet(frame, data, length);
+  }
+}
+
+void NicDevice::accept_packet(const RxFrame& frame, const uint8_t* data, uint32_t length) {
   const Time at = frame.stamp;
-  if (at < nic_.now()) ++nic_.counters().stragglers;
   PacketMeta meta;
-  const Refusal refusal =
-      frame.vlan_stripped ? classify(frame.data, frame.length, meta, frame.vlan_tci) : classify(frame.data, frame.length, meta);
+  const Refusal refusal = frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
   if (!is_mac_control(meta.kind)) {
-    if (nic_.receive(at, frame.data, frame.length, meta, refusal) == SoftNic::Disposition::punt) {
-      punted_.push(index_, 0, at, std::span(frame.data, frame.length));
+    if (nic_.receive(at, data, length, meta, refusal) == SoftNic::Disposition::punt) {
+      punted_.push(index_, 0, at, std::span(data, length));
     }
     return;
   }
   const bool known = read_mac_control(
-      frame.data, frame.length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
+      data, length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
       [&](uint16_t quanta) { nic_.receive_pause(at, quanta); });
   if (!known) ++nic_.counters().rx_unsupported_op_phy;
 }
@@ -99,10 +130,13 @@ void NicDevice::turn(Time horizon, Time now) {
     const uint64_t to = load_be48(pool_.data(id));
     if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
+    } else if (config_.port.join > 1) {
+      gathered_.push_back(id);
     } else {
       port.send(pool_, id);
     }
   }
+  if (!gathered_.empty()) gather();
   if (!looped_.empty()) loop(horizon);
   if (programs_ != nullptr) programs_->publish();
   if (port.unsent() == 0) return;
@@ -112,6 +146,21 @@ void NicDevice::turn(Time horizon, Time now) {
         if (down) ++nic_.counters().tx_port_down;
       });
   nic_.hold(port.unsent_bytes() > kMostUnsent);
+}
+
+// Queue pairs have taken turns. Those of their packets that leave now leave in a row, so that they can be joined.
+void NicDevice::gather() {
+  constexpr size_t kAhead = 256;
+  for (size_t i = 0; i < gathered_.size(); ++i) {
+    if (gathered_[i] == kNoPacket) continue;
+    const uint32_t queue_pair = pool_[gathered_[i]].meta.flow_hash;
+    ports_.front().send(pool_, gathered_[i]);
+    for (size_t j = i + 1; queue_pair != 0 && j < std::min(gathered_.size(), i + kAhead); ++j) {
+      if (gathered_[j] == kNoPacket || pool_[gathered_[j]].meta.flow_hash != queue_pair) continue;
+      ports_.front().send(pool_, std::exchange(gathered_[j], kNoPacket));
+    }
+  }
+  gathered_.clear();
 }
 
 // From one queue pair of this NIC to another: no link brings such frames back. What is for a group goes to others as well.

@@ -63,8 +63,11 @@ class NicDevice final : public Device, private MessageListener {
   void stream_connected(uint32_t qpn, WorkStatus status, Time now) override;
   NicParameters completed(NicParameters parameters);
   void accept(const RxFrame& frame);
+  void accept_super_frame(const RxFrame& frame);
+  void accept_packet(const RxFrame& frame, const uint8_t* data, uint32_t length);
   void take_work();
   void loop(Time now);
+  void gather();
   uint32_t create_for_program(VerbsQueuePairParameters parameters);
   uint32_t create_or_reclaim(const VerbsQueuePairParameters& parameters);
   void reclaim();
@@ -80,6 +83,7 @@ class NicDevice final : public Device, private MessageListener {
   CongestionLatencies latencies_;
   WireNic nic_;
   std::vector<PacketId> looped_;         // frames to its own address, and to groups
+  std::vector<PacketId> gathered_;       // frames of this turn, where they may be joined
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   struct Abandoned {
     uint32_t qpn;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/native_error.h"
+#include "wire/carried.h"
 
 namespace weir {
 
@@ -21,6 +22,8 @@ void WirePort::settle() {
   counters_.host_tx_errors = losses.transmit_errors + given_up_;
   counters_.rx_stamps_corrected = losses.stamps_corrected;
   counters_.host_tx_live = losses.transmit_live;
+  counters_.tx_super_frames = losses.super_frames_sent;
+  counters_.rx_super_frames = losses.super_frames_received;
 }
 
 // The old interface's ring is about to go, with the frames in it whose time had not come.
@@ -96,7 +99,13 @@ bool WirePort::poll(size_t burst) {
 
 Time WirePort::arrival(const RxFrame& frame) {
   if (link_.rate() == 0) return std::max(frame.stamp + delay_, newest_);
-  const uint32_t bytes = wire_bytes(frame.length + (frame.vlan_stripped ? 4 : 0));
+  Offload offload = frame.offload;
+  const uint32_t tag = frame.vlan_stripped ? kVlanTag : 0;
+  uint32_t bytes = wire_bytes(frame.length + tag);
+  if (offload.gso != Gso::none && check_offload(frame.data, frame.length, offload)) {
+    offload.header_length = static_cast<uint16_t>(offload.header_length + tag);
+    bytes = carried_wire_bytes(frame.length + tag, offload);
+  }
   // The stamp is of the last bit: the frame began its own length earlier, or when the link fell free.
   const Time own = static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(link_.rate()));
   return std::max(frame.stamp, link_.finish(frame.stamp - own, bytes)) + delay_;

@@ -28,7 +28,9 @@ namespace weir {
   X(host_tx_errors, "packets", "Frames that the host refused to send: interface down, too long, no room for 1 s") \
   X(host_tx_live, "packets", "Frames sent as live frames (backend live), of all that were sent")                  \
   X(tx_stall_duration, "ns", "Time for which frames waited here because the host took none, or next to none")     \
-  X(rx_stamps_corrected, "packets", "Frames whose time of arrival was not what the host said: its clock was set")
+  X(rx_stamps_corrected, "packets", "Frames whose time of arrival was not what the host said: its clock was set") \
+  X(tx_super_frames, "frames", "Super-frames that packets were joined to")                                        \
+  X(rx_super_frames, "frames", "Super-frames that came whole")
 
 WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
 

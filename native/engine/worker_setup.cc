@@ -96,12 +96,10 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, PortConfi
   config.owner = device;
   std::unique_ptr<PacketPort> port = factory_(config, clock_, lent_packets_);
   if (config.impairment) {
-    auto impairment =
-        std::make_unique<ImpairmentPort>(std::move(port), config.impairment->parameters,
-                                         ImpairmentOptions{.seed = config_.seed,
-                                                           .component = config.impairment->component,
-                                                           .slot_bytes = config.offloads ? kMaxSuperFrame : config.slot_bytes},
-                                         clock_);
+    auto impairment = std::make_unique<ImpairmentPort>(
+        std::move(port), config.impairment->parameters,
+        ImpairmentOptions{.seed = config_.seed, .component = config.impairment->component, .slot_bytes = config.slot_bytes},
+        clock_);
     impairments_.emplace_back(CounterLabels{{"device", device}, {"port", config.name}}, impairment.get());
     port = std::move(impairment);
   }

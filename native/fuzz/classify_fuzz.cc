@@ -10,6 +10,7 @@
 #include "wire/offload.h"
 #include "wire/qcn.h"
 #include "wire/segmentation.h"
+#include "wire/super_frame.h"
 #include "wire/udp.h"
 
 namespace {
@@ -52,6 +53,26 @@ void finish(std::vector<uint8_t> frame) {
   require(complete_checksum(frame.data(), length, offload));
 }
 
+// Whatever is said of it: a super-frame is refused, or is packets within the frame that are the same cut and sliced.
+void take_apart(std::vector<uint8_t> frame) {
+  if (frame.size() < kOffloadHeader) return;
+  Offload offload = load_offload(frame.data());
+  frame.erase(frame.begin(), frame.begin() + kOffloadHeader);
+  const auto length = static_cast<uint32_t>(frame.size());
+  if (!check_offload(frame.data(), length, offload) || !is_roce_super_frame(frame.data(), offload)) return;
+  const std::vector<uint8_t> whole = frame;
+  std::vector<uint8_t> cut(offload.largest_segment(length));
+  SuperFrameSlices slices(frame.data(), length, offload);
+  uint32_t size = 0;
+  uint32_t index = 0;
+  for (const uint8_t* slice = slices.next(size); slice != nullptr; slice = slices.next(size), ++index) {
+    require(slice >= frame.data() && slice + size <= frame.data() + frame.size());
+    require(write_segment(whole.data(), length, offload, index, cut.data()) == size);
+    require(std::equal(slice, slice + size, cut.begin()));
+  }
+  require(index == segment_count(length, offload));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -75,6 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     repeat(cnm);
   }
   finish(frame);
+  take_apart(frame);
 
   // A marked frame still classifies as it did.
   meta.ecn = 3;

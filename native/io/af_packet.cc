@@ -22,6 +22,7 @@ constexpr uint32_t kSlotHeader = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN;
 constexpr uint32_t kBlockBytes = 64 * 1024;
 constexpr uint32_t kMaxSlotBytes = 256 * 1024;
 constexpr uint32_t kMaxSlots = 64 * 1024;
+constexpr uint32_t kLongSlots = 512;
 constexpr int kReceiveBuffer = 8 << 20;  // for frames that are longer than a slot
 
 constexpr uint32_t round_up(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit * unit; }
@@ -30,6 +31,16 @@ void set_option(int socket, int option, int value, const char* what) {
   if (::setsockopt(socket, SOL_PACKET, option, &value, sizeof value) != 0) {
     throw NativeError::from_errno("setsockopt", std::string("packet socket: ") + what, "needs Linux 4.20 or later");
   }
+}
+
+// False: there is room for a handful of long frames. A NIC's peers send many; it has a slot for each then.
+bool grow_receive_buffer(int socket) {
+  if (::setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) == 0) return true;
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
+  int granted = 0;
+  socklen_t size = sizeof granted;
+  ::getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &granted, &size);
+  return granted >= kReceiveBuffer / 2;
 }
 
 // Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before. It reads at constant offsets only, so what
@@ -115,13 +126,11 @@ void check(const PortOptions& options) {
 }  // namespace
 
 AfPacketPort::AfPacketPort(const PortOptions& options, const PortClock& clock)
-    : InterfacePort(options), long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true), stamps_(clock) {
+    : InterfacePort(options),
+      long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true),
+      stamps_(clock),
+      join_(options.offloads ? options.join : 1) {
   check(options);
-  for (size_t i = 0; i < kBatch; ++i) {
-    vectors_[2 * i] = {headers_[i].data(), kOffloadHeader};
-    messages_[i].msg_hdr.msg_iov = &vectors_[options.offloads ? 2 * i : 2 * i + 1];
-    messages_[i].msg_hdr.msg_iovlen = options.offloads ? 2 : 1;
-  }
   start();
 }
 
@@ -131,20 +140,25 @@ void AfPacketPort::open(int interface_index, bool) {
   socket_ = packet_socket(SOCK_NONBLOCK);
   // Refused once the ring exists.
   if (options_.offloads) set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
+  uint32_t slot_bytes = options_.slot_bytes, slots = options_.receive_slots;
+  if (options_.offloads && !grow_receive_buffer(socket_) && options_.roce_only) {
+    slot_bytes = kMaxSuperFrame;
+    slots = std::min(slots, kLongSlots);
+  }
   if (options_.receive) {
-    map_ring();
+    map_ring(slot_bytes, slots);
     set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   }
-  // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost.
-  if (!options_.offloads) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
+  // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost. A NIC that
+  // joins none has none.
+  const bool plain = !options_.offloads || (options_.roce_only && join_ == 1);
+  if (plain) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
   // The kernel doubles it for its own bookkeeping, and caps it at net.core.wmem_max.
   constexpr int kSendBuffer = kHostRoom / 2;
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
-  if (options_.offloads && ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) != 0) {
-    ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
-  }
   if (options_.promiscuous) make_promiscuous();
   if (options_.roce_only) accept_roce_only(socket_, options_);
+  if (join_ > 1) mtu_ = mtu();
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
   address.sll_protocol = options_.receive ? htons(ETH_P_ALL) : uint16_t{0};
@@ -154,15 +168,15 @@ void AfPacketPort::open(int interface_index, bool) {
   }
 }
 
-void AfPacketPort::map_ring() {
+void AfPacketPort::map_ring(uint32_t slot_bytes, uint32_t slots) {
   const uint32_t page = static_cast<uint32_t>(::sysconf(_SC_PAGESIZE));
-  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + (options_.offloads ? kOffloadHeader : 0) + options_.slot_bytes);
-  const uint64_t wanted = uint64_t{slot} * options_.receive_slots;
+  const uint32_t slot = TPACKET_ALIGN(kSlotHeader + (options_.offloads ? kOffloadHeader : 0) + slot_bytes);
+  const uint64_t wanted = uint64_t{slot} * slots;
   const uint32_t block = round_up(std::max(slot, static_cast<uint32_t>(std::min<uint64_t>(wanted, kBlockBytes))), page);
   const uint32_t slots_per_block = block / slot;
   tpacket_req request{};
   request.tp_block_size = block;
-  request.tp_block_nr = (options_.receive_slots + slots_per_block - 1) / slots_per_block;
+  request.tp_block_nr = (slots + slots_per_block - 1) / slots_per_block;
   request.tp_frame_size = slot;
   request.tp_frame_nr = request.tp_block_nr * slots_per_block;
 
@@ -199,6 +213,7 @@ void AfPacketPort::close() {
 }
 
 PortState AfPacketPort::state() {
+  if (join_ > 1) mtu_ = mtu();
   int pending = 0;
   socklen_t size = sizeof pending;
   ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &pending, &size);  // left alone, it would keep poll() awake
@@ -230,6 +245,7 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
     frame.data = data;
     frame.length = slot->tp_len;
     frame.offload = options_.offloads ? load_offload(data - kOffloadHeader) : Offload{};
+    if (frame.offload.gso != Gso::none) ++losses_.super_frames_received;
     frame.stamp = stamps_.convert(Time{slot->tp_sec} * kSecond + slot->tp_nsec);
     frame.vlan_stripped = (status & TP_STATUS_VLAN_VALID) != 0;
     frame.vlan_tci = frame.vlan_stripped ? slot->tp_vlan_tci : uint16_t{0};
@@ -256,29 +272,71 @@ void AfPacketPort::release(size_t count) {
     if ((slot->tp_status & TP_STATUS_COPY) != 0) --long_count_;
     __atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
   }
+  if (long_count_ == 0) long_next_ = 0;  // the same few again and again stay in the caches
 }
 
 Transmitted AfPacketPort::transmit(std::span<const TxFrame> frames) {
   Transmitted done;
   while (done.sent < frames.size()) {
-    const size_t batch = std::min(frames.size() - done.sent, kBatch);
-    for (size_t i = 0; i < batch; ++i) {
-      const TxFrame& frame = frames[done.sent + i];
-      vectors_[2 * i + 1] = {const_cast<uint8_t*>(frame.data), frame.length};
-      if (options_.offloads) store_offload(headers_[i].data(), frame.offload);
-    }
+    const size_t prepared = prepare(frames.subspan(done.sent));
     // A refusal in mid-batch only shortens the count; the next call meets it first and gets its reason.
-    const int sent = ::sendmmsg(socket_, messages_.data(), static_cast<unsigned>(batch), MSG_DONTWAIT);
+    const int sent = ::sendmmsg(socket_, messages_.data(), static_cast<unsigned>(prepared), MSG_DONTWAIT);
     if (sent > 0) {
-      done.sent += static_cast<size_t>(sent);
+      for (size_t i = 0; i < static_cast<size_t>(sent); ++i) {
+        done.sent += carried_[i];
+        if (carried_[i] > 1) ++losses_.super_frames_sent;
+      }
       continue;
     }
     if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) break;
+    if (carried_[0] > 1 && errno == EINVAL) {  // Linux before 6.2 knows no such frames
+      join_ = 1;
+      continue;
+    }
     ++losses_.transmit_errors;
     done.refused = true;
     break;
   }
   return done;
+}
+
+size_t AfPacketPort::prepare(std::span<const TxFrame> frames) {
+  const size_t count = std::min(frames.size(), kBatch);
+  size_t message = 0;
+  size_t vector = 0;
+  for (size_t i = 0; i < count; ++message) {
+    const TxFrame& first = frames[i];
+    size_t end = i + 1;
+    SuperFrameJoin join;
+    if (join_ > 1 && end < count && !first.offload.pending() && join.begin(first.data, first.length) &&
+        join.datagram_bytes() <= mtu_) {
+      const size_t most = std::min<size_t>(count, i + join_);
+      while (end < most && !frames[end].offload.pending() && join.add(frames[end].data, frames[end].length)) ++end;
+    }
+    uint8_t* const header = headers_[message].data();
+    msghdr& to = messages_[message].msg_hdr;
+    to.msg_iov = vectors_.data() + vector;
+    if (end == i + 1) {
+      if (options_.offloads) {
+        store_offload(header, first.offload);
+        vectors_[vector++] = {header, kOffloadHeader};
+      }
+      vectors_[vector++] = {const_cast<uint8_t*>(first.data), first.length};
+    } else {
+      Offload offload;
+      join.finish(header + kOffloadHeader, offload);
+      store_offload(header, offload);
+      vectors_[vector++] = {header, kOffloadHeader + join.header_length()};
+      for (size_t j = i; j < end; ++j) {
+        vectors_[vector++] = {const_cast<uint8_t*>(frames[j].data) + join.header_length(),
+                              frames[j].length - join.header_length()};
+      }
+    }
+    to.msg_iovlen = static_cast<size_t>(vectors_.data() + vector - to.msg_iov);
+    carried_[message] = static_cast<uint32_t>(end - i);
+    i = end;
+  }
+  return message;
 }
 
 PortLosses AfPacketPort::losses() {

@@ -17,6 +17,7 @@
 #include "io/interface_port.h"
 #include "io/packet_port.h"
 #include "io/stamps.h"
+#include "wire/super_frame.h"
 
 namespace weir {
 
@@ -41,12 +42,14 @@ class AfPacketPort final : public InterfacePort {
   uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }
 
  private:
-  static constexpr size_t kBatch = 64;
+  static constexpr size_t kBatch = 128;      // frames given to one system call
   static constexpr size_t kLongFrames = 64;  // that can be lent at a time
 
   void open(int interface_index, bool first) override;
-  void map_ring();
+  void map_ring(uint32_t slot_bytes, uint32_t slots);
   void close() override;
+  // Prepares messages for the first frames; returns how many messages.
+  size_t prepare(std::span<const TxFrame> frames);
   // Fetches the frame of a slot that was too small for it; null if it is lost.
   const uint8_t* fetch(const tpacket2_hdr* slot);
 
@@ -64,8 +67,11 @@ class AfPacketPort final : public InterfacePort {
   size_t long_count_ = 0;  // lent
 
   std::array<mmsghdr, kBatch> messages_{};
-  std::array<iovec, 2 * kBatch> vectors_{};  // offload header, frame
-  std::array<std::array<uint8_t, kOffloadHeader>, kBatch> headers_{};
+  std::array<uint32_t, kBatch> carried_{};   // frames in each message
+  std::array<iovec, 2 * kBatch> vectors_{};  // of each message: offload header, with the headers of a super-frame; frames
+  std::array<std::array<uint8_t, kOffloadHeader + kLongestSuperHeader>, kBatch> headers_{};
+  uint32_t join_;     // frames to one super-frame
+  uint32_t mtu_ = 0;  // which the kernel does not look at in super-frames
   PortLosses losses_;
 };
 

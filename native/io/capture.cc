@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/native_error.h"
+#include "wire/segmentation.h"
+#include "wire/super_frame.h"
 
 namespace weir {
 namespace {
@@ -147,7 +149,7 @@ size_t CapturePort::receive(std::span<RxFrame> frames) {
   for (const RxFrame& frame : frames.first(count)) {
     const CapturedFrame captured{
         .stamp = std::max<Time>(frame.stamp - clock_.realtime_offset, 0), .tap = tap_, .direction = FrameDirection::inbound};
-    capture_->record(captured, frame.data, frame.length, frame.vlan_stripped ? &frame : nullptr, frame.offload);
+    record(captured, frame.data, frame.length, frame.vlan_stripped ? &frame : nullptr, frame.offload);
   }
   return count;
 }
@@ -157,9 +159,19 @@ Transmitted CapturePort::transmit(std::span<const TxFrame> frames) {
   const Transmitted done = inner_->transmit(frames);
   for (const TxFrame& frame : frames.first(done.sent)) {
     const CapturedFrame captured{.stamp = stamp, .tap = tap_, .direction = FrameDirection::outbound};
-    capture_->record(captured, frame.data, frame.length, nullptr, frame.offload);
+    record(captured, frame.data, frame.length, nullptr, frame.offload);
   }
   return done;
+}
+
+void CapturePort::record(const CapturedFrame& captured, const uint8_t* data, uint32_t length, const RxFrame* stripped,
+                         Offload offload) {
+  const bool cut = offload.gso == Gso::udp && check_offload(data, length, offload) && is_roce_super_frame(data, offload);
+  if (!cut) return capture_->record(captured, data, length, stripped, offload);
+  packet_.resize(kMaxSuperFrame);
+  for (uint32_t i = 0; i < segment_count(length, offload); ++i) {
+    capture_->record(captured, packet_.data(), write_segment(data, length, offload, i, packet_.data()), stripped, {});
+  }
 }
 
 void insert(std::unique_ptr<PacketPort>& outermost, std::unique_ptr<CapturePort> capture) {

@@ -90,9 +90,13 @@ class CapturePort final : public PortWrapper {
   const Capture& capture() const { return *capture_; }
 
  private:
+  // Of a super-frame of RoCEv2, the packets in it.
+  void record(const CapturedFrame& captured, const uint8_t* data, uint32_t length, const RxFrame* stripped, Offload offload);
+
   std::shared_ptr<Capture> capture_;
   const uint32_t tap_;
   const PortClock& clock_;
+  std::vector<uint8_t> packet_;
 };
 
 // Puts `capture` around the innermost of a chain of ports, where it sees what the wire does. Frames that are lent stay so.

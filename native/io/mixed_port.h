@@ -28,8 +28,13 @@ class MixedPort final : public PacketPort {
   PortLosses losses() override {
     const PortLosses in = in_->losses();
     const PortLosses out = out_->losses();
-    return {in.receive_overrun, in.receive_truncated, in.transmit_errors + out.transmit_errors, in.stamps_corrected,
-            out.transmit_live};
+    return {.receive_overrun = in.receive_overrun,
+            .receive_truncated = in.receive_truncated,
+            .transmit_errors = in.transmit_errors + out.transmit_errors,
+            .stamps_corrected = in.stamps_corrected,
+            .super_frames_sent = out.super_frames_sent,
+            .super_frames_received = in.super_frames_received,
+            .transmit_live = out.transmit_live};
   }
   bool falls_back() const override { return out_->falls_back(); }
   PortState state() override {

@@ -56,8 +56,11 @@ struct PortLosses {
   uint64_t receive_overrun = 0;    // receive ring full: frames that the kernel dropped (PACKET_STATISTICS)
   uint64_t receive_truncated = 0;  // frames longer than a slot, dropped
   uint64_t transmit_errors = 0;    // frames that the kernel refused (interface down, too long, ...)
-  uint64_t stamps_corrected = 0;   // no losses: received frames whose stamp could not be right (io/stamps.h)
-  uint64_t transmit_live = 0;      // neither: frames sent as live frames (io/live_port.h)
+  // No losses:
+  uint64_t stamps_corrected = 0;       // received frames whose stamp could not be right (io/stamps.h)
+  uint64_t super_frames_sent = 0;      // that transmit() made of several frames
+  uint64_t super_frames_received = 0;  // of RoCEv2 or anything else
+  uint64_t transmit_live = 0;          // frames sent as live frames (io/live_port.h)
 };
 
 // What has become of a port's interface. `replaced`: the name now stands for another interface.

@@ -30,8 +30,11 @@ struct PortOptions {
   bool echo_ipv6 = false;  // with roce_only, of a packet socket: IPv6 pings arrive, too
   // Of packet sockets: frames carry an Offload both ways (PACKET_VNET_HDR), and one longer than a slot is fetched in a second
   // step, up to kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the
-  // initial user namespace is missing. Slots of kMaxSuperFrame do without.
+  // initial user namespace is missing. Slots of kMaxSuperFrame do without: with
+  // roce_only there are 512 of them then.
   bool offloads = false;
+  // With offloads: so many RoCEv2 packets of one path, given to transmit() at once, may leave as one super-frame; 1: none.
+  uint32_t join = 1;
   uint32_t ring = 512;  // of AF_XDP: frames in each ring, a power of two; more of them wait longer, but leave the caches
   XdpMode xdp_mode = XdpMode::native;
   bool stamp = false;  // of AF_XDP: frames carry the time at which the program saw them, else that at which they were read

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "wire/carried.h"
+
 namespace weir {
 
 void EgressPort::configure(Time now, const SwitchParameters& parameters, size_t number) {
@@ -29,7 +31,8 @@ int EgressPort::pick(Time now, const PacketPool& pool) {
   std::array<uint32_t, kPriorities> heads{};
   for (uint8_t left = waits_.backlogged; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     const size_t p = static_cast<size_t>(__builtin_ctz(left));
-    heads[p] = wire_bytes(pool[queues_[p].packets.front()].length);
+    const Packet& head = pool[queues_[p].packets.front()];
+    heads[p] = carried_wire_bytes(head.length, head.offload);
   }
   return scheduler_.pick(waits_.backlogged, held, heads);
 }

@@ -24,12 +24,14 @@ namespace weir {
 struct ShardMessage {
   enum class Kind : uint8_t {
     frame,    // `packet` is to leave by `port`, and belongs to the receiver from now on
-    settled,  // a frame of `length` that came in by `port` at `priority` has left its egress queue, or was not let in
+    settled,  // `frames` of `length` together that came in by `port` at `priority` have left their egress queue, or were not let
+              // in
     home,     // `packet` was freed, and is of the receiver's slice of the packet memory
     learned   // `mac` in `vlan` was seen at `port`
   };
   Time at = 0;  // when the sender said it; never less than in the message before
-  uint64_t mac = 0;
+  uint64_t mac : 48 = 0;
+  uint64_t frames : 16 = 1;
   PacketId packet = kNoPacket;
   uint32_t length = 0;
   uint16_t port = 0;
@@ -37,7 +39,6 @@ struct ShardMessage {
   Kind kind = Kind::frame;
   Admission fate = Admission::admitted;  // settled: it was sent, or this is why it was not let in
   uint8_t priority = 0;
-  bool super_frame = false;
 };
 static_assert(sizeof(ShardMessage) == 32);
 

@@ -145,6 +145,12 @@ class SharedBuffer {
                               : bytes <= lossy_minimum_ || !above_lossy_threshold(bytes, 0);
   }
 
+  // Whether a lossy egress queue would take frames of `bytes` together that come one after the other, the last of them of `last`.
+  bool takes(int egress, int priority, uint32_t bytes, uint32_t last) const {
+    const int64_t queue = at(egress, priority).egress + bytes;
+    return room(bytes) && (queue <= lossy_minimum_ || !above_lossy_threshold(queue, int64_t{last} - bytes));
+  }
+
   // For a frame that passes(): what admit() and release() would have left behind.
   void passed(uint32_t length) { raise_watermark(occupied_ + length); }
 

@@ -76,9 +76,10 @@ void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
   Port& in = ports_[number];
   assert(!in.remote);
   Packet& packet = pool_[id];
-  ++held_;
-  ++in.counters.rx_packets;
-  in.counters.rx_bytes += packet.length;
+  const uint32_t frames = carried_frames(packet);
+  held_ += frames;
+  in.counters.rx_packets += frames;
+  in.counters.rx_bytes += carried_bytes(packet);
   packet.ingress_port = number;
   packet.priority = parameters_.priority_map.priority(packet.meta);
   if ((in.domain.defended >> packet.priority & 1) != 0 || packet.meta.kind == FrameKind::cnm) {
@@ -119,7 +120,7 @@ void SoftSwitch::count_learned(uint16_t of, Forwarding::Learned learned) {
 // Of a frame that would be flooded: where to count it if it is beyond what its port may.
 uint64_t* SoftSwitch::storm(Port& in, const Packet& packet) {
   const Storm kind = storm_of(packet.meta.destination_mac);
-  if (!in.storms.exceeded(now_, kind, wire_bytes(packet.length))) return nullptr;
+  if (!in.storms.exceeded(now_, kind, carried_wire_bytes(packet.length, packet.offload))) return nullptr;
   SwitchPortCounters& counters = in.counters;
   return kind == Storm::broadcast   ? &counters.drop_storm_broadcast
          : kind == Storm::multicast ? &counters.drop_storm_multicast
@@ -133,11 +134,12 @@ void SoftSwitch::flood(Port& in, PacketId id) {
     if (out == in.number()) continue;
     if (last >= 0) {
       const PacketId copy = pool_.copy(id);
-      ++in.counters.flood_copies;
+      const uint32_t frames = carried_frames(pool_[id]);
+      in.counters.flood_copies += frames;
       if (copy == kNoPacket) {
-        ++in.counters.drop_no_descriptor;
+        in.counters.drop_no_descriptor += frames;
       } else {
-        ++held_;
+        held_ += frames;
         forward(in, static_cast<uint16_t>(last), copy);
       }
     }
@@ -158,13 +160,29 @@ void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
   admit(in, out, id);
 }
 
-// A partial checksum rides through any queue. A super-frame would distort a shaped one, be marked, sampled or stopped as one
-// frame.
+// A partial checksum rides through any queue. A super-frame would distort a shaped one, and be sampled, or make an average, as
+// one frame.
 bool SoftSwitch::takes_offload(const Port& out, const Packet& packet) const {
   const SwitchParameters::Port& port = out.egress.parameters();
   if (!port.offloads || packet.offload.gso == Gso::none) return port.offloads;
+  const uint8_t averaged = parameters_.red.averaged ? parameters_.ecn_priorities : uint8_t{0};
   return port.rate == 0 && port.priority_rates[packet.priority] == 0 &&
-         ((parameters_.ecn_priorities | parameters_.pfc_priorities | out.domain.points) >> packet.priority & 1) == 0;
+         ((averaged | out.domain.points) >> packet.priority & 1) == 0;
+}
+
+// Whether a super-frame that has to wait may do so as one: where none of its frames would be looked at to be marked, or stop a
+// peer.
+bool SoftSwitch::may_queue_whole(const Port& in, const Port& out, const Packet& packet) const {
+  const int priority = packet.priority;
+  const uint32_t bytes = carried_bytes(packet);
+  if ((parameters_.ecn_priorities >> priority & 1) != 0) {
+    if (out.remote || parameters_.mark_on_dequeue) return false;
+    const auto length = static_cast<uint64_t>(buffer_.egress_bytes(out.number(), priority));
+    if (length + bytes > parameters_.red.kmin) return false;
+  }
+  if ((parameters_.pfc_priorities >> priority & 1) != 0) return buffer_.passes(in.number(), priority, bytes);
+  const uint32_t last = packet.length - (carried_frames(packet) - 1) * packet.offload.segment_size;
+  return out.remote || buffer_.takes(out.number(), priority, bytes, last);
 }
 
 // Does in software what the egress interface cannot, and forwards what comes of it.
@@ -178,7 +196,8 @@ void SoftSwitch::finish_offload(Port& in, uint16_t to, PacketId id) {
   }
   // An MTU may be larger than what the memory was made for.
   if (frame.offload.largest_segment(frame.length) > pool_.room()) return drop(counters.drop_mtu_exceeded, id);
-  const uint32_t count = segment_count(frame.length, frame.offload);
+  const uint32_t count = carried_frames(frame);
+  held_ -= count;
   ++counters.gso_segmented;
   counters.gso_segments += count;
   for (uint32_t i = 0; i < count; ++i) {
@@ -193,7 +212,6 @@ void SoftSwitch::finish_offload(Port& in, uint16_t to, PacketId id) {
     pool_[segment].length = write_segment(pool_.data(id), frame.length, frame.offload, i, pool_.data(segment));
     forward(in, to, segment);
   }
-  --held_;
   pool_.free(id);
 }
 
@@ -201,17 +219,21 @@ void SoftSwitch::finish_offload(Port& in, uint16_t to, PacketId id) {
 void SoftSwitch::admit(Port& in, Port& out, PacketId id) {
   const Packet& packet = pool_[id];
   const int priority = packet.priority;
-  if (!out.remote && stopped_ == 0 && out.egress.open(now_) && buffer_.passes(in.number(), priority, packet.length)) {
+  const uint32_t bytes = carried_bytes(packet);
+  if (!out.remote && stopped_ == 0 && out.egress.open(now_) && buffer_.passes(in.number(), priority, bytes)) {
     return pass(in, out, id);
   }
+  const bool super_frame = packet.offload.gso != Gso::none;
+  if (super_frame && !may_queue_whole(in, out, packet)) return finish_offload(in, out.number(), id);
   const Admission admission = charge(in, out, packet);
   if (admission != Admission::admitted) {
+    if (super_frame) return finish_offload(in, out.number(), id);  // there may be room for some of it
     if (admission == Admission::headroom_full) {
       stop_for_want_of_headroom(in, priority);
     } else {
       count_discarded(out, priority);
     }
-    count_refused(in, priority, admission);
+    count_refused(in, priority, admission, 1);
     return discard(id);
   }
   SwitchPriorityCounters& group = in.egress.queue(priority).counters;
@@ -220,34 +242,37 @@ void SoftSwitch::admit(Port& in, Port& out, PacketId id) {
   if (out.remote) {
     lend(out, id);
   } else {
-    count_admitted(in, priority, packet.offload.gso != Gso::none);
+    count_admitted(in, priority, carried_frames(packet));
     enqueue(out, id);
   }
   check_xoff(in, priority);
 }
 
 Admission SoftSwitch::charge(const Port& in, const Port& out, const Packet& packet) {
-  if (out.remote) return buffer_.admit_ingress(in.number(), packet.priority, packet.length);
+  const uint32_t bytes = carried_bytes(packet);
+  if (out.remote) return buffer_.admit_ingress(in.number(), packet.priority, bytes);
   if (beyond_limit(out, packet)) return Admission::queue_limit;
-  return buffer_.admit(in.number(), out.number(), packet.priority, packet.length);
+  return buffer_.admit(in.number(), out.number(), packet.priority, bytes);
 }
 
-void SoftSwitch::count_refused(Port& in, int priority, Admission why) {
+void SoftSwitch::count_refused(Port& in, int priority, Admission why, uint32_t frames) {
   SwitchPortCounters& counters = in.counters;
-  ++(why == Admission::queue_limit       ? counters.drop_queue_limit
-     : why == Admission::headroom_full   ? counters.drop_headroom_full
-     : why == Admission::lossy_threshold ? counters.drop_lossy_threshold
-                                         : counters.drop_buffer_full);
-  if (why != Admission::queue_limit) ++in.egress.queue(priority).counters.pg_dropped_packets;
+  (why == Admission::queue_limit       ? counters.drop_queue_limit
+   : why == Admission::headroom_full   ? counters.drop_headroom_full
+   : why == Admission::lossy_threshold ? counters.drop_lossy_threshold
+                                       : counters.drop_buffer_full) += frames;
+  if (why != Admission::queue_limit) in.egress.queue(priority).counters.pg_dropped_packets += frames;
 }
 
 // What queueing and picking comes to where a frame meets a free link and nobody is stopped before or after.
 void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
   Packet& packet = pool_[id];
   const int priority = packet.priority;
-  count_admitted(in, priority, packet.offload.gso != Gso::none);
-  raise(in.egress.queue(priority).counters.pg_watermark_bytes, buffer_.ingress_bytes(in.number(), priority) + packet.length);
-  buffer_.passed(packet.length);
+  // One after the other.
+  const uint32_t bytes = packet.offload.largest_segment(packet.length);
+  count_admitted(in, priority, carried_frames(packet));
+  raise(in.egress.queue(priority).counters.pg_watermark_bytes, buffer_.ingress_bytes(in.number(), priority) + bytes);
+  buffer_.passed(bytes);
   if (parameters_.red.averaged) mark(out, packet, 0);
   PacketId cnm = kNoPacket;
   if (out.domain.has_point(priority)) {
@@ -266,7 +291,7 @@ void SoftSwitch::enqueue(Port& out, PacketId id) {
   const uint16_t from = packet.ingress_port;
   EgressPort::Queue& queue = out.egress.queue(priority);
   int64_t length = buffer_.egress_bytes(out.number(), priority);
-  const int64_t before = length - packet.length;
+  const int64_t before = length - carried_bytes(packet);
   if (!parameters_.mark_on_dequeue) mark(out, packet, before);
   PacketId cnm = kNoPacket;
   if (out.domain.has_point(priority)) cnm = domain_.sample(out.number(), id, length, queue.counters);
@@ -322,9 +347,9 @@ PacketId SoftSwitch::dequeue(Port& out, int priority) {
 
 void SoftSwitch::release(const Packet& packet, const Port& out) {
   if (link_ == nullptr || owns(packet.ingress_port)) {
-    buffer_.release(packet.ingress_port, out.number(), packet.priority, packet.length);
+    buffer_.release(packet.ingress_port, out.number(), packet.priority, carried_bytes(packet));
   } else {
-    buffer_.release_egress(out.number(), packet.priority, packet.length);
+    buffer_.release_egress(out.number(), packet.priority, carried_bytes(packet));
     report(packet, Admission::admitted);
   }
 }
@@ -338,12 +363,12 @@ void SoftSwitch::count_pfc(Port& out, const Packet& packet) {
 }
 
 void SoftSwitch::drop(uint64_t& reason, PacketId id) {
-  ++reason;
+  reason += carried_frames(pool_[id]);
   discard(id);
 }
 
 void SoftSwitch::discard(PacketId id) {
-  --held_;
+  held_ -= carried_frames(pool_[id]);
   pool_.free(id);
 }
 

@@ -34,6 +34,7 @@
 #include "switching/shared_buffer.h"
 #include "switching/storm_control.h"
 #include "switching/switch_parameters.h"
+#include "wire/carried.h"
 #include "wire/packet.h"
 
 namespace weir {
@@ -76,15 +77,16 @@ class SoftSwitch {
     Port& out = ports_[port];
     if (packet.ingress_port == kNoIngress) return count_pfc(out, packet);
     SwitchPriorityCounters& counters = out.egress.queue(packet.priority).counters;
-    ++counters.queue_packets;
-    counters.queue_bytes += packet.length;
-    ++out.counters.tx_packets;
-    out.counters.tx_bytes += packet.length;
-    --held_;
+    const uint32_t frames = carried_frames(packet), bytes = carried_bytes(packet);
+    counters.queue_packets += frames;
+    counters.queue_bytes += bytes;
+    out.counters.tx_packets += frames;
+    out.counters.tx_bytes += bytes;
+    held_ -= frames;
   }
   // It was discarded instead, and is counted by whoever did so.
   void lost(PacketId id) {
-    if (pool_[id].ingress_port != kNoIngress) --held_;
+    if (pool_[id].ingress_port != kNoIngress) held_ -= carried_frames(pool_[id]);
   }
   // Of what has left, bytes that the host has not taken by now. True if frames may have been picked because of that.
   bool set_unsent(uint16_t port, uint32_t bytes) {
@@ -111,7 +113,8 @@ class SoftSwitch {
   const SharedBuffer& buffer() const { return buffer_; }
   // Whether the peer at `port` is paused by us at `priority`.
   bool stopped(uint16_t port, int priority) const { return ports_[port].egress.pfc.stopped(priority); }
-  // Frames in the queues and on their way out of them, which have not been counted as sent.
+  // Frames in the queues and on their way out of them, which have not been counted as sent. As everywhere, a super-frame is
+  // those that it carries.
   uint64_t held() const { return held_; }
   // Frames that came in here and are another shard's now: neither sent nor dropped yet, as far as this shard has heard.
   uint64_t lent() const { return lent_; }
@@ -151,19 +154,20 @@ class SoftSwitch {
   uint64_t* storm(Port& in, const Packet& packet);
   void forward(Port& in, uint16_t to, PacketId id);
   bool takes_offload(const Port& out, const Packet& packet) const;
+  bool may_queue_whole(const Port& in, const Port& out, const Packet& packet) const;
   void finish_offload(Port& in, uint16_t to, PacketId id);
   void admit(Port& in, Port& out, PacketId id);
   Admission charge(const Port& in, const Port& out, const Packet& packet);
   bool beyond_limit(const Port& out, const Packet& packet) const {
     const int priority = packet.priority;
-    return out.egress.has_limit(priority) &&
-           buffer_.egress_bytes(out.number(), priority) + packet.length > out.egress.parameters().queue_limits[packet.priority];
+    return out.egress.has_limit(priority) && buffer_.egress_bytes(out.number(), priority) + carried_bytes(packet) >
+                                                 out.egress.parameters().queue_limits[packet.priority];
   }
-  static void count_admitted(Port& in, int priority, bool super_frame) {
-    if (super_frame) ++in.counters.gso_passed;
-    ++in.egress.queue(priority).counters.pg_packets;
+  static void count_admitted(Port& in, int priority, uint32_t frames) {
+    if (frames > 1) ++in.counters.gso_passed;
+    in.egress.queue(priority).counters.pg_packets += frames;
   }
-  static void count_refused(Port& in, int priority, Admission why);
+  static void count_refused(Port& in, int priority, Admission why, uint32_t frames);
   static void count_discarded(Port& out, int priority) {
     if (out.domain.has_point(priority)) ++out.egress.queue(priority).counters.cn_cp_discarded_frames;
   }

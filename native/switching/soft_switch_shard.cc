@@ -56,17 +56,19 @@ void SoftSwitch::take_message(Time at) {
 
 // The frame is charged to its ingress here, and joins a queue of another shard.
 void SoftSwitch::lend(Port& out, PacketId id) {
-  --held_;
-  ++lent_;
+  const uint32_t frames = carried_frames(pool_[id]);
+  held_ -= frames;
+  lent_ += frames;
   link_->send(link_->owner(out.number()), {.at = now_, .packet = id, .port = out.number()});
 }
 
 // The rest of admit(), for a frame that came in at another shard.
 void SoftSwitch::take_frame(Port& out, PacketId id) {
   const Packet& packet = pool_[id];
-  ++held_;
-  const Admission admission =
-      beyond_limit(out, packet) ? Admission::queue_limit : buffer_.admit_egress(out.number(), packet.priority, packet.length);
+  held_ += carried_frames(packet);
+  const Admission admission = beyond_limit(out, packet)
+                                  ? Admission::queue_limit
+                                  : buffer_.admit_egress(out.number(), packet.priority, carried_bytes(packet));
   if (admission == Admission::admitted) return enqueue(out, id);
   count_discarded(out, packet.priority);
   report(packet, admission);
@@ -75,23 +77,23 @@ void SoftSwitch::take_frame(Port& out, PacketId id) {
 
 void SoftSwitch::report(const Packet& packet, Admission fate) {
   link_->send(link_->owner(packet.ingress_port), {.at = now_,
-                                                  .length = packet.length,
+                                                  .frames = static_cast<uint16_t>(carried_frames(packet)),
+                                                  .length = carried_bytes(packet),
                                                   .port = packet.ingress_port,
                                                   .kind = ShardMessage::Kind::settled,
                                                   .fate = fate,
-                                                  .priority = packet.priority,
-                                                  .super_frame = packet.offload.gso != Gso::none});
+                                                  .priority = packet.priority});
 }
 
 // What became of a frame that came in here.
 void SoftSwitch::settle(const ShardMessage& message) {
   Port& in = ports_[message.port];
-  --lent_;
+  lent_ -= message.frames;
   buffer_.release_ingress(message.port, message.priority, message.length);
   if (message.fate == Admission::admitted) {
-    count_admitted(in, message.priority, message.super_frame);
+    count_admitted(in, message.priority, message.frames);
   } else {
-    count_refused(in, message.priority, message.fate);
+    count_refused(in, message.priority, message.fate, message.frames);
   }
   check_xon();
 }

@@ -39,7 +39,7 @@ bool check_ip(const uint8_t* frame, uint32_t length, uint32_t l3, uint32_t l4, u
     const bool fragment = (load_be16(ip + 6) & 0x3fff) != 0;
     return l3 + ip_header_length(ip) == l4 && ip[9] == protocol && !fragment && l3 + load_be16(ip + 2) == length;
   }
-  if (l4 < l3 + kIpv6Header || l3 + kIpv6Header + load_be16(ip + 4) != length) return false;
+  if (ip[0] >> 4 != 6 || l4 < l3 + kIpv6Header || l3 + kIpv6Header + load_be16(ip + 4) != length) return false;
   return l4 > l3 + kIpv6Header || ip[6] == protocol;
 }
 

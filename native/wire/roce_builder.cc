@@ -62,13 +62,15 @@ uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, u
   return offset;
 }
 
-uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length) const {
+uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
+                                  uint16_t identification) const {
   const uint32_t pad = -payload_length & 3;
   uint32_t offset = write_transport(out, header, pad);
   if (payload_length > 0) std::memcpy(out + offset, payload, payload_length);
   offset += payload_length;
   std::memset(out + offset, 0, pad);
-  return finish(out, offset + pad, ip_sum_);
+  if (bth_offset_ - l3_offset_ == kIpv4Header + kUdpHeader) store_be16(out + l3_offset_ + 4, identification);
+  return finish(out, offset + pad, ip_sum_ + identification);
 }
 
 uint32_t RoceTemplate::build_headers(uint8_t* out, const DataHeader& header, uint32_t payload_length) const {

@@ -58,7 +58,9 @@ class RoceTemplate {
 
   // Writes a whole frame without FCS and without Ethernet padding to `out`, which has room for kMaxHeaders + payload_length
   // bytes; returns its length. payload_length is at most a path MTU (4096 bytes). UDP checksum 0, pad bytes 0, MigReq 0.
-  uint32_t build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length) const;
+  // `identification`: of an IPv4 header.
+  uint32_t build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
+                      uint16_t identification = 0) const;
 
   // The same up to the payload, which is left out with all that follows; returns the length of the whole frame.
   uint32_t build_headers(uint8_t* out, const DataHeader& header, uint32_t payload_length) const;

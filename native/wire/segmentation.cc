@@ -5,6 +5,7 @@
 #include "wire/checksum.h"
 #include "wire/ethernet.h"
 #include "wire/ip.h"
+#include "wire/udp.h"
 
 namespace weir {
 namespace {
@@ -51,6 +52,10 @@ uint32_t write_segment(const uint8_t* frame, uint32_t length, const Offload& off
   const uint32_t transport_length = size - offload.checksum_start;
   if (offload.gso == Gso::udp) {
     store_be16(transport + 4, static_cast<uint16_t>(transport_length));
+    if (load_be16(transport + 2) == kRocePort) {  // as its senders have it
+      store_be16(transport + kUdpChecksum, 0);
+      return size;
+    }
   } else {
     store_be32(transport + 4, load_be32(transport + 4) + before);
     uint8_t& flags = transport[13];

@@ -10,7 +10,7 @@ import {
   switchBehaviour,
   switchDescriptors,
 } from "../device/behaviour.js";
-import type { BackendChoice } from "../host/backend.js";
+import { type BackendChoice, kSuperFrameRate } from "../host/backend.js";
 import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
 import { portDefence } from "../scenario/cn_domain.js";
 import { addressBytes } from "../wire/address.js";
@@ -33,6 +33,8 @@ const kSwitchSlots = 2048;
 /** A frame of path MTU 1024, by which descriptors are counted. */
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
+/** RoCEv2 packets in a super-frame, at most: 64 KiB of those with 1,024 bytes. */
+const kJoined = 64;
 /** Places for queue pairs of programs. */
 const kProgramQueuePairs = 4096;
 
@@ -49,6 +51,8 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readon
     slot_bytes: port.mtu + 18,
     receive_slots: kSwitchSlots,
     offloads: true,
+    // Frames of a port with a rate leave one by one.
+    ...(port.rate === 0 && !port.impairment && { join: kJoined }),
     mtu: port.mtu,
     mac: port.mac,
     priority_rates: port.priority_rates,
@@ -119,6 +123,8 @@ export function composeNicWorker(
           slot_bytes: frameBytes,
           receive_slots: receiveSlots(rate, kLatenessNs),
           roce_only: true,
+          offloads: true,
+          ...(rate >= kSuperFrameRate && { join: kJoined }),
           ...(arp !== undefined && { arp_address: addressBytes(arp).readUInt32BE() }),
           ...(answered.some(isIPv6) && { echo_ipv6: true }),
         },

@@ -34,6 +34,9 @@ export interface BackendPort {
   backend: BackendWish;
 }
 
+/** bit/s. A slower NIC's packets leave by themselves: how they are spaced is what it is slow for. */
+export const kSuperFrameRate = 10e9;
+
 /** The longest IP packet that a veth hands to XDP in one page; senders' super-frames come in several, or not at all. */
 const kOneBufferMtu = 3498;
 
@@ -78,6 +81,9 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
       return packets(
         `a veth without a rate: the kernel's super-frames and unfinished checksums pass whole${liveHint(probe)}`,
       );
+    }
+    if (role === "nic" && port.rate >= kSuperFrameRate) {
+      return packets("a veth of a fast NIC: RoCEv2 packets pass in super-frames");
     }
     if (xdp_sockets !== "") return packets(...noRights("AF_XDP sockets", xdp_sockets));
     const reason =

@@ -55,6 +55,7 @@ const kLabels: Readonly<Record<Scope, Readonly<Record<string, string>>>> = {
 const rx = { direction: "rx" };
 const tx = { direction: "tx" };
 const kAcks = "Acknowledgements: received (rx), sent (tx); NAKs among those received";
+const kSuperFrames = "Frames that carry several packets: rx came whole, tx were made of single packets";
 const kPfcFrames = "PFC frames that speak of this priority: received (rx), sent (tx)";
 const kPaused = "Time that this port might not send at this priority (rx), and that it kept its peer from it (tx)";
 const kSwitchPause = { name: "weir_switch_pfc_pause_seconds_total", scale: 1e-9, unit: "seconds", help: kPaused };
@@ -117,6 +118,8 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     resp_local_operation_errors: { name: "weir_nic_resp_local_operation_errors_total" },
     tx_stall_duration: { name: "weir_nic_tx_stall_seconds_total", scale: 1e-9, unit: "seconds" },
     rx_stamps_corrected: { name: "weir_nic_rx_stamps_corrected_packets_total" },
+    tx_super_frames: { name: "weir_nic_super_frames_total", fixed: tx, help: kSuperFrames },
+    rx_super_frames: { name: "weir_nic_super_frames_total", fixed: rx, help: kSuperFrames },
     tx_port_down: { name: "weir_nic_tx_port_down_packets_total" },
     tx_no_descriptor: { name: "weir_nic_tx_no_descriptor_total" },
   },

@@ -114,6 +114,7 @@ export interface NativePort {
   /** With roce_only, of a packet socket: IPv6 pings arrive. */ echo_ipv6?: boolean;
   /** The host's own stack uses the interface too: only what PortOptions says arrives. */ roce_only?: boolean;
   /** Partial checksums and super-frames pass, where the backends are packet sockets. */ offloads?: boolean;
+  /** With offloads: RoCEv2 packets that may leave as one super-frame. 1 to 128 */ join?: number;
   /** Of the link: spaces arrivals; 0: unlimited. bit/s, 0 or more */ rate: number;
   /** Propagation, added to every arrival. ns, 0 or more */ delay: number;
   /** Absent: none. */ impairment?: NativeImpairment;

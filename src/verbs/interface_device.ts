@@ -37,7 +37,7 @@ export interface InterfaceOptions {
   mac?: string;
   /** 802.1Q VLAN of all that is sent, 1 to 4094. Default: untagged. */
   vlan?: number;
-  /** Line rate, such as "25Gbps". Default 10Gbps. */
+  /** Line rate, such as "25Gbps". Default 100Gbps: what the host takes. */
   rate?: string | number;
   /** Congestion control, as in nic.yaml: { algorithm, profile, parameters }. Default: DCQCN, the paper's parameters. */
   congestion?: object;
@@ -55,7 +55,9 @@ const kStepMs = 2;
 const kDefaultPriority = 3;
 
 /** What a poll thread that was late makes up for at once, bytes. */
-const kBurst = "128KB";
+const kBurst = "512KB";
+/** An interface that is slower takes no more than it can. */
+const kRate = "100Gbps";
 const kPathMtus = [4096, 2048, 1024, 512, 256] as const;
 /** Headers below the payload, IPv6 and the longest extension headers included, as Linux counts them. */
 const kRoceOverhead = 80;
@@ -120,7 +122,7 @@ export class InterfaceDevice extends Device {
         // The core takes addresses from each queue pair's path; a device with IPv6 alone has none of this kind.
         address: own ?? "0.0.0.0",
         ...(options.mac !== undefined && { mac: options.mac }),
-        ...(options.rate !== undefined && { rate: options.rate }),
+        rate: options.rate ?? kRate,
         ...(options.congestion !== undefined && { congestion: options.congestion }),
       },
       "device options",

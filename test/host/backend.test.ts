@@ -35,7 +35,8 @@ describe("auto", () => {
       { ...kLive, xdp_programs: "EPERM" },
       "af_packet af_packet: a veth without a rate: the kernel's super-frames and unfinished checksums pass whole",
     ],
-    ["a NIC's veth", "nic", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
+    ["a slow NIC's veth", "nic", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
+    ["a NIC's veth", "nic", { ...shaped, rate: 10e9 }, kVeth, "af_packet af_packet: a veth of a fast NIC: RoCEv2"],
     [
       "a veth, where XDP sockets are refused",
       "nic",

@@ -121,7 +121,7 @@ function describeBackends(name: string, probe: InterfaceProbe): string {
   };
   const [free, shaped] = [pick("switch", 0), pick("switch", 1)];
   if (free === shaped) return `backend auto: ${free}`;
-  return `backend auto: ${free}; with a rate, or for weir nic: ${shaped}`;
+  return `backend auto: ${free}; with a rate, or for weir nic below 10 Gb/s: ${shaped}`;
 }
 
 /** Software RoCE of the kernel: a device that has no hardware below and counts as rxe does. */

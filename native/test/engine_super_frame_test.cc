@@ -1,0 +1,169 @@
+// Super-frames on their way in: a NIC takes their packets one by one, as impairments and captures do.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/impairment_port.h"
+#include "engine/nic_device.h"
+#include "io/capture.h"
+#include "test/nic_harness.h"
+#include "test/super_frames.h"
+#include "wire/icrc.h"
+
+using namespace weir;
+using namespace weir::test;
+
+namespace {
+
+// Receives the frames that the test gives it.
+struct GivenPort final : PacketPort {
+  std::vector<RxFrame> arriving;
+  size_t lent = 0;
+  size_t released = 0;
+  size_t receive(std::span<RxFrame> frames) override {
+    size_t count = 0;
+    for (; count < frames.size() && lent < arriving.size(); ++count, ++lent) frames[count] = arriving[lent];
+    return count;
+  }
+  void release(size_t count) override { released += count; }
+
+  void give(SuperFrame& super, Time stamp) {
+    RxFrame frame;
+    frame.data = super.bytes.data();
+    frame.length = static_cast<uint32_t>(super.bytes.size());
+    frame.stamp = stamp;
+    frame.offload = super.offload;
+    arriving.push_back(frame);
+  }
+};
+
+struct NicRig {
+  NicRig() {
+    auto port = std::make_unique<GivenPort>();
+    wire = port.get();
+    config.parameters = nic_parameters(1'000'000'000);
+    device = std::make_unique<NicDevice>(config, uint16_t{0}, WirePort(std::move(port), 0, 0, 64), pool, punted, records, 0);
+  }
+  void turn() { device->turn(kMillisecond, kMillisecond); }
+  NicCounters& counters() { return device->soft_nic().counters(); }
+
+  PacketPool pool{64, 2'048};
+  FrameRing punted{16};
+  SpscRing<Record> records{16};
+  NicDeviceConfig config;
+  GivenPort* wire = nullptr;
+  std::unique_ptr<NicDevice> device;
+};
+
+}  // namespace
+
+TEST_CASE("nic super-frames: each packet is received, checked and counted by itself") {
+  NicRig rig;
+  SuperFrame super = join_all(roce_packets(path_to(kNicMac, kPeerMac), 10, 1'000, 500));
+  SuperFrame damaged = super;
+  damaged.bytes[super.offload.header_length + 3 * super.offload.segment_size + 100] ^= 1;
+  rig.wire->give(super, 1'000);
+  rig.wire->give(damaged, 2'000);
+  rig.turn();
+  CHECK(rig.counters().rx_packets == 20);
+  CHECK(rig.counters().rx_bytes == 2 * (9 * 1'058 + 558));
+  CHECK(rig.counters().rx_icrc_encapsulated == 1);
+  CHECK(rig.counters().drop_unknown_qp == 19);
+  CHECK(rig.counters().drop_malformed == 0);
+  CHECK(rig.wire->released == 2);
+}
+
+TEST_CASE("nic super-frames: a receiving kernel may have joined packets that have all one identification") {
+  std::vector<Bytes> packets;
+  for (uint32_t i = 0; i < 10; ++i) packets.push_back(roce_packets(path_to(kNicMac, kPeerMac), 1, 0, 1'000)[0]);
+  SuperFrame super = join_all(roce_packets(path_to(kNicMac, kPeerMac), 10, 1'000, 1'000));
+  super.bytes.resize(super.offload.header_length);
+  for (const Bytes& one : packets) super.bytes.insert(super.bytes.end(), one.begin() + super.offload.header_length, one.end());
+  NicRig rig;
+  rig.wire->give(super, 1'000);
+  rig.turn();
+  CHECK(rig.counters().rx_packets == 10);
+  CHECK(rig.counters().rx_icrc_encapsulated == 0);
+  CHECK(rig.counters().drop_unknown_qp == 10);
+}
+
+TEST_CASE("nic super-frames: what does not fit its frame, or is of another kind, is refused and counted") {
+  const SuperFrame good = join_all(roce_packets(path_to(kNicMac, kPeerMac), 10, 1'000, 500));
+  const auto refused = [&](auto spoil) {
+    NicRig rig;
+    SuperFrame super = good;
+    spoil(super);
+    rig.wire->give(super, 1'000);
+    rig.turn();
+    CHECK(rig.counters().rx_packets == 1);
+    return rig.counters().drop_malformed == 1;
+  };
+  CHECK(refused([](SuperFrame& s) { s.offload.segment_size = 0; }));
+  CHECK(refused([](SuperFrame& s) { s.offload.segment_size = kLeastRoceSegment - 1; }));
+  CHECK(refused([](SuperFrame& s) { s.offload.gso = Gso::tcp4; }));
+  CHECK(refused([](SuperFrame& s) { s.offload.gso = Gso::unsupported; }));
+  CHECK(refused([](SuperFrame& s) { s.offload.needs_checksum = false; }));
+  CHECK(refused([](SuperFrame& s) { s.offload.checksum_start = 0xffff; }));
+  CHECK(refused([](SuperFrame& s) { s.offload.checksum_offset = 16; }));
+  CHECK(refused([](SuperFrame& s) { s.bytes.pop_back(); }));
+  CHECK(refused([](SuperFrame& s) { s.bytes.resize(40); }));
+  CHECK(refused([](SuperFrame& s) { store_be16(&s.bytes[14 + 20 + 2], 4'790); }));
+}
+
+TEST_CASE("impairment: a super-frame is impaired packet by packet") {
+  const std::vector<Bytes> packets = roce_packets(path_to(kNicMac, kPeerMac), 40, 1'000, 500);
+  PortClock clock;
+  auto inner = std::make_unique<GivenPort>();
+  GivenPort* const wire = inner.get();
+  ImpairmentPort port(std::move(inner), {.loss = 0.3}, {.seed = 1}, clock);
+  std::vector<SuperFrame> supers(50, join_all(packets));
+  for (SuperFrame& super : supers) wire->give(super, 0);
+  std::array<RxFrame, 64> frames;
+  uint64_t got = 0;
+  for (size_t count = port.receive(frames); count > 0; count = port.receive(frames)) {
+    for (size_t i = 0; i < count; ++i) {
+      CHECK(frames[i].offload.gso == Gso::none);
+      const Bytes one(frames[i].data, frames[i].data + frames[i].length);
+      CHECK(std::find(packets.begin(), packets.end(), one) != packets.end());
+    }
+    got += count;
+    port.release(count);
+  }
+  CHECK(got + port.counters().lost == 2'000);
+  CHECK(port.counters().lost > 450);
+  CHECK(port.counters().lost < 750);
+  CHECK(port.counters().overflow == 0);
+  CHECK(wire->released == supers.size());
+}
+
+TEST_CASE("capture: a RoCEv2 super-frame is recorded as its packets, both ways") {
+  const std::vector<Bytes> packets = roce_packets(path_to(kNicMac, kPeerMac), 5, 1'000, 500);
+  SuperFrame super = join_all(packets);
+  PortClock clock;
+  auto inner = std::make_unique<GivenPort>();
+  inner->give(super, 0);
+  const auto capture = std::make_shared<Capture>(CaptureOptions{}, 1);
+  CapturePort port(std::move(inner), capture, 0, clock);
+  std::array<RxFrame, 4> frames;
+  REQUIRE(port.receive(frames) == 1);
+  CHECK(frames[0].offload.gso == Gso::udp);
+  const TxFrame out{super.bytes.data(), static_cast<uint32_t>(super.bytes.size()), super.offload};
+  REQUIRE(port.transmit({&out, 1}).sent == 1);
+  CHECK(capture->counts(0).captured == 10);
+  Bytes chunk(64 * 1024);
+  const size_t bytes = capture->drain(chunk);
+  size_t number = 0;
+  for (size_t at = 0; at < bytes; ++number) {
+    CapturedFrame frame;
+    std::memcpy(&frame, chunk.data() + at, sizeof frame);
+    const uint8_t* const data = chunk.data() + at + sizeof frame;
+    CHECK(Bytes(data, data + frame.captured) == packets[number % 5]);
+    CHECK(frame.segment_size == 0);
+    at += frame.length();
+  }
+  CHECK(number == 10);
+}

@@ -1,0 +1,149 @@
+// Live: RoCEv2 packets that a packet socket joins to super-frames, as a peer that takes them whole has them, and as one that has
+// the kernel cut them before.
+#include <doctest/doctest.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <vector>
+
+#include "io/af_packet.h"
+#include "test/live_wire.h"
+#include "test/wire_fixtures.h"
+#include "wire/classify.h"
+#include "wire/icrc.h"
+#include "wire/roce_builder.h"
+#include "wire/super_frame.h"
+
+using namespace weir;
+using namespace weir::test;
+
+namespace {
+
+constexpr uint32_t kMtu = 1'500;
+
+std::vector<Bytes> packets(uint8_t version, uint32_t count, uint32_t payload) {
+  RocePath path;
+  path.destination_mac = 0x020000000002;
+  path.source_mac = 0x020000000001;
+  path.ip_version = version;
+  path.source_ip[0] = path.destination_ip[0] = version == 4 ? 10 : 0xfd;
+  path.source_ip[3] = 1;
+  path.destination_ip[3] = 2;
+  std::vector<Bytes> all;
+  for (uint32_t i = 0; i < count; ++i) {
+    const bool last = i % 10 == 9;  // of a message: shorter
+    DataHeader header;
+    header.opcode = kOpcodeRcSendOnly;
+    header.destination_qp = 0x11;
+    header.psn = i;
+    const Bytes data(last ? payload / 2 : payload, static_cast<uint8_t>(i));
+    Bytes frame(kMaxHeaders + payload);
+    frame.resize(RoceTemplate(path).build_data(frame.data(), header, data.data(), static_cast<uint32_t>(data.size()),
+                                               static_cast<uint16_t>(i)));
+    all.push_back(std::move(frame));
+  }
+  return all;
+}
+
+void send(PacketPort& port, const std::vector<Bytes>& all) {
+  std::vector<TxFrame> frames;
+  for (const Bytes& one : all) frames.push_back({.data = one.data(), .length = static_cast<uint32_t>(one.size())});
+  size_t sent = 0;
+  wait_until([&] {
+    sent += port.transmit(std::span(frames).subspan(sent)).sent;
+    return sent == frames.size();
+  });
+}
+
+// What has come, as packets, without UDP checksums, which a kernel that cuts may write.
+std::vector<Bytes> receive(PacketPort& port, size_t count, bool& whole) {
+  std::vector<Bytes> got;
+  std::array<RxFrame, 64> frames;
+  whole = false;
+  wait_until([&] {
+    const size_t some = port.receive(frames);
+    for (size_t i = 0; i < some; ++i) {
+      Offload offload = frames[i].offload;
+      Bytes bytes(frames[i].data, frames[i].data + frames[i].length);
+      REQUIRE(check_offload(bytes.data(), frames[i].length, offload));
+      if (offload.gso == Gso::none) {
+        PacketMeta meta;
+        REQUIRE(classify(bytes.data(), frames[i].length, meta) == Refusal::none);
+        store_be16(&bytes[meta.bth_offset - 2u], 0);
+        got.push_back(bytes);
+        continue;
+      }
+      whole = true;
+      REQUIRE(is_roce_super_frame(bytes.data(), offload));
+      SuperFrameSlices slices(bytes.data(), frames[i].length, offload);
+      uint32_t length = 0;
+      for (const uint8_t* slice = slices.next(length); slice != nullptr; slice = slices.next(length)) {
+        got.emplace_back(slice, slice + length);
+      }
+    }
+    port.release(some);
+    return got.size() >= count;
+  });
+  return got;
+}
+
+bool no_offloads(const char* interface) {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
+  ethtool_value value{ETHTOOL_STXCSUM, 0};
+  request.ifr_data = reinterpret_cast<char*>(&value);
+  const bool done = ::ioctl(fd, SIOCETHTOOL, &request) == 0;
+  ::close(fd);
+  return done;
+}
+
+}  // namespace
+
+TEST_CASE("super-frames live: packets that are joined arrive as they were, whole or cut by the kernel") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    for (const bool kernel_cuts : {false, true}) {
+      if (kernel_cuts) REQUIRE(no_offloads("near0"));
+      AfPacketPort near({.interface = "near0", .offloads = true, .join = 64}, clock);
+      AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .receive_slots = 512, .offloads = true}, clock);
+      for (const uint8_t version : {uint8_t{4}, uint8_t{6}}) {
+        CAPTURE(kernel_cuts);
+        CAPTURE(version);
+        const std::vector<Bytes> sent = packets(version, 100, 1'024);
+        const uint64_t before = near.losses().super_frames_sent;
+        send(near, sent);
+        bool whole = false;
+        const std::vector<Bytes> got = receive(far, sent.size(), whole);
+        CHECK(near.losses().super_frames_sent - before >= 10);
+        CHECK(whole == !kernel_cuts);
+        CHECK(got == sent);
+        for (const Bytes& one : got) {
+          PacketMeta meta;
+          REQUIRE(classify(one.data(), static_cast<uint32_t>(one.size()), meta) == Refusal::none);
+          CHECK(icrc_ok(one.data(), meta));
+        }
+      }
+      CHECK((far.losses().super_frames_received > 0) == !kernel_cuts);
+    }
+  });
+}
+
+TEST_CASE("super-frames live: packets longer than the MTU are refused one by one, as they would be alone") {
+  live([](Wire&) {
+    const PortClock clock = clock_now();
+    AfPacketPort near({.interface = "near0", .offloads = true, .join = 64}, clock);
+    REQUIRE(near.mtu() == kMtu);
+    const std::vector<Bytes> sent = packets(4, 2, 2'048);
+    const TxFrame frames[] = {{.data = sent[0].data(), .length = static_cast<uint32_t>(sent[0].size())},
+                              {.data = sent[1].data(), .length = static_cast<uint32_t>(sent[1].size())}};
+    const Transmitted done = near.transmit(frames);
+    CHECK(done.sent == 0);
+    CHECK(done.refused);
+    CHECK(near.losses().super_frames_sent == 0);
+  });
+}
