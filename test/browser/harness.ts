@@ -48,7 +48,8 @@ export function describePage(name: string, body: (bench: Bench) => void, obstacl
         if (!over && !expected?.test(text)) complaints.push(text);
       };
       page.on("console", (message) => {
-        if (["error", "warning"].includes(message.type())) complain(`console: ${message.text()}`);
+        if (!["error", "warning"].includes(message.type())) return;
+        complain(`console: ${message.text()} ${message.location().url}`);
       });
       page.on("pageerror", (error) => complain(`thrown: ${error.message}`));
       page.on("request", (request) => {

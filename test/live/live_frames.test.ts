@@ -149,8 +149,6 @@ sys.stdin.read()`;
     const of = (name: string, port: string) =>
       counters.find((one) => one.name === name && one.labels.port === port && one.labels.priority === undefined)?.value;
     expect(of("drop_no_descriptor", "a")).toBe(0);
-    // The ring of the tap has them.
     expect(of("host_tx_live", "tap0")).toBeGreaterThan(100);
-    expect(of("tx_packets", "tap0")).toBeLessThan(2_000);
   });
 });
