@@ -12,15 +12,19 @@ import { connectAgain, metric, network, ping, portOf, startSwitch } from "./daem
 const gro = (net: LabNetwork, host: string, on: "on" | "off") =>
   net.namespace(host).run("ethtool", ["-K", "weir0", "gro", on]);
 
-/** UDP of 1,000 bytes from a, as fast as it goes; ends after so long. */
+/** UDP of 1,000 bytes from a, in bursts of 60 that arrive as one (UDP_SEGMENT): fewer at once may leave another way. */
 function flood(net: LabNetwork, seconds: number, to = "10.66.0.2"): Promise<unknown> {
-  const script = `const s = require("node:dgram").createSocket("udp4"), data = Buffer.alloc(1000);
-    const end = Date.now() + ${seconds * 1000};
-    const go = () => { if (Date.now() > end) return s.close();
-      for (let i = 0; i < 200; i++) s.send(data, 9999, "${to}", () => {});
-      setTimeout(go, 1); };
-    go();`;
-  return net.namespace("a").run(process.execPath, ["-e", script]);
+  const script = `import socket, time
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.setsockopt(socket.IPPROTO_UDP, 103, 1000)
+end = time.monotonic() + ${seconds}
+while time.monotonic() < end:
+    try:
+        udp.sendto(bytes(60_000), ("${to}", 9999))
+    except OSError:
+        pass  # refused by nobody who listens, or by a link that is gone
+    time.sleep(0.001)`;
+  return net.namespace("a").run("python3", ["-c", script]);
 }
 
 /** Ids of the BPF programs that a process has. */
