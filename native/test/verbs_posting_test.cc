@@ -42,6 +42,7 @@ std::vector<ibv_sge> pieces(std::vector<uint8_t>& bytes, uint32_t key, const std
   return out;
 }
 
+// Memory that it may reach outlives it: on its way to its end it still serves its peer.
 struct Posting {
   explicit Posting(double loss = 0) : bed(loss), c(bed) {}
 
@@ -75,10 +76,10 @@ struct Posting {
 
 TEST_CASE("posting: lists of pieces are gathered and scattered packet by packet, also what is sent again") {
   for (const double loss : {0.0, 0.02}) {
-    Posting p(loss);
     std::vector<uint8_t> here = drawn(50'000, 1);
     std::vector<uint8_t> there(here.size());
     std::vector<uint8_t> back(here.size());
+    Posting p(loss);
     // Their borders are not those of packets.
     auto from = pieces(here, p.c.left.register_memory(here), {1, 1'023, 0, 48'976});
     auto to = pieces(there, p.c.right.register_memory(there), {30'001, 19'000, 999});
@@ -104,9 +105,9 @@ TEST_CASE("posting: lists of pieces are gathered and scattered packet by packet,
 TEST_CASE("posting: a piece that is nobody's memory fails the request that it is of") {
   for (const auto opcode : {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
     CAPTURE(opcode);
-    Posting p;
     std::vector<uint8_t> here = drawn(3'000, 2);
     std::vector<uint8_t> there(here.size());
+    Posting p;
     p.expose(there);
     auto list = pieces(here, p.c.left.register_memory(here), {2'000, 1'000});
     list[1].addr += 1;  // ends behind what is registered
@@ -116,9 +117,10 @@ TEST_CASE("posting: a piece that is nobody's memory fails the request that it is
 }
 
 TEST_CASE("posting: as many as the queues hold wait at once, each with its own list or inline data") {
-  Posting p;
   constexpr uint32_t kDepth = 512;
+  std::vector<uint8_t> here = drawn(kDepth * 8, 4);
   std::vector<uint8_t> there(kDepth * 8);
+  Posting p;
   const uint32_t key = p.c.right.register_memory(there);
   for (uint32_t i = 0; i < kDepth; ++i) {
     const auto at = reinterpret_cast<uintptr_t>(there.data()) + i * 8;
@@ -126,7 +128,6 @@ TEST_CASE("posting: as many as the queues hold wait at once, each with its own l
     REQUIRE(p.receive(list) == 0);
     if (i + 1 == kDepth) CHECK(p.receive(list) == ENOMEM);
   }
-  std::vector<uint8_t> here = drawn(kDepth * 8, 4);
   const uint32_t own = p.c.left.register_memory(here);
   for (uint32_t i = 0; i < kDepth; ++i) {
     const auto at = reinterpret_cast<uintptr_t>(here.data()) + i * 8;
@@ -142,10 +143,10 @@ TEST_CASE("posting: as many as the queues hold wait at once, each with its own l
 }
 
 TEST_CASE("posting: neither posting nor polling takes memory, in the program and in the daemon") {
-  Posting p;
   std::vector<uint8_t> here = drawn(20'000, 5);
   std::vector<uint8_t> there(here.size());
   std::vector<uint8_t> inbox(here.size());
+  Posting p;
   p.expose(there);
   auto whole = pieces(here, p.c.left.register_memory(here), {20'000});
   auto from = pieces(here, whole[0].lkey, {10'000, 5'000, 4'999, 1});
