@@ -93,6 +93,7 @@ TEST_CASE("posting: lists of pieces are gathered and scattered packet by packet,
     REQUIRE(p.send(IBV_WR_RDMA_READ, into) == 0);
     REQUIRE(p.c.left.wait().status == IBV_WC_SUCCESS);
     CHECK(back == here);
+    p.c.right.settle();
     std::fill(there.begin(), there.end(), 0);
     p.c.right.settle();
     REQUIRE(p.send(IBV_WR_RDMA_WRITE, from) == 0);
