@@ -52,10 +52,10 @@ export class Completions {
   }
 
   /**
-   * What has completed since the last call. Waits for the first one, but not past the time `until` (performance.now()).
+   * What has completed since the last call. Waits for `least`, but not past the time `until` (performance.now()).
    * @throws CompletionError for the first one that failed.
    */
-  async take(until = Number.POSITIVE_INFINITY): Promise<WorkCompletion[]> {
+  async take(until = Number.POSITIVE_INFINITY, least = 1): Promise<WorkCompletion[]> {
     // While packets come and go it is worth it.
     let moved = performance.now();
     for (;;) {
@@ -65,10 +65,10 @@ export class Completions {
       }
       this.signal.throwIfAborted();
       this.queue.poll(); // calls back
-      const busy = this.#found.length === 0 && this.device.progress();
+      const busy = this.#found.length < least && this.device.progress();
       const now = performance.now();
       if (busy) moved = now;
-      if (this.#found.length > 0 || now >= until) break;
+      if (this.#found.length >= least || now >= until) break;
       if (now - moved < kPollMs) continue;
       this.device.requireOpen();
       await this.#sleep(Math.min(until - now, kSleepMs));
