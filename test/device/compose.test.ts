@@ -126,6 +126,17 @@ queue_pairs:
     ]);
   });
 
+  it("makes up for less where streams are to be even than where programs want their bytes across", () => {
+    const arrears = (text: string) => {
+      const { config } = loadNicDaemon("roce0.yaml", { inspect, text: `interface: eth1\naddress: 10.0.0.1\n${text}` });
+      return composeNicWorker(config).nics[0]?.arrears;
+    };
+    expect(arrears("rate: 10Gbps")).toBe(25_600); // 32 KB
+    expect(arrears("rate: 10Gbps\nprograms: true")).toBe(100_000);
+    expect(arrears("rate: 1Gbps\nprograms: true")).toBe(256_000);
+    expect(arrears("rate: 10Gbps\nprograms: true\nburst: 1KB")).toBe(800);
+  });
+
   it("joins packets where they need not be spaced", () => {
     const fast = loadNicDaemon("roce0.yaml", { inspect, text: text.replace("rate: 1Gbps", "rate: 25Gbps") });
     expect(composeNicWorker(fast.config).nics[0]?.port.join).toBe(64);

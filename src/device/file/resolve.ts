@@ -34,6 +34,9 @@ import type {
 export type Inspector = (name: string, namespace: string | undefined, path: Problem["path"]) => InterfaceFacts;
 
 const kDefaultCnpvs = [3];
+const kBurstBytes = 32_000;
+/** Programs want their bytes across more than even spacing: as late as a poll loop beside them is. */
+const kProgramBurstSeconds = 100e-6;
 const kFirstQpn = 0x11;
 
 type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "dashboard" | "control">;
@@ -119,7 +122,9 @@ export function resolveNicDaemon(
   const backend = backendOf(full);
   // What AF_XDP takes from the kernel has no neighbour discovery among it.
   if (addresses.some(isIPv6) && backend.receive === "auto") backend.receive = "af_packet";
-  const { rate, path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, qcn } = full;
+  const { rate, path_mtu, line_rate_start, initial_rate, cnp, receive_buffer, qcn } = full;
+  const caughtUp = full.programs === false ? 0 : Math.round((rate / 8) * kProgramBurstSeconds);
+  const { burst = Math.max(kBurstBytes, caughtUp) } = full;
   const host = { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, qcn };
   const { pfc, trust, default_priority } = full;
   const written = { pfc, scheduler: full.scheduler, trust, dscp_map: full.dscp_map, default_priority };

@@ -242,6 +242,10 @@ export const nicDaemonSchema = section({
   ...backendFields,
   worker: field(workerSchema, "The thread that the NIC runs on."),
   ...hostSchema.shape,
+  burst: size(
+    "Most that a late NIC makes up for at once. Default: 32 KB; with `programs` what `rate` carries in 100 us, if that is more.",
+    { max: 1e9 },
+  ),
   ...{ pfc, scheduler, trust, dscp_map, default_priority },
   congestion: field(congestionSchema, "Congestion control."),
   peers: field(
