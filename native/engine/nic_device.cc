@@ -52,7 +52,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       nic_(completed(config.parameters), begun(config.queue_pairs, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   nic_.measure(&latencies_);
-  nic_.number_datagrams(config.port.join > 1);
+  nic_.number_datagrams(ports_.front().port().capabilities().joins);
 }
 
 // Keys of memory that peers may reach are not to be guessed.
@@ -125,12 +125,13 @@ void NicDevice::turn(Time horizon, Time now) {
   for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
   port.give_back();
   nic_.advance(horizon);
+  const bool joins = port.port().capabilities().joins;
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
     const uint64_t to = load_be48(pool_.data(id));
     if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
-    } else if (config_.port.join > 1) {
+    } else if (joins) {
       gathered_.push_back(id);
     } else {
       port.send(pool_, id);
@@ -150,13 +151,19 @@ void NicDevice::turn(Time horizon, Time now) {
 
 // Queue pairs have taken turns. Those of their packets that leave now leave in a row, so that they can be joined.
 void NicDevice::gather() {
-  constexpr size_t kAhead = 256;
-  for (size_t i = 0; i < gathered_.size(); ++i) {
-    if (gathered_[i] == kNoPacket) continue;
+  constexpr uint32_t kAhead = 256;
+  const auto count = static_cast<uint32_t>(gathered_.size());
+  next_gathered_.assign(count, count);
+  ++gatherings_;
+  for (uint32_t i = 0; i < count; ++i) {
     const uint32_t queue_pair = pool_[gathered_[i]].meta.flow_hash;
-    ports_.front().send(pool_, gathered_[i]);
-    for (size_t j = i + 1; queue_pair != 0 && j < std::min(gathered_.size(), i + kAhead); ++j) {
-      if (gathered_[j] == kNoPacket || pool_[gathered_[j]].meta.flow_hash != queue_pair) continue;
+    if (queue_pair == 0) continue;
+    Gathered& last = last_gathered_[queue_pair % last_gathered_.size()];
+    if (last.gathering == gatherings_ && last.queue_pair == queue_pair) next_gathered_[last.at] = i;
+    last = {gatherings_, queue_pair, i};
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    for (uint32_t j = i; j < std::min(count, i + kAhead) && gathered_[j] != kNoPacket; j = next_gathered_[j]) {
       ports_.front().send(pool_, std::exchange(gathered_[j], kNoPacket));
     }
   }

@@ -82,8 +82,17 @@ class NicDevice final : public Device, private MessageListener {
   std::unique_ptr<NicPrograms> programs_;
   CongestionLatencies latencies_;
   WireNic nic_;
-  std::vector<PacketId> looped_;         // frames to its own address, and to groups
-  std::vector<PacketId> gathered_;       // frames of this turn, where they may be joined
+  std::vector<PacketId> looped_;  // frames to its own address, and to groups
+  // Frames of this turn, where they may be joined; of each, the next of its queue pair; of queue pairs, the last.
+  struct Gathered {
+    uint64_t gathering = 0;
+    uint32_t queue_pair = 0;
+    uint32_t at = 0;
+  };
+  std::vector<PacketId> gathered_;
+  std::vector<uint32_t> next_gathered_;
+  std::array<Gathered, 1024> last_gathered_{};
+  uint64_t gatherings_ = 0;
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   struct Abandoned {
     uint32_t qpn;

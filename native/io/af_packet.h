@@ -28,6 +28,7 @@ class AfPacketPort final : public InterfacePort {
   AfPacketPort(const PortOptions& options, const PortClock& clock);
   ~AfPacketPort() override { shut(); }
 
+  PortCapabilities capabilities() const override { return {.joins = join_ > 1}; }
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override;
   // ENOBUFS is for later, as EAGAIN is, though it also stands for "no carrier" and "the peer dropped it", which need not end.

@@ -21,7 +21,7 @@ class MixedPort final : public PacketPort {
   Transmitted transmit(std::span<const TxFrame> frames) override { return out_->transmit(frames); }
   PortCapabilities capabilities() const override {
     const PortCapabilities out = out_->capabilities();
-    return {out.keeps_packets, in_->capabilities().tells_checksums, out.batch};
+    return {out.keeps_packets, in_->capabilities().tells_checksums, out.batch, out.joins};
   }
   int wait_descriptor() const override { return in_->wait_descriptor(); }
   Time next_deadline() const override { return std::min(in_->next_deadline(), out_->next_deadline()); }

@@ -75,6 +75,8 @@ struct PortCapabilities {
   bool tells_checksums = true;
   // To hand over so many frames at a time is worth a wait for them, as long as more can be read at once.
   size_t batch = 1;
+  // transmit() makes super-frames of packets of one queue pair that come one behind the other.
+  bool joins = false;
 };
 
 // A receive half, a transmit half, and the interface behind them. By a half that a port does not have nothing comes in, and what

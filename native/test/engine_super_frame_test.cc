@@ -167,3 +167,49 @@ TEST_CASE("capture: a RoCEv2 super-frame is recorded as its packets, both ways")
   }
   CHECK(number == 10);
 }
+
+TEST_CASE("nic super-frames: packets of a queue pair leave in a row where the port joins them, and in order") {
+  struct JoiningPort final : PacketPort {
+    std::vector<PacketMeta> sent;
+    bool joins = true;
+    PortCapabilities capabilities() const override { return {.joins = joins}; }
+    Transmitted transmit(std::span<const TxFrame> frames) override {
+      for (const TxFrame& frame : frames) classify(frame.data, frame.length, sent.emplace_back());
+      return {frames.size()};
+    }
+  };
+  for (const bool joins : {false, true}) {
+    CAPTURE(joins);
+    PacketPool pool(1'024, 2'048);
+    FrameRing punted(16);
+    SpscRing<Record> records(16);
+    NicDeviceConfig config;
+    config.parameters = nic_parameters();
+    config.arrears = kMillisecond;
+    constexpr uint32_t kQueuePairs = 5;
+    for (uint32_t i = 0; i < kQueuePairs; ++i) {
+      config.queue_pairs.push_back(sender());
+      config.queue_pairs.back().remote_qpn = 100 + i;
+      config.queue_pair_names.push_back({"a"});
+    }
+    auto port = std::make_unique<JoiningPort>();
+    JoiningPort& wire = *port;
+    wire.joins = joins;
+    NicDevice nic(config, 0, WirePort(std::move(port), 0, 0, 64), pool, punted, records, 0);
+    for (Time now = 0; now < 400 * kMicrosecond; now += 50 * kMicrosecond) nic.turn(now, now);
+    REQUIRE(wire.sent.size() > 100);
+    uint32_t changes = 0;
+    std::array<uint32_t, kQueuePairs> next{};
+    for (size_t i = 0; i < wire.sent.size(); ++i) {
+      const PacketMeta& meta = wire.sent[i];
+      if (i > 0 && meta.destination_qp != wire.sent[i - 1].destination_qp) ++changes;
+      CHECK(meta.psn == next[meta.destination_qp - 100]++);
+    }
+    // They take turns packet by packet; of those of one turn of the loop each queue pair's are together.
+    if (joins) {
+      CHECK(changes < 8 * kQueuePairs);
+    } else {
+      CHECK(changes > wire.sent.size() / 2);
+    }
+  }
+}
