@@ -7,6 +7,7 @@ const BenchList& bench_cases() {
     BenchList all;
     define_wire_cases(all);
     define_congestion_cases(all);
+    define_connection_cases(all);
     define_pacing_cases(all);
     define_switching_cases(all);
     define_soft_switch_cases(all);

@@ -41,6 +41,7 @@ inline void keep(const Value& value) {
 
 void define_wire_cases(BenchList& list);
 void define_congestion_cases(BenchList& list);
+void define_connection_cases(BenchList& list);
 void define_pacing_cases(BenchList& list);
 void define_switching_cases(BenchList& list);
 void define_soft_switch_cases(BenchList& list);

@@ -75,7 +75,7 @@ void FlowTable::reset(uint32_t index, const QueuePair& qp, Time now) {
   count(index, now);
   flow.controller.configure(grouped_ || unheard ? kNoControl : parameters_.congestion,
                             {.line_rate = parameters_.rate,
-                             .window = p.transport.window,
+                             .window = packets_in_flight(p.transport),
                              .random = Random(parameters_.seed, parameters_.component, kPairPurpose + index)});
   set_cap(index, p.rate_cap);
 }

@@ -60,8 +60,9 @@ class SoftNic {
   // another, or groups are, all rates are forgotten. Throws as the constructor does, and has changed nothing then.
   void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);
 
-  // `punt`: the slow path should see this frame.
-  Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal);
+  // `punt`: the slow path should see this frame. `more`: another arrives at the same time and comes next; what to send is looked
+  // at behind it.
+  Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more = false);
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t quanta);
   // Times that are no longer wanted are ignored.

@@ -16,10 +16,11 @@ constexpr uint32_t kNone = UINT32_MAX;
 
 }  // namespace
 
-SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal) {
+SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
+                                      bool more) {
   catch_up(now);
   const Disposition disposition = consume(now, data, length, meta, refusal);
-  go_on();
+  if (!more) go_on();
   return disposition;
 }
 

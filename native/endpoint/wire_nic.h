@@ -61,9 +61,10 @@ class WireNic : private NicAgenda, public SoftNic {
       : NicAgenda{{pool, 1, NicWakes(wakes(parameters, queue_pairs.size()))}},
         SoftNic(parameters, queue_pairs, pool, agenda, completions) {}
 
-  Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal) {
+  Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
+                      bool more = false) {
     agenda.run(now, *this);
-    return SoftNic::receive(now, data, length, meta, refusal);
+    return SoftNic::receive(now, data, length, meta, refusal, more);
   }
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
     agenda.run(now, *this);

@@ -35,6 +35,10 @@ std::vector<QueuePairParameters> begun(std::vector<QueuePairParameters> queue_pa
   return queue_pairs;
 }
 
+Refusal classify_alone(const RxFrame& frame, const uint8_t* data, uint32_t length, PacketMeta& meta) {
+  return frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
+}
+
 // How long a peer is told that a program has ended: as long as the usual timeouts and retries may take.
 constexpr Time kAbandoned = 60 * kSecond;
 
@@ -70,7 +74,7 @@ void NicDevice::stream_connected(uint32_t qpn, WorkStatus status, Time now) {
 void NicDevice::accept(const RxFrame& frame) {
   if (frame.stamp < nic_.now()) ++nic_.counters().stragglers;
   if (frame.offload.gso == Gso::none) {
-    accept_packet(frame, frame.data, frame.length);
+    accept_packet(frame);
   } else {
     accept_super_frame(frame);
   }
@@ -87,27 +91,31 @@ void NicDevice::accept_super_frame(const RxFrame& frame) {
   }
   // The port has lent the bytes, and does not look at them again.
   SuperFrameSlices slices(const_cast<uint8_t*>(frame.data), frame.length, offload);
+  PacketMeta meta;
   uint32_t length = 0;
   uint32_t packets = 0;
   for (const uint8_t* data = slices.next(length); data != nullptr; data = slices.next(length)) {
-    PacketMeta meta;
-    if (++packets == 2 && classify(data, length, meta) == Refusal::none && !icrc_ok(data, meta)) slices.hold_identification();
-    accept_packet(frame, data, length);
+    const bool known = meta.bth_offset != 0;
+    const Refusal refusal = known ? classify_next_slice(data, length, meta) : classify_alone(frame, data, length, meta);
+    if (++packets == 2 && refusal == Refusal::none && !icrc_ok(data, meta)) slices.hold_identification();
+    receive(frame, data, length, meta, refusal, slices.more());
   }
 }
 
-void NicDevice::accept_packet(const RxFrame& frame, const uint8_t* data, uint32_t length) {
+void NicDevice::receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
+                        bool more) {
+  if (nic_.receive(frame.stamp, data, length, meta, refusal, more) == SoftNic::Disposition::punt) {
+    punted_.push(index_, 0, frame.stamp, std::span(data, length));
+  }
+}
+
+void NicDevice::accept_packet(const RxFrame& frame) {
   const Time at = frame.stamp;
   PacketMeta meta;
-  const Refusal refusal = frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
-  if (!is_mac_control(meta.kind)) {
-    if (nic_.receive(at, data, length, meta, refusal) == SoftNic::Disposition::punt) {
-      punted_.push(index_, 0, at, std::span(data, length));
-    }
-    return;
-  }
+  const Refusal refusal = classify_alone(frame, frame.data, frame.length, meta);
+  if (!is_mac_control(meta.kind)) return receive(frame, frame.data, frame.length, meta, refusal, false);
   const bool known = read_mac_control(
-      data, length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
+      frame.data, frame.length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
       [&](uint16_t quanta) { nic_.receive_pause(at, quanta); });
   if (!known) ++nic_.counters().rx_unsupported_op_phy;
 }

@@ -64,7 +64,8 @@ class NicDevice final : public Device, private MessageListener {
   NicParameters completed(NicParameters parameters);
   void accept(const RxFrame& frame);
   void accept_super_frame(const RxFrame& frame);
-  void accept_packet(const RxFrame& frame, const uint8_t* data, uint32_t length);
+  void accept_packet(const RxFrame& frame);
+  void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more);
   void take_work();
   void loop(Time now);
   void gather();

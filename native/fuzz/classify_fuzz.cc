@@ -65,10 +65,15 @@ void take_apart(std::vector<uint8_t> frame) {
   SuperFrameSlices slices(frame.data(), length, offload);
   uint32_t size = 0;
   uint32_t index = 0;
+  PacketMeta meta;
   for (const uint8_t* slice = slices.next(size); slice != nullptr; slice = slices.next(size), ++index) {
     require(slice >= frame.data() && slice + size <= frame.data() + frame.size());
     require(write_segment(whole.data(), length, offload, index, cut.data()) == size);
     require(std::equal(slice, slice + size, cut.begin()));
+    PacketMeta alone;
+    const Refusal refusal = classify(slice, size, alone);
+    require((meta.bth_offset != 0 ? classify_next_slice(slice, size, meta) : classify(slice, size, meta)) == refusal);
+    require(meta == alone);
   }
   require(index == segment_count(length, offload));
 }

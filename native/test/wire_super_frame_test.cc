@@ -193,7 +193,8 @@ TEST_CASE("super-frames: any offload and any bytes are either refused or slices 
   for (uint32_t i = 0; i < 6; ++i) packets.push_back(packet(way, i, 200));
   const Super super = join(packets);
   Random random(1, 2, 3);
-  uint64_t accepted = 0, refused = 0;
+  constexpr Refusal (*whole)(const uint8_t*, uint32_t, PacketMeta&) = classify;
+  uint64_t accepted = 0, refused = 0, sliced = 0;
   for (int round = 0; round < 50'000; ++round) {
     Bytes bytes = super.bytes;
     Offload offload = super.offload;
@@ -212,15 +213,20 @@ TEST_CASE("super-frames: any offload and any bytes are either refused or slices 
     SuperFrameSlices slices(writable.data(), frame.length(), offload);
     uint32_t length = 0;
     uint32_t behind = 0;
+    PacketMeta meta;
     for (const uint8_t* slice = slices.next(length); slice != nullptr; slice = slices.next(length)) {
       CHECK(slice >= writable.data());
       CHECK(slice + length <= writable.data() + writable.size());
       behind += length - offload.header_length;
-      PacketMeta meta;
-      classify(slice, length, meta);
+      PacketMeta alone;
+      const Refusal refusal = classify(slice, length, alone);
+      CHECK((meta.bth_offset != 0 ? classify_next_slice : whole)(slice, length, meta) == refusal);
+      CHECK(meta == alone);
+      sliced += meta.bth_offset != 0;
     }
     CHECK(behind + offload.header_length == writable.size());
   }
   CHECK(accepted > 1'000);
   CHECK(refused > 1'000);
+  CHECK(sliced > 1'000);
 }

@@ -1,6 +1,7 @@
 // What the two ends of a queue pair have agreed on, and the queue pair's state.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/describe.h"
@@ -23,6 +24,7 @@ constexpr auto words_of(LossRecovery) { return std::array{"go-back-n", "selectiv
 
 // Packets in flight at most, beyond the oldest one that is not acknowledged. The selective NAK has a bit for each.
 inline constexpr uint32_t kDefaultWindow = 256;
+inline constexpr uint32_t kDefaultWindowBytes = 1 << 20;  // where that is more
 inline constexpr uint32_t kMaxWindow = 65'536;
 inline constexpr uint32_t kMaxSelectiveWindow = 256;
 inline constexpr uint32_t kMaxRdAtomic = 128;
@@ -42,13 +44,18 @@ struct QueueAttributes {
   uint8_t max_rd_atomic = 16;       // READs and atomics under way as requester, 1..kMaxRdAtomic
   uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
   LossRecovery recovery = LossRecovery::go_back_n;
-  uint32_t window = kDefaultWindow;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow
+  uint32_t window = 0;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow; 0: see packets_in_flight()
   // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
   // the responder's say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which the standard has
   // for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
   bool informs = false;
   uint32_t queue_key = 0;  // UD
 };
+// Its window, or the default: what path MTU there is has no say in how many bytes are under way.
+constexpr uint32_t packets_in_flight(const QueueAttributes& a) {
+  if (a.window != 0) return a.window;
+  return a.recovery == LossRecovery::go_back_n ? std::max(kDefaultWindow, kDefaultWindowBytes / a.path_mtu) : kDefaultWindow;
+}
 // What concerns recovery is of simulations' flows too.
 void describe(auto& v, Of<QueueAttributes> auto& a) {
   using field::any;
@@ -68,7 +75,9 @@ void describe(auto& v, Of<QueueAttributes> auto& a) {
   v("max_rd_atomic", a.max_rd_atomic, optional(any("READs and atomics under way as requester, 1 to 128.")));
   v("max_dest_rd_atomic", a.max_dest_rd_atomic, optional(any("As responder, from 0.")));
   v("recovery", a.recovery, any("From loss; both ends must agree on selective-repeat."));
-  v("window", a.window, any("Packets in flight: 4 to 65536, with selective-repeat to 256.", "packets"));
+  v("window", a.window,
+    any("Packets in flight: 4 to 65536, with selective-repeat to 256. 0: 1 MiB, no fewer than 256; with selective-repeat 256.",
+        "packets"));
   v("queue_key", a.queue_key, optional(any("Of datagrams.")));
 }
 

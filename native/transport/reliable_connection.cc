@@ -18,6 +18,7 @@ void ReliableConnection::stop() {
 void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attributes) {
   if (state_ != QueuePairState::rts) {
     attributes_ = attributes;
+    attributes_.window = packets_in_flight(attributes);
     if (state_ == QueuePairState::rtr) responder_.start();
     return;
   }

@@ -106,21 +106,30 @@ constexpr OpcodeShape opcode_shape(uint8_t opcode) {
 constexpr bool is_unreliable(uint8_t opcode) {
   return (opcode & ~kOpcodeOperation) == kOpcodeUnreliable && (opcode & kOpcodeOperation) <= kOpcodeRcWriteOnlyImmediate;
 }
+struct OpcodeExtensions {
+  uint8_t has = 0;     // kHas...
+  uint8_t length = 0;  // bytes of them
+};
+inline constexpr auto kOpcodeExtensions = [] {
+  std::array<OpcodeExtensions, 256> all{};
+  for (unsigned i = 0; i < all.size(); ++i) {
+    const auto opcode = static_cast<uint8_t>(i);
+    const auto shape = opcode_shape(is_unreliable(opcode) ? opcode & kOpcodeOperation : opcode);
+    const uint8_t has = opcode == kOpcodeUdSendOnly            ? kHasDeth
+                        : opcode == kOpcodeUdSendOnlyImmediate ? kHasDeth | kHasImmediate
+                                                               : shape.extensions;
+    const uint32_t length = (has & kHasDeth ? kDethHeader : 0) + (has & kHasReth ? kRethHeader : 0) +
+                            (has & kHasAeth ? kAethHeader : 0) + (has & kHasAtomic ? kAtomicHeader : 0) +
+                            (has & kHasAtomicAck ? kAtomicAckHeader : 0) + (has & kHasImmediate ? kImmediateHeader : 0);
+    all[i] = {has, static_cast<uint8_t>(length)};
+  }
+  return all;
+}();
 // Which extension headers an opcode has. None for opcodes that we do not know (RD, XRC, reserved), so that all behind the BTH
 // counts as payload.
-constexpr uint8_t extensions(uint8_t opcode) {
-  if (opcode == kOpcodeUdSendOnly) return kHasDeth;
-  if (opcode == kOpcodeUdSendOnlyImmediate) return kHasDeth | kHasImmediate;
-  return opcode_shape(is_unreliable(opcode) ? opcode & kOpcodeOperation : opcode).extensions;
-}
-
+constexpr uint8_t extensions(uint8_t opcode) { return kOpcodeExtensions[opcode].has; }
 // Bytes of them.
-constexpr uint32_t extension_length(uint8_t opcode) {
-  const uint8_t has = extensions(opcode);
-  return (has & kHasDeth ? kDethHeader : 0) + (has & kHasReth ? kRethHeader : 0) + (has & kHasAeth ? kAethHeader : 0) +
-         (has & kHasAtomic ? kAtomicHeader : 0) + (has & kHasAtomicAck ? kAtomicAckHeader : 0) +
-         (has & kHasImmediate ? kImmediateHeader : 0);
-}
+constexpr uint32_t extension_length(uint8_t opcode) { return kOpcodeExtensions[opcode].length; }
 // From the BTH to the ICRC, with both.
 constexpr uint32_t packet_length(uint8_t opcode, uint32_t payload) {
   return kBthHeader + extension_length(opcode) + ((payload + 3) & ~3u) + kIcrc;

@@ -1,5 +1,7 @@
 #include "wire/classify.h"
 
+#include <utility>
+
 #include "wire/bth.h"
 #include "wire/bytes.h"
 #include "wire/checksum.h"
@@ -178,6 +180,18 @@ Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta, uint16_
   meta.tagged = true;
   meta.vlan_tci = vlan_tci;
   return classify_behind_vlan(data, length, 12, meta);
+}
+
+Refusal classify_next_slice(const uint8_t* data, uint32_t length, PacketMeta& meta) {
+  const uint16_t bth_offset = std::exchange(meta.bth_offset, uint16_t{0});
+  meta.kind = FrameKind::other;
+  meta.opcode = meta.pad_count = 0;
+  meta.destination_qp = meta.psn = 0;
+  meta.ack_request = meta.becn = false;
+  meta.payload_length = 0;
+  const Refusal refusal = classify_roce(data + bth_offset, length - bth_offset, meta);
+  if (refusal == Refusal::none) meta.bth_offset = bth_offset;
+  return refusal;
 }
 
 }  // namespace weir

@@ -46,4 +46,8 @@ Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta);
 // The same for a frame whose 802.1Q tag was stripped on reception: offsets in `meta` are those in `data`, without the tag.
 Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta, uint16_t vlan_tci);
 
+// The same for the next slice of a super-frame (wire/super_frame.h). `meta` is that of the slice before, with a BTH: up to there
+// their headers are the same, but for what depends on their lengths.
+Refusal classify_next_slice(const uint8_t* data, uint32_t length, PacketMeta& meta);
+
 }  // namespace weir

@@ -59,6 +59,7 @@ struct PacketMeta {
 
   uint8_t pcp() const { return static_cast<uint8_t>(vlan_tci >> 13); }
   uint16_t vlan() const { return vlan_tci & 0x0fff; }
+  bool operator==(const PacketMeta&) const = default;
 };
 
 using PacketId = uint32_t;

@@ -56,6 +56,7 @@ class SuperFrameSlices {
 
   // The next packet; null when there is none. Its length is at `length`.
   const uint8_t* next(uint32_t& length);
+  bool more() const { return left_ > 0; }
   // Identifications do not count up: the last packet has that of the one before, as have all that follow. So it is where a
   // receiving kernel joined packets whose sender gives all the same (GRO).
   void hold_identification();

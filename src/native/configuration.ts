@@ -284,7 +284,7 @@ export interface NativeTransport {
   /** READs and atomics under way as requester, 1 to 128. */ max_rd_atomic?: number;
   /** As responder, from 0. */ max_dest_rd_atomic?: number;
   /** From loss; both ends must agree on selective-repeat. */ recovery: "go-back-n" | "selective-repeat";
-  /** Packets in flight: 4 to 65536, with selective-repeat to 256. packets */ window: number;
+  /** Packets in flight: 4 to 65536, with selective-repeat to 256. 0: 1 MiB, no fewer than 256; with selective-repeat 256. packets */ window: number;
   /** Of datagrams. */ queue_key?: number;
 }
 

@@ -392,7 +392,7 @@ class Connection {
       timeout: 0,
       retry_count: 0,
       recovery: "go-back-n",
-      window: 256,
+      window: 0,
       rate_cap: 0,
       ...way,
     });

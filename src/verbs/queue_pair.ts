@@ -140,7 +140,7 @@ const kNumbers = {
   minRnrTimer: ["min_rnr_timer", 12, 0, 31],
   maxRdAtomic: ["max_rd_atomic", 16, 1, 128],
   maxDestRdAtomic: ["max_dest_rd_atomic", 16, 1, 128],
-  window: ["window", 256, 4, 256],
+  window: ["window", 0, 4, 65_536],
   partitionKey: ["partition_key", 0xffff, 0, 0xffff],
   queueKey: ["queue_key", 0, 0, 0xffff_ffff],
   rateCap: ["rate_cap", 0, 0, Number.MAX_SAFE_INTEGER],
@@ -204,7 +204,8 @@ export class QueuePair {
     const a = { access: kDefaultAccess, recovery: "go-back-n" as const, ...this.device.defaults, ...given };
     const numbers: Record<string, number> = {};
     for (const [name, [native, standard, least, most]] of Object.entries(kNumbers)) {
-      numbers[native] = within(name, a[name as keyof typeof kNumbers] ?? standard, least, most);
+      const value = a[name as keyof typeof kNumbers];
+      numbers[native] = value === undefined ? standard : within(name, value, least, most);
     }
     within("priority", a.priority, 0, 7);
     within("dscp", a.dscp, 0, 63);

@@ -131,7 +131,7 @@ export interface QueuePairAttributes {
   maxDestRdAtomic: number;
   /** What to do about loss; both ends must agree on selective-repeat. Default go-back-n. */
   recovery: "go-back-n" | "selective-repeat";
-  /** Most packets in flight, 4 to 256. Default 256. */
+  /** Most packets in flight, 4 to 65536, with selective-repeat 256. Default: 1 MiB of them, no fewer than 256; with selective-repeat 256. */
   window: number;
   partitionKey: number;
   /** UD. */
