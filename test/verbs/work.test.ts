@@ -186,9 +186,9 @@ describe("CompletionBuffer", () => {
         view.setUint32(at.immediate, f.immediate, true);
         view.setUint32(at.source_qpn, f.source, true);
         view.setUint32(at.retired, f.retired, true);
-        const { qpn, receive, retired, completion } = buffer.read(f.at);
-        expect({ qpn, receive, retired }).toEqual({ qpn: f.qpn, receive: f.receive, retired: f.retired });
-        expect(completion).toEqual({
+        expect([buffer.qpn(f.at), buffer.receive(f.at), buffer.retired(f.at)]).toEqual([f.qpn, f.receive, f.retired]);
+        expect(buffer.read(f.at, "its own")).toEqual({
+          queuePair: "its own",
           id: f.id,
           status: kStatus[f.status],
           opcode: f.receive ? (f.opcode === 4 ? "recv_rdma_with_imm" : "recv") : kOpcodes[f.opcode],
