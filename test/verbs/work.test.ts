@@ -122,6 +122,21 @@ describe("WorkBuffer", () => {
     expect(decode(buffer, 0)).toMatchObject({ length: 8, swapAdd: 2n ** 64n - 1n });
   });
 
+  it("repeats a request behind itself, and changes nothing else", () => {
+    fc.assert(
+      fc.property(fc.nat(WorkBuffer.kRequests - 1), fc.integer({ min: 1, max: WorkBuffer.kRequests }), (at, wanted) => {
+        const buffer = new WorkBuffer();
+        const times = Math.min(wanted, WorkBuffer.kRequests - at);
+        for (let i = 0; i < WorkBuffer.kRequests; i++) buffer.writeReceive(i, i, { id: -i });
+        buffer.repeat(at, times);
+        for (let i = 0; i < WorkBuffer.kRequests; i++) {
+          const from = i >= at && i < at + times ? at : i;
+          expect(decode(buffer, i)).toMatchObject({ qpn: from, id: -from });
+        }
+      }),
+    );
+  });
+
   it("writes a receive, of which no more than a message counts", () => {
     const buffer = new WorkBuffer();
     buffer.writeReceive(2, 0xff_ffff, { id: 7, local: { region: region(2 ** 33), offset: 3 } });
