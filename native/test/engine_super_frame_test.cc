@@ -12,7 +12,9 @@
 #include "io/capture.h"
 #include "test/nic_harness.h"
 #include "test/super_frames.h"
+#include "wire/classify.h"
 #include "wire/icrc.h"
+#include "wire/super_frame.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -212,4 +214,73 @@ TEST_CASE("nic super-frames: packets of a queue pair leave in a row where the po
       CHECK(changes > wire.sent.size() / 2);
     }
   }
+}
+
+TEST_CASE("nic super-frames: small messages of an application's queue pair leave in order, full super-frames of them") {
+  struct JoiningPort final : PacketPort {
+    std::vector<Bytes> sent;
+    PortCapabilities capabilities() const override { return {.joins = true}; }
+    Transmitted transmit(std::span<const TxFrame> frames) override {
+      for (const TxFrame& frame : frames) sent.emplace_back(frame.data, frame.data + frame.length);
+      return {frames.size()};
+    }
+  };
+  PacketPool pool(1'024, 2'048);
+  FrameRing punted(16);
+  SpscRing<Record> records(16);
+  NicDeviceConfig config;
+  config.parameters = nic_parameters(100'000'000'000);
+  config.parameters.verbs_queue_pairs = 2;
+  config.parameters.memory_regions = 1;
+  config.arrears = kMillisecond;
+  auto port = std::make_unique<JoiningPort>();
+  JoiningPort& wire = *port;
+  NicDevice nic(config, 0, WirePort(std::move(port), 0, 0, 64), pool, punted, records, 0);
+
+  Bytes memory(4'096);
+  MemoryRegion region;
+  region.data = memory.data();
+  region.address = reinterpret_cast<uintptr_t>(memory.data());
+  region.length = memory.size();
+  region.access = kLocalWrite;
+  const uint32_t key = nic.soft_nic().memory().add(region);
+  constexpr uint32_t kMessages = 200;
+  const uint32_t qpn = nic.create_queue_pair({.send_depth = kMessages});
+  for (const QueuePairState state : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
+    QueueAttributes a;
+    a.remote_qpn = 0x77;
+    a.path_mtu = 1'024;
+    nic.soft_nic().modify_queue_pair(qpn, state, a, path_to(kPeerMac, kNicMac), 3, 0);
+  }
+  for (uint32_t i = 0; i < kMessages; ++i) {
+    const SendWork work{.id = i,
+                        .opcode = WorkOpcode::write,
+                        .flags = i + 1 == kMessages ? kSignaled : uint8_t{0},
+                        .length = 64,
+                        .local_address = region.address,
+                        .local_key = key};
+    REQUIRE(nic.verbs()->commands.push({.qpn = qpn, .work = work}));
+  }
+  for (Time now = 0; now < 100 * kMicrosecond; now += 10 * kMicrosecond) nic.turn(now, now);
+
+  REQUIRE(wire.sent.size() == kMessages);
+  CHECK(nic.soft_nic().counters().tx_packets == kMessages);
+  constexpr uint32_t kJoined = 64;
+  uint32_t super_frames = 0;
+  uint32_t psn = 0;
+  for (size_t i = 0; i < wire.sent.size(); ++super_frames) {
+    SuperFrameJoin join;
+    REQUIRE(join.begin(wire.sent[i].data(), static_cast<uint32_t>(wire.sent[i].size())));
+    size_t end = i + 1;
+    for (; end < wire.sent.size() && join.packets() < kJoined; ++end) {
+      if (!join.add(wire.sent[end].data(), static_cast<uint32_t>(wire.sent[end].size()))) break;
+    }
+    for (; i < end; ++i) {
+      PacketMeta meta;
+      REQUIRE(classify(wire.sent[i].data(), static_cast<uint32_t>(wire.sent[i].size()), meta) == Refusal::none);
+      CHECK(meta.psn == psn++);
+      CHECK(icrc_ok(wire.sent[i].data(), meta));
+    }
+  }
+  CHECK(super_frames == (kMessages + kJoined - 1) / kJoined);
 }

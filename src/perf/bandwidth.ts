@@ -34,26 +34,30 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
   let nCompleted = 0;
   let now = begin;
 
-  const request = (index: number, number: number): SendRequest => ({
-    id: number * queuePairs.length + index,
-    local: session.outbound(index, size),
-    signaled: number % group === 0 || number === each,
-    ...(opcode === "send" ? { opcode } : { opcode, remote: session.remoteMemory(index) }),
+  // Of each queue pair: the message that completes for its group, and the others.
+  const requests = queuePairs.map((_, index) => {
+    const base = { id: index, local: session.outbound(index, size) };
+    const message = opcode === "send" ? { ...base, opcode } : { ...base, opcode, remote: session.remoteMemory(index) };
+    return { told: message satisfies SendRequest, untold: { ...message, signaled: false } satisfies SendRequest };
   });
 
   while (nCompleted < total && now < window.end) {
     let held = false;
     for (const [index, queuePair] of queuePairs.entries()) {
-      const requests: SendRequest[] = [];
-      const most = Math.min(each, (completed[index] as number) + depth);
-      for (let number = (posted[index] as number) + 1; number <= most; number++) {
-        held ||= !pace.allows(now);
-        if (held) break;
-        marks.posted(nPosted++, now);
-        posted[index] = number;
-        requests.push(request(index, number));
+      const { told, untold } = requests[index] as (typeof requests)[number];
+      const first = (posted[index] as number) + 1;
+      const room = Math.min(each, (completed[index] as number) + depth) - first + 1;
+      const count = pace.take(room, now);
+      held ||= count < room;
+      if (count === 0) continue;
+      const batch: SendRequest[] = [];
+      for (let number = first; number < first + count; number++) {
+        batch.push(number % group === 0 || number === each ? told : untold);
       }
-      if (requests.length > 0) queuePair.postSend(...requests);
+      marks.posted(nPosted, nPosted + count, now);
+      nPosted += count;
+      posted[index] = first + count - 1;
+      queuePair.postSend(...batch);
     }
     // A queue that is a quarter empty is early enough: each turn of this loop costs more than a message.
     const enough = Math.min(depth / 4, nPosted - nCompleted) / group;
@@ -61,13 +65,12 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
       ? await sent.take(Math.min(pace.next, window.end))
       : await sent.take(window.end, Math.max(1, Math.floor(enough)));
     now = performance.now();
-    for (const { id } of found) {
-      const index = id % queuePairs.length;
-      const number = Math.floor(id / queuePairs.length);
-      const before = nCompleted;
-      nCompleted += number - (completed[index] as number);
-      completed[index] = number;
-      marks.completed(before, nCompleted, now);
+    for (const { id: index } of found) {
+      const before = completed[index] as number;
+      const after = Math.min(each, before + group);
+      completed[index] = after;
+      marks.completed(nCompleted, nCompleted + after - before, now);
+      nCompleted += after - before;
     }
     window.count(nCompleted, now);
   }
@@ -102,6 +105,7 @@ export async function receiveMessages(
   let messages = 0;
   let first = 0;
   let last = 0;
+  const used = new Uint32Array(session.queuePairs.length);
   while (messages < most) {
     const lastLook = over;
     const found = await session.received.take(lastLook ? 0 : performance.now() + kLookMs);
@@ -111,9 +115,9 @@ export async function receiveMessages(
     last = performance.now();
     if (messages === 0) first = last;
     messages += found.length;
-    const used = new Map<number, number>();
-    for (const { id } of found) used.set(id, (used.get(id) ?? 0) + 1);
-    for (const [index, count] of used) session.postReceives(index, count);
+    for (const { id: index } of found) used[index] = (used[index] as number) + 1;
+    for (const [index, count] of used.entries()) if (count > 0) session.postReceives(index, count);
+    used.fill(0);
   }
   return { messages, time: last - first, peak: 0 };
 }
@@ -128,10 +132,12 @@ class Pace {
     this.#gap = 1 / messagesPerMs;
   }
 
-  allows(now: number): boolean {
+  /** How many of `most` may leave now. */
+  take(most: number, now: number): number {
+    if (this.#gap === 0) return most;
     this.next = Math.max(this.next, now - kBurstMs);
-    if (this.next > now) return false;
-    this.next += this.#gap;
-    return true;
+    let count = 0;
+    for (; count < most && this.next <= now; count++) this.next += this.#gap;
+    return count;
   }
 }

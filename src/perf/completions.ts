@@ -58,13 +58,13 @@ export class Completions {
   async take(until = Number.POSITIVE_INFINITY, least = 1): Promise<WorkCompletion[]> {
     // While packets come and go it is worth it.
     let moved = performance.now();
+    this.queue.poll(); // calls back, as progress() does
     for (;;) {
       if (performance.now() - this.#lastTurn > kTurnMs) {
         await turn();
         this.#lastTurn = performance.now();
       }
       this.signal.throwIfAborted();
-      this.queue.poll(); // calls back
       const busy = this.#found.length < least && this.device.progress();
       const now = performance.now();
       if (busy) moved = now;

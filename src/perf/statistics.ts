@@ -15,12 +15,14 @@ export class BandwidthMarks {
     this.#step = Math.max(1, Math.ceil(messages / kMostMarks));
   }
 
-  /** Message number `index`, from 0, is about to be posted. */
-  posted(index: number, time: number): void {
-    if (index % this.#step === 0) this.#posted.push(time);
+  /** `count` messages are posted, or about to be, of which `before` were when this was called last. */
+  posted(before: number, count: number, time: number): void {
+    // The first of each step.
+    const marks = Math.ceil(count / this.#step) - Math.ceil(before / this.#step);
+    for (let i = 0; i < marks; i++) this.#posted.push(time);
   }
 
-  /** `count` messages are complete, of which `before` were when this was called last. */
+  /** The same of those that are complete. */
   completed(before: number, count: number, time: number): void {
     const marks = Math.floor(count / this.#step) - Math.floor(before / this.#step);
     for (let i = 0; i < marks; i++) this.#completed.push(time);

@@ -119,11 +119,12 @@ export abstract class Device implements DeviceCore {
     this.#draining = true;
     try {
       for (;;) {
-        const count = this.native.worker.drainCompletions(0, this.#completions.words);
+        const found = this.#completions;
+        const count = this.native.worker.drainCompletions(0, found.words);
         for (let i = 0; i < count; i++) {
-          const { qpn, receive, retired, completion } = this.#completions.read(i);
           try {
-            this.#queuePairs.get(qpn)?.take(completion, receive, retired);
+            const pair = this.#queuePairs.get(found.qpn(i));
+            pair?.take(found.read(i, pair), found.receive(i), found.retired(i));
           } catch (error) {
             // The application's callback failed: it hears of that, and its other completions are not lost.
             process.nextTick(() => {

@@ -274,12 +274,12 @@ export class QueuePair {
   }
 
   /** For the device. */
-  take(completion: Completion, receive: boolean, retired: number): void {
+  take(completion: WorkCompletion, receive: boolean, retired: number): void {
     if (completion.status !== "success" || retired === 0) this.#fail(completion.status);
     if (retired === 0) return;
     this.#posted[receive ? "receive" : "send"] -= retired;
     if (!receive) this.#ways.splice(0, retired);
-    (receive ? this.receiveCompletions : this.sendCompletions).push({ ...completion, queuePair: this });
+    (receive ? this.receiveCompletions : this.sendCompletions).push(completion);
   }
 
   /** @throws WeirError for what is no datagram, or has no destination that there is. */
@@ -314,13 +314,17 @@ export class QueuePair {
   ): void {
     const { work, native } = this.device;
     for (let first = 0; first < requests.length; first += WorkBuffer.kRequests) {
-      const part = requests.slice(first, first + WorkBuffer.kRequests);
-      part.forEach((request, i) => {
+      const count = Math.min(WorkBuffer.kRequests, requests.length - first);
+      for (let i = 0, same = 1; i < count; i += same, same = 1) {
+        const request = requests[first + i] as T;
+        while (i + same < count && requests[first + i + same] === request) same++;
         write(work, i, request);
-      });
-      for (let taken = 0; taken < part.length; ) {
+        work.repeat(i, same);
+      }
+      for (let taken = 0; taken < count; ) {
+        const words = taken === 0 ? work.words : work.words.subarray(taken * kWorkCommand.words);
         // A full ring is emptied at the worker's next turn.
-        const more = native.worker.post(0, work.words.subarray(taken * kWorkCommand.words), part.length - taken);
+        const more = native.worker.post(0, words, count - taken);
         if (more === 0) this.device.readRecords();
         onPosted(first + taken, first + taken + more);
         taken += more;

@@ -92,10 +92,10 @@ export interface Completion {
   opcode: SendRequest["opcode"] | "recv" | "recv_rdma_with_imm";
   /** Received, read, or sent. */
   byteLength: number;
-  immediate?: number;
-  invalidatedKey?: number;
+  immediate?: number | undefined;
+  invalidatedKey?: number | undefined;
   /** Of a datagram: who sent it. The first 40 bytes of its buffer are the network header. */
-  sourceQpn?: number;
+  sourceQpn?: number | undefined;
 }
 
 export type State = NativeQueueAttributes["state"];

@@ -5,6 +5,8 @@ import { type Completion, kStatus, type ReceiveRequest, type SendRequest, type S
 const kOpcodes = Object.keys(WorkOpcode) as (keyof typeof WorkOpcode)[];
 
 const { at: kAt } = kWorkCommand;
+const { at: kPlaces } = kCompletion;
+const kBytes = kCompletion.words * 8;
 const kSignaled = 1;
 const kSolicited = 2;
 const kFence = 4;
@@ -15,7 +17,7 @@ const kNothing: { address: number; length: number; key: number } = { address: 0,
 
 /** A few work requests on their way down. */
 export class WorkBuffer {
-  static readonly kRequests = 64;
+  static readonly kRequests = 128;
   readonly words = new BigUint64Array(WorkBuffer.kRequests * kWorkCommand.words);
   readonly #view = new DataView(this.words.buffer);
 
@@ -66,6 +68,15 @@ export class WorkBuffer {
     this.#view.setUint8(base + kAt.receive, 1);
   }
 
+  /** Writes request number `at`, which is written, anew behind itself: `times` in all. */
+  repeat(at: number, times: number): void {
+    const { words } = kWorkCommand;
+    for (let done = 1; done < times; done *= 2) {
+      const more = Math.min(done, times - done);
+      this.words.copyWithin((at + done) * words, at * words, (at + more) * words);
+    }
+  }
+
   /** Returns where the request begins. */
   #writeHead(at: number, qpn: number, id: number, { address, length, key }: typeof kNothing): number {
     const base = at * kWorkCommand.words * 8;
@@ -88,41 +99,44 @@ function resolveSlice({ region, offset = 0, length: wanted }: Slice, usual?: num
   return { address: region.start + offset, length, key: region.key };
 }
 
-/** What a completion says, before it is known whose it is. */
-export interface RawCompletion {
-  qpn: number;
-  receive: boolean;
-  /** Work requests that are done with, unsignaled ones before it too; 0: an event of the queue pair. */
-  retired: number;
-  completion: Completion;
-}
-
 /** Completions on their way up. */
 export class CompletionBuffer {
   static readonly kCompletions = 256;
   readonly words = new BigUint64Array(CompletionBuffer.kCompletions * kCompletion.words);
   readonly #view = new DataView(this.words.buffer);
 
-  read(at: number): RawCompletion {
-    const base = at * kCompletion.words * 8;
-    const { at: places } = kCompletion;
-    const half = (place: number) => this.#view.getUint32(base + place, true);
-    const receive = this.#view.getUint8(base + places.receive) !== 0;
-    const opcode = kOpcodes[this.#view.getUint8(base + places.opcode)] as (typeof kOpcodes)[number];
-    const flags = this.#view.getUint8(base + places.flags);
+  /** Queue pair of completion number `at`. */
+  qpn(at: number): number {
+    return this.#view.getUint32(at * kBytes + kPlaces.qpn, true);
+  }
+
+  /** Whether it is of a receive. */
+  receive(at: number): boolean {
+    return this.#view.getUint8(at * kBytes + kPlaces.receive) !== 0;
+  }
+
+  /** Work requests that are done with, unsignaled ones before it too; 0: an event of the queue pair. */
+  retired(at: number): number {
+    return this.#view.getUint32(at * kBytes + kPlaces.retired, true);
+  }
+
+  /** What it says to applications. All have the same fields in the same order, absent ones too: V8 is fast with those. */
+  read<Q>(at: number, queuePair: Q): Completion & { queuePair: Q } {
+    const base = at * kBytes;
+    const view = this.#view;
+    const receive = this.receive(at);
+    const opcode = kOpcodes[view.getUint8(base + kPlaces.opcode)] as (typeof kOpcodes)[number];
+    const flags = view.getUint8(base + kPlaces.flags);
+    const immediate = view.getUint32(base + kPlaces.immediate, true);
     return {
-      qpn: half(places.qpn),
-      receive,
-      retired: half(places.retired),
-      completion: {
-        id: this.#view.getFloat64(base + places.id, true),
-        status: kStatus[this.#view.getUint8(base + places.status) as keyof typeof kStatus],
-        opcode: receive ? (opcode === "rdma_write_with_imm" ? "recv_rdma_with_imm" : "recv") : opcode,
-        byteLength: half(places.bytes),
-        ...((flags & 1) !== 0 && { immediate: half(places.immediate) }),
-        ...((flags & 2) !== 0 && { invalidatedKey: half(places.immediate) }),
-        ...((flags & 4) !== 0 && { sourceQpn: half(places.source_qpn) }),
-      },
+      id: view.getFloat64(base + kPlaces.id, true),
+      status: kStatus[view.getUint8(base + kPlaces.status) as keyof typeof kStatus],
+      opcode: receive ? (opcode === "rdma_write_with_imm" ? "recv_rdma_with_imm" : "recv") : opcode,
+      byteLength: view.getUint32(base + kPlaces.bytes, true),
+      immediate: (flags & 1) !== 0 ? immediate : undefined,
+      invalidatedKey: (flags & 2) !== 0 ? immediate : undefined,
+      sourceQpn: (flags & 4) !== 0 ? view.getUint32(base + kPlaces.source_qpn, true) : undefined,
+      queuePair,
     };
   }
 }

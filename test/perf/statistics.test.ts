@@ -20,7 +20,7 @@ describe("the peak of the bandwidth", () => {
     const completed = [5, 10, 11, 12, 13, 14];
     const marks = new BandwidthMarks(6);
     posted.forEach((time, i) => {
-      marks.posted(i, time);
+      marks.posted(i, i + 1, time);
       marks.completed(i, i + 1, completed[i] as number);
     });
     expect(marks.peak()).toBe(1);
@@ -35,7 +35,7 @@ describe("the peak of the bandwidth", () => {
         const marks = new BandwidthMarks(announced);
         let now = 0;
         for (const gap of gaps) {
-          marks.posted(posted.length, now);
+          marks.posted(posted.length, posted.length + 1, now);
           posted.push(now);
           now += gap;
           marks.completed(completed.length, completed.length + 1, now);

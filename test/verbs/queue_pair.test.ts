@@ -4,10 +4,11 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
+import { kWorkCommand } from "../../src/native/types.js";
 import { AddressHandle } from "../../src/verbs/address_handle.js";
 import type { Device } from "../../src/verbs/device.js";
 import type { CompletionQueue } from "../../src/verbs/queue_pair.js";
-import { QueuePair, type QueuePairOptions, type WorkCompletion } from "../../src/verbs/queue_pair.js";
+import { QueuePair, type QueuePairOptions } from "../../src/verbs/queue_pair.js";
 import type { SendRequest } from "../../src/verbs/types.js";
 import { WorkBuffer } from "../../src/verbs/work.js";
 
@@ -46,8 +47,8 @@ function setUp() {
     readRecords: () => {},
   } as unknown as Device;
   const queue = { push: () => {} } as unknown as CompletionQueue;
-  const make = (type: QueuePairOptions["type"]) => {
-    const pair = new QueuePair(device, 1, { ...(type !== undefined && { type }), sendCompletions: queue });
+  const make = (type: QueuePairOptions["type"], sendDepth = 128) => {
+    const pair = new QueuePair(device, 1, { ...(type !== undefined && { type }), sendDepth, sendCompletions: queue });
     const route = { address: "10.0.0.2", mac: 2 };
     pair.modify("init");
     pair.modify("rtr", type === "ud" ? {} : { route });
@@ -94,6 +95,31 @@ describe("a queue pair", () => {
   });
 });
 
+describe("posting", () => {
+  it("hands over many requests in order, the same ones many times, however few are taken at a time", () => {
+    const { device, make } = setUp();
+    const taken: number[] = [];
+    const { at, words: length } = kWorkCommand;
+    Object.assign(device.native.worker, {
+      post: (_: number, words: BigUint64Array, count: number) => {
+        const view = new DataView(words.buffer, words.byteOffset, words.byteLength);
+        const most = Math.min(count, 50);
+        for (let i = 0; i < most; i++) taken.push(view.getFloat64(i * length * 8 + at.id, true));
+        return most;
+      },
+    });
+    const pair = make("rc", 300);
+    const [same, other] = [1, 2].map((id) => ({ id, opcode: "send" }) as const) as [SendRequest, SendRequest];
+    const requests = Array.from({ length: 300 }, (_, i): SendRequest => {
+      if (i % 10 === 9) return { id: 1000 + i, opcode: "send" };
+      return i % 32 === 31 ? other : same;
+    });
+    pair.postSend(...requests);
+    expect(taken).toEqual(requests.map(({ id }) => id));
+    expect(pair.sendRoom).toBe(0);
+  });
+});
+
 describe("an address handle", () => {
   it("is given back once, and not after its device has gone", () => {
     const { device, handle, destroyed } = setUp();
@@ -114,10 +140,10 @@ describe("an address handle", () => {
     };
     post(3, 2);
     post(4, 1);
-    const completion = { id: 0, status: "success", opcode: "send", byteLength: 0 } as const;
+    const completion = { id: 0, status: "success", opcode: "send", byteLength: 0, queuePair: pair } as const;
     await collected();
     expect(destroyed).toEqual([]);
-    pair.take(completion satisfies Omit<WorkCompletion, "queuePair">, false, 1);
+    pair.take(completion, false, 1);
     await collected();
     expect(destroyed).toEqual([]);
     pair.take(completion, false, 1);

@@ -122,6 +122,21 @@ describe("WorkBuffer", () => {
     expect(decode(buffer, 0)).toMatchObject({ length: 8, swapAdd: 2n ** 64n - 1n });
   });
 
+  it("repeats a request behind itself, and changes nothing else", () => {
+    fc.assert(
+      fc.property(fc.nat(WorkBuffer.kRequests - 1), fc.integer({ min: 1, max: WorkBuffer.kRequests }), (at, wanted) => {
+        const buffer = new WorkBuffer();
+        const times = Math.min(wanted, WorkBuffer.kRequests - at);
+        for (let i = 0; i < WorkBuffer.kRequests; i++) buffer.writeReceive(i, i, { id: -i });
+        buffer.repeat(at, times);
+        for (let i = 0; i < WorkBuffer.kRequests; i++) {
+          const from = i >= at && i < at + times ? at : i;
+          expect(decode(buffer, i)).toMatchObject({ qpn: from, id: -from });
+        }
+      }),
+    );
+  });
+
   it("writes a receive, of which no more than a message counts", () => {
     const buffer = new WorkBuffer();
     buffer.writeReceive(2, 0xff_ffff, { id: 7, local: { region: region(2 ** 33), offset: 3 } });
@@ -186,9 +201,9 @@ describe("CompletionBuffer", () => {
         view.setUint32(at.immediate, f.immediate, true);
         view.setUint32(at.source_qpn, f.source, true);
         view.setUint32(at.retired, f.retired, true);
-        const { qpn, receive, retired, completion } = buffer.read(f.at);
-        expect({ qpn, receive, retired }).toEqual({ qpn: f.qpn, receive: f.receive, retired: f.retired });
-        expect(completion).toEqual({
+        expect([buffer.qpn(f.at), buffer.receive(f.at), buffer.retired(f.at)]).toEqual([f.qpn, f.receive, f.retired]);
+        expect(buffer.read(f.at, "its own")).toEqual({
+          queuePair: "its own",
           id: f.id,
           status: kStatus[f.status],
           opcode: f.receive ? (f.opcode === 4 ? "recv_rdma_with_imm" : "recv") : kOpcodes[f.opcode],
