@@ -12,5 +12,6 @@ export const BENCHMARKS = [
   "dataplane/nic_receive.js",
   "dataplane/nic_cnp.js",
   "dataplane/programs.js",
+  "dataplane/rdma.js",
   "observation/cost.js",
 ] as const;

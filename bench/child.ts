@@ -8,6 +8,7 @@ export interface Request {
   quick: boolean;
   /** A regular expression: which rows. */
   rows: string;
+  peers: readonly string[];
 }
 
 /** What it answers. */
@@ -16,10 +17,10 @@ export type Answer = Pick<Benchmark, "name" | "title"> & { rows: Awaited<ReturnT
 process.on("disconnect", () => process.exit());
 comeFirst();
 const [module, request] = process.argv.slice(2) as [string, string];
-const { quick, rows } = JSON.parse(request) as Request;
+const { quick, rows, peers } = JSON.parse(request) as Request;
 const wanted = new RegExp(rows);
 const { name, title, run } = (await import(`./${module}`)) as Benchmark;
-const answer: Answer = { name, title, rows: await run({ quick, wants: (row) => wanted.test(row) }) };
+const answer: Answer = { name, title, rows: await run({ quick, wants: (row) => wanted.test(row), peers }) };
 process.send?.(answer, () => process.disconnect());
 
 /** Before other work of this machine, where it lets us: a session has a scheduling group of its own, and this process is one. */

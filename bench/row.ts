@@ -27,6 +27,8 @@ export interface BenchOptions {
   quick: boolean;
   /** Rows that are not wanted need not be measured. */
   wants(row: string): boolean;
+  /** "name=command" each, of devices under test that are not known here: see bench/dataplane/peers.ts. */
+  peers: readonly string[];
 }
 
 export interface Benchmark {

@@ -18,6 +18,7 @@ interface Options {
   only?: RegExp;
   rows?: RegExp;
   quick: boolean;
+  peer: string[];
   saveBaseline?: boolean;
   check?: boolean;
   tolerance?: number;
@@ -33,6 +34,12 @@ const values = new Command("npm run bench --")
   .option("--only <regex>", "benchmarks, by file: 'core', 'forwarding'", pattern)
   .option("--rows <regex>", "lines of their tables", pattern)
   .option("--quick", "shorter and rougher", false)
+  .option(
+    "--peer <name=command>",
+    "one more switch for `forwarding`: a command that forwards between the interfaces gen and sink; repeatable",
+    (one: string, before: string[]) => [...before, one],
+    [],
+  )
   .option("--save-baseline", "keep the figures in bench/baseline.json; what was not measured now stays")
   .option("--check", "exit status 1 if a figure is worse than in the baseline")
   .option("--tolerance <percent>", "by how much, instead of each one's own", numberIn(0, 1000))
@@ -50,7 +57,9 @@ const result: BenchResult = { host, quick: values.quick, benchmarks: [] };
 for (const module of BENCHMARKS.filter((one) => values.only?.test(one) ?? true)) {
   process.stderr.write(`${module}\n`);
   try {
-    result.benchmarks.push(await runBenchmark(module, { quick: values.quick, rows: values.rows?.source ?? "" }));
+    result.benchmarks.push(
+      await runBenchmark(module, { quick: values.quick, rows: values.rows?.source ?? "", peers: values.peer }),
+    );
   } catch (error) {
     process.stderr.write(`left out: ${(error as Error).message}\n`);
     process.exitCode = 2;

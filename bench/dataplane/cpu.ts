@@ -20,7 +20,11 @@ export class CpuWatch {
   readonly #start = performance.now();
   readonly #before: number;
 
-  constructor(private readonly pids: readonly (string | number)[]) {
+  /** @param more Seconds that others had whose work this is. */
+  constructor(
+    private readonly pids: readonly (string | number)[],
+    private readonly more: () => number = () => 0,
+  ) {
     this.#before = this.#foreign();
   }
 
@@ -32,6 +36,10 @@ export class CpuWatch {
 
   #foreign(): number {
     const { user, system } = process.cpuUsage();
-    return this.pids.reduce<number>((left, pid) => left - cpuSeconds(pid), busySeconds()) - (user + system) / 1e6;
+    return (
+      this.pids.reduce<number>((left, pid) => left - cpuSeconds(pid), busySeconds()) -
+      (user + system) / 1e6 -
+      this.more()
+    );
   }
 }

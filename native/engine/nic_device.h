@@ -1,6 +1,7 @@
 // A SoftNic on a real port.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>

@@ -13,7 +13,6 @@
 namespace weir {
 namespace {
 
-constexpr Time kPublishInterval = 2 * kMillisecond;
 constexpr Time kDoorbellInterval = 20 * kMillisecond;
 constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;

@@ -118,6 +118,8 @@ class Worker {
   std::vector<std::unique_ptr<NicDevice>>& nics() { return nics_; }
 
  private:
+  static constexpr Time kPublishInterval = 2 * kMillisecond;  // of the counters
+
   void run();
   void tune();
   void open_ports();

@@ -11,7 +11,6 @@
 namespace weir {
 namespace {
 
-constexpr Time kPublishInterval = 2 * kMillisecond;
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
 constexpr Time kGapWindow = 10 * kSecond;

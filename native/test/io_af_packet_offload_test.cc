@@ -1,11 +1,6 @@
 // Live: super-frames and partial checksums through real packet sockets, in network namespaces that end with the case. The
 // judge of our segmentation is the kernel's own: the same super-frame is sent on a veth that cannot segment.
 #include <doctest/doctest.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,18 +21,6 @@ using namespace weir::test;
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-// Without checksum offload an interface has no segmentation offload either: the kernel does both before it transmits.
-bool no_offloads(const char* interface) {
-  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ifreq request{};
-  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
-  ethtool_value value{ETHTOOL_STXCSUM, 0};
-  request.ifr_data = reinterpret_cast<char*>(&value);
-  const bool done = ::ioctl(fd, SIOCETHTOOL, &request) == 0;
-  ::close(fd);
-  return done;
-}
 
 struct Shape {
   bool udp;

@@ -1,11 +1,6 @@
 // Live: RoCEv2 packets that a packet socket joins to super-frames, as a peer that takes them whole has them, and as one that has
 // the kernel cut them before.
 #include <doctest/doctest.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <array>
 #include <vector>
@@ -89,17 +84,6 @@ std::vector<Bytes> receive(PacketPort& port, size_t count, bool& whole) {
     return got.size() >= count;
   });
   return got;
-}
-
-bool no_offloads(const char* interface) {
-  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ifreq request{};
-  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
-  ethtool_value value{ETHTOOL_STXCSUM, 0};
-  request.ifr_data = reinterpret_cast<char*>(&value);
-  const bool done = ::ioctl(fd, SIOCETHTOOL, &request) == 0;
-  ::close(fd);
-  return done;
 }
 
 }  // namespace

@@ -3,7 +3,12 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -51,6 +56,19 @@ inline bool run(const char* program, const std::vector<std::string>& words) {
   return child > 0 && ::waitpid(child, &status, 0) == child && status == 0;
 }
 inline bool ip(const std::vector<std::string>& words) { return run("ip", words); }
+
+// Without checksum offload an interface of the thread's namespace has no segmentation offload either: the kernel does both before
+// it transmits.
+inline bool no_offloads(const char* interface) {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
+  ethtool_value value{ETHTOOL_STXCSUM, 0};
+  request.ifr_data = reinterpret_cast<char*>(&value);
+  const bool done = ::ioctl(fd, SIOCETHTOOL, &request) == 0;
+  ::close(fd);
+  return done;
+}
 
 // Two fresh namespaces joined by a veth pair near0 -- far0, both up, without IPv6 so that the kernel itself sends nothing.
 struct Wire {

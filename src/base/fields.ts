@@ -5,6 +5,7 @@ import { type Problem, WeirError } from "./error.js";
 import { merge } from "./merge.js";
 import { nearest } from "./nearest.js";
 import { kQuantities, type Quantity, type QuantityName } from "./quantity.js";
+import { OutOfRange } from "./units.js";
 
 /** An optional field that has a default; types alone tell. */
 type Defaulted<T extends z.ZodType> = z.ZodOptional<T> & { readonly defaulted: true };
@@ -45,7 +46,7 @@ export function converted<T extends z.ZodType, Value>(
       if (value !== undefined) return value;
     } catch (error) {
       if (!(error instanceof WeirError)) throw error;
-      message = error.message;
+      if (!(error instanceof OutOfRange)) message = error.message;
     }
     context.addIssue({ code: "custom", message, params: { hint: hint(input) }, input });
     return z.NEVER;

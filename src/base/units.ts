@@ -65,6 +65,9 @@ const kLength: Kind = {
 const kPattern = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµμ%/]*)$/;
 const kLongest = 64;
 
+/** Of a quantity, and no value of any kind of it; a field that has a range of its own names that instead. */
+export class OutOfRange extends WeirError {}
+
 /** What the tables call a unit: µ is u, `/s` is `ps`. */
 function tableName(name: string): string {
   return name.replace(/^[µμ]/, "u").replace(/\/s$/, "ps");
@@ -85,7 +88,7 @@ function split(input: string, example: string, what: string): [number, string] {
 function whole(value: number, input: unknown, kind: Kind): number {
   const limit = Number.MAX_SAFE_INTEGER;
   if (!Number.isFinite(value) || value < 0 || value > limit) {
-    throw new WeirError(`${shown(input)}: out of range; a ${kind.name} is between 0 and ${format(limit, kind, 3)}`);
+    throw new OutOfRange(`${shown(input)}: out of range; a ${kind.name} is between 0 and ${format(limit, kind, 3)}`);
   }
   const rounded = Math.round(value);
   // Decimal fractions are not exact in binary, so 22.4 KB may come out a hair away from 22400.
@@ -135,7 +138,7 @@ export function parseFraction(input: string | number): number {
   }
   const value = name === "" ? amount : amount * 0.01;
   if (!(value >= 0 && value <= 1)) {
-    throw new WeirError(`${shown(input)}: out of range; a fraction is between 0 and 1, or 0% and 100%`);
+    throw new OutOfRange(`${shown(input)}: out of range; a fraction is between 0 and 1, or 0% and 100%`);
   }
   return value;
 }

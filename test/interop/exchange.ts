@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import { eventually } from "../patience.js";
+import { connectedAtLast } from "../rdma_cm.js";
 import type { Guest, Output } from "./guest.js";
 import type { InteropNetwork, Nic } from "./network.js";
 
@@ -51,9 +52,7 @@ export function byWeir(network: InteropNetwork, nic: Nic, ...args: string[]): Pr
   };
 }
 
-/** Nobody listens yet, or any more: of a connection; of datagrams (SIDR status 1: no such service); of a socket. */
-const kRefused = /RDMA_CM_EVENT_REJECTED[;,] error:? 8|RDMA_CM_EVENT_UNREACHABLE[;,] error:? 1\b|Connection refused/;
-
+/** What they have said. */
 interface Outputs {
   server: string;
   client: string;
@@ -61,46 +60,35 @@ interface Outputs {
 
 /** Runs both; the client when the server listens. They must end with status 0. @param limit seconds for each */
 export async function exchange(server: Program, client: Program, limit = 60): Promise<Outputs> {
-  const { status, ...outputs } = await attempt(server, client, limit);
+  const ended = await attempt(server, client, limit);
+  const outputs = outputsOf(ended);
+  const status = [ended.server.status, ended.client.status];
   expect(status, `server: ${outputs.server}\nclient: ${outputs.client}`).toEqual([0, 0]);
   return outputs;
 }
 
-/**
- * The same for programs of RDMA CM, as often as the server did not listen yet, or not any more: perftest connects twice, and its server
- * hardly listens when the second request comes early; then it is rejected (8: no such service), and the client crashes.
- */
+/** The same for programs of RDMA CM: perftest connects twice, and its server hardly listens when the second request comes early. */
 export async function connected(server: Program, client: Program, limit = 60): Promise<Outputs> {
-  for (let tries = 0; tries < 5; tries++) {
-    const { status, ...outputs } = await attempt(server, client, limit);
-    if (status[1] !== 0 && kRefused.test(outputs.client)) continue;
-    expect(status, `server: ${outputs.server}\nclient: ${outputs.client}`).toEqual([0, 0]);
-    return outputs;
-  }
-  throw new Error("the server is always too late");
+  return outputsOf(await connectedAtLast((lead) => attempt(server, client, limit, { lead })));
 }
 
 /** The same with a server that serves until it is told to end. */
 export async function served(server: Program, client: Program, limit = 60): Promise<Outputs> {
-  for (let tries = 0; tries < 5; tries++) {
-    const { status, ...outputs } = await attempt(server, client, limit, true);
-    if (status[1] !== 0 && kRefused.test(outputs.client)) continue;
-    expect(status[1], `server: ${outputs.server}\nclient: ${outputs.client}`).toBe(0);
-    return outputs;
-  }
-  throw new Error("the server is always too late");
+  return outputsOf(await connectedAtLast((lead) => attempt(server, client, limit, { lead, serves: true }), true));
 }
 
-async function attempt(
-  server: Program,
-  client: Program,
-  limit: number,
-  serves = false,
-): Promise<Outputs & { status: number[] }> {
+type Ended = Awaited<ReturnType<typeof attempt>>;
+const outputsOf = ({ server, client }: Ended): Outputs => ({ server: server.output, client: client.output });
+
+async function attempt(server: Program, client: Program, limit: number, { lead = 0, serves = false } = {}) {
   const serving = server(limit);
   await Promise.race([serving.listening(), serving.finished]);
-  const ended = await client(limit).finished;
-  if (serves || ended.status !== 0) serving.kill();
+  await delay(lead);
+  const asked = await client(limit).finished;
+  if (serves || asked.status !== 0) serving.kill();
   const served = await serving.finished;
-  return { status: [served.status, ended.status], server: served.stdout, client: ended.stdout };
+  return {
+    server: { status: served.status, output: served.stdout },
+    client: { status: asked.status, output: asked.stdout },
+  };
 }

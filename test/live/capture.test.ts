@@ -8,10 +8,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { liveObstacle } from "./capability.js";
+import { icrcCheck } from "./icrc_check.js";
 import { type LabResult, labRuns, sum } from "./weir.js";
 
 const kFixtures = fileURLToPath(new URL("../fixtures/pcaps", import.meta.url));
-const kIcrcCheck = fileURLToPath(new URL("icrc_check.py", import.meta.url));
 const kHosts = ["h1", "h2", "h3", "h4", "r"];
 const kCnp = 0x81;
 const kWriteFirst = 6;
@@ -169,18 +169,6 @@ describeUnless(
     });
   },
 );
-
-/** Runs icrc_check.py; its exit status fits what it says. */
-function icrcCheck(files: readonly string[]): {
-  packets: Record<string, number>;
-  wrong: { own: number; scapy: number };
-} {
-  const { status, stdout, stderr } = spawnSync("python3", [kIcrcCheck, ...files], { encoding: "utf8" });
-  expect(stderr).toBe("");
-  const report = JSON.parse(stdout);
-  expect(status).toBe(report.wrong.own || report.wrong.scapy ? 1 : 0);
-  return report;
-}
 
 describeUnless(lacking("python3-scapy"), "the check of ICRCs", () => {
   const rxe = (name: string) => join(kFixtures, `${name}.pcap`);

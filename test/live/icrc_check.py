@@ -3,8 +3,9 @@
 from the text of the InfiniBand specification (volume 1, annex A17.3.3) with zlib's CRC, for IPv4 and IPv6, and with
 scapy.contrib.roce, which knows IPv4 only.
 
-Prints one JSON object: packets by IP version, and how many of them each way disagrees with.
-Exit status 1 if there was any disagreement.
+Prints one JSON object: packets by IP version, how many of them each way disagrees with, bytes of the longest IP packet, and of the data
+packets to each queue pair but the one of connection management, as scapy reads them: how many there are, and how many do not follow the
+one before by PSN, and by IPv4 identification. Exit status 1 if an ICRC was wrong.
 """
 import json
 import logging
@@ -15,8 +16,11 @@ import zlib
 logging.getLogger("scapy").setLevel(logging.ERROR)
 from scapy.contrib.roce import BTH
 from scapy.layers.inet import IP
+from scapy.layers.inet6 import IPv6
 
 ROCE_PORT = 4791
+RC_ACKNOWLEDGE = 0x11
+CONNECTION_MANAGEMENT = 1
 
 
 def frames(path):
@@ -66,17 +70,42 @@ def scapy_icrc(packet):
     return bytes(dissected)[-4:]
 
 
+class Stream:
+    """Data packets to one queue pair."""
+
+    def __init__(self):
+        self.packets = 0
+        self.gaps = {"psn": 0, "id": 0}
+        self.last = None
+
+    def add(self, dissected):
+        own = (dissected[BTH].psn, dissected[IP].id if IP in dissected else None)
+        if self.last is not None:
+            psn, identification = self.last
+            self.gaps["psn"] += own[0] != (psn + 1) % 2 ** 24
+            self.gaps["id"] += own[1] is not None and own[1] != (identification + 1) % 2 ** 16
+        self.last = own
+        self.packets += 1
+
+
 def main(paths):
     packets = {"4": 0, "6": 0}
     wrong = {"own": 0, "scapy": 0}
+    longest = 0
+    streams = {}
     for path in paths:
         for packet, header in filter(None, map(roce, frames(path))):
             version = packet[0] >> 4
             packets[str(version)] += 1
+            longest = max(longest, len(packet))
             wrong["own"] += icrc(packet, header) != packet[-4:]
             if version == 4:
                 wrong["scapy"] += scapy_icrc(packet) != packet[-4:]
-    print(json.dumps({"packets": packets, "wrong": wrong}))
+            dissected = (IP if version == 4 else IPv6)(packet)
+            if dissected[BTH].opcode != RC_ACKNOWLEDGE and dissected[BTH].dqpn != CONNECTION_MANAGEMENT:
+                streams.setdefault(dissected[BTH].dqpn, Stream()).add(dissected)
+    data = [{"packets": stream.packets, "gaps": stream.gaps} for stream in streams.values()]
+    print(json.dumps({"packets": packets, "wrong": wrong, "longest": longest, "streams": data}))
     return 1 if wrong["own"] or wrong["scapy"] else 0
 
 

@@ -22,6 +22,15 @@ const run = (host: "a" | "b" | "sw", ...command: string[]): FabricOptions => ({
 const happened = (device: Device, counter: string) =>
   expect.poll(() => device.counters().get(counter)).toBeGreaterThan(0);
 
+const of = (device: Device, name: string) => device.counters().get(name) ?? 0;
+
+/** Every packet, both ways; those of connection management are not the NIC's. */
+async function allArrives({ a, b }: Fabric): Promise<void> {
+  const missing = (from: Device, to: Device) => of(from, "tx_packets") - of(to, "rx_packets") + of(to, "rx_punted");
+  await expect.poll(() => missing(a, b)).toBe(0);
+  await expect.poll(() => missing(b, a)).toBe(0);
+}
+
 describeLive("super-frames", () => {
   let fabric: Fabric | undefined;
   afterEach(() => fabric?.close());
@@ -47,11 +56,7 @@ describeLive("super-frames", () => {
       await happened(device, "rx_super_frames");
     }
     expect(network.counters().get("gso_passed")).toBeGreaterThan(0);
-    // Every packet; those of connection management are not the NIC's.
-    const of = (device: Device, name: string) => device.counters().get(name) ?? 0;
-    const missing = (from: Device, to: Device) => of(from, "tx_packets") - of(to, "rx_packets") + of(to, "rx_punted");
-    await expect.poll(() => missing(network.a, network.b)).toBe(0);
-    await expect.poll(() => missing(network.b, network.a)).toBe(0);
+    await allArrives(network);
     expect(network.a.counters().get("rx_icrc_encapsulated")).toBe(0);
     expect(network.b.counters().get("rx_icrc_encapsulated")).toBe(0);
   });
@@ -83,6 +88,40 @@ describeLive("super-frames", () => {
     });
     await happened(a, "tx_super_frames");
     await happened(b, "rx_icrc_encapsulated");
+  });
+
+  it("bring the right bytes where a switch loses and reorders 5% of the packets", async () => {
+    const network = await exchange({ port: { impairment: { loss: "5%", reorder: "5%", reorder_delay: "100us" } } });
+    await happened(network.a, "tx_super_frames");
+    expect(network.counters().get("lost")).toBeGreaterThan(0);
+    expect(network.counters().get("reordered")).toBeGreaterThan(0);
+  });
+
+  it("are marked and paused packet by packet: each mark, CNP, pause and packet is found at the other end", async () => {
+    const network = await exchange({
+      port: { rate: "2Gbps" },
+      switch: {
+        ecn: { kmin: "20KB", kmax: "200KB", pmax: "10%" },
+        buffer: { mode: "static", threshold: "30KB", headroom: "2MB", priorities: 1 },
+      },
+    });
+    const { a, b } = network;
+    const switched = (name: string) => network.counters().get(name) ?? 0;
+    const both = (...names: string[]) =>
+      [a, b].reduce((sum, one) => names.reduce((all, name) => all + of(one, name), sum), 0);
+    await happened(a, "tx_super_frames");
+    expect(switched("gso_segmented")).toBeGreaterThan(0);
+    await allArrives(network);
+    await expect.poll(() => switched("tx_packets") - switched("rx_packets")).toBe(0);
+    const dropped = [...network.counters()].filter(([name, value]) => /drop/.test(name) && value > 0);
+    expect(dropped).toEqual([]);
+    expect(switched("wred_ecn_marked_packets")).toBeGreaterThan(0);
+    await expect.poll(() => both("np_ecn_marked_roce_packets") - switched("wred_ecn_marked_packets")).toBe(0);
+    expect(both("np_cnp_sent")).toBeGreaterThan(0);
+    await expect.poll(() => both("rp_cnp_handled", "rp_cnp_ignored") - both("np_cnp_sent")).toBe(0);
+    expect(switched("pfc_tx_transitions")).toBeGreaterThan(0);
+    await expect.poll(() => both("rx_pfc_frames") - switched("tx_pfc_frames")).toBe(0);
+    await expect.poll(() => both("rx_prio_pause_transition") - switched("pfc_tx_transitions")).toBe(0);
   });
 
   it("are not of a device with a rate below 10 Gb/s", async () => {

@@ -238,7 +238,8 @@ describe("a wrong scenario", () => {
       ["switch.ecn.kmin=300KB"],
       "switch.ecn.kmin: 300 KB is greater than kmax 200 KB\n  hint: kmin must be between 0 and kmax",
     ],
-    [["switch.ecn.pmax=150%"], "switch.ecn.pmax: 150%: out of range; a fraction is between 0 and 1, or 0% and 100%"],
+    [["switch.ecn.pmax=150%"], "switch.ecn.pmax: 150% is out of range\n  hint: must be 0 to 1"],
+    [["host.burst=-1"], "host.burst: -1 is out of range\n  hint: must be 0 B to 1 GB; a plain number means bytes"],
     [
       ["topology.link={rate: 40Gbsp}"],
       "topology.link.rate: 40Gbsp: unknown rate unit; use bit/s, kbps, Mbps, Gbps, Tbps",

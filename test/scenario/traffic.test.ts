@@ -163,7 +163,7 @@ describe("poisson", () => {
   });
 
   it.each([
-    [{ load: "150%" }, /^traffic.0.load: 150%: out of range/],
+    [{ load: "150%" }, /^traffic.0.load: 150% is out of range/],
     [{ load: undefined }, /^traffic.0.load: is missing/],
     [{ sizes: undefined }, /^traffic.0.sizes: is missing/],
     [{ sizes: "web-serch" }, /^traffic.0.sizes: web-serch.*did you mean web-search\?/],

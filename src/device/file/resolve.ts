@@ -6,7 +6,7 @@ import type { Findings } from "../../base/findings.js";
 import { resolveCongestion } from "../../congestion/section.js";
 import type { BackendWish } from "../../host/backend.js";
 import type { InterfaceFacts } from "../../host/interface.js";
-import { switchSchema } from "../../scenario/device_schema.js";
+import { hostSchema, switchSchema } from "../../scenario/device_schema.js";
 import { dscpOf, kPriorities, resolveHost, resolveSwitch, resolveTransport } from "../../scenario/resolve.js";
 import { transportSchema } from "../../scenario/schema.js";
 import { canonicalAddress } from "../../wire/address.js";
@@ -34,7 +34,6 @@ import type {
 export type Inspector = (name: string, namespace: string | undefined, path: Problem["path"]) => InterfaceFacts;
 
 const kDefaultCnpvs = [3];
-const kBurstBytes = 32_000;
 /** Programs want their bytes across more than even spacing: as late as a poll loop beside them is. */
 const kProgramBurstSeconds = 100e-6;
 const kFirstQpn = 0x11;
@@ -124,7 +123,7 @@ export function resolveNicDaemon(
   if (addresses.some(isIPv6) && backend.receive === "auto") backend.receive = "af_packet";
   const { rate, path_mtu, line_rate_start, initial_rate, cnp, receive_buffer, qcn } = full;
   const caughtUp = full.programs === false ? 0 : Math.round((rate / 8) * kProgramBurstSeconds);
-  const { burst = Math.max(kBurstBytes, caughtUp) } = full;
+  const { burst = Math.max(filled(hostSchema, {}).burst, caughtUp) } = full;
   const host = { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, qcn };
   const { pfc, trust, default_priority } = full;
   const written = { pfc, scheduler: full.scheduler, trust, dscp_map: full.dscp_map, default_priority };

@@ -1,0 +1,34 @@
+/** Programs on RDMA CM, at the two ends of a wire. */
+import { expect } from "vitest";
+import { kPatienceMs } from "./limits.js";
+
+/** Of a connection; of datagrams (SIDR status 1: no such service); of a socket. */
+const kRefused = /RDMA_CM_EVENT_REJECTED[;,] error:? 8|RDMA_CM_EVENT_UNREACHABLE[;,] error:? 1\b|Connection refused/;
+
+interface Ended {
+  status: number | null;
+  /** All that it said. */
+  output: string;
+}
+
+/** Whether a client failed because nobody listened yet, or any more. */
+export const refused = ({ status, output }: Ended) => status !== 0 && kRefused.test(output);
+
+/**
+ * A server that says nothing when it listens, or that listens twice, may not be there yet when its client asks. Then both begin anew, as
+ * of several connections some may have been made; each time with a longer `lead` of the server, ms. The client has to end with status 0,
+ * and the server too unless it `serves` until it is told to end.
+ */
+export async function connectedAtLast<E extends Ended>(
+  run: (lead: number) => Promise<{ server: E; client: E }>,
+  serves = false,
+): Promise<{ server: E; client: E }> {
+  for (let lead = 100; ; lead *= 2) {
+    const { server, client } = await run(lead);
+    if (refused(client) && lead < kPatienceMs) continue;
+    const said = `server: ${server.output}\nclient: ${client.output}`;
+    expect(client.status, said).toBe(0);
+    if (!serves) expect(server.status, said).toBe(0);
+    return { server, client };
+  }
+}
