@@ -49,6 +49,8 @@ export const WEIR_DEVICES: readonly Device[] = [
   weir("weir af_xdp", "af_xdp", "af_xdp"),
   weir("weir mixed", "af_packet", "af_xdp"),
   weir("weir live", "af_xdp", "live"),
+  // As `auto` picks it for a port whose other end runs an XDP program.
+  weir("weir live for XDP", "af_packet", "live"),
 ];
 /** The same switch with other ways to wait. */
 export const WAITING_DEVICES: readonly Device[] = [
@@ -70,7 +72,8 @@ async function startWeir(
   const workers = [{ polling, ...(cpu >= 0 && { cpu }) }];
   const text = JSON.stringify({ ports, workers });
   const { config } = loadSwitchDaemon("benchmark", { inspect: inspectInterface, text });
-  const backend = { receive, transmit, xdp_mode: "native", ring: kRing } as const;
+  const live_for_xdp = receive === "af_packet" && transmit === "live";
+  const backend = { receive, transmit, xdp_mode: "native", ring: kRing, live_for_xdp } as const;
   const composed = composeSwitchWorker(
     config,
     ports.map(() => backend),

@@ -10,7 +10,11 @@
 #include "addon/wrap.h"
 #include "io/bpf.h"
 #include "io/kernel_socket.h"
+#include "io/live_transmit.h"
 #include "io/network_namespace.h"
+#include "io/peer_program.h"
+#include "io/umem.h"
+#include "wire/ethernet.h"
 
 namespace weir {
 namespace {
@@ -34,6 +38,13 @@ void try_xdp_program() {
   const Descriptor loaded(bpf_load_xdp(code.instructions(), 0, 0, "weir_probe"));
 }
 
+// Opened and closed: all that live frames take, but an interface.
+void try_live_frames() {
+  const PacketShape shape = Umem::shape(1, kMinimumFrame);
+  const PacketMemory memory(shape, map_packet_bytes(shape));
+  const LiveTransmit live(memory);
+}
+
 }  // namespace
 
 void define_kernel(Napi::Object& exports) {
@@ -41,6 +52,8 @@ void define_kernel(Napi::Object& exports) {
   add_function<&hold_udp_port, "holdUdpPort(address, port, path)">(exports);
   add_function<&ask_ethtool, "ethtool(socket, name, data)">(exports);
   add_function<&try_xdp_program, "tryXdpProgram()">(exports);
+  add_function<&try_live_frames, "tryLiveFrames()">(exports);
+  add_function<&peer_runs_xdp, "peerRunsXdp(socket, name)">(exports);
 }
 
 }  // namespace weir

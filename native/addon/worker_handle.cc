@@ -25,7 +25,7 @@ WorkerConfig settled(WorkerConfig config) {
   for (SwitchDeviceConfig& device : config.switches) {
     for (size_t i = 0; i < std::min(device.ports.size(), device.parameters.ports.size()); ++i) {
       const PortConfig& port = device.ports[i];
-      device.parameters.ports[i].offloads = port.offloads && port.transmit_by == Backend::af_packet;
+      device.parameters.ports[i].offloads = passes_offloads(port);
     }
   }
   return config;

@@ -65,6 +65,8 @@ void describe(auto& v, Of<PortConfig> auto& p) {
   v("roce_only", p.roce_only, optional(any("The host's own stack uses the interface too: only what PortOptions says arrives.")));
   v("offloads", p.offloads, optional(any("Partial checksums and super-frames pass, where the backends are packet sockets.")));
   v("join", p.join, optional(field::within(1, 128, "With offloads: RoCEv2 packets that may leave as one super-frame.")));
+  v("live_for_xdp", p.live_for_xdp,
+    optional(any("Live frames leave only while the other end of this veth runs an XDP program.")));
   v("rate", p.rate, field::bps("Of the link: spaces arrivals; 0: unlimited."));
   v("delay", p.delay, field::ns("Propagation, added to every arrival."));
   v("impairment", p.impairment, optional(any("Absent: none.")));

@@ -24,11 +24,8 @@ std::unique_ptr<PacketPort> open_af_xdp(PortOptions options, const PortConfig& c
   return std::make_unique<AfXdpPort>(options, packets.umem, clock);
 }
 
-std::unique_ptr<PacketPort> open_live(PortOptions options, const PortConfig& config, const PortClock& clock,
+std::unique_ptr<PacketPort> open_live(std::unique_ptr<PacketPort> inner, const PortOptions& options, const PortClock& clock,
                                       LentPackets& packets) {
-  options.stamp = config.rate > 0;
-  options.promiscuous = options.receive && !options.roce_only;
-  auto inner = std::make_unique<AfXdpPort>(options, packets.umem, clock);
   if (!packets.live) packets.live = std::make_unique<LiveTransmit>(packets.memory);
   return std::make_unique<LivePort>(std::move(inner), options, *packets.live, packets.umem, clock);
 }
@@ -37,7 +34,8 @@ struct Entry {
   std::unique_ptr<PacketPort> (*open)(PortOptions, const PortConfig&, const PortClock&, LentPackets&);
   bool lends_packets = false;
 };
-constexpr Entry kBackends[] = {{open_af_packet}, {open_af_xdp, true}, {open_live, true}};
+constexpr Entry kBackends[] = {
+    {open_af_packet}, {open_af_xdp, true}, {nullptr, true}};  // live frames leave by a port that receives
 static_assert(std::size(kBackends) == words_of(Backend{}).size());
 
 const Entry& entry(Backend backend) { return kBackends[static_cast<size_t>(backend)]; }
@@ -48,14 +46,19 @@ bool lends_packets(const PortConfig& config) {
   return entry(config.receive_by).lends_packets || entry(config.transmit_by).lends_packets;
 }
 
+bool passes_offloads(const PortConfig& config) {
+  const Backend by =
+      config.transmit_by == Backend::live ? config.receive_by : config.transmit_by;  // what live frames do not suit
+  return config.offloads && by == Backend::af_packet;
+}
+
 bool sends_live(const PortConfig& config) { return config.transmit_by == Backend::live; }
 
 std::unique_ptr<PacketPort> open_packet_port(const PortConfig& config, const PortClock& clock, LentPackets& packets) {
   // First the one that receives, which claims the interface.
   PortOptions options = config;
-  const bool one = config.receive_by == Backend::af_xdp && config.transmit_by == Backend::live;  // the same socket
-  std::unique_ptr<PacketPort> in = entry(one ? config.transmit_by : config.receive_by).open(options, config, clock, packets);
-  if (one) return in;
+  std::unique_ptr<PacketPort> in = entry(config.receive_by).open(options, config, clock, packets);
+  if (config.transmit_by == Backend::live) return open_live(std::move(in), options, clock, packets);
   if (config.receive_by == config.transmit_by) return in;
   options.receive = false;
   options.owner.clear();

@@ -28,6 +28,8 @@ struct LentPackets {
 
 // Whether a backend of the port is of that kind. Then the worker's packets have the shape of lent_shape().
 bool lends_packets(const PortConfig& config);
+// Whether super-frames and partial checksums leave by it as they are.
+bool passes_offloads(const PortConfig& config);
 // Whether it transmits live frames. Then the bytes of the worker's packets are those of map_packet_bytes().
 bool sends_live(const PortConfig& config);
 inline PacketShape lent_shape(uint32_t count, uint32_t frame_bytes) { return Umem::shape(count, frame_bytes); }

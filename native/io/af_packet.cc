@@ -2,7 +2,9 @@
 
 #include <linux/filter.h>
 #include <linux/if_ether.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -337,6 +339,11 @@ size_t AfPacketPort::prepare(std::span<const TxFrame> frames) {
     i = end;
   }
   return message;
+}
+
+bool AfPacketPort::passed_on() {
+  int bytes = 0;
+  return ::ioctl(socket_, SIOCOUTQ, &bytes) == 0 && bytes == 0;
 }
 
 PortLosses AfPacketPort::losses() {

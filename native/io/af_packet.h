@@ -35,6 +35,7 @@ class AfPacketPort final : public InterfacePort {
   Transmitted transmit(std::span<const TxFrame> frames) override;
   // Polls readable while the newest frame has not been released: release before sleeping on it.
   int wait_descriptor() const override { return socket_; }
+  bool passed_on() override;
   // Asks the kernel (two system calls), and clears a pending error of the socket, which would keep poll() awake after
   // the interface went down.
   PortLosses losses() override;

@@ -34,6 +34,7 @@ class AfXdpPort final : public InterfacePort {
   int wait_descriptor() const override { return receive_ring_.mapped() ? socket_ : -1; }
   // While the kernel has not taken all that was handed to it.
   Time next_deadline() const override { return unsent_ ? kick_at_ : kNever; }
+  bool passed_on() override { return !unsent_; }
   PortLosses losses() override;
 
  private:

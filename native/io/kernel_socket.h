@@ -17,7 +17,7 @@ int open_socket(int domain, int type, int protocol, const std::string& namespace
 int open_udp_discard(const std::string& address, uint16_t port, const std::string& namespace_path);
 
 // The most bytes that a structure of ethtool may have here.
-inline constexpr size_t kEthtoolBytes = 2048;
+inline constexpr size_t kEthtoolBytes = 4096;
 // Asks ethtool (linux/ethtool.h, SIOCETHTOOL) of an interface of the socket's namespace; `data` starts with the command, has at
 // most kEthtoolBytes, and gets the answer. False, with errno, if it is refused.
 bool ask_ethtool(int socket, const std::string& interface, std::span<uint8_t> data);

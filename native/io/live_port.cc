@@ -1,6 +1,7 @@
 #include "io/live_port.h"
 
 #include <net/if.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -8,12 +9,20 @@
 
 #include "base/native_error.h"
 #include "base/types.h"
+#include "io/kernel_socket.h"
+#include "io/peer_program.h"
 
 namespace weir {
 
-LivePort::LivePort(std::unique_ptr<AfXdpPort> inner, const PortOptions& options, LiveTransmit& live, Umem& umem,
+LivePort::LivePort(std::unique_ptr<PacketPort> inner, const PortOptions& options, LiveTransmit& live, Umem& umem,
                    const PortClock& clock)
-    : PortWrapper(std::move(inner)), options_(options), live_(live), umem_(umem), clock_(clock), port_(live.add_port()) {
+    : PortWrapper(std::move(inner)),
+      options_(options),
+      live_(live),
+      umem_(umem),
+      clock_(clock),
+      port_(live.add_port()),
+      kept_(inner_->capabilities().keeps_packets) {
   sent_.reserve(LiveTransmit::kMost);
   connect();
 }
@@ -23,6 +32,7 @@ void LivePort::connect() {
     const unsigned index = ::if_nametoindex(options_.interface.c_str());
     if (index == 0) throw NativeError::from_errno("if_nametoindex", "cannot open " + options_.interface, "");
     live_.connect(port_, static_cast<int>(index));
+    if (options_.live_for_xdp) asked_.emplace(open_socket(AF_INET, SOCK_DGRAM, 0, ""));
   };
   if (options_.namespace_path.empty()) {
     in_namespace(options_.namespace_fd, inside);
@@ -30,12 +40,25 @@ void LivePort::connect() {
     in_namespace(options_.namespace_path, inside);
   }
   longest_ = 0;
-  test();
+  wanted_ = !options_.live_for_xdp;
+  if (wanted_) {
+    test();
+  } else {
+    look();
+  }
+}
+
+// Whether there is an XDP program at the other end, or no longer.
+void LivePort::look() {
+  const bool before = std::exchange(wanted_, peer_runs_xdp(asked_->get(), options_.interface));
+  if (wanted_ && !before) test();
 }
 
 PortState LivePort::state() {
   const PortState state = inner_->state();
-  if (state == PortState::up && refused_ && clock_.now >= ask_at_) test();
+  if (state != PortState::up) return state;
+  if (options_.live_for_xdp) look();
+  if (wanted_ && refused_ && clock_.now >= ask_at_) test();
   return state;
 }
 
@@ -71,7 +94,10 @@ void LivePort::give_back() {
 size_t LivePort::suited(std::span<const TxFrame> frames) const {
   size_t count = 0;
   const size_t most = std::min<size_t>(frames.size(), LiveTransmit::kMost);
-  while (count < most && frames[count].length <= LiveTransmit::kLongest && umem_.holds(frames[count].packet)) ++count;
+  while (count < most && frames[count].length <= LiveTransmit::kLongest && umem_.holds(frames[count].packet) &&
+         !frames[count].offload.pending()) {
+    ++count;
+  }
   return count;
 }
 
@@ -80,16 +106,14 @@ Transmitted LivePort::transmit(std::span<const TxFrame> frames) {
   Transmitted done;
   while (done.sent < frames.size() && sent_.size() + LiveTransmit::kMost <= sent_.capacity()) {
     const auto rest = frames.subspan(done.sent);
-    // What is in the ring of AF_XDP goes first.
-    const bool first = inner_->next_deadline() == kNever;
-    const size_t count = !refused_ && first ? suited(rest) : 0;
-    if (count < kLeast) {
+    const size_t count = falls_back() ? 0 : suited(rest);
+    if (count < kLeast || !inner_->passed_on()) {
       const Transmitted inner = inner_->transmit(rest);
       return {done.sent + inner.sent, inner.refused};
     }
     const LiveTransmit::Done live = live_.run(port_, rest.first(count));
     for (const TxFrame& frame : rest.first(live.sent)) {
-      sent_.push_back(frame.packet);
+      if (kept_) sent_.push_back(frame.packet);
       longest_ = std::max(longest_, frame.length);
     }
     done.sent += live.sent;
@@ -100,7 +124,7 @@ Transmitted LivePort::transmit(std::span<const TxFrame> frames) {
       ask_at_ = clock_.now + kAskAgain;
       continue;
     }
-    // Its ring is full, or the frame is longer than the other end of the link takes: AF_XDP finds out.
+    // Its ring is full, or the frame is longer than the other end of the link takes: a socket finds out.
     const TxFrame& next = rest[live.sent];
     if (next.length <= longest_) break;
     const Transmitted inner = inner_->transmit({&next, 1});

@@ -33,10 +33,8 @@ class MixedPort final : public PacketPort {
             .transmit_errors = in.transmit_errors + out.transmit_errors,
             .stamps_corrected = in.stamps_corrected,
             .super_frames_sent = out.super_frames_sent,
-            .super_frames_received = in.super_frames_received,
-            .transmit_live = out.transmit_live};
+            .super_frames_received = in.super_frames_received};
   }
-  bool falls_back() const override { return out_->falls_back(); }
   PortState state() override {
     const PortState in = in_->state();
     return in == PortState::up ? out_->state() : in;

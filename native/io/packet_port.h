@@ -100,6 +100,9 @@ class PacketPort {
   // The earliest time at which the port itself has something to do (a delayed frame of an impairment), or kNever.
   virtual Time next_deadline() const { return kNever; }
   virtual PortLosses losses() { return {}; }
+  // Whether the host holds nothing of what transmit() took, so that what leaves by another way comes behind it (a system call,
+  // with some ports).
+  virtual bool passed_on() { return true; }
   // Whether frames leave by another way than the one asked for, because the interface does not take them so.
   virtual bool falls_back() const { return false; }
 
@@ -126,6 +129,7 @@ class PortWrapper : public PacketPort {
   int wait_descriptor() const override { return inner_->wait_descriptor(); }
   Transmitted transmit(std::span<const TxFrame> frames) override { return inner_->transmit(frames); }
   Time next_deadline() const override { return inner_->next_deadline(); }
+  bool passed_on() override { return inner_->passed_on(); }
   PortLosses losses() override { return inner_->losses(); }
   bool falls_back() const override { return inner_->falls_back(); }
   PortState state() override { return inner_->state(); }

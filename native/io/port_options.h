@@ -35,6 +35,9 @@ struct PortOptions {
   bool offloads = false;
   // With offloads: so many RoCEv2 packets of one path, given to transmit() at once, may leave as one super-frame; 1: none.
   uint32_t join = 1;
+  // With live frames: they leave only while an XDP program at the other end of this veth takes them (io/peer_program.h). In
+  // sockets of the kernel each takes a page.
+  bool live_for_xdp = false;
   uint32_t ring = 512;  // of AF_XDP: frames in each ring, a power of two; more of them wait longer, but leave the caches
   XdpMode xdp_mode = XdpMode::native;
   bool stamp = false;  // of AF_XDP: frames carry the time at which the program saw them, else that at which they were read

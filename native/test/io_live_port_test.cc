@@ -4,13 +4,17 @@
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "io/af_packet.h"
+#include "io/af_xdp.h"
 #include "io/live_port.h"
+#include "io/peer_program.h"
+#include "io/xdp_program.h"
 #include "test/live_xdp.h"
 
 using namespace weir;
@@ -36,6 +40,11 @@ struct Rig {
     options.receive = false;
     options.slot_bytes = shape.stride - shape.headroom;
     return std::make_unique<LivePort>(std::make_unique<AfXdpPort>(options, umem, clock), options, live, umem, clock);
+  }
+  // Beside a packet socket, for XDP programs alone.
+  std::unique_ptr<LivePort> open_beside(const char* interface) {
+    const PortOptions options{.interface = interface, .offloads = true, .live_for_xdp = true};
+    return std::make_unique<LivePort>(std::make_unique<AfPacketPort>(options, clock), options, live, umem, clock);
   }
   // Frames with these numbers, in packets of the pool.
   std::vector<TxFrame> frames(uint32_t first, uint32_t count, uint32_t length) {
@@ -189,6 +198,82 @@ TEST_CASE("live port: frames for which an interface has no room stay the caller'
     CHECK(out->losses().transmit_live >= 400 - LivePort::kLeast);
     CHECK(out->losses().transmit_errors == 0);
     out->receive({});
+  });
+}
+
+// One that no socket takes frames from: it passes them all.
+std::unique_ptr<XdpProgram> program_at_far(const Wire& wire, bool frags = false) {
+  std::unique_ptr<XdpProgram> program;
+  in_namespace(wire.far, [&] {
+    XdpProgramOptions options;
+    options.interface_index = static_cast<int>(::if_nametoindex("far0"));
+    options.frags = frags;
+    program = std::make_unique<XdpProgram>(options);
+    program->attach();
+  });
+  return program;
+}
+
+TEST_CASE("live port: beside a packet socket live frames leave while an XDP program is at the other end") {
+  live_xdp([](Wire& wire) {
+    REQUIRE(gro(wire, true));  // not for its sake
+    Rig rig;
+    const auto out = rig.open_beside("near0");
+    AfPacketPort in({.interface = "far0", .namespace_fd = wire.far}, rig.clock);
+    // Its packets are the caller's still.
+    const auto pass_all = [&](uint32_t first, uint32_t count) {
+      const std::vector<TxFrame> frames = rig.frames(first, count, 500);
+      pass(*out, in, frames, first);
+      for (const TxFrame& frame : frames) rig.pool.free(frame.packet);
+    };
+    CHECK(out->falls_back());
+    pass_all(0, 100);
+    CHECK(out->losses().transmit_live == 0);
+    auto program = program_at_far(wire);
+    CHECK(out->state() == PortState::up);
+    CHECK_FALSE(out->falls_back());
+    std::array<RxFrame, 4> test;
+    REQUIRE(receive_all(in, test, 1) == 1);  // the frame that it was asked by
+    in.release(1);
+    pass_all(100, 200);
+    const uint64_t live = out->losses().transmit_live;
+    CHECK(live >= 200 - LivePort::kLeast);
+    pass_all(300, LivePort::kLeast - 1);
+    CHECK(out->losses().transmit_live == live);
+    // What is left to the interface is not for live frames, which cannot tell of it.
+    std::vector<TxFrame> pending = rig.frames(400, 40, 500);
+    for (TxFrame& frame : pending) frame.offload = {.checksum_start = 34, .checksum_offset = 6, .needs_checksum = true};
+    CHECK(out->transmit(pending).sent == 40);
+    for (const TxFrame& frame : pending) rig.pool.free(frame.packet);
+    CHECK(out->losses().transmit_live == live);
+    std::array<RxFrame, 40> seen;
+    REQUIRE(receive_all(in, seen, 40) == 40);
+    in.release(40);
+    program.reset();
+    wait_until([&] { return out->state() == PortState::up && out->falls_back(); });
+    pass_all(500, 100);
+    CHECK(out->falls_back());
+    CHECK(out->losses().transmit_live == live);
+    CHECK(out->losses().transmit_errors == 0);
+  });
+}
+
+TEST_CASE("peer program: a veth shows that its other end runs one, and nothing else that takes its offloads") {
+  live_xdp([](Wire& wire) {
+    const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const auto seen = [&] { return peer_runs_xdp(socket.get(), "near0"); };
+    CHECK_FALSE(seen());
+    CHECK_FALSE(peer_runs_xdp(socket.get(), "lo"));
+    CHECK_FALSE(peer_runs_xdp(socket.get(), "gone0"));
+    REQUIRE(run("ethtool", {"-K", "near0", "tso", "off"}));
+    CHECK_FALSE(seen());
+    auto program = program_at_far(wire);
+    CHECK(seen());
+    program.reset();
+    wait_until([&] { return !seen(); });
+    CHECK_FALSE(seen());
+    program = program_at_far(wire, true);
+    CHECK(seen());
   });
 }
 

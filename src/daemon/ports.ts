@@ -65,19 +65,22 @@ export class Ports {
     return this.ports.map(({ setup }) => setup.backend);
   }
 
-  /** Packet sockets wherever AF_XDP was not asked for by name. False if nothing changes by that. */
+  /** Packet sockets wherever AF_XDP or live frames were not asked for by name. False if nothing changes by that. */
   giveUpXdp(reason: string): boolean {
     const changed: string[] = [];
+    const ways = new Set<string>();
     for (const { config, setup } of this.ports) {
       const { backend } = setup;
       const receive = config.backend.receive === "auto" ? "af_packet" : backend.receive;
       const transmit = config.backend.transmit === "auto" ? "af_packet" : backend.transmit;
       if (receive === backend.receive && transmit === backend.transmit) continue;
-      setup.backend = { ...backend, receive, transmit, reason: `af_xdp failed: ${reason}` };
+      const failed = backend.transmit === "live" ? "live" : "af_xdp";
+      setup.backend = { ...backend, receive, transmit, live_for_xdp: false, reason: `${failed} failed: ${reason}` };
       changed.push(config.name);
+      ways.add(failed);
     }
     if (changed.length === 0) return false;
-    this.log.warn({ ports: changed, reason }, "af_xdp cannot be opened, af_packet instead");
+    this.log.warn({ ports: changed, reason }, `${[...ways].join(" and ")} cannot be opened, af_packet instead`);
     return true;
   }
 
@@ -105,7 +108,7 @@ export class Ports {
     if (found === undefined) return;
     const { config, state } = found;
     const port = config.name;
-    if (fallsBack !== state.tx_falls_back) this.#takeFallback(port, fallsBack);
+    if (fallsBack !== state.tx_falls_back) this.#takeFallback(found, fallsBack);
     const same = tx === state.tx_stalled && rx === state.rx_stuck;
     Object.assign(state, { tx_stalled: tx, rx_stuck: rx, tx_falls_back: fallsBack });
     if (same) return;
@@ -145,9 +148,16 @@ export class Ports {
     }
   }
 
-  #takeFallback(port: string, fallsBack: boolean): void {
+  #takeFallback({ config, setup }: Port, fallsBack: boolean): void {
+    const { name: port } = config;
+    const { receive, live_for_xdp } = setup.backend;
+    if (live_for_xdp) {
+      const gone = `no XDP program takes live frames now: all leave by ${receive}`;
+      this.log.info({ port }, fallsBack ? gone : "an XDP program takes live frames");
+      return;
+    }
     const remedy = "on a veth: in the namespace of its peer, ethtool -K PEER gro on";
-    if (fallsBack) this.log.warn({ port, remedy }, "the interface takes no live frames: they leave by af_xdp");
+    if (fallsBack) this.log.warn({ port, remedy }, `the interface takes no live frames: they leave by ${receive}`);
     else this.log.info({ port }, "the interface takes live frames");
   }
 

@@ -39,7 +39,8 @@ const kJoined = 64;
 const kProgramQueuePairs = 4096;
 
 /** How frames pass between an interface and the worker. */
-type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring">;
+type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring"> &
+  Partial<Pick<BackendChoice, "live_for_xdp">>;
 
 /** @param backends Of each port; one left out is af_packet both ways. */
 export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readonly Backends[] = []): WorkerConfig {
@@ -162,6 +163,7 @@ function nativePort(
       transmit: backends.transmit,
       xdp_mode: backends.xdp_mode,
       ring: backends.ring,
+      ...(backends.live_for_xdp && { live_for_xdp: true }),
     }),
   };
 }

@@ -8,6 +8,8 @@ export interface BackendChoice {
   transmit: NativeBackend;
   xdp_mode: NonNullable<NativePort["xdp_mode"]>;
   ring: number;
+  /** Live frames leave only while the other end of the veth runs an XDP program; else all by `receive`. */
+  live_for_xdp: boolean;
   /** Why, and what would make it faster. */
   reason: string;
   /** What does not work as it stands, with the remedy. */
@@ -53,7 +55,8 @@ export function chooseBackend(
   const native = typeof probe !== "string" && (probe.xdp_features?.includes("basic") ?? false);
   const xdp_mode = wish.xdp_mode === "auto" ? (native ? "native" : "generic") : wish.xdp_mode;
   const automatically = wish.receive === "auto" || wish.transmit === "auto";
-  const choice = { receive, transmit, xdp_mode, ring: wish.ring };
+  const live_for_xdp = wish.transmit === "auto" && transmit === "live";
+  const choice = { receive, transmit, xdp_mode, ring: wish.ring, live_for_xdp };
   const warnings = typeof probe === "string" ? [] : [...warningsOf(role, port, probe, choice)];
   return { ...choice, reason: automatically ? own.reason : "as configured", warnings };
 }
@@ -65,6 +68,7 @@ interface Automatic {
 }
 
 const kPacketSockets = ["af_packet", "af_packet"] as const;
+const kLive = ["af_packet", "live"] as const;
 const kMixed = ["af_packet", "af_xdp"] as const;
 const kXdp = ["af_xdp", "af_xdp"] as const;
 
@@ -77,18 +81,14 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
   const { kind, loopback, xdp_sockets, xdp_programs } = probe;
   const features = probe.xdp_features ?? [];
   if (kind === "veth") {
-    if (role === "switch" && port.rate === 0) {
-      return packets(
-        `a veth without a rate: the kernel's super-frames and unfinished checksums pass whole${liveHint(probe)}`,
-      );
-    }
+    if (role === "switch" && port.rate === 0) return unshaped(probe, port.backend.receive);
     if (role === "nic" && port.rate >= kSuperFrameRate) {
       return packets("a veth of a fast NIC: RoCEv2 packets pass in super-frames");
     }
     if (xdp_sockets !== "") return packets(...noRights("AF_XDP sockets", xdp_sockets));
     const reason =
       "a veth that is shaped: a packet socket's ring in is cheapest for its senders, AF_XDP out cheapest for Weir";
-    return { both: kMixed, reason: reason + liveHint(probe) };
+    return { both: kMixed, reason };
   }
   if (kind !== "" || loopback) {
     return packets(`${describeKind(probe)}: packet sockets are best there`);
@@ -109,10 +109,24 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
   return { both: kXdp, reason: `${copies} in its driver (${probe.driver}), one receive queue` };
 }
 
-/** Who reads at the other end cannot be seen from here, and in sockets of the kernel each live frame takes a page. */
-function liveHint({ xdp_features, xdp_programs }: InterfaceProbe): string {
-  if (!takesXdpFrames(xdp_features) || xdp_programs !== "") return "";
-  return "; transmit: live is faster where XDP reads at the other end";
+/**
+ * A veth of a switch, without a rate. Live frames are for XDP at the other end: in sockets of the kernel each takes a page. Of several
+ * queues they would take another one than what packet sockets send, and overtake it.
+ */
+function unshaped(probe: InterfaceProbe, receive: BackendWish["receive"]): Automatic {
+  const whole = "the kernel's super-frames and unfinished checksums pass whole";
+  const packets = (why: string): Automatic => ({
+    both: kPacketSockets,
+    reason: `a veth without a rate: ${whole}${why}`,
+  });
+  if (!probe.peer_xdp) return packets("");
+  const there = "; an XDP program runs at the other end, but no live frames to it: ";
+  if (receive === "af_xdp") return packets(`${there}they are picked beside packet sockets only`);
+  if ((probe.transmit_queues ?? 1) > 1) return packets(`${there}${probe.transmit_queues} queues, order would be lost`);
+  if (probe.live_frames === "EPERM") return packets(`${there}not allowed (EPERM), run as root`);
+  if (probe.live_frames !== "") return packets(`${there}not to be had (${probe.live_frames})`);
+  const reason = `a veth whose other end runs an XDP program: live frames as long as it does; by packet sockets few at a time, ${whole}`;
+  return { both: kLive, reason };
 }
 
 const takesXdpFrames = (features: InterfaceProbe["xdp_features"]) => features?.includes("ndo-xmit") ?? false;
@@ -172,7 +186,7 @@ function* warningsOf(
 ): Iterable<string> {
   if (transmit === "live" && probe.xdp_features !== undefined && !takesXdpFrames(probe.xdp_features)) {
     const veth = "in the namespace of its peer, ethtool -K PEER gro on";
-    yield `it takes no live frames, they leave by af_xdp; remedy: ${probe.kind === "veth" ? veth : "transmit: af_xdp"}`;
+    yield `it takes no live frames, they leave by ${receive}; remedy: ${probe.kind === "veth" ? veth : `transmit: ${receive}`}`;
   }
   if (receive !== "af_xdp") return;
   for (const { what, remedy } of receiveProblems(role, port, probe, xdp_mode)) yield `${what}; remedy: ${remedy}`;

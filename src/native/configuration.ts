@@ -115,6 +115,7 @@ export interface NativePort {
   /** The host's own stack uses the interface too: only what PortOptions says arrives. */ roce_only?: boolean;
   /** Partial checksums and super-frames pass, where the backends are packet sockets. */ offloads?: boolean;
   /** With offloads: RoCEv2 packets that may leave as one super-frame. 1 to 128 */ join?: number;
+  /** Live frames leave only while the other end of this veth runs an XDP program. */ live_for_xdp?: boolean;
   /** Of the link: spaces arrivals; 0: unlimited. bit/s, 0 or more */ rate: number;
   /** Propagation, added to every arrival. ns, 0 or more */ delay: number;
   /** Absent: none. */ impairment?: NativeImpairment;

@@ -46,13 +46,17 @@ export function probeInterface(kernel: KernelSockets, name: string, namespacePat
   try {
     const route = socket(kFamily.netlink, kSocket.raw, kNetlink.route);
     const { index, ...link } = askLink(route, name);
+    const datagrams = socket(kFamily.inet, kSocket.datagram, 0);
+    const xdp_programs = refusal(() => kernel.tryXdpProgram());
     return {
       ...link,
-      ...askEthtool(kernel, socket(kFamily.inet, kSocket.datagram, 0), name),
+      ...askEthtool(kernel, datagrams, name),
       ...askXdp(socket(kFamily.netlink, kSocket.raw, kNetlink.generic), index),
       addressed: hasAddress(route, index),
       xdp_sockets: refusal(() => socket(kFamily.xdp, kSocket.raw, 0)),
-      xdp_programs: refusal(() => kernel.tryXdpProgram()),
+      xdp_programs,
+      live_frames: xdp_programs || refusal(() => kernel.tryLiveFrames()),
+      peer_xdp: kernel.peerRunsXdp(datagrams, name),
     };
   } finally {
     for (const descriptor of open) closeSync(descriptor);

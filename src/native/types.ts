@@ -223,6 +223,10 @@ export interface InterfaceProbe {
   /** Why this process gets no AF_XDP socket there, or may not load XDP programs: "EPERM", ...; "": it may. */
   xdp_sockets: string;
   xdp_programs: string;
+  /** The same of live frames. */
+  live_frames: string;
+  /** The other end of this veth runs an XDP program in its driver. */
+  peer_xdp: boolean;
 }
 
 /** What the workers of one switch share. */
@@ -235,10 +239,14 @@ export interface KernelSockets {
    * there is none, or why the namespace cannot be entered.
    */
   openSocket(domain: number, type: number, protocol: number, namespacePath?: string): number;
-  /** Asks ethtool of an interface of the socket's namespace: `data` starts with the command and gets the answer; at most 2 KiB. */
+  /** Asks ethtool of an interface of the socket's namespace: `data` starts with the command and gets the answer; at most 4 KiB. */
   ethtool(socket: number, name: string, data: Uint8Array): boolean;
   /** Throws why this process may not load XDP programs. */
   tryXdpProgram(): void;
+  /** Throws why this process may not send live frames. */
+  tryLiveFrames(): void;
+  /** Whether the other end of a veth in the socket's namespace runs an XDP program in its driver. */
+  peerRunsXdp(socket: number, name: string): boolean;
 }
 
 export interface NativeAddon {

@@ -40,7 +40,7 @@ export const ports = gridView({
       rows: ports.map(({ name, receive, transmit, tx_falls_back, xdp_mode, backend_reason }) => [
         printable(name),
         xdp_mode === null ? receive : `${receive} (${xdp_mode})`,
-        tx_falls_back ? `${transmit} (by af_xdp: it takes none)` : transmit,
+        tx_falls_back ? `${transmit} (by ${receive} now)` : transmit,
         printable(backend_reason),
       ]),
     },

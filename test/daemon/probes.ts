@@ -23,6 +23,8 @@ export const kVeth: InterfaceProbe = {
   xdp_metadata: ["timestamp", "hash", "vlan-tag"],
   xdp_sockets: "",
   xdp_programs: "",
+  live_frames: "",
+  peer_xdp: false,
 };
 
 /** A NIC with native XDP. */

@@ -180,6 +180,15 @@ describe("kernel and host", () => {
     expect(check("xdp-sockets")).toMatchObject({ found, impact: expect.stringContaining(impact) });
   });
 
+  it.each([
+    ["", "allowed: auto sends them to a veth whose other end runs an XDP program"],
+    ["EPERM", "not allowed (EPERM; CAP_BPF"],
+  ])("tells what auto does with live frames: %j", (live_frames, found) => {
+    const { problems, check } = look({ probes: { lo: { ...kVeth, live_frames } } });
+    expect(problems).toEqual([]);
+    expect(check("live-frames").found).toContain(found);
+  });
+
   it("warns of packet sockets that are not loaded, coarse timers and slow clocks", () => {
     const folder = "/sys/devices/system/clocksource/clocksource0";
     const { problems, check } = look({

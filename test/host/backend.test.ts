@@ -9,7 +9,8 @@ const auto = { receive: "auto", transmit: "auto", xdp_mode: "auto", ring: 512 } 
 const shaped: BackendPort = { interface: "dev", rate: 1e9, mtu: 1500, backend: auto };
 const unshaped: BackendPort = { ...shaped, rate: 0 };
 
-const kLive: InterfaceProbe = { ...kVeth, xdp_features: [...(kVeth.xdp_features ?? []), "ndo-xmit"] };
+const kTakes: InterfaceProbe = { ...kVeth, xdp_features: [...(kVeth.xdp_features ?? []), "ndo-xmit"] };
+const kXdp: InterfaceProbe = { ...kTakes, peer_xdp: true };
 
 function pick(role: "switch" | "nic", port: BackendPort, probe: InterfaceProbe | string) {
   const { receive, transmit, reason, warnings } = chooseBackend(role, port, probe);
@@ -22,18 +23,48 @@ describe("auto", () => {
     ["an unshaped veth", "switch", unshaped, kVeth, "af_packet af_packet: a veth without a rate"],
     ["a shaped veth", "switch", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
     [
-      "a shaped veth whose peer takes XDP frames",
-      "switch",
-      shaped,
-      kLive,
-      "af_packet af_xdp: a veth that is shaped: a packet socket's ring in is cheapest for its senders, AF_XDP out cheapest for Weir; transmit: live is faster where XDP reads at the other end",
-    ],
-    [
-      "one without the rights to send such",
+      "a veth whose other end takes XDP frames, for sockets",
       "switch",
       unshaped,
-      { ...kLive, xdp_programs: "EPERM" },
+      kTakes,
       "af_packet af_packet: a veth without a rate: the kernel's super-frames and unfinished checksums pass whole",
+    ],
+    [
+      "a veth with XDP at its other end",
+      "switch",
+      unshaped,
+      kXdp,
+      "af_packet live: a veth whose other end runs an XDP",
+    ],
+    ["a shaped one", "switch", shaped, kXdp, "af_packet af_xdp: a veth that is shaped"],
+    ["a NIC's", "nic", { ...shaped, rate: 10e9 }, kXdp, "af_packet af_packet: a veth of a fast NIC"],
+    [
+      "one without the rights to send live frames",
+      "switch",
+      unshaped,
+      { ...kXdp, live_frames: "EPERM" },
+      "af_packet af_packet: a veth without a rate: the kernel's super-frames and unfinished checksums pass whole; an XDP program runs at the other end, but no live frames to it: not allowed (EPERM), run as root",
+    ],
+    [
+      "one of a kernel without",
+      "switch",
+      unshaped,
+      { ...kXdp, live_frames: "EINVAL" },
+      "pass whole; an XDP program runs at the other end, but no live frames to it: not to be had (EINVAL)",
+    ],
+    [
+      "one with several queues",
+      "switch",
+      unshaped,
+      { ...kXdp, transmit_queues: 2 },
+      "af_packet af_packet: a veth without a rate: the kernel's super-frames and unfinished checksums pass whole; an XDP program runs at the other end, but no live frames to it: 2 queues, order would be lost",
+    ],
+    [
+      "one that receives by AF_XDP, as was asked for",
+      "switch",
+      { ...unshaped, backend: { ...auto, receive: "af_xdp" } },
+      kXdp,
+      "af_xdp af_packet: a veth without a rate: the kernel's super-frames and unfinished checksums pass whole; an XDP program runs at the other end, but no live frames to it: they are picked beside packet sockets only",
     ],
     ["a slow NIC's veth", "nic", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
     ["a NIC's veth", "nic", { ...shaped, rate: 10e9 }, kVeth, "af_packet af_packet: a veth of a fast NIC: RoCEv2"],
@@ -145,11 +176,14 @@ describe("what the file asks for", () => {
       transmit: "af_xdp",
       xdp_mode: "native",
       ring: 64,
+      live_for_xdp: false,
       reason: "as configured",
       warnings: [],
     });
     expect(wish({ transmit: "af_xdp" })).toMatchObject({ receive: "af_packet", transmit: "af_xdp" });
-    expect(wish({ receive: "af_xdp", transmit: "live" }, kLive)).toMatchObject({ transmit: "live", warnings: [] });
+    const asked = { transmit: "live", live_for_xdp: false, warnings: [] };
+    expect(wish({ receive: "af_xdp", transmit: "live" }, kTakes)).toMatchObject(asked);
+    expect(wish({}, kXdp)).toMatchObject({ transmit: "live", live_for_xdp: true });
     expect(wish({ receive: "af_packet" }, kHardware)).toMatchObject({ receive: "af_packet", transmit: "af_xdp" });
   });
 
@@ -176,7 +210,7 @@ describe("what the file asks for", () => {
       expect.stringContaining("AF_XDP would take all frames from it"),
     ]);
     expect(wish({ transmit: "live" }).warnings).toEqual([
-      "it takes no live frames, they leave by af_xdp; remedy: in the namespace of its peer, ethtool -K PEER gro on",
+      "it takes no live frames, they leave by af_packet; remedy: in the namespace of its peer, ethtool -K PEER gro on",
     ]);
     expect(wish({ transmit: "af_xdp", receive: "af_packet" }, { ...kVeth, receive_queues: 4 }).warnings).toEqual([]);
   });

@@ -1,5 +1,6 @@
 /** Daemons between ordinary namespaces of this machine: two hosts, a switch, and processes that run the command line. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -139,6 +140,19 @@ ${extra}`,
     );
   write(more);
   return { ...(await daemon("switch", file, socket)), write, file, url: `http://127.0.0.1:${port}` };
+}
+
+/** An XDP program that passes every frame on at a host's end of its link, until the test or what is returned ends it. */
+export async function runXdp(net: LabNetwork, host: string): Promise<() => Promise<void>> {
+  const args = [`--net=${net.namespace(host).path}`, "python3", join(kRoot, "test/live/xdp_pass.py"), "weir0"];
+  const child = spawn("nsenter", args, { stdio: ["pipe", "pipe", "inherit"] });
+  const ended = once(child, "exit");
+  onTestFinished(() => void child.stdin.end());
+  await Promise.race([once(child.stdout, "data"), ended.then(() => Promise.reject(new Error("no XDP program")))]);
+  return async () => {
+    child.stdin.end();
+    await ended;
+  };
 }
 
 /** 10.77.0.1 and .2: addresses that the kernel does not have. */

@@ -1,13 +1,15 @@
 /** Switches that transmit live XDP frames: what leaves so, what does not, and that nothing of it stays. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import type { LabNetwork } from "../../src/host/veth.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import { connectAgain, metric, network, ping, portOf, startSwitch } from "./daemons.js";
+import { connectAgain, daemon, metric, network, ping, portOf, runXdp, startSwitch } from "./daemons.js";
+import { folder } from "./weir.js";
 
 const gro = (net: LabNetwork, host: string, on: "on" | "off") =>
   net.namespace(host).run("ethtool", ["-K", "weir0", "gro", on]);
@@ -26,6 +28,10 @@ while time.monotonic() < end:
     time.sleep(0.001)`;
   return net.namespace("a").run("python3", ["-c", script]);
 }
+
+/** What host a sends comes as single frames with whole checksums. */
+const leaveNothing = (net: LabNetwork) =>
+  net.namespace("a").run("ethtool", ["-K", "weir0", "tx", "off", "gso", "off", "tso", "off"]);
 
 /** Ids of the BPF programs that a process has. */
 function programsOf(pid: number): number[] {
@@ -80,13 +86,16 @@ describeLive("a switch that transmits live frames", () => {
     });
   });
 
-  it("goes on when an interface is deleted under load and made anew, and leaves nothing when it is killed", async () => {
+  it("goes on when it is reloaded, an interface deleted and made anew, under load, and leaves nothing when it is killed", async () => {
     const net = await network();
     await gro(net, "a", "on");
     await gro(net, "b", "on");
-    const { socket, child, finished } = await startSwitch(net, { port: "backend: live" });
+    const { socket, child, finished, log, write } = await startSwitch(net, { port: "backend: live" });
     await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
     const load = flood(net, 4);
+    write("ecn: { kmin: 30KB, kmax: 300KB, pmax: 20%, priorities: [3] }\n");
+    child.kill("SIGHUP");
+    await eventually(() => expect(log().map(({ msg }) => msg)).toContain("reloaded"));
     await net.namespace("b").run("ip", ["link", "delete", "weir0"]);
     await eventually(async () => {
       expect((await ask(socket, "ports"))[1]).toMatchObject({ up: false });
@@ -118,6 +127,75 @@ describeLive("a switch that transmits live frames", () => {
   });
 });
 
+describeLive("a switch that picks by itself", () => {
+  it("sends live frames while an XDP program is at the other end, says so, and all else whole by packet sockets", async () => {
+    const net = await network();
+    const detach = await runXdp(net, "b");
+    const { socket, url, log } = await startSwitch(net, { port: "mtu: 1500" });
+    const sent = () => metric(url, 'weir_switch_port_host_tx_live_total{switch="sw0",port="b"}');
+    const chosen = async () =>
+      (await ask(socket, "ports")).map(({ receive, transmit, tx_falls_back }) => [receive, transmit, tx_falls_back]);
+    expect(await chosen()).toEqual([
+      ["af_packet", "af_packet", false],
+      ["af_packet", "live", false],
+    ]);
+    expect(log().filter(({ msg }) => msg === "backend chosen")).toMatchObject([
+      { port: "a", why: expect.stringMatching(/^a veth without a rate/) },
+      { port: "b", why: expect.stringMatching(/^a veth whose other end runs an XDP program: live frames/) },
+    ]);
+    // What sockets leave to their interface comes as super-frames, and leaves so.
+    await flood(net, 1);
+    expect(await sent()).toBe(0);
+    await leaveNothing(net);
+    await flood(net, 2);
+    await eventually(async () => expect(await sent()).toBeGreaterThan(1000));
+    expect(await ping(net, 20)).toEqual({ sent: 20, received: 20 });
+
+    await detach();
+    await eventually(async () => expect((await chosen())[1]).toEqual(["af_packet", "live", true]));
+    const before = await sent();
+    await flood(net, 1);
+    expect(await sent()).toBe(before);
+    expect(await ping(net, 20)).toEqual({ sent: 20, received: 20 });
+    await runXdp(net, "b");
+    await eventually(async () => expect((await chosen())[1]).toEqual(["af_packet", "live", false]));
+    await flood(net, 2);
+    await eventually(async () => expect(await sent()).toBeGreaterThan(before));
+    const told = log().filter(({ port }) => port === "b");
+    expect(told.map(({ msg }) => msg)).toEqual([
+      "backend chosen",
+      "no XDP program takes live frames now: all leave by af_packet",
+      "an XDP program takes live frames",
+    ]);
+  });
+
+  it.each([
+    ["CAP_NET_RAW alone", ["net_raw"], "af_packet"],
+    ["all but CAP_BPF and CAP_SYS_ADMIN", ["net_raw", "net_admin", "perfmon"], "af_packet"],
+    ["what receives by AF_XDP", ["net_raw", "net_admin", "bpf"], "af_packet"],
+    ["what live frames take", ["net_raw", "net_admin", "bpf", "perfmon", "sys_admin"], "live"],
+  ])("has what it had before with %s, and says why", async (_, capabilities, transmit) => {
+    const net = await network();
+    await runXdp(net, "b");
+    const path = folder();
+    const [file, socket] = [join(path, "switch.yaml"), join(path, "sw0.sock")];
+    const ports = ["a", "b"].map((name) => `{ interface: ${name} }`);
+    writeFileSync(file, `name: sw0\nports: [${ports.join(", ")}]\nmetrics: false\ncontrol: ${socket}\n`);
+    const set = ["-all", ...capabilities.map((name) => `+${name}`)].join(",");
+    const as = ["nsenter", `--net=${net.namespace("sw").path}`, "--"];
+    as.push("setpriv", `--bounding-set=${set}`, `--inh-caps=${set}`, "--no-new-privs");
+    const { log } = await daemon("switch", file, socket, as);
+    const [, b] = await ask(socket, "ports");
+    const why =
+      transmit === "live"
+        ? /^a veth whose other end runs an XDP program: live frames/
+        : /no live frames to it: not allowed \(EPERM\), run as root$/;
+    expect(b).toMatchObject({ receive: "af_packet", transmit, backend_reason: expect.stringMatching(why) });
+    expect(log().filter(({ level }) => level !== "info")).toEqual([]);
+    await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
+  });
+});
+
 describeLive("a port that sends live frames to a tap that nobody reads", () => {
   it("keeps them in the shared buffer, and serves the others", async () => {
     const net = await network();
@@ -140,6 +218,7 @@ sys.stdin.read()`;
     await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
     expect((await ask(socket, "ports"))[2]).toMatchObject({ up: true, tx_falls_back: false });
     await net.namespace("a").run("ip", ["neigh", "replace", "10.66.0.9", "lladdr", unread, "dev", "weir0"]);
+    await leaveNothing(net);
     const load = flood(net, 4, "10.66.0.9");
     await eventually(async () => {
       const { buffer, ports } = await ask(socket, "switch");

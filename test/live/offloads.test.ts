@@ -11,6 +11,7 @@ import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
+import { runXdp } from "./daemons.js";
 import { folder } from "./weir.js";
 
 const kHosts = ["a", "b"] as const;
@@ -46,7 +47,7 @@ async function network(mtu: number): Promise<LabNetwork> {
 
 interface Backends {
   receive: "af_packet" | "af_xdp";
-  transmit: "af_packet" | "af_xdp";
+  transmit: "af_packet" | "af_xdp" | "live";
   mode: "native" | "generic";
 }
 
@@ -83,8 +84,10 @@ const kWhole = { udp: 20, udp_segments: 5, tcp: true };
 const kTagged = [0x8100, 0x6005];
 const kService = [0x88a8, 0x0006];
 
-async function crosses(backends: Backends, rate: string, mtu = 1500): Promise<void> {
+/** @param xdp An XDP program at the hosts' ends passes every frame on. */
+async function crosses(backends: Backends, rate: string, mtu = 1500, xdp = false): Promise<void> {
   const net = await network(mtu);
+  if (xdp) for (const host of kHosts) await runXdp(net, host);
   const socket = await startSwitch(net, backends, rate);
   // Generic XDP is not told of tags, and nobody cuts super-frames in front of it, or of a program for several buffers: senders have
   // to keep both to themselves. Service tags go on being lost: their switch (tx-vlan-stag-hw-insert) has no simple ioctl.
@@ -126,6 +129,15 @@ describeUnless(obstacle ?? xdpObstacle(), "traffic of ordinary sockets through A
   it.each(combinations.flatMap((backends) => kRates.map((rate) => ({ ...backends, rate }))))(
     "is whole with $receive in ($mode) and $transmit out at a rate of $rate",
     ({ rate, ...backends }) => crosses(backends, rate),
+  );
+
+  const live: Backends[] = [
+    { receive: "af_packet", transmit: "live", mode: "native" }, // what `auto` picks where there is a program at the other end
+    { receive: "af_xdp", transmit: "live", mode: "native" },
+  ];
+  it.each(live.flatMap((backends) => [false, true].map((xdp) => ({ ...backends, xdp }))))(
+    "is whole with $receive in and $transmit out, with an XDP program at the hosts: $xdp",
+    ({ xdp, ...backends }) => crosses(backends, "unlimited", 1500, xdp),
   );
 
   it("is whole when frames take several buffers", () =>

@@ -61,11 +61,13 @@ function checkXdp(there: boolean, probe: InterfaceProbe | undefined): Check {
 
 function checkLiveFrames(release: string, there: boolean, probe: InterfaceProbe | undefined): Check {
   const check = about("kernel", "live-frames", "live XDP frames");
-  if (!there) return check.ok(`not in Linux ${release} (5.18): nothing but transmit: live asks for them`);
+  if (!there) return check.ok(`not in Linux ${release} (5.18): auto does without, transmit: live does not start`);
   if (probe === undefined) return check.ok("in this kernel; not tried without the native core");
-  if (probe.xdp_programs === "")
-    return check.ok("transmit: live may be asked for, with CAP_PERFMON and CAP_SYS_ADMIN, too");
-  return check.ok(`not allowed (${probe.xdp_programs}): nothing but transmit: live asks for them`);
+  if (probe.live_frames === "")
+    return check.ok("allowed: auto sends them to a veth whose other end runs an XDP program");
+  return check.ok(
+    `not allowed (${probe.live_frames}; CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_SYS_ADMIN): auto does without, transmit: live does not start`,
+  );
 }
 
 function checkSlices(release: string, short: boolean): Check {
