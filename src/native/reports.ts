@@ -176,7 +176,12 @@ export interface SimulationProgress {
   /** That have begun. */ flows_started: number;
   /** That have delivered everything. */ flows_ended: number;
   /** Packet descriptors in use. */ packets: number;
-  /** So far. */ packets_made: number;
+  /** That carry it out. */ threads: number;
+  /** Of devices, which threads take turns with. */ partitions: number;
+  /** Of lookahead in which anything happened. */ windows: number;
+  /** Hops that led to another partition. */ crossed: number;
+  /** Wall time of run(), of all threads; 0 where there is one. ns */ taken: number;
+  /** How much of it they waited for each other. ns */ waited: number;
 }
 
 /** Names of the columns of the counter tables, in order. */
