@@ -71,6 +71,7 @@ SimulationProgress SimulationHandle::progress() {
           .threads = work.threads,
           .partitions = work.partitions,
           .windows = work.windows,
+          .together = work.together,
           .crossed = work.crossed,
           .taken = work.times.taken,
           .waited = work.times.waited};

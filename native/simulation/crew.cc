@@ -63,14 +63,18 @@ Crew::Times Crew::times() const {
 }
 
 void Crew::help(uint32_t thread) {
+  Time waited = 0;
   for (uint32_t seen = kIdle;;) {
     const Time arrived = clock();
     const uint32_t state = wait(seen);
     // Not the time between two calls of run().
-    if (phase(seen) == kRound && state - seen < 2 * kPhases) waited_[thread].ns += clock() - arrived;
+    if (phase(seen) == kRound && state - seen < 2 * kPhases) waited += clock() - arrived;
     seen = state;
     if (phase(seen) == kQuit) return;
-    if (phase(seen) == kRound) take_part(thread);
+    if (phase(seen) != kRound) continue;
+    // Within a round: between two calls of run() others read it.
+    waited_[thread].ns += std::exchange(waited, 0);
+    take_part(thread);
   }
 }
 

@@ -18,6 +18,13 @@ std::vector<uint32_t> divide(const SimulationConfig& config, uint32_t partitions
 // How many partitions it takes for so many threads.
 uint32_t partitions_for(uint32_t threads);
 
+// How the work of a simulation is shared out.
+struct Sharing {
+  std::vector<uint32_t> division;  // for each device the number of its partition, from 0 without gaps; empty: as divide() says
+  // Threads go through windows together where so many events are in one, some 20 us of work: else they would mostly wait.
+  uint64_t worthwhile = 150;
+};
+
 // Partitions in the order in which threads take them, each its own share first and then what others have not come to.
 class Shares {
  public:

@@ -15,6 +15,8 @@ namespace {
 
 // What most networks never fill; there are more when these run out.
 constexpr uint32_t kDescriptors = 1u << 18;
+// Windows in a row for which it is decided whether threads go through them together.
+constexpr uint64_t kLookedAt = 16;
 
 // What passes at least between a frame's start at one device and its arrival at another: the shortest frame on the fastest link.
 Time lookahead_of(const SimulationConfig& config) {
@@ -40,16 +42,17 @@ uint32_t count_of(const std::vector<uint32_t>& division) {
 }  // namespace
 
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
-               const std::vector<uint32_t>& division)
+               const Sharing& sharing)
     : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, kHeaderStride})),
       lookahead_(lookahead_of(config)),
-      shares_(count_of(division), std::min(config.threads, count_of(division))),
-      loads_(count_of(division)),
-      counted_(count_of(division)) {
-  place(config, division);
+      shares_(count_of(sharing.division), std::min(config.threads, count_of(sharing.division))),
+      worthwhile_(sharing.worthwhile),
+      loads_(count_of(sharing.division)),
+      counted_(count_of(sharing.division)) {
+  place(config, sharing.division);
   add_devices(config, queue_pairs);
   connect(config);
-  const uint32_t threads = std::min(config.threads, count_of(division));
+  const uint32_t threads = std::min(config.threads, count_of(sharing.division));
   if (threads > 1) crew_ = std::make_unique<Crew>(threads);
 }
 
@@ -114,25 +117,26 @@ bool Fabric::run(Time until, uint64_t limit) {
   limit_ = limit;
   end_ = 0;
   for (const auto& partition : partitions_) partition->begin();
-  if (!next_round()) return reached_;
-  if (crew_ == nullptr) {
-    run_alone();
-    return reached_;
-  }
   const auto work = [this](uint32_t thread) {
     for (uint32_t i = shares_.take(thread); i != Shares::kNone; i = shares_.take(thread)) {
       partitions_[i]->run(window_, end_, turn_, partitions_);
     }
   };
-  crew_->run(work, [this] { return next_round(); });
+  bool more = next_round();
+  const auto next = [&] {
+    more = next_round();
+    return more && together_;
+  };
+  while (more) {
+    if (together_) {
+      crew_->run(work, next);
+    } else {
+      work(0);
+      next();
+    }
+  }
   balance();
   return reached_;
-}
-
-void Fabric::run_alone() {
-  do {
-    for (const auto& partition : partitions_) partition->run(window_, end_, turn_, partitions_);
-  } while (next_round());
 }
 
 // Which window comes next; false: the run is over.
@@ -150,8 +154,13 @@ bool Fabric::next_round() {
     if (end_ > 0 && events() >= limit_) return finish(false);
     window_ = next;
     end_ = std::min(static_cast<Time>(next + 1) * length, until_ + 1);
-    ++windows_;
+    if (++windows_ % kLookedAt == 0 && crew_ != nullptr) {
+      const uint64_t happened = events();
+      together_ = happened - looked_at_ >= kLookedAt * worthwhile_;
+      looked_at_ = happened;
+    }
   }
+  all_together_ += together_ ? 1 : 0;
   turn_ ^= 1;
   shares_.begin_round();
   return true;
@@ -187,6 +196,7 @@ Fabric::Work Fabric::work() const {
   Work work;
   work.partitions = static_cast<uint32_t>(partitions_.size());
   work.windows = windows_;
+  work.together = all_together_;
   for (const auto& partition : partitions_) work.crossed += partition->crossed();
   if (crew_ == nullptr) return work;
   work.threads = crew_->threads();
@@ -232,7 +242,8 @@ void Fabric::supply(Partition& partition) {
   const uint32_t least = 2 * Partition::kSpare;
   while (partition.pool().available() < least) {
     if (made_ == room()) grow();
-    const uint32_t count = std::min(room() - made_, std::max(least, room() / static_cast<uint32_t>(partitions_.size())));
+    // Of several each has what it needs close together: a page, once touched, is theirs as a whole.
+    const uint32_t count = partitions_.size() == 1 ? room() - made_ : std::min(room() - made_, least);
     partition.pool().supply(made_, count);
     made_ += count;
   }

@@ -24,9 +24,9 @@ namespace weir {
 
 class Fabric {
  public:
-  // `queue_pairs`: of each NIC. `division`: for each device the number of its partition, see divide(). `config` must outlive it.
+  // `queue_pairs`: of each NIC. `sharing`: with a division. `config` must outlive it.
   Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
-         const std::vector<uint32_t>& division);
+         const Sharing& sharing);
   ~Fabric();
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
@@ -47,9 +47,10 @@ class Fabric {
   struct Work {
     uint32_t threads = 1;
     uint32_t partitions = 1;
-    uint64_t windows = 0;  // in which anything happened
-    uint64_t crossed = 0;  // hops from one partition to another
-    Crew::Times times;     // 0 with one thread
+    uint64_t windows = 0;   // in which anything happened
+    uint64_t together = 0;  // of those, gone through by all threads
+    uint64_t crossed = 0;   // hops from one partition to another
+    Crew::Times times;      // 0 with one thread
   };
   Work work() const;
 
@@ -85,7 +86,6 @@ class Fabric {
   void check_reconfiguration(size_t index, const SwitchParameters& parameters) const;
   bool next_round();
   bool finish(bool reached);
-  void run_alone();
   void balance();
   void supply(Partition& partition);
   void grow();
@@ -112,7 +112,11 @@ class Fabric {
   Time end_ = 0;         // of that, or of what the run has of it; 0 before the first
   uint32_t turn_ = 0;
   uint64_t windows_ = 0;
+  bool together_ = false;      // whether all threads go through the present window
+  uint64_t looked_at_ = 0;     // events when that was decided
+  uint64_t all_together_ = 0;  // windows of that kind
   Shares shares_;
+  uint64_t worthwhile_;            // see Sharing
   std::vector<uint64_t> loads_;    // by partition: events since the shares were last dealt
   std::vector<uint64_t> counted_;  // and those before the last run
   std::unique_ptr<Crew> crew_;     // null: one thread

@@ -58,7 +58,7 @@ class Partition::NicNode final : public Node {
 };
 
 Partition::Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, PacketMemory& memory,
-                     std::vector<Direction>& directions)
+                     std::span<Direction> directions)
     : number_(number),
       pool_(memory, PacketPool::Supplied{}),
       schedule_(devices, lookahead),
@@ -118,7 +118,7 @@ void Partition::take_in(uint32_t turn, std::span<const std::unique_ptr<Partition
 // Packets belong to whoever frees them. Where traffic goes one way they would all end up there: who was given more than it
 // gave, and has plenty, gives them back.
 void Partition::give_back() {
-  constexpr uint32_t kPlenty = 4 * kSpare;
+  constexpr uint32_t kPlenty = 2 * kSpare + kSpare / 4;
   for (uint32_t to = 0; to < traded_.size(); ++to) {
     if (to == number_) continue;
     Outbox& box = outbox(turn_, to);

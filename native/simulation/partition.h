@@ -46,7 +46,7 @@ class alignas(64) Partition {
   // Number `number` of `partitions`, with so many devices. `directions`: of all ports of the fabric; as `memory` until move_to(),
   // it must outlive it.
   Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, PacketMemory& memory,
-            std::vector<Direction>& directions);
+            std::span<Direction> directions);
   ~Partition();
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
@@ -114,7 +114,7 @@ class alignas(64) Partition {
   Schedule schedule_;
   std::vector<std::unique_ptr<SwitchNode>> switches_;
   std::vector<std::unique_ptr<NicNode>> nics_;
-  std::vector<Direction>& directions_;
+  std::span<Direction> directions_;
   Time now_ = 0;
   uint64_t hops_ = 0;
   uint64_t crossed_ = 0;

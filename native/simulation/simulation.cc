@@ -35,10 +35,10 @@ class Simulation::Listener final : public MessageListener {
   uint32_t nic_;
 };
 
-Simulation::Simulation(SimulationConfig config, std::vector<uint32_t> division)
+Simulation::Simulation(SimulationConfig config, Sharing sharing)
     : config_(std::move(config)),
       flow_of_(config_.nics.size()),
-      fabric_(config_, lay_out(), divided(std::move(division))),
+      fabric_(config_, lay_out(), divided(std::move(sharing))),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),
       heard_(fabric_.partition_count()) {
@@ -53,8 +53,9 @@ Simulation::Simulation(SimulationConfig config, std::vector<uint32_t> division)
 
 Simulation::~Simulation() = default;
 
-std::vector<uint32_t> Simulation::divided(std::vector<uint32_t> division) const {
-  return division.empty() ? divide(config_, partitions_for(config_.threads)) : std::move(division);
+Sharing Simulation::divided(Sharing sharing) const {
+  if (sharing.division.empty()) sharing.division = divide(config_, partitions_for(config_.threads));
+  return sharing;
 }
 
 // Both ends of every flow as queue pairs, in the order of the flows.

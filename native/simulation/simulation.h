@@ -16,8 +16,7 @@ namespace weir {
 
 class Simulation {
  public:
-  // `division`: for each device the number of its partition, from 0 without gaps; empty: as divide() says.
-  explicit Simulation(SimulationConfig config, std::vector<uint32_t> division = {});
+  explicit Simulation(SimulationConfig config, Sharing sharing = {});
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -70,7 +69,7 @@ class Simulation {
     std::vector<Finished> finished;
   };
 
-  std::vector<uint32_t> divided(std::vector<uint32_t> division) const;
+  Sharing divided(Sharing sharing) const;
   void gather();
   std::vector<std::vector<QueuePairParameters>> lay_out();
   void sample();

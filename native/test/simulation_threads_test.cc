@@ -130,7 +130,8 @@ void check_links(const SimulationConfig& config, const std::vector<uint8_t>& tra
 
 // Cut at random, and looked at.
 Outcome run_cut(const SimulationConfig& config, std::vector<uint32_t> division, Dice& dice) {
-  Simulation simulation(config, std::move(division));
+  // Always together, and now and then.
+  Simulation simulation(config, {std::move(division), dice.below(2) * dice.within(5, 40)});
   for (Time at = 0; at < kEnd;) {
     at = std::min(kEnd, at + dice.below(15'000));
     while (!simulation.run(at, 1 + dice.below(2'000))) {
@@ -159,11 +160,14 @@ TEST_CASE("simulation threads: random networks run the same with any number of t
     for (const uint32_t threads : {2u, 3u, 7u}) {
       CAPTURE(threads);
       config.threads = threads;
-      Simulation simulation(config);
-      CHECK(simulation.fabric().work().threads == std::min(threads, devices_of(config)));
+      Simulation simulation(config, {{}, 0});
       finish(simulation, kEnd);
       check_balance(simulation);
-      crossed += simulation.fabric().work().crossed;
+      const Fabric::Work work = simulation.fabric().work();
+      CHECK(work.threads == std::min(threads, devices_of(config)));
+      CHECK(work.together <= work.windows);
+      CHECK(work.together + 16 >= work.windows);
+      crossed += work.crossed;
       check_same(reference, outcome(simulation));
       check_same(reference, run_cut(config, {}, dice));
     }
@@ -181,8 +185,8 @@ TEST_CASE("simulation threads: there are no more than partitions, and one that i
   SimulationConfig config = star(3, 40 * kGigabit);
   config.threads = 100;
   CHECK(Simulation(config).fabric().work().threads <= 4);
-  CHECK(Simulation(config, {0, 0, 1, 1}).fabric().work().threads == 2);
-  CHECK(Simulation(config, {0, 0, 0, 0}).fabric().work().threads == 1);
+  CHECK(Simulation(config, {{0, 0, 1, 1}}).fabric().work().threads == 2);
+  CHECK(Simulation(config, {{0, 0, 0, 0}}).fabric().work().threads == 1);
   for (const uint32_t threads : {0u, kMostThreads + 1}) {
     config.threads = threads;
     CHECK_THROWS_WITH_AS(check(config), doctest::Contains("simulation.threads"), NativeError);
@@ -201,7 +205,7 @@ TEST_CASE("simulation threads: traffic that goes one way for long needs no more 
     config.flows.push_back(flow(0, 1));
     config.flows[0].stream.message_bytes = 64;
     config.flows[0].stream.total_bytes = 64 * 600'000;
-    Simulation simulation(config);
+    Simulation simulation(config, {{}, 0});
     const uint32_t room = simulation.fabric().room();
     finish(simulation, 20 * kMillisecond);
     CHECK(simulation.counters(simulation.receiver(0)).rx_packets == 600'000);
@@ -223,7 +227,7 @@ TEST_CASE("simulation threads: who runs short of packets in a window goes on in 
       config.flows[i].stream.total_bytes = 64 * 300'000;
     }
     config.threads = threads;
-    Simulation simulation(config);
+    Simulation simulation(config, {{}, 0});
     const uint32_t room = simulation.fabric().room();
     finish(simulation, 3'500'000);
     CHECK(simulation.fabric().room() > room);

@@ -179,8 +179,9 @@ export interface SimulationProgress {
   /** That carry it out. */ threads: number;
   /** Of devices, which threads take turns with. */ partitions: number;
   /** Of lookahead in which anything happened. */ windows: number;
+  /** Of those, gone through by all threads at once. */ together: number;
   /** Hops that led to another partition. */ crossed: number;
-  /** Wall time of run(), of all threads; 0 where there is one. ns */ taken: number;
+  /** Wall time of those, of all threads. ns */ taken: number;
   /** How much of it they waited for each other. ns */ waited: number;
 }
 

@@ -56,9 +56,11 @@ export interface SimPerformance {
   sharing?: {
     /** Of devices. */
     partitions: number;
+    /** Windows that all threads went through at once, of all: those with work enough. */
+    together: number;
     /** Hops from one partition to another, of all. */
     crossing: number;
-    /** Of the threads' time in the native core what they waited for each other. */
+    /** Of the threads' time in those windows what they waited for each other. */
     waiting: number;
   };
   /** Most memory that this process has had resident. */

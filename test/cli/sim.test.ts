@@ -112,7 +112,7 @@ describe("weir sim run", () => {
   });
 
   it("says how long threads waited where there are several", async () => {
-    const several = { threads: 2, sharing: { partitions: 16, crossing: 0.4, waiting: 0.0421 } };
+    const several = { threads: 2, sharing: { partitions: 16, together: 1, crossing: 0.4, waiting: 0.0421 } };
     const { stdout } = await weir([kIncast, "--out", folder(), "--quiet"], async () =>
       outcome({ performance: { ...outcome().performance, ...several } }),
     );

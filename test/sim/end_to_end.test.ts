@@ -164,7 +164,7 @@ describe("the same scenario and seed", () => {
     expect(sharing?.partitions).toBeGreaterThan(2);
     expect(sharing?.crossing).toBeGreaterThan(0);
     expect(sharing?.crossing).toBeLessThan(1);
-    expect(sharing?.waiting).toBeGreaterThan(0);
+    expect(sharing?.together).toBeLessThanOrEqual(1);
     expect(sharing?.waiting).toBeLessThan(1);
   });
 

@@ -103,6 +103,7 @@ export class FakeSimulation {
         threads: this.config?.threads ?? 1,
         partitions: 16,
         windows: 10,
+        together: 8,
         crossed: this.now,
         taken: 2000,
         waited: 100,
