@@ -23,7 +23,8 @@ void relax() {
 
 }  // namespace
 
-Crew::Crew(uint32_t threads) : threads_(threads), waited_(threads) {
+Crew::Crew(uint32_t threads, uint32_t items, std::function<void(uint32_t)> work)
+    : threads_(threads), items_(items), work_(std::move(work)), shares_(items, threads), waited_(threads) {
   try {
     for (uint32_t i = 1; i < threads; ++i) helpers_.emplace_back([this, i] { help(i); });
   } catch (...) {
@@ -38,17 +39,15 @@ Crew::~Crew() {
   for (std::thread& helper : helpers_) helper.join();
 }
 
-void Crew::run(const std::function<void(uint32_t)>& work, const std::function<bool()>& next) {
+void Crew::run(std::function<bool()> next) {
   const Time begin = clock();
-  work_ = &work;
-  next_ = &next;
+  next_ = std::move(next);
   enter(kRound);
-  while (phase(state_.load(std::memory_order_relaxed)) == kRound) {
-    const uint32_t state = state_.load(std::memory_order_relaxed);
-    take_part(0);
+  for (uint32_t state = state_.load(std::memory_order_acquire); phase(state) == kRound;) {
+    take_part(0, state);
     const Time arrived = clock();
-    wait(state);
-    waited_[0].ns += clock() - arrived;
+    state = wait(state);
+    add_wait(0, arrived);
   }
   taken_ += clock() - begin;
   if (!failed_.load(std::memory_order_relaxed)) return;
@@ -58,37 +57,44 @@ void Crew::run(const std::function<void(uint32_t)>& work, const std::function<bo
 
 Crew::Times Crew::times() const {
   Times times{.taken = taken_ * threads_};
-  for (const Waited& one : waited_) times.waited += one.ns;
+  for (const Waited& one : waited_) times.waited += one.ns.load(std::memory_order_relaxed);
   return times;
 }
 
 void Crew::help(uint32_t thread) {
-  Time waited = 0;
   for (uint32_t seen = kIdle;;) {
     const Time arrived = clock();
     const uint32_t state = wait(seen);
     // Not the time between two calls of run().
-    if (phase(seen) == kRound && state - seen < 2 * kPhases) waited += clock() - arrived;
+    if (phase(seen) == kRound && state - seen < 2 * kPhases) add_wait(thread, arrived);
     seen = state;
     if (phase(seen) == kQuit) return;
-    if (phase(seen) != kRound) continue;
-    // Within a round: between two calls of run() others read it.
-    waited_[thread].ns += std::exchange(waited, 0);
-    take_part(thread);
+    if (phase(seen) == kRound) take_part(thread, seen);
   }
 }
 
-void Crew::take_part(uint32_t thread) {
-  try {
-    (*work_)(thread);
-  } catch (...) {
-    fail();
+void Crew::add_wait(uint32_t thread, Time since) {
+  std::atomic<Time>& ns = waited_[thread].ns;
+  ns.store(ns.load(std::memory_order_relaxed) + clock() - since, std::memory_order_relaxed);
+}
+
+// Who is late finds nothing left.
+void Crew::take_part(uint32_t thread, uint32_t round) {
+  for (uint32_t item = shares_.take(thread, round); item != Shares::kNone; item = shares_.take(thread, round)) {
+    try {
+      work_(item);
+    } catch (...) {
+      fail();
+    }
+    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == items_) end_round();
   }
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < threads_) return;
-  arrived_.store(0, std::memory_order_relaxed);
+}
+
+void Crew::end_round() {
+  done_.store(0, std::memory_order_relaxed);
   bool more = false;
   try {
-    more = !failed_.load(std::memory_order_relaxed) && (*next_)();
+    more = !failed_.load(std::memory_order_relaxed) && next_();
   } catch (...) {
     fail();
   }
@@ -97,7 +103,10 @@ void Crew::take_part(uint32_t thread) {
 
 void Crew::enter(Phase phase) {
   const uint32_t state = state_.load(std::memory_order_relaxed);
-  state_.store(state - state % kPhases + kPhases + phase, std::memory_order_release);
+  const uint32_t next = state - state % kPhases + kPhases + phase;
+  // Nobody takes anything of a round before the state says that it has begun.
+  if (phase == kRound) shares_.begin_round(next);
+  state_.store(next, std::memory_order_release);
   state_.notify_all();
 }
 

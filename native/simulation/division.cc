@@ -97,16 +97,20 @@ void Shares::balance(std::vector<uint64_t>& loads) {
   std::ranges::fill(loads, 0);
 }
 
-void Shares::begin_round() {
-  for (Share& share : shares_) share.taken.store(0, std::memory_order_relaxed);
+void Shares::begin_round(uint32_t round) {
+  const uint64_t above = static_cast<uint64_t>(round) << 32;
+  for (Share& share : shares_) share.left.store(above | share.partitions.size(), std::memory_order_release);
 }
 
-uint32_t Shares::take(uint32_t thread) {
+// Who has taken one knows that the round is under way, and that nothing is dealt until it has done it.
+uint32_t Shares::take(uint32_t thread, uint32_t round) {
   for (size_t offset = 0; offset < shares_.size(); ++offset) {
     Share& share = shares_[(thread + offset) % shares_.size()];
-    if (share.taken.load(std::memory_order_relaxed) >= share.partitions.size()) continue;
-    const uint32_t place = share.taken.fetch_add(1, std::memory_order_relaxed);
-    if (place < share.partitions.size()) return share.partitions[place];
+    uint64_t left = share.left.load(std::memory_order_relaxed);
+    while (left >> 32 == round && static_cast<uint32_t>(left) > 0) {
+      if (!share.left.compare_exchange_weak(left, left - 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
+      return share.partitions[share.partitions.size() - static_cast<uint32_t>(left)];
+    }
   }
   return kNone;
 }

@@ -31,17 +31,19 @@ class Shares {
   // The first partitions of all are the first thread's.
   Shares(uint32_t partitions, uint32_t threads);
 
-  // Deals anew if the threads would have had too unequal a part of `loads`, by partition, all of which are then forgotten.
+  // Deals anew if the threads would have had too unequal a part of `loads`, by partition, all of which are then forgotten. Not
+  // within a round.
   void balance(std::vector<uint64_t>& loads);
-  // Nobody has taken anything. Nobody may take anything meanwhile.
-  void begin_round();
-  // Takes one for `thread`; kNone when all have been taken.
+  // All may be taken once more by those who know the number of the round. Only when all have been taken and are done.
+  void begin_round(uint32_t round);
+  // Takes one for `thread`; kNone when all have been taken, or when it is another round by now. What was done before
+  // begin_round() is seen by who takes one after it.
   static constexpr uint32_t kNone = UINT32_MAX;
-  uint32_t take(uint32_t thread);
+  uint32_t take(uint32_t thread, uint32_t round);
 
  private:
   struct alignas(64) Share {
-    std::atomic<uint32_t> taken = 0;
+    std::atomic<uint64_t> left = 0;  // how many have not been taken, and above that 32 bits of the round's number
     std::vector<uint32_t> partitions;
   };
   std::vector<Share> shares_;  // by thread

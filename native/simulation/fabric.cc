@@ -45,7 +45,6 @@ Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<Que
                const Sharing& sharing)
     : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, kHeaderStride})),
       lookahead_(lookahead_of(config)),
-      shares_(count_of(sharing.division), std::min(config.threads, count_of(sharing.division))),
       worthwhile_(sharing.worthwhile),
       loads_(count_of(sharing.division)),
       counted_(count_of(sharing.division)) {
@@ -53,7 +52,9 @@ Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<Que
   add_devices(config, queue_pairs);
   connect(config);
   const uint32_t threads = std::min(config.threads, count_of(sharing.division));
-  if (threads > 1) crew_ = std::make_unique<Crew>(threads);
+  if (threads == 1) return;
+  const auto work = [this](uint32_t i) { partitions_[i]->run(window_, end_, turn_, partitions_); };
+  crew_ = std::make_unique<Crew>(threads, count_of(sharing.division), work);
 }
 
 Fabric::~Fabric() = default;
@@ -117,11 +118,6 @@ bool Fabric::run(Time until, uint64_t limit) {
   limit_ = limit;
   end_ = 0;
   for (const auto& partition : partitions_) partition->begin();
-  const auto work = [this](uint32_t thread) {
-    for (uint32_t i = shares_.take(thread); i != Shares::kNone; i = shares_.take(thread)) {
-      partitions_[i]->run(window_, end_, turn_, partitions_);
-    }
-  };
   bool more = next_round();
   const auto next = [&] {
     more = next_round();
@@ -129,13 +125,13 @@ bool Fabric::run(Time until, uint64_t limit) {
   };
   while (more) {
     if (together_) {
-      crew_->run(work, next);
+      crew_->run(next);
     } else {
-      work(0);
+      for (uint32_t i = 0; i < partitions_.size(); ++i) partitions_[i]->run(window_, end_, turn_, partitions_);
       next();
     }
   }
-  balance();
+  if (crew_ != nullptr) balance();
   return reached_;
 }
 
@@ -162,7 +158,6 @@ bool Fabric::next_round() {
   }
   all_together_ += together_ ? 1 : 0;
   turn_ ^= 1;
-  shares_.begin_round();
   return true;
 }
 
@@ -177,7 +172,7 @@ void Fabric::balance() {
     const uint64_t events = partitions_[i]->events();
     loads_[i] += events - std::exchange(counted_[i], events);
   }
-  shares_.balance(loads_);
+  crew_->balance(loads_);
 }
 
 uint64_t Fabric::events() const {

@@ -112,10 +112,9 @@ class Fabric {
   Time end_ = 0;         // of that, or of what the run has of it; 0 before the first
   uint32_t turn_ = 0;
   uint64_t windows_ = 0;
-  bool together_ = false;      // whether all threads go through the present window
-  uint64_t looked_at_ = 0;     // events when that was decided
-  uint64_t all_together_ = 0;  // windows of that kind
-  Shares shares_;
+  bool together_ = false;          // whether all threads go through the present window
+  uint64_t looked_at_ = 0;         // events when that was decided
+  uint64_t all_together_ = 0;      // windows of that kind
   uint64_t worthwhile_;            // see Sharing
   std::vector<uint64_t> loads_;    // by partition: events since the shares were last dealt
   std::vector<uint64_t> counted_;  // and those before the last run

@@ -63,31 +63,32 @@ TEST_CASE("simulation division: no partition is empty or far larger than others,
 TEST_CASE("simulation division: each partition is taken once in a round, by whoever comes") {
   constexpr uint32_t kPartitions = 37, kThreads = 4;
   Shares shares(kPartitions, kThreads);
-  for (int round = 0; round < 50; ++round) {
-    shares.begin_round();
+  for (uint32_t round = 1; round < 50; ++round) {
+    shares.begin_round(round);
     std::vector<std::atomic<uint32_t>> taken(kPartitions);
     std::vector<std::thread> threads;
     for (uint32_t thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&, thread] {
-        for (uint32_t i = shares.take(thread); i != Shares::kNone; i = shares.take(thread)) ++taken[i];
+        for (uint32_t i = shares.take(thread, round); i != Shares::kNone; i = shares.take(thread, round)) ++taken[i];
       });
     }
     for (std::thread& thread : threads) thread.join();
     for (const std::atomic<uint32_t>& times : taken) CHECK(times == 1);
   }
   // One alone does what the others do not come to.
-  shares.begin_round();
+  shares.begin_round(50);
   uint32_t count = 0;
-  while (shares.take(2) != Shares::kNone) ++count;
+  CHECK(shares.take(2, 49) == Shares::kNone);
+  while (shares.take(2, 50) != Shares::kNone) ++count;
   CHECK(count == kPartitions);
 }
 
 TEST_CASE("simulation division: shares follow the load that was measured") {
   Shares shares(4, 2);
   const auto first_of = [&] {
-    shares.begin_round();
-    std::vector<uint32_t> taken{shares.take(0), shares.take(1)};
-    while (shares.take(0) != Shares::kNone) {
+    shares.begin_round(1);
+    std::vector<uint32_t> taken{shares.take(0, 1), shares.take(1, 1)};
+    while (shares.take(0, 1) != Shares::kNone) {
     }
     return taken;
   };
@@ -105,47 +106,54 @@ TEST_CASE("simulation division: shares follow the load that was measured") {
   CHECK(first_of() == std::vector<uint32_t>{1, 2});
 }
 
-TEST_CASE("simulation crew: all do every round, and see what was done in the last") {
+TEST_CASE("simulation crew: each item is done once in every round, which sees what was done in the last") {
   for (const uint32_t threads : {1u, 2u, 5u}) {
     CAPTURE(threads);
-    Crew crew(threads);
-    std::vector<uint64_t> own(threads);
+    constexpr uint32_t kItems = 11;
+    std::vector<uint64_t> done(kItems), others(kItems);
     uint64_t rounds = 0, limit = 0;
+    std::atomic<uint32_t> wrong = 0;
+    Crew crew(threads, kItems, [&](uint32_t item) {
+      if (done[item] != rounds) ++wrong;
+      ++done[item];
+      // What the neighbour did in the last round.
+      others[item] += done[item];
+    });
     for (int run = 0; run < 20; ++run) {
       limit += run % 3 == 0 ? 1 : 200;
-      crew.run(
-          [&](uint32_t thread) {
-            CHECK(own[thread] == rounds);
-            ++own[thread];
-          },
-          [&] {
-            ++rounds;
-            for (const uint64_t count : own) REQUIRE(count == rounds);
-            return rounds < limit;
-          });
+      crew.run([&] {
+        ++rounds;
+        for (const uint64_t count : done) REQUIRE(count == rounds);
+        std::ranges::rotate(others, others.begin() + 1);
+        return rounds < limit;
+      });
       CHECK(rounds == limit);
+      std::vector<uint64_t> loads(kItems, 1'000'000 + rounds);
+      loads[rounds % kItems] = 50'000'000;
+      crew.balance(loads);
       // They sleep by now.
       if (run % 7 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
     }
+    CHECK(wrong == 0);
+    CHECK(std::ranges::all_of(others, [&](uint64_t sum) { return sum == rounds * (rounds + 1) / 2; }));
     CHECK(crew.times().taken > 0);
     CHECK(crew.times().waited <= crew.times().taken);
   }
 }
 
 TEST_CASE("simulation crew: what is thrown ends the run, and reaches the caller") {
-  Crew crew(3);
+  uint32_t failing = 0;
+  Crew crew(3, 4, [&](uint32_t item) {
+    if (item == failing) throw std::runtime_error("of work");
+  });
   int rounds = 0;
   const auto more = [&] { return ++rounds < 10; };
-  for (uint32_t who = 0; who < 3; ++who) {
-    const auto fail = [&](uint32_t thread) {
-      if (thread == who) throw std::runtime_error("of work");
-    };
-    CHECK_THROWS_WITH(crew.run(fail, more), "of work");
+  for (failing = 0; failing < 4; ++failing) {
+    CHECK_THROWS_WITH(crew.run(more), "of work");
     CHECK(rounds == 0);
   }
-  const auto nothing = [](uint32_t) {};
-  CHECK_THROWS_WITH(crew.run(nothing, []() -> bool { throw std::runtime_error("of next"); }), "of next");
-  crew.run(nothing, more);
+  CHECK_THROWS_WITH(crew.run([]() -> bool { throw std::runtime_error("of next"); }), "of next");
+  crew.run(more);
   CHECK(rounds == 10);
 }
 
