@@ -61,14 +61,20 @@ Simulation& SimulationHandle::native() const {
 SimulationProgress SimulationHandle::progress() {
   const Simulation& s = native();
   const Fabric& fabric = native().fabric();
-  const PacketPool& pool = native().fabric().pool();
+  const Fabric::Work work = fabric.work();
   return {.now = fabric.now(),
           .events = fabric.events(),
           .hops = fabric.hops(),
           .flows_started = s.flows_started(),
           .flows_ended = s.flows_ended(),
-          .packets = pool.size() - pool.available(),
-          .packets_made = pool.made()};
+          .packets = fabric.packets(),
+          .threads = work.threads,
+          .partitions = work.partitions,
+          .windows = work.windows,
+          .together = work.together,
+          .crossed = work.crossed,
+          .taken = work.times.taken,
+          .waited = work.times.waited};
 }
 
 SimulationCounters SimulationHandle::counters() {

@@ -15,7 +15,10 @@ namespace weir {
 struct SimulationProgress {
   Time now = 0;
   uint64_t events = 0, hops = 0, flows_started = 0, flows_ended = 0;
-  uint32_t packets = 0, packets_made = 0;
+  uint32_t packets = 0;
+  uint32_t threads = 1, partitions = 1;
+  uint64_t windows = 0, together = 0, crossed = 0;
+  Time taken = 0, waited = 0;
 };
 void describe(auto& v, Of<SimulationProgress> auto& p) {
   v.type("SimulationProgress", "How far a simulation is.");
@@ -25,7 +28,13 @@ void describe(auto& v, Of<SimulationProgress> auto& p) {
   v("flows_started", p.flows_started, field::any("That have begun."));
   v("flows_ended", p.flows_ended, field::any("That have delivered everything."));
   v("packets", p.packets, field::any("Packet descriptors in use."));
-  v("packets_made", p.packets_made, field::any("So far."));
+  v("threads", p.threads, field::any("That carry it out."));
+  v("partitions", p.partitions, field::any("Of devices, which threads take turns with."));
+  v("windows", p.windows, field::any("Of lookahead in which anything happened."));
+  v("together", p.together, field::any("Of those, gone through by all threads at once."));
+  v("crossed", p.crossed, field::any("Hops that led to another partition."));
+  v("taken", p.taken, field::any("Wall time of those, of all threads.", "ns"));
+  v("waited", p.waited, field::any("How much of it they waited for each other.", "ns"));
 }
 
 struct SimulationManifest {

@@ -124,6 +124,8 @@ void describe(auto& v, Of<SampledQueue> auto& queue) {
   v("priority", queue.priority, field::priority("Of the port."));
 }
 
+inline constexpr uint32_t kMostThreads = 128;
+
 struct SimulationConfig {
   uint64_t seed = 1;
   Time sample_interval = 0;
@@ -138,6 +140,7 @@ struct SimulationConfig {
   std::vector<SampledQueue> sampled_queues;
   bool all_distributions = false;
   std::vector<LinkEnd> taps;
+  uint32_t threads = 1;
 };
 void describe(auto& v, Of<SimulationConfig> auto& config) {
   v.type("SimulationConfig", "A network and its traffic.");
@@ -154,6 +157,8 @@ void describe(auto& v, Of<SimulationConfig> auto& config) {
   v("sampled_queues", config.sampled_queues, field::any("Their lengths are, and their distribution is kept."));
   v("all_distributions", config.all_distributions, field::any("Keep that of every queue that holds anything."));
   v("taps", config.taps, field::any("Frames that leave these ports are traced."));
+  v("threads", config.threads,
+    field::within(1, kMostThreads, "That carry it out, no more than devices; what comes of it is the same."));
 }
 
 // Throws NativeError INVALID_CONFIG for what cannot be simulated: values out of their ranges, and numbers of what there is not.

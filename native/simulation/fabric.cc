@@ -1,26 +1,22 @@
 #include "simulation/fabric.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cerrno>
 #include <new>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "base/native_error.h"
-#include "link/pfc.h"
 #include "link/serializer.h"
-#include "wire/ecn.h"
-#include "wire/mac_control.h"
 
 namespace weir {
 namespace {
 
 // What most networks never fill; there are more when these run out.
 constexpr uint32_t kDescriptors = 1u << 18;
-// More than are made by any one event: a pause for each port of a switch is the most.
-constexpr uint32_t kSpare = 1u << 12;
-// What a NIC is woken for, besides what it says itself: a stream to be closed.
-constexpr uint32_t kClose = 1u << 29;
+// Windows in a row for which it is decided whether threads go through them together.
+constexpr uint64_t kLookedAt = 16;
 
 // What passes at least between a frame's start at one device and its arrival at another: the shortest frame on the fastest link.
 Time lookahead_of(const SimulationConfig& config) {
@@ -39,85 +35,62 @@ Time lookahead_of(const SimulationConfig& config) {
   return least;
 }
 
+uint32_t count_of(const std::vector<uint32_t>& division) {
+  return division.empty() ? 1 : *std::ranges::max_element(division) + 1;
+}
+
 }  // namespace
 
-// What drives a device, with its number among all and that of its first port.
-class Fabric::Node : public Driver {
- public:
-  Node(Fabric& fabric, uint32_t number, uint32_t first_port) : fabric_(fabric), number_(number), first_port_(first_port) {}
-
-  void wake(uint32_t what, Time at) override {
-    if (at != kNever) fabric_.schedule_.push(at, kWake, what, number_);
-  }
-
- protected:
-  void transmit(uint16_t port, PacketId id, Time at) { fabric_.transmit(first_port_ + port, id, at); }
-
- private:
-  Fabric& fabric_;
-  uint32_t number_;
-  uint32_t first_port_;
-};
-
-class Fabric::SwitchNode final : public Node {
- public:
-  SwitchNode(Fabric& fabric, const SwitchParameters& parameters, uint32_t number, uint32_t first_port)
-      : Node(fabric, number, first_port), device(parameters, fabric.pool_, *this) {}
-
-  void depart(uint16_t port, PacketId id, Time at) override {
-    device.left(port, id);
-    device.set_unsent(port, 0);
-    transmit(port, id, at);
-  }
-
-  SoftSwitch device;
-};
-
-class Fabric::NicNode final : public Node {
- public:
-  NicNode(Fabric& fabric, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t number,
-          uint32_t port)
-      : Node(fabric, number, port), device(parameters, queue_pairs, fabric.pool_, *this) {}
-
-  void depart(uint16_t, PacketId id, Time at) override {
-    device.left(id);
-    transmit(0, id, at);
-  }
-
-  SoftNic device;
-};
-
-Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs)
-    : pool_(kDescriptors, kHeaderStride),
-      schedule_(static_cast<uint32_t>(config.switches.size() + config.nics.size()), lookahead_of(config)) {
-  uint32_t port = 0;
-  for (const SimulatedSwitch& s : config.switches) {
-    first_port_.push_back(port);
-    const auto number = static_cast<uint32_t>(switches_.size());
-    switches_.push_back(std::make_unique<SwitchNode>(*this, s.parameters, number, port));
-    Forwarding& forwarding = switches_.back()->device.forwarding();
-    if (!config.nics.empty()) forwarding.add_static_range(config.nics.front().parameters.mac, s.group_of_host, s.groups);
-    for (const SimulatedSwitch::Pin& pin : s.pins) {
-      forwarding.pin(config.nics[pin.from].parameters.mac, config.nics[pin.to].parameters.mac, pin.port);
-    }
-    port += static_cast<uint32_t>(s.parameters.ports.size());
-  }
-  for (size_t i = 0; i < config.nics.size(); ++i) {
-    first_port_.push_back(port);
-    const auto number = static_cast<uint32_t>(switches_.size() + i);
-    nics_.push_back(std::make_unique<NicNode>(*this, config.nics[i].parameters, queue_pairs[i], number, port));
-    ++port;
-  }
-  directions_.resize(port);
+Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
+               const Sharing& sharing)
+    : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, kHeaderStride})),
+      lookahead_(lookahead_of(config)),
+      worthwhile_(sharing.worthwhile),
+      loads_(count_of(sharing.division)),
+      counted_(count_of(sharing.division)) {
+  place(config, sharing.division);
+  add_devices(config, queue_pairs);
   connect(config);
+  const uint32_t threads = std::min(config.threads, count_of(sharing.division));
+  if (threads == 1) return;
+  const auto work = [this](uint32_t i) { partitions_[i]->run(window_, end_, turn_, partitions_); };
+  crew_ = std::make_unique<Crew>(threads, count_of(sharing.division), work);
 }
 
 Fabric::~Fabric() = default;
 
-SoftSwitch& Fabric::switch_at(size_t index) { return switches_[index]->device; }
-SoftNic& Fabric::nic_at(size_t index) { return nics_[index]->device; }
+void Fabric::place(const SimulationConfig& config, const std::vector<uint32_t>& division) {
+  std::vector<uint32_t> counts(count_of(division));
+  for (const uint32_t partition : division) places_.push_back({partition, counts[partition]++});
+  uint32_t port = 0;
+  for (const SimulatedSwitch& s : config.switches) {
+    first_port_.push_back(port);
+    port += static_cast<uint32_t>(s.parameters.ports.size());
+  }
+  for (size_t i = 0; i < config.nics.size(); ++i) first_port_.push_back(port++);
+  directions_.resize(port);
+  const auto partitions = static_cast<uint32_t>(counts.size());
+  for (uint32_t i = 0; i < partitions; ++i) {
+    partitions_.push_back(std::make_unique<Partition>(i, partitions, counts[i], lookahead_, *memory_, directions_));
+  }
+}
 
-uint32_t Fabric::port_number(const LinkEnd& end) const { return first_port_[end.device] + end.port; }
+void Fabric::add_devices(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs) {
+  for (const SimulatedSwitch& s : config.switches) {
+    const size_t number = switches_.size();
+    switches_.push_back(&partitions_[places_[number].partition]->add_switch(s.parameters, first_port_[number]));
+    Forwarding& forwarding = switches_.back()->forwarding();
+    if (!config.nics.empty()) forwarding.add_static_range(config.nics.front().parameters.mac, s.group_of_host, s.groups);
+    for (const SimulatedSwitch::Pin& pin : s.pins) {
+      forwarding.pin(config.nics[pin.from].parameters.mac, config.nics[pin.to].parameters.mac, pin.port);
+    }
+  }
+  for (size_t i = 0; i < config.nics.size(); ++i) {
+    const size_t number = switches_.size() + i;
+    Partition& partition = *partitions_[places_[number].partition];
+    nics_.push_back(&partition.add_nic(config.nics[i].parameters, queue_pairs[i], first_port_[number]));
+  }
+}
 
 void Fabric::connect(const SimulationConfig& config) {
   for (size_t i = 0; i < config.links.size(); ++i) {
@@ -127,7 +100,8 @@ void Fabric::connect(const SimulationConfig& config) {
       const uint32_t port = port_number(link.ends[side]);
       link_ports_.push_back(port);
       Direction& direction = directions_[port];
-      direction.receiver = {to.device, to.port};
+      direction.receiver = places_[to.device];
+      direction.port = to.port;
       direction.delay = link.delay;
       if (link.impairment) {
         direction.impairment = std::make_unique<Impairment>(*link.impairment, config.seed, 2 * i + side, 2);
@@ -140,16 +114,89 @@ void Fabric::connect(const SimulationConfig& config) {
 }
 
 bool Fabric::run(Time until, uint64_t limit) {
-  // A hint for the caches: frames are many, and come from elsewhere. Inlined, or GCC takes calls that do nothing else away.
-  const auto fetch = [this](const Event& event) __attribute__((always_inline)) {
-    if (!is_frame(event)) return;
-    __builtin_prefetch(&pool_[event.packet], 1);
-    if (event.device >= switches_.size()) __builtin_prefetch(pool_.data(event.packet));
+  until_ = until;
+  limit_ = limit;
+  end_ = 0;
+  for (const auto& partition : partitions_) partition->begin();
+  bool more = next_round();
+  const auto next = [&] {
+    more = next_round();
+    return more && together_;
   };
-  reached_ = schedule_.run(
-      until, limit, [this](const Event& event) { handle(event); }, fetch);
-  if (reached_) now_ = std::max(now_, until);
+  while (more) {
+    if (together_) {
+      crew_->run(next);
+    } else {
+      for (uint32_t i = 0; i < partitions_.size(); ++i) partitions_[i]->run(window_, end_, turn_, partitions_);
+      next();
+    }
+  }
+  if (crew_ != nullptr) balance();
   return reached_;
+}
+
+// Which window comes next; false: the run is over.
+bool Fabric::next_round() {
+  bool stalled = false;
+  uint64_t next = Schedule::kNoWindow;
+  for (const auto& partition : partitions_) {
+    supply(*partition);
+    stalled |= partition->stalled();
+    next = std::min(next, partition->next_window());
+  }
+  if (!stalled) {
+    const Time length = std::min(lookahead_, Schedule::kLongest);
+    if (end_ > until_ || next == Schedule::kNoWindow || static_cast<Time>(next) * length > until_) return finish(true);
+    if (end_ > 0 && events() >= limit_) return finish(false);
+    window_ = next;
+    end_ = std::min(static_cast<Time>(next + 1) * length, until_ + 1);
+    if (++windows_ % kLookedAt == 0 && crew_ != nullptr) {
+      const uint64_t happened = events();
+      together_ = happened - looked_at_ >= kLookedAt * worthwhile_;
+      looked_at_ = happened;
+    }
+  }
+  all_together_ += together_ ? 1 : 0;
+  turn_ ^= 1;
+  return true;
+}
+
+bool Fabric::finish(bool reached) {
+  reached_ = reached;
+  now_ = std::max(now_, reached ? until_ : end_ - 1);
+  return false;
+}
+
+void Fabric::balance() {
+  for (size_t i = 0; i < partitions_.size(); ++i) {
+    const uint64_t events = partitions_[i]->events();
+    loads_[i] += events - std::exchange(counted_[i], events);
+  }
+  crew_->balance(loads_);
+}
+
+uint64_t Fabric::events() const {
+  uint64_t sum = 0;
+  for (const auto& partition : partitions_) sum += partition->events();
+  return sum;
+}
+
+uint64_t Fabric::hops() const {
+  uint64_t sum = 0;
+  for (const auto& partition : partitions_) sum += partition->hops();
+  return sum;
+}
+
+Fabric::Work Fabric::work() const {
+  Work work;
+  work.partitions = static_cast<uint32_t>(partitions_.size());
+  work.windows = windows_;
+  work.together = all_together_;
+  for (const auto& partition : partitions_) work.crossed += partition->crossed();
+  if (crew_ == nullptr) return work;
+  work.threads = crew_->threads();
+  work.times = crew_->times();
+  return work;
 }
 
 void Fabric::reconfigure_switch(size_t index, const SwitchParameters& parameters) {
@@ -157,14 +204,15 @@ void Fabric::reconfigure_switch(size_t index, const SwitchParameters& parameters
     throw NativeError("INVALID_STATE", 0, "", "a switch is reconfigured in the middle of a run", "run up to a time first");
   }
   check_reconfiguration(index, parameters);
-  SoftSwitch& device = switches_[index]->device;
+  SoftSwitch& device = *switches_[index];
   device.advance(now_);
   device.reconfigure(parameters);
 }
 
 // What is wired, what memory was made for and what the schedule relies on stays.
 void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) const {
-  const SwitchParameters& present = switches_[index]->device.parameters();
+  const SwitchParameters& present = switches_[index]->parameters();
+  const Time window = std::min(lookahead_, Schedule::kLongest);
   const auto refuse = [&](const std::string& what) {
     throw NativeError("INVALID_CONFIG", 0, "", "switch " + std::to_string(index) + ": " + what + " cannot change in a simulation",
                       "start another simulation");
@@ -177,112 +225,76 @@ void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) c
     if (next.ports[port].mac != present.ports[port].mac) refuse("the address" + name);
     if (next.ports[port].mtu != present.ports[port].mtu) refuse("the MTU" + name);
     const Time shortest = Serializer(next.ports[port].rate).finish(0, wire_bytes(kMinimumFrame));
-    if (directions_[first_port_[index] + port].delay + shortest < schedule_.window()) refuse("to so much the rate" + name);
+    if (directions_[first_port_[index] + port].delay + shortest < window) refuse("to so much the rate" + name);
+  }
+}
+
+void Fabric::close_stream(uint32_t from, uint32_t nic, uint32_t index) {
+  partitions_[partition_of_nic(from)]->wake_later(places_[switches_.size() + nic], Partition::kClose | index);
+}
+
+void Fabric::supply(Partition& partition) {
+  const uint32_t least = 2 * Partition::kSpare;
+  while (partition.pool().available() < least) {
+    if (made_ == room()) grow();
+    // Of several each has what it needs close together: a page, once touched, is theirs as a whole.
+    const uint32_t count = partitions_.size() == 1 ? room() - made_ : std::min(room() - made_, least);
+    partition.pool().supply(made_, count);
+    made_ += count;
   }
 }
 
 // Between events, when nobody holds a reference to a packet.
-void Fabric::grow_pool() {
-  const uint64_t count = uint64_t{2} * pool_.size();
+void Fabric::grow() {
+  const uint64_t count = uint64_t{2} * room();
   const auto refuse = [&] {
     const uint64_t megabytes = count * (sizeof(Packet) + kHeaderStride) >> 20;
     throw NativeError("ENOMEM", ENOMEM, "mmap",
-                      std::to_string(pool_.size() - pool_.available()) +
-                          " frames are under way at once, and there is no memory for more: " + std::to_string(megabytes) +
-                          " MiB could not be had",
+                      std::to_string(packets()) + " frames are under way at once, and there is no memory for more: " +
+                          std::to_string(megabytes) + " MiB could not be had",
                       "raise the limit of addresses (ulimit -v, RLIMIT_AS), or let the network hold less: fewer hosts, shorter "
                       "delays of links, smaller buffers");
   };
   if (count > kMostPackets) refuse();
   try {
-    pool_.grow(static_cast<uint32_t>(count));
+    auto larger = std::make_unique<PacketMemory>(PacketShape{static_cast<uint32_t>(count), kHeaderStride});
+    larger->take_over(*memory_, made_);
+    for (const auto& partition : partitions_) partition->pool().move_to(*larger);
+    memory_ = std::move(larger);
   } catch (const std::bad_alloc&) {
     refuse();
   }
 }
 
-void Fabric::handle(const Event& event) {
-  if (pool_.available() < kSpare) [[unlikely]]
-    grow_pool();
-  now_ = event.at;
-  if (is_frame(event)) return arrive(event);
-  if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
-  SoftNic& nic = nics_[event.device - switches_.size()]->device;
-  if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
-  nic.queue_pairs()[event.packet & ~kClose].transport->close();
+uint32_t Fabric::packets() const {
+  uint32_t count = made_;
+  for (const auto& partition : partitions_) count -= partition->pool().available() + partition->returned();
+  return count;
 }
 
-void Fabric::close_stream(uint32_t nic, uint32_t index) {
-  const auto number = static_cast<uint32_t>(switches_.size() + nic);
-  schedule_.push(now_ + schedule_.window(), kWake, kClose | index, number);
-}
-
-void Fabric::transmit(uint32_t port, PacketId id, Time at) {
-  Direction& direction = directions_[port];
-  ++hops_;
-  ++direction.counters.frames;
-  direction.counters.wire_bytes += wire_bytes(pool_[id].length);
-  if (direction.tap != UINT32_MAX) record(direction.tap, id, at);
-  if (direction.impairment != nullptr) return impair(direction, id, at + direction.delay);
-  deliver(direction, id, at + direction.delay);
-}
-
-void Fabric::impair(Direction& direction, PacketId id, Time arrival) {
-  LinkCounters& counters = direction.counters;
-  const Impairment::Fate fate = direction.impairment->decide(arrival);
-  counters.lost += fate.lost;
-  if (fate.lost) return pool_.free(id);
-  counters.corrupted += fate.corrupted;
-  counters.reordered += fate.reordered;
-  if (fate.duplicated) {
-    ++counters.duplicated;
-    deliver(direction, pool_.copy(id), fate.at);
+std::vector<bool> Fabric::packets_in_use() const {
+  std::vector<bool> marks(made_, true);
+  for (const auto& partition : partitions_) {
+    partition->pool().unmark_free(marks);
+    partition->unmark_returned(marks);
   }
-  // The receiving end's FCS refuses it.
-  if (fate.corrupted) return pool_.free(id);
-  deliver(direction, id, fate.at);
+  return marks;
 }
 
-void Fabric::arrive(const Event& event) {
-  const PacketId id = event.packet;
-  const Packet& packet = pool_[id];
-  if (event.device < switches_.size()) {
-    SoftSwitch& device = switches_[event.device]->device;
-    const auto port = static_cast<uint16_t>(event.kind);
-    if (packet.meta.kind != FrameKind::pfc) return device.receive(now_, port, id);
-    device.receive_pfc(now_, port, packet.pfc_enable, pfc_frame(packet).quanta);
-  } else {
-    NicNode& node = *nics_[event.device - switches_.size()];
-    if (packet.meta.kind == FrameKind::pfc) {
-      node.device.receive_pfc(now_, packet.pfc_enable, pfc_frame(packet).quanta);
-    } else {
-      node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
-    }
-  }
-  pool_.free(id);
-}
-
-void Fabric::record(uint32_t tap, PacketId id, Time at) {
-  const Packet& packet = pool_[id];
-  Traced& traced = traced_.emplace_back();
-  traced.frame = {.stamp = at, .tap = tap, .captured = pool_.present(id), .original = packet.length};
-  if (packet.meta.kind == FrameKind::pfc) {
-    traced.frame.captured = build_pfc(traced.bytes, packet.meta.source_mac, pfc_frame(packet));
-  } else {
-    std::memcpy(traced.bytes, pool_.data(id), traced.frame.captured);
-    if (packet.meta.ecn_changed) write_ecn(traced.bytes, packet.meta);
-  }
-}
-
-// Devices live through a window of time one after another: what they sent in it is not in the order of time.
+// Devices live through a window of time one after another: what they sent in it is not in the order of time. Of one tap there are
+// the frames of one device, in their order.
 std::vector<uint8_t> Fabric::take_trace() {
-  std::ranges::stable_sort(traced_, {}, [](const Traced& one) { return std::tie(one.frame.stamp, one.frame.tap); });
+  std::vector<TracedFrame> traced;
+  for (const auto& partition : partitions_) {
+    traced.insert(traced.end(), partition->traced().begin(), partition->traced().end());
+    partition->traced().clear();
+  }
+  std::ranges::stable_sort(traced, {}, [](const TracedFrame& one) { return std::tie(one.frame.stamp, one.frame.tap); });
   std::vector<uint8_t> trace;
-  for (const Traced& one : traced_) {
+  for (const TracedFrame& one : traced) {
     const auto* record = reinterpret_cast<const uint8_t*>(&one);
     trace.insert(trace.end(), record, record + one.frame.length());
   }
-  traced_.clear();
   return trace;
 }
 

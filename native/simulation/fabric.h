@@ -1,32 +1,32 @@
 // A simulated network: the switches and NICs of the wire, joined by links, in virtual time.
 //
 // A frame's arrival at the far end of a link is scheduled when its device picks it, so that it costs one event per link, and a
-// device is woken only when it has something to do. Same configuration, same run, however it is cut into calls of run().
+// device is woken only when it has something to do. Same configuration, same run, however it is cut into calls of run(), and
+// however many threads and partitions it has. Within a window of the schedule each partition of devices lives by itself; between
+// two windows one thread, alone, finds out which is the next, and sees to it that there are packets enough.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
-#include "link/driver.h"
-#include "link/impairment.h"
 #include "simulation/config.h"
 #include "simulation/counters.h"
-#include "simulation/schedule.h"
+#include "simulation/crew.h"
+#include "simulation/division.h"
+#include "simulation/partition.h"
 #include "switching/soft_switch.h"
-#include "wire/captured_frame.h"
 #include "wire/packet.h"
 
 namespace weir {
 
 class Fabric {
  public:
-  // `queue_pairs`: of each NIC. `config` must outlive it.
-  Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs);
+  // `queue_pairs`: of each NIC. `sharing`: with a division. `config` must outlive it.
+  Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
+         const Sharing& sharing);
   ~Fabric();
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
@@ -37,64 +37,88 @@ class Fabric {
   // New parameters of a switch, from now() on. Throws NativeError when they change more than a running switch can, see the
   // definition, and when the last run() stopped before its time.
   void reconfigure_switch(size_t index, const SwitchParameters& parameters);
-  // The receiving end of a stream that has ended at its sender: closed as soon as word of it could have come.
-  void close_stream(uint32_t nic, uint32_t index);
+  // The receiving end of a stream whose sender `from` has just ended it: closed as soon as word of it could have come.
+  void close_stream(uint32_t from, uint32_t nic, uint32_t index);
+  // Everything up to then has happened.
   Time now() const { return now_; }
-  uint64_t events() const { return schedule_.events(); }
-  uint64_t hops() const { return hops_; }
+  uint64_t events() const;
+  uint64_t hops() const;
+  // What it was carried out with, and how.
+  struct Work {
+    uint32_t threads = 1;
+    uint32_t partitions = 1;
+    uint64_t windows = 0;   // in which anything happened
+    uint64_t together = 0;  // of those, gone through by all threads
+    uint64_t crossed = 0;   // hops from one partition to another
+    Crew::Times times;      // 0 with one thread
+  };
+  Work work() const;
 
   size_t switch_count() const { return switches_.size(); }
   size_t nic_count() const { return nics_.size(); }
   size_t link_count() const { return link_ports_.size() / 2; }
-  SoftSwitch& switch_at(size_t index);
-  SoftNic& nic_at(size_t index);
+  size_t partition_count() const { return partitions_.size(); }
+  SoftSwitch& switch_at(size_t index) { return *switches_[index]; }
+  SoftNic& nic_at(size_t index) { return *nics_[index]; }
+  uint32_t partition_of_nic(size_t index) const { return places_[switches_.size() + index].partition; }
   // What ends[side] of a link has sent.
   const LinkCounters& link_counters(size_t link, size_t side) const { return directions_[link_ports_[2 * link + side]].counters; }
-  const PacketPool& pool() const { return pool_; }
+
+  // Packets in queues and on links, and for how many there is room without more memory.
+  uint32_t packets() const;
+  uint32_t room() const { return memory_->shape().count; }
+  // Shows `visit` each of them. Allocates.
+  template <typename Visit>
+  void each_packet(Visit visit) const {
+    const std::vector<bool> marks = packets_in_use();
+    for (uint32_t id = 0; id < marks.size(); ++id) {
+      if (marks[id]) visit(memory_->packets()[id]);
+    }
+  }
 
   // Frames traced since the last call, in the order of time; see src/native/simulation_types.ts for their layout.
   std::vector<uint8_t> take_trace();
 
  private:
-  class Node;
-  class SwitchNode;
-  class NicNode;
-  struct alignas(64) Direction {
-    Time delay = 0;
-    std::unique_ptr<Impairment> impairment;
-    LinkEnd receiver;
-    uint32_t tap = UINT32_MAX;
-    LinkCounters counters;
-  };
+  void place(const SimulationConfig& config, const std::vector<uint32_t>& division);
+  void add_devices(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs);
   void connect(const SimulationConfig& config);
   void check_reconfiguration(size_t index, const SwitchParameters& parameters) const;
-  void transmit(uint32_t port, PacketId id, Time at);
-  void impair(Direction& direction, PacketId id, Time arrival);
-  void deliver(const Direction& direction, PacketId id, Time arrival) {
-    schedule_.push(arrival, direction.receiver.port, id, direction.receiver.device);
-  }
-  void arrive(const Event& event);
-  void handle(const Event& event);
-  void grow_pool();
-  void record(uint32_t tap, PacketId id, Time at);
-  uint32_t port_number(const LinkEnd& end) const;
+  bool next_round();
+  bool finish(bool reached);
+  void balance();
+  void supply(Partition& partition);
+  void grow();
+  std::vector<bool> packets_in_use() const;
+  uint32_t port_number(const LinkEnd& end) const { return first_port_[end.device] + end.port; }
 
-  PacketPool pool_;
-  Schedule schedule_;
-  std::vector<std::unique_ptr<SwitchNode>> switches_;
-  std::vector<std::unique_ptr<NicNode>> nics_;
+  std::unique_ptr<PacketMemory> memory_;
+  uint32_t made_ = 0;  // packets that partitions have been supplied with
+  Time lookahead_;
+  std::vector<DevicePlace> places_;  // of all devices
   // Ports of all devices: those of the switches in order, then one for each NIC.
   std::vector<Direction> directions_;  // what each port sends into
   std::vector<uint32_t> link_ports_;   // both ends of each link
   std::vector<uint32_t> first_port_;   // by device
-  struct Traced {
-    CapturedFrame frame;
-    uint8_t bytes[kHeaderStride] = {};
-  };
-  std::vector<Traced> traced_;
+  std::vector<std::unique_ptr<Partition>> partitions_;
+  std::vector<SoftSwitch*> switches_;
+  std::vector<SoftNic*> nics_;
+
   Time now_ = 0;
-  bool reached_ = true;  // run() has come to the end of its time: everything up to now_ has happened
-  uint64_t hops_ = 0;
+  bool reached_ = true;  // run() has come to the end of its time
+  Time until_ = 0;       // of the run
+  uint64_t limit_ = 0;
+  uint64_t window_ = 0;  // under way
+  Time end_ = 0;         // of that, or of what the run has of it; 0 before the first
+  uint32_t turn_ = 0;
+  uint64_t windows_ = 0;
+  bool together_ = false;          // whether all threads go through the present window
+  uint64_t looked_at_ = 0;         // events when that was decided
+  uint64_t all_together_ = 0;      // windows of that kind
+  uint64_t worthwhile_;            // see Sharing
+  std::vector<uint64_t> loads_;    // by partition: events since the shares were last dealt
+  std::vector<uint64_t> counted_;  // and those before the last run
+  std::unique_ptr<Crew> crew_;     // null: one thread
 };
 
 }  // namespace weir

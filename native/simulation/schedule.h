@@ -46,7 +46,7 @@ class Schedule {
   // in, for which a processor waits until all that it has stored before is in the cache.
   void push(Time at, uint32_t kind, uint32_t packet, uint32_t device) {
     const Event event{at, kind, packet, device};
-    const uint64_t window = static_cast<uint64_t>(at) / length_;
+    const uint64_t window = window_of(at);
     if (window == window_ && under_way_) {
       // As std::push_heap() does it.
       own_.emplace_back();
@@ -60,33 +60,45 @@ class Schedule {
       std::push_heap(far_.begin(), far_.end(), later);
     }
   }
+  // Windows are numbered from time 0 on; this is the longest, ns.
+  static constexpr Time kLongest = 1'024;
+  static constexpr uint64_t kNoWindow = UINT64_MAX;
   Time window() const { return static_cast<Time>(length_); }
+  uint64_t window_of(Time at) const { return static_cast<uint64_t>(at) / length_; }
+  Time start_of(uint64_t window) const { return static_cast<Time>(window * length_); }
+  // How much has happened.
   uint64_t events() const { return events_; }
 
-  // Calls handle(event) for everything up to `until`, or up to the end of the window in which events() reaches `limit`: then
-  // false. Some time before that, fetch(event): for the caches.
-  template <class Handle, class Fetch>
-  bool run(Time until, uint64_t limit, Handle handle, Fetch fetch) {
-    while (open_window(until)) {
-      const Time end = std::min(static_cast<Time>((window_ + 1) * length_), until + 1);
-      const size_t slot = window_ % kSlots;
-      under_way_ = true;
-      list_devices(slot);
-      for (size_t i = 0; i < list_.size(); ++i) {
-        if (i + 2 < list_.size()) __builtin_prefetch(inboxes_[slot * devices_ + list_[i + 2]].data());
-        if (i + 1 < list_.size()) fetch_first(inboxes_[slot * devices_ + list_[i + 1]], fetch);
-        live(slot, list_[i], end, handle, fetch);
-      }
-      under_way_ = false;
-      if (end > until) break;
-      ++window_;
-      if (events_ >= limit) return false;
+  // The earliest window in which anything is going to happen, or kNoWindow.
+  uint64_t next_window() const {
+    uint64_t next = far_.empty() ? kNoWindow : window_of(far_.front().event.at);
+    for (uint64_t ahead = 0; ahead < kSlots && window_ + ahead < next; ++ahead) {
+      if (counts_[(window_ + ahead) % kSlots] > 0) next = window_ + ahead;
     }
-    return true;
+    return next;
+  }
+
+  // Calls handle(event) for everything in `window`, none being before it, up to but not at `end`; until ready() is false, and
+  // then returns false when there is more of it. Some time before that, fetch(event): for the caches.
+  template <class Handle, class Ready, class Fetch>
+  bool run(uint64_t window, Time end, Handle handle, Ready ready, Fetch fetch) {
+    window_ = window;
+    const size_t slot = window_ % kSlots;
+    file_far(slot);
+    if (counts_[slot] == 0) return true;
+    under_way_ = true;
+    list_devices(slot);
+    bool done = true;
+    for (size_t i = 0; i < list_.size(); ++i) {
+      if (i + 2 < list_.size()) __builtin_prefetch(inboxes_[slot * devices_ + list_[i + 2]].data());
+      if (i + 1 < list_.size()) fetch_first(inboxes_[slot * devices_ + list_[i + 1]], fetch);
+      done &= live(slot, list_[i], end, handle, ready, fetch);
+    }
+    under_way_ = false;
+    return done;
   }
 
  private:
-  static constexpr Time kLongest = 1'024;
   static constexpr uint64_t kSlots = 16;  // windows that are filled already
   static constexpr size_t kFew = 24;
   static constexpr size_t kAhead = 8;
@@ -113,23 +125,13 @@ class Schedule {
     ++counts_[slot];
   }
 
-  // Makes the earliest window in which anything happens the present one. False when it begins after `until`.
-  bool open_window(Time until) {
-    for (;;) {
-      uint64_t next = UINT64_MAX;
-      for (uint64_t ahead = 0; ahead < kSlots && next == UINT64_MAX; ++ahead) {
-        if (counts_[(window_ + ahead) % kSlots] > 0) next = window_ + ahead;
-      }
-      if (!far_.empty()) next = std::min(next, static_cast<uint64_t>(far_.front().event.at) / length_);
-      if (next == UINT64_MAX || static_cast<Time>(next * length_) > until) return false;
-      window_ = next;
-      const Time end = static_cast<Time>((window_ + 1) * length_);
-      while (!far_.empty() && far_.front().event.at < end) {
-        file(far_.front().event, window_ % kSlots);
-        std::pop_heap(far_.begin(), far_.end(), later);
-        far_.pop_back();
-      }
-      if (counts_[window_ % kSlots] > 0) return true;
+  // What lies in the present window and was far away.
+  void file_far(size_t slot) {
+    const Time end = start_of(window_ + 1);
+    while (!far_.empty() && far_.front().event.at < end) {
+      file(far_.front().event, slot);
+      std::pop_heap(far_.begin(), far_.end(), later);
+      far_.pop_back();
     }
   }
 
@@ -150,17 +152,21 @@ class Schedule {
   }
 
   // One device's window up to `end`.
-  template <class Handle, class Fetch>
-  void live(size_t slot, uint32_t device, Time end, Handle& handle, Fetch& fetch) {
+  template <class Handle, class Ready, class Fetch>
+  bool live(size_t slot, uint32_t device, Time end, Handle& handle, Ready& ready, Fetch& fetch) {
     std::vector<Event>& inbox = inboxes_[slot * devices_ + device];
     sort(inbox);
     counts_[slot] -= inbox.size();
     size_t next = 0;
+    bool stopped = false;
     for (;;) {
       const bool own = !own_.empty() && (next == inbox.size() || before(own_.front(), inbox[next]));
       if (!own && next == inbox.size()) break;
       const Event event = own ? own_.front() : inbox[next];
       if (event.at >= end) break;
+      stopped = !ready();
+      if (stopped) [[unlikely]]
+        break;
       if (own) {
         std::pop_heap(own_.begin(), own_.end(), after);
         own_.pop_back();
@@ -171,12 +177,16 @@ class Schedule {
       ++events_;
       handle(event);
     }
-    if (next == inbox.size() && own_.empty()) return inbox.clear();
+    if (next == inbox.size() && own_.empty()) {
+      inbox.clear();
+      return true;
+    }
     inbox.erase(inbox.begin(), inbox.begin() + static_cast<ptrdiff_t>(next));
     inbox.insert(inbox.end(), own_.begin(), own_.end());
     own_.clear();
     counts_[slot] += inbox.size();
     active_[slot * words_ + device / 64] |= uint64_t{1} << (device % 64);
+    return !stopped;
   }
 
   // Stable. By counting where there are many.

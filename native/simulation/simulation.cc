@@ -17,16 +17,17 @@ class Simulation::Listener final : public MessageListener {
 
   void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) override {
     const uint32_t flow = flow_of(qpn);
-    simulation_.finished_.push_back({flow, number, bytes, posted, now});
-    if (!simulation_.config_.flows[flow].reliable) ++simulation_.ended_;
+    heard().finished.push_back({flow, number, bytes, posted, now});
+    if (!simulation_.config_.flows[flow].reliable) ++heard().ended;
   }
   void stream_ended(uint32_t qpn, bool failed, Time) override {
-    if (!failed) ++simulation_.ended_;
+    if (!failed) ++heard().ended;
     const Place receiver = simulation_.receiver(flow_of(qpn));
-    simulation_.fabric_.close_stream(receiver.nic, receiver.index);
+    simulation_.fabric_.close_stream(nic_, receiver.nic, receiver.index);
   }
 
  private:
+  Heard& heard() { return simulation_.heard_[simulation_.fabric_.partition_of_nic(nic_)]; }
   uint32_t flow_of(uint32_t qpn) const {
     return simulation_.flow_of_[nic_][qpn - simulation_.config_.nics[nic_].parameters.first_qpn];
   }
@@ -34,12 +35,13 @@ class Simulation::Listener final : public MessageListener {
   uint32_t nic_;
 };
 
-Simulation::Simulation(SimulationConfig config)
+Simulation::Simulation(SimulationConfig config, Sharing sharing)
     : config_(std::move(config)),
       flow_of_(config_.nics.size()),
-      fabric_(config_, lay_out()),
+      fabric_(config_, lay_out(), divided(std::move(sharing))),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
-      reset_at_(config_.reset_after) {
+      reset_at_(config_.reset_after),
+      heard_(fabric_.partition_count()) {
   for (const SampledQueue& queue : config_.sampled_queues) {
     fabric_.switch_at(queue.device).keep_distribution(queue.port, queue.priority);
   }
@@ -50,6 +52,11 @@ Simulation::Simulation(SimulationConfig config)
 }
 
 Simulation::~Simulation() = default;
+
+Sharing Simulation::divided(Sharing sharing) const {
+  if (sharing.division.empty()) sharing.division = divide(config_, partitions_for(config_.threads));
+  return sharing;
+}
 
 // Both ends of every flow as queue pairs, in the order of the flows.
 std::vector<std::vector<QueuePairParameters>> Simulation::lay_out() {
@@ -108,8 +115,7 @@ bool Simulation::run(Time until, uint64_t events) {
   for (;;) {
     const Time boundary = std::min({next_sample_, reset_at_, until});
     const bool reached = fabric_.run(boundary, limit);
-    // Devices live through a window of time one after another: what ends in it is not in the order of time.
-    std::ranges::sort(finished_, {}, [](const Finished& one) { return std::tie(one.end, one.flow, one.number); });
+    gather();
     if (!reached) return false;
     if (boundary == next_sample_) {
       sample();
@@ -126,6 +132,21 @@ bool Simulation::run(Time until, uint64_t events) {
   }
 }
 
+// Devices live through a window of time one after another: what ends in it is not in the order of time.
+void Simulation::gather() {
+  for (Heard& heard : heard_) {
+    finished_.insert(finished_.end(), heard.finished.begin(), heard.finished.end());
+    heard.finished.clear();
+  }
+  std::ranges::sort(finished_, {}, [](const Finished& one) { return std::tie(one.end, one.flow, one.number); });
+}
+
+uint64_t Simulation::flows_ended() const {
+  uint64_t sum = 0;
+  for (const Heard& heard : heard_) sum += heard.ended;
+  return sum;
+}
+
 uint64_t Simulation::flows_started() const {
   return static_cast<uint64_t>(std::ranges::upper_bound(starts_, fabric_.now()) - starts_.begin());
 }
@@ -134,7 +155,7 @@ const QpCounters& Simulation::counters(Place place) { return fabric_.nic_at(plac
 
 std::vector<uint32_t> Simulation::under_way() const {
   std::vector<uint32_t> packets(config_.flows.size());
-  fabric_.pool().each_in_use([&](const Packet& packet) {
+  fabric_.each_packet([&](const Packet& packet) {
     if (packet.meta.kind != FrameKind::roce) return;
     const uint64_t nic = packet.meta.destination_mac - config_.nics[0].parameters.mac;
     if (nic >= config_.nics.size()) return;

@@ -16,7 +16,7 @@ namespace weir {
 
 class Simulation {
  public:
-  explicit Simulation(SimulationConfig config);
+  explicit Simulation(SimulationConfig config, Sharing sharing = {});
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -28,7 +28,7 @@ class Simulation {
   const SimulationConfig& config() const { return config_; }
   Fabric& fabric() { return fabric_; }
   uint64_t flows_started() const;
-  uint64_t flows_ended() const { return ended_; }
+  uint64_t flows_ended() const;
 
   // A flow's queue pair at its sender or its receiver.
   struct Place {
@@ -63,7 +63,14 @@ class Simulation {
 
  private:
   class Listener;
+  // What the listeners of one partition have heard.
+  struct alignas(64) Heard {
+    uint64_t ended = 0;
+    std::vector<Finished> finished;
+  };
 
+  Sharing divided(Sharing sharing) const;
+  void gather();
   std::vector<std::vector<QueuePairParameters>> lay_out();
   void sample();
 
@@ -75,7 +82,7 @@ class Simulation {
   Fabric fabric_;
   Time next_sample_;
   Time reset_at_;
-  uint64_t ended_ = 0;
+  std::vector<Heard> heard_;      // by partition
   std::vector<uint64_t> pauses_;  // PFC frames at the last sample, by switch port and priority
   std::vector<Record> records_;
   std::vector<Finished> finished_;

@@ -89,7 +89,7 @@ inline std::vector<uint64_t> everything(Simulation& simulation) {
   Fabric& fabric = simulation.fabric();
   simulation.settle();
   std::vector<uint64_t> words{static_cast<uint64_t>(fabric.now()), fabric.events(),          fabric.hops(),
-                              simulation.flows_started(),          simulation.flows_ended(), fabric.pool().available()};
+                              simulation.flows_started(),          simulation.flows_ended(), fabric.packets()};
   for (size_t i = 0; i < fabric.switch_count(); ++i) {
     SoftSwitch& device = fabric.switch_at(i);
     for (uint16_t port = 0; port < device.port_count(); ++port) {

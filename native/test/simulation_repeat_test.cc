@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "test/histogram_figures.h"
-#include "test/simulation_harness.h"
+#include "test/simulation_outcome.h"
 
 namespace weir::test {
 namespace {
@@ -41,42 +40,10 @@ SimulationConfig busy(uint64_t seed = 1) {
   return config;
 }
 
-struct Outcome {
-  std::vector<uint64_t> counters;
-  std::vector<std::tuple<uint32_t, uint64_t, uint64_t, Time, Time>> messages;
-  std::vector<double> records;
-  std::vector<double> distribution;
-  std::vector<uint8_t> trace;
-};
-
-Outcome outcome(Simulation& simulation) {
-  Outcome o;
-  o.counters = everything(simulation);
-  o.messages = messages(simulation);
-  for (const Record& r : simulation.records()) {
-    o.records.insert(o.records.end(), {static_cast<double>(r.time), static_cast<double>(r.kind), static_cast<double>(r.device),
-                                       static_cast<double>(r.index), r.values[0], r.values[1], r.values[2], r.values[3]});
-  }
-  for (const auto& [queue, h] : simulation.queue_lengths()) {
-    o.distribution.insert(o.distribution.end(), {static_cast<double>(h.total()), static_cast<double>(h.max()), mean(h),
-                                                 static_cast<double>(percentile(h, 0.9))});
-  }
-  o.trace = simulation.fabric().take_trace();
-  return o;
-}
-
 Outcome run_whole(const SimulationConfig& config) {
   Simulation simulation(config);
   finish(simulation, kEnd);
   return outcome(simulation);
-}
-
-void check_same(const Outcome& a, const Outcome& b) {
-  CHECK(a.counters == b.counters);
-  CHECK(a.messages == b.messages);
-  CHECK(a.records == b.records);
-  CHECK(a.distribution == b.distribution);
-  CHECK(a.trace == b.trace);
 }
 
 TEST_CASE("simulation: the same configuration gives the same run, and another seed another") {

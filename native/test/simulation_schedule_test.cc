@@ -22,6 +22,20 @@ struct Seen {
   bool operator==(const Seen&) const = default;
 };
 
+// Everything up to `until`, window by window, or up to the end of that in which `limit` events have been: then false.
+template <class Handle>
+bool run_until(Schedule& schedule, Time until, uint64_t limit, Handle handle) {
+  for (;;) {
+    const uint64_t window = schedule.next_window();
+    if (window == Schedule::kNoWindow || schedule.start_of(window) > until) return true;
+    const Time end = std::min(schedule.start_of(window + 1), until + 1);
+    const auto ready = [] { return true; };
+    REQUIRE(schedule.run(window, end, handle, ready, [](const Event&) {}));
+    if (end > until) return true;
+    if (schedule.events() >= limit) return false;
+  }
+}
+
 // Devices that wake themselves and send to each other, at random but by their own streams: what one does depends on nothing but
 // what has happened to it, in order.
 class Crowd {
@@ -33,8 +47,7 @@ class Crowd {
     }
   }
   bool run(Time until, uint64_t limit) {
-    return schedule_.run(
-        until, limit, [this](const Event& event) { handle(event); }, [](const Event&) {});
+    return run_until(schedule_, until, limit, [this](const Event& event) { handle(event); });
   }
   uint64_t events() const { return schedule_.events(); }
   const std::vector<std::vector<Seen>>& seen() const { return seen_; }
@@ -121,8 +134,7 @@ TEST_CASE("simulation schedule: nothing before its time, and time may stand stil
   Schedule schedule(2, 1'000);
   std::vector<Time> times;
   const auto run = [&](Time until) {
-    return schedule.run(
-        until, UINT64_MAX, [&](const Event& event) { times.push_back(event.at); }, [](const Event&) {});
+    return run_until(schedule, until, UINT64_MAX, [&](const Event& event) { times.push_back(event.at); });
   };
   const Time far = Time{1} << 40;
   for (const Time at : {far, Time{5}, far + 1, Time{999}, Time{1'000}, Time{20'000'000}}) schedule.push(at, kWake, 0, 1);
@@ -135,6 +147,34 @@ TEST_CASE("simulation schedule: nothing before its time, and time may stand stil
   CHECK(times == std::vector<Time>{5, 999, 1'000, 1'000, 20'000'000, far});
   CHECK(run(far + 1));
   CHECK(times.back() == far + 1);
+}
+
+TEST_CASE("simulation schedule: who is not ready goes on where it stopped, in the same window") {
+  Schedule schedule(3, 1'000);
+  for (const Time at : {Time{10}, Time{20}, Time{30}}) {
+    for (uint32_t device = 0; device < 3; ++device) schedule.push(at, kWake, 0, device);
+  }
+  std::vector<std::vector<Time>> times(3);
+  uint32_t patience = 0;
+  const auto run = [&](Time end) {
+    return schedule.run(
+        0, end,
+        [&](const Event& event) {
+          --patience;
+          times[event.device].push_back(event.at);
+          if (event.at == 10) schedule.push(15, kWake, 1, event.device);
+        },
+        [&] { return patience > 0; }, [](const Event&) {});
+  };
+  uint32_t rounds = 1;
+  for (patience = 1; !run(25); patience = 1) ++rounds;
+  CHECK(rounds == 9);
+  CHECK(times == std::vector<std::vector<Time>>(3, {10, 15, 20}));
+  CHECK(schedule.next_window() == 0);
+  patience = 3;
+  CHECK(run(1'000));
+  CHECK(times == std::vector<std::vector<Time>>(3, {10, 15, 20, 30}));
+  CHECK(schedule.next_window() == Schedule::kNoWindow);
 }
 
 }  // namespace

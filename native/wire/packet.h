@@ -128,7 +128,24 @@ class PacketMemory {
   const MappedBytes* mapped() const { return mapped_.get(); }
   std::span<uint8_t> long_bytes() { return long_bytes_.all(); }
 
+  // The first `made` short packets of `from`, which has them no longer.
+  void take_over(PacketMemory& from, uint32_t made) {
+    move_pages(packets(), from.packets(), made * sizeof(Packet));
+    move_pages(bytes().data(), from.bytes().data(), static_cast<size_t>(made) * shape_.stride);
+  }
+
  private:
+  // Piece by piece, so that bytes are never held twice for long.
+  static void move_pages(void* to, void* from, size_t bytes) {
+    constexpr size_t kPiece = 2 << 20;
+    for (size_t done = 0; done < bytes; done += kPiece) {
+      uint8_t* const piece = static_cast<uint8_t*>(from) + done;
+      const size_t length = std::min(kPiece, bytes - done);
+      std::memcpy(static_cast<uint8_t*>(to) + done, piece, length);
+      LazyMemory::forget(piece, length);
+    }
+  }
+
   static constexpr uint32_t kLargePiece = 16 * 1024;  // jumbo frames still fill what they have
   // Memory with headroom is for the kernel, which locks all of it.
   static bool dense(const PacketShape& shape) { return shape.stride <= kHeaderStride || shape.headroom > 0; }
@@ -141,10 +158,11 @@ class PacketMemory {
   LazyMemory long_bytes_;
 };
 
-// Hands out the packets of a memory, or of a slice of one that several workers share. Single-threaded; allocates nothing.
-// Packets are handed out last in, first out.
+// Hands out the packets of a memory, or of a slice of one that several workers share, or what it is supplied with of a memory
+// in which packets belong to whoever frees them. Single-threaded; allocates nothing. Packets are handed out last in, first out.
 class PacketPool {
  public:
+  struct Supplied {};
   // All of a memory.
   explicit PacketPool(PacketMemory& memory) : PacketPool(memory, 0, 1) {}
   // Slice number `slice` of `slices` equal ones. `memory` must outlive the pool.
@@ -156,28 +174,35 @@ class PacketPool {
         room_(memory.shape().stride - memory.shape().headroom),
         first_long_id_(memory.shape().count) {
     const PacketShape& shape = memory.shape();
-    short_.first = shape.count / slices * slice;
-    short_.count = short_.available = shape.count / slices;
-    long_.first = first_long_id_ + shape.long_count / slices * slice;
-    long_.count = long_.available = shape.long_count / slices;
+    short_ = FreeList(shape.count / slices * slice, shape.count / slices);
+    long_ = FreeList(first_long_id_ + shape.long_count / slices * slice, shape.long_count / slices);
+  }
+  // Of a memory of short packets; none until supply().
+  PacketPool(PacketMemory& memory, Supplied /*kind*/) : PacketPool(memory) {
+    short_.fresh_end = 0;
+    short_.available = 0;
   }
   // A memory of its own, of short packets.
   PacketPool(uint32_t count, uint32_t stride) : PacketPool(std::make_unique<PacketMemory>(PacketShape{count, stride})) {}
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
-  // `count` packets, more than there are. They are elsewhere then: what data() and operator[] have given is void. Only where the
-  // memory is the pool's own. Throws std::bad_alloc, and nothing has changed.
-  void grow(uint32_t count) {
-    auto larger = std::make_unique<PacketMemory>(PacketShape{count, stride_});
-    move_pages(larger->packets(), packets_, short_.made * sizeof(Packet));
-    move_pages(larger->bytes().data(), bytes_, static_cast<size_t>(short_.made) * stride_);
-    packets_ = larger->packets();
-    bytes_ = larger->bytes().data();
-    long_bytes_ = larger->long_bytes().data();
-    short_.available += count - short_.count;
-    short_.count = first_long_id_ = long_.first = count;
-    own_ = std::move(larger);
+  // Packets from `first` on that no pool has had.
+  void supply(PacketId first, uint32_t count) {
+    while (short_.fresh != short_.fresh_end && short_.fresh_end != first) {
+      --short_.available;
+      free(short_.fresh++);
+    }
+    if (short_.fresh == short_.fresh_end) short_.fresh = first;
+    short_.fresh_end = first + count;
+    short_.available += count;
+  }
+  // A memory that has more packets has taken over the pool's: what data() and operator[] have given is void.
+  void move_to(PacketMemory& memory) {
+    packets_ = memory.packets();
+    bytes_ = memory.bytes().data();
+    long_bytes_ = memory.long_bytes().data();
+    short_.count = first_long_id_ = long_.first = long_.fresh = long_.fresh_end = memory.shape().count;
   }
 
   // A short packet; kNoPacket when there is none: the caller counts a drop. The descriptor's fields are stale until set.
@@ -237,46 +262,33 @@ class PacketPool {
   // Of the short ones.
   uint32_t available() const { return short_.available; }
   uint32_t size() const { return short_.count; }
-  // How many have ever been in use.
-  uint32_t made() const { return short_.made; }
-  // Shows `visit` every short packet that is in use. Allocates.
-  template <typename Visit>
-  void each_in_use(Visit visit) const {
-    std::vector<bool> free(short_.made);
-    for (PacketId id = short_.head; id != kNoPacket; id = (*this)[id].next) free[id - short_.first] = true;
-    for (uint32_t i = 0; i < short_.made; ++i) {
-      if (!free[i]) visit((*this)[short_.first + i]);
-    }
+  // Takes the marks off those of the short packets that this pool may hand out.
+  void unmark_free(std::vector<bool>& marks) const {
+    for (PacketId id = short_.head; id != kNoPacket; id = (*this)[id].next) marks[id] = false;
+    for (PacketId id = short_.fresh; id != short_.fresh_end; ++id) marks[id] = false;
   }
 
  private:
   struct FreeList {
+    FreeList() = default;
+    FreeList(PacketId from, uint32_t number)
+        : first(from), count(number), fresh(from), fresh_end(from + number), available(number) {}
     PacketId head = kNoPacket;
-    uint32_t first = 0;
+    PacketId first = 0;  // of those that may be in it
     uint32_t count = 0;
-    uint32_t made = 0;
+    PacketId fresh = 0;  // the first of those that have never been handed out
+    PacketId fresh_end = 0;
     uint32_t available = 0;
   };
 
   explicit PacketPool(std::unique_ptr<PacketMemory> own) : PacketPool(*own) { own_ = std::move(own); }
 
-  // Piece by piece, so that bytes are never held twice for long.
-  static void move_pages(void* to, void* from, size_t bytes) {
-    constexpr size_t kPiece = 2 << 20;
-    for (size_t done = 0; done < bytes; done += kPiece) {
-      uint8_t* const piece = static_cast<uint8_t*>(from) + done;
-      const size_t length = std::min(kPiece, bytes - done);
-      std::memcpy(static_cast<uint8_t*>(to) + done, piece, length);
-      LazyMemory::forget(piece, length);
-    }
-  }
-
   PacketId allocate(FreeList& list) {
     PacketId id = list.head;
     if (id != kNoPacket) {
       list.head = (*this)[id].next;
-    } else if (list.made < list.count) {
-      id = list.first + list.made++;
+    } else if (list.fresh != list.fresh_end) {
+      id = list.fresh++;
     } else {
       return kNoPacket;
     }

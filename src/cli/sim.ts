@@ -1,13 +1,15 @@
 import { isAbsolute, join } from "node:path";
 import { makeFolder } from "../base/folder.js";
 import { formatTime, parseTime } from "../base/units.js";
-import { count, fixed } from "../report/format.js";
+import { count, fixed, percent } from "../report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import type { Scenario } from "../scenario/types.js";
 import { writeSimulation } from "../sim/files.js";
 import { phaseEffect } from "../sim/phase_effect.js";
+import { kMostThreads, worthwhileThreads } from "../sim/threads.js";
 import type { SimOutcome, SimPerformance } from "../sim/types.js";
 import { type AddVerb, asUsage, type CliContext, kExit, load, placesAndFiles, UsageError, warn } from "./context.js";
+import { integer } from "./device_options.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import {
@@ -25,6 +27,7 @@ import { StopSignals } from "./stop_signals.js";
 interface SimChoice extends RunOptions, SeriesOptions {
   until?: number;
   trace?: FileRequest[];
+  threads?: number;
 }
 
 const kExamples = `
@@ -49,6 +52,11 @@ export const addSim: AddVerb = (parent, context, done) => {
       "--trace <link|node:file>",
       "write frame headers to a pcapng file, repeatable",
       placesAndFiles("--trace", "sw:sw.pcapng"),
+    )
+    .option(
+      "--threads <n>",
+      "that carry it out, with the same result (default: the CPUs, fewer for a network that is too small to gain)",
+      integer("--threads", 1, kMostThreads),
     )
     .addHelpText("after", kExamples)
     .action(async (file: string, options: SimChoice) => done(await run(context, file, options)));
@@ -98,6 +106,7 @@ async function simulate(
       signal: stop.signal,
       onProgress: line && ((progress) => line.update(progress)),
       until: options.until,
+      threads: (network) => options.threads ?? worthwhileThreads(network),
       trace: options.trace?.map(({ target, file }) => ({
         target,
         file: isAbsolute(file) ? file : join(directory, file),
@@ -108,10 +117,11 @@ async function simulate(
   }
 }
 
-/** "performance: 1.24 s CPU, 1.31 s wall, 11.2M hops, 9.03M hops per CPU second, 142 MB". */
-function performanceLine({ cpu_s, wall_s, hops, rss_bytes }: SimPerformance): string {
+/** "performance: 1.24 s CPU, 0.69 s wall, 2 threads (4% waiting), 11.2M hops, 9.03M hops per CPU second, 142 MB". */
+function performanceLine({ cpu_s, wall_s, hops, threads, sharing, rss_bytes }: SimPerformance): string {
+  const shared = sharing === undefined ? "" : `${threads} threads (${percent(sharing.waiting)} waiting), `;
   return (
-    `performance: ${fixed(cpu_s)} s CPU, ${fixed(wall_s)} s wall, ${count(hops)} hops, ` +
+    `performance: ${fixed(cpu_s)} s CPU, ${fixed(wall_s)} s wall, ${shared}${count(hops)} hops, ` +
     `${count(hops / Math.max(cpu_s, 1e-6))} hops per CPU second, ${Math.round(rss_bytes / 1e6)} MB`
   );
 }

@@ -411,6 +411,7 @@ export interface SimulationConfig {
   /** Their lengths are, and their distribution is kept. */ sampled_queues: NativeQueuePlace[];
   /** Keep that of every queue that holds anything. */ all_distributions: boolean;
   /** Frames that leave these ports are traced. */ taps: NativeLinkEnd[];
+  /** That carry it out, no more than devices; what comes of it is the same. 1 to 128 */ threads: number;
 }
 
 /** What an application's queue pair is given with a change of state. */

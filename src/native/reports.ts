@@ -176,7 +176,13 @@ export interface SimulationProgress {
   /** That have begun. */ flows_started: number;
   /** That have delivered everything. */ flows_ended: number;
   /** Packet descriptors in use. */ packets: number;
-  /** So far. */ packets_made: number;
+  /** That carry it out. */ threads: number;
+  /** Of devices, which threads take turns with. */ partitions: number;
+  /** Of lookahead in which anything happened. */ windows: number;
+  /** Of those, gone through by all threads at once. */ together: number;
+  /** Hops that led to another partition. */ crossed: number;
+  /** Wall time of those, of all threads. ns */ taken: number;
+  /** How much of it they waited for each other. ns */ waited: number;
 }
 
 /** Names of the columns of the counter tables, in order. */

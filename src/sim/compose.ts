@@ -13,7 +13,7 @@ import { flowMac, hostIp } from "../scenario/addresses.js";
 import type { Fabric } from "../scenario/fabric.js";
 import type { Scenario } from "../scenario/types.js";
 
-/** @param taps Frames that leave these ports are traced. */
+/** @param taps Frames that leave these ports are traced. For one thread. */
 export function composeSimulation(
   scenario: Scenario,
   fabric: Fabric,
@@ -35,6 +35,7 @@ export function composeSimulation(
     sampled_queues: sampledQueues(scenario, fabric),
     all_distributions: keepsAllQueues(scenario, fabric),
     taps,
+    threads: 1,
   };
 }
 

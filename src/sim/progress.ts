@@ -41,13 +41,24 @@ export class ProgressMeter {
     });
   }
 
-  performance({ events, hops }: SimulationProgress): SimPerformance {
+  performance(progress: SimulationProgress): SimPerformance {
+    const { events, hops, threads, windows, together, partitions, crossed, taken, waited } = progress;
     const { user, system } = process.cpuUsage(this.cpuBefore);
     return {
       cpu_s: (user + system) / 1e6,
       wall_s: this.wall(),
       events,
       hops,
+      threads,
+      windows,
+      ...(threads > 1 && {
+        sharing: {
+          partitions,
+          together: together / Math.max(windows, 1),
+          crossing: crossed / Math.max(hops, 1),
+          waiting: waited / Math.max(taken, 1),
+        },
+      }),
       rss_bytes: process.resourceUsage().maxRSS * 1024,
     };
   }

@@ -23,7 +23,7 @@ const kDrained = 4096;
 
 /**
  * Runs until the scenario's duration, or `options.until`, or until aborted: then the outcome is of what has happened so far, and
- * not valid. The result depends on scenario, seed and `until` alone.
+ * not valid. The result depends on scenario, seed and `until` alone, not on how many threads there are.
  * @throws WeirError for what the user can mend.
  */
 export async function runSimulation(
@@ -33,7 +33,8 @@ export async function runSimulation(
 ): Promise<SimOutcome> {
   const fabric = new Fabric(scenario);
   const taps = new Taps(scenario, fabric, options.trace ?? []);
-  const config = composeSimulation(scenario, fabric, taps.places);
+  const composed = composeSimulation(scenario, fabric, taps.places);
+  const config = { ...composed, threads: options.threads?.(composed) ?? composed.threads };
   const until = Math.min(scenario.duration, options.until ?? scenario.duration);
   const meter = new ProgressMeter(until, options.onProgress);
   const simulation = asWeirError(() => new addon.Simulation(config));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
+import type { SimulationConfig } from "../../src/native/simulation_types.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import type { SimOptions, SimOutcome } from "../../src/sim/types.js";
 import { sampleSeries, simulatedResult } from "../report/sample.js";
@@ -30,7 +31,7 @@ const outcome = (changes: Partial<SimOutcome> = {}): SimOutcome => ({
       slowdown: 2,
     },
   ],
-  performance: { cpu_s: 2, wall_s: 2.5, events: 5e6, hops: 12e6, rss_bytes: 150e6 },
+  performance: { cpu_s: 2, wall_s: 2.5, events: 5e6, hops: 12e6, threads: 1, windows: 5e3, rss_bytes: 150e6 },
   complete: true,
   ...changes,
 });
@@ -96,6 +97,28 @@ describe("weir sim run", () => {
     });
   });
 
+  it("names the range of --threads, hands on what it is, and else decides by the network", async () => {
+    const { stderr } = await weir([kIncast, "--threads", "10000"]);
+    expect(stderr).toContain("--threads 10000: not a number from 1 to 128");
+    const seen: SimOptions[] = [];
+    const remember: FakeSim = async (options) => {
+      seen.push(options);
+      return outcome();
+    };
+    await weir([kIncast, "--out", folder(), "--threads", "7"], remember);
+    await weir([kIncast, "--out", folder()], remember);
+    const network = { nics: [], switches: [], links: [] } as unknown as SimulationConfig;
+    expect(seen.map(({ threads }) => threads?.(network))).toEqual([7, 1]);
+  });
+
+  it("says how long threads waited where there are several", async () => {
+    const several = { threads: 2, sharing: { partitions: 16, together: 1, crossing: 0.4, waiting: 0.0421 } };
+    const { stdout } = await weir([kIncast, "--out", folder(), "--quiet"], async () =>
+      outcome({ performance: { ...outcome().performance, ...several } }),
+    );
+    expect(stdout).toContain("2.50 s wall, 2 threads (4.2% waiting), 12.00M hops");
+  });
+
   it.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
@@ -152,6 +175,9 @@ describe("weir sim run", () => {
     ["--trace", "h9:sw.pcapng"],
     ["--series-format", "xml"],
     ["--set", "duration=never"],
+    ["--threads", "0"],
+    ["--threads", "10000"],
+    ["--threads", "two"],
   ])("gives status 2 for %s %s before anything runs", async (...argv) => {
     const out = folder();
     const never: FakeSim = async () => {

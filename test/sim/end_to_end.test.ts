@@ -134,16 +134,38 @@ describe("the same scenario and seed", () => {
     expect(await bytes(scenario(), { trace })).toBe(first);
   });
 
-  it("leave the same files, but for performance and report", async () => {
-    for (const name of ["one", "two"]) {
+  it.each([2, 3, 7])("leave the same files with %i threads, but for performance and report", async (count) => {
+    const threads = new Map<string, number>();
+    for (const [name, wanted] of [["one", 1] as const, ["several", count] as const]) {
       const scenario = fatTree();
-      writeSimulation(join(folder, name), await run(scenario), { text: "", set: [], scenario }, "csv");
+      const trace = [{ target: scenario.switches[0]?.name ?? "", file: join(folder, `${name}.pcapng`) }];
+      const outcome = await run(scenario, { threads: () => wanted, trace });
+      threads.set(name, outcome.performance.threads);
+      writeSimulation(join(folder, name), outcome, { text: "", set: [], scenario }, "csv");
     }
+    expect([...threads.values()]).toEqual([1, count]);
     for (const file of ["result.json", "series.json", "fct.csv", "scenario.json", "flows.csv"]) {
-      expect(readFileSync(join(folder, "one", file), "utf8"), file).toBe(
-        readFileSync(join(folder, "two", file), "utf8"),
+      expect(readFileSync(join(folder, "several", file), "utf8"), file).toBe(
+        readFileSync(join(folder, "one", file), "utf8"),
       );
     }
+    const trace = readFileSync(join(folder, "one.pcapng"));
+    expect(trace.length).toBeGreaterThan(10_000);
+    expect(readFileSync(join(folder, "several.pcapng")).equals(trace)).toBe(true);
+  });
+
+  it("take turns between threads where they are asked for, and say how", async () => {
+    const alone = (await run(fatTree())).performance;
+    expect(alone).toMatchObject({ threads: 1 });
+    expect(alone.sharing).toBeUndefined();
+    expect(alone.windows).toBeGreaterThan(10);
+    const { threads, windows, sharing } = (await run(fatTree(), { threads: () => 2 })).performance;
+    expect({ threads, windows }).toEqual({ threads: 2, windows: alone.windows });
+    expect(sharing?.partitions).toBeGreaterThan(2);
+    expect(sharing?.crossing).toBeGreaterThan(0);
+    expect(sharing?.crossing).toBeLessThan(1);
+    expect(sharing?.together).toBeLessThanOrEqual(1);
+    expect(sharing?.waiting).toBeLessThan(1);
   });
 
   it("another seed gives another run", async () => {

@@ -1,0 +1,219 @@
+#include "simulation/partition.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "link/pfc.h"
+#include "wire/ecn.h"
+#include "wire/mac_control.h"
+
+namespace weir {
+
+// What drives a device, with its number in the partition and that of its first port among all.
+class Partition::Node : public Driver {
+ public:
+  Node(Partition& partition, uint32_t number, uint32_t first_port)
+      : partition_(partition), number_(number), first_port_(first_port) {}
+
+  void wake(uint32_t what, Time at) override {
+    if (at != kNever) partition_.schedule_.push(at, kWake, what, number_);
+  }
+
+ protected:
+  void transmit(uint16_t port, PacketId id, Time at) { partition_.transmit(first_port_ + port, id, at); }
+
+ private:
+  Partition& partition_;
+  uint32_t number_;
+  uint32_t first_port_;
+};
+
+class Partition::SwitchNode final : public Node {
+ public:
+  SwitchNode(Partition& partition, const SwitchParameters& parameters, uint32_t number, uint32_t first_port)
+      : Node(partition, number, first_port), device(parameters, partition.pool_, *this) {}
+
+  void depart(uint16_t port, PacketId id, Time at) override {
+    device.left(port, id);
+    device.set_unsent(port, 0);
+    transmit(port, id, at);
+  }
+
+  SoftSwitch device;
+};
+
+class Partition::NicNode final : public Node {
+ public:
+  NicNode(Partition& partition, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
+          uint32_t number, uint32_t port)
+      : Node(partition, number, port), device(parameters, queue_pairs, partition.pool_, *this) {}
+
+  void depart(uint16_t, PacketId id, Time at) override {
+    device.left(id);
+    transmit(0, id, at);
+  }
+
+  SoftNic device;
+};
+
+Partition::Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, PacketMemory& memory,
+                     std::span<Direction> directions)
+    : number_(number),
+      pool_(memory, PacketPool::Supplied{}),
+      schedule_(devices, lookahead),
+      directions_(directions),
+      outboxes_(2 * static_cast<size_t>(partitions)),
+      traded_(partitions) {}
+
+Partition::~Partition() = default;
+
+SoftSwitch& Partition::add_switch(const SwitchParameters& parameters, uint32_t first_port) {
+  const auto number = static_cast<uint32_t>(switches_.size());
+  return switches_.emplace_back(std::make_unique<SwitchNode>(*this, parameters, number, first_port))->device;
+}
+
+SoftNic& Partition::add_nic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t port) {
+  const auto number = static_cast<uint32_t>(switches_.size() + nics_.size());
+  return nics_.emplace_back(std::make_unique<NicNode>(*this, parameters, queue_pairs, number, port))->device;
+}
+
+void Partition::begin() {
+  stalled_ = false;
+  next_window_ = schedule_.next_window();
+  if (earliest_sent_ != kNever) next_window_ = std::min(next_window_, schedule_.window_of(earliest_sent_));
+}
+
+void Partition::run(uint64_t window, Time end, uint32_t turn, std::span<const std::unique_ptr<Partition>> all) {
+  turn_ = turn;
+  take_in(1 - turn, all);
+  earliest_sent_ = kNever;
+  // A hint for the caches: frames are many, and come from elsewhere. Inlined, or GCC takes calls that do nothing else away.
+  const auto fetch = [this](const Event& event) __attribute__((always_inline)) {
+    if (!is_frame(event)) return;
+    __builtin_prefetch(&pool_[event.packet], 1);
+    if (event.device >= switches_.size()) __builtin_prefetch(pool_.data(event.packet));
+  };
+  const auto ready = [this] { return pool_.available() >= kSpare; };
+  stalled_ = !schedule_.run(
+      window, end, [this](const Event& event) { handle(event); }, ready, fetch);
+  give_back();
+  next_window_ = schedule_.next_window();
+  if (earliest_sent_ != kNever) next_window_ = std::min(next_window_, schedule_.window_of(earliest_sent_));
+}
+
+// Before the schedule is in another window than that in which these were sent: how far they lie ahead decides where they wait.
+void Partition::take_in(uint32_t turn, std::span<const std::unique_ptr<Partition>> all) {
+  for (uint32_t from = 0; from < all.size(); ++from) {
+    if (from == number_) continue;
+    Outbox& box = all[from]->outbox(turn, number_);
+    for (const Event& event : box.events) schedule_.push(event.at, event.kind, event.packet, event.device);
+    for (const PacketId id : box.returned) pool_.free(id);
+    traded_[from] += static_cast<int64_t>(box.events.size() + box.returned.size());
+    box.events.clear();
+    box.returned.clear();
+  }
+}
+
+// Packets belong to whoever frees them. Where traffic goes one way they would all end up there: who was given more than it
+// gave, and has plenty, gives them back.
+void Partition::give_back() {
+  constexpr uint32_t kPlenty = 2 * kSpare + kSpare / 4;
+  for (uint32_t to = 0; to < traded_.size(); ++to) {
+    if (to == number_) continue;
+    Outbox& box = outbox(turn_, to);
+    traded_[to] -= static_cast<int64_t>(box.events.size());
+    for (; traded_[to] > 0 && pool_.available() > kPlenty; --traded_[to]) box.returned.push_back(pool_.allocate());
+  }
+}
+
+void Partition::unmark_returned(std::vector<bool>& marks) const {
+  for (const Outbox& box : outboxes_) {
+    for (const PacketId id : box.returned) marks[id] = false;
+  }
+}
+
+uint32_t Partition::returned() const {
+  size_t count = 0;
+  for (const Outbox& box : outboxes_) count += box.returned.size();
+  return static_cast<uint32_t>(count);
+}
+
+void Partition::wake_later(DevicePlace place, uint32_t what) {
+  const Time at = now_ + schedule_.window();
+  if (place.partition == number_) return schedule_.push(at, kWake, what, place.device);
+  send({at, kWake, what, place.device}, place.partition);
+}
+
+void Partition::send(const Event& event, uint32_t to) {
+  outbox(turn_, to).events.push_back(event);
+  earliest_sent_ = std::min(earliest_sent_, event.at);
+}
+
+void Partition::handle(const Event& event) {
+  now_ = event.at;
+  if (is_frame(event)) return arrive(event);
+  if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
+  SoftNic& nic = nics_[event.device - switches_.size()]->device;
+  if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
+  nic.queue_pairs()[event.packet & ~kClose].transport->close();
+}
+
+void Partition::transmit(uint32_t port, PacketId id, Time at) {
+  Direction& direction = directions_[port];
+  ++hops_;
+  ++direction.counters.frames;
+  direction.counters.wire_bytes += wire_bytes(pool_[id].length);
+  if (direction.tap != UINT32_MAX) record(direction.tap, id, at);
+  if (direction.impairment != nullptr) return impair(direction, id, at + direction.delay);
+  deliver(direction, id, at + direction.delay);
+}
+
+void Partition::impair(Direction& direction, PacketId id, Time arrival) {
+  LinkCounters& counters = direction.counters;
+  const Impairment::Fate fate = direction.impairment->decide(arrival);
+  counters.lost += fate.lost;
+  if (fate.lost) return pool_.free(id);
+  counters.corrupted += fate.corrupted;
+  counters.reordered += fate.reordered;
+  if (fate.duplicated) {
+    ++counters.duplicated;
+    deliver(direction, pool_.copy(id), fate.at);
+  }
+  // The receiving end's FCS refuses it.
+  if (fate.corrupted) return pool_.free(id);
+  deliver(direction, id, fate.at);
+}
+
+void Partition::arrive(const Event& event) {
+  const PacketId id = event.packet;
+  const Packet& packet = pool_[id];
+  if (event.device < switches_.size()) {
+    SoftSwitch& device = switches_[event.device]->device;
+    const auto port = static_cast<uint16_t>(event.kind);
+    if (packet.meta.kind != FrameKind::pfc) return device.receive(now_, port, id);
+    device.receive_pfc(now_, port, packet.pfc_enable, pfc_frame(packet).quanta);
+  } else {
+    NicNode& node = *nics_[event.device - switches_.size()];
+    if (packet.meta.kind == FrameKind::pfc) {
+      node.device.receive_pfc(now_, packet.pfc_enable, pfc_frame(packet).quanta);
+    } else {
+      node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
+    }
+  }
+  pool_.free(id);
+}
+
+void Partition::record(uint32_t tap, PacketId id, Time at) {
+  const Packet& packet = pool_[id];
+  TracedFrame& traced = traced_.emplace_back();
+  traced.frame = {.stamp = at, .tap = tap, .captured = pool_.present(id), .original = packet.length};
+  if (packet.meta.kind == FrameKind::pfc) {
+    traced.frame.captured = build_pfc(traced.bytes, packet.meta.source_mac, pfc_frame(packet));
+  } else {
+    std::memcpy(traced.bytes, pool_.data(id), traced.frame.captured);
+    if (packet.meta.ecn_changed) write_ecn(traced.bytes, packet.meta);
+  }
+}
+
+}  // namespace weir

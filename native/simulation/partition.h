@@ -1,0 +1,129 @@
+// Some devices of a fabric, which live through a window of time one after another, and all that they write to meanwhile: what
+// one thread has to itself until the window is over. What is sent to devices of other partitions waits in outboxes, of which
+// there are two sets: the others empty what was put into the one in the last window while the other is filled in this.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/types.h"
+#include "endpoint/soft_nic.h"
+#include "link/driver.h"
+#include "link/impairment.h"
+#include "simulation/counters.h"
+#include "simulation/schedule.h"
+#include "switching/soft_switch.h"
+#include "wire/captured_frame.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+// Where a device is.
+struct DevicePlace {
+  uint32_t partition = 0;
+  uint32_t device = 0;  // of the partition: its switches first
+};
+
+// One direction of a link. Written by the partition that sends into it.
+struct alignas(64) Direction {
+  Time delay = 0;
+  std::unique_ptr<Impairment> impairment;
+  DevicePlace receiver;
+  uint16_t port = 0;  // of the receiver
+  uint32_t tap = UINT32_MAX;
+  LinkCounters counters;
+};
+
+struct TracedFrame {
+  CapturedFrame frame;
+  uint8_t bytes[kHeaderStride] = {};
+};
+
+class alignas(64) Partition {
+ public:
+  // Number `number` of `partitions`, with so many devices. `directions`: of all ports of the fabric; as `memory` until move_to(),
+  // it must outlive it.
+  Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, PacketMemory& memory,
+            std::span<Direction> directions);
+  ~Partition();
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
+
+  // Switches before NICs. `first_port`: its place among the directions.
+  SoftSwitch& add_switch(const SwitchParameters& parameters, uint32_t first_port);
+  SoftNic& add_nic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t port);
+
+  // A run is going to begin: what it was told since the last is seen by next_window().
+  void begin();
+  // Goes through `window` up to `end`, with what `all` partitions have sent in the window before. `turn` is 0 and 1 in turns.
+  void run(uint64_t window, Time end, uint32_t turn, std::span<const std::unique_ptr<Partition>> all);
+  // Of the last run(): whether it stopped for want of packets. What is left happens in the next, of the same window.
+  bool stalled() const { return stalled_; }
+  // The earliest window in which anything that it knows of or has sent is going to happen, or Schedule::kNoWindow.
+  uint64_t next_window() const { return next_window_; }
+
+  // A device is going to be woken, one window from the present event on at least.
+  void wake_later(DevicePlace place, uint32_t what);
+  // With this it is a stream of a NIC that is to be closed.
+  static constexpr uint32_t kClose = 1u << 29;
+
+  // Fewer than that may not last for any one event: a pause for each port of a switch is the most.
+  static constexpr uint32_t kSpare = 1u << 12;
+  PacketPool& pool() { return pool_; }
+  // Packets that this has freed and others are about to have back.
+  void unmark_returned(std::vector<bool>& marks) const;
+  uint32_t returned() const;
+
+  uint64_t events() const { return schedule_.events(); }
+  uint64_t hops() const { return hops_; }
+  // How many of those hops led to another partition.
+  uint64_t crossed() const { return crossed_; }
+  std::vector<TracedFrame>& traced() { return traced_; }
+
+ private:
+  class Node;
+  class SwitchNode;
+  class NicNode;
+  // What is handed over to one other partition.
+  struct alignas(64) Outbox {
+    std::vector<Event> events;
+    std::vector<PacketId> returned;
+  };
+
+  Outbox& outbox(uint32_t turn, uint32_t to) { return outboxes_[turn * traded_.size() + to]; }
+  void take_in(uint32_t turn, std::span<const std::unique_ptr<Partition>> all);
+  void give_back();
+  void transmit(uint32_t port, PacketId id, Time at);
+  void impair(Direction& direction, PacketId id, Time arrival);
+  void deliver(const Direction& direction, PacketId id, Time arrival) {
+    const DevicePlace& to = direction.receiver;
+    if (to.partition == number_) return schedule_.push(arrival, direction.port, id, to.device);
+    ++crossed_;
+    send({arrival, direction.port, id, to.device}, to.partition);
+  }
+  void send(const Event& event, uint32_t to);
+  void arrive(const Event& event);
+  void handle(const Event& event);
+  void record(uint32_t tap, PacketId id, Time at);
+
+  uint32_t number_;
+  uint32_t turn_ = 0;
+  PacketPool pool_;
+  Schedule schedule_;
+  std::vector<std::unique_ptr<SwitchNode>> switches_;
+  std::vector<std::unique_ptr<NicNode>> nics_;
+  std::span<Direction> directions_;
+  Time now_ = 0;
+  uint64_t hops_ = 0;
+  uint64_t crossed_ = 0;
+  bool stalled_ = false;
+  uint64_t next_window_ = Schedule::kNoWindow;
+  Time earliest_sent_ = kNever;   // to others in this window
+  std::vector<Outbox> outboxes_;  // by turn and receiver
+  std::vector<int64_t> traded_;   // packets that others have given, less those that they were given
+  std::vector<TracedFrame> traced_;
+};
+
+}  // namespace weir
