@@ -38,6 +38,7 @@ interface Sample {
 
 const kCases: readonly Case[] = [
   ...[64, 1066, 1500].map((size): Case => ({ size, source: "xdp", sink: "xdp", placement: "split" })),
+  ...[64, 1066].map((size): Case => ({ size, source: "packet", sink: "xdp", placement: "split" })),
   ...[64, 1066, 1500].map((size): Case => ({ size, source: "xdp", sink: "packet", placement: "split" })),
   ...[64, 1066, 1500].map((size): Case => ({ size, source: "packet", sink: "packet", placement: "split" })),
   { size: 64, source: "xdp", sink: "packet", placement: "one core" },

@@ -123,8 +123,9 @@ function unshaped(probe: InterfaceProbe, receive: BackendWish["receive"]): Autom
   const there = "; an XDP program runs at the other end, but no live frames to it: ";
   if (receive === "af_xdp") return packets(`${there}they are picked beside packet sockets only`);
   if ((probe.transmit_queues ?? 1) > 1) return packets(`${there}${probe.transmit_queues} queues, order would be lost`);
-  if (probe.live_frames === "EPERM") return packets(`${there}not allowed (EPERM), run as root`);
-  if (probe.live_frames !== "") return packets(`${there}not to be had (${probe.live_frames})`);
+  const { live_frames: refusal = "" } = probe;
+  if (refusal === "EPERM") return packets(`${there}not allowed (EPERM), run as root`);
+  if (refusal !== "") return packets(`${there}not to be had (${refusal})`);
   const reason = `a veth whose other end runs an XDP program: live frames as long as it does; by packet sockets few at a time, ${whole}`;
   return { both: kLive, reason };
 }

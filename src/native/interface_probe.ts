@@ -48,6 +48,7 @@ export function probeInterface(kernel: KernelSockets, name: string, namespacePat
     const { index, ...link } = askLink(route, name);
     const datagrams = socket(kFamily.inet, kSocket.datagram, 0);
     const xdp_programs = refusal(() => kernel.tryXdpProgram());
+    const peer_xdp = kernel.peerRunsXdp(datagrams, name);
     return {
       ...link,
       ...askEthtool(kernel, datagrams, name),
@@ -55,8 +56,9 @@ export function probeInterface(kernel: KernelSockets, name: string, namespacePat
       addressed: hasAddress(route, index),
       xdp_sockets: refusal(() => socket(kFamily.xdp, kSocket.raw, 0)),
       xdp_programs,
-      live_frames: xdp_programs || refusal(() => kernel.tryLiveFrames()),
-      peer_xdp: kernel.peerRunsXdp(datagrams, name),
+      peer_xdp,
+      // To try takes tens of milliseconds.
+      ...((peer_xdp || link.loopback) && { live_frames: xdp_programs || refusal(() => kernel.tryLiveFrames()) }),
     };
   } finally {
     for (const descriptor of open) closeSync(descriptor);

@@ -223,8 +223,8 @@ export interface InterfaceProbe {
   /** Why this process gets no AF_XDP socket there, or may not load XDP programs: "EPERM", ...; "": it may. */
   xdp_sockets: string;
   xdp_programs: string;
-  /** The same of live frames. */
-  live_frames: string;
+  /** The same of live frames; tried on loopback, and where there is somebody to take them (`peer_xdp`). */
+  live_frames?: string;
   /** The other end of this veth runs an XDP program in its driver. */
   peer_xdp: boolean;
 }

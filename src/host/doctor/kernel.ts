@@ -63,10 +63,11 @@ function checkLiveFrames(release: string, there: boolean, probe: InterfaceProbe 
   const check = about("kernel", "live-frames", "live XDP frames");
   if (!there) return check.ok(`not in Linux ${release} (5.18): auto does without, transmit: live does not start`);
   if (probe === undefined) return check.ok("in this kernel; not tried without the native core");
-  if (probe.live_frames === "")
+  const { live_frames: refusal = "" } = probe;
+  if (refusal === "")
     return check.ok("allowed: auto sends them to a veth whose other end runs an XDP program");
   return check.ok(
-    `not allowed (${probe.live_frames}; CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_SYS_ADMIN): auto does without, transmit: live does not start`,
+    `not allowed (${refusal}; CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_SYS_ADMIN): auto does without, transmit: live does not start`,
   );
 }
 
