@@ -80,7 +80,7 @@ class Worker {
   // leaves the turns to such a helper: no thread has to be woken for what comes. Not from within between_turns(). Returns whether
   // frames have come or gone; completions that came do not ring.
   bool help();
-  // The helper polls no more; without this the thread notices within a millisecond.
+  // The helper polls no more; without this the thread notices later, the later the longer it was helped: within 13 ms.
   void rest();
   // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
   // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.
@@ -146,6 +146,7 @@ class Worker {
   bool comes_little(Time now);
   bool gives_way() const;
   void doze(Time duration);
+  void yield_or_move();
   uint64_t frames_seen() const;
 
   WorkerConfig config_;
@@ -194,6 +195,7 @@ class Worker {
   bool turns_ = false;  // with it: the devices live
   std::exception_ptr helper_error_;
   std::atomic<Time> helped_{0};
+  std::atomic<Time> moves_from_{0};  // a helper
 
   std::thread thread_;
   std::mutex mutex_;

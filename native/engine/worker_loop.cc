@@ -21,7 +21,8 @@ constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a d
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
 constexpr Time kShortestNap = 50 * kMicrosecond;
-constexpr Time kLongestNap = 800 * kMicrosecond;
+constexpr Time kLongestNap = 12'800 * kMicrosecond;
+constexpr Time kNextMove = kMillisecond;  // a helper that shares its CPU goes to another so often
 
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
@@ -127,8 +128,20 @@ bool Worker::help() {
     }
     if (seen_ != before) return true;
   }
-  sched_yield();  // who brings frames may want this CPU
+  yield_or_move();
   return false;
+}
+
+// Who brings frames may want this CPU. Where that takes long, somebody else polls here too: a thread that wakes up is given an
+// idle CPU, if there is one, long before the kernel would spread the two.
+void Worker::yield_or_move() {
+  const Time before = monotonic_now();
+  sched_yield();
+  const Time after = monotonic_now();
+  if (after - before < kLongYield || after < moves_from_.load(std::memory_order_relaxed)) return;
+  moves_from_.store(after + kNextMove, std::memory_order_relaxed);
+  constexpr timespec kShortest{0, 1};
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &kShortest, nullptr);
 }
 
 void Worker::rest() {

@@ -17,7 +17,7 @@ const kNothing: { address: number; length: number; key: number } = { address: 0,
 
 /** A few work requests on their way down. */
 export class WorkBuffer {
-  static readonly kRequests = 128;
+  static readonly kRequests = 64;
   readonly words = new BigUint64Array(WorkBuffer.kRequests * kWorkCommand.words);
   readonly #view = new DataView(this.words.buffer);
 
