@@ -143,6 +143,7 @@ void describe(auto& v, Of<Outcome> auto& outcome) {
   v.type("WorkerOutcome", "What a worker knows once it has stopped.");
   v("loop_gap", FilledBuckets(f.loop_gap), field::any("Between turns of the poll loop, intended idle sleep left out.", "ns"));
   v("timer_lateness", FilledBuckets(f.timer_lateness), field::any("By which turns came after the deadline they were for.", "ns"));
+  v("busy", f.busy, field::any("Of turns of its own thread that had something to do.", "ns"));
   v("host_drops", f.host_drops, field::any("That the host lost: ring overruns, truncations, transmit errors.", "frames"));
   v("record_overflow", f.record_overflow, field::any("Records that found the ring full."));
   v("punt_refused", f.punt_refused, field::any("That found no room on their way up.", "frames"));

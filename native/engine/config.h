@@ -22,9 +22,10 @@
 namespace weir {
 
 // How a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms longer, then
-// sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others.
-enum class Polling : uint8_t { busy, adaptive, interrupt };
-constexpr auto words_of(Polling) { return std::array{"busy", "adaptive", "interrupt"}; }
+// sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others. spinning: as
+// interrupt, but between the turns of a millisecond only once; to others it leaves the rest of a CPU of its own.
+enum class Polling : uint8_t { busy, adaptive, interrupt, spinning };
+constexpr auto words_of(Polling) { return std::array{"busy", "adaptive", "interrupt", "spinning"}; }
 
 struct PortImpairment {
   ImpairmentParameters parameters;
@@ -175,7 +176,8 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
   v("super_frames", config.super_frames, optional(field::any("Packets of 66 KiB besides.")));
   v("polling", config.polling,
     optional(field::any(
-        "busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load.")));
+        "busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load; spinning: "
+        "one such nap in a millisecond.")));
   v("quantum", config.quantum, field::ns("Least between two turns under load, with interrupt."));
   v("prompt", config.prompt, field::any("With interrupt: where little comes its descriptors wake it, at once."));
   v("sample_interval", config.sample_interval, field::ns("0: no samples; else 1 us or more, for each is a turn."));

@@ -42,6 +42,7 @@ class Worker {
   struct Fidelity {
     Histogram loop_gap;        // ns between the starts of two turns, intended idle sleep left out
     Histogram timer_lateness;  // ns by which turns came after the deadline they were for
+    uint64_t busy = 0;         // ns of turns that had something to do
     uint64_t host_drops = 0;   // frames that the host lost: ring overruns, truncations, transmit errors
     uint64_t record_overflow = 0;
     uint64_t punt_refused = 0;
@@ -170,6 +171,8 @@ class Worker {
   std::unique_ptr<PuntedFrame> scratch_;
   std::function<void()> doorbell_;
   Time rung_ = 0;
+  bool had_work_ = false;  // in the last turn: frames came, or something was due
+  Time napped_ = 0;        // spinning: when it napped last
   Time shares_until_ = 0;  // adaptive: with another thread of this CPU
   Time published_ = 0;
   Time turned_ = 0;  // up to when the devices have counted

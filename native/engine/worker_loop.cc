@@ -17,6 +17,7 @@ constexpr Time kGapWindow = 10 * kSecond;
 constexpr uint64_t kLittle = 4;                 // prompt: frames in a quantum; as many as two ends that take turns have
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
+constexpr Time kNapEvery = kMillisecond;        // spinning: others get some 5% of the CPU, by 50 us
 constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
@@ -58,6 +59,7 @@ void Worker::loop(Time begin) {
     const Time wake = turn();
     announce();
     const Time before = monotonic_now();
+    if (had_work_) fidelity_.busy += static_cast<uint64_t>(before - previous_);
     wait(before, wake, previous_ - last_frame_, turning);
     if (turning.owns_lock()) turning.unlock();
   }
@@ -81,6 +83,7 @@ Time Worker::turn() {
     note_gap(now, gap);
     if (deadline_ <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline_));
   }
+  had_work_ = deadline_ <= now;
   idle_slept_ = 0;
   previous_ = now;
   check_ports(now);
@@ -105,7 +108,10 @@ Time Worker::turn() {
   turned_ = now;
   publish(now, false);
   const uint64_t frames = frames_seen();
-  if (frames != seen_) last_frame_ = now;
+  if (frames != seen_) {
+    last_frame_ = now;
+    had_work_ = true;
+  }
   seen_ = frames;
   // What was counted since then is told before a long sleep.
   return told() ? deadline_ : std::min(deadline_, published_ + kPublishInterval);
@@ -186,6 +192,12 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
     const Time after = monotonic_now();
     if (after - now > kLongYield) shares_until_ = after + kSharing;
     return;
+  }
+  // No sched_yield(): a thread that gets the CPU by it keeps it until the next tick, which may be milliseconds; one that runs
+  // while this one naps loses it when the nap is over.
+  if (config_.polling == Polling::spinning && quiet < kBusyFor) {
+    if (now - napped_ < kNapEvery) return;
+    napped_ = now;
   }
   const bool sparse = config_.prompt && comes_little(now);
   if (deadline > now + (sparse ? 0 : config_.quantum) && (sparse || quiet >= kBusyFor))

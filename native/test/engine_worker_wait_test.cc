@@ -124,6 +124,32 @@ TEST_CASE("worker: what is asked for between turns is done while others turn the
   CHECK_FALSE(bed.worker.failed());
 }
 
+TEST_CASE("worker: one that spins turns many times between two naps while frames come, and sleeps when they do not") {
+  WorkerConfig config = Bed::config(Polling::spinning);
+  config.quantum = 20 * kMillisecond;
+  Bed bed(config);
+  const auto turns = [&] {
+    uint64_t count = 0;
+    bed.worker.between_turns([&] { count = bed.worker.fidelity().loop_gap.total(); });
+    return count;
+  };
+  const Time begin = monotonic_now();
+  // Naps between all turns would make one of them in each 20 ms.
+  CHECK(Bed::eventually([&] {
+    bed.offer();
+    return turns() > 10 + static_cast<uint64_t>((monotonic_now() - begin) / kMillisecond);
+  }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const uint64_t before = turns();
+  const Time idle_from = monotonic_now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // It tells what was counted, and looks at its interfaces.
+  CHECK(turns() - before < 20 + static_cast<uint64_t>((monotonic_now() - idle_from) / kMillisecond));
+  bed.worker.stop();
+  CHECK(bed.worker.fidelity().busy > 0);
+  CHECK(bed.worker.fidelity().busy <= static_cast<uint64_t>(monotonic_now() - begin));
+}
+
 // Whose port fails.
 struct FailingPort final : PacketPort {
   explicit FailingPort(const std::atomic<bool>& fails) : fails_(fails) {}

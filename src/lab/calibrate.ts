@@ -1,53 +1,87 @@
-/** `scale: auto`: how much of the scenario's load this host can carry, found by a short run. */
+/** `scale: auto`: the smallest scale at which this host carries the scenario, found by short runs of the scenario itself. */
 
-import { LabNetwork } from "../host/veth.js";
+import type { LabEnd } from "../host/veth.js";
 import type { NativeAddon } from "../native/types.js";
-import { parseScenario } from "../scenario/scenario.js";
 import { Graph } from "../scenario/topology.js";
 import type { Scenario } from "../scenario/types.js";
-import { labNetwork } from "./compose.js";
 import { execute } from "./execution.js";
+import { composeResult, type RunEvidence } from "./outcome.js";
 
-const kWallSeconds = 0.5;
-/** Part of the measured capacity that a run may use, so that a moment's delay can be made up for. */
-const kShare = 0.5;
+/** Of a probe, wall. */
+const kProbeNs = 1e9;
+/** Part of the busier worker's time that a run may need: with the rest it makes up for moments in which it was kept from running. */
+export const kMostBusy = 0.6;
+/** Where the search begins: bits per second over all hops, were all senders at line rate. */
+const kFirstLoad = 4e9;
+const kMostProbes = 6;
+const kSaturated = 0.9;
+/** A probe that fits is good enough where no more than this could be gained. */
+const kWorthwhile = 0.85;
+
+export interface ProbeResult {
+  /** Whether its result could be believed. */
+  valid: boolean;
+  /** Part of the probe's time that the busier worker needed. */
+  busy: number;
+}
+
+export interface CalibrationOptions {
+  end(link: number, node: string): LabEnd;
+  signal: AbortSignal;
+}
 
 /**
- * Sends from one host to another through one switch as fast as this host can and counts the frames; the scale is then
- * what lets every sender of the scenario send at line rate, over all its hops, within half of that.
+ * Runs the scenario for a second at one scale after another, on its own links.
+ * @throws WeirError when a worker cannot open its ports or fails; the signal's reason.
  */
-export async function calibrate(addon: NativeAddon, scenario: Scenario, signal: AbortSignal): Promise<number> {
-  const probe = parseScenario({
-    name: "calibration",
-    scale: 1,
-    duration: `${kWallSeconds}s`,
-    warmup: "100ms",
-    topology: {
-      link: { rate: "10Gbps", delay: "1us" },
-      switches: ["s"],
-      hosts: ["a", "b"],
-      links: ["a -- s", "b -- s"],
-    },
-    congestion: { algorithm: "none" },
-    traffic: [{ from: ["a"], to: "b" }],
-    probes: { interval: "10ms" },
-  }).scenario;
-  const { nodes, links } = labNetwork(probe);
-  const network = await LabNetwork.create(nodes, links);
-  try {
-    const { recorder } = await execute(addon, probe, {
-      scale: 1,
-      end: (link, node) => network.end(link, node),
-      signal,
-      observers: [],
-    });
-    const flow = probe.flows[0]?.id ?? "";
-    const { wireBytes } = recorder.delivered(flow, probe.warmup, probe.duration);
-    const bitsPerSecond = (wireBytes * 8) / ((probe.duration - probe.warmup) / 1e9);
-    return scaleFor(offeredLoad(scenario), bitsPerSecond * kShare);
-  } finally {
-    network.close();
+export async function calibrate(
+  addon: NativeAddon,
+  scenario: Scenario,
+  { end, signal }: CalibrationOptions,
+): Promise<number> {
+  const load = offeredLoad(scenario);
+  if (load === 0) return 1;
+  return searchScale(load / kFirstLoad, async (scale) => {
+    const evidence = await execute(addon, probeOf(scenario, scale), { scale, end, signal, observers: [] });
+    signal.throwIfAborted();
+    return { valid: composeResult(evidence).fidelity.valid, busy: busiest(evidence) };
+  });
+}
+
+/**
+ * The smallest scale found at which a probe was valid and its worker not too busy. What a worker has to do is in inverse
+ * proportion to the scale, so each probe says where the next one belongs.
+ */
+export async function searchScale(first: number, probe: (scale: number) => Promise<ProbeResult>): Promise<number> {
+  let scale = twoDigits(first);
+  let failed = 0;
+  let passed = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < kMostProbes; i++) {
+    const { valid, busy } = await probe(scale);
+    const fitting = twoDigits((scale * busy) / kMostBusy);
+    if (valid && busy <= kMostBusy) {
+      passed = scale;
+      scale = Math.max(fitting, twoDigits(failed * 1.1));
+      if (scale > kWorthwhile * passed) break;
+    } else {
+      failed = scale;
+      // A worker that is busy all the time does not say how much it would have to do.
+      scale = Math.max(fitting, twoDigits(scale * (busy > kSaturated ? 2 : 1.2)));
+      if (scale >= passed) break;
+    }
   }
+  return Number.isFinite(passed) ? passed : scale;
+}
+
+/** All flows at once, as long as a probe takes. */
+function probeOf(scenario: Scenario, scale: number): Scenario {
+  const duration = Math.ceil(kProbeNs / scale);
+  const flows = scenario.flows.map((flow) => ({ ...flow, bytes: undefined, start: 0, stop: duration }));
+  return { ...scenario, scale, duration, warmup: 0, changes: scenario.changes.filter(({ at }) => at === 0), flows };
+}
+
+function busiest({ outcomes }: RunEvidence): number {
+  return Math.max(0, ...outcomes.map(({ busy }) => busy)) / kProbeNs;
 }
 
 /** Bits per second over all hops when every sending host sends at line rate. */
@@ -62,9 +96,9 @@ export function offeredLoad(scenario: Scenario): number {
   return [...load.values()].reduce((sum, x) => sum + x, 0);
 }
 
-/** The smallest scale that fits, rounded up to two digits; at least 1. */
-export function scaleFor(load: number, capacity: number): number {
-  const scale = Math.max(1, load / Math.max(capacity, 1));
+/** Rounded up to two digits; at least 1. */
+export function twoDigits(scale: number): number {
+  if (!(scale > 1)) return 1;
   const step = 10 ** Math.max(0, Math.floor(Math.log10(scale)) - 1);
-  return Math.ceil(scale / step) * step;
+  return Math.ceil(Number((scale / step).toPrecision(12))) * step;
 }

@@ -8,6 +8,7 @@ import { flowMac, hostIp, hostMac } from "../scenario/addresses.js";
 import { Fabric, type FabricPort } from "../scenario/fabric.js";
 import type { Flow, Link, Scenario } from "../scenario/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
+import { halfControlLoop } from "./control_loop.js";
 
 export interface ComposeOptions {
   /** Wall time = meant time * scale; wall rate = meant rate / scale. */
@@ -20,16 +21,20 @@ export interface ComposeOptions {
   cpus: { switches: number; nics: number };
 }
 
+/** Half of the control loop, wall ns, to which naps of the poll loop, 50 to 100 us each, are little. */
+const kNapsMatterNot = 1e6;
+
 /** The namespaces and links that a scenario needs. */
 export function labNetwork(scenario: Scenario): { nodes: LabNode[]; links: LabLink[] } {
   const { hosts, switches, links } = scenario;
-  const macs = new Map(hosts.map((host, i) => [host.name, hostMac(i)]));
   return {
     nodes: [
       ...hosts.map(({ name }) => ({ name, role: "host" as const })),
       ...switches.map(({ name }) => ({ name, role: "switch" as const })),
     ],
-    links: links.map(({ from, to, mtu }) => ({ from, to, mtu, fromMac: macs.get(from), toMac: macs.get(to) })),
+    // The addresses of the interfaces are the kernel's choice: frames for the soft NIC's are not for the host's own stack, which
+    // would look for a route for each.
+    links: links.map(({ from, to, mtu }) => ({ from, to, mtu })),
   };
 }
 
@@ -68,6 +73,7 @@ class LabComposer {
       seed: scenario.seed,
       packet_bytes: Math.ceil((this.longest + 64) / 64) * 64,
       quantum: kQuantumNs,
+      polling: this.polling(),
       prompt: false,
       sample_interval: this.common.time(scenario.probes.interval),
       reset_after: this.common.time(scenario.warmup),
@@ -77,6 +83,11 @@ class LabComposer {
       { ...common, name: "switches", cpu: options.cpus.switches, packets, switches, nics: [] },
       { ...common, name: "nics", cpu: options.cpus.nics, packets: 4096 + 512 * nics.length, switches: [], nics },
     ];
+  }
+
+  /** Naps where a few of them are nothing to the control loop; else a CPU for each worker. */
+  private polling(): NonNullable<WorkerConfig["polling"]> {
+    return halfControlLoop(this.scenario) * this.options.scale >= kNapsMatterNot ? "interrupt" : "spinning";
   }
 
   private switchAt(index: number, time: number): NativeSwitch {

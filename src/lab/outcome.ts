@@ -1,7 +1,6 @@
 /** From counters, samples and what the workers say of themselves to the result contract. */
 
 import { formatTime } from "../base/units.js";
-import { feedbackInterval } from "../congestion/algorithms.js";
 import { hearsNothing } from "../congestion/flow_state.js";
 import type { CounterTable } from "../native/counters.js";
 import { type Distribution, distribution } from "../native/histogram.js";
@@ -23,12 +22,13 @@ import { jainIndex } from "../result/statistics.js";
 import { switchPorts } from "../scenario/topology.js";
 import type { Flow, Scenario, SwitchConfig } from "../scenario/types.js";
 import type { AppliedChange } from "./changes.js";
+import { halfControlLoop } from "./control_loop.js";
 
 /** A gap of the poll loop, wall ns, that no scheduler noise of a healthy host makes; and how much of a run they may take. */
 const kLongGap = 1e6;
 const kMostAway = 0.02;
-/** Meant ns: round trip, NICs and switches of the quickest networks that this is about. */
-const kShortestLoop = 10e3;
+/** How much of a run gaps longer than half of the control loop may take: as much as 1% of gaps does where all others are naps. */
+const kMostSlow = 0.05;
 
 /** With figures in place of histograms. */
 export type MeasuredOutcome = ReturnType<typeof measured>;
@@ -157,9 +157,11 @@ function judge(
   const descriptors =
     switches.sum("drop_no_descriptor") + switches.sum("cn_cp_unsent_cnms") + nics.sum("tx_no_descriptor");
   const allowance = scenario.fidelity.lateness;
-  // Half of the control loop's own delay: beyond it the host, not the network, decides when a sender hears of congestion.
-  const loop = (Math.max(feedbackInterval(scenario.congestion, samplingInterval(scenario)), kShortestLoop) * scale) / 2;
-  const away = worst((o) => timeAbove(o.loop_gap, kLongGap) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
+  const loop = halfControlLoop(scenario) * scale;
+  const inGapsOver = (limit: number) =>
+    worst((o) => timeAbove(o.loop_gap, limit) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
+  const away = inGapsOver(kLongGap);
+  const slow = hearsNothing(scenario.congestion.algorithm) ? 0 : inGapsOver(loop);
   const reasons: string[] = [];
   if (ended !== undefined)
     reasons.push(`${ended.why}, at ${formatTime(ended.at, 4)} of ${formatTime(scenario.duration)}`);
@@ -174,6 +176,12 @@ function judge(
   if (!hearsNothing(scenario.congestion.algorithm) && gap.p99 > loop) {
     reasons.push(
       `1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
+    );
+  }
+  // By time, for a loop that spins has millions of short gaps beside each long one.
+  if (slow > kMostSlow) {
+    reasons.push(
+      `for ${(100 * slow).toFixed(1)}% of the time the poll loop was in gaps of more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
     );
   }
   if (away > kMostAway)
@@ -198,12 +206,6 @@ function judge(
     capture_errors: [...(captures?.errors ?? [])],
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
-}
-
-/** Least time between two samples of a congestion point, meant ns: 1/8.1 of its base, at the rate of the fastest link. */
-function samplingInterval({ switches, links }: Scenario): number {
-  const bases = switches.filter(({ qcn }) => qcn.enabled).map(({ qcn }) => qcn.cpSampleBase);
-  return (8e9 * Math.min(...bases, Number.MAX_SAFE_INTEGER)) / 8.1 / Math.max(...links.map(({ rate }) => rate));
 }
 
 /** Sum of all values above `limit`. */

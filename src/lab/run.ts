@@ -24,18 +24,21 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
   checkForLab(scenario);
   const planned = planCaptures(scenario, options.capture, options.captureDir);
   const addon = loadAddon<NativeAddon>();
-  const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, options.signal) : scenario.scale;
   options.signal.throwIfAborted();
   const { nodes, links } = labNetwork(scenario);
   const network = await LabNetwork.create(nodes, links);
-  const control = await openControl(scenario.name, options);
   const files: LabCaptureFile[] = [];
+  let control: LabControl | undefined;
   try {
+    const { signal } = options;
+    const end = (link: number, node: string) => network.end(link, node);
+    const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, { end, signal }) : scenario.scale;
+    control = await openControl(scenario.name, options);
     for (const capture of planned) files.push(new LabCaptureFile(addon, capture, packageVersion()));
     const evidence = await execute(addon, scenario, {
       scale,
-      end: (link, node) => network.end(link, node),
-      signal: options.signal,
+      end,
+      signal,
       observers: [
         ...(options.view ? [new LiveStates(options.view)] : []),
         ...(control ? [control] : []),

@@ -119,6 +119,7 @@ export interface NamedQueueHistogram extends NativeHistogram {
 export interface WorkerOutcome {
   /** Between turns of the poll loop, intended idle sleep left out. ns */ loop_gap: NativeHistogram;
   /** By which turns came after the deadline they were for. ns */ timer_lateness: NativeHistogram;
+  /** Of turns of its own thread that had something to do. ns */ busy: number;
   /** That the host lost: ring overruns, truncations, transmit errors. frames */ host_drops: number;
   /** Records that found the ring full. */ record_overflow: number;
   /** That found no room on their way up. frames */ punt_refused: number;

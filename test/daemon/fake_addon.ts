@@ -223,6 +223,7 @@ export class FakeWorker implements NativeWorker {
     return {
       loop_gap: none,
       timer_lateness: none,
+      busy: 0,
       host_drops: 0,
       record_overflow: 0,
       punt_refused: 0,

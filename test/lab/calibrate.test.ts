@@ -1,30 +1,79 @@
 import { describe, expect, it } from "vitest";
-import { offeredLoad, scaleFor } from "../../src/lab/calibrate.js";
+import { kMostBusy, offeredLoad, type ProbeResult, searchScale, twoDigits } from "../../src/lab/calibrate.js";
 import { smallScenario } from "./evidence.js";
 
-describe("scaleFor", () => {
+describe("searchScale", () => {
+  /** A host whose worker is fully busy at the scale `full`; `spoilt`: probes, by their number, that a neighbour spoils. */
+  function host(full: number, { overhead = 0, spoilt = [] as readonly number[] } = {}) {
+    const tried: number[] = [];
+    const probe = async (scale: number): Promise<ProbeResult> => {
+      tried.push(scale);
+      const busy = Math.min(1, overhead + full / scale);
+      return { valid: busy < 1 && !spoilt.includes(tried.length - 1), busy };
+    };
+    return { tried, probe };
+  }
+
   it.each([
-    [1e9, 1e9, 1],
-    [1e9, 5e9, 1],
-    [0, 1e9, 1],
-    [10e9, 1e9, 10],
-    [10.1e9, 1e9, 11],
-    [2.3e9, 1e9, 3],
-    [160e9, 1.3e9, 130],
-    [99.5e9, 1e9, 100],
-    [1234e9, 1e9, 1300],
-  ])("slows %d bit/s down to %d bit/s by %d", (load, capacity, scale) => {
-    expect(scaleFor(load, capacity)).toBe(scale);
+    [40, 10],
+    [40, 3],
+    [200, 50],
+    [5, 60],
+    [1, 0.001],
+    [1000, 2],
+  ])("finds from %d on what suits a host that is full at %d", async (first, full) => {
+    const { tried, probe } = host(full);
+    const scale = await searchScale(first, probe);
+    const best = Math.max(1, full / kMostBusy);
+    expect(scale).toBeGreaterThanOrEqual(best);
+    expect(scale).toBeLessThanOrEqual(Math.max(best * 1.3, best + 1));
+    expect(tried).toContain(scale);
   });
 
-  it("never asks for more than the host has", () => {
-    for (let load = 1e6; load < 1e14; load *= 1.37)
-      expect(load / scaleFor(load, 3e8)).toBeLessThanOrEqual(3e8 * (1 + 1e-12));
+  it("stops where little could be gained", async () => {
+    const { tried, probe } = host(10);
+    expect(await searchScale(18, probe)).toBe(18);
+    expect(tried).toEqual([18]);
   });
 
-  it("stays finite where nothing was carried", () => {
-    expect(scaleFor(40e9, 0)).toBe(40e9);
+  it("goes on where the load of idle devices does not fall with the scale", async () => {
+    const { tried, probe } = host(10, { overhead: 0.2 });
+    const scale = await searchScale(40, probe);
+    expect(tried).toContain(scale);
+    expect(0.2 + 10 / scale).toBeLessThanOrEqual(kMostBusy);
   });
+
+  it("gives a scale at which a probe was valid, whatever spoils another", async () => {
+    for (const spoilt of [[0], [1], [0, 1], [1, 2]]) {
+      const { tried, probe } = host(10, { spoilt });
+      const scale = await searchScale(40, probe);
+      const at = tried.indexOf(scale);
+      expect(at).toBeGreaterThanOrEqual(0);
+      expect(spoilt).not.toContain(at);
+    }
+  });
+
+  it("ends on a host on which nothing is valid, with a larger scale than all that were tried", async () => {
+    const { tried, probe } = host(10, { spoilt: [0, 1, 2, 3, 4, 5, 6, 7, 8] });
+    const scale = await searchScale(40, probe);
+    expect(tried.length).toBeLessThan(9);
+    expect(scale).toBeGreaterThan(Math.max(...tried));
+  });
+});
+
+describe("twoDigits", () => {
+  it.each([
+    [0, 1],
+    [Number.NaN, 1],
+    [0.3, 1],
+    [1, 1],
+    [10.1, 11],
+    [2.3, 3],
+    [123, 130],
+    [99.5, 100],
+    [1234, 1300],
+    [55.00000000000001, 55],
+  ])("rounds %d up to %d", (scale, rounded) => expect(twoDigits(scale)).toBe(rounded));
 });
 
 describe("offeredLoad", () => {

@@ -74,6 +74,7 @@ export function calmOutcome(changes: Partial<MeasuredOutcome> = {}): MeasuredOut
   return {
     loop_gap: constant(50_000, 1000),
     timer_lateness: constant(50_000, 1000),
+    busy: 1e9,
     host_drops: 0,
     record_overflow: 0,
     punt_refused: 0,

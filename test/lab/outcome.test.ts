@@ -182,10 +182,36 @@ describe("fidelity", () => {
     expect(judge({ scenario: none, ...at(half + 1) }).valid).toBe(true);
   });
 
-  it("bounds the time spent in long gaps", () => {
-    // 1000 gaps of 1 ms on average are 1 s: 2% are 20 gaps of 1 ms, and a gap of just 1 ms is none of them.
+  it("bounds the time in gaps of more than half the control loop, however many short ones are beside them, under DCQCN only", () => {
+    const scenario = smallScenario();
+    const half = (dcqcnOf(scenario).min_time_between_cnps * 10) / 2;
+    // A million gaps of 1 us on average are 1 s.
     const gaps = (value: number, count: number) =>
       outcomes({
+        loop_gap: {
+          ...constant(300, 1e6),
+          mean: 1000,
+          cdf: [
+            [300, 1 - count / 1e6],
+            [value, 1],
+          ],
+        },
+      });
+    const most = Math.floor(0.05e9 / (half + 1));
+    expect(judge({ scenario, ...gaps(half + 1, most) }).valid).toBe(true);
+    expect(judge({ scenario, ...gaps(half, 2 * most) }).valid).toBe(true);
+    expect(judge({ scenario, ...gaps(half + 1, 2 * most) }).reasons).toEqual([
+      expect.stringMatching(/^for 10.0% of the time the poll loop was in gaps of more than half of the control loop/),
+    ]);
+    const none = smallScenario({ congestion: { algorithm: "none" } });
+    expect(judge({ scenario: none, ...gaps(half + 1, 2 * most) }).valid).toBe(true);
+  });
+
+  it("bounds the time spent in long gaps", () => {
+    // 1000 gaps of 1 ms on average are 1 s: 2% are 20 gaps of 1 ms, and a gap of just 1 ms is none of them.
+    const gaps = (value: number, count: number) => ({
+      scenario: smallScenario({ congestion: { algorithm: "none" } }),
+      ...outcomes({
         loop_gap: {
           ...constant(50_000, 1000),
           mean: 1e6,
@@ -194,7 +220,8 @@ describe("fidelity", () => {
             [value, 1],
           ],
         },
-      });
+      }),
+    });
     expect(judge(gaps(1_000_001, 19)).valid).toBe(true);
     expect(judge(gaps(1_000_000, 100)).valid).toBe(true);
     expect(judge(gaps(2_000_000, 11)).reasons).toEqual([
