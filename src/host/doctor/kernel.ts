@@ -64,8 +64,7 @@ function checkLiveFrames(release: string, there: boolean, probe: InterfaceProbe 
   if (!there) return check.ok(`not in Linux ${release} (5.18): auto does without, transmit: live does not start`);
   if (probe === undefined) return check.ok("in this kernel; not tried without the native core");
   const { live_frames: refusal = "" } = probe;
-  if (refusal === "")
-    return check.ok("allowed: auto sends them to a veth whose other end runs an XDP program");
+  if (refusal === "") return check.ok("allowed: auto sends them to a veth whose other end runs an XDP program");
   return check.ok(
     `not allowed (${refusal}; CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_SYS_ADMIN): auto does without, transmit: live does not start`,
   );
