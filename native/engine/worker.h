@@ -81,7 +81,7 @@ class Worker {
   // leaves the turns to such a helper: no thread has to be woken for what comes. Not from within between_turns(). Returns whether
   // frames have come or gone; completions that came do not ring.
   bool help();
-  // The helper polls no more; without this the thread notices later, the later the longer it was helped: within 13 ms.
+  // The helper polls no more; without this the thread notices within a millisecond.
   void rest();
   // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
   // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.
@@ -147,7 +147,6 @@ class Worker {
   bool comes_little(Time now);
   bool gives_way() const;
   void doze(Time duration);
-  void yield_or_move();
   uint64_t frames_seen() const;
 
   WorkerConfig config_;
@@ -172,7 +171,7 @@ class Worker {
   std::function<void()> doorbell_;
   Time rung_ = 0;
   bool had_work_ = false;  // in the last turn: frames came, or something was due
-  Time napped_ = 0;        // spinning: when it napped last
+  Time napped_ = 0;        // spinning: when its last nap was to end
   Time shares_until_ = 0;  // adaptive: with another thread of this CPU
   Time published_ = 0;
   Time turned_ = 0;  // up to when the devices have counted
@@ -198,7 +197,6 @@ class Worker {
   bool turns_ = false;  // with it: the devices live
   std::exception_ptr helper_error_;
   std::atomic<Time> helped_{0};
-  std::atomic<Time> moves_from_{0};  // a helper
 
   std::thread thread_;
   std::mutex mutex_;

@@ -22,8 +22,7 @@ constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a d
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
 constexpr Time kShortestNap = 50 * kMicrosecond;
-constexpr Time kLongestNap = 12'800 * kMicrosecond;
-constexpr Time kNextMove = kMillisecond;  // a helper that shares its CPU goes to another so often
+constexpr Time kLongestNap = 800 * kMicrosecond;
 
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
@@ -134,20 +133,8 @@ bool Worker::help() {
     }
     if (seen_ != before) return true;
   }
-  yield_or_move();
+  sched_yield();  // who brings frames may want this CPU
   return false;
-}
-
-// Who brings frames may want this CPU. Where that takes long, somebody else polls here too: a thread that wakes up is given an
-// idle CPU, if there is one, long before the kernel would spread the two.
-void Worker::yield_or_move() {
-  const Time before = monotonic_now();
-  sched_yield();
-  const Time after = monotonic_now();
-  if (after - before < kLongYield || after < moves_from_.load(std::memory_order_relaxed)) return;
-  moves_from_.store(after + kNextMove, std::memory_order_relaxed);
-  constexpr timespec kShortest{0, 1};
-  clock_nanosleep(CLOCK_MONOTONIC, 0, &kShortest, nullptr);
 }
 
 void Worker::rest() {
@@ -197,7 +184,7 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
   // while this one naps loses it when the nap is over.
   if (config_.polling == Polling::spinning && quiet < kBusyFor) {
     if (now - napped_ < kNapEvery) return;
-    napped_ = now;
+    napped_ = now + config_.quantum;
   }
   const bool sparse = config_.prompt && comes_little(now);
   if (deadline > now + (sparse ? 0 : config_.quantum) && (sparse || quiet >= kBusyFor))

@@ -108,7 +108,7 @@ export abstract class Device implements DeviceCore {
     this.drain();
     return moved;
   }
-  /** After progress(): the device's own thread is at it again, at once; otherwise the later the longer one polled, within 13 ms. */
+  /** After progress(): the device's own thread is at it again, at once instead of within a millisecond. */
   rest(): void {
     if (this.works) this.native.worker.rest();
   }
