@@ -181,7 +181,7 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
     return;
   }
   // No sched_yield(): a thread that gets the CPU by it keeps it until the next tick, which may be milliseconds; one that runs
-  // while this one naps loses it when the nap is over.
+  // while this one naps mostly loses it when the nap is over.
   if (config_.polling == Polling::spinning && quiet < kBusyFor) {
     if (now - napped_ < kNapEvery) return;
     napped_ = now + config_.quantum;

@@ -119,7 +119,7 @@ describeLive("objects of verbs", () => {
       ["minRnrTimer", 1.5, "between 0 and 31"],
       ["maxRdAtomic", 0, "between 1 and 128"],
       ["maxDestRdAtomic", 129, "between 1 and 128"],
-      ["window", 3, "between 4 and 256"],
+      ["window", 3, "between 4 and 65536"],
       ["sendPsn", 2 ** 24, "between 0 and 16777215"],
       ["receivePsn", Number.NaN, "between 0 and 16777215"],
       ["remoteQpn", 2 ** 24, "between 0 and 16777215"],
