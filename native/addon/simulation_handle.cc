@@ -70,9 +70,10 @@ SimulationProgress SimulationHandle::progress() {
           .packets = fabric.packets(),
           .threads = work.threads,
           .partitions = work.partitions,
-          .windows = work.windows,
+          .rounds = work.rounds,
           .together = work.together,
           .crossed = work.crossed,
+          .round = work.round,
           .taken = work.times.taken,
           .waited = work.times.waited};
 }

@@ -17,8 +17,8 @@ struct SimulationProgress {
   uint64_t events = 0, hops = 0, flows_started = 0, flows_ended = 0;
   uint32_t packets = 0;
   uint32_t threads = 1, partitions = 1;
-  uint64_t windows = 0, together = 0, crossed = 0;
-  Time taken = 0, waited = 0;
+  uint64_t rounds = 0, together = 0, crossed = 0;
+  Time round = 0, taken = 0, waited = 0;
 };
 void describe(auto& v, Of<SimulationProgress> auto& p) {
   v.type("SimulationProgress", "How far a simulation is.");
@@ -30,7 +30,8 @@ void describe(auto& v, Of<SimulationProgress> auto& p) {
   v("packets", p.packets, field::any("Packet descriptors in use."));
   v("threads", p.threads, field::any("That carry it out."));
   v("partitions", p.partitions, field::any("Of devices, which threads take turns with."));
-  v("windows", p.windows, field::any("Of lookahead in which anything happened."));
+  v("round", p.round, field::any("How long partitions live by themselves, in virtual time.", "ns"));
+  v("rounds", p.rounds, field::any("Of these, those in which anything happened."));
   v("together", p.together, field::any("Of those, gone through by all threads at once."));
   v("crossed", p.crossed, field::any("Hops that led to another partition."));
   v("taken", p.taken, field::any("Wall time of those, of all threads.", "ns"));

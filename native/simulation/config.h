@@ -141,6 +141,7 @@ struct SimulationConfig {
   bool all_distributions = false;
   std::vector<LinkEnd> taps;
   uint32_t threads = 1;
+  bool fewer_threads = false;
 };
 void describe(auto& v, Of<SimulationConfig> auto& config) {
   v.type("SimulationConfig", "A network and its traffic.");
@@ -159,6 +160,7 @@ void describe(auto& v, Of<SimulationConfig> auto& config) {
   v("taps", config.taps, field::any("Frames that leave these ports are traced."));
   v("threads", config.threads,
     field::within(1, kMostThreads, "That carry it out, no more than devices; what comes of it is the same."));
+  v("fewer_threads", config.fewer_threads, field::any("Not so many where the network is too small to gain by them."));
 }
 
 // Throws NativeError INVALID_CONFIG for what cannot be simulated: values out of their ranges, and numbers of what there is not.

@@ -2,6 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
+
+#include "base/native_error.h"
+#include "link/serializer.h"
+#include "simulation/schedule.h"
+#include "wire/packet.h"
 
 namespace weir {
 namespace {
@@ -9,6 +15,68 @@ namespace {
 // More make the work more even; each costs a look at all others in each window.
 constexpr uint32_t kPerThread = 8;
 constexpr uint32_t kMostPartitions = 128;
+// Of a round. What happens after so many waits in a heap.
+constexpr uint64_t kMostWindows = 64;
+// What is kept together for the sake of longer rounds is at most so many times what a partition would have.
+constexpr double kLargestBlock = 4;
+
+Rate rate_of(const SimulationConfig& config, const LinkEnd& end) {
+  const size_t switches = config.switches.size();
+  return end.device < switches ? config.switches[end.device].parameters.ports[end.port].rate
+                               : config.nics[end.device - switches].parameters.rate;
+}
+
+std::vector<double> weights_of(const SimulationConfig& config) {
+  std::vector<double> weights;
+  for (const SimulatedSwitch& s : config.switches) {
+    double& weight = weights.emplace_back(1);
+    for (const SwitchParameters::Port& port : s.parameters.ports) weight += static_cast<double>(port.rate);
+  }
+  for (const SimulatedNic& nic : config.nics) weights.push_back(1 + static_cast<double>(nic.parameters.rate));
+  return weights;
+}
+
+uint64_t windows_within(Time delay, Time window) {
+  return std::clamp<uint64_t>(static_cast<uint64_t>(delay / window), 1, kMostWindows);
+}
+
+// For each device the first of those that links shorter than `delay` join to it.
+std::vector<uint32_t> blocks_of(const SimulationConfig& config, Time delay) {
+  std::vector<uint32_t> first(config.switches.size() + config.nics.size());
+  std::iota(first.begin(), first.end(), 0);
+  const auto find = [&](uint32_t device) {
+    while (first[device] != device) device = first[device] = first[first[device]];
+    return device;
+  };
+  for (const SimulatedLink& link : config.links) {
+    if (link.delay >= delay) continue;
+    const uint32_t a = find(link.ends[0].device), b = find(link.ends[1].device);
+    first[std::max(a, b)] = std::min(a, b);
+  }
+  for (uint32_t device = 0; device < first.size(); ++device) first[device] = find(device);
+  return first;
+}
+
+// Those that are to be together. The longest links that may be between partitions which can still be about equal.
+std::vector<uint32_t> choose_blocks(const SimulationConfig& config, const std::vector<double>& weights, uint32_t partitions) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const double most = std::max(*std::ranges::max_element(weights), kLargestBlock * total / partitions);
+  const auto even = [&](const std::vector<uint32_t>& blocks) {
+    std::vector<double> sums(blocks.size());
+    for (size_t device = 0; device < blocks.size(); ++device) sums[blocks[device]] += weights[device];
+    return *std::ranges::max_element(sums) <= most;
+  };
+  const Time window = longest_window(config);
+  std::vector<Time> delays;
+  for (const SimulatedLink& link : config.links) {
+    if (windows_within(link.delay, window) > 1) delays.push_back(link.delay);
+  }
+  std::ranges::sort(delays);
+  const auto [last, end] = std::ranges::unique(delays);
+  delays.erase(last, end);
+  const auto chosen = std::ranges::partition_point(delays, [&](Time delay) { return even(blocks_of(config, delay)); });
+  return blocks_of(config, chosen == delays.begin() ? 0 : *std::prev(chosen));
+}
 
 // Devices such that neighbours are near each other: each switch and its hosts, then switches without hosts.
 std::vector<uint32_t> near_order(const SimulationConfig& config) {
@@ -36,31 +104,72 @@ std::vector<uint32_t> near_order(const SimulationConfig& config) {
 
 }  // namespace
 
+Time lookahead_of(const SimulationConfig& config, const SimulatedLink& link) {
+  Time least = kNever;
+  for (const LinkEnd& end : link.ends) {
+    least = std::min(least, link.delay + Serializer(rate_of(config, end)).finish(0, wire_bytes(kMinimumFrame)));
+  }
+  return least;
+}
+
+Time longest_window(const SimulationConfig& config) {
+  Time least = Schedule::kLongest;
+  for (const SimulatedLink& link : config.links) least = std::min(least, lookahead_of(config, link));
+  if (least <= 0) {
+    throw NativeError("INVALID_CONFIG", 0, "", "a link has neither a rate nor a delay", "give it one of them, 1 ns at least");
+  }
+  return least;
+}
+
+// Delays alone, where there are several: a rate may change in a run.
+uint64_t windows_of_round(const SimulationConfig& config, const std::vector<uint32_t>& division) {
+  Time least = kNever;
+  for (const SimulatedLink& link : config.links) {
+    if (division[link.ends[0].device] != division[link.ends[1].device]) least = std::min(least, link.delay);
+  }
+  return least == kNever ? 1 : windows_within(least, longest_window(config));
+}
+
+uint32_t worthwhile_threads(const SimulationConfig& config, uint32_t threads) {
+  // Bytes of a frame that fills a link, about.
+  constexpr double kFrameBytes = 1'100;
+  // Frames that hosts can send in a round for each thread: below, most of the gain goes into waiting for each other.
+  constexpr double kWorthwhile = 128;
+  double line = 0;
+  for (const SimulatedNic& nic : config.nics) line += static_cast<double>(nic.parameters.rate);
+  const Time window = longest_window(config);
+  const uint64_t windows = windows_of_round(config, divide(config, partitions_for(threads)));
+  const double frames = line * static_cast<double>(windows * static_cast<uint64_t>(window)) / 8e9 / kFrameBytes;
+  return static_cast<uint32_t>(std::clamp(frames / kWorthwhile, 1.0, static_cast<double>(threads)));
+}
+
 uint32_t partitions_for(uint32_t threads) {
   return threads == 1 ? 1 : std::max(threads, std::min(kPerThread * threads, kMostPartitions));
 }
 
 std::vector<uint32_t> divide(const SimulationConfig& config, uint32_t partitions) {
-  const size_t switches = config.switches.size();
-  std::vector<double> weights;
-  for (const SimulatedSwitch& s : config.switches) {
-    double& weight = weights.emplace_back(1);
-    for (const SwitchParameters::Port& port : s.parameters.ports) weight += static_cast<double>(port.rate);
-  }
-  for (const SimulatedNic& nic : config.nics) weights.push_back(1 + static_cast<double>(nic.parameters.rate));
+  const std::vector<double> weights = weights_of(config);
+  std::vector<uint32_t> division(weights.size());
+  if (partitions == 1) return division;
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  std::vector<uint32_t> division(switches + config.nics.size());
+  const std::vector<uint32_t> block_of = choose_blocks(config, weights, partitions);
+  std::vector<std::vector<uint32_t>> blocks(weights.size());
+  for (uint32_t device = 0; device < weights.size(); ++device) blocks[block_of[device]].push_back(device);
   double before = 0;
   uint32_t number = 0, piece = 0;
   bool first = true;
   for (const uint32_t device : near_order(config)) {
+    const std::vector<uint32_t> block = std::exchange(blocks[block_of[device]], {});
+    if (block.empty()) continue;
+    double weight = 0;
+    for (const uint32_t one : block) weight += weights[one];
     // By where its middle lies.
-    const auto here = std::min(partitions - 1, static_cast<uint32_t>((before + weights[device] / 2) * partitions / total));
+    const auto here = std::min(partitions - 1, static_cast<uint32_t>((before + weight / 2) * partitions / total));
     if (here != piece && !first) ++number;
     piece = here;
     first = false;
-    division[device] = number;
-    before += weights[device];
+    for (const uint32_t one : block) division[one] = number;
+    before += weight;
   }
   return division;
 }

@@ -1,27 +1,43 @@
 // Which devices of a simulation belong together, and which thread is to look after them.
 //
-// A partition is what one thread lives through a window with. There are several for each thread, so that work can be dealt out
+// A partition is what one thread lives through a round with. There are several for each thread, so that work can be dealt out
 // evenly; who belongs to which partition never changes, and no result depends on it.
+//
+// How long a round may be is a matter of the links between partitions alone. Where some are longer than others, as those between
+// switches are in a building, short ones are kept within partitions if these can still be about equal. A round ends for all at
+// one time; so it is no use to know more exactly for each pair of partitions how long they may go without each other: the nearest
+// pair has them all wait.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <vector>
 
+#include "base/types.h"
 #include "simulation/config.h"
 
 namespace weir {
 
+// What passes at least between a frame's start at one end of a link and its arrival at the other, ns: the shortest frame at the
+// faster of their rates.
+Time lookahead_of(const SimulationConfig& config, const SimulatedLink& link);
+// The lookahead of all links, or Schedule::kLongest. Throws NativeError when a link has none.
+Time longest_window(const SimulationConfig& config);
+// How many such windows pass before what a partition does happens at another; 1 for one partition.
+uint64_t windows_of_round(const SimulationConfig& config, const std::vector<uint32_t>& division);
+
 // For each device the number of its partition. Of about equal line rates, `partitions` at most, none without a device; hosts are
-// with their switch where they can be.
+// with their switch where they can be, and devices with short links between them.
 std::vector<uint32_t> divide(const SimulationConfig& config, uint32_t partitions);
 // How many partitions it takes for so many threads.
 uint32_t partitions_for(uint32_t threads);
+// `threads`, or fewer where the hosts cannot send enough in a round for so many.
+uint32_t worthwhile_threads(const SimulationConfig& config, uint32_t threads);
 
 // How the work of a simulation is shared out.
 struct Sharing {
   std::vector<uint32_t> division;  // for each device the number of its partition, from 0 without gaps; empty: as divide() says
-  // Threads go through windows together where so many events are in one, some 20 us of work: else they would mostly wait.
+  // Threads go through rounds together where so many events are in one, some 20 us of work: else they would mostly wait.
   uint64_t worthwhile = 150;
 };
 

@@ -15,24 +15,14 @@ namespace {
 
 // What most networks never fill; there are more when these run out.
 constexpr uint32_t kDescriptors = 1u << 18;
-// Windows in a row for which it is decided whether threads go through them together.
+// Rounds in a row for which it is decided whether threads go through them together.
 constexpr uint64_t kLookedAt = 16;
 
-// What passes at least between a frame's start at one device and its arrival at another: the shortest frame on the fastest link.
-Time lookahead_of(const SimulationConfig& config) {
-  Time least = kNever;
-  for (const SimulatedLink& link : config.links) {
-    for (const LinkEnd& end : link.ends) {
-      const bool is_switch = end.device < config.switches.size();
-      const Rate rate = is_switch ? config.switches[end.device].parameters.ports[end.port].rate
-                                  : config.nics[end.device - config.switches.size()].parameters.rate;
-      least = std::min(least, link.delay + Serializer(rate).finish(0, wire_bytes(kMinimumFrame)));
-    }
-  }
-  if (least <= 0) {
-    throw NativeError("INVALID_CONFIG", 0, "", "a link has neither a rate nor a delay", "give it one of them, 1 ns at least");
-  }
-  return least;
+// How long it takes to tell a device anything but by a frame: as a frame would take on the longest link.
+Time longest_link(const SimulationConfig& config) {
+  Time longest = 0;
+  for (const SimulatedLink& link : config.links) longest = std::max(longest, lookahead_of(config, link));
+  return longest;
 }
 
 uint32_t count_of(const std::vector<uint32_t>& division) {
@@ -44,7 +34,8 @@ uint32_t count_of(const std::vector<uint32_t>& division) {
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
                const Sharing& sharing)
     : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, kHeaderStride})),
-      lookahead_(lookahead_of(config)),
+      window_(longest_window(config)),
+      round_(windows_of_round(config, sharing.division)),
       worthwhile_(sharing.worthwhile),
       loads_(count_of(sharing.division)),
       counted_(count_of(sharing.division)) {
@@ -53,7 +44,7 @@ Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<Que
   connect(config);
   const uint32_t threads = std::min(config.threads, count_of(sharing.division));
   if (threads == 1) return;
-  const auto work = [this](uint32_t i) { partitions_[i]->run(window_, end_, turn_, partitions_); };
+  const auto work = [this](uint32_t i) { partitions_[i]->run(end_, turn_, partitions_); };
   crew_ = std::make_unique<Crew>(threads, count_of(sharing.division), work);
 }
 
@@ -70,8 +61,9 @@ void Fabric::place(const SimulationConfig& config, const std::vector<uint32_t>& 
   for (size_t i = 0; i < config.nics.size(); ++i) first_port_.push_back(port++);
   directions_.resize(port);
   const auto partitions = static_cast<uint32_t>(counts.size());
+  const Time word = longest_link(config);
   for (uint32_t i = 0; i < partitions; ++i) {
-    partitions_.push_back(std::make_unique<Partition>(i, partitions, counts[i], lookahead_, *memory_, directions_));
+    partitions_.push_back(std::make_unique<Partition>(i, partitions, counts[i], window_, word, *memory_, directions_));
   }
 }
 
@@ -127,7 +119,7 @@ bool Fabric::run(Time until, uint64_t limit) {
     if (together_) {
       crew_->run(next);
     } else {
-      for (uint32_t i = 0; i < partitions_.size(); ++i) partitions_[i]->run(window_, end_, turn_, partitions_);
+      for (uint32_t i = 0; i < partitions_.size(); ++i) partitions_[i]->run(end_, turn_, partitions_);
       next();
     }
   }
@@ -135,7 +127,7 @@ bool Fabric::run(Time until, uint64_t limit) {
   return reached_;
 }
 
-// Which window comes next; false: the run is over.
+// When the next round is; false: the run is over.
 bool Fabric::next_round() {
   bool stalled = false;
   uint64_t next = Schedule::kNoWindow;
@@ -145,12 +137,10 @@ bool Fabric::next_round() {
     next = std::min(next, partition->next_window());
   }
   if (!stalled) {
-    const Time length = std::min(lookahead_, Schedule::kLongest);
-    if (end_ > until_ || next == Schedule::kNoWindow || static_cast<Time>(next) * length > until_) return finish(true);
+    if (end_ > until_ || next == Schedule::kNoWindow || static_cast<Time>(next) * window_ > until_) return finish(true);
     if (end_ > 0 && events() >= limit_) return finish(false);
-    window_ = next;
-    end_ = std::min(static_cast<Time>(next + 1) * length, until_ + 1);
-    if (++windows_ % kLookedAt == 0 && crew_ != nullptr) {
+    end_ = std::min(static_cast<Time>(next + round_) * window_, until_ + 1);
+    if (++rounds_ % kLookedAt == 0 && crew_ != nullptr) {
       const uint64_t happened = events();
       together_ = happened - looked_at_ >= kLookedAt * worthwhile_;
       looked_at_ = happened;
@@ -190,7 +180,8 @@ uint64_t Fabric::hops() const {
 Fabric::Work Fabric::work() const {
   Work work;
   work.partitions = static_cast<uint32_t>(partitions_.size());
-  work.windows = windows_;
+  work.round = static_cast<Time>(round_) * window_;
+  work.rounds = rounds_;
   work.together = all_together_;
   for (const auto& partition : partitions_) work.crossed += partition->crossed();
   if (crew_ == nullptr) return work;
@@ -212,7 +203,6 @@ void Fabric::reconfigure_switch(size_t index, const SwitchParameters& parameters
 // What is wired, what memory was made for and what the schedule relies on stays.
 void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) const {
   const SwitchParameters& present = switches_[index]->parameters();
-  const Time window = std::min(lookahead_, Schedule::kLongest);
   const auto refuse = [&](const std::string& what) {
     throw NativeError("INVALID_CONFIG", 0, "", "switch " + std::to_string(index) + ": " + what + " cannot change in a simulation",
                       "start another simulation");
@@ -225,7 +215,7 @@ void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) c
     if (next.ports[port].mac != present.ports[port].mac) refuse("the address" + name);
     if (next.ports[port].mtu != present.ports[port].mtu) refuse("the MTU" + name);
     const Time shortest = Serializer(next.ports[port].rate).finish(0, wire_bytes(kMinimumFrame));
-    if (directions_[first_port_[index] + port].delay + shortest < window) refuse("to so much the rate" + name);
+    if (directions_[first_port_[index] + port].delay + shortest < window_) refuse("to so much the rate" + name);
   }
 }
 

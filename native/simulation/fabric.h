@@ -2,8 +2,9 @@
 //
 // A frame's arrival at the far end of a link is scheduled when its device picks it, so that it costs one event per link, and a
 // device is woken only when it has something to do. Same configuration, same run, however it is cut into calls of run(), and
-// however many threads and partitions it has. Within a window of the schedule each partition of devices lives by itself; between
-// two windows one thread, alone, finds out which is the next, and sees to it that there are packets enough.
+// however many threads and partitions it has. Partitions of devices live by themselves for a round: a window of the schedule, or
+// several where the links between partitions are longer than others. Between two rounds one thread, alone, finds out when the
+// next is, and sees to it that there are packets enough.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +48,8 @@ class Fabric {
   struct Work {
     uint32_t threads = 1;
     uint32_t partitions = 1;
-    uint64_t windows = 0;   // in which anything happened
+    Time round = 0;         // its length
+    uint64_t rounds = 0;    // in which anything happened
     uint64_t together = 0;  // of those, gone through by all threads
     uint64_t crossed = 0;   // hops from one partition to another
     Crew::Times times;      // 0 with one thread
@@ -93,8 +95,9 @@ class Fabric {
   uint32_t port_number(const LinkEnd& end) const { return first_port_[end.device] + end.port; }
 
   std::unique_ptr<PacketMemory> memory_;
-  uint32_t made_ = 0;  // packets that partitions have been supplied with
-  Time lookahead_;
+  uint32_t made_ = 0;                // packets that partitions have been supplied with
+  Time window_;                      // of a schedule, at most
+  uint64_t round_;                   // how many windows partitions may live by themselves
   std::vector<DevicePlace> places_;  // of all devices
   // Ports of all devices: those of the switches in order, then one for each NIC.
   std::vector<Direction> directions_;  // what each port sends into
@@ -108,13 +111,12 @@ class Fabric {
   bool reached_ = true;  // run() has come to the end of its time
   Time until_ = 0;       // of the run
   uint64_t limit_ = 0;
-  uint64_t window_ = 0;  // under way
-  Time end_ = 0;         // of that, or of what the run has of it; 0 before the first
+  Time end_ = 0;  // of the round under way, or of what the run has of it; 0 before the first
   uint32_t turn_ = 0;
-  uint64_t windows_ = 0;
-  bool together_ = false;          // whether all threads go through the present window
+  uint64_t rounds_ = 0;
+  bool together_ = false;          // whether all threads go through the present round
   uint64_t looked_at_ = 0;         // events when that was decided
-  uint64_t all_together_ = 0;      // windows of that kind
+  uint64_t all_together_ = 0;      // rounds of that kind
   uint64_t worthwhile_;            // see Sharing
   std::vector<uint64_t> loads_;    // by partition: events since the shares were last dealt
   std::vector<uint64_t> counted_;  // and those before the last run

@@ -57,9 +57,10 @@ class Partition::NicNode final : public Node {
   SoftNic device;
 };
 
-Partition::Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, PacketMemory& memory,
+Partition::Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, Time word, PacketMemory& memory,
                      std::span<Direction> directions)
     : number_(number),
+      word_(word),
       pool_(memory, PacketPool::Supplied{}),
       schedule_(devices, lookahead),
       directions_(directions),
@@ -80,11 +81,15 @@ SoftNic& Partition::add_nic(const NicParameters& parameters, const std::vector<Q
 
 void Partition::begin() {
   stalled_ = false;
+  look_ahead();
+}
+
+void Partition::look_ahead() {
   next_window_ = schedule_.next_window();
   if (earliest_sent_ != kNever) next_window_ = std::min(next_window_, schedule_.window_of(earliest_sent_));
 }
 
-void Partition::run(uint64_t window, Time end, uint32_t turn, std::span<const std::unique_ptr<Partition>> all) {
+void Partition::run(Time end, uint32_t turn, std::span<const std::unique_ptr<Partition>> all) {
   turn_ = turn;
   take_in(1 - turn, all);
   earliest_sent_ = kNever;
@@ -95,19 +100,24 @@ void Partition::run(uint64_t window, Time end, uint32_t turn, std::span<const st
     if (event.device >= switches_.size()) __builtin_prefetch(pool_.data(event.packet));
   };
   const auto ready = [this] { return pool_.available() >= kSpare; };
-  stalled_ = !schedule_.run(
-      window, end, [this](const Event& event) { handle(event); }, ready, fetch);
+  stalled_ = false;
+  for (;;) {
+    const uint64_t window = schedule_.next_window();
+    if (window == Schedule::kNoWindow || schedule_.start_of(window) >= end) break;
+    const Time over = schedule_.start_of(window + 1);
+    stalled_ = !schedule_.run(
+        window, std::min(end, over), [this](const Event& event) { handle(event); }, ready, fetch);
+    if (stalled_ || over >= end) break;
+  }
   give_back();
-  next_window_ = schedule_.next_window();
-  if (earliest_sent_ != kNever) next_window_ = std::min(next_window_, schedule_.window_of(earliest_sent_));
+  look_ahead();
 }
 
-// Before the schedule is in another window than that in which these were sent: how far they lie ahead decides where they wait.
 void Partition::take_in(uint32_t turn, std::span<const std::unique_ptr<Partition>> all) {
   for (uint32_t from = 0; from < all.size(); ++from) {
     if (from == number_) continue;
     Outbox& box = all[from]->outbox(turn, number_);
-    for (const Event& event : box.events) schedule_.push(event.at, event.kind, event.packet, event.device);
+    for (const Event& event : box.events) schedule_.push(event.at, event.kind, event.packet, event.device, event.sent);
     for (const PacketId id : box.returned) pool_.free(id);
     traded_[from] += static_cast<int64_t>(box.events.size() + box.returned.size());
     box.events.clear();
@@ -140,9 +150,9 @@ uint32_t Partition::returned() const {
 }
 
 void Partition::wake_later(DevicePlace place, uint32_t what) {
-  const Time at = now_ + schedule_.window();
+  const Time at = now_ + word_;
   if (place.partition == number_) return schedule_.push(at, kWake, what, place.device);
-  send({at, kWake, what, place.device}, place.partition);
+  send({at, kWake, what, place.device, 0}, place.partition);
 }
 
 void Partition::send(const Event& event, uint32_t to) {

@@ -1,6 +1,6 @@
-// Some devices of a fabric, which live through a window of time one after another, and all that they write to meanwhile: what
-// one thread has to itself until the window is over. What is sent to devices of other partitions waits in outboxes, of which
-// there are two sets: the others empty what was put into the one in the last window while the other is filled in this.
+// Some devices of a fabric, which live through each window of time one after another, and all that they write to meanwhile: what
+// one thread has to itself for a round, of one window or several. What is sent to devices of other partitions waits in outboxes,
+// of which there are two sets: the others empty what was put into the one in the last round while the other is filled in this.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,9 @@ struct TracedFrame {
 
 class alignas(64) Partition {
  public:
-  // Number `number` of `partitions`, with so many devices. `directions`: of all ports of the fabric; as `memory` until move_to(),
-  // it must outlive it.
-  Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, PacketMemory& memory,
+  // Number `number` of `partitions`, with so many devices. `word`: how long it takes to tell a device anything but by a frame.
+  // `directions`: of all ports of the fabric; as `memory` until move_to(), it must outlive it.
+  Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, Time word, PacketMemory& memory,
             std::span<Direction> directions);
   ~Partition();
   Partition(const Partition&) = delete;
@@ -57,14 +57,14 @@ class alignas(64) Partition {
 
   // A run is going to begin: what it was told since the last is seen by next_window().
   void begin();
-  // Goes through `window` up to `end`, with what `all` partitions have sent in the window before. `turn` is 0 and 1 in turns.
-  void run(uint64_t window, Time end, uint32_t turn, std::span<const std::unique_ptr<Partition>> all);
-  // Of the last run(): whether it stopped for want of packets. What is left happens in the next, of the same window.
+  // A round: goes on up to `end`, with what `all` partitions have sent in the round before. `turn` is 0 and 1 in turns.
+  void run(Time end, uint32_t turn, std::span<const std::unique_ptr<Partition>> all);
+  // Of the last run(): whether it stopped for want of packets. What is left happens in the next, with the same end.
   bool stalled() const { return stalled_; }
   // The earliest window in which anything that it knows of or has sent is going to happen, or Schedule::kNoWindow.
   uint64_t next_window() const { return next_window_; }
 
-  // A device is going to be woken, one window from the present event on at least.
+  // A device is going to be woken, as soon as word of the present event can be there.
   void wake_later(DevicePlace place, uint32_t what);
   // With this it is a stream of a NIC that is to be closed.
   static constexpr uint32_t kClose = 1u << 29;
@@ -92,6 +92,7 @@ class alignas(64) Partition {
     std::vector<PacketId> returned;
   };
 
+  void look_ahead();
   Outbox& outbox(uint32_t turn, uint32_t to) { return outboxes_[turn * traded_.size() + to]; }
   void take_in(uint32_t turn, std::span<const std::unique_ptr<Partition>> all);
   void give_back();
@@ -99,9 +100,10 @@ class alignas(64) Partition {
   void impair(Direction& direction, PacketId id, Time arrival);
   void deliver(const Direction& direction, PacketId id, Time arrival) {
     const DevicePlace& to = direction.receiver;
-    if (to.partition == number_) return schedule_.push(arrival, direction.port, id, to.device);
+    const auto sent = static_cast<uint32_t>(direction.counters.frames);
+    if (to.partition == number_) return schedule_.push(arrival, direction.port, id, to.device, sent);
     ++crossed_;
-    send({arrival, direction.port, id, to.device}, to.partition);
+    send({arrival, direction.port, id, to.device, sent}, to.partition);
   }
   void send(const Event& event, uint32_t to);
   void arrive(const Event& event);
@@ -109,6 +111,7 @@ class alignas(64) Partition {
   void record(uint32_t tap, PacketId id, Time at);
 
   uint32_t number_;
+  Time word_;
   uint32_t turn_ = 0;
   PacketPool pool_;
   Schedule schedule_;
@@ -120,7 +123,7 @@ class alignas(64) Partition {
   uint64_t crossed_ = 0;
   bool stalled_ = false;
   uint64_t next_window_ = Schedule::kNoWindow;
-  Time earliest_sent_ = kNever;   // to others in this window
+  Time earliest_sent_ = kNever;   // to others in this round
   std::vector<Outbox> outboxes_;  // by turn and receiver
   std::vector<int64_t> traded_;   // packets that others have given, less those that they were given
   std::vector<TracedFrame> traced_;

@@ -3,8 +3,8 @@
 // Whatever one device does to another takes at least the lookahead: a frame has to cross a link. So within a window no longer
 // than that, devices do not know of each other, and each lives through the whole window by itself: what it needs stays in the
 // caches, however many devices there are (conservative synchronisation; Chandy and Misra 1979). At a device events happen in the
-// order of (time, kind, packet or purpose), and frames that come from one port at one time in the order in which they were sent.
-// That order does not depend on where a run is cut.
+// order of (time, kind, purpose), and frames that come from one port at one time in the order in which they were sent. That order
+// depends neither on where a run is cut nor on when a device is told of what is going to happen.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,7 @@ struct Event {
   uint32_t kind = 0;    // what happens
   uint32_t packet = 0;  // or what a device is woken for
   uint32_t device = 0;  // where
+  uint32_t sent = 0;    // of a frame: how many its port had sent, modulo 2^32
 };
 
 // A device is woken; any other kind is the port at which a frame arrives.
@@ -44,8 +45,8 @@ class Schedule {
   //
   // Field by field into its place: an Event that was put together elsewhere would be copied in wider pieces than it was written
   // in, for which a processor waits until all that it has stored before is in the cache.
-  void push(Time at, uint32_t kind, uint32_t packet, uint32_t device) {
-    const Event event{at, kind, packet, device};
+  void push(Time at, uint32_t kind, uint32_t packet, uint32_t device, uint32_t sent = 0) {
+    const Event event{at, kind, packet, device, sent};
     const uint64_t window = window_of(at);
     if (window == window_ && under_way_) {
       // As std::push_heap() does it.
@@ -56,7 +57,7 @@ class Schedule {
     } else if (window - window_ < kSlots) {
       file(event, window % kSlots);
     } else {
-      far_.push_back({event, ++far_sequence_});
+      far_.push_back(event);
       std::push_heap(far_.begin(), far_.end(), later);
     }
   }
@@ -71,7 +72,7 @@ class Schedule {
 
   // The earliest window in which anything is going to happen, or kNoWindow.
   uint64_t next_window() const {
-    uint64_t next = far_.empty() ? kNoWindow : window_of(far_.front().event.at);
+    uint64_t next = far_.empty() ? kNoWindow : window_of(far_.front().at);
     for (uint64_t ahead = 0; ahead < kSlots && window_ + ahead < next; ++ahead) {
       if (counts_[(window_ + ahead) % kSlots] > 0) next = window_ + ahead;
     }
@@ -107,17 +108,11 @@ class Schedule {
   static bool before(const Event& a, const Event& b) {
     if (a.at != b.at) return a.at < b.at;
     if (a.kind != b.kind) return a.kind < b.kind;
-    return !is_frame(a) && a.packet < b.packet;
+    return is_frame(a) ? static_cast<int32_t>(a.sent - b.sent) < 0 : a.packet < b.packet;
   }
   static bool after(const Event& a, const Event& b) { return before(b, a); }
 
-  struct Far {
-    Event event;
-    uint64_t sequence;
-  };
-  static bool later(const Far& a, const Far& b) {
-    return a.event.at != b.event.at ? a.event.at > b.event.at : a.sequence > b.sequence;
-  }
+  static bool later(const Event& a, const Event& b) { return a.at > b.at; }
 
   void file(const Event& event, size_t slot) {
     inboxes_[slot * devices_ + event.device].emplace_back() = event;
@@ -128,8 +123,8 @@ class Schedule {
   // What lies in the present window and was far away.
   void file_far(size_t slot) {
     const Time end = start_of(window_ + 1);
-    while (!far_.empty() && far_.front().event.at < end) {
-      file(far_.front().event, slot);
+    while (!far_.empty() && far_.front().at < end) {
+      file(far_.front(), slot);
       std::pop_heap(far_.begin(), far_.end(), later);
       far_.pop_back();
     }
@@ -221,8 +216,7 @@ class Schedule {
   std::vector<std::vector<Event>> inboxes_;  // by slot and device
   std::vector<uint64_t> active_;             // by slot: which inboxes have anything
   std::array<uint64_t, kSlots> counts_{};    // by slot: how much they have
-  std::vector<Far> far_;                     // what lies beyond the slots: a heap
-  uint64_t far_sequence_ = 0;
+  std::vector<Event> far_;                   // what lies beyond the slots: a heap
   std::array<uint32_t, kLongest> ends_{};
   std::vector<Event> sorted_;
 };

@@ -53,7 +53,8 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing)
 
 Simulation::~Simulation() = default;
 
-Sharing Simulation::divided(Sharing sharing) const {
+Sharing Simulation::divided(Sharing sharing) {
+  if (config_.fewer_threads) config_.threads = worthwhile_threads(config_, config_.threads);
   if (sharing.division.empty()) sharing.division = divide(config_, partitions_for(config_.threads));
   return sharing;
 }

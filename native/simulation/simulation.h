@@ -69,7 +69,7 @@ class Simulation {
     std::vector<Finished> finished;
   };
 
-  Sharing divided(Sharing sharing) const;
+  Sharing divided(Sharing sharing);
   void gather();
   std::vector<std::vector<QueuePairParameters>> lay_out();
   void sample();

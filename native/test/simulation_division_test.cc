@@ -60,6 +60,38 @@ TEST_CASE("simulation division: no partition is empty or far larger than others,
   for (const uint32_t threads : {2u, 3u, 64u, kMostThreads}) CHECK(partitions_for(threads) >= threads);
 }
 
+// Hosts 3 m from their switch, and 200 m between switches.
+TEST_CASE("simulation division: short links stay within partitions, and rounds are as long as the others") {
+  SimulationConfig config = tree(16, 8);
+  for (SimulatedLink& link : config.links) link.delay = link.ends[0].device < 17 ? 1'000 : 15;
+  const Time window = longest_window(config);
+  CHECK(window == 15 + 67);  // 84 bytes at 10 Gb/s
+  CHECK(lookahead_of(config, config.links.back()) == 1'067);
+  const std::vector<uint32_t> division = divide(config, 16);
+  for (uint32_t host = 0; host < 128; ++host) CHECK(division[17 + host] == division[host / 8]);
+  CHECK(windows_of_round(config, division) == 1'000 / 82);
+  // Two racks for each thread cannot be dealt out evenly any more.
+  const std::vector<uint32_t> finer = divide(config, 128);
+  CHECK(windows_of_round(config, finer) == 1);
+  CHECK(*std::ranges::max_element(finer) > 60);
+  // With nobody to wait for.
+  CHECK(windows_of_round(config, divide(config, 1)) == 1);
+  // Where all are as long, nothing is gained by keeping them together.
+  for (SimulatedLink& link : config.links) link.delay = 1'000;
+  CHECK(windows_of_round(config, divide(config, 16)) == 1);
+}
+
+TEST_CASE("simulation division: as many threads as hosts can send enough for in a round") {
+  SimulationConfig config = tree(16, 8);
+  for (SimulatedLink& link : config.links) link.delay = 15;
+  CHECK(worthwhile_threads(config, 8) == 1);  // 1.28 Tb/s: 12 frames in 82 ns
+  for (SimulatedLink& link : config.links) link.delay = link.ends[0].device < 17 ? 10'000 : 15;
+  CHECK(worthwhile_threads(config, 2) == 2);
+  for (SimulatedNic& nic : config.nics) nic.parameters.rate = 100 * kGigabit;
+  CHECK(worthwhile_threads(config, 8) > 4);
+  CHECK(worthwhile_threads(config, 3) == 3);
+}
+
 TEST_CASE("simulation division: each partition is taken once in a round, by whoever comes") {
   constexpr uint32_t kPartitions = 37, kThreads = 4;
   Shares shares(kPartitions, kThreads);

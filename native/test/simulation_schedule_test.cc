@@ -149,6 +149,26 @@ TEST_CASE("simulation schedule: nothing before its time, and time may stand stil
   CHECK(times.back() == far + 1);
 }
 
+// A frame that is held back for long arrives together with one that was sent after it.
+TEST_CASE("simulation schedule: frames from one port at one time come as they were sent, whenever they are told of") {
+  constexpr Time kAt = 100'000;
+  for (const bool early : {false, true}) {
+    Schedule schedule(1, 1'000);
+    std::vector<uint32_t> packets;
+    const auto handle = [&](const Event& event) {
+      if (is_frame(event)) packets.push_back(event.packet);
+    };
+    if (early) schedule.push(kAt, 4, 10, 0, UINT32_MAX);
+    schedule.push(kAt - 2'000, kWake, 0, 0);
+    run_until(schedule, kAt - 1'000, UINT64_MAX, handle);
+    schedule.push(kAt, 4, 11, 0, 0);
+    schedule.push(kAt, 2, 12, 0, 1);
+    if (!early) schedule.push(kAt, 4, 10, 0, UINT32_MAX);
+    run_until(schedule, kAt, UINT64_MAX, handle);
+    CHECK(packets == std::vector<uint32_t>{12, 10, 11});
+  }
+}
+
 TEST_CASE("simulation schedule: who is not ready goes on where it stopped, in the same window") {
   Schedule schedule(3, 1'000);
   for (const Time at : {Time{10}, Time{20}, Time{30}}) {

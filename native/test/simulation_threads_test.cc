@@ -26,11 +26,11 @@ class Dice {
   Random random_;
 };
 
-void connect(SimulationConfig& config, LinkEnd from, LinkEnd to, Dice& dice) {
+void connect(SimulationConfig& config, LinkEnd from, LinkEnd to, Dice& dice, uint32_t longer = 1) {
   SimulatedLink& link = config.links.emplace_back();
   link.ends[0] = from;
   link.ends[1] = to;
-  link.delay = dice.within(30, 2'500);
+  link.delay = longer * dice.within(30, 2'500);
   if (!dice.chance(4)) return;
   link.impairment.emplace();
   link.impairment->loss = dice.below(3) * 0.003;
@@ -71,9 +71,11 @@ SimulationConfig drawn(uint64_t seed) {
     config.nics.push_back(simulated_nic(host, rate));
     connect(config, {leaves + spines + host, 0}, {host / on_leaf, static_cast<uint16_t>(host % on_leaf)}, dice);
   }
+  const uint32_t longer = dice.chance(2) ? 1 : 8;
   for (uint32_t leaf = 0; leaf < leaves; ++leaf) {
     for (uint32_t spine = 0; spine < spines; ++spine) {
-      connect(config, {leaf, static_cast<uint16_t>(on_leaf + spine)}, {leaves + spine, static_cast<uint16_t>(leaf)}, dice);
+      connect(config, {leaf, static_cast<uint16_t>(on_leaf + spine)}, {leaves + spine, static_cast<uint16_t>(leaf)}, dice,
+              longer);
     }
   }
   const uint32_t flows = dice.within(hosts, 3 * hosts);
@@ -143,7 +145,7 @@ Outcome run_cut(const SimulationConfig& config, std::vector<uint32_t> division, 
 }
 
 TEST_CASE("simulation threads: random networks run the same with any number of threads, cut anywhere") {
-  uint64_t messages = 0, frames = 0, crossed = 0;
+  uint64_t messages = 0, frames = 0, crossed = 0, long_rounds = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     CAPTURE(seed);
     SimulationConfig config = drawn(seed);
@@ -165,9 +167,10 @@ TEST_CASE("simulation threads: random networks run the same with any number of t
       check_balance(simulation);
       const Fabric::Work work = simulation.fabric().work();
       CHECK(work.threads == std::min(threads, devices_of(config)));
-      CHECK(work.together <= work.windows);
-      CHECK(work.together + 16 >= work.windows);
+      CHECK(work.together <= work.rounds);
+      CHECK(work.together + 16 >= work.rounds);
       crossed += work.crossed;
+      long_rounds += work.round >= 2 * longest_window(config);
       check_same(reference, outcome(simulation));
       check_same(reference, run_cut(config, {}, dice));
     }
@@ -179,6 +182,7 @@ TEST_CASE("simulation threads: random networks run the same with any number of t
   CHECK(messages > 200);
   CHECK(frames > 40'000);
   CHECK(crossed > 20'000);
+  CHECK(long_rounds > 3);
 }
 
 TEST_CASE("simulation threads: there are no more than partitions, and one that is alone has no other") {

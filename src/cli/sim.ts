@@ -1,12 +1,12 @@
 import { isAbsolute, join } from "node:path";
 import { makeFolder } from "../base/folder.js";
 import { formatTime, parseTime } from "../base/units.js";
+import { kMostThreads } from "../native/simulation_types.js";
 import { count, fixed, percent } from "../report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import type { Scenario } from "../scenario/types.js";
 import { writeSimulation } from "../sim/files.js";
 import { phaseEffect } from "../sim/phase_effect.js";
-import { kMostThreads, worthwhileThreads } from "../sim/threads.js";
 import type { SimOutcome, SimPerformance } from "../sim/types.js";
 import { type AddVerb, asUsage, type CliContext, kExit, load, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
@@ -106,7 +106,7 @@ async function simulate(
       signal: stop.signal,
       onProgress: line && ((progress) => line.update(progress)),
       until: options.until,
-      threads: (network) => options.threads ?? worthwhileThreads(network),
+      threads: options.threads ?? "auto",
       trace: options.trace?.map(({ target, file }) => ({
         target,
         file: isAbsolute(file) ? file : join(directory, file),

@@ -412,6 +412,7 @@ export interface SimulationConfig {
   /** Keep that of every queue that holds anything. */ all_distributions: boolean;
   /** Frames that leave these ports are traced. */ taps: NativeLinkEnd[];
   /** That carry it out, no more than devices; what comes of it is the same. 1 to 128 */ threads: number;
+  /** Not so many where the network is too small to gain by them. */ fewer_threads: boolean;
 }
 
 /** What an application's queue pair is given with a change of state. */

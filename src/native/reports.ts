@@ -179,7 +179,8 @@ export interface SimulationProgress {
   /** Packet descriptors in use. */ packets: number;
   /** That carry it out. */ threads: number;
   /** Of devices, which threads take turns with. */ partitions: number;
-  /** Of lookahead in which anything happened. */ windows: number;
+  /** How long partitions live by themselves, in virtual time. ns */ round: number;
+  /** Of these, those in which anything happened. */ rounds: number;
   /** Of those, gone through by all threads at once. */ together: number;
   /** Hops that led to another partition. */ crossed: number;
   /** Wall time of those, of all threads. ns */ taken: number;

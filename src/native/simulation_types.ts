@@ -12,6 +12,9 @@ import {
 export * from "./configuration.js";
 export * from "./reports.js";
 
+/** That carry out one simulation. */
+export const kMostThreads = 128;
+
 /** Words of one completed message in drainFinished(). */
 export const kFinishedWords = kFinished.words;
 

@@ -36,6 +36,7 @@ export function composeSimulation(
     all_distributions: keepsAllQueues(scenario, fabric),
     taps,
     threads: 1,
+    fewer_threads: false,
   };
 }
 

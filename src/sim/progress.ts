@@ -42,7 +42,7 @@ export class ProgressMeter {
   }
 
   performance(progress: SimulationProgress): SimPerformance {
-    const { events, hops, threads, windows, together, partitions, crossed, taken, waited } = progress;
+    const { events, hops, threads, round, rounds, together, partitions, crossed, taken, waited } = progress;
     const { user, system } = process.cpuUsage(this.cpuBefore);
     return {
       cpu_s: (user + system) / 1e6,
@@ -50,11 +50,12 @@ export class ProgressMeter {
       events,
       hops,
       threads,
-      windows,
+      round_ns: round,
+      rounds,
       ...(threads > 1 && {
         sharing: {
           partitions,
-          together: together / Math.max(windows, 1),
+          together: together / Math.max(rounds, 1),
           crossing: crossed / Math.max(hops, 1),
           waiting: waited / Math.max(taken, 1),
         },

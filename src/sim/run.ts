@@ -1,9 +1,16 @@
 /** Runs a scenario in virtual time. */
+import { availableParallelism } from "node:os";
 import { setImmediate as turn } from "node:timers/promises";
 import { asWeirError } from "../base/error.js";
 import { loadAddon } from "../native/addon.js";
 import { distribution } from "../native/histogram.js";
-import { kFinishedWords, type NativeSimulation, type SimulationAddon } from "../native/simulation_types.js";
+import {
+  kFinishedWords,
+  kMostThreads,
+  type NativeSimulation,
+  type SimulationAddon,
+  type SimulationConfig,
+} from "../native/simulation_types.js";
 import { kRecordWords } from "../native/types.js";
 import { Recorder } from "../result/recorder.js";
 import { changedAt, changeTimes } from "../scenario/changes.js";
@@ -34,7 +41,7 @@ export async function runSimulation(
   const fabric = new Fabric(scenario);
   const taps = new Taps(scenario, fabric, options.trace ?? []);
   const composed = composeSimulation(scenario, fabric, taps.places);
-  const config = { ...composed, threads: options.threads?.(composed) ?? composed.threads };
+  const config = { ...composed, ...threading(options.threads ?? 1) };
   const until = Math.min(scenario.duration, options.until ?? scenario.duration);
   const meter = new ProgressMeter(until, options.onProgress);
   const simulation = asWeirError(() => new addon.Simulation(config));
@@ -54,6 +61,11 @@ export async function runSimulation(
     taps.close();
     simulation.close();
   }
+}
+
+function threading(threads: number | "auto"): Pick<SimulationConfig, "threads" | "fewer_threads"> {
+  if (threads !== "auto") return { threads, fewer_threads: false };
+  return { threads: Math.min(availableParallelism(), kMostThreads), fewer_threads: true };
 }
 
 /** Those of the times that come before the end, or with it, in order. */

@@ -1,6 +1,6 @@
 /** What the simulator and its callers (command line, sweeps) agree on. Times are virtual ns unless they are called wall. */
 
-import type { SimulationConfig, SimulationProgress } from "../native/simulation_types.js";
+import type { SimulationProgress } from "../native/simulation_types.js";
 import type { Result, Series } from "../result/result.js";
 import type { FileRequest } from "../scenario/places.js";
 
@@ -11,8 +11,8 @@ export interface SimOptions {
   onProgress?: ((progress: SimProgress) => void) | undefined;
   /** To pcapng files. */
   trace?: readonly FileRequest[] | undefined;
-  /** How many carry out a network; otherwise one does. */
-  threads?: ((network: SimulationConfig) => number) | undefined;
+  /** How many carry it out, one by default; "auto": as many as there are CPUs, fewer where the network gains nothing by them. */
+  threads?: number | "auto" | undefined;
   /** Ends the run at this time, as if the scenario lasted no longer, ns. Beyond the duration: without effect. */
   until?: number | undefined;
 }
@@ -50,17 +50,19 @@ export interface SimPerformance {
   events: number;
   hops: number;
   threads: number;
-  /** Windows of lookahead, within which devices live apart. */
-  windows: number;
+  /** For so long parts of the network live by themselves, ns. */
+  round_ns: number;
+  /** Of these, those in which anything happened. */
+  rounds: number;
   /** How the threads shared the work, where there are several. */
   sharing?: {
     /** Of devices. */
     partitions: number;
-    /** Windows that all threads went through at once, of all: those with work enough. */
+    /** Rounds that all threads went through at once, of all: those with work enough. */
     together: number;
     /** Hops from one partition to another, of all. */
     crossing: number;
-    /** Of the threads' time in those windows what they waited for each other. */
+    /** Of the threads' time in those rounds what they waited for each other. */
     waiting: number;
   };
   /** Most memory that this process has had resident. */

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
-import type { SimulationConfig } from "../../src/native/simulation_types.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import type { SimOptions, SimOutcome } from "../../src/sim/types.js";
 import { sampleSeries, simulatedResult } from "../report/sample.js";
@@ -31,7 +30,16 @@ const outcome = (changes: Partial<SimOutcome> = {}): SimOutcome => ({
       slowdown: 2,
     },
   ],
-  performance: { cpu_s: 2, wall_s: 2.5, events: 5e6, hops: 12e6, threads: 1, windows: 5e3, rss_bytes: 150e6 },
+  performance: {
+    cpu_s: 2,
+    wall_s: 2.5,
+    events: 5e6,
+    hops: 12e6,
+    threads: 1,
+    round_ns: 1001,
+    rounds: 5e3,
+    rss_bytes: 150e6,
+  },
   complete: true,
   ...changes,
 });
@@ -107,8 +115,7 @@ describe("weir sim run", () => {
     };
     await weir([kIncast, "--out", folder(), "--threads", "7"], remember);
     await weir([kIncast, "--out", folder()], remember);
-    const network = { nics: [], switches: [], links: [] } as unknown as SimulationConfig;
-    expect(seen.map(({ threads }) => threads?.(network))).toEqual([7, 1]);
+    expect(seen.map(({ threads }) => threads)).toEqual([7, "auto"]);
   });
 
   it("says how long threads waited where there are several", async () => {

@@ -73,7 +73,7 @@ export function fakeOutcome(differs: Partial<Result> = {}): SimOutcome {
     result: { ...sampleResult(2), ...differs },
     series: sampleSeries(2, 50),
     flowTable: [],
-    performance: { cpu_s: 1, wall_s: 1, events: 1, hops: 1, threads: 1, windows: 1, rss_bytes: 1 },
+    performance: { cpu_s: 1, wall_s: 1, events: 1, hops: 1, threads: 1, round_ns: 1, rounds: 1, rss_bytes: 1 },
     complete: differs.until_s === undefined,
   };
 }

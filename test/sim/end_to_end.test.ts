@@ -1,6 +1,6 @@
 /** Whole simulations on the native core: what they say, and that nothing but scenario and seed changes it. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
@@ -139,7 +139,7 @@ describe("the same scenario and seed", () => {
     for (const [name, wanted] of [["one", 1] as const, ["several", count] as const]) {
       const scenario = fatTree();
       const trace = [{ target: scenario.switches[0]?.name ?? "", file: join(folder, `${name}.pcapng`) }];
-      const outcome = await run(scenario, { threads: () => wanted, trace });
+      const outcome = await run(scenario, { threads: wanted, trace });
       threads.set(name, outcome.performance.threads);
       writeSimulation(join(folder, name), outcome, { text: "", set: [], scenario }, "csv");
     }
@@ -158,14 +158,23 @@ describe("the same scenario and seed", () => {
     const alone = (await run(fatTree())).performance;
     expect(alone).toMatchObject({ threads: 1 });
     expect(alone.sharing).toBeUndefined();
-    expect(alone.windows).toBeGreaterThan(10);
-    const { threads, windows, sharing } = (await run(fatTree(), { threads: () => 2 })).performance;
-    expect({ threads, windows }).toEqual({ threads: 2, windows: alone.windows });
+    expect(alone.rounds).toBeGreaterThan(10);
+    const { threads, rounds, sharing } = (await run(fatTree(), { threads: 2 })).performance;
+    expect({ threads, rounds }).toEqual({ threads: 2, rounds: alone.rounds });
     expect(sharing?.partitions).toBeGreaterThan(2);
     expect(sharing?.crossing).toBeGreaterThan(0);
     expect(sharing?.crossing).toBeLessThan(1);
     expect(sharing?.together).toBeLessThanOrEqual(1);
     expect(sharing?.waiting).toBeLessThan(1);
+  });
+
+  it("takes as many threads as the network is worth", async () => {
+    expect((await run(incast({ duration: "1ms" }), { threads: "auto" })).performance.threads).toBe(1);
+    const large = { kind: "fat-tree", k: 8, link: { rate: "400Gbps", delay: "5us" } };
+    const { threads, round_ns } = (await run(fatTree({ topology: large, duration: "40us" }), { threads: "auto" }))
+      .performance;
+    expect(threads).toBe(Math.min(availableParallelism(), 128));
+    expect(round_ns).toBeGreaterThan(threads > 1 ? 4000 : 1000);
   });
 
   it("another seed gives another run", async () => {

@@ -30,7 +30,16 @@ export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) =
   if (scenario.seed === 1) result.totals.first = 1;
   return {
     result,
-    performance: { cpu_s: performance.now(), wall_s: 1, events: 1, hops: 1, threads: 1, windows: 1, rss_bytes: 1 },
+    performance: {
+      cpu_s: performance.now(),
+      wall_s: 1,
+      events: 1,
+      hops: 1,
+      threads: 1,
+      round_ns: 1,
+      rounds: 1,
+      rss_bytes: 1,
+    },
     complete: !signal.aborted,
   };
 };
