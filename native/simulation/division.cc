@@ -78,27 +78,44 @@ std::vector<uint32_t> choose_blocks(const SimulationConfig& config, const std::v
   return blocks_of(config, chosen == delays.begin() ? 0 : *std::prev(chosen));
 }
 
-// Devices such that neighbours are near each other: each switch and its hosts, then switches without hosts.
+// Devices such that neighbours are near each other: each switch with hosts and these, and every other switch in the middle of those
+// that it is linked to.
 std::vector<uint32_t> near_order(const SimulationConfig& config) {
+  constexpr double kNowhere = -1;
   const auto switches = static_cast<uint32_t>(config.switches.size());
   const auto devices = static_cast<uint32_t>(switches + config.nics.size());
-  std::vector<std::vector<uint32_t>> hosts(devices);
+  std::vector<std::vector<uint32_t>> neighbours(devices);
   for (const SimulatedLink& link : config.links) {
-    const uint32_t a = link.ends[0].device, b = link.ends[1].device;
-    if (a < switches && b >= switches) hosts[a].push_back(b);
-    if (b < switches && a >= switches) hosts[b].push_back(a);
+    neighbours[link.ends[0].device].push_back(link.ends[1].device);
+    neighbours[link.ends[1].device].push_back(link.ends[0].device);
   }
-  std::vector<uint32_t> order;
+  std::vector<double> places(devices, kNowhere);
+  double next = 0;
   for (uint32_t device = 0; device < switches; ++device) {
-    if (hosts[device].empty()) continue;
-    order.push_back(device);
-    order.insert(order.end(), hosts[device].begin(), hosts[device].end());
+    for (const uint32_t host : neighbours[device]) {
+      if (host >= switches) places[device] = places[host] = next;
+    }
+    next += places[device] == kNowhere ? 0 : 1;
   }
-  std::vector<bool> listed(devices);
-  for (const uint32_t device : order) listed[device] = true;
-  for (uint32_t device = 0; device < devices; ++device) {
-    if (!listed[device]) order.push_back(device);
+  for (bool changed = true; std::exchange(changed, false);) {
+    std::vector<double> found = places;
+    for (uint32_t device = 0; device < switches; ++device) {
+      if (places[device] != kNowhere) continue;
+      double sum = 0, count = 0;
+      for (const uint32_t other : neighbours[device]) {
+        if (places[other] == kNowhere) continue;
+        sum += places[other];
+        ++count;
+      }
+      if (count == 0) continue;
+      found[device] = sum / count;
+      changed = true;
+    }
+    places = std::move(found);
   }
+  std::vector<uint32_t> order(devices);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](uint32_t device) { return places[device]; });
   return order;
 }
 
