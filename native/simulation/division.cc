@@ -78,8 +78,8 @@ std::vector<uint32_t> choose_blocks(const SimulationConfig& config, const std::v
   return blocks_of(config, chosen == delays.begin() ? 0 : *std::prev(chosen));
 }
 
-// Devices such that neighbours are near each other: each switch with hosts and these, and every other switch in the middle of those
-// that it is linked to.
+// Devices such that neighbours are near each other: each switch with hosts and these, and every other switch in the middle of
+// those that it is linked to.
 std::vector<uint32_t> near_order(const SimulationConfig& config) {
   constexpr double kNowhere = -1;
   const auto switches = static_cast<uint32_t>(config.switches.size());

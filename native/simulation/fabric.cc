@@ -61,9 +61,15 @@ void Fabric::place(const SimulationConfig& config, const std::vector<uint32_t>& 
   for (size_t i = 0; i < config.nics.size(); ++i) first_port_.push_back(port++);
   directions_.resize(port);
   const auto partitions = static_cast<uint32_t>(counts.size());
-  const Time word = longest_link(config);
+  const Partition::Surroundings surroundings{
+      .partitions = partitions,
+      .lookahead = window_,
+      .word = longest_link(config),
+      .overtaking = std::ranges::any_of(config.links, [](const SimulatedLink& link) { return link.impairment.has_value(); }),
+      .directions = directions_,
+  };
   for (uint32_t i = 0; i < partitions; ++i) {
-    partitions_.push_back(std::make_unique<Partition>(i, partitions, counts[i], window_, word, *memory_, directions_));
+    partitions_.push_back(std::make_unique<Partition>(i, counts[i], surroundings, *memory_));
   }
 }
 

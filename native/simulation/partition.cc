@@ -57,15 +57,15 @@ class Partition::NicNode final : public Node {
   SoftNic device;
 };
 
-Partition::Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, Time word, PacketMemory& memory,
-                     std::span<Direction> directions)
+Partition::Partition(uint32_t number, uint32_t devices, const Surroundings& surroundings, PacketMemory& memory)
     : number_(number),
-      word_(word),
+      word_(surroundings.word),
+      overtaking_(surroundings.overtaking),
       pool_(memory, PacketPool::Supplied{}),
-      schedule_(devices, lookahead),
-      directions_(directions),
-      outboxes_(2 * static_cast<size_t>(partitions)),
-      traded_(partitions) {}
+      schedule_(devices, surroundings.lookahead),
+      directions_(surroundings.directions),
+      outboxes_(2 * static_cast<size_t>(surroundings.partitions)),
+      traded_(surroundings.partitions) {}
 
 Partition::~Partition() = default;
 
@@ -100,13 +100,14 @@ void Partition::run(Time end, uint32_t turn, std::span<const std::unique_ptr<Par
     if (event.device >= switches_.size()) __builtin_prefetch(pool_.data(event.packet));
   };
   const auto ready = [this] { return pool_.available() >= kSpare; };
+  const auto sent_before = [this](PacketId a, PacketId b) { return overtaking_ && pool_[a].departs < pool_[b].departs; };
   stalled_ = false;
   for (;;) {
     const uint64_t window = schedule_.next_window();
     if (window == Schedule::kNoWindow || schedule_.start_of(window) >= end) break;
     const Time over = schedule_.start_of(window + 1);
     stalled_ = !schedule_.run(
-        window, std::min(end, over), [this](const Event& event) { handle(event); }, ready, fetch);
+        window, std::min(end, over), [this](const Event& event) { handle(event); }, ready, fetch, sent_before);
     if (stalled_ || over >= end) break;
   }
   give_back();
@@ -117,7 +118,7 @@ void Partition::take_in(uint32_t turn, std::span<const std::unique_ptr<Partition
   for (uint32_t from = 0; from < all.size(); ++from) {
     if (from == number_) continue;
     Outbox& box = all[from]->outbox(turn, number_);
-    for (const Event& event : box.events) schedule_.push(event.at, event.kind, event.packet, event.device, event.sent);
+    for (const Event& event : box.events) schedule_.push(event.at, event.kind, event.packet, event.device);
     for (const PacketId id : box.returned) pool_.free(id);
     traded_[from] += static_cast<int64_t>(box.events.size() + box.returned.size());
     box.events.clear();
@@ -152,7 +153,7 @@ uint32_t Partition::returned() const {
 void Partition::wake_later(DevicePlace place, uint32_t what) {
   const Time at = now_ + word_;
   if (place.partition == number_) return schedule_.push(at, kWake, what, place.device);
-  send({at, kWake, what, place.device, 0}, place.partition);
+  send({at, kWake, what, place.device}, place.partition);
 }
 
 void Partition::send(const Event& event, uint32_t to) {
@@ -175,6 +176,7 @@ void Partition::transmit(uint32_t port, PacketId id, Time at) {
   ++direction.counters.frames;
   direction.counters.wire_bytes += wire_bytes(pool_[id].length);
   if (direction.tap != UINT32_MAX) record(direction.tap, id, at);
+  if (overtaking_) pool_[id].departs = at;
   if (direction.impairment != nullptr) return impair(direction, id, at + direction.delay);
   deliver(direction, id, at + direction.delay);
 }

@@ -43,10 +43,16 @@ struct TracedFrame {
 
 class alignas(64) Partition {
  public:
-  // Number `number` of `partitions`, with so many devices. `word`: how long it takes to tell a device anything but by a frame.
-  // `directions`: of all ports of the fabric; as `memory` until move_to(), it must outlive it.
-  Partition(uint32_t number, uint32_t partitions, uint32_t devices, Time lookahead, Time word, PacketMemory& memory,
-            std::span<Direction> directions);
+  // What all partitions of a fabric know.
+  struct Surroundings {
+    uint32_t partitions = 1;
+    Time lookahead = 0;
+    Time word = 0;                    // how long it takes to tell a device anything but by a frame
+    bool overtaking = false;          // a frame may arrive together with one that its port has sent later
+    std::span<Direction> directions;  // of all ports; they outlive it
+  };
+  // With so many devices. `memory` must outlive it until move_to().
+  Partition(uint32_t number, uint32_t devices, const Surroundings& surroundings, PacketMemory& memory);
   ~Partition();
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
@@ -100,10 +106,9 @@ class alignas(64) Partition {
   void impair(Direction& direction, PacketId id, Time arrival);
   void deliver(const Direction& direction, PacketId id, Time arrival) {
     const DevicePlace& to = direction.receiver;
-    const auto sent = static_cast<uint32_t>(direction.counters.frames);
-    if (to.partition == number_) return schedule_.push(arrival, direction.port, id, to.device, sent);
+    if (to.partition == number_) return schedule_.push(arrival, direction.port, id, to.device);
     ++crossed_;
-    send({arrival, direction.port, id, to.device, sent}, to.partition);
+    send({arrival, direction.port, id, to.device}, to.partition);
   }
   void send(const Event& event, uint32_t to);
   void arrive(const Event& event);
@@ -112,6 +117,7 @@ class alignas(64) Partition {
 
   uint32_t number_;
   Time word_;
+  bool overtaking_;
   uint32_t turn_ = 0;
   PacketPool pool_;
   Schedule schedule_;

@@ -24,7 +24,6 @@ struct Event {
   uint32_t kind = 0;    // what happens
   uint32_t packet = 0;  // or what a device is woken for
   uint32_t device = 0;  // where
-  uint32_t sent = 0;    // of a frame: how many its port had sent, modulo 2^32
 };
 
 // A device is woken; any other kind is the port at which a frame arrives.
@@ -45,8 +44,8 @@ class Schedule {
   //
   // Field by field into its place: an Event that was put together elsewhere would be copied in wider pieces than it was written
   // in, for which a processor waits until all that it has stored before is in the cache.
-  void push(Time at, uint32_t kind, uint32_t packet, uint32_t device, uint32_t sent = 0) {
-    const Event event{at, kind, packet, device, sent};
+  void push(Time at, uint32_t kind, uint32_t packet, uint32_t device) {
+    const Event event{at, kind, packet, device};
     const uint64_t window = window_of(at);
     if (window == window_ && under_way_) {
       // As std::push_heap() does it.
@@ -80,9 +79,10 @@ class Schedule {
   }
 
   // Calls handle(event) for everything in `window`, none being before it, up to but not at `end`; until ready() is false, and
-  // then returns false when there is more of it. Some time before that, fetch(event): for the caches.
-  template <class Handle, class Ready, class Fetch>
-  bool run(uint64_t window, Time end, Handle handle, Ready ready, Fetch fetch) {
+  // then returns false when there is more of it. Some time before that, fetch(event): for the caches. sent_before(a, b): whether
+  // packet a was sent before packet b, of which one port has sent both, and which arrive at one time.
+  template <class Handle, class Ready, class Fetch, class SentBefore>
+  bool run(uint64_t window, Time end, Handle handle, Ready ready, Fetch fetch, SentBefore sent_before) {
     window_ = window;
     const size_t slot = window_ % kSlots;
     file_far(slot);
@@ -93,7 +93,7 @@ class Schedule {
     for (size_t i = 0; i < list_.size(); ++i) {
       if (i + 2 < list_.size()) __builtin_prefetch(inboxes_[slot * devices_ + list_[i + 2]].data());
       if (i + 1 < list_.size()) fetch_first(inboxes_[slot * devices_ + list_[i + 1]], fetch);
-      done &= live(slot, list_[i], end, handle, ready, fetch);
+      done &= live(slot, list_[i], end, handle, ready, fetch, sent_before);
     }
     under_way_ = false;
     return done;
@@ -108,7 +108,7 @@ class Schedule {
   static bool before(const Event& a, const Event& b) {
     if (a.at != b.at) return a.at < b.at;
     if (a.kind != b.kind) return a.kind < b.kind;
-    return is_frame(a) ? static_cast<int32_t>(a.sent - b.sent) < 0 : a.packet < b.packet;
+    return !is_frame(a) && a.packet < b.packet;
   }
   static bool after(const Event& a, const Event& b) { return before(b, a); }
 
@@ -147,10 +147,12 @@ class Schedule {
   }
 
   // One device's window up to `end`.
-  template <class Handle, class Ready, class Fetch>
-  bool live(size_t slot, uint32_t device, Time end, Handle& handle, Ready& ready, Fetch& fetch) {
+  template <class Handle, class Ready, class Fetch, class SentBefore>
+  bool live(size_t slot, uint32_t device, Time end, Handle& handle, Ready& ready, Fetch& fetch, SentBefore& sent_before) {
     std::vector<Event>& inbox = inboxes_[slot * devices_ + device];
-    sort(inbox);
+    sort(inbox, [&](const Event& a, const Event& b) {
+      return before(a, b) || (is_frame(a) && a.at == b.at && a.kind == b.kind && sent_before(a.packet, b.packet));
+    });
     counts_[slot] -= inbox.size();
     size_t next = 0;
     bool stopped = false;
@@ -185,7 +187,8 @@ class Schedule {
   }
 
   // Stable. By counting where there are many.
-  void sort(std::vector<Event>& events) {
+  template <class Before>
+  void sort(std::vector<Event>& events, Before comes_before) {
     if (events.size() > kFew) {
       ends_.fill(0);
       const Time start = static_cast<Time>(window_ * length_);
@@ -197,10 +200,10 @@ class Schedule {
       events.swap(sorted_);
     }
     for (size_t i = 1; i < events.size(); ++i) {
-      if (!before(events[i], events[i - 1])) continue;
+      if (!comes_before(events[i], events[i - 1])) continue;
       const Event event = events[i];
       size_t place = i;
-      for (; place > 0 && before(event, events[place - 1]); --place) events[place] = events[place - 1];
+      for (; place > 0 && comes_before(event, events[place - 1]); --place) events[place] = events[place - 1];
       events[place] = event;
     }
   }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -23,6 +24,7 @@ struct Seen {
 };
 
 // Everything up to `until`, window by window, or up to the end of that in which `limit` events have been: then false.
+// Packets with lower numbers were sent before.
 template <class Handle>
 bool run_until(Schedule& schedule, Time until, uint64_t limit, Handle handle) {
   for (;;) {
@@ -30,7 +32,8 @@ bool run_until(Schedule& schedule, Time until, uint64_t limit, Handle handle) {
     if (window == Schedule::kNoWindow || schedule.start_of(window) > until) return true;
     const Time end = std::min(schedule.start_of(window + 1), until + 1);
     const auto ready = [] { return true; };
-    REQUIRE(schedule.run(window, end, handle, ready, [](const Event&) {}));
+    REQUIRE(schedule.run(
+        window, end, handle, ready, [](const Event&) {}, std::less<uint32_t>()));
     if (end > until) return true;
     if (schedule.events() >= limit) return false;
   }
@@ -158,12 +161,12 @@ TEST_CASE("simulation schedule: frames from one port at one time come as they we
     const auto handle = [&](const Event& event) {
       if (is_frame(event)) packets.push_back(event.packet);
     };
-    if (early) schedule.push(kAt, 4, 10, 0, UINT32_MAX);
+    if (early) schedule.push(kAt, 4, 10, 0);
     schedule.push(kAt - 2'000, kWake, 0, 0);
     run_until(schedule, kAt - 1'000, UINT64_MAX, handle);
-    schedule.push(kAt, 4, 11, 0, 0);
-    schedule.push(kAt, 2, 12, 0, 1);
-    if (!early) schedule.push(kAt, 4, 10, 0, UINT32_MAX);
+    schedule.push(kAt, 4, 11, 0);
+    schedule.push(kAt, 2, 12, 0);
+    if (!early) schedule.push(kAt, 4, 10, 0);
     run_until(schedule, kAt, UINT64_MAX, handle);
     CHECK(packets == std::vector<uint32_t>{12, 10, 11});
   }
@@ -184,7 +187,7 @@ TEST_CASE("simulation schedule: who is not ready goes on where it stopped, in th
           times[event.device].push_back(event.at);
           if (event.at == 10) schedule.push(15, kWake, 1, event.device);
         },
-        [&] { return patience > 0; }, [](const Event&) {});
+        [&] { return patience > 0; }, [](const Event&) {}, std::less<uint32_t>());
   };
   uint32_t rounds = 1;
   for (patience = 1; !run(25); patience = 1) ++rounds;
