@@ -2,6 +2,7 @@
 
 import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
+import { macText } from "../../base/mac.js";
 import { formatRate } from "../../base/units.js";
 import { hearsAcknowledgements, hearsCnms, hearsCnps } from "../../congestion/flow_state.js";
 import { checkCongestion } from "../../congestion/section.js";
@@ -34,8 +35,12 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
       );
     }
   });
+  const addresses = config.static_fdb.map(({ mac }) => mac);
   config.static_fdb.forEach((entry, i) => {
     if (!names.includes(entry.port)) found.unknown(["static_fdb", i, "port"], "port", entry.port, names);
+    if (addresses.indexOf(entry.mac) !== i) {
+      found.problem(["static_fdb", i, "mac"], `${macText(entry.mac)} is there twice`, "an address is at one port");
+    }
   });
   const controlled = config.ports.filter(({ storm_control }) => Object.values(storm_control).some((rate) => rate > 0));
   if (config.switch.forwarding === "static" && controlled.length > 0) {

@@ -225,6 +225,10 @@ ports:
       "switch sw0.yaml:2:40: static_fdb.0.port: unknown port port2\n  hint: did you mean port1?",
     ],
     [
+      "ports: [{ interface: a }, { interface: b }]\nstatic_fdb: [{ mac: 02:00:00:00:00:01, port: a }, { mac: 02:00:00:00:00:01, port: b }]",
+      "switch sw0.yaml:2:53: static_fdb.1.mac: 02:00:00:00:00:01 is there twice\n  hint: an address is at one port",
+    ],
+    [
       "ports: [{ interface: a }]\nstatic_fdb: [{ mac: 02-00, port: a }]",
       "switch sw0.yaml:2:16: static_fdb.0.mac: 02-00 is not a MAC address such as 02:00:00:00:00:01",
     ],
