@@ -318,7 +318,7 @@ function linkGrid({ links = [] }: Result): RankedGrid {
     ["Gb/s", ({ rate_bps }) => fixed(rate_bps / 1e9)],
     ["used", ({ utilisation }) => percent(utilisation)],
     ["packets", ({ packets }) => String(packets)],
-    ["lost", ({ lost }) => String(lost)],
+    ["lost", ({ lost, link_down = 0 }) => String(lost + link_down)],
     ["paused us prio:t", ({ pause_time_s }) => byKey(pause_time_s, (seconds) => fixed(seconds * 1e6))],
   ];
   const rank = ({ utilisation, pause_time_s }: LinkResult) => {

@@ -132,7 +132,7 @@ export const framesSchema = open({
       "Of `sim`: on links and in queues when the run ended; they are not `missing`, and stand on the right side of the sum.",
     ),
 }).describe(
-  "What became of every frame, see [Frames](#frames): sent + duplicated = received + dropped + impaired + missing (+ link_down) (+ in_network).",
+  "What became of every frame, see [Frames](#frames): sent + duplicated = received + dropped + impaired + missing (+ link_down + in_network).",
 );
 
 export const environmentSchema = open({
