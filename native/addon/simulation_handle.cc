@@ -41,6 +41,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::queue_distributions, "queueDistributions()">(),
        method<&SimulationHandle::sender_state, "senderState(flow)">(),
        method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
+       method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
        method<&SimulationHandle::close, "close()">()});
 }
 
@@ -139,6 +140,18 @@ void SimulationHandle::reconfigure_switch(uint32_t index, const SimulatedSwitch&
   Fabric& fabric = native().fabric();
   if (index >= fabric.switch_count()) throw Napi::RangeError::New(Env(), "there is no such switch");
   fabric.reconfigure_switch(index, device.parameters);
+}
+
+void SimulationHandle::reroute(uint32_t index, const SimulatedRoutes& routes) {
+  Fabric& fabric = native().fabric();
+  if (index >= fabric.switch_count()) throw Napi::RangeError::New(Env(), "there is no such switch");
+  fabric.reroute(index, routes);
+}
+
+void SimulationHandle::set_link(uint32_t link, bool up) {
+  Fabric& fabric = native().fabric();
+  if (link >= fabric.link_count()) throw Napi::RangeError::New(Env(), "there is no such link");
+  fabric.set_link(link, up);
 }
 
 void SimulationHandle::close() { simulation_.reset(); }

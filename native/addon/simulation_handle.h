@@ -91,6 +91,8 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   std::vector<NumberedQueue> queue_distributions();
   QueuePairCopy sender_state(uint32_t flow);
   void reconfigure_switch(uint32_t index, const SimulatedSwitch& device);
+  void reroute(uint32_t index, const SimulatedRoutes& routes);
+  void set_link(uint32_t link, bool up);
   void close();
 
   std::unique_ptr<Simulation> simulation_;

@@ -55,7 +55,7 @@ class Pick : public BenchCase {
 // A table that has learned `entries` addresses, which are asked for in random order.
 class Fdb : public BenchCase {
  public:
-  explicit Fdb(uint32_t entries) : table_(16'384, true, 300 * kSecond, 1) {
+  explicit Fdb(uint32_t entries) : table_(16'384, true, 300 * kSecond) {
     Random random(1);
     for (uint32_t i = 0; i < entries; ++i) {
       PacketMeta meta;
@@ -83,7 +83,7 @@ class FdbLookup : public Fdb {
  public:
   using Fdb::Fdb;
   void run(uint64_t count) override {
-    for (uint64_t i = 0; i < count; ++i) keep(table_.lookup(1, next()));
+    for (uint64_t i = 0; i < count; ++i) keep(table_.lookup(1, next(), [](std::span<const uint16_t> ports) { return ports[0]; }));
   }
 };
 

@@ -65,6 +65,8 @@ class SoftNic {
   Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more = false);
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t quanta);
+  // The link has failed: what its two ends have asked of each other by PFC is over.
+  void end_pauses(Time now);
   // Times that are no longer wanted are ignored.
   void wake(uint32_t what, Time at);
   // Lets time pass; the driver has come for all that was due by `now`.

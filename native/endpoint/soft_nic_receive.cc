@@ -215,6 +215,13 @@ void SoftNic::receive_pause(Time now, uint16_t quanta) {
   go_on();
 }
 
+void SoftNic::end_pauses(Time now) {
+  catch_up(now);
+  egress_.pfc.clear(now_);
+  for (int priority = 0; priority < kPriorities; ++priority) egress_.pause.apply(priority, 0, now_, parameters_.rate);
+  go_on();
+}
+
 // The notification point: a valid packet of this queue pair came through congestion. IBTA annex A17, CA17-44: its CNP is
 // "directed to the source of the received packet", which of a datagram is whoever sent it, and not a peer.
 void SoftNic::notify(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta) {

@@ -18,6 +18,13 @@ void PfcSender::resume(int priority, Time now) {
   find_next();
 }
 
+void PfcSender::clear(Time now) {
+  for (int p = 0; p < kPriorities; ++p) {
+    if (stopped(p)) resume(p, now);
+  }
+  owed_ = 0;
+}
+
 uint8_t PfcSender::take(Time now, uint8_t& xoff) {
   const uint8_t enable = owed_;
   xoff = static_cast<uint8_t>(enable & stopped_);

@@ -39,6 +39,8 @@ class PfcSender {
   uint8_t stopped_mask() const { return stopped_; }
   void stop(int priority, Time now);
   void resume(int priority, Time now);
+  // Nothing is stopped any more, and no frame owed: the peer has lost what it was told.
+  void clear(Time now);
   // Time that a priority has been stopped so far, up to `now`.
   Time stopped_for(int priority, Time now) const {
     const size_t p = static_cast<size_t>(priority);

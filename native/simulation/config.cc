@@ -5,23 +5,20 @@
 #include "switching/forwarding.h"
 
 namespace weir {
-namespace {
 
-void check(const SimulatedSwitch& s, size_t hosts) {
-  const auto is_port = [&](uint16_t port) { return port < s.parameters.ports.size(); };
+void check(const SimulatedRoutes& s, size_t ports, size_t hosts) {
+  const auto is_port = [&](uint16_t port) { return port < ports; };
   const auto is_group = [&](uint16_t group) { return group == Forwarding::kNoGroup || group < s.groups.size(); };
   require(s.group_of_host.size() <= hosts, "simulation.switches.group_of_host", "there is an entry for each host at most");
   require(std::ranges::all_of(s.group_of_host, is_group), "simulation.switches.group_of_host", "entries are places of groups");
   for (const std::vector<uint16_t>& group : s.groups) {
     require(std::ranges::all_of(group, is_port), "simulation.switches.groups", "they are of ports of the switch");
   }
-  for (const SimulatedSwitch::Pin& pin : s.pins) {
+  for (const SimulatedRoutes::Pin& pin : s.pins) {
     require(pin.from < hosts && pin.to < hosts && is_port(pin.port), "simulation.switches.pins",
             "they are of hosts and of ports of the switch");
   }
 }
-
-}  // namespace
 
 // What does not exist would be written to.
 void check(const SimulationConfig& config) {
@@ -38,7 +35,7 @@ void check(const SimulationConfig& config) {
   }
   size_t ports = hosts;
   for (const SimulatedSwitch& s : config.switches) {
-    check(s, hosts);
+    check(s, s.parameters.ports.size(), hosts);
     ports += s.parameters.ports.size();
   }
   for (const SimulatedLink& link : config.links) {

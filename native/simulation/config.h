@@ -15,8 +15,8 @@
 
 namespace weir {
 
-struct SimulatedSwitch {
-  SwitchParameters parameters;
+// Where a switch sends frames for hosts.
+struct SimulatedRoutes {
   std::vector<std::vector<uint16_t>> groups;
   Column<uint16_t> group_of_host;
   struct Pin {
@@ -26,18 +26,28 @@ struct SimulatedSwitch {
   };
   std::vector<Pin> pins;
 };
-void describe(auto& v, Of<SimulatedSwitch::Pin> auto& pin) {
+void describe(auto& v, Of<SimulatedRoutes::Pin> auto& pin) {
   v.type("NativeSimulationPin", "Where frames from one host to another go, instead.");
   v("from", pin.from, field::any("Host."));
   v("to", pin.to, field::any("Host."));
   v("port", pin.port, field::any("Next hop."));
 }
+void describe(auto& v, Of<SimulatedRoutes> auto& routes) {
+  v.type("NativeSimulationRoutes", "Where a switch sends frames for hosts.");
+  v("groups", routes.groups, field::any("Of next hops."));
+  v("group_of_host", routes.group_of_host, field::any("For each host in order the position of its group; 0xffff: none."));
+  v("pins", routes.pins, field::any("Exceptions from them."));
+}
+
+struct SimulatedSwitch : SimulatedRoutes {
+  SwitchParameters parameters;
+  SimulatedRoutes& routes() { return *this; }
+  const SimulatedRoutes& routes() const { return *this; }
+};
 void describe(auto& v, Of<SimulatedSwitch> auto& device) {
   v.type("NativeSimulationSwitch", "A switch.");
   v.base(device.parameters);
-  v("groups", device.groups, field::any("Of next hops."));
-  v("group_of_host", device.group_of_host, field::any("For each host in order the position of its group; 0xffff: none."));
-  v("pins", device.pins, field::any("Exceptions from them."));
+  v.base(device.routes());
 }
 
 // Their addresses are in a row, in the order of the hosts.
@@ -165,5 +175,7 @@ void describe(auto& v, Of<SimulationConfig> auto& config) {
 
 // Throws NativeError INVALID_CONFIG for what cannot be simulated: values out of their ranges, and numbers of what there is not.
 void check(const SimulationConfig& config);
+// The same for routes of a switch with so many ports, in a network of so many hosts.
+void check(const SimulatedRoutes& routes, size_t ports, size_t hosts);
 
 }  // namespace weir

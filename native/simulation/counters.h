@@ -11,7 +11,8 @@ namespace weir {
   X(lost, "frames", "Frames dropped on purpose")                                                        \
   X(corrupted, "frames", "Frames with a bit flipped on purpose, which the receiving end's FCS refuses") \
   X(duplicated, "frames", "Frames that arrive twice on purpose")                                        \
-  X(reordered, "frames", "Frames held back on purpose so that others overtake")
+  X(reordered, "frames", "Frames held back on purpose so that others overtake")                         \
+  X(link_down, "frames", "Frames that were on the link when it failed, or sent into it while it was down")
 
 WEIR_DEFINE_COUNTERS(LinkCounters, WEIR_LINK_COUNTERS);
 

@@ -25,6 +25,12 @@ Time longest_link(const SimulationConfig& config) {
   return longest;
 }
 
+// Addresses of hosts are in a row.
+void install_routes(Forwarding& forwarding, const SimulatedRoutes& routes, uint64_t first_mac) {
+  forwarding.add_static_range(first_mac, routes.group_of_host, routes.groups);
+  for (const SimulatedRoutes::Pin& pin : routes.pins) forwarding.pin(first_mac + pin.from, first_mac + pin.to, pin.port);
+}
+
 uint32_t count_of(const std::vector<uint32_t>& division) {
   return division.empty() ? 1 : *std::ranges::max_element(division) + 1;
 }
@@ -36,6 +42,7 @@ Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<Que
     : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, kHeaderStride})),
       window_(longest_window(config)),
       round_(windows_of_round(config, sharing.division)),
+      first_mac_(config.nics.empty() ? 0 : config.nics.front().parameters.mac),
       worthwhile_(sharing.worthwhile),
       loads_(count_of(sharing.division)),
       counted_(count_of(sharing.division)) {
@@ -77,11 +84,7 @@ void Fabric::add_devices(const SimulationConfig& config, const std::vector<std::
   for (const SimulatedSwitch& s : config.switches) {
     const size_t number = switches_.size();
     switches_.push_back(&partitions_[places_[number].partition]->add_switch(s.parameters, first_port_[number]));
-    Forwarding& forwarding = switches_.back()->forwarding();
-    if (!config.nics.empty()) forwarding.add_static_range(config.nics.front().parameters.mac, s.group_of_host, s.groups);
-    for (const SimulatedSwitch::Pin& pin : s.pins) {
-      forwarding.pin(config.nics[pin.from].parameters.mac, config.nics[pin.to].parameters.mac, pin.port);
-    }
+    install_routes(switches_.back()->forwarding(), s, first_mac_);
   }
   for (size_t i = 0; i < config.nics.size(); ++i) {
     const size_t number = switches_.size() + i;
@@ -196,10 +199,35 @@ Fabric::Work Fabric::work() const {
   return work;
 }
 
-void Fabric::reconfigure_switch(size_t index, const SwitchParameters& parameters) {
-  if (!reached_) {
-    throw NativeError("INVALID_STATE", 0, "", "a switch is reconfigured in the middle of a run", "run up to a time first");
+void Fabric::require_reached(const char* what) const {
+  if (!reached_)
+    throw NativeError("INVALID_STATE", 0, "", std::string(what) + " in the middle of a run", "run up to a time first");
+}
+
+void Fabric::set_link(size_t link, bool up) {
+  require_reached("a link fails, or is there again,");
+  for (const auto& partition : partitions_) partition->collect(partitions_);
+  for (size_t side = 0; side < 2; ++side) {
+    Direction& direction = directions_[link_ports_[2 * link + side]];
+    if (direction.down == !up) return;
+    direction.down = !up;
+    if (up) continue;
+    Partition& partition = *partitions_[direction.receiver.partition];
+    partition.lose(direction);
+    partition.end_pauses(direction.receiver, direction.port, now_);
   }
+}
+
+void Fabric::reroute(size_t index, const SimulatedRoutes& routes) {
+  require_reached("a switch gets other routes");
+  check(routes, switches_[index]->port_count(), nics_.size());
+  Forwarding& forwarding = switches_[index]->forwarding();
+  forwarding.clear_static();
+  install_routes(forwarding, routes, first_mac_);
+}
+
+void Fabric::reconfigure_switch(size_t index, const SwitchParameters& parameters) {
+  require_reached("a switch is reconfigured");
   check_reconfiguration(index, parameters);
   SoftSwitch& device = *switches_[index];
   device.advance(now_);

@@ -38,6 +38,11 @@ class Fabric {
   // New parameters of a switch, from now() on. Throws NativeError when they change more than a running switch can, see the
   // definition, and when the last run() stopped before its time.
   void reconfigure_switch(size_t index, const SwitchParameters& parameters);
+  // Other routes of a switch, from now() on. Throws as reconfigure_switch() does.
+  void reroute(size_t index, const SimulatedRoutes& routes);
+  // A link fails, in both directions, or is there again. What is on it is lost, and what is sent into it while it is down; pauses
+  // that its ends have asked for are over. Throws NativeError when the last run() stopped before its time.
+  void set_link(size_t link, bool up);
   // The receiving end of a stream whose sender `from` has just ended it: closed as soon as word of it could have come.
   void close_stream(uint32_t from, uint32_t nic, uint32_t index);
   // Everything up to then has happened.
@@ -85,6 +90,7 @@ class Fabric {
   void place(const SimulationConfig& config, const std::vector<uint32_t>& division);
   void add_devices(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs);
   void connect(const SimulationConfig& config);
+  void require_reached(const char* what) const;
   void check_reconfiguration(size_t index, const SwitchParameters& parameters) const;
   bool next_round();
   bool finish(bool reached);
@@ -98,6 +104,7 @@ class Fabric {
   uint32_t made_ = 0;                // packets that partitions have been supplied with
   Time window_;                      // of a schedule, at most
   uint64_t round_;                   // how many windows partitions may live by themselves
+  uint64_t first_mac_;               // of the hosts
   std::vector<DevicePlace> places_;  // of all devices
   // Ports of all devices: those of the switches in order, then one for each NIC.
   std::vector<Direction> directions_;  // what each port sends into

@@ -138,6 +138,24 @@ void Partition::give_back() {
   }
 }
 
+void Partition::collect(std::span<const std::unique_ptr<Partition>> all) {
+  take_in(turn_, all);
+  earliest_sent_ = kNever;
+}
+
+void Partition::lose(Direction& direction) {
+  schedule_.remove(direction.receiver.device, direction.port, [&](PacketId id) {
+    ++direction.counters.link_down;
+    pool_.free(id);
+  });
+}
+
+void Partition::end_pauses(DevicePlace place, uint16_t port, Time now) {
+  now_ = now;
+  if (place.device < switches_.size()) return switches_[place.device]->device.end_pauses(now, port);
+  nics_[place.device - switches_.size()]->device.end_pauses(now);
+}
+
 void Partition::unmark_returned(std::vector<bool>& marks) const {
   for (const Outbox& box : outboxes_) {
     for (const PacketId id : box.returned) marks[id] = false;
@@ -176,6 +194,10 @@ void Partition::transmit(uint32_t port, PacketId id, Time at) {
   ++direction.counters.frames;
   direction.counters.wire_bytes += wire_bytes(pool_[id].length);
   if (direction.tap != UINT32_MAX) record(direction.tap, id, at);
+  if (direction.down) [[unlikely]] {
+    ++direction.counters.link_down;
+    return pool_.free(id);
+  }
   if (overtaking_) pool_[id].departs = at;
   if (direction.impairment != nullptr) return impair(direction, id, at + direction.delay);
   deliver(direction, id, at + direction.delay);

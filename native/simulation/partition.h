@@ -32,6 +32,7 @@ struct alignas(64) Direction {
   std::unique_ptr<Impairment> impairment;
   DevicePlace receiver;
   uint16_t port = 0;  // of the receiver
+  bool down = false;
   uint32_t tap = UINT32_MAX;
   LinkCounters counters;
 };
@@ -69,6 +70,13 @@ class alignas(64) Partition {
   bool stalled() const { return stalled_; }
   // The earliest window in which anything that it knows of or has sent is going to happen, or Schedule::kNoWindow.
   uint64_t next_window() const { return next_window_; }
+
+  // Between two runs: what other partitions have sent here is known here, so that nothing is on its way to any.
+  void collect(std::span<const std::unique_ptr<Partition>> all);
+  // Then: the frames on a link that leads to one of its devices are lost.
+  void lose(Direction& direction);
+  // The link at the port of a device has failed.
+  void end_pauses(DevicePlace place, uint16_t port, Time now);
 
   // A device is going to be woken, as soon as word of the present event can be there.
   void wake_later(DevicePlace place, uint32_t what);

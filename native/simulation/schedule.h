@@ -60,6 +60,18 @@ class Schedule {
       std::push_heap(far_.begin(), far_.end(), later);
     }
   }
+  // Takes away everything of one kind that has not happened yet at a device: gone(packet) for each. Not within run().
+  template <class Gone>
+  void remove(uint32_t device, uint32_t kind, Gone gone) {
+    const auto is_gone = [&](const Event& event) {
+      if (event.device != device || event.kind != kind) return false;
+      gone(event.packet);
+      return true;
+    };
+    for (size_t slot = 0; slot < kSlots; ++slot) counts_[slot] -= std::erase_if(inboxes_[slot * devices_ + device], is_gone);
+    std::erase_if(far_, is_gone);
+    std::make_heap(far_.begin(), far_.end(), later);
+  }
   // Windows are numbered from time 0 on; this is the longest, ns.
   static constexpr Time kLongest = 1'024;
   static constexpr uint64_t kNoWindow = UINT64_MAX;

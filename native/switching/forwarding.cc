@@ -16,11 +16,8 @@ uint64_t Forwarding::pin_key(uint64_t source, uint64_t destination) {
   return key_of(kPinned, 0, 0) | Random::mix(Random::mix(source) ^ destination) >> 4;
 }
 
-Forwarding::Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed, size_t ports)
-    : table_(std::bit_ceil(capacity < kProbes ? kProbes : capacity)),
-      stations_(ports),
-      mask_(table_.size() - 1),
-      hash_seed_(hash_seed) {
+Forwarding::Forwarding(uint32_t capacity, bool learning, Time ageing, size_t ports)
+    : table_(std::bit_ceil(capacity < kProbes ? kProbes : capacity)), stations_(ports), mask_(table_.size() - 1) {
   reconfigure(learning, ageing);
 }
 
@@ -205,27 +202,22 @@ Forwarding::Learned Forwarding::hear(Time now, Time at, uint64_t mac, uint16_t v
   return store(now, key, port, at + ageing_);
 }
 
-int Forwarding::choose(Group group, uint32_t flow_hash) const {
-  const uint64_t choice = group.ports == 1 ? 0 : Random::mix(flow_hash ^ hash_seed_) % group.ports;
-  return ports_[group.first_port + choice];
-}
-
-int Forwarding::route(Time now, const PacketMeta& meta) const {
+Forwarding::NextHops Forwarding::route(Time now, const PacketMeta& meta) const {
   if (pinned_) {
     const Entry* entry = find(now, pin_key(meta.source_mac, meta.destination_mac));
-    if (entry != nullptr) return static_cast<int>(entry->first_port);
+    if (entry != nullptr) return {entry->first_port, 1};
   }
   const uint64_t place = meta.destination_mac - first_mac_;
   if (place < group_of_.size() && group_of_[place] != kNoGroup) {
     const uint16_t group = group_of_[place];
-    if ((group & kSinglePort) != 0) return group & ~kSinglePort;
-    return choose(groups_[group], meta.flow_hash);
+    if ((group & kSinglePort) != 0) return {static_cast<uint32_t>(group & ~kSinglePort), 1};
+    return groups_[group];
   }
   if (static_) {
     const Entry* entry = find(now, key_of(kStatic, meta.destination_mac, 0));
-    if (entry != nullptr) return choose({entry->first_port, entry->ports}, meta.flow_hash);
+    if (entry != nullptr) return {entry->ports == 1 ? ports_[entry->first_port] : entry->first_port, entry->ports};
   }
-  return kUnknown;
+  return {};
 }
 
 }  // namespace weir

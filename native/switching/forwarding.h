@@ -1,6 +1,5 @@
 // Where a frame leaves the switch. Learning (with ageing and flooding) is for loop-free topologies; otherwise every
-// destination has a static group of next hops, chosen among by flow hash with a seed of the switch, and an unknown
-// destination is not forwarded.
+// destination has a static group of next hops, which load_balancing.h chooses among, and an unknown destination is not forwarded.
 //
 // Nobody fills the table for others. A port may have a limit of addresses; at it, a new one takes the place of the port's own
 // that was heard of least lately. Where there is no room, it takes that of the port that has most of them, as in Open vSwitch
@@ -27,7 +26,7 @@ class Forwarding {
 
   // `capacity`: entries, rounded up to a power of two. `ageing`: ns after which a learned address is forgotten. `ports`: how many
   // there are.
-  Forwarding(uint32_t capacity, bool learning, Time ageing, uint64_t hash_seed, size_t ports = 0);
+  Forwarding(uint32_t capacity, bool learning, Time ageing, size_t ports = 0);
 
   void reconfigure(bool learning, Time ageing);
   // Most addresses that are learned at a port; 0: no limit. What is there stays.
@@ -71,12 +70,14 @@ class Forwarding {
   void told(Time now, const PacketMeta& meta);
   // What another shard saw at `at`. Nothing happens when it was seen here since then.
   Learned hear(Time now, Time at, uint64_t mac, uint16_t vlan, uint16_t port);
-  // Egress port or kUnknown. Group addresses are unknown.
-  int lookup(Time now, const PacketMeta& meta) const {
+  // Egress port or kUnknown. Group addresses are unknown. `choose(ports)`: one of several next hops.
+  template <class Choose>
+  int lookup(Time now, const PacketMeta& meta, Choose choose) const {
     if (is_group(meta.destination_mac)) return kUnknown;
     if (configured_) {
-      const int out = route(now, meta);
-      if (out != kUnknown) return out;
+      const NextHops hops = route(now, meta);
+      if (hops.count == 1) return static_cast<int>(hops.first);
+      if (hops.count > 1) return choose(std::span(ports_).subspan(hops.first, hops.count));
     }
     if (!learning_) return kUnknown;
     const Entry* entry = find(now, key_of(kLearned, meta.destination_mac, meta.vlan()));
@@ -120,14 +121,13 @@ class Forwarding {
   void sweep(Time now);
   uint32_t telling_period(Time now) const { return static_cast<uint32_t>(now >> telling_shift_); }
   Learned learn_anew(Time now, uint64_t key, uint16_t port);
-  int route(Time now, const PacketMeta& meta) const;
 
-  struct Group {
-    uint32_t first_port;
-    uint32_t ports;
+  struct NextHops {
+    uint32_t first = 0;  // place in ports_; of one the port itself
+    uint32_t count = 0;  // 0: unknown
   };
+  NextHops route(Time now, const PacketMeta& meta) const;
   static constexpr uint16_t kSinglePort = 0x8000;
-  int choose(Group group, uint32_t flow_hash) const;
 
   // What is learned at a port.
   struct Stations {
@@ -145,9 +145,8 @@ class Forwarding {
   std::vector<uint16_t> ports_;
   uint64_t first_mac_ = 0;
   std::vector<uint16_t> group_of_;  // of the row of addresses from first_mac_ on; kSinglePort and the port, where it is one
-  std::vector<Group> groups_;
+  std::vector<NextHops> groups_;
   uint64_t mask_;
-  uint64_t hash_seed_;
   Time ageing_ = 0;
   int telling_shift_ = 0;  // what was learned is told to other shards once in each period of 2^shift ns
   bool learning_ = false;

@@ -10,8 +10,6 @@
 namespace weir {
 namespace {
 
-constexpr uint8_t kAllPriorities = 0xff;
-
 // In front of the IP packet, tags included.
 uint32_t header_length(const PacketMeta& meta) {
   return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
@@ -32,8 +30,8 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& dr
     : parameters_(checked(std::move(parameters))),
       pool_(pool),
       buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities, queued),
-      forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing,
-                  Random(parameters_.hash_seed, parameters_.component, 1).next(), parameters_.ports.size()),
+      forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing, parameters_.ports.size()),
+      balancer_(parameters_.hash_seed, parameters_.component),
       domain_(parameters_, pool),
       random_(parameters_.seed, parameters_.component, link == nullptr ? 0 : 16 + link->self()),
       ports_(parameters_.ports.size()),
@@ -44,6 +42,7 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& dr
 }
 
 void SoftSwitch::apply_parameters() {
+  balancer_.configure(parameters_.load_balancing, parameters_.flowlet_gap);
   for (size_t i = 0; i < ports_.size(); ++i) {
     Port& port = ports_[i];
     const SwitchParameters::Port& parameters = parameters_.ports[i];
@@ -89,7 +88,12 @@ void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
   if (is_group(packet.meta.destination_mac) && is_link_local_group(packet.meta.destination_mac))
     return drop(in.counters.drop_reserved_address, id);
   if (forwarding_.learning()) learn(in, packet.meta);
-  const int out = forwarding_.lookup(now_, packet.meta);
+  const int out = forwarding_.lookup(now_, packet.meta, [&](std::span<const uint16_t> ports) {
+    const auto load = [&](uint16_t port) {
+      return PortLoad{buffer_.egress_bytes(port, packet.priority), ports_[port].egress.free_at(now_)};
+    };
+    return balancer_.choose(now_, packet.meta.flow_hash, ports, load);
+  });
   if (out >= 0) return forward(in, static_cast<uint16_t>(out), id);
   if (!forwarding_.learning()) return drop(in.counters.drop_no_route, id);
   flood(in, id);
@@ -384,78 +388,6 @@ void SoftSwitch::wake(uint32_t what, Time at) {
   advance(at);
   port.egress.advance(now_);
   go_on(port);
-}
-
-void SoftSwitch::receive_pfc(Time now, uint16_t in, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
-  ++ports_[in].counters.rx_pfc_frames;
-  obey(now, ports_[in], enable, parameters_.pfc_priorities, quanta);
-}
-
-void SoftSwitch::receive_pause(Time now, uint16_t in, uint16_t quanta) {
-  std::array<uint16_t, kPriorities> all;
-  all.fill(quanta);
-  ++ports_[in].counters.rx_pause_frames;
-  obey(now, ports_[in], kAllPriorities, kAllPriorities, all);
-}
-
-void SoftSwitch::obey(Time now, Port& port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta) {
-  advance(now);
-  for (int p = 0; p < kPriorities; ++p) {
-    if ((enable >> p & 1) == 0) continue;
-    ++port.egress.queue(p).counters.pfc_rx_packets;
-    if ((obeyed >> p & 1) == 0) continue;
-    port.egress.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.egress.parameters().rate);
-  }
-  go_on(port);
-}
-
-void SoftSwitch::check_xoff(Port& in, int priority) {
-  if ((parameters_.pfc_priorities >> priority & 1) != 0 && buffer_.above_xoff(in.number(), priority)) stop_peer(in, priority);
-}
-
-// A frame was dropped that found neither room nor headroom, so its sender should be stopped, if it is not. But not if nothing is
-// held of it: a frame that is longer than both would never come in, and nothing would ever leave that lets its sender go on.
-void SoftSwitch::stop_for_want_of_headroom(Port& in, int priority) {
-  if (!buffer_.below_xon(in.number(), priority)) stop_peer(in, priority);
-}
-
-void SoftSwitch::stop_peer(Port& in, int priority) {
-  if (in.egress.pfc.stopped(priority)) return;
-  in.egress.pfc.stop(priority, now_);
-  ++stopped_;
-  ++in.egress.queue(priority).counters.pfc_tx_transitions;
-  go_on(in);
-}
-
-// What leaves one queue raises the dynamic threshold of every ingress, so all that are stopped are looked at.
-void SoftSwitch::resume_peers() {
-  for (Port& port : ports_) {
-    for (uint8_t left = port.egress.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-      const int priority = __builtin_ctz(left);
-      if (!buffer_.below_xon(port.number(), priority)) continue;
-      resume(port, priority);
-      // An idle link sends it at once, but when it is woken: serve() must not be entered again from here.
-      schedule(port, port.egress.free_at(now_));
-    }
-  }
-}
-
-void SoftSwitch::resume(Port& port, int priority) {
-  port.egress.pfc.resume(priority, now_);
-  --stopped_;
-}
-
-PacketId SoftSwitch::make_pfc(Port& out) {
-  const PacketId id = pool_.allocate();
-  if (id == kNoPacket) return id;  // stays owed, tried again at the next event of the port
-  Packet& packet = pool_[id];
-  packet.reset();
-  packet.meta.kind = FrameKind::pfc;
-  packet.meta.source_mac = out.egress.parameters().mac;
-  packet.ingress_port = kNoIngress;
-  packet.length = kMinimumFrame;
-  packet.pfc_enable = out.egress.pfc.take(now_, packet.pfc_xoff);
-  return id;
 }
 
 void SoftSwitch::keep_distribution(uint16_t port, int priority) {

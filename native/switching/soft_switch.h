@@ -8,7 +8,8 @@
 //   set_unsent(port, bytes)      how much of what was handed over it has not
 //
 // The way of a frame is receive -> forward -> admit -> enqueue -> serve -> depart, in the order of soft_switch.cc. What joins
-// here has headers of its own: where a frame leaves (forwarding.h), whether it may come in (shared_buffer.h, storm_control.h),
+// here has headers of its own: where a frame leaves (forwarding.h, load_balancing.h), whether it may come in (shared_buffer.h,
+// storm_control.h),
 // queues and links (egress_port.h), marks (congestion/red_marker.h), congestion notification (congestion_notification.h,
 // congestion_domain.h), pauses (link/pfc.h), and one switch on several workers (shard.h, exchange.h).
 //
@@ -31,6 +32,7 @@
 #include "switching/egress_port.h"
 #include "switching/exchange.h"
 #include "switching/forwarding.h"
+#include "switching/load_balancing.h"
 #include "switching/shared_buffer.h"
 #include "switching/storm_control.h"
 #include "switching/switch_parameters.h"
@@ -64,6 +66,8 @@ class SoftSwitch {
   // Priorities that are not under PFC here do not obey.
   void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t port, uint16_t quanta);
+  // The link at `port` has failed: what its two ends have asked of each other by PFC is over.
+  void end_pauses(Time now, uint16_t port);
   // Nothing happens up to `now`: what was asked for by then has come.
   void advance(Time now) { now_ = std::max(now_, now); }
   // What the driver was asked for has come: `at` is the time it was asked for. Times that the switch no longer wants are ignored.
@@ -198,7 +202,9 @@ class SoftSwitch {
 
   // Pauses.
   void obey(Time now, Port& port, uint8_t enable, uint8_t obeyed, const std::array<uint16_t, kPriorities>& quanta);
-  void check_xoff(Port& in, int priority);
+  void check_xoff(Port& in, int priority) {
+    if ((parameters_.pfc_priorities >> priority & 1) != 0 && buffer_.above_xoff(in.number(), priority)) stop_peer(in, priority);
+  }
   void stop_for_want_of_headroom(Port& in, int priority);
   void stop_peer(Port& in, int priority);
   void check_xon() {
@@ -219,6 +225,7 @@ class SoftSwitch {
   PacketPool& pool_;
   SharedBuffer buffer_;
   Forwarding forwarding_;
+  LoadBalancer balancer_;
   CongestionDomain domain_;
   Random random_;
   std::vector<Port> ports_;

@@ -12,6 +12,7 @@
 #include "congestion/red_marker.h"
 #include "link/scheduler.h"
 #include "switching/congestion_notification.h"
+#include "switching/load_balancing.h"
 #include "switching/shared_buffer.h"
 #include "switching/storm_control.h"
 #include "wire/packet.h"
@@ -48,6 +49,8 @@ struct SwitchParameters {
   bool learning = false;
   Time ageing = 300 * kSecond;  // IEEE 802.1Q clause 8.8.3
   uint32_t fdb_capacity = 16'384;
+  LoadBalancing load_balancing = LoadBalancing::ecmp;
+  Time flowlet_gap = 0;
   uint64_t seed = 1;
   uint64_t hash_seed = 1;
   uint64_t component = 0;
@@ -96,6 +99,8 @@ void describe(auto& v, Of<SwitchParameters> auto& p) {
   v("learning", p.learning, field::any("Addresses are learned, unknown ones flooded."));
   v("ageing", p.ageing, field::above(field::ns("Of learned addresses.")));
   v("fdb_capacity", p.fdb_capacity, field::optional(field::within(0, 1 << 24, "Entries of the forwarding table.")));
+  v("load_balancing", p.load_balancing, field::optional(field::any("How one of several next hops is chosen.")));
+  v("flowlet_gap", p.flowlet_gap, field::optional(field::ns("Without a frame, after which a flowlet is over.")));
   v("seed", p.seed, field::any("Of marking."));
   v("hash_seed", p.hash_seed, field::any("Of the choice among next hops."));
   v("component", p.component, field::any("Which switch this is: keys its random streams and its next-hop hash."));

@@ -70,7 +70,7 @@ inline void check_balance(Simulation& simulation) {
     for (size_t side : {0, 1}) {
       const LinkCounters& counters = fabric.link_counters(i, side);
       on_links += counters.frames;
-      arriving += counters.frames + counters.duplicated - counters.lost - counters.corrupted;
+      arriving += counters.frames + counters.duplicated - counters.lost - counters.corrupted - counters.link_down;
     }
   }
   CHECK(sent == on_links);

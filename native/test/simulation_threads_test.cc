@@ -185,6 +185,102 @@ TEST_CASE("simulation threads: random networks run the same with any number of t
   CHECK(long_rounds > 3);
 }
 
+// What befalls a network at a time.
+struct Incident {
+  Time at;
+  uint32_t link;  // fails, or is there again
+  bool up;
+  uint32_t device;  // or else this switch gets other routes
+  SimulatedRoutes routes;
+};
+
+// Links that fail and come back, switches that lose ways and hosts; in order of time.
+std::vector<Incident> incidents(const SimulationConfig& config, Dice& dice) {
+  std::vector<Incident> list;
+  for (uint32_t i = dice.within(1, 4); i > 0; --i) {
+    const auto link = dice.below(static_cast<uint32_t>(config.links.size()));
+    const Time at = dice.below(100'000);
+    list.push_back({at, link, false, UINT32_MAX, {}});
+    if (!dice.chance(4)) list.push_back({at + dice.below(60'000), link, true, UINT32_MAX, {}});
+  }
+  for (uint32_t i = dice.within(1, 3); i > 0; --i) {
+    const auto device = dice.below(static_cast<uint32_t>(config.switches.size()));
+    SimulatedRoutes routes = config.switches[device].routes();
+    if (routes.groups.back().size() > 1) routes.groups.back().pop_back();
+    if (dice.chance(2)) routes.group_of_host[dice.below(static_cast<uint32_t>(config.nics.size()))] = Forwarding::kNoGroup;
+    list.push_back({static_cast<Time>(dice.below(120'000)), 0, false, device, routes});
+  }
+  std::ranges::stable_sort(list, {}, &Incident::at);
+  return list;
+}
+
+// `cut`: null: in one piece between incidents.
+Outcome run_through(const SimulationConfig& config, const std::vector<Incident>& list, const Sharing& sharing, Dice* cut) {
+  Simulation simulation(config, sharing);
+  Time reached = 0;
+  const auto run_to = [&](Time at) {
+    while (cut != nullptr && reached < at) {
+      reached = std::min(at, reached + cut->below(15'000));
+      while (!simulation.run(reached, 1 + cut->below(2'000))) check_balance(simulation);
+    }
+    finish(simulation, at);
+    check_balance(simulation);
+  };
+  for (const Incident& incident : list) {
+    run_to(incident.at);
+    if (incident.device == UINT32_MAX) {
+      simulation.fabric().set_link(incident.link, incident.up);
+    } else {
+      simulation.fabric().reroute(incident.device, incident.routes);
+    }
+    check_balance(simulation);
+  }
+  run_to(kEnd);
+  return outcome(simulation);
+}
+
+TEST_CASE("simulation threads: links that fail, other routes and any load balancing are the same for any number of threads") {
+  uint64_t lost = 0, late = 0, unreachable = 0;
+  for (uint64_t seed = 101; seed <= 112; ++seed) {
+    CAPTURE(seed);
+    Dice dice(seed);
+    SimulationConfig config = drawn(seed);
+    for (SimulatedSwitch& s : config.switches) {
+      s.parameters.load_balancing = static_cast<LoadBalancing>(seed % 4);
+      s.parameters.flowlet_gap = dice.below(3'000);
+    }
+    config.transport.recovery = dice.chance(2) ? LossRecovery::selective_repeat : LossRecovery::go_back_n;
+    if (config.transport.recovery == LossRecovery::selective_repeat) config.transport.window = kMaxSelectiveWindow;
+    check(config);
+    const std::vector<Incident> list = incidents(config, dice);
+    const Outcome reference = run_through(config, list, {}, nullptr);
+    check_same(reference, run_through(config, list, {}, &dice));
+    for (const uint32_t threads : {2u, 3u, 7u}) {
+      CAPTURE(threads);
+      config.threads = threads;
+      check_same(reference, run_through(config, list, {{}, 0}, &dice));
+      check_same(reference, run_through(config, list, {random_division(devices_of(config), dice), 0}, &dice));
+    }
+    Simulation once(config);
+    for (const Incident& incident : list) {
+      finish(once, incident.at);
+      if (incident.device == UINT32_MAX) once.fabric().set_link(incident.link, incident.up);
+      if (incident.device != UINT32_MAX) once.fabric().reroute(incident.device, incident.routes);
+    }
+    finish(once, kEnd);
+    for (size_t link = 0; link < once.fabric().link_count(); ++link) {
+      for (const size_t side : {0, 1}) lost += once.fabric().link_counters(link, side).link_down;
+    }
+    for (size_t nic = 0; nic < once.fabric().nic_count(); ++nic) {
+      late += once.fabric().nic_at(nic).transport_counters().out_of_sequence;
+    }
+    unreachable += dropped(once);
+  }
+  CHECK(lost > 1'000);
+  CHECK(late > 1'000);
+  CHECK(unreachable > 100);
+}
+
 TEST_CASE("simulation threads: there are no more than partitions, and one that is alone has no other") {
   SimulationConfig config = star(3, 40 * kGigabit);
   config.threads = 100;

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -26,83 +26,87 @@ PacketMeta frame(uint64_t source, uint64_t destination, uint32_t hash = 0, int v
   return meta;
 }
 
+int lookup(const Forwarding& table, Time now, const PacketMeta& meta) {
+  return table.lookup(now, meta, [](std::span<const uint16_t> ports) { return ports[0]; });
+}
+
 }  // namespace
 
-TEST_CASE("forwarding: a static group spreads flows evenly, each flow keeps its port, and the seed decides") {
-  Forwarding a(64, false, 0, 1);
-  Forwarding b(64, false, 0, 2);
-  const std::vector<uint16_t> ports{4, 7, 2, 9};
-  REQUIRE(a.add_static(kHost + 1, ports));
-  REQUIRE(b.add_static(kHost + 1, ports));
-  std::array<int, 16> used{};
-  int same = 0;
-  for (uint32_t flow = 0; flow < 4'000; ++flow) {
-    const PacketMeta meta = frame(kHost + 2, kHost + 1, flow);  // hashes next to each other
-    const int port = a.lookup(0, meta);
-    REQUIRE(port == a.lookup(99, meta));
-    ++used[static_cast<size_t>(port)];
-    if (port == b.lookup(0, meta)) ++same;
-  }
-  for (const uint16_t port : ports) {
-    CHECK(used[port] > 880);  // 1000 +- 4 sigma
-    CHECK(used[port] < 1'120);
-  }
-  CHECK(same > 880);  // independent of the other switch's choice: a quarter agree
-  CHECK(same < 1'120);
+TEST_CASE("forwarding: of several next hops the caller chooses, in the order in which they were given") {
+  Forwarding table(64, false, 0);
+  const std::vector<uint16_t> several{4, 7, 2, 9};
+  const std::vector<uint16_t> one{5};
+  REQUIRE(table.add_static(kHost + 1, several));
+  REQUIRE(table.add_static(kHost + 2, one));
+  table.add_static_range(kHost + 10, {0, 1, Forwarding::kNoGroup}, std::vector<std::vector<uint16_t>>{{3, 8}, {6}});
+  std::vector<uint16_t> offered;
+  const auto last = [&](std::span<const uint16_t> ports) {
+    offered.assign(ports.begin(), ports.end());
+    return ports.back();
+  };
+  CHECK(table.lookup(0, frame(kHost, kHost + 1), last) == 9);
+  CHECK(offered == several);
+  CHECK(table.lookup(0, frame(kHost, kHost + 10), last) == 8);
+  CHECK(offered == std::vector<uint16_t>{3, 8});
+  offered.clear();
+  CHECK(table.lookup(0, frame(kHost, kHost + 2), last) == 5);
+  CHECK(table.lookup(0, frame(kHost, kHost + 11), last) == 6);
+  CHECK(table.lookup(0, frame(kHost, kHost + 12), last) == Forwarding::kUnknown);
+  CHECK(offered.empty());
 }
 
 TEST_CASE("forwarding: static entries hold in every VLAN, do not age, and unknown or group addresses have no port") {
-  Forwarding table(16, false, 0, 1);
+  Forwarding table(16, false, 0);
   const std::vector<uint16_t> port{5};
   REQUIRE(table.add_static(kHost + 1, port));
   CHECK_FALSE(table.add_static(kHost + 2, {}));
-  CHECK(table.lookup(1'000 * kSecond, frame(kHost, kHost + 1, 0, 17)) == 5);
-  CHECK(table.lookup(0, frame(kHost, kHost + 1)) == 5);
-  CHECK(table.lookup(0, frame(kHost, kHost + 2)) == Forwarding::kUnknown);
-  CHECK(table.lookup(0, frame(kHost, 0xffffffffffff)) == Forwarding::kUnknown);
-  CHECK(table.lookup(0, frame(kHost, 0x01005e000001)) == Forwarding::kUnknown);
+  CHECK(lookup(table, 1'000 * kSecond, frame(kHost, kHost + 1, 0, 17)) == 5);
+  CHECK(lookup(table, 0, frame(kHost, kHost + 1)) == 5);
+  CHECK(lookup(table, 0, frame(kHost, kHost + 2)) == Forwarding::kUnknown);
+  CHECK(lookup(table, 0, frame(kHost, 0xffffffffffff)) == Forwarding::kUnknown);
+  CHECK(lookup(table, 0, frame(kHost, 0x01005e000001)) == Forwarding::kUnknown);
 }
 
 TEST_CASE("forwarding: a pin decides for one source, the group for the others") {
-  Forwarding table(64, false, 0, 1);
+  Forwarding table(64, false, 0);
   const std::vector<uint16_t> ports{1, 2};
   REQUIRE(table.add_static(kHost + 1, ports));
   REQUIRE(table.pin(kHost + 7, kHost + 1, 9));
   int others = 0;
   for (uint32_t flow = 0; flow < 100; ++flow) {
-    CHECK(table.lookup(0, frame(kHost + 7, kHost + 1, flow)) == 9);
-    others += table.lookup(0, frame(kHost + 8, kHost + 1, flow)) == 9 ? 1 : 0;
-    others += table.lookup(0, frame(kHost + 1, kHost + 7, flow)) == 9 ? 1 : 0;  // not the other way round
+    CHECK(lookup(table, 0, frame(kHost + 7, kHost + 1, flow)) == 9);
+    others += lookup(table, 0, frame(kHost + 8, kHost + 1, flow)) == 9 ? 1 : 0;
+    others += lookup(table, 0, frame(kHost + 1, kHost + 7, flow)) == 9 ? 1 : 0;  // not the other way round
   }
   CHECK(others == 0);
 }
 
 TEST_CASE("forwarding: learning, moving, ageing and VLANs") {
   const Time ageing = 300 * kSecond;
-  Forwarding table(64, true, ageing, 1);
-  CHECK(table.lookup(0, frame(kHost, kHost + 1)) == Forwarding::kUnknown);
+  Forwarding table(64, true, ageing);
+  CHECK(lookup(table, 0, frame(kHost, kHost + 1)) == Forwarding::kUnknown);
   REQUIRE(table.learn(10, frame(kHost + 1, kHost), 3));
-  CHECK(table.lookup(10, frame(kHost, kHost + 1)) == 3);
-  CHECK(table.lookup(10 + ageing - 1, frame(kHost, kHost + 1)) == 3);
-  CHECK(table.lookup(10 + ageing, frame(kHost, kHost + 1)) == Forwarding::kUnknown);
+  CHECK(lookup(table, 10, frame(kHost, kHost + 1)) == 3);
+  CHECK(lookup(table, 10 + ageing - 1, frame(kHost, kHost + 1)) == 3);
+  CHECK(lookup(table, 10 + ageing, frame(kHost, kHost + 1)) == Forwarding::kUnknown);
   REQUIRE(table.learn(20, frame(kHost + 1, kHost), 4));  // the station moved; its age starts again
-  CHECK(table.lookup(10 + ageing, frame(kHost, kHost + 1)) == 4);
+  CHECK(lookup(table, 10 + ageing, frame(kHost, kHost + 1)) == 4);
   // Another VLAN is another network; priority bits are not part of the VLAN.
   REQUIRE(table.learn(20, frame(kHost + 1, kHost, 0, 100), 6));
-  CHECK(table.lookup(21, frame(kHost, kHost + 1, 0, 100)) == 6);
-  CHECK(table.lookup(21, frame(kHost, kHost + 1, 0, 101)) == Forwarding::kUnknown);
-  CHECK(table.lookup(21, frame(kHost, kHost + 1)) == 4);
+  CHECK(lookup(table, 21, frame(kHost, kHost + 1, 0, 100)) == 6);
+  CHECK(lookup(table, 21, frame(kHost, kHost + 1, 0, 101)) == Forwarding::kUnknown);
+  CHECK(lookup(table, 21, frame(kHost, kHost + 1)) == 4);
   // Group addresses are never learned.
   REQUIRE(table.learn(30, frame(0x010000000001, kHost), 2));
-  CHECK(table.lookup(31, frame(kHost, 0x010000000001)) == Forwarding::kUnknown);
+  CHECK(lookup(table, 31, frame(kHost, 0x010000000001)) == Forwarding::kUnknown);
 }
 
 TEST_CASE("forwarding: a static entry wins over a learned one") {
-  Forwarding table(64, true, kSecond, 1);
+  Forwarding table(64, true, kSecond);
   const std::vector<uint16_t> port{5};
   REQUIRE(table.add_static(kHost + 1, port));
   REQUIRE(table.learn(1, frame(kHost + 1, kHost), 2));  // someone claims the address
-  CHECK(table.lookup(2, frame(kHost, kHost + 1)) == 5);
+  CHECK(lookup(table, 2, frame(kHost, kHost + 1)) == 5);
 }
 
 namespace {
@@ -121,7 +125,7 @@ int learn_hostile(Forwarding& table, weir::Random& random, Time now, uint16_t po
 }  // namespace
 
 TEST_CASE("forwarding: hostile addresses fill the table, no more, and take nobody's place but their own") {
-  Forwarding table(256, true, kSecond, 1);
+  Forwarding table(256, true, kSecond);
   const std::vector<uint16_t> port{5};
   REQUIRE(table.add_static(kHost + 1, port));
   REQUIRE(table.learn(1, frame(kHost + 2, kHost), 6));
@@ -129,18 +133,18 @@ TEST_CASE("forwarding: hostile addresses fill the table, no more, and take nobod
   learn_hostile(table, random, 2, 7, 20'000);
   CHECK(table.entries().size() == 256);
   CHECK(table.learned(7) == 254);
-  CHECK(table.lookup(3, frame(kHost, kHost + 1)) == 5);
-  CHECK(table.lookup(3, frame(kHost, kHost + 2)) == 6);
+  CHECK(lookup(table, 3, frame(kHost, kHost + 1)) == 5);
+  CHECK(lookup(table, 3, frame(kHost, kHost + 2)) == 6);
   REQUIRE(table.learn(3, frame(kHost + 2, kHost), 8));  // who is in may move even when it is full
-  CHECK(table.lookup(3, frame(kHost, kHost + 2)) == 8);
+  CHECK(lookup(table, 3, frame(kHost, kHost + 2)) == 8);
   int learned = 0;
   for (uint64_t i = 0; i < 100; ++i) learned += table.learn(2 * kSecond + 10, frame(kHost + 100 + i, kHost), 1) ? 1 : 0;
   CHECK(learned == 100);
-  CHECK(table.lookup(2 * kSecond + 10, frame(kHost, kHost + 1)) == 5);
+  CHECK(lookup(table, 2 * kSecond + 10, frame(kHost, kHost + 1)) == 5);
 }
 
 TEST_CASE("forwarding: in a full table others still learn, from whoever has most of it") {
-  Forwarding table(256, true, 300 * kSecond, 1);
+  Forwarding table(256, true, 300 * kSecond);
   weir::Random random(1);
   learn_hostile(table, random, 1, 7, 20'000);
   const uint32_t all = table.learned(7);
@@ -158,23 +162,23 @@ TEST_CASE("forwarding: in a full table others still learn, from whoever has most
   CHECK(table.learned(7) == all - in_place);
   // And whatever comes then, they stay.
   learn_hostile(table, random, 3, 7, 20'000);
-  for (uint64_t i = 0; i < 60; ++i) CHECK(table.lookup(4, frame(1, kHost + i)) == static_cast<int>(i % 3));
+  for (uint64_t i = 0; i < 60; ++i) CHECK(lookup(table, 4, frame(1, kHost + i)) == static_cast<int>(i % 3));
   CHECK(table.learned(0) + table.learned(1) + table.learned(2) == 60);
 }
 
 TEST_CASE("forwarding: of the port that has most, the address goes that was heard of least lately") {
-  Forwarding table(16, true, 300 * kSecond, 1);  // one look sees all of it
+  Forwarding table(16, true, 300 * kSecond);  // one look sees all of it
   for (uint64_t i = 0; i < 16; ++i) REQUIRE(table.learn(static_cast<Time>(10 + i), frame(kHost + i, kHost), i < 6 ? 1 : 2));
   REQUIRE(table.learn(50, frame(kHost + 6, kHost), 2));  // the oldest of port 2 is heard of again
   const Forwarding::Learned learned = table.learn(60, frame(kHost + 100, kHost), 1);
   CHECK(learned.outcome == Forwarding::Learned::Outcome::in_place);
   CHECK(learned.forgotten == 2);
-  CHECK(table.lookup(61, frame(1, kHost + 6)) == 2);
-  CHECK(table.lookup(61, frame(1, kHost + 7)) == Forwarding::kUnknown);
-  CHECK(table.lookup(61, frame(1, kHost + 100)) == 1);
+  CHECK(lookup(table, 61, frame(1, kHost + 6)) == 2);
+  CHECK(lookup(table, 61, frame(1, kHost + 7)) == Forwarding::kUnknown);
+  CHECK(lookup(table, 61, frame(1, kHost + 100)) == 1);
   CHECK(table.learned(1) == 7);
   CHECK(table.learned(2) == 9);
-  for (uint64_t i = 0; i < 6; ++i) CHECK(table.lookup(61, frame(1, kHost + i)) == 1);
+  for (uint64_t i = 0; i < 6; ++i) CHECK(lookup(table, 61, frame(1, kHost + i)) == 1);
   // Equals take nothing from each other: here port 1 gets to 8, as port 2 has, and then replaces its own.
   CHECK(table.learn(62, frame(kHost + 101, kHost), 1).forgotten == 2);
   CHECK(table.learn(63, frame(kHost + 102, kHost), 1).forgotten == 1);
@@ -183,7 +187,7 @@ TEST_CASE("forwarding: of the port that has most, the address goes that was hear
 }
 
 TEST_CASE("forwarding: a port at its limit replaces its own, and has room again when they have aged") {
-  Forwarding table(1'024, true, kSecond, 1);
+  Forwarding table(1'024, true, kSecond);
   table.limit(7, 100);
   weir::Random random(1);
   CHECK(learn_hostile(table, random, 1, 7, 100) == 100);
@@ -195,7 +199,7 @@ TEST_CASE("forwarding: a port at its limit replaces its own, and has room again 
   REQUIRE(table.learn(3, frame(kHost + 1, kHost), 3));
   // One of another port does not come to it either while it is full.
   CHECK(table.learn(4, frame(kHost + 1, kHost), 7).outcome == Forwarding::Learned::Outcome::limited);
-  CHECK(table.lookup(5, frame(1, kHost + 1)) == 3);
+  CHECK(lookup(table, 5, frame(1, kHost + 1)) == 3);
   // In a second they have aged, which is found out while new ones come.
   CHECK(learn_hostile(table, random, 2 * kSecond, 7, 300) >= 100);
   CHECK(table.learned(7) == 100);
@@ -205,7 +209,7 @@ TEST_CASE("forwarding: a port at its limit replaces its own, and has room again 
 }
 
 TEST_CASE("forwarding: how many each port has is known whatever they do") {
-  Forwarding table(128, true, 50, 1);
+  Forwarding table(128, true, 50);
   weir::Random random(7);
   for (uint16_t port = 0; port < 4; ++port) table.limit(port, port == 3 ? 20 : 0);
   for (Time now = 10; now < 20'000; ++now) {
@@ -228,29 +232,29 @@ TEST_CASE("forwarding: how many each port has is known whatever they do") {
 }
 
 TEST_CASE("forwarding: routes find room in a table that is full of learned addresses") {
-  Forwarding table(64, true, 300 * kSecond, 1);
+  Forwarding table(64, true, 300 * kSecond);
   weir::Random random(3);
   learn_hostile(table, random, 1, 7, 5'000);
   for (uint16_t i = 0; i < 16; ++i) REQUIRE(table.add_static(kHost + i, std::vector<uint16_t>{i}));
-  for (uint16_t i = 0; i < 16; ++i) CHECK(table.lookup(2, frame(1, kHost + i)) == i);
+  for (uint16_t i = 0; i < 16; ++i) CHECK(lookup(table, 2, frame(1, kHost + i)) == i);
 }
 
 TEST_CASE("forwarding: every address of a table that is a quarter full is found") {
-  Forwarding table(1'024, false, 0, 1);
+  Forwarding table(1'024, false, 0);
   for (uint16_t i = 0; i < 256; ++i) REQUIRE(table.add_static(kHost + i, std::vector<uint16_t>{i}));
-  for (uint16_t i = 0; i < 256; ++i) REQUIRE(table.lookup(0, frame(1, kHost + i)) == i);
+  for (uint16_t i = 0; i < 256; ++i) REQUIRE(lookup(table, 0, frame(1, kHost + i)) == i);
 }
 
 TEST_CASE("forwarding: routes can be replaced again and again without filling the table") {
-  Forwarding table(64, true, kSecond, 1);
+  Forwarding table(64, true, kSecond);
   REQUIRE(table.learn(10, frame(kHost + 7, kHost), 3));
   for (uint64_t round = 0; round < 100; ++round) {
     for (uint16_t i = 0; i < 8; ++i) REQUIRE(table.add_static(kHost + 1'000 * round + 100 + i, std::vector<uint16_t>{i}));
     REQUIRE(table.pin(kHost, kHost + 1'000 * round + 100, 9));
-    CHECK(table.lookup(20, frame(kHost, kHost + 1'000 * round + 100)) == 9);
-    CHECK(table.lookup(20, frame(kHost, kHost + 1'000 * round + 103)) == 3);
+    CHECK(lookup(table, 20, frame(kHost, kHost + 1'000 * round + 100)) == 9);
+    CHECK(lookup(table, 20, frame(kHost, kHost + 1'000 * round + 103)) == 3);
     table.clear_static();
-    CHECK(table.lookup(20, frame(kHost, kHost + 1'000 * round + 103)) == Forwarding::kUnknown);
-    CHECK(table.lookup(20, frame(kHost, kHost + 7)) == 3);
+    CHECK(lookup(table, 20, frame(kHost, kHost + 1'000 * round + 103)) == Forwarding::kUnknown);
+    CHECK(lookup(table, 20, frame(kHost, kHost + 7)) == 3);
   }
 }

@@ -8,12 +8,6 @@
 #include "wire/bytes.h"
 
 namespace weir {
-namespace {
-
-constexpr int32_t kReordering = 3;  // transmissions by which a packet may be overtaken before it counts as lost
-
-}  // namespace
-
 void Completer::start() {
   deadline_ = kNever;
   retries_left_ = attributes_.retry_count;
@@ -240,9 +234,10 @@ void Completer::answered(Time now, uint32_t before) {
 
 // From una on up to the first that was sent but once, and not long ago: all behind that were sent later still.
 void Completer::find_losses() {
+  const auto reordering = static_cast<int32_t>(attributes_.reordering);
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
     SendQueue::Mark& mark = queue_.mark(psn);
-    const bool early = static_cast<int32_t>(delivered_ - mark.order) <= kReordering;
+    const bool early = static_cast<int32_t>(delivered_ - mark.order) <= reordering;
     if (early && !mark.again) return;
     if (early || mark.received || mark.held || mark.lost) continue;
     mark.lost = true;

@@ -45,6 +45,9 @@ struct QueueAttributes {
   uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
   LossRecovery recovery = LossRecovery::go_back_n;
   uint32_t window = 0;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow; 0: see packets_in_flight()
+  // Of selective_repeat: packets sent later that may have arrived before one that has not counts as lost, 1..kMaxSelectiveWindow
+  // - 1.
+  uint32_t reordering = 3;
   // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
   // the responder's say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which the standard has
   // for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
@@ -78,6 +81,8 @@ void describe(auto& v, Of<QueueAttributes> auto& a) {
   v("window", a.window,
     any("Packets in flight: 4 to 65536, with selective-repeat to 256. 0: 1 MiB, no fewer than 256; with selective-repeat 256.",
         "packets"));
+  v("reordering", a.reordering,
+    optional(any("With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255.", "packets")));
   v("queue_key", a.queue_key, optional(any("Of datagrams.")));
 }
 

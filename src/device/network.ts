@@ -58,6 +58,8 @@ export class NetworkComposer {
       ...switchBehaviour(s, Math.ceil((fastest / 8) * (this.lateness / 1e9))),
       learning: s.forwarding === "learning",
       ageing: this.time(s.ageing),
+      load_balancing: s.load_balancing,
+      flowlet_gap: this.time(s.flowlet_gap),
       seed,
       hash_seed: ecmp_seed,
       component: index,

@@ -13,7 +13,7 @@ const kMostFlows = 10_000;
 const kMostUnderWay = 50_000;
 
 /** @throws WeirError for what only the simulator does. */
-export function checkForLab({ congestion, transport, flows, hosts, switches, links }: Scenario): void {
+export function checkForLab({ congestion, transport, failures, flows, hosts, switches, links }: Scenario): void {
   const refuse = (message: string, remedy: string) => {
     throw new WeirError(message, { hint: `${remedy}, or run it in virtual time: weir sim run` });
   };
@@ -28,6 +28,7 @@ export function checkForLab({ congestion, transport, flows, hosts, switches, lin
   if (transport.type === "rc") {
     refuse("transport.type: labs send streams without acknowledgements, not rc", "use transport.type: stream");
   }
+  if (failures.length > 0) refuse("failures: links and switches of a lab do not fail", "leave them out");
   for (const [what, count, most] of [
     ["hosts", hosts.length, kMostHosts],
     ["switches", switches.length, kMostSwitches],

@@ -77,6 +77,8 @@ export interface NativeSwitchParameters {
   /** Addresses are learned, unknown ones flooded. */ learning: boolean;
   /** Of learned addresses. ns, above 0 */ ageing: number;
   /** Entries of the forwarding table. 0 to 16777216 */ fdb_capacity?: number;
+  /** How one of several next hops is chosen. */ load_balancing?: "ecmp" | "spray" | "flowlet" | "adaptive";
+  /** Without a frame, after which a flowlet is over. ns, 0 or more */ flowlet_gap?: number;
   /** Of marking. */ seed: number;
   /** Of the choice among next hops. */ hash_seed: number;
   /** Which switch this is: keys its random streams and its next-hop hash. */ component: number;
@@ -286,6 +288,7 @@ export interface NativeTransport {
   /** As responder, from 0. */ max_dest_rd_atomic?: number;
   /** From loss; both ends must agree on selective-repeat. */ recovery: "go-back-n" | "selective-repeat";
   /** Packets in flight: 4 to 65536, with selective-repeat to 256. 0: 1 MiB, no fewer than 256; with selective-repeat 256. packets */ window: number;
+  /** With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255. packets */ reordering?: number;
   /** Of datagrams. */ queue_key?: number;
 }
 
@@ -345,11 +348,15 @@ export interface NativeSimulationPin {
   /** Next hop. */ port: number;
 }
 
-/** A switch. */
-export interface NativeSimulationSwitch extends NativeSwitchParameters {
+/** Where a switch sends frames for hosts. */
+export interface NativeSimulationRoutes {
   /** Of next hops. */ groups: number[][];
   /** For each host in order the position of its group; 0xffff: none. */ group_of_host: Uint16Array;
   /** Exceptions from them. */ pins: NativeSimulationPin[];
+}
+
+/** A switch. */
+export interface NativeSimulationSwitch extends NativeSwitchParameters, NativeSimulationRoutes {
 }
 
 /** A NIC. */

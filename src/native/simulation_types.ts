@@ -1,5 +1,5 @@
 /** The native simulation. Virtual ns from 0 and meant bit/s; no scale. */
-import type { NativeSimulationSwitch, SimulationConfig } from "./configuration.js";
+import type { NativeSimulationRoutes, NativeSimulationSwitch, SimulationConfig } from "./configuration.js";
 import {
   kFinished,
   type QueueHistogram,
@@ -49,6 +49,14 @@ export interface NativeSimulation {
    * than the schedule of this simulation allows, and RangeError.
    */
   reconfigureSwitch(index: number, config: NativeSimulationSwitch): void;
+  /** Other routes of a switch from progress().now on. Throws as reconfigureSwitch() does. */
+  reroute(index: number, routes: NativeSimulationRoutes): void;
+  /**
+   * A link fails, in both directions, or is there again (`up`), from progress().now on. What is on it is lost, and what is sent into
+   * it while it is down; pauses (PFC) that its ends have asked for are over. Only after a run() that returned true: throws
+   * INVALID_STATE otherwise, and RangeError.
+   */
+  setLink(link: number, up: boolean): void;
   /** Frees the memory. Idempotent. */
   close(): void;
 }

@@ -32,7 +32,8 @@ export function pageRuns(runs: readonly (SavedRun & { label: string })[]): PageR
 
 /** Flows and queues that have samples, and of the rest what a result has to have: all figures are in the tables. */
 function drawnOf(result: Result, { flows, queues }: Series): Result {
-  const { scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, changes, fidelity, totals } = result;
+  const { scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, changes, events, fidelity, totals } =
+    result;
   const own = (device: string, { queue_cdf = {}, ...one }: Result["switches"][string]) => ({
     ...one,
     queues: {},
@@ -43,7 +44,8 @@ function drawnOf(result: Result, { flows, queues }: Series): Result {
     ),
   });
   return {
-    ...{ scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, changes, fidelity, totals, nics: {} },
+    ...{ scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, changes, events, fidelity, totals },
+    nics: {},
     flows: result.flows.filter(({ id }) => Object.hasOwn(flows, id)),
     switches: mapValues(result.switches, (one, device) => own(device, one)),
   };

@@ -11,7 +11,7 @@ import type { RunSource, SavedRun } from "../result/saved_run.js";
 import { fctFigure } from "./fct_chart.js";
 import { curves, factsTable, gridSection, list, renderPage } from "./html.js";
 import { escapeHtml } from "./markup.js";
-import { changeLines, fidelityLines, grids, totals } from "./table.js";
+import { changeLines, eventLines, fidelityLines, grids, totals } from "./table.js";
 
 const kPageRows = { most: 1000, shown: 100 };
 
@@ -89,11 +89,14 @@ function banner(result: Result): string {
         ]
       : ["The run is complete.", "The run is not what was asked for."];
   const verdict = valid ? `<strong>Valid.</strong> ${good}` : `<strong>Invalid.</strong> ${bad}`;
-  const [changed = "", ...changes] = changeLines(result);
   const measured = figures.replace(/^fidelity: \w+, /, "");
   return `<div class="banner ${valid ? "valid" : "invalid"}" role="status"><p>${verdict}</p>${list(reasons)}
-${changed === "" ? "" : `<p><strong>${escapeHtml(capital(changed))}.</strong></p>${list(changes)}`}
+${happened(changeLines(result))}${happened(eventLines(result))}
 <p class="soft">${escapeHtml(measured)}</p></div>`;
+}
+
+function happened([head, ...lines]: string[]): string {
+  return head === undefined ? "" : `<p><strong>${escapeHtml(capital(head))}.</strong></p>${list(lines)}`;
 }
 
 function tiles(result: Result): string {

@@ -32,9 +32,9 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
   sections.splice(drawn.length === 0 ? 1 : 2, 0, summary);
   const { valid } = result.fidelity;
   const verdict = fidelityLines(result);
-  const [changed, ...changes] = changeLines(result);
-  if (changed !== undefined)
-    sections.push([colors.yellow(changed), ...changes.map((line) => `  - ${line}`)].join("\n"));
+  for (const [head, ...lines] of [changeLines(result), eventLines(result)]) {
+    if (head !== undefined) sections.push([colors.yellow(head), ...lines.map((line) => `  - ${line}`)].join("\n"));
+  }
   sections.push(
     [valid ? colors.green(verdict[0] ?? "") : colors.red(verdict[0] ?? ""), ...verdict.slice(1)].join("\n"),
   );
@@ -138,9 +138,17 @@ export function changeLines({ changes = [] }: Result): string[] {
   if (changes.length === 0) return [];
   return [
     "changed by hand while it ran: not the scenario as written",
-    ...changes.map(({ at_s, set }) => `at ${formatTime(Math.round(at_s * 1e9), 4)}: ${set.map(printable).join(", ")}`),
+    ...changes.map(({ at_s, set }) => `${moment(at_s)}: ${set.map(printable).join(", ")}`),
   ];
 }
+
+/** Of a run whose links or switches failed, as its scenario says: each time at which one did. */
+export function eventLines({ events = [] }: Result): string[] {
+  if (events.length === 0) return [];
+  return ["what happened to the network", ...events.map(({ at_s, what }) => `${moment(at_s)}: ${printable(what)}`)];
+}
+
+const moment = (seconds: number) => `at ${formatTime(Math.round(seconds * 1e9), 4)}`;
 
 /** Its name, and what stands there. */
 type Column<T> = readonly [head: string, text: (row: T) => string];
@@ -310,7 +318,7 @@ function linkGrid({ links = [] }: Result): RankedGrid {
     ["Gb/s", ({ rate_bps }) => fixed(rate_bps / 1e9)],
     ["used", ({ utilisation }) => percent(utilisation)],
     ["packets", ({ packets }) => String(packets)],
-    ["lost", ({ lost }) => String(lost)],
+    ["lost", ({ lost, link_down = 0 }) => String(lost + link_down)],
     ["paused us prio:t", ({ pause_time_s }) => byKey(pause_time_s, (seconds) => fixed(seconds * 1e6))],
   ];
   const rank = ({ utilisation, pause_time_s }: LinkResult) => {

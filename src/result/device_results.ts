@@ -21,7 +21,7 @@ type Sums = Pick<CounterView, "sum">;
 export function accountFrames(
   switches: CounterView,
   nics: Sums,
-  faults: { duplicated: number; lost: number },
+  faults: { duplicated: number; lost: number; link_down?: number },
 ): FrameAccount {
   const both = (name: string) => switches.sum(name) + nics.sum(name);
   const dropped = Object.values(switches.group("drop_")).reduce((sum, n) => sum + n, 0);
@@ -34,7 +34,9 @@ export function accountFrames(
   const received = nics.sum("rx_packets") + control + unknown;
   const duplicated = faults.duplicated + switches.sum("flood_copies");
   const impaired = faults.lost;
-  return { sent, received, dropped, duplicated, impaired, missing: sent + duplicated - received - dropped - impaired };
+  const { link_down } = faults;
+  const missing = sent + duplicated - received - dropped - impaired - (link_down ?? 0);
+  return { sent, received, dropped, duplicated, impaired, ...(link_down !== undefined && { link_down }), missing };
 }
 
 /** What a result says of its scenario. */

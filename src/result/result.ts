@@ -122,6 +122,9 @@ export const framesSchema = open({
   dropped: count.describe("By switches, all reasons."),
   duplicated: count.describe("By an `impairment`, or by a learning switch that flooded."),
   impaired: count.describe("Lost on purpose, by an `impairment`."),
+  link_down: count
+    .optional()
+    .describe("Of a scenario with `failures`: on a link when it failed, or sent into one that was down."),
   missing: z.int().describe("Sent, and not accounted for in any other way. Anything but 0 makes the run invalid."),
   in_network: count
     .optional()
@@ -129,7 +132,7 @@ export const framesSchema = open({
       "Of `sim`: on links and in queues when the run ended; they are not `missing`, and stand on the right side of the sum.",
     ),
 }).describe(
-  "What became of every frame, see [Frames](#frames): sent + duplicated = received + dropped + impaired + missing (+ in_network).",
+  "What became of every frame, see [Frames](#frames): sent + duplicated = received + dropped + impaired + missing (+ link_down + in_network).",
 );
 
 export const environmentSchema = open({
@@ -213,6 +216,11 @@ export const linkResultSchema = open({
   bytes: amount.describe("What frames took, counted in the same way, over the whole run."),
   packets: count.describe("Frames, MAC control included."),
   lost: count.describe("Frames lost on purpose, or damaged on purpose so that the FCS refuses them."),
+  link_down: count
+    .optional()
+    .describe(
+      "Of a scenario with `failures`: frames that were on the link when it failed, or sent into it while it was down.",
+    ),
   pause_time_s: byPriority(amount).describe(
     "Priority -> time that `from` might not send because `to` had paused it, s, over the whole run.",
   ),
@@ -357,6 +365,17 @@ export const resultSchema = open({
     .describe(
       "Of `wire`: parameters that somebody changed while it ran ([dashboard](../guides/dashboard.md)): `at_s`, and `set`, each `path=value`. The result is then not that of the scenario as written.",
     ),
+  events: z
+    .array(
+      open({
+        at_s: amount.describe("When, from the start of traffic, s."),
+        what: z.string().describe("What, in words: `link a -- b fails`."),
+      }),
+    )
+    .optional()
+    .describe(
+      "Of a scenario with `failures`: what happened to the network before the run ended: `at_s`, and `what` in words.",
+    ),
   fidelity: fidelitySchema.describe("Can the result be believed? See [Fidelity](#fidelity)."),
   flows: z
     .array(flowResultSchema)
@@ -376,7 +395,7 @@ export const resultSchema = open({
     goodput_limit_bps: amount
       .optional()
       .describe(
-        "Goodput that would fill the senders' links or the receivers' links, whichever is less, bit/s. Links inside the fabric may allow less. Absent where flows do not offer all they can for the whole run (`rate`, `bytes`, `start`, `stop`), and where rates change (`changes`).",
+        "Goodput that would fill the senders' links or the receivers' links, whichever is less, bit/s. Links inside the fabric may allow less. Absent where flows do not offer all they can for the whole run (`rate`, `bytes`, `start`, `stop`), and where rates change (`changes`) or links fail (`failures`).",
       ),
     feedback_per_s: amount
       .optional()

@@ -6,6 +6,7 @@ import { formatRate, formatTime } from "../base/units.js";
 import { hearsAcknowledgements, hearsCnms, hearsEcnEcho } from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
 import { checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
+import { checkFailures } from "./check_failures.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check_qcn.js";
 import { checkTopology } from "./check_topology.js";
 import { checkPriorities, checkTraffic } from "./check_traffic.js";
@@ -30,6 +31,7 @@ export function checkScenario(
   checkTimes(scenario, found);
   checkTransport(scenario, found);
   checkFeedback(scenario, found);
+  checkLoadBalancing(scenario, found);
   const at = originsIn(input);
   const devices = [...scenario.hosts, ...scenario.switches].map(({ name }) => name);
   for (const s of scenario.switches) {
@@ -59,6 +61,7 @@ export function checkScenario(
     checkCongestion(scenario.congestion, slowestHostRate(scenario.hosts, graph), found);
     if (qcn) checkQcnNetwork(scenario, graph, found);
     checkChanges(scenario, graph, found);
+    checkFailures(scenario, found);
   }
   return { problems: found.problems, warnings: shortened(found.warnings) };
 }
@@ -120,6 +123,26 @@ function checkFeedback({ congestion: { algorithm }, transport, switches }: Scena
     found.warn(
       `congestion.algorithm is ${algorithm}, but no switch marks (switch.ecn.enabled: true): only losses slow senders`,
     );
+  }
+}
+
+/** What a packet may be overtaken by before it counts as lost, for NICs that do not reckon with several paths: TCP's. */
+const kInOrder = 3;
+
+/** Whoever sends a flow's packets by several paths reorders them, and not every transport can tell that from loss. */
+function checkLoadBalancing({ switches, transport }: Scenario, found: Findings): void {
+  const { type, recovery, reordering } = transport;
+  for (const how of ["spray", "adaptive"] as const) {
+    if (!switches.some(({ load_balancing }) => load_balancing === how)) continue;
+    const reorders = `load_balancing: ${how} reorders packets, and`;
+    const remedy = "use transport: { type: rc, recovery: selective-repeat, reordering: 250 }";
+    if (type !== "rc") {
+      found.warn(`${reorders} transport.type ${type} counts what comes late as lost: ${remedy}`);
+    } else if (recovery !== "selective-repeat") {
+      found.warn(`${reorders} ${recovery} sends everything again from the first that is late: ${remedy}`);
+    } else if (reordering <= kInOrder) {
+      found.warn(`${reorders} one that ${reordering} have overtaken counts as lost: use transport.reordering: 250`);
+    }
   }
 }
 

@@ -30,7 +30,8 @@ const linkFields = {
 };
 export const linkDefaultsSchema = section(linkFields);
 
-const linkText = z
+/** Both ends of a link. */
+export const linkText = z
   .string()
   .regex(/^\s*\S+\s+--\s+\S+\s*$/, { error: (issue) => `${String(issue.input)}: write a link as "h1 -- sw"` })
   .transform((text) => {
@@ -115,6 +116,12 @@ export const switchSchema = section({
     ["static", "learning"],
     "static",
   ),
+  load_balancing: choice(
+    "Which of several shortest paths a frame takes. `ecmp`: all frames of a flow the same, by a hash; `spray`: each frame another, at random; `flowlet`: a flow another, at random, after a pause of `flowlet_gap`; `adaptive`: each frame that with the shortest queue. All but `ecmp` can reorder packets.",
+    ["ecmp", "spray", "flowlet", "adaptive"],
+    "ecmp",
+  ),
+  flowlet_gap: time("Pause of a flow after which it may take another path.", { default: "100us", max: 1e9 }),
   ageing: time("How long a learned address is kept.", { default: "300s", min: 1e9 }),
   trust: choice("What gives a frame its priority.", ["dscp", "pcp", "port-default"], "dscp"),
   dscp_map: field(

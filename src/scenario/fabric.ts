@@ -25,7 +25,7 @@ export interface Hop {
 }
 
 /** Forwarding of one switch; pins name hosts by number. */
-interface SwitchTable extends NextHopGroups {
+export interface SwitchTable extends NextHopGroups {
   pins: { from: number; to: number; port: number }[];
 }
 
@@ -57,8 +57,27 @@ export class Fabric {
 
   /** Of every switch; made when they are first asked for. */
   get tables(): readonly SwitchTable[] {
-    this.made ??= this.forwarding();
+    this.made ??= this.tablesWithout(new Set());
     return this.made;
+  }
+
+  /** The same without the links `down`, and without pinned paths that cross one of them: by what is left, others are found. */
+  tablesWithout(down: ReadonlySet<Link>): readonly SwitchTable[] {
+    const tables = new Graph(this.scenario, down)
+      .nextHopGroups()
+      .map((groups): SwitchTable => ({ ...groups, pins: [] }));
+    for (const { from, to, via } of this.scenario.routes) {
+      const hops = [from, ...via].map((name, i) => ({ name, port: this.portTo(name, via[i] ?? to) }));
+      if (hops.some(({ name, port }) => down.has(this.linkAt(name, port)))) continue;
+      for (const { name, port } of hops.slice(1)) {
+        tables[this.device(name)]?.pins.push({ from: this.host(from), to: this.host(to), port });
+      }
+    }
+    return tables;
+  }
+
+  private linkAt(device: string, port: number): Link {
+    return this.scenario.links[this.ports[this.device(device)]?.[port]?.link ?? -1] as Link;
   }
 
   /** The number of a device. */
@@ -125,16 +144,5 @@ export class Fabric {
     if (table === undefined) return 0;
     const pin = table.pins.find((one) => one.from === from && one.to === to);
     return pin?.port ?? this.portsTowards(to, device)[0] ?? -1;
-  }
-
-  private forwarding(): SwitchTable[] {
-    const tables = new Graph(this.scenario).nextHopGroups().map((groups): SwitchTable => ({ ...groups, pins: [] }));
-    for (const { from, to, via } of this.scenario.routes) {
-      via.forEach((name, i) => {
-        const pin = { from: this.host(from), to: this.host(to), port: this.portTo(name, via[i + 1] ?? to) };
-        tables[this.device(name)]?.pins.push(pin);
-      });
-    }
-    return tables;
   }
 }

@@ -9,6 +9,7 @@ import { resolveCongestion } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import {
   changeSchema,
+  failureSchema,
   kMostDefaultProbes,
   type ScenarioInput,
   scenarioSchema,
@@ -175,6 +176,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     transport: resolveTransport(top.transport),
     flows,
     changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),
+    failures: top.failures.map((failure) => filled(failureSchema, failure)),
     probes: { ...top.probes, queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, flows) },
     fidelity: top.fidelity,
   };

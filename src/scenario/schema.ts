@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { choice, field, integer, rate, section, time } from "../base/fields.js";
 import { congestionSchema } from "../congestion/section.js";
-import { hostSchema, switchSchema } from "./device_schema.js";
+import { hostSchema, linkText, switchSchema } from "./device_schema.js";
 import { topologySchema } from "./topology_schema.js";
 import { trafficSchema } from "./traffic_schema.js";
 
@@ -26,6 +26,12 @@ export const transportSchema = section({
     "Packets in flight of a queue pair. Default: 2048; with `selective-repeat` 256, which is also the most it allows.",
     4,
     65_536,
+  ),
+  reordering: integer(
+    "With `selective-repeat`: how many packets sent later may arrive before one that has not counts as lost and is sent again. More for `load_balancing` that reorders; a loss is then noticed later.",
+    1,
+    255,
+    3,
   ),
 });
 
@@ -54,6 +60,22 @@ export const changeSchema = section({
     .meta({ description: "Most that the queue may send from then on. 1 kb/s to 10 Tb/s, or unlimited." }),
 });
 
+export const failureSchema = section({
+  link: field(linkText, 'Link that fails, in both directions: "a -- b".'),
+  switch: field(z.string(), "Or switch that fails, with all its links."),
+  at: time("When, from the start of traffic.").unwrap().meta({ description: "When, from the start of traffic." }),
+  until: time("When it is there again. Default: never."),
+  reroute: time("How long after that routes follow: both times.", { default: "1ms", max: 10e9 }),
+});
+
+const failure = failureSchema.superRefine(({ link, switch: name, at, until }, context) => {
+  const problem = (path: string, message: string, hint: string) =>
+    context.addIssue({ code: "custom", message, path: [path], params: { hint } });
+  if (link === undefined && name === undefined) problem("link", "is missing", "give link, or switch");
+  if (link !== undefined && name !== undefined) problem("switch", "link is given too", "give one of the two");
+  if (until !== undefined && until <= at) problem("until", "is not after `at`", "give a later time, or leave it out");
+});
+
 export const scenarioSchema = section({
   name: z
     .string()
@@ -80,6 +102,11 @@ export const scenarioSchema = section({
   changes: field(
     z.array(changeSchema).max(1000),
     "Service rates of switches' egress queues that change while traffic runs.",
+    [],
+  ),
+  failures: field(
+    z.array(failure).max(1000),
+    "Links and switches that fail while traffic runs. In virtual time only.",
     [],
   ),
   probes: field(probesSchema, "Series that are recorded."),

@@ -43,24 +43,30 @@ export interface NextHopGroups {
   groupOfHost: Uint16Array;
 }
 
-/** Answers many questions about one network, which must not change meanwhile. */
+/** Answers many questions about one network, which must not change meanwhile. Links that are `down` are in it, with their ports, but no way. */
 export class Graph {
   readonly ports: ReadonlyMap<string, SwitchPort[]>;
   private readonly names: readonly string[];
   private readonly numbers: ReadonlyMap<string, number>;
-  /** For each switch and port the number of the switch there; -1: a host. */
+  /** For each switch and port the number of the switch there; -1: a host, or nothing that can be reached. */
   private readonly peers: readonly (readonly number[])[];
   private readonly hostLinks = new Map<string, Link>();
   private readonly pinned = new Map<string, PinnedRoute>();
   private readonly distancesTo = new Map<number, Uint16Array>();
 
-  constructor(private readonly network: Network) {
+  constructor(
+    private readonly network: Network,
+    private readonly down: ReadonlySet<Link> = new Set(),
+  ) {
     this.ports = switchPorts(network);
     this.names = [...this.ports.keys()];
     this.numbers = new Map(this.names.map((name, i) => [name, i]));
-    this.peers = this.names.map((name) => (this.ports.get(name) ?? []).map(({ peer }) => this.numbers.get(peer) ?? -1));
+    this.peers = this.names.map((name) =>
+      (this.ports.get(name) ?? []).map(({ peer, link }) => (down.has(link) ? -1 : (this.numbers.get(peer) ?? -1))),
+    );
     const hosts = new Set(network.hosts.map((host) => host.name));
     for (const link of network.links) {
+      if (down.has(link)) continue;
       for (const end of [link.from, link.to]) {
         if (hosts.has(end) && !this.hostLinks.has(end)) this.hostLinks.set(end, link);
       }
@@ -157,10 +163,11 @@ export class Graph {
   private addOwnHosts(tables: readonly NextHopGroups[]): void {
     const hostNumbers = new Map(this.network.hosts.map(({ name }, i) => [name, i]));
     [...this.ports.values()].forEach((ports, at) => {
-      for (const { peer, index } of ports) {
+      for (const { peer, index, link } of ports) {
         const host = hostNumbers.get(peer);
         const table = tables[at];
-        if (host !== undefined && table !== undefined) table.groupOfHost[host] = table.groups.push([index]) - 1;
+        if (host !== undefined && table !== undefined && !this.down.has(link))
+          table.groupOfHost[host] = table.groups.push([index]) - 1;
       }
     });
   }

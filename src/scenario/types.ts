@@ -11,7 +11,7 @@ import type {
   linkDefaultsSchema,
   switchSchema,
 } from "./device_schema.js";
-import type { changeSchema, scenarioSchema, transportSchema } from "./schema.js";
+import type { changeSchema, failureSchema, scenarioSchema, transportSchema } from "./schema.js";
 import type { TopologyInput } from "./topology_schema.js";
 import type { trafficDefaultsSchema } from "./traffic_schema.js";
 
@@ -83,6 +83,9 @@ export interface QueueProbe {
 /** The service rate of one egress queue from a time on; `rate` 0: that of the link. */
 export type RateChange = Full<typeof changeSchema>;
 
+/** A link or a switch that is not there for a while. */
+export type Failure = Full<typeof failureSchema>;
+
 type Written = Full<typeof scenarioSchema>;
 
 export interface Scenario extends Pick<Written, "description" | "scale" | "seed" | "duration" | "fidelity"> {
@@ -100,6 +103,7 @@ export interface Scenario extends Pick<Written, "description" | "scale" | "seed"
   flows: Flow[];
   /** In order of time. */
   changes: RateChange[];
+  failures: Failure[];
   /** `flows`: how many of the flows, in order, have series. */
   probes: With<Written["probes"], { queues: QueueProbe[] }>;
 }

@@ -6,11 +6,12 @@ import type {
   NativeSimulationFlow,
   NativeSimulationLink,
   NativeSimulationNic,
+  NativeSimulationRoutes,
   NativeSimulationSwitch,
   SimulationConfig,
 } from "../native/simulation_types.js";
 import { flowMac, hostIp } from "../scenario/addresses.js";
-import type { Fabric } from "../scenario/fabric.js";
+import type { Fabric, SwitchTable } from "../scenario/fabric.js";
 import type { Scenario } from "../scenario/types.js";
 
 /** @param taps Frames that leave these ports are traced. For one thread. */
@@ -19,7 +20,7 @@ export function composeSimulation(
   fabric: Fabric,
   taps: SimulationConfig["taps"],
 ): SimulationConfig {
-  const { recovery, timeout, retry_count, window } = scenario.transport;
+  const { recovery, timeout, retry_count, window, reordering } = scenario.transport;
   const composer = new NetworkComposer(scenario, fabric);
   return {
     seed: scenario.seed,
@@ -30,7 +31,7 @@ export function composeSimulation(
     links: composeLinks(scenario, fabric),
     flows: composeFlows(scenario, fabric, composer),
     sizes: Uint32Array.from(scenario.flows.flatMap((flow) => flow.sizes ?? [])),
-    transport: { recovery, timeout, retry_count, window },
+    transport: { recovery, timeout, retry_count, window, reordering },
     sampled_flows: Uint32Array.from({ length: Math.min(scenario.probes.flows, scenario.flows.length) }, (_, i) => i),
     sampled_queues: sampledQueues(scenario, fabric),
     all_distributions: keepsAllQueues(scenario, fabric),
@@ -65,17 +66,17 @@ export function composeSwitch(
   time: number,
   composer = new NetworkComposer(scenario, fabric),
 ): NativeSimulationSwitch {
-  const { groups, groupOfHost, pins } = fabric.tables[index] as Fabric["tables"][number];
   const own = composer.switchAt(index, time);
-  const hosts = own.learning ? new Uint16Array(0) : groupOfHost;
-  return {
-    ...own,
-    // For learned addresses and pins.
-    fdb_capacity: own.learning || pins.length > 0 ? 4 * (hosts.length + pins.length) : 0,
-    groups: own.learning ? [] : groups,
-    group_of_host: hosts,
-    pins,
-  };
+  const routes = composeRoutes(fabric.tables[index] as SwitchTable, own.learning);
+  const { group_of_host, pins } = routes;
+  // The table is for learned addresses and pins.
+  const fdb_capacity = own.learning || pins.length > 0 ? 4 * (group_of_host.length + pins.length) : 0;
+  return { ...own, fdb_capacity, ...routes };
+}
+
+/** Whoever learns has pins alone. */
+export function composeRoutes({ groups, groupOfHost, pins }: SwitchTable, learning: boolean): NativeSimulationRoutes {
+  return { groups: learning ? [] : groups, group_of_host: learning ? new Uint16Array(0) : groupOfHost, pins };
 }
 
 function composeNic(composer: NetworkComposer, index: number): NativeSimulationNic {

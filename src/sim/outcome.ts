@@ -15,6 +15,7 @@ import { goodputLimit } from "../result/goodput_limit.js";
 import type { FlowResult, LinkResult, Result } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
 import type { Fabric } from "../scenario/fabric.js";
+import { networkEvents } from "../scenario/failures.js";
 import type { Flow, Scenario } from "../scenario/types.js";
 import { type Completions, hasEnd } from "./completions.js";
 import { groupResults } from "./groups.js";
@@ -65,6 +66,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
     scale: 1,
     ...facts,
     ...(now < scenario.duration && { until_s: now / 1e9 }),
+    ...(scenario.failures.length > 0 && { events: eventsUntil(scenario, now) }),
     fidelity: {
       valid: reasons.length === 0,
       reasons,
@@ -89,12 +91,19 @@ export function composeResult(evidence: SimulationEvidence): Result {
   };
 }
 
+function eventsUntil(scenario: Scenario, now: number): NonNullable<Result["events"]> {
+  return networkEvents(scenario)
+    .filter(({ at }) => at <= now)
+    .map(({ at, what }) => ({ at_s: at / 1e9, what }));
+}
+
 /** As on the wire; frames that were in the network at the end are not missing. */
-function frameAccount({ counters, packets }: SimulationEvidence) {
+function frameAccount({ scenario, counters, packets }: SimulationEvidence) {
   const links = counters.allLinks();
   const account = accountFrames(counters.allSwitches(), counters.allNics(), {
     duplicated: links.sum("duplicated"),
     lost: links.sum("lost") + links.sum("corrupted"),
+    ...(scenario.failures.length > 0 && { link_down: links.sum("link_down") }),
   });
   const inNetwork = Math.max(0, Math.min(account.missing, packets));
   return { ...account, in_network: inNetwork, missing: account.missing - inNetwork };
@@ -177,6 +186,7 @@ function linkResults({ scenario, fabric, counters, warm, now }: SimulationEviden
         bytes: sent.sum("wire_bytes"),
         packets: sent.sum("frames"),
         lost: sent.sum("lost") + sent.sum("corrupted"),
+        ...(scenario.failures.length > 0 && { link_down: sent.sum("link_down") }),
         pause_time_s: pauseTimes(scenario, fabric, counters, i, side),
       };
     }),

@@ -15,9 +15,10 @@ import { kRecordWords } from "../native/types.js";
 import { Recorder } from "../result/recorder.js";
 import { changedAt, changeTimes } from "../scenario/changes.js";
 import { Fabric } from "../scenario/fabric.js";
-import type { Scenario } from "../scenario/types.js";
+import { linksAvoided, linksDown, networkEvents } from "../scenario/failures.js";
+import type { Link, Scenario } from "../scenario/types.js";
 import { Completions } from "./completions.js";
-import { composeSimulation, composeSwitch } from "./compose.js";
+import { composeRoutes, composeSimulation, composeSwitch } from "./compose.js";
 import { composeResult } from "./outcome.js";
 import { ProgressMeter } from "./progress.js";
 import { SimulationTables } from "./tables.js";
@@ -49,11 +50,13 @@ export async function runSimulation(
     taps.open();
     const run = new Run(addon, scenario, fabric, taps, simulation, meter);
     const changes = changeTimes(scenario);
-    for (const time of stops([scenario.warmup, ...changes], until)) {
+    const events = networkEvents(scenario).map(({ at }) => at);
+    for (const time of stops([scenario.warmup, ...changes, ...events], until)) {
       await run.to(time, options.signal);
       if (run.now < time) break;
       if (time === scenario.warmup) run.markWarm();
       if (changes.includes(time)) run.change(time);
+      if (events.includes(time)) run.fail(time);
     }
     await run.to(until, options.signal);
     return run.outcome(until);
@@ -73,6 +76,10 @@ function stops(times: readonly number[], until: number): number[] {
   return [...new Set(times)].filter((time) => time <= until).sort((a, b) => a - b);
 }
 
+function sameLinks(a: ReadonlySet<Link>, b: ReadonlySet<Link>): boolean {
+  return a.size === b.size && [...a].every((link) => b.has(link));
+}
+
 class Run {
   now = 0;
   private readonly recorder: Recorder;
@@ -80,6 +87,8 @@ class Run {
   private readonly records = new Float64Array(kRecordWords * kDrained);
   private readonly finished = new Float64Array(kFinishedWords * kDrained);
   private warm: SimulationTables | undefined;
+  private down: ReadonlySet<Link> = new Set();
+  private avoided: ReadonlySet<Link> = new Set();
 
   constructor(
     private readonly addon: SimulationAddon,
@@ -124,6 +133,22 @@ class Run {
     const changed = changedAt(this.scenario, time);
     this.scenario.switches.forEach(({ name }, i) => {
       if (changed.has(name)) this.simulation.reconfigureSwitch(i, composeSwitch(this.scenario, this.fabric, i, time));
+    });
+  }
+
+  /** Links and routes become those of `time`. */
+  fail(time: number): void {
+    const { scenario, fabric, simulation } = this;
+    const down = linksDown(scenario, time);
+    scenario.links.forEach((link, i) => {
+      if (down.has(link) !== this.down.has(link)) simulation.setLink(i, !down.has(link));
+    });
+    this.down = down;
+    const avoided = linksAvoided(scenario, time);
+    if (sameLinks(avoided, this.avoided)) return;
+    this.avoided = avoided;
+    fabric.tablesWithout(avoided).forEach((table, i) => {
+      simulation.reroute(i, composeRoutes(table, scenario.switches[i]?.forwarding === "learning"));
     });
   }
 

@@ -24,6 +24,7 @@ describe("checkForLab", () => {
 
   it.each([
     [{ transport: { type: "rc" } }, "transport.type: labs send streams without acknowledgements, not rc"],
+    [{ failures: [{ switch: "sw", at: "1ms" }] }, "failures: links and switches of a lab do not fail"],
     [
       { topology: { kind: "leaf-spine", leaves: 4, spines: 2, hosts: 64 }, traffic: [] },
       "256 hosts are too many for a lab",

@@ -436,6 +436,7 @@ describe("transport and probes", () => {
       timeout: 14,
       retry_count: 7,
       window: 2048,
+      reordering: 3,
     });
     expect(transportOf({ recovery: "selective-repeat" }).window).toBe(256);
     expect(transportOf({ recovery: "selective-repeat", window: 100 }).window).toBe(100);

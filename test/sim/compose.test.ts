@@ -59,7 +59,7 @@ describe("composeSimulation", () => {
     expect(each("outstanding")).toEqual([2, 2, 7]);
     expect(each("udp_source_port")).toEqual([0, 1, 2].map(udpSourcePort));
     expect(each("path_mtu")).toEqual([1024, 1024, 1024]);
-    expect(transport).toEqual({ recovery: "go-back-n", timeout: 14, retry_count: 7, window: 64 });
+    expect(transport).toEqual({ recovery: "go-back-n", timeout: 14, retry_count: 7, window: 64, reordering: 3 });
     expect(compose(incast()).flows[0]?.reliable).toBe(false);
   });
 

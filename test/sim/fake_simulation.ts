@@ -1,6 +1,7 @@
 /** A native simulation that does as told: time passes in steps, and counters are what a test says they are at a time. */
 import type {
   NativeSimulation,
+  NativeSimulationRoutes,
   NativeSimulationSwitch,
   SimulationAddon,
   SimulationConfig,
@@ -67,6 +68,8 @@ export class FakeSimulation {
   config: SimulationConfig | undefined;
   closed = 0;
   readonly reconfigured: { at: number; index: number; config: NativeSimulationSwitch }[] = [];
+  readonly links: { at: number; link: number; up: boolean }[] = [];
+  readonly rerouted: { at: number; index: number; routes: NativeSimulationRoutes }[] = [];
   readonly runs: { until: number; events: number }[] = [];
   readonly addon: SimulationAddon;
   private now = 0;
@@ -123,6 +126,8 @@ export class FakeSimulation {
         throw new Error("not asked for");
       },
       reconfigureSwitch: (index, config) => void this.reconfigured.push({ at: this.now, index, config }),
+      reroute: (index, routes) => void this.rerouted.push({ at: this.now, index, routes }),
+      setLink: (link, up) => void this.links.push({ at: this.now, link, up }),
       close: () => void this.closed++,
     };
   }

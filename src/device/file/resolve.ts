@@ -101,7 +101,7 @@ export function resolveSwitchDaemon(
     workers: workers.map((worker) => placeOf(filled(workerSchema, worker))),
     switch: resolveSwitch(
       own.name,
-      section,
+      { ...filled(switchSchema, {}), ...section },
       ports.map((port) => port.mtu),
     ),
     static_fdb,

@@ -126,7 +126,8 @@ function daemonFields<Kind extends "switch" | "nic">(kind: Kind) {
   };
 }
 
-const { forwarding: _, ...switchFields } = switchSchema.shape;
+/** Each address is behind one port: there are no paths to choose among. */
+const { forwarding: _, load_balancing: _l, flowlet_gap: _g, ...switchFields } = switchSchema.shape;
 
 export const portSchema = section({
   interface: interfaceSchema.meta({ description: "Interface to take over; it must exist already." }),

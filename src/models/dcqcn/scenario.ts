@@ -113,7 +113,7 @@ function problemsOf(misfits: readonly Misfit[]): Problem[] {
   );
 }
 
-function networkProblems({ switches, links, hosts, flows, changes }: Scenario): Problem[] {
+function networkProblems({ switches, links, hosts, flows, changes, failures }: Scenario): Problem[] {
   const used = new Set(flows.flatMap(({ from, to }) => [from, to]));
   const mtus = new Set(hosts.filter(({ name }) => used.has(name)).map(({ path_mtu }) => path_mtu));
   const ecn = switches[0]?.ecn;
@@ -124,6 +124,11 @@ function networkProblems({ switches, links, hosts, flows, changes }: Scenario): 
       changes.length > 0 && "service rates change: the equations have one",
       "changes",
       "leave changes out, or weir sim run",
+    ],
+    [
+      failures.length > 0 && "links or switches fail: the equations have none that do",
+      "failures",
+      "leave failures out, or weir sim run",
     ],
     [
       switches.length !== 1 && `${switches.length} switches: the equations have one queue`,

@@ -25,7 +25,7 @@ export interface Place {
   name: string;
 }
 
-/** What happened at one moment: a parameter was changed. */
+/** What happened at one moment: a parameter was changed, or a link failed. */
 export interface Change {
   /** ms. */
   at: number;
@@ -56,8 +56,12 @@ export class Recording {
     );
   }
 
-  /** The series of a finished run, empty if it has none, and what was changed while it ran. */
-  static finished({ series, changes = [] }: Pick<Result, "series" | "changes">): Recording {
+  /** The series of a finished run, empty if it has none, and what was changed or happened to the network while it ran. */
+  static finished({
+    series,
+    changes = [],
+    events: network = [],
+  }: Pick<Result, "series" | "changes" | "events">): Recording {
     const flows = Object.entries(series?.flows ?? {});
     const queues = Object.entries(series?.queues ?? {});
     const times = series?.time_s ?? [];
@@ -73,7 +77,9 @@ export class Recording {
       Math.max(1, times.length),
       places,
     );
-    recording.changes = changes.map(({ at_s, set }) => ({ at: at_s * 1000, set }));
+    recording.changes = [...changes, ...network.map(({ at_s, what }) => ({ at_s, set: [what] }))].map(
+      ({ at_s, set }) => ({ at: at_s * 1000, set }),
+    );
     const known = events.filter(([, lists]) => Object.keys(lists ?? {}).length > 0).map(([kind]) => kind as EventKind);
     times.forEach((seconds, i) => {
       recording.columns.append(seconds * 1000, (set) => {

@@ -1,0 +1,96 @@
+// Which of several next hops that are equally near a frame takes.
+//
+//   ecmp      all frames of a flow the same, by a hash of the flow (RFC 2992; a modulo)
+//   spray     each frame another, at random (Dixit et al., "On the impact of packet spraying", INFOCOM 2013)
+//   flowlet   as long as a flow's frames follow each other within a gap, the same; after a longer pause another, at random
+//   (Vanini
+//             et al., "Let it flow", NSDI 2017). Flows that share one of kFlowlets places are one.
+//   adaptive  each frame that with the shortest queue of the frame's priority; of equal ones that whose link falls free first; of
+//             equal ones again one at random. DRILL (Ghorbani et al., SIGCOMM 2017) which looks at all queues, not at a few.
+//
+// Whoever does not keep a flow to one way reorders it. Draws come from a stream of the switch, keyed by the seed of the hash.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "base/types.h"
+
+namespace weir {
+
+enum class LoadBalancing : uint8_t { ecmp, spray, flowlet, adaptive };
+constexpr auto words_of(LoadBalancing) { return std::array{"ecmp", "spray", "flowlet", "adaptive"}; }
+
+// What lies before a frame at a port.
+struct PortLoad {
+  int64_t bytes = 0;  // in the queue that it would join
+  Time free_at = 0;   // when the frame that is on the link is over
+  auto operator<=>(const PortLoad&) const = default;
+};
+
+class LoadBalancer {
+ public:
+  static constexpr size_t kFlowlets = 1 << 13;
+
+  // `seed` and `component` key the hash and the draws.
+  LoadBalancer(uint64_t seed, uint64_t component) : hash_seed_(Random(seed, component, 1).next()), random_(seed, component, 2) {}
+
+  // `gap`: ns without a frame after which a flowlet is over. What is known of flowlets stays.
+  void configure(LoadBalancing how, Time gap) {
+    how_ = how;
+    gap_ = gap;
+    if (how == LoadBalancing::flowlet) flowlets_.resize(kFlowlets);
+  }
+
+  // One of `ports`, of which there are two at least. `load(port)`: its PortLoad.
+  template <class Load>
+  uint16_t choose(Time now, uint32_t flow_hash, std::span<const uint16_t> ports, Load load) {
+    if (how_ == LoadBalancing::ecmp) return ports[Random::mix(flow_hash ^ hash_seed_) % ports.size()];
+    if (how_ == LoadBalancing::adaptive) return least(ports, load);
+    return ports[how_ == LoadBalancing::spray ? below(ports.size()) : flowlet(now, flow_hash, ports.size())];
+  }
+
+ private:
+  struct Flowlet {
+    Time last = std::numeric_limits<Time>::min() / 2;
+    uint64_t choice = 0;
+  };
+
+  uint64_t below(size_t limit) { return random_.next() % limit; }
+
+  uint64_t flowlet(Time now, uint32_t flow_hash, size_t count) {
+    Flowlet& own = flowlets_[Random::mix(flow_hash ^ hash_seed_) % kFlowlets];
+    // Fewer ways than when it chose: routes have changed, or another flow to elsewhere shares its place.
+    if (now - own.last > gap_ || own.choice >= count) own.choice = below(count);
+    own.last = now;
+    return own.choice;
+  }
+
+  template <class Load>
+  __attribute__((noinline)) uint16_t least(std::span<const uint16_t> ports, Load load) {
+    uint16_t chosen = ports[0];
+    PortLoad lowest = load(chosen);
+    size_t alike = 1;
+    for (const uint16_t port : ports.subspan(1)) {
+      const PortLoad own = load(port);
+      if (own > lowest) continue;
+      alike = own == lowest ? alike + 1 : 1;
+      lowest = own;
+      if (alike == 1 || below(alike) == 0) chosen = port;  // each of those alike with the same probability
+    }
+    return chosen;
+  }
+
+  LoadBalancing how_ = LoadBalancing::ecmp;
+  Time gap_ = 0;
+  uint64_t hash_seed_;
+  Random random_;
+  std::vector<Flowlet> flowlets_;
+};
+
+}  // namespace weir

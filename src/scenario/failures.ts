@@ -1,0 +1,60 @@
+/** Links and switches that fail, and when which links are down or routed around. */
+import type { Failure, Link, Scenario } from "./types.js";
+
+/** Something that happens to the network. */
+export interface NetworkEvent {
+  /** ns. */
+  at: number;
+  /** What, in words. */
+  what: string;
+}
+
+type Failing = Pick<Scenario, "failures" | "links" | "duration">;
+
+/** Before the end of traffic, in order of time. */
+export function networkEvents({ failures, duration }: Failing): NetworkEvent[] {
+  return failures
+    .flatMap((failure): NetworkEvent[] => {
+      const { at, until, reroute } = failure;
+      const name = nameOf(failure);
+      const fails = [
+        { at, what: `${name} fails` },
+        { at: at + reroute, what: `routes without ${name}` },
+      ];
+      if (until === undefined) return fails;
+      return [
+        ...fails,
+        { at: until, what: `${name} is there again` },
+        { at: until + reroute, what: `routes with ${name}` },
+      ];
+    })
+    .filter(({ at }) => at < duration)
+    .sort((a, b) => a.at - b.at);
+}
+
+/** Links that are down from `time` on. */
+export function linksDown(scenario: Failing, time: number): Set<Link> {
+  return linksOf(scenario, ({ at, until = Number.POSITIVE_INFINITY }) => at <= time && time < until);
+}
+
+/** Links that routes go around from `time` on: those that were down so long ago as routes take to follow. */
+export function linksAvoided(scenario: Failing, time: number): Set<Link> {
+  return linksOf(
+    scenario,
+    ({ at, until = Number.POSITIVE_INFINITY, reroute }) => at + reroute <= time && time < until + reroute,
+  );
+}
+
+function linksOf({ failures, links }: Failing, holds: (failure: Failure) => boolean): Set<Link> {
+  const held = failures.filter(holds);
+  return new Set(links.filter((link) => held.some((failure) => concerns(failure, link))));
+}
+
+function concerns({ link, switch: name }: Failure, { from, to }: Link): boolean {
+  if (link === undefined) return from === name || to === name;
+  return (from === link.from && to === link.to) || (from === link.to && to === link.from);
+}
+
+function nameOf({ link, switch: name }: Failure): string {
+  return link === undefined ? `switch ${name}` : `link ${link.from} -- ${link.to}`;
+}
