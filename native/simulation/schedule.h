@@ -73,7 +73,9 @@ class Schedule {
   }
 
   // Calls handle(event) for everything in `window`, none being before it, up to but not at `end`; until ready() is false, and
-  // then returns false when there is more of it. Some time before that, fetch(event): for the caches.
+  // then returns false when there is more of it. Some time before that, for the caches, fetch(event, stage), stage by stage: each
+  // may look at what those before have fetched. Where there are many events at a device, some are not announced but by stage 0.
+  static constexpr size_t kStages = 4;
   template <class Handle, class Ready, class Fetch>
   bool run(uint64_t window, Time end, Handle handle, Ready ready, Fetch fetch) {
     window_ = window;
@@ -84,8 +86,7 @@ class Schedule {
     list_devices(slot);
     bool done = true;
     for (size_t i = 0; i < list_.size(); ++i) {
-      if (i + 2 < list_.size()) inboxes_.fetch(slot, list_[i + 2]);
-      if (i + 1 < list_.size()) fetch_first(slot, list_[i + 1], fetch);
+      if (devices_ >= kMany) announce(slot, i, fetch);
       done &= live(slot, list_[i], end, handle, ready, fetch);
     }
     under_way_ = false;
@@ -95,6 +96,7 @@ class Schedule {
  private:
   static constexpr uint64_t kSlots = 16;  // windows that are filled already
   static constexpr size_t kFew = 24;
+  static constexpr uint32_t kMany = 64;  // devices, which do not stay in the caches
   static constexpr size_t kAhead = 8;
 
   // Of an event in its window, in the order in which they happen: when, counted from the start of the window, 10 bits; kind, 22;
@@ -152,10 +154,16 @@ class Schedule {
     }
   }
 
+  // Those behind the device that is next, each one stage further.
   template <class Fetch>
-  __attribute__((always_inline)) void fetch_first(size_t slot, uint32_t device, Fetch& fetch) const {
-    const auto one = [&](uint64_t entry) __attribute__((always_inline)) { fetch(event_of(entry, device)); };
-    inboxes_.fetch_first(slot, device, one);
+  __attribute__((always_inline)) void announce(size_t slot, size_t next, Fetch& fetch) const {
+    if (next + kStages + 1 < list_.size()) inboxes_.fetch(slot, list_[next + kStages + 1]);
+    for (size_t stage = 0; stage < kStages; ++stage) {
+      if (next + kStages - stage >= list_.size()) continue;
+      const uint32_t device = list_[next + kStages - stage];
+      const auto one = [&](uint64_t entry) __attribute__((always_inline)) { fetch(event_of(entry, device), stage); };
+      inboxes_.fetch_first(slot, device, one);
+    }
   }
 
   // One device's window up to `end`.
@@ -180,7 +188,8 @@ class Schedule {
         std::pop_heap(own_.begin(), own_.end(), after);
         own_.pop_back();
       } else {
-        if (next + kAhead < count) fetch(event_of(sorted_[next + kAhead], device));
+        if (next + kAhead < count) fetch(event_of(sorted_[next + kAhead], device), 0);
+        if (devices_ >= kMany && next + kAhead / 2 < count) fetch(event_of(sorted_[next + kAhead / 2], device), 1);
         ++next;
       }
       ++events_;
@@ -220,8 +229,8 @@ class Schedule {
   uint64_t window_ = 0;     // the present one, counted from time 0
   bool under_way_ = false;  // a device is living through it
   uint64_t events_ = 0;
-  std::vector<uint32_t> list_;               // devices with anything in the present window
-  std::vector<uint64_t> own_;                // what that device wants to do in it: a heap
+  std::vector<uint32_t> list_;  // devices with anything in the present window
+  std::vector<uint64_t> own_;   // what that device wants to do in it: a heap
   Inboxes inboxes_;
   std::vector<uint64_t> active_;           // by slot: which inboxes have anything
   std::array<uint64_t, kSlots> counts_{};  // by slot: how much they have
