@@ -210,6 +210,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   Describer configuration(list("configuration"));
   configuration.add<WorkerConfig>();
   configuration.add<SimulationConfig>();
+  configuration.add<NetworkSize>();
   configuration.add<QueuePairChange>();
   configuration.add<ProgramChange>();
   configuration.add<VerbsQueuePairParameters>();

@@ -185,6 +185,12 @@ class SharedBuffer {
     uint32_t ingress_frames = 0;
     uint32_t egress_frames = 0;
   };
+
+ public:
+  // For each port and priority.
+  static constexpr size_t kPlaceBytes = sizeof(Usage);
+
+ private:
   // Most traffic is of one priority, whose entries are next to each other.
   Usage& at(int port, int priority) { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
   const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(priority * ports_ + port)]; }

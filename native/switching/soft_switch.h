@@ -116,6 +116,8 @@ class SoftSwitch {
   WEIR_FETCHES void fetch(uint32_t what) const {
     if (what < ports_.size()) ports_[what].egress.fetch();
   }
+  // How much memory each port takes.
+  static constexpr size_t port_bytes() { return sizeof(Port) + kPriorities * SharedBuffer::kPlaceBytes; }
   size_t port_count() const { return ports_.size(); }
   SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
   SwitchPriorityCounters& counters(uint16_t port, int priority) { return ports_[port].egress.queue(priority).counters; }

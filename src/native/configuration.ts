@@ -419,6 +419,15 @@ export interface SimulationConfig {
   /** That carry it out, no more than devices; what comes of it is the same. 1 to 128 */ threads: number;
 }
 
+/** How much there is of a network and its traffic. */
+export interface NativeNetworkSize {
+  /** With routes to all hosts. */ switches: number;
+  /** Of all switches. */ ports: number;
+  /** Each with a NIC. */ hosts: number;
+  /** With a queue pair at either end. */ flows: number;
+  /** Which are reliable connections. */ reliable: boolean;
+}
+
 /** What an application's queue pair is given with a change of state. */
 export interface NativeQueueAttributes extends NativeTransport {
   /** To come. */ state: "reset" | "init" | "rtr" | "rts" | "error";

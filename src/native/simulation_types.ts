@@ -1,5 +1,5 @@
 /** The native simulation. Virtual ns from 0 and meant bit/s; no scale. */
-import type { NativeSimulationSwitch, SimulationConfig } from "./configuration.js";
+import type { NativeNetworkSize, NativeSimulationSwitch, SimulationConfig } from "./configuration.js";
 import {
   kFinished,
   type QueueHistogram,
@@ -56,4 +56,6 @@ export interface SimulationAddon {
     config: SimulationConfig,
   ) => NativeSimulation;
   simulationManifest(): SimulationManifest;
+  /** Bytes that a simulation takes before anything happens in it. */
+  simulationFootprint(size: NativeNetworkSize): number;
 }

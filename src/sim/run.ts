@@ -11,6 +11,7 @@ import { Fabric } from "../scenario/fabric.js";
 import type { Scenario } from "../scenario/types.js";
 import { Completions } from "./completions.js";
 import { composeSimulation, composeSwitch } from "./compose.js";
+import { requireMemory } from "./footprint.js";
 import { composeResult } from "./outcome.js";
 import { ProgressMeter } from "./progress.js";
 import { SimulationTables } from "./tables.js";
@@ -31,6 +32,7 @@ export async function runSimulation(
   options: SimOptions,
   addon = loadAddon<SimulationAddon>(),
 ): Promise<SimOutcome> {
+  requireMemory(scenario, addon);
   const fabric = new Fabric(scenario);
   const taps = new Taps(scenario, fabric, options.trace ?? []);
   const composed = composeSimulation(scenario, fabric, taps.places);

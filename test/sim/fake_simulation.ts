@@ -75,6 +75,7 @@ export class FakeSimulation {
     const fake = this;
     this.addon = {
       simulationManifest: () => kManifest,
+      simulationFootprint: () => 0,
       Simulation: class {
         constructor(config: SimulationConfig) {
           fake.config = config;
