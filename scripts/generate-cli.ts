@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { addCompletion } from "../src/cli/completion.js";
 import type { CliContext } from "../src/cli/context.js";
 import { makeProgram } from "../src/cli/program.js";
 
@@ -11,12 +10,11 @@ export const kCliPage = "docs/reference/cli.md";
 /** Columns of the help, which is as wide as the reader's terminal otherwise. */
 const kWidth = 110;
 
-export function cliPage(): string {
+export async function cliPage(): Promise<string> {
   const written: string[] = [];
   const stream = { write: (text: string) => written.push(text) };
   const context = { stdout: stream, stderr: stream } as unknown as CliContext;
-  const program = makeProgram([], context, () => {});
-  addCompletion(program, [], []);
+  const program = await makeProgram([], context, () => {});
   const helpOf = (command: Command) => {
     written.length = 0;
     command.configureHelp({ helpWidth: kWidth }).outputHelp();
@@ -45,5 +43,5 @@ function commandsOf(command: Command, above: readonly string[]): { path: string[
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(join(fileURLToPath(new URL("..", import.meta.url)), kCliPage), cliPage());
+  writeFileSync(join(fileURLToPath(new URL("..", import.meta.url)), kCliPage), await cliPage());
 }

@@ -17,6 +17,7 @@ let runCpu = 0;
 const watched = {
   ...addon,
   simulationManifest: () => addon.simulationManifest(),
+  simulationFootprint: addon.simulationFootprint,
   Simulation: function make(config: SimulationConfig): NativeSimulation {
     memory.before = resident("VmRSS");
     const simulation = new addon.Simulation(config);

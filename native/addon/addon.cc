@@ -42,6 +42,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("Memory", weir::Memory::define(env));
   exports.Set("Simulation", weir::SimulationHandle::define(env));
   weir::add_function<&weir::simulation_manifest, "simulationManifest()">(exports);
+  weir::add_function<&weir::simulation_footprint, "simulationFootprint(size)">(exports);
   weir::add_function<&weir::monotonic_now, "monotonicNow()">(exports);
   weir::define_kernel(exports);
   weir::define_program_socket(exports);

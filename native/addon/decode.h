@@ -99,6 +99,86 @@ inline constexpr bool kIsColumn = false;
 template <class T>
 inline constexpr bool kIsColumn<Column<T>> = true;
 
+template <class T>
+inline constexpr bool kAreColumns = false;
+template <class T>
+inline constexpr bool kAreColumns<Columns<T>> = true;
+
+// What a field of type T is in a column.
+template <class T>
+using InColumn = std::conditional_t<
+    sizeof(T) == 1, uint8_t,
+    std::conditional_t<std::is_same_v<T, uint16_t>, uint16_t, std::conditional_t<std::is_same_v<T, uint32_t>, uint32_t, double>>>;
+
+// Finds the columns, in the order of the fields.
+class ColumnFinder : public Visitor {
+ public:
+  static constexpr size_t kUnknown = SIZE_MAX;
+  ColumnFinder(const Napi::Value& value, const Path& path) : path_(path) {
+    if (!value.IsObject()) wrong(path_, "an object");
+    object_ = value.As<Napi::Object>();
+  }
+  void base(auto& part) { describe(*this, part); }
+  template <class T>
+  void operator()(const char* name, T&, const About& about) {
+    const Napi::Value value = object_.Get(name);
+    if (about.optional && value.IsUndefined()) return found_.push_back(nullptr);
+    const Path path{&path_, name};
+    if (!is_typed(value, kTyped<InColumn<T>>)) wrong(path, "a typed array of its type");
+    const auto column = value.As<Napi::TypedArrayOf<InColumn<T>>>();
+    if (length_ != kUnknown && length_ != column.ElementLength()) wrong(path, "as many as in the other columns");
+    length_ = column.ElementLength();
+    found_.push_back(column.Data());
+  }
+  size_t length() const { return length_ == kUnknown ? 0 : length_; }
+  const std::vector<const void*>& found() const { return found_; }
+
+ private:
+  Napi::Object object_;
+  Path path_;
+  size_t length_ = kUnknown;
+  std::vector<const void*> found_;
+};
+
+// One row of them.
+class ColumnReader : public Visitor {
+ public:
+  ColumnReader(const std::vector<const void*>& columns, size_t row, const Path& path)
+      : columns_(columns), row_(row), path_(path) {}
+  void base(auto& part) { describe(*this, part); }
+  template <class T>
+  void operator()(const char* name, T& out, const About&) {
+    const auto* column = static_cast<const InColumn<T>*>(columns_[next_++]);
+    if (column == nullptr) return;
+    if constexpr (std::is_same_v<T, bool>) {
+      out = column[row_] != 0;
+    } else if constexpr (Worded<T>) {
+      if (column[row_] >= words_of(T{}).size()) wrong({&path_, name}, "the number of a word");
+      out = static_cast<T>(column[row_]);
+    } else {
+      out = number_from<T>(static_cast<double>(column[row_]), {&path_, name});
+    }
+  }
+
+ private:
+  const std::vector<const void*>& columns_;
+  size_t next_ = 0;
+  size_t row_;
+  Path path_;
+};
+
+template <class T>
+void columns_from_js(const Napi::Value& value, Columns<T>& out, const Path& path) {
+  ColumnFinder columns(value, path);
+  T first{};
+  describe(columns, first);
+  out.resize(columns.length());
+  for (size_t row = 0; row < out.size(); ++row) {
+    ColumnReader reader(columns.found(), row, {&path, nullptr, row});
+    describe(reader, out[row]);
+  }
+}
+
 template <class List>
 void list_from_js(const Napi::Value& value, List& out, const Path& path) {
   if (!value.IsArray()) wrong(path, "an array");
@@ -137,6 +217,8 @@ void from_js(const Napi::Value& value, T& out, const Path& path) {
     if (!is_typed(value, kTyped<typename T::value_type>)) wrong(path, "a typed array of its type");
     const auto array = value.As<Napi::TypedArrayOf<typename T::value_type>>();
     out.assign(array.Data(), array.Data() + array.ElementLength());
+  } else if constexpr (kAreColumns<T>) {
+    columns_from_js(value, out, path);
   } else if constexpr (std::is_bounded_array_v<T>) {
     if (!is_typed(value, napi_uint8_array) || value.As<Napi::Uint8Array>().ByteLength() > sizeof out)
       wrong(path, "a short Uint8Array");

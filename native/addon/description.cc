@@ -45,12 +45,21 @@ class Describer : public Visitor {
     text_ = text;
   }
   template <class T>
-  void base(const T&) {
+  void base(const T& part) {
+    if (columns_) {
+      const std::string name = name_, text = text_;
+      describe(*this, part);
+      name_ = name;
+      text_ = text;
+      return;
+    }
     push(bases_, Napi::String::New(structs_.Env(), add<T>()));
   }
   template <class T>
   void operator()(const char* name, const T& value, const About& about) {
-    if constexpr (Variant<T>) {
+    if (columns_) {
+      if constexpr (std::is_arithmetic_v<T> || Worded<T>) add_field(name, array_type<InColumn<T>>(), about);
+    } else if constexpr (Variant<T>) {
       add_field(name, words(words_of(value)), about);
       add_alternatives(name, value);
     } else {
@@ -62,8 +71,14 @@ class Describer : public Visitor {
   template <class T>
   std::string add() {
     Describer inner(structs_);
-    const T instance{};
-    describe(inner, instance);
+    if constexpr (kAreColumns<T>) {
+      inner.columns_ = true;
+      const typename T::value_type instance{};
+      describe(inner, instance);
+    } else {
+      const T instance{};
+      describe(inner, instance);
+    }
     for (uint32_t i = 0; i < structs_.Length(); ++i) {
       if (structs_.Get(i).As<Napi::Object>().Get("name").ToString().Utf8Value() == inner.name_) return inner.name_;
     }
@@ -102,7 +117,7 @@ class Describer : public Visitor {
   }
   template <class T>
   std::string type_of() {
-    if constexpr (Described<T>) {
+    if constexpr (Described<T> || kAreColumns<T>) {
       return add<T>();
     } else if constexpr (std::is_same_v<T, bool>) {
       return "boolean";
@@ -140,6 +155,7 @@ class Describer : public Visitor {
   Napi::Array fields_;
   std::string name_;
   std::string text_;
+  bool columns_ = false;  // each field is an array
 };
 
 // Where fields of a record are, by `Rows`: RecordAt or RowWriter.
@@ -194,6 +210,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   Describer configuration(list("configuration"));
   configuration.add<WorkerConfig>();
   configuration.add<SimulationConfig>();
+  configuration.add<NetworkSize>();
   configuration.add<QueuePairChange>();
   configuration.add<ProgramChange>();
   configuration.add<VerbsQueuePairParameters>();
@@ -225,6 +242,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   const Napi::Array words = list("words");
   add_words<WorkOpcode>(words, "WorkOpcode");
   add_words<Record::Kind>(words, "RecordKind");
+  add_words<Operation>(words, "Operation");
   return out;
 }
 

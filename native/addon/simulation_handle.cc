@@ -84,6 +84,17 @@ SimulationCounters SimulationHandle::counters() {
   s.settle();
   SimulationCounters out;
   Fabric& fabric = s.fabric();
+  size_t ports = 0;
+  for (size_t i = 0; i < fabric.switch_count(); ++i) ports += fabric.switch_at(i).port_count();
+  const size_t nics = fabric.nic_count();
+  out.switch_ports.reserve(ports * SwitchPortCounters::kCount);
+  out.switch_priorities.reserve(ports * kPriorities * SwitchPriorityCounters::kCount);
+  out.nics.reserve(nics * NicCounters::kCount);
+  out.nic_priorities.reserve(nics * kPriorities * NicPriorityCounters::kCount);
+  out.transports.reserve(nics * TransportCounters::kCount);
+  out.senders.reserve(s.config().flows.size() * QpCounters::kCount);
+  out.receivers.reserve(s.config().flows.size() * QpCounters::kCount);
+  out.links.reserve(2 * fabric.link_count() * LinkCounters::kCount);
   for (size_t i = 0; i < fabric.switch_count(); ++i) {
     SoftSwitch& device = fabric.switch_at(i);
     for (uint16_t port = 0; port < device.port_count(); ++port) {
@@ -155,6 +166,8 @@ void SimulationHandle::set_link(uint32_t link, bool up) {
 }
 
 void SimulationHandle::close() { simulation_.reset(); }
+
+double simulation_footprint(const NetworkSize& size) { return footprint(size); }
 
 SimulationManifest simulation_manifest() {
   return {.switch_port = columns<SwitchPortCounters>(),

@@ -8,6 +8,7 @@
 
 #include "addon/inspect.h"
 #include "addon/wrap.h"
+#include "simulation/footprint.h"
 #include "simulation/simulation.h"
 
 namespace weir {
@@ -71,6 +72,7 @@ void describe(auto& v, Of<SimulationCounters> auto& c) {
 }
 
 SimulationManifest simulation_manifest();
+double simulation_footprint(const NetworkSize& size);
 
 class SimulationHandle : public Wrap<SimulationHandle> {
  public:

@@ -125,6 +125,12 @@ struct Column : std::vector<T> {
   using std::vector<T>::vector;
 };
 
+// Structs of which JavaScript has a typed array for each field, all of a length: words and bools are numbers there.
+template <class T>
+struct Columns : std::vector<T> {
+  using std::vector<T>::vector;
+};
+
 // Where something is, for messages: "worker.switches.0.name"; with an argument's place in a signature, "inject(port)".
 struct Path {
   const Path* outer = nullptr;

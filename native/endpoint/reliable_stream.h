@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/fetch.h"
 #include "endpoint/stream_transport.h"
 #include "transport/message_stream.h"
 #include "transport/psn.h"
@@ -40,6 +41,11 @@ class ReliableStream final : public Transport, private CompletionSink {
   void close() override;
   // It sends, and the peer has not acknowledged that it is there.
   bool connecting() const { return opening_ || resumes_at_ != kNever; }
+  // A hint for the caches.
+  WEIR_FETCHES void fetch_connections() const {
+    if (sends_ != nullptr) sends_->fetch();
+    if (receives_ != nullptr) receives_->fetch();
+  }
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return receives_ != nullptr && receives_->control_waits(); }

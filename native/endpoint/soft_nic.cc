@@ -12,13 +12,6 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-// GCC drops calls of functions that do nothing but fetch.
-#define WEIR_FETCHES __attribute__((always_inline))
-
-WEIR_FETCHES inline void fetch_bytes(const void* object, size_t bytes) {
-  for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(object) + at);
-}
-
 WEIR_FETCHES inline void fetch_pair(const QueuePair& qp) {
   const auto* behind = reinterpret_cast<const char*>(&qp.counters + 1);
   fetch_bytes(&qp, static_cast<size_t>(behind - reinterpret_cast<const char*>(&qp)));

@@ -21,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/fetch.h"
 #include "base/types.h"
 #include "endpoint/congestion_latencies.h"
 #include "endpoint/counters.h"
@@ -145,6 +146,28 @@ class SoftNic {
   // Hints for the caches: what a wake will need soon, and a little later what its transport will.
   void fetch(uint32_t what) const;
   void fetch_transport(uint32_t what) const;
+  // The same in a simulation: of the NIC itself; and for a packet to a queue pair or a wake that is about one, if it is a stream,
+  // in three stages.
+  WEIR_FETCHES void fetch() const {
+    fetch_bytes(&now_, 4 * 64);
+    fetch_bytes(&pairs_, 2 * 64);
+    fetch_bytes(&counters_, 2 * 64);
+  }
+  uint32_t stream_of(uint32_t qpn) const { return qpn - parameters_.first_qpn; }
+  uint32_t stream_woken(uint32_t what) const { return what >= timer(0) ? what - timer(0) : what; }
+  WEIR_FETCHES void fetch_stream(uint32_t index, size_t stage) const {
+    if (index >= streams()) return;
+    const QueuePair& qp = pairs_[index];
+    if (stage == 0) {
+      fetch_bytes(&(*flows_)[index], sizeof(Flow));
+      fetch_bytes(&qp, sizeof qp);
+      return;
+    }
+    if (qp.kind != QueuePair::Kind::reliable_stream) return;
+    const auto& stream = static_cast<const ReliableStream&>(*qp.transport);
+    if (stage == 1) fetch_bytes(&stream, sizeof stream);
+    if (stage == 2) stream.fetch_connections();
+  }
 
  private:
   // Time.

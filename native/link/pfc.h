@@ -91,11 +91,11 @@ class PauseState {
  private:
   void end(Time now);
 
-  uint8_t paused_ = 0;
   std::array<Time, kPriorities> since_{};
   std::array<Time, kPriorities> until_{};
   std::array<Time, kPriorities> total_{};
   std::array<uint32_t, kPriorities> ended_{};
+  uint8_t paused_ = 0;
 };
 
 }  // namespace weir

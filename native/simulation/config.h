@@ -104,7 +104,7 @@ struct SimulatedFlow {
   uint32_t application = 0;
 };
 void describe(auto& v, Of<SimulatedFlow> auto& flow) {
-  v.type("NativeSimulationFlow", "One queue pair's traffic in one direction.");
+  v.type("NativeSimulationFlows", "By flow: one queue pair's traffic in one direction.");
   v("from", flow.from, field::any("Host."));
   v("to", flow.to, field::any("Host."));
   v("priority", flow.priority, field::priority("Of what is sent."));
@@ -143,7 +143,7 @@ struct SimulationConfig {
   std::vector<SimulatedSwitch> switches;
   std::vector<SimulatedNic> nics;
   std::vector<SimulatedLink> links;
-  std::vector<SimulatedFlow> flows;
+  Columns<SimulatedFlow> flows;
   Column<uint32_t> sizes;
   QueueAttributes transport;
   Column<uint32_t> sampled_flows;

@@ -16,6 +16,7 @@ class Partition::Node : public Driver {
   Node(Partition& partition, uint32_t number, uint32_t first_port)
       : partition_(partition), number_(number), first_port_(first_port) {}
 
+  uint32_t first_port() const { return first_port_; }
   void wake(uint32_t what, Time at) override {
     if (at != kNever) partition_.schedule_.push(at, kWake, what, number_);
   }
@@ -79,6 +80,30 @@ SoftNic& Partition::add_nic(const NicParameters& parameters, const std::vector<Q
   return nics_.emplace_back(std::make_unique<NicNode>(*this, parameters, queue_pairs, number, port))->device;
 }
 
+// Hints for the caches: frames are many, and come from elsewhere, and so are devices. Inlined, or GCC takes calls that do nothing
+// else away.
+WEIR_FETCHES inline void Partition::fetch(const Event& event, size_t stage) const {
+  if (event.device < switches_.size()) {
+    const SwitchNode& node = *switches_[event.device];
+    if (stage == 0) return fetch_frame(event);
+    if (stage > 1) return;
+    if (!is_frame(event)) return node.device.fetch(event.packet);
+    node.device.fetch(static_cast<uint16_t>(event.kind), pool_[event.packet]);
+    __builtin_prefetch(&directions_[node.first_port() + event.kind], 1);
+    return;
+  }
+  const NicNode& node = *nics_[event.device - switches_.size()];
+  const SoftNic& nic = node.device;
+  if (stage == 0) {
+    if (is_frame(event)) __builtin_prefetch(pool_.data(event.packet));
+    nic.fetch();
+    return fetch_frame(event);
+  }
+  if (stage == 1) __builtin_prefetch(&directions_[node.first_port()], 1);
+  nic.fetch_stream(is_frame(event) ? nic.stream_of(pool_[event.packet].meta.destination_qp) : nic.stream_woken(event.packet),
+                   stage - 1);
+}
+
 void Partition::begin() {
   stalled_ = false;
   look_ahead();
@@ -93,12 +118,7 @@ void Partition::run(Time end, uint32_t turn, std::span<const std::unique_ptr<Par
   turn_ = turn;
   take_in(1 - turn, all);
   earliest_sent_ = kNever;
-  // A hint for the caches: frames are many, and come from elsewhere. Inlined, or GCC takes calls that do nothing else away.
-  const auto fetch = [this](const Event& event) __attribute__((always_inline)) {
-    if (!is_frame(event)) return;
-    __builtin_prefetch(&pool_[event.packet], 1);
-    if (event.device >= switches_.size()) __builtin_prefetch(pool_.data(event.packet));
-  };
+  const auto fetch = [this](const Event& event, size_t stage) __attribute__((always_inline)) { this->fetch(event, stage); };
   const auto ready = [this] { return pool_.available() >= kSpare; };
   const auto sent_before = [this](PacketId a, PacketId b) { return overtaking_ && pool_[a].departs < pool_[b].departs; };
   stalled_ = false;

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fetch.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
 #include "link/driver.h"
@@ -121,6 +122,10 @@ class alignas(64) Partition {
   void send(const Event& event, uint32_t to);
   void arrive(const Event& event);
   void handle(const Event& event);
+  void fetch(const Event& event, size_t stage) const;
+  WEIR_FETCHES void fetch_frame(const Event& event) const {
+    if (is_frame(event)) __builtin_prefetch(&pool_[event.packet], 1);
+  }
   void record(uint32_t tap, PacketId id, Time at);
 
   uint32_t number_;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "simulation/inboxes.h"
 
 namespace weir {
 
@@ -37,39 +38,43 @@ class Schedule {
       : devices_(devices),
         words_((devices + 63) / 64),
         length_(static_cast<uint64_t>(std::min(kLongest, lookahead))),
-        inboxes_(static_cast<size_t>(devices) * kSlots),
+        inboxes_(devices, kSlots),
         active_(static_cast<size_t>(words_) * kSlots) {}
 
   // Not before the event under way; if at another device, not before window() after it.
-  //
-  // Field by field into its place: an Event that was put together elsewhere would be copied in wider pieces than it was written
-  // in, for which a processor waits until all that it has stored before is in the cache.
   void push(Time at, uint32_t kind, uint32_t packet, uint32_t device) {
-    const Event event{at, kind, packet, device};
     const uint64_t window = window_of(at);
     if (window == window_ && under_way_) {
-      // As std::push_heap() does it.
-      own_.emplace_back();
-      size_t place = own_.size() - 1;
-      for (; place > 0 && before(event, own_[(place - 1) / 2]); place = (place - 1) / 2) own_[place] = own_[(place - 1) / 2];
-      own_[place] = event;
+      own_.push_back(entry(at, kind, packet));
+      std::push_heap(own_.begin(), own_.end(), after);
     } else if (window - window_ < kSlots) {
-      file(event, window % kSlots);
+      file(entry(at, kind, packet), window % kSlots, device);
     } else {
-      far_.push_back(event);
+      far_.push_back({{at, kind, packet, device}, ++far_sequence_});
       std::push_heap(far_.begin(), far_.end(), later);
     }
   }
   // Takes away everything of one kind that has not happened yet at a device: gone(packet) for each. Not within run().
   template <class Gone>
   void remove(uint32_t device, uint32_t kind, Gone gone) {
-    const auto is_gone = [&](const Event& event) {
-      if (event.device != device || event.kind != kind) return false;
-      gone(event.packet);
+    for (size_t slot = 0; slot < kSlots; ++slot) {
+      unsorted_.clear();
+      inboxes_.take(slot, device, unsorted_);
+      for (const uint64_t entry : unsorted_) {
+        const Event event = event_of(entry, device);
+        if (event.kind == kind) {
+          gone(event.packet);
+          --counts_[slot];
+        } else {
+          inboxes_.put(slot, device, entry);
+        }
+      }
+    }
+    std::erase_if(far_, [&](const Far& far) {
+      if (far.event.device != device || far.event.kind != kind) return false;
+      gone(far.event.packet);
       return true;
-    };
-    for (size_t slot = 0; slot < kSlots; ++slot) counts_[slot] -= std::erase_if(inboxes_[slot * devices_ + device], is_gone);
-    std::erase_if(far_, is_gone);
+    });
     std::make_heap(far_.begin(), far_.end(), later);
   }
   // Windows are numbered from time 0 on; this is the longest, ns.
@@ -83,7 +88,7 @@ class Schedule {
 
   // The earliest window in which anything is going to happen, or kNoWindow.
   uint64_t next_window() const {
-    uint64_t next = far_.empty() ? kNoWindow : window_of(far_.front().at);
+    uint64_t next = far_.empty() ? kNoWindow : window_of(far_.front().event.at);
     for (uint64_t ahead = 0; ahead < kSlots && window_ + ahead < next; ++ahead) {
       if (counts_[(window_ + ahead) % kSlots] > 0) next = window_ + ahead;
     }
@@ -91,8 +96,10 @@ class Schedule {
   }
 
   // Calls handle(event) for everything in `window`, none being before it, up to but not at `end`; until ready() is false, and
-  // then returns false when there is more of it. Some time before that, fetch(event): for the caches. sent_before(a, b): whether
-  // packet a was sent before packet b, of which one port has sent both, and which arrive at one time.
+  // then returns false when there is more of it. Some time before that, for the caches, fetch(event, stage), stage by stage: each
+  // may look at what those before have fetched. Where there are many events at a device, some are not announced but by stage 0.
+  // sent_before(a, b): whether packet a was sent before packet b, of which one port has sent both, and which arrive at one time.
+  static constexpr size_t kStages = 4;
   template <class Handle, class Ready, class Fetch, class SentBefore>
   bool run(uint64_t window, Time end, Handle handle, Ready ready, Fetch fetch, SentBefore sent_before) {
     window_ = window;
@@ -103,8 +110,7 @@ class Schedule {
     list_devices(slot);
     bool done = true;
     for (size_t i = 0; i < list_.size(); ++i) {
-      if (i + 2 < list_.size()) __builtin_prefetch(inboxes_[slot * devices_ + list_[i + 2]].data());
-      if (i + 1 < list_.size()) fetch_first(inboxes_[slot * devices_ + list_[i + 1]], fetch);
+      if (devices_ >= kMany) announce(slot, i, fetch);
       done &= live(slot, list_[i], end, handle, ready, fetch, sent_before);
     }
     under_way_ = false;
@@ -114,29 +120,53 @@ class Schedule {
  private:
   static constexpr uint64_t kSlots = 16;  // windows that are filled already
   static constexpr size_t kFew = 24;
+  static constexpr uint32_t kMany = 64;  // devices, which do not stay in the caches
   static constexpr size_t kAhead = 8;
-  static constexpr size_t kFetched = 24;
 
-  static bool before(const Event& a, const Event& b) {
-    if (a.at != b.at) return a.at < b.at;
-    if (a.kind != b.kind) return a.kind < b.kind;
-    return !is_frame(a) && a.packet < b.packet;
+  // Of an event in its window, in the order in which they happen: when, counted from the start of the window, 10 bits; kind, 22;
+  // packet. Frames of one port at one time have an order of their own, whatever their packets.
+  static constexpr int kTimeShift = 54;
+  static constexpr int kKindShift = 32;
+  static constexpr uint64_t kKinds = uint64_t{1} << (kTimeShift - kKindShift);
+  uint64_t entry(Time at, uint32_t kind, uint32_t packet) const {
+    const uint64_t when = static_cast<uint64_t>(at) % length_;
+    return when << kTimeShift | (kind & (kKinds - 1)) << kKindShift | packet;
   }
-  static bool after(const Event& a, const Event& b) { return before(b, a); }
+  Event event_of(uint64_t entry, uint32_t device) const {
+    const auto kind = static_cast<uint32_t>(entry >> kKindShift & (kKinds - 1));
+    return {start_of(window_) + static_cast<Time>(entry >> kTimeShift), kind == kKinds - 1 ? kWake : kind,
+            static_cast<uint32_t>(entry), device};
+  }
+  static bool before(uint64_t a, uint64_t b) {
+    const uint64_t first = a >> kKindShift, second = b >> kKindShift;
+    return first != second ? first < second : (~first & (kKinds - 1)) == 0 && a < b;
+  }
+  static bool after(uint64_t a, uint64_t b) { return before(b, a); }
+  // Frames that arrive at one time.
+  static bool of_one_port(uint64_t a, uint64_t b) {
+    return a >> kKindShift == b >> kKindShift && (~(a >> kKindShift) & (kKinds - 1)) != 0;
+  }
 
-  static bool later(const Event& a, const Event& b) { return a.at > b.at; }
+  struct Far {
+    Event event;
+    uint64_t sequence;
+  };
+  static bool later(const Far& a, const Far& b) {
+    return a.event.at != b.event.at ? a.event.at > b.event.at : a.sequence > b.sequence;
+  }
 
-  void file(const Event& event, size_t slot) {
-    inboxes_[slot * devices_ + event.device].emplace_back() = event;
-    active_[slot * words_ + event.device / 64] |= uint64_t{1} << (event.device % 64);
+  void file(uint64_t entry, size_t slot, uint32_t device) {
+    inboxes_.put(slot, device, entry);
+    active_[slot * words_ + device / 64] |= uint64_t{1} << (device % 64);
     ++counts_[slot];
   }
 
   // What lies in the present window and was far away.
   void file_far(size_t slot) {
     const Time end = start_of(window_ + 1);
-    while (!far_.empty() && far_.front().at < end) {
-      file(far_.front(), slot);
+    while (!far_.empty() && far_.front().event.at < end) {
+      const Event& event = far_.front().event;
+      file(entry(event.at, event.kind, event.packet), slot, event.device);
       std::pop_heap(far_.begin(), far_.end(), later);
       far_.pop_back();
     }
@@ -152,26 +182,34 @@ class Schedule {
     }
   }
 
+  // Those behind the device that is next, each one stage further.
   template <class Fetch>
-  __attribute__((always_inline)) static void fetch_first(const std::vector<Event>& inbox, Fetch& fetch) {
-    const size_t count = std::min(inbox.size(), kFetched);
-    for (size_t i = 0; i < count; ++i) fetch(inbox[i]);
+  __attribute__((always_inline)) void announce(size_t slot, size_t next, Fetch& fetch) const {
+    if (next + kStages + 1 < list_.size()) inboxes_.fetch(slot, list_[next + kStages + 1]);
+    for (size_t stage = 0; stage < kStages; ++stage) {
+      if (next + kStages - stage >= list_.size()) continue;
+      const uint32_t device = list_[next + kStages - stage];
+      const auto one = [&](uint64_t entry) __attribute__((always_inline)) { fetch(event_of(entry, device), stage); };
+      inboxes_.fetch_first(slot, device, one);
+    }
   }
 
   // One device's window up to `end`.
   template <class Handle, class Ready, class Fetch, class SentBefore>
   bool live(size_t slot, uint32_t device, Time end, Handle& handle, Ready& ready, Fetch& fetch, SentBefore& sent_before) {
-    std::vector<Event>& inbox = inboxes_[slot * devices_ + device];
-    sort(inbox, [&](const Event& a, const Event& b) {
-      return before(a, b) || (is_frame(a) && a.at == b.at && a.kind == b.kind && sent_before(a.packet, b.packet));
+    sorted_.clear();
+    inboxes_.take(slot, device, sorted_);
+    sort([&](uint64_t a, uint64_t b) {
+      return before(a, b) || (of_one_port(a, b) && sent_before(static_cast<uint32_t>(a), static_cast<uint32_t>(b)));
     });
-    counts_[slot] -= inbox.size();
+    const size_t count = sorted_.size();
+    counts_[slot] -= count;
     size_t next = 0;
     bool stopped = false;
     for (;;) {
-      const bool own = !own_.empty() && (next == inbox.size() || before(own_.front(), inbox[next]));
-      if (!own && next == inbox.size()) break;
-      const Event event = own ? own_.front() : inbox[next];
+      const bool own = !own_.empty() && (next == count || before(own_.front(), sorted_[next]));
+      if (!own && next == count) break;
+      const Event event = event_of(own ? own_.front() : sorted_[next], device);
       if (event.at >= end) break;
       stopped = !ready();
       if (stopped) [[unlikely]]
@@ -180,43 +218,39 @@ class Schedule {
         std::pop_heap(own_.begin(), own_.end(), after);
         own_.pop_back();
       } else {
-        if (next + kAhead < inbox.size()) fetch(inbox[next + kAhead]);
+        if (next + kAhead < count) fetch(event_of(sorted_[next + kAhead], device), 0);
+        if (devices_ >= kMany && next + kAhead / 2 < count) fetch(event_of(sorted_[next + kAhead / 2], device), 1);
         ++next;
       }
       ++events_;
       handle(event);
     }
-    if (next == inbox.size() && own_.empty()) {
-      inbox.clear();
-      return true;
-    }
-    inbox.erase(inbox.begin(), inbox.begin() + static_cast<ptrdiff_t>(next));
-    inbox.insert(inbox.end(), own_.begin(), own_.end());
+    for (; next < count; ++next) file(sorted_[next], slot, device);
+    for (const uint64_t entry : own_) file(entry, slot, device);
     own_.clear();
-    counts_[slot] += inbox.size();
-    active_[slot * words_ + device / 64] |= uint64_t{1} << (device % 64);
     return !stopped;
   }
 
-  // Stable. By counting where there are many.
+  // Stable. Where there are many, into about as many buckets of time first.
   template <class Before>
-  void sort(std::vector<Event>& events, Before comes_before) {
-    if (events.size() > kFew) {
-      ends_.fill(0);
-      const Time start = static_cast<Time>(window_ * length_);
-      for (const Event& event : events) ++ends_[static_cast<size_t>(event.at - start)];
+  void sort(Before comes_before) {
+    if (sorted_.size() > kFew) {
+      const int shift = std::max(0, 10 - static_cast<int>(std::bit_width(sorted_.size())));
+      const auto bucket = [shift](uint64_t entry) { return static_cast<size_t>(entry >> kTimeShift >> shift); };
+      std::fill_n(ends_.begin(), ends_.size() >> shift, 0);
+      for (const uint64_t entry : sorted_) ++ends_[bucket(entry)];
       uint32_t sum = 0;
-      for (uint32_t& end : ends_) end = std::exchange(sum, sum + end);
-      sorted_.resize(events.size());
-      for (const Event& event : events) sorted_[ends_[static_cast<size_t>(event.at - start)]++] = event;
-      events.swap(sorted_);
+      for (size_t i = 0; i < ends_.size() >> shift; ++i) ends_[i] = std::exchange(sum, sum + ends_[i]);
+      unsorted_.swap(sorted_);
+      sorted_.resize(unsorted_.size());
+      for (const uint64_t entry : unsorted_) sorted_[ends_[bucket(entry)]++] = entry;
     }
-    for (size_t i = 1; i < events.size(); ++i) {
-      if (!comes_before(events[i], events[i - 1])) continue;
-      const Event event = events[i];
+    for (size_t i = 1; i < sorted_.size(); ++i) {
+      if (!comes_before(sorted_[i], sorted_[i - 1])) continue;
+      const uint64_t entry = sorted_[i];
       size_t place = i;
-      for (; place > 0 && comes_before(event, events[place - 1]); --place) events[place] = events[place - 1];
-      events[place] = event;
+      for (; place > 0 && comes_before(entry, sorted_[place - 1]); --place) sorted_[place] = sorted_[place - 1];
+      sorted_[place] = entry;
     }
   }
 
@@ -226,14 +260,16 @@ class Schedule {
   uint64_t window_ = 0;     // the present one, counted from time 0
   bool under_way_ = false;  // a device is living through it
   uint64_t events_ = 0;
-  std::vector<uint32_t> list_;               // devices with anything in the present window
-  std::vector<Event> own_;                   // what that device wants to do in it: a heap
-  std::vector<std::vector<Event>> inboxes_;  // by slot and device
-  std::vector<uint64_t> active_;             // by slot: which inboxes have anything
-  std::array<uint64_t, kSlots> counts_{};    // by slot: how much they have
-  std::vector<Event> far_;                   // what lies beyond the slots: a heap
+  std::vector<uint32_t> list_;  // devices with anything in the present window
+  std::vector<uint64_t> own_;   // what that device wants to do in it: a heap
+  Inboxes inboxes_;
+  std::vector<uint64_t> active_;           // by slot: which inboxes have anything
+  std::array<uint64_t, kSlots> counts_{};  // by slot: how much they have
+  std::vector<Far> far_;                   // what lies beyond the slots: a heap
+  uint64_t far_sequence_ = 0;
   std::array<uint32_t, kLongest> ends_{};
-  std::vector<Event> sorted_;
+  std::vector<uint64_t> sorted_;  // what the present device has in its inbox
+  std::vector<uint64_t> unsorted_;
 };
 
 }  // namespace weir

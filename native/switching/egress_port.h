@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/fetch.h"
 #include "base/histogram.h"
 #include "base/random.h"
 #include "base/types.h"
@@ -117,6 +118,15 @@ class EgressPort {
     return waited && waits_.held_back == 0;
   }
 
+  // Hints for the caches: something is going to happen here, to frames of a priority.
+  WEIR_FETCHES void fetch() const {
+    __builtin_prefetch(&link_, 1);
+    __builtin_prefetch(&pfc, 1);
+  }
+  WEIR_FETCHES void fetch(uint8_t priority) const {
+    fetch();
+    __builtin_prefetch(&queues_[priority].counters, 1);
+  }
   // What falls due here by now.
   void advance(Time now) {
     pause.advance(now);
@@ -160,8 +170,9 @@ class EgressPort {
   const SwitchParameters::Port* parameters_ = nullptr;
 
  public:
-  alignas(64) PfcSender pfc;  // what this port tells its peer ...
-  PauseState pause;           // ... and is told
+  // What the peer tells this port, and is told. What is asked of both for every frame is where they meet, in one cache line.
+  alignas(64) PauseState pause;
+  PfcSender pfc;
 
  private:
   Scheduler scheduler_;

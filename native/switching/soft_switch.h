@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fetch.h"
 #include "base/histogram.h"
 #include "base/random.h"
 #include "base/types.h"
@@ -108,6 +109,19 @@ class SoftSwitch {
   // Whether this shard owns the port: it alone may be given its frames, and writes its counters.
   bool owns(uint16_t port) const { return !ports_[port].remote; }
 
+  // Hints for the caches: a packet is going to come in at a port, of the priority that its sender has given it; or there is a
+  // wake.
+  WEIR_FETCHES void fetch(uint16_t port, const Packet& packet) const {
+    ports_[port].egress.fetch(packet.priority);
+    __builtin_prefetch(&ports_[port].counters, 1);
+    buffer_.fetch(port, packet.priority);
+    forwarding_.fetch(packet.meta);
+  }
+  WEIR_FETCHES void fetch(uint32_t what) const {
+    if (what < ports_.size()) ports_[what].egress.fetch();
+  }
+  // How much memory each port takes.
+  static constexpr size_t port_bytes() { return sizeof(Port) + kPriorities * SharedBuffer::kPlaceBytes; }
   size_t port_count() const { return ports_.size(); }
   SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
   SwitchPriorityCounters& counters(uint16_t port, int priority) { return ports_[port].egress.queue(priority).counters; }

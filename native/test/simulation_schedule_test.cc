@@ -33,7 +33,7 @@ bool run_until(Schedule& schedule, Time until, uint64_t limit, Handle handle) {
     const Time end = std::min(schedule.start_of(window + 1), until + 1);
     const auto ready = [] { return true; };
     REQUIRE(schedule.run(
-        window, end, handle, ready, [](const Event&) {}, std::less<uint32_t>()));
+        window, end, handle, ready, [](const Event&, size_t) {}, std::less<uint32_t>()));
     if (end > until) return true;
     if (schedule.events() >= limit) return false;
   }
@@ -187,7 +187,7 @@ TEST_CASE("simulation schedule: who is not ready goes on where it stopped, in th
           times[event.device].push_back(event.at);
           if (event.at == 10) schedule.push(15, kWake, 1, event.device);
         },
-        [&] { return patience > 0; }, [](const Event&) {}, std::less<uint32_t>());
+        [&] { return patience > 0; }, [](const Event&, size_t) {}, std::less<uint32_t>());
   };
   uint32_t rounds = 1;
   for (patience = 1; !run(25); patience = 1) ++rounds;

@@ -36,7 +36,7 @@ void require_attributes(const QueueAttributes& a) {
   require(a.max_rd_atomic >= 1 && a.max_rd_atomic <= kMaxRdAtomic, "max_rd_atomic", "1 to 128");
   require(a.max_dest_rd_atomic <= kMaxRdAtomic, "max_dest_rd_atomic", "0 to 128");
   require(a.window == 0 || (a.window >= 4 && a.window <= kMaxWindow), "window", "4 to 65536");
-  require(a.reordering >= 1 && a.reordering < kMaxSelectiveWindow, "reordering", "1 to 255");
+  require(a.reordering >= 1, "reordering", "1 to 255");
   require(a.recovery == LossRecovery::go_back_n || a.window <= kMaxSelectiveWindow, "window", "4 to 256 with selective repeat");
 }
 

@@ -1,29 +1,7 @@
 /** The command line: verbs, help, and how a run of weir ends. */
 import { Command, CommanderError } from "commander";
 import { packageVersion } from "../base/package_version.js";
-import { addCapture } from "./capture.js";
-import { addClear } from "./clear.js";
-import { addCompare } from "./compare.js";
-import { addCompletion, asksForCompletions, namesOfRunning } from "./completion.js";
 import { type AddVerb, type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
-import { addDoctor } from "./doctor.js";
-import { addLab } from "./lab.js";
-import { addModel } from "./model.js";
-import { addPaper } from "./paper.js";
-import { addPerf } from "./perf.js";
-import { addPing } from "./ping.js";
-import { addPlan } from "./plan.js";
-import { addProbe } from "./probe.js";
-import { addProfiles } from "./profiles.js";
-import { addReport } from "./report.js";
-import { addRun } from "./run.js";
-import { addSchema } from "./schema.js";
-import { addShow } from "./show.js";
-import { addSim } from "./sim.js";
-import { addSweep } from "./sweep.js";
-import { addNic, addSwitch } from "./switch.js";
-import { addTop } from "./top.js";
-import { addValidate } from "./validate.js";
 
 const kExamples = `
 Examples:
@@ -40,8 +18,15 @@ Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finishe
 bottleneck), 130 and 143 after SIGINT and SIGTERM.
 `;
 
-/** weir with all its verbs, for one command line; the exit status of the verb that runs is what `done` is called with. */
-export function makeProgram(argv: readonly string[], context: CliContext, done: (status: number) => void): Command {
+/**
+ * weir for one command line: with the verb that it asks for, or with all of them where help may be wanted, or completions. The exit
+ * status of the verb that runs is what `done` is called with.
+ */
+export async function makeProgram(
+  argv: readonly string[],
+  context: CliContext,
+  done: (status: number) => void,
+): Promise<Command> {
   const program = new Command("weir")
     .description(
       "A software RoCEv2 NIC and lossless Ethernet switch: DCQCN, ECN and PFC, on this host and in virtual time.",
@@ -57,17 +42,20 @@ export function makeProgram(argv: readonly string[], context: CliContext, done: 
     })
     .exitOverride()
     .showHelpAfterError("(weir --help lists verbs and examples)");
-  for (const add of kVerbs) add(program, context, done);
+  const asked = Object.hasOwn(kVerbs, argv[0] ?? "") ? kVerbs[argv[0] as string] : undefined;
+  for (const verb of asked === undefined ? Object.values(kVerbs) : [asked]) (await verb())(program, context, done);
+  if (asked !== undefined) return program;
+  const { addCompletion, asksForCompletions, namesOfRunning } = await import("./completion.js");
+  addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
   return program;
 }
 
 /** Runs one command line, without the program's name, and returns the exit status. Never throws. */
 export async function runCli(argv: readonly string[], context: CliContext): Promise<number> {
   let status: number = kExit.ok;
-  const program = makeProgram(argv, context, (value) => {
+  const program = await makeProgram(argv, context, (value) => {
     status = value;
   });
-  addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
   try {
     await program.parseAsync(asksForVersion(argv) ? ["--version"] : argv, { from: "user" });
     return status;
@@ -102,27 +90,28 @@ function runHint(argv: readonly string[], error: string): string {
   return runs.length === 0 ? "" : `  hint: ${runs.map((verb) => `weir ${verb} ${unknown}`).join(", or ")}\n`;
 }
 
-const kVerbs: readonly AddVerb[] = [
-  addLab,
-  addSim,
-  addModel,
-  addSwitch,
-  addNic,
-  addRun,
-  addTop,
-  addShow,
-  addClear,
-  addCapture,
-  addValidate,
-  addSchema,
-  addProfiles,
-  addPlan,
-  addReport,
-  addCompare,
-  addSweep,
-  addPaper,
-  addPerf,
-  addPing,
-  addProbe,
-  addDoctor,
-];
+/** Verbs, in the order of the help. A file is loaded where its verb is asked for: what others need takes longer than many a verb. */
+const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
+  lab: async () => (await import("./lab.js")).addLab,
+  sim: async () => (await import("./sim.js")).addSim,
+  model: async () => (await import("./model.js")).addModel,
+  switch: async () => (await import("./switch.js")).addSwitch,
+  nic: async () => (await import("./switch.js")).addNic,
+  run: async () => (await import("./run.js")).addRun,
+  top: async () => (await import("./top.js")).addTop,
+  show: async () => (await import("./show.js")).addShow,
+  clear: async () => (await import("./clear.js")).addClear,
+  capture: async () => (await import("./capture.js")).addCapture,
+  validate: async () => (await import("./validate.js")).addValidate,
+  schema: async () => (await import("./schema.js")).addSchema,
+  profiles: async () => (await import("./profiles.js")).addProfiles,
+  plan: async () => (await import("./plan.js")).addPlan,
+  report: async () => (await import("./report.js")).addReport,
+  compare: async () => (await import("./compare.js")).addCompare,
+  sweep: async () => (await import("./sweep.js")).addSweep,
+  paper: async () => (await import("./paper.js")).addPaper,
+  perf: async () => (await import("./perf.js")).addPerf,
+  ping: async () => (await import("./ping.js")).addPing,
+  probe: async () => (await import("./probe.js")).addProbe,
+  doctor: async () => (await import("./doctor.js")).addDoctor,
+};

@@ -378,22 +378,27 @@ export interface NativeSimulationLink {
   /** By direction, on top of `delay`; keyed by the link's position. Absent: none. */ impairment?: NativeImpairmentParameters;
 }
 
-/** One queue pair's traffic in one direction. */
-export interface NativeSimulationFlow extends NativeMessageStream {
-  /** Host. */ from: number;
-  /** Host. */ to: number;
-  /** Of what is sent. 0 to 7 */ priority: number;
-  /** Of what is sent. 0 to 63 */ dscp: number;
-  /** Entropy for next-hop groups. */ udp_source_port: number;
-  /** Of sending. ns, 0 or more */ start: number;
-  /** Nothing is sent from then on. ns */ stop: number;
-  /** Messages of their own sizes: place of the first in `sizes`. */ sizes_first: number;
-  /** How many those are, sent one after another; 0: none. */ sizes_count: number;
-  /** 0: line rate. bit/s, 0 or more */ rate_cap: number;
-  /** A reliable connection; else an unacknowledged stream. */ reliable: boolean;
-  /** Messages posted at a time (reliable only). */ outstanding: number;
-  /** Of what its sender sends; 0: its NIC's. */ source_mac?: number;
-  /** As in NativeStream, of its sender. */ application?: number;
+/** By flow: one queue pair's traffic in one direction. */
+export interface NativeSimulationFlows {
+  /** Host. */ from: Uint32Array;
+  /** Host. */ to: Uint32Array;
+  /** Of what is sent. 0 to 7 */ priority: Uint8Array;
+  /** Of what is sent. 0 to 63 */ dscp: Uint8Array;
+  /** Entropy for next-hop groups. */ udp_source_port: Uint16Array;
+  /** Of sending. ns, 0 or more */ start: Float64Array;
+  /** Nothing is sent from then on. ns */ stop: Float64Array;
+  /** RDMA WRITE or SEND. */ operation: Uint8Array;
+  /** Of payload in a packet. bytes, 1 to 4096 */ path_mtu: Uint32Array;
+  /** Of one message. bytes */ message_bytes: Uint32Array;
+  /** In all; 0: no end. The last message is cut to fit. bytes */ total_bytes: Float64Array;
+  /** Of the first packet. */ first_psn?: Uint32Array;
+  /** Messages of their own sizes: place of the first in `sizes`. */ sizes_first: Uint32Array;
+  /** How many those are, sent one after another; 0: none. */ sizes_count: Uint32Array;
+  /** 0: line rate. bit/s, 0 or more */ rate_cap: Float64Array;
+  /** A reliable connection; else an unacknowledged stream. */ reliable: Uint8Array;
+  /** Messages posted at a time (reliable only). */ outstanding: Uint16Array;
+  /** Of what its sender sends; 0: its NIC's. */ source_mac?: Float64Array;
+  /** As in NativeStream, of its sender. */ application?: Uint32Array;
 }
 
 /** An egress queue. */
@@ -411,7 +416,7 @@ export interface SimulationConfig {
   /** Numbered from 0. */ switches: NativeSimulationSwitch[];
   /** Of hosts, with addresses in a row. */ nics: NativeSimulationNic[];
   /** One at every port. */ links: NativeSimulationLink[];
-  /** Numbered from 0. */ flows: NativeSimulationFlow[];
+  /** Numbered from 0. */ flows: NativeSimulationFlows;
   /** Of messages, where flows have a list of them. bytes */ sizes: Uint32Array;
   /** Recovery, timeout, retry_count and window of reliable flows. */ transport: NativeTransport;
   /** Their transmit and receive records are sampled. */ sampled_flows: Uint32Array;
@@ -420,6 +425,15 @@ export interface SimulationConfig {
   /** Frames that leave these ports are traced. */ taps: NativeLinkEnd[];
   /** That carry it out, no more than devices; what comes of it is the same. 1 to 128 */ threads: number;
   /** Not so many where the network is too small to gain by them. */ fewer_threads: boolean;
+}
+
+/** How much there is of a network and its traffic. */
+export interface NativeNetworkSize {
+  /** With routes to all hosts. */ switches: number;
+  /** Of all switches. */ ports: number;
+  /** Each with a NIC. */ hosts: number;
+  /** With a queue pair at either end. */ flows: number;
+  /** Which are reliable connections. */ reliable: boolean;
 }
 
 /** What an application's queue pair is given with a change of state. */

@@ -1,5 +1,10 @@
 /** The native simulation. Virtual ns from 0 and meant bit/s; no scale. */
-import type { NativeSimulationRoutes, NativeSimulationSwitch, SimulationConfig } from "./configuration.js";
+import type {
+  NativeNetworkSize,
+  NativeSimulationRoutes,
+  NativeSimulationSwitch,
+  SimulationConfig,
+} from "./configuration.js";
 import {
   kFinished,
   type QueueHistogram,
@@ -67,4 +72,6 @@ export interface SimulationAddon {
     config: SimulationConfig,
   ) => NativeSimulation;
   simulationManifest(): SimulationManifest;
+  /** Bytes that a simulation takes before anything happens in it. */
+  simulationFootprint(size: NativeNetworkSize): number;
 }

@@ -33,10 +33,16 @@ export function jainIndex(shares: readonly number[]): number {
 
 /** Mean, percentiles and maximum of samples; a percentile is the smallest sample with that share at or below it. */
 export function summarize(samples: readonly number[]): Summary {
-  return summarizeWeighted(
-    samples,
-    samples.map(() => 1),
-  );
+  const sorted = Float64Array.from(samples).sort();
+  const [p50, p95, p99] = kQuantiles.map((share) => quantile(sorted, share)) as [number, number, number];
+  return samples.length === 0
+    ? { mean: 0, p50: 0, p95: 0, p99: 0, max: 0 }
+    : { mean: mean([...samples]), p50, p95, p99, max: sorted.at(-1) as number };
+}
+
+/** The smallest of ascending samples with that share at or below it. */
+function quantile(sorted: Float64Array, share: number): number {
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] as number;
 }
 
 /**
@@ -55,10 +61,12 @@ export function summarizeWeighted(samples: readonly number[], weights: readonly 
 /** Percentiles as those of summarize(). @throws Error without samples. */
 export function spread(samples: readonly number[]): Spread {
   const values = [...samples];
-  const [p10, p50] = weightedQuantile(
-    values,
-    values.map(() => 1),
-    [0.1, 0.5],
-  ) as [number, number];
-  return { mean: mean(values), min: least(values), p10, p50, max: largest(values) };
+  const sorted = Float64Array.from(samples).sort();
+  return {
+    mean: mean(values),
+    min: least(values),
+    p10: quantile(sorted, 0.1),
+    p50: quantile(sorted, 0.5),
+    max: largest(values),
+  };
 }

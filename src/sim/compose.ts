@@ -2,13 +2,14 @@
 
 import { udpSourcePort } from "../device/behaviour.js";
 import { NetworkComposer } from "../device/network.js";
-import type {
-  NativeSimulationFlow,
-  NativeSimulationLink,
-  NativeSimulationNic,
-  NativeSimulationRoutes,
-  NativeSimulationSwitch,
-  SimulationConfig,
+import {
+  type NativeSimulationFlows,
+  type NativeSimulationLink,
+  type NativeSimulationNic,
+  type NativeSimulationRoutes,
+  type NativeSimulationSwitch,
+  Operation,
+  type SimulationConfig,
 } from "../native/simulation_types.js";
 import { flowMac, hostIp } from "../scenario/addresses.js";
 import type { Fabric, SwitchTable } from "../scenario/fabric.js";
@@ -30,7 +31,7 @@ export function composeSimulation(
     nics: scenario.hosts.map((_, i) => composeNic(composer, i)),
     links: composeLinks(scenario, fabric),
     flows: composeFlows(scenario, fabric, composer),
-    sizes: Uint32Array.from(scenario.flows.flatMap((flow) => flow.sizes ?? [])),
+    sizes: composeSizes(scenario),
     transport: { recovery, timeout, retry_count, window, reordering },
     sampled_flows: Uint32Array.from({ length: Math.min(scenario.probes.flows, scenario.flows.length) }, (_, i) => i),
     sampled_queues: sampledQueues(scenario, fabric),
@@ -91,29 +92,65 @@ function composeLinks(scenario: Scenario, fabric: Fabric): NativeSimulationLink[
   });
 }
 
-function composeFlows(
-  { flows, transport, duration }: Scenario,
-  fabric: Fabric,
-  composer: NetworkComposer,
-): NativeSimulationFlow[] {
+function composeSizes({ flows }: Scenario): Uint32Array {
+  const sizes = new Uint32Array(flows.reduce((sum, flow) => sum + (flow.sizes?.length ?? 0), 0));
+  let next = 0;
+  for (const flow of flows) {
+    if (flow.sizes === undefined) continue;
+    sizes.set(flow.sizes, next);
+    next += flow.sizes.length;
+  }
+  return sizes;
+}
+
+function composeFlows(scenario: Scenario, fabric: Fabric, composer: NetworkComposer): NativeSimulationFlows {
+  const { flows, transport, duration } = scenario;
+  const columns = emptyColumns(flows.length);
+  columns.reliable.fill(transport.type === "rc" ? 1 : 0);
   let sizes = 0;
-  return flows.map((flow, i) => {
-    const sizes_first = sizes;
-    const sizes_count = flow.sizes?.length ?? 0;
-    sizes += sizes_count;
-    return {
-      ...composer.flow(i),
-      from: fabric.host(flow.from),
-      to: fabric.host(flow.to),
-      dscp: flow.dscp,
-      udp_source_port: udpSourcePort(i),
-      start: flow.start,
-      stop: Math.min(flow.stop, duration),
-      sizes_first,
-      sizes_count,
-      reliable: transport.type === "rc",
-      outstanding: flow.outstanding,
-      source_mac: flow.source_mac === "own" ? flowMac(i) : 0,
-    };
+  flows.forEach((flow, i) => {
+    const sent = composer.flow(i);
+    columns.priority[i] = sent.priority;
+    columns.operation[i] = Operation[sent.operation];
+    columns.path_mtu[i] = sent.path_mtu;
+    columns.message_bytes[i] = sent.message_bytes;
+    columns.total_bytes[i] = sent.total_bytes;
+    columns.rate_cap[i] = sent.rate_cap;
+    columns.application[i] = sent.application;
+    columns.from[i] = fabric.host(flow.from);
+    columns.to[i] = fabric.host(flow.to);
+    columns.dscp[i] = flow.dscp;
+    columns.udp_source_port[i] = udpSourcePort(i);
+    columns.start[i] = flow.start;
+    columns.stop[i] = Math.min(flow.stop, duration);
+    columns.sizes_first[i] = sizes;
+    columns.sizes_count[i] = flow.sizes?.length ?? 0;
+    columns.outstanding[i] = flow.outstanding;
+    columns.source_mac[i] = flow.source_mac === "own" ? flowMac(i) : 0;
+    sizes += flow.sizes?.length ?? 0;
   });
+  return columns;
+}
+
+function emptyColumns(count: number) {
+  return {
+    from: new Uint32Array(count),
+    to: new Uint32Array(count),
+    priority: new Uint8Array(count),
+    dscp: new Uint8Array(count),
+    udp_source_port: new Uint16Array(count),
+    start: new Float64Array(count),
+    stop: new Float64Array(count),
+    operation: new Uint8Array(count),
+    path_mtu: new Uint32Array(count),
+    message_bytes: new Uint32Array(count),
+    total_bytes: new Float64Array(count),
+    sizes_first: new Uint32Array(count),
+    sizes_count: new Uint32Array(count),
+    rate_cap: new Float64Array(count),
+    reliable: new Uint8Array(count),
+    outstanding: new Uint16Array(count),
+    source_mac: new Float64Array(count),
+    application: new Uint32Array(count),
+  } satisfies NativeSimulationFlows;
 }

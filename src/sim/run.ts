@@ -19,6 +19,7 @@ import { linksAvoided, linksDown, networkEvents } from "../scenario/failures.js"
 import type { Link, Scenario } from "../scenario/types.js";
 import { Completions } from "./completions.js";
 import { composeRoutes, composeSimulation, composeSwitch } from "./compose.js";
+import { requireMemory } from "./footprint.js";
 import { composeResult } from "./outcome.js";
 import { ProgressMeter } from "./progress.js";
 import { SimulationTables } from "./tables.js";
@@ -39,6 +40,7 @@ export async function runSimulation(
   options: SimOptions,
   addon = loadAddon<SimulationAddon>(),
 ): Promise<SimOutcome> {
+  requireMemory(scenario, addon);
   const fabric = new Fabric(scenario);
   const taps = new Taps(scenario, fabric, options.trace ?? []);
   const composed = composeSimulation(scenario, fabric, taps.places);

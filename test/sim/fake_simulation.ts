@@ -78,6 +78,7 @@ export class FakeSimulation {
     const fake = this;
     this.addon = {
       simulationManifest: () => kManifest,
+      simulationFootprint: () => 0,
       Simulation: class {
         constructor(config: SimulationConfig) {
           fake.config = config;
@@ -135,7 +136,7 @@ export class FakeSimulation {
   private counters(): SimulationCounters {
     const { switches = [], nics = [], links = [], flows } = this.config ?? {};
     const ports = switches.reduce((sum, s) => sum + s.ports.length, 0);
-    const flowCount = flows?.length ?? 0;
+    const flowCount = flows?.from.length ?? 0;
     const tables = {
       switch_ports: new Float64Array(ports * kManifest.switch_port.length),
       switch_priorities: new Float64Array(ports * kPriorities * kManifest.switch_priority.length),

@@ -74,7 +74,7 @@ describe("a switch of a simulation", () => {
 
   it("takes new rates of its queues in the course of a run", () => {
     const { simulation, device } = simulate(({ flows }) => {
-      for (const flow of flows) flow.stop = 1e7;
+      flows.stop.fill(1e7);
     });
     simulation.run(1e6, 1e9);
     const full = counted(simulation, 2, "queue_bytes");
@@ -107,7 +107,7 @@ describe("a switch of a simulation", () => {
   it("accounts for the CNMs that it made", () => {
     const { simulation, config } = simulate(({ switches: [device], flows }) => {
       Object.assign(device as NativeSimulationSwitch, cn);
-      for (const flow of flows) flow.stop = 1e6;
+      flows.stop.fill(1e6);
     });
     simulation.run(20e6, 1e9);
     const counts = { nics: config.nics.length, links: config.links.length };

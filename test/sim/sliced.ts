@@ -6,6 +6,7 @@ export function sliced(events: number, ran: (now: number) => void = () => {}): S
   const addon = loadAddon<SimulationAddon>();
   return {
     simulationManifest: () => addon.simulationManifest(),
+    simulationFootprint: addon.simulationFootprint,
     Simulation: function Sliced(config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
       const native: NativeSimulation = new addon.Simulation(config);
       return new Proxy(native, {
