@@ -18,6 +18,8 @@ import { loadScenario } from "../scenario/scenario.js";
 import { type AddVerb, asUsage, type CliContext, kExit, load, placesAndFiles, readScenario, warn } from "./context.js";
 import { runDashboard, unusedFolder } from "./lab_dashboard.js";
 import type { LabMetrics } from "./lab_metrics.js";
+import { addStanding } from "./lab_standing.js";
+import { addUp } from "./lab_up.js";
 import { listenOption, openListener, purposeOf } from "./listen_address.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunOptions, removeEmpty, tellResult } from "./run_options.js";
@@ -63,6 +65,8 @@ export const addLab: AddVerb = (parent, context, done) => {
     .addOption(listenOption("metrics", 9469, "serve Prometheus at /metrics, and /healthz, while it runs"))
     .addHelpText("after", kExamples)
     .action(async (file: string, options: LabChoice) => done(await run(context, file, options)));
+  addUp(lab, context, done);
+  addStanding(lab, context, done);
 };
 
 async function run(context: CliContext, file: string, options: LabChoice): Promise<number> {
