@@ -37,7 +37,7 @@ Examples:
   weir paper list                               figures of papers, run again and judged
 
 Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finished but invalid (the host was the
-bottleneck), 130 and 143 after SIGINT and SIGTERM.
+bottleneck), 4 finished, but not as the scenario expects, 130 and 143 after SIGINT and SIGTERM.
 `;
 
 /** weir with all its verbs, for one command line; the exit status of the verb that runs is what `done` is called with. */
