@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { addCompletion } from "../src/cli/completion.js";
+import { addCompletion, kNothingRuns } from "../src/cli/completion.js";
 import type { CliContext } from "../src/cli/context.js";
 import { makeProgram } from "../src/cli/program.js";
 
@@ -16,7 +16,7 @@ export function cliPage(): string {
   const stream = { write: (text: string) => written.push(text) };
   const context = { stdout: stream, stderr: stream } as unknown as CliContext;
   const program = makeProgram([], context, () => {});
-  addCompletion(program, [], []);
+  addCompletion(program, kNothingRuns, []);
   const helpOf = (command: Command) => {
     written.length = 0;
     command.configureHelp({ helpWidth: kWidth }).outputHelp();

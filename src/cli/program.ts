@@ -4,7 +4,7 @@ import { packageVersion } from "../base/package_version.js";
 import { addCapture } from "./capture.js";
 import { addClear } from "./clear.js";
 import { addCompare } from "./compare.js";
-import { addCompletion, asksForCompletions, namesOfRunning } from "./completion.js";
+import { addCompletion, asksForCompletions, kNothingRuns, namesOfRunning } from "./completion.js";
 import { type AddVerb, type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
 import { addDoctor } from "./doctor.js";
 import { addLab } from "./lab.js";
@@ -67,7 +67,7 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
   const program = makeProgram(argv, context, (value) => {
     status = value;
   });
-  addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
+  addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : kNothingRuns, argv);
   try {
     await program.parseAsync(asksForVersion(argv) ? ["--version"] : argv, { from: "user" });
     return status;

@@ -97,8 +97,9 @@ describeLive("weir lab up", () => {
     const sum = (name: string) => counters.reduce((total, one) => total + (one.name === name ? one.value : 0), 0);
     expect(sum("rx_packets")).toBeGreaterThanOrEqual(6);
     expect(sum("drop_no_route")).toBe(0);
-    expect((await lab.run("lab", "logs")).stdout).toMatch(/info {2}up {2}nodes=3 links=2 scale=100/);
+    expect((await lab.run("lab", "logs")).stdout).toMatch(/info {2}up nodes=3 links=2 scale=100/);
     const following = lab.start("lab", "logs", "--follow");
+    await eventually(() => expect(following.output()).toContain("up"));
     await lab.run("lab", "down");
     expect(await following.finished).toMatchObject({ status: 0 });
     await lab.nothingLeft();
