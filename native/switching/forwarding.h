@@ -1,5 +1,6 @@
 // Where a frame leaves the switch. Learning (with ageing and flooding) is for loop-free topologies; otherwise every
-// destination has a static group of next hops, which load_balancing.h chooses among, and an unknown destination is not forwarded.
+// destination has a static group of next hops, which load_balancing.h chooses among, an unknown destination is not forwarded, and a
+// group only along the tree of ports that flood (SwitchParameters::Port).
 //
 // Nobody fills the table for others. A port may have a limit of addresses; at it, a new one takes the place of the port's own
 // that was heard of least lately. Where there is no room, it takes that of the port that has most of them, as in Open vSwitch
@@ -21,7 +22,7 @@ namespace weir {
 
 class Forwarding {
  public:
-  static constexpr int kUnknown = -1;  // learning: flood; static: drop
+  static constexpr int kUnknown = -1;  // learning: flood; static: groups alone, where ports flood
   // Entries looked at before giving up: bounds the cost of a lookup whatever addresses a stranger sends.
   static constexpr uint32_t kProbes = 16;
 

@@ -95,7 +95,8 @@ void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
     return balancer_.choose(now_, packet.meta.flow_hash, ports, load);
   });
   if (out >= 0) return forward(in, static_cast<uint16_t>(out), id);
-  if (!forwarding_.learning()) return drop(in.counters.drop_no_route, id);
+  const bool floods = forwarding_.learning() || (in.egress.parameters().floods && is_group(packet.meta.destination_mac));
+  if (!floods) return drop(in.counters.drop_no_route, id);
   flood(in, id);
 }
 
@@ -135,7 +136,7 @@ void SoftSwitch::flood(Port& in, PacketId id) {
   if (uint64_t* const reason = storm(in, pool_[id]); reason != nullptr) return drop(*reason, id);
   int last = -1;
   for (uint16_t out = 0; out < ports_.size(); ++out) {
-    if (out == in.number()) continue;
+    if (out == in.number() || !(forwarding_.learning() || ports_[out].egress.parameters().floods)) continue;
     if (last >= 0) {
       const PacketId copy = pool_.copy(id);
       const uint32_t frames = carried_frames(pool_[id]);

@@ -33,6 +33,7 @@ struct SwitchParameters {
     std::array<uint8_t, kPriorities> cn_alternate_priority{};
     uint32_t max_learned_addresses = 0;
     StormRates storm_rates{};
+    bool floods = false;
   };
   std::vector<Port> ports;
   BufferParameters buffer;
@@ -78,6 +79,8 @@ void describe(auto& v, Of<SwitchParameters::Port> auto& p) {
   v("max_learned_addresses", p.max_learned_addresses, field::optional(field::any("0: no limit.")));
   v("storm_rates", p.storm_rates,
     field::optional(field::bps("Most that is flooded: broadcast, unknown unicast, multicast; 0: no limit.")));
+  v("floods", p.floods,
+    field::optional(field::any("Where addresses are not learned: frames to groups come and go here. Such ports make a tree.")));
 }
 void describe(auto& v, Of<SwitchParameters> auto& p) {
   v.type("NativeSwitchParameters", "How a switch behaves.");

@@ -72,6 +72,31 @@ TEST_CASE("soft switch: an unshaped port runs to completion") {
   h.check_drained();
 }
 
+TEST_CASE("soft switch: without learning, groups go along the ports that flood and nowhere else") {
+  SwitchParameters p = switch_parameters(4);
+  for (const size_t port : {0, 1, 3}) p.ports[port].floods = true;
+  SwitchHarness h(p);
+  PacketMeta m = meta(0, 1, 0);
+  m.destination_mac = 0xffffffffffff;
+  h.receive(0, 0, m);
+  h.run(kSecond);
+  std::vector<uint16_t> out;
+  for (const Departure& departure : h.departures) out.push_back(departure.port);
+  CHECK(out == std::vector<uint16_t>{1, 3});
+  CHECK(h.device.counters(0).flood_copies == 1);
+  m.destination_mac = 0x3333ff000001;  // what IPv6 asks for a neighbour by
+  h.receive(kSecond, 3, m);
+  h.run(2 * kSecond);
+  CHECK(h.departures.size() == 4);
+  h.receive(2 * kSecond, 2, m);  // a port beside the tree
+  CHECK(h.device.counters(2).drop_no_route == 1);
+  m.destination_mac = kHostMac + 77;  // somebody unknown is no group
+  h.receive(2 * kSecond, 0, m);
+  CHECK(h.device.counters(0).drop_no_route == 1);
+  h.run(3 * kSecond);
+  h.check_drained();
+}
+
 TEST_CASE("soft switch: what is not forwarded, and why") {
   SwitchHarness h(switch_parameters(3));
   PacketMeta m = meta(0, 1, 0);

@@ -26,8 +26,18 @@ bash needs the package bash-completion.
 /** Does this command line ask for completions? */
 export const asksForCompletions = (argv: readonly string[]) => argv[0] === "complete";
 
-/** Behind all other verbs. `running`: names that complete a NAME. */
-export function addCompletion(program: Command, running: readonly string[], argv: readonly string[]): void {
+/** What can be named now. */
+export interface Running {
+  /** Daemons, labs and their devices. */
+  names: readonly string[];
+  /** Hosts of labs. */
+  hosts: readonly string[];
+}
+
+export const kNothingRuns: Running = { names: [], hosts: [] };
+
+/** Behind all other verbs. */
+export function addCompletion(program: Command, running: Running, argv: readonly string[]): void {
   const root = tab(program, { completionCommandName: kVerb });
   const verb = program.commands.find((command) => command.name() === kVerb) as Command;
   verb.description("print a script by which a shell completes weir's words").addHelpText("after", kHelp);
@@ -38,12 +48,13 @@ export function addCompletion(program: Command, running: readonly string[], argv
   completeArguments(root, { running, files: () => filesFrom(word) });
 }
 
-/** What can be named now: daemons, labs and their devices. */
-export async function namesOfRunning(): Promise<string[]> {
+export async function namesOfRunning(): Promise<Running> {
   try {
-    return namesOf(await runningDevices(controlDirectory()));
+    const devices = await runningDevices(controlDirectory());
+    const hosts = devices.filter(({ lab, kind }) => lab !== undefined && kind === "nic");
+    return { names: namesOf(devices), hosts: hosts.map(({ name }) => name) };
   } catch {
-    return [];
+    return kNothingRuns;
   }
 }
 
@@ -53,7 +64,7 @@ function namesOf(devices: readonly ControlledDevice[]): string[] {
 }
 
 interface Words {
-  running: readonly string[];
+  running: Running;
   files: () => string[];
 }
 
@@ -67,7 +78,8 @@ function completeArguments(root: RootCommand, { running, files }: Words): void {
   for (const command of root.commands.values()) {
     for (const argument of command.arguments.values()) {
       if (kFileArguments.includes(argument.name)) argument.handler = offer(files);
-      else if (argument.name === "name") argument.handler ??= offer(() => running);
+      else if (argument.name === "name") argument.handler ??= offer(() => running.names);
+      else if (argument.name === "host") argument.handler ??= offer(() => running.hosts);
     }
     for (const option of command.options.values()) {
       if (kFileOptions.includes(option.value)) option.handler = offer(files);

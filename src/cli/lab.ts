@@ -15,9 +15,12 @@ import { writeRun } from "../report/run_report.js";
 import type { RunSource } from "../result/saved_run.js";
 import type { FileRequest } from "../scenario/places.js";
 import { loadScenario } from "../scenario/scenario.js";
-import { type AddVerb, asUsage, type CliContext, kExit, load, placesAndFiles, readScenario, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, readScenario, warn } from "./context.js";
+import { meetExpectations } from "./expectations.js";
 import { runDashboard, unusedFolder } from "./lab_dashboard.js";
 import type { LabMetrics } from "./lab_metrics.js";
+import { addStanding } from "./lab_standing.js";
+import { addUp } from "./lab_up.js";
 import { listenOption, openListener, purposeOf } from "./listen_address.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunOptions, removeEmpty, tellResult } from "./run_options.js";
@@ -63,6 +66,8 @@ export const addLab: AddVerb = (parent, context, done) => {
     .addOption(listenOption("metrics", 9469, "serve Prometheus at /metrics, and /healthz, while it runs"))
     .addHelpText("after", kExamples)
     .action(async (file: string, options: LabChoice) => done(await run(context, file, options)));
+  addUp(lab, context, done);
+  addStanding(lab, context, done);
 };
 
 async function run(context: CliContext, file: string, options: LabChoice): Promise<number> {
@@ -102,8 +107,8 @@ async function runAlone(
   const stop = new StopSignals(context, options.quiet === true);
   try {
     const directory = options.out ?? runFolder(source.scenario.name, new Date());
-    const { valid } = await runOnce(context, options, source, directory, stop.signal, metrics);
-    return stop.status ?? (valid ? kExit.ok : kExit.invalid);
+    const { status } = await runOnce(context, options, source, directory, stop.signal, metrics);
+    return stop.status ?? status;
   } catch (error) {
     if (stop.status !== undefined) return stop.status;
     throw error;
@@ -136,8 +141,9 @@ async function runOnce(
   signal: AbortSignal,
   metrics: LabMetrics | undefined,
   observers: readonly LabObserver[] = [],
-): Promise<RunEnd> {
+): Promise<RunEnd & { status: number }> {
   makeFolder(directory);
+  const begun = performance.now();
   const { scenario } = source;
   const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
   let outcome: LabOutcome;
@@ -162,5 +168,6 @@ async function runOnce(
   for (const error of fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
   const result = options.series ? { ...outcome.result, series } : outcome.result;
   tellResult(context, options, result, writeRun(directory, result, series, source));
-  return { folder: directory, valid: fidelity.valid };
+  const status = meetExpectations(context, options, scenario, result, begun);
+  return { folder: directory, valid: fidelity.valid, status };
 }

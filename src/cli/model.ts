@@ -6,8 +6,9 @@ import { writeRun } from "../report/run_report.js";
 import { StatusLine } from "../report/status_line.js";
 import { drawGrid } from "../report/table.js";
 import { writeSeries } from "../sim/series_files.js";
-import { type AddVerb, type CliContext, kExit, load, print, warn } from "./context.js";
+import { type AddVerb, type CliContext, load, print, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { meetExpectations } from "./expectations.js";
 import {
   addLinkOptions,
   delayOption,
@@ -109,6 +110,7 @@ async function run(context: CliContext, file: string, choice: RunChoice): Promis
   const { scenario, text } = load(context, file, set);
   const directory = choice.out ?? runFolder(scenario.name, new Date());
   const progress = choice.quiet ? undefined : new StatusLine(context.stderr);
+  const begun = performance.now();
   const stop = new StopSignals(context, choice.quiet === true);
   let outcome: ModelOutcome;
   try {
@@ -132,8 +134,8 @@ async function run(context: CliContext, file: string, choice: RunChoice): Promis
     removeEmpty(directory);
   }
   tellResult(context, choice, result, report);
-  if (!outcome.complete && stop.status !== undefined) return stop.status;
-  return kExit.ok;
+  const status = meetExpectations(context, choice, scenario, result, begun);
+  return outcome.complete ? status : (stop.status ?? status);
 }
 
 function fixedPoint(context: CliContext, choice: LinkChoice & { flows: number; json?: boolean }): void {

@@ -15,7 +15,7 @@ Examples:
   weir paper list                               figures of papers, run again and judged
 
 Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finished but invalid (the host was the
-bottleneck), 130 and 143 after SIGINT and SIGTERM.
+bottleneck), 4 finished, but not as the scenario expects, 130 and 143 after SIGINT and SIGTERM.
 `;
 
 /**
@@ -45,8 +45,8 @@ export async function makeProgram(
   const asked = Object.hasOwn(kVerbs, argv[0] ?? "") ? kVerbs[argv[0] as string] : undefined;
   for (const verb of asked === undefined ? Object.values(kVerbs) : [asked]) (await verb())(program, context, done);
   if (asked !== undefined) return program;
-  const { addCompletion, asksForCompletions, namesOfRunning } = await import("./completion.js");
-  addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : [], argv);
+  const { addCompletion, asksForCompletions, kNothingRuns, namesOfRunning } = await import("./completion.js");
+  addCompletion(program, asksForCompletions(argv) ? await namesOfRunning() : kNothingRuns, argv);
   return program;
 }
 

@@ -1,5 +1,5 @@
 /** `weir run`: programs that use a NIC of this host by libibverbs, as they are. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { constants } from "node:os";
 import { basename, dirname } from "node:path";
@@ -65,9 +65,7 @@ async function run(
     for (const [name, value] of Object.entries(environment)) context.stdout.write(`export ${name}=${quoted(value)}\n`);
     return kExit.ok;
   }
-  const file = programFile(program);
-  const deaf = file && deafness(file);
-  if (deaf) context.stderr.write(`weir run: warning: ${file} ${deaf}: it finds no NIC\n`);
+  warnOfDeaf(context, "weir run", program);
   try {
     return await execute(context, program, args, environment);
   } finally {
@@ -75,16 +73,27 @@ async function run(
   }
 }
 
-/** Its exit status, as a shell tells it. Signals from the terminal reach it by themselves. */
-function execute(
+/** Of a program that does not take the variables by which it is given a NIC. */
+export function warnOfDeaf({ stderr }: Pick<CliContext, "stderr">, verb: string, program: string): void {
+  const file = programFile(program);
+  const deaf = file && deafness(file);
+  if (deaf) stderr.write(`${verb}: warning: ${file} ${deaf}: it finds no NIC\n`);
+}
+
+/**
+ * Its exit status, as a shell tells it. Signals from the terminal reach it by themselves.
+ * @param onSignal What SIGTERM for this process does to it.
+ */
+export function execute(
   { signals }: CliContext,
   program: string,
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
+  onSignal: (child: ChildProcess, signal: NodeJS.Signals) => void = (child, signal) => void child.kill(signal),
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...environment } });
-    const pass = (signal: NodeJS.Signals) => void child.kill(signal);
+    const pass = (signal: NodeJS.Signals) => onSignal(child, signal);
     const wait = () => {};
     signals.on("SIGTERM", pass).on("SIGINT", wait);
     const end = () => void signals.off("SIGTERM", pass).off("SIGINT", wait);

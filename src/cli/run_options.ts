@@ -16,6 +16,7 @@ export interface RunOptions {
   seed?: string;
   scale?: string;
   duration?: string;
+  junit?: string;
 }
 
 /** Fields of the scenario that options put over the file. */
@@ -47,6 +48,10 @@ export function addRunOptions(command: Command): Command {
     .option("--out <dir>", "folder for results (default: weir-results/<scenario>-<time>)")
     .option("--series", "put the series into the result as well")
     .option("--quiet", "no progress")
+    .option(
+      "--junit <output>",
+      "write what the scenario expects (`expect`), and whether the run is valid, as JUnit XML",
+    )
     .option("--duration <time>", "as --set duration=<time>, meant time");
 }
 

@@ -8,8 +8,9 @@ import type { Scenario } from "../scenario/types.js";
 import { writeSimulation } from "../sim/files.js";
 import { phaseEffect } from "../sim/phase_effect.js";
 import type { SimOutcome, SimPerformance } from "../sim/types.js";
-import { type AddVerb, asUsage, type CliContext, kExit, load, placesAndFiles, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { meetExpectations } from "./expectations.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import {
@@ -75,6 +76,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   }
   const directory = options.out ?? runFolder(scenario.name, new Date());
   makeFolder(directory);
+  const begun = performance.now();
   const stop = new StopSignals(context, options.quiet === true);
   let outcome: SimOutcome;
   try {
@@ -89,8 +91,8 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   const warning = phaseEffect(scenario, result);
   if (warning !== undefined) warn(context, warning);
   tellResult(context, options, result, report, `${performanceLine(outcome.performance)}\n`);
-  if (!outcome.complete && stop.status !== undefined) return stop.status;
-  return result.fidelity.valid ? kExit.ok : kExit.invalid;
+  const status = meetExpectations(context, options, scenario, result, begun);
+  return outcome.complete ? status : (stop.status ?? status);
 }
 
 async function simulate(

@@ -22,8 +22,8 @@ export function createLog(name: string, sink: LogSink): Log {
   return pino(options, { write });
 }
 
-/** "12:04:31 warn  interface is down  port=a". */
-function forPeople(line: string): string {
+/** "12:04:31 warn  interface is down  port=a"; of a line of the log, with its line feed. */
+export function forPeople(line: string): string {
   const { level, time, msg, daemon: _, pid: __, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const fields = Object.entries(rest).map(
     ([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,

@@ -200,7 +200,12 @@ function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number
 }
 
 /** What its queue pairs' paths begin with. */
-export function senderOf({ port, vlan, addresses, address }: NicDaemonConfig): Sender {
+export function senderOf({
+  port,
+  vlan,
+  addresses,
+  address,
+}: Pick<NicDaemonConfig, "vlan" | "addresses" | "address"> & { port: Pick<DaemonPort, "mac"> }): Sender {
   const sourceFor = (peer: string) => addresses.find((own) => isIPv6(own) === isIPv6(peer)) ?? address;
   return { mac: port.mac, vlan, sourceFor };
 }

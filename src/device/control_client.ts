@@ -20,8 +20,13 @@ const kStartingMs = 10_000;
 /** A lab's socket is called so behind the lab's name, a daemon's `.sock`. */
 export const kLabSuffix = ".lab.sock";
 
+/** Names another place for them: on a host of a lab, that of its NIC. */
+export const kControlVariable = "WEIR_CONTROL_DIRECTORY";
+
 /** Where daemons and labs of this user have their control sockets. Throws WeirError if there is no such place. */
 export function controlDirectory(): string {
+  const named = process.env[kControlVariable];
+  if (named !== undefined && named !== "") return named;
   if (process.geteuid?.() === 0 && !inUserNamespace()) return "/run/weir";
   const runtime = process.env.XDG_RUNTIME_DIR;
   if (runtime !== undefined && runtime !== "") return join(runtime, "weir");

@@ -138,8 +138,46 @@ export interface LabReport {
   pid: number;
   scale: number;
   elapsed_ns: number;
-  duration_ns: number;
+  /** null: it stays until it is told to end. */
+  duration_ns: number | null;
   devices: { name: string; kind: Status["kind"] }[];
+}
+
+/** Of a lab that stays, `weir lab up`. */
+export interface StandingReport {
+  name: string;
+  version: string;
+  pid: number;
+  /** Of the scenario, as it was given; "" where it was read from a pipe. */
+  file: string;
+  /** Wall time = meant time * scale, and meant rate = rate * scale. */
+  scale: number;
+  uptime_s: number;
+  /** With what it has of files. */
+  folder: string;
+  /** Whoever enters a host enters the user namespace of its process 1 first. */
+  user_namespace: boolean;
+  switches: string[];
+  hosts: StandingHost[];
+  /** What the machine did to the lab: how long a thread of it did not run at most, in the last 10 to 20 s, and frames that were lost to that. */
+  fidelity: { longest_gap_us: number; lost_frames: number };
+}
+
+export interface StandingHost {
+  name: string;
+  /** IPv4, IPv6. */
+  addresses: string[];
+  mac: string;
+  interface: string;
+  mtu: number;
+  /** Where it is linked to. */
+  switch: string;
+  /** Of its link, bit/s, as the scenario means it. */
+  rate: number;
+  /** Its process 1. */
+  pid: number;
+  /** Processes there, as seen from outside. */
+  processes: { pid: number; command: string }[];
 }
 
 /** Answer of each request to a device. */
@@ -159,6 +197,10 @@ export interface ControlRequests {
 /** Answer of each request to a lab, without a device. */
 export interface LabRequests {
   lab: LabReport;
+  /** Of one that stays; others refuse. */
+  standing: StandingReport;
+  /** Such a one ends: its programs get some time for that. The socket is gone when it has ended. */
+  down: { pid: number };
 }
 
 /** Answer of each request that a stream follows. */

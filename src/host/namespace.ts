@@ -16,7 +16,19 @@ done 2>/dev/null
 echo ready
 read line`;
 
-export class NetworkNamespace {
+/** A network namespace that this process holds. */
+export interface Namespace {
+  /** For setns(2) in this process; -1 once closed. */
+  readonly fd: number;
+  /** For programs that enter it by name; valid while this process lives and close() was not called. */
+  readonly path: string;
+  /** Runs a program inside. See runTool for errors. */
+  run(command: string, args: readonly string[], stdin?: string): Promise<ToolOutput>;
+  /** Gives it up. Idempotent. */
+  close(): void;
+}
+
+export class NetworkNamespace implements Namespace {
   private constructor(private descriptor: number) {}
 
   /** A new, empty network namespace. Needs CAP_SYS_ADMIN in this process's user namespace. */
@@ -47,18 +59,15 @@ export class NetworkNamespace {
     }
   }
 
-  /** For setns(2) in this process; -1 once closed. */
   get fd(): number {
     return this.descriptor;
   }
 
-  /** For programs that enter it by name; valid while this process lives and close() was not called. */
   get path(): string {
     if (this.descriptor < 0) throw new Error("network namespace is closed");
     return `/proc/${process.pid}/fd/${this.descriptor}`;
   }
 
-  /** Runs a program inside. See runTool for errors. */
   run(command: string, args: readonly string[], stdin?: string): Promise<ToolOutput> {
     return runTool("nsenter", [`--net=${this.path}`, "--", command, ...args], stdin);
   }

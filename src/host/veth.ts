@@ -2,13 +2,15 @@
 
 import { WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
-import { NetworkNamespace } from "./namespace.js";
+import { type Namespace, NetworkNamespace } from "./namespace.js";
 import { ToolError } from "./tools.js";
 
 export interface LabNode {
   name: string;
   /** A host's interfaces are weir0, weir1 ...; a switch's are named after the nodes at their other ends. */
   role: "host" | "switch";
+  /** With prefix lengths: the kernel's stack lives there with these addresses. Left out: it is to keep quiet. */
+  addresses?: readonly string[];
 }
 
 export interface LabLink {
@@ -35,20 +37,27 @@ const kMaxInterfaceName = 15;
 
 export class LabNetwork {
   private constructor(
-    private readonly namespaces: ReadonlyMap<string, NetworkNamespace>,
+    private readonly namespaces: ReadonlyMap<string, Namespace>,
     private readonly interfaces: readonly ReadonlyMap<string, string>[],
   ) {}
 
-  /** Builds everything, or fails and leaves nothing. Links join two different nodes. */
-  static async create(nodes: readonly LabNode[], links: readonly LabLink[]): Promise<LabNetwork> {
-    const namespaces = new Map<string, NetworkNamespace>();
+  /**
+   * Builds everything, or fails and leaves nothing. Links join two different nodes.
+   * @param make The namespace of a node.
+   */
+  static async create(
+    nodes: readonly LabNode[],
+    links: readonly LabLink[],
+    make: (node: LabNode) => Promise<Namespace> = () => NetworkNamespace.create(),
+  ): Promise<LabNetwork> {
+    const namespaces = new Map<string, Namespace>();
     const interfaces = nameInterfaces(nodes, links);
     const network = new LabNetwork(namespaces, interfaces);
     try {
-      await forEachConcurrently(nodes, async ({ name }) => {
-        namespaces.set(name, await NetworkNamespace.create());
+      await forEachConcurrently(nodes, async (node) => {
+        namespaces.set(node.name, await make(node));
       });
-      await network.connect(links);
+      await network.connect(nodes, links);
       return network;
     } catch (error) {
       network.close();
@@ -57,7 +66,7 @@ export class LabNetwork {
   }
 
   /** The namespace of a node. */
-  namespace(node: string): NetworkNamespace {
+  namespace(node: string): Namespace {
     const namespace = this.namespaces.get(node);
     if (namespace === undefined) throw new Error(`no node ${node} in this lab`);
     return namespace;
@@ -76,35 +85,43 @@ export class LabNetwork {
   }
 
   /** All pairs by one process; then, as a veth cannot come up before its peer is there, one process per node. */
-  private async connect(links: readonly LabLink[]): Promise<void> {
+  private async connect(nodes: readonly LabNode[], links: readonly LabLink[]): Promise<void> {
     const [somewhere] = this.namespaces.values();
+    const inhabited = new Set(nodes.filter(({ addresses }) => addresses !== undefined).map(({ name }) => name));
     if (somewhere === undefined || links.length === 0) return;
     const pairs = links.map((link, i) => {
-      const from = this.describe(i, link.from, link.mtu, link.fromMac);
-      const to = this.describe(i, link.to, link.mtu, link.toMac);
+      const from = this.describe(i, link.from, link.mtu, link.fromMac, inhabited.has(link.from));
+      const to = this.describe(i, link.to, link.mtu, link.toMac, inhabited.has(link.to));
       // Indices of a pair differ: the kernel may take a second to see the carrier of a device whose peer has the same one.
       return `link add index ${2 * i + 2} ${from} type veth peer index ${2 * i + 3} ${to}\n`;
     });
     await runIp(somewhere, pairs);
-    await forEachConcurrently([...this.namespaces], async ([node, namespace]) => {
+    await forEachConcurrently(nodes, async ({ name: node, addresses }) => {
       const own = this.interfaces.flatMap((ends) => ends.get(node) ?? []);
-      if (own.length > 0)
-        await runIp(
-          namespace,
-          own.map((name) => `link set dev ${name} addrgenmode none up\n`),
-        );
+      const up = own.map((name) => `link set dev ${name}${addresses ? "" : " addrgenmode none"} up\n`);
+      if (own.length > 0) await runIp(this.namespace(node), [...up, ...stackOf(own[0], addresses)]);
     });
   }
 
-  private describe(link: number, node: string, mtu: number, mac: number | undefined): string {
+  private describe(link: number, node: string, mtu: number, mac: number | undefined, inhabited: boolean): string {
     const name = this.interfaces[link]?.get(node);
     const address = mac === undefined ? "" : ` address ${macText(mac)}`;
     const path = this.namespace(node).path;
-    return `name ${name} netns ${path} mtu ${mtu} txqueuelen ${kTransmitQueue}${address} arp off multicast off`;
+    const stack = inhabited ? "" : " arp off multicast off";
+    return `name ${name} netns ${path} mtu ${mtu} txqueuelen ${kTransmitQueue}${address}${stack}`;
   }
 }
 
-async function runIp(namespace: NetworkNamespace, lines: readonly string[]): Promise<void> {
+/** Nobody else has the addresses, so nothing waits until that is found out. */
+function stackOf(name: string | undefined, addresses: readonly string[] | undefined): string[] {
+  if (addresses === undefined) return [];
+  const own = addresses.map(
+    (address) => `address add ${address} dev ${name}${address.includes(":") ? " nodad" : ""}\n`,
+  );
+  return ["link set dev lo up\n", ...own];
+}
+
+async function runIp(namespace: Namespace, lines: readonly string[]): Promise<void> {
   try {
     await namespace.run("ip", ["-batch", "-"], lines.join(""));
   } catch (error) {

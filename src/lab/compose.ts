@@ -4,9 +4,10 @@ import { kEct0, kFirstQpn, kQuantumNs, receiveSlots, switchDescriptors, udpSourc
 import { NetworkComposer } from "../device/network.js";
 import type { LabEnd, LabLink, LabNode } from "../host/veth.js";
 import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../native/types.js";
-import { flowMac, hostIp, hostMac } from "../scenario/addresses.js";
+import { flowMac, hostIp, hostIpv6, hostMac } from "../scenario/addresses.js";
 import { Fabric, type FabricPort } from "../scenario/fabric.js";
 import type { Flow, Link, Scenario } from "../scenario/types.js";
+import { addressBytes } from "../wire/address.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 import { halfControlLoop } from "./control_loop.js";
 
@@ -19,24 +20,53 @@ export interface ComposeOptions {
   time?: number;
   /** CPUs for the switch and the NIC worker; -1: any. */
   cpus: { switches: number; nics: number };
+  /**
+   * Programs live on the hosts, whose kernels share the links with the NICs: packets with unfinished checksums pass, frames to groups
+   * go along a tree, and threads sleep while nothing happens. Nothing is sampled.
+   */
+  inhabited?: boolean;
 }
 
 /** Half of the control loop, wall ns, to which naps of the poll loop, 50 to 100 us each, are little. */
 const kNapsMatterNot = 1e6;
+/** Of a host's programs. */
+const kProgramQueuePairs = 1024;
+/** Super-frames of a switch's kernels that may be held at a time, 66 KiB each: senders are asked to make none. */
+const kSuperFrames = 64;
+/** At a switch's port to a host: what some connections of TCP have under way, and as many queue pairs. */
+const kSharedSlots = 4096;
 
-/** The namespaces and links that a scenario needs. */
-export function labNetwork(scenario: Scenario): { nodes: LabNode[]; links: LabLink[] } {
+/** Addresses of a host's kernel, and of its NIC: one of each IP version, without prefix lengths. */
+export const hostAddresses = (index: number): [string, string] => [[...hostIp(index)].join("."), hostIpv6(index)];
+
+/**
+ * The namespaces and links that a scenario needs.
+ * @param inhabited As in ComposeOptions: interface and NIC of a host have its addresses alike.
+ */
+export function labNetwork(scenario: Scenario, inhabited = false): { nodes: LabNode[]; links: LabLink[] } {
   const { hosts, switches, links } = scenario;
+  const places = new Map(hosts.map(({ name }, i) => [name, i]));
+  const macOf = (node: string) => {
+    const place = inhabited ? places.get(node) : undefined;
+    return place === undefined ? undefined : hostMac(place);
+  };
+  const stackOf = (index: number) => {
+    const [ipv4, ipv6] = hostAddresses(index);
+    return { addresses: [`${ipv4}/${kPrefix[4]}`, `${ipv6}/${kPrefix[6]}`] };
+  };
   return {
     nodes: [
-      ...hosts.map(({ name }) => ({ name, role: "host" as const })),
+      ...hosts.map(({ name }, i) => ({ name, role: "host" as const, ...(inhabited && stackOf(i)) })),
       ...switches.map(({ name }) => ({ name, role: "switch" as const })),
     ],
-    // The addresses of the interfaces are the kernel's choice: frames for the soft NIC's are not for the host's own stack, which
-    // would look for a route for each.
-    links: links.map(({ from, to, mtu }) => ({ from, to, mtu })),
+    // Uninhabited, the addresses of the interfaces are the kernel's choice: frames for the soft NIC's are not for the host's own
+    // stack, which would look for a route for each.
+    links: links.map(({ from, to, mtu }) => ({ from, to, mtu, fromMac: macOf(from), toMac: macOf(to) })),
   };
 }
+
+/** One network for all hosts. */
+const kPrefix = { 4: 16, 6: 64 };
 
 /** Worker configurations: one for all switches, one for all NICs. */
 export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerConfig[] {
@@ -46,6 +76,7 @@ export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerC
 class LabComposer {
   private readonly common: NetworkComposer;
   private readonly fabric: Fabric;
+  private readonly tree: Fabric["tree"];
   /** Addresses of flows that have their own, by the hosts that send them. */
   private readonly ownMacs: readonly { from: string; to: string; mac: number }[];
   /** Bytes of the longest frame, and of the smallest common one. */
@@ -57,6 +88,7 @@ class LabComposer {
     private readonly options: ComposeOptions,
   ) {
     this.fabric = new Fabric(scenario);
+    this.tree = this.fabric.tree;
     this.common = new NetworkComposer(scenario, this.fabric, options.scale, scenario.fidelity.lateness);
     this.ownMacs = scenario.flows.flatMap(({ from, to, source_mac }, i) =>
       source_mac === "own" ? [{ from, to, mac: flowMac(i) }] : [],
@@ -73,14 +105,19 @@ class LabComposer {
       seed: scenario.seed,
       packet_bytes: Math.ceil((this.longest + 64) / 64) * 64,
       quantum: kQuantumNs,
-      polling: this.polling(),
-      prompt: false,
-      sample_interval: this.common.time(scenario.probes.interval),
-      reset_after: this.common.time(scenario.warmup),
+      ...(options.inhabited
+        ? { polling: "interrupt" as const, prompt: true, sample_interval: 0, reset_after: 0 }
+        : {
+            polling: this.polling(),
+            prompt: false,
+            sample_interval: this.common.time(scenario.probes.interval),
+            reset_after: this.common.time(scenario.warmup),
+          }),
     };
     const packets = switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096);
+    const long = options.inhabited ? { super_frames: kSuperFrames } : {};
     return [
-      { ...common, name: "switches", cpu: options.cpus.switches, packets, switches, nics: [] },
+      { ...common, ...long, name: "switches", cpu: options.cpus.switches, packets, switches, nics: [] },
       { ...common, name: "nics", cpu: options.cpus.nics, packets: 4096 + 512 * nics.length, switches: [], nics },
     ];
   }
@@ -93,10 +130,12 @@ class LabComposer {
   private switchAt(index: number, time: number): NativeSwitch {
     const { ports, ...own } = this.common.switchAt(index, time);
     const { pins } = this.fabric.tables[index] as Fabric["tables"][number];
+    const shared = (port: number) =>
+      this.options.inhabited && { offloads: true, ...(!own.learning && { floods: this.tree[index]?.[port] ?? false }) };
     return {
       ...own,
       name: this.fabric.nameOf(index),
-      ports: ports.map((port, i) => ({ ...this.port(index, i), ...port })),
+      ports: ports.map((port, i) => ({ ...this.port(index, i), ...port, ...shared(i) })),
       routes: own.learning ? [] : this.scenario.hosts.flatMap((host, i) => this.routesTo(host.name, i, index)),
       pins: pins.flatMap(({ from, to, port }) => {
         const [source, target] = [this.scenario.hosts[from]?.name, this.scenario.hosts[to]?.name];
@@ -109,10 +148,13 @@ class LabComposer {
 
   private nic(index: number): NativeNic {
     const name = this.scenario.hosts[index]?.name ?? "";
+    const addresses = hostAddresses(index).map((own, i) => ({ version: i === 0 ? 4 : 6, bytes: addressBytes(own) }));
+    const { inhabited } = this.options;
     return {
       ...this.common.nic(index),
+      ...(inhabited && { verbs_queue_pairs: kProgramQueuePairs, addresses }),
       name,
-      port: this.port(this.fabric.device(name), 0),
+      port: { ...this.port(this.fabric.device(name), 0), ...(inhabited && { roce_only: true, offloads: true }) },
       first_qpn: kFirstQpn,
       queue_pairs: queuePairsOf(this.scenario, name).map((pair) => this.queuePair(pair)),
     };
@@ -128,7 +170,11 @@ class LabComposer {
       interface: end.interface,
       namespace_fd: end.namespaceFd,
       slot_bytes: this.longest,
-      receive_slots: receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: this.smallest }),
+      receive_slots: this.slots(
+        device,
+        peer,
+        receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: this.smallest }),
+      ),
       rate,
       delay,
       ...(impairment && {
@@ -141,6 +187,12 @@ class LabComposer {
         },
       }),
     };
+  }
+
+  /** Where a host's kernel and NIC send more than their link carries, it waits in the switch's ring. */
+  private slots(device: number, peer: number, usual: number): number {
+    const switches = this.scenario.switches.length;
+    return this.options.inhabited && device < switches && peer >= switches ? Math.max(usual, kSharedSlots) : usual;
   }
 
   /** What goes to a flow's own address (CNMs do) takes the way to its host. */

@@ -8,21 +8,24 @@ import { controlSockets, kLabSuffix, probe } from "../device/control_client.js";
 import { type ControlRequest, ControlServer } from "../device/control_server.js";
 import type { Device } from "../device/device.js";
 import type { LabReport } from "../device/protocol.js";
-import type { LabAccess, LabObserver } from "./access.js";
-import { labDevices } from "./devices.js";
+import type { LabObserver } from "./access.js";
+import { labDevices, type RunningDevices } from "./devices.js";
 
 /** Labs of one name that run at a time: the others are called NAME-2, NAME-3, ... */
 const kMostOfOneName = 100;
 
-/** Where else a lab is served. */
+/** What of a lab its devices do not tell. */
 interface LabAbout {
   version: string;
+  /** Where else it is served. */
   metrics: string | null;
+  /** It stays, and has the name for itself: what it answers beside `lab`. */
+  standing?: Readonly<Record<string, () => unknown>>;
 }
 
 export class LabControl implements LabObserver {
   private server: ControlServer | undefined;
-  private running: { lab: LabAccess; devices: ReadonlyMap<string, Device> } | undefined;
+  private running: { lab: RunningDevices; devices: ReadonlyMap<string, Device> } | undefined;
 
   /** @param name Without the suffix of its socket. */
   private constructor(
@@ -31,14 +34,17 @@ export class LabControl implements LabObserver {
     private readonly about: LabAbout,
   ) {}
 
-  /** @throws WeirError when there can be no socket in `directory`. */
+  /** @throws WeirError when there can be no socket in `directory`, or one that stays does not get its name. */
   static async open(name: string, directory: string, about: LabAbout): Promise<LabControl> {
     // What labs left that were killed goes, also that of other names.
     await controlSockets(directory);
     for (let number = 1; number <= kMostOfOneName; number++) {
       const own = number === 1 ? name : `${name}-${number}`;
       const path = join(directory, `${own}${kLabSuffix}`);
-      if (await probe(path)) continue;
+      if (await probe(path)) {
+        if (about.standing === undefined) continue;
+        throw new WeirError(`a lab called ${name} is running`, { hint: `weir lab down ${name}, or another --name` });
+      }
       const control = new LabControl(own, path, about);
       control.server = await ControlServer.open(path, (request) => control.#answer(request));
       return control;
@@ -46,9 +52,15 @@ export class LabControl implements LabObserver {
     throw new WeirError(`${kMostOfOneName} labs called ${name} are running`);
   }
 
-  begun(lab: LabAccess): void {
-    const devices = labDevices(lab, { ...this.about, control: this.path });
+  begun(lab: RunningDevices): void {
+    const { version, metrics } = this.about;
+    const devices = labDevices(lab, { version, metrics, control: this.path });
     this.running = { lab, devices: new Map(devices.map((device) => [device.name, device])) };
+  }
+
+  /** The devices that answer, by their names. */
+  get devices(): ReadonlyMap<string, Device> {
+    return this.running?.devices ?? new Map();
   }
 
   /** Ends its captures. */
@@ -71,6 +83,8 @@ export class LabControl implements LabObserver {
     const names = [...running.devices.keys()].join(", ");
     if (name === undefined) {
       if (own.request === "lab") return this.#report(running.lab);
+      const standing = this.about.standing?.[own.request];
+      if (standing !== undefined) return standing();
       const hint = `add "device": ${names}`;
       throw new WeirError(`a lab has several devices, and ${own.request} is for one`, { hint });
     }
@@ -79,7 +93,7 @@ export class LabControl implements LabObserver {
     return device.answer(own as ControlRequest);
   }
 
-  #report(lab: LabAccess): LabReport {
+  #report(lab: RunningDevices): LabReport {
     const { scenario, scale } = lab;
     return {
       name: this.name,
@@ -87,7 +101,7 @@ export class LabControl implements LabObserver {
       pid: process.pid,
       scale,
       elapsed_ns: Math.max(0, lab.now()),
-      duration_ns: scenario.duration,
+      duration_ns: this.about.standing === undefined ? scenario.duration : null,
       devices: [...(this.running?.devices.values() ?? [])].map(({ name, kind }) => ({ name, kind })),
     };
   }

@@ -2,6 +2,7 @@
 
 import { macText } from "../base/mac.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
+import type { ProgramIdentity } from "../device/protocol.js";
 import { pfcState } from "../host/port_probe.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
@@ -16,11 +17,14 @@ import { queuePairsOf } from "./compose.js";
 export const kNicInterface = "weir0";
 const kVeth = { reaches: "yes", reason: "a veth passes every frame" } as const;
 
-type Running = Pick<LabAccess, "scenario" | "scale" | "switches" | "nics" | "now">;
+export type RunningDevices = Pick<LabAccess, "scenario" | "scale" | "switches" | "nics" | "now"> & {
+  /** Who uses the NIC of host number `host`. */
+  programs?(host: number): ReadonlyMap<number, ProgramIdentity>;
+};
 /** What the process knows of a lab, besides its devices: where it is served. */
 export type LabHost = Pick<DeviceHost, "version"> & { control: string; metrics: string | null };
 
-export function labDevices(lab: Running, { version, control, metrics }: LabHost): Device[] {
+export function labDevices(lab: RunningDevices, { version, control, metrics }: LabHost): Device[] {
   const { switches, hosts } = lab.scenario;
   const fabric = new Fabric(lab.scenario);
   const uptime = () => Math.max(0, lab.now()) / 1e9;
@@ -31,7 +35,7 @@ export function labDevices(lab: Running, { version, control, metrics }: LabHost)
   ];
 }
 
-function labSwitch(lab: Running, fabric: Fabric, name: string, index: number): DeviceSource {
+function labSwitch(lab: RunningDevices, fabric: Fabric, name: string, index: number): DeviceSource {
   const { worker } = lab.switches;
   const peers = fabric.peers(index);
   const config = () => lab.scenario.switches[index] as SwitchConfig;
@@ -58,7 +62,7 @@ function labSwitch(lab: Running, fabric: Fabric, name: string, index: number): D
   };
 }
 
-function labNic(lab: Running, fabric: Fabric, name: string, index: number): DeviceSource {
+function labNic(lab: RunningDevices, fabric: Fabric, name: string, index: number): DeviceSource {
   const port = fabric.ports[lab.scenario.switches.length + index]?.[0] as FabricPort;
   const link = () => lab.scenario.links[port.link] as Link;
   const neighbour = () => lab.scenario.switches[port.peer] as SwitchConfig;
@@ -71,6 +75,7 @@ function labNic(lab: Running, fabric: Fabric, name: string, index: number): Devi
     worker: lab.nics.worker,
     counted: () => lab.nics.counters,
     switchSetting: () => undefined,
+    programs: () => lab.programs?.(index) ?? new Map(),
     nicSetting() {
       const { scenario } = lab;
       const pairs = queuePairsOf(scenario, name).map(({ flow, sends }) => ({
@@ -87,7 +92,7 @@ function labNic(lab: Running, fabric: Fabric, name: string, index: number): Devi
   };
 }
 
-const common = (lab: Running, name: string, index: number) => ({
+const common = (lab: RunningDevices, name: string, index: number) => ({
   name,
   index,
   scale: lab.scale,

@@ -14,6 +14,7 @@ export interface NativeSwitchPort {
   /** Of CNPVs at edge: no CNPVs. */ cn_alternate_priority?: number[];
   /** 0: no limit. */ max_learned_addresses?: number;
   /** Most that is flooded: broadcast, unknown unicast, multicast; 0: no limit. bit/s, 0 or more */ storm_rates?: number[];
+  /** Where addresses are not learned: frames to groups come and go here. Such ports make a tree. */ floods?: boolean;
 }
 
 /** The memory that all ports share. */

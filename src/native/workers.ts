@@ -23,6 +23,21 @@ export type ProgramWorker = Pick<
   | "detachGroup"
 >;
 
+/** The NIC at `device` of a worker with several, as that of a worker with one. */
+export function programWorker(worker: ProgramWorker, device: number): ProgramWorker {
+  return {
+    openProgram: () => worker.openProgram(device),
+    closeProgram: (_, number) => worker.closeProgram(device, number),
+    createQueuePair: (_, options) => worker.createQueuePair(device, options),
+    modifyQueuePair: (_, qpn, change) => worker.modifyQueuePair(device, qpn, change),
+    destroyQueuePair: (_, qpn) => worker.destroyQueuePair(device, qpn),
+    createAddressHandle: (_, path) => worker.createAddressHandle(device, path),
+    destroyAddressHandle: (_, handle) => worker.destroyAddressHandle(device, handle),
+    attachGroup: (_, qpn, group) => worker.attachGroup(device, qpn, group),
+    detachGroup: (_, qpn, group) => worker.detachGroup(device, qpn, group),
+  };
+}
+
 /** The one that has a port, for captures. */
 export type PortWorker = Pick<NativeWorker, "attach" | "detach">;
 

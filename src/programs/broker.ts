@@ -59,6 +59,12 @@ export interface ProgramEvents {
   ended(program: ProgramIdentity): void;
 }
 
+/** What of a NIC's configuration programs have to do with; a daemon's is its file's. */
+export type ProgramNicConfig = Pick<NicDaemonConfig, "name" | "address" | "addresses" | "vlan" | "programs"> & {
+  classes: Pick<NicDaemonConfig["classes"], "dscp_map">;
+  port: Pick<NicDaemonConfig["port"], "interface" | "mac" | "rate" | "mtu">;
+};
+
 /** The NIC as far as programs are concerned. */
 export interface ProgramHost {
   addon: Pick<NativeAddon, "peerCredentials" | "programRequestBytes" | "readProgramRequest" | "answerProgram">;
@@ -81,7 +87,7 @@ export class ProgramBroker {
 
   private constructor(
     readonly host: ProgramHost,
-    readonly config: NicDaemonConfig,
+    readonly config: ProgramNicConfig,
     private readonly server: Server,
     readonly path: string,
   ) {
@@ -102,7 +108,7 @@ export class ProgramBroker {
   }
 
   /** Listens at `path`, which only its owner may open. @throws WeirError when another daemon does, or the socket cannot be made. */
-  static async open(path: string, config: NicDaemonConfig, host: ProgramHost): Promise<ProgramBroker> {
+  static async open(path: string, config: ProgramNicConfig, host: ProgramHost): Promise<ProgramBroker> {
     makeFolder(dirname(path), 0o755);
     if (await probe(path)) throw new WeirError(`another daemon serves programs at ${path}`, { hint: "stop it first" });
     rmSync(path, { force: true });

@@ -77,8 +77,17 @@ export function programSocket(controlFolder: string, nic: string): string | unde
   }
 }
 
-/** A folder for $SYSFS_PATH with these NICs. @param folder Made anew each time; undefined: a temporary one. */
-export function writeSystemFiles(controlFolder: string, nics: readonly string[], folder?: string): string {
+/**
+ * A folder for $SYSFS_PATH with these NICs.
+ * @param folder Made anew each time; undefined: a temporary one.
+ * @param isThere Whether an interface is one where the programs run.
+ */
+export function writeSystemFiles(
+  controlFolder: string,
+  nics: readonly string[],
+  folder?: string,
+  isThere = (name: string) => existsSync(join("/sys/class/net", name)),
+): string {
   if (folder !== undefined) {
     rmSync(folder, { recursive: true, force: true });
     makeFolder(folder, 0o755);
@@ -93,7 +102,7 @@ export function writeSystemFiles(controlFolder: string, nics: readonly string[],
     // An interface of another network namespace is none to a program here.
     const interfaces = join(device, kInterfaces);
     for (const file of readdirSync(interfaces).map((name) => join(interfaces, name))) {
-      if (!existsSync(join("/sys/class/net", readFileSync(file, "utf8").trim()))) rmSync(file);
+      if (!isThere(readFileSync(file, "utf8").trim())) rmSync(file);
     }
   });
   return root;

@@ -47,6 +47,13 @@ export async function prepareLaunch(
       });
     }
   }
+  const libraries = programLibraries();
+  const files = writeSystemFiles(folder, chosen, lasting ? join(folder, "rdma", chosen.join("+")) : undefined);
+  return { nics: chosen, environment: programEnvironment(libraries, files), files };
+}
+
+/** The folder of what programs load. @throws WeirError where it was not built. */
+export function programLibraries(): string {
   const libraries = dirname(addonFile());
   for (const file of [kProvider.file, kPreload]) {
     if (existsSync(join(libraries, file))) continue;
@@ -54,13 +61,17 @@ export async function prepareLaunch(
       hint: "apt install libibverbs-dev, then npm run build:native",
     });
   }
-  const files = writeSystemFiles(folder, chosen, lasting ? join(folder, "rdma", chosen.join("+")) : undefined);
-  const preload = [join(libraries, kPreload), process.env.LD_PRELOAD].filter((part) => part).join(":");
-  return {
-    nics: chosen,
-    environment: { SYSFS_PATH: files, IBV_DRIVERS: join(libraries, kProvider.driver), LD_PRELOAD: preload },
-    files,
-  };
+  return libraries;
+}
+
+/** What is set for programs that find the NICs of `files`; LD_PRELOAD with what was there. */
+export function programEnvironment(libraries: string, files: string): Record<string, string> {
+  // Who is started by a program that has it already needs it once.
+  const before = (process.env.LD_PRELOAD ?? "")
+    .split(":")
+    .filter((part) => part !== "" && part !== join(libraries, kPreload));
+  const preload = [join(libraries, kPreload), ...before].join(":");
+  return { SYSFS_PATH: files, IBV_DRIVERS: join(libraries, kProvider.driver), LD_PRELOAD: preload };
 }
 
 async function answering(folder: string, nics: readonly string[]): Promise<string[]> {

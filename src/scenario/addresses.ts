@@ -19,6 +19,11 @@ export function hostIp(index: number): Uint8Array {
   return Uint8Array.of(10, number >> 16, (number >> 8) & 0xff, number & 0xff);
 }
 
+/** The same host's of IPv6: unique local ones (RFC 4193). */
+export function hostIpv6(index: number): string {
+  return `fd57:4549:5200::${(index + 1).toString(16)}`;
+}
+
 /** Of a flow that has an address of its own, by its position in the scenario. */
 export function flowMac(index: number): number {
   return 0x0257_5100_0000 + index + 1;

@@ -139,6 +139,38 @@ export class Fabric {
     return hops;
   }
 
+  /**
+   * Of every port of every switch whether it is of a tree that spans the network: by breadth, from the first switch on. Switches behind
+   * which there is no host are not.
+   */
+  get tree(): boolean[][] {
+    const count = this.scenario.switches.length;
+    const tree = this.ports.slice(0, count).map((own) => own.map(({ peer }) => peer >= count));
+    const reached = new Set<number>();
+    for (let root = 0; root < count; root++) {
+      if (reached.has(root)) continue;
+      reached.add(root);
+      const order: { from: number; port: FabricPort & { number: number } }[] = [];
+      const queue = [root];
+      for (const at of queue) {
+        for (const [number, port] of (this.ports[at] ?? []).entries()) {
+          if (port.peer >= count || reached.has(port.peer)) continue;
+          reached.add(port.peer);
+          queue.push(port.peer);
+          order.push({ from: at, port: { ...port, number } });
+        }
+      }
+      // From the far end: what has got no port of the tree by its turn leads to nobody.
+      for (const { from, port } of order.reverse()) {
+        const far = tree[port.peer] as boolean[];
+        if (!far.includes(true)) continue;
+        far[port.peerPort] = true;
+        (tree[from] as boolean[])[port.number] = true;
+      }
+    }
+    return tree;
+  }
+
   private nextPort(device: number, from: number, to: number): number {
     const table = this.tables[device];
     if (table === undefined) return 0;

@@ -1,12 +1,14 @@
 // From the scenario as written to the scenario in full: defaults merged, topology and traffic expanded. Judges only what
 // cannot be expanded (check.ts does the rest).
 
+import { WeirError } from "../base/error.js";
 import { type Full, filled } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
 import { merge } from "../base/merge.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { resolveCongestion } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
+import { type Expectation, parseExpectation } from "./expectations.js";
 import {
   changeSchema,
   failureSchema,
@@ -178,9 +180,23 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),
     failures: top.failures.map((failure) => filled(failureSchema, failure)),
     probes: { ...top.probes, queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, flows) },
+    expect: resolveExpectations(top.expect, context.found),
     fidelity: top.fidelity,
   };
   return { scenario, graph };
+}
+
+/** Those that are none are problems. */
+function resolveExpectations(texts: readonly string[], found: Findings): Expectation[] {
+  return texts.flatMap((text, i) => {
+    try {
+      return [parseExpectation(text)];
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      found.problem(["expect", i], error.message, error.hint);
+      return [];
+    }
+  });
 }
 
 /** bit/s; percentages in a profile are of this, so that no NIC is asked for more than it has. */

@@ -110,6 +110,11 @@ export const scenarioSchema = section({
     [],
   ),
   probes: field(probesSchema, "Series that are recorded."),
+  expect: field(
+    z.array(z.string().max(1000)).max(1000),
+    "What the result is to be, each `FIELD OPERATOR VALUE`: `flows.*.lost == 0`, `totals.goodput_bps >= 36Gbps`. Else the exit status is 4. Fields are those of [results](results.md), `*` is each.",
+    [],
+  ),
   fidelity: field(
     section({
       lateness: time(

@@ -11,6 +11,7 @@ import type {
   linkDefaultsSchema,
   switchSchema,
 } from "./device_schema.js";
+import type { Expectation } from "./expectations.js";
 import type { changeSchema, failureSchema, scenarioSchema, transportSchema } from "./schema.js";
 import type { TopologyInput } from "./topology_schema.js";
 import type { trafficDefaultsSchema } from "./traffic_schema.js";
@@ -104,6 +105,7 @@ export interface Scenario extends Pick<Written, "description" | "scale" | "seed"
   /** In order of time. */
   changes: RateChange[];
   failures: Failure[];
+  expect: Expectation[];
   /** `flows`: how many of the flows, in order, have series. */
   probes: With<Written["probes"], { queues: QueueProbe[] }>;
 }

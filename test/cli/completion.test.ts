@@ -57,14 +57,20 @@ it("daemons that run, and labs with their devices", async () => {
   mkdirSync(join(folder, "weir"));
   const servers = [
     await ControlServer.open(join(folder, "weir/sw0.sock"), () => ({ kind: "switch" })),
-    await ControlServer.open(join(folder, "weir/incast.lab.sock"), () => ({ devices: [{ name: "h1", kind: "nic" }] })),
+    await ControlServer.open(join(folder, "weir/incast.lab.sock"), () => ({
+      devices: [
+        { name: "sw", kind: "switch" },
+        { name: "h1", kind: "nic" },
+      ],
+    })),
   ];
   onTestFinished(() => {
     for (const server of servers) server.close();
   });
   writeFileSync(join(folder, "weir/dead.sock"), "");
-  expect(await offered("show", "qp", "")).toEqual(["incast", "incast.h1", "sw0"]);
+  expect(await offered("show", "qp", "")).toEqual(["incast", "incast.h1", "incast.sw", "sw0"]);
   expect(await offered("top", "s")).toEqual(["sw0"]);
+  expect(await offered("lab", "exec", "")).toEqual(["incast.h1"]);
 });
 
 it("files and what is in folders, for scenarios and for files of daemons", async () => {

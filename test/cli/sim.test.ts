@@ -48,6 +48,26 @@ const weir = (argv: readonly string[], sim: FakeSim = finished) =>
   run(["sim", "run", ...argv], undefined, undefined, sim);
 
 describe("weir sim run", () => {
+  it("exits with 4 where the result is not as expected, unless it is invalid, and tells CI", async () => {
+    const out = folder();
+    const junit = join(mkdtempSync(join(tmpdir(), "weir-")), "junit.xml");
+    const args = [kIncast, "--out", out, "--quiet", "--junit", junit];
+    const met = "totals.goodput_bps > 0";
+    expect((await weir([...args, "--set", `expect=["${met}"]`])).status).toBe(0);
+    expect(readFileSync(junit, "utf8")).toContain('tests="2" failures="0" errors="0"');
+    const { status, stderr } = await weir([...args, "--set", `expect=["${met}", "totals.nothing < 1"]`]);
+    expect({ status, stderr }).toEqual({
+      status: 4,
+      stderr: "not as expected: totals.nothing < 1: totals.nothing is not there\n",
+    });
+    expect(readFileSync(junit, "utf8")).toContain('tests="3" failures="1" errors="0"');
+    const result = simulatedResult();
+    const fidelity = { ...result.fidelity, valid: false, reasons: ["too little memory"] };
+    const invalid: FakeSim = async () => outcome({ result: { ...result, fidelity } });
+    expect((await weir([...args, "--set", 'expect=["totals.nothing < 1"]'], invalid)).status).toBe(3);
+    expect(readFileSync(junit, "utf8")).toContain('<error message="too little memory"/>');
+  });
+
   it("prints tables and what it cost, and leaves all files", async () => {
     const out = folder();
     const { status, stdout } = await weir([kIncast, "--out", out, "--quiet", "--seed", "9"]);

@@ -8,9 +8,10 @@ import { hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { dcqcnOf, smallScenario } from "./evidence.js";
 
-function compose(scenario: Scenario, scale: number): [WorkerConfig, WorkerConfig] {
+function compose(scenario: Scenario, scale: number, inhabited = false): [WorkerConfig, WorkerConfig] {
   return composeLab(scenario, {
     scale,
+    inhabited,
     end: (link, node) => ({ interface: `${node}-${link}`, namespaceFd: 100 + link }),
     cpus: { switches: 1, nics: 0 },
   }) as [WorkerConfig, WorkerConfig];
@@ -231,5 +232,52 @@ describe("composeLab", () => {
     const on = compose(smallScenario(), 10);
     expect(switchOf(on, "sw")).toMatchObject({ pfc_priorities: 8, ecn_priorities: 8 });
     expect(nicOf(on, "a")).toMatchObject({ congestion_control: "dcqcn", pfc_priorities: 8 });
+  });
+});
+
+describe("an inhabited lab", () => {
+  const scenario = clos();
+  const workers = compose(scenario, 4, true);
+
+  it("has hosts whose kernel and NIC share an interface and its addresses", () => {
+    const { nodes, links } = labNetwork(scenario, true);
+    expect(nodes[1]).toEqual({
+      name: "h2",
+      role: "host",
+      addresses: ["10.87.0.2/16", "fd57:4549:5200::2/64"],
+    });
+    expect(nodes[3]).toEqual({ name: "l1", role: "switch" });
+    expect(links[0]).toMatchObject({ from: "h1", fromMac: hostMac(0), toMac: undefined });
+    const nic = nicOf(workers, "h2");
+    expect(nic.mac).toBe(hostMac(1));
+    expect(nic.port).toMatchObject({ roce_only: true, offloads: true });
+    expect(nic.verbs_queue_pairs).toBeGreaterThan(0);
+    expect(nic.addresses?.map(({ version }) => version)).toEqual([4, 6]);
+    expect([...(nic.addresses?.[0]?.bytes ?? [])]).toEqual([...hostIp(1)]);
+  });
+
+  it("has switches that pass what kernels send, and frames to groups along a tree", () => {
+    const l1 = switchOf(workers, "l1");
+    // To h1, h3, s1, s2.
+    expect(l1.ports.map(({ floods }) => floods)).toEqual([true, true, true, false]);
+    expect(l1.ports.every(({ offloads }) => offloads)).toBe(true);
+    expect(switchOf(workers, "s2").ports.map(({ floods }) => floods)).toEqual([false, false]);
+    // Slow links need few slots, but for what a host's kernel has under way.
+    const [toHost, , toSpine] = switchOf(compose(scenario, 4000, true), "l1").ports;
+    expect(toHost?.receive_slots).toBeGreaterThan(toSpine?.receive_slots ?? 0);
+  });
+
+  it("sleeps while nothing happens, and takes no samples", () => {
+    for (const worker of workers)
+      expect(worker).toMatchObject({ polling: "interrupt", prompt: true, sample_interval: 0 });
+  });
+
+  it("is unlike a run, whose hosts keep quiet", () => {
+    const { nodes, links } = labNetwork(scenario);
+    expect(nodes[1]).toEqual({ name: "h2", role: "host" });
+    expect(links[0]?.fromMac).toBeUndefined();
+    const run = compose(scenario, 4);
+    expect(switchOf(run, "l1").ports.some(({ floods, offloads }) => floods === true || offloads === true)).toBe(false);
+    expect(nicOf(run, "h2").port.roce_only).toBeUndefined();
   });
 });

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readlinkSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
-import { NetworkNamespace } from "../../src/host/namespace.js";
+import { type Namespace, NetworkNamespace } from "../../src/host/namespace.js";
 import { type LabLink, LabNetwork, type LabNode } from "../../src/host/veth.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
@@ -23,7 +23,7 @@ interface Device {
 }
 
 /** Devices of a namespace besides lo. */
-async function devices(namespace: NetworkNamespace): Promise<Device[]> {
+async function devices(namespace: Namespace): Promise<Device[]> {
   const { stdout } = await namespace.run("ip", ["-json", "link"]);
   return (JSON.parse(stdout) as Device[]).filter((device) => device.ifname !== "lo");
 }

@@ -2,7 +2,7 @@
 import { randomFillSync } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { Fabric, type FabricOptions } from "../../bench/dataplane/fabric.js";
-import type { NetworkNamespace } from "../../src/host/namespace.js";
+import type { Namespace } from "../../src/host/namespace.js";
 import { connect } from "../../src/verbs/index.js";
 import { describeLive } from "./capability.js";
 import { connected, counted, perform, transfer } from "./verbs_pair.js";
@@ -14,7 +14,7 @@ ip link set weir0 multicast on
 ip address add fd00::2/64 dev weir0 nodad`;
 
 /** How often a namespace's kernel has told somebody that a destination is unreachable. */
-async function unreachables(namespace: NetworkNamespace): Promise<number> {
+async function unreachables(namespace: Namespace): Promise<number> {
   const { stdout } = await namespace.run("cat", ["/proc/net/snmp"]);
   const [names = [], values = []] = stdout
     .split("\n")

@@ -91,6 +91,7 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   lab: kRunners,
   programs: kRunners,
   daemon: [...kRunners, "programs"],
+  standing: [...kRunners, "programs", "lab", "daemon"],
   verbs: [...kRunners, "programs"],
   sim: kRunners,
   perf: ["base", "wire", "cm", "verbs"],

@@ -21,6 +21,25 @@ describe("topology", () => {
     ]);
   });
 
+  it("has one way, and no loop, for frames to groups: along a tree without switches that lead to nobody", () => {
+    const fabric = new Fabric(victim);
+    const devices = victim.switches.length;
+    const edges = fabric.tree.flatMap((ports, device) =>
+      ports.flatMap((is, port) => (is ? [{ device, peer: fabric.ports[device]?.[port]?.peer as number }] : [])),
+    );
+    // Both ends agree.
+    const inner = edges.filter(({ peer }) => peer < devices);
+    for (const { device, peer } of inner) expect(edges).toContainEqual({ device: peer, peer: device });
+    const reached = new Set([edges[0]?.device as number]);
+    for (const at of reached) for (const { device, peer } of edges) if (device === at) reached.add(peer);
+    for (const { name } of victim.hosts) expect(reached).toContain(fabric.device(name));
+    // A tree has an edge less than it has nodes.
+    const switches = [...reached].filter((device) => device < devices);
+    expect(inner.length / 2).toBe(switches.length - 1);
+    // Two spines, and one of them is on no way that the tree has.
+    expect(fabric.tree[fabric.device("s2")]).toEqual(expect.not.arrayContaining([true]));
+  });
+
   it("finds next-hop groups on all shortest paths", () => {
     const fabric = new Fabric(victim);
     const towards = (name: string, to: string) => fabric.portsTowards(fabric.host(to), fabric.device(name));

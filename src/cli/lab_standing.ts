@@ -1,0 +1,193 @@
+/** `weir lab ps`, `exec`, `logs`, `down`: labs that stay. */
+import type { ChildProcess } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import { WeirError } from "../base/error.js";
+import { formatTime } from "../base/units.js";
+import { forPeople } from "../daemon/log.js";
+import { controlDirectory, kControlVariable } from "../device/control_client.js";
+import type { StandingReport } from "../device/protocol.js";
+import { programFile } from "../programs/executable.js";
+import { programEnvironment, programLibraries } from "../programs/launch.js";
+import { duration, printable } from "../report/format.js";
+import { harmless } from "../report/terminal.js";
+import { chooseHost, chooseLab, standingLabs, takeDown } from "../standing/labs.js";
+import { kLogFile, kSystemFolder } from "../standing/place.js";
+import { type CliContext, kExit, print, warn } from "./context.js";
+import { hostTable, scaleText } from "./lab_up.js";
+import { execute, warnOfDeaf } from "./run.js";
+import { untilSignal } from "./until_signal.js";
+
+const kExecHelp = `
+The program has the host's interfaces, addresses, name and processes, your files, terminal and environment, and finds the host's NIC by
+libibverbs, as by weir run. Its exit status is that of weir. It ends by itself, or with the lab.
+
+Examples:
+  weir lab exec h1 -- ib_write_bw h2
+  weir lab exec incast.h1 -- iperf3 -s            where several labs have an h1
+  weir lab exec h1                                a shell
+`;
+const kFollowMs = 200;
+
+export function addStanding(lab: Command, context: CliContext, done: (status: number) => void): void {
+  lab
+    .command("ps")
+    .description("labs that are up, their hosts, and what runs there")
+    .argument("[name]", "this lab only")
+    .option("--json", "as JSON: a list of labs")
+    .action(async (name: string | undefined, options: { json?: boolean }) => done(await ps(context, name, options)));
+  lab
+    .command("exec")
+    .description("run a program on a host of a lab that is up")
+    .usage("[options] <host> [--] [program] [arguments]")
+    .argument("<host>", "a host, or LAB.HOST")
+    .argument("[program]", "program to run (default: your shell)")
+    .argument("[arguments...]", "its arguments")
+    .passThroughOptions()
+    .addHelpText("after", kExecHelp)
+    .action(async (host: string, program: string | undefined, args: string[]) => {
+      // Behind an argument the two dashes are left where they are.
+      const [first, ...rest] = program === "--" ? args : [program, ...args];
+      done(await exec(context, host, first, rest as string[]));
+    });
+  lab
+    .command("logs")
+    .description("what a lab that is up has to say")
+    .argument("[name]", "which, where there are several")
+    .option("-f, --follow", "go on, until Ctrl-C or its end")
+    .option("--json", "lines as they are: one JSON object each")
+    .action(async (name: string | undefined, options: { follow?: boolean; json?: boolean }) =>
+      done(await logs(context, name, options)),
+    );
+  lab
+    .command("down")
+    .description("end a lab that is up, and all that runs there")
+    .argument("[name]", "which, where there are several")
+    .option("--all", "all of them")
+    .action(async (name: string | undefined, options: { all?: boolean }) => done(await down(context, name, options)));
+}
+
+async function ps(context: CliContext, name: string | undefined, { json }: { json?: boolean }): Promise<number> {
+  const all = await standingLabs(controlDirectory());
+  const labs = name === undefined ? all : [chooseLab(all, name)];
+  print(context, json, labs, (color) =>
+    labs.length === 0 ? "no lab is up" : labs.map((lab) => describe(lab, color)).join("\n\n"),
+  );
+  return kExit.ok;
+}
+
+function describe(lab: StandingReport, color: boolean): string {
+  const { name, pid, uptime_s, file } = lab;
+  const of = file === "" ? "" : `, of ${printable(file)}`;
+  const head = `${printable(name)}: up for ${duration(uptime_s)}, pid ${pid}${of}`;
+  const { longest_gap_us, lost_frames } = lab.fidelity;
+  const lateness = `lately this machine kept it from running for ${formatTime(1000 * longest_gap_us, 3)} at most; frames lost to that: ${lost_frames}`;
+  return [head, scaleText(lab), lateness, hostTable(lab, color)].join("\n");
+}
+
+async function exec(
+  context: CliContext,
+  wanted: string,
+  asked: string | undefined,
+  args: readonly string[],
+): Promise<number> {
+  const { lab, host } = chooseHost(await standingLabs(controlDirectory()), wanted);
+  const program = asked ?? process.env.SHELL ?? "sh";
+  if (programFile(program) === undefined) {
+    throw new WeirError(`cannot run ${program}: there is no such program`, { hint: "is it installed, and in $PATH?" });
+  }
+  const folder = join(lab.folder, host.name);
+  const environment = { [kControlVariable]: folder, ...environmentOf(join(folder, kSystemFolder)) };
+  if ("LD_PRELOAD" in environment) warnOfDeaf(context, "weir lab exec", program);
+  const namespaces = [
+    ...["--target", String(host.pid), "--net", "--uts", "--mount", "--pid"],
+    ...(lab.user_namespace ? ["--user", "--preserve-credentials"] : []),
+  ];
+  // Entering mounts leads to their root. The variables are set there: nsenter and the shell are none of the programs that need them.
+  const inside = ["sh", "-c", 'cd "$0" 2> /dev/null; exec env "$@"', process.cwd()];
+  const settings = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
+  return execute(
+    context,
+    "nsenter",
+    [...namespaces, "--", ...inside, ...settings, program, ...args],
+    {},
+    signalProgram,
+  );
+}
+
+/** Where the libraries were not built, `weir lab up` has said so. */
+function environmentOf(files: string): Record<string, string> {
+  try {
+    return programEnvironment(programLibraries(), files);
+  } catch (error) {
+    if (error instanceof WeirError) return {};
+    throw error;
+  }
+}
+
+/** nsenter waits for the program, and would leave it behind. */
+function signalProgram(nsenter: ChildProcess, signal: NodeJS.Signals): void {
+  const pid = nsenter.pid ?? 0;
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+    for (const child of children.split(" ").filter((one) => one !== "")) process.kill(Number(child), signal);
+  } catch {
+    nsenter.kill(signal);
+  }
+}
+
+async function logs(
+  context: CliContext,
+  name: string | undefined,
+  { follow, json }: { follow?: boolean; json?: boolean },
+): Promise<number> {
+  const lab = chooseLab(await standingLabs(controlDirectory()), name);
+  const file = join(lab.folder, kLogFile);
+  if (!existsSync(file)) {
+    throw new WeirError(`${lab.name} runs in the foreground`, { hint: "its log is where it was started" });
+  }
+  let told = 0;
+  const tell = (text: string) => {
+    const end = text.lastIndexOf("\n") + 1;
+    for (const line of text.slice(told, end).split("\n")) {
+      if (line !== "") context.stdout.write(json ? `${line}\n` : harmless(lineForPeople(line)));
+    }
+    told = Math.max(told, end);
+  };
+  tell(readFileSync(file, "utf8"));
+  if (!follow) return kExit.ok;
+  return untilSignal(context, async (signal) => {
+    while (!signal.aborted && existsSync(file)) {
+      tell(readFileSync(file, "utf8"));
+      await sleep(kFollowMs);
+    }
+    return kExit.ok;
+  });
+}
+
+/** What is not of the log itself, such as the last words of a process, is left as it is. */
+function lineForPeople(line: string): string {
+  return line.startsWith("{") ? forPeople(line) : `${line}\n`;
+}
+
+async function down(context: CliContext, name: string | undefined, { all }: { all?: boolean }): Promise<number> {
+  const directory = controlDirectory();
+  const up = await standingLabs(directory);
+  const chosen = all ? up : chosenToEnd(context, up, name);
+  for (const lab of chosen) {
+    await takeDown(directory, lab);
+    context.stdout.write(`${printable(lab.name)} is down\n`);
+  }
+  return kExit.ok;
+}
+
+/** One that is not up is down already. */
+function chosenToEnd(context: CliContext, up: readonly StandingReport[], name: string | undefined): StandingReport[] {
+  const there = name === undefined ? up.length > 0 : up.some((lab) => lab.name === name);
+  if (there) return [chooseLab(up, name)];
+  const others = up.length > 0 ? `; up: ${up.map((lab) => lab.name).join(", ")}` : "";
+  warn(context, name === undefined ? "no lab is up" : `no lab called ${name} is up${others}`);
+  return [];
+}

@@ -1,0 +1,37 @@
+/** Who lives in a process namespace, as seen from outside. */
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+export interface Inhabitant {
+  pid: number;
+  command: string;
+}
+
+/** The process namespace that a process is in; undefined: it is gone, or none of ours to look at. */
+export function processNamespace(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Processes of each of these namespaces, in the order of their pids. */
+export function inhabitants(namespaces: ReadonlySet<string>): Map<string, Inhabitant[]> {
+  const found = new Map<string, Inhabitant[]>([...namespaces].map((one) => [one, []]));
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    found.get(processNamespace(pid) ?? "")?.push({ pid, command: commandOf(pid) });
+  }
+  for (const list of found.values()) list.sort((a, b) => a.pid - b.pid);
+  return found;
+}
+
+/** Empty where it has ended meanwhile. */
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trimEnd();
+  } catch {
+    return "";
+  }
+}

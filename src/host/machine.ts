@@ -1,0 +1,109 @@
+/**
+ * The namespaces of a lab's host that programs live in: network, mounts, host name and processes, as a machine has them. Process 1
+ * there holds them until its standard input closes, which also happens when weir dies; with it the kernel ends every other
+ * process in there, wherever it came from.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { WeirError } from "../base/error.js";
+import type { Namespace } from "./namespace.js";
+import { missingTool, runTool, type ToolOutput } from "./tools.js";
+
+/**
+ * $1: the host's name, $2: a file in the place of /etc/hosts. What belongs to a process namespace or a network namespace is seen
+ * under /proc and /sys once these are mounted anew; where a container forbids that, programs see the container's, and work.
+ * Ignored, SIGCHLD has the kernel clear away processes whose parents have ended; programs do not inherit that from here.
+ */
+const kHold = `
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount --bind "$2" /etc/hosts
+hostname "$1" 2> /dev/null || echo "$1" > /proc/sys/kernel/hostname
+exec 2>&1
+echo ready
+trap "" CHLD
+exec cat`;
+
+const kUnshare = ["--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"];
+
+export interface MachineOptions {
+  /** What it is called, to itself. */
+  name: string;
+  /** A file that its programs see as /etc/hosts. */
+  hosts: string;
+  /** Its process 1 has ended though nobody closed it. */
+  onLost(): void;
+}
+
+export class Machine implements Namespace {
+  private closed = false;
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private descriptor: number,
+    /** Its process 1, as this process sees it: whose namespaces programs enter. */
+    readonly pid: number,
+    /** What of it could not be had, in the words of those who tried. */
+    readonly lacking: string,
+  ) {}
+
+  /** Needs CAP_SYS_ADMIN in this process's user namespace. */
+  static async create({ name, hosts, onLost }: MachineOptions): Promise<Machine> {
+    const child = spawn("unshare", [...kUnshare, "sh", "-c", kHold, "sh", name, hosts], { stdio: "pipe" });
+    let stderr = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      stderr += text;
+    });
+    child.stdin.on("error", () => {});
+    await new Promise<void>((resolve, reject) => {
+      child.stdout.once("data", () => resolve());
+      child.on("error", (error: NodeJS.ErrnoException) => {
+        reject(error.code === "ENOENT" ? missingTool("unshare", error) : error);
+      });
+      child.on("close", () => {
+        const hint = "this needs CAP_SYS_ADMIN: root, or a user namespace";
+        reject(new WeirError(`cannot create the namespaces of ${name}: ${stderr.trim()}`, { hint }));
+      });
+    });
+    try {
+      const pid = childOf(child.pid as number);
+      const machine = new Machine(child, openSync(`/proc/${pid}/ns/net`, "r"), pid, stderr.trim());
+      child.on("close", () => {
+        if (!machine.closed) onLost();
+      });
+      return machine;
+    } catch (error) {
+      child.stdin.end();
+      throw error;
+    }
+  }
+
+  get fd(): number {
+    return this.descriptor;
+  }
+
+  get path(): string {
+    if (this.closed) throw new Error("the machine is closed");
+    return `/proc/${process.pid}/fd/${this.descriptor}`;
+  }
+
+  run(command: string, args: readonly string[], stdin?: string): Promise<ToolOutput> {
+    return runTool("nsenter", [`--net=${this.path}`, "--", command, ...args], stdin);
+  }
+
+  /** Whatever runs there is killed. Idempotent. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.child.stdin?.end();
+    closeSync(this.descriptor);
+    this.descriptor = -1;
+  }
+}
+
+/** `unshare --fork` has one child. */
+function childOf(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  if (!/^\d+$/.test(children)) throw new WeirError(`unshare has the children "${children}", not one`);
+  return Number(children);
+}

@@ -1,0 +1,99 @@
+/** Labs that stay, in a folder of control sockets of their own, and programs on their hosts. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished } from "vitest";
+import { kControlVariable } from "../../src/device/control_client.js";
+import type { StandingReport } from "../../src/device/protocol.js";
+import { kRoot, kWeir } from "../command.js";
+import { eventually } from "../patience.js";
+import { kTestMarker, markedProcesses } from "./processes.js";
+import { type Finished, folder } from "./weir.js";
+
+export interface Started {
+  child: ChildProcess;
+  /** Of both streams, so far. */
+  output(): string;
+  finished: Promise<Finished>;
+}
+
+export class Standing {
+  readonly folder = folder();
+  readonly #marker = randomUUID();
+
+  /** @param as In front of each command (setpriv and its options). */
+  constructor(private readonly as: readonly string[] = []) {
+    onTestFinished(async () => {
+      for (const line of markedProcesses(this.#marker)) {
+        try {
+          process.kill(Number(line.split(" ")[0]), "SIGKILL");
+        } catch {
+          // It has ended.
+        }
+      }
+    });
+  }
+
+  /** A switch with hosts a and b; of them `fields` says more. */
+  scenario(name = "two", fields = ""): string {
+    const file = join(this.folder, `${name}.yaml`);
+    writeFileSync(
+      file,
+      `name: ${name}
+scale: 100
+topology: { link: { rate: 10Gbps, delay: 1us }, hosts: [a, b], switches: [sw], links: [a -- sw, b -- sw] }
+${fields}`,
+    );
+    return file;
+  }
+
+  /** `weir ARGS`. */
+  start(...args: readonly string[]): Started {
+    const [program = "", ...rest] = [...this.as, ...kWeir, ...args];
+    const child = spawn(program, rest, {
+      cwd: kRoot,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, [kTestMarker]: this.#marker, [kControlVariable]: this.folder },
+    });
+    const output = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        output[name] += text;
+      });
+    }
+    const finished = new Promise<Finished>((resolve, reject) => {
+      child.on("error", reject);
+      child.on("close", (status, signal) => resolve({ status, signal, ...output }));
+    });
+    return { child, output: () => output.stdout + output.stderr, finished };
+  }
+
+  /** The same, to its end. */
+  run(...args: readonly string[]): Promise<Finished> {
+    return this.start(...args).finished;
+  }
+
+  /** `weir lab up`, which succeeds. */
+  async up(...args: readonly string[]): Promise<StandingReport> {
+    const { status, stdout, stderr } = await this.run("lab", "up", ...args, "--json");
+    expect(status, stderr).toBe(0);
+    return JSON.parse(stdout) as StandingReport;
+  }
+
+  async ps(): Promise<StandingReport[]> {
+    return JSON.parse((await this.run("lab", "ps", "--json")).stdout) as StandingReport[];
+  }
+
+  /** On a host: what it wrote, where it succeeded. */
+  async exec(host: string, ...command: readonly string[]): Promise<string> {
+    const { status, stdout, stderr } = await this.run("lab", "exec", host, "--", ...command);
+    expect(status, stdout + stderr).toBe(0);
+    return stdout;
+  }
+
+  /** Until no process is left that a test of this lab has started, or that it has. */
+  nothingLeft(): Promise<void> {
+    return eventually(() => expect(markedProcesses(this.#marker)).toEqual([]));
+  }
+}
