@@ -1,6 +1,6 @@
 // Where a frame leaves the switch. Learning (with ageing and flooding) is for loop-free topologies; otherwise every
-// destination has a static group of next hops, which load_balancing.h chooses among, an unknown destination is not forwarded, and a
-// group only along the tree of ports that flood (SwitchParameters::Port).
+// destination has a static group of next hops, which load_balancing.h chooses among, an unknown destination is not forwarded, and
+// a group only along the tree of ports that flood (SwitchParameters::Port).
 //
 // Nobody fills the table for others. A port may have a limit of addresses; at it, a new one takes the place of the port's own
 // that was heard of least lately. Where there is no room, it takes that of the port that has most of them, as in Open vSwitch

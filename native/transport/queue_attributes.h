@@ -44,7 +44,8 @@ struct QueueAttributes {
   uint8_t max_rd_atomic = 16;       // READs and atomics under way as requester, 1..kMaxRdAtomic
   uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
   LossRecovery recovery = LossRecovery::go_back_n;
-  // Of selective_repeat: packets sent later that may have arrived before one that has not counts as lost, 1..kMaxSelectiveWindow - 1.
+  // Of selective_repeat: packets sent later that may have arrived before one that has not counts as lost, 1..kMaxSelectiveWindow
+  // - 1.
   uint8_t reordering = 3;
   uint32_t window = 0;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow; 0: see packets_in_flight()
   // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
