@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { drawGrid } from "../src/report/table.js";
 import { BENCHMARKS } from "./benchmarks.js";
 import type { Answer, Request } from "./child.js";
@@ -37,7 +37,10 @@ const values = new Command("npm run bench --")
   .option(
     "--peer <name=command>",
     "one more switch for `forwarding`: a command that forwards between the interfaces gen and sink; repeatable",
-    (one: string, before: string[]) => [...before, one],
+    (one: string, before: string[]) => {
+      if (!/^[^=]+=./.test(one)) throw new InvalidArgumentError("It is NAME=COMMAND.");
+      return [...before, one];
+    },
     [],
   )
   .option("--save-baseline", "keep the figures in bench/baseline.json; what was not measured now stays")

@@ -154,8 +154,8 @@ bool Fabric::next_round() {
       together_ = happened - looked_at_ >= kLookedAt * worthwhile_;
       looked_at_ = happened;
     }
+    all_together_ += together_ ? 1 : 0;
   }
-  all_together_ += together_ ? 1 : 0;
   turn_ ^= 1;
   return true;
 }

@@ -281,6 +281,47 @@ TEST_CASE("simulation threads: links that fail, other routes and any load balanc
   CHECK(unreachable > 100);
 }
 
+// Frames that leave a port at one time, of which there are many where it has no rate, arrive at one time far from now.
+TEST_CASE("simulation threads: frames that leave together stay in order over a long link, with any number of threads") {
+  constexpr uint32_t kHosts = 6;
+  SimulationConfig config;
+  for (uint32_t leaf = 0; leaf < 2; ++leaf) {
+    SimulatedSwitch& s = config.switches.emplace_back(simulated_switch(kHosts + 1, 100 * kGigabit, leaf));
+    s.parameters.ports[kHosts].rate = 0;
+    for (uint16_t port = 0; port <= kHosts; ++port) s.groups.push_back({port});
+    for (uint16_t host = 0; host < 2 * kHosts; ++host) {
+      s.group_of_host.push_back(host / kHosts == leaf ? static_cast<uint16_t>(host % kHosts) : static_cast<uint16_t>(kHosts));
+    }
+  }
+  for (uint32_t host = 0; host < 2 * kHosts; ++host) {
+    config.nics.push_back(simulated_nic(host, 100 * kGigabit));
+    config.links.push_back(
+        {.ends = {{2 + host, 0}, {host / kHosts, static_cast<uint16_t>(host % kHosts)}}, .delay = 200, .impairment = {}});
+  }
+  config.links.push_back({.ends = {{0, kHosts}, {1, kHosts}}, .delay = 20'000, .impairment = {}});
+  for (uint32_t host = 0; host < kHosts; ++host) {
+    config.flows.push_back(flow(host, kHosts, static_cast<uint16_t>(host)));
+    config.flows[host].stream.total_bytes = 20'480;
+  }
+  config.taps = {{0, kHosts}, {1, 0}};
+  without_congestion_control(config);
+  Simulation alone(config);
+  finish(alone, kEnd);
+  const Outcome reference = outcome(alone);
+  // One queue: what leaves the other end of the long link is in the order in which it came.
+  std::vector<std::vector<uint8_t>> in, out;
+  for (Traced& frame : read_trace(reference.trace)) (frame.tap == 0 ? in : out).push_back(std::move(frame.bytes));
+  CHECK(in.size() == kHosts * 20);
+  CHECK(in == out);
+  for (const uint32_t threads : {2u, 5u}) {
+    CAPTURE(threads);
+    config.threads = threads;
+    Simulation simulation(config, {{}, 0});
+    finish(simulation, kEnd);
+    check_same(reference, outcome(simulation));
+  }
+}
+
 TEST_CASE("simulation threads: there are no more than partitions, and one that is alone has no other") {
   SimulationConfig config = star(3, 40 * kGigabit);
   config.threads = 100;
@@ -335,6 +376,8 @@ TEST_CASE("simulation threads: who runs short of packets in a window goes on in 
     check_balance(simulation);
     finish(simulation, 40 * kMillisecond);
     CHECK(simulation.fabric().packets() == 0);
+    const Fabric::Work work = simulation.fabric().work();
+    CHECK(work.together <= work.rounds);
     const std::vector<uint64_t> all = everything(simulation);
     if (threads == 1) counters = all;
     CHECK(all == counters);
