@@ -7,7 +7,15 @@ import type { FctResult } from "../../src/result/result.js";
 import { loadScenario, parseScenario } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import { RECORDED, type Recorded } from "./recorded.js";
-import { fabricIncast, fabricWith, halfLoad, hpccFabric, permutation } from "./scenarios.js";
+import {
+  fabricIncast,
+  fabricWith,
+  halfLoad,
+  hpccFabric,
+  largestPermutation,
+  largestWebSearch,
+  permutation,
+} from "./scenarios.js";
 
 /** What a child gets to know. */
 export interface Request {
@@ -91,6 +99,11 @@ export const CASES: readonly Case[] = [
     scenario: ({ quick }) => example("fat-tree-websearch.yaml", quick ? ["duration=50us", "warmup=10us"] : []),
   },
   {
+    name: "websearch-8192",
+    group: "fabric",
+    scenario: ({ quick }) => parsed(largestWebSearch(quick ? "10us" : "100us")),
+  },
+  {
     name: "permutation-432",
     group: "permutation",
     scenario: ({ quick }) => parsed(permutation(12, quick ? "20us" : "200us")),
@@ -101,6 +114,11 @@ export const CASES: readonly Case[] = [
     group: "permutation",
     scenario: ({ quick }) => parsed(permutation(16, quick ? "20us" : "100us")),
     recorded: RECORDED.permutation1024,
+  },
+  {
+    name: "permutation-8192",
+    group: "permutation",
+    scenario: ({ quick }) => parsed(largestPermutation(quick ? "6us" : "20us")),
   },
   {
     name: "incast-127",

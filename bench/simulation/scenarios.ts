@@ -98,6 +98,46 @@ export function permutation(k: number, duration: string) {
   };
 }
 
+const kFastLink = { rate: "400Gbps", delay: "1us" };
+
+/** 8,192 hosts at 400 Gb/s: thresholds, headroom and buffers grow with the rate. */
+const kLargest = {
+  warmup: "4us",
+  topology: { kind: "fat-tree", k: 32, link: kFastLink },
+};
+
+/** Web-search flows at half load on 8,192 hosts. */
+export function largestWebSearch(duration: string) {
+  return {
+    ...kFabric,
+    ...kLargest,
+    name: "websearch-8192",
+    duration,
+    switch: {
+      buffer: { total: "64MB", headroom: "110KB", priorities: 1 },
+      ecn: { kmin: "1600KB", kmax: "6400KB", pmax: "20%" },
+      pfc: kPfc,
+    },
+    traffic: [{ pattern: "poisson", load: "50%", sizes: "web-search" }],
+  };
+}
+
+/** Every one of 8,192 hosts sends 2 MB to one other, under PFC alone. */
+export function largestPermutation(duration: string) {
+  const { buffer } = kHtsim.switch;
+  return {
+    ...kHtsim,
+    ...kLargest,
+    name: "permutation-8192",
+    duration,
+    switch: {
+      ...kHtsim.switch,
+      buffer: { ...buffer, total: "64MB", headroom: "110KB", threshold: "60KB", xon_offset: "12KB" },
+    },
+    traffic: [{ pattern: "permutation", bytes: "2MB", message: "2MB" }],
+  };
+}
+
 /** 127 hosts of an 8-ary fat tree send 2 MB to the other one. */
 export function fabricIncast(duration: string) {
   return {

@@ -7,7 +7,7 @@ import { markdown } from "../../bench/table.js";
 import { Fabric } from "../../src/scenario/fabric.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
 
-const small = CASES.filter(({ name }) => !/1024|100000|10ms/.test(name));
+const small = CASES.filter(({ name }) => !/1024|8192|100000|10ms/.test(name));
 
 describe("cases of the simulation benchmark", () => {
   it.each(small.map((one) => [one.name, one] as const))("%s is a valid scenario", (name, { scenario, group }) => {
