@@ -1,6 +1,7 @@
 #include "simulation/fabric.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <new>
 #include <string>
@@ -15,7 +16,7 @@ namespace {
 
 // What most networks never fill; there are more when these run out.
 constexpr uint32_t kDescriptors = 1u << 18;
-// Rounds in a row for which it is decided whether threads go through them together.
+// Rounds in a row for which it is decided whether threads go through them together; sooner at the beginning of all.
 constexpr uint64_t kLookedAt = 16;
 
 // How long it takes to tell a device anything but by a frame: as a frame would take on the longest link.
@@ -149,10 +150,11 @@ bool Fabric::next_round() {
     if (end_ > until_ || next == Schedule::kNoWindow || static_cast<Time>(next) * window_ > until_) return finish(true);
     if (end_ > 0 && events() >= limit_) return finish(false);
     end_ = std::min(static_cast<Time>(next + round_) * window_, until_ + 1);
-    if (++rounds_ % kLookedAt == 0 && crew_ != nullptr) {
+    ++rounds_;
+    if (crew_ != nullptr && (rounds_ % kLookedAt == 0 || (rounds_ < kLookedAt && std::has_single_bit(rounds_)))) {
       const uint64_t happened = events();
-      together_ = happened - looked_at_ >= kLookedAt * worthwhile_;
-      looked_at_ = happened;
+      together_ = happened - looked_at_.events >= (rounds_ - looked_at_.round) * worthwhile_;
+      looked_at_ = {happened, rounds_};
     }
     all_together_ += together_ ? 1 : 0;
   }

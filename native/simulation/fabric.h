@@ -121,8 +121,10 @@ class Fabric {
   Time end_ = 0;  // of the round under way, or of what the run has of it; 0 before the first
   uint32_t turn_ = 0;
   uint64_t rounds_ = 0;
-  bool together_ = false;          // whether all threads go through the present round
-  uint64_t looked_at_ = 0;         // events when that was decided
+  bool together_ = false;  // whether all threads go through the present round
+  struct {
+    uint64_t events = 0, round = 0;
+  } looked_at_;                    // when that was decided
   uint64_t all_together_ = 0;      // rounds of that kind
   uint64_t worthwhile_;            // see Sharing
   std::vector<uint64_t> loads_;    // by partition: events since the shares were last dealt

@@ -40,7 +40,7 @@ export const flowResultSchema = open({
       "Of `sim`: data packets in queues and on links when the run ended. On the wire the network is empty then.",
     ),
   lost: count.describe(
-    "Data packets that did not arrive. Of streams (`transport.type: stream`) a lost packet stays lost: `packets` = `received` + `under_way` + `lost`, and without impairments the sum over all flows is what the switches (and the host) have dropped of them. Of `rc`: gaps in the packet sequence numbers (PSN) at the receiver, which are sent again.",
+    "Data packets that did not arrive. Of streams (`transport.type: stream`) a lost packet stays lost: `packets` = `received` + `under_way` + `lost`, and without impairments the sum over all flows is what the switches (and the host) have dropped of them. Of `rc`: gaps in the packet sequence numbers (PSN) at the receiver, of packets that are sent again, or come late (`load_balancing: spray`).",
   ),
   ecn_marked: count.optional().describe("Data packets that the receiver saw with ECN = CE."),
   cnp_sent: count.optional().describe("CNPs that the receiver's notification point sent for this flow."),
