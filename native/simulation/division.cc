@@ -72,8 +72,7 @@ std::vector<uint32_t> choose_blocks(const SimulationConfig& config, const std::v
     if (windows_within(link.delay, window) > 1) delays.push_back(link.delay);
   }
   std::ranges::sort(delays);
-  const auto [last, end] = std::ranges::unique(delays);
-  delays.erase(last, end);
+  delays.erase(std::unique(delays.begin(), delays.end()), delays.end());
   const auto chosen = std::ranges::partition_point(delays, [&](Time delay) { return even(blocks_of(config, delay)); });
   return blocks_of(config, chosen == delays.begin() ? 0 : *std::prev(chosen));
 }
