@@ -9,7 +9,8 @@
       "cflags!": ["-O3"],
       "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
       "cflags_cc": ["-std=c++20", "-O2", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra", "-flto=auto"],
-      "ldflags": ["-pthread", "-flto=auto"]
+      "ldflags": ["-pthread", "-flto=auto"],
+      "libraries": ["-ldl"]
     }
   ]
 }

@@ -59,6 +59,11 @@ function inputSchema(schema: z.ZodType): Node {
     override: ({ zodSchema, jsonSchema }) => {
       const fallback = z.globalRegistry.get(zodSchema)?.default;
       if (fallback !== undefined) jsonSchema.default = fallback as typeof jsonSchema.default;
+      // What follows from other fields need not be written.
+      const { properties = {}, required } = jsonSchema as Node;
+      if (required !== undefined) {
+        jsonSchema.required = required.filter((name) => properties[name]?.default === undefined);
+      }
     },
   }) as Node;
 }

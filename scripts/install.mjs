@@ -41,10 +41,12 @@ function build() {
   return report(failures);
 }
 
-/** Incremental: cmake rebuilds what changed, and nothing when nothing did. */
+/** Incremental: cmake looks anew for libraries, as some may have come since, and rebuilds what changed. */
 function withCmakeJs() {
   const main = join(dirname(require.resolve("cmake-js/package.json")), "bin", "cmake-js");
-  return execute(process.execPath, [main, "build", "-d", root, "-O", join(root, "build-cmake"), "--parallel", jobs]);
+  const folders = ["-d", root, "-O", join(root, "build-cmake")];
+  const configured = execute(process.execPath, [main, "configure", ...folders]);
+  return configured ?? execute(process.execPath, [main, "build", ...folders, "--parallel", jobs]);
 }
 
 function withNodeGyp() {

@@ -1,7 +1,8 @@
 /**
  * What every package of Weir consists of, in folders for packages to pick from:
  *
- *     weir/            the program: dist, native core, schemas, examples, npm packages that are needed at run time
+ *     weir/            the program: dist, native core, schemas, examples, the header for congestion controls of users,
+ *                      npm packages that are needed at run time
  *     man/             the manual page, made of --help by help2man
  *     completion/      completion of words for shells, made by weir completion
  *     doc/             README, guides, changelog and SECURITY.md
@@ -134,6 +135,7 @@ export async function stage(folder: string): Promise<void> {
   const program = join(folder, "weir");
   cpSync(join(built, "dist"), join(program, "dist"), { recursive: true });
   for (const part of ["schema", "examples"]) cpSync(join(root, part), join(program, part), { recursive: true });
+  cpSync(join(root, "native/congestion/weir_cc.h"), join(program, "include/weir_cc.h"));
   // Declares nothing, and starts as a script does.
   rmSync(join(program, "dist/cli/main.d.ts"));
   const { addonFile } = (await import(

@@ -222,6 +222,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<CounterEntry>();
   reports.add<PuntedCopy>();
   reports.add<ForwardingEntry>();
+  reports.add<NeighbourCopy>();
   reports.add<SwitchCopy>();
   reports.add<QueuePairCopy>();
   reports.add<ProgramCopy>();

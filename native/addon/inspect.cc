@@ -10,6 +10,13 @@ namespace {
 // Of what the forwarding table holds, what a switch shows of it.
 bool is_shown(const Forwarding::Entry& entry, Time now) { return entry.expires > now && !Forwarding::is_pin(entry); }
 
+std::string text_of(const NeighbourTable::Entry& entry) {
+  uint8_t bytes[16];
+  entry.address.store(entry.version, bytes);
+  char text[INET6_ADDRSTRLEN];
+  return inet_ntop(entry.version == 6 ? AF_INET6 : AF_INET, bytes, text, sizeof text);
+}
+
 }  // namespace
 
 size_t count_forwarding(SwitchDevice& device) {
@@ -39,6 +46,23 @@ std::vector<ForwardingEntry> copy_forwarding(SwitchDevice& device) {
   return copy;
 }
 
+std::vector<NeighbourCopy> copy_neighbours(SwitchDevice& device) {
+  std::vector<NeighbourCopy> copy;
+  const Router* const router = device.soft_switch().router();
+  if (router == nullptr) return copy;
+  for (const NeighbourTable::Entry& entry : router->neighbours.entries()) {
+    if (entry.state == NeighbourState::unused) continue;
+    NeighbourCopy& out = copy.emplace_back();
+    out.address = text_of(entry);
+    out.interface = entry.interface;
+    out.port = entry.port;
+    out.mac = entry.mac;
+    out.state = entry.state;
+    out.waits = entry.waits;
+  }
+  return copy;
+}
+
 SwitchCopy copy_switch(SwitchDevice& device) {
   SoftSwitch& s = device.soft_switch();
   const SharedBuffer& buffer = s.buffer();
@@ -53,6 +77,7 @@ SwitchCopy copy_switch(SwitchDevice& device) {
     port.up = device.ports()[i].up();
     port.paused = s.paused_mask(i);
     port.pausing = s.pausing_mask(i);
+    port.pfc_storms = s.pfc_storm_mask(i);
     for (int p = 0; p < kPriorities; ++p) {
       port.queue[static_cast<size_t>(p)] = buffer.egress_bytes(i, p);
       port.ingress[static_cast<size_t>(p)] = buffer.ingress_bytes(i, p);

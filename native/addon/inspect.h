@@ -40,6 +40,24 @@ void describe(auto& v, Of<ForwardingEntry> auto& entry) {
   v("expires_in", entry.expires_in, field::optional(field::any("Until a learned entry is forgotten.", "ns")));
 }
 
+// Where a next hop of a router is.
+struct NeighbourCopy {
+  std::string address;
+  uint16_t interface = 0, port = 0;
+  uint64_t mac = 0;
+  NeighbourState state = NeighbourState::incomplete;
+  uint32_t waits = 0;
+};
+void describe(auto& v, Of<NeighbourCopy> auto& neighbour) {
+  v.type("NeighborEntry", "A neighbor of a switch that routes.");
+  v("address", neighbour.address, field::any("Its."));
+  v("interface", neighbour.interface, field::any("Number of the router's interface that it is at."));
+  v("port", neighbour.port, field::any("Where it is; of an incomplete one 0."));
+  v("mac", neighbour.mac, field::any("0: not known."));
+  v("state", neighbour.state, field::any("Incomplete ones have been asked for."));
+  v("waits", neighbour.waits, field::any("Packets that wait for it."));
+}
+
 struct SwitchCopy {
   struct Buffer {
     int64_t total = 0, shared = 0, occupied = 0, watermark = 0, pfc_threshold = 0;
@@ -47,7 +65,7 @@ struct SwitchCopy {
   struct Port {
     bool up = false;
     std::array<int64_t, kPriorities> queue{}, ingress{}, headroom{};
-    uint8_t paused = 0, pausing = 0;
+    uint8_t paused = 0, pausing = 0, pfc_storms = 0;
   };
   Buffer buffer;
   std::vector<Port> ports;
@@ -68,6 +86,7 @@ void describe(auto& v, Of<SwitchCopy::Port> auto& port) {
   v("headroom_bytes", port.headroom, field::any("", "bytes"));
   v("paused", port.paused, field::any("Mask of priorities that the peer has paused."));
   v("pausing", port.pausing, field::any("Mask of those that we have paused."));
+  v("pfc_storms", port.pfc_storms, field::any("Mask of those in a storm, by the PFC watchdog."));
 }
 void describe(auto& v, Of<SwitchCopy> auto& copy) {
   v.type("SwitchState", "A switch at one moment.");
@@ -155,6 +174,8 @@ void describe(auto& v, Of<Outcome> auto& outcome) {
 
 size_t count_forwarding(SwitchDevice& device);
 std::vector<ForwardingEntry> copy_forwarding(SwitchDevice& device);
+// Of those that were ever asked for, heard of, or are static.
+std::vector<NeighbourCopy> copy_neighbours(SwitchDevice& device);
 SwitchCopy copy_switch(SwitchDevice& device);
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name);
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device);

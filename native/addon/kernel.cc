@@ -10,9 +10,11 @@
 #include "addon/wrap.h"
 #include "io/bpf.h"
 #include "io/kernel_socket.h"
+#include "io/link_socket.h"
 #include "io/live_transmit.h"
 #include "io/network_namespace.h"
 #include "io/peer_program.h"
+#include "io/tcp_socket.h"
 #include "io/umem.h"
 #include "wire/ethernet.h"
 
@@ -28,6 +30,11 @@ int socket_in(int domain, int type, int protocol, const std::optional<std::strin
 
 int hold_udp_port(const std::string& address, uint16_t port, const std::optional<std::string>& path) {
   return descriptor([&] { return open_udp_discard(address, port, path.value_or("")); });
+}
+
+int tcp_socket_in(const std::string& address, const std::string& control, uint8_t dscp, uint64_t pacing,
+                  const std::string& path) {
+  return descriptor([&] { return open_tcp_socket(address, control, dscp, pacing, path); });
 }
 
 // Loaded and forgotten: a program that passes every frame.
@@ -50,6 +57,10 @@ void try_live_frames() {
 void define_kernel(Napi::Object& exports) {
   add_function<&socket_in, "openSocket(domain, type, protocol, path)">(exports);
   add_function<&hold_udp_port, "holdUdpPort(address, port, path)">(exports);
+  add_function<&tcp_socket_in, "openTcpSocket(address, control, dscp, pacing, path)">(exports);
+  add_function<&ask_tcp_info, "tcpInfo(socket, words)">(exports);
+  add_function<&open_link_socket, "openLinkSocket(interface, ethertype)">(exports);
+  add_function<&read_link, "readLink(socket, data, words)">(exports);
   add_function<&ask_ethtool, "ethtool(socket, name, data)">(exports);
   add_function<&try_xdp_program, "tryXdpProgram()">(exports);
   add_function<&try_live_frames, "tryLiveFrames()">(exports);

@@ -5,7 +5,7 @@
 
 namespace weir {
 
-// openSocket, holdUdpPort, ethtool, tryXdpProgram, tryLiveFrames, peerRunsXdp.
+// openSocket, holdUdpPort, openTcpSocket, tcpInfo, openLinkSocket, readLink, ethtool, tryXdpProgram, tryLiveFrames, peerRunsXdp.
 void define_kernel(Napi::Object& exports);
 
 }  // namespace weir

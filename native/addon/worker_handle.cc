@@ -49,6 +49,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::reconfigure, "reconfigure(config, others)">(),
        method<&WorkerHandle::look_at_switch<copy_forwarding>, "forwardingTable(index)">(),
        method<&WorkerHandle::on_switch<count_forwarding>, "forwardingEntries(index)">(),
+       method<&WorkerHandle::look_at_switch<copy_neighbours>, "neighbors(index)">(),
        method<&WorkerHandle::look_at_switch<copy_switch>, "switchState(index)">(),
        method<&WorkerHandle::look_at_nic<copy_queue_pairs>, "queuePairs(index)">(),
        method<&WorkerHandle::look_at_nic<copy_programs>, "programs(index)">(),

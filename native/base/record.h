@@ -18,6 +18,9 @@ struct Record {
     stall = 7,     // an interface: 1 = it takes no frames to send; 1 = what it receives is not taken from it; 1 = frames
                    // leave by another way than the one asked for; index = port
     stream = 8,    // a reliable stream: status of its connection, 0 = it has one, else why it failed (WorkStatus); index = QP
+    storm = 9,     // a switch: mask of priorities at which the PFC watchdog has found a storm; index = port
+    message = 10,  // a message of a lab that is complete: its number from 0, bytes, when it was posted (of an unacknowledged
+                   // stream: the last, all bytes, its start); index = QP that sends, or receives without acknowledgements
     ended = 5,     // the worker's loop has ended; value 0 = asked to, 1 = failed
   };
   Time time = 0;
@@ -27,7 +30,7 @@ struct Record {
   double values[4] = {};
 };
 constexpr auto words_of(Record::Kind) {
-  return std::array{"", "queue", "transmit", "receive", "pause", "ended", "port", "stall", "stream"};
+  return std::array{"", "queue", "transmit", "receive", "pause", "ended", "port", "stall", "stream", "storm", "message"};
 }
 void describe(auto& v, Of<Record> auto& record) {
   v.type("Record", "A sample or an event.");

@@ -1,14 +1,17 @@
 // DCQCN: the marker, the reaction point and the notification point, with the paper's parameters. QCN: the congestion point and
-// the reaction point, with those of 802.1Q.
+// the reaction point, with those of 802.1Q. DCTCP, TIMELY and Swift: what an acknowledgement costs.
 #include <cstdint>
 
 #include "base/random.h"
 #include "bench/bench_case.h"
 #include "congestion/dcqcn_notification_point.h"
 #include "congestion/dcqcn_reaction_point.h"
+#include "congestion/dctcp_sender.h"
 #include "congestion/qcn_congestion_point.h"
 #include "congestion/qcn_reaction_point.h"
 #include "congestion/red_marker.h"
+#include "congestion/swift_sender.h"
+#include "congestion/timely_sender.h"
 
 namespace weir::bench {
 namespace {
@@ -175,6 +178,39 @@ class QcnReactionCnm : public QcnReaction {
   }
 };
 
+// Each sender has a packet acknowledged every 20 us, which is a completion event of TIMELY; the queue swings between 20 and 100
+// us.
+template <class Sender>
+class SenderAck : public BenchCase {
+ public:
+  SenderAck() : senders_(kPairs) {
+    for (Sender& sender : senders_) {
+      sender.configure(parameters_, {.line_rate = k40G, .window = 1'024});
+      sender.start(0, k40G / 100);
+      sender.on_sent(0, kPacket);
+    }
+  }
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      now_ += 20;
+      Sender& sender = senders_[next_ % kPairs];
+      const Time rtt = 20 * kMicrosecond + static_cast<Time>(next_ / kPairs % 8) * 10 * kMicrosecond;
+      sender.on_ack(
+          {.packets = 1, .marked = next_ / kPairs % 8 == 0, .in_flight = 8, .wanted = 100, .arrived = now_, .sent = now_ - rtt});
+      keep(sender.window());
+      keep(sender.limited() ? sender.rate() : 0);
+      ++next_;
+    }
+  }
+
+ private:
+  static constexpr uint32_t kPacket = 17'000;  // a segment of TIMELY
+  typename Sender::Parameters parameters_;
+  std::vector<Sender> senders_;
+  Time now_ = kMillisecond;
+  uint64_t next_ = 0;
+};
+
 }  // namespace
 
 void define_congestion_cases(BenchList& list) {
@@ -188,6 +224,9 @@ void define_congestion_cases(BenchList& list) {
   define<QcnSample>(list, "QCN CP sample");
   define<QcnReactionSent>(list, "QCN RP frame sent");
   define<QcnReactionCnm>(list, "QCN RP CNM");
+  define<SenderAck<DctcpSender>>(list, "DCTCP ACK");
+  define<SenderAck<TimelySender>>(list, "TIMELY ACK");
+  define<SenderAck<SwiftSender>>(list, "Swift ACK");
 }
 
 }  // namespace weir::bench

@@ -2,13 +2,16 @@
 // admitted, marked, queued, scheduled, taken and freed. Learning, RED, PFC accounting, strict and weighted queues and the
 // distributions of queue lengths are all on. No bytes are touched.
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "bench/bench_case.h"
 #include "switching/wire_switch.h"
+#include "wire/roce_builder.h"
 
 namespace weir::bench {
 namespace {
@@ -106,6 +109,80 @@ class Forward : public Switch {
   double now_ = 0;
 };
 
+// The same from port 0 to port 1 with headers in memory, as they are just after classify(), bridged or routed: to a station on
+// the router's link, or by 64 ways of one of 100,000 routes.
+class Route : public BenchCase {
+ public:
+  enum class How : uint8_t { bridged, to_link, by_routes };
+  explicit Route(How how) : pool_(kPackets, kHeaderStride), wire_(with_router(how), pool_), by_routes_(how == How::by_routes) {
+    wire_.device.forwarding().learn(0, frame(1, 0), 1);
+    RocePath path;
+    path.source_mac = 0x025745000000;
+    path.destination_mac = how == How::bridged ? 0x025745000001 : kRouter;
+    path.dscp = 26;
+    path.ecn = 2;
+    const RoceTemplate headers(path);
+    DataHeader data;
+    data.opcode = 0x24;
+    headers.build_headers(bytes_.data(), data, 1'024);
+    uint8_t* const ip = bytes_.data() + kEthernetHeader;
+    store_be32(ip + 12, 0x0a000005);
+    store_be32(ip + 16, 0x0a010005);
+    ip_set_length(ip, static_cast<uint16_t>(ip_total_length(ip)));
+    meta_ = frame(0, 1);
+    meta_.destination_mac = path.destination_mac;
+  }
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      const PacketId id = pool_.allocate();
+      Packet& packet = pool_[id];
+      packet.length = kLength;
+      packet.offload = {};
+      packet.meta = meta_;
+      packet.meta.flow_hash = next_ * 2'654'435'761u;
+      std::memcpy(pool_.data(id), bytes_.data(), 64);
+      if (by_routes_) store_be32(pool_.data(id) + kEthernetHeader + 16, 0xac000000 | (next_ * 6'151 % 100'000) << 8);
+      if (++next_ == kFlows) next_ = 0;
+      wire_.catch_up(now_ += 300);
+      wire_.device.receive(now_, 0, id);
+      if (i % kBatch != kBatch - 1 && i + 1 != count) continue;
+      for (PacketId sent = wire_.transmit(1); sent != kNoPacket; sent = wire_.transmit(1)) {
+        wire_.device.left(1, sent);
+        pool_.free(sent);
+      }
+      wire_.device.set_unsent(1, 0);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kRouter = 0x025752000001;
+  static SwitchParameters with_router(How how) {
+    SwitchParameters p = parameters(2, 0);
+    if (how == How::bridged) return p;
+    RouterParameters& router = p.router;
+    router.mac = kRouter;
+    const auto ip = [](uint32_t bits) {
+      IpAddress address;
+      store_be32(address.bytes, bits);
+      return address;
+    };
+    router.interfaces = {{0, 0, {{ip(0x0a000001), 24}}}, {1, 0, {{ip(0x0a010001), 24}}}};
+    for (uint32_t i = 5; i < 5 + 64; ++i) router.neighbours.push_back({ip(0x0a010000 + i), 1, 1, 0x025745000000 + i});
+    if (how == How::to_link) return p;
+    std::vector<RouterParameters::Way> ways;
+    for (uint32_t i = 5; i < 5 + 64; ++i) ways.push_back({1, ip(0x0a010000 + i), 1});
+    for (uint32_t i = 0; i < 100'000; ++i) router.routes.push_back({{ip(0xac000000 | i << 8), 24}, ways});
+    return p;
+  }
+  PacketPool pool_;
+  WireSwitch wire_;
+  std::array<uint8_t, kHeaderStride> bytes_{};
+  PacketMeta meta_;
+  bool by_routes_;
+  uint32_t next_ = 0;
+  Time now_ = 0;
+};
+
 // Three ports send to a fourth just as fast as it sends on, behind a standing queue of about 100 KB in which RED draws.
 class Queue : public Switch {
  public:
@@ -143,6 +220,9 @@ void define_soft_switch_cases(BenchList& list) {
   for (const uint16_t ports : {uint16_t{2}, uint16_t{64}}) {
     define<Forward>(list, "soft switch at 10 Gb/s, " + std::to_string(ports) + " ports", ports, uint32_t{ports}, k10G);
   }
+  define<Route>(list, "soft switch with headers, bridged", Route::How::bridged);
+  define<Route>(list, "soft switch with headers, routed", Route::How::to_link);
+  define<Route>(list, "soft switch with headers, routed by 64 ways of 100000 routes", Route::How::by_routes);
   define<Queue>(list, "soft switch at 10 Gb/s, standing queue");
 }
 

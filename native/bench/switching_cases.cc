@@ -1,4 +1,4 @@
-// Parts of the switch: shared buffer, scheduler, forwarding table.
+// Parts of the switch: shared buffer, scheduler, forwarding table, routes.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include "bench/bench_case.h"
 #include "link/scheduler.h"
 #include "switching/forwarding.h"
+#include "switching/load_balancing.h"
+#include "switching/route_table.h"
 #include "switching/shared_buffer.h"
 
 namespace weir::bench {
@@ -95,6 +97,50 @@ class FdbLearn : public Fdb {
   }
 };
 
+// The route of an address, and of its group the way of a flow. Addresses are within routes that are asked for in random order.
+class Routes : public BenchCase {
+ public:
+  Routes(uint8_t version, uint32_t count, uint32_t ways) : table_(version) {
+    Random random(1);
+    std::vector<NextHopGroups::Way> group;
+    for (uint32_t i = 0; i < ways; ++i) group.push_back({i});
+    for (uint32_t i = 0; i < 64; ++i) {
+      for (NextHopGroups::Way& way : group) ++way.next_hop;
+      groups_.hold(group);
+    }
+    balancer_.configure(LoadBalancing::ecmp, 0);
+    for (uint32_t i = 0; i < count; ++i) {
+      // IPv4: /16 to /24 as of the Internet; IPv6: /40 to /64 of one /16.
+      AddressBits address{random.next(), random.next()};
+      if (version == 6) {
+        address.high = address.high >> 16 | uint64_t{0x2001} << 48;
+      } else {
+        address = {address.high & 0xffffffff00000000, 0};
+      }
+      const auto length =
+          static_cast<uint32_t>(version == 4 ? 24 - random.next() % 3 * (random.next() % 5) : 64 - random.next() % 4 * 8);
+      table_.set(address.first(length), length, static_cast<uint32_t>(random.next() % 64));
+      addresses_.push_back(address);
+    }
+    for (size_t i = addresses_.size() - 1; i > 0; --i) std::swap(addresses_[i], addresses_[random.next() % (i + 1)]);
+  }
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      if (++next_ >= addresses_.size()) next_ = 0;
+      const std::span<const uint32_t> places = groups_.places(table_.lookup(addresses_[next_]));
+      const size_t place = places.size() == 1 ? 0 : balancer_.choose(0, next_, places.size(), [](size_t) { return PortLoad{}; });
+      keep(places[place]);
+    }
+  }
+
+ private:
+  PrefixTable table_;
+  NextHopGroups groups_;
+  LoadBalancer balancer_{1, 0};
+  std::vector<AddressBits> addresses_;
+  uint32_t next_ = 0;
+};
+
 }  // namespace
 
 void define_switching_cases(BenchList& list) {
@@ -108,6 +154,11 @@ void define_switching_cases(BenchList& list) {
     const std::string full = std::to_string(entries) + (entries == 1 ? " entry" : " entries");
     define<FdbLookup>(list, "FDB lookup, " + full, entries);
     define<FdbLearn>(list, "FDB learn, " + full, entries);
+  }
+  for (const uint8_t version : {uint8_t{4}, uint8_t{6}}) {
+    const std::string of = "IPv" + std::to_string(version) + " route, ";
+    define<Routes>(list, of + "1000 routes, 1 way", version, 1'000u, 1u);
+    define<Routes>(list, of + "100000 routes, 64 ways", version, 100'000u, 64u);
   }
 }
 

@@ -26,7 +26,7 @@ struct Ack {
   bool marked = false;     // they met congestion
   uint32_t in_flight = 0;  // packets sent and not acknowledged, behind it
   uint32_t wanted = 0;     // packets that would have been in flight before it if no window had held them back
-  Time arrived = 0;        // when it came
+  Time arrived = 0;        // when it came, by its own stamp; not before `sent`
   Time sent = kNever;      // when the newest of them was sent; kNever: one of them was sent more than once (Karn's rule)
 };
 
@@ -42,6 +42,7 @@ struct FlowTerms {
   Rate line_rate = 0;            // bit/s, > 0
   uint32_t window = UINT32_MAX;  // packets that its transport lets be in flight at most, 1 or more
   Random random{0};              // a stream of its own
+  uint64_t* refused = nullptr;   // counts answers that were none; null: nobody does
 };
 
 // Where an algorithm of DCQCN's and QCN's kind is on its way back up.
@@ -53,6 +54,7 @@ struct ControllerState {
   double alpha = 0;         // what a cut would take now; of those that have one
   bool alpha_runs = false;  // it is at work: it decays, or awaits its next period
   IncreaseStage stage = IncreaseStage::fast_recovery;
+  double window = 0;  // packets; of those that have one
 };
 
 // No congestion control: what an algorithm is that has nothing to say.

@@ -10,7 +10,10 @@
 #include "congestion/congestion_control.h"
 #include "congestion/dcqcn_reaction_point.h"
 #include "congestion/dctcp_sender.h"
+#include "congestion/library_sender.h"
 #include "congestion/qcn_reaction_point.h"
+#include "congestion/swift_sender.h"
+#include "congestion/timely_sender.h"
 
 namespace weir {
 
@@ -23,7 +26,8 @@ struct AlgorithmList {
 };
 
 // The one place where an algorithm is listed.
-using Algorithms = AlgorithmList<CongestionControl, DcqcnReactionPoint, QcnReactionPoint, DctcpSender>;
+using Algorithms =
+    AlgorithmList<CongestionControl, DcqcnReactionPoint, QcnReactionPoint, DctcpSender, TimelySender, SwiftSender, LibrarySender>;
 
 // Which algorithm, and its parameters.
 using CongestionParameters = Algorithms::Parameters;

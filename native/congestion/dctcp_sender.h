@@ -75,7 +75,7 @@ class DctcpSender : public CongestionControl {
   // Packets that may be in flight.
   uint32_t window() const { return static_cast<uint32_t>(cwnd_); }
   double alpha() const { return alpha_; }
-  ControllerState state() const { return {.alpha = alpha_, .alpha_runs = true}; }
+  ControllerState state() const { return {.alpha = alpha_, .alpha_runs = true, .window = static_cast<double>(window())}; }
 
  private:
   void grow(double packets);

@@ -67,6 +67,9 @@ class QcnCongestionPoint {
   // does.
   void configure(const QcnCongestionParameters* shared, Random random);
 
+  // It goes on by these, under the same terms.
+  void follow(const QcnCongestionParameters* shared) { parameters_ = shared; }
+
   // A frame of `bytes` joined the queue, which then holds `queue_bytes`, this frame among them. The feedback for its source, if
   // any is due.
   QcnFeedback on_enqueue(int64_t queue_bytes, uint32_t bytes) {

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "base/random.h"
+#include "endpoint/stack_queues.h"
 #include "wire/bth.h"
 #include "wire/bytes.h"
+#include "wire/classify.h"
 #include "wire/ethernet.h"
 #include "wire/ip.h"
 #include "wire/udp.h"
@@ -38,19 +40,20 @@ constexpr uint64_t with_priority(uint64_t value, uint8_t priority) { return valu
 
 }  // namespace
 
-FlowTable::FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint64_t& held)
+FlowTable::FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint32_t stack_queues, NicCounters& counters)
     : parameters_(parameters),
       grouped_((hears(parameters.congestion) & kHearsCnms) != 0),
-      // A group has a queue pair, so there need not be more of them.
+      queue_pairs_(queue_pairs),
+      // A group has a sender, so there need not be more of them.
       places_(grouped_ ? std::min(static_cast<uint32_t>(std::popcount(parameters.grouping.priorities)) * most_of_priority(),
-                                  queue_pairs)
+                                  queue_pairs + stack_queues)
                        : 0),
-      held_(held),
-      flows_(queue_pairs),
-      members_(queue_pairs),
+      counters_(counters),
+      flows_(queue_pairs + stack_queues),
+      members_(queue_pairs + stack_queues),
       traces_of_(queue_pairs) {
-  held = 0;
-  flows_.reserve(queue_pairs + places_);
+  counters.rp_cur_flows = 0;
+  flows_.reserve(senders() + places_);
   groups_.reserve(places_);
 }
 
@@ -66,17 +69,19 @@ size_t FlowTable::TraceHash::operator()(const Trace& trace) const {
 
 // ---- flows ----
 
-// Congestion control is its group's where there are groups; and where it hears acknowledgements, of those that have some.
+// Congestion control is its group's where there are groups; and where it hears nothing but acknowledgements, of those that have
+// some.
 void FlowTable::reset(uint32_t index, const QueuePair& qp, Time now) {
   Flow& flow = flows_[index];
   const QueuePairParameters& p = qp.parameters;
-  const bool unheard = (hears(parameters_.congestion) & kHearsAcknowledgements) != 0 && !qp.acknowledged();
+  const bool unheard = hears(parameters_.congestion) == kHearsAcknowledgements && !qp.acknowledged();
   flow.started = flow.running = false;
   count(index, now);
   flow.controller.configure(grouped_ || unheard ? kNoControl : parameters_.congestion,
                             {.line_rate = parameters_.rate,
                              .window = packets_in_flight(p.transport),
-                             .random = Random(parameters_.seed, parameters_.component, kPairPurpose + index)});
+                             .random = Random(parameters_.seed, parameters_.component, kPairPurpose + index),
+                             .refused = &counters_.cc_refused_answers});
   set_cap(index, p.rate_cap);
 }
 
@@ -164,17 +169,24 @@ uint32_t FlowTable::group_for(uint64_t key, uint8_t priority, Time now) {
   return shared[mix(key) % shared.size()];
 }
 
+// The sender becomes a part of the group of that key. Addresses: its own, 0: several.
+uint32_t FlowTable::enter(uint32_t index, uint64_t key, uint8_t priority, uint64_t source_mac, uint64_t destination_mac,
+                          Time now) {
+  const uint32_t number = group_for(with_priority(key, priority), priority, now);
+  Group& to = group(number);
+  const bool alone = to.members++ == 0;
+  to.source_mac = alone || to.source_mac == source_mac ? source_mac : 0;
+  to.destination_mac = alone || to.destination_mac == destination_mac ? destination_mac : 0;
+  members_[index].group = number;
+  return number;
+}
+
 void FlowTable::bind(uint32_t index, const QueuePair& qp, Time now) {
   const uint8_t priority = qp.parameters.priority;
   if (!grouped_ || (parameters_.grouping.priorities >> priority & 1) == 0) return;
   const RocePath& path = qp.parameters.path;
-  const uint32_t number = group_for(with_priority(key_of(qp), priority), priority, now);
-  Group& to = group(number);
   const uint64_t destination = qp.datagram() ? 0 : path.destination_mac;
-  const bool alone = to.members++ == 0;
-  to.source_mac = alone || to.source_mac == path.source_mac ? path.source_mac : 0;
-  to.destination_mac = alone || to.destination_mac == destination ? destination : 0;
-  members_[index].group = number;
+  const uint32_t number = enter(index, key_of(qp), priority, path.source_mac, destination, now);
   set_cap(index, qp.parameters.rate_cap);
   if (qp.datagram()) return;
   const uint64_t headers = uint64_t{qp.parameters.remote_qpn} << 16 | path.udp_source_port;
@@ -183,6 +195,13 @@ void FlowTable::bind(uint32_t index, const QueuePair& qp, Time now) {
   add_trace(trace, number);
   trace.headers = kAnyHeaders;
   add_trace(trace, number);
+}
+
+// Bit 59 keeps its key apart from those of queue pairs and from addresses.
+void FlowTable::bind_stack(uint32_t index, uint8_t priority, Time now) {
+  if (!grouped_ || members_[index].group != kNone || (parameters_.grouping.priorities >> priority & 1) == 0) return;
+  enter(index, index | uint64_t{1} << 59, priority, parameters_.mac, 0, now);
+  stack_priorities_ = static_cast<uint8_t>(stack_priorities_ | 1u << priority);
 }
 
 void FlowTable::unbind(uint32_t index) {
@@ -270,8 +289,22 @@ uint64_t NicCounters::*FlowTable::find(const PacketMeta& meta, const CongestionN
     const bool to = of.destination_mac == 0 || of.destination_mac == cnm.destination_mac;
     const bool from = of.source_mac == 0 || of.source_mac == meta.destination_mac;
     if (of.priority != cnm.priority || !to || !from) return &NicCounters::rp_cnm_wrong_flow;
-    number = queue_pairs() + named;
+    number = senders() + named;
     return nullptr;
+  }
+  return find_sampled(meta, cnm, number);
+}
+
+// By what is encapsulated.
+uint64_t NicCounters::*FlowTable::find_sampled(const PacketMeta& meta, const CongestionNotification& cnm,
+                                               uint32_t& number) const {
+  if ((stack_priorities_ >> cnm.priority & 1) != 0) {
+    const SampledFlow sampled = sampled_flow(cnm.msdu, cnm.destination_mac, meta.destination_mac);
+    if (sampled.kind == SampledFlow::Kind::unknown) return &NicCounters::rp_cnm_ambiguous;
+    if (sampled.kind == SampledFlow::Kind::other) {
+      number = members_[queue_pairs_ + StackQueues::queue_of(cnm.priority, sampled.hash)].group;
+      return number == kNone ? &NicCounters::rp_cnm_unknown_flow : nullptr;
+    }
   }
   const Trace trace{with_priority(meta.destination_mac, cnm.priority), cnm.destination_mac, headers_in(cnm.msdu)};
   const auto found = traces_.find(trace);
@@ -291,8 +324,8 @@ void FlowTable::account(Priority& priority, Time now) {
 bool FlowTable::recount(uint32_t number, Time now) {
   Flow& flow = flows_[number];
   flow.counted = !flow.counted;
-  flow.counted ? ++held_ : --held_;
-  if (number >= queue_pairs()) {
+  flow.counted ? ++counters_.rp_cur_flows : --counters_.rp_cur_flows;
+  if (number >= senders()) {
     Priority& of = priorities_[group(number).priority];
     account(of, now);
     flow.counted ? ++of.held : --of.held;

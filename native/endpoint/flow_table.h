@@ -1,6 +1,7 @@
 // The flows of a NIC: a flow for each queue pair, and, where congestion control hears CNMs, groups of queue pairs that are one
 // flow together; which group a queue pair belongs to, whose turn it is there, and which one a congestion notification message
-// (CNM) means.
+// (CNM) means. Queues of the host's own stack (endpoint/stack_queues.h) have their numbers behind the queue pairs, and groups as
+// these: each its own, whatever FlowSelection says, so that a reaction point of the host's is that of a hash of five-tuples.
 //
 // IEEE 802.1Q clause 31 gives an end station, for each congestion notification priority value (CNPV), a group of reaction points
 // (RPG) with parameters in common, up to rpppMaxRps of them; what passes through one of them is a flow. Here a reaction point is
@@ -19,7 +20,8 @@
 // - with a CN-TAG by that, if the group has the encapsulated priority, sends to the encapsulated destination address (of one
 //   destination only where it has one), and has the CNM's destination as its source;
 // - without one by the RoCEv2 headers it encapsulates (destination queue pair and UDP source port) together with both
-//   addresses, or, where it encapsulates less, by the addresses alone. That may be ambiguous.
+//   addresses, or by the five-tuple if the host's stack sent the frame; where it encapsulates less, by the addresses alone. That
+//   may be ambiguous.
 #pragma once
 
 #include <array>
@@ -43,18 +45,19 @@ class FlowTable {
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kMost = 65'535;  // groups, as there are flow identifiers; CNPVs have equal shares of them
 
-  // For queue pairs with indexes below `queue_pairs`. `parameters` must outlive it, and keep their algorithm. `held`: a gauge of
-  // the flows that are held, from 0 on.
-  FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint64_t& held);
+  // For queue pairs with indexes below `queue_pairs`, and the host's queues behind them. `parameters` must outlive it, and keep
+  // their algorithm. `counters`: of the NIC; its gauge of the flows that are held begins at 0.
+  FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint32_t stack_queues, NicCounters& counters);
 
-  // Those of queue pairs have their indexes, those of groups follow, up to as many again.
+  // Those of queue pairs, and of the host's queues, have their indexes, those of groups follow, up to as many again.
   Flow& operator[](uint32_t flow) { return flows_[flow]; }
   const Flow& operator[](uint32_t flow) const { return flows_[flow]; }
   uint32_t size() const { return static_cast<uint32_t>(flows_.size()); }
-  uint32_t queue_pairs() const { return static_cast<uint32_t>(members_.size()); }
+  // Queue pairs, and queues of the host's: indexes of groups begin here.
+  uint32_t senders() const { return static_cast<uint32_t>(members_.size()); }
   // Of a group.
-  uint16_t flow_id(uint32_t flow) const { return static_cast<uint16_t>(flow - queue_pairs() + 1); }
-  uint8_t priority_of(uint32_t group) const { return groups_[group - queue_pairs()].priority; }
+  uint16_t flow_id(uint32_t flow) const { return static_cast<uint16_t>(flow - senders() + 1); }
+  uint8_t priority_of(uint32_t group) const { return groups_[group - senders()].priority; }
 
   // The queue pair's own flow begins anew, as if it had never sent.
   void reset(uint32_t index, const QueuePair& qp, Time now);
@@ -65,6 +68,8 @@ class FlowTable {
   uint32_t group_of(uint32_t index) const { return members_[index].group; }
   // The queue pair becomes part of its group, if there are groups and its priority is a CNPV.
   void bind(uint32_t index, const QueuePair& qp, Time now);
+  // The same for a queue of the host's. Idempotent.
+  void bind_stack(uint32_t index, uint8_t priority, Time now);
   // It is no part of it any more, and neither waits for its turn nor has it.
   void unbind(uint32_t index);
 
@@ -124,22 +129,26 @@ class FlowTable {
   static constexpr uint32_t kSeveral = UINT32_MAX - 1;
 
   uint32_t most_of_priority() const;
-  Group& group(uint32_t flow) { return groups_[flow - queue_pairs()]; }
-  const Group& group(uint32_t flow) const { return groups_[flow - queue_pairs()]; }
+  Group& group(uint32_t flow) { return groups_[flow - senders()]; }
+  const Group& group(uint32_t flow) const { return groups_[flow - senders()]; }
   uint64_t key_of(const QueuePair& qp) const;
   uint32_t group_for(uint64_t key, uint8_t priority, Time now);
+  uint32_t enter(uint32_t index, uint64_t key, uint8_t priority, uint64_t source_mac, uint64_t destination_mac, Time now);
   uint32_t make(uint64_t key, uint8_t priority, Time now);
   uint32_t take_reusable(uint8_t priority, bool only);
   bool recount(uint32_t flow, Time now);
   static void account(Priority& priority, Time now);
   static uint64_t headers_in(std::span<const uint8_t> msdu);
+  uint64_t NicCounters::*find_sampled(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
   void add_trace(const Trace& trace, uint32_t group);
   void remove_trace(const Trace& trace);
 
   const NicParameters& parameters_;
   bool grouped_;
-  uint32_t places_;  // for groups
-  uint64_t& held_;
+  uint32_t queue_pairs_;
+  uint8_t stack_priorities_ = 0;  // of queues of the host's that have groups
+  uint32_t places_;               // for groups
+  NicCounters& counters_;
   uint64_t made_ = 0;
   std::vector<Flow> flows_;
   std::vector<Member> members_;

@@ -24,7 +24,6 @@ class NicEgress {
   NicEgress(Rate rate, const SchedulerParameters& scheduler, uint32_t queue_pairs)
       : link_(rate), ready_(queue_pairs), answers_(queue_pairs) {
     scheduler_.configure(scheduler);
-    pfc.configure(rate);
   }
 
   bool busy(Time now) const { return busy_until_ > now; }

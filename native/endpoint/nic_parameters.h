@@ -10,6 +10,7 @@
 #include "endpoint/flow.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/receive_buffer.h"
+#include "link/pfc.h"
 #include "link/scheduler.h"
 #include "wire/ip.h"
 #include "wire/priority_map.h"
@@ -51,6 +52,28 @@ void describe(auto& v, Of<FlowGrouping> auto& p) {
   v("token_bucket", p.token_bucket, field::optional(field::any("With the limiter of that name.")));
 }
 
+// A fault to try a fabric with: the NIC pauses its peer from `start` to `stop`, whatever its buffer holds.
+struct PauseStorm {
+  uint8_t priorities = 0;
+  uint16_t quanta = kMaxPauseQuanta;
+  Time start = 0;
+  Time stop = kNever;
+
+  uint8_t at(Time now) const { return now >= start && now < stop ? priorities : uint8_t{0}; }
+  // When it begins or ends after `now`; kNever if it does not.
+  Time next(Time now) const { return priorities == 0 ? kNever : now < start ? start : now < stop ? stop : kNever; }
+};
+void describe(auto& v, Of<PauseStorm> auto& p) {
+  v.type("NativePauseStorm", "When a NIC pauses its peer, whatever its buffer holds.");
+  v("priorities", p.priorities, field::any("Mask; 0: never."));
+  v("quanta", p.quanta,
+    field::optional(field::within(1, kMaxPauseQuanta, "Of 512 bit times, that each frame asks for; refreshed at half of them.")));
+  v("start", p.start, field::ns("From the start."));
+  v("stop", p.stop, field::optional(field::any("Likewise; without it, it goes on.", "ns")));
+}
+
+inline constexpr uint8_t kNoTrimmedDscp = 64;
+
 struct NicParameters {
   Rate rate = 0;
   uint64_t mac = 0;
@@ -58,6 +81,7 @@ struct NicParameters {
   CongestionParameters congestion = DcqcnParameters{};
   FlowGrouping grouping;
   Time cnp_interval = 50 * kMicrosecond;
+  Time cnp_nic_interval = 0;
   uint8_t cnp_dscp = 48;
   uint8_t cnp_priority = 6;
   uint64_t seed = 1;
@@ -67,13 +91,18 @@ struct NicParameters {
   bool line_rate_start = true;
   Rate initial_rate = 0;
   uint8_t pfc_priorities = 1 << 3;
+  bool link_pause = false;
   SchedulerParameters scheduler;
   PriorityMap priority_map;
+  uint8_t trimmed_dscp = kNoTrimmedDscp;
   ReceiveBufferParameters receive_buffer;
+  PauseStorm pause_storm;
+  uint32_t stack_queue = 0;
   uint32_t verbs_queue_pairs = 0;
   uint32_t memory_regions = 0;
   std::vector<IpAddress> addresses;
   uint16_t vlan = 0;                    // 802.1Q: frames of others are not for the NIC; 0: all are
+  bool lldp = false;                    // LLDPDUs are for the slow path, whatever the VLAN
   uint64_t key_secret = 0;              // who does not know it cannot guess keys of memory regions
   MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
 
@@ -91,6 +120,8 @@ void describe(auto& v, Of<NicParameters> auto& p) {
   v("congestion_control", p.congestion, field::any("Which algorithm."));
   v.base(p.grouping);
   v("cnp_interval", p.cnp_interval, field::ns("N: between two CNPs of one flow, where it hears CNPs."));
+  v("cnp_nic_interval", p.cnp_nic_interval,
+    field::optional(field::ns("Between two CNPs of the NIC, whichever flows they are of; 0: no limit.")));
   v("cnp_dscp", p.cnp_dscp, field::within(0, 63, "Of CNPs."));
   v("cnp_priority", p.cnp_priority, field::priority("Of CNPs."));
   v("seed", p.seed, field::optional(field::any("Of what congestion control draws.")));
@@ -99,14 +130,24 @@ void describe(auto& v, Of<NicParameters> auto& p) {
     field::any("At line rate if no other queue pair of the NIC is active, else at initial_rate."));
   v("initial_rate", p.initial_rate, field::bps("0: line rate."));
   v("pfc_priorities", p.pfc_priorities, field::any("Mask; obeyed and, with a slow receiver, sent."));
+  v("link_pause", p.link_pause,
+    field::optional(
+        field::any("The peer is stopped by 802.3x PAUSE frames, at all priorities; with all of them in pfc_priorities.")));
   v("scheduler", p.scheduler, field::any("Of what is sent."));
   v("priority_map", p.priority_map, field::any("Of what is received."));
+  v("trimmed_dscp", p.trimmed_dscp,
+    field::optional(field::within(0, kNoTrimmedDscp, "Of RoCEv2 packets that switches have trimmed; 64: there are none.")));
   v("receive_buffer", p.receive_buffer, field::any("Of its host."));
+  v("pause_storm", p.pause_storm, field::optional(field::any("A fault to try a fabric with.")));
+  v("stack_queue", p.stack_queue,
+    field::optional(
+        field::any("What the host's own stack sends may take of memory, per priority; 0: it sends by no NIC.", "bytes")));
   v("verbs_queue_pairs", p.verbs_queue_pairs,
     field::optional(field::within(0, 1 << 15, "Places for queue pairs of applications.")));
   v("memory_regions", p.memory_regions, field::optional(field::within(0, (1 << 24) - 2, "Places for applications' memory.")));
   v("addresses", p.addresses, field::optional(field::any("Own ones: datagrams to others are not taken.")));
   v("vlan", p.vlan, field::optional(field::within(0, 4094, "802.1Q: frames of others are not for the NIC; 0: all are.")));
+  v("lldp", p.lldp, field::optional(field::any("LLDPDUs are handed up, whatever the VLAN.")));
 }
 
 }  // namespace weir

@@ -28,8 +28,9 @@ RocePath way_back(uint64_t own_mac, const uint8_t* frame, const PacketMeta& meta
 
 }  // namespace
 
-NotificationPoints::NotificationPoints(uint32_t queue_pairs, bool datagrams)
+NotificationPoints::NotificationPoints(uint32_t queue_pairs, bool datagrams, uint64_t& withheld)
     : pairs_(queue_pairs),
+      withheld_(withheld),
       points_(queue_pairs + (datagrams ? kSenders : 0)),
       senders_(datagrams ? kSenders : 0),
       owed_(points_.size()),
@@ -76,11 +77,19 @@ void NotificationPoints::expire(Time at, Time interval) {
   }
 }
 
-void NotificationPoints::owe(uint32_t place) {
-  if (points_[place].owed++ == 0) owed_.push(place);
+void NotificationPoints::limit(Time now, Time interval) {
+  interval_ = interval;
+  next_cnp_ = std::min(next_cnp_, now + interval);
 }
 
-NotificationPoints::Cnp NotificationPoints::take() {
+void NotificationPoints::owe(uint32_t place) {
+  uint32_t& owed = points_[place].owed;
+  if (owed > 0 && interval_ > 0) return void(++withheld_);
+  if (owed++ == 0) owed_.push(place);
+}
+
+NotificationPoints::Cnp NotificationPoints::take(Time now) {
+  next_cnp_ = now + interval_;
   const uint32_t place = owed_.pop();
   Point& p = points_[place];
   if (--p.owed > 0) owed_.push(place);

@@ -3,6 +3,10 @@
 // A flow is what comes in to one queue pair; of datagrams, what comes in to one queue pair from one there, which the IP address
 // and DETH's source QP name. Each queue pair has a place of its own here, by its index. Behind these are some that senders of
 // marked datagrams share: a place is a sender's until its window has ended and its CNPs are sent.
+//
+// A NIC may be able to make only so many CNPs for all its flows together: section 3.3 of the DCQCN paper has one per 1 to 5 us.
+// Those that are owed then wait, in turn; one that a flow is owed while it waits for another is withheld: as hardware has one bit
+// for it.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +26,10 @@ class NotificationPoints {
   // Senders of marked datagrams at a time.
   static constexpr uint32_t kSenders = 64;
 
-  // `datagrams`: there may be queue pairs of this kind.
-  NotificationPoints(uint32_t queue_pairs, bool datagrams);
+  // `datagrams`: there may be queue pairs of this kind. `withheld` counts, and outlives it.
+  NotificationPoints(uint32_t queue_pairs, bool datagrams, uint64_t& withheld);
+  // Least time between two CNPs of the NIC; 0: no limit.
+  void limit(Time now, Time interval);
 
   // The place of who sent this datagram to a queue pair; the answer leaves from `own_mac`. kNone: there is none left, or the
   // frame's source MAC address is not that of one station.
@@ -38,6 +44,8 @@ class NotificationPoints {
   Time next_deadline() const { return windows_.empty() ? kNever : points_[windows_.front()].point.window_end(); }
 
   bool owed() const { return !owed_.empty(); }
+  // When the next one may go, if any is owed.
+  Time next_cnp() const { return next_cnp_; }
   struct Cnp {
     uint32_t queue_pair;
     uint16_t partition_key;
@@ -45,8 +53,8 @@ class NotificationPoints {
     const RoceTemplate* headers;  // null: those of the queue pair, and its peer's number
     uint32_t destination_qp;      // with headers
   };
-  // The next one; only when owed().
-  Cnp take();
+  // The next one; only when owed(), and next_cnp() has come.
+  Cnp take(Time now);
 
   // N is shorter from now on: no window ends later than `latest`.
   void shorten(Time latest);
@@ -75,6 +83,9 @@ class NotificationPoints {
   uint32_t queue_pair_of(uint32_t place) const { return place < pairs_ ? place : senders_[place - pairs_].queue_pair; }
 
   uint32_t pairs_;
+  uint64_t& withheld_;
+  Time interval_ = 0;  // of the NIC
+  Time next_cnp_ = 0;
   std::vector<Point> points_;
   std::vector<Sender> senders_;
   // Places, each at most once.

@@ -23,7 +23,7 @@ struct QueuePairParameters {
   bool reliable = false;     // a reliable connection, and not an unacknowledged stream
   uint16_t outstanding = 2;  // of a reliable one: messages posted at a time, 1..2^15; SEND: at the receiver too
   uint32_t application = 0;  // whose it is: queue pairs of one may be one flow, see FlowSelection
-  Time start = kNever;       // when to begin sending; kNever: only receives
+  Time start = kNever;       // when to begin sending; kNever: only receives. Of READs: when the end that they go to asks for them
   Time stop = kNever;        // when to stop, between two packets
   Rate rate_cap = 0;         // most that the QP may send, wire bits per second; 0 = line rate
   Time peer_start = 0;       // when the other end begins, where only it sends
@@ -39,6 +39,11 @@ struct QueuePairParameters {
   uint64_t connection_seed = 0;
   uint64_t remote_address = 0;  // RETH
   uint32_t remote_key = 0;      // RETH; a reliable one has its own
+
+  bool reads() const { return stream.operation == Operation::read; }
+  // It sends what the peer READs.
+  bool serves() const { return reads() && start == kNever; }
+  bool sends_data() const { return reads() ? serves() : start != kNever; }
 };
 // What concerns a reliable connection alone is checked when that is made.
 void describe(auto& v, Of<QueuePairParameters> auto& p) {
@@ -51,6 +56,8 @@ void describe(auto& v, Of<QueuePairParameters> auto& p) {
   v.base(p.stream);
   v("start", p.start, field::optional(field::any("After begin(); absent: only receives.", "ns")));
   v("stop", p.stop, field::optional(field::any("Between two packets; absent: never.", "ns")));
+  v("peer_start", p.peer_start,
+    field::optional(field::any("After begin(): when the other end begins, where only it sends.", "ns")));
   v("rate_cap", p.rate_cap, field::bps("Most that it may send, on the wire; 0: line rate."));
   v("remote_address", p.remote_address, field::any("Of the RETH."));
   v("remote_key", p.remote_key, field::any("Of the RETH; not of a reliable one."));
@@ -68,6 +75,7 @@ inline void require_room(const PacketPool& pool, uint32_t path_mtu) {
 // Both, of a stream.
 inline void check(const QueuePairParameters& p, const PacketPool& pool) {
   check(p);
+  require(p.reliable || !p.reads(), "queue pair", "only a reliable one READs");
   require_room(pool, p.stream.path_mtu);
 }
 

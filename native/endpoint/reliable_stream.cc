@@ -1,5 +1,6 @@
 #include "endpoint/reliable_stream.h"
 
+#include <array>
 #include <bit>
 
 #include "base/random.h"
@@ -11,6 +12,10 @@ namespace {
 constexpr Time kPause = 100 * kMillisecond;
 // One for the message under way, one for that behind it.
 constexpr uint32_t kEndless = 2;
+// READs under way, as many as mlx5 has.
+constexpr uint8_t kReads = 16;
+// By Operation.
+constexpr std::array kOpcodes{WorkOpcode::write, WorkOpcode::send, WorkOpcode::read};
 
 }  // namespace
 
@@ -33,7 +38,7 @@ MemoryRegion ReliableStream::region(uint8_t* bytes, uint8_t* sink, uint32_t doma
           .address = 0,
           .length = UINT64_MAX,
           .domain = domain,
-          .access = kLocalWrite | kRemoteWrite,
+          .access = kLocalWrite | kRemoteWrite | kRemoteRead,
           .owner = nullptr,
           .scratch = true,
           .sink = sink};
@@ -42,12 +47,12 @@ MemoryRegion ReliableStream::region(uint8_t* bytes, uint8_t* sink, uint32_t doma
 QueueAttributes ReliableStream::attributes(uint32_t first_psn) const {
   QueueAttributes attributes = parameters_.transport;
   attributes.domain = context_.domain;
-  attributes.access = kRemoteWrite;
+  attributes.access = parameters_.reads() ? kRemoteRead : kRemoteWrite;
   attributes.path_mtu = parameters_.stream.path_mtu;
   attributes.remote_qpn = parameters_.remote_qpn;
   attributes.send_psn = attributes.receive_psn = first_psn;
-  attributes.max_rd_atomic = 1;
-  attributes.max_dest_rd_atomic = 0;
+  attributes.max_rd_atomic = parameters_.reads() ? kReads : 1;
+  attributes.max_dest_rd_atomic = parameters_.reads() ? kReads : 0;
   attributes.informs = context_.informs;
   return attributes;
 }
@@ -104,11 +109,12 @@ void ReliableStream::tell(bool connected) {
   if (context_.listener != nullptr) context_.listener->stream_connected(qpn_, connected ? WorkStatus::success : why_, now_);
 }
 
+// What it has asked for is still received.
 void ReliableStream::close() {
   over_ = true;
   opening_ = false;
   resumes_at_ = kNever;
-  sends_.reset();
+  if (!parameters_.reads() || under_way_ == 0 || failed_) sends_.reset();
   if (!begins_again()) receives_.reset();
 }
 
@@ -119,7 +125,7 @@ void ReliableStream::post() {
     if (bytes == 0) return;
     SendWork work;
     work.id = static_cast<uint64_t>(now_);
-    work.opcode = parameters_.stream.operation == Operation::write ? WorkOpcode::write : WorkOpcode::send;
+    work.opcode = kOpcodes[static_cast<size_t>(parameters_.stream.operation)];
     work.flags = kSignaled;
     work.length = bytes;
     work.local_key = context_.key;
@@ -142,6 +148,8 @@ void ReliableStream::complete(const Completion& completion) {
       return tell(true);
     }
     --under_way_;
+    by_pair_.rx_messages += parameters_.reads() ? 1 : 0;
+    if (over_) return;
     unacknowledged_.next();
     const uint64_t number = completed_++;
     if (context_.listener == nullptr) return;
@@ -152,7 +160,7 @@ void ReliableStream::complete(const Completion& completion) {
 // What the connections have completed is replaced once they have done their own work.
 void ReliableStream::replenish() {
   for (; consumed_ > 0; --consumed_) post_receive();
-  if (sends_ == nullptr || (opening_ && !failed_)) return;
+  if (sends_ == nullptr || over_ || (opening_ && !failed_)) return;
   if (!failed_) post();
   if (!failed_ && under_way_ > 0) return;
   if (failed_ && begins_again()) return fall_back();
@@ -162,7 +170,7 @@ void ReliableStream::replenish() {
 
 bool ReliableStream::take_data(Time now, OutgoingPacket& out) {
   now_ = now;
-  const bool taken = sends_->take_data(now, out);
+  const bool taken = data_source()->take_data(now, out);
   if (failed_) replenish();
   return taken;
 }
@@ -173,7 +181,7 @@ void ReliableStream::advance(Time now) {
     resumes_at_ = kNever;
     return open();
   }
-  if (sends_ == nullptr) return;
+  if (sends_ == nullptr || over_) return;
   sends_->advance(now);
   replenish();
 }
@@ -208,13 +216,23 @@ void ReliableStream::accept(uint32_t first_psn) {
   for (uint32_t i = 0; i < depth; ++i) post_receive();
 }
 
+// An acknowledgement, or what a READ has asked for: each packet of that has a PSN of those which the request takes up.
+bool ReliableStream::receive_answer(Time now, const uint8_t* frame, const PacketMeta& meta) {
+  if (sends_ == nullptr) return ++context_.counters.drop_wrong_state, false;
+  const bool has_data = parameters_.reads() && meta.opcode != kOpcodeRcAcknowledge;
+  const SequenceCheck::Verdict verdict = has_data ? sequence_.observe(meta.psn) : SequenceCheck::Verdict{};
+  const Received before = sends_->received();
+  const bool valid = sends_->receive(now, frame, meta);
+  const Received& after = sends_->received();
+  count_received(by_pair_, before, after, meta);
+  by_pair_.lost += verdict.missing;
+  by_pair_.duplicate += verdict.duplicate && after.packets == before.packets ? 1 : 0;
+  return replenish(), valid;
+}
+
 bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   now_ = now;
-  if (is_response(meta.opcode)) {
-    if (sends_ == nullptr) return ++context_.counters.drop_wrong_state, false;
-    const bool valid = sends_->receive(now, frame, meta);
-    return replenish(), valid;
-  }
+  if (is_response(meta.opcode)) return receive_answer(now, frame, meta);
   const bool opening = opens(frame, meta);
   if (opening) {
     const uint8_t* immediate = frame + meta.bth_offset + kBthHeader + kRethHeader;
@@ -227,7 +245,7 @@ bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
     accept(parameters_.stream.first_psn);
   }
   // As without acknowledgements: a gap counts when it shows for the first time, and what fills it is no news.
-  by_pair_.lost += sequence_.observe(meta.psn).missing;
+  if (!parameters_.reads()) by_pair_.lost += sequence_.observe(meta.psn).missing;
   const Received before = receives_->received();
   const bool valid = receives_->receive(now, frame, meta);
   Received after = receives_->received();

@@ -1,6 +1,6 @@
 // Reliable connections that make their own work: what a flow sends and receives when every message is acknowledged. A stream
 // sends from begin() on, by one connection, and receives from its first packet on, by another; it takes memory for each only
-// while it is at it.
+// while it is at it. A stream of READs asks from begin() on, and the data go the other way.
 //
 // In a simulation both ends know the first PSN, and when a connection fails the stream is over. On the wire either end may end
 // and come back, so there (QueuePairParameters::connection_seed) a sender tells where its PSNs begin. The first request of a
@@ -50,9 +50,12 @@ class ReliableStream final : public Transport, private CompletionSink {
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return receives_ != nullptr && receives_->control_waits(); }
   void take_control(OutgoingPacket& out) override { receives_->take_control(out); }
-  uint32_t data_bytes() const override { return sends_ == nullptr ? 0 : sends_->data_bytes(); }
+  uint32_t data_bytes() const override {
+    const ReliableConnection* const connection = data_source();
+    return connection == nullptr ? 0 : connection->data_bytes();
+  }
   bool take_data(Time now, OutgoingPacket& out) override;
-  Time next_deadline() const override { return sends_ == nullptr ? resumes_at_ : sends_->next_deadline(); }
+  Time next_deadline() const override { return sends_ == nullptr || over_ ? resumes_at_ : sends_->next_deadline(); }
   void advance(Time now) override;
   bool take_heard(Heard& heard) override { return sends_ != nullptr && sends_->take_heard(heard); }
   void limit(uint32_t packets) override {
@@ -63,12 +66,18 @@ class ReliableStream final : public Transport, private CompletionSink {
   enum class Told : uint8_t { nothing, connected, failed };
 
   bool begins_again() const { return parameters_.connection_seed != 0; }
+  // What data, or requests for them, go out by; null: nothing.
+  ReliableConnection* data_source() const {
+    if (over_) return nullptr;
+    return parameters_.serves() ? receives_.get() : sends_.get();
+  }
   void complete(const Completion& completion) override;
   QueueAttributes attributes(uint32_t first_psn) const;
   std::unique_ptr<ReliableConnection> connect(uint32_t send_depth, uint32_t receive_depth, uint32_t first_psn);
   void open();
   void fall_back();
   void tell(bool connected);
+  bool receive_answer(Time now, const uint8_t* frame, const PacketMeta& meta);
   bool opens(const uint8_t* frame, const PacketMeta& meta) const;
   void accept(uint32_t first_psn);
   void post();

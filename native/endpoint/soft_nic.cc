@@ -32,13 +32,20 @@ SoftNic::SoftNic(const NicParameters& parameters, const std::vector<QueuePairPar
                  Driver& driver, CompletionSink* completions)
     : driver_(driver),
       pool_(pool),
-      egress_(checked(parameters, queue_pairs, pool).rate, parameters_.scheduler,
-              static_cast<uint32_t>(queue_pairs.size()) + parameters.verbs_queue_pairs),
+      egress_(
+          checked(parameters, queue_pairs, pool).rate, parameters_.scheduler,
+          static_cast<uint32_t>(queue_pairs.size()) + parameters.verbs_queue_pairs + StackQueues::count(parameters.stack_queue)),
       parameters_(parameters),
       pairs_(parameters_, queue_pairs, pool, completions),
-      notifications_(pairs_.size(), parameters.verbs_queue_pairs > 0),
+      stack_(parameters.stack_queue),
+      notifications_(pairs_.size(), parameters.verbs_queue_pairs > 0, counters_.np_cnp_withheld),
       receive_buffer_(parameters.receive_buffer) {
+  first_timer_ = 2 * (pairs_.size() + stack_.size());
+  itself_ = first_timer_ + pairs_.size();
   make_flows();
+  apply_parameters();
+  if (parameters_.pause_storm.priorities != 0) storm_at_ = parameters_.pause_storm.start;
+  want(next_event());
 }
 
 void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs) {
@@ -51,11 +58,14 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.mac = before.mac;
   parameters_.first_qpn = before.first_qpn;
   parameters_.receive_buffer = before.receive_buffer;
+  parameters_.stack_queue = before.stack_queue;
   parameters_.verbs_queue_pairs = before.verbs_queue_pairs;
   parameters_.addresses = before.addresses;
   parameters_.vlan = before.vlan;
   parameters_.listener = before.listener;
   if (!same_flows) make_flows();
+  apply_parameters();
+  storm();
   for (uint32_t i = 0; i < streams(); ++i) {
     QueuePairParameters& own = pairs_[i].parameters;
     own.rate_cap = queue_pairs[i].rate_cap;
@@ -66,6 +76,12 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   notifications_.shorten(now_ + parameters_.cnp_interval);
   for (uint32_t i = 0; i < pairs_.size(); ++i) repace(i);
   go_on();
+}
+
+void SoftNic::apply_parameters() {
+  notifications_.limit(now_, parameters_.cnp_nic_interval);
+  const PauseStorm& storm = parameters_.pause_storm;
+  egress_.pfc.configure(parameters_.rate, parameters_.link_pause, storm.priorities != 0 ? storm.quanta : kMaxPauseQuanta);
 }
 
 Rate SoftNic::allowed_rate(const QueuePair& qp) const {
@@ -81,8 +97,11 @@ Rate SoftNic::allowed_rate(const QueuePair& qp) const {
 // ---- time ----
 
 Time SoftNic::next_event() const {
-  const auto cnps = static_cast<uint8_t>(notifications_.owed() ? 1u << parameters_.cnp_priority : 0u);
-  return std::min({egress_.next_deadline(cnps), retry_at_, receive_buffer_.next_deadline(), notifications_.next_deadline()});
+  const bool turn = notifications_.next_cnp() <= now_;
+  const auto cnps = static_cast<uint8_t>(notifications_.owed() && turn ? 1u << parameters_.cnp_priority : 0u);
+  const Time next_cnp = notifications_.owed() && !turn ? notifications_.next_cnp() : kNever;
+  return std::min({egress_.next_deadline(cnps), retry_at_, receive_buffer_.next_deadline(), notifications_.next_deadline(),
+                   next_cnp, storm_at_});
 }
 
 // To what it is up to itself; the first of it is known since the last that happened. Returns what is next.
@@ -102,12 +121,23 @@ void SoftNic::step(Time at) {
   egress_.pause.advance(now_);
   egress_.pfc.advance(now_);
   receive_buffer_.advance(now_);
+  if (storm_at_ <= now_) storm();
+  const uint8_t storm = parameters_.pause_storm.at(now_);
   for (uint8_t left = egress_.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     const int priority = __builtin_ctz(left);
-    if (receive_buffer_.below_xon(priority)) egress_.pfc.resume(priority, now_);
+    if ((storm >> priority & 1) == 0 && receive_buffer_.below_xon(priority)) egress_.pfc.resume(priority, now_);
   }
   expire_windows(at);
   start_next();
+}
+
+// One begins, or ends: then what it has stopped goes on, unless the host's buffer is full.
+void SoftNic::storm() {
+  const PauseStorm& storm = parameters_.pause_storm;
+  for (uint8_t left = storm.at(now_); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    egress_.pfc.stop(__builtin_ctz(left), now_);
+  }
+  storm_at_ = storm.next(now_);
 }
 
 // What comes at the end of all that happens.
@@ -149,7 +179,7 @@ void SoftNic::wake(uint32_t what, Time at) {
     serve(index);
   } else if (pairs_[index].transport != nullptr) {
     pairs_[index].transport->advance(now_);
-    hear(index);
+    hear(index, now_);
     attend(index);
   }
   go_on();

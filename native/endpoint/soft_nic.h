@@ -3,6 +3,7 @@
 //
 //   receive(now, frame)    a frame arrived whole at `now`; the bytes stay the caller's
 //   receive_pfc / _pause   a MAC control frame arrived
+//   send_for_stack(packet) the host's own stack sends a frame
 //   wake(what, at)         the driver comes for what it was asked for
 //   left(packet)           a frame that the driver was given has gone: it counts as sent
 //   hold(whether)          nothing is sent while the host behind the link does not take it
@@ -13,7 +14,8 @@
 // control hears of it: the flow of the queue pair (endpoint/flow.h) of acknowledgements, CNPs and CNMs, the notification point
 // (endpoint/notification_points.h) of marks. The way of one that is sent: the transport has it, the flow lets the queue pair go
 // when its pace allows, be it for a request or a READ response, and the egress (endpoint/nic_egress.h) picks it when the link
-// falls free.
+// falls free. What the host's own stack sends waits in queues (endpoint/stack_queues.h) that share flows and egress with queue
+// pairs.
 #pragma once
 
 #include <array>
@@ -32,6 +34,7 @@
 #include "endpoint/notification_points.h"
 #include "endpoint/queue_pair_table.h"
 #include "endpoint/receive_buffer.h"
+#include "endpoint/stack_queues.h"
 #include "link/driver.h"
 #include "wire/classify.h"
 #include "wire/packet.h"
@@ -40,7 +43,10 @@ namespace weir {
 
 class SoftNic {
  public:
-  enum class Disposition : uint8_t { consumed, punt };
+  // stack: for the host's own stack, where the NIC has one.
+  enum class Disposition : uint8_t { consumed, punt, stack };
+  // Packet::ingress_port of what that sends.
+  static constexpr uint16_t kFromStack = 1;
 
   // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers; or, in simulation,
   // kHeaderStride bytes: then packets have their headers and their meta, and no payload or ICRC. `driver` must outlive it too,
@@ -53,7 +59,8 @@ class SoftNic {
 
   // What it asks its driver to be woken for is below.
   static uint32_t wakes(const NicParameters& parameters, size_t queue_pairs) {
-    return 3 * (static_cast<uint32_t>(queue_pairs) + parameters.verbs_queue_pairs) + 1;
+    const uint32_t pairs = static_cast<uint32_t>(queue_pairs) + parameters.verbs_queue_pairs;
+    return 3 * pairs + 2 * StackQueues::count(parameters.stack_queue) + 1;
   }
 
   // New parameters between two events. Rate, own addresses and queue pairs stay as they are; the pairs' rate caps and the MAC
@@ -66,10 +73,15 @@ class SoftNic {
   Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more = false);
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t quanta);
+  // The host's own stack sends a frame, which is the NIC's from now on: with its meta as classify() has it, an offload that
+  // check_offload() accepted, and of a super-frame segments that fit a short packet of the pool.
+  void send_for_stack(Time now, PacketId id);
   // The link has failed: what its two ends have asked of each other by PFC is over.
   void end_pauses(Time now);
   // Times that are no longer wanted are ignored.
   void wake(uint32_t what, Time at);
+  // Of a stream: it is of no more use, its peer has said so.
+  void close(Time now, uint32_t index);
   // Lets time pass; the driver has come for all that was due by `now`.
   void advance(Time now);
   // While the host falls behind, an application's queue pairs answer data as if it had been marked: senders slow down before
@@ -181,10 +193,13 @@ class SoftNic {
   void step(Time at);
   void go_on();
   void want(Time next);
+  void apply_parameters();
+  void storm();
 
   // Receiving: soft_nic_receive.cc.
   Disposition consume(Time arrived, const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal);
   bool take_in(int priority, uint32_t length);
+  void receive_trimmed(const uint8_t* frame, const PacketMeta& meta);
   void receive_cnp(uint32_t index, Time arrived);
   void receive_cnm(const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal);
   void on_cnm(uint32_t group, const CongestionNotification& cnm);
@@ -196,7 +211,7 @@ class SoftNic {
   bool addresses_fit(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta);
   void obey(int priority, uint16_t quanta);
   void expire_windows(Time at);
-  void hear(uint32_t index);
+  void hear(uint32_t index, Time arrived);
 
   // Sending: soft_nic_send.cc.
   void start_next();
@@ -206,6 +221,11 @@ class SoftNic {
   PacketId make_data();
   void write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority);
   void describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const;
+
+  // What the host's own stack sends: soft_nic_stack.cc.
+  void line_up_stack(uint32_t queue);
+  void line_up_stacks();
+  PacketId make_stack_frame(uint32_t index);
 
   // Queue pairs and their flows: soft_nic_flows.cc.
   bool hears(uint8_t what) const { return (weir::hears(parameters_.congestion) & what) != 0; }
@@ -221,29 +241,35 @@ class SoftNic {
   void line_up(uint32_t index);
   void wait(uint32_t index);
   void serve(uint32_t group);
+  void let_go(uint32_t index);
   void pass_turn(uint32_t index);
   void sent(uint32_t index, uint32_t wire_bytes);
+  void sent_of_group(uint32_t group, uint32_t index, uint32_t wire_bytes);
   void repace(uint32_t index);
   bool count(uint32_t flow) { return flows_->count(flow, now_); }
   void settle_flows();
   void schedule(uint32_t flow, Time at);
   void schedule_timer(uint32_t index, Time at);
-  uint32_t timer(uint32_t index) const { return 2 * pairs_.size() + index; }
-  uint32_t itself() const { return 3 * pairs_.size(); }
+  uint32_t timer(uint32_t index) const { return first_timer_ + index; }
+  uint32_t itself() const { return itself_; }
 
   // In the order of use, for the caches: a simulated fabric has thousands of NICs.
   Time now_ = 0;
   Time wakes_ = kNever;     // for itself
   Time retry_at_ = kNever;  // when the pool was empty
+  Time storm_at_ = kNever;  // when one begins or ends
   Driver& driver_;
   PacketPool& pool_;
   std::unique_ptr<FlowTable> flows_;
   bool crowded_ = false;
   bool numbers_ = false;
   uint32_t active_ = 0;
+  uint32_t first_timer_;
+  uint32_t itself_;
   NicEgress egress_;
   NicParameters parameters_;
   QueuePairTable pairs_;
+  StackQueues stack_;
   NotificationPoints notifications_;
   MulticastGroups groups_;
   ReceiveBuffer receive_buffer_;

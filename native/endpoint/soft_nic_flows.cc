@@ -16,7 +16,7 @@ constexpr Time kCentisecond = 10 * kMillisecond;
 
 // Schedules all queue pairs, from nothing, or anew after a reload.
 void SoftNic::make_flows() {
-  flows_ = std::make_unique<FlowTable>(parameters_, pairs_.size(), counters_.rp_cur_flows);
+  flows_ = std::make_unique<FlowTable>(parameters_, pairs_.size(), stack_.size(), counters_);
   for (uint32_t index = 0; index < pairs_.size(); ++index) {
     QueuePair& qp = pairs_[index];
     if (qp.transport == nullptr) continue;
@@ -25,13 +25,14 @@ void SoftNic::make_flows() {
     if (!qp.started) schedule(index, qp.parameters.start);
     if (qp.state == QueuePair::State::waiting) schedule(index, now_);
   }
+  line_up_stacks();
 }
 
 // A queue pair that sends no data has no group: acknowledgements go ahead of everything.
 void SoftNic::bind(uint32_t index) {
   QueuePair& qp = pairs_[index];
   RocePath path = qp.parameters.path;
-  if (qp.verbs() != nullptr || qp.parameters.start != kNever) flows_->bind(index, qp, now_);
+  if (qp.verbs() != nullptr || qp.parameters.start != kNever || qp.parameters.serves()) flows_->bind(index, qp, now_);
   const uint32_t group = flows_->group_of(index);
   if (group != kNone && parameters_.grouping.cn_tag) path.cn_flow = flows_->flow_id(group);
   pairs_.take_path(index, path);
@@ -104,11 +105,19 @@ void SoftNic::start_flow(uint32_t number, Rate rate) {
 void SoftNic::finish(uint32_t index) {
   QueuePair& qp = pairs_[index];
   qp.state = QueuePair::State::finished;
-  --active_;
+  active_ -= qp.started ? 1 : 0;
   flows_->leave(index);
   (*flows_)[index].running = false;
   count(index);
   qp.transport->close();
+}
+
+void SoftNic::close(Time now, uint32_t index) {
+  pairs_[index].transport->close();
+  if (!pairs_[index].parameters.serves()) return;
+  catch_up(now);
+  attend(index);
+  go_on();
 }
 
 // ---- turns ----
@@ -122,7 +131,7 @@ void SoftNic::attend(uint32_t index) {
     qp.answers = true;
     egress_.push_answers(index, qp.parameters.priority);
   }
-  if (qp.state != QueuePair::State::idle || !(qp.started || qp.verbs() != nullptr)) return;
+  if (qp.state != QueuePair::State::idle || !(qp.started || qp.verbs() != nullptr || qp.parameters.serves())) return;
   if (qp.transport->data_bytes() > 0) return line_up(index);
   if (qp.transport->ended()) finish(index);
 }
@@ -164,9 +173,19 @@ void SoftNic::serve(uint32_t group) {
   count(group);
   if (release > now_) return schedule(group, flow.next_deadline());
   flow.let_go = flows_->take(group);
-  QueuePair& qp = pairs_[flow.let_go];
-  qp.state = QueuePair::State::ready;
-  egress_.push_ready(flow.let_go, qp.parameters.priority);
+  let_go(flow.let_go);
+}
+
+// Into the list of its priority.
+void SoftNic::let_go(uint32_t index) {
+  if (index < pairs_.size()) {
+    QueuePair& qp = pairs_[index];
+    qp.state = QueuePair::State::ready;
+    return egress_.push_ready(index, qp.parameters.priority);
+  }
+  const uint32_t queue = index - pairs_.size();
+  stack_.state(queue) = StackQueues::State::ready;
+  egress_.push_ready(index, StackQueues::priority_of(queue));
 }
 
 // Its turn has come, and it has nothing to send.
@@ -181,8 +200,10 @@ void SoftNic::pass_turn(uint32_t index) {
 void SoftNic::sent(uint32_t index, uint32_t wire_bytes) {
   (*flows_)[index].sent(now_, wire_bytes);
   count(index);
-  const uint32_t group = flows_->group_of(index);
-  if (group == kNone) return;
+  if (const uint32_t group = flows_->group_of(index); group != kNone) sent_of_group(group, index, wire_bytes);
+}
+
+void SoftNic::sent_of_group(uint32_t group, uint32_t index, uint32_t wire_bytes) {
   Flow& flow = (*flows_)[group];
   flow.sent(now_, wire_bytes);
   count(group);
@@ -214,9 +235,7 @@ SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   const auto rate = static_cast<double>(allowed_rate(pairs_[index]));
   return flow.controller.visit([&](const auto& c) -> SenderSample {
     const ControllerState state = c.state();
-    if (rate > 0 && c.window() != CongestionControl::kNoWindow && !c.limited()) {
-      return {static_cast<double>(c.window()), static_cast<double>(c.window()), state.alpha};
-    }
+    if (rate > 0 && state.window > 0) return {state.window, state.window, state.alpha};
     const bool has_alpha = state.alpha_runs && (rate > 0 || flow.held);
     return {rate, flow.held ? static_cast<double>(state.target_rate) : rate, has_alpha ? state.alpha : 0};
   });
@@ -234,12 +253,12 @@ void SoftNic::settle_counters() {
 
 // Groups that send nothing are looked at here, some each time; of a simulation, all.
 void SoftNic::settle_flows() {
-  const uint32_t pairs = pairs_.size();
-  const uint32_t groups = flows_->size() - pairs;
+  const uint32_t senders = flows_->senders();
+  const uint32_t groups = flows_->size() - senders;
   if (groups == 0) return;
   for (uint32_t left = pool_.has_payload() ? std::min(groups, kCaughtUpAtOnce) : groups; left > 0; --left) {
     if (next_caught_up_ >= groups) next_caught_up_ = 0;
-    const uint32_t group = pairs + next_caught_up_++;
+    const uint32_t group = senders + next_caught_up_++;
     (*flows_)[group].tell([this](auto& c) { c.advance(now_); });
     count(group);
   }

@@ -38,11 +38,16 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
   if (!pairs_.ours(meta.destination_mac) && !is_group(meta.destination_mac)) {
     return ++counters_.drop_not_for_us, Disposition::consumed;
   }
+  if (parameters_.lldp && is_lldp(meta.destination_mac, meta.ethertype)) return ++counters_.rx_punted, Disposition::punt;
   if (parameters_.vlan != 0 && (!meta.tagged || meta.vlan() != parameters_.vlan)) {
     return ++counters_.drop_vlan, Disposition::consumed;
   }
-  if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) return ++counters_.rx_punted, Disposition::punt;
+  if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) {
+    return stack_.size() > 0 ? Disposition::stack : (++counters_.rx_punted, Disposition::punt);
+  }
   if (!take_in(priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
+  if (meta.dscp == parameters_.trimmed_dscp && meta.kind == FrameKind::roce)
+    return receive_trimmed(data, meta), Disposition::consumed;
   if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
   // Connection management is the slow path's.
   if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
@@ -58,6 +63,13 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
     receive_packet(index, arrived, data, meta);
   }
   return Disposition::consumed;
+}
+
+// Headers of a packet that a switch had no room for. Its ICRC is gone, so they are counted and change nothing.
+void SoftNic::receive_trimmed(const uint8_t* frame, const PacketMeta& meta) {
+  ++counters_.rx_trimmed_roce_packets;
+  const uint32_t index = pairs_.find(meta.destination_qp);
+  if (index != kNone && addresses_fit(pairs_[index], frame, meta)) ++pairs_[index].counters.trimmed;
 }
 
 // Into the buffer between the link and a host that takes its time. False: it does not fit.
@@ -145,7 +157,7 @@ void SoftNic::on_cnm(uint32_t group, const CongestionNotification& cnm) {
   ++counters_.rp_cnm_handled;
   // A flow of several has no queue pair that is more at fault than the others.
   const uint32_t index = flow.sent_last != kNone ? flow.sent_last : flow.first;
-  if (index != kNone) {
+  if (index < pairs_.size()) {
     QpCounters& of = pairs_[index].counters;
     ++of.cnp_handled;
     if (cnm.quantized_feedback == 1) ++of.cnm_lowest;
@@ -157,12 +169,13 @@ void SoftNic::on_cnm(uint32_t group, const CongestionNotification& cnm) {
   serve(group);
 }
 
-// What acknowledgements, or none, have told.
-void SoftNic::hear(uint32_t index) {
+// What acknowledgements, or none, have told. `arrived`: of the frame, which a NIC in arrears (skip_to()) hears of later.
+void SoftNic::hear(uint32_t index, Time arrived) {
   Heard heard;
   Transport& transport = *pairs_[index].transport;
   if (!hears(kHearsAcknowledgements) || !transport.take_heard(heard)) return;
-  const Ack& ack = heard.ack;
+  Ack& ack = heard.ack;
+  ack.arrived = arrived;
   Flow& flow = (*flows_)[index];
   uint32_t window = 0;
   flow.tell([&](auto& c) {
@@ -179,7 +192,7 @@ void SoftNic::receive_packet(uint32_t index, Time arrived, const uint8_t* frame,
   if (!qp.transport->understands(meta.opcode)) return void(++counters_.drop_unsupported_opcode);
   const Received before = qp.verbs() != nullptr ? qp.verbs()->received() : Received{};
   const bool valid = qp.transport->receive(now_, frame, meta);
-  hear(index);
+  hear(index, arrived);
   if (!valid) return;
   if (qp.verbs() != nullptr) count_received(qp.counters, before, qp.verbs()->received(), meta);
   if (meta.ecn == 3) {
@@ -201,7 +214,8 @@ void SoftNic::obey(int priority, uint16_t quanta) {
 void SoftNic::receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
   catch_up(now);
   ++counters_.rx_pfc_frames;
-  for (uint8_t left = enable & parameters_.pfc_priorities; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+  const uint8_t obeyed = parameters_.link_pause ? uint8_t{0} : parameters_.pfc_priorities;
+  for (uint8_t left = enable & obeyed; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     const int priority = __builtin_ctz(left);
     obey(priority, quanta[static_cast<size_t>(priority)]);
   }

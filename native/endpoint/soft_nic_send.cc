@@ -16,7 +16,8 @@ constexpr Time kRetry = 10 * kMicrosecond;
 
 void SoftNic::start_next() {
   if (egress_.busy(now_) || egress_.held()) return;
-  const bool cnp_may_go = notifications_.owed() && egress_.cnp_may_go(parameters_.cnp_priority);
+  const bool cnp_may_go =
+      notifications_.owed() && notifications_.next_cnp() <= now_ && egress_.cnp_may_go(parameters_.cnp_priority);
   if (egress_.pfc.owed() == 0 && !cnp_may_go && !egress_.answers_may_go() && !egress_.data_waits()) return;
   if (pool_.available() == 0) {
     ++counters_.tx_no_descriptor;
@@ -37,17 +38,12 @@ void SoftNic::start_next() {
 
 PacketId SoftNic::make_pfc() {
   const PacketId id = pool_.allocate();
-  Packet& packet = pool_[id];
-  packet.reset();
-  packet.meta.kind = FrameKind::pfc;
-  packet.meta.source_mac = parameters_.mac;
-  packet.length = kMinimumFrame;
-  packet.pfc_enable = egress_.pfc.take(now_, packet.pfc_xoff);
+  egress_.pfc.make(now_, parameters_.mac, pool_[id]);
   return id;
 }
 
 PacketId SoftNic::make_cnp() {
-  const NotificationPoints::Cnp cnp = notifications_.take();
+  const NotificationPoints::Cnp cnp = notifications_.take(now_);
   QueuePair& qp = pairs_[cnp.queue_pair];
   if (cnp.arrived != kNever) latencies_->answered(cnp.arrived);
   const RoceTemplate& headers = cnp.headers != nullptr ? *cnp.headers : qp.headers;
@@ -115,13 +111,14 @@ void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, co
 
 PacketId SoftNic::make_data() {
   const auto next_wire_bytes = [this](uint32_t index) {
+    if (index >= pairs_.size()) return stack_.next_wire_bytes(pool_, index - pairs_.size());
     const QueuePair& qp = pairs_[index];
     return wire_bytes(qp.headers.bth_offset() + (qp.transport == nullptr ? 0 : qp.transport->data_bytes()));
   };
   uint8_t priority = 0;
   for (;;) {
     const uint32_t index = egress_.take_ready(priority, next_wire_bytes);
-    if (index == kNone) return kNoPacket;
+    if (index >= pairs_.size()) return index == kNone ? kNoPacket : make_stack_frame(index);
     QueuePair& qp = pairs_[index];
     qp.state = QueuePair::State::waiting;
     if (qp.parameters.stop <= now_) {
@@ -161,9 +158,13 @@ PacketId SoftNic::make_data() {
 
 void SoftNic::left(PacketId id) {
   const Packet& packet = pool_[id];
-  if (packet.ingress_port == kNoIngress) return;
-  if (packet.meta.kind == FrameKind::pfc) {
-    ++counters_.tx_pfc_frames;
+  if (packet.ingress_port != 0) {
+    if (packet.ingress_port == kNoIngress) return void(++counters_.tx_slow_path);
+    ++priorities_[packet.priority].tx_prio_stack_packets;
+    priorities_[packet.priority].tx_prio_stack_bytes += packet.length;
+  }
+  if (is_flow_control(packet.meta.kind)) {
+    ++(packet.meta.kind == FrameKind::pfc ? counters_.tx_pfc_frames : counters_.tx_pause_frames);
     for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
       ++priorities_[static_cast<size_t>(__builtin_ctz(left))].tx_prio_pause;
     }

@@ -74,6 +74,10 @@ class WireNic : private NicAgenda, public SoftNic {
     agenda.run(now, *this);
     SoftNic::receive_pause(now, quanta);
   }
+  void send_for_stack(Time now, PacketId id) {
+    agenda.run(now, *this);
+    SoftNic::send_for_stack(now, id);
+  }
   void advance(Time now) {
     agenda.run(now, *this);
     SoftNic::advance(now);

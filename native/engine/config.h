@@ -63,7 +63,11 @@ void describe(auto& v, Of<PortConfig> auto& p) {
   v("arp_address", p.arp_address,
     optional(any("With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC.")));
   v("echo_ipv6", p.echo_ipv6, optional(any("With roce_only, of a packet socket: IPv6 pings arrive.")));
+  v("lldp", p.lldp, optional(any("With roce_only: LLDPDUs are for the NIC.")));
   v("roce_only", p.roce_only, optional(any("The host's own stack uses the interface too: only what PortOptions says arrives.")));
+  v("source_prefix", p.source_prefix,
+    optional(
+        any("Of packet sockets: first two bytes of the source addresses of frames that arrive; 0: all. Not with roce_only.")));
   v("offloads", p.offloads, optional(any("Partial checksums and super-frames pass, where the backends are packet sockets.")));
   v("join", p.join, optional(field::within(1, 128, "With offloads: RoCEv2 packets that may leave as one super-frame.")));
   v("live_for_xdp", p.live_for_xdp,
@@ -71,6 +75,8 @@ void describe(auto& v, Of<PortConfig> auto& p) {
   v("rate", p.rate, field::bps("Of the link: spaces arrivals; 0: unlimited."));
   v("delay", p.delay, field::ns("Propagation, added to every arrival."));
   v("impairment", p.impairment, optional(any("Absent: none.")));
+  v.rule(p.source_prefix == 0 || (!p.roce_only && p.receive_by == Backend::af_packet),
+         "source_prefix is for packet sockets without roce_only");
   v.rule(p.receive_by != Backend::live, "live frames are for transmitting");
   v.rule(std::has_single_bit(p.ring), "the frames of a ring are a power of two");
 }
@@ -90,6 +96,7 @@ struct SwitchDeviceConfig {
   };
   std::vector<Route> routes;
   std::vector<Pin> pins;
+  bool lldp = false;  // LLDPDUs are handed up; else they are dropped, as all frames to reserved addresses
 };
 void describe(auto& v, Of<SwitchDeviceConfig::Route> auto& route) {
   v.type("NativeRoute", "Where frames go.");
@@ -109,33 +116,46 @@ void describe(auto& v, Of<SwitchDeviceConfig> auto& device) {
   v("ports", device.ports, field::any("Interfaces."));
   v("routes", device.routes, field::any("Static ones."));
   v("pins", device.pins, field::any("Exceptions from them."));
+  v("lldp", device.lldp, field::optional(field::any("LLDPDUs are handed up; else they are dropped.")));
   v.rule(device.ports.size() == device.parameters.ports.size(), "each port has parameters");
 }
 
 struct NicDeviceConfig {
-  struct QueuePairName {
+  struct QueuePairSetting {
     std::string name;
+    Column<uint32_t> sizes;
   };
   std::string name;
   PortConfig port;
+  std::optional<PortConfig> stack_port;  // with parameters.stack_queue
   NicParameters parameters;
   Time arrears = 0;
   std::vector<QueuePairParameters> queue_pairs;  // start and stop relative to the worker's begin()
-  std::vector<QueuePairName> queue_pair_names;
+  std::vector<QueuePairSetting> queue_pair_settings;
+  // Both ends of its streams begin together, and once: reliable ones have one connection each, from first_psn on. Records tell of
+  // messages that are complete.
+  bool lab = false;
 };
-void describe(auto& v, Of<NicDeviceConfig::QueuePairName> auto& p) {
-  v.type("NativeQueuePairName", "What a queue pair is called.");
+void describe(auto& v, Of<NicDeviceConfig::QueuePairSetting> auto& p) {
+  v.type("NativeQueuePairSetting", "What a queue pair is called, and what it sends.");
   v("name", p.name, field::any("In counter labels: the flow's."));
+  v("sizes", p.sizes,
+    field::optional(field::any("Of messages of a reliable one, instead of message_bytes and total_bytes.", "bytes")));
 }
 void describe(auto& v, Of<NicDeviceConfig> auto& device) {
   v.type("NativeNic", "A NIC.");
   v("name", device.name, field::any("In counter labels."));
   v("port", device.port, field::any("Its interface."));
+  v("stack_port", device.stack_port,
+    field::optional(field::any("By which the host's own network stack sends and receives through the NIC.")));
   v.base(device.parameters);
   v("arrears", device.arrears, field::ns("Most time that a late NIC makes up for."));
   v("queue_pairs", device.queue_pairs, field::any("Numbered from first_qpn on."));
-  v("queue_pairs", device.queue_pair_names, field::any(""));
-  v.rule(device.queue_pairs.size() == device.queue_pair_names.size(), "each queue pair has a name");
+  v("queue_pairs", device.queue_pair_settings, field::any(""));
+  v("lab", device.lab,
+    field::optional(field::any("Both ends of its streams begin together, and once; records tell of complete messages.")));
+  v.rule(device.queue_pairs.size() == device.queue_pair_settings.size(), "each queue pair has a name");
+  v.rule(device.stack_port.has_value() == (device.parameters.stack_queue > 0), "a stack has a port and queues");
 }
 
 class SharedSwitch;

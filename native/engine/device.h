@@ -14,11 +14,8 @@
 
 namespace weir {
 
-// Writes the PFC frame that a device decided on (Packet::pfc_enable, pfc_xoff) into its buffer.
-inline void write_pfc(PacketPool& pool, PacketId id) {
-  const Packet& packet = pool[id];
-  build_pfc(pool.data(id), packet.meta.source_mac, pfc_frame(packet));
-}
+// Writes the frame of flow control that a device decided on (Packet::pfc_enable, pfc_xoff) into its buffer.
+inline void write_flow_control(PacketPool& pool, PacketId id) { build_flow_control(pool.data(id), pool[id]); }
 
 class Device {
  public:

@@ -12,6 +12,7 @@
 #include "wire/classify.h"
 #include "wire/ethernet.h"
 #include "wire/icrc.h"
+#include "wire/ip.h"
 #include "wire/mac_control.h"
 #include "wire/super_frame.h"
 
@@ -26,17 +27,41 @@ uint64_t secret() {
   return random;
 }
 
-std::vector<QueuePairParameters> begun(std::vector<QueuePairParameters> queue_pairs, Time begin) {
-  for (QueuePairParameters& qp : queue_pairs) {
+// Refers to the sizes of `config`.
+std::vector<QueuePairParameters> begun(const NicDeviceConfig& config, Time begin) {
+  std::vector<QueuePairParameters> queue_pairs = config.queue_pairs;
+  for (size_t i = 0; i < queue_pairs.size(); ++i) {
+    QueuePairParameters& qp = queue_pairs[i];
     if (qp.start != kNever) qp.start += begin;
     if (qp.stop != kNever) qp.stop += begin;
-    if (qp.reliable) qp.connection_seed = secret() | 1;
+    qp.peer_start += begin;
+    qp.sizes = config.queue_pair_settings[i].sizes;
+    if (qp.reliable && !config.lab) qp.connection_seed = secret() | 1;
   }
   return queue_pairs;
 }
 
+PauseStorm begun(PauseStorm storm, Time begin) {
+  storm.start += begin;
+  if (storm.stop != kNever) storm.stop += begin;
+  return storm;
+}
+
 Refusal classify_alone(const RxFrame& frame, const uint8_t* data, uint32_t length, PacketMeta& meta) {
   return frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
+}
+
+// Of what is for the host's stack, what connection management hears as well: how to reach peers, and which cannot be reached.
+bool concerns_connections(const uint8_t* data, uint32_t length, const PacketMeta& meta) {
+  constexpr uint8_t kIcmp = 1, kIcmpv6 = 58, kUnreachable = 3, kUnreachableV6 = 1, kSolicitation = 135, kAdvertisement = 136;
+  if (meta.ethertype == kEthertypeArp) return true;
+  if (meta.ip_version == 0) return false;
+  const uint8_t* ip = data + meta.l3_offset;
+  const uint32_t header = ip_header_length(ip);
+  if (meta.l3_offset + header >= length) return false;
+  const uint8_t type = ip[header];
+  if (meta.ip_version == 4) return ip[9] == kIcmp && type == kUnreachable;
+  return ip[6] == kIcmpv6 && (type == kUnreachableV6 || type == kSolicitation || type == kAdvertisement);
 }
 
 // How long a peer is told that a program has ended: as long as the usual timeouts and retries may take.
@@ -45,7 +70,7 @@ constexpr Time kAbandoned = 60 * kSecond;
 }  // namespace
 
 NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted,
-                     SpscRing<Record>& records, Time begin)
+                     SpscRing<Record>& records, Time begin, std::unique_ptr<WirePort> stack_port)
     : config_(config),
       index_(index),
       pool_(pool),
@@ -53,8 +78,11 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       records_(records),
       verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
       programs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicPrograms>() : nullptr),
-      nic_(completed(config.parameters), begun(config.queue_pairs, begin), pool, verbs_.get()) {
+      begin_(begin),
+      nic_(completed(config.parameters), begun(config_, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
+  if (stack_port != nullptr) ports_.push_back(std::move(*stack_port));
+  if (stack_port != nullptr) stack_ = std::make_unique<StackPort>(config_, ports_.back(), ports_.front(), nic_, pool_);
   nic_.measure(&latencies_);
   nic_.number_datagrams(ports_.front().port().capabilities().joins);
 }
@@ -63,7 +91,25 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
 NicParameters NicDevice::completed(NicParameters parameters) {
   if (parameters.verbs_queue_pairs > 0) parameters.key_secret = secret();
   parameters.listener = this;
+  parameters.pause_storm = begun(parameters.pause_storm, begin_);
   return parameters;
+}
+
+void NicDevice::reconfigure(const NicDeviceConfig& config) {
+  NicParameters parameters = config.parameters;
+  parameters.pause_storm = begun(parameters.pause_storm, begin_);
+  nic_.reconfigure(parameters, config.queue_pairs);
+}
+
+void NicDevice::message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) {
+  if (!config_.lab) return;
+  const uint32_t stream = qpn - config_.parameters.first_qpn;
+  const Record record{now,
+                      Record::Kind::message,
+                      index_,
+                      stream,
+                      {static_cast<double>(number), static_cast<double>(bytes), static_cast<double>(posted)}};
+  if (!records_.push(record)) ++nic_.counters().untold_messages;
 }
 
 void NicDevice::stream_connected(uint32_t qpn, WorkStatus status, Time now) {
@@ -80,10 +126,11 @@ void NicDevice::accept(const RxFrame& frame) {
   }
 }
 
-// Of another kind than RoCEv2's there is nothing here for anybody.
+// Of another kind than RoCEv2's it is for the host's stack, or for nobody.
 void NicDevice::accept_super_frame(const RxFrame& frame) {
   Offload offload = frame.offload;
   if (!check_offload(frame.data, frame.length, offload) || !is_roce_super_frame(frame.data, offload)) {
+    if (stack_ != nullptr) return stack_->deliver_super_frame(frame);
     ++nic_.counters().rx_packets;
     nic_.counters().rx_bytes += frame.length;
     ++nic_.counters().drop_malformed;
@@ -104,9 +151,14 @@ void NicDevice::accept_super_frame(const RxFrame& frame) {
 
 void NicDevice::receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
                         bool more) {
-  if (nic_.receive(frame.stamp, data, length, meta, refusal, more) == SoftNic::Disposition::punt) {
-    punted_.push(index_, 0, frame.stamp, std::span(data, length));
+  const SoftNic::Disposition whose = nic_.receive(frame.stamp, data, length, meta, refusal, more);
+  if (whose == SoftNic::Disposition::consumed) return;
+  if (whose == SoftNic::Disposition::stack) {
+    stack_->deliver(frame, meta);
+    if (!concerns_connections(data, length, meta)) return;
+    ++nic_.counters().rx_punted;
   }
+  if (!punted_.push(index_, 0, frame.stamp, std::span(data, length))) ++nic_.counters().drop_punt_full;
 }
 
 void NicDevice::accept_packet(const RxFrame& frame) {
@@ -130,12 +182,16 @@ void NicDevice::turn(Time horizon, Time now) {
   if (verbs_ != nullptr) take_work();
   if (programs_ != nullptr) programs_->take(nic_);
   if (!abandoned_.empty() && abandoned_.front().until <= now) reclaim();
-  for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
+  if (stack_ == nullptr) {
+    for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
+  } else {
+    accept_all(horizon);
+  }
   port.give_back();
   nic_.advance(horizon);
   const bool joins = port.port().capabilities().joins;
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
-    if (pool_[id].meta.kind == FrameKind::pfc) write_pfc(pool_, id);
+    if (is_flow_control(pool_[id].meta.kind)) write_flow_control(pool_, id);
     const uint64_t to = load_be48(pool_.data(id));
     if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
@@ -148,6 +204,7 @@ void NicDevice::turn(Time horizon, Time now) {
   if (!gathered_.empty()) gather();
   if (!looped_.empty()) loop(horizon);
   if (programs_ != nullptr) programs_->publish();
+  if (stack_ != nullptr) stack_->flush(now);
   if (port.unsent() == 0) return;
   port.flush(
       pool_, now, [&](PacketId id) { nic_.left(id); },
@@ -155,6 +212,22 @@ void NicDevice::turn(Time horizon, Time now) {
         if (down) ++nic_.counters().tx_port_down;
       });
   nic_.hold(port.unsent_bytes() > kMostUnsent);
+}
+
+// From the link and from the host's stack, in the order of time.
+void NicDevice::accept_all(Time horizon) {
+  WirePort& link = ports_.front();
+  ports_.back().poll();
+  for (;;) {
+    const Time from_link = link.next_arrival(), from_stack = stack_->next_arrival();
+    if (std::min(from_link, from_stack) > horizon) return;
+    if (from_stack < from_link) {
+      stack_->accept();
+      continue;
+    }
+    accept(link.front());
+    link.pop();
+  }
 }
 
 // Queue pairs have taken turns. Those of their packets that leave now leave in a row, so that they can be joined.
@@ -303,7 +376,9 @@ bool NicDevice::attach_group(uint32_t qpn, const IpAddress& group) {
   return true;
 }
 
-Time NicDevice::next_deadline() { return std::min(nic_.next_deadline(), ports_.front().next_deadline()); }
+Time NicDevice::next_deadline() {
+  return std::min({nic_.next_deadline(), ports_.front().next_deadline(), ports_.back().next_deadline()});
+}
 
 void NicDevice::stop_traffic(Time now) {
   for (uint32_t i = 0; i < nic_.streams(); ++i) {
@@ -315,7 +390,7 @@ void NicDevice::stop_traffic(Time now) {
 void NicDevice::sample(Time at, SpscRing<Record>& ring) {
   for (uint32_t i = 0; i < nic_.streams(); ++i) {
     const QueuePair& qp = nic_.queue_pairs()[i];
-    if (qp.parameters.start != kNever) ring.push(sample_sender(nic_, i, at, index_, i));
+    if (qp.parameters.sends_data()) ring.push(sample_sender(nic_, i, at, index_, i));
     if (qp.counters.rx_packets > 0) ring.push(sample_receiver(qp.counters, at, index_, i));
   }
 }
@@ -325,6 +400,7 @@ void NicDevice::register_counters(CounterBlock& block) {
   block.add(nic_.counters(), device);
   block.add(nic_.transport_counters(), device);
   block.add(ports_.front().counters(), device);
+  if (stack_ != nullptr) block.add(ports_.back().counters(), {{"device", config_.name}, {"port", config_.stack_port->name}});
   for (int p = 0; p < kPriorities; ++p) {
     block.add(nic_.counters(p), {{"device", config_.name}, {"priority", std::to_string(p)}});
   }
@@ -332,7 +408,7 @@ void NicDevice::register_counters(CounterBlock& block) {
   for (size_t i = 0; i < nic_.streams(); ++i) {
     char qpn[16];
     std::snprintf(qpn, sizeof qpn, "0x%06x", queue_pairs[i].qpn);
-    block.add(queue_pairs[i].counters, {{"device", config_.name}, {"qpn", qpn}, {"flow", config_.queue_pair_names[i].name}});
+    block.add(queue_pairs[i].counters, {{"device", config_.name}, {"qpn", qpn}, {"flow", config_.queue_pair_settings[i].name}});
   }
 }
 

@@ -12,15 +12,17 @@
 #include "engine/device.h"
 #include "engine/frame_ring.h"
 #include "engine/nic_programs.h"
+#include "engine/stack_port.h"
 #include "engine/verbs_rings.h"
 
 namespace weir {
 
 class NicDevice final : public Device, private MessageListener {
  public:
-  // `records`: where it is told what becomes of reliable streams' connections. All but the port outlive it.
+  // `records`: where it is told what becomes of reliable streams' connections, and of a lab's messages. `stack_port`: if the
+  // configuration has one. All but the ports outlive it.
   NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted,
-            SpscRing<Record>& records, Time begin);
+            SpscRing<Record>& records, Time begin, std::unique_ptr<WirePort> stack_port = nullptr);
 
   void turn(Time horizon, Time now) override;
   Time next_deadline() override;
@@ -32,10 +34,13 @@ class NicDevice final : public Device, private MessageListener {
   std::vector<WirePort>& ports() override { return ports_; }
   // Those of applications also count when they leave: nobody else says that there is work.
   uint64_t frames_seen() const override {
-    return ports_.front().received() + (verbs_ != nullptr ? nic_.counters().tx_packets : 0);
+    const uint64_t from_stack = stack_ != nullptr ? ports_.back().received() : 0;
+    return ports_.front().received() + from_stack + (verbs_ != nullptr ? nic_.counters().tx_packets : 0);
   }
   const std::string& name() const { return config_.name; }
-  const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_names[index].name; }
+  const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_settings[index].name; }
+  // Between two turns. Throws as SoftNic::reconfigure() does.
+  void reconfigure(const NicDeviceConfig& config);
   SoftNic& soft_nic() { return nic_; }
   const CongestionLatencies& latencies() const { return latencies_; }
   // Null when the NIC has no places for queue pairs of applications.
@@ -59,13 +64,14 @@ class NicDevice final : public Device, private MessageListener {
   bool deregister_memory(uint32_t key) { return nic_.memory().remove(key); }
 
  private:
-  void message_completed(uint32_t, uint64_t, uint64_t, Time, Time) override {}
+  void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) override;
   void stream_ended(uint32_t, bool, Time) override {}
   void stream_connected(uint32_t qpn, WorkStatus status, Time now) override;
   NicParameters completed(NicParameters parameters);
   void accept(const RxFrame& frame);
   void accept_super_frame(const RxFrame& frame);
   void accept_packet(const RxFrame& frame);
+  void accept_all(Time horizon);
   void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more);
   void take_work();
   void loop(Time now);
@@ -76,15 +82,17 @@ class NicDevice final : public Device, private MessageListener {
 
   NicDeviceConfig config_;
   uint16_t index_;
-  std::vector<WirePort> ports_;  // just one
+  std::vector<WirePort> ports_;  // the link; the stack's
   PacketPool& pool_;
   FrameRing& punted_;
   SpscRing<Record>& records_;
   std::unique_ptr<VerbsRings> verbs_;
   std::unique_ptr<NicPrograms> programs_;
   CongestionLatencies latencies_;
+  const Time begin_;
   WireNic nic_;
-  std::vector<PacketId> looped_;  // frames to its own address, and to groups
+  std::unique_ptr<StackPort> stack_;  // null: there is none
+  std::vector<PacketId> looped_;      // frames to its own address, and to groups
   // Frames of this turn, where they may be joined; of each, the next of its queue pair; of queue pairs, the last.
   struct Gathered {
     uint64_t gathering = 0;

@@ -12,9 +12,10 @@
 namespace weir {
 namespace {
 
-std::unique_ptr<PacketPort> open_af_packet(PortOptions options, const PortConfig&, const PortClock& clock, LentPackets&) {
+// A NIC takes super-frames apart where they lie.
+std::unique_ptr<PacketPort> open_af_packet(PortOptions options, const PortConfig&, const PortClock& clock, LentPackets& packets) {
   options.promiscuous = options.receive;
-  return std::make_unique<AfPacketPort>(options, clock);
+  return std::make_unique<AfPacketPort>(options, clock, options.roce_only ? nullptr : &packets.umem.pool());
 }
 
 std::unique_ptr<PacketPort> open_af_xdp(PortOptions options, const PortConfig& config, const PortClock& clock,

@@ -1,13 +1,14 @@
 #include "engine/switch_device.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/native_error.h"
+#include "engine/kept_frame.h"
 #include "switching/samples.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
+#include "wire/ethernet.h"
 #include "wire/mac_control.h"
 #include "wire/offload.h"
 
@@ -16,19 +17,6 @@ namespace {
 
 constexpr size_t kBurst = 64;         // frames read of a port before they are forwarded: what the caches hold
 constexpr size_t kPrefetchAhead = 6;  // frames; another CPU has written them, mostly
-
-// Copies a frame into `out`, with the tag that the kernel took out put back; returns its length.
-uint32_t copy_frame(const RxFrame& frame, uint8_t* out) {
-  if (!frame.vlan_stripped) {
-    std::memmove(out, frame.data, frame.length);
-    return frame.length;
-  }
-  std::memmove(out + 16, frame.data + 12, frame.length - 12);
-  std::memmove(out, frame.data, 12);
-  store_be16(out + 12, frame.vlan_tpid);
-  store_be16(out + 14, frame.vlan_tci);
-  return frame.length + kVlanTag;
-}
 
 const SwitchDeviceConfig& checked(const SwitchDeviceConfig& config) {
   check(config);
@@ -71,9 +59,18 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
       punted_(punted),
       shared_(shared),
       wire_(config.parameters, pool, shared != nullptr ? &shared->exchange().link(share) : nullptr),
-      arrivals_(static_cast<uint32_t>(ports_.size())) {
+      arrivals_(static_cast<uint32_t>(ports_.size())),
+      told_storms_(ports_.size()) {
   install_routes(config_, switch_.forwarding());
   for (WirePort& port : ports_) passes_ = std::max(passes_, port.port().capabilities().batch / kBurst);
+}
+
+void SwitchDevice::tell_storms(Time now, SpscRing<Record>& ring) {
+  for (uint16_t port = 0; port < told_storms_.size(); ++port) {
+    const uint8_t storms = switch_.pfc_storm_mask(port);
+    if (storms == std::exchange(told_storms_[port], storms)) continue;
+    ring.push({now, Record::Kind::storm, index_, port, {static_cast<double>(storms)}});
+  }
 }
 
 void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
@@ -86,32 +83,18 @@ void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
 
 // The frame as a packet of ours; kNoPacket, and counted, when it cannot be one.
 PacketId SwitchDevice::admit(uint16_t port, const RxFrame& frame) {
+  const KeptFrame kept = keep_frame(frame, pool_);
+  if (kept.id != kNoPacket) return kept.id;
   SwitchPortCounters& counters = switch_.counters(port);
-  if (frame.length < kEthernetHeader) {
-    ++counters.rx_packets;
+  ++counters.rx_packets;
+  if (kept.why == Unfit::runt) {
     ++counters.drop_runt;
-    return kNoPacket;
-  }
-  const bool ours = frame.packet != nullptr && (!frame.vlan_stripped || frame.length + kVlanTag <= pool_.room());
-  const PacketId id = ours ? take(frame) : pool_.allocate(frame.length + kVlanTag);
-  if (id == kNoPacket) {
-    ++counters.rx_packets;
+  } else if (kept.why == Unfit::no_descriptor) {
     ++counters.drop_no_descriptor;
-    return id;
-  }
-  Packet& packet = pool_[id];
-  packet.reset();
-  // A packet's bytes have their place; a tag that the XDP program put back reaches into what is in front of it.
-  packet.length = frame.data == pool_.data(id) && !frame.vlan_stripped ? frame.length : copy_frame(frame, pool_.data(id));
-  packet.offload = frame.offload;
-  if (frame.vlan_stripped) packet.offload.checksum_start = static_cast<uint16_t>(packet.offload.checksum_start + kVlanTag);
-  if (packet.offload.pending() && !check_offload(pool_.data(id), packet.length, packet.offload)) {
-    ++counters.rx_packets;
+  } else {
     ++counters.drop_offload_refused;
-    pool_.free(id);
-    return kNoPacket;
   }
-  return id;
+  return kNoPacket;
 }
 
 // Not every backend tells of a checksum that the sender left to its interface. RoCEv2 has none, as a rule, and costs next to
@@ -126,6 +109,16 @@ void SwitchDevice::look_for_checksum(uint16_t port, PacketId id) {
   }
 }
 
+// To the slow path, past queues and forwarding.
+void SwitchDevice::punt(uint16_t port, Time at, PacketId id) {
+  SwitchPortCounters& counters = switch_.counters(port);
+  const uint32_t length = pool_[id].length;
+  ++counters.rx_packets;
+  counters.rx_bytes += length;
+  ++(punted_.push(index_, port, at, std::span(pool_.data(id), length)) ? counters.rx_punted : counters.drop_punt_full);
+  pool_.free(id);
+}
+
 void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
   SwitchPortCounters& counters = switch_.counters(port);
   const Time at = frame.stamp;
@@ -136,10 +129,7 @@ void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
   Packet& packet = pool_[id];
   classify(pool_.data(id), packet.length, packet.meta);
   if (!is_mac_control(packet.meta.kind)) {
-    // Link-local group addresses stay here: the slow path may want them (LLDP), the switch counts them as not forwarded.
-    if (is_link_local_group(packet.meta.destination_mac)) {
-      punted_.push(index_, port, at, std::span(pool_.data(id), packet.length));
-    }
+    if (config_.lldp && is_lldp(packet.meta.destination_mac, packet.meta.ethertype)) return punt(port, at, id);
     look_for_checksum(port, id);
     switch_.receive(at, port, id);
     return;
@@ -153,8 +143,8 @@ void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
 
 void SwitchDevice::write_bytes(PacketId id) {
   Packet& packet = pool_[id];
-  if (packet.meta.kind == FrameKind::pfc) {
-    write_pfc(pool_, id);
+  if (is_flow_control(packet.meta.kind)) {
+    write_flow_control(pool_, id);
   } else if (packet.meta.ecn_changed) {
     write_ecn(pool_.data(id), packet.meta);
   }

@@ -34,6 +34,8 @@ class SwitchDevice final : public Device {
   // Throws NativeError as check() does, and has changed nothing then.
   void reconfigure(const SwitchDeviceConfig& config);
   SoftSwitch& soft_switch() { return switch_; }
+  // Tells of PFC storms at ports that have begun or ended since this was last called.
+  void tell_storms(Time now, SpscRing<Record>& ring);
   const SwitchDeviceConfig& config() const { return config_; }
 
  private:
@@ -41,6 +43,7 @@ class SwitchDevice final : public Device {
   bool hand_over(uint16_t port, bool last);
   void accept(uint16_t port, const RxFrame& frame);
   PacketId admit(uint16_t port, const RxFrame& frame);
+  void punt(uint16_t port, Time at, PacketId id);
   void look_for_checksum(uint16_t port, PacketId id);
   void write_bytes(PacketId id);
 
@@ -55,7 +58,8 @@ class SwitchDevice final : public Device {
   WireSwitch wire_;
   SoftSwitch& switch_ = wire_.device;
   IndexedHeap arrivals_;
-  size_t passes_ = 1;  // of a turn, at most, unless time asks for more
+  std::vector<uint8_t> told_storms_;  // by port
+  size_t passes_ = 1;                 // of a turn, at most, unless time asks for more
 };
 
 }  // namespace weir

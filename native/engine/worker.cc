@@ -181,7 +181,7 @@ void Worker::check_change(const WorkerConfig& config) const {
 void Worker::apply(const WorkerConfig& config) {
   for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
   for (size_t i = 0; i < nics_.size(); ++i) {
-    nics_[i]->soft_nic().reconfigure(config.nics[i].parameters, config.nics[i].queue_pairs);
+    nics_[i]->reconfigure(config.nics[i]);
   }
 }
 
@@ -278,6 +278,7 @@ void Worker::send_injected() {
 void Worker::check_ports(Time now) {
   if (now - checked_ < kCheckInterval) return;
   checked_ = now;
+  for (const auto& device : switches_) device->tell_storms(now, records_);
   for (size_t device = 0; device < devices_.size(); ++device) {
     std::vector<WirePort>& ports = devices_[device]->ports();
     for (size_t port = 0; port < ports.size(); ++port) {

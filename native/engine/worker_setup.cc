@@ -51,7 +51,9 @@ void check(const WorkerConfig& config) {
 
 static bool any_port(const WorkerConfig& config, bool (*of_port)(const PortConfig&)) {
   const auto of_switch = [&](const SwitchDeviceConfig& device) { return std::ranges::any_of(device.ports, of_port); };
-  const auto of_nic = [&](const NicDeviceConfig& device) { return of_port(device.port); };
+  const auto of_nic = [&](const NicDeviceConfig& device) {
+    return of_port(device.port) || (device.stack_port && of_port(*device.stack_port));
+  };
   return std::ranges::any_of(config.switches, of_switch) || std::ranges::any_of(config.nics, of_nic);
 }
 
@@ -115,7 +117,10 @@ void Worker::open_ports() {
                              : std::make_unique<WirePort>(std::make_unique<PacketPort>(), 0, 0, 1));
     }
   }
-  for (const NicDeviceConfig& device : config_.nics) opened_.push_back(open_port(device.name, device.port));
+  for (const NicDeviceConfig& device : config_.nics) {
+    opened_.push_back(open_port(device.name, device.port));
+    if (device.stack_port) opened_.push_back(open_port(device.name, *device.stack_port));
+  }
 }
 
 void Worker::build_devices(Time begin) {
@@ -129,7 +134,10 @@ void Worker::build_devices(Time begin) {
     devices_.push_back(switches_.back().get());
   }
   for (const NicDeviceConfig& device : config_.nics) {
-    nics_.push_back(std::make_unique<NicDevice>(device, index++, std::move(*opened_[next++]), pool_, punted_, records_, begin));
+    WirePort link = std::move(*opened_[next++]);
+    std::unique_ptr<WirePort> stack = device.stack_port ? std::move(opened_[next++]) : nullptr;
+    nics_.push_back(
+        std::make_unique<NicDevice>(device, index++, std::move(link), pool_, punted_, records_, begin, std::move(stack)));
     devices_.push_back(nics_.back().get());
   }
   for (Device* device : devices_) device->register_counters(counters_);

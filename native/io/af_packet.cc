@@ -45,6 +45,13 @@ bool grow_receive_buffer(int socket) {
   return granted >= kReceiveBuffer / 2;
 }
 
+void attach_filter(int socket, std::span<sock_filter> program) {
+  const sock_fprog filter{static_cast<uint16_t>(program.size()), program.data()};
+  if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0) {
+    throw NativeError::from_errno("setsockopt", "cannot attach a packet filter", "");
+  }
+}
+
 // Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before. It reads at constant offsets only, so what
 // looks at a frame is there twice: for those with a CN-TAG, and for those without.
 void accept_roce_only(int socket, const PortOptions& options) {
@@ -105,13 +112,27 @@ void accept_roce_only(int socket, const PortOptions& options) {
     });
   };
   const auto with = select(kCnTag), without = select(0);
-  std::vector<sock_filter> program = {{kLoadHalf, 0, 0, 12}, equal(kEthertypeCnTag, 1, 2, 2 + static_cast<int>(with.size()))};
+  std::vector<sock_filter> program = {{kLoadHalf, 0, 0, 12}};
+  if (options.lldp) {
+    program.push_back({BPF_JMP | BPF_JEQ | BPF_K, 0, 1, kEthertypeLldp});
+    program.push_back({BPF_RET | BPF_K, 0, 0, UINT32_MAX});
+  }
+  program.push_back({BPF_JMP | BPF_JEQ | BPF_K, 0, static_cast<uint8_t>(with.size()), kEthertypeCnTag});
   program.insert(program.end(), with.begin(), with.end());
   program.insert(program.end(), without.begin(), without.end());
-  const sock_fprog filter{static_cast<uint16_t>(program.size()), program.data()};
-  if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0) {
-    throw NativeError::from_errno("setsockopt", "cannot attach a packet filter", "");
-  }
+  attach_filter(socket, program);
+}
+
+// By the first two bytes of the source address.
+void accept_source(int socket, uint16_t prefix) {
+  constexpr uint32_t kSourceAddress = 6;
+  auto program = std::to_array<sock_filter>({
+      {BPF_LD | BPF_H | BPF_ABS, 0, 0, kSourceAddress},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, prefix},
+      {BPF_RET | BPF_K, 0, 0, UINT32_MAX},
+      {BPF_RET | BPF_K, 0, 0, 0},
+  });
+  attach_filter(socket, program);
 }
 
 void check(const PortOptions& options) {
@@ -127,8 +148,9 @@ void check(const PortOptions& options) {
 
 }  // namespace
 
-AfPacketPort::AfPacketPort(const PortOptions& options, const PortClock& clock)
+AfPacketPort::AfPacketPort(const PortOptions& options, const PortClock& clock, PacketPool* pool)
     : InterfacePort(options),
+      pool_(pool),
       long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true),
       stamps_(clock),
       join_(options.offloads ? options.join : 1) {
@@ -160,6 +182,7 @@ void AfPacketPort::open(int interface_index, bool) {
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   if (options_.promiscuous) make_promiscuous();
   if (options_.roce_only) accept_roce_only(socket_, options_);
+  if (options_.source_prefix != 0) accept_source(socket_, options_.source_prefix);
   if (join_ > 1) mtu_ = mtu();
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
@@ -200,7 +223,7 @@ void AfPacketPort::map_ring(uint32_t slot_bytes, uint32_t slots) {
     uint8_t* at = ring_ + size_t{i / slots_per_block} * block + size_t{i % slots_per_block} * slot;
     slots_.push_back(reinterpret_cast<tpacket2_hdr*>(at));
   }
-  lent_ = Ring<tpacket2_hdr*>(slots_.size());
+  lent_ = Ring<Lent>(slots_.size());
 }
 
 void AfPacketPort::close() {
@@ -210,7 +233,9 @@ void AfPacketPort::close() {
   ring_ = nullptr;
   socket_ = -1;
   slots_.clear();
-  lent_.clear();
+  for (; !lent_.empty(); lent_.pop()) {
+    if (lent_.front().packet != kNoPacket) pool_->free(lent_.front().packet);
+  }
   next_slot_ = long_count_ = 0;
 }
 
@@ -227,7 +252,7 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
   stamps_.begin();
   while (received < frames.size() && !slots_.empty()) {
     tpacket2_hdr* slot = slots_[next_slot_];
-    if (!lent_.empty() && slot == lent_.front()) break;  // went round: the caller holds the rest
+    if (!lent_.empty() && slot == lent_.front().slot) break;  // went round: the caller holds the rest
     const uint32_t status = __atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE);
     if ((status & TP_STATUS_USER) == 0) {
       stamps_.emptied();
@@ -237,40 +262,58 @@ size_t AfPacketPort::receive(std::span<RxFrame> frames) {
     const bool queued = (status & TP_STATUS_COPY) != 0;
     if (queued && long_count_ == kLongFrames) break;
     if (++next_slot_ == slots_.size()) next_slot_ = 0;
-    const uint8_t* data = queued ? fetch(slot) : fits ? reinterpret_cast<const uint8_t*>(slot) + slot->tp_mac : nullptr;
-    if (data == nullptr) {
+    Fetched fetched;
+    if (queued) {
+      fetched = fetch(slot);
+    } else if (fits) {
+      fetched.data = reinterpret_cast<const uint8_t*>(slot) + slot->tp_mac;
+      if (options_.offloads) fetched.offload = load_offload(fetched.data - kOffloadHeader);
+    }
+    if (fetched.data == nullptr) {
       ++losses_.receive_truncated;
       __atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
       continue;
     }
     RxFrame& frame = frames[received++];
-    frame.data = data;
+    frame.data = fetched.data;
     frame.length = slot->tp_len;
-    frame.offload = options_.offloads ? load_offload(data - kOffloadHeader) : Offload{};
+    frame.offload = fetched.offload;
     if (frame.offload.gso != Gso::none) ++losses_.super_frames_received;
     frame.stamp = stamps_.convert(Time{slot->tp_sec} * kSecond + slot->tp_nsec);
     frame.vlan_stripped = (status & TP_STATUS_VLAN_VALID) != 0;
     frame.vlan_tci = frame.vlan_stripped ? slot->tp_vlan_tci : uint16_t{0};
     frame.vlan_tpid = frame.vlan_stripped ? slot->tp_vlan_tpid : uint16_t{0};
-    lent_.push(slot);
+    Lent& lent = lent_.push({slot, fetched.packet});
+    frame.packet = fetched.packet != kNoPacket ? &lent.packet : nullptr;
   }
   return received;
 }
 
 // The kernel queues a frame on the socket before it hands over its slot, both in the same order.
-const uint8_t* AfPacketPort::fetch(const tpacket2_hdr* slot) {
-  uint8_t* out = long_frames_.data() + long_next_ * kMaxSuperFrame;
-  ssize_t got = ::recv(socket_, out, kMaxSuperFrame, MSG_DONTWAIT | MSG_TRUNC);
-  if (got < 0) got = ::recv(socket_, out, kMaxSuperFrame, MSG_DONTWAIT | MSG_TRUNC);  // the first told of an earlier error
-  if (got != static_cast<ssize_t>(slot->tp_len + kOffloadHeader) || got > static_cast<ssize_t>(kMaxSuperFrame)) return nullptr;
-  long_next_ = (long_next_ + 1) % kLongFrames;
+AfPacketPort::Fetched AfPacketPort::fetch(const tpacket2_hdr* slot) {
+  const bool tagged = (slot->tp_status & TP_STATUS_VLAN_VALID) != 0;  // its tag belongs into the frame, which is copied then
+  const PacketId packet = pool_ != nullptr && !tagged ? pool_->allocate(slot->tp_len) : kNoPacket;
+  uint8_t* const data = packet != kNoPacket ? pool_->data(packet) : long_frames_.data() + long_next_ * kMaxSuperFrame;
+  std::array<uint8_t, kOffloadHeader> header;
+  std::array<iovec, 2> parts{{{header.data(), header.size()}, {data, packet != kNoPacket ? slot->tp_len : kMaxSuperFrame}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  ssize_t got = ::recvmsg(socket_, &message, MSG_DONTWAIT | MSG_TRUNC);
+  if (got < 0) got = ::recvmsg(socket_, &message, MSG_DONTWAIT | MSG_TRUNC);  // the first told of an earlier error
+  if (got != static_cast<ssize_t>(slot->tp_len + kOffloadHeader) || slot->tp_len > kMaxSuperFrame) {
+    if (packet != kNoPacket) pool_->free(packet);
+    return {};
+  }
+  if (packet == kNoPacket) long_next_ = (long_next_ + 1) % kLongFrames;
   ++long_count_;
-  return out + kOffloadHeader;
+  return {data, packet, load_offload(header.data())};
 }
 
 void AfPacketPort::release(size_t count) {
   for (count = std::min<size_t>(count, lent_.size()); count > 0; --count) {
-    tpacket2_hdr* slot = lent_.pop();
+    const auto [slot, packet] = lent_.pop();
+    if (packet != kNoPacket) pool_->free(packet);
     if ((slot->tp_status & TP_STATUS_COPY) != 0) --long_count_;
     __atomic_store_n(&slot->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
   }

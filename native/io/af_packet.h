@@ -25,7 +25,9 @@ class AfPacketPort final : public InterfacePort {
  public:
   // The calling thread is in its own network namespace again afterwards, also when this throws. Throws NativeError:
   // EPERM (no CAP_NET_RAW), ENODEV (no such interface), ENOMEM (ring), INVALID_CONFIG (options out of range), ...
-  AfPacketPort(const PortOptions& options, const PortClock& clock);
+  // `pool`: the worker's, which outlives the port. Where frames carry offloads, long ones are fetched into packets of it then,
+  // for the caller to take; null: into memory of the port.
+  AfPacketPort(const PortOptions& options, const PortClock& clock, PacketPool* pool = nullptr);
   ~AfPacketPort() override { shut(); }
 
   PortCapabilities capabilities() const override { return {.joins = join_ > 1}; }
@@ -52,8 +54,13 @@ class AfPacketPort final : public InterfacePort {
   void close() override;
   // Prepares messages for the first frames; returns how many messages.
   size_t prepare(std::span<const TxFrame> frames);
-  // Fetches the frame of a slot that was too small for it; null if it is lost.
-  const uint8_t* fetch(const tpacket2_hdr* slot);
+  // Fetches the frame of a slot that was too small for it; no data if it is lost.
+  struct Fetched {
+    const uint8_t* data = nullptr;
+    PacketId packet = kNoPacket;  // whose bytes these are
+    Offload offload = {};
+  };
+  Fetched fetch(const tpacket2_hdr* slot);
 
   int socket_ = -1;
   uint8_t* ring_ = nullptr;
@@ -61,9 +68,14 @@ class AfPacketPort final : public InterfacePort {
 
   std::vector<tpacket2_hdr*> slots_;  // in the kernel's order
   size_t next_slot_ = 0;
-  Ring<tpacket2_hdr*> lent_;  // with room for all slots: frames that the caller holds
+  struct Lent {
+    tpacket2_hdr* slot;
+    PacketId packet;  // in which the frame lies, as long as the caller has not taken it
+  };
+  Ring<Lent> lent_;  // with room for all slots: frames that the caller holds
 
-  LazyMemory long_frames_;  // circular: kLongFrames of kMaxSuperFrame bytes
+  PacketPool* const pool_;
+  LazyMemory long_frames_;  // circular: kLongFrames of kMaxSuperFrame bytes, for those that no packet was there for
   Stamps stamps_;
   size_t long_next_ = 0;
   size_t long_count_ = 0;  // lent

@@ -67,6 +67,7 @@ void AfXdpPort::open(int interface_index, bool first) {
   program.vlan = !options_.roce_only;
   program.roce_only = options_.roce_only;
   program.arp_address = options_.arp_address;
+  program.lldp = options_.lldp;
   program_ = std::make_unique<XdpProgram>(program);
   metadata_ = program_->metadata_bytes();
   refill();

@@ -12,8 +12,14 @@
 
 #include "base/native_error.h"
 #include "io/network_namespace.h"
+#include "wire/ethernet.h"
 
 namespace weir {
+namespace {
+
+constexpr unsigned short kMacBytes = 6;
+
+}  // namespace
 
 int InterfacePort::packet_socket(int flags) const {
   const int fd = ::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | flags, 0);
@@ -30,6 +36,7 @@ void InterfacePort::look_up() {
                                   "no interface named " + options_.interface + " in this network namespace");
   }
   index_ = static_cast<int>(index);
+  if (options_.lldp) ask_for(PACKET_MR_MULTICAST, kLldpAddress);
   if (std::exchange(takes_groups_, false)) take_groups();
   if (!options_.owner.empty()) claim_.emplace(index_, options_.interface, options_.owner);
 }
@@ -86,10 +93,12 @@ uint32_t InterfacePort::mtu() {
   return ::ioctl(asked_, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
 }
 
-bool InterfacePort::ask_for(int membership) const {
+bool InterfacePort::ask_for(int membership, uint64_t group) const {
   packet_mreq request{};
   request.mr_ifindex = index_;
   request.mr_type = static_cast<unsigned short>(membership);
+  request.mr_alen = kMacBytes;
+  store_be48(request.mr_address, group);
   return ::setsockopt(asked_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &request, sizeof request) == 0;
 }
 

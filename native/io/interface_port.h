@@ -50,8 +50,8 @@ class InterfacePort : public PacketPort {
 
  private:
   void look_up();
-  // Until shut(). False, with errno, if it is refused.
-  bool ask_for(int membership) const;
+  // Until shut(). False, with errno, if it is refused. `group`: MAC address, of PACKET_MR_MULTICAST.
+  bool ask_for(int membership, uint64_t group = 0) const;
 
   int asked_ = -1;  // a packet socket, by which the kernel is asked of the interface
   int index_ = 0;

@@ -28,6 +28,10 @@ struct PortOptions {
   // With roce_only: pings for this IPv4 address (host order), and of AF_XDP its ARP, arrive, too; 0: none.
   uint32_t arp_address = 0;
   bool echo_ipv6 = false;  // with roce_only, of a packet socket: IPv6 pings arrive, too
+  // Of packet sockets: only frames arrive whose source address begins with these two bytes; the kernel drops the rest before it
+  // is copied. 0: all. Not with roce_only. For an interface that the host's own stack, or its network, has something to say on.
+  uint16_t source_prefix = 0;
+  bool lldp = false;  // with roce_only: LLDPDUs (IEEE 802.1AB) arrive, too, and of AF_XDP not at the host's own stack any more
   // Of packet sockets: frames carry an Offload both ways (PACKET_VNET_HDR), and one longer than a slot is fetched in a second
   // step, up to kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the
   // initial user namespace is missing. Slots of kMaxSuperFrame do without: with

@@ -26,8 +26,6 @@ using enum BpfTest;
 constexpr uint32_t kFragments = 1u << 5;    // BPF_F_XDP_HAS_FRAGS
 constexpr uint32_t kDeviceBound = 1u << 6;  // BPF_F_XDP_DEV_BOUND_ONLY
 
-constexpr uint16_t kEthertypeArp = 0x0806;
-
 constexpr int32_t big_endian(uint16_t value) { return __builtin_bswap16(value); }
 constexpr int32_t big_endian(uint32_t value) { return static_cast<int32_t>(__builtin_bswap32(value)); }
 
@@ -64,6 +62,7 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
   code.jump_if(r5, equal, big_endian(kEthertypeIpv6), ipv6);
   code.jump_if(r5, equal, big_endian(kEthertypeMacControl), take);
   code.jump_if(r5, equal, big_endian(kEthertypeCnm), take);
+  if (options.lldp) code.jump_if(r5, equal, big_endian(kEthertypeLldp), take);
   if (options.arp_address != 0) code.jump_if(r5, equal, big_endian(kEthertypeArp), arp);
   code.jump(pass);
 

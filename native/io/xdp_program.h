@@ -22,6 +22,7 @@ struct XdpProgramOptions {
   // With roce_only: ARP and pings for this address, which the stack does not have, are taken, too (10.0.0.1 is 0x0a000001; 0:
   // none).
   uint32_t arp_address = 0;
+  bool lldp = false;  // with roce_only: LLDPDUs are taken, too
 };
 
 // Directly in front of each frame taken, with `stamp`. A driver may have no room for it (none of those with zero copy, and not

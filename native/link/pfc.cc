@@ -36,6 +36,18 @@ uint8_t PfcSender::take(Time now, uint8_t& xoff) {
   return enable;
 }
 
+void PfcSender::make(Time now, uint64_t source_mac, Packet& packet) {
+  packet.reset();
+  packet.meta.kind = link_ ? FrameKind::pause : FrameKind::pfc;
+  packet.meta.source_mac = source_mac;
+  packet.length = kMinimumFrame;
+  packet.pfc_quanta = quanta_;
+  packet.pfc_enable = take(now, packet.pfc_xoff);
+  if (!link_) return;
+  packet.pfc_enable = 0xff;
+  packet.pfc_xoff = stopped_ != 0 ? 0xff : 0;
+}
+
 void PfcSender::refresh(Time now) {
   for (int p = 0; p < kPriorities; ++p) {
     if (refresh_at_[static_cast<size_t>(p)] > now) continue;

@@ -1,4 +1,6 @@
-// Priority-based flow control (IEEE 802.1Qbb, frames of IEEE 802.3 annex 31D), both directions, for switch and NIC.
+// Priority-based flow control (IEEE 802.1Qbb, frames of IEEE 802.3 annex 31D), both directions, for switch and NIC. Or PAUSE
+// frames (IEEE 802.3x, annex 31B) in its place, which stop a whole link: then they say XOFF while any priority is meant to be
+// stopped.
 #pragma once
 
 #include <array>
@@ -19,12 +21,20 @@ constexpr Time pause_time(uint16_t quanta, Rate rate) {
   return rate > 0 ? static_cast<Time>(static_cast<uint64_t>(quanta) * 512 * 1'000'000'000 / static_cast<uint64_t>(rate)) : 0;
 }
 
-// What a PFC frame made by a device says: XOFF for as long as there is, or XON.
+// Frames of flow control that devices make have no bytes until they leave.
+constexpr bool is_flow_control(FrameKind kind) { return kind == FrameKind::pfc || kind == FrameKind::pause; }
+// What such a frame says: XOFF, or XON.
 inline PfcFrame pfc_frame(const Packet& packet) {
   PfcFrame frame;
   frame.enable = packet.pfc_enable;
-  for (size_t p = 0; p < kPriorities; ++p) frame.quanta[p] = (packet.pfc_xoff >> p & 1) != 0 ? kMaxPauseQuanta : 0;
+  for (size_t p = 0; p < kPriorities; ++p) frame.quanta[p] = (packet.pfc_xoff >> p & 1) != 0 ? packet.pfc_quanta : 0;
   return frame;
+}
+inline uint16_t pause_quanta(const Packet& packet) { return packet.pfc_xoff != 0 ? packet.pfc_quanta : uint16_t{0}; }
+// Its bytes, to `out`; returns their length.
+inline uint32_t build_flow_control(uint8_t* out, const Packet& packet) {
+  return packet.meta.kind == FrameKind::pause ? build_pause(out, packet.meta.source_mac, pause_quanta(packet))
+                                              : build_pfc(out, packet.meta.source_mac, pfc_frame(packet));
 }
 
 // The sending side of one port: which priorities are stopped, and when a PFC frame is owed. A stop is refreshed when half
@@ -32,8 +42,12 @@ inline PfcFrame pfc_frame(const Packet& packet) {
 class PfcSender {
  public:
   PfcSender() { refresh_at_.fill(kNever); }
-  // `rate`: of the link, to know how long a pause lasts there; 0 counts as kFastestLink.
-  void configure(Rate rate) { lifetime_ = pause_time(kMaxPauseQuanta, rate > 0 ? rate : kFastestLink); }
+  // `rate`: of the link, to know how long a pause of `quanta` lasts there; 0 counts as kFastestLink. `link`: by PAUSE frames.
+  void configure(Rate rate, bool link = false, uint16_t quanta = kMaxPauseQuanta) {
+    lifetime_ = pause_time(quanta, rate > 0 ? rate : kFastestLink);
+    quanta_ = quanta;
+    link_ = link;
+  }
 
   bool stopped(int priority) const { return (stopped_ >> priority & 1) != 0; }
   uint8_t stopped_mask() const { return stopped_; }
@@ -51,6 +65,8 @@ class PfcSender {
   uint8_t owed() const { return owed_; }
   // Takes the frame that is owed: its priorities, and in `xoff` those that stay stopped. Starts their refresh time.
   uint8_t take(Time now, uint8_t& xoff);
+  // The same as a packet from `source_mac`.
+  void make(Time now, uint64_t source_mac, Packet& packet);
   // Earliest refresh, or kNever.
   Time next_deadline() const { return next_refresh_; }
   // Makes refreshes that are due owed.
@@ -64,6 +80,8 @@ class PfcSender {
 
   uint8_t stopped_ = 0;
   uint8_t owed_ = 0;
+  bool link_ = false;
+  uint16_t quanta_ = kMaxPauseQuanta;
   Time lifetime_ = pause_time(kMaxPauseQuanta, kFastestLink);
   Time next_refresh_ = kNever;
   std::array<Time, kPriorities> refresh_at_;

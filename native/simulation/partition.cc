@@ -205,7 +205,7 @@ void Partition::handle(const Event& event) {
   if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
   SoftNic& nic = nics_[event.device - switches_.size()]->device;
   if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
-  nic.queue_pairs()[event.packet & ~kClose].transport->close();
+  nic.close(event.at, event.packet & ~kClose);
 }
 
 void Partition::transmit(uint32_t port, PacketId id, Time at) {
@@ -245,12 +245,18 @@ void Partition::arrive(const Event& event) {
   if (event.device < switches_.size()) {
     SoftSwitch& device = switches_[event.device]->device;
     const auto port = static_cast<uint16_t>(event.kind);
-    if (packet.meta.kind != FrameKind::pfc) return device.receive(now_, port, id);
-    device.receive_pfc(now_, port, packet.pfc_enable, pfc_frame(packet).quanta);
+    if (!is_flow_control(packet.meta.kind)) return device.receive(now_, port, id);
+    if (packet.meta.kind == FrameKind::pfc) {
+      device.receive_pfc(now_, port, packet.pfc_enable, pfc_frame(packet).quanta);
+    } else {
+      device.receive_pause(now_, port, pause_quanta(packet));
+    }
   } else {
     NicNode& node = *nics_[event.device - switches_.size()];
     if (packet.meta.kind == FrameKind::pfc) {
       node.device.receive_pfc(now_, packet.pfc_enable, pfc_frame(packet).quanta);
+    } else if (packet.meta.kind == FrameKind::pause) {
+      node.device.receive_pause(now_, pause_quanta(packet));
     } else {
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
     }
@@ -262,8 +268,8 @@ void Partition::record(uint32_t tap, PacketId id, Time at) {
   const Packet& packet = pool_[id];
   TracedFrame& traced = traced_.emplace_back();
   traced.frame = {.stamp = at, .tap = tap, .captured = pool_.present(id), .original = packet.length};
-  if (packet.meta.kind == FrameKind::pfc) {
-    traced.frame.captured = build_pfc(traced.bytes, packet.meta.source_mac, pfc_frame(packet));
+  if (is_flow_control(packet.meta.kind)) {
+    traced.frame.captured = build_flow_control(traced.bytes, packet);
   } else {
     std::memcpy(traced.bytes, pool_.data(id), traced.frame.captured);
     if (packet.meta.ecn_changed) write_ecn(traced.bytes, packet.meta);

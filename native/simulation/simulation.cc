@@ -22,8 +22,10 @@ class Simulation::Listener final : public MessageListener {
   }
   void stream_ended(uint32_t qpn, bool failed, Time) override {
     if (!failed) ++heard().ended;
-    const Place receiver = simulation_.receiver(flow_of(qpn));
-    simulation_.fabric_.close_stream(nic_, receiver.nic, receiver.index);
+    const uint32_t flow = flow_of(qpn);
+    const bool reads = simulation_.config_.flows[flow].stream.operation == Operation::read;
+    const Place peer = reads ? simulation_.sender(flow) : simulation_.receiver(flow);
+    simulation_.fabric_.close_stream(nic_, peer.nic, peer.index);
   }
 
  private:
@@ -92,15 +94,15 @@ std::vector<std::vector<QueuePairParameters>> Simulation::lay_out() {
       qp.transport = config_.transport;
       qp.sizes = std::span(config_.sizes).subspan(flow.sizes_first, flow.sizes_count);
       qp.outstanding = flow.outstanding;
-      qp.rate_cap = flow.rate_cap;
       if (sends) {
-        qp.start = flow.start;
-        qp.stop = flow.stop;
+        qp.rate_cap = flow.rate_cap;
         qp.application = flow.application;
         if (flow.source_mac != 0) qp.path.source_mac = flow.source_mac;
       } else {
         qp.peer_start = flow.start;
       }
+      if (sends != qp.reads()) qp.start = flow.start;
+      if (sends || qp.reads()) qp.stop = flow.stop;
       pairs[sends ? flow.from : flow.to].push_back(qp);
     }
   }

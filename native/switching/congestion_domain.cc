@@ -27,15 +27,20 @@ void CongestionDomain::configure(Port& port, size_t number) {
   for (uint8_t left = parameters_.cn_priorities; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     const size_t priority = static_cast<size_t>(__builtin_ctz(left));
     const auto bit = static_cast<uint8_t>(1u << priority);
-    const CnDefence defence = parameters_.ports[number].cn_defence[priority];
+    const SwitchParameters::Port& own = parameters_.ports[number];
+    const CnDefence defence = own.cn_defence[priority];
     if (defence == CnDefence::disabled || defence == CnDefence::edge) port.outside |= bit;
     if (defence == CnDefence::disabled) continue;
     if (defence == CnDefence::edge) port.defended |= bit;
     if (defence != CnDefence::interior_ready) port.untagged |= bit;
     port.points |= bit;
-    if ((before.points & bit) != 0) continue;
     const uint64_t queue = number * uint64_t{kPriorities} + priority;
-    points_[queue].configure(&parameters_.qcn, Random(parameters_.seed, parameters_.component, kPurpose + queue));
+    const QcnCongestionParameters* shared = own.qcn ? &*own.qcn : &parameters_.qcn;
+    if ((before.points & bit) != 0) {
+      points_[queue].follow(shared);
+      continue;
+    }
+    points_[queue].configure(shared, Random(parameters_.seed, parameters_.component, kPurpose + queue));
   }
 }
 

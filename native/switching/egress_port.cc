@@ -10,12 +10,13 @@ void EgressPort::configure(Time now, const SwitchParameters& parameters, size_t 
   number_ = static_cast<uint16_t>(number);
   parameters_ = &parameters.ports[number];
   link_.set_rate(parameters_->rate);
-  pfc.configure(parameters_->rate);
+  pfc.configure(parameters_->rate, parameters.link_pause);
   scheduler_.configure(parameters.scheduler);
   mtu_ = parameters_->mtu;
+  averages_ = red_of(parameters, number).averaged;
   waits_.limited = waits_.bounded = 0;
   for (size_t p = 0; p < kPriorities; ++p) {
-    queues_[p].marker = RedMarker(parameters.red);
+    queues_[p].marker = RedMarker(red_of(parameters, number));
     const Rate rate = parameters_->priority_rates[p];
     if (rate != std::exchange(rates_[p], rate)) limiters_[p].rate_changed(now, rate);
     if (rate > 0) waits_.limited = static_cast<uint8_t>(waits_.limited | 1u << p);
@@ -56,7 +57,7 @@ Time EgressPort::next_release(Time now) const {
 }
 
 Time EgressPort::next_wake(Time now) const {
-  const Time refresh = pfc.next_deadline();
+  const Time refresh = next_wake();
   if (busy(now)) {
     // What is on the link has been handed over; nobody need come when nothing waits behind it.
     return (waits_.backlogged | pfc.owed()) != 0 ? std::min(refresh, link_.busy_until()) : refresh;

@@ -66,7 +66,7 @@ class EgressPort {
   bool has_limit(int priority) const { return (waits_.bounded >> priority & 1) != 0; }
   // Whether a frame that comes now would be queued only to be picked in the same instant. Not asked where queues have limits.
   bool open(Time now) const {
-    return !busy(now) && std::bit_cast<uint32_t>(waits_) == 0 && (pfc.owed() | pause.paused_mask()) == 0;
+    return !busy(now) && std::bit_cast<uint64_t>(waits_) == 0 && (pfc.owed() | pause.paused_mask()) == 0;
   }
 
   void push(PacketPool& pool, PacketId id, int priority) {
@@ -91,6 +91,8 @@ class EgressPort {
     const auto p = static_cast<size_t>(priority);
     if ((waits_.limited >> priority & 1) != 0) limiters_[p].sent(now, wire_bytes(length), rates_[p]);
   }
+  // Whether marking goes by an average, so that it has to see every frame.
+  bool averages() const { return averages_; }
   // Marks the frame if its queue, which has `queue_bytes` before it, is congested.
   void mark(Packet& packet, int64_t queue_bytes, Random& random) {
     Queue& q = queues_[packet.priority];
@@ -132,8 +134,15 @@ class EgressPort {
     pause.advance(now);
     pfc.advance(now);
   }
-  // When there is next something to do, or kNever.
+  // When there is next something to do, or kNever; and the same where nothing waits here.
   Time next_wake(Time now) const;
+  Time next_wake() const { return std::min(pfc.next_deadline(), watch_at_); }
+  // Somebody wants to look at the port then.
+  void watch(Time at) { watch_at_ = at; }
+  // Priorities whose frames are not to leave here.
+  void set_closed(uint8_t priorities) { waits_.closed = priorities; }
+  bool closed(int priority) const { return (waits_.closed >> priority & 1) != 0; }
+  uint8_t backlogged_mask() const { return waits_.backlogged; }
   // True if that is not what the driver was last asked for.
   bool changes_wake(Time at) {
     if (wakes_ == at) return false;
@@ -156,16 +165,20 @@ class EgressPort {
 
   Serializer link_;
   Time wakes_ = kNever;  // as the driver was asked
+  Time watch_at_ = kNever;
   uint32_t mtu_ = 0;
   // Bytes that wait for the host, at most; on a link with a rate, those that did when it was last said.
   uint32_t unsent_ = 0;
   uint16_t number_ = 0;
+  bool averages_ = false;
   // Why a frame may have to wait; asked for all at once.
-  struct Waits {
+  struct alignas(8) Waits {
     uint8_t backlogged = 0;  // mask of queues with frames
     uint8_t limited = 0;     // with a rate limit
     uint8_t bounded = 0;     // with a limit of their own to what they hold
     uint8_t held_back = 0;   // 1 while the host has too much to take
+    uint8_t closed = 0;      // mask of queues that take no frames
+    std::array<uint8_t, 3> unused{};
   } waits_;
   const SwitchParameters::Port* parameters_ = nullptr;
 

@@ -13,9 +13,9 @@
 
 #include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -47,12 +47,12 @@ class LoadBalancer {
     if (how == LoadBalancing::flowlet) flowlets_.resize(kFlowlets);
   }
 
-  // One of `ports`, of which there are two at least. `load(port)`: its PortLoad.
+  // Which of `ways`, of which there are two at least. `load(way)`: the PortLoad of its port.
   template <class Load>
-  uint16_t choose(Time now, uint32_t flow_hash, std::span<const uint16_t> ports, Load load) {
-    if (how_ == LoadBalancing::ecmp) return ports[Random::mix(flow_hash ^ hash_seed_) % ports.size()];
-    if (how_ == LoadBalancing::adaptive) return least(ports, load);
-    return ports[how_ == LoadBalancing::spray ? below(ports.size()) : flowlet(now, flow_hash, ports.size())];
+  size_t choose(Time now, uint32_t flow_hash, size_t ways, Load load) {
+    if (how_ == LoadBalancing::ecmp) return Random::mix(flow_hash ^ hash_seed_) % ways;
+    if (how_ == LoadBalancing::adaptive) return least(ways, load);
+    return how_ == LoadBalancing::spray ? below(ways) : flowlet(now, flow_hash, ways);
   }
 
  private:
@@ -72,16 +72,16 @@ class LoadBalancer {
   }
 
   template <class Load>
-  __attribute__((noinline)) uint16_t least(std::span<const uint16_t> ports, Load load) {
-    uint16_t chosen = ports[0];
+  __attribute__((noinline)) size_t least(size_t ways, Load load) {
+    size_t chosen = 0;
     PortLoad lowest = load(chosen);
     size_t alike = 1;
-    for (const uint16_t port : ports.subspan(1)) {
-      const PortLoad own = load(port);
+    for (size_t way = 1; way < ways; ++way) {
+      const PortLoad own = load(way);
       if (own > lowest) continue;
       alike = own == lowest ? alike + 1 : 1;
       lowest = own;
-      if (alike == 1 || below(alike) == 0) chosen = port;  // each of those alike with the same probability
+      if (alike == 1 || below(alike) == 0) chosen = way;  // each of those alike with the same probability
     }
     return chosen;
   }

@@ -26,6 +26,7 @@ struct ShardMessage {
     frame,    // `packet` is to leave by `port`, and belongs to the receiver from now on
     settled,  // `frames` of `length` together that came in by `port` at `priority` have left their egress queue, or were not let
               // in
+    trimmed,  // one of `length` that came in by `port` at `priority` has `mac` bytes left, and the priority `vlan`
     home,     // `packet` was freed, and is of the receiver's slice of the packet memory
     learned   // `mac` in `vlan` was seen at `port`
   };

@@ -10,6 +10,9 @@
 // formula reserves headroom for lossy priorities too, which have no use for it: there it is the egress queue's guaranteed
 // minimum, so that CNPs still pass when lossless traffic has filled the rest.
 //
+// A port may have thresholds and headroom of its own (PortBuffer): then P n t_flight is P times the sum of the ports' headroom,
+// and beta is that of the ingress, lossy_alpha that of the egress.
+//
 // Each frame also takes a packet of the memory, however short it is, as in hardware it takes a cell. What queues may hold of them
 // is shared as bytes are: a lossy queue may have alpha times the free ones, an ingress is paused above its share, and at the end
 // there is none. With frames that are as long as the memory was made for, bytes are always the first to run out.
@@ -18,6 +21,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/describe.h"
@@ -39,6 +43,15 @@ struct BufferParameters {
   int64_t lateness_headroom = 0;
 };
 
+// What one port has instead.
+struct PortBuffer {
+  int64_t headroom = 22'400;
+  double beta = 8;
+  int64_t fixed_threshold = 24'470;
+  int64_t xon_offset = 3'000;
+  double lossy_alpha = 1;
+};
+
 // More headroom than memory is not an error: then nothing is shared.
 constexpr auto words_of(BufferParameters::Threshold) { return std::array{"dynamic", "static"}; }
 void describe(auto& v, Of<BufferParameters> auto& p) {
@@ -56,8 +69,18 @@ void describe(auto& v, Of<BufferParameters> auto& p) {
     field::bytes("Beyond B, per port and lossless priority, for feedback that a shared host delivers late.", 0, kMost));
 }
 
+void describe(auto& v, Of<PortBuffer> auto& p) {
+  constexpr double kMost = 0x1p40;
+  v.type("NativePortBuffer", "What a port has of the memory, in place of what all have.");
+  v("headroom", p.headroom, field::bytes("t_flight, per priority.", 0, kMost));
+  v("beta", p.beta, field::within(0, 1e6, "Share of the free buffer that one ingress priority may take, times P."));
+  v("fixed_threshold", p.fixed_threshold, field::bytes("With static.", 0, kMost));
+  v("xon_offset", p.xon_offset, field::bytes("Below the threshold, at which the peer is resumed.", 0, kMost));
+  v("lossy_alpha", p.lossy_alpha, field::within(0, field::kMany, "Times the free shared buffer: most of a lossy egress queue."));
+}
+
 // queue_limit: an egress queue may have a limit of its own, which the switch looks after.
-enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffer_full, queue_limit };
+enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffer_full, queue_limit, pfc_storm };
 
 // Bytes of one shard's frames (switching/shard.h) that are charged to the shared buffer, wherever they are.
 struct Occupancy {
@@ -72,6 +95,8 @@ class SharedBuffer {
 
   // What is charged stays; new limits hold from now on.
   void reconfigure(const BufferParameters& parameters, uint8_t lossless);
+  // The same, where `own` has what ports have instead, by port.
+  void reconfigure(const BufferParameters& parameters, uint8_t lossless, const std::vector<std::optional<PortBuffer>>& own);
 
   // A hint for the caches.
   WEIR_FETCHES void fetch(int port, int priority) const { __builtin_prefetch(&at(port, priority), 1); }
@@ -105,11 +130,12 @@ class SharedBuffer {
     Usage& out = at(egress, priority);
     const int64_t bytes = length;
     if (!lossless(priority)) {
-      if (out.egress + bytes > lossy_minimum_) {
-        if (above_lossy_threshold(out.egress + bytes, bytes)) return Admission::lossy_threshold;
+      const Limits& limits = limits_of(egress);
+      if (out.egress + bytes > limits.lossy_minimum) {
+        if (above_lossy_threshold(limits, out.egress + bytes, bytes)) return Admission::lossy_threshold;
         if (!room(0)) return Admission::buffer_full;
       }
-      if (above_lossy_frames(out.egress_frames + 1)) return Admission::lossy_threshold;
+      if (above_lossy_frames(limits, out.egress_frames + 1)) return Admission::lossy_threshold;
     }
     out.egress += bytes;
     ++out.egress_frames;
@@ -126,6 +152,11 @@ class SharedBuffer {
     --in.ingress_frames;
     --frames_;
   }
+  // A lossy frame that came in is another lossy one from now on.
+  void recharge_ingress(int ingress, int priority, uint32_t length, int to_priority, uint32_t to_length) {
+    release_ingress(ingress, priority, length);
+    charge_ingress(ingress, to_priority, to_length);
+  }
   void release_egress(int egress, int priority, uint32_t length) {
     Usage& out = at(egress, priority);
     out.egress -= length;
@@ -141,30 +172,34 @@ class SharedBuffer {
   Occupancy own() const { return {occupied_ - others_.occupied, in_headroom_ - others_.in_headroom}; }
   // Whether a frame would be admitted outside of the headroom, and nobody be stopped for it. For one that leaves at once, to an
   // empty queue: admit() and release() in the same instant then leave everything as it was. False means: ask admit().
-  bool passes(int ingress, int priority, uint32_t length) const {
+  bool passes(int ingress, int egress, int priority, uint32_t length) const {
     const Usage& in = at(ingress, priority);
     const int64_t bytes = length;
     if (in.headroom != 0 || !room(bytes)) return false;
-    return lossless(priority) ? !above_threshold(in.ingress + bytes)
-                              : bytes <= lossy_minimum_ || !above_lossy_threshold(bytes, 0);
+    if (lossless(priority)) return !above_threshold(limits_of(ingress), in.ingress + bytes);
+    const Limits& limits = limits_of(egress);
+    return bytes <= limits.lossy_minimum || !above_lossy_threshold(limits, bytes, 0);
   }
 
   // Whether a lossy egress queue would take frames of `bytes` together that come one after the other, the last of them of `last`.
   bool takes(int egress, int priority, uint32_t bytes, uint32_t last) const {
     const int64_t queue = at(egress, priority).egress + bytes;
-    return room(bytes) && (queue <= lossy_minimum_ || !above_lossy_threshold(queue, int64_t{last} - bytes));
+    const Limits& limits = limits_of(egress);
+    return room(bytes) && (queue <= limits.lossy_minimum || !above_lossy_threshold(limits, queue, int64_t{last} - bytes));
   }
 
   // For a frame that passes(): what admit() and release() would have left behind.
   void passed(uint32_t length) { raise_watermark(occupied_ + length); }
 
-  // Above this an ingress (port, priority) is paused. Bytes, >= 0.
-  int64_t pfc_threshold() const;
+  // Above this an ingress (port, priority) is paused; the port's own, or that of ports that have none of their own. Bytes, >= 0.
+  int64_t pfc_threshold(int port) const { return pfc_threshold(limits_of(port)); }
+  int64_t pfc_threshold() const { return pfc_threshold(common_); }
   // So is one that has bytes in its headroom, for whatever reason; and it is not resumed before they have left, or the next
   // pause would find the headroom partly used.
   bool above_xoff(int ingress, int priority) const {
     const Usage& in = at(ingress, priority);
-    return in.headroom > 0 || above_threshold(in.ingress) || above_frames(in.ingress_frames);
+    const Limits& limits = limits_of(ingress);
+    return in.headroom > 0 || above_threshold(limits, in.ingress) || above_frames(limits, in.ingress_frames);
   }
   bool below_xon(int ingress, int priority) const;
 
@@ -174,6 +209,8 @@ class SharedBuffer {
   int64_t occupied() const { return occupied_; }
   // Most bytes that were occupied when a frame came in here, with what was known then of the other shards'.
   int64_t watermark() const { return watermark_; }
+  // What a port keeps for each lossless priority.
+  int64_t headroom_size(int port) const { return limits_of(port).headroom; }
   // B - P n t_flight: what is shared by all.
   int64_t shared_size() const { return shared_size_; }
 
@@ -195,14 +232,35 @@ class SharedBuffer {
   Usage& at(int port, int priority) { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
   const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
 
+  // Of one port, made of the parameters.
+  struct Limits {
+    double surely_free = 0;  // times the free bytes: never more than a dynamic t_PFC, whatever the rounding; 0 when it is fixed
+    double beta = 0;         // 0 when it is fixed
+    int64_t threshold = 0;   // when it is fixed
+    int64_t most_headroom = 0;  // with that for lateness
+    double lossy_alpha = 1;
+    int64_t lossy_minimum = 0;
+    double frame_share = 1;          // of the free packets, that one ingress priority may take
+    int64_t surely_fewer = 0;        // while there are fewer frames than this, nobody has more than that share ...
+    int64_t surely_fewer_lossy = 0;  // ... or than lossy_alpha times the free ones
+    int64_t xon_offset = 0;
+    int64_t headroom = 0;
+  };
+  Limits limits_from(const PortBuffer& own) const;
+  // Ports of simulated fabrics mostly have none of their own: then all are one.
+  const Limits& limits_of(int port) const { return limits_.empty() ? common_ : limits_[static_cast<size_t>(port)]; }
+  int64_t pfc_threshold(const Limits& limits) const;
+
   bool lossless(int priority) const { return (lossless_ >> priority & 1) != 0; }
   bool room(int64_t bytes) const { return occupied_ - in_headroom_ + bytes <= shared_size_; }
   void raise_watermark(int64_t bytes) { watermark_ = std::max(watermark_, bytes); }
   Admission charge_ingress(int ingress, int priority, uint32_t length) {
     Usage& in = at(ingress, priority);
     const int64_t bytes = length;
-    if (lossless(priority) && (!room(bytes) || above_threshold(in.ingress + bytes) || above_frames(in.ingress_frames + 1))) {
-      const bool full = in.headroom + bytes > parameters_.headroom + parameters_.lateness_headroom || frames_ >= packets_;
+    const Limits& limits = limits_of(ingress);
+    if (lossless(priority) &&
+        (!room(bytes) || above_threshold(limits, in.ingress + bytes) || above_frames(limits, in.ingress_frames + 1))) {
+      const bool full = in.headroom + bytes > limits.most_headroom || frames_ >= packets_;
       if (full) return Admission::headroom_full;
       in.headroom += bytes;
       in_headroom_ += bytes;
@@ -215,37 +273,34 @@ class SharedBuffer {
   }
   int64_t free_bytes() const { return std::max<int64_t>(0, shared_size_ - occupied_); }
   // bytes > pfc_threshold(), mostly without its division.
-  bool above_threshold(int64_t bytes) const {
-    return static_cast<double>(bytes) > surely_free_ * static_cast<double>(free_bytes()) && bytes > pfc_threshold();
+  bool above_threshold(const Limits& limits, int64_t bytes) const {
+    return static_cast<double>(bytes) > limits.surely_free * static_cast<double>(free_bytes()) && bytes > pfc_threshold(limits);
   }
   // `own`: of what is occupied, the frame that asks.
-  bool above_lossy_threshold(int64_t bytes, int64_t own) const {
+  bool above_lossy_threshold(const Limits& limits, int64_t bytes, int64_t own) const {
     const int64_t free = std::max<int64_t>(0, shared_size_ - occupied_ + own);
-    return static_cast<double>(bytes) > parameters_.lossy_alpha * static_cast<double>(free);
+    return static_cast<double>(bytes) > limits.lossy_alpha * static_cast<double>(free);
   }
   // Mostly known from all frames together.
-  bool above_frames(uint32_t frames) const {
-    return frames_ >= surely_fewer_ && frames > frame_share_ * static_cast<double>(packets_ - frames_);
+  bool above_frames(const Limits& limits, uint32_t frames) const {
+    return frames_ >= limits.surely_fewer && frames > limits.frame_share * static_cast<double>(packets_ - frames_);
   }
-  bool above_lossy_frames(uint32_t frames) const {
-    return frames_ >= surely_fewer_lossy_ && frames > parameters_.lossy_alpha * static_cast<double>(packets_ - frames_);
+  bool above_lossy_frames(const Limits& limits, uint32_t frames) const {
+    return frames_ >= limits.surely_fewer_lossy && frames > limits.lossy_alpha * static_cast<double>(packets_ - frames_);
   }
 
   BufferParameters parameters_;
   int ports_;
   uint8_t lossless_;
   int64_t shared_size_;
-  int64_t lossy_minimum_;
-  double surely_free_;    // times the free bytes: never more than a dynamic t_PFC, whatever the rounding; 0 when it is fixed
   int64_t occupied_ = 0;  // by all shards, in_headroom_ too
   int64_t in_headroom_ = 0;
   int64_t watermark_ = 0;
   int64_t packets_;
-  int64_t frames_ = 0;              // that came in here
-  double frame_share_ = 1;          // of the free ones, that one ingress priority may take
-  int64_t surely_fewer_ = 0;        // while there are fewer frames than this, nobody has more than that share ...
-  int64_t surely_fewer_lossy_ = 0;  // ... or than lossy_alpha times the free ones
+  int64_t frames_ = 0;  // that came in here
   Occupancy others_;
+  Limits common_;
+  std::vector<Limits> limits_;  // by port, where one has its own
   std::vector<Usage> usage_;
 };
 

@@ -38,10 +38,12 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& dr
       driver_(driver),
       link_(link),
       messages_(static_cast<uint32_t>(parameters_.ports.size())) {
+  buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities, port_buffers(parameters_));
   apply_parameters();
 }
 
 void SoftSwitch::apply_parameters() {
+  configure_router();
   balancer_.configure(parameters_.load_balancing, parameters_.flowlet_gap);
   for (size_t i = 0; i < ports_.size(); ++i) {
     Port& port = ports_[i];
@@ -49,6 +51,7 @@ void SoftSwitch::apply_parameters() {
     port.egress.configure(now_, parameters_, i);
     port.remote = link_ != nullptr && link_->owner(port.number()) != link_->self();
     port.storms.configure(parameters.storm_rates);
+    configure_watchdog(port);
     forwarding_.limit(port.number(), parameters.max_learned_addresses);
     domain_.configure(port.domain, i);
   }
@@ -57,7 +60,7 @@ void SoftSwitch::apply_parameters() {
 void SoftSwitch::reconfigure(SwitchParameters parameters) {
   require(parameters.ports.size() == ports_.size(), "switch", "the number of ports cannot change");
   parameters_ = checked(std::move(parameters));
-  buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities);
+  buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities, port_buffers(parameters_));
   forwarding_.reconfigure(parameters_.learning, parameters_.ageing);
   apply_parameters();
   for (Port& port : ports_) {
@@ -87,12 +90,11 @@ void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
   }
   if (is_group(packet.meta.destination_mac) && is_link_local_group(packet.meta.destination_mac))
     return drop(in.counters.drop_reserved_address, id);
+  if (router_ != nullptr && route(in, id)) return;
   if (forwarding_.learning()) learn(in, packet.meta);
   const int out = forwarding_.lookup(now_, packet.meta, [&](std::span<const uint16_t> ports) {
-    const auto load = [&](uint16_t port) {
-      return PortLoad{buffer_.egress_bytes(port, packet.priority), ports_[port].egress.free_at(now_)};
-    };
-    return balancer_.choose(now_, packet.meta.flow_hash, ports, load);
+    return ports[balancer_.choose(now_, packet.meta.flow_hash, ports.size(),
+                                  [&](size_t way) { return load_of(ports[way], packet.priority); })];
   });
   if (out >= 0) return forward(in, static_cast<uint16_t>(out), id);
   const bool floods = forwarding_.learning() || (in.egress.parameters().floods && is_group(packet.meta.destination_mac));
@@ -136,6 +138,7 @@ void SoftSwitch::flood(Port& in, PacketId id) {
   if (uint64_t* const reason = storm(in, pool_[id]); reason != nullptr) return drop(*reason, id);
   int last = -1;
   for (uint16_t out = 0; out < ports_.size(); ++out) {
+    if (router_ != nullptr && router_->routed(out)) continue;
     if (out == in.number() || !(forwarding_.learning() || ports_[out].egress.parameters().floods)) continue;
     if (last >= 0) {
       const PacketId copy = pool_.copy(id);
@@ -154,10 +157,9 @@ void SoftSwitch::flood(Port& in, PacketId id) {
   forward(in, static_cast<uint16_t>(last), id);
 }
 
-void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
+void SoftSwitch::emit(Port& in, uint16_t to, PacketId id) {
   Port& out = ports_[to];
   const Packet& packet = pool_[id];
-  if (to == in.number()) return drop(in.counters.drop_same_port, id);
   const uint32_t longest = packet.offload.largest_segment(packet.length);
   if (!out.egress.fits(longest, kEthernetHeader) && !out.egress.fits(longest, header_length(packet.meta)))
     return drop(in.counters.drop_mtu_exceeded, id);
@@ -170,7 +172,7 @@ void SoftSwitch::forward(Port& in, uint16_t to, PacketId id) {
 bool SoftSwitch::takes_offload(const Port& out, const Packet& packet) const {
   const SwitchParameters::Port& port = out.egress.parameters();
   if (!port.offloads || packet.offload.gso == Gso::none) return port.offloads;
-  const uint8_t averaged = parameters_.red.averaged ? parameters_.ecn_priorities : uint8_t{0};
+  const uint8_t averaged = out.egress.averages() ? parameters_.ecn_priorities : uint8_t{0};
   return port.rate == 0 && port.priority_rates[packet.priority] == 0 &&
          ((averaged | out.domain.points) >> packet.priority & 1) == 0;
 }
@@ -183,9 +185,9 @@ bool SoftSwitch::may_queue_whole(const Port& in, const Port& out, const Packet& 
   if ((parameters_.ecn_priorities >> priority & 1) != 0) {
     if (out.remote || parameters_.mark_on_dequeue) return false;
     const auto length = static_cast<uint64_t>(buffer_.egress_bytes(out.number(), priority));
-    if (length + bytes > parameters_.red.kmin) return false;
+    if (length + bytes > red_of(parameters_, out.number()).kmin) return false;
   }
-  if ((parameters_.pfc_priorities >> priority & 1) != 0) return buffer_.passes(in.number(), priority, bytes);
+  if ((parameters_.pfc_priorities >> priority & 1) != 0) return buffer_.passes(in.number(), out.number(), priority, bytes);
   const uint32_t last = packet.length - (carried_frames(packet) - 1) * packet.offload.segment_size;
   return out.remote || buffer_.takes(out.number(), priority, bytes, last);
 }
@@ -197,7 +199,7 @@ void SoftSwitch::finish_offload(Port& in, uint16_t to, PacketId id) {
   if (frame.offload.gso == Gso::none) {
     if (!complete_checksum(pool_.data(id), frame.length, frame.offload)) return drop(counters.drop_offload_refused, id);
     frame.offload = {};
-    return forward(in, to, id);
+    return emit(in, to, id);
   }
   // An MTU may be larger than what the memory was made for.
   if (frame.offload.largest_segment(frame.length) > pool_.room()) return drop(counters.drop_mtu_exceeded, id);
@@ -215,7 +217,7 @@ void SoftSwitch::finish_offload(Port& in, uint16_t to, PacketId id) {
     pool_[segment] = frame;
     pool_[segment].offload = {};
     pool_[segment].length = write_segment(pool_.data(id), frame.length, frame.offload, i, pool_.data(segment));
-    forward(in, to, segment);
+    emit(in, to, segment);
   }
   pool_.free(id);
 }
@@ -225,7 +227,8 @@ void SoftSwitch::admit(Port& in, Port& out, PacketId id) {
   const Packet& packet = pool_[id];
   const int priority = packet.priority;
   const uint32_t bytes = carried_bytes(packet);
-  if (!out.remote && stopped_ == 0 && out.egress.open(now_) && buffer_.passes(in.number(), priority, bytes)) {
+  if (in.egress.closed(priority)) return drop_of_storm(in, id);
+  if (!out.remote && stopped_ == 0 && out.egress.open(now_) && buffer_.passes(in.number(), out.number(), priority, bytes)) {
     return pass(in, out, id);
   }
   const bool super_frame = packet.offload.gso != Gso::none;
@@ -233,14 +236,22 @@ void SoftSwitch::admit(Port& in, Port& out, PacketId id) {
   const Admission admission = charge(in, out, packet);
   if (admission != Admission::admitted) {
     if (super_frame) return finish_offload(in, out.number(), id);  // there may be room for some of it
+    if (trims(packet, admission)) return trim_or_drop(in, out, id, admission);
     if (admission == Admission::headroom_full) {
       stop_for_want_of_headroom(in, priority);
     } else {
-      count_discarded(out, priority);
+      count_discarded(out, priority, admission);
     }
     count_refused(in, priority, admission, 1);
     return discard(id);
   }
+  join(in, out, id);
+}
+
+// The rest of admit(), for a frame that has been charged.
+void SoftSwitch::join(Port& in, Port& out, PacketId id) {
+  const Packet& packet = pool_[id];
+  const int priority = packet.priority;
   SwitchPriorityCounters& group = in.egress.queue(priority).counters;
   raise(group.pg_watermark_bytes, buffer_.ingress_bytes(in.number(), priority));
   raise(group.pg_xoff_room_watermark_bytes, buffer_.headroom_bytes(in.number(), priority));
@@ -256,17 +267,48 @@ void SoftSwitch::admit(Port& in, Port& out, PacketId id) {
 Admission SoftSwitch::charge(const Port& in, const Port& out, const Packet& packet) {
   const uint32_t bytes = carried_bytes(packet);
   if (out.remote) return buffer_.admit_ingress(in.number(), packet.priority, bytes);
+  if (out.egress.closed(packet.priority)) return Admission::pfc_storm;
   if (beyond_limit(out, packet)) return Admission::queue_limit;
   return buffer_.admit(in.number(), out.number(), packet.priority, bytes);
+}
+
+// A frame that its queue has no room for becomes one of another queue.
+void SoftSwitch::trim(Port& out, PacketId id) {
+  Packet& packet = pool_[id];
+  const TrimmingParameters& trimming = parameters_.trimming;
+  ++out.egress.queue(packet.priority).counters.trim_packets;
+  if (packet.offload.pending()) complete_checksum(pool_.data(id), packet.length, packet.offload);
+  packet.offload = {};
+  weir::trim(pool_.data(id), packet, trimming.size, trimming.dscp);
+  packet.priority = trimming.queue;
+}
+
+void SoftSwitch::trim_or_drop(Port& in, Port& out, PacketId id, Admission why) {
+  const int priority = pool_[id].priority;
+  trim(out, id);
+  if (charge(in, out, pool_[id]) == Admission::admitted) return join(in, out, id);
+  ++out.egress.queue(priority).counters.dropped_trim_packets;
+  count_discarded(out, priority, why);
+  count_refused(in, priority, why, 1);
+  discard(id);
+}
+
+// SONiC's drop action is of both directions: the peer that pauses without end is not heard at that priority either.
+void SoftSwitch::drop_of_storm(Port& in, PacketId id) {
+  const Packet& packet = pool_[id];
+  in.egress.queue(packet.priority).counters.pfc_wd_rx_drop += carried_frames(packet);
+  drop(in.counters.drop_pfc_watchdog, id);
 }
 
 void SoftSwitch::count_refused(Port& in, int priority, Admission why, uint32_t frames) {
   SwitchPortCounters& counters = in.counters;
   (why == Admission::queue_limit       ? counters.drop_queue_limit
+   : why == Admission::pfc_storm       ? counters.drop_pfc_watchdog
    : why == Admission::headroom_full   ? counters.drop_headroom_full
    : why == Admission::lossy_threshold ? counters.drop_lossy_threshold
                                        : counters.drop_buffer_full) += frames;
-  if (why != Admission::queue_limit) in.egress.queue(priority).counters.pg_dropped_packets += frames;
+  if (why != Admission::queue_limit && why != Admission::pfc_storm)
+    in.egress.queue(priority).counters.pg_dropped_packets += frames;
 }
 
 // What queueing and picking comes to where a frame meets a free link and nobody is stopped before or after.
@@ -278,7 +320,7 @@ void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
   count_admitted(in, priority, carried_frames(packet));
   raise(in.egress.queue(priority).counters.pg_watermark_bytes, buffer_.ingress_bytes(in.number(), priority) + bytes);
   buffer_.passed(bytes);
-  if (parameters_.red.averaged) mark(out, packet, 0);
+  if (out.egress.averages()) mark(out, packet, 0);
   PacketId cnm = kNoPacket;
   if (out.domain.has_point(priority)) {
     SwitchPriorityCounters& counters = out.egress.queue(priority).counters;
@@ -286,7 +328,7 @@ void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
     if ((out.domain.untagged >> priority & 1) != 0) domain_.remove_tag(id, counters);
   }
   depart(out, id);
-  schedule(out, out.egress.pfc.next_deadline());
+  schedule(out, out.egress.next_wake());
   if (cnm != kNoPacket) send_back(out, cnm, in.number());
 }
 
@@ -350,18 +392,20 @@ PacketId SoftSwitch::dequeue(Port& out, int priority) {
   return id;
 }
 
-void SoftSwitch::release(const Packet& packet, const Port& out) {
+// The frame leaves its queue: it is sent, or dropped after all, and that is its fate.
+void SoftSwitch::release(const Packet& packet, const Port& out, Admission fate) {
   if (link_ == nullptr || owns(packet.ingress_port)) {
     buffer_.release(packet.ingress_port, out.number(), packet.priority, carried_bytes(packet));
+    if (fate != Admission::admitted) count_refused(ports_[packet.ingress_port], packet.priority, fate, carried_frames(packet));
   } else {
     buffer_.release_egress(out.number(), packet.priority, carried_bytes(packet));
-    report(packet, Admission::admitted);
+    report(packet, fate);
   }
 }
 
-void SoftSwitch::count_pfc(Port& out, const Packet& packet) {
-  if (packet.meta.kind != FrameKind::pfc) return;
-  ++out.counters.tx_pfc_frames;
+void SoftSwitch::count_own(Port& out, const Packet& packet) {
+  if (!is_flow_control(packet.meta.kind)) return void(++out.counters.tx_slow_path);
+  ++(packet.meta.kind == FrameKind::pfc ? out.counters.tx_pfc_frames : out.counters.tx_pause_frames);
   for (uint8_t left = packet.pfc_enable; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
     ++out.egress.queue(__builtin_ctz(left)).counters.pfc_tx_packets;
   }
@@ -383,12 +427,13 @@ void SoftSwitch::go_on(Port& port) {
 }
 
 void SoftSwitch::wake(uint32_t what, Time at) {
-  if (what == messages_) return take_message(at);
+  if (what == messages_) return link_ != nullptr ? take_message(at) : look_at_neighbours(at);
   Port& port = ports_[what];
   if (!port.egress.woken(at)) return;
   advance(at);
   port.egress.advance(now_);
   go_on(port);
+  if (port.watchdog && now_ >= port.watchdog->next()) watch(port);
 }
 
 void SoftSwitch::keep_distribution(uint16_t port, int priority) {

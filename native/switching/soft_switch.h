@@ -9,9 +9,9 @@
 //
 // The way of a frame is receive -> forward -> admit -> enqueue -> serve -> depart, in the order of soft_switch.cc. What joins
 // here has headers of its own: where a frame leaves (forwarding.h, load_balancing.h), whether it may come in (shared_buffer.h,
-// storm_control.h),
+// storm_control.h), what is routed instead of bridged (router.h, soft_switch_routes.cc),
 // queues and links (egress_port.h), marks (congestion/red_marker.h), congestion notification (congestion_notification.h,
-// congestion_domain.h), pauses (link/pfc.h), and one switch on several workers (shard.h, exchange.h).
+// congestion_domain.h), pauses (link/pfc.h, pfc_watchdog.h), and one switch on several workers (shard.h, exchange.h).
 //
 // Times never go backwards. What it costs: a frame that meets a free link and no queue touches no queue, heap or distribution; a
 // wake is needed only where something waits.
@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -34,10 +35,14 @@
 #include "switching/exchange.h"
 #include "switching/forwarding.h"
 #include "switching/load_balancing.h"
+#include "switching/pfc_watchdog.h"
+#include "switching/router.h"
 #include "switching/shared_buffer.h"
 #include "switching/storm_control.h"
 #include "switching/switch_parameters.h"
 #include "wire/carried.h"
+#include "wire/icmp.h"
+#include "wire/neighbour.h"
 #include "wire/packet.h"
 
 namespace weir {
@@ -59,6 +64,8 @@ class SoftSwitch {
   void reconfigure(SwitchParameters parameters);
   const SwitchParameters& parameters() const { return parameters_; }
 
+  // Null: it does not route.
+  const Router* router() const { return router_.get(); }
   Forwarding& forwarding() { return forwarding_; }
   const Forwarding& forwarding() const { return forwarding_; }
 
@@ -80,7 +87,7 @@ class SoftSwitch {
   void left(uint16_t port, PacketId id) {
     const Packet& packet = pool_[id];
     Port& out = ports_[port];
-    if (packet.ingress_port == kNoIngress) return count_pfc(out, packet);
+    if (packet.ingress_port == kNoIngress) return count_own(out, packet);
     SwitchPriorityCounters& counters = out.egress.queue(packet.priority).counters;
     const uint32_t frames = carried_frames(packet), bytes = carried_bytes(packet);
     counters.queue_packets += frames;
@@ -128,6 +135,8 @@ class SoftSwitch {
   int64_t queue_bytes(uint16_t port, int priority) const { return buffer_.egress_bytes(port, priority); }
   uint8_t paused_mask(uint16_t port) const { return ports_[port].egress.pause.paused_mask(); }
   uint8_t pausing_mask(uint16_t port) const { return ports_[port].egress.pfc.stopped_mask(); }
+  // Egress queues that the watchdog has found to be paused without end.
+  uint8_t pfc_storm_mask(uint16_t port) const { return ports_[port].watchdog ? ports_[port].watchdog->storms() : uint8_t{0}; }
   const SharedBuffer& buffer() const { return buffer_; }
   // Whether the peer at `port` is paused by us at `priority`.
   bool stopped(uint16_t port, int priority) const { return ports_[port].egress.pfc.stopped(priority); }
@@ -160,22 +169,41 @@ class SoftSwitch {
     bool remote = false;  // another shard's
     SwitchPortCounters counters;
     StormControl storms;
+    std::unique_ptr<PfcWatchdog> watchdog;
     uint16_t number() const { return egress.number(); }
   };
 
   void apply_parameters();
+
+  PortLoad load_of(uint16_t port, int priority) const {
+    return {buffer_.egress_bytes(port, priority), ports_[port].egress.free_at(now_)};
+  }
 
   // The way of a frame.
   void learn(Port& in, const PacketMeta& meta);
   void count_learned(uint16_t of, Forwarding::Learned learned);
   void flood(Port& in, PacketId id);
   uint64_t* storm(Port& in, const Packet& packet);
-  void forward(Port& in, uint16_t to, PacketId id);
+  void forward(Port& in, uint16_t to, PacketId id) {
+    if (to == in.number()) return drop(in.counters.drop_same_port, id);
+    emit(in, to, id);
+  }
+  void emit(Port& in, uint16_t to, PacketId id);
   bool takes_offload(const Port& out, const Packet& packet) const;
   bool may_queue_whole(const Port& in, const Port& out, const Packet& packet) const;
+  void drop_of_storm(Port& in, PacketId id);
   void finish_offload(Port& in, uint16_t to, PacketId id);
   void admit(Port& in, Port& out, PacketId id);
+  void join(Port& in, Port& out, PacketId id);
   Admission charge(const Port& in, const Port& out, const Packet& packet);
+  Admission charge_queue(const Port& out, const Packet& packet);
+  bool trims(const Packet& packet, Admission why) const {
+    const bool full = why != Admission::pfc_storm && why != Admission::headroom_full;
+    const bool may = (parameters_.trimming.priorities >> packet.priority & 1) != 0 && packet.offload.gso == Gso::none;
+    return full && may && can_trim(packet, parameters_.trimming.size);
+  }
+  void trim(Port& out, PacketId id);
+  void trim_or_drop(Port& in, Port& out, PacketId id, Admission why);
   bool beyond_limit(const Port& out, const Packet& packet) const {
     const int priority = packet.priority;
     return out.egress.has_limit(priority) && buffer_.egress_bytes(out.number(), priority) + carried_bytes(packet) >
@@ -186,8 +214,13 @@ class SoftSwitch {
     in.egress.queue(priority).counters.pg_packets += frames;
   }
   static void count_refused(Port& in, int priority, Admission why, uint32_t frames);
-  static void count_discarded(Port& out, int priority) {
-    if (out.domain.has_point(priority)) ++out.egress.queue(priority).counters.cn_cp_discarded_frames;
+  static void count_discarded(Port& out, int priority, Admission why) {
+    SwitchPriorityCounters& counters = out.egress.queue(priority).counters;
+    if (why == Admission::pfc_storm) {
+      ++counters.pfc_wd_tx_drop;
+    } else if (out.domain.has_point(priority)) {
+      ++counters.cn_cp_discarded_frames;
+    }
   }
   void pass(Port& in, Port& out, PacketId id);
   void enqueue(Port& out, PacketId id);
@@ -197,15 +230,32 @@ class SoftSwitch {
   }
   void serve(Port& out);
   PacketId dequeue(Port& out, int priority);
-  void release(const Packet& packet, const Port& out);
+  void release(const Packet& packet, const Port& out, Admission fate = Admission::admitted);
   PacketId make_pfc(Port& out);
   void depart(Port& out, PacketId id) {
     const Time at = out.egress.serialize(now_, pool_[id].length);
     driver_.depart(out.number(), id, at);
   }
-  static void count_pfc(Port& out, const Packet& packet);
+  static void count_own(Port& out, const Packet& packet);
   void drop(uint64_t& reason, PacketId id);
   void discard(PacketId id);
+
+  // The way of a frame that is routed.
+  void configure_router();
+  bool route(Port& in, PacketId id);
+  void route_ip(Port& in, uint16_t on, PacketId id);
+  void take_for_router(Port& in, PacketId id);
+  void take_locally(Port& in, uint16_t on, PacketId id);
+  void send_routed(Port& in, PacketId id, const NeighbourTable::Entry& to);
+  void wait_for(Port& in, uint32_t neighbour, PacketId id);
+  void resolved(uint32_t neighbour);
+  void ask(Port& in, uint32_t neighbour);
+  void hear(Port& in, uint16_t on, const NeighbourMessage& message);
+  bool may_send_icmp(Port& in);
+  void refuse(Port& in, uint16_t on, PacketId id, uint64_t& reason, IcmpError error, uint32_t mtu = 0);
+  PacketId make(Port& in, const uint8_t* bytes, uint32_t length);
+  void look_at_neighbours(Time at);
+  void arm_router();
 
   // When a port has something to do.
   void go_on(Port& port);
@@ -219,6 +269,9 @@ class SoftSwitch {
   void check_xoff(Port& in, int priority) {
     if ((parameters_.pfc_priorities >> priority & 1) != 0 && buffer_.above_xoff(in.number(), priority)) stop_peer(in, priority);
   }
+  void configure_watchdog(Port& port);
+  void watch(Port& port);
+  void begin_storm(Port& port, int priority);
   void stop_for_want_of_headroom(Port& in, int priority);
   void stop_peer(Port& in, int priority);
   void check_xon() {
@@ -233,12 +286,16 @@ class SoftSwitch {
   void lend(Port& out, PacketId id);
   void take_frame(Port& out, PacketId id);
   void report(const Packet& packet, Admission fate);
+  void take_trimmed_frame(Port& out, PacketId id, Admission why);
   void settle(const ShardMessage& message);
 
   SwitchParameters parameters_;
   PacketPool& pool_;
   SharedBuffer buffer_;
   Forwarding forwarding_;
+  std::unique_ptr<Router> router_;
+  uint64_t router_mac_ = Forwarding::kNobody;  // kNobody: there is no router
+  Time icmp_used_ = 0;                         // up to when the rate of ICMP messages is used up
   LoadBalancer balancer_;
   CongestionDomain domain_;
   Random random_;

@@ -1,6 +1,7 @@
 // Pauses (PFC): what a switch is told by its peers, and tells them.
 #include <array>
 #include <bit>
+#include <memory>
 
 #include "switching/soft_switch.h"
 
@@ -13,7 +14,7 @@ constexpr uint8_t kAllPriorities = 0xff;
 
 void SoftSwitch::receive_pfc(Time now, uint16_t in, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
   ++ports_[in].counters.rx_pfc_frames;
-  obey(now, ports_[in], enable, parameters_.pfc_priorities, quanta);
+  obey(now, ports_[in], enable, parameters_.link_pause ? uint8_t{0} : parameters_.pfc_priorities, quanta);
 }
 
 void SoftSwitch::receive_pause(Time now, uint16_t in, uint16_t quanta) {
@@ -29,9 +30,59 @@ void SoftSwitch::obey(Time now, Port& port, uint8_t enable, uint8_t obeyed, cons
     if ((enable >> p & 1) == 0) continue;
     ++port.egress.queue(p).counters.pfc_rx_packets;
     if ((obeyed >> p & 1) == 0) continue;
-    port.egress.pause.apply(p, quanta[static_cast<size_t>(p)], now_, port.egress.parameters().rate);
+    const uint16_t asked = quanta[static_cast<size_t>(p)];
+    if (port.watchdog && asked > 0) port.watchdog->asked(now_, p);
+    if (port.watchdog && (port.watchdog->ignoring() >> p & 1) != 0) continue;
+    port.egress.pause.apply(p, asked, now_, port.egress.parameters().rate);
   }
   go_on(port);
+  if (port.watchdog) watch(port);
+}
+
+void SoftSwitch::configure_watchdog(Port& port) {
+  if (parameters_.pfc_watchdog.detection_time == 0) {
+    port.watchdog.reset();
+  } else if (port.watchdog) {
+    port.watchdog->configure(parameters_.pfc_watchdog);
+  } else {
+    port.watchdog = std::make_unique<PfcWatchdog>(parameters_.pfc_watchdog);
+  }
+  port.egress.set_closed(port.watchdog ? port.watchdog->dropping() : uint8_t{0});
+  port.egress.watch(port.watchdog ? port.watchdog->next() : kNever);
+}
+
+// What the watchdog makes of the port's queues.
+void SoftSwitch::watch(Port& port) {
+  EgressPort& egress = port.egress;
+  PfcWatchdog::Queues queues{.paused = static_cast<uint8_t>(egress.pause.paused_mask() & parameters_.pfc_priorities),
+                             .backlogged = egress.backlogged_mask()};
+  for (int p = 0; p < kPriorities; ++p) queues.sent[static_cast<size_t>(p)] = egress.queue(p).counters.queue_packets;
+  const PfcWatchdog::Verdict verdict = port.watchdog->look(now_, queues);
+  egress.watch(port.watchdog->next());
+  egress.set_closed(port.watchdog->dropping());
+  for (int p = 0; p < kPriorities; ++p) {
+    if ((verdict.detected >> p & 1) != 0) begin_storm(port, p);
+    if ((verdict.restored >> p & 1) != 0) ++egress.queue(p).counters.pfc_wd_storm_restored;
+  }
+  go_on(port);
+}
+
+void SoftSwitch::begin_storm(Port& port, int priority) {
+  EgressPort& egress = port.egress;
+  EgressPort::Queue& queue = egress.queue(priority);
+  ++queue.counters.pfc_wd_storm_detected;
+  if ((port.watchdog->ignoring() >> priority & 1) != 0) egress.pause.apply(priority, 0, now_, egress.parameters().rate);
+  if (!egress.closed(priority)) return;
+  queue.note_length(now_, buffer_.egress_bytes(port.number(), priority), keeps_all_);
+  while (!queue.packets.empty()) {
+    const PacketId id = egress.pop(pool_, priority);
+    const Packet& packet = pool_[id];
+    const uint32_t frames = carried_frames(packet);
+    queue.counters.pfc_wd_tx_drop += frames;
+    release(packet, port, Admission::pfc_storm);
+    discard(id);
+  }
+  check_xon();
 }
 
 void SoftSwitch::end_pauses(Time now, uint16_t number) {
@@ -78,13 +129,8 @@ void SoftSwitch::resume(Port& port, int priority) {
 PacketId SoftSwitch::make_pfc(Port& out) {
   const PacketId id = pool_.allocate();
   if (id == kNoPacket) return id;  // stays owed, tried again at the next event of the port
-  Packet& packet = pool_[id];
-  packet.reset();
-  packet.meta.kind = FrameKind::pfc;
-  packet.meta.source_mac = out.egress.parameters().mac;
-  packet.ingress_port = kNoIngress;
-  packet.length = kMinimumFrame;
-  packet.pfc_enable = out.egress.pfc.take(now_, packet.pfc_xoff);
+  out.egress.pfc.make(now_, out.egress.parameters().mac, pool_[id]);
+  pool_[id].ingress_port = kNoIngress;
   return id;
 }
 

@@ -44,6 +44,10 @@ void SoftSwitch::take_message(Time at) {
     case ShardMessage::Kind::settled:
       settle(message);
       break;
+    case ShardMessage::Kind::trimmed:
+      buffer_.recharge_ingress(message.port, message.priority, message.length, message.vlan, static_cast<uint32_t>(message.mac));
+      check_xon();
+      break;
     case ShardMessage::Kind::home:
       pool_.free(message.packet);
       break;
@@ -66,12 +70,38 @@ void SoftSwitch::lend(Port& out, PacketId id) {
 void SoftSwitch::take_frame(Port& out, PacketId id) {
   const Packet& packet = pool_[id];
   held_ += carried_frames(packet);
-  const Admission admission = beyond_limit(out, packet)
-                                  ? Admission::queue_limit
-                                  : buffer_.admit_egress(out.number(), packet.priority, carried_bytes(packet));
+  const Admission admission = charge_queue(out, packet);
   if (admission == Admission::admitted) return enqueue(out, id);
-  count_discarded(out, packet.priority);
+  if (trims(packet, admission)) return take_trimmed_frame(out, id, admission);
+  count_discarded(out, packet.priority, admission);
   report(packet, admission);
+  discard(id);
+}
+
+Admission SoftSwitch::charge_queue(const Port& out, const Packet& packet) {
+  if (out.egress.closed(packet.priority)) return Admission::pfc_storm;
+  if (beyond_limit(out, packet)) return Admission::queue_limit;
+  return buffer_.admit_egress(out.number(), packet.priority, carried_bytes(packet));
+}
+
+// Its ingress is charged for all of it, until it hears what is left.
+void SoftSwitch::take_trimmed_frame(Port& out, PacketId id, Admission why) {
+  Packet& packet = pool_[id];
+  const Packet whole = packet;
+  trim(out, id);
+  if (charge_queue(out, packet) == Admission::admitted) {
+    link_->send(link_->owner(packet.ingress_port), {.at = now_,
+                                                    .mac = packet.length,
+                                                    .length = whole.length,
+                                                    .port = packet.ingress_port,
+                                                    .vlan = packet.priority,
+                                                    .kind = ShardMessage::Kind::trimmed,
+                                                    .priority = whole.priority});
+    return enqueue(out, id);
+  }
+  ++out.egress.queue(whole.priority).counters.dropped_trim_packets;
+  count_discarded(out, whole.priority, why);
+  report(whole, why);
   discard(id);
 }
 

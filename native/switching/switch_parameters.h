@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/describe.h"
@@ -13,13 +14,32 @@
 #include "link/scheduler.h"
 #include "switching/congestion_notification.h"
 #include "switching/load_balancing.h"
+#include "switching/pfc_watchdog.h"
+#include "switching/router_parameters.h"
 #include "switching/shared_buffer.h"
 #include "switching/storm_control.h"
 #include "wire/packet.h"
 #include "wire/priority_map.h"
 #include "wire/qcn.h"
+#include "wire/trim.h"
 
 namespace weir {
+
+// Packet trimming, as in SONiC ("SONiC Packet Trimming", HLD): frames of lossy classes that find no room go on without most of
+// their payload (wire/trim.h), in another queue.
+struct TrimmingParameters {
+  uint8_t priorities = 0;
+  uint32_t size = kLeastTrimSize;
+  uint8_t dscp = 0;
+  uint8_t queue = 0;
+};
+void describe(auto& v, Of<TrimmingParameters> auto& p) {
+  v.type("NativeTrimming", "What is left of frames that find no room.");
+  v("priorities", p.priorities, field::any("Mask of those whose frames are trimmed; lossy ones."));
+  v("size", p.size, field::bytes("What is left of them, from the Ethernet header on.", kLeastTrimSize, kMostTrimSize));
+  v("dscp", p.dscp, field::within(0, 63, "Of what is left."));
+  v("queue", p.queue, field::priority("By which it goes on: a lossy one, and none of those trimmed."));
+}
 
 struct SwitchParameters {
   struct Port {
@@ -34,10 +54,16 @@ struct SwitchParameters {
     uint32_t max_learned_addresses = 0;
     StormRates storm_rates{};
     bool floods = false;
+    std::optional<RedParameters> red;
+    std::optional<PortBuffer> buffer;
+    std::optional<QcnCongestionParameters> qcn;
   };
   std::vector<Port> ports;
   BufferParameters buffer;
   uint8_t pfc_priorities = 1 << 3;
+  bool link_pause = false;
+  PfcWatchdogParameters pfc_watchdog;
+  TrimmingParameters trimming;
   uint8_t ecn_priorities = 1 << 3;
   bool mark_on_dequeue = false;
   RedParameters red;
@@ -55,7 +81,27 @@ struct SwitchParameters {
   uint64_t seed = 1;
   uint64_t hash_seed = 1;
   uint64_t component = 0;
+  RouterParameters router;
 };
+inline const RedParameters& red_of(const SwitchParameters& p, size_t port) {
+  return p.ports[port].red ? *p.ports[port].red : p.red;
+}
+inline std::vector<std::optional<PortBuffer>> port_buffers(const SwitchParameters& p) {
+  std::vector<std::optional<PortBuffer>> own;
+  for (const SwitchParameters::Port& port : p.ports) own.push_back(port.buffer);
+  return own;
+}
+// Whether the router's interfaces are at ports that there are, and only one of each VLAN at a port.
+inline bool interfaces_have_ports(const SwitchParameters& p) {
+  for (size_t i = 0; i < p.router.interfaces.size(); ++i) {
+    const auto& own = p.router.interfaces[i];
+    if (own.port != kAnyPort && own.port >= p.ports.size()) return false;
+    for (size_t j = 0; j < i; ++j) {
+      if (p.router.interfaces[j].port == own.port && p.router.interfaces[j].vlan == own.vlan) return false;
+    }
+  }
+  return std::ranges::all_of(p.router.neighbours, [&](const auto& each) { return each.port < p.ports.size(); });
+}
 // Whether frames that meet an edge of a CNPV have a priority to go on with.
 inline bool alternates_are_free(const SwitchParameters& p) {
   return std::ranges::all_of(p.ports, [&](const SwitchParameters::Port& port) {
@@ -81,12 +127,20 @@ void describe(auto& v, Of<SwitchParameters::Port> auto& p) {
     field::optional(field::bps("Most that is flooded: broadcast, unknown unicast, multicast; 0: no limit.")));
   v("floods", p.floods,
     field::optional(field::any("Where addresses are not learned: frames to groups come and go here. Such ports make a tree.")));
+  v("red", p.red, field::optional(field::any("Marking here, in place of the switch's.")));
+  v("buffer", p.buffer, field::optional(field::any("Thresholds and headroom here, in place of the switch's.")));
+  v("qcn", p.qcn, field::optional(field::any("Congestion points here, in place of the switch's.")));
 }
 void describe(auto& v, Of<SwitchParameters> auto& p) {
   v.type("NativeSwitchParameters", "How a switch behaves.");
   v("ports", p.ports, field::any("Fewer than 2^15."));
   v("buffer", p.buffer, field::any("Shared by all ports."));
   v("pfc_priorities", p.pfc_priorities, field::any("Mask; 0: no PFC."));
+  v("link_pause", p.link_pause,
+    field::optional(
+        field::any("Peers are stopped by 802.3x PAUSE frames, at all priorities; with all of them in pfc_priorities.")));
+  v("pfc_watchdog", p.pfc_watchdog, field::optional(field::any("Of egress queues under PFC.")));
+  v("trimming", p.trimming, field::optional(field::any("Of frames that find no room.")));
   v("ecn_priorities", p.ecn_priorities, field::any("Mask; 0: no marking."));
   v("mark_on_dequeue", p.mark_on_dequeue, field::any("The paper marks the arriving packet; HPCC's switch the leaving one."));
   v("red", p.red, field::any("Marking."));
@@ -107,8 +161,16 @@ void describe(auto& v, Of<SwitchParameters> auto& p) {
   v("seed", p.seed, field::any("Of marking."));
   v("hash_seed", p.hash_seed, field::any("Of the choice among next hops."));
   v("component", p.component, field::any("Which switch this is: keys its random streams and its next-hop hash."));
+  v("router", p.router, field::optional(field::any("Frames to its MAC address are routed.")));
   v.rule(p.ports.size() < 1u << 15, "it has fewer than 2^15 ports");
+  v.rule(!p.link_pause || p.pfc_priorities == 0xff, "all priorities are lossless where PAUSE frames stop them");
+  v.rule((p.trimming.priorities & p.pfc_priorities) == 0, "frames of lossless priorities are not trimmed");
+  v.rule(p.trimming.priorities == 0 || ((p.trimming.priorities | p.pfc_priorities) >> p.trimming.queue & 1) == 0,
+         "what is left of trimmed frames has a lossy priority of its own");
   v.rule(p.cn_priorities != 0xff, "at most 7 priorities are CNPVs");
+  v.rule(interfaces_have_ports(p), "the router's interfaces and neighbours are at ports that it has, one of each VLAN at a port");
+  v.rule(!p.router.routes_at_all() || p.cn_priorities == 0,
+         "a switch that routes has no congestion points: QCN ends where routing begins");
   v.rule(alternates_are_free(p), "alternate priorities are 0 to 7, and no CNPVs");
 }
 

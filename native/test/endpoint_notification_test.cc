@@ -1,6 +1,7 @@
 // CNPs of a NIC with queue pairs of applications: which packets are answered with one, and where it goes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -310,6 +311,56 @@ TEST_CASE("notification: without DCQCN what was owed is owed no more") {
   h.nic.reconfigure(p, pairs);
   h.run(kMillisecond);
   CHECK(h.of_kind(FrameKind::cnp).size() == 1);
+}
+
+// Section 3.3 of the DCQCN paper: "one per 1-5 microseconds", so 10 to 20 congested flows have theirs each 50 us, and more do
+// not.
+TEST_CASE("notification: a NIC's limit of CNPs is kept by all flows together, in turn; what it withholds is counted") {
+  constexpr uint32_t kFlows = 40;
+  constexpr Time kEach = 5 * kMicrosecond, kLast = 10 * kMillisecond;
+  for (const uint32_t flows : {10u, kFlows}) {
+    NicParameters p = nic_parameters();
+    p.cnp_nic_interval = kEach;
+    NicHarness h(p, std::vector<QueuePairParameters>(flows, receiver()), 256);
+    uint32_t psn = 0;
+    for (Time at = 0; at < kLast; at += 20 * kMicrosecond, ++psn) {
+      for (uint32_t flow = 0; flow < flows; ++flow) h.receive(at, h.data(psn, 3, flow, 64));
+    }
+    h.run(kLast);
+    const std::vector<SentFrame> cnps = h.of_kind(FrameKind::cnp);
+    std::vector<uint64_t> of(flows);
+    for (size_t i = 0; i < cnps.size(); ++i) {
+      if (i > 0) CHECK(cnps[i].at - cnps[i - 1].at >= kEach);
+    }
+    for (uint32_t i = 0; i < flows; ++i) of[i] = h.nic.queue_pairs()[i].counters.cnp_sent;
+    const auto [least, most] = std::minmax_element(of.begin(), of.end());
+    CHECK(*most - *least <= 2);
+    const uint64_t windows = flows * static_cast<uint64_t>(kLast / (50 * kMicrosecond));
+    if (flows == 10) {
+      CHECK(cnps.size() + flows >= windows);
+      CHECK(h.nic.counters().np_cnp_withheld == 0);
+    } else {
+      CHECK(cnps.size() <= static_cast<size_t>(kLast / kEach) + 1);
+      CHECK(cnps.size() + 2 >= static_cast<size_t>(kLast / kEach));
+      CHECK(h.nic.counters().np_cnp_withheld + cnps.size() + 2 * flows >= windows);
+      CHECK(h.nic.counters().np_cnp_withheld > windows / 3);
+    }
+  }
+}
+
+TEST_CASE("notification: a limit of CNPs that is lifted while some wait lets them go") {
+  NicParameters p = nic_parameters();
+  p.cnp_nic_interval = 10 * kMillisecond;
+  const std::vector<QueuePairParameters> pairs(3, receiver());
+  NicHarness h(p, pairs);
+  for (uint32_t flow = 0; flow < 3; ++flow) h.receive(0, h.data(0, 3, flow));
+  h.run(kMillisecond);
+  CHECK(h.of_kind(FrameKind::cnp).size() == 1);
+  p.cnp_nic_interval = 0;
+  h.nic.reconfigure(p, pairs);
+  h.run(2 * kMillisecond);
+  CHECK(h.of_kind(FrameKind::cnp).size() == 3);
+  CHECK(h.nic.counters().np_cnp_withheld == 0);
 }
 
 }  // namespace

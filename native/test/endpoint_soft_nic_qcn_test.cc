@@ -375,8 +375,8 @@ TEST_CASE("flow table: flows of one priority leave another its share of identifi
   p.grouping.priorities = 1 << 2 | 1 << 3;
   p.grouping.most = FlowTable::kMost;
   p.congestion = QcnParameters{};
-  uint64_t held = 0;
-  FlowTable flows(p, kFlows, held);
+  NicCounters counters;
+  FlowTable flows(p, kFlows, 0, counters);
   QueuePairParameters sender;
   sender.priority = 3;
   QueuePair qp(sender);

@@ -103,6 +103,23 @@ TEST_CASE("soft nic: what is not served is counted by reason, what is not RoCEv2
   CHECK(accounted(h) == 7);
 }
 
+TEST_CASE("soft nic: LLDP is for the slow path where that is asked for, and has no VLAN") {
+  for (const bool lldp : {false, true}) {
+    NicParameters p = nic_parameters();
+    p.vlan = 7;
+    p.lldp = lldp;
+    NicHarness h(p, {receiver()});
+    std::vector<uint8_t> frame(60, 0);
+    store_ethernet(frame.data(), {.destination_mac = kLldpAddress, .source_mac = kPeerMac}, kEthertypeLldp);
+    CHECK(h.receive(1, frame) == (lldp ? SoftNic::Disposition::punt : SoftNic::Disposition::consumed));
+    CHECK(h.nic.counters().rx_punted == (lldp ? 1 : 0));
+    CHECK(h.nic.counters().drop_vlan == (lldp ? 0 : 1));
+    frame[5] = 0;  // of the nearest customer bridge
+    CHECK(h.receive(2, frame) == SoftNic::Disposition::consumed);
+    CHECK(h.nic.counters().drop_vlan == (lldp ? 1 : 2));
+  }
+}
+
 TEST_CASE("soft nic: hostile bytes: random frames and mutated valid ones, each counted once") {
   NicParameters p = nic_parameters(k1G);
   p.receive_buffer = {.size = 20'000, .drain = 500'000'000, .xoff = 10'000, .xon = 5'000};

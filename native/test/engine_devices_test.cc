@@ -100,6 +100,12 @@ struct SwitchRig {
   std::unique_ptr<SwitchDevice> device;
 };
 
+Bytes lldpdu() {
+  Bytes frame(60);
+  store_ethernet(frame.data(), {.destination_mac = kLldpAddress, .source_mac = kNicMac}, kEthertypeLldp);
+  return frame;
+}
+
 PacketMeta parsed(const Bytes& bytes) {
   PacketMeta meta;
   CHECK(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
@@ -228,7 +234,7 @@ TEST_CASE("switch device: arrivals of all ports are taken in time order, nothing
   CHECK(rig.device->soft_switch().counters(0).stragglers == 1);
 }
 
-TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLDP goes to the slow path") {
+TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLDP is not forwarded") {
   SwitchRig rig;
   arrive(rig.ports[0], 1'000, Bytes(13));
   arrive(rig.ports[0], 2'000, Bytes(2'045));
@@ -236,9 +242,7 @@ TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLD
   build_pfc(control.data(), kPeerMac, {});
   control[15] = 7;
   arrive(rig.ports[0], 3'000, control);
-  Bytes lldp(60);
-  store_ethernet(lldp.data(), {.destination_mac = 0x0180c200000e, .source_mac = kNicMac}, 0x88cc);
-  arrive(rig.ports[0], 4'000, lldp);
+  arrive(rig.ports[0], 4'000, lldpdu());
   rig.turn(kMillisecond);
   SwitchPortCounters& counters = rig.device->soft_switch().counters(0);
   CHECK(counters.drop_runt == 1);
@@ -246,11 +250,34 @@ TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLD
   CHECK(counters.rx_mac_control_unknown == 1);
   CHECK(counters.drop_reserved_address == 1);
   CHECK(counters.rx_packets == 3);  // MAC control apart
+  CHECK(rig.punted.empty());
+  CHECK(rig.ports[1].sent.empty());
+  CHECK(rig.pool.available() == rig.pool.size());
+}
+
+TEST_CASE("switch device: LLDP goes to the slow path where that is asked for; what it has no room for is counted") {
+  SwitchRig rig;
+  rig.config.lldp = true;
+  rig.device->reconfigure(rig.config);
+  constexpr uint64_t kRoom = 16;  // frames
+  for (uint64_t i = 0; i < kRoom + 3; ++i) arrive(rig.ports[1], static_cast<Time>(1'000 * i), lldpdu());
+  Bytes nearest_customer_bridge = lldpdu(), stp = lldpdu();
+  nearest_customer_bridge[5] = 0;
+  store_be16(stp.data() + 12, 38);
+  arrive(rig.ports[1], 100'000, nearest_customer_bridge);
+  arrive(rig.ports[1], 101'000, stp);
+  rig.turn(kMillisecond);
+  SwitchPortCounters& counters = rig.device->soft_switch().counters(1);
+  CHECK(counters.rx_packets == kRoom + 5);
+  CHECK(counters.rx_bytes == 60 * (kRoom + 5));
+  CHECK(counters.rx_punted == kRoom);
+  CHECK(counters.drop_punt_full == 3);
+  CHECK(counters.drop_reserved_address == 2);
   PuntedFrame frame;
   REQUIRE(rig.punted.pop(frame));
-  CHECK(frame.length == 60);
-  CHECK_FALSE(rig.punted.pop(frame));
-  CHECK(rig.ports[1].sent.empty());
+  CHECK(frame.port == 1);
+  CHECK(Bytes(frame.bytes, frame.bytes + frame.length) == lldpdu());
+  CHECK(rig.ports[0].sent.empty());
   CHECK(rig.pool.available() == rig.pool.size());
 }
 
@@ -328,7 +355,7 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   config.parameters = nic_parameters(1'000'000'000);
   config.arrears = 50 * kMicrosecond;
   config.queue_pairs = {sender(), receiver()};
-  config.queue_pair_names = {{"a"}, {"b"}};
+  config.queue_pair_settings = {{"a"}, {"b"}};
   NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, records, 5'000'000);
   nic.turn(5'000'000, 5'000'000);
   CHECK(wire.sent.empty());

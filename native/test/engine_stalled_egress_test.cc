@@ -291,7 +291,7 @@ TEST_CASE("stalled egress: a NIC holds its queue pairs back, and goes on from th
   config.parameters = nic_parameters();
   config.arrears = kMillisecond;
   config.queue_pairs = {sender()};
-  config.queue_pair_names = {{"a"}};
+  config.queue_pair_settings = {{"a"}};
   Interface::State state;
   const Rate rate = config.parameters.rate;
   NicDevice nic(config, 0, WirePort(std::make_unique<Interface>(state), rate, 0, 64), pool, punted, records, 0);

@@ -192,7 +192,7 @@ TEST_CASE("nic super-frames: packets of a queue pair leave in a row where the po
     for (uint32_t i = 0; i < kQueuePairs; ++i) {
       config.queue_pairs.push_back(sender());
       config.queue_pairs.back().remote_qpn = 100 + i;
-      config.queue_pair_names.push_back({"a"});
+      config.queue_pair_settings.push_back({"a"});
     }
     auto port = std::make_unique<JoiningPort>();
     JoiningPort& wire = *port;

@@ -64,7 +64,7 @@ NicDeviceConfig nic(const std::string& name, uint64_t mac, uint64_t peer, bool s
   QueuePairParameters qp = sends ? sender(kFirstQpn) : receiver(kFirstQpn);
   qp.path = path_to(peer, mac);
   config.queue_pairs = {qp};
-  config.queue_pair_names = {{"flow"}};
+  config.queue_pair_settings = {{"flow"}};
   return config;
 }
 

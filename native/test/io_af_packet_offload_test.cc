@@ -217,3 +217,49 @@ TEST_CASE("af_packet offloads: long frames that are held back or find no room ar
     CHECK(far.losses().receive_overrun == 0);
   });
 }
+
+TEST_CASE("af_packet offloads: long frames are fetched into packets of the caller's pool while it has some") {
+  live([](Wire& wire) {
+    const PortClock clock = clock_now();
+    constexpr uint32_t kLong = 5;
+    PacketMemory memory({.count = 8, .stride = 2048, .long_count = kLong});
+    PacketPool pool(memory);
+    AfPacketPort near({.interface = "near0", .offloads = true}, clock);
+    uint32_t kept = 0, elsewhere = 0;
+    {
+      AfPacketPort far({.interface = "far0", .namespace_fd = wire.far, .receive_slots = 128, .offloads = true}, clock, &pool);
+      std::array<RxFrame, 32> frames;
+      for (uint32_t turn = 0; turn < 20; ++turn) {
+        std::vector<Bytes> sent(9);
+        for (uint32_t i = 0; i < sent.size(); ++i) {
+          Offload offload;
+          sent[i] = make({false, i % 2 == 1, i == 4, 20'000 + 1000 * i, 1'448, kAck}, offload);
+          REQUIRE(send(near, sent[i], offload) == 1);
+        }
+        REQUIRE(receive_all(far, frames, sent.size()) == sent.size());
+        for (uint32_t i = 0; i < sent.size(); ++i) {
+          CAPTURE(i);
+          if (frames[i].vlan_stripped) sent[i].erase(sent[i].begin() + 12, sent[i].begin() + 16);
+          CHECK(same(frames[i], sent[i]));
+          CHECK(frames[i].offload.gso == (i % 2 == 1 ? Gso::tcp6 : Gso::tcp4));
+          if (frames[i].packet == nullptr) {
+            ++elsewhere;
+          } else {
+            CHECK(!frames[i].vlan_stripped);
+            CHECK(pool.data(*frames[i].packet) == frames[i].data);
+            if (i % 2 == 0) {
+              pool.free(take(frames[i]));
+              ++kept;
+            }
+          }
+        }
+        if (turn != 19) far.release(sent.size());  // the last are lent still when the port ends
+      }
+    }
+    CHECK(kept > 0);
+    CHECK(elsewhere > 0);
+    CHECK(pool.available() == 8);
+    for (uint32_t i = 0; i < kLong; ++i) CHECK(pool.allocate(kMaxSuperFrame) != kNoPacket);
+    CHECK(pool.allocate(kMaxSuperFrame) == kNoPacket);
+  });
+}

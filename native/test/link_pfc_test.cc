@@ -173,3 +173,23 @@ TEST_CASE("pfc: how long a priority was stopped, and how many pauses have ended"
   state.advance(20'000);  // ran out
   CHECK(state.ended(3) == 2);
 }
+
+TEST_CASE("pfc sender: PAUSE frames say XOFF while any priority is to be stopped, and XON once none is") {
+  PfcSender sender;
+  sender.configure(k10G, true, 1'000);
+  weir::Packet packet;
+  sender.stop(3, 0);
+  sender.make(0, 0x025745000001, packet);
+  CHECK(packet.meta.kind == weir::FrameKind::pause);
+  CHECK(weir::pause_quanta(packet) == 1'000);
+  sender.stop(5, 10);
+  sender.resume(3, 20);
+  sender.make(20, 0x025745000001, packet);
+  CHECK(weir::pause_quanta(packet) == 1'000);
+  CHECK(sender.next_deadline() == 20 + pause_time(1'000, k10G) / 2);
+  sender.resume(5, 30);
+  sender.make(30, 0x025745000001, packet);
+  CHECK(weir::pause_quanta(packet) == 0);
+  CHECK(sender.owed() == 0);
+  CHECK(sender.next_deadline() == kNever);
+}

@@ -22,7 +22,7 @@ inline constexpr uint32_t kFirstQpn = 0x11;
 struct SentFrame {
   Time at = 0;  // when its last bit left, with NicHarness::run()
   Packet packet;
-  std::vector<uint8_t> bytes;  // empty for PFC frames
+  std::vector<uint8_t> bytes;  // empty for PFC and PAUSE frames
   PacketMeta meta;             // as parsed from the bytes
   Bth bth;
 };
@@ -88,7 +88,7 @@ class NicHarness {
       SentFrame frame;
       frame.at = nic.now();
       frame.packet = pool[id];
-      if (frame.packet.meta.kind != FrameKind::pfc) {
+      if (!is_flow_control(frame.packet.meta.kind)) {
         frame.bytes.assign(pool.data(id), pool.data(id) + frame.packet.length);
         REQUIRE(classify(frame.bytes.data(), frame.packet.length, frame.meta) == Refusal::none);
         frame.bth = load_bth(frame.bytes.data() + frame.meta.bth_offset);

@@ -24,7 +24,7 @@ constexpr uint32_t kLower = 42;  // Ethernet, IPv4, UDP
 constexpr Time kDelay = 2'000;   // one way
 constexpr uint32_t kDomain = 0x5eed;
 constexpr LossRecovery kRecoveries[] = {LossRecovery::go_back_n, LossRecovery::selective_repeat};
-constexpr Operation kOperations[] = {Operation::write, Operation::send};
+constexpr Operation kOperations[] = {Operation::write, Operation::send, Operation::read};
 
 // 100 Gb/s, rounded down to whole ns.
 Time link_time(uint32_t frame) { return static_cast<Time>(wire_bytes(frame)) * 8 / 100; }
@@ -71,9 +71,14 @@ Frame build(const OutgoingPacket& out) {
 
 class Streams final : public MessageListener {
  public:
+  // The left one begins; of READs it is the one who gets them.
   explicit Streams(QueuePairParameters parameters, bool payload = false, uint64_t seed = 1)
-      : left(17, for_peer(parameters, 18), payload, *this), right(18, for_peer(parameters, 17), payload, *this), random_(seed) {
-    for (size_t i = 0; i < left.bytes.size(); ++i) left.bytes[i] = static_cast<uint8_t>(i * 7 + 1);
+      : left(17, for_peer(parameters, 18, 0), payload, *this),
+        right(18, for_peer(parameters, 17, kNever), payload, *this),
+        source(parameters.reads() ? right : left),
+        target(parameters.reads() ? left : right),
+        random_(seed) {
+    for (size_t i = 0; i < source.bytes.size(); ++i) source.bytes[i] = static_cast<uint8_t>(i * 7 + 1);
   }
 
   struct Side {
@@ -140,14 +145,16 @@ class Streams final : public MessageListener {
     }
     CHECK(sum == bytes);
     CHECK(messages.back().completed == ended);
-    CHECK(right.by_pair.rx_messages == count);
-    CHECK(right.by_pair.rx_bytes == bytes);
-    CHECK(left.stream.data_bytes() == 0);
+    CHECK(target.by_pair.rx_messages == count);
+    CHECK(target.by_pair.rx_bytes == bytes);
+    for (const Side* side : {&left, &right}) CHECK(side->stream.data_bytes() == 0);
     CHECK(left.stream.next_deadline() == kNever);
     CHECK(right.counters.out_of_buffer == 0);
   }
 
   Side left, right;
+  Side& source;  // of data
+  Side& target;
   double loss = 0;
   std::function<bool(bool leftward, const Frame& frame)> on_frame;  // false: it is lost
   std::vector<Message> messages;
@@ -163,7 +170,8 @@ class Streams final : public MessageListener {
     Frame frame;
   };
 
-  static QueuePairParameters for_peer(QueuePairParameters parameters, uint32_t qpn) {
+  static QueuePairParameters for_peer(QueuePairParameters parameters, uint32_t qpn, Time start) {
+    parameters.start = start;
     parameters.remote_qpn = qpn;
     parameters.remote_address = 0x1'2345'6789;
     return parameters;
@@ -178,7 +186,8 @@ class Streams final : public MessageListener {
       if (bytes == 0) return;
       REQUIRE(from.stream.take_data(now, out));
       const bool as_said = bytes == kBthHeader + extension_length(out.header.opcode) + (out.payload_bytes + 3) / 4 * 4 + kIcrc;
-      if (!as_said || (out.payload != nullptr) != from.context.payload) FAIL("not the packet that was announced");
+      if (!as_said || (out.payload_bytes > 0 && (out.payload != nullptr) != from.context.payload))
+        FAIL("not the packet that was announced");
     }
     const bool leftward = &from == &right;
     sent.emplace_back(now, leftward, out.header.opcode, out.header.psn, out.payload_bytes, out.header.ack_request,
@@ -220,16 +229,19 @@ TEST_CASE("reliable stream: every message arrives once and in order, also on a b
           streams.left.stream.begin(0);
           streams.run();
           streams.check_delivery(200, kTotal);
-          const QpCounters& received = streams.right.by_pair;
-          const uint64_t reth = operation == Operation::write ? 200 * kRethHeader : 0;
+          const QpCounters& received = streams.target.by_pair;
+          const bool reads = operation == Operation::read;
+          const uint64_t extended = 200 * (reads ? 2 * kAethHeader : operation == Operation::write ? kRethHeader : 0);
           const uint64_t around = 1'000 * (kLower + kBthHeader + kIcrc + kEthernetOverhead);
           CHECK(received.rx_packets == 1'000);
-          CHECK(received.rx_wire_bytes == kTotal + 200 * 3 + reth + around);
+          const uint64_t once = kTotal + 200 * 3 + extended + around;
+          // What is asked for again comes with headers of its own.
+          CHECK((reads && loss > 0 ? received.rx_wire_bytes >= once : received.rx_wire_bytes == once));
           CHECK((received.lost > 0) == (loss > 0));
-          if (recovery == LossRecovery::go_back_n) CHECK((received.duplicate > 0) == (loss > 0));
+          if (recovery == LossRecovery::go_back_n && !reads) CHECK((received.duplicate > 0) == (loss > 0));
           if (loss == 0) CHECK(received.duplicate == 0);
-          const auto& bytes = streams.right.bytes;
-          if (payload) CHECK(std::equal(bytes.begin(), bytes.begin() + 1'024, streams.left.bytes.begin()));
+          const auto& bytes = streams.target.bytes;
+          if (payload) CHECK(std::equal(bytes.begin(), bytes.begin() + 1'024, streams.source.bytes.begin()));
           if (!payload) CHECK(std::count(bytes.begin(), bytes.end(), 0) == 4'096);
           return std::pair(streams.sent, streams.messages);
         };
@@ -257,10 +269,11 @@ TEST_CASE("reliable stream: with one message at a time the next is posted when t
         CHECK(streams.messages[i].posted == (i == 0 ? 0 : streams.messages[i - 1].completed));
       }
       if (loss > 0) continue;
-      // A packet there, an acknowledgement back.
-      const uint32_t reth = operation == Operation::write ? kRethHeader : 0;
-      const Time there = link_time(kLower + kBthHeader + reth + 4 + kIcrc) + kDelay;
-      const Time back = link_time(kLower + kBthHeader + kAethHeader + kIcrc) + kDelay;
+      // A packet there, an acknowledgement back, or what was asked for.
+      const bool reads = operation == Operation::read;
+      const uint32_t reth = operation == Operation::send ? 0 : kRethHeader;
+      const Time there = link_time(kLower + kBthHeader + reth + (reads ? 0 : 4) + kIcrc) + kDelay;
+      const Time back = link_time(kLower + kBthHeader + kAethHeader + (reads ? 4 : 0) + kIcrc) + kDelay;
       CHECK(streams.messages[0].completed == there + back);
       CHECK(streams.messages[6].completed - streams.messages[6].posted == there + back);
     }
@@ -283,7 +296,7 @@ TEST_CASE("reliable stream: as many messages are posted at a time as asked for, 
       streams.left.stream.begin(0);
       streams.run();
       streams.check_delivery(400, 700 * 400);
-      CHECK(most == outstanding);
+      CHECK(most == (operation == Operation::read ? std::min<uint32_t>(outstanding, 16) : outstanding));
       for (size_t i = 0; i < 400; ++i) {
         CHECK(streams.messages[i].posted == (i < outstanding ? 0 : streams.messages[i - outstanding].completed));
       }
@@ -359,6 +372,32 @@ TEST_CASE("reliable stream: one without end goes on until it is closed; then not
     CHECK_FALSE(streams.right.stream.control_waits());
     CHECK(streams.messages.size() == messages);
     CHECK(streams.ended == kNever);
+  }
+}
+
+TEST_CASE("reliable stream: who has asked for data and is closed still gets them, and tells nobody; either end may be closed") {
+  for (const LossRecovery recovery : kRecoveries) {
+    QueuePairParameters parameters = parameters_of(Operation::read, recovery, 10'000, 0);
+    parameters.outstanding = 4;
+    Streams streams(parameters);
+    streams.left.stream.begin(0);
+    streams.run(2 * kMillisecond);
+    const std::pair before(streams.messages.size(), streams.left.by_pair.rx_bytes);
+    streams.left.stream.close();
+    streams.run();
+    CHECK(streams.left.by_pair.rx_bytes >= before.second + 30'000);
+    CHECK(streams.left.by_pair.rx_bytes % 10'000 == 0);
+    CHECK(streams.messages.size() == before.first);
+    CHECK((streams.left.stream.data_bytes() == 0 && streams.right.stream.data_bytes() == 0));
+
+    Streams others(parameters);
+    others.left.stream.begin(0);
+    others.run(2 * kMillisecond);
+    CHECK(others.right.stream.data_bytes() > 0);
+    others.right.stream.close();
+    CHECK(others.right.stream.data_bytes() == 0);
+    others.run(3 * kMillisecond);
+    CHECK(others.right.counters.drop_wrong_state > 0);
   }
 }
 

@@ -86,7 +86,7 @@ SimulationConfig drawn(uint64_t seed) {
     if (to == from) to = (to + 1) % hosts;
     SimulatedFlow f = flow(from, to, static_cast<uint16_t>(i));
     f.reliable = dice.chance(2);
-    f.stream.operation = dice.chance(2) ? Operation::write : Operation::send;
+    f.stream.operation = dice.chance(2) ? Operation::write : f.reliable && dice.chance(2) ? Operation::read : Operation::send;
     f.stream.message_bytes = dice.within(64, 30'000);
     f.start = dice.below(20'000);
     if (dice.chance(2)) f.stream.total_bytes = f.stream.message_bytes * dice.within(1, 4);

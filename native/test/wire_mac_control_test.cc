@@ -113,3 +113,15 @@ TEST_CASE("mac control: unknown opcodes and tagged frames are mac_control, never
   CHECK(classify(kPfc.data(), 60, meta, 0x6000) == Refusal::none);
   CHECK(meta.kind == FrameKind::mac_control);
 }
+
+TEST_CASE("mac control: a PAUSE frame that was built is read as it was meant (IEEE 802.3 annex 31B)") {
+  uint8_t bytes[60];
+  std::memset(bytes, 0xff, sizeof bytes);
+  CHECK(build_pause(bytes, 0x0257450000'01, 0x1234) == 60);
+  const uint8_t start[18] = {0x01, 0x80, 0xc2, 0, 0, 1, 0x02, 0x57, 0x45, 0, 0, 1, 0x88, 0x08, 0, 1, 0x12, 0x34};
+  CHECK(std::memcmp(bytes, start, sizeof start) == 0);
+  for (size_t i = sizeof start; i < sizeof bytes; ++i) CHECK(bytes[i] == 0);
+  uint16_t quanta = 0;
+  CHECK(parse_pause(bytes, 60, quanta));
+  CHECK(quanta == 0x1234);
+}

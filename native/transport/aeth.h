@@ -37,4 +37,9 @@ constexpr Time rnr_delay(uint8_t code) { return Time{(code & 31) == 0 ? 65'536 :
 // The local ACK timeout of code 1..31 (9.7.6.1.3); code 0 is no timeout.
 constexpr Time ack_timeout(uint8_t code) { return code == 0 ? kNever : Time{4096} << (code & 31); }
 
+// Of a clock that is slower by `scale`.
+constexpr Time stretched(Time time, double scale) {
+  return time == kNever || scale == 1 ? time : static_cast<Time>(static_cast<double>(time) * scale);
+}
+
 }  // namespace weir

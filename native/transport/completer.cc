@@ -131,7 +131,7 @@ WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8
         ++context_.counters.req_rnr_retries_exceeded;
         return blame(queue_.find(psn), WorkStatus::rnr_retry_exceeded_error);
       }
-      requester_.wait_until(now + rnr_delay(aeth.syndrome & 0x1f));
+      requester_.wait_until(now + stretched(rnr_delay(aeth.syndrome & 0x1f), attributes_.time_scale));
       send_again();
       return WorkStatus::success;
     case kSyndromeNak:
@@ -284,7 +284,8 @@ bool Completer::spend_retry() {
 void Completer::sent(Time now) { restart_timer(now); }
 
 void Completer::restart_timer(Time now) {
-  deadline_ = attributes_.timeout == 0 || queue_.una == queue_.end ? kNever : now + ack_timeout(attributes_.timeout);
+  const bool runs = attributes_.timeout != 0 && queue_.una != queue_.end;
+  deadline_ = runs ? now + stretched(ack_timeout(attributes_.timeout), attributes_.time_scale) : kNever;
 }
 
 Time Completer::next_deadline() const { return requester_.waits_until() != kNever ? requester_.waits_until() : deadline_; }

@@ -9,8 +9,8 @@
 
 namespace weir {
 
-enum class Operation : uint8_t { write, send };
-constexpr auto words_of(Operation) { return std::array{"write", "send"}; }
+enum class Operation : uint8_t { write, send, read };
+constexpr auto words_of(Operation) { return std::array{"write", "send", "read"}; }
 
 struct MessageStreamParameters {
   Operation operation = Operation::write;
@@ -21,7 +21,7 @@ struct MessageStreamParameters {
 };
 void describe(auto& v, Of<MessageStreamParameters> auto& p) {
   v.type("NativeMessageStream", "Messages that are sent one after another.");
-  v("operation", p.operation, field::any("RDMA WRITE or SEND."));
+  v("operation", p.operation, field::any("RDMA WRITE, SEND, or READ: reliable ones only."));
   v("path_mtu", p.path_mtu, field::within(1, 4'096, "Of payload in a packet.", "bytes"));
   v("message_bytes", p.message_bytes, field::any("Of one message.", "bytes"));
   v("total_bytes", p.total_bytes, field::any("In all; 0: no end. The last message is cut to fit.", "bytes"));

@@ -32,7 +32,11 @@ inline constexpr uint32_t kMaxRdAtomic = 128;
 struct QueueAttributes {
   uint32_t domain = 0;  // protection domain
   uint16_t partition_key = kDefaultPartitionKey;
-  uint8_t access = 0;        // kRemoteWrite ...: what the peer may do through this queue pair
+  uint8_t access = 0;  // kRemoteWrite ...: what the peer may do through this queue pair
+  // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
+  // the responder's say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which the standard has
+  // for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
+  bool informs = false;
   uint32_t path_mtu = 1024;  // 256, 512, 1024, 2048 or 4096
   uint32_t remote_qpn = 0;
   uint32_t send_psn = 0;            // the first that we send
@@ -48,10 +52,8 @@ struct QueueAttributes {
   // - 1.
   uint8_t reordering = 3;
   uint32_t window = 0;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow; 0: see packets_in_flight()
-  // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
-  // the responder's say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which the standard has
-  // for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
-  bool informs = false;
+  // What codes of times stand for, timeout and that of an RNR NAK, is so much longer: in a lab, whose clock is slower by that.
+  float time_scale = 1;
   uint32_t queue_key = 0;  // UD
 };
 // Its window, or the default: what path MTU there is has no say in how many bytes are under way.
@@ -83,6 +85,7 @@ void describe(auto& v, Of<QueueAttributes> auto& a) {
         "packets"));
   v("reordering", a.reordering,
     optional(any("With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255.", "packets")));
+  v("time_scale", a.time_scale, optional(field::within(1, 1e6, "What codes of times stand for is so much longer.")));
   v("queue_key", a.queue_key, optional(any("Of datagrams.")));
 }
 

@@ -36,6 +36,8 @@ uint32_t hash_ip(const uint8_t* ip, uint8_t protocol, uint32_t ports) {
   return static_cast<uint32_t>(hash >> 32);
 }
 
+bool has_ports(uint8_t protocol) { return protocol == kProtocolUdp || protocol == kProtocolTcp || protocol == kProtocolSctp; }
+
 Refusal check_ipv4(const uint8_t* ip, uint32_t available) {
   if (available < kIpv4Header) return Refusal::truncated_ip;
   const uint32_t header = ip_header_length(ip);
@@ -91,8 +93,7 @@ Refusal classify_ip(const uint8_t* data, uint32_t length, uint32_t l3, PacketMet
   const uint32_t header = ip_header_length(ip);
   const uint8_t* l4 = ip + header;
   const uint32_t l4_length = ip_total_length(ip) - header;
-  const bool has_ports = protocol == kProtocolUdp || protocol == kProtocolTcp || protocol == kProtocolSctp;
-  meta.flow_hash = hash_ip(ip, protocol, has_ports && !fragment && l4_length >= 4 ? load_be32(l4) : 0);
+  meta.flow_hash = hash_ip(ip, protocol, has_ports(protocol) && !fragment && l4_length >= 4 ? load_be32(l4) : 0);
 
   if (protocol != kProtocolUdp) return Refusal::none;
   if (fragment) return Refusal::ip_fragment;
@@ -192,6 +193,25 @@ Refusal classify_next_slice(const uint8_t* data, uint32_t length, PacketMeta& me
   const Refusal refusal = classify_roce(data + bth_offset, length - bth_offset, meta);
   if (refusal == Refusal::none) meta.bth_offset = bth_offset;
   return refusal;
+}
+
+SampledFlow sampled_flow(std::span<const uint8_t> msdu, uint64_t destination_mac, uint64_t source_mac) {
+  using Kind = SampledFlow::Kind;
+  if (msdu.size() < 2) return {};
+  PacketMeta meta{.destination_mac = destination_mac, .source_mac = source_mac, .ethertype = load_be16(msdu.data())};
+  const bool ipv4 = meta.ethertype == kEthertypeIpv4;
+  if (!ipv4 && meta.ethertype != kEthertypeIpv6) return {Kind::other, hash_ethernet(meta)};
+  const uint8_t* ip = msdu.data() + 2;
+  const size_t length = msdu.size() - 2;
+  if (length < (ipv4 ? kIpv4Header : kIpv6Header)) return {};
+  const uint32_t header = ip_header_length(ip);
+  if (ip[0] >> 4 != (ipv4 ? 4 : 6) || header < kIpv4Header) return {Kind::other, hash_ethernet(meta)};
+  const uint8_t protocol = ip[ipv4 ? 9 : 6];
+  const bool fragment = ipv4 && (load_be16(ip + 6) & 0x3fff) != 0;
+  if (!has_ports(protocol) || fragment || ip_total_length(ip) < header + 4) return {Kind::other, hash_ip(ip, protocol, 0)};
+  if (length < header + 4) return {};
+  if (protocol == kProtocolUdp && load_be16(ip + header + 2) == kRocePort) return {Kind::roce};
+  return {Kind::other, hash_ip(ip, protocol, load_be32(ip + header))};
 }
 
 }  // namespace weir

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "wire/packet.h"
 
@@ -49,5 +50,14 @@ Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta, uint16_
 // The same for the next slice of a super-frame (wire/super_frame.h). `meta` is that of the slice before, with a BTH: up to there
 // their headers are the same, but for what depends on their lengths.
 Refusal classify_next_slice(const uint8_t* data, uint32_t length, PacketMeta& meta);
+
+// Of which flow a frame is of which there is the beginning only, from the ethertype behind its tags on, as a CNM has it.
+struct SampledFlow {
+  // unknown: the beginning is too short; roce: RoCEv2, whose flows are queue pairs'.
+  enum class Kind : uint8_t { unknown, roce, other } kind = Kind::unknown;
+  uint32_t hash = 0;  // of others: what the frame's flow_hash was
+};
+// Total: any bytes, any length.
+SampledFlow sampled_flow(std::span<const uint8_t> msdu, uint64_t destination_mac, uint64_t source_mac);
 
 }  // namespace weir

@@ -13,16 +13,23 @@ inline constexpr uint32_t kVlanTag = 4;
 inline constexpr uint32_t kCnTag = 4;
 
 inline constexpr uint16_t kEthertypeIpv4 = 0x0800;
+inline constexpr uint16_t kEthertypeArp = 0x0806;
 inline constexpr uint16_t kEthertypeCnm = 0x22e7;
 inline constexpr uint16_t kEthertypeCnTag = 0x22e9;
 inline constexpr uint16_t kEthertypeVlan = 0x8100;
 inline constexpr uint16_t kEthertypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEthertypeMacControl = 0x8808;
+inline constexpr uint16_t kEthertypeLldp = 0x88cc;
 
 // Multicast or broadcast (IEEE 802 clause 8.2.2).
 inline bool is_group(uint64_t mac) { return (mac >> 40 & 1) != 0; }
 // 01:80:C2:00:00:00..0F: stays on the link, no bridge forwards it (IEEE 802.1Q table 8-1).
 inline bool is_link_local_group(uint64_t mac) { return (mac & ~0xfull) == 0x0180c2000000; }
+// "Nearest Bridge", to whom LLDP with DCBX speaks (IEEE 802.1AB table 7-1, IEEE 802.1Q 38.4.1).
+inline constexpr uint64_t kLldpAddress = 0x0180c200000e;
+inline bool is_lldp(uint64_t destination_mac, uint16_t ethertype) {
+  return ethertype == kEthertypeLldp && destination_mac == kLldpAddress;
+}
 
 // What stands in front of a frame's ethertype.
 struct LinkHeader {

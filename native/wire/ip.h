@@ -17,6 +17,7 @@ inline constexpr uint32_t kIpv6Header = 40;
 inline constexpr uint8_t kProtocolIcmp = 1;
 inline constexpr uint8_t kProtocolTcp = 6;
 inline constexpr uint8_t kProtocolUdp = 17;
+inline constexpr uint8_t kProtocolIcmpv6 = 58;
 inline constexpr uint8_t kProtocolSctp = 132;
 
 inline constexpr uint32_t kTcpHeader = 20;  // without options (RFC 9293)
@@ -28,6 +29,7 @@ inline constexpr uint16_t kUdpChecksum = 6;
 struct IpAddress {
   uint8_t version = 4;
   uint8_t bytes[16] = {};
+  bool operator==(const IpAddress&) const = default;
 };
 void describe(auto& v, Of<IpAddress> auto& address) {
   v.type("NativeIpAddress", "An IP address.");

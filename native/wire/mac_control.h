@@ -45,5 +45,6 @@ bool read_mac_control(const uint8_t* data, uint32_t length, const Pfc& pfc, cons
 
 // Writes kMinimumFrame (60) bytes, padded with zero, to `out`; returns that length.
 uint32_t build_pfc(uint8_t* out, uint64_t source_mac, const PfcFrame& frame);
+uint32_t build_pause(uint8_t* out, uint64_t source_mac, uint16_t quanta);
 
 }  // namespace weir

@@ -75,9 +75,10 @@ struct alignas(64) Packet {
   uint32_t length = 0;        // bytes as a packet socket sees them: no FCS
   Offload offload = {};       // checked; the frame is not complete while any is pending
   uint16_t ingress_port = 0;
-  uint8_t priority = 0;    // 0..7, from the device's priority map
-  uint8_t pfc_enable = 0;  // kind pfc, made by a device: priorities that the frame speaks of ...
-  uint8_t pfc_xoff = 0;    // ... and which of them it stops; the others it starts again
+  uint8_t priority = 0;     // 0..7, from the device's priority map
+  uint8_t pfc_enable = 0;   // kind pfc or pause, made by a device: priorities that the frame speaks of ...
+  uint8_t pfc_xoff = 0;     // ... and which of them it stops; the others it starts again
+  uint16_t pfc_quanta = 0;  // ... for so long
   PacketMeta meta;
   Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
 

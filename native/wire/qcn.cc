@@ -5,11 +5,10 @@
 
 #include "base/types.h"
 #include "wire/bytes.h"
+#include "wire/tags.h"
 
 namespace weir {
 namespace {
-
-constexpr uint32_t kTagsOffset = 12;  // behind the MAC addresses
 
 int64_t load_quantity(const uint8_t* field) { return kCnmUnit * static_cast<int16_t>(load_be16(field)); }
 void store_quantity(uint8_t* field, int64_t octets) {
@@ -24,26 +23,7 @@ uint32_t ethertype_offset(const uint8_t* frame, uint32_t length) {
   return offset + 2 <= length ? offset : length;
 }
 
-// Moves what exists of a packet's bytes from `from` on to `to`.
-void move_bytes(PacketPool& pool, PacketId id, uint32_t from, uint32_t to) {
-  const uint32_t room = pool.room(id);
-  const uint32_t end = std::min(pool[id].length, room - std::min(room, to > from ? to - from : 0));
-  if (end > from) std::memmove(pool.data(id) + to, pool.data(id) + from, end - from);
-}
-
 uint32_t cn_tag_offset(const PacketMeta& meta) { return kTagsOffset + (meta.tagged ? kVlanTag : 0); }
-
-// `by` is +kCnTag or -kCnTag.
-void shift_offsets(Packet& packet, int32_t by) {
-  const auto move = [by](uint16_t& offset) {
-    if (offset != 0) offset = static_cast<uint16_t>(offset + by);
-  };
-  packet.length = static_cast<uint32_t>(static_cast<int32_t>(packet.length) + by);
-  move(packet.meta.l3_offset);
-  move(packet.meta.bth_offset);
-  move(packet.offload.checksum_start);
-  move(packet.offload.header_length);
-}
 
 }  // namespace
 
@@ -97,14 +77,13 @@ bool insert_cn_tag(PacketPool& pool, PacketId id, uint16_t flow) {
   Packet& packet = pool[id];
   if (packet.meta.cn_tagged || (pool.has_payload() && packet.length + kCnTag > pool.room(id))) return false;
   const uint32_t offset = cn_tag_offset(packet.meta);
-  move_bytes(pool, id, offset, offset + kCnTag);
+  shift_bytes(pool, id, offset, kCnTag);
   if (offset + kCnTag <= pool.room(id)) {
     store_be16(pool.data(id) + offset, kEthertypeCnTag);
     store_be16(pool.data(id) + offset + 2, flow);
   }
   packet.meta.cn_tagged = true;
   packet.meta.cn_flow = flow;
-  shift_offsets(packet, kCnTag);
   return true;
 }
 
@@ -112,10 +91,9 @@ void remove_cn_tag(PacketPool& pool, PacketId id) {
   Packet& packet = pool[id];
   if (!packet.meta.cn_tagged) return;
   const uint32_t offset = cn_tag_offset(packet.meta);
-  move_bytes(pool, id, offset + kCnTag, offset);
+  shift_bytes(pool, id, offset, -static_cast<int32_t>(kCnTag));
   packet.meta.cn_tagged = false;
   packet.meta.cn_flow = 0;
-  shift_offsets(packet, -static_cast<int32_t>(kCnTag));
 }
 
 }  // namespace weir

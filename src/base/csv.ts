@@ -7,27 +7,26 @@ import { nearest } from "./nearest.js";
 import { readAtMost } from "./read_file.js";
 
 const kLargest = 256 << 20;
+const kOptions = { bom: true, comment: "#", skip_empty_lines: true, trim: true } as const;
 
 /** A column by the names that it may have, the preferred one first. */
 export type ColumnNames = readonly [string, ...string[]];
 
-interface Record {
-  record: string[];
-  info: { lines: number };
-}
-
 /** One table. Lines that begin with # and empty ones do not count. */
 export class CsvTable {
   private readonly header: readonly string[];
-  private readonly records: readonly Record[];
+  private readonly records: readonly string[][];
+  private readonly bytes: Buffer;
 
   /** @throws WeirError when `file` (relative to `directory`) cannot be read or is no CSV. */
   constructor(
     readonly file: string,
     directory: string,
   ) {
-    const [first, ...records] = readRecords(file, resolve(directory, file));
-    this.header = first?.record.map((name) => name.toLowerCase()) ?? [];
+    const { bytes, records: all } = readRecords(file, resolve(directory, file));
+    const [first, ...records] = all;
+    this.bytes = bytes;
+    this.header = first?.map((name) => name.toLowerCase()) ?? [];
     this.records = records;
     if (records.length === 0) throw new WeirError(`${file}: there are no rows`, { hint: "a header, then rows" });
   }
@@ -60,11 +59,14 @@ export class CsvTable {
 
   /** @param row Number of a row, from 0. */
   text(row: number, column: number): string {
-    return this.records[row]?.record[column] ?? "";
+    return this.records[row]?.[column] ?? "";
   }
 
+  /** Only errors want it, so it is looked for anew. */
   line(row: number): number {
-    return this.records[row]?.info.lines ?? 0;
+    const options = { ...kOptions, info: true, from: row + 2, to: row + 2 } as const;
+    const [found] = parse(this.bytes, options) as unknown as { info: { lines: number } }[];
+    return found?.info.lines ?? 0;
   }
 }
 
@@ -95,12 +97,11 @@ export class CsvColumn {
   }
 }
 
-function readRecords(file: string, path: string): Record[] {
+function readRecords(file: string, path: string): { bytes: Buffer; records: string[][] } {
   try {
     const bytes = readAtMost(path, kLargest);
     if (bytes === undefined) throw new WeirError(`${file}: is too large; the limit is ${kLargest} bytes`);
-    const options = { bom: true, comment: "#", info: true, skip_empty_lines: true, trim: true } as const;
-    return parse(bytes, options) as unknown as Record[];
+    return { bytes, records: parse(bytes, kOptions) };
   } catch (error) {
     if (error instanceof WeirError) throw error;
     // What is no CSV may be no text either, and the parser's message has a part of it.

@@ -92,6 +92,8 @@ export const size = <const O extends QuantityOptions = { max?: never }>(descript
   quantity("size", description, options ?? ({} as O));
 export const time = <const O extends QuantityOptions = { max?: never }>(description: string, options?: O) =>
   quantity("time", description, options ?? ({} as O));
+export const length = <const O extends QuantityOptions = { max?: never }>(description: string, options?: O) =>
+  quantity("length", description, options ?? ({} as O));
 export const fraction = <const O extends QuantityOptions = { max?: never }>(description: string, options?: O) =>
   quantity("fraction", description, options ?? ({} as O));
 

@@ -1,5 +1,15 @@
 // Kinds of quantity that files have, and what is allowed where a field does not say otherwise.
-import { formatRate, formatSize, formatTime, parseFraction, parseRate, parseSize, parseTime } from "./units.js";
+import {
+  formatLength,
+  formatRate,
+  formatSize,
+  formatTime,
+  parseFraction,
+  parseLength,
+  parseRate,
+  parseSize,
+  parseTime,
+} from "./units.js";
 
 export interface Quantity {
   example: string;
@@ -17,6 +27,7 @@ export const kQuantities = {
   rate: { example: "40Gbps", parse: parseRate, format: formatRate, plain: "bit/s", min: 1_000, max: 10e12 },
   size: { example: "200KB", parse: parseSize, format: formatSize, plain: "bytes", min: 0, max: 1e12 },
   time: { example: "55us", parse: parseTime, format: formatTime, plain: "nanoseconds", min: 0, max: 3_600e9 },
+  length: { example: "300m", parse: parseLength, format: formatLength, plain: "millimetres", min: 0, max: 1e9 },
   fraction: { example: "1%", parse: parseFraction, format: String, plain: "", min: 0, max: 1 },
 } as const satisfies Record<string, Quantity>;
 

@@ -50,17 +50,17 @@ export function readScenarioFile(
   return readScenarioText(text, file, set, kind);
 }
 
-/** @throws WeirError if it is unreadable, too large, or no text; `kind`: what it describes. */
-export function readConfigText(file: string, kind: string): string {
+/** @throws WeirError if it is unreadable, of more than `most` bytes, or no text; `kind`: what it describes. */
+export function readConfigText(file: string, kind: string, most = kLargest): string {
   const refused = (reason: string, cause?: unknown) =>
     new WeirError(`${kind} ${file}: ${reason}`, { field: "file", cause });
   let bytes: Buffer | undefined;
   try {
-    bytes = readAtMost(file, kLargest);
+    bytes = readAtMost(file, most);
   } catch (error) {
     throw refused(fileReason(error) ?? (error as Error).message, error);
   }
-  if (bytes === undefined) throw refused(kTooLarge);
+  if (bytes === undefined) throw refused(tooLarge(most));
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error) {
@@ -68,7 +68,7 @@ export function readConfigText(file: string, kind: string): string {
   }
 }
 
-const kTooLarge = `is too large; the limit is ${kLargest} bytes`;
+const tooLarge = (most: number) => `is too large; the limit is ${most} bytes`;
 
 /** The same for text; `source` names it in errors, with `kind`: what it describes. */
 export function readScenarioText(
@@ -77,7 +77,7 @@ export function readScenarioText(
   set: readonly string[],
   kind = "scenario",
 ): ScenarioFile {
-  if (text.length > kLargest) throw new WeirError(`${kind} ${source}: ${kTooLarge}`, { field: "file" });
+  if (text.length > kLargest) throw new WeirError(`${kind} ${source}: ${tooLarge(kLargest)}`, { field: "file" });
   const lines = new LineCounter();
   const deep = tooDeepAt(text, lines);
   if (deep !== undefined) {

@@ -23,7 +23,7 @@ interface CompareOptions {
 const kHelp = `
 Differences are to the first run. Flows and queues are matched by name; what only some runs have is listed, not compared.
 --max-difference takes ${kLimited.join(", ")}: goodput of each flow; total, jain, marks, cnps, pfc of all together;
-mean, p50, p95 of the length of each probed queue.
+mean, p50, p95 of the length of each probed queue; fct, slowdown: median completion time and mean slowdown of each size of message.
 
 Examples:
   weir compare weir-results/wire weir-results/sim

@@ -1,8 +1,8 @@
-/** What a scenario expects of its result: told, written for CI, and made the exit status. */
+/** What a scenario expects of its result, and of its programs: told, written for CI, and made the exit status. */
 import { writeWhole } from "../base/write_file.js";
 import { junitXml } from "../report/junit.js";
 import { harmless } from "../report/terminal.js";
-import { judgeExpectations } from "../result/expectations.js";
+import { judgeExpectations, judgePrograms } from "../result/expectations.js";
 import type { Result } from "../result/result.js";
 import type { Scenario } from "../scenario/types.js";
 import { type CliContext, kExit } from "./context.js";
@@ -18,7 +18,7 @@ export function meetExpectations(
   result: Result,
   begun: number,
 ): number {
-  const judged = judgeExpectations(result, expect);
+  const judged = [...judgePrograms(result), ...judgeExpectations(result, expect)];
   if (junit !== undefined) writeWhole(junit, junitXml(result, judged, (performance.now() - begun) / 1000));
   for (const { expect: text, reason } of judged) {
     if (reason !== undefined) stderr.write(harmless(`not as expected: ${text}: ${reason}\n`));

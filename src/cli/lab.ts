@@ -7,21 +7,36 @@ import { LabScenario } from "../dashboard/lab_scenario.js";
 import { inheritedText } from "../host/rootless.js";
 import type { LabObserver } from "../lab/access.js";
 import { planCaptures } from "../lab/capture.js";
-import { checkForLab } from "../lab/check.js";
+import { checkForLab, checkScaleOfPart } from "../lab/check.js";
 import { LiveView } from "../lab/live_view.js";
 import type { LabOutcome } from "../lab/types.js";
 import type { Where } from "../net/http_server.js";
 import { writeRun } from "../report/run_report.js";
+import { harmless } from "../report/terminal.js";
+import { writeCompletions } from "../result/completions_file.js";
 import type { RunSource } from "../result/saved_run.js";
+import { choosePart } from "../scenario/parts.js";
 import type { FileRequest } from "../scenario/places.js";
 import { loadScenario } from "../scenario/scenario.js";
-import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, readScenario, warn } from "./context.js";
+import type { Scenario } from "../scenario/types.js";
+import {
+  type AddVerb,
+  asUsage,
+  type CliContext,
+  load,
+  placesAndFiles,
+  readScenario,
+  UsageError,
+  warn,
+} from "./context.js";
 import { meetExpectations } from "./expectations.js";
 import { runDashboard, unusedFolder } from "./lab_dashboard.js";
+import { addMerge } from "./lab_merge.js";
 import type { LabMetrics } from "./lab_metrics.js";
 import { addStanding } from "./lab_standing.js";
 import { addUp } from "./lab_up.js";
 import { listenOption, openListener, purposeOf } from "./listen_address.js";
+import { timeOption } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunOptions, removeEmpty, tellResult } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
@@ -30,7 +45,11 @@ interface LabChoice extends RunOptions {
   capture?: FileRequest[];
   dashboard?: DashboardAddress;
   metrics?: Where;
+  part?: string;
+  wait?: number;
 }
+
+const kDefaultWaitNs = 60e9;
 
 const kExamples = `
 Examples:
@@ -40,6 +59,7 @@ Examples:
   weir lab run incast.yaml --json --quiet | jq .totals
   weir lab run incast.yaml --capture sw:sw.pcapng          with comments on ECN, CNP and PFC, for Wireshark
   weir lab run incast.yaml --metrics            Prometheus scrapes http://127.0.0.1:9469/metrics
+  weir lab run incast.yaml --part rack1         on this machine; rack2 on another, and then: weir lab merge
   weir lab run incast.yaml --dashboard          watch it in a browser, change parameters, run it again
 
 Ctrl-C stops the traffic and still writes what there was until then, marked invalid (exit status 130); once more quits at once.
@@ -51,6 +71,12 @@ export const addLab: AddVerb = (parent, context, done) => {
     .description("run a scenario and report")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
+    .option("--part <name>", "run this part of the scenario, and wait until the others run; then weir lab merge")
+    .option(
+      "--wait <time>",
+      "with --part: how long to wait for the others, wall time (default: 60s)",
+      timeOption("--wait", { least: 1e9, most: 86_400e9 }),
+    )
     .option(
       "--capture <link|node:file>",
       "write frames to a pcap or pcapng file, repeatable",
@@ -68,15 +94,20 @@ export const addLab: AddVerb = (parent, context, done) => {
     .action(async (file: string, options: LabChoice) => done(await run(context, file, options)));
   addUp(lab, context, done);
   addStanding(lab, context, done);
+  addMerge(lab, context, done);
 };
 
 async function run(context: CliContext, file: string, options: LabChoice): Promise<number> {
   const set = overridesOf(options);
   const text = inheritedText() ?? readScenario(file);
+  const { part } = options;
+  const chosen = (whole: Scenario) => (part === undefined ? whole : choosePart(whole, part));
+  checkOptions(options);
   // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
   asUsage(() => {
-    const { scenario } = loadScenario(file, { set, text });
+    const scenario = chosen(loadScenario(file, { set, text }).scenario);
     checkForLab(scenario);
+    checkScaleOfPart(scenario);
     planCaptures(scenario, options.capture ?? [], "");
   });
   const listeners = Object.entries({ dashboard: options.dashboard, metrics: options.metrics }).flatMap(
@@ -84,7 +115,7 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   );
   const elevated = await context.elevate({ text, listeners: Object.fromEntries(listeners) });
   if (elevated !== undefined) return elevated;
-  const { scenario } = load(context, file, set, text);
+  const scenario = chosen(load(context, file, set, text).scenario);
   const { metrics: at } = options;
   // Loaded when needed, with the packages behind it.
   const metrics = at && (await (await import("./lab_metrics.js")).LabMetrics.open(context, at, scenario.name));
@@ -98,6 +129,18 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   }
 }
 
+function checkOptions({ part, wait, dashboard }: LabChoice): void {
+  if (wait !== undefined && part === undefined) throw new UsageError("--wait is for --part");
+  if (part !== undefined && dashboard !== undefined) {
+    throw new UsageError("--dashboard runs a scenario again and again, and a part of one runs once", {
+      hint: "weir top, weir show and --metrics show a part while it runs",
+    });
+  }
+}
+
+/** What its folder is called. */
+const nameOf = ({ name, part }: Scenario) => (part === undefined ? name : `${name}-${part}`);
+
 async function runAlone(
   context: CliContext,
   options: LabChoice,
@@ -106,7 +149,7 @@ async function runAlone(
 ): Promise<number> {
   const stop = new StopSignals(context, options.quiet === true);
   try {
-    const directory = options.out ?? runFolder(source.scenario.name, new Date());
+    const directory = options.out ?? runFolder(nameOf(source.scenario), new Date());
     const { status } = await runOnce(context, options, source, directory, stop.signal, metrics);
     return stop.status ?? status;
   } catch (error) {
@@ -126,7 +169,7 @@ function withDashboard(
   metrics: LabMetrics | undefined,
 ): Promise<number> {
   return runDashboard(context, settings, where, options.quiet === true, ({ id, scenario, set, signal, observer }) => {
-    const folder = options.out ?? runFolder(scenario.name, new Date());
+    const folder = options.out ?? runFolder(nameOf(scenario), new Date());
     const directory = id === 1 ? folder : unusedFolder(folder);
     return runOnce(context, options, { text: settings.text, set, scenario }, directory, signal, metrics, [observer]);
   });
@@ -156,6 +199,11 @@ async function runOnce(
         ...(metrics && { metrics: metrics.url }),
       },
       signal,
+      part: {
+        patience: options.wait ?? kDefaultWaitNs,
+        tell: (text) => (options.quiet ? undefined : void context.stderr.write(`${harmless(text)}\n`)),
+        warn: (text) => warn(context, text),
+      },
       capture: options.capture ?? [],
       captureDir: directory,
     });
@@ -167,7 +215,10 @@ async function runOnce(
   const { fidelity } = outcome.result;
   for (const error of fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
   const result = options.series ? { ...outcome.result, series } : outcome.result;
+  writeCompletions(directory, result, outcome.flowTable);
   tellResult(context, options, result, writeRun(directory, result, series, source));
-  const status = meetExpectations(context, options, scenario, result, begun);
+  // What is expected of all parts together is looked at when they are merged.
+  const expected = scenario.part === undefined ? scenario : { ...scenario, expect: [] };
+  const status = meetExpectations(context, options, expected, result, begun);
   return { folder: directory, valid: fidelity.valid, status };
 }

@@ -7,14 +7,15 @@ import type { Command } from "commander";
 import { WeirError } from "../base/error.js";
 import { formatTime } from "../base/units.js";
 import { forPeople } from "../daemon/log.js";
-import { controlDirectory, kControlVariable } from "../device/control_client.js";
+import { controlDirectory } from "../device/control_client.js";
 import type { StandingReport } from "../device/protocol.js";
+import { childrenOf } from "../host/inhabitants.js";
 import { programFile } from "../programs/executable.js";
-import { programEnvironment, programLibraries } from "../programs/launch.js";
 import { duration, printable } from "../report/format.js";
 import { harmless } from "../report/terminal.js";
+import { enterHost, hostEnvironment } from "../standing/enter.js";
 import { chooseHost, chooseLab, standingLabs, takeDown } from "../standing/labs.js";
-import { kLogFile, kSystemFolder } from "../standing/place.js";
+import { kLogFile } from "../standing/place.js";
 import { type CliContext, kExit, print, warn } from "./context.js";
 import { hostTable, scaleText } from "./lab_up.js";
 import { execute, warnOfDeaf } from "./run.js";
@@ -98,41 +99,18 @@ async function exec(
   if (programFile(program) === undefined) {
     throw new WeirError(`cannot run ${program}: there is no such program`, { hint: "is it installed, and in $PATH?" });
   }
-  const folder = join(lab.folder, host.name);
-  const environment = { [kControlVariable]: folder, ...environmentOf(join(folder, kSystemFolder)) };
+  const environment = hostEnvironment(join(lab.folder, host.name));
   if ("LD_PRELOAD" in environment) warnOfDeaf(context, "weir lab exec", program);
-  const namespaces = [
-    ...["--target", String(host.pid), "--net", "--uts", "--mount", "--pid"],
-    ...(lab.user_namespace ? ["--user", "--preserve-credentials"] : []),
-  ];
-  // Entering mounts leads to their root. The variables are set there: nsenter and the shell are none of the programs that need them.
-  const inside = ["sh", "-c", 'cd "$0" 2> /dev/null; exec env "$@"', process.cwd()];
-  const settings = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
-  return execute(
-    context,
-    "nsenter",
-    [...namespaces, "--", ...inside, ...settings, program, ...args],
-    {},
-    signalProgram,
-  );
-}
-
-/** Where the libraries were not built, `weir lab up` has said so. */
-function environmentOf(files: string): Record<string, string> {
-  try {
-    return programEnvironment(programLibraries(), files);
-  } catch (error) {
-    if (error instanceof WeirError) return {};
-    throw error;
-  }
+  const place = { pid: host.pid, userNamespace: lab.user_namespace };
+  const [command, ...rest] = enterHost(place, environment, [program, ...args]);
+  return execute(context, command, rest, {}, signalProgram);
 }
 
 /** nsenter waits for the program, and would leave it behind. */
 function signalProgram(nsenter: ChildProcess, signal: NodeJS.Signals): void {
   const pid = nsenter.pid ?? 0;
   try {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-    for (const child of children.split(" ").filter((one) => one !== "")) process.kill(Number(child), signal);
+    for (const child of childrenOf(pid)) process.kill(child, signal);
   } catch {
     nsenter.kill(signal);
   }

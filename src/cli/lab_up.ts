@@ -15,6 +15,7 @@ import { checkForLab } from "../lab/check.js";
 import { programLibraries } from "../programs/launch.js";
 import { printable } from "../report/format.js";
 import { drawGrid } from "../report/table.js";
+import { choosePart } from "../scenario/parts.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import { answeringLabs, kLogFile, labFolder, labSocket } from "../standing/place.js";
@@ -25,6 +26,7 @@ interface UpOptions {
   name?: string;
   scale?: string;
   set?: string[];
+  part?: string;
   json?: boolean;
   foreground?: boolean;
 }
@@ -51,9 +53,13 @@ export function addUp(lab: Command, context: CliContext, done: (status: number) 
     .command("up")
     .description("build the network of a scenario, and keep it for programs: ps, exec, logs, down")
     .argument("<file>", "scenario file (YAML)")
-    .option("--name <name>", "what the lab is called (default: as the scenario)")
+    .option("--name <name>", "what the lab is called (default: as the scenario, and its part)")
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
     .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
+    .option(
+      "--part <name>",
+      "this part of the scenario: the others are on other machines, joined by interfaces that exist",
+    )
     .option("--foreground", "do not go on in the background: until SIGTERM, logs to stderr")
     .option("--json", "the lab as one JSON document")
     .addHelpText("after", kExamples)
@@ -62,17 +68,21 @@ export function addUp(lab: Command, context: CliContext, done: (status: number) 
 
 const overrides = ({ set = [], scale }: UpOptions) => (scale === undefined ? set : [...set, `scale=${scale}`]);
 
-/** Transports of the file's own traffic do not matter; nothing sends any. */
+/** The file's own traffic does not matter; nothing sends any. */
 function checkForStanding(scenario: Scenario): void {
-  checkForLab({ ...scenario, flows: [], transport: { ...scenario.transport, type: "stream" } });
+  checkForLab({ ...scenario, flows: [], tcp: [], programs: [] });
 }
 
 async function up(context: CliContext, file: string, options: UpOptions): Promise<number> {
   const set = overrides(options);
   const text = inheritedText() ?? readScenario(file);
-  const { scenario } = asUsage(() => loadScenario(file, { set, text }));
+  const { part } = options;
+  const scenario = asUsage(() => {
+    const whole = loadScenario(file, { set, text }).scenario;
+    return part === undefined ? whole : choosePart(whole, part);
+  });
   asUsage(() => checkForStanding(scenario));
-  const name = options.name ?? scenario.name;
+  const name = options.name ?? (part === undefined ? scenario.name : `${scenario.name}-${part}`);
   if (!kNamePattern.test(name)) {
     throw new UsageError(`--name ${printable(name)}: a name has up to 100 printable characters, without /`);
   }
@@ -122,9 +132,13 @@ async function launch(
   const source = statSync(file, { throwIfNoEntry: false })?.isFile() ? file : join(folder, "scenario.yaml");
   if (source !== file) writeFileSync(source, text);
   const set = overrides(options).flatMap((one) => ["--set", one]);
+  const part = options.part === undefined ? [] : ["--part", options.part];
   const output = openSync(log, "w");
   const args = [...process.execArgv, process.argv[1] as string, "lab", "up", source, "--foreground", "--name", name];
-  const child = spawn(process.execPath, [...args, ...set], { stdio: ["ignore", output, output], detached: true });
+  const child = spawn(process.execPath, [...args, ...set, ...part], {
+    stdio: ["ignore", output, output],
+    detached: true,
+  });
   const report = await untilSignal(context, async (signal) => {
     const found = await untilThere(child, labSocket(directory, name), signal);
     if (typeof found === "number") {

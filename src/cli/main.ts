@@ -23,5 +23,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
   // Loaded when needed: help, validation and reports work where the native core does not.
   elevate: async (handed) => (await import("../host/rootless.js")).reexecuteRootless(handed),
   runSimulation: async (scenario, options) => (await import("../sim/run.js")).runSimulation(scenario, options),
-  runLab: async (scenario, options) => (await import("../lab/run.js")).runLab(scenario, options),
+  runLab: async (scenario, options) => (await import("../workload/run.js")).runWorkload(scenario, options),
 });

@@ -5,8 +5,9 @@ import { fixed, gbps, kilobytes, percent, printable } from "../report/format.js"
 import { writeRun } from "../report/run_report.js";
 import { StatusLine } from "../report/status_line.js";
 import { drawGrid } from "../report/table.js";
+import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
 import { writeSeries } from "../sim/series_files.js";
-import { type AddVerb, type CliContext, load, print, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, load, print, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { meetExpectations } from "./expectations.js";
 import {
@@ -108,6 +109,7 @@ export const addModel: AddVerb = (parent, context, done) => {
 async function run(context: CliContext, file: string, choice: RunChoice): Promise<number> {
   const set = overridesOf(choice);
   const { scenario, text } = load(context, file, set);
+  asUsage(() => refuseKernelTraffic(scenario, "the fluid model"));
   const directory = choice.out ?? runFolder(scenario.name, new Date());
   const progress = choice.quiet ? undefined : new StatusLine(context.stderr);
   const begun = performance.now();

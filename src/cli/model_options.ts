@@ -89,7 +89,7 @@ function profileParameters({ profile, rate, set = [] }: LinkChoice): DcqcnParame
   const parsed = congestionSchema.safeParse(written);
   if (!parsed.success) throw new ScenarioError("--set", problemsOf(parsed.error, written), "parameters of");
   const found = new Findings();
-  const congestion = resolveCongestion(parsed.data, rate, found);
+  const congestion = resolveCongestion(parsed.data, rate, (file) => file, found);
   if (found.problems.length > 0) throw new ScenarioError("--set", found.problems, "parameters of");
   const problems = algorithmProblems(congestion);
   if (problems.length > 0 || !isDcqcn(congestion)) {

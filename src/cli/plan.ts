@@ -1,20 +1,26 @@
 /** `weir plan`: thresholds of a shared-buffer switch, marking and DCQCN parameters, and whether a scenario is lossless. */
 import type { Command } from "commander";
+import { stringify } from "yaml";
 import { formatLength, formatSize, parseLength } from "../base/units.js";
 import {
   type BufferPlanInput,
   checkPlan,
   headroomFor,
   kNanosecondsPerMetre,
+  type PlanCheck,
   planBuffers,
   planEcn,
   SWITCH_PROFILES,
   type SwitchProfile,
 } from "../models/buffers/index.js";
-import { type AddVerb, type CliContext, collect, kExit, load, print, UsageError } from "./context.js";
+import { loadScenario } from "../scenario/scenario.js";
+import { type Converted, checkConverted, warningsOf } from "../sonic/convert.js";
+import { scenarioOf } from "../sonic/plan.js";
+import { type AddVerb, asUsage, type CliContext, collect, kExit, load, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";
 import { quantity, rateOption, sizeOption, timeOption } from "./quantity.js";
+import { convert, portMap, type SonicOptions, withSonic } from "./sonic.js";
 
 interface BufferChoice {
   profile?: SwitchProfile & { name: string };
@@ -57,14 +63,17 @@ Examples:
 `;
 const kCheckHelp = `
 Says for each link whether the headroom holds what may come after a pause, and for each pair of ports that the traffic uses whether
-marking begins before a pause. Peers may take as long to obey as IEEE 802.3 allows; Weir's own obey at once: --response 0ns.
+marking begins before a pause; and whether pauses can wait for each other, by the paths of the traffic, or of all if there is none. Peers may take as long to obey as IEEE 802.3 allows; Weir's own obey at once: --response 0ns.
+
+With --sonic it is about one switch, with a host at the end of each cable, and an incast of all ports to one at each lossless priority.
 
 Examples:
   weir plan check examples/incast-4to1.yaml
+  weir plan check --sonic config_db.json
   weir plan check scenario.yaml --response 0ns --set switch.buffer.headroom=30KB
   weir plan check scenario.yaml --json | jq '.links[] | select(.enough | not)'
 
-Exit status: 0 lossless and ECN before PFC, 1 not so, or an error, 2 bad usage or bad scenario.
+Exit status: 0 lossless, ECN before PFC, and free of deadlock, 1 not so, or an error, 2 bad usage or bad scenario.
 `;
 
 const kDefaultRate = 40e9;
@@ -88,19 +97,19 @@ export const addPlan: AddVerb = (parent, context, done) => {
       const found = planEcn(input);
       print(context, json, found, (color) => ecnText(found, color));
     });
-  plan
+  const check = plan
     .command("check")
-    .description("is a scenario lossless, and does ECN act before PFC?")
-    .argument("<scenario.yaml>", "scenario file")
+    .description("is a scenario, or a SONiC switch, lossless, and does ECN act before PFC?")
+    .argument("[scenario.yaml]", "scenario file");
+  withSonic(check)
     .option("--response <time>", "what peers take to obey a pause (default: what IEEE 802.3 allows)", responseOption)
     .option("--set <path=value>", "override a field, repeatable", collect)
     .option("--json", "one JSON document on stdout")
     .addHelpText("after", kCheckHelp)
-    .action((file: string, { response, set, json }: { response?: number; set?: string[]; json?: boolean }) => {
-      const { scenario } = load(context, file, set ?? []);
-      const check = checkPlan(scenario, { response });
-      print(context, json, check, (color) => checkText(check, color));
-      done(check.lossless && check.ecn_before_pfc ? kExit.ok : kExit.failure);
+    .action((file: string | undefined, options: CheckChoice) => {
+      const found = checked(context, file, options);
+      print(context, options.json, found, (color) => checkText(found, color));
+      done(found.lossless && found.ecn_before_pfc && found.deadlock_free ? kExit.ok : kExit.failure);
     });
   plan
     .command("profiles")
@@ -111,6 +120,38 @@ export const addPlan: AddVerb = (parent, context, done) => {
       print(context, json, SWITCH_PROFILES, (color) => profileText(SWITCH_PROFILES, color)),
     );
 };
+
+interface CheckChoice extends SonicOptions {
+  response?: number;
+  set?: string[];
+  json?: boolean;
+}
+
+function checked(context: CliContext, file: string | undefined, options: CheckChoice): PlanCheck {
+  const { sonic, set = [], response } = options;
+  const map = portMap(options);
+  if ((file === undefined) === (sonic === undefined)) {
+    const message = file === undefined ? "no scenario" : "--sonic: not with a scenario";
+    throw new UsageError(message, { hint: "give either a scenario.yaml, or --sonic config_db.json" });
+  }
+  if (sonic === undefined) return checkPlan(load(context, file ?? "", set).scenario, { response });
+  const converted = convert(sonic, { map });
+  checkConverted(converted);
+  for (const warning of warningsOf(converted)) warn(context, warning);
+  const text = stringify(scenarioOf(converted));
+  const { scenario } = asUsage(() => loadScenario(`${sonic} (as a scenario)`, { text, set }));
+  return withSharedHeadroom(checkPlan(scenario, { response }), converted);
+}
+
+/** SONiC's chips may have less headroom than their priority groups together. */
+function withSharedHeadroom(check: PlanCheck, { shared_headroom, headroom }: Converted): PlanCheck {
+  const least = Math.max(0, ...check.links.map(({ needed_bytes }) => needed_bytes));
+  if (shared_headroom === 0 || shared_headroom >= headroom) return check;
+  const message =
+    `in SONiC all priority groups share ${formatSize(shared_headroom)} of headroom, and have ${formatSize(headroom)} together: ` +
+    `it is enough for ${Math.floor(shared_headroom / Math.max(1, least))} of them that are paused at once`;
+  return { ...check, findings: [...check.findings, { kind: "note", device: check.scenario, message }] };
+}
 
 function addBuffers(plan: Command, context: CliContext): void {
   plan

@@ -157,6 +157,7 @@ export function checkText(check: PlanCheck, color: boolean): string {
     ...(told.length === 0 ? [] : [""]),
     `lossless: ${yes(check.lossless)}`,
     `ECN before PFC: ${yes(check.ecn_before_pfc)} (${check.pairs.length - late} of ${check.pairs.length} pairs of ports)`,
+    `free of deadlock: ${yes(check.deadlock_free)}`,
   ].join("\n");
 }
 

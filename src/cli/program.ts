@@ -113,5 +113,6 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   perf: async () => (await import("./perf.js")).addPerf,
   ping: async () => (await import("./ping.js")).addPing,
   probe: async () => (await import("./probe.js")).addProbe,
+  storm: async () => (await import("./storm.js")).addStorm,
   doctor: async () => (await import("./doctor.js")).addDoctor,
 };

@@ -3,6 +3,7 @@ import { makeFolder } from "../base/folder.js";
 import { formatTime, parseTime } from "../base/units.js";
 import { kMostThreads } from "../native/simulation_types.js";
 import { count, fixed, percent } from "../report/format.js";
+import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import type { Scenario } from "../scenario/types.js";
 import { writeSimulation } from "../sim/files.js";
@@ -66,6 +67,7 @@ export const addSim: AddVerb = (parent, context, done) => {
 async function run(context: CliContext, file: string, options: SimChoice): Promise<number> {
   const set = overridesOf(options);
   const { scenario, text } = load(context, file, set);
+  asUsage(() => refuseKernelTraffic(scenario, "virtual time"));
   for (const { target } of options.trace ?? []) asUsage(() => findPlaces(scenario.links, target, "--trace"));
   if (options.until !== undefined && options.until <= scenario.warmup) {
     warn(

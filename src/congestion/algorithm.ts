@@ -1,5 +1,6 @@
 // What one congestion control algorithm is: all that schema, checks, docs, results and pages know of it follows from its descriptor.
 import type { Findings } from "../base/findings.js";
+import { formatRate, formatTime } from "../base/units.js";
 import type { Parameter, ParameterInput } from "./parameter.js";
 import type { HostQcn } from "./qcn_points.js";
 
@@ -19,6 +20,17 @@ export interface Profile<Name extends string = string> {
   parameters: Readonly<Record<Name, Sourced>>;
 }
 
+/** A library with a congestion control. */
+export interface LibraryChoice {
+  /** With its path. */
+  file: string;
+  names: string[];
+  /** One for each name. */
+  values: number[];
+  /** ns. */
+  min_time_between_cnps: number;
+}
+
 /** What was chosen besides the parameters. */
 export interface Choice<Standard = Readonly<Record<string, number | boolean>>> {
   profile: string;
@@ -29,6 +41,8 @@ export interface Choice<Standard = Readonly<Record<string, number | boolean>>> {
   standard: Standard;
   /** Parameters that are given one by one. */
   overridden: ReadonlySet<string>;
+  /** Of the algorithm `library`. */
+  library?: LibraryChoice | undefined;
 }
 
 /** How a NIC runs it. */
@@ -72,6 +86,19 @@ export interface Algorithm {
   feedbackInterval(parameters: object, sampling: number): number;
   /** Fields of a native NIC, in wall units. */
   native(parameters: object, setting: NativeSetting, variant: string | undefined): object;
+}
+
+/** On the link, bytes: with the path MTU that most have, 1024. */
+const kPacket = 1106;
+
+/** Where an RTT is above a threshold (ns) though no queue stands: a packet is on two links at least. `lineRate` in bit/s. */
+export function warnOfThreshold(name: string, threshold: number, lineRate: number, found: Findings): void {
+  const onLinks = (2 * kPacket * 8e9) / lineRate;
+  if (onLinks < threshold) return;
+  found.warn(
+    `congestion: ${name} ${formatTime(threshold)} is not more than the ${formatTime(Math.round(onLinks))} that a packet of 1 KB takes ` +
+      `over two links of ${formatRate(lineRate)}: flows slow down though no queue stands`,
+  );
 }
 
 /** `resolved` at a time scale: times longer, rates lower. */

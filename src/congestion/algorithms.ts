@@ -2,10 +2,16 @@
 import type { Algorithm, NativeSetting } from "./algorithm.js";
 import { dcqcn, none } from "./dcqcn.js";
 import { dctcp } from "./dctcp.js";
+import { library } from "./library.js";
 import { qcn } from "./qcn.js";
+import { swift } from "./swift.js";
+import { timely } from "./timely.js";
 
 /** The first is the default. */
-export const kAlgorithms = { dcqcn, qcn, dctcp, none } as const satisfies Record<string, Algorithm>;
+export const kAlgorithms = { dcqcn, qcn, dctcp, timely, swift, library, none } as const satisfies Record<
+  string,
+  Algorithm
+>;
 
 export type AlgorithmName = keyof typeof kAlgorithms;
 export const kAlgorithmNames = Object.keys(kAlgorithms) as AlgorithmName[];

@@ -25,7 +25,7 @@ function resolve({ dctcp_alpha_on_init, ...same }: Values<typeof parameters>) {
 }
 
 const doc = `With \`algorithm: dctcp\` each flow has a window of packets in flight, and no rate (Alizadeh et al., SIGCOMM 2010; RFC 8257). It is of
-simulated reliable connections, \`transport.type: rc\`, whose \`window\` bounds it. The receiver acknowledges every packet and says
+reliable connections, \`transport.type: rc\`, whose \`window\` bounds it. The receiver acknowledges every packet and says
 with the BECN bit of the acknowledgement whether the packet was marked. Switches mark as DCTCP wants it with \`ecn.kmin\` =
 \`ecn.kmax\`. Parameters are called as in Linux; there are no profiles.`;
 

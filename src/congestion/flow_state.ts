@@ -19,18 +19,24 @@ export const hasWindow = (algorithm: MaybeAlgorithm): boolean => keeps(algorithm
 /** An estimate alpha of the congestion. */
 export const hasAlpha = (algorithm: MaybeAlgorithm): boolean => keeps(algorithm, "alpha");
 
+/** Stages of increase, as DCQCN has them of QCN: fast recovery and so on. */
+export const hasStages = (algorithm: MaybeAlgorithm): boolean => hearsCnps(algorithm) || hearsCnms(algorithm);
+
 /** Receivers tell senders by notification packets (CNP). */
 export const hearsCnps = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "CNP");
 
 /** Switches tell senders by messages of their own (CNM). */
 export const hearsCnms = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "CNM");
 
-/** Acknowledgements of reliable connections, which simulations alone have, bring marks back. */
+/** Acknowledgements of reliable connections bring marks back. */
 export const hearsEcnEcho = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "ECN echo");
+
+/** Acknowledgements of reliable connections tell by when they come. */
+export const hearsRoundTrips = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "RTT");
 
 /** Runs on acknowledgements, of whatever they tell. */
 export const hearsAcknowledgements = (algorithm: MaybeAlgorithm): boolean =>
-  hearsEcnEcho(algorithm) || hears(algorithm, "RTT");
+  hearsEcnEcho(algorithm) || hearsRoundTrips(algorithm);
 
 /** Congestion slows nobody. */
 export const hearsNothing = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "none");

@@ -1,6 +1,9 @@
 // Parameters of congestion control algorithms: how one is written, and what it may be.
-import { kQuantities, type QuantityName } from "../base/quantity.js";
+import { type QuantityName as AnyQuantity, kQuantities } from "../base/quantity.js";
 import { parseFraction } from "../base/units.js";
+
+/** No parameter is a length. */
+type QuantityName = Exclude<AnyQuantity, "length">;
 
 /** What a file may say: a number means the parameter's own unit. */
 export type ParameterInput = string | number | boolean;

@@ -30,7 +30,7 @@ export const switchQcnSchema = section({
   ),
   cnm_priority: integer("Priority at which CNMs leave; a strict one (`scheduler.strict`).", 0, 7, 6),
   defence: choice(
-    "What ports do at CNPVs. `interior-ready`: the neighbour is in the congestion notification domain, and knows CN-TAGs; `interior`: it does not, so they are taken off; `edge`: it is outside, so its frames get `alternate_priority`; `disabled`: no CNPVs there; `auto`: by what the scenario says of the neighbour, `interior-ready` in switch.yaml.",
+    "What ports do at CNPVs. `interior-ready`: the neighbour is in the congestion notification domain, and knows CN-TAGs; `interior`: it does not, so they are taken off; `edge`: it is outside, so its frames get `alternate_priority`; `disabled`: no CNPVs there; `auto`: by what the scenario says of the neighbour; in switch.yaml by what it tells itself with `dcbx`, `interior-ready` without.",
     kDefences,
     "auto",
   ),

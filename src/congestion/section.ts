@@ -2,7 +2,9 @@
 import { z } from "zod";
 import { capital, choice, converted, field, filled, section, showValue } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
+import type { LibraryChoice } from "./algorithm.js";
 import { type AlgorithmName, algorithmOf, type Congestion, kAlgorithmNames, kControls } from "./algorithms.js";
+import { librarySchema, resolveLibrary } from "./library_section.js";
 import type { Parameter, Parsed } from "./parameter.js";
 
 const controls = kControls.map(algorithmOf);
@@ -79,12 +81,18 @@ export const congestionSchema = section({
     parametersSchema,
     `Overrides of the profile: ${controls.map(({ title, names }) => `of ${title} by ${names}`).join(", ")}.`,
   ),
+  library: field(librarySchema, "Of `algorithm: library`: a congestion control of your own."),
 });
 
 type CongestionInput = z.output<typeof congestionSchema>;
 
-/** Percentages are of `lineRate`, bit/s. What belongs to another algorithm is a problem. */
-export function resolveCongestion(input: CongestionInput, lineRate: number, found: Findings): Congestion {
+/** Percentages are of `lineRate`, bit/s; `located` finds a file that is named. What belongs to another algorithm is a problem. */
+export function resolveCongestion(
+  input: CongestionInput,
+  lineRate: number,
+  located: (file: string) => string,
+  found: Findings,
+): Congestion {
   const { algorithm, parameters: written = {} } = filled(congestionSchema, input);
   const descriptor = algorithmOf(algorithm);
   if (kControls.includes(algorithm)) refuseOthers(input, algorithm, found);
@@ -99,8 +107,19 @@ export function resolveCongestion(input: CongestionInput, lineRate: number, foun
     values[name] = name in written ? plain(written[name], lineRate) : (standard[name] ?? Number.NaN);
   }
   const overridden = new Set(Object.keys(written));
-  const choice = { profile: profile ?? "", variant: variant ?? "", lineRate, standard, overridden };
+  const library = algorithm === "library" ? libraryOf(input, located, found) : undefined;
+  const choice = { profile: profile ?? "", variant: variant ?? "", lineRate, standard, overridden, library };
   return { algorithm, profile, variant, parameters: descriptor.resolve(values, choice) } as Congestion;
+}
+
+function libraryOf(
+  { library = {} }: CongestionInput,
+  located: (file: string) => string,
+  found: Findings,
+): LibraryChoice {
+  const hint = "library: { file: ./mine.so }";
+  if (library.file === undefined) found.problem(["congestion", "library", "file"], "is missing", hint);
+  return resolveLibrary(library, located);
 }
 
 /** Parts of the line rate (bit/s) as whole bit/s. */
@@ -111,6 +130,9 @@ function plain(value: Parsed | undefined, lineRate: number): number | boolean {
 function refuseOthers(input: CongestionInput, algorithm: AlgorithmName, found: Findings): void {
   const { title, profiles } = algorithmOf(algorithm);
   const { profile, variant, parameters = {} } = input;
+  if (Object.keys(input.library ?? {}).length > 0 && algorithm !== "library") {
+    found.problem(["congestion", "library"], `is not of ${title}`, "leave it out, or use algorithm: library");
+  }
   for (const other of kControls.filter((name) => name !== algorithm)) {
     const { title: others, ...theirs } = algorithmOf(other);
     if (profile !== undefined && theirs.profiles?.[profile] !== undefined) {

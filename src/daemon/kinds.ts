@@ -1,8 +1,26 @@
 /** What differs between the daemons: their files, and what of them cannot change while they run. */
 import { readFileSync } from "node:fs";
 import { readConfigText } from "../base/yaml.js";
-import { type DeviceConfig, type LoadedDaemon, loadNicDaemon, loadSwitchDaemon } from "../device/file/load.js";
+import {
+  type DeviceConfig,
+  type LoadedDaemon,
+  loadNicDaemon,
+  loadSwitchDaemon,
+  type SwitchDaemonPort,
+} from "../device/file/load.js";
 import type { InspectInterface } from "../host/interface.js";
+import { readConfigDb } from "../sonic/config_db.js";
+import { type ConvertOptions, checkConverted, convertConfigDb, switchYaml, warningsOf } from "../sonic/convert.js";
+
+/** What a daemon is made of. */
+export interface DaemonSource {
+  kind: DeviceConfig["kind"];
+  path: string;
+  /** The file is a config_db.json of SONiC. */
+  sonic?: ConvertOptions | undefined;
+  /** Put over whatever the file says, each `path=value`. */
+  set?: readonly string[] | undefined;
+}
 
 /** A daemon's file as it was read, and what is put over it without reading it again. */
 export interface DaemonFile {
@@ -11,20 +29,28 @@ export interface DaemonFile {
   text: string;
   /** Each `path=value`. */
   set: readonly string[];
+  /** What there is to say of it before it is looked at. */
+  warnings: readonly string[];
 }
 
-/** @throws WeirError if it cannot be read. */
-export function readDaemonFile(kind: DeviceConfig["kind"], path: string): DaemonFile {
-  return { kind, path, text: readConfigText(path, kind), set: [] };
+/** @throws WeirError if it cannot be read, ScenarioError for a config_db.json that is wrong. */
+export function readDaemonFile({ kind, path, sonic, set = [] }: DaemonSource): DaemonFile {
+  if (sonic === undefined) return { kind, path, text: readConfigText(path, kind), set, warnings: [] };
+  const converted = convertConfigDb(readConfigDb(path), path, sonic);
+  checkConverted(converted);
+  // Lines and columns are those of what `--print` shows.
+  const text = switchYaml(converted);
+  return { kind, path: `${path} (as switch.yaml)`, text, set, warnings: warningsOf(converted) };
 }
 
 /** @throws ScenarioError, WeirError */
 export function parseDaemonFile(
-  { kind, path, text, set }: DaemonFile,
+  { kind, path, text, set, warnings }: DaemonFile,
   inspect: InspectInterface,
 ): LoadedDaemon<DeviceConfig> {
-  const options = { set, inspect, cpus: cpusOfHost() };
-  return kind === "switch" ? loadSwitchDaemon(path, { ...options, text }) : loadNicDaemon(path, { ...options, text });
+  const options = { set, text, inspect, cpus: cpusOfHost() };
+  const loaded = kind === "switch" ? loadSwitchDaemon(path, options) : loadNicDaemon(path, options);
+  return { ...loaded, warnings: [...warnings, ...loaded.warnings] };
 }
 
 /** With those that are offline: a worker says that it is not pinned where its own stays so. */
@@ -43,14 +69,26 @@ export function fixedChanges(before: DeviceConfig, after: DeviceConfig): string[
   return Object.keys(old).filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
 }
 
+/** All but its limits. */
+function fixedOfPort({
+  priority_rates: _rates,
+  queue_limits: _limits,
+  storm_control: _storms,
+  max_learned_addresses: _learned,
+  ...port
+}: SwitchDaemonPort): object {
+  return port;
+}
+
 function fixedFields(config: DeviceConfig): Record<string, unknown> {
   const { name, metrics, dashboard, control } = config;
-  const own = { name, metrics, dashboard, control };
-  if (config.kind === "switch") return { ...own, ports: config.ports, workers: config.workers };
+  // Which frames come in by it is settled at the start.
+  const own = { name, metrics, dashboard, control, lldp: config.lldp !== undefined };
+  if (config.kind === "switch") return { ...own, ports: config.ports.map(fixedOfPort), workers: config.workers };
   const { interface: netdev, namespace, rate, mtu, mac, backend } = config.port;
   const { path_mtu, burst, receive_buffer } = config.host;
   const queue_pairs = config.queue_pairs.map((pair) => ({ ...pair, send: pair.send && { ...pair.send, rate: 0 } }));
-  const { addresses: address, vlan, transport, programs } = config;
+  const { addresses: address, gateways: gateway, vlan, transport, programs } = config;
   return {
     ...own,
     interface: netdev,
@@ -61,6 +99,7 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
     backend,
     worker: config.worker,
     address,
+    gateway,
     vlan,
     path_mtu,
     burst,

@@ -19,15 +19,19 @@ export class Peers {
   readonly #silent = new Set<string>();
   #closed = false;
 
-  /** @param address Own one; who asks for it is answered elsewhere. */
+  /**
+   * @param address Own one; who asks for it is answered elsewhere.
+   * @param route The next hop towards an address, whose MAC address is looked for; undefined: all are on the link.
+   */
   constructor(
     link: FrameLink,
     address: string,
+    route: ((address: string) => string) | undefined,
     wanted: readonly string[],
     private readonly events: PeerEvents,
     private readonly clock: Clock = systemClock,
   ) {
-    this.#neighbours = new Neighbours({ link, address, answers: false, clock });
+    this.#neighbours = new Neighbours({ link, address, answers: false, clock, ...(route && { route }) });
     for (const peer of new Set(wanted)) void this.#follow(peer);
   }
 

@@ -65,6 +65,11 @@ export class Ports {
     return this.ports.map(({ setup }) => setup.backend);
   }
 
+  /** Of each port. */
+  get up(): boolean[] {
+    return this.ports.map(({ state }) => state.up);
+  }
+
   /** Packet sockets wherever AF_XDP or live frames were not asked for by name. False if nothing changes by that. */
   giveUpXdp(reason: string): boolean {
     const changed: string[] = [];

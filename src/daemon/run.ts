@@ -16,7 +16,7 @@ import { loadAddon } from "../native/addon.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import { ProgramBroker } from "../programs/broker.js";
-import { type DaemonFile, fixedChanges, parseDaemonFile, readDaemonFile } from "./kinds.js";
+import { type DaemonFile, type DaemonSource, fixedChanges, parseDaemonFile, readDaemonFile } from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import { capabilitiesFor, keepCapabilities } from "./privileges.js";
@@ -72,8 +72,8 @@ export interface DaemonHost {
  * Until SIGTERM or SIGINT: 0; or until the worker fails: 1. SIGHUP reads the file again.
  * @throws ScenarioError for a bad file, WeirError when the daemon cannot start.
  */
-export async function runDaemon(kind: DeviceConfig["kind"], file: string, host: DaemonHost): Promise<number> {
-  const daemon = new Daemon(kind, file, host);
+export async function runDaemon(source: DaemonSource, host: DaemonHost): Promise<number> {
+  const daemon = new Daemon(source, host);
   try {
     await daemon.start();
     return await daemon.ended;
@@ -110,14 +110,13 @@ class Daemon {
   private readonly onStop = (signal: NodeJS.Signals) => void this.#stop(signal);
 
   constructor(
-    private readonly kind: DeviceConfig["kind"],
-    private readonly file: string,
+    private readonly made: DaemonSource,
     private readonly host: DaemonHost,
   ) {
     this.ended = new Promise((resolve) => {
       this.end = resolve;
     });
-    this.source = readDaemonFile(kind, file);
+    this.source = readDaemonFile(made);
     const { config, warnings } = this.#parse(this.source);
     this.config = config;
     this.log = createLog(config.name, host.stderr);
@@ -260,14 +259,14 @@ class Daemon {
     // Microseconds of CLOCK_MONOTONIC, by which systemd matches the READY=1 that follows.
     this.notify("RELOADING=1", `MONOTONIC_USEC=${Math.floor(this.addon.monotonicNow() / 1000)}`);
     try {
-      this.#apply(this.runner, readDaemonFile(this.kind, this.file));
+      this.#apply(this.runner, readDaemonFile(this.made));
       this.dashboard?.told?.();
       this.reloads.succeeded++;
-      this.log.info({ file: this.file }, "reloaded");
+      this.log.info({ file: this.made.path }, "reloaded");
     } catch (error) {
       this.reloads.failed++;
       const { message, hint } = error as Error & { hint?: string };
-      this.log.error({ file: this.file, error: message, hint }, "not reloaded, the old configuration stays");
+      this.log.error({ file: this.made.path, error: message, hint }, "not reloaded, the old configuration stays");
     }
     this.notify("READY=1");
   }

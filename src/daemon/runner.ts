@@ -14,16 +14,22 @@ import type { Count } from "../device/counts.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import { assessHealth, type Health } from "../device/health.js";
+import { routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
+import { kLldpEtherType } from "../lldp/lldpdu.js";
 import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { DeviceWorkers } from "../native/workers.js";
+import { kPriorities } from "../scenario/resolve.js";
+import { Discovery } from "./discovery.js";
 import type { Log } from "./log.js";
 import { Peers } from "./peers.js";
 import { Ports } from "./ports.js";
 
 const kStartMs = 2000;
+/** Of the EtherType of a frame. */
+const kTypeOffset = 12;
 /** Why a connection of queue pairs fails, by its WorkStatus, where its user can do something. */
 const kFailures: Readonly<Record<number, string>> = {
   9: "the peer refuses it: are `transport`, `path_mtu` and `remote_qpn` the same there?",
@@ -58,6 +64,9 @@ export class DeviceRunner implements DeviceSource {
   /** Peers that are looked for. */
   private readonly peers: Peers[] = [];
   private readonly frameListeners = new Set<(frame: Buffer) => void>();
+  /** Undefined: without LLDP. */
+  private readonly discovery: Discovery | undefined;
+  private begun = false;
   private closed = false;
   private failure: string | undefined;
   /** Of a NIC's addresses that the kernel does not have. */
@@ -77,6 +86,18 @@ export class DeviceRunner implements DeviceSource {
   ) {
     this.interfaces = new Ports(config, addon, log);
     ({ kind: this.kind, name: this.name } = config);
+    const { lldp } = config;
+    this.discovery =
+      lldp &&
+      new Discovery(
+        { ...config, lldp },
+        {
+          version: host.version,
+          log,
+          send: (port, frame) => !this.closed && this.worker.inject(0, port, frame),
+          changed: () => this.#adopt(),
+        },
+      );
     this.echoes = config.kind === "nic" ? answered.map((own) => new EchoResponder(config.port.mac, own)) : [];
     [this.worker, this.packets] = this.#create();
     this.table = new CounterTable(this.worker);
@@ -100,16 +121,27 @@ export class DeviceRunner implements DeviceSource {
         throw new WeirError(this.failure ?? "the worker did not start");
       await sleep(kStepMs);
     }
+    this.begun = true;
     this.#findPeers();
     if (this.config.kind === "switch") {
       this.worker.switchState(0).ports.forEach(({ up }, i) => {
         if (!up) this.interfaces.take(i, false, 0, false);
       });
     }
+    this.interfaces.up.forEach((up, i) => {
+      this.discovery?.setUp(i, up);
+    });
   }
 
   /** Applies changed parameters; no frame is lost. @throws WeirError when they cannot be had without a new start. */
   reconfigure(config: DeviceConfig): void {
+    this.#apply(config);
+    this.config = config;
+    const { lldp } = config;
+    if (lldp !== undefined) this.discovery?.reconfigure({ ...config, lldp });
+  }
+
+  #apply(config: DeviceConfig): void {
     const [native] = this.#compose(config);
     if (native.packets > this.packets) {
       throw new WeirError("buffer.total needs more packet memory than the daemon has taken", {
@@ -117,11 +149,29 @@ export class DeviceRunner implements DeviceSource {
       });
     }
     this.worker.reconfigure(native);
-    this.config = config;
   }
 
-  /** Ends own traffic and waits until nothing is queued, two seconds at most. */
+  /** What DCBX has found, once the device lives. */
+  #adopt(): void {
+    if (!this.begun || this.closed) return;
+    try {
+      this.#apply(this.config);
+    } catch (error) {
+      this.discovery?.refuse((error as Error).message);
+    }
+  }
+
+  /** With what peers have a willing device do. */
+  #running(config = this.config): DeviceConfig {
+    const adopted = this.discovery?.adopted() ?? {};
+    return config.kind === "switch"
+      ? { ...config, switch: { ...config.switch, ...adopted } }
+      : { ...config, classes: { ...config.classes, ...adopted } };
+  }
+
+  /** Ends own traffic and waits until nothing is queued, two seconds at most; neighbours are told that it leaves. */
   async drain(): Promise<void> {
+    this.discovery?.close();
     this.worker.stopTraffic();
     const limit = this.addon.monotonicNow() + kDrainNs;
     let sent = -1;
@@ -143,6 +193,7 @@ export class DeviceRunner implements DeviceSource {
   /** Idempotent. */
   close(): void {
     if (this.closed) return;
+    this.discovery?.close();
     this.closed = true;
     this.device.close();
     for (const peers of this.peers) peers.close();
@@ -163,12 +214,12 @@ export class DeviceRunner implements DeviceSource {
   }
 
   switchSetting() {
-    const { config } = this;
-    return config.kind === "switch" ? { config: config.switch, ports: config.ports } : undefined;
+    const config = this.#running();
+    return config.kind === "switch" ? { config: config.switch, ports: config.ports, router: config.router } : undefined;
   }
 
   nicSetting() {
-    const { config } = this;
+    const config = this.#running();
     if (config.kind !== "nic") return undefined;
     const macs = this.#macs();
     const pairs = config.queue_pairs.map(({ peer, priority }) => ({
@@ -182,7 +233,15 @@ export class DeviceRunner implements DeviceSource {
 
   ports(): DevicePort[] {
     this.table.refresh();
-    return this.interfaces.status(this.config, (port) => this.#macControlSeen(port));
+    return this.interfaces.status(this.#running(), (port) => this.#macControlSeen(port));
+  }
+
+  lldp() {
+    return this.discovery?.lldpReport();
+  }
+
+  dcbx() {
+    return this.discovery?.dcbxReport();
   }
 
   places(): CapturePort[] {
@@ -225,7 +284,9 @@ export class DeviceRunner implements DeviceSource {
     const names = new Map(wanted.map((peer) => [peer.address, peer.name]));
     const nameOf = (peer: string) => names.get(peer) ?? peer;
     const how = isIPv6(own) ? "neighbour discovery" : "ARP";
-    return new Peers(link, own, [...names.keys()], {
+    const { config } = this;
+    const route = config.kind === "nic" ? routeFrom(config.gateways, own) : undefined;
+    return new Peers(link, own, route, [...names.keys()], {
       found: (peer, mac, before) => {
         this.worker.reconfigure(this.#compose(this.config)[0]);
         const message = before === undefined ? `peer found by ${how}` : "peer has another MAC address";
@@ -262,7 +323,9 @@ export class DeviceRunner implements DeviceSource {
   }
 
   #compose(config: DeviceConfig): [WorkerConfig, ...WorkerConfig[]] {
-    return composeWorkers(config, this.interfaces.backends, this.answered, this.#macs()) as [
+    const { discovery, answered, interfaces } = this;
+    const defence = discovery && ((port: string, cnpv: number) => discovery.defence(port, cnpv));
+    return composeWorkers(this.#running(config), interfaces.backends, answered, this.#macs(), defence) as [
       WorkerConfig,
       ...WorkerConfig[],
     ];
@@ -307,8 +370,12 @@ export class DeviceRunner implements DeviceSource {
       for (let i = 0; i < count; i++) this.#take(this.words.subarray(i * kRecordWords, (i + 1) * kRecordWords));
       if (count * kRecordWords < this.words.length) break;
     }
-    for (const { bytes } of this.worker.drainPunted()) {
+    for (const { port, bytes } of this.worker.drainPunted()) {
       const frame = untaggedFrame(bytes);
+      if (frame.length > kTypeOffset + 2 && frame.readUInt16BE(kTypeOffset) === kLldpEtherType) {
+        this.discovery?.receive(port, frame);
+        continue;
+      }
       for (const listener of this.frameListeners) listener(frame);
       if (this.config.kind === "nic") this.#reply(frame, this.config.port.mac);
     }
@@ -326,8 +393,11 @@ export class DeviceRunner implements DeviceSource {
   #take([, kind, , index, value, mtu, third]: Float64Array): void {
     if (kind === RecordKind.port) {
       this.interfaces.take(index as number, value === 1, mtu as number, third === 1);
+      this.discovery?.setUp(index as number, value === 1);
     } else if (kind === RecordKind.stall) {
       this.interfaces.takeStall(index as number, value === 1, mtu === 1, third === 1);
+    } else if (kind === RecordKind.storm) {
+      this.#takeStorm(index as number, value as number);
     } else if (kind === RecordKind.stream) {
       this.#takeStream(index as number, value as number);
     } else if (kind === RecordKind.ended && value === 1) {
@@ -335,6 +405,14 @@ export class DeviceRunner implements DeviceSource {
       this.failure = this.worker.outcome().failure ?? "unknown reason";
       this.onFailure(this.failure);
     }
+  }
+
+  /** @param mask Priorities in a storm now. */
+  #takeStorm(index: number, mask: number): void {
+    if (this.config.kind !== "switch") return;
+    const told = { port: this.config.ports[index]?.name, priorities: kPriorities.filter((p) => (mask >> p) & 1) };
+    if (mask === 0) this.log.info({ port: told.port }, "PFC storm over");
+    else this.log.warn({ ...told, action: this.config.switch.pfc_watchdog.action }, "PFC storm: paused without end");
   }
 
   /** @param status 0: it has a connection; else a WorkStatus of native/transport/work.h. */

@@ -50,7 +50,7 @@ export function inspectPair(device: Device, name: string, title: string, ends: F
     { name: "rate", value: formatRate(pair.rate, 4) },
     { name: "target rate", value: formatRate(pair.target_rate, 4) },
     ...(pair.alpha === null ? [] : [{ name: "alpha", value: pair.alpha.toFixed(4) }]),
-    { name: "stage", value: pair.stage.replaceAll("_", " ") },
+    ...(pair.stage === null ? [] : [{ name: "stage", value: pair.stage.replaceAll("_", " ") }]),
   ];
   return { title, facts, counters: countersOf(device.counted(), { flow: name }) };
 }

@@ -1,5 +1,5 @@
 /** The network of a lab's run, for frames: what its workers count and record, in meant units. */
-import { hasAlpha } from "../congestion/flow_state.js";
+import { hasAlpha, hasWindow } from "../congestion/flow_state.js";
 import type { Frame } from "../device/frame.js";
 import type { Network } from "../device/frames.js";
 import type { LabAccess } from "../lab/access.js";
@@ -67,12 +67,15 @@ export class LabNetwork implements Network {
 
   rates() {
     const { scenario, recorder } = this.lab;
-    const estimates = hasAlpha(scenario.congestion.algorithm);
+    const { algorithm } = scenario.congestion;
+    const estimates = hasAlpha(algorithm);
     const all = scenario.flows.map(({ id }) => {
       const samples = recorder.flows.get(id);
       const rate = samples?.rate.at(-1) ?? 0;
       if (rate <= 0) return { rate: null, target: null, alpha: null };
       const alpha = estimates ? (samples?.alpha.at(-1) ?? null) : null;
+      // A window is no rate.
+      if (hasWindow(algorithm)) return { rate: null, target: null, alpha };
       return { rate, target: samples?.target.at(-1) ?? null, alpha };
     });
     return {

@@ -10,6 +10,7 @@ import type {
   NativeSwitchPort,
 } from "../native/types.js";
 import type { PortDefence } from "../scenario/cn_domain.js";
+import type { PortProfile } from "../scenario/port_profiles.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 
 /** The number of a NIC's first queue pair; the others follow it. */
@@ -23,10 +24,11 @@ const kSlotFrame = 1000;
 /** What a packet socket's ring can be asked for. */
 export const kMostSlots = 65_536;
 
-/** Buffer, marking, pausing and scheduling: bytes stay as they are at every scale. */
+/** Buffer, marking, pausing and scheduling: bytes stay as they are at every scale, times do not. */
 export function switchBehaviour(
-  s: TrafficClasses & Pick<SwitchConfig, "buffer" | "ecn" | "qcn">,
+  s: TrafficClasses & Pick<SwitchConfig, "buffer" | "ecn" | "qcn" | "pfc_watchdog" | "trimming">,
   latenessHeadroom: number,
+  scale = 1,
 ): Omit<NativeSwitchParameters, "ports" | "learning" | "ageing" | "seed" | "hash_seed" | "component"> {
   return {
     buffer: {
@@ -42,30 +44,68 @@ export function switchBehaviour(
     },
     ecn_priorities: s.ecn.enabled ? mask(s.ecn.priorities) : 0,
     mark_on_dequeue: s.ecn.mark === "dequeue",
-    red: {
-      kmin: s.ecn.kmin,
-      kmax: s.ecn.kmax,
-      pmax: s.ecn.pmax,
-      averaged: s.ecn.queue === "averaged",
-      weight: s.ecn.weight,
-    },
+    red: redOf(s.ecn, s.ecn),
     ...(s.qcn.enabled && {
       cn_priorities: mask(s.qcn.priorities),
       cnm_priority: s.qcn.cnm_priority,
       cp_min_header_octets: s.qcn.cpMinHeaderOctets,
-      qcn: { queue_set_point: s.qcn.cpQSp, weight: s.qcn.cpWeight, sample_base: s.qcn.cpSampleBase },
+      qcn: pointsOf(s.qcn),
+    }),
+    ...(s.pfc_watchdog.enabled && {
+      pfc_watchdog: {
+        detection_time: Math.round(s.pfc_watchdog.detection_time * scale),
+        restoration_time: Math.round(s.pfc_watchdog.restoration_time * scale),
+        action: s.pfc_watchdog.action,
+      },
+    }),
+    ...(s.trimming.enabled && {
+      trimming: {
+        priorities: mask(s.trimming.priorities),
+        size: s.trimming.size,
+        dscp: s.trimming.dscp,
+        queue: s.trimming.queue,
+      },
     }),
     ...classes(s),
   };
 }
 
-/** Nothing for a switch without congestion points. */
+/** What is otherwise at a port than at others: its defence, where there are congestion points, and its profile. */
 export function portBehaviour(
-  s: Pick<SwitchConfig, "qcn">,
+  s: Pick<SwitchConfig, "ecn" | "qcn" | "profiled">,
+  port: string,
   { defence, alternate }: PortDefence,
-): Pick<NativeSwitchPort, "cn_defence" | "cn_alternate_priority"> {
-  return s.qcn.enabled ? { cn_defence: defence, cn_alternate_priority: alternate } : {};
+): Pick<NativeSwitchPort, "cn_defence" | "cn_alternate_priority" | "red" | "buffer" | "qcn"> {
+  const profile = s.profiled[port];
+  return {
+    ...(s.qcn.enabled && { cn_defence: defence, cn_alternate_priority: alternate }),
+    ...(profile && {
+      red: redOf(s.ecn, profile.ecn),
+      buffer: {
+        headroom: profile.buffer.headroom,
+        beta: profile.buffer.beta,
+        fixed_threshold: profile.buffer.threshold,
+        xon_offset: profile.buffer.xon_offset,
+        lossy_alpha: profile.buffer.lossy_alpha,
+      },
+      qcn: pointsOf(profile.qcn),
+    }),
+  };
 }
+
+const redOf = ({ queue, weight }: SwitchConfig["ecn"], { kmin, kmax, pmax }: PortProfile["ecn"]) => ({
+  kmin,
+  kmax,
+  pmax,
+  averaged: queue === "averaged",
+  weight,
+});
+
+const pointsOf = ({ cpQSp, cpWeight, cpSampleBase }: PortProfile["qcn"]) => ({
+  queue_set_point: cpQSp,
+  weight: cpWeight,
+  sample_base: cpSampleBase,
+});
 
 /** How a NIC's network is played. */
 export interface NicSetting extends Omit<NativeSetting, "qcn"> {
@@ -85,6 +125,7 @@ export function nicBehaviour(
     arrears: Math.round((host.burst * 8e9) / rate),
     congestion_control: congestion.algorithm,
     ...nativeCongestion(congestion, { ...setting, qcn: { ...host.qcn, priorities: mask(host.qcn.priorities) } }),
+    ...(host.cnp.nic_interval > 0 && { cnp_nic_interval: Math.round(host.cnp.nic_interval * scale) }),
     cnp_dscp: host.cnp.dscp,
     cnp_priority: host.cnp.priority,
     line_rate_start: host.line_rate_start,
@@ -95,9 +136,18 @@ export function nicBehaviour(
       xoff: host.receive_buffer.xoff,
       xon: host.receive_buffer.xon,
     },
+    ...(host.trimmed_dscp !== undefined && { trimmed_dscp: host.trimmed_dscp }),
+    ...(host.pause_storm.priorities.length > 0 && { pause_storm: stormOf(host.pause_storm, scale) }),
     ...classes(traffic),
   };
 }
+
+const stormOf = ({ priorities, quanta, start, stop }: HostConfig["pause_storm"], scale: number) => ({
+  priorities: mask(priorities),
+  quanta,
+  start: Math.round(start * scale),
+  ...(stop !== undefined && { stop: Math.round(stop * scale) }),
+});
 
 /**
  * Packet descriptors of a switch: what the buffer can hold of full frames, half as much again for small ones, and what one
@@ -127,9 +177,12 @@ export function udpSourcePort(order: number): number {
   return 0xc000 | (Math.imul(order + 1, 0x9e3779b1) >>> 18);
 }
 
-function classes(s: TrafficClasses): Pick<NativeNicParameters, "pfc_priorities" | "scheduler" | "priority_map"> {
+function classes(
+  s: TrafficClasses,
+): Pick<NativeNicParameters, "pfc_priorities" | "link_pause" | "scheduler" | "priority_map"> {
   return {
     pfc_priorities: s.pfc.enabled ? mask(s.pfc.priorities) : 0,
+    ...(s.pfc.by === "pause" && { link_pause: true }),
     scheduler: { strict: mask(s.scheduler.strict), weights: s.scheduler.weights },
     priority_map: {
       trust: s.trust === "port-default" ? "port" : s.trust,

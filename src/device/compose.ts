@@ -1,6 +1,7 @@
 /** From the configuration of a device of its own to its native worker: one switch or one NIC, in wall units. */
 
 import { isIPv4, isIPv6 } from "node:net";
+import type { CnDefence } from "../congestion/qcn_points.js";
 import {
   kFirstQpn,
   kQuantumNs,
@@ -24,6 +25,7 @@ import type {
 } from "./file/load.js";
 import { kStormKinds } from "./file/types.js";
 import { pathTo, type Sender } from "./path.js";
+import { nativeRouter } from "./router.js";
 
 /** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
 const kLatenessNs = 20e6;
@@ -42,8 +44,15 @@ const kProgramQueuePairs = 4096;
 type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring"> &
   Partial<Pick<BackendChoice, "live_for_xdp">>;
 
+/** What the defence `auto` is at a port for a CNPV. */
+export type AutomaticDefence = (port: string, cnpv: number) => CnDefence;
+
 /** @param backends Of each port; one left out is af_packet both ways. */
-export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readonly Backends[] = []): WorkerConfig {
+export function composeSwitchWorker(
+  config: SwitchDaemonConfig,
+  backends: readonly Backends[] = [],
+  automatic: AutomaticDefence = () => "interior-ready",
+): WorkerConfig {
   const s = config.switch;
   const ports = config.ports.map((port, component) => ({
     ...nativePort(port, backends[component]),
@@ -62,7 +71,8 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readon
     storm_rates: kStormKinds.map((kind) => port.storm_control[kind]),
     ...portBehaviour(
       s,
-      portDefence(s.qcn, port.name, () => "interior-ready"),
+      port.name,
+      portDefence(s.qcn, port.name, (cnpv) => automatic(port.name, cnpv)),
     ),
   }));
   const fastest = Math.max(...config.ports.map((port) => port.rate));
@@ -85,6 +95,8 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readon
         component: 0,
         routes: config.static_fdb.map(({ mac, port }) => ({ destination_mac: mac, ports: [names.indexOf(port)] })),
         pins: [],
+        ...(config.lldp && { lldp: true }),
+        ...(config.router && { router: nativeRouter(config.router, names) }),
       },
     ],
     nics: [],
@@ -92,8 +104,12 @@ export function composeSwitchWorker(config: SwitchDaemonConfig, backends: readon
 }
 
 /** Of each worker of the switch: all ports, and packets for what may come in by its own. */
-export function composeSwitchWorkers(config: SwitchDaemonConfig, backends: readonly Backends[]): WorkerConfig[] {
-  const whole = composeSwitchWorker(config, backends);
+export function composeSwitchWorkers(
+  config: SwitchDaemonConfig,
+  backends: readonly Backends[],
+  automatic?: AutomaticDefence,
+): WorkerConfig[] {
+  const whole = composeSwitchWorker(config, backends, automatic);
   if (config.workers.length === 1) return [whole];
   return config.workers.map((place, i) => ({ ...whole, ...common(`${config.name}-${i}`, place) }));
 }
@@ -124,6 +140,7 @@ export function composeNicWorker(
           slot_bytes: frameBytes,
           receive_slots: receiveSlots(rate, kLatenessNs),
           roce_only: true,
+          ...(config.lldp && { lldp: true }),
           offloads: true,
           ...(rate >= kSuperFrameRate && { join: kJoined }),
           ...(arp !== undefined && { arp_address: addressBytes(arp).readUInt32BE() }),
@@ -138,6 +155,7 @@ export function composeNicWorker(
           addresses: config.addresses.map((own) => ({ version: isIPv6(own) ? 6 : 4, bytes: addressBytes(own) })),
         }),
         ...(config.vlan !== undefined && { vlan: config.vlan }),
+        ...(config.lldp && { lldp: true }),
       },
     ],
   };
@@ -214,15 +232,17 @@ export function senderOf({
  * @param backends Of each port, in the order of portsOf().
  * @param answered Addresses of a NIC that the kernel does not have.
  * @param macs Those of its peers that have been found.
+ * @param automatic What a switch's neighbours have told; by default they are in its congestion notification domain.
  */
 export function composeWorkers(
   config: DeviceConfig,
   backends: readonly BackendChoice[],
   answered: readonly string[],
   macs: PeerMacs,
+  automatic?: AutomaticDefence,
 ): WorkerConfig[] {
   return config.kind === "switch"
-    ? composeSwitchWorkers(config, backends)
+    ? composeSwitchWorkers(config, backends, automatic)
     : [composeNicWorker(config, backends[0], answered, macs)];
 }
 

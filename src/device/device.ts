@@ -2,26 +2,33 @@
 
 import { WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
-import { hasAlpha } from "../congestion/flow_state.js";
+import { hasAlpha, hasStages } from "../congestion/flow_state.js";
 import type { CounterTable } from "../native/counters.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
+import { settingsOf } from "../scenario/port_profiles.js";
 import { kPriorities } from "../scenario/resolve.js";
 import type { Congestion, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import { type CaptureEvents, type CapturePort, Captures } from "./captures.js";
 import type { ControlRequest, Stream } from "./control_server.js";
 import { ClearableCounters, type Count } from "./counts.js";
+import type { RouterConfig } from "./file/router.js";
 import type { SwitchDaemonPort } from "./file/types.js";
 import type {
   ControlRequests,
+  DcbxReport,
   FdbEntry,
+  LldpReport,
+  NeighborReport,
   PortStatus,
   ProgramIdentity,
   ProgramReport,
   QosReport,
   QueuePairReport,
+  RouteReport,
   Status,
   SwitchReport,
 } from "./protocol.js";
+import { neighborsOf, routesOf } from "./router.js";
 
 /** A port with what metrics tell of it besides. */
 export type DevicePort = PortStatus & { transitions: number };
@@ -29,6 +36,7 @@ export type DevicePort = PortStatus & { transitions: number };
 /** How a switch is configured now; its ports in their order, those of labs without limits. */
 export interface SwitchSetting {
   config: SwitchConfig;
+  router?: RouterConfig | undefined;
   ports: readonly (Pick<SwitchDaemonPort, "name"> & Partial<SwitchDaemonPort>)[];
 }
 
@@ -51,7 +59,7 @@ export interface DeviceSource {
   /** The worker that runs it, and its number there. */
   readonly worker: Pick<
     NativeWorker,
-    "switchState" | "forwardingTable" | "forwardingEntries" | "queuePairs" | "programs" | "worstGap"
+    "switchState" | "forwardingTable" | "forwardingEntries" | "neighbors" | "queuePairs" | "programs" | "worstGap"
   >;
   readonly index: number;
   /** Of that worker, as just read, or as last looked at. */
@@ -65,6 +73,9 @@ export interface DeviceSource {
   /** Who uses a NIC, by their numbers at the worker. */
   programs?(): ReadonlyMap<number, ProgramIdentity>;
   ports(): DevicePort[];
+  /** Where it is on; labs have none. */
+  lldp?(): LldpReport | undefined;
+  dcbx?(): DcbxReport | undefined;
   /** Where frames of its ports pass. */
   places(): CapturePort[];
 }
@@ -107,9 +118,13 @@ export class Device {
       ports: () => this.ports(),
       switch: () => this.switchReport(),
       fdb: () => this.forwarding(),
+      routes: () => this.routes(),
+      neighbors: () => this.neighbors(),
       queue_pairs: () => this.queuePairs(),
       programs: () => this.programs(),
       qos: () => this.qos(),
+      lldp: () => this.lldp(),
+      dcbx: () => this.dcbx(),
       clear: () => this.clear(),
       capture: () => this.captures.answer(asked),
     };
@@ -147,7 +162,7 @@ export class Device {
   /** @throws WeirError when this is a NIC. */
   switchReport(): SwitchReport {
     const { config, ports } = this.#asSwitch("queues or buffer of a switch");
-    const { pfc, ecn, qcn } = config;
+    const { pfc, ecn, qcn, pfc_watchdog } = config;
     const state = this.source.worker.switchState(this.source.index);
     return {
       name: this.name,
@@ -160,11 +175,15 @@ export class Device {
         cpWeight: qcn.cpWeight,
         cpSampleBase: qcn.cpSampleBase,
       },
+      pfc_watchdog,
       buffer: state.buffer,
+      thresholds: { mode: config.buffer.mode, priorities: config.buffer.priorities },
       ports: state.ports.map((port, i) => ({
         name: ports[i]?.name ?? "",
         max_learned_addresses: ports[i]?.max_learned_addresses ?? 0,
         storm_control: ports[i]?.storm_control ?? kNoStorms,
+        profile: config.profiled[ports[i]?.name ?? ""]?.name ?? null,
+        settings: settingsOf(config, ports[i]?.name ?? ""),
         ...port,
       })),
     };
@@ -180,6 +199,20 @@ export class Device {
       kind: entry.learned ? "learned" : "static",
       expires_in_s: entry.expires_in === undefined ? null : entry.expires_in / 1e9 / this.scale,
     }));
+  }
+
+  /** @throws WeirError when this is a NIC. */
+  routes(): RouteReport[] {
+    const { router } = this.#asSwitch("routes");
+    return router === undefined ? [] : routesOf(router);
+  }
+
+  /** @throws WeirError when this is a NIC. */
+  neighbors(): NeighborReport[] {
+    const { router, ports } = this.#asSwitch("neighbors");
+    if (router === undefined) return [];
+    const names = ports.map(({ name }) => name);
+    return neighborsOf(router, names, this.source.worker.neighbors(this.source.index));
   }
 
   /** How many the forwarding table of a switch has. */
@@ -201,6 +234,7 @@ export class Device {
         target_rate: pair.target_rate * this.scale,
         peer: pairs[i]?.peer ?? pair.peer ?? "",
         alpha: hasAlpha(algorithm) ? pair.alpha : null,
+        stage: hasStages(algorithm) ? pair.stage : null,
         program,
       };
     });
@@ -237,7 +271,17 @@ export class Device {
     const kept = nic === undefined ? this.#asSwitch("queues").config.buffer.headroom : 0;
     const headroom = kPriorities.map((p) => (pfc_priorities.includes(p) ? kept : 0));
     if (nic !== undefined) headroom[0] = nic.receiveBuffer;
-    return { scheduler, trust, dscp_map, default_priority, pfc_priorities, headroom };
+    const profiled = nic === undefined ? Object.entries(this.#asSwitch("queues").config.profiled) : [];
+    const port_headroom = Object.fromEntries(profiled.map(([port, { buffer }]) => [port, buffer.headroom]));
+    return { scheduler, trust, dscp_map, default_priority, pfc_priorities, headroom, port_headroom };
+  }
+
+  lldp(): LldpReport {
+    return this.source.lldp?.() ?? { enabled: false, chassis: null, tx_interval_s: 0, tx_hold: 0, ports: [] };
+  }
+
+  dcbx(): DcbxReport {
+    return this.source.dcbx?.() ?? { enabled: false, ports: [] };
   }
 
   /** Of its worker, so far: wall ns. */

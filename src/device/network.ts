@@ -49,13 +49,13 @@ export class NetworkComposer {
         mtu,
         mac: switchMac(index, port),
         ...(limits && { priority_rates: limits.map((limit) => this.rate(limit)) }),
-        ...portBehaviour(s, this.domain.at(s, name)),
+        ...portBehaviour(s, name, this.domain.at(s, name)),
       };
     });
     const fastest = Math.max(0, ...ports.map(({ rate }) => rate));
     return {
       ports,
-      ...switchBehaviour(s, Math.ceil((fastest / 8) * (this.lateness / 1e9))),
+      ...switchBehaviour(s, Math.ceil((fastest / 8) * (this.lateness / 1e9)), this.scale),
       learning: s.forwarding === "learning",
       ageing: this.time(s.ageing),
       load_balancing: s.load_balancing,

@@ -1,7 +1,10 @@
 /** The way of what a queue pair of a NIC sends. */
+import { isIPv6 } from "node:net";
 import type { NativePath } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
+import { inPrefix } from "../wire/prefix.js";
 import { kEct0, udpSourcePort } from "./behaviour.js";
+import type { NicDaemonConfig } from "./file/types.js";
 
 /** A NIC that sends. */
 export interface Sender {
@@ -10,6 +13,14 @@ export interface Sender {
   readonly vlan: number | undefined;
   /** Own address for what goes to this one. */
   sourceFor(address: string): string;
+}
+
+/** The next hop of a NIC, by its own address of that IP version, towards another: itself, or the gateway. */
+export function routeFrom(gateways: NicDaemonConfig["gateways"], own: string): (destination: string) => string {
+  const gateway = gateways.find(({ address }) => isIPv6(address) === isIPv6(own));
+  if (gateway === undefined) return (destination) => destination;
+  const link = { address: own, length: gateway.prefix };
+  return (destination) => (inPrefix(link, destination) ? destination : gateway.address);
 }
 
 const kNowhere = new Uint8Array(16);

@@ -6,8 +6,11 @@
 import type { CaptureStart } from "../capture/request.js";
 import type { ReceiveBackend } from "../host/backend.js";
 import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
+import type { DcbTlvs, Ets } from "../lldp/dcb_tlv.js";
+import type { CnState, DcbxState, Mismatch } from "../lldp/dcbx.js";
 import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
-import type { TrafficClasses } from "../scenario/types.js";
+import type { Usual } from "../scenario/port_profiles.js";
+import type { SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import type { StormKind } from "./file/types.js";
 
 export interface Status {
@@ -71,8 +74,19 @@ export interface SwitchReport {
   ecn: { enabled: boolean; kmin: number; kmax: number; pmax: number; priorities: number[] };
   /** Congestion points; priorities: CNPVs. */
   qcn: { enabled: boolean; priorities: number[]; cpQSp: number; cpWeight: number; cpSampleBase: number };
+  pfc_watchdog: SwitchConfig["pfc_watchdog"];
   buffer: SwitchState["buffer"];
-  ports: (SwitchState["ports"][number] & PortLimits & { name: string })[];
+  /** How thresholds of its priority groups are found; `priorities`: P. */
+  thresholds: Pick<SwitchConfig["buffer"], "mode" | "priorities">;
+  ports: (SwitchState["ports"][number] & PortLimits & PortSettings)[];
+}
+
+/** What holds at a port, by its profile or as at all. */
+interface PortSettings {
+  name: string;
+  /** Null: it has none. */
+  profile: string | null;
+  settings: Usual;
 }
 
 /** What is kept in bounds at a port, besides its queues; 0: no limit. */
@@ -88,6 +102,8 @@ export interface QosReport extends Pick<TrafficClasses, "scheduler" | "trust" | 
   pfc_priorities: number[];
   /** Bytes that are kept for each priority after its pause, at each port; of a NIC its receive buffer, at priority 0. */
   headroom: number[];
+  /** Of lossless priorities at ports whose profile has another, by their names. */
+  port_headroom: Readonly<Record<string, number>>;
 }
 
 export interface FdbEntry {
@@ -98,7 +114,28 @@ export interface FdbEntry {
   expires_in_s: number | null;
 }
 
-export interface QueuePairReport extends Omit<QueuePairState, "alpha" | "state" | "connecting" | "peer" | "program"> {
+/** A route of a switch that routes. */
+export interface RouteReport {
+  /** "10.0.0.0/24" */
+  to: string;
+  kind: "connected" | "static";
+  /** `gateway` null: on the link itself. */
+  ways: { gateway: string | null; interface: string; weight: number }[];
+}
+
+export interface NeighborReport {
+  address: string;
+  interface: string;
+  /** Null: not known, as the port. */
+  mac: string | null;
+  port: string | null;
+  state: "static" | "reachable" | "incomplete";
+  /** Packets that wait for it. */
+  waiting: number;
+}
+
+export interface QueuePairReport
+  extends Omit<QueuePairState, "alpha" | "stage" | "state" | "connecting" | "peer" | "program"> {
   /** Of one that a program has: its command and its number. */
   name: string;
   /** unresolved: its peer has not answered ARP yet; connecting: nor acknowledged a reliable stream's connection. */
@@ -106,6 +143,8 @@ export interface QueuePairReport extends Omit<QueuePairState, "alpha" | "state" 
   peer: string;
   /** Null: QCN has none. */
   alpha: number | null;
+  /** Of the last increase; null where the algorithm has none. */
+  stage: QueuePairState["stage"] | null;
   /** Null: it is the NIC's own. */
   program: ProgramIdentity | null;
 }
@@ -129,6 +168,66 @@ export interface ProgramReport extends ProgramIdentity {
   /** Packets that it does not take; packets that its queue pairs may not send. */
   drop_program_busy: number;
   drop_program_packet: number;
+}
+
+/** LLDP (IEEE 802.1AB): neighbours of each port; counts since the start, named as in its clause 9.2.6. */
+export interface LldpReport {
+  enabled: boolean;
+  /** What neighbours know the device by. */
+  chassis: string | null;
+  tx_interval_s: number;
+  tx_hold: number;
+  ports: LldpPortReport[];
+}
+
+export interface LldpPortReport {
+  port: string;
+  neighbours: {
+    chassis: string;
+    port: string;
+    mac: string;
+    system_name: string | null;
+    system_description: string | null;
+    port_description: string | null;
+    capabilities: string[];
+    management_addresses: string[];
+    ttl_s: number;
+    expires_in_s: number;
+  }[];
+  frames_out: number;
+  frames_out_refused: number;
+  frames_in: number;
+  /** Left alone: more than 32 in a second. */
+  frames_limited: number;
+  frames_discarded: number;
+  frames_in_errors: number;
+  tlvs_discarded: number;
+  tlvs_unrecognized: number;
+  ageouts: number;
+  too_many_neighbours: number;
+}
+
+/** DCBX (IEEE 802.1Q, clause 38.4) of each port; none where it is off. */
+export interface DcbxReport {
+  enabled: boolean;
+  ports: DcbxPortReport[];
+}
+
+export interface DcbxPortReport {
+  port: string;
+  willing: boolean;
+  /** Neighbours that speak DCBX; of more than one none counts. */
+  peers: number;
+  local: { pfc: number[]; ets: Ets; roce_priority: number | null };
+  /** What it tells. */
+  peer: (DcbTlvs & { neighbour: string; its_port: string }) | null;
+  /** Of its applications. */
+  peer_roce_priority: number | null;
+  /** What is used, and whose it is. */
+  operational: Pick<DcbxState, "pfc" | "ets">;
+  /** What the defence `auto` is, by CNPV. */
+  congestion: Record<string, CnState>;
+  mismatches: Mismatch[];
 }
 
 /** Of a lab as a whole. */
@@ -188,9 +287,14 @@ export interface ControlRequests {
   ports: PortStatus[];
   switch: SwitchReport;
   fdb: FdbEntry[];
+  /** Empty: it does not route, as the next. */
+  routes: RouteReport[];
+  neighbors: NeighborReport[];
   queue_pairs: QueuePairReport[];
   programs: ProgramReport[];
   qos: QosReport;
+  lldp: LldpReport;
+  dcbx: DcbxReport;
   clear: { cleared: string };
 }
 

@@ -165,8 +165,8 @@ export interface Experiment {
     trials: readonly Trial[];
     /** `runs` has every trial of this clock by name. */
     observe: (runs: Readonly<Record<string, Evidence>>, clock: NetworkClock) => Observation;
-    /** About how long a simulation of all trials takes on one CPU, s. */
-    sim_seconds: number;
+    /** About how long a simulation of all trials takes on one CPU, s; absent: there is none. */
+    sim_seconds?: number;
   };
   /** What there is on the wire instead of scenarios. */
   bench?: Bench;

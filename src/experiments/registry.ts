@@ -58,7 +58,7 @@ export function secondsOn(experiment: Experiment, clock: Clock, scale?: number):
   const { network, bench } = experiment;
   if (clock === "wire" && bench !== undefined) return bench.seconds;
   if (clock === "model" || network === undefined) return 1;
-  if (clock === "sim") return network.sim_seconds;
+  if (clock === "sim") return network.sim_seconds ?? 0;
   const scenarios = trialsOn(experiment, clock).map((trial) => loadTrial(trial, { scale }).scenario);
   const wall = scenarios.map(({ duration, scale: own }) => (duration / 1e9) * (own === "auto" ? 1 : own));
   return Math.round(wall.reduce((sum, one) => sum + one, 0));

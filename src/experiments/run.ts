@@ -6,6 +6,7 @@ import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_report.js";
+import { writeCompletions } from "../result/completions_file.js";
 import type { RunSource } from "../result/saved_run.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
@@ -319,6 +320,7 @@ class RunSeries {
       captureDir: directory,
       view: { update: ({ elapsed_ns, duration_ns }) => this.report(facts, elapsed_ns / duration_ns) },
     });
+    writeCompletions(directory, outcome.result, outcome.flowTable);
     writeRun(directory, outcome.result, outcome.series, source);
     return outcome;
   }

@@ -27,6 +27,12 @@ export function inhabitants(namespaces: ReadonlySet<string>): Map<string, Inhabi
   return found;
 }
 
+/** Of its first thread, which is all that a program of one thread has. @throws an error of the system where it has ended. */
+export function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return text === "" ? [] : text.split(" ").map(Number);
+}
+
 /** Empty where it has ended meanwhile. */
 function commandOf(pid: number): string {
   try {

@@ -4,8 +4,9 @@
  * process in there, wherever it came from.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { WeirError } from "../base/error.js";
+import { childrenOf } from "./inhabitants.js";
 import type { Namespace } from "./namespace.js";
 import { missingTool, runTool, type ToolOutput } from "./tools.js";
 
@@ -103,7 +104,7 @@ export class Machine implements Namespace {
 
 /** `unshare --fork` has one child. */
 function childOf(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-  if (!/^\d+$/.test(children)) throw new WeirError(`unshare has the children "${children}", not one`);
-  return Number(children);
+  const [child, ...others] = childrenOf(pid);
+  if (child !== undefined && others.length === 0) return child;
+  throw new WeirError(`unshare has ${child === undefined ? 0 : 1 + others.length} children, not one`);
 }

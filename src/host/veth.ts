@@ -25,7 +25,10 @@ export interface LabLink {
 
 export interface LabEnd {
   interface: string;
+  /** -1: this process's own. */
   namespaceFd: number;
+  /** It is not the lab's alone: others may send there, too. */
+  shared?: boolean;
 }
 
 /** Frames that wait in a veth's queue, for the few senders (exec'd programs) that use it. */

@@ -76,7 +76,13 @@ export async function searchScale(first: number, probe: (scale: number) => Promi
 /** All flows at once, as long as a probe takes. */
 function probeOf(scenario: Scenario, scale: number): Scenario {
   const duration = Math.ceil(kProbeNs / scale);
-  const flows = scenario.flows.map((flow) => ({ ...flow, bytes: undefined, start: 0, stop: duration }));
+  const flows = scenario.flows.map((flow) => ({
+    ...flow,
+    bytes: undefined,
+    sizes: undefined,
+    start: 0,
+    stop: duration,
+  }));
   return { ...scenario, scale, duration, warmup: 0, changes: scenario.changes.filter(({ at }) => at === 0), flows };
 }
 

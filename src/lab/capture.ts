@@ -12,6 +12,7 @@ import { sectionOfHere } from "../capture/section.js";
 import { FrameTap } from "../capture/tap.js";
 import type { CapturePort } from "../device/captures.js";
 import type { NativeAddon } from "../native/types.js";
+import { Share } from "../scenario/parts.js";
 import { type FileRequest, findPlaces, type LinkPlace } from "../scenario/places.js";
 import { switchPorts } from "../scenario/topology.js";
 import type { Link, Scenario } from "../scenario/types.js";
@@ -31,11 +32,17 @@ export interface LabCapture {
  */
 export function planCaptures(scenario: Scenario, requests: readonly FileRequest[], directory: string): LabCapture[] {
   const plan: LabCapture[] = [];
+  const share = new Share(scenario);
   const files = new Set<string>();
   const places = new Set<string>();
   for (const { target, file } of requests) {
     const path = isAbsolute(file) ? file : join(directory, file);
-    const ends = findPlaces(scenario.links, target, "--capture");
+    const ends = findPlaces(scenario.links, target, "--capture").filter(({ node }) => share.has(node));
+    if (ends.length === 0) {
+      throw new WeirError(`--capture ${target}: it is not in the part ${scenario.part}`, {
+        hint: "capture it where its part runs",
+      });
+    }
     for (const { link, node, peer } of ends) {
       if (places.has(`${link} ${node}`))
         throw new WeirError(`--capture ${target}: ${node}--${peer} is captured already`);
@@ -63,7 +70,8 @@ type Running = Pick<OpenLab, "scenario" | "scale" | "switches" | "nics">;
 /** Comments tell the meant rate; the link itself, and the times in the file, are slower by the scale. */
 function labPort({ scenario, scale, switches, nics }: Running, { link, node, peer }: LinkPlace): CapturePort {
   const { rate } = scenario.links[link] as Link;
-  const asSwitch = scenario.switches.findIndex(({ name }) => name === node);
+  const share = new Share(scenario);
+  const asSwitch = share.switchAt(node);
   const port = (switchPorts(scenario).get(node) ?? []).findIndex((own) => own.link === scenario.links[link]);
   const place = { rate, meant: scale !== 1 };
   const meant = scale === 1 ? "" : ` meant, times are stretched by ${scale}`;
@@ -74,7 +82,7 @@ function labPort({ scenario, scale, switches, nics }: Running, { link, node, pee
     place:
       asSwitch >= 0
         ? { ...place, worker: switches.worker, device: asSwitch, port }
-        : { ...place, worker: nics.worker, device: scenario.hosts.findIndex(({ name }) => name === node), port: 0 },
+        : { ...place, worker: nics.worker, device: share.hostAt(node), port: 0 },
   };
 }
 

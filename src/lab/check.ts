@@ -1,7 +1,7 @@
 /** What a lab cannot run, and virtual time can. */
 import { WeirError } from "../base/error.js";
 import { formatRate, formatTime } from "../base/units.js";
-import { hearsAcknowledgements } from "../congestion/flow_state.js";
+import { Share } from "../scenario/parts.js";
 import type { Scenario } from "../scenario/types.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
 
@@ -13,25 +13,17 @@ const kMostFlows = 10_000;
 const kMostUnderWay = 50_000;
 
 /** @throws WeirError for what only the simulator does. */
-export function checkForLab({ congestion, transport, failures, flows, hosts, switches, links }: Scenario): void {
+export function checkForLab(scenario: Scenario): void {
+  const { failures, flows, hosts, links, part } = scenario;
+  const share = new Share(scenario);
+  if (part !== undefined) checkForPart(scenario);
   const refuse = (message: string, remedy: string) => {
     throw new WeirError(message, { hint: `${remedy}, or run it in virtual time: weir sim run` });
   };
-  if (hearsAcknowledgements(congestion.algorithm)) {
-    const { algorithm } = congestion;
-    refuse(
-      `congestion.algorithm: labs have no acknowledgements, by which ${algorithm} hears of congestion`,
-      "use dcqcn",
-    );
-  }
-  // Closed-loop flows need reliable connections, so they are refused here too.
-  if (transport.type === "rc") {
-    refuse("transport.type: labs send streams without acknowledgements, not rc", "use transport.type: stream");
-  }
   if (failures.length > 0) refuse("failures: links and switches of a lab do not fail", "leave them out");
   for (const [what, count, most] of [
-    ["hosts", hosts.length, kMostHosts],
-    ["switches", switches.length, kMostSwitches],
+    ["hosts", share.hosts.length, kMostHosts],
+    ["switches", share.switches.length, kMostSwitches],
     ["flows", flows.length, kMostFlows],
   ] as const) {
     if (count > most) refuse(`${count} ${what} are too many for a lab`, `use at most ${most}`);
@@ -46,4 +38,21 @@ export function checkForLab({ congestion, transport, failures, flows, hosts, swi
       `at most ${kMostUnderWay} fit a port: shorten the delay, or use a larger path_mtu`,
     );
   }
+}
+
+/** @throws WeirError for what takes more than one part to run. */
+function checkForPart({ tcp, programs }: Scenario): void {
+  const [what] = [tcp.length > 0 ? "TCP" : [], programs.length > 0 ? "programs" : []].flat();
+  if (what === undefined) return;
+  throw new WeirError(`traffic: ${what} of a scenario do not run in parts`, {
+    hint: "leave them out, or keep the network up at all parts, and start them by hand: weir lab up --part, weir lab exec",
+  });
+}
+
+/** @throws WeirError where parts would each find a scale of their own. */
+export function checkScaleOfPart({ scale, part }: Scenario): void {
+  if (scale !== "auto" || part === undefined) return;
+  throw new WeirError("scale: auto is found by running the scenario, and this is a part of it", {
+    hint: "give a number, the same at all parts: scale in the file, or --scale; one machine alone finds it without --part",
+  });
 }

@@ -2,14 +2,16 @@
 
 import { kEct0, kFirstQpn, kQuantumNs, receiveSlots, switchDescriptors, udpSourcePort } from "../device/behaviour.js";
 import { NetworkComposer } from "../device/network.js";
-import type { LabEnd, LabLink, LabNode } from "../host/veth.js";
+import type { LabEnd, LabLink, LabNetwork, LabNode } from "../host/veth.js";
 import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../native/types.js";
-import { flowMac, hostIp, hostIpv6, hostMac } from "../scenario/addresses.js";
+import { flowMac, hostIp, hostIpv6, hostMac, kMacPrefix } from "../scenario/addresses.js";
+import { sendsCnTags } from "../scenario/cn_domain.js";
 import { Fabric, type FabricPort } from "../scenario/fabric.js";
+import { Share } from "../scenario/parts.js";
 import type { Flow, Link, Scenario } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
-import { halfControlLoop } from "./control_loop.js";
+import { halfControlLoop, kShortestLoop } from "./control_loop.js";
 
 export interface ComposeOptions {
   /** Wall time = meant time * scale; wall rate = meant rate / scale. */
@@ -21,47 +23,91 @@ export interface ComposeOptions {
   /** CPUs for the switch and the NIC worker; -1: any. */
   cpus: { switches: number; nics: number };
   /**
-   * Programs live on the hosts, whose kernels share the links with the NICs: packets with unfinished checksums pass, frames to groups
-   * go along a tree, and threads sleep while nothing happens. Nothing is sampled.
+   * Programs live on the hosts, whose kernels send and receive through the NICs: packets with unfinished checksums pass, frames to
+   * groups go along a tree, and threads sleep while nothing happens.
    */
   inhabited?: boolean;
+  /** Short messages of programs wait for nobody's nap. Connections of TCP that a run has meanwhile lose little by naps, and whoever turns for each frame needs a CPU. */
+  prompt?: boolean;
+  /** Nobody takes samples. */
+  unsampled?: boolean;
 }
 
 /** Half of the control loop, wall ns, to which naps of the poll loop, 50 to 100 us each, are little. */
 const kNapsMatterNot = 1e6;
 /** Of a host's programs. */
 const kProgramQueuePairs = 1024;
-/** Super-frames of a switch's kernels that may be held at a time, 66 KiB each: senders are asked to make none. */
+/** Super-frames of kernels that a worker may hold at a time, 66 KiB each: senders are asked to make none. */
 const kSuperFrames = 64;
-/** At a switch's port to a host: what some connections of TCP have under way, and as many queue pairs. */
-const kSharedSlots = 4096;
+/** What frames of a host's kernel may take of its NIC's memory, bytes, per priority: some 650 frames of 1,500 bytes. */
+const kStackQueue = 1 << 20;
+const kPriorities = 8;
+const kCnTagBytes = 4;
 
 /** Addresses of a host's kernel, and of its NIC: one of each IP version, without prefix lengths. */
 export const hostAddresses = (index: number): [string, string] => [[...hostIp(index)].join("."), hostIpv6(index)];
 
+/** The node of a lab's network where a host's kernel and its programs live; that of the host's own name has its NIC. */
+export const stackNode = (host: string) => `${host} (stack)`;
+
+/** Of the interface of a host's kernel: its NIC may put a CN-TAG into each frame. */
+export function stackMtu(scenario: Scenario, index: number): number {
+  const { congestion, hosts } = scenario;
+  const host = hosts[index] as Scenario["hosts"][number];
+  const tags = host.qcn.priorities.some((priority) => sendsCnTags(congestion, host, priority));
+  return new Fabric(scenario).attachment(index).link.mtu - (tags ? kCnTagBytes : 0);
+}
+
 /**
- * The namespaces and links that a scenario needs.
- * @param inhabited As in ComposeOptions: interface and NIC of a host have its addresses alike.
+ * The namespaces and links that a scenario needs, or the part of it that runs here.
+ * @param inhabited As in ComposeOptions: each host has a node more, for its kernel, and a link from its NIC to there, behind all
+ *   others.
  */
 export function labNetwork(scenario: Scenario, inhabited = false): { nodes: LabNode[]; links: LabLink[] } {
-  const { hosts, switches, links } = scenario;
-  const places = new Map(hosts.map(({ name }, i) => [name, i]));
-  const macOf = (node: string) => {
-    const place = inhabited ? places.get(node) : undefined;
-    return place === undefined ? undefined : hostMac(place);
-  };
-  const stackOf = (index: number) => {
-    const [ipv4, ipv6] = hostAddresses(index);
-    return { addresses: [`${ipv4}/${kPrefix[4]}`, `${ipv6}/${kPrefix[6]}`] };
-  };
+  const share = new Share(scenario);
+  const own = <T>(all: readonly T[], places: readonly number[]) => places.map((i) => all[i] as T);
+  const [hosts, switches] = [own(scenario.hosts, share.hosts), own(scenario.switches, share.switches)];
+  const links = own(scenario.links, share.links);
+  const stacks = inhabited ? share.hosts.map((index, i) => ({ name: hosts[i]?.name as string, index })) : [];
+  const withPrefixes = ([ipv4, ipv6]: [string, string]) => [`${ipv4}/${kPrefix[4]}`, `${ipv6}/${kPrefix[6]}`];
   return {
     nodes: [
-      ...hosts.map(({ name }, i) => ({ name, role: "host" as const, ...(inhabited && stackOf(i)) })),
+      ...hosts.map(({ name }) => ({ name, role: "host" as const })),
       ...switches.map(({ name }) => ({ name, role: "switch" as const })),
+      ...stacks.map(({ name, index }) => ({
+        name: stackNode(name),
+        role: "host" as const,
+        addresses: withPrefixes(hostAddresses(index)),
+      })),
     ],
-    // Uninhabited, the addresses of the interfaces are the kernel's choice: frames for the soft NIC's are not for the host's own
-    // stack, which would look for a route for each.
-    links: links.map(({ from, to, mtu }) => ({ from, to, mtu, fromMac: macOf(from), toMac: macOf(to) })),
+    // The addresses of a NIC's interfaces are the kernel's choice: frames for the soft NIC's are not for the kernel there, which
+    // would look for a route for each.
+    links: [
+      ...links.map(({ from, to, mtu }) => ({ from, to, mtu })),
+      ...stacks.map(({ name, index }) => ({
+        from: name,
+        to: stackNode(name),
+        mtu: stackMtu(scenario, index),
+        toMac: hostMac(index),
+      })),
+    ],
+  };
+}
+
+/**
+ * Where links end here: number `link` of the scenario at the device `node`, and behind all of them those of hosts' kernels. A link
+ * to another part ends at an interface of this process's own network namespace.
+ */
+export function labEnds(scenario: Scenario, network: LabNetwork): (link: number, node: string) => LabEnd {
+  const share = new Share(scenario);
+  const count = scenario.links.length;
+  const stacks = share.hosts.map((host) => count + host);
+  const places = new Map([...share.links, ...stacks].map((link, i) => [link, i]));
+  const crossings = new Map(share.crossings.map((crossing) => [crossing.link, crossing]));
+  return (link, node) => {
+    const crossing = crossings.get(link);
+    if (crossing !== undefined) return { interface: crossing.interface, namespaceFd: -1, shared: true };
+    return network.end(places.get(link) ?? -1, node);
   };
 }
 
@@ -77,6 +123,7 @@ class LabComposer {
   private readonly common: NetworkComposer;
   private readonly fabric: Fabric;
   private readonly tree: Fabric["tree"];
+  private readonly share: Share;
   /** Addresses of flows that have their own, by the hosts that send them. */
   private readonly ownMacs: readonly { from: string; to: string; mac: number }[];
   /** Bytes of the longest frame, and of the smallest common one. */
@@ -89,6 +136,7 @@ class LabComposer {
   ) {
     this.fabric = new Fabric(scenario);
     this.tree = this.fabric.tree;
+    this.share = new Share(scenario);
     this.common = new NetworkComposer(scenario, this.fabric, options.scale, scenario.fidelity.lateness);
     this.ownMacs = scenario.flows.flatMap(({ from, to, source_mac }, i) =>
       source_mac === "own" ? [{ from, to, mac: flowMac(i) }] : [],
@@ -99,32 +147,37 @@ class LabComposer {
 
   workers(): WorkerConfig[] {
     const { scenario, options, smallest } = this;
-    const switches = scenario.switches.map((_, i) => this.switchAt(i, options.time ?? 0));
-    const nics = scenario.hosts.map((_, i) => this.nic(i));
+    const switches = this.share.switches.map((i) => this.switchAt(i, options.time ?? 0));
+    const nics = this.share.hosts.map((i) => this.nic(i));
     const common = {
       seed: scenario.seed,
       packet_bytes: Math.ceil((this.longest + 64) / 64) * 64,
       quantum: kQuantumNs,
-      ...(options.inhabited
-        ? { polling: "interrupt" as const, prompt: true, sample_interval: 0, reset_after: 0 }
+      polling: options.inhabited ? ("interrupt" as const) : this.polling(),
+      prompt: options.prompt ?? false,
+      ...(options.unsampled
+        ? { sample_interval: 0, reset_after: 0 }
         : {
-            polling: this.polling(),
-            prompt: false,
             sample_interval: this.common.time(scenario.probes.interval),
             reset_after: this.common.time(scenario.warmup),
           }),
     };
     const packets = switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096);
     const long = options.inhabited ? { super_frames: kSuperFrames } : {};
+    const ofStack = options.inhabited ? kPriorities * Math.ceil(kStackQueue / common.packet_bytes) : 0;
+    const ofNics = 4096 + (512 + ofStack) * nics.length;
     return [
       { ...common, ...long, name: "switches", cpu: options.cpus.switches, packets, switches, nics: [] },
-      { ...common, name: "nics", cpu: options.cpus.nics, packets: 4096 + 512 * nics.length, switches: [], nics },
+      { ...common, ...long, name: "nics", cpu: options.cpus.nics, packets: ofNics, switches: [], nics },
     ];
   }
 
   /** Naps where a few of them are nothing to the control loop; else a CPU for each worker. */
   private polling(): NonNullable<WorkerConfig["polling"]> {
-    return halfControlLoop(this.scenario) * this.options.scale >= kNapsMatterNot ? "interrupt" : "spinning";
+    // A message waits for its acknowledgement, whatever congestion control hears by.
+    const reliable = this.scenario.transport.type === "rc" ? kShortestLoop / 2 : Number.POSITIVE_INFINITY;
+    const loop = Math.min(halfControlLoop(this.scenario), reliable);
+    return loop * this.options.scale >= kNapsMatterNot ? "interrupt" : "spinning";
   }
 
   private switchAt(index: number, time: number): NativeSwitch {
@@ -152,9 +205,16 @@ class LabComposer {
     const { inhabited } = this.options;
     return {
       ...this.common.nic(index),
-      ...(inhabited && { verbs_queue_pairs: kProgramQueuePairs, addresses }),
+      ...(inhabited
+        ? {
+            verbs_queue_pairs: kProgramQueuePairs,
+            addresses,
+            stack_queue: kStackQueue,
+            stack_port: this.stackPort(index),
+          }
+        : { lab: true }),
       name,
-      port: { ...this.port(this.fabric.device(name), 0), ...(inhabited && { roce_only: true, offloads: true }) },
+      port: { ...this.port(this.fabric.device(name), 0), ...(inhabited && { offloads: true }) },
       first_qpn: kFirstQpn,
       queue_pairs: queuePairsOf(this.scenario, name).map((pair) => this.queuePair(pair)),
     };
@@ -169,12 +229,9 @@ class LabComposer {
       name: this.fabric.nameOf(peer),
       interface: end.interface,
       namespace_fd: end.namespaceFd,
+      ...(end.shared && { source_prefix: kMacPrefix }),
       slot_bytes: this.longest,
-      receive_slots: this.slots(
-        device,
-        peer,
-        receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: this.smallest }),
-      ),
+      receive_slots: receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: this.smallest }),
       rate,
       delay,
       ...(impairment && {
@@ -189,10 +246,23 @@ class LabComposer {
     };
   }
 
-  /** Where a host's kernel and NIC send more than their link carries, it waits in the switch's ring. */
-  private slots(device: number, peer: number, usual: number): number {
-    const switches = this.scenario.switches.length;
-    return this.options.inhabited && device < switches && peer >= switches ? Math.max(usual, kSharedSlots) : usual;
+  /** To the host's kernel, which is asked to send no faster than the link. */
+  private stackPort(index: number): NativePort {
+    const { scenario, options } = this;
+    const { name } = scenario.hosts[index] as Scenario["hosts"][number];
+    const { link } = this.fabric.attachment(index);
+    const end = options.end(scenario.links.length + index, name);
+    const rate = this.common.rate(link.rate);
+    return {
+      name: "stack",
+      interface: end.interface,
+      namespace_fd: end.namespaceFd,
+      slot_bytes: this.longest,
+      receive_slots: receiveSlots(rate, scenario.fidelity.lateness, { delay: 0, frame: this.smallest }),
+      rate: 0,
+      delay: 0,
+      offloads: true,
+    };
   }
 
   /** What goes to a flow's own address (CNMs do) takes the way to its host. */
@@ -203,12 +273,24 @@ class LabComposer {
     return [hostMac(number), ...addresses].map((destination_mac) => ({ destination_mac, ports }));
   }
 
-  private queuePair({ flow, sends, remoteQpn }: HostQueuePair): NativeQueuePair {
+  /** Its timers are those of a clock that is slower by the scale. */
+  private reliable({ outstanding, sizes }: Flow) {
+    const { recovery, timeout, retry_count, window, reordering } = this.scenario.transport;
+    const time_scale = this.options.scale;
+    return {
+      reliable: true,
+      outstanding,
+      transport: { recovery, timeout, retry_count, window, reordering, time_scale },
+      ...(sizes && { sizes: Uint32Array.from(sizes) }),
+    };
+  }
+
+  private queuePair({ flow, number, sends, remoteQpn }: HostQueuePair): NativeQueuePair {
     const [from, to] = [this.fabric.host(flow.from), this.fabric.host(flow.to)];
     const [self, peer] = sends ? [from, to] : [to, from];
-    const order = this.scenario.flows.indexOf(flow);
+    const reads = flow.operation === "read";
     return {
-      ...this.common.flow(order),
+      ...this.common.flow(number),
       name: flow.id,
       remote_qpn: remoteQpn,
       path: {
@@ -221,35 +303,45 @@ class LabComposer {
         destination_ip: hostIp(peer),
         dscp: flow.dscp,
         ecn: kEct0,
-        udp_source_port: udpSourcePort(order),
+        udp_source_port: udpSourcePort(number),
       },
       first_psn: 0,
-      ...(sends && {
-        start: this.common.time(flow.start),
-        stop: this.common.time(Math.min(flow.stop, this.scenario.duration)),
-      }),
+      // Who receives them asks for READs.
+      ...(sends !== reads && { start: this.common.time(flow.start) }),
+      ...((sends || reads) && { stop: this.common.time(Math.min(flow.stop, this.scenario.duration)) }),
+      ...(!sends && reads && { rate_cap: 0 }),
+      ...(!sends && { peer_start: this.common.time(flow.start) }),
+      ...(this.scenario.transport.type === "rc" && this.reliable(flow)),
       remote_address: 0,
       remote_key: 0,
-      ...(sends && flow.source_mac === "own" && { source_mac: flowMac(order) }),
+      ...(sends && flow.source_mac === "own" && { source_mac: flowMac(number) }),
     };
   }
 }
 
 export interface HostQueuePair {
   flow: Flow;
+  /** Its place among the scenario's flows. */
+  number: number;
   /** True at the flow's sender. */
   sends: boolean;
   remoteQpn: number;
 }
 
 /** The queue pairs of a host in the order of their numbers: one for each flow that it sends or receives. */
-export function queuePairsOf(scenario: Scenario, host: string): HostQueuePair[] {
-  const number = (name: string, flow: Flow) =>
-    kFirstQpn + scenario.flows.filter((f) => f.from === name || f.to === name).indexOf(flow);
-  return scenario.flows
-    .filter((flow) => flow.from === host || flow.to === host)
-    .map((flow) => {
-      const sends = flow.from === host;
-      return { flow, sends, remoteQpn: number(sends ? flow.to : flow.from, flow) };
-    });
+export function queuePairsOf({ flows }: Pick<Scenario, "flows">, host: string): HostQueuePair[] {
+  // How many each host has so far.
+  const counts = new Map<string, number>();
+  const next = (name: string) => {
+    const qpn = kFirstQpn + (counts.get(name) ?? 0);
+    counts.set(name, qpn - kFirstQpn + 1);
+    return qpn;
+  };
+  const pairs: HostQueuePair[] = [];
+  flows.forEach((flow, number) => {
+    const [sender, receiver] = [next(flow.from), next(flow.to)];
+    if (flow.from === host) pairs.push({ flow, number, sends: true, remoteQpn: receiver });
+    else if (flow.to === host) pairs.push({ flow, number, sends: false, remoteQpn: sender });
+  });
+  return pairs;
 }

@@ -4,7 +4,7 @@ import { feedbackInterval } from "../congestion/algorithms.js";
 import type { Scenario } from "../scenario/types.js";
 
 /** Meant ns: round trip, NICs and switches of the quickest networks that this is about. */
-const kShortestLoop = 10e3;
+export const kShortestLoop = 10e3;
 
 /** Half of the control loop's own delay, meant ns: beyond it the host, not the network, decides when a sender hears of congestion. */
 export function halfControlLoop(scenario: Scenario): number {

@@ -8,7 +8,8 @@ import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import { hostMac, switchMac } from "../scenario/addresses.js";
 import { Fabric, type FabricPort } from "../scenario/fabric.js";
-import type { Link, SwitchConfig, TrafficClasses } from "../scenario/types.js";
+import { Share } from "../scenario/parts.js";
+import type { HostConfig, Link, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import type { LabAccess } from "./access.js";
 import { labCapturePorts } from "./capture.js";
 import { queuePairsOf } from "./compose.js";
@@ -26,19 +27,34 @@ export type LabHost = Pick<DeviceHost, "version"> & { control: string; metrics: 
 
 export function labDevices(lab: RunningDevices, { version, control, metrics }: LabHost): Device[] {
   const { switches, hosts } = lab.scenario;
+  const share = new Share(lab.scenario);
   const fabric = new Fabric(lab.scenario);
   const uptime = () => Math.max(0, lab.now()) / 1e9;
   const host = { version, status: () => ({ uptime_s: uptime(), control, metrics, dashboard: null }) };
   return [
-    ...switches.map(({ name }, index) => new Device(labSwitch(lab, fabric, name, index), host)),
-    ...hosts.map(({ name }, index) => new Device(labNic(lab, fabric, name, index), host)),
+    ...share.switches.map((number, index) => {
+      const { name } = switches[number] as SwitchConfig;
+      return new Device(labSwitch(lab, fabric, { name, number, index }), host);
+    }),
+    ...share.hosts.map((number, index) => {
+      const { name } = hosts[number] as HostConfig;
+      return new Device(labNic(lab, fabric, { name, number, index }), host);
+    }),
   ];
 }
 
-function labSwitch(lab: RunningDevices, fabric: Fabric, name: string, index: number): DeviceSource {
+interface Place {
+  name: string;
+  /** Among all switches, or hosts, of the scenario. */
+  number: number;
+  /** Among those that run here. */
+  index: number;
+}
+
+function labSwitch(lab: RunningDevices, fabric: Fabric, { name, number, index }: Place): DeviceSource {
   const { worker } = lab.switches;
-  const peers = fabric.peers(index);
-  const config = () => lab.scenario.switches[index] as SwitchConfig;
+  const peers = fabric.peers(number);
+  const config = () => lab.scenario.switches[number] as SwitchConfig;
   return {
     ...common(lab, name, index),
     get addon() {
@@ -52,18 +68,18 @@ function labSwitch(lab: RunningDevices, fabric: Fabric, name: string, index: num
     ports() {
       const { ports } = worker.switchState(index);
       return peers.map((peer, i) => ({
-        ...portStatus(lab.scenario.links[fabric.ports[index]?.[i]?.link ?? -1] as Link, config().pfc),
+        ...portStatus(lab.scenario.links[fabric.ports[number]?.[i]?.link ?? -1] as Link, config().pfc),
         name: peer,
         interface: peer,
-        mac: macText(switchMac(index, i)),
+        mac: macText(switchMac(number, i)),
         up: ports[i]?.up ?? false,
       }));
     },
   };
 }
 
-function labNic(lab: RunningDevices, fabric: Fabric, name: string, index: number): DeviceSource {
-  const port = fabric.ports[lab.scenario.switches.length + index]?.[0] as FabricPort;
+function labNic(lab: RunningDevices, fabric: Fabric, { name, number, index }: Place): DeviceSource {
+  const port = fabric.ports[lab.scenario.switches.length + number]?.[0] as FabricPort;
   const link = () => lab.scenario.links[port.link] as Link;
   const neighbour = () => lab.scenario.switches[port.peer] as SwitchConfig;
   return {
@@ -82,11 +98,11 @@ function labNic(lab: RunningDevices, fabric: Fabric, name: string, index: number
         peer: sends ? flow.to : flow.from,
         priority: flow.priority,
       }));
-      const receiveBuffer = scenario.hosts[index]?.receive_buffer.size ?? 0;
+      const receiveBuffer = scenario.hosts[number]?.receive_buffer.size ?? 0;
       return { classes: neighbour(), receiveBuffer, algorithm: scenario.congestion.algorithm, pairs };
     },
     ports() {
-      const own = { name: kNicInterface, interface: kNicInterface, mac: macText(hostMac(index)), up: true };
+      const own = { name: kNicInterface, interface: kNicInterface, mac: macText(hostMac(number)), up: true };
       return [{ ...portStatus(link(), neighbour().pfc), ...own }];
     },
   };

@@ -5,26 +5,39 @@ import { asWeirError, WeirError } from "../base/error.js";
 import type { LabEnd } from "../host/veth.js";
 import { CounterTable } from "../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../native/types.js";
+import { Completions, completedAt } from "../result/completions.js";
 import { Recorder } from "../result/recorder.js";
 import { changeTimes } from "../scenario/changes.js";
+import { Fabric } from "../scenario/fabric.js";
+import { Share } from "../scenario/parts.js";
 import { switchPorts } from "../scenario/topology.js";
-import type { Scenario } from "../scenario/types.js";
+import type { HostConfig, Scenario, SwitchConfig } from "../scenario/types.js";
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
 import { RateChanges } from "./changes.js";
 import { composeLab, queuePairsOf } from "./compose.js";
-import { frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
+import { MessageTimes } from "./message_times.js";
+import { endOf, frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
+import type { PartRun } from "./parts/part_run.js";
+import type { Residents } from "./residents.js";
 
 export interface ExecutionOptions {
   scale: number;
   end(link: number, node: string): LabEnd;
   signal: AbortSignal;
   observers: readonly LabObserver[];
+  residents?: Residents | undefined;
+  /** Of a part: what it has to do with the others. */
+  part?: PartRun | undefined;
 }
 
 /** From the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
 const kLeadNs = 100e6;
+/** The same where programs find their NICs before that. */
+const kSettlingNs = 500e6;
 const kWatchMs = 50;
 const kDrainStepMs = 20;
+/** Without anything new, until all has come. */
+const kCalmLooks = 3;
 /** How long frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
 const kDrainMs = 2000;
 
@@ -35,9 +48,11 @@ const kDrainMs = 2000;
 export async function execute(addon: NativeAddon, scenario: Scenario, options: ExecutionOptions): Promise<RunEvidence> {
   const compose = composer(options);
   const workers: NativeWorker[] = [];
+  const { residents } = options;
+  const observers = [...options.observers, ...(residents ? [residents] : [])];
   try {
     for (const config of compose(scenario, 0)) {
-      const worker = new addon.Worker(config);
+      const worker: NativeWorker = new addon.Worker(config, () => hearPunted(workers, worker, residents));
       workers.push(worker);
       asWeirError(() => worker.open());
     }
@@ -45,28 +60,45 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
       { worker: NativeWorker },
       { worker: NativeWorker },
     ];
-    for (const observer of options.observers) observer.opened?.({ scenario, scale: options.scale, switches, nics });
-    const begin = addon.monotonicNow() + kLeadNs;
+    for (const observer of observers) observer.opened?.({ scenario, scale: options.scale, switches, nics });
+    const { part, signal } = options;
+    const begin = part ? await part.agree(signal) : addon.monotonicNow() + (residents ? kSettlingNs : kLeadNs);
     for (const worker of workers) worker.begin(begin);
-    const lab = new RunningLab(addon, scenario, options, workers as [NativeWorker, NativeWorker], begin, compose);
+    const both = workers as [NativeWorker, NativeWorker];
+    const lab = new RunningLab(addon, scenario, { ...options, observers }, both, begin, compose);
+    await residents?.settle(lab);
     await lab.traffic();
+    await residents?.end();
     await lab.drain();
     for (const worker of workers) worker.stop();
     lab.look();
     return lab.evidence(workers.map((worker) => measured(worker.outcome())));
   } finally {
-    for (const observer of options.observers) observer.ended?.();
-    for (const worker of workers) worker.close();
+    for (const observer of observers) observer.ended?.();
+    for (const worker of workers.splice(0)) worker.close();
   }
+}
+
+/** ARP and such, where there is somebody to hear it. @param workers Those that are open. */
+function hearPunted(workers: readonly NativeWorker[], worker: NativeWorker, residents: Residents | undefined): void {
+  if (residents === undefined || !workers.includes(worker)) return;
+  const [, nics] = workers;
+  for (const { device, bytes } of worker.drainPunted()) if (worker === nics) residents.take(device, bytes);
 }
 
 /** The workers, switches first, as they are from a time on. */
 type Compose = (scenario: Scenario, time: number) => [WorkerConfig, WorkerConfig];
 
-function composer({ scale, end }: ExecutionOptions): Compose {
+function composer({ scale, end, residents }: ExecutionOptions): Compose {
   const count = availableParallelism();
-  const cpus = count >= 2 ? { switches: count - 1, nics: 0 } : { switches: -1, nics: -1 };
-  return (scenario, time) => composeLab(scenario, { scale, end, time, cpus }) as [WorkerConfig, WorkerConfig];
+  const inhabited = residents !== undefined;
+  // Programs run anywhere, and a thread goes where they are not.
+  const cpus = count >= 2 && !inhabited ? { switches: count - 1, nics: 0 } : { switches: -1, nics: -1 };
+  const fixed = { scale, end, cpus, inhabited };
+  return (scenario, time) => {
+    const prompt = scenario.programs.length > 0;
+    return composeLab(scenario, { ...fixed, prompt, time }) as [WorkerConfig, WorkerConfig];
+  };
 }
 
 class RunningLab implements LabAccess {
@@ -74,6 +106,8 @@ class RunningLab implements LabAccess {
   readonly switches: LabWorker;
   readonly nics: LabWorker;
   readonly recorder: Recorder;
+  private readonly completions: Completions;
+  private readonly messageTimes = new MessageTimes();
   private current: Scenario;
   private readonly rates: RateChanges;
   private readonly changed: ParameterChange[] = [];
@@ -85,24 +119,42 @@ class RunningLab implements LabAccess {
     private readonly addon: NativeAddon,
     private readonly asWritten: Scenario,
     private readonly options: ExecutionOptions,
-    [switches, nics]: readonly [NativeWorker, NativeWorker],
+    [ofSwitches, ofNics]: readonly [NativeWorker, NativeWorker],
     private readonly begin: number,
     private readonly compose: Compose,
   ) {
     this.current = asWritten;
     this.scale = options.scale;
-    this.switches = { worker: switches, counters: new CounterTable(switches) };
-    this.nics = { worker: nics, counters: new CounterTable(nics) };
+    this.switches = { worker: ofSwitches, counters: new CounterTable(ofSwitches) };
+    this.nics = { worker: ofNics, counters: new CounterTable(ofNics) };
     const planned = changeTimes(asWritten).map((at) => ({ at, config: compose(asWritten, at)[0] }));
-    this.rates = new RateChanges(switches, planned, {
+    this.rates = new RateChanges(ofSwitches, planned, {
       begin,
       scale: this.scale,
       now: () => addon.monotonicNow(),
     });
-    const flows = asWritten.hosts.map((host) => queuePairsOf(asWritten, host.name).map(({ flow }) => flow.id));
-    this.recorder = new Recorder(asWritten, {
-      ports: [...switchPorts(asWritten).values()].map((ports) => ports.map((port) => port.peer)),
-      flowAt: (device, index) => flows[device]?.[index],
+    const share = new Share(asWritten);
+    // In the order of the workers' devices, which are those of this part.
+    const hosts = share.hosts.map((i) => asWritten.hosts[i] as HostConfig);
+    const switches = share.switches.map((i) => asWritten.switches[i] as SwitchConfig);
+    const pairs = hosts.map((host) => queuePairsOf(asWritten, host.name));
+    const portsOf = switchPorts(asWritten);
+    this.completions = new Completions(asWritten, new Fabric(asWritten), (flow) =>
+      share.has(completedAt(flow, asWritten)),
+    );
+    const recorded = { ...asWritten, switches };
+    this.recorder = new Recorder(recorded, {
+      ports: switches.map(({ name }) => (portsOf.get(name) ?? []).map((port) => port.peer)),
+      flows: asWritten.flows.filter((flow) => share.sees(flow)),
+      flowAt: (device, index) => pairs[device]?.[index]?.flow.id,
+      completed: (device, index, message) => {
+        const pair = pairs[device]?.[index];
+        // Acknowledgements still come when nobody sends any more.
+        if (pair !== undefined && message.end <= endOf({ scenario: asWritten, ended: this.ended })) {
+          this.completions.complete({ flow: pair.number, ...message });
+          this.messageTimes.take(message.end - message.start, this.completions.hops(pair.number));
+        }
+      },
       scale: this.scale,
       begin,
       interval: Math.round(asWritten.probes.interval * this.scale),
@@ -129,16 +181,19 @@ class RunningLab implements LabAccess {
 
   /** Until the scenario's duration is over, or somebody ends it. */
   async traffic(): Promise<void> {
-    const { signal } = this.options;
-    while (this.now() < this.asWritten.duration && !signal.aborted) {
+    const { signal, residents } = this.options;
+    // Programs that are all the traffic there is say by themselves when it is over.
+    const done = () => this.asWritten.flows.length === 0 && (residents?.done() ?? false);
+    while (this.now() < this.asWritten.duration && !signal.aborted && !done()) {
       await this.rates.wait(kWatchMs);
       this.rates.apply();
       this.check();
       this.look();
     }
-    if (!signal.aborted || this.now() >= this.asWritten.duration) return;
+    if (this.now() >= this.asWritten.duration) return;
     if (this.now() <= 0) throw signal.reason;
-    this.ended = { at: Math.round(this.now()), why: (signal.reason as Error).message };
+    this.ended = { at: Math.round(this.now()), ...(signal.aborted && { why: (signal.reason as Error).message }) };
+    if (this.ended.why !== undefined) this.options.part?.leave(this.ended.why);
     for (const { worker } of [this.nics, this.switches]) worker.stopTraffic();
   }
 
@@ -154,13 +209,20 @@ class RunningLab implements LabAccess {
     const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + patience;
     let calm = 0;
     let before = -1;
-    while (calm < 3 && this.addon.monotonicNow() < limit) {
+    const { part } = this.options;
+    // Others may still send; who ends a run before its time does not wait for them, nor they for it.
+    const done = () => calm >= kCalmLooks && (part === undefined || part.quiet || this.ended !== undefined);
+    while (!done() && this.addon.monotonicNow() < limit) {
       await sleep(kDrainStepMs);
       this.check();
       this.look();
-      const { sent, missing } = frameAccount(this.switches.counters, this.nics.counters);
-      calm = missing === 0 && sent === before ? calm + 1 : 0;
-      before = sent;
+      const { counters } = this.nics;
+      const { sent, missing } = frameAccount(this.asWritten, this.switches.counters, counters);
+      // What a NIC has yet to take has reached its host's interface already.
+      const moved = sent + counters.sum("rx_packets") + this.switches.counters.sum("tx_packets");
+      calm = missing === 0 && moved === before ? calm + 1 : 0;
+      part?.calm(calm >= kCalmLooks);
+      before = moved;
     }
   }
 
@@ -178,16 +240,22 @@ class RunningLab implements LabAccess {
   }
 
   evidence(outcomes: RunEvidence["outcomes"]): RunEvidence {
+    const { asWritten: scenario, ended } = this;
+    const residents = this.options.residents?.result(this, endOf({ scenario, ended }));
     return {
-      scenario: this.asWritten,
+      scenario,
       scale: this.scale,
       recorder: this.recorder,
+      completions: this.completions,
+      messageTimes: this.messageTimes,
       switches: this.switches.counters,
       nics: this.nics.counters,
       outcomes,
       changes: this.rates.applied,
       parameterChanges: this.changed,
-      ended: this.ended,
+      ended,
+      ...(residents && { residents }),
+      ...(this.options.part && { joints: this.options.part.reports(), run: this.options.part.run }),
     };
   }
 
@@ -196,5 +264,7 @@ class RunningLab implements LabAccess {
       const failure = [this.switches, this.nics].map(({ worker }) => worker.outcome().failure);
       throw new WeirError(`a native worker failed: ${failure.filter(Boolean).join("; ")}`);
     }
+    const failure = this.options.residents?.failure();
+    if (failure !== undefined) throw new WeirError(failure);
   }
 }

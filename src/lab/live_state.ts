@@ -1,5 +1,5 @@
 /** From a running lab to what LiveView draws. */
-import { hasAlpha } from "../congestion/flow_state.js";
+import { hasAlpha, hasWindow } from "../congestion/flow_state.js";
 import { lossOf } from "../device/growth.js";
 import { queueThresholds } from "../result/thresholds.js";
 import type { LabAccess, LabObserver } from "./access.js";
@@ -8,7 +8,6 @@ const kHistory = 60;
 
 /** What a run looks like at one moment. */
 export type LiveState = ReturnType<LiveStates["state"]>;
-export type LiveFlow = LiveState["flows"][number];
 export type LiveQueue = NonNullable<LiveState["queue"]>;
 
 /** Drawn while a lab runs; see LiveView. */
@@ -47,7 +46,12 @@ export class LiveStates implements LabObserver {
         const flow = recorder.flows.get(id);
         // R_C, R_T; no alpha where the algorithm has none.
         const alpha = hasAlpha(algorithm) ? last(flow?.alpha) : null;
-        return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
+        if (!hasWindow(algorithm))
+          return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
+        // What arrives, where senders have a window and no rate.
+        const [before = 0, now = before] = flow?.bytes.slice(-2) ?? [];
+        const arriving = ((now - before) * 8e9) / scenario.probes.interval;
+        return { id, rate_bps: arriving, target_rate_bps: arriving, alpha };
       }),
       queue: this.fullestQueue(lab),
       congestion_control: algorithm,

@@ -2,10 +2,10 @@
 import { createLogUpdate } from "log-update";
 import pc from "picocolors";
 import { formatSize, formatTime } from "../base/units.js";
-import { hearsCnms } from "../congestion/flow_state.js";
+import { hasWindow, hearsCnms } from "../congestion/flow_state.js";
 import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
 import { type LiveStream, movesCursor, wantsColor } from "../report/terminal.js";
-import type { LabView, LiveFlow, LiveQueue, LiveState } from "./live_state.js";
+import type { LabView, LiveQueue, LiveState } from "./live_state.js";
 
 export interface LiveViewOptions {
   /** Heading, the scenario's name. */
@@ -102,7 +102,7 @@ export class LiveView implements LabView {
     return [
       ...this.heading(state, width),
       "",
-      ...this.flowLines(state.flows, width),
+      ...this.flowLines(state, width),
       ...(state.queue ? ["", ...this.queueLines(state.queue, width)] : []),
       "",
       this.counters(state),
@@ -122,8 +122,10 @@ export class LiveView implements LabView {
     ];
   }
 
-  private flowLines(flows: readonly LiveFlow[], width: number): string[] {
+  private flowLines({ flows, congestion_control }: LiveState, width: number): string[] {
     if (flows.length === 0) return [];
+    const windows = hasWindow(congestion_control);
+    const [rateHead, targetHead] = windows ? ["Gb/s", ""] : ["RC Gb/s", "RT Gb/s"];
     const { dim, green } = this.colors;
     const room = Math.max(1, (this.stream.rows ?? 24) - kOtherLines);
     const shown = flows.length <= room ? flows : flows.slice(0, Math.max(1, room - 1));
@@ -137,7 +139,8 @@ export class LiveView implements LabView {
       // ASCII: measuring the width of other characters takes most of a frame's time when there are many flows.
       const drawn = green("=".repeat(filled)) + dim(".".repeat(bar - filled));
       const name = printable(flow.id).slice(0, names);
-      return row(name, gbps(flow.rate_bps), gbps(flow.target_rate_bps), flow.alpha?.toFixed(3) ?? "", drawn);
+      const target = windows ? "" : gbps(flow.target_rate_bps);
+      return row(name, gbps(flow.rate_bps), target, flow.alpha?.toFixed(3) ?? "", drawn);
     });
     const rest = flows.slice(shown.length);
     if (rest.length > 0) {
@@ -145,7 +148,7 @@ export class LiveView implements LabView {
       lines.push(dim(`+ ${rest.length} more flows, ${gbps(sum)} Gb/s together`));
     }
     const alpha = shown.some((flow) => flow.alpha !== null) ? "alpha" : "";
-    return [dim(row("flow", "RC Gb/s", "RT Gb/s", alpha, `bar: 0 to ${gbps(full)} Gb/s`)), ...lines];
+    return [dim(row("flow", rateHead, targetHead, alpha, `bar: 0 to ${gbps(full)} Gb/s`)), ...lines];
   }
 
   private queueLines(queue: LiveQueue, width: number): string[] {

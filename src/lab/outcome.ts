@@ -2,10 +2,11 @@
 
 import { formatTime } from "../base/units.js";
 import { hearsNothing } from "../congestion/flow_state.js";
-import type { CounterTable } from "../native/counters.js";
+import { type CounterTable, nonZero } from "../native/counters.js";
 import { type Distribution, distribution } from "../native/histogram.js";
 import type { WorkerOutcome } from "../native/types.js";
 import { hostFacts } from "../report/host_facts.js";
+import { type Completions, hasEnd } from "../result/completions.js";
 import {
   accountFrames,
   type FrameAccount,
@@ -16,19 +17,27 @@ import {
   switchResult,
 } from "../result/device_results.js";
 import { goodputLimit } from "../result/goodput_limit.js";
+import { groupResults } from "../result/groups.js";
 import type { Recorder } from "../result/recorder.js";
-import type { Fidelity, FlowResult, Result, SwitchResult } from "../result/result.js";
+import type { Fidelity, FlowResult, PartResult, Result, SwitchResult } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
+import { digestOf, linkName, Share } from "../scenario/parts.js";
 import { switchPorts } from "../scenario/topology.js";
-import type { Flow, Scenario, SwitchConfig } from "../scenario/types.js";
+import type { Flow, Link, Scenario, SwitchConfig } from "../scenario/types.js";
 import type { AppliedChange } from "./changes.js";
 import { halfControlLoop } from "./control_loop.js";
+import type { MessageTimes } from "./message_times.js";
+import { crossedFrames } from "./parts/crossed.js";
+import type { JointReport } from "./parts/joint.js";
+import type { ResidentsResult } from "./residents.js";
 
 /** A gap of the poll loop, wall ns, that no scheduler noise of a healthy host makes; and how much of a run they may take. */
 const kLongGap = 1e6;
 const kMostAway = 0.02;
 /** How much of a run gaps longer than half of the control loop may take: as much as 1% of gaps does where all others are naps. */
 const kMostSlow = 0.05;
+/** How much of the median completion time may be this host's. */
+const kMostAdded = 0.25;
 
 /** With figures in place of histograms. */
 export type MeasuredOutcome = ReturnType<typeof measured>;
@@ -51,6 +60,8 @@ export interface RunEvidence {
   scenario: Scenario;
   scale: number;
   recorder: Recorder;
+  completions: Completions;
+  messageTimes: MessageTimes;
   switches: CounterTable;
   nics: CounterTable;
   outcomes: readonly MeasuredOutcome[];
@@ -60,8 +71,13 @@ export interface RunEvidence {
   parameterChanges: readonly ParameterChange[];
   /** Frames that are missing in capture files, and files that end early, each with why. */
   captures?: { dropped: number; errors: readonly string[] };
-  /** Where somebody ended it before its duration, meant ns from the start of traffic, and why. */
-  ended?: { at: number; why: string } | undefined;
+  /** Where it ended before its duration, meant ns from the start of traffic; and why, where somebody ended it. */
+  ended?: { at: number; why?: string } | undefined;
+  residents?: ResidentsResult;
+  /** Of a part: the ends of links to others. */
+  joints?: readonly JointReport[];
+  /** Of a part: which run of all parts this is. */
+  run?: number;
 }
 
 /** Where a run ended, meant ns. */
@@ -75,20 +91,30 @@ export interface ParameterChange {
   set: readonly string[];
 }
 
-/** Of all that the workers have counted. */
-export function frameAccount(switches: CounterTable, nics: CounterTable): FrameAccount {
+/** Of all that the workers have counted; of a part, with what has left for others and come from them. */
+export function frameAccount(scenario: Scenario, switches: CounterTable, nics: CounterTable): FrameAccount {
   const ofSwitches = switches.view();
   // Queue pairs count some of the same things as their NIC, under the same names.
   const ofNics = nics.view({}, "qpn");
   const both = (name: string) => ofSwitches.sum(name) + ofNics.sum(name);
-  return accountFrames(ofSwitches, ofNics, { duplicated: both("duplicated"), lost: both("lost") + both("overflow") });
+  const faults = { duplicated: both("duplicated"), lost: both("lost") + both("overflow") };
+  const crossed = scenario.part === undefined ? undefined : crossedFrames(new Share(scenario), switches, nics);
+  return accountFrames(ofSwitches, ofNics, faults, crossed);
 }
 
-export function composeResult(evidence: RunEvidence): Result {
-  const { scenario, scale, switches, nics, parameterChanges } = evidence;
-  const flows = scenario.flows.map((flow) => resultOf(evidence, flow));
-  const goodputs = flows.map((flow) => flow.goodput_bps);
-  const frames = frameAccount(switches, nics);
+/** @param transportCounters Their names. */
+export function composeResult(evidence: RunEvidence, transportCounters: readonly string[] = []): Result {
+  const { scenario, scale, switches, nics, parameterChanges, completions, residents } = evidence;
+  const pairs = queuePairCounters(nics);
+  const share = new Share(scenario);
+  const whole = scenario.part === undefined;
+  const own = scenario.flows.flatMap((flow, i) =>
+    share.sees(flow) ? [ofShare(resultOf(evidence, pairs, flow, i), share, scenario.transport.type === "rc")] : [],
+  );
+  const flows = [...own, ...(residents?.flows ?? [])];
+  const goodputs = flows.filter(({ end }) => end !== "sender").map((flow) => flow.goodput_bps);
+  const fct = completions.result(endOf(evidence));
+  const frames = frameAccount(scenario, switches, nics);
   const facts = runFacts(scenario);
   const { algorithm } = scenario.congestion;
   const feedback = feedbackPerSecond(algorithm, switches.view(), nics.view({}, "qpn"), endOf(evidence) / 1e9);
@@ -105,29 +131,119 @@ export function composeResult(evidence: RunEvidence): Result {
     fidelity: judge(evidence, frames),
     flows,
     totals: {
-      goodput_bps: goodputs.reduce((sum, x) => sum + x, 0),
+      goodput_bps: totalGoodput(
+        evidence,
+        whole ? goodputs : scenario.flows.map(({ id }) => flows.find((one) => one.id === id)?.goodput_bps ?? 0),
+      ),
       jain: jainIndex(goodputs),
       ...(feedback !== undefined && { feedback_per_s: feedback }),
-      ...(limit !== undefined && { goodput_limit_bps: limit }),
+      ...(limit !== undefined && whole && { goodput_limit_bps: limit }),
     },
+    // Those of all parts belong together.
+    ...(whole && { groups: groupResults(scenario, goodputs, completions.table) }),
+    ...(fct !== undefined && { fct }),
     frames,
-    switches: Object.fromEntries(scenario.switches.map((s) => [s.name, resultOfSwitch(evidence, s)])),
-    nics: Object.fromEntries(
-      scenario.hosts.map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm, scale)]),
+    ...(residents?.programs && { programs: residents.programs }),
+    ...(!whole && { part: partResult(evidence, share) }),
+    switches: Object.fromEntries(
+      scenario.switches.filter(({ name }) => share.has(name)).map((s) => [s.name, resultOfSwitch(evidence, s)]),
     ),
+    nics: Object.fromEntries(
+      scenario.hosts
+        .filter(({ name }) => share.has(name))
+        .map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm, scale)]),
+    ),
+    ...(scenario.transport.type === "rc" && { transport: transportCounts(evidence, transportCounters) }),
     environment: { ...hostFacts(), backend: "af_packet" },
   };
 }
 
-function resultOf(evidence: RunEvidence, flow: Flow): FlowResult {
-  const { scenario, recorder, nics } = evidence;
-  const from = Math.max(scenario.warmup, flow.start);
-  const to = Math.min(endOf(evidence), flow.stop);
-  const counters = {
-    sender: nics.view({ flow: flow.id, device: flow.from }),
-    receiver: nics.view({ flow: flow.id, device: flow.to }),
+/** A flow's other end may be in another part. */
+function ofShare(flow: FlowResult, share: Share, reliable: boolean): FlowResult {
+  const [from, to] = [share.has(flow.from), share.has(flow.to)];
+  if (from && to) return flow;
+  // A receiver of reliable connections sees what is lost; of streams it takes what was sent.
+  return { ...flow, lost: to && reliable ? flow.lost : 0, end: from ? "sender" : "receiver" };
+}
+
+function partResult({ scenario, joints = [], switches, nics, run = 0 }: RunEvidence, share: Share): PartResult {
+  const counted = crossedFrames(share, switches, nics);
+  return {
+    name: scenario.part ?? "",
+    digest: digestOf(scenario),
+    run,
+    links: counted.map(({ crossing, sent, received }) => {
+      const joint = joints.find((one) => one.crossing.link === crossing.link);
+      return {
+        link: linkName(scenario.links[crossing.link] as Link),
+        part: crossing.farPart,
+        interface: crossing.interface,
+        kind: joint?.carrier.kind ?? "",
+        mtu: joint?.carrier.mtu ?? 0,
+        sent,
+        received,
+        round_trip_us: (joint?.roundTrip ?? 0) / 1000,
+        losses: { ...joint?.losses },
+      };
+    }),
   };
-  return flowResult(flow, scenario, counters, recorder.delivered(flow.id, from, to), Math.max(0, to - from) / 1e9);
+}
+
+/** Of all NICs, less those without any. */
+function transportCounts({ nics }: RunEvidence, names: readonly string[]): Record<string, number> {
+  const ofNics = nics.view({}, "qpn");
+  return nonZero(names.map((name) => [name, ofNics.sum(name)] as const));
+}
+
+type QueuePairCounters = (flow: string, host: string) => { sum(name: string): number };
+
+/** What queue pairs count, found by flow and host: views would look at all of them for each. */
+function queuePairCounters(nics: CounterTable): QueuePairCounters {
+  const found = new Map<string, Map<string, number>>();
+  for (const { description, value } of nics.entries()) {
+    const { flow, device } = description.labels;
+    if (flow === undefined) continue;
+    const key = `${flow} ${device}`;
+    const own = found.get(key) ?? new Map<string, number>();
+    found.set(key, own.set(description.name, value));
+  }
+  return (flow, host) => ({ sum: (name) => found.get(`${flow} ${host}`)?.get(name) ?? 0 });
+}
+
+function resultOf(evidence: RunEvidence, pairs: QueuePairCounters, flow: Flow, number: number): FlowResult {
+  const counters = { sender: pairs(flow.id, flow.from), receiver: pairs(flow.id, flow.to) };
+  const { bytes, wireBytes, seconds } = delivered(evidence, counters.receiver, flow, number);
+  return flowResult(flow, evidence.scenario, counters, { bytes, wireBytes }, seconds);
+}
+
+/** As in virtual time: of a flow with an end over its own lifetime, of others after the warm-up. */
+function delivered(
+  evidence: RunEvidence,
+  receiver: ReturnType<QueuePairCounters>,
+  flow: Flow,
+  number: number,
+): { bytes: number; wireBytes: number; seconds: number } {
+  const { scenario, recorder, completions } = evidence;
+  const over = (from: number, to: number) => ({ seconds: Math.max(0, to - from) / 1e9 });
+  if (hasEnd(flow) && completions.done(number)) {
+    const [bytes, wireBytes] = [receiver.sum("rx_bytes"), receiver.sum("rx_wire_bytes")];
+    return { bytes, wireBytes, ...over(flow.start, completions.latest[number] as number) };
+  }
+  const from = hasEnd(flow) ? flow.start : Math.max(scenario.warmup, flow.start);
+  const to = Math.min(endOf(evidence), flow.stop);
+  return { ...recorder.delivered(flow.id, from, to), ...over(from, to) };
+}
+
+/** RDMA flows with an end count with what arrived after the warm-up, over that time. */
+function totalGoodput(evidence: RunEvidence, goodputs: readonly number[]): number {
+  const { flows, warmup } = evidence.scenario;
+  const end = endOf(evidence);
+  const seconds = (end - warmup) / 1e9;
+  return goodputs.reduce((sum, goodput, i) => {
+    const flow = flows[i];
+    if (flow === undefined || !hasEnd(flow)) return sum + goodput;
+    return seconds <= 0 ? sum : sum + (evidence.recorder.delivered(flow.id, warmup, end).bytes * 8) / seconds;
+  }, 0);
 }
 
 function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, qcn }: SwitchConfig): SwitchResult {
@@ -142,7 +258,7 @@ function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, q
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */
 function judge(
-  { scenario, scale, outcomes, switches, nics, changes, captures, ended }: RunEvidence,
+  { scenario, scale, outcomes, switches, nics, messageTimes, changes, captures, ended, joints = [] }: RunEvidence,
   frames: FrameAccount,
 ): Fidelity {
   const us = (ns: number) => ns / 1000;
@@ -161,9 +277,11 @@ function judge(
   const inGapsOver = (limit: number) =>
     worst((o) => timeAbove(o.loop_gap, limit) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
   const away = inGapsOver(kLongGap);
-  const slow = hearsNothing(scenario.congestion.algorithm) ? 0 : inGapsOver(loop);
+  // Acknowledgements, too, are a loop through both ends.
+  const loops = scenario.transport.type === "rc" || !hearsNothing(scenario.congestion.algorithm);
+  const slow = loops ? inGapsOver(loop) : 0;
   const reasons: string[] = [];
-  if (ended !== undefined)
+  if (ended?.why !== undefined)
     reasons.push(`${ended.why}, at ${formatTime(ended.at, 4)} of ${formatTime(scenario.duration)}`);
   if (hostDrops > 0)
     reasons.push(
@@ -173,7 +291,7 @@ function judge(
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
   if (gap.max > allowance)
     reasons.push(`the poll loop was away for ${ms(gap.max)}, more than the allowed lateness of ${ms(allowance)}`);
-  if (!hearsNothing(scenario.congestion.algorithm) && gap.p99 > loop) {
+  if (loops && gap.p99 > loop) {
     reasons.push(
       `1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
     );
@@ -186,11 +304,24 @@ function judge(
   }
   if (away > kMostAway)
     reasons.push(`the poll loop was away for ${(100 * away).toFixed(1)}% of the time, in gaps over ${ms(kLongGap)}`);
+  const added = addedDelay({ scenario, scale, outcomes, messageTimes });
+  if (added !== undefined && added.share > kMostAdded)
+    reasons.push(
+      `this host adds about ${formatTime(Math.round(added.ns), 3)} to the time of each message, ${(100 * added.share).toFixed(0)}% of the median: try a larger scale`,
+    );
+  for (const { crossing, roundTrip } of joints) {
+    if (roundTrip <= allowance) continue;
+    reasons.push(
+      `${crossing.interface} takes ${ms(roundTrip)} to part ${crossing.farPart} and back, more than the allowed lateness of ${ms(allowance)}`,
+    );
+  }
   const late = changes.reduce((worst, change) => Math.max(worst, change.late), 0);
   if (late > allowance)
     reasons.push(`a rate was changed ${ms(late)} late, more than the allowed lateness of ${ms(allowance)}`);
   const overflow = outcomes.reduce((sum, o) => sum + o.record_overflow, 0);
   if (overflow > 0) reasons.push(`${overflow} samples were lost, the series are incomplete`);
+  const untold = nics.sum("untold_messages");
+  if (untold > 0) reasons.push(`${untold} messages were complete, and are missing in the completion times`);
   for (const { failure } of outcomes) {
     if (failure !== undefined) reasons.push(`a worker failed: ${failure}`);
   }
@@ -200,12 +331,42 @@ function judge(
     loop_gap_us: { p50: us(gap.p50), p99: us(gap.p99), max: us(gap.max) },
     timer_lateness_us: { p99: us(lateness.p99), max: us(lateness.max) },
     host_drops: hostDrops,
+    ...(added !== undefined && { completion_delay_us: added.ns / 1000 }),
     ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
     capture_dropped: captures?.dropped ?? 0,
     stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
     capture_errors: [...(captures?.errors ?? [])],
     tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
   };
+}
+
+/**
+ * What the time of a message has of this host, meant ns: a frame that arrives waits for the rest of the gap that its device's poll loop is in,
+ * at each device on the way, and its acknowledgement on the way back. Undefined when nothing is complete.
+ */
+function addedDelay({
+  scenario,
+  scale,
+  outcomes,
+  messageTimes,
+}: Pick<RunEvidence, "scenario" | "scale" | "outcomes" | "messageTimes">): { ns: number; share: number } | undefined {
+  const messages = messageTimes.summary();
+  if (messages === undefined) return undefined;
+  const [switches = 0, nics = 0] = outcomes.map(({ loop_gap }) => meanWait(loop_gap));
+  const ways = scenario.transport.type === "rc" ? 2 : 1;
+  const ns = (ways * ((messages.hops - 1) * switches + nics)) / scale;
+  return { ns, share: ns / messages.median };
+}
+
+/** Of one who comes at any time: longer gaps are met more often. */
+function meanWait({ cdf }: Distribution): number {
+  let [sum, squares, before] = [0, 0, 0];
+  for (const [value, fraction] of cdf) {
+    sum += value * (fraction - before);
+    squares += value * value * (fraction - before);
+    before = fraction;
+  }
+  return sum > 0 ? squares / (2 * sum) : 0;
 }
 
 /** Sum of all values above `limit`. */

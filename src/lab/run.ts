@@ -3,17 +3,23 @@ import { packageVersion } from "../base/package_version.js";
 import { controlDirectory } from "../device/control_client.js";
 import { LabNetwork } from "../host/veth.js";
 import { loadAddon } from "../native/addon.js";
-import type { NativeAddon } from "../native/types.js";
+import type { SimulationAddon } from "../native/simulation_types.js";
+import type { LinkSockets, NativeAddon } from "../native/types.js";
 import type { Scenario } from "../scenario/types.js";
-import { calibrate } from "./calibrate.js";
+import { type CalibrationOptions, calibrate } from "./calibrate.js";
 import { LabCaptureFile, planCaptures } from "./capture.js";
 import { checkForLab } from "./check.js";
-import { labNetwork } from "./compose.js";
+import { labEnds, labNetwork } from "./compose.js";
 import { LabControl } from "./control.js";
 import { execute } from "./execution.js";
 import { LiveStates } from "./live_state.js";
 import { composeResult, endOf } from "./outcome.js";
+import { type PartOptions, PartRun } from "./parts/part_run.js";
+import type { Residents } from "./residents.js";
 import type { LabOptions, LabOutcome } from "./types.js";
+
+/** Who does not say waits a minute for the other parts. */
+const kAlone: PartOptions = { patience: 60e9, tell: () => {}, warn: () => {} };
 
 /**
  * Makes the namespaces and links, runs the traffic, waits until the network is empty, and takes everything down again,
@@ -23,22 +29,29 @@ import type { LabOptions, LabOutcome } from "./types.js";
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
   checkForLab(scenario);
   const planned = planCaptures(scenario, options.capture, options.captureDir);
-  const addon = loadAddon<NativeAddon>();
+  const addon = loadAddon<NativeAddon & LinkSockets & Pick<SimulationAddon, "simulationManifest">>();
   options.signal.throwIfAborted();
-  const { nodes, links } = labNetwork(scenario);
-  const network = await LabNetwork.create(nodes, links);
   const files: LabCaptureFile[] = [];
   let control: LabControl | undefined;
+  let residents: Residents | undefined;
+  let network: LabNetwork | undefined;
+  let part: PartRun | undefined;
   try {
-    const { signal } = options;
-    const end = (link: number, node: string) => network.end(link, node);
-    const scale = scenario.scale === "auto" ? await calibrate(addon, scenario, { end, signal }) : scenario.scale;
-    control = await openControl(scenario.name, options);
+    part = scenario.part === undefined ? undefined : PartRun.open(addon, scenario, options.part ?? kAlone);
+    const signal = part === undefined ? options.signal : AbortSignal.any([options.signal, part.signal]);
+    control = await openControl(shownName(scenario), options);
+    residents = await options.residents?.(scenario, control?.name);
+    const links = residents?.network ?? (await emptyNetwork(scenario));
+    network = links;
+    const end = labEnds(scenario, links);
+    const scale = residents?.scale ?? (await scaleOf(addon, scenario, { end, signal }));
     for (const capture of planned) files.push(new LabCaptureFile(addon, capture, packageVersion()));
     const evidence = await execute(addon, scenario, {
       scale,
       end,
       signal,
+      residents,
+      part,
       observers: [
         ...(options.view ? [new LiveStates(options.view)] : []),
         ...(control ? [control] : []),
@@ -51,16 +64,37 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
       dropped: files.reduce((sum, { dropped }) => sum + dropped, 0),
       errors: files.flatMap(({ error }) => error ?? []),
     };
+    const transport = addon.simulationManifest().transport.map(({ name }) => name);
+    const series = evidence.recorder.series(endOf(evidence));
     return {
-      result: composeResult({ ...evidence, captures }),
-      series: evidence.recorder.series(endOf(evidence)),
+      result: composeResult({ ...evidence, captures }, transport),
+      series: { ...series, flows: { ...series.flows, ...evidence.residents?.series } },
+      flowTable: [...evidence.completions.table].sort((a, b) => a.end_ns - b.end_ns),
     };
+  } catch (error) {
+    part?.close((error as Error).message);
+    throw error;
   } finally {
+    part?.close();
+    residents?.close();
     control?.close();
-    network.close();
+    network?.close();
     for (const file of files) file.close();
   }
 }
+
+/** Nobody lives there. */
+function emptyNetwork(scenario: Scenario): Promise<LabNetwork> {
+  const { nodes, links } = labNetwork(scenario);
+  return LabNetwork.create(nodes, links);
+}
+
+async function scaleOf(addon: NativeAddon, scenario: Scenario, options: CalibrationOptions): Promise<number> {
+  return scenario.scale === "auto" ? await calibrate(addon, scenario, options) : scenario.scale;
+}
+
+/** What it is called by others that look for it. */
+const shownName = ({ name, part }: Scenario) => (part === undefined ? name : `${name}-${part}`);
 
 /** A lab runs without as well. */
 async function openControl(name: string, { control }: LabOptions): Promise<LabControl | undefined> {

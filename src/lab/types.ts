@@ -1,9 +1,13 @@
 /** What the command line and the lab agree on. */
 
+import type { FlowCompletion } from "../result/completions.js";
 import type { Result, Series } from "../result/result.js";
 import type { FileRequest } from "../scenario/places.js";
+import type { Scenario } from "../scenario/types.js";
 import type { LabObserver } from "./access.js";
 import type { LabView } from "./live_state.js";
+import type { PartOptions } from "./parts/part_run.js";
+import type { Residents } from "./residents.js";
 
 export interface LabOptions {
   view?: LabView | undefined;
@@ -11,6 +15,13 @@ export interface LabOptions {
   observers?: readonly LabObserver[] | undefined;
   /** Its devices answer on a control socket; `warn` is told why where that cannot be. `metrics`: where those are served, to be told there. */
   control?: { warn(text: string): void; metrics?: string } | undefined;
+  /**
+   * Who lives on its hosts; without, nobody does.
+   * @param control Name of its control socket, without the suffix.
+   */
+  residents?: ((scenario: Scenario, control: string | undefined) => Promise<Residents>) | undefined;
+  /** Of a scenario of which a part was chosen. */
+  part?: PartOptions | undefined;
   /** Once aborted, the lab stops and cleans up; see runLab(). */
   signal: AbortSignal;
   /** To a pcap or, by its suffix, pcapng file. */
@@ -22,4 +33,6 @@ export interface LabOptions {
 export interface LabOutcome {
   result: Result;
   series: Series;
+  /** In the order of completion. */
+  flowTable: readonly FlowCompletion[];
 }

@@ -19,6 +19,10 @@ export function metricsOf(devices: readonly Device[], workers: readonly Measured
     pairCounters: () => loadAddon<SimulationAddon>().simulationManifest().queue_pair,
     histograms: () => workers.flatMap(({ worker }) => worker.histograms()),
     ports: () => devices.flatMap(portReadings),
+    discovery: () =>
+      devices
+        .map((device) => ({ device: device.name, lldp: device.lldp(), dcbx: device.dcbx() }))
+        .filter(({ lldp }) => lldp.enabled),
     workers: () => workers.map(({ name, worker }) => ({ name, loopGapNs: worker.worstGap() })),
   };
 }

@@ -55,6 +55,21 @@ export const kGauges = {
     ["device", "port"],
     "1 while PFC frames that arrive here reach Weir, 0 if PFC is not possible here; none where that is unknown",
   ),
+  weir_lldp_neighbours: gauge(
+    "",
+    ["device", "port"],
+    "Neighbours that LLDP knows of at this port; none where it is off",
+  ),
+  weir_dcbx_mismatch: gauge(
+    "",
+    ["device", "port", "of"],
+    "1 while this port and its peer have different ones, and neither gives way: pfc, or roce-priority; none where DCBX is off",
+  ),
+  weir_lldp_frames_total: total(
+    "packets",
+    ["device", "port", "what"],
+    "LLDPDUs: sent, received; and of those received, limited (more than 32 in a second), discarded and with_errors",
+  ),
   weir_switch_pool_size_bytes: gauge("bytes", ["switch"], "Packet memory of the switch"),
   weir_switch_pool_occupancy_bytes: gauge("bytes", ["switch"], "Packet memory in use now"),
   weir_switch_pool_watermark_bytes: gauge("bytes", ["switch"], "Most packet memory that was in use"),

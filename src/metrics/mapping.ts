@@ -54,6 +54,7 @@ const kLabels: Readonly<Record<Scope, Readonly<Record<string, string>>>> = {
 
 const rx = { direction: "rx" };
 const tx = { direction: "tx" };
+const kStack = "Frames that the host's own network stack gave to send: tx; that it has taken: rx";
 const kAcks = "Acknowledgements: received (rx), sent (tx); NAKs among those received";
 const kSuperFrames = "Frames that carry several packets: rx came whole, tx were made of single packets";
 const kPfcFrames = "PFC frames that speak of this priority: received (rx), sent (tx)";
@@ -108,6 +109,8 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     ),
     np_crowded_roce_packets: { name: "weir_nic_np_crowded_roce_packets_total" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
+    stack_tx_packets: { name: "weir_nic_stack_packets_total", fixed: tx, help: kStack },
+    stack_rx_packets: { name: "weir_nic_stack_packets_total", fixed: rx, help: kStack },
     stragglers: { name: "weir_nic_stragglers_total" },
     retransmitted: { name: "weir_nic_retransmitted_packets_total" },
     tx_acks: { name: "weir_nic_ack_packets_total", fixed: tx, help: kAcks },
@@ -141,6 +144,9 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     rx_prio_pause_transition: { name: "rdma_roce_pfc_pause_transitions_total", fixed: rx },
     rx_prio_pause_duration: { ...kNicPause, fixed: rx },
     tx_prio_pause_duration: { ...kNicPause, fixed: tx },
+    tx_prio_stack_packets: { name: "weir_nic_prio_stack_packets_total", fixed: tx },
+    tx_prio_stack_bytes: { name: "weir_nic_prio_stack_bytes_total", fixed: tx },
+    tx_prio_stack_discard: { name: "weir_nic_prio_stack_discard_packets_total", fixed: tx },
     rx_prio_buf_discard: { name: "weir_nic_prio_buf_discard_packets_total", fixed: rx },
     rp_port_pri_created_rps: { name: "weir_nic_rp_port_pri_created_rps_total" },
     rp_port_pri_centiseconds: { name: "weir_nic_rp_port_pri_seconds_total", scale: 1e-2, unit: "seconds" },

@@ -1,5 +1,5 @@
 /** What Prometheus is told of one daemon or lab: native counters, occupancy, queue pairs, and the process itself. */
-import type { ProgramReport, QueuePairReport } from "../device/protocol.js";
+import type { DcbxReport, LldpReport, ProgramReport, QueuePairReport } from "../device/protocol.js";
 import type { CounterTable } from "../native/counters.js";
 import type { NamedHistogram } from "../native/histogram.js";
 import type { CounterDescription, CounterName, SwitchState } from "../native/types.js";
@@ -21,6 +21,8 @@ export interface MetricsSource {
   pairCounters(): readonly CounterName[];
   histograms(): NamedHistogram[];
   ports(): PortReading[];
+  /** Where LLDP is on. */
+  discovery(): DiscoveryReading[];
   workers(): { name: string; loopGapNs: number }[];
   /** Of a daemon. */
   reloads?(): { readonly succeeded: number; readonly failed: number };
@@ -47,6 +49,12 @@ export interface NicReading {
 }
 
 type QueuePairReading = Omit<QueuePairReport, "state">;
+
+export interface DiscoveryReading {
+  device: string;
+  lldp: LldpReport;
+  dcbx: DcbxReport;
+}
 
 export interface PortReading {
   device: string;
@@ -124,6 +132,7 @@ export class MetricsRegistry {
     this.programs.clear();
     for (const nic of nics) this.#takeNic(nic);
     this.#takePorts();
+    this.#takeDiscovery();
     this.#takeProcess();
     this.instruments.distributions(this.source.histograms());
     return this.instruments.expose(format);
@@ -250,6 +259,28 @@ export class MetricsRegistry {
     }
   }
 
+  #takeDiscovery(): void {
+    const set = this.instruments.set.bind(this.instruments);
+    this.instruments.clear("weir_dcbx_mismatch");
+    for (const { device, lldp, dcbx } of this.source.discovery()) {
+      for (const { port, neighbours, ...counts } of lldp.ports) {
+        const frames = (what: string, value: number) => set("weir_lldp_frames_total", { device, port, what }, value);
+        set("weir_lldp_neighbours", { device, port }, neighbours.length);
+        frames("sent", counts.frames_out);
+        frames("received", counts.frames_in);
+        frames("limited", counts.frames_limited);
+        frames("discarded", counts.frames_discarded);
+        frames("with_errors", counts.frames_in_errors);
+      }
+      for (const { port, mismatches } of dcbx.ports) {
+        for (const of of kMismatches) {
+          const found = mismatches.some((mismatch) => mismatch.of === of);
+          set("weir_dcbx_mismatch", { device, port, of }, found ? 1 : 0);
+        }
+      }
+    }
+  }
+
   #takeProcess(): void {
     const set = this.instruments.set.bind(this.instruments);
     for (const { name, loopGapNs } of this.source.workers()) {
@@ -310,6 +341,8 @@ const movedByPrograms = ({ device, pairs }: NicReading) =>
 const qpnText = (qpn: number) => `0x${qpn.toString(16).padStart(6, "0")}`;
 
 const pairOf = (device = "", qpn = "") => `${device} ${qpn}`;
+
+const kMismatches = ["pfc", "roce-priority"] as const;
 
 const has = (priorities: readonly number[], p: number) => (priorities.includes(p) ? 1 : 0);
 

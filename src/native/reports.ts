@@ -39,6 +39,16 @@ export interface ForwardingEntry {
   /** Until a learned entry is forgotten. ns */ expires_in?: number;
 }
 
+/** A neighbor of a switch that routes. */
+export interface NeighborEntry {
+  /** Its. */ address: string;
+  /** Number of the router's interface that it is at. */ interface: number;
+  /** Where it is; of an incomplete one 0. */ port: number;
+  /** 0: not known. */ mac: number;
+  /** Incomplete ones have been asked for. */ state: "unused" | "incomplete" | "reachable" | "permanent";
+  /** Packets that wait for it. */ waits: number;
+}
+
 /** The shared buffer of a switch. */
 export interface BufferState {
   /** bytes */ total: number;
@@ -56,6 +66,7 @@ export interface SwitchPortState {
   /** bytes */ headroom_bytes: number[];
   /** Mask of priorities that the peer has paused. */ paused: number;
   /** Mask of those that we have paused. */ pausing: number;
+  /** Mask of those in a storm, by the PFC watchdog. */ pfc_storms: number;
 }
 
 /** A switch at one moment. */
@@ -236,6 +247,6 @@ export const kFinished = {
 
 export const WorkOpcode = { send: 0, send_with_imm: 1, send_with_inv: 2, rdma_write: 3, rdma_write_with_imm: 4, rdma_read: 5, atomic_cmp_and_swp: 6, atomic_fetch_and_add: 7 } as const;
 
-export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6, stall: 7, stream: 8 } as const;
+export const RecordKind = { queue: 1, transmit: 2, receive: 3, pause: 4, ended: 5, port: 6, stall: 7, stream: 8, storm: 9, message: 10 } as const;
 
-export const Operation = { write: 0, send: 1 } as const;
+export const Operation = { write: 0, send: 1, read: 2 } as const;

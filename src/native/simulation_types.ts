@@ -1,10 +1,4 @@
 /** The native simulation. Virtual ns from 0 and meant bit/s; no scale. */
-import type {
-  NativeNetworkSize,
-  NativeSimulationRoutes,
-  NativeSimulationSwitch,
-  SimulationConfig,
-} from "./configuration.js";
 import {
   kFinished,
   type QueueHistogram,
@@ -13,9 +7,16 @@ import {
   type SimulationManifest,
   type SimulationProgress,
 } from "./reports.js";
+import type {
+  NativeNetworkSize,
+  NativeSimulationRoutes,
+  NativeSimulationSwitch,
+  SimulationConfig,
+} from "./simulation_configuration.js";
 
 export * from "./configuration.js";
 export * from "./reports.js";
+export * from "./simulation_configuration.js";
 
 /** That carry out one simulation. */
 export const kMostThreads = 128;

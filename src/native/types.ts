@@ -19,6 +19,7 @@ import {
   type CounterDescription,
   type ForwardingEntry,
   kRecord,
+  type NeighborEntry,
   type PeerCredentials,
   type ProgramOpening,
   type ProgramRequest,
@@ -92,6 +93,8 @@ export interface NativeWorker extends HistogramSource {
   forwardingTable(index: number): ForwardingEntry[];
   /** How many that has. */
   forwardingEntries(index: number): number;
+  /** Of a switch that routes; empty: it does not. */
+  neighbors(index: number): NeighborEntry[];
   switchState(index: number): SwitchState;
   queuePairs(index: number): QueuePairState[];
   /** Those that use a NIC. */
@@ -249,6 +252,17 @@ export interface KernelSockets {
   peerRunsXdp(socket: number, name: string): boolean;
 }
 
+/** A few frames of our own on an interface: see lab/meeting_sockets.ts. */
+export interface LinkSockets {
+  /**
+   * The descriptor of a packet socket for the frames of one EtherType on an interface of this process's own namespace: fs.writeSync()
+   * sends a whole frame; nothing waits. Throws ENODEV, EPERM.
+   */
+  openLinkSocket(interfaceName: string, ethertype: number): number;
+  /** Reads a frame into `data`, its length and time of arrival (monotonicNow()) into `words`; false when none waits. */
+  readLink(socket: number, data: Uint8Array, words: Float64Array): boolean;
+}
+
 export interface NativeAddon {
   /** `config` of any of the workers; `owner`: the worker of each port. */
   SharedSwitch: new (
@@ -279,6 +293,13 @@ export interface NativeAddon {
    * Throws EADDRINUSE, EADDRNOTAVAIL.
    */
   holdUdpPort(address: string, port: number, namespacePath?: string): number;
+  /**
+   * The descriptor of a socket of TCP, bound to an IPv4 address and a free port of a network namespace: to connect, or to listen at.
+   * `pacing`: the most that it sends, bit/s; 0: unlimited. Throws ENOENT where the kernel lacks the congestion control.
+   */
+  openTcpSocket(address: string, control: string, dscp: number, pacing: number, namespacePath: string): number;
+  /** Fills five words (native/io/tcp_socket.h) with what the kernel says of a connection; false where there is none. */
+  tcpInfo(socket: number, words: Float64Array): boolean;
   /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. By interface_probe.ts. */
   probeInterface(name: string, namespacePath?: string): InterfaceProbe;
   /**

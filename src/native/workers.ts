@@ -123,6 +123,10 @@ export class DeviceWorkers {
     return this.workers[0].forwardingTable(index);
   }
 
+  neighbors(index: number) {
+    return this.workers[0].neighbors(index);
+  }
+
   forwardingEntries(index: number): number {
     return this.workers[0].forwardingEntries(index);
   }

@@ -14,7 +14,7 @@ import { Neighbours } from "../cm/neighbour.js";
 import { senderOf } from "../device/compose.js";
 import { probe } from "../device/control_client.js";
 import type { NicDaemonConfig } from "../device/file/load.js";
-import { pathTo } from "../device/path.js";
+import { pathTo, routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
 import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../native/types.js";
 import type { ProgramWorker } from "../native/workers.js";
@@ -61,6 +61,7 @@ export interface ProgramEvents {
 
 /** What of a NIC's configuration programs have to do with; a daemon's is its file's. */
 export type ProgramNicConfig = Pick<NicDaemonConfig, "name" | "address" | "addresses" | "vlan" | "programs"> & {
+  gateways?: NicDaemonConfig["gateways"];
   classes: Pick<NicDaemonConfig["classes"], "dscp_map">;
   port: Pick<NicDaemonConfig["port"], "interface" | "mac" | "rate" | "mtu">;
 };
@@ -93,7 +94,9 @@ export class ProgramBroker {
   ) {
     // Who asks for the NIC's address is answered elsewhere.
     const { link } = host;
-    this.#neighbours = config.addresses.map((address) => new Neighbours({ link, address, answers: false }));
+    this.#neighbours = config.addresses.map(
+      (address) => new Neighbours({ link, address, answers: false, route: routeFrom(config.gateways ?? [], address) }),
+    );
     this.groups = new GroupReports({ link, addresses: config.addresses });
     this.#cm = new ProgramConnections({
       groups: this.groups,

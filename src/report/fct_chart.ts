@@ -1,8 +1,8 @@
 /** Slowdown by size of transfer, as bars: a picture that needs no script. */
 
 import type { FctResult } from "../result/result.js";
+import { sizeClass } from "./completion_classes.js";
 import { fixed } from "./format.js";
-import { sizeClass } from "./table.js";
 
 const kWidth = 720;
 const kHeight = 260;

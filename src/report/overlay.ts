@@ -4,6 +4,7 @@ import { type NetworkCounts, networkCounts } from "../result/counts.js";
 import { eachQueue, queueName } from "../result/queues.js";
 import type { QueueResult, Result } from "../result/result.js";
 import type { SavedRun } from "../result/saved_run.js";
+import { type CompletionClass, completionClasses } from "./completion_classes.js";
 import { printable } from "./format.js";
 
 /** A run under the name that tables and plots call it by. */
@@ -35,6 +36,17 @@ export interface ComparedQueue {
   p95: Compared;
 }
 
+/** Completion times of transfers of one size class, or of all. */
+export interface ComparedCompletions {
+  /** "all", "10 KB to 100 KB". */
+  size: string;
+  count: Compared;
+  fct_us: CompletionFigures;
+  slowdown: CompletionFigures;
+}
+type CompletionFigures = Record<(typeof kCompletionFigures)[number], Compared>;
+const kCompletionFigures = ["mean", "p50", "p99"] as const;
+
 export interface Comparison {
   runs: {
     label: string;
@@ -55,6 +67,8 @@ export interface Comparison {
   flows: ComparedFlow[];
   queues: ComparedQueue[];
   totals: { goodput_bps: Compared; jain: Compared };
+  /** Of sizes that all runs have. */
+  completions: ComparedCompletions[];
   /** Of the whole network and the whole run. */
   counts: Record<keyof NetworkCounts, Compared>;
   /** Flows and queues that some runs lack. */
@@ -84,6 +98,7 @@ export function compareRuns(runs: readonly NamedRun[]): Comparison {
         return { queue, sampled, mean: figure("mean"), p50: figure("p50"), p95: figure("p95") };
       }),
     totals: { goodput_bps: over(({ totals }) => totals.goodput_bps), jain: over(({ totals }) => totals.jain) },
+    completions: compareCompletions(runs),
     counts: {
       ecn_marked: count("ecn_marked"),
       cnp_sent: count("cnp_sent"),
@@ -94,6 +109,19 @@ export function compareRuns(runs: readonly NamedRun[]): Comparison {
     },
     not_compared: [...missing("flow", flows, runs), ...missing("queue", queues, runs)],
   };
+}
+
+function compareCompletions(runs: readonly NamedRun[]): ComparedCompletions[] {
+  const sizes = runs.map(({ result }) => new Map(completionClasses(result).map((one) => [one.name, one])));
+  return common(sizes).map((size) => {
+    const rows = sizes.map((of) => of.get(size) as CompletionClass);
+    const figures = (what: "fct_us" | "slowdown") =>
+      Object.fromEntries(
+        kCompletionFigures.map((name) => [name, compared(rows.map((row) => row[what][name]))]),
+      ) as CompletionFigures;
+    const count = compared(rows.map((row) => row.count));
+    return { size, count, fct_us: figures("fct_us"), slowdown: figures("slowdown") };
+  });
 }
 
 /** Names that all runs have, in the order of the first. */

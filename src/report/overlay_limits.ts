@@ -2,7 +2,20 @@
 import type { Compared, Comparison } from "./overlay.js";
 
 /** What a limit may be set on; the unit of the values does not matter. */
-export const kLimited = ["goodput", "total", "jain", "mean", "p50", "p95", "marks", "cnps", "cnms", "pfc"] as const;
+export const kLimited = [
+  "goodput",
+  "total",
+  "jain",
+  "mean",
+  "p50",
+  "p95",
+  "fct",
+  "slowdown",
+  "marks",
+  "cnps",
+  "cnms",
+  "pfc",
+] as const;
 export type Limited = (typeof kLimited)[number];
 
 /** Largest difference allowed to the first run, a fraction of 0 to 1. */
@@ -44,7 +57,7 @@ function size(difference: number | null): number {
   return difference === null ? Number.POSITIVE_INFINITY : Math.abs(difference);
 }
 
-function figuresOf({ flows, queues, totals, counts }: Comparison, figure: Limited): [string, Compared][] {
+function figuresOf({ flows, queues, totals, completions, counts }: Comparison, figure: Limited): [string, Compared][] {
   switch (figure) {
     case "goodput":
       return flows.map(({ id, goodput_bps }) => [id, goodput_bps]);
@@ -52,6 +65,10 @@ function figuresOf({ flows, queues, totals, counts }: Comparison, figure: Limite
       return [["all flows", totals.goodput_bps]];
     case "jain":
       return [["all flows", totals.jain]];
+    case "fct":
+      return completions.map(({ size, fct_us }) => [size, fct_us.p50]);
+    case "slowdown":
+      return completions.map(({ size, slowdown }) => [size, slowdown.mean]);
     case "marks":
       return [["all switches", counts.ecn_marked]];
     case "cnps":

@@ -15,6 +15,7 @@ const kTerminalRows: ShownRows = { flows: 40, queues: 20 };
 /** Names in one line of what is not compared. */
 const kNamesShown = 5;
 const kQueueFigures = ["mean", "p50", "p95"] as const;
+const kCompletionFigures = ["mean", "p50", "p99"] as const;
 
 /** Everything about the comparison, runs first and verdicts last; ends with a line feed. */
 export function renderComparison(
@@ -41,7 +42,7 @@ export function renderComparison(
  * the largest differences are shown.
  */
 export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[] {
-  const { flows, queues, totals, counts, runs } = comparison;
+  const { flows, queues, totals, completions, counts, runs } = comparison;
   const { ecn_marked, cnp_sent, cnm_sent, pfc_sent, drops, lost } = counts;
   // Where no run has QCN, or all have, a line of zeros would say nothing.
   const some = ({ values }: Compared) => values.some((value) => value > 0);
@@ -78,6 +79,16 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
     }),
     ranked,
   };
+  const completionGrid: Grid = {
+    title: "Flow completion times",
+    head: ["size", "figure", ...head],
+    names: 2,
+    rows: completions.flatMap(({ size, count, fct_us, slowdown }) => [
+      [size, "count", ...row(count, String)],
+      ...kCompletionFigures.map((name) => [size, `FCT us ${name}`, ...row(fct_us[name], fixed)]),
+      ...kCompletionFigures.map((name) => [size, `slowdown ${name}`, ...row(slowdown[name], fixed)]),
+    ]),
+  };
   const totalGrid: Grid = {
     title: "All together",
     head: ["figure", ...head],
@@ -95,6 +106,7 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
     runGrid(comparison),
     shorten(flowGrid, most.flows),
     totalGrid,
+    completionGrid,
     shorten(queueGrid, most.queues * kQueueFigures.length),
   ];
   return grids.filter(({ rows }) => rows.length > 0);

@@ -1,10 +1,11 @@
 /** The result as plain tables for a terminal or a log: rates in Gb/s, sizes in KB (1000 B), ASCII only. */
 import Table from "cli-table3";
 import pc from "picocolors";
-import { formatSize, formatTime } from "../base/units.js";
+import { formatTime } from "../base/units.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { eachQueue, type QueuePlace } from "../result/queues.js";
-import type { FctResult, FlowResult, LinkResult, NicResult, Result } from "../result/result.js";
+import type { FlowResult, LinkResult, NicResult, Result } from "../result/result.js";
+import { type CompletionClass, completionClasses } from "./completion_classes.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
 
 /** A table of cells, for whatever draws it (terminal or HTML). Columns named in `left` hold text, the rest numbers. */
@@ -85,11 +86,13 @@ const kTerminalRows: RowLimit = { most: 40, shown: 10 };
  */
 export function grids(result: Result, { most, shown }: RowLimit): Grid[] {
   const others = [
+    programGrid(result),
     queueGrid(result),
     congestionPointGrid(result),
     switchGrid(result),
     nicGrid(result),
     linkGrid(result),
+    jointGrid(result),
   ];
   return [
     shorten(flowGrid(result), most, { shown, omitted: result.flows_omitted }),
@@ -176,17 +179,37 @@ function gridOf<T>(
 }
 
 function flowGrid(result: Result): RankedGrid {
+  // Of a part: what only the other end knows, in another part.
+  const of = (one: "sender" | "receiver", text: (flow: FlowResult) => string) => (flow: FlowResult) =>
+    flow.end === undefined || flow.end === one ? text(flow) : "-";
   const columns: Column<FlowResult>[] = [
     ["flow", ({ id }) => printable(id)],
     ["from -> to", ({ from, to }) => `${printable(from)} -> ${printable(to)}`],
     ["prio", ({ priority }) => String(priority)],
-    ["goodput Gb/s", ({ goodput_bps }) => gbps(goodput_bps)],
-    ["wire Gb/s", ({ wire_bps }) => gbps(wire_bps)],
-    ["packets", ({ packets }) => String(packets)],
-    ["lost", ({ lost }) => String(lost)],
-    [feedbackName(result), ({ cnm_handled, cnp_handled }) => String(cnm_handled ?? cnp_handled)],
+    ["goodput Gb/s", of("receiver", ({ goodput_bps }) => gbps(goodput_bps))],
+    ["wire Gb/s", of("receiver", ({ wire_bps }) => gbps(wire_bps))],
+    ["packets", of("sender", ({ packets }) => String(packets))],
+    ["lost", ({ lost, end }) => (end === undefined ? String(lost) : "-")],
+    [feedbackName(result), of("sender", ({ cnm_handled, cnp_handled }) => String(cnm_handled ?? cnp_handled))],
   ];
   return gridOf("Flows", result.flows, columns, { names: 2 });
+}
+
+/** In the time that the scenario means, as all else. */
+function programGrid({ programs = {} }: Result): RankedGrid {
+  const all = Object.entries(programs).map(([id, program]) => ({ id, ...program }));
+  const time = (seconds: number | undefined) => (seconds === undefined ? "" : formatTime(Math.round(seconds * 1e9), 4));
+  const columns: Column<(typeof all)[number]>[] = [
+    ["program", ({ id }) => printable(id)],
+    ["on", ({ host }) => printable(host)],
+    ["from", ({ started_s }) => time(started_s)],
+    ["to", ({ ended_s }) => time(ended_s)],
+    ["ended with", ({ status, signal }) => String(signal ?? status ?? "")],
+    ["sent KB", (row) => kilobytes(row.interface?.tx_bytes ?? 0)],
+    ["received KB", (row) => kilobytes(row.interface?.rx_bytes ?? 0)],
+  ];
+  const failed = { rank: ({ failure }: (typeof all)[number]) => Number(failure !== undefined), ranked: "failed first" };
+  return gridOf("Programs", all, columns, { names: 2, ...failed });
 }
 
 /** What the flows of each traffic entry got; only where that says more than the flows do. */
@@ -210,13 +233,12 @@ function groupGrid({ groups = {} }: Result): Grid {
 
 /** Completion times: all, then by size. */
 function fctGrid({ fct }: Result): Grid {
-  type Row = Pick<FctResult, "count" | "slowdown" | "fct_us"> & { name: string };
-  const rows = fct ? [{ ...fct, name: "all" }, ...fct.bins.map((bin) => ({ ...bin, name: sizeClass(bin) }))] : [];
-  const slowdown = (head: string, name: keyof Row["slowdown"] & string): Column<Row> => [
+  const rows = completionClasses({ fct });
+  const slowdown = (head: string, name: keyof CompletionClass["slowdown"] & string): Column<CompletionClass> => [
     head,
     (row) => fixed(row.slowdown[name] as number),
   ];
-  const columns: Column<Row>[] = [
+  const columns: Column<CompletionClass>[] = [
     ["size", ({ name }) => name],
     ["count", ({ count }) => String(count)],
     slowdown("slowdown mean", "mean"),
@@ -226,14 +248,6 @@ function fctGrid({ fct }: Result): Grid {
   ];
   const incomplete = fct === undefined || fct.incomplete === 0 ? "" : `, ${fct.incomplete} not complete`;
   return gridOf(`Flow completion times${incomplete}`, rows, columns);
-}
-
-/** "10 KB to 100 KB". */
-export function sizeClass({ above_bytes, up_to_bytes }: FctResult["bins"][number]): string {
-  if (up_to_bytes === undefined) return `over ${formatSize(above_bytes, 4)}`;
-  return above_bytes === 0
-    ? `up to ${formatSize(up_to_bytes, 4)}`
-    : `${formatSize(above_bytes, 4)} to ${formatSize(up_to_bytes, 4)}`;
 }
 
 const kQueuePlace: Column<QueuePlace>[] = [
@@ -270,10 +284,16 @@ function switchGrid({ switches, congestion_control }: Result): RankedGrid {
   type Row = readonly [name: string, one: Result["switches"][string]];
   const qcn = hearsCnms(congestion_control);
   const toldBy = ([, one]: Row) => (qcn ? (one.cnm_sent ?? 0) : one.ecn_marked);
+  const any = Object.values(switches).some((one) => one.pfc_storms !== undefined);
+  const storms: Column<Row>[] = any ? [["PFC storms prio:n", ([, one]) => byKey(one.pfc_storms ?? {})]] : [];
+  const trims = Object.values(switches).some((one) => one.trimmed !== undefined);
+  const trimmed: Column<Row>[] = trims ? [["trimmed prio:n", ([, one]) => byKey(one.trimmed ?? {})]] : [];
   const columns: Column<Row>[] = [
     ["switch", ([name]) => printable(name)],
     [qcn ? "CNM sent" : "ECN marked", (row) => String(toldBy(row))],
     ["PFC sent prio:n", ([, one]) => byKey(one.pfc_sent)],
+    ...storms,
+    ...trimmed,
     ["drops", ([, one]) => byKey(one.drops)],
   ];
   return gridOf("Switches", Object.entries(switches), columns, {
@@ -326,6 +346,30 @@ function linkGrid({ links = [] }: Result): RankedGrid {
     return utilisation + (time !== 0 && paused.has(time) ? 10 : 0);
   };
   return gridOf("Links", used, columns, { rank, ranked: "most paused and most used" });
+}
+
+/** Of one part its ends of links to others; of all of them what has crossed those. */
+function jointGrid({ part, merged }: Result): RankedGrid {
+  type Row = { link: string; from: string; to: string; by: string; sent: number; received: string; lost: string };
+  const crossed = (merged?.links ?? []).map(
+    (one): Row => ({ ...one, by: "", received: String(one.received), lost: String(one.lost) }),
+  );
+  const ends = (part?.links ?? []).map((one): Row => {
+    const ways = { from: part?.name ?? "", to: one.part, by: one.interface };
+    return { ...ways, link: one.link, sent: one.sent, received: `${one.received} back`, lost: "" };
+  });
+  const columns: Column<Row>[] = [
+    ["link", ({ link }) => printable(link)],
+    ["from -> to", ({ from, to }) => `${printable(from)} -> ${printable(to)}`],
+    ...(part ? [["interface", ({ by }: Row) => printable(by)] as Column<Row>] : []),
+    ["frames sent", ({ sent }) => String(sent)],
+    ["received", ({ received }) => received],
+    ...(part ? [] : [["lost", ({ lost }: Row) => lost] as Column<Row>]),
+  ];
+  return gridOf("Links between parts", [...ends, ...crossed], columns, {
+    rank: ({ sent }) => sent,
+    ranked: "most used",
+  });
 }
 
 function sum(counts: Readonly<Record<string, number>>): number {

@@ -9,7 +9,8 @@ import type { Flow, HostConfig, Scenario } from "../scenario/types.js";
 import { kCnTagBytes, kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";
 import type { FlowResult, NicResult, Result, SwitchResult } from "./result.js";
 
-/** Every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. */
+/** Every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. Of a part there is
+ * `from_parts` on the one side, and `to_parts` on the other. */
 export type FrameAccount = NonNullable<Result["frames"]>;
 
 type Sums = Pick<CounterView, "sum">;
@@ -17,11 +18,13 @@ type Sums = Pick<CounterView, "sum">;
 /**
  * @param nics All NICs, without what their queue pairs count.
  * @param faults Frames that impairments have made and taken.
+ * @param crossed Of a part: frames to others, and from them, at each of the links there.
  */
 export function accountFrames(
   switches: CounterView,
   nics: Sums,
   faults: { duplicated: number; lost: number; link_down?: number },
+  crossed?: readonly { sent: number; received: number }[],
 ): FrameAccount {
   const both = (name: string) => switches.sum(name) + nics.sum(name);
   const dropped = Object.values(switches.group("drop_")).reduce((sum, n) => sum + n, 0);
@@ -30,13 +33,26 @@ export function accountFrames(
   const unknown = nics.sum("rx_unsupported_op_phy") + switches.sum("rx_mac_control_unknown");
   // What NICs had to send and their host did not take is missing.
   const untaken = nics.sum("tx_port_down") + nics.sum("host_tx_errors");
-  const sent = nics.sum("tx_packets") + untaken + both("tx_pfc_frames") + switches.sum("cn_cp_transmitted_cnms");
+  const sent =
+    nics.sum("tx_packets") +
+    nics.sum("tx_slow_path") +
+    untaken +
+    both("tx_pfc_frames") +
+    both("tx_pause_frames") +
+    switches.sum("cn_cp_transmitted_cnms");
   const received = nics.sum("rx_packets") + control + unknown;
   const duplicated = faults.duplicated + switches.sum("flood_copies");
   const impaired = faults.lost;
   const { link_down } = faults;
-  const missing = sent + duplicated - received - dropped - impaired - (link_down ?? 0);
-  return { sent, received, dropped, duplicated, impaired, ...(link_down !== undefined && { link_down }), missing };
+  const sum = (field: "sent" | "received") => (crossed ?? []).reduce((all, one) => all + one[field], 0);
+  const [from_parts, to_parts] = [sum("received"), sum("sent")];
+  const missing = sent + duplicated + from_parts - received - dropped - impaired - (link_down ?? 0) - to_parts;
+  return {
+    ...{ sent, received, dropped, duplicated, impaired },
+    ...(link_down !== undefined && { link_down }),
+    ...(crossed && { from_parts, to_parts }),
+    missing,
+  };
 }
 
 /** What a result says of its scenario. */
@@ -81,6 +97,7 @@ export function flowResult(
   const [packets, received] = [sender.sum("tx_packets"), receiver.sum("rx_packets")];
   // A gap in the PSNs shows with the packet behind it: where none comes any more, the receiver sees nothing.
   const missing = Math.max(0, packets - received - (underWay ?? 0));
+  const trimmed = receiver.sum("trimmed");
   return {
     id: flow.id,
     from: flow.from,
@@ -92,6 +109,7 @@ export function flowResult(
     received,
     ...(underWay !== undefined && { under_way: underWay }),
     lost: transport.type === "stream" ? missing : receiver.sum("lost"),
+    ...(trimmed > 0 && { trimmed }),
     ecn_marked: receiver.sum("ecn_marked"),
     cnp_sent: receiver.sum("cnp_sent"),
     cnp_handled: cnms ? 0 : sender.sum("cnp_handled"),
@@ -115,12 +133,21 @@ export function switchResult(
   for (const { port, priority, mean, p50, p95, p99, max } of queues) {
     lengths[port] = { ...lengths[port], [priority]: { mean, p50, p95, p99, max } };
   }
+  const some = (name: string) => {
+    const found = counters.byPriority(name);
+    return Object.keys(found).length > 0 ? found : undefined;
+  };
+  const storms = some("pfc_wd_storm_detected");
+  const [trimmed, dropped] = [some("trim_packets"), some("dropped_trim_packets")];
   return {
     drops: counters.group("drop_"),
     ecn_marked: counters.sum("wred_ecn_marked_packets"),
     pfc_sent: counters.byPriority("pfc_tx_packets"),
     pfc_received: counters.byPriority("pfc_rx_packets"),
     pauses: counters.byPriority("pfc_tx_transitions"),
+    ...(storms && { pfc_storms: storms }),
+    ...(trimmed && { trimmed }),
+    ...(dropped && { trimmed_dropped: dropped }),
     ...(ports && { cnm_sent: counters.sum("cn_cp_transmitted_cnms"), congestion_points: congestionPoints(ports) }),
     queues: lengths,
     queue_cdf: wholeDistributions(queues),
@@ -169,9 +196,12 @@ export function feedbackPerSecond(
 /** @param scale What the counters' times are divided by. */
 export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"], scale: number): NicResult {
   const { handled: _, ...refused } = counters.group("rp_cnm_");
+  const withheld = counters.sum("np_cnp_withheld");
   const limited = Object.entries(counters.byPriority("rp_port_pri_centiseconds"));
   return {
     np_cnp_sent: counters.sum("np_cnp_sent"),
+    ...(withheld > 0 && { np_cnp_withheld: withheld }),
+    ...(algorithm === "library" && { cc_refused_answers: counters.sum("cc_refused_answers") }),
     rp_cnp_handled: counters.sum("rp_cnp_handled"),
     pfc_received: counters.byPriority("rx_prio_pause"),
     pfc_sent: counters.byPriority("tx_prio_pause"),

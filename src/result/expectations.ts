@@ -20,6 +20,19 @@ export function judgeExpectations(result: Result, expectations: readonly Expecta
   });
 }
 
+/** Programs, and connections of TCP, are expected to do what they are for. */
+export function judgePrograms({ programs = {}, flows }: Pick<Result, "programs" | "flows">): Judged[] {
+  const broken = flows.flatMap(({ id, tcp }) =>
+    tcp?.failure === undefined ? [] : [{ expect: `TCP ${id} lasts`, met: false, reason: `it failed: ${tcp.failure}` }],
+  );
+  const ran = Object.entries(programs).map(([id, { host, failure }]) => ({
+    expect: `program ${id} on ${host} ends well`,
+    met: failure === undefined,
+    ...(failure !== undefined && { reason: `it ${failure}` }),
+  }));
+  return [...ran, ...broken];
+}
+
 /** Why it is not met; a field that is not there meets nothing. */
 function unmet(result: Result, { path, operator, value }: Expectation): string | undefined {
   const found = [...valuesAt(result, path, [])];

@@ -2,12 +2,13 @@
 import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../congestion/flow_state.js";
 import { kRecordWords, RecordKind } from "../native/types.js";
 import type { Congestion, Flow, Scenario } from "../scenario/types.js";
+import type { CompletedMessage } from "./completions.js";
 import type { Series } from "./result.js";
 
 const kPriorities = 8;
 
 interface FlowSamples {
-  /** Under DCTCP this is the window, packets. */
+  /** Of an algorithm with a window and no rate the window, packets. */
   rate: number[];
   target: number[];
   alpha: number[];
@@ -40,6 +41,8 @@ export interface RecordSource {
   begin: number;
   /** Between samples, ns of the records' clock. */
   interval: number;
+  /** A message is complete; device and index as of its record, times meant ns from the start of traffic. */
+  completed?(device: number, index: number, message: Omit<CompletedMessage, "flow">): void;
 }
 
 export class Recorder {
@@ -86,14 +89,22 @@ export class Recorder {
       const at = Math.round(((time as number) - this.begin) / this.interval);
       if (kind === RecordKind.ended) {
         if (a === 1) this.failed = true;
+      } else if (kind === RecordKind.message) {
+        this.source.completed?.(device as number, index as number, {
+          message: a as number,
+          bytes: b as number,
+          start: this.meant(c as number),
+          end: this.meant(time as number),
+        });
       } else if (kind === RecordKind.queue || kind === RecordKind.pause) {
         this.takeSwitch(kind, device as number, index as number, at, [a, b, c, d] as [number, number, number, number]);
       } else if (kind === RecordKind.transmit || kind === RecordKind.receive) {
         const flow = this.flows.get(this.source.flowAt(device as number, index as number) ?? "");
         if (flow === undefined) continue;
         if (kind === RecordKind.transmit) {
-          put(flow.rate, at, (a as number) * this.scale);
-          put(flow.target, at, (b as number) * this.scale);
+          const scale = hasWindow(this.algorithm) ? 1 : this.scale;
+          put(flow.rate, at, (a as number) * scale);
+          put(flow.target, at, (b as number) * scale);
           put(flow.alpha, at, c as number);
         } else {
           put(flow.bytes, at, a as number);
@@ -126,6 +137,10 @@ export class Recorder {
       put(queue.marks, at, c);
       put(queue.cnms, at, d);
     }
+  }
+
+  private meant(time: number): number {
+    return (time - this.begin) / this.scale;
   }
 
   /** Bytes delivered between two meant times, from the samples around them. */

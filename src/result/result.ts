@@ -3,6 +3,8 @@
 // divided by its scale and its rates multiplied by it. Only `fidelity` and `environment` are about wall time and this host.
 import { z } from "zod";
 import { kAlgorithmNames } from "../congestion/algorithms.js";
+import { mergedSchema, partResultSchema } from "./part_result.js";
+import { programResultSchema, tcpResultSchema } from "./program_result.js";
 
 const count = z.int().min(0);
 const amount = z.number().min(0);
@@ -27,12 +29,12 @@ export const flowResultSchema = open({
   to: z.string().describe("Receiving host."),
   priority: z.int().min(0).max(7).describe("Priority of the data."),
   goodput_bps: amount.describe(
-    "RDMA payload that the receiver took in sequence, from the end of the warm-up (or the flow's start, if later) to the end of traffic (or the flow's stop, if earlier), bit/s. On the wire, a flow that finished its `bytes` before is averaged over the whole interval; in `sim`, a flow with an end over its own lifetime, warm-up or not.",
+    "RDMA payload that the receiver took in sequence, from the end of the warm-up (or the flow's start, if later) to the end of traffic (or the flow's stop, if earlier), bit/s. A flow with an end (`bytes`, or messages of given sizes), and a connection of TCP that sent all its `bytes`: over its own lifetime, warm-up or not.",
   ),
   wire_bps: amount.describe(
     "The same packets with everything that they take of a link: all headers, ICRC, FCS, preamble and inter-packet gap, bit/s.",
   ),
-  packets: count.describe("Data packets sent, retransmissions included."),
+  packets: count.describe("Data packets sent, retransmissions included; of TCP segments."),
   received: count.optional().describe("Data packets that the receiver took in sequence."),
   under_way: count
     .optional()
@@ -40,8 +42,9 @@ export const flowResultSchema = open({
       "Of `sim`: data packets in queues and on links when the run ended. On the wire the network is empty then.",
     ),
   lost: count.describe(
-    "Data packets that did not arrive. Of streams (`transport.type: stream`) a lost packet stays lost: `packets` = `received` + `under_way` + `lost`, and without impairments the sum over all flows is what the switches (and the host) have dropped of them. Of `rc`: gaps in the packet sequence numbers (PSN) at the receiver, of packets that are sent again, or come late (`load_balancing: spray`).",
+    "Data packets that did not arrive. Of streams (`transport.type: stream`) a lost packet stays lost: `packets` = `received` + `under_way` + `lost`, and without impairments the sum over all flows is what the switches (and the host) have dropped of them, or trimmed. Of `rc`: gaps in the packet sequence numbers (PSN) at the receiver, of packets that are sent again, or come late (`load_balancing: spray`). Of TCP: segments sent again.",
   ),
+  trimmed: count.optional().describe("Of packet trimming: headers that came to the receiver without their payload."),
   ecn_marked: count.optional().describe("Data packets that the receiver saw with ECN = CE."),
   cnp_sent: count.optional().describe("CNPs that the receiver's notification point sent for this flow."),
   cnp_handled: count.describe("CNPs that reached the sender's reaction point."),
@@ -51,7 +54,14 @@ export const flowResultSchema = open({
       "Of QCN: CNMs that cut the rate of the flow that this queue pair belongs to. Where several share it, each CNM counts for one of them.",
     ),
   cnm_lowest: count.optional().describe("Of QCN: those of them whose feedback is 1, the lowest there is."),
-}).describe("One queue pair's traffic.");
+  tcp: tcpResultSchema.optional(),
+  end: z
+    .enum(["sender", "receiver"])
+    .optional()
+    .describe(
+      "Of one part of a lab: the end of the flow that is in it, where the other one is not. What the other one counts is 0 until the parts are merged, and so is `lost` where it takes both.",
+    ),
+}).describe("One queue pair's traffic, or one connection of TCP.");
 
 export const congestionPointSchema = open({
   frames: count.describe("Data frames that joined the queue, as cnCpTransmittedFrames."),
@@ -72,6 +82,15 @@ export const switchResultSchema = open({
   pauses: perPriority
     .optional()
     .describe("Priority -> times that a peer was stopped (XON to XOFF). Refreshes and XON do not count."),
+  pfc_storms: perPriority
+    .optional()
+    .describe("Of the PFC watchdog: priority -> times that it found a peer to pause without end."),
+  trimmed: perPriority
+    .optional()
+    .describe("Of packet trimming: priority -> frames that an egress queue had no room for, and that were trimmed."),
+  trimmed_dropped: perPriority
+    .optional()
+    .describe("Priority -> frames among them that were dropped after all: the queue for trimmed ones had no room."),
   cnm_sent: count.optional().describe("Of QCN: CNMs that all its congestion points sent."),
   congestion_points: z
     .record(z.string(), byPriority(congestionPointSchema))
@@ -92,7 +111,13 @@ export const switchResultSchema = open({
 
 export const nicResultSchema = open({
   np_cnp_sent: count.describe("CNPs that the notification point sent."),
+  np_cnp_withheld: count
+    .optional()
+    .describe("Those that it never made: `host.cnp.nic_interval` had one of the same flow wait already."),
   rp_cnp_handled: count.describe("CNPs that the reaction point acted on."),
+  cc_refused_answers: count
+    .optional()
+    .describe("Of a library's congestion control: its answers that were none (NaN, below 0, a time that is over)."),
   rp_cnm_handled: count.optional().describe("Of QCN: CNMs that cut the rate of a reaction point."),
   rp_cnm_refused: z
     .record(z.string(), count)
@@ -125,6 +150,12 @@ export const framesSchema = open({
   link_down: count
     .optional()
     .describe("Of a scenario with `failures`: on a link when it failed, or sent into one that was down."),
+  from_parts: count
+    .optional()
+    .describe("Of one part of a lab: frames that came from other parts, beside those `sent`."),
+  to_parts: count
+    .optional()
+    .describe("Of one part of a lab: frames that went to other parts. They stand on the right side of the sum."),
   missing: z.int().describe("Sent, and not accounted for in any other way. Anything but 0 makes the run invalid."),
   in_network: count
     .optional()
@@ -187,7 +218,7 @@ export const fctResultSchema = open({
       }),
     )
     .describe("`count`, `slowdown`, `fct_us` by size: more than `above_bytes`, and `up_to_bytes` or any."),
-}).describe("Of `sim`, when flows have an end: completion times.");
+}).describe("When flows have an end (`bytes`, or messages of given sizes): completion times.");
 
 const spreadSchema = open({ mean: amount, min: amount, p10: amount, p50: amount, max: amount });
 
@@ -242,6 +273,11 @@ export const fidelitySchema = open({
   host_drops: count.describe(
     "Frames that the host lost: receive ring overruns, frames longer than a ring slot, refused transmissions.",
   ),
+  completion_delay_us: amount
+    .optional()
+    .describe(
+      "Of `wire`, when messages were complete: about how much longer, at least, each of them took because the devices on its way, and on that of its acknowledgement, look at frames only once in a turn of their poll loops; us as meant. The run is not valid where it is more than a quarter of the median time of all messages, also those of flows without an end.",
+    ),
   stragglers: count
     .optional()
     .describe(
@@ -279,17 +315,17 @@ export const seriesSchema = open({
       z.string(),
       open({
         rate_bps: samples.describe(
-          "DCQCN and QCN: rate that the sender may use: R_C, or the flow's cap or the line rate where that is less; 0 while it does not send.",
+          "DCQCN, QCN and TIMELY: rate that the sender may use: R_C, or the flow's cap or the line rate where that is less; 0 while it does not send.",
         ),
         target_rate_bps: samples.describe(
-          "DCQCN and QCN: R_T; the same as `rate_bps` while the reaction point does not limit the flow.",
+          "DCQCN and QCN: R_T; the same as `rate_bps` while the reaction point does not limit the flow. TIMELY has one rate: always the same.",
         ),
         alpha: samples
           .nullable()
           .describe(
-            "Congestion estimate; null where there is none: with QCN, and without congestion control. With `alpha_decays_at_line_rate: false` 0 while the reaction point does not limit the flow.",
+            "Congestion estimate; null where there is none: with QCN, TIMELY and Swift, and without congestion control. With `alpha_decays_at_line_rate: false` 0 while the reaction point does not limit the flow.",
           ),
-        cwnd_packets: samples.describe("DCTCP, in the place of rates: congestion window, packets."),
+        cwnd_packets: samples.describe("DCTCP, Swift and TCP, in the place of rates: congestion window, packets."),
         goodput_bps: samples.describe("Payload that arrived in the interval before the sample, bit/s."),
       }).partial(),
     )
@@ -344,7 +380,7 @@ export const resultSchema = open({
   congestion_control: z
     .enum(kAlgorithmNames)
     .optional()
-    .describe("Congestion control of the hosts: `dcqcn`, `qcn`, `dctcp` or `none`."),
+    .describe("Congestion control of the hosts: `dcqcn`, `qcn`, `dctcp`, `timely`, `swift` or `none`."),
   path_mtu: z
     .union([amount, z.array(amount)])
     .optional()
@@ -383,7 +419,7 @@ export const resultSchema = open({
   flows_omitted: count.optional().describe("How many more there are; absent when there are none."),
   totals: open({
     goodput_bps: amount.describe(
-      "Sum over the flows, bit/s; `sim`: flows with an end count with what arrived after the warm-up, over that time.",
+      "Sum over the flows, bit/s; flows with an end count with what arrived after the warm-up, over that time.",
     ),
     jain: z
       .number()
@@ -404,8 +440,14 @@ export const resultSchema = open({
   groups: z
     .record(z.string(), groupResultSchema)
     .optional()
-    .describe("Of `sim`: by entry of `traffic`, see [`groups`](#groups)."),
+    .describe("By entry of `traffic`, see [`groups`](#groups)."),
   frames: framesSchema.optional(),
+  part: partResultSchema.optional(),
+  merged: mergedSchema.optional(),
+  programs: z
+    .record(z.string(), programResultSchema)
+    .optional()
+    .describe("Of labs with [programs](../guides/lab-programs.md): by the program's `id`."),
   switches: z.record(z.string(), switchResultSchema).describe("By switch."),
   nics: z.record(z.string(), nicResultSchema).describe("By host."),
   links: z.array(linkResultSchema).optional().describe("Of `sim`: each link twice, see [`links[]`](#links)."),
@@ -414,7 +456,7 @@ export const resultSchema = open({
     .record(z.string(), count)
     .optional()
     .describe(
-      "Of `sim` with reliable connections: sums of all NICs, zeros left out, under the names of mlx5's `hw_counters` (`retransmitted`, `packet_seq_err`, `local_ack_timeout_err`, ...).",
+      "With reliable connections: sums of all NICs, zeros left out, under the names of mlx5's `hw_counters` (`retransmitted`, `packet_seq_err`, `local_ack_timeout_err`, ...).",
     ),
   model: modelSchema.optional(),
   environment: environmentSchema.optional(),
@@ -429,5 +471,7 @@ export type LinkResult = z.output<typeof linkResultSchema>;
 export type GroupResult = z.output<typeof groupResultSchema>;
 export type FctResult = z.output<typeof fctResultSchema>;
 export type QueueResult = z.output<typeof queueSchema>;
+export type PartResult = z.output<typeof partResultSchema>;
+export type MergedResult = z.output<typeof mergedSchema>;
 export type Fidelity = z.output<typeof fidelitySchema>;
 export type Series = z.output<typeof seriesSchema>;

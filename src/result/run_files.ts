@@ -45,7 +45,8 @@ function checked<T>(schema: ZodType<T>, what: string, file: string, value: unkno
   throw new WeirError(`${file}: not ${what} of weir: ${why}`, { hint: kHint });
 }
 
-function readJson(file: string, optional = false): unknown {
+/** A JSON document. @throws WeirError where it is none; `optional`: undefined where there is no file. */
+export function readJson(file: string, optional = false): unknown {
   try {
     const bytes = readAtMost(file, kLongestText);
     if (bytes !== undefined) return JSON.parse(bytes.toString("utf8"));

@@ -4,6 +4,9 @@ import { WeirError } from "../base/error.js";
 /** Hosts that the addresses from 10.87.0.1 to 10.255.255.254 suffice for. */
 const kMostHosts = (256 - 87) * 65_536 - 2;
 
+/** First two bytes of all MAC addresses of a scenario. */
+export const kMacPrefix = 0x0257;
+
 export function hostMac(index: number): number {
   return 0x0257_4500_0000 + index + 1;
 }

@@ -3,13 +3,14 @@
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
-import { hearsAcknowledgements, hearsCnms, hearsEcnEcho } from "../congestion/flow_state.js";
+import { hearsAcknowledgements, hearsCnms, hearsEcnEcho, hearsRoundTrips } from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
-import { checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
+import { checkPauseStorm, checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
 import { checkFailures } from "./check_failures.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check_qcn.js";
 import { checkTopology } from "./check_topology.js";
 import { checkPriorities, checkTraffic } from "./check_traffic.js";
+import { checkPortProfiles } from "./port_profiles.js";
 import { kMostSelectiveWindow, slowestHostRate } from "./resolve.js";
 import type { ScenarioInput } from "./schema.js";
 import { writtenOut } from "./topologies.js";
@@ -45,7 +46,9 @@ export function checkScenario(
     const peers = own.map(({ name }) => name);
     checkSwitch(s, own, where, found);
     checkCongestionPoints(s, peers, where, found);
-    checkCnPorts(s, (path) => (path[0] === "topology" ? peers : devices), where, found);
+    const known = (path: Problem["path"]) => (path[0] === "topology" ? peers : devices);
+    checkPortProfiles(s.port_profiles, own, known, where, found);
+    checkCnPorts(s, known, where, found);
     checkUnshaped(s, own, found);
   }
   const narrowest = scenario.links.reduce((least, link) => (link.mtu < least.mtu ? link : least));
@@ -114,10 +117,16 @@ export function checkTransport(
 }
 
 /** Of algorithms that run on acknowledgements. */
-function checkFeedback({ congestion: { algorithm }, transport, switches }: Scenario, found: Findings): void {
+function checkFeedback({ congestion: { algorithm }, transport, switches, flows }: Scenario, found: Findings): void {
   if (hearsAcknowledgements(algorithm) && transport.type !== "rc") {
     const message = `${algorithm} needs acknowledgements, which transport.type ${transport.type} does not have`;
     found.problem(["congestion", "algorithm"], message, "use transport.type: rc, or algorithm: dcqcn");
+  }
+  const read = hearsRoundTrips(algorithm) ? flows.find(({ operation }) => operation === "read") : undefined;
+  if (read !== undefined) {
+    // A request asks for many packets, and what sends those hears no acknowledgements.
+    const message = `${algorithm} goes by round-trip times of packets, which the data that a READ asks for do not have (flow ${read.id})`;
+    found.problem(["congestion", "algorithm"], message, "use operation: write or send, or algorithm: dcqcn or dctcp");
   }
   if (hearsEcnEcho(algorithm) && !switches.some(({ ecn }) => ecn.enabled)) {
     found.warn(
@@ -181,6 +190,7 @@ function checkHost(
     found.problem(at("initial_rate"), message, "must be at most the rate of the host's link");
   }
   checkReceiveBuffer(host, at, found);
+  checkPauseStorm(host, at, found);
 }
 
 function checkProbes(scenario: Scenario, { ports }: Graph, found: Findings): void {

@@ -2,6 +2,7 @@
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { headroomFor } from "./headroom.js";
+import { checkProfiled, settingsOf } from "./port_profiles.js";
 import { ecnThresholdBound, pfcThreshold, reservedBytes, staticThresholdBound } from "./thresholds.js";
 import type { HostConfig, SwitchConfig } from "./types.js";
 
@@ -25,14 +26,18 @@ interface Port {
 /** Buffer, ECN and PFC of a switch. `at` tells where a field of it was written. */
 export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, found: Findings): void {
   const { buffer, ecn, pfc } = s;
+  checkProfiled(s.profiled, buffer.mode === "static", at, found);
   if (ecn.kmin > ecn.kmax) {
     const message = `${formatSize(ecn.kmin)} is greater than kmax ${formatSize(ecn.kmax)}`;
     found.problem(at("ecn", "kmin"), message, "kmin must be between 0 and kmax");
   }
+  checkFlowControl(s, at, found);
+  checkTrimming(s, at, found);
   if (!pfc.enabled || pfc.priorities.length === 0) return;
   if (buffer.headroom === 0) {
     const message = `there is none, but priorities ${pfc.priorities.join(", ")} are lossless`;
-    found.problem(at("buffer", "headroom"), message, "give headroom, or switch PFC off: pfc.enabled: false");
+    const off = pfc.by === "pause" ? "pfc.link_pause: false" : "switch PFC off: pfc.enabled: false";
+    found.problem(at("buffer", "headroom"), message, `give headroom, or ${off}`);
   }
   if (new Set(pfc.priorities).size > buffer.priorities) {
     const message = `headroom for ${buffer.priorities}, but priorities ${pfc.priorities.join(", ")} are lossless`;
@@ -43,7 +48,9 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
   if (buffer.total <= reserved) {
     const message =
       `${formatSize(buffer.total)} is too small for the headroom of switch ${s.name}: ` +
-      `${buffer.priorities} priorities x ${n} ports x ${formatSize(buffer.headroom)} = ${formatSize(reserved)}`;
+      (buffer.besides === 0
+        ? `${buffer.priorities} priorities x ${n} ports x ${formatSize(buffer.headroom)} = ${formatSize(reserved)}`
+        : `${buffer.priorities} priorities of ${n} ports, with their profiles, ${formatSize(reserved)}`);
     found.problem(
       at("buffer", "total"),
       message,
@@ -57,12 +64,49 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
     // Without a rate there is no bound. Devices of Weir obey at once, and the delay of a link is all there is between them.
     if (rate === 0) continue;
     const { bytes: inFlight } = headroomFor({ rate, delay, mtu, response: 0, interfaceDelay: 0, trigger: true });
-    if (buffer.headroom >= inFlight) continue;
+    const { headroom } = settingsOf(s, name).buffer;
+    if (headroom >= inFlight) continue;
     found.warn(
-      `switch ${s.name}: headroom ${formatSize(buffer.headroom)} is less than the ${formatSize(inFlight)} that can be under way ` +
+      `switch ${s.name}: headroom ${formatSize(headroom)} is less than the ${formatSize(inFlight)} that can be under way ` +
         `on the link to ${name} (${formatRate(rate)}, ${formatTime(delay)}): packets may be lost in spite of PFC`,
     );
     break;
+  }
+}
+
+/** A port has PFC, or PAUSE, or neither (IEEE 802.1Q clause 36: a link has one of the two). */
+export function checkFlowControl({ pfc }: Pick<SwitchConfig, "pfc">, at: Where, found: Findings): void {
+  if (!pfc.link_pause || pfc.by === "pause") return;
+  const hint = "a link has one of the two: give pfc.enabled: false as well, or take link_pause out";
+  found.problem(at("pfc", "link_pause"), "PAUSE frames instead of PFC, but PFC is on", hint);
+}
+
+function checkTrimming({ name, pfc, trimming, trust, dscp_map }: SwitchConfig, at: Where, found: Findings): void {
+  if (!trimming.enabled) return;
+  const { priorities, dscp, queue } = trimming;
+  const lossless = pfc.enabled ? pfc.priorities : [];
+  const never = priorities.filter((priority) => lossless.includes(priority));
+  if (priorities.length === 0) {
+    found.problem(at("trimming", "priorities"), "there is none, so nothing is trimmed", "name lossy priorities");
+  }
+  if (never.length > 0) {
+    const message = `${never.join(", ")} is lossless: its frames wait, and are not trimmed`;
+    found.problem(at("trimming", "priorities"), message, "name lossy priorities, or take it out of pfc.priorities");
+  }
+  if (lossless.includes(queue) || priorities.includes(queue)) {
+    const why = lossless.includes(queue) ? "is lossless" : "is one of those that are trimmed";
+    found.problem(
+      at("trimming", "queue"),
+      `priority ${queue}, by which trimmed frames go on, ${why}`,
+      "give a lossy priority of its own, or a dscp that dscp_map gives one",
+    );
+  } else if (trust !== "dscp") {
+    found.warn(`switch ${name}: trusts ${trust}, so it takes frames that another switch has trimmed for others`);
+  } else if (dscp_map[dscp] !== queue) {
+    found.warn(
+      `switch ${name}: dscp_map gives DSCP ${dscp} of trimmed frames priority ${dscp_map[dscp]}, not trimming.queue ` +
+        `${queue}: behind the switch that trimmed them they are in another queue`,
+    );
   }
 }
 
@@ -110,13 +154,25 @@ export function markingLimit({ buffer }: SwitchConfig, n: number): { limit: numb
 /** Warns of ECN, QCN and PFC at ports where they cannot act. */
 export function checkUnshaped(s: SwitchConfig, ports: readonly Port[], found: Findings): void {
   const ecn = s.ecn.enabled && s.ecn.priorities.length > 0;
-  const asked = [ecn ? "ECN" : "", s.qcn.enabled ? "QCN" : "", s.pfc.enabled ? "PFC" : ""].filter(Boolean);
+  const asked = [
+    ecn ? "ECN" : "",
+    s.qcn.enabled ? "QCN" : "",
+    s.pfc.enabled ? (s.pfc.by === "pause" ? "802.3x" : "PFC") : "",
+  ].filter(Boolean);
   const unshaped = ports.filter((port) => port.rate === 0).map((port) => port.name);
   if (asked.length === 0 || unshaped.length === 0) return;
   found.warn(
     `switch ${s.name}: the port to ${unshaped.join(", ")} has no rate, so hardly a queue forms there: ` +
       `${asked.join(", ").replace(/, (?=[^,]*$)/, " and ")} will not act`,
   );
+}
+
+export function checkPauseStorm(host: HostConfig, at: Where, found: Findings): void {
+  const { start, stop } = host.pause_storm;
+  if (stop !== undefined && stop <= start) {
+    const message = `${formatTime(stop)} is not after start, ${formatTime(start)}`;
+    found.problem(at("pause_storm", "stop"), message, "stop must be later than start");
+  }
 }
 
 export function checkReceiveBuffer(host: HostConfig, at: Where, found: Findings): void {

@@ -17,7 +17,7 @@ export function checkTraffic(scenario: Scenario, input: ScenarioInput, found: Fi
     const path = ["traffic", i];
     if (entry.pattern === undefined || entry.pattern === "flows") checkEnds(entry, path, hosts, found);
     const start = entry.start ?? 0;
-    const stop = entry.stop ?? scenario.duration;
+    const stop = (entry.pattern === "program" ? undefined : entry.stop) ?? scenario.duration;
     if (start >= scenario.duration) {
       const message = `${formatTime(start)} is not before the end of the run, ${formatTime(scenario.duration)}`;
       found.problem([...path, "start"], message, "start must be less than duration");
@@ -25,7 +25,8 @@ export function checkTraffic(scenario: Scenario, input: ScenarioInput, found: Fi
       const message = `${formatTime(stop)} is not after start ${formatTime(start)}`;
       found.problem([...path, "stop"], message, "stop must be greater than start");
     }
-    const id = entry.id ?? (entry.pattern === "flows" ? undefined : entry.pattern);
+    const unnamed = entry.pattern === "flows" || entry.pattern === "program";
+    const id = entry.id ?? (unnamed ? undefined : entry.pattern);
     const other = id === undefined ? undefined : ids.get(id);
     if (id !== undefined && other !== undefined) {
       found.problem([...path, "id"], `${id} is also the id of traffic.${other}`, "ids must differ");
@@ -34,7 +35,7 @@ export function checkTraffic(scenario: Scenario, input: ScenarioInput, found: Fi
     if (id !== undefined) ids.set(id, i);
   });
   const seen = new Set<string>();
-  for (const { id, group } of scenario.flows) {
+  for (const { id, group } of [...scenario.flows, ...scenario.tcp.map(({ id }) => ({ id, group: id }))]) {
     if (seen.has(id) && !told.has(group)) {
       found.problem(["traffic"], `two flows are called ${id}`, "give the entries ids that differ");
       told.add(group);
@@ -102,7 +103,11 @@ function remarksOf(s: SwitchConfig, flow: Flow, cnp: { dscp: number; priority: n
   if (s.trust === "port-default" && s.default_priority !== flow.priority) {
     remarks.push(`trusts no mark, so data of priority ${flow.priority} travels as ${s.default_priority}`);
   }
-  if (s.pfc.enabled && !s.pfc.priorities.includes(flow.priority)) {
+  if (s.trimming.enabled && flow.dscp === s.trimming.dscp) {
+    remarks.push(`DSCP ${flow.dscp} of the traffic is that of trimmed packets: its receiver takes all of it for such`);
+  }
+  const trimmed = s.trimming.enabled && s.trimming.priorities.includes(flow.priority);
+  if (s.pfc.enabled && !trimmed && !s.pfc.priorities.includes(flow.priority)) {
     remarks.push(
       `priority ${flow.priority} of the traffic is not lossless (pfc.priorities: ${s.pfc.priorities.join(", ")})`,
     );

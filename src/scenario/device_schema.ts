@@ -1,12 +1,29 @@
 // Links, switches and hosts as users write them, in scenarios and, where they fit, in daemon files.
 import { z } from "zod";
-import { choice, field, flag, fraction, integer, priorities, rate, section, size, time } from "../base/fields.js";
+import {
+  choice,
+  field,
+  flag,
+  fraction,
+  integer,
+  length,
+  priorities,
+  rate,
+  section,
+  showValue,
+  size,
+  time,
+} from "../base/fields.js";
 import { hostQcnSchema, switchQcnSchema } from "../congestion/qcn_points.js";
 
 const kName = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
 const kNameRule = "a name starts with a letter, followed by up to 31 letters, digits, - or _";
 
 export const nameSchema = z.string().regex(kName, { error: (issue) => `${String(issue.input)}: ${kNameRule}` });
+export const interfaceSchema = z.string().regex(/^[^\s/]{1,15}$/, {
+  error: (issue) =>
+    `${showValue(issue.input)} is not the name of an interface: up to 15 characters without blanks or /`,
+});
 const dscpKey = z.string().regex(/^([0-9]|[1-5][0-9]|6[0-3])$/, { error: "a DSCP is a number from 0 to 63" });
 const priorityKey = z.string().regex(/^[0-7]$/, { error: "a priority is a number from 0 to 7" });
 
@@ -91,16 +108,57 @@ export const ecnSchema = section({
   priorities: priorities("Priorities whose packets are marked.", [3]),
 });
 
+/** The same field, without its default: that of the switch holds. */
+const own = <T extends z.ZodType>(schema: z.ZodOptional<T>) =>
+  schema
+    .unwrap()
+    .optional()
+    .meta({ description: schema.meta()?.description ?? "" });
+
+const { kmin, kmax, pmax } = ecnSchema.shape;
+const { headroom, beta, threshold, xon_offset, lossy_alpha } = bufferSchema.shape;
+const { cpQSp, cpWeight, cpSampleBase } = switchQcnSchema.shape;
+
+export const portProfileSchema = section({
+  ports: field(
+    z.array(z.string()),
+    "Names of the neighbours (switch.yaml: of the ports) that it is for. A port is of one profile at most.",
+  ),
+  rate: rate("Or of all ports of this rate that no profile names."),
+  ecn: field(section({ kmin: own(kmin), kmax: own(kmax), pmax: own(pmax) }), "Marking of their egress queues."),
+  buffer: field(
+    section({
+      headroom: own(headroom),
+      cable: length(
+        "Headroom by the length of the cable, rate and MTU of the port, in place of `headroom`; as `weir plan` has it.",
+      ),
+      beta: own(beta),
+      threshold: own(threshold),
+      xon_offset: own(xon_offset),
+      lossy_alpha: own(lossy_alpha),
+    }),
+    "Thresholds and headroom of their priority groups, and `lossy_alpha` of their queues.",
+  ),
+  qcn: field(
+    section({ cpQSp: own(cpQSp), cpWeight: own(cpWeight), cpSampleBase: own(cpSampleBase) }),
+    "Their congestion points.",
+  ),
+});
+
 export const pfcSchema = section({
   enabled: flag("Send and obey priority flow control.", true),
   priorities: priorities("Lossless priorities.", [3]),
+  link_pause: flag(
+    "IEEE 802.3x where `enabled` is false: peers are stopped by PAUSE frames, at all priorities, while one of them is above its threshold; so all are lossless, with headroom for 8. PAUSE frames that arrive are obeyed, with this or without.",
+    false,
+  ),
 });
 
 export const schedulerSchema = section({
   strict: priorities("Priorities served first, the highest number before the others.", [6]),
   weights: field(
-    z.record(priorityKey, z.int().min(1).max(1000)),
-    "DWRR weights of the other priorities; an unlisted one has weight 1.",
+    z.record(priorityKey, z.int().min(1).max(100)),
+    "DWRR weights of the other priorities; an unlisted one has weight 1. 1 to 100.",
     { "0": 50, "3": 50 },
   ),
 });
@@ -110,6 +168,52 @@ export const switchSchema = section({
   ecn: field(ecnSchema, "RED-like marking of the egress queues (congestion point)."),
   qcn: field(switchQcnSchema, "Quantized congestion notification (IEEE 802.1Qau), see qcn.md."),
   pfc: field(pfcSchema, "Priority flow control (IEEE 802.1Qbb)."),
+  port_profiles: field(
+    z.record(nameSchema, portProfileSchema),
+    "Profiles of ports: a name -> what its ports have in place of what the switch has.",
+    {},
+  ),
+  pfc_watchdog: field(
+    section({
+      enabled: flag("Look for egress queues that a peer pauses without end.", false),
+      detection_time: time(
+        "How long a queue has frames, is paused and sends nothing, until that is a storm; noticed up to a quarter later.",
+        { default: "200ms", min: 1_000, max: 60e9 },
+      ),
+      restoration_time: time("How long nobody asks for a pause, until the storm is over.", {
+        default: "200ms",
+        min: 1_000,
+        max: 60e9,
+      }),
+      action: choice(
+        "What becomes of the frames of a queue in a storm. `drop`: those that wait and those that come are lost; `forward`: they are sent, as if there were no pauses; `alert`: they wait, and the storm is counted.",
+        ["drop", "forward", "alert"],
+        "drop",
+      ),
+    }),
+    "PFC watchdog of the egress queues of `pfc.priorities`, as in SONiC.",
+  ),
+  trimming: field(
+    section({
+      enabled: flag("Trim frames that find no room, instead of dropping them.", false),
+      priorities: priorities(
+        "Lossy priorities whose frames are trimmed (SONiC: `packet_discard_action: trim` of a queue's buffer profile).",
+        [0],
+      ),
+      size: size("What is left of a frame, from the Ethernet header on, without FCS: all headers of RoCEv2 fit in.", {
+        default: "128B",
+        min: 128,
+        max: 4096,
+      }),
+      dscp: integer("DSCP of what is left; by it receivers know it, so data has another.", 0, 63, 40),
+      queue: integer(
+        "Priority by which it goes on: lossy, and none of `priorities`; best one that is served strictly. Default: what `dscp_map` makes of `dscp`.",
+        0,
+        7,
+      ),
+    }),
+    'Packet trimming of lossy classes, as in SONiC (HLD "SONiC Packet Trimming"): unicast IP packets that a full queue or buffer would lose go on as headers.',
+  ),
   scheduler: field(schedulerSchema, "Order in which priorities leave a port."),
   forwarding: choice(
     "Routes computed from the topology, or learned addresses (loop-free topologies only).",
@@ -145,6 +249,10 @@ export const hostSchema = section({
     section({
       dscp: integer("DSCP of congestion notification packets.", 0, 63, 48),
       priority: integer("Priority (PCP) of congestion notification packets.", 0, 7, 6),
+      nic_interval: time(
+        "Least time between two CNPs of the NIC, whichever flows they are of (paper section 3.3: 1 to 5 us of a ConnectX-3 Pro). CNPs that are owed wait in turn; one that a flow is owed while it waits for another is withheld (`np_cnp_withheld`). 0: no limit.",
+        { default: "0s", max: 1e9 },
+      ),
     }),
     "Congestion notification packets (CNP) of DCQCN.",
   ),
@@ -157,6 +265,25 @@ export const hostSchema = section({
       xon: size("Fill at which the NIC lets its peer go on. Default: half of xoff.", { max: 1e9 }),
     }),
     "Receive side of a slow host.",
+  ),
+  trimmed_dscp: integer(
+    "RoCEv2 packets of this DSCP are what trimming has left: counted (`rx_trimmed_roce_packets`), and no data. Default: in scenarios that of its switch, where it trims; else none.",
+    0,
+    63,
+  ),
+  pause_storm: field(
+    section({
+      priorities: priorities("Priorities to pause. None: no storm.", []),
+      quanta: integer(
+        "How long each frame pauses, in quanta of 512 bit times of the link; the next one comes when half of that has passed.",
+        1,
+        65_535,
+        65_535,
+      ),
+      start: time("When it begins, from the start.", { default: "0s" }),
+      stop: time("When it ends. Default: never."),
+    }),
+    "A fault to try a fabric with: the NIC pauses its switch without end, whatever its buffer holds.",
   ),
 });
 

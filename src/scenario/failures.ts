@@ -45,6 +45,17 @@ export function linksAvoided(scenario: Failing, time: number): Set<Link> {
   );
 }
 
+/** Each set of links that routes go around at some time, once; the empty one first. */
+export function linksAvoidedInTurn(scenario: Failing): Set<Link>[] {
+  const found = new Map<string, Set<Link>>([["", new Set()]]);
+  for (const { at } of networkEvents(scenario)) {
+    const avoided = linksAvoided(scenario, at);
+    const key = scenario.links.flatMap((link, i) => (avoided.has(link) ? [i] : [])).join();
+    if (!found.has(key)) found.set(key, avoided);
+  }
+  return [...found.values()];
+}
+
 function linksOf({ failures, links }: Failing, holds: (failure: Failure) => boolean): Set<Link> {
   const held = failures.filter(holds);
   return new Set(links.filter((link) => held.some((failure) => concerns(failure, link))));

@@ -117,3 +117,12 @@ export function headroomFor(input: HeadroomInput): Headroom {
   if (trigger) terms.push({ term: "trigger frame", bytes: frame, from: "crosses t_PFC, charged to the headroom" });
   return { bytes: terms.reduce((sum, { bytes }) => sum + bytes, 0), terms };
 }
+
+/**
+ * What a port of Weir's switch needs: `cable` in mm, of which `weir plan check` then finds that it is enough. MAC and PHY count as part of the
+ * cable.
+ */
+export function headroomOfCable({ cable, ...port }: Pick<HeadroomInput, "rate" | "mtu"> & { cable: number }): number {
+  const delay = Math.ceil((cable * kNanosecondsPerMetre) / 1000);
+  return headroomFor({ ...port, delay, interfaceDelay: 0, trigger: true }).bytes;
+}

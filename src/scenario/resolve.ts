@@ -1,6 +1,7 @@
 // From the scenario as written to the scenario in full: defaults merged, topology and traffic expanded. Judges only what
 // cannot be expanded (check.ts does the rest).
 
+import { resolve as resolvePath } from "node:path";
 import { WeirError } from "../base/error.js";
 import { type Full, filled } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
@@ -9,6 +10,9 @@ import { hearsCnms } from "../congestion/flow_state.js";
 import { resolveCongestion } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
+import { resolveParts } from "./parts.js";
+import { ownHeadroom, type ProfiledPort, profilesOf, resolveProfile } from "./port_profiles.js";
+import { resolvePrograms, resolveTcp } from "./programs.js";
 import {
   changeSchema,
   failureSchema,
@@ -21,6 +25,7 @@ import { staticThresholdBound } from "./thresholds.js";
 import { type WrittenTopology, writtenOut } from "./topologies.js";
 import { Graph } from "./topology.js";
 import { resolveTraffic } from "./traffic.js";
+import type { TrafficContext } from "./traffic_entry.js";
 import type { Flow, HostConfig, Link, QueueProbe, Scenario, SwitchConfig, Transport } from "./types.js";
 
 const kGoBackNWindow = 2048;
@@ -40,17 +45,44 @@ function dscpMap(input: Full<typeof switchSchema>["dscp_map"]): number[] {
   return map;
 }
 
-/** The `switch` section in full; `mtus` are those of the switch's ports. */
-export function resolveSwitch(name: string, input: Full<typeof switchSchema>, mtus: readonly number[]): SwitchConfig {
-  const { buffer, scheduler } = input;
-  const { threshold = staticThresholdBound(buffer, mtus.length), xon_offset = 2 * Math.max(0, ...mtus) } = buffer;
+/** The `switch` section in full. */
+export function resolveSwitch(
+  name: string,
+  input: Full<typeof switchSchema>,
+  ports: readonly ProfiledPort[],
+): SwitchConfig {
+  const { pfc, scheduler, trimming, port_profiles: profiles } = input;
+  const dscp_map = dscpMap(input.dscp_map);
+  const chosen = profilesOf(profiles, ports);
+  const profiled = ports.flatMap((port) => {
+    const profile = chosen.get(port.name);
+    const written = profile === undefined ? undefined : profiles[profile];
+    return profile === undefined || written === undefined ? [] : [{ port, profile, written }];
+  });
+  const more = profiled.map(
+    ({ port, written }) => (ownHeadroom(written, port) ?? input.buffer.headroom) - input.buffer.headroom,
+  );
+  const besides = input.buffer.priorities * more.reduce((sum, bytes) => sum + bytes, 0);
+  const longest = Math.max(0, ...ports.map(({ mtu }) => mtu));
+  const { threshold = staticThresholdBound({ ...input.buffer, besides }, ports.length), xon_offset = 2 * longest } =
+    input.buffer;
+  const buffer = { ...input.buffer, threshold, xon_offset, besides };
+  const usual = { ecn: input.ecn, buffer, qcn: input.qcn };
   return {
     ...input,
     name,
-    buffer: { ...buffer, threshold, xon_offset },
+    buffer,
+    profiled: Object.fromEntries(
+      profiled.map(({ port, profile, written }) => [port.name, resolveProfile(profile, written, port, usual)]),
+    ),
+    pfc:
+      pfc.link_pause && !pfc.enabled
+        ? { ...pfc, enabled: true, priorities: [...kPriorities], by: "pause" }
+        : { ...pfc, by: "pfc" },
+    trimming: { ...trimming, queue: trimming.queue ?? dscp_map[trimming.dscp] ?? 0 },
     qcn: { ...input.qcn, ports: input.qcn.ports ?? {} },
     scheduler: { ...scheduler, weights: kPriorities.map((priority) => scheduler.weights[String(priority)] ?? 1) },
-    dscp_map: dscpMap(input.dscp_map),
+    dscp_map,
   };
 }
 
@@ -59,12 +91,13 @@ export function resolveTransport(transport: Full<typeof transportSchema>): Trans
   return { ...transport, window };
 }
 
-/** The `host` section in full; `rate` is that of the host's link, bit/s, `cnpvs` are those of its switch. */
+/** The `host` section in full; `rate` is that of the host's link, bit/s, `cnpvs` and `trimmed` (a DSCP) are those of its switch. */
 export function resolveHost(
   name: string,
   input: Full<typeof hostSchema>,
   rate: number,
   cnpvs: readonly number[],
+  trimmed?: number,
 ): HostConfig {
   const { initial_rate = rate, receive_buffer, qcn } = input;
   const { xoff = Math.floor(receive_buffer.size / 2), xon = Math.floor(xoff / 2) } = receive_buffer;
@@ -72,6 +105,7 @@ export function resolveHost(
     ...input,
     name,
     initial_rate,
+    trimmed_dscp: input.trimmed_dscp ?? trimmed,
     receive_buffer: { ...receive_buffer, xoff, xon },
     qcn: { ...qcn, priorities: qcn.priorities ?? [...cnpvs] },
   };
@@ -93,7 +127,7 @@ export function dscpOf(map: readonly number[] | undefined, priority: number): nu
 }
 
 /** The queues that data waits in at the port that faces each traffic destination. */
-function defaultProbes(graph: Graph, flows: Flow[]): QueueProbe[] {
+function defaultProbes(graph: Graph, flows: readonly Pick<Flow, "to" | "priority">[]): QueueProbe[] {
   const probes = new Map<string, QueueProbe>();
   for (const { to, priority } of flows) {
     if (probes.size === kMostDefaultProbes) break;
@@ -137,20 +171,25 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
   const routes = topology.routes ?? [];
   const graph = new Graph({ hosts: named(written.hosts), switches: named(written.switches), links, routes });
   const switches = written.switches.map(([name, overrides]) => {
-    const mtus = (graph.ports.get(name) ?? []).map((port) => port.link.mtu);
-    return resolveSwitch(name, merge<object>(top.switch, overrides) as typeof top.switch, mtus);
+    const ports = (graph.ports.get(name) ?? []).map(({ peer, link }) => ({
+      name: peer,
+      rate: link.rate,
+      mtu: link.mtu,
+    }));
+    return resolveSwitch(name, merge<object>(top.switch, overrides) as typeof top.switch, ports);
   });
   const byName = new Map(switches.map((s) => [s.name, s]));
   const hosts = written.hosts.map(([name, overrides]) => {
-    const cnpvs = byName.get(graph.neighbour(name) ?? "")?.qcn.priorities ?? [];
+    const { qcn, trimming } = byName.get(graph.neighbour(name) ?? "") ?? {};
     return resolveHost(
       name,
       merge<object>(top.host, overrides) as typeof top.host,
       graph.hostLink(name)?.rate ?? 0,
-      cnpvs,
+      qcn?.priorities ?? [],
+      trimming?.enabled ? trimming.dscp : undefined,
     );
   });
-  const flows = resolveTraffic(top.traffic, {
+  const traffic: TrafficContext = {
     hosts: hosts.map((host) => host.name),
     rateOf: (host) => graph.hostLink(host)?.rate ?? 0,
     dscpOf: (host, priority) => dscpOf(byName.get(graph.neighbour(host) ?? "")?.dscp_map, priority),
@@ -159,8 +198,11 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     transport: top.transport.type,
     directory: context.directory,
     found: context.found,
-  });
-  const congestion = resolveCongestion(top.congestion, slowestHostRate(hosts, graph), context.found);
+  };
+  const flows = resolveTraffic(top.traffic, traffic);
+  const tcp = resolveTcp(top.traffic, traffic);
+  const located = (file: string) => resolvePath(context.directory, file);
+  const congestion = resolveCongestion(top.congestion, slowestHostRate(hosts, graph), located, context.found);
   if (!hearsCnms(congestion.algorithm)) switchQcnOff(switches, congestion.algorithm, context.found);
   const scenario: Scenario = {
     name: input.name ?? context.fallbackName,
@@ -177,10 +219,13 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     congestion,
     transport: resolveTransport(top.transport),
     flows,
+    tcp,
+    programs: resolvePrograms(top.traffic, traffic),
     changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),
     failures: top.failures.map((failure) => filled(failureSchema, failure)),
-    probes: { ...top.probes, queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, flows) },
+    probes: { ...top.probes, queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, [...flows, ...tcp]) },
     expect: resolveExpectations(top.expect, context.found),
+    parts: resolveParts(top.parts, { switches, hosts, links, graph }, context.found),
     fidelity: top.fidelity,
   };
   return { scenario, graph };

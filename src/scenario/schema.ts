@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { choice, field, integer, rate, section, time } from "../base/fields.js";
 import { congestionSchema } from "../congestion/section.js";
-import { hostSchema, linkText, switchSchema } from "./device_schema.js";
+import { hostSchema, interfaceSchema, linkText, nameSchema, switchSchema } from "./device_schema.js";
 import { topologySchema } from "./topology_schema.js";
 import { trafficSchema } from "./traffic_schema.js";
 
@@ -11,7 +11,7 @@ export const kMostDefaultProbes = 64;
 
 export const transportSchema = section({
   type: choice(
-    "Packets that nobody acknowledges, as labs have them, or reliable connections (RC).",
+    "Packets that nobody acknowledges, or reliable connections (RC), which have completion times.",
     ["stream", "rc"],
     "stream",
   ),
@@ -76,6 +76,17 @@ const failure = failureSchema.superRefine(({ link, switch: name, at, until }, co
   if (until !== undefined && until <= at) problem("until", "is not after `at`", "give a later time, or leave it out");
 });
 
+export const partSchema = section({
+  nodes: z.array(z.string()).min(1).max(10_000).meta({
+    description: "Its switches and hosts. Hosts that no part names are with their switch.",
+  }),
+  interfaces: field(
+    z.record(z.string().max(100), interfaceSchema),
+    'Each link to another part, "a -- b" -> the interface of this machine that is its end here. It exists, and what is sent there comes out at the other part\'s.',
+    {},
+  ),
+});
+
 export const scenarioSchema = section({
   name: z
     .string()
@@ -108,6 +119,11 @@ export const scenarioSchema = section({
     z.array(failure).max(1000),
     "Links and switches that fail while traffic runs. In virtual time only.",
     [],
+  ),
+  parts: field(
+    z.record(nameSchema, partSchema),
+    "The same network on several machines: name -> what of it one machine runs ([labs on several machines](../guides/lab-parts.md)). Without `--part` a lab runs all of it.",
+    {},
   ),
   probes: field(probesSchema, "Series that are recorded."),
   expect: field(

@@ -17,12 +17,12 @@
  */
 import type { BufferConfig } from "./types.js";
 
-type Sizes = Pick<BufferConfig, "total" | "headroom" | "priorities">;
+type Sizes = Pick<BufferConfig, "total" | "headroom" | "priorities"> & Partial<Pick<BufferConfig, "besides">>;
 type Thresholds = Sizes & Pick<BufferConfig, "beta" | "mode" | "threshold">;
 
-/** P n t_flight. */
-export function reservedBytes({ headroom, priorities }: Omit<Sizes, "total">, ports: number): number {
-  return priorities * ports * headroom;
+/** P n t_flight, and what ports with headroom of their own reserve besides. */
+export function reservedBytes({ headroom, priorities, besides = 0 }: Omit<Sizes, "total">, ports: number): number {
+  return priorities * ports * headroom + besides;
 }
 
 /** F; negative where the buffer does not even hold the headroom. */

@@ -1,14 +1,15 @@
 // From the entries of the `traffic` section to flows.
 import { expandIncast, expandList, expandPairs, expandPermutation, expandPoisson } from "./patterns.js";
 import { type TrafficContext, TrafficEntry } from "./traffic_entry.js";
-import type { FlowsInput, TrafficInput } from "./traffic_schema.js";
+import type { FlowEntryInput, FlowsInput, TrafficInput } from "./traffic_schema.js";
 import type { Flow } from "./types.js";
 
-/** Expands every entry, in order. What is wrong goes to `context.found`, and makes no flows. */
+/** Expands every entry that makes flows, in order. What is wrong goes to `context.found`, and makes no flows. */
 export function resolveTraffic(entries: readonly TrafficInput[], context: TrafficContext): Flow[] {
   const used = new Map<string, number>();
   const flows: Flow[] = [];
   entries.forEach((input, i) => {
+    if (input.pattern === "tcp" || input.pattern === "program") return;
     const own = expand(input, ["traffic", i], context, used);
     for (const flow of own) flows.push(flow);
   });
@@ -26,7 +27,7 @@ export function applications(flows: readonly Pick<Flow, "group">[]): number[] {
 }
 
 function expand(
-  input: TrafficInput,
+  input: FlowEntryInput,
   path: readonly (string | number)[],
   context: TrafficContext,
   used: Map<string, number>,

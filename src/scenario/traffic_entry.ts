@@ -6,7 +6,7 @@ import { type Full, filled } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
 import { Random } from "../base/random.js";
 import { type CdfPoint, kDistributionNames, SizeDistribution } from "./size_distribution.js";
-import { kLongestMessage, type PatternInput, type TrafficInput, trafficDefaultsSchema } from "./traffic_schema.js";
+import { type FlowEntryInput, kLongestMessage, type PatternInput, trafficDefaultsSchema } from "./traffic_schema.js";
 import type { Flow } from "./types.js";
 
 /** What traffic needs to know of the rest of the scenario. */
@@ -41,7 +41,7 @@ export class TrafficEntry {
   private readonly settings: Full<typeof trafficDefaultsSchema>;
 
   constructor(
-    readonly input: TrafficInput,
+    readonly input: FlowEntryInput,
     readonly group: string,
     private readonly path: readonly (string | number)[],
     readonly context: TrafficContext,
@@ -51,6 +51,13 @@ export class TrafficEntry {
     this.start = this.settings.start;
     this.stop = Math.min(input.stop ?? context.duration, context.duration);
     this.qps = this.settings.qps;
+    if (this.settings.operation === "read" && context.transport !== "rc") {
+      this.problem(
+        ["operation"],
+        "is read, which the stream transport does not have",
+        "use reliable connections: transport: { type: rc }",
+      );
+    }
   }
 
   /** A flow with the settings of the entry, but for `own`. */

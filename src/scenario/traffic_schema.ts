@@ -1,7 +1,7 @@
 // Entries of the `traffic` section: queue pairs written out, and patterns that traffic.ts expands to flows.
 import { z } from "zod";
 import { WeirError } from "../base/error.js";
-import { choice, field, fraction, integer, rate, section, size, time } from "../base/fields.js";
+import { choice, field, flag, fraction, integer, rate, section, size, time } from "../base/fields.js";
 import { nearest } from "../base/nearest.js";
 import { parseSize } from "../base/units.js";
 import { kDistributionNames } from "./size_distribution.js";
@@ -26,7 +26,11 @@ const common = {
   dscp: integer("DSCP of the data. Default: one that the switch maps to `priority`.", 0, 63),
   start: time("When to start, from the start of traffic.", { default: "0ms" }),
   stop: time("When to stop. Default: the end."),
-  operation: choice("RDMA operation.", ["write", "send"], "write"),
+  operation: choice(
+    "RDMA operation. With `read` the receiver of the data asks for each message, 16 requests at a time: reliable connections only (`transport.type: rc`).",
+    ["write", "send", "read"],
+    "write",
+  ),
   source_mac: choice(
     "Source address of the frames: the host's, or one for each flow, as of packet generators that share a link.",
     ["host", "own"],
@@ -155,7 +159,66 @@ const list = section({
   ...common,
 });
 
-export const trafficSchema = z.discriminatedUnion("pattern", [flows, incast, permutation, poisson, pairs, list]);
+const tcp = section({
+  pattern: pattern("tcp", "Connections of TCP between the kernels of hosts, as iperf3 makes them. Labs only."),
+  id: patternId("tcp"),
+  from: z.union([z.string(), z.array(z.string()).min(1)]).meta({ description: "Sending host, or a list of them." }),
+  to: z.string().meta({ description: "Receiving host." }),
+  streams: integer("Connections of each sender; each is a flow of its own.", 1, 256, 1),
+  control: field(
+    z.string().regex(/^[a-z0-9_]{1,15}$/, { error: "the name of a congestion control of TCP, such as dctcp" }),
+    "Congestion control, by the name that Linux has for it: `cubic`, `reno`, `dctcp`, `bbr`, ... Its module must be there.",
+    "cubic",
+  ),
+  priority: integer("Priority (traffic class) of the data.", 0, 7, 0),
+  dscp: common.dscp,
+  start: common.start,
+  stop: common.stop,
+  rate: rate("Most that each connection sends (pacing). Default: no limit."),
+  bytes: size("Total that each connection sends. Default: no limit.", { min: 1, max: 1e15 }),
+});
+
+const program = section({
+  pattern: z.literal("program").meta({
+    description: "A program that runs on a host; the default where there is `run`. Labs only.",
+    default: "program",
+  }),
+  id: idSchema.meta({ description: "Name in the result, and of its output. Default: that of the program." }),
+  run: z
+    .string()
+    .min(1)
+    .max(10_000)
+    .meta({ description: "Command line, for `sh`, in the folder where weir was started." }),
+  on: z
+    .union([z.string(), z.array(z.string()).min(1)])
+    .meta({ description: "Host that it runs on, or a list of hosts, each with one of its own." }),
+  start: time("When to start, from the start of traffic, as the scenario means it: times the scale for the program.", {
+    default: "0ms",
+  }),
+  after: field(
+    z.union([z.string(), z.array(z.string()).min(1)]),
+    "Not before this other entry (its `id`) is ready: listens, where it has `listens`, else has ended with exit status 0.",
+  ),
+  listens: integer("TCP port at which it is ready once something listens there.", 1, 65_535),
+  background: flag(
+    "Nobody waits for it: it may still run at the end, and is told to end then. Any other has to end by itself, with exit status 0.",
+    false,
+  ),
+});
+
+/** What runs a program need not say so. */
+function withPattern(input: unknown): unknown {
+  const runs = typeof input === "object" && input !== null && "run" in input && !("pattern" in input);
+  return runs ? { ...input, pattern: "program" } : input;
+}
+
+export const trafficSchema = z.preprocess(
+  withPattern,
+  z.discriminatedUnion("pattern", [flows, incast, permutation, poisson, pairs, list, tcp, program]),
+);
+
+/** For the defaults of what is no flow of RDMA. */
+export { program as programSchema, tcp as tcpSchema };
 
 /** Defaults of all fields that have one. */
 export const trafficDefaultsSchema = section({ ...common, ...streams });
@@ -164,3 +227,5 @@ export type TrafficInput = z.output<typeof trafficSchema>;
 /** The entries of one pattern. */
 export type PatternInput<Name extends string> = Extract<TrafficInput, { pattern: Name }>;
 export type FlowsInput = z.output<typeof flows>;
+/** Those that make flows of RDMA. */
+export type FlowEntryInput = Exclude<TrafficInput, { pattern: "tcp" | "program" }>;

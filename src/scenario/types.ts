@@ -9,12 +9,14 @@ import type {
   hostSchema,
   impairmentSchema,
   linkDefaultsSchema,
+  pfcSchema,
   switchSchema,
 } from "./device_schema.js";
 import type { Expectation } from "./expectations.js";
+import type { PortProfile } from "./port_profiles.js";
 import type { changeSchema, failureSchema, scenarioSchema, transportSchema } from "./schema.js";
 import type { TopologyInput } from "./topology_schema.js";
-import type { trafficDefaultsSchema } from "./traffic_schema.js";
+import type { programSchema, tcpSchema, trafficDefaultsSchema } from "./traffic_schema.js";
 
 export type { Congestion } from "../congestion/algorithms.js";
 
@@ -29,12 +31,23 @@ export interface Link extends Omit<Full<typeof linkDefaultsSchema>, "impairment"
 }
 
 /** `threshold` is filled in also for dynamic mode, and unused there. */
-export type BufferConfig = With<Full<typeof bufferSchema>, { threshold: number; xon_offset: number }>;
+export interface BufferConfig extends With<Full<typeof bufferSchema>, { threshold: number; xon_offset: number }> {
+  /** Bytes that ports with headroom of their own reserve beyond `headroom`; negative where that is less. */
+  besides: number;
+}
 export type EcnConfig = Full<typeof ecnSchema>;
 
-export interface SwitchConfig extends Omit<Full<typeof switchSchema>, "buffer" | "qcn" | "scheduler" | "dscp_map"> {
+/** `enabled` and `priorities` also tell of PAUSE, which is for all priorities; `by`: what peers are stopped by. */
+export type PfcConfig = Full<typeof pfcSchema> & { by: "pfc" | "pause" };
+
+export interface SwitchConfig
+  extends Omit<Full<typeof switchSchema>, "buffer" | "pfc" | "trimming" | "qcn" | "scheduler" | "dscp_map"> {
   name: string;
+  /** Of the ports that have one, by their names. */
+  profiled: Readonly<Record<string, PortProfile>>;
   buffer: BufferConfig;
+  pfc: PfcConfig;
+  trimming: With<Full<typeof switchSchema>["trimming"], { queue: number }>;
   qcn: SwitchQcn;
   /** `weights` has one DWRR weight per priority 0..7; those of strict priorities are not used. */
   scheduler: { strict: number[]; weights: number[] };
@@ -74,6 +87,24 @@ export interface Flow extends Omit<Full<typeof trafficDefaultsSchema>, "qps"> {
   sizes: readonly number[] | undefined;
 }
 
+/** A connection of TCP between the kernels of two hosts. Without `bytes` it sends until `stop`. */
+export interface TcpStream extends Omit<Full<typeof tcpSchema>, "pattern" | "from" | "streams"> {
+  /** Unique among flows, too. */
+  id: string;
+  from: string;
+  dscp: number;
+  stop: number;
+}
+
+/** A program on a host. */
+export interface Program extends Omit<Full<typeof programSchema>, "pattern" | "on" | "after"> {
+  /** Unique among programs. */
+  id: string;
+  host: string;
+  /** Ids of programs that are ready before it starts. */
+  after: readonly string[];
+}
+
 /** A sampled switch queue; `port` is the name of the device at the other end. */
 export interface QueueProbe {
   switch: string;
@@ -86,6 +117,15 @@ export type RateChange = Full<typeof changeSchema>;
 
 /** A link or a switch that is not there for a while. */
 export type Failure = Full<typeof failureSchema>;
+
+/** What of the network one machine runs. */
+export interface Part {
+  name: string;
+  /** Switches, then hosts, each in the scenario's order. */
+  nodes: string[];
+  /** Of links to other parts, by their positions. */
+  interfaces: { link: number; interface: string }[];
+}
 
 type Written = Full<typeof scenarioSchema>;
 
@@ -102,10 +142,15 @@ export interface Scenario extends Pick<Written, "description" | "scale" | "seed"
   congestion: Congestion;
   transport: Transport;
   flows: Flow[];
+  tcp: TcpStream[];
+  programs: Program[];
   /** In order of time. */
   changes: RateChange[];
   failures: Failure[];
   expect: Expectation[];
+  parts: Part[];
+  /** Name of the part that runs here; all of the network if left out. */
+  part?: string;
   /** `flows`: how many of the flows, in order, have series. */
   probes: With<Written["probes"], { queues: QueueProbe[] }>;
 }

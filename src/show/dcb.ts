@@ -1,6 +1,7 @@
 /** Lines in the shape of iproute2's `dcb`, one device after the other: pfc, ets, buffer, app. */
 
-import type { PortStatus, QosReport } from "../device/protocol.js";
+import { bandwidths } from "../device/ets.js";
+import type { DcbxPortReport, DcbxReport, PortStatus, QosReport } from "../device/protocol.js";
 import { byPort, jsonByPort } from "./by_port.js";
 import { Counts, kPfc } from "./counts.js";
 import { type Answers, kPriorities, textView } from "./view.js";
@@ -45,46 +46,44 @@ const pfc = textView({
   json: (answers) => jsonByPort(answers.ports, pfcOf(answers)),
 });
 
-/** Weights as whole percentages that add up to 100; strict classes have none. */
-function bandwidths({ strict, weights }: QosReport["scheduler"]): number[] {
-  const shares = weights.map((weight, p) => (strict.includes(p) ? 0 : weight));
-  const total = shares.reduce((sum, weight) => sum + weight, 0);
-  if (total === 0) return filled(0);
-  const exact = shares.map((weight) => (100 * weight) / total);
-  const whole = exact.map(Math.floor);
-  const byRemainder = exact.map((_, p) => p).sort((a, b) => ((exact[b] ?? 0) % 1) - ((exact[a] ?? 0) % 1));
-  const left = 100 - whole.reduce((sum, share) => sum + share, 0);
-  for (const p of byRemainder.slice(0, left)) whole[p] = (whole[p] ?? 0) + 1;
-  return whole;
-}
+const kTsaNames: Readonly<Record<DcbxPortReport["local"]["ets"]["tsa"][number], string>> = {
+  strict: "strict",
+  ets: "ets",
+  cbs: "cb_shaper",
+  vendor: "vendor",
+  reserved: "reserved",
+};
 
-/** A priority is a traffic class of its own here, and nothing is negotiated: there is no recommendation. */
-function etsOf({ scheduler }: QosReport) {
+/** A priority is a traffic class of its own here. Only DCBX makes a port willing, and knows of a recommendation. */
+function etsOf({ scheduler }: QosReport, dcbx: DcbxPortReport | undefined) {
+  const recommended = dcbx?.peer?.recommendation;
   return {
-    willing: false,
+    willing: dcbx?.willing ?? false,
     ets_cap: 8,
     cbs: false,
     tc_bw: bandwidths(scheduler),
     pg_bw: filled(0),
     tc_tsa: kPriorities.map((priority) => (scheduler.strict.includes(Number(priority)) ? "strict" : "ets")),
     prio_tc: kPriorities.map(Number),
-    reco_tc_bw: filled(0),
-    reco_tc_tsa: filled("strict"),
-    reco_prio_tc: filled(0),
+    reco_tc_bw: recommended?.bandwidth ?? filled(0),
+    reco_tc_tsa: recommended?.tsa.map((tsa) => kTsaNames[tsa]) ?? filled("strict"),
+    reco_prio_tc: recommended?.prio_tc ?? filled(0),
   };
 }
+
+const atPort = ({ ports }: DcbxReport, name: string) => ports.find(({ port }) => port === name);
 
 const ets = textView({
   description: "scheduler: strict priorities, and shares of the others",
   of: "any",
-  requests: ["qos", "ports"],
-  text: ({ qos, ports }) =>
-    byPort("dcb ets show dev", ports, () => {
-      const { willing, ets_cap, cbs, ...arrays } = etsOf(qos);
+  requests: ["qos", "dcbx", "ports"],
+  text: ({ qos, dcbx, ports }) =>
+    byPort("dcb ets show dev", ports, ({ name }) => {
+      const { willing, ets_cap, cbs, ...arrays } = etsOf(qos, atPort(dcbx, name));
       const lines = Object.entries(arrays).map(([name, values]) => array(name.replaceAll("_", "-"), values));
       return `willing ${onOff(willing)} ets-cap ${ets_cap} cbs ${onOff(cbs)} \n${lines.join("")}`;
     }),
-  json: ({ qos, ports }) => jsonByPort(ports, () => etsOf(qos)),
+  json: ({ qos, dcbx, ports }) => jsonByPort(ports, ({ name }) => etsOf(qos, atPort(dcbx, name))),
 });
 
 /** As iproute2 prints sizes. */
@@ -96,11 +95,12 @@ function size(bytes: number): string {
 }
 
 /** What is kept for frames under way after a pause; of a NIC its receive buffer, which all priorities share. */
-function bufferOf({ headroom }: QosReport) {
+function bufferOf({ headroom, port_headroom }: QosReport, port: string) {
+  const own = headroom.map((bytes) => (bytes === 0 ? 0 : (port_headroom[port] ?? bytes)));
   return {
-    prio_buffer: kPriorities.map((_, p) => ((headroom[p] ?? 0) > 0 ? p : 0)),
-    buffer_size: headroom,
-    total_size: headroom.reduce((sum, bytes) => sum + bytes, 0),
+    prio_buffer: kPriorities.map((_, p) => ((own[p] ?? 0) > 0 ? p : 0)),
+    buffer_size: own,
+    total_size: own.reduce((sum, bytes) => sum + bytes, 0),
   };
 }
 
@@ -109,12 +109,12 @@ const buffer = textView({
   of: "any",
   requests: ["qos", "ports"],
   text: ({ qos, ports }) =>
-    byPort("dcb buffer show dev", ports, () => {
-      const { prio_buffer, buffer_size, total_size } = bufferOf(qos);
+    byPort("dcb buffer show dev", ports, ({ name }) => {
+      const { prio_buffer, buffer_size, total_size } = bufferOf(qos, name);
       const sizes = array("buffer-size", buffer_size.map(size));
       return `${array("prio-buffer", prio_buffer)}${sizes}total-size ${size(total_size)} \n`;
     }),
-  json: ({ qos, ports }) => jsonByPort(ports, () => bufferOf(qos)),
+  json: ({ qos, ports }) => jsonByPort(ports, ({ name }) => bufferOf(qos, name)),
 });
 
 const dscpPrio = ({ trust, dscp_map }: QosReport) => (trust === "dscp" ? [...dscp_map.entries()] : []);

@@ -24,7 +24,7 @@ export const rp = gridView({
           printable(pair.name),
           String(pair.priority),
           pair.limited ? "yes" : "no",
-          pair.limited ? pair.stage : "-",
+          (pair.limited && pair.stage) || "-",
           gbps(pair.rate),
           gbps(pair.target_rate),
         ]),
@@ -68,7 +68,7 @@ export const qp = gridView({
         String(pair.remote_qpn),
         printable(pair.peer),
         pair.qp_state ?? pair.state,
-        pair.limited ? pair.stage : "-",
+        (pair.limited && pair.stage) || "-",
         // Until it sends there is no reaction point.
         ...(pair.rate === 0
           ? ["-", "-", "-"]

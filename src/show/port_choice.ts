@@ -11,7 +11,7 @@ export function onlyPort(answers: Partial<Answers> & Pick<Answers, "ports">, por
     });
   }
   const names = new Set(ports.map(({ name }) => name));
-  const { counters, switch: state, fdb } = answers;
+  const { counters, switch: state, fdb, lldp, dcbx } = answers;
   return {
     ...answers,
     ports,
@@ -22,6 +22,8 @@ export function onlyPort(answers: Partial<Answers> & Pick<Answers, "ports">, por
       },
     }),
     ...(state && { switch: { ...state, ports: state.ports.filter(({ name }) => names.has(name)) } }),
+    ...(lldp && { lldp: { ...lldp, ports: lldp.ports.filter(({ port: name }) => names.has(name)) } }),
+    ...(dcbx && { dcbx: { ...dcbx, ports: dcbx.ports.filter(({ port: name }) => names.has(name)) } }),
     ...(fdb && { fdb: fdb.filter((entry) => entry.ports.some((name) => names.has(name))) }),
   } as Answers;
 }

@@ -134,7 +134,7 @@ const countView = (description: string, title: string, prefix: "UC" | "PG", coun
 };
 
 /** A switch has one pool, for both directions; its headroom counts as well. */
-const kPool = "shared_pool";
+export const kPool = "shared_pool";
 
 const poolWatermark = textView({
   description: "most bytes that the shared buffer has held",

@@ -1,6 +1,6 @@
 /** Weir's own tables of switches: queues, buffer, congestion points, forwarding table. */
 
-import { formatRate } from "../base/units.js";
+import { formatRate, formatTime } from "../base/units.js";
 import { kStormKinds } from "../device/file/types.js";
 import { kilobytes, printable } from "../report/format.js";
 import { Counts, text } from "./counts.js";
@@ -63,6 +63,37 @@ export const queue = gridView({
             kilobytes(of("queue_watermark_bytes")),
           ];
         }),
+      },
+    ];
+  },
+});
+
+export const pfcwd = gridView({
+  description: "PFC watchdog of a switch: storms at its egress queues, and what they cost",
+  of: "switch",
+  requests: ["counters", "switch"],
+  grids({ counters, switch: { pfc_priorities, pfc_watchdog, ports } }) {
+    const own = new Counts(counters.counters);
+    const { enabled, detection_time, restoration_time, action } = pfc_watchdog;
+    const times = `detection ${formatTime(detection_time)}, restoration ${formatTime(restoration_time)}`;
+    return [
+      {
+        title: `PFC watchdog ${enabled ? `on: ${action}, ${times}` : "off"}`,
+        head: ["Port", "TxQ", "Status", "Storm detected/restored", "Tx ok/drop", "Rx drop"],
+        names: 3,
+        rows: ports.flatMap(({ name, pfc_storms }) =>
+          (enabled ? pfc_priorities : []).map((p) => {
+            const of = (counter: string) => text(own.get(counter, { port: name, priority: String(p) }));
+            return [
+              printable(name),
+              `UC${p}`,
+              (pfc_storms >> p) & 1 ? "stormed" : "operational",
+              `${of("pfc_wd_storm_detected")}/${of("pfc_wd_storm_restored")}`,
+              `${of("queue_packets")}/${of("pfc_wd_tx_drop")}`,
+              of("pfc_wd_rx_drop"),
+            ];
+          }),
+        ),
       },
     ];
   },

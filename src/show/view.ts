@@ -3,7 +3,19 @@
 import type { ControlRequests } from "../device/protocol.js";
 import type { Grid } from "../report/table.js";
 
-export type Request = "status" | "counters" | "ports" | "switch" | "fdb" | "queue_pairs" | "programs" | "qos";
+export type Request =
+  | "status"
+  | "counters"
+  | "ports"
+  | "switch"
+  | "fdb"
+  | "routes"
+  | "neighbors"
+  | "queue_pairs"
+  | "programs"
+  | "qos"
+  | "lldp"
+  | "dcbx";
 /** The answers that a view has asked for. */
 export type Answers<Names extends Request = Request> = { [Name in Names]: ControlRequests[Name] };
 

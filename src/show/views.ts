@@ -1,18 +1,22 @@
 /** What `weir show` can show, by the words that follow it. */
 import { dashboard } from "./dashboard.js";
 import { kDcbViews } from "./dcb.js";
+import { dcbx, lldp } from "./discovery.js";
 import { ethtool } from "./ethtool.js";
 import { programs, qp, rp } from "./nic.js";
 import { counters, ecn, pfc } from "./overview.js";
 import { ports } from "./ports.js";
 import { kRdmaViews } from "./rdma.js";
+import { neighbors, routes } from "./router.js";
 import { kSonicViews } from "./sonic.js";
-import { buffer, cp, fdb, queue, stormControl } from "./switch.js";
+import { kSonicConfigViews } from "./sonic_config.js";
+import { buffer, cp, fdb, pfcwd, queue, stormControl } from "./switch.js";
 import type { View } from "./view.js";
 
 export const kViews = {
   counters,
   pfc,
+  pfcwd,
   ecn,
   cp,
   rp,
@@ -21,10 +25,15 @@ export const kViews = {
   qp,
   programs,
   fdb,
+  routes,
+  neighbors,
   ports,
   "storm-control": stormControl,
+  lldp,
+  dcbx,
   dashboard,
   ...kSonicViews,
+  ...kSonicConfigViews,
   ...kRdmaViews,
   ...kDcbViews,
   ethtool,

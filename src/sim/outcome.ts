@@ -2,6 +2,7 @@
 
 import { formatTime } from "../base/units.js";
 import type { Distribution } from "../native/histogram.js";
+import { type Completions, hasEnd } from "../result/completions.js";
 import {
   accountFrames,
   feedbackPerSecond,
@@ -12,13 +13,12 @@ import {
   wholeDistributions,
 } from "../result/device_results.js";
 import { goodputLimit } from "../result/goodput_limit.js";
+import { groupResults } from "../result/groups.js";
 import type { FlowResult, LinkResult, Result } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
 import type { Fabric } from "../scenario/fabric.js";
 import { networkEvents } from "../scenario/failures.js";
 import type { Flow, Scenario } from "../scenario/types.js";
-import { type Completions, hasEnd } from "./completions.js";
-import { groupResults } from "./groups.js";
 import type { SimulationTables } from "./tables.js";
 
 /** Flows with a row of their own in a result. */

@@ -12,12 +12,13 @@ import {
   type SimulationConfig,
 } from "../native/simulation_types.js";
 import { kRecordWords } from "../native/types.js";
+import { Completions } from "../result/completions.js";
 import { Recorder } from "../result/recorder.js";
 import { changedAt, changeTimes } from "../scenario/changes.js";
 import { Fabric } from "../scenario/fabric.js";
 import { linksAvoided, linksDown, networkEvents } from "../scenario/failures.js";
+import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
 import type { Link, Scenario } from "../scenario/types.js";
-import { Completions } from "./completions.js";
 import { composeRoutes, composeSimulation, composeSwitch } from "./compose.js";
 import { requireMemory } from "./footprint.js";
 import { composeResult } from "./outcome.js";
@@ -40,6 +41,7 @@ export async function runSimulation(
   options: SimOptions,
   addon = loadAddon<SimulationAddon>(),
 ): Promise<SimOutcome> {
+  refuseKernelTraffic(scenario, "virtual time");
   requireMemory(scenario, addon);
   const fabric = new Fabric(scenario);
   const taps = new Taps(scenario, fabric, options.trace ?? []);
@@ -197,8 +199,21 @@ class Run {
     }
     for (let count = kDrained; count === kDrained; ) {
       count = simulation.drainFinished(finished);
-      this.completions.take(finished, count);
+      this.complete(finished, count);
     }
     this.taps.write(simulation.drainTrace());
+  }
+
+  private complete(words: Float64Array, count: number): void {
+    for (let at = 0; at < count * kFinishedWords; at += kFinishedWords) {
+      const [flow, message, bytes, start, end] = words.subarray(at, at + kFinishedWords) as unknown as [
+        number,
+        number,
+        number,
+        number,
+        number,
+      ];
+      this.completions.complete({ flow, message, bytes, start, end });
+    }
   }
 }

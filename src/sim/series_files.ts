@@ -1,6 +1,7 @@
 /** Series of a run as tables for other programs: one row for each sample of each flow, queue or host, as CSV or Arrow. */
 import { join } from "node:path";
 import { columnFromArray, dictionary, float64, int32, tableFromColumns, tableToIPC, utf8 } from "@uwdata/flechette";
+import { csvLine } from "../base/csv_line.js";
 import { makeFolder } from "../base/folder.js";
 import { writeWhole } from "../base/write_file.js";
 import type { Series } from "../result/result.js";
@@ -33,16 +34,6 @@ export function writeSeries(directory: string, series: Series, format: SeriesFor
     writeWhole(file, format === "csv" ? csvFile(table, series.time_s) : arrowFile(table, series.time_s));
     return file;
   });
-}
-
-/** One line of CSV with its line feed. Quoted where RFC 4180 asks for it; numbers as short as they can be read back the same. */
-export function csvLine(fields: readonly (string | number | undefined)[]): string {
-  return `${fields.map((field) => csvField(field ?? "")).join(",")}\n`;
-}
-
-function csvField(field: string | number): string {
-  const text = String(field);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function tablesOf({ flows, queues, pauses, cnps, cnms, marks }: Series): SeriesTable[] {

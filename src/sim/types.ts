@@ -1,6 +1,7 @@
 /** What the simulator and its callers (command line, sweeps) agree on. Times are virtual ns unless they are called wall. */
 
 import type { SimulationProgress } from "../native/simulation_types.js";
+import type { FlowCompletion } from "../result/completions.js";
 import type { Result, Series } from "../result/result.js";
 import type { FileRequest } from "../scenario/places.js";
 
@@ -23,24 +24,6 @@ export interface SimProgress extends Pick<SimulationProgress, "events" | "hops" 
   /** Wall time so far, and what is left of it at the present pace. */
   wall_s: number;
   eta_s: number;
-}
-
-/** One completed message: a row of fct.csv. */
-export interface FlowCompletion {
-  /** Position in the scenario's flows. */
-  flow: number;
-  id: string;
-  from: string;
-  to: string;
-  /** Number of the message in its flow, from 0. */
-  message: number;
-  bytes: number;
-  start_ns: number;
-  end_ns: number;
-  /** What the same message takes alone in the empty network, ns. */
-  ideal_ns: number;
-  /** (end - start) / ideal. */
-  slowdown: number;
 }
 
 /** What the run cost this machine. Differs from run to run, so it is kept apart from the result. */

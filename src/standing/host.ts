@@ -1,15 +1,13 @@
-/** A host of a lab that stays: where programs live, with the kernel's stack and a NIC side by side on one interface. */
+/** A host of a lab that stays: where programs live, and the kernel's stack, which sends and receives through the host's NIC. */
 import { join } from "node:path";
 import { makeFolder } from "../base/folder.js";
 import { type FrameLink, untaggedFrame } from "../cm/link.js";
 import { ControlServer } from "../device/control_server.js";
 import type { Device } from "../device/device.js";
 import type { ProgramIdentity } from "../device/protocol.js";
-import type { Machine } from "../host/machine.js";
 import type { NetworkNamespace } from "../host/namespace.js";
 import { ToolError } from "../host/tools.js";
 import { kNicInterface } from "../lab/devices.js";
-import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import { programWorker } from "../native/workers.js";
 import { ProgramBroker, type ProgramNicConfig } from "../programs/broker.js";
@@ -20,18 +18,15 @@ import { kSystemFolder } from "./place.js";
 const kUncounted = 24;
 /** How long packets of the kernel may wait for the link. */
 const kQueueMs = 20;
-/** Bytes that a connection of TCP may have under way. */
-const kTcpWindow = 1 << 19;
 /** Bytes that may leave at once: a frame of 9 KB, and a millisecond's worth for the kernel's timers. */
 const kLeastBurst = 9_216;
 
 export interface HostPlace {
   name: string;
-  /** Its place in the scenario, and at the NICs' worker. */
+  /** Its place at the NICs' worker. */
   index: number;
   /** The lab's folder is the one that it is in. */
   folder: string;
-  machine: Machine;
   /** `port.rate` is that on this host. */
   nic: ProgramNicConfig;
 }
@@ -49,19 +44,15 @@ export interface HostEvents {
 
 export class InhabitedHost {
   readonly #listeners = new Set<(frame: Buffer) => void>();
-  readonly #kernelPorts: readonly KernelPort[];
   #broker: ProgramBroker | undefined;
   #control: ControlServer | undefined;
   #closed = false;
 
-  /** @throws WeirError where something else has RoCEv2's port. */
   constructor(
     readonly place: HostPlace,
     private readonly addon: NativeAddon,
     private readonly worker: NativeWorker,
-  ) {
-    this.#kernelPorts = place.nic.addresses.map((own) => new KernelPort(addon, own, place.machine.path));
-  }
+  ) {}
 
   /** Programs are served from now on. @throws WeirError where a socket cannot be made. */
   async serve(device: Device, events: HostEvents): Promise<void> {
@@ -94,7 +85,6 @@ export class InhabitedHost {
     this.#closed = true;
     this.#broker?.close();
     this.#control?.close();
-    for (const port of this.#kernelPorts) port.close();
   }
 
   #link(): FrameLink {
@@ -113,8 +103,8 @@ export class InhabitedHost {
 /**
  * @param rate bit/s; 0: unlimited.
  *
- * The kernel's packets leave at the rate of the link, in frames, as they would by an Ethernet card; and a connection of TCP has no more
- * under way than the switch's receive ring has room for beside the NIC's packets. Returns why not, where that cannot be had.
+ * The kernel's packets come to the NIC at the rate of the link, in frames: programs wait where an Ethernet card would have them wait.
+ * Returns why not, where that cannot be had.
  */
 export async function shapeKernel(machine: Pick<NetworkNamespace, "run">, rate: number): Promise<string | undefined> {
   const shaper = [
@@ -133,7 +123,6 @@ export async function shapeKernel(machine: Pick<NetworkNamespace, "run">, rate: 
   try {
     await machine.run("ip", ["link", "set", "dev", kNicInterface, "gso_max_segs", "1"]);
     if (rate > 0) await machine.run("tc", shaper);
-    await machine.run("sh", ["-c", `echo "4096 16384 ${kTcpWindow}" > /proc/sys/net/ipv4/tcp_wmem`]);
     return undefined;
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;

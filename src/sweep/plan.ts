@@ -175,6 +175,13 @@ interface Finding {
   count: number;
 }
 
+/** Whose content would not be in the identity of a point. */
+const kNoLibraries: Problem = {
+  path: ["congestion", "algorithm"],
+  message: "library is of this machine: a plan has all that its workers need as text",
+  hint: "run such scenarios one by one, with weir sim run",
+};
+
 /** The scenario's own seed, and the warnings of all combinations. */
 function checkCombinations(spec: SweepSpec, source: string, sweep: Sweep): { seed: number; warnings: string[] } {
   const findings = new Map<string, Finding>();
@@ -187,6 +194,7 @@ function checkCombinations(spec: SweepSpec, source: string, sweep: Sweep): { see
       const set = [...assignments(sweep, Object.fromEntries(combination)), ...seed];
       const loaded = parseScenarioText(text, name, { set, directory: dirname(spec.scenario) });
       own = loaded.scenario.seed;
+      if (loaded.scenario.congestion.algorithm === "library") throw new ScenarioError(name, [kNoLibraries]);
       for (const warning of loaded.warnings) warnings.add(warning);
     } catch (error) {
       if (!(error instanceof WeirError)) throw error;

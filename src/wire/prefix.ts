@@ -1,7 +1,7 @@
 /** An address with the length of its network's prefix: "10.0.0.5/24". */
 import { isIP } from "node:net";
 import { WeirError } from "../base/error.js";
-import { addressBytes, canonicalAddress } from "./address.js";
+import { addressBytes, addressText, canonicalAddress } from "./address.js";
 
 export interface Prefix {
   address: string;
@@ -31,4 +31,23 @@ export function inPrefix({ address, length }: Prefix, other: string): boolean {
     const bits = Math.min(8, Math.max(0, length - 8 * i));
     return (byte ^ (theirs[i] as number)) >> (8 - bits) === 0;
   });
+}
+
+/** Undefined: it is none, or has no length. */
+export function readPrefix(text: string): Prefix | undefined {
+  const [address = "", length = ""] = text.split("/");
+  if (isIP(address) === 0 || address.includes("%") || length === "") return undefined;
+  try {
+    return parsePrefix(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export const prefixText = ({ address, length }: Prefix) => `${address}/${length}`;
+
+/** Its first address. */
+export function networkOf({ address, length }: Prefix): string {
+  const bits = (i: number) => Math.min(8, Math.max(0, length - 8 * i));
+  return addressText(addressBytes(address).map((byte, i) => byte & (0xff00 >> bits(i))));
 }

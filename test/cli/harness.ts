@@ -18,7 +18,11 @@ export interface Ran {
 
 export type FakeLab = (options: LabOptions, signals: EventEmitter) => Promise<LabOutcome>;
 
-export const finishedLab: FakeLab = async () => ({ result: sampleResult(2), series: sampleSeries(2, 50) });
+export const finishedLab: FakeLab = async () => ({
+  result: sampleResult(2),
+  series: sampleSeries(2, 50),
+  flowTable: [],
+});
 
 export type FakeSim = (options: SimOptions, signals: EventEmitter, scenario: Scenario) => Promise<SimOutcome>;
 

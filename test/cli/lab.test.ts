@@ -45,7 +45,7 @@ describe("weir lab run", () => {
   });
 
   it.each([
-    [["--set", "transport.type=rc"], "transport.type: labs send streams without acknowledgements, not rc"],
+    [["--set", "failures=[{switch: sw, at: 1ms}]"], "failures: links and switches of a lab do not fail"],
     [["--capture", "h9:a.pcap"], "--capture h9"],
   ])("takes %j for bad usage, before it asks for rights", async (options, message) => {
     const { status, stdout, stderr } = await weir(["lab", "run", kIncast, "--quiet", ...options], finishedLab, 0);
@@ -83,6 +83,7 @@ describe("weir lab run", () => {
     const { status, stdout } = await weir(["lab", "run", kIncast, "--out", out], async () => ({
       result,
       series: sampleSeries(2, 50),
+      flowTable: [],
     }));
     expect(status).toBe(3);
     expect(stdout).toContain("fidelity: INVALID");
@@ -137,7 +138,7 @@ describe("weir lab run", () => {
         signal.addEventListener("abort", () => {
           const result = { ...sampleResult(2), until_s: 0.1 };
           result.fidelity = { ...result.fidelity, valid: false, reasons: [(signal.reason as Error).message] };
-          resolve({ result, series: sampleSeries(2, 50) });
+          resolve({ result, series: sampleSeries(2, 50), flowTable: [] });
         });
         signals.emit(name, name);
       });

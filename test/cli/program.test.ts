@@ -137,7 +137,8 @@ describe("weir profiles", () => {
   it("gives the same as JSON", async () => {
     const profiles = JSON.parse((await weir(["profiles", "--json"])).stdout);
     const dcqcn = ["paper-sigcomm15", "mlx5", "ns3-rdma", "hpcc-ns3", "otg"];
-    expect(Object.keys(profiles)).toEqual([...dcqcn, "802.1qau", "netfpga", "shu"]);
+    const others = ["802.1qau", "netfpga", "shu", "timely-sigcomm15", "timely-snippet"];
+    expect(Object.keys(profiles)).toEqual([...dcqcn, ...others]);
     expect(profiles["802.1qau"]).toMatchObject({
       algorithm: "qcn",
       parameters: { rpgGd: [7, "IEEE8021-CN-MIB default: G_d = 1/128"] },

@@ -166,6 +166,10 @@ export class FakeWorker implements NativeWorker {
       worker.configs.push(config);
     }
   }
+  neighbors() {
+    return [];
+  }
+
   forwardingTable() {
     return [{ mac: 0x02_00_00_00_00_01, vlan: 0, ports: [0], learned: true, expires_in: 12e9 }];
   }
@@ -179,7 +183,7 @@ export class FakeWorker implements NativeWorker {
     const port = { up: true, queue_bytes: zeros.with(3, this.queued), ingress_bytes: zeros, headroom_bytes: zeros };
     return {
       buffer: { total: 12e6, shared: 11e6, occupied: this.queued, watermark: this.queued, pfc_threshold: 10e6 },
-      ports: (this.configs[0]?.switches[0]?.ports ?? []).map(() => ({ ...port, paused: 0, pausing: 0 })),
+      ports: (this.configs[0]?.switches[0]?.ports ?? []).map(() => ({ ...port, paused: 0, pausing: 0, pfc_storms: 0 })),
     };
   }
   queuePairs(): QueuePairState[] {
@@ -295,6 +299,8 @@ export class FakeAddon implements NativeAddon {
     this.held.push(address);
     return openSync("/dev/null", "r");
   }
+  readonly openTcpSocket = vi.fn<NativeAddon["openTcpSocket"]>();
+  readonly tcpInfo = vi.fn<NativeAddon["tcpInfo"]>();
   readonly limitCapabilities = vi.fn<NativeAddon["limitCapabilities"]>();
 
   notify(_path: string, state: string): boolean {

@@ -22,6 +22,7 @@ function rig(hosts: Map<string, number>, wanted: readonly string[]) {
   const peers = new Peers(
     link,
     "10.0.0.1",
+    undefined,
     wanted,
     { found: (...news) => void told.push(news), silent: (address) => void told.push(address) },
     clock,

@@ -151,6 +151,52 @@ describe("a daemon", () => {
     expect(await ended).toBe(0);
   });
 
+  it("changes the limits of a switch's ports while it runs", async () => {
+    const { folder, file, addon, signals, log, ended } = await start("switch", switchFile);
+    const limited = "name: a, limits: { 0: { rate: 5Mbps, buffer: 20KB } }, storm_control: { broadcast: 1Mbps },";
+    writeFileSync(file, switchFile(folder).replace("name: a,", limited));
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(log.at(-1)?.msg).toBe("reloaded");
+    const [before, after] = addon.worker.configs.map(({ switches }) => switches[0]?.ports[0]);
+    expect(before).toMatchObject({ priority_rates: Array(8).fill(0), storm_rates: [0, 0, 0] });
+    expect(after?.priority_rates?.[0]).toBe(5e6);
+    expect(after?.queue_limits?.[0]).toBe(20_000);
+    expect(after?.storm_rates).toEqual([1e6, 0, 0]);
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("is made of a config_db.json, and of what that has become", async () => {
+    const config = (kmin: string) =>
+      JSON.stringify({
+        PORT: { Ethernet0: { speed: "1000" }, Ethernet4: { speed: "1000" } },
+        PORT_QOS_MAP: { "Ethernet0,Ethernet4": { pfc_enable: "3" } },
+        WRED_PROFILE: {
+          W: { ecn: "ecn_all", wred_green_enable: "true", green_min_threshold: kmin, green_max_threshold: "90000" },
+        },
+        QUEUE: { "Ethernet0,Ethernet4|3": { wred_profile: "W" } },
+      });
+    const sonic = { map: new Map([["Ethernet0", "lo"]]) };
+    const { file, addon, signals, log, ended } = await start(
+      "switch",
+      () => config("6000"),
+      undefined,
+      (folder) => ({
+        sonic,
+        set: ["metrics=false", `control=${folder}/sw.sock`],
+      }),
+    );
+    expect(addon.worker.configs[0]?.switches[0]?.ports.map((port) => port.interface)).toEqual(["lo"]);
+    writeFileSync(file, config("7000"));
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(addon.worker.configs.map(({ switches }) => switches[0]?.red.kmin)).toEqual([6000, 7000]);
+    writeFileSync(file, config("none"));
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(log.at(-1)?.error).toContain("WRED_PROFILE|W|green_min_threshold: none is not a whole number");
+    signals.emit("SIGTERM", "SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
   it("changes a NIC's congestion control and rate caps while it runs, but not its queue pairs", async () => {
     const { folder, file, addon, signals, log, ended } = await start("nic", nicFile);
     const text = nicFile(folder, "congestion: { profile: mlx5 }").replace("send: {}", "send: { rate: 1Gbps }");
@@ -268,7 +314,7 @@ describe("a daemon", () => {
     await expect(ask(socket, "queue_pairs")).rejects.toThrow("sw0 is a switch: it has no queue pairs");
     await expect(ask(socket, "toString" as "status")).rejects.toMatchObject({
       message: "unknown request toString",
-      hint: "known: status, counters, ports, switch, fdb, queue_pairs, programs, qos, clear, capture",
+      hint: "known: status, counters, ports, switch, fdb, routes, neighbors, queue_pairs, programs, qos, lldp, dcbx, clear, capture",
     });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

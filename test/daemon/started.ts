@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, vi } from "vitest";
 import { kDaemonServices } from "../../src/cli/daemon_services.js";
+import type { DaemonSource } from "../../src/daemon/kinds.js";
 import { runDaemon } from "../../src/daemon/run.js";
 import { eventually } from "../patience.js";
 import { FakeAddon } from "./fake_addon.js";
@@ -36,6 +37,7 @@ export async function start(
   kind: "switch" | "nic",
   text: (folder: string) => string,
   prepare?: (addon: FakeAddon) => void,
+  how: (folder: string) => Partial<DaemonSource> = () => ({}),
 ) {
   const folder = mkdtempSync(join(tmpdir(), "weir-daemon-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -48,7 +50,10 @@ export async function start(
   const stderr = { write: (line: string) => void log.push(JSON.parse(line) as Line) };
   vi.stubEnv("NOTIFY_SOCKET", "/run/notify");
   onTestFinished(() => void vi.unstubAllEnvs());
-  const ended = runDaemon(kind, file, { stderr, signals, version: kVersion, services: kDaemonServices, addon });
+  const ended = runDaemon(
+    { kind, path: file, ...how(folder) },
+    { stderr, signals, version: kVersion, services: kDaemonServices, addon },
+  );
   const messages = () => log.map(({ msg }) => msg);
   const socket = join(folder, kind === "switch" ? "sw0.sock" : "roce0.sock");
   const started = eventually(() => expect(messages()).toContain("started"));

@@ -38,7 +38,13 @@ function board(config: DeviceConfig, own: Counter[], device: Partial<Device> = {
     version: "1.2.3",
     device: { counted: () => counters.table, loopGap: () => 3000, ...device } as Device,
     config: () => config,
-    file: () => ({ kind: config.kind, path: "x.yaml", text: config.kind === "switch" ? kSwitch : kNic, set: set() }),
+    file: () => ({
+      kind: config.kind,
+      path: "x.yaml",
+      text: config.kind === "switch" ? kSwitch : kNic,
+      set: set(),
+      warnings: [],
+    }),
     change: (set) => {
       changed.push(set);
       kmin = "1KB";

@@ -47,6 +47,7 @@ export class FakeLab implements LabAccess {
       headroom_bytes: [...kZeros],
       paused: 0,
       pausing: 0,
+      pfc_storms: 0,
     })),
   };
 

@@ -158,6 +158,7 @@ describe("alpha reset", () => {
       "dcqcn-fig11",
       "dcqcn-fig12",
       "dcqcn-section5.2",
+      "dcqcn-increase",
       "dcqcn-fig13",
     ]);
   });

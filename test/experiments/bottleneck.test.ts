@@ -43,9 +43,10 @@ it("of several runs medians count, and the first's curve is drawn", () => {
   const runs = Object.fromEntries([...found.keys()].map((run, i) => [`two-seed${i + 1}`, run]));
   const read = (run: Evidence) => {
     const apart = found.get(run) as number;
-    return { difference: { time: [0], values: [apart] }, apart, left: -apart };
+    return { difference: { time: [0], values: [apart] }, apart, left: -apart, oscillation: 2 * apart };
   };
-  expect(typical(runs, "two", read)).toEqual({ difference: { time: [0], values: [3] }, apart: 2, left: -2 });
+  const difference = { time: [0], values: [3] };
+  expect(typical(runs, "two", read)).toEqual({ difference, apart: 2, left: -2, oscillation: 4 });
 });
 
 it("senders are named from h1 on", () => {

@@ -142,6 +142,19 @@ describe("figure 21", () => {
     expect(values.high).toBeCloseTo(100 / 37);
   });
 
+  it("has on the wire what was run there", () => {
+    const { values, plots } = observed("dcqcn-fig21", "wire", ({ name }) => {
+      const loss = Number(name.split("-").at(-1));
+      return { goodput: loss < 0.1 ? 36 : loss < 1 ? 27 : 9 };
+    });
+    expect(values).toMatchObject({ low: 100, limit: 75, high: 25, sizes: 0, "gbn_4mb_0.01%": 36 });
+    for (const name of ["gbn_4mb_0.3%", "gbn_256kb_0", "selective_4mb_1%"]) expect(values).not.toHaveProperty([name]);
+    expect(plots[0]?.curves.map(({ x }) => x)).toEqual([
+      [0, 2, 4, 6],
+      [0, 4],
+    ]);
+  });
+
   it("sends READs to their end in vain", async () => {
     const { model } = DCQCN_EXPERIMENTS.find(({ id }) => id === "dcqcn-fig21") as Experiment;
     const { values } = await (model as () => Promise<Observation>)();

@@ -1,59 +1,14 @@
 /** Experiments on the testbed of the DCQCN paper, with made-up runs: what is measured in them, and that the paper's own figures hold. */
 import { expect, describe as group, it } from "vitest";
-import { DCQCN_EXPERIMENTS } from "../../src/experiments/dcqcn/experiments.js";
-import {
-  type Evidence,
-  type Experiment,
-  type NetworkClock,
-  type Trial,
-  trialsOn,
-} from "../../src/experiments/experiment.js";
-import { judge } from "../../src/experiments/verdict.js";
+import type { Trial } from "../../src/experiments/experiment.js";
 import type { Result } from "../../src/result/result.js";
-import { sampleResult, sampleSeries } from "../report/sample.js";
-
-/** What a made-up run differs in: rates on the link by id of the flow, Gb/s, and fields of the result. */
-interface Made {
-  rates: Readonly<Record<string, number>>;
-  cnps?: Readonly<Record<string, number>>;
-  result?: Partial<Result>;
-}
-
-function outcome(id: string, clock: NetworkClock, make: (trial: Trial, seed: number) => Made) {
-  const experiment = DCQCN_EXPERIMENTS.find((one) => one.id === id) as Experiment;
-  const runs = Object.fromEntries(
-    trialsOn(experiment, clock).map((trial) => {
-      const seed = Number(/-seed(\d+)$/.exec(trial.name)?.[1] ?? 1);
-      return [trial.name, evidence(make(trial, seed))];
-    }),
-  );
-  const observation = experiment.network?.observe(runs, clock);
-  if (observation === undefined) throw new Error(`${id} has no runs`);
-  const judged = judge(experiment, [{ clock, observation }]);
-  return { ...observation, rulings: judged.map(({ verdicts }) => verdicts[0]?.ruling), experiment };
-}
-
-function evidence({ rates, cnps = {}, result = {} }: Made): Evidence {
-  const [pattern] = sampleResult(1).flows;
-  const flows = Object.entries(rates).map(([id, gbps]) => ({
-    ...(pattern as Result["flows"][number]),
-    id,
-    from: id.split("/")[1] ?? "h1_1",
-    wire_bps: gbps * 1e9,
-    cnp_handled: cnps[id] ?? 0,
-  }));
-  // Nothing is read from the scenario.
-  const scenario = {} as Evidence["scenario"];
-  return { scenario, result: { ...sampleResult(1), flows, ...result }, series: sampleSeries(1, 2) };
-}
+import { all, type Made, outcome } from "./made_runs.js";
 
 /** Switches that received and sent so many PFC frames, and marked. */
 function switches(names: readonly string[], frames: number, marked = 0): Result["switches"] {
   const pfc = { pfc_sent: { 3: frames }, pfc_received: { 3: frames } };
   return Object.fromEntries(names.map((name) => [name, { drops: {}, ecn_marked: marked, queues: {}, ...pfc }]));
 }
-
-const all = (ruling: string, count: number) => Array.from({ length: count }, () => ruling);
 
 group("unfairness (figures 3 and 8)", () => {
   const senders = (...rates: number[]) => ({
@@ -144,6 +99,7 @@ group("benchmark traffic (figures 15 to 18)", () => {
   const at = ({ name }: Trial) => Number(/-(\d+)-seed/.exec(name)?.[1]);
   const lowest = (count: number, low: number, others: number) => [low, ...Array<number>(count - 1).fill(others)];
   const frames = (perSecond: number) => ({ duration_s: 0.1, switches: switches(["s1", "s2"], perSecond / 20) });
+  const simulated = (perSecond: number) => ({ ...frames(perSecond), links: [] });
 
   it("figure 15: frames of both spines, per second", () => {
     const make = (trial: Trial, seed: number) => run(1, 1, [1], frames(isDcqcn(trial) ? 20 : 45_000 + 5000 * seed));
@@ -157,7 +113,7 @@ group("benchmark traffic (figures 15 to 18)", () => {
     const make = (trial: Trial) => {
       if (trial.name.startsWith("few")) return run(1, 1, lowest(10, 3.4, 3.6));
       const degree = at(trial);
-      const [share, result] = [40 / degree, frames(10 ** (3 + degree / 2))];
+      const [share, result] = [40 / degree, simulated(10 ** (3 + degree / 2))];
       if (isDcqcn(trial)) return run(8, 5, lowest(degree, 0.95 * share, share), frames(0));
       return run(10 / degree, 1 / degree, lowest(degree, 0.25 * share, 1.2 * share), result);
     };
@@ -178,6 +134,31 @@ group("benchmark traffic (figures 15 to 18)", () => {
     ]);
   });
 
+  it("on the wire figures 15 to 17 have some of it, one seed each", () => {
+    const make = (trial: Trial) => {
+      const degree = trial.name.includes("-80-") || trial.name.includes("-5-") ? 10 : at(trial);
+      if (isDcqcn(trial)) return run(8, 5, lowest(degree, 3, 4), frames(10));
+      return run(10 / degree, 1 / degree, lowest(degree, 1, 4), frames(1000 * degree));
+    };
+    const degrees = outcome("dcqcn-fig16", "wire", make);
+    expect(degrees.values).toMatchObject({ fall_p50: 0.2, "users_p50-dcqcn-2": 8, change_p50: 0, pause_growth: 5 });
+    for (const name of ["even", "ideal_pfc", "few_p10-pfc", "paused-10", "users_p50-pfc-4"]) {
+      expect(degrees.values).not.toHaveProperty([name]);
+    }
+    // What is asked of every degree is not judged.
+    expect(degrees.rulings.map((ruling) => ruling === "not judged")).toEqual([
+      ...[false, false, false, false, false],
+      ...[true, true, true, false, true, true],
+    ]);
+    expect(degrees.plots[0]?.curves[0]?.x).toEqual([2, 10]);
+    const pairs = outcome("dcqcn-fig17", "wire", make);
+    expect(pairs.values).toMatchObject({ match_p50: 8, fairer: 3 });
+    expect(outcome("dcqcn-fig15", "wire", make).values).toMatchObject({
+      dcqcn: expect.closeTo(10),
+      pfc: expect.closeTo(10_000),
+    });
+  });
+
   it("figure 17: 80 pairs with DCQCN beside 5 without", () => {
     const make = (trial: Trial) =>
       isDcqcn(trial) ? run(at(trial) === 80 ? 4 : 9, 2, lowest(10, 3.4, 4)) : run(4, 2, lowest(10, 1.1, 4));
@@ -187,7 +168,7 @@ group("benchmark traffic (figures 15 to 18)", () => {
     expect(rulings).toEqual(all("holds", 3));
   });
 
-  it("figure 18: the order of the four configurations", () => {
+  it.each(["sim", "wire"] as const)("figure 18: the order of the four configurations (%s)", (clock) => {
     const configurations: Record<string, Made> = {
       pfc: run(1, 0.5, lowest(8, 1, 5), { switches: switches(["s1", "s2"], 1000) }),
       long: run(1, 0.1, lowest(8, 0, 5), { transport: { retransmitted: 6e6 } }),
@@ -198,7 +179,7 @@ group("benchmark traffic (figures 15 to 18)", () => {
     };
     const { values, rulings } = outcome(
       "dcqcn-fig18",
-      "sim",
+      clock,
       ({ name }) => configurations[name.split("-")[0] ?? ""] as Made,
     );
     expect(values.marked_ratio).toBeCloseTo(0.02, 6);
@@ -209,11 +190,44 @@ group("benchmark traffic (figures 15 to 18)", () => {
   });
 });
 
+group("more than 800 hosts (section 7)", () => {
+  const run = (users: number, low: number, incast: readonly number[], frames: number): Made => ({
+    rates: Object.fromEntries([
+      ...Array.from({ length: 10 }, (_, i) => [`users#${i + 1}`, i < 2 ? low : users]),
+      ...incast.map((rate, i) => [`rebuild-${1 + (i % 2)}/h2_${i + 1}`, rate]),
+    ]),
+    result: { duration_s: 0.01, switches: { ...switches(["c1", "c2"], frames), ...switches(["e1_1", "a1_1"], 9999) } },
+  });
+  const pfc = run(2, 0.1, [1, 3, 3, 3], 2000);
+
+  it("is qualitatively similar where users gain, incasts are fairer and pauses few", () => {
+    const dcqcn = run(8, 4, [2, 2.5, 2.5, 2.5], 10);
+    const { values, rulings, experiment } = outcome("dcqcn-800-hosts", "sim", ({ name }) =>
+      name === "pfc" ? pfc : dcqcn,
+    );
+    expect(values).toMatchObject({
+      users_p50_pfc: 2,
+      users_p10_dcqcn: 4,
+      gain_p50: 4,
+      pauses_dcqcn: 2000,
+      fewer: 0.005,
+    });
+    expect(rulings).toEqual(["holds"]);
+    expect(Object.keys(values).sort()).toEqual(Object.keys(experiment.quantities).sort());
+    expect(outcome("dcqcn-800-hosts", "sim", () => pfc).rulings).toEqual(["falls short"]);
+  });
+});
+
 group("two bottlenecks (figure 20)", () => {
+  const cnps = (f1: number, f2: number, f3: number) => ({
+    f1: { cnp_handled: f1 },
+    f2: { cnp_handled: f2 },
+    f3: { cnp_handled: f3 },
+  });
   const make = ({ name }: Trial): Made =>
     name.startsWith("cut")
-      ? { rates: { f1: 30, f2: 10, f3: 28 }, cnps: { f1: 500, f2: 1000, f3: 500 } }
-      : { rates: { f1: 24, f2: 16, f3: 23 }, cnps: { f1: 900, f2: 1000, f3: 900 } };
+      ? { rates: { f1: 30, f2: 10, f3: 28 }, flows: cnps(500, 1000, 500) }
+      : { rates: { f1: 24, f2: 16, f3: 23 }, flows: cnps(900, 1000, 900) };
 
   it.each(["sim", "wire"] as const)("the paper's figure holds (%s)", (clock) => {
     const { values, rulings } = outcome("dcqcn-fig20", clock, make);

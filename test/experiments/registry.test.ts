@@ -1,6 +1,6 @@
 /** Every experiment there is: its scenarios load, its statements are about what it measures, and its model runs. */
 import { describe, expect, it } from "vitest";
-import { clocksOf, type Trial } from "../../src/experiments/experiment.js";
+import { clocksOf, type Trial, trialsOn } from "../../src/experiments/experiment.js";
 import { EXPERIMENTS, findExperiment, listExperiments, nearestExperiment } from "../../src/experiments/registry.js";
 import { loadTrial, scenarioPath } from "../../src/experiments/run.js";
 import { judge, type Ruling } from "../../src/experiments/verdict.js";
@@ -17,6 +17,8 @@ const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
   "dcqcn-fig11": ["holds", "holds", "holds", "holds", "falls short"],
   "dcqcn-fig12": ["falls short", "holds", "falls short", "falls short"],
   "dcqcn-section5.2": ["holds", "falls short", "falls short", "holds", "holds", "holds", "holds", "falls short"],
+  "dcqcn-increase": ["falls short", "falls short", "falls short"],
+  "dcqcn-rtt": ["holds", "falls short"],
   "qcn-shu-fig3": ["holds", "holds"],
   "qcn-shu-fig4": ["holds", "falls short"],
   "qcn-shu-fig5": ["holds", "not judged"],
@@ -76,8 +78,10 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
       }
       const [first] = network.trials as [Trial];
       expect(loadTrial(first, { seed: 7, scale: 2 }).scenario).toMatchObject({ seed: 7, scale: 2 });
-      const names = network.trials.map(({ name }) => name);
-      expect(new Set(names).size).toBe(names.length);
+      for (const clock of network.clocks) {
+        const names = trialsOn(experiment, clock).map(({ name }) => name);
+        expect(new Set(names).size).toBe(names.length);
+      }
     });
   }
 

@@ -2,16 +2,21 @@
 
 import { describe, expect, it } from "vitest";
 import { kFirstQpn } from "../../src/device/behaviour.js";
-import { composeLab, labNetwork, queuePairsOf } from "../../src/lab/compose.js";
+import { composeLab, labNetwork, queuePairsOf, stackMtu, stackNode } from "../../src/lab/compose.js";
 import type { NativeNic, NativeSwitch, WorkerConfig } from "../../src/native/types.js";
 import { hostIp, hostMac } from "../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { dcqcnOf, smallScenario } from "./evidence.js";
 
-function compose(scenario: Scenario, scale: number, inhabited = false): [WorkerConfig, WorkerConfig] {
+function compose(
+  scenario: Scenario,
+  scale: number,
+  inhabited = false,
+  unsampled = false,
+  prompt = false,
+): [WorkerConfig, WorkerConfig] {
   return composeLab(scenario, {
-    scale,
-    inhabited,
+    ...{ scale, inhabited, unsampled, prompt },
     end: (link, node) => ({ interface: `${node}-${link}`, namespaceFd: 100 + link }),
     cpus: { switches: 1, nics: 0 },
   }) as [WorkerConfig, WorkerConfig];
@@ -71,6 +76,46 @@ describe("composeLab", () => {
       rpg_hai_rate: p.rpg_hai_rate / 8,
       rpg_min_rate: Math.round(p.rpg_min_rate / 8),
     });
+  });
+
+  it("has reliable queue pairs at both ends, whose timers are as much longer as the clock is slower", () => {
+    const scenario = smallScenario({
+      transport: { type: "rc", recovery: "selective-repeat", timeout: 9, window: 100 },
+      traffic: [
+        { id: "x", from: "a", to: "c", outstanding: 5 },
+        { pattern: "pairs", count: 1, hosts: ["a", "b"], sizes: 7000 },
+      ],
+    });
+    const configs = compose(scenario, 8);
+    const [x, pair] = scenario.flows;
+    const sizes = Uint32Array.from(pair?.sizes ?? []);
+    expect(sizes.length).toBeGreaterThan(1000);
+    const ends = (id: string) =>
+      (configs[1]?.nics ?? []).flatMap((nic) => nic.queue_pairs.filter(({ name }) => name === id));
+    for (const [flow, expected] of [
+      [x, { outstanding: 5 }],
+      [pair, { outstanding: 1, sizes }],
+    ] as const) {
+      const both = ends(flow?.id ?? "");
+      expect(both).toHaveLength(2);
+      for (const end of both) {
+        expect(end).toMatchObject({
+          ...expected,
+          reliable: true,
+          transport: { recovery: "selective-repeat", timeout: 9, window: 100, time_scale: 8 },
+        });
+      }
+    }
+    for (const nic of configs[1]?.nics ?? []) expect(nic.lab).toBe(true);
+    for (const nic of compose(smallScenario(), 8, true)[1].nics) expect(nic.lab).toBeUndefined();
+  });
+
+  it("tells the receiver of a stream when it begins, wall time", () => {
+    const scenario = smallScenario({ traffic: [{ from: "a", to: "c", bytes: "1MB", start: "3ms" }] });
+    const [pair] = nicOf(compose(scenario, 8), "c").queue_pairs;
+    expect(pair).toMatchObject({ peer_start: 24e6, total_bytes: 1e6 });
+    expect(pair?.start).toBeUndefined();
+    expect(pair?.reliable).toBeUndefined();
   });
 
   it("leaves bytes, counts, shares and probabilities as they are", () => {
@@ -239,18 +284,24 @@ describe("an inhabited lab", () => {
   const scenario = clos();
   const workers = compose(scenario, 4, true);
 
-  it("has hosts whose kernel and NIC share an interface and its addresses", () => {
+  it("has hosts whose kernel is behind the NIC, and has its addresses", () => {
     const { nodes, links } = labNetwork(scenario, true);
-    expect(nodes[1]).toEqual({
-      name: "h2",
+    expect(nodes[1]).toEqual({ name: "h2", role: "host" });
+    expect(nodes[3]).toEqual({ name: "l1", role: "switch" });
+    expect(nodes.find(({ name }) => name === stackNode("h2"))).toEqual({
+      name: "h2 (stack)",
       role: "host",
       addresses: ["10.87.0.2/16", "fd57:4549:5200::2/64"],
     });
-    expect(nodes[3]).toEqual({ name: "l1", role: "switch" });
-    expect(links[0]).toMatchObject({ from: "h1", fromMac: hostMac(0), toMac: undefined });
+    const first = scenario.links.length;
+    expect(links[first + 1]).toEqual({ from: "h2", to: "h2 (stack)", mtu: 1500, toMac: hostMac(1) });
+    expect(links[0]).not.toHaveProperty("fromMac");
     const nic = nicOf(workers, "h2");
     expect(nic.mac).toBe(hostMac(1));
-    expect(nic.port).toMatchObject({ roce_only: true, offloads: true });
+    expect(nic.port).toMatchObject({ offloads: true });
+    expect(nic.port.roce_only).toBeUndefined();
+    expect(nic.stack_port).toMatchObject({ interface: `h2-${first + 1}`, offloads: true, rate: 0 });
+    expect(nic.stack_queue).toBeGreaterThan(64 * 1024);
     expect(nic.verbs_queue_pairs).toBeGreaterThan(0);
     expect(nic.addresses?.map(({ version }) => version)).toEqual([4, 6]);
     expect([...(nic.addresses?.[0]?.bytes ?? [])]).toEqual([...hostIp(1)]);
@@ -262,14 +313,22 @@ describe("an inhabited lab", () => {
     expect(l1.ports.map(({ floods }) => floods)).toEqual([true, true, true, false]);
     expect(l1.ports.every(({ offloads }) => offloads)).toBe(true);
     expect(switchOf(workers, "s2").ports.map(({ floods }) => floods)).toEqual([false, false]);
-    // Slow links need few slots, but for what a host's kernel has under way.
-    const [toHost, , toSpine] = switchOf(compose(scenario, 4000, true), "l1").ports;
-    expect(toHost?.receive_slots).toBeGreaterThan(toSpine?.receive_slots ?? 0);
   });
 
-  it("sleeps while nothing happens, and takes no samples", () => {
-    for (const worker of workers)
+  it("leaves its NICs room for a CN-TAG in what kernels send, where frames may have one", () => {
+    const under = (qcn: object) => smallScenario({ congestion: { algorithm: "qcn" }, host: { qcn } });
+    expect(stackMtu(scenario, 0)).toBe(1500);
+    expect(stackMtu(under({ cn_tag: true, priorities: [3] }), 0)).toBe(1496);
+    expect(stackMtu(under({ cn_tag: false, priorities: [3] }), 0)).toBe(1500);
+  });
+
+  it("sleeps while nothing happens, and takes no samples where nobody wants any", () => {
+    expect(workers[0].sample_interval).toBeGreaterThan(0);
+    for (const worker of compose(scenario, 4, true, true, true))
       expect(worker).toMatchObject({ polling: "interrupt", prompt: true, sample_interval: 0 });
+    // Without programs that wait for short messages it naps.
+    for (const worker of compose(scenario, 4, true))
+      expect(worker).toMatchObject({ polling: "interrupt", prompt: false });
   });
 
   it("is unlike a run, whose hosts keep quiet", () => {
@@ -278,6 +337,6 @@ describe("an inhabited lab", () => {
     expect(links[0]?.fromMac).toBeUndefined();
     const run = compose(scenario, 4);
     expect(switchOf(run, "l1").ports.some(({ floods, offloads }) => floods === true || offloads === true)).toBe(false);
-    expect(nicOf(run, "h2").port.roce_only).toBeUndefined();
+    expect(nicOf(run, "h2")).not.toHaveProperty("stack_port");
   });
 });

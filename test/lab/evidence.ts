@@ -2,11 +2,14 @@
 
 import { isDcqcn } from "../../src/congestion/algorithms.js";
 import { queuePairsOf } from "../../src/lab/compose.js";
+import { MessageTimes } from "../../src/lab/message_times.js";
 import type { MeasuredOutcome, RunEvidence } from "../../src/lab/outcome.js";
 import { CounterTable } from "../../src/native/counters.js";
 import type { Distribution } from "../../src/native/histogram.js";
 import type { NativeWorker } from "../../src/native/types.js";
+import { Completions } from "../../src/result/completions.js";
 import { Recorder, type RecordSource } from "../../src/result/recorder.js";
+import { Fabric } from "../../src/scenario/fabric.js";
 import { type DcqcnParameters, parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 
 export type Counter = [name: string, labels: Record<string, string>, value: number];
@@ -50,6 +53,9 @@ export function recorderOf(scenario: Scenario, changes: Partial<RecordSource> = 
   });
 }
 
+/** Nothing is complete yet. */
+export const completionsOf = (scenario: Scenario): Completions => new Completions(scenario, new Fabric(scenario));
+
 /** A worker's counters as they would be read. */
 export function counterTable(counters: readonly Counter[]): CounterTable {
   const worker = {
@@ -92,6 +98,8 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     scenario,
     scale: 10,
     recorder: recorderOf(scenario),
+    completions: completionsOf(scenario),
+    messageTimes: new MessageTimes(),
     switches: counterTable([]),
     nics: counterTable([]),
     outcomes: [calmOutcome(), calmOutcome()],

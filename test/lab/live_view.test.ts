@@ -55,6 +55,15 @@ describe("LiveView on a terminal", () => {
     expect(lines).toContain("marks 1500 (12000/s)  CNP sent 40 handled 39  PFC 7  drops 0  loop gap max 912.0 us");
   });
 
+  it("has what arrives in the place of rates, where senders have windows", () => {
+    const { stream, text } = screen({ columns: 100, rows: 40 });
+    const view = new LiveView(stream, { scenario: "incast", color: false, now: () => 0 });
+    view.update({ ...state(125), congestion_control: "dctcp" });
+    expect(text()).toMatch(/f1 +10\.000 +0\.250 +=/);
+    expect(text()).toMatch(/flow +Gb\/s +alpha/);
+    expect(text()).not.toMatch(/RC|RT/);
+  });
+
   it("speaks of CNMs and of no alpha under QCN", () => {
     const { stream, text } = screen({ columns: 100, rows: 40 });
     const plain = state(125);

@@ -26,7 +26,8 @@ describe("frameAccount", () => {
     value,
   ];
   const port = (name: string, value: number, peer = "a"): Counter => [name, { switch: "sw", port: peer }, value];
-  const account = (switches: Counter[], nics: Counter[]) => frameAccount(counterTable(switches), counterTable(nics));
+  const account = (switches: Counter[], nics: Counter[]) =>
+    frameAccount(smallScenario(), counterTable(switches), counterTable(nics));
 
   it("counts what NICs send and receive once, whatever their queue pairs count", () => {
     const nics = [

@@ -4,11 +4,12 @@ import { receiveSlots } from "../../src/device/behaviour.js";
 import { RateChanges } from "../../src/lab/changes.js";
 import { checkForLab } from "../../src/lab/check.js";
 import { composeLab } from "../../src/lab/compose.js";
+import { MessageTimes } from "../../src/lab/message_times.js";
 import { composeResult } from "../../src/lab/outcome.js";
 import { kRecordWords, RecordKind, type WorkerConfig } from "../../src/native/types.js";
 import { flowMac, hostMac } from "../../src/scenario/addresses.js";
 import type { Scenario } from "../../src/scenario/scenario.js";
-import { calmOutcome, constant, counterTable, recorderOf, smallScenario } from "./evidence.js";
+import { calmOutcome, completionsOf, constant, counterTable, recorderOf, smallScenario } from "./evidence.js";
 
 const kQcn = {
   switch: { ecn: { enabled: false }, qcn: { enabled: true, cpQSp: "33KB", cpWeight: 1 } },
@@ -206,6 +207,8 @@ describe("the result of a lab with QCN", () => {
     scenario,
     scale: 10,
     recorder,
+    completions: completionsOf(scenario),
+    messageTimes: new MessageTimes(),
     switches,
     nics,
     outcomes: [{ ...calmOutcome(), queues: [{ ...constant(33_000), switch: "sw", port: "c", priority: 3 }] }],
@@ -234,6 +237,8 @@ describe("the result of a lab with QCN", () => {
     expect(result.fidelity).toMatchObject({ valid: true, changes: [{ at_s: 0.04, late_us: 250 }] });
     const late = composeResult({
       ...{ scenario, scale: 10, recorder, switches, nics, outcomes: [calmOutcome()] },
+      completions: completionsOf(scenario),
+      messageTimes: new MessageTimes(),
       changes: [{ at: 40e6, late: 6e6 }],
       parameterChanges: [],
     });

@@ -57,6 +57,21 @@ describe("Recorder", () => {
     expect(present.map(([name]) => name)).toEqual(fields);
   });
 
+  it("has windows as they are, packets at any scale", () => {
+    const scenario = smallScenario({ transport: { type: "rc" }, congestion: { algorithm: "dctcp" } });
+    const r = recorderOf(scenario, { begin: kBegin, interval: kInterval });
+    take(r, [0, RecordKind.transmit, kHostA, 0, 12, 12, 0.5]);
+    expect(r.series(kDuration).flows["x/a"]).toMatchObject({ cwnd_packets: Array(11).fill(12) });
+  });
+
+  it("passes on messages that are complete, in meant time since traffic began", () => {
+    const messages: unknown[] = [];
+    const completed = (...message: unknown[]) => void messages.push(message);
+    const r = recorderOf(smallScenario(), { begin: kBegin, interval: kInterval, completed });
+    take(r, [2, RecordKind.message, kHostC, 1, 4, 5000, kBegin + 70e6]);
+    expect(messages).toEqual([[kHostC, 1, { message: 4, bytes: 5000, start: 7e6, end: 20e6 }]]);
+  });
+
   it("tells flows apart by host and queue pair", () => {
     const r = recorder();
     take(r, [1, RecordKind.receive, kHostC, 0, 1000, 1100, 0], [1, RecordKind.receive, kHostC, 1, 2000, 2200, 0]);

@@ -20,10 +20,15 @@ const files = (...requests: [target: string, file: string][]) =>
   );
 
 describe("checkForLab", () => {
-  it("lets a small scenario of streams through", () => expect(() => checkForLab(smallScenario())).not.toThrow());
+  it.each([
+    {},
+    { transport: { type: "rc" }, congestion: { algorithm: "dctcp" } },
+    { transport: { type: "rc" }, traffic: [{ pattern: "pairs", count: 3, sizes: "web-search" }] },
+  ])("lets a small scenario through: %j", (overrides) => {
+    expect(() => checkForLab(smallScenario(overrides))).not.toThrow();
+  });
 
   it.each([
-    [{ transport: { type: "rc" } }, "transport.type: labs send streams without acknowledgements, not rc"],
     [{ failures: [{ switch: "sw", at: "1ms" }] }, "failures: links and switches of a lab do not fail"],
     [
       { topology: { kind: "leaf-spine", leaves: 4, spines: 2, hosts: 64 }, traffic: [] },
@@ -91,7 +96,7 @@ describe("runLab", () => {
 
   it("refuses what only the simulator does", async () => {
     const options = { signal: new AbortController().signal, capture: [], captureDir: "/out" };
-    const scenario = smallScenario({ transport: { type: "rc" } });
-    await expect(runLab(scenario, options)).rejects.toThrow("labs send streams");
+    const scenario = smallScenario({ failures: [{ link: "a -- sw", at: "10ms" }] });
+    await expect(runLab(scenario, options)).rejects.toThrow("links and switches of a lab do not fail");
   });
 });

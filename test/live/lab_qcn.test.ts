@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { describeLive } from "./capability.js";
-import { folder, type LabResult, sum, validLabRun } from "./weir.js";
+import { folder, type LabResult, labRun, sum, validLabRun } from "./weir.js";
 
 const kExample = "examples/qcn-incast.yaml";
 const kShort = ["--scale", "200", "--duration", "20ms", "--set", "warmup=4ms"];
@@ -66,5 +66,33 @@ traffic: [{ from: a, to: c }]
     expect(result.fidelity.host_drops).toBe(0);
     expect(result.frames).toMatchObject({ missing: 0, dropped: 0 });
     expect(result.flows[0]?.packets).toBeGreaterThan(5000);
+  });
+
+  it("slows TCP of the kernel by five-tuple: connections between the same hosts have reaction points of their own", async (context) => {
+    const traffic = "traffic=[{ id: tcp, pattern: tcp, from: [t1, t2], to: r, streams: 8, priority: 3 }]";
+    const run = (...set: string[]) => ({
+      file: "examples/paper/qcn/tcp-by-five-tuple.yaml",
+      args: ["duration=300ms", "warmup=100ms", traffic, ...set].flatMap((one) => ["--set", one]),
+    });
+    const ofHosts = ({ nics }: LabResult, name: "rp_created" | "rp_limited_s") =>
+      ["t1", "t2"].map((host) => nics[host]?.[name]?.["3"] ?? 0);
+    // Nobody tells a kernel where there is no congestion point.
+    const without = await labRun(folder(), run("congestion.algorithm=none", "switch.qcn.enabled=false"));
+    expect(without.result.flows.map(({ tcp }) => tcp?.control)).toEqual(Array(16).fill("cubic"));
+    expect(ofHosts(without.result, "rp_created")).toEqual([0, 0]);
+    const { result } = await validLabRun(context, run(), (any) => {
+      expect(any.switches.sw?.congestion_points?.r?.["3"]?.cnms).toBeGreaterThan(0);
+      expect(handled(any)).toBeGreaterThan(0);
+      // The MAC addresses of both ends are those of all eight.
+      for (const count of ofHosts(any, "rp_created")) expect(count).toBeGreaterThan(1);
+      for (const seconds of ofHosts(any, "rp_limited_s")) expect(seconds).toBeGreaterThan(0);
+      // What NICs hear of is what they have sent.
+      for (const nic of Object.values(any.nics)) expect(nic.rp_cnm_refused).toEqual({});
+    });
+    // TCP may fill the buffer at first, for which the switch drops what comes then, CNMs too.
+    const said = result.switches.sw?.cnm_sent ?? 0;
+    expect(handled(result)).toBeLessThanOrEqual(said);
+    expect(handled(result)).toBeGreaterThanOrEqual(said - result.frames.dropped);
+    expect(result.frames.missing).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 /** Labs that stay, in a folder of control sockets of their own, and programs on their hosts. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { kControlVariable } from "../../src/device/control_client.js";
@@ -92,8 +92,25 @@ ${fields}`,
     return stdout;
   }
 
+  /** All that a test of this lab has started, or that it has; the name is the kernel's. */
+  processes(): { pid: number; name: string }[] {
+    return markedProcesses(this.#marker).map((line) => {
+      const pid = Number(line.split(" ")[0]);
+      return { pid, name: nameOf(pid) };
+    });
+  }
+
   /** Until no process is left that a test of this lab has started, or that it has. */
   nothingLeft(): Promise<void> {
     return eventually(() => expect(markedProcesses(this.#marker)).toEqual([]));
+  }
+}
+
+/** Empty where it has ended meanwhile. */
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trimEnd();
+  } catch {
+    return "";
   }
 }

@@ -1,7 +1,9 @@
 /** What is scraped, from a source that does as told. */
 import { describe, expect, it } from "vitest";
+import type { ControlRequests } from "../../src/device/protocol.js";
 import { MetricsRegistry, type NicReading } from "../../src/metrics/registry.js";
 import { histogramOf } from "../native/histograms.js";
+import { kSwitch as kAnswers } from "../show/answers.js";
 import { kNic, kSwitch, nic, source, sw, type Told } from "./source.js";
 
 /** Series of an exposition: "name{labels}" with labels sorted, to value. */
@@ -167,6 +169,18 @@ describe("the registry", () => {
     expect(named(await scrape(registry))).toEqual([]);
   });
 
+  it("tells of neighbours, and of what does not fit them", async () => {
+    const { lldp, dcbx } = kAnswers as Required<Pick<ControlRequests, "lldp" | "dcbx">>;
+    const { source: told } = source([], { discovery: () => [{ device: "sw0", lldp, dcbx }] });
+    const series = await scrape(new MetricsRegistry(told, kSwitch));
+    expect(series.get('weir_lldp_neighbours{device="sw0",port="a"}')).toBe(1);
+    expect(series.get('weir_lldp_neighbours{device="sw0",port="b"}')).toBe(0);
+    expect(series.get('weir_dcbx_mismatch{device="sw0",of="roce-priority",port="a"}')).toBe(1);
+    expect(series.get('weir_dcbx_mismatch{device="sw0",of="pfc",port="a"}')).toBe(0);
+    const frames = (what: string) => series.get(`weir_lldp_frames_total{device="sw0",port="a",what="${what}"}`);
+    expect(["sent", "received", "discarded", "with_errors"].map(frames)).toEqual([5, 3, 1, 2]);
+  });
+
   it("tells of a lab's devices side by side, queue pairs of one number among them, and how the lab is scaled", async () => {
     const tables = [
       [["rx_packets", { switch: "sw", port: "h1" }, 5]],
@@ -307,6 +321,7 @@ describe("the registry", () => {
                 headroom_bytes: zeros.with(3, 100),
                 paused: 1 << 3,
                 pausing: 0,
+                pfc_storms: 0,
               },
             ],
           },

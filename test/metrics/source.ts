@@ -24,6 +24,7 @@ export function source(counters: Told["counters"], overrides: Partial<MetricsSou
       ["tx_packets", "tx_wire_bytes"].map((name) => ({ name, unit: "packets", help: `Help of ${name}` })),
     histograms: () => [],
     ports: () => [],
+    discovery: () => [],
     workers: () => [{ name: "sw0", loopGapNs: 2_500_000 }],
     reloads: () => ({ succeeded: 0, failed: 0 }),
     ...overrides,

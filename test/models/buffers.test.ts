@@ -214,7 +214,7 @@ describe("t_flight", () => {
 
 describe("marking and timers", () => {
   const dcqcn = (parameters: object, rate: number) => {
-    const congestion = resolveCongestion(congestionSchema.parse({ parameters }), rate, new Findings());
+    const congestion = resolveCongestion(congestionSchema.parse({ parameters }), rate, (file) => file, new Findings());
     if (!isDcqcn(congestion)) throw new Error("DCQCN is the default");
     return congestion;
   };

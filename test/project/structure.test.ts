@@ -70,7 +70,19 @@ describe("native/", () => {
 });
 
 /** What each room of src/ may import, besides itself; cli may import all. */
-const kBelowDevice = ["base", "net", "wire", "congestion", "scenario", "native", "host", "cm", "capture", "result"];
+const kBelowDevice = [
+  "base",
+  "net",
+  "wire",
+  "congestion",
+  "scenario",
+  "native",
+  "host",
+  "cm",
+  "lldp",
+  "capture",
+  "result",
+];
 const kRunners = [...kBelowDevice, "device", "report"];
 const kRooms: Readonly<Record<string, readonly string[]>> = {
   base: [],
@@ -78,6 +90,7 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   wire: ["base"],
   processes: ["base"],
   cm: ["base", "wire"],
+  lldp: ["base", "wire", "cm"],
   probe: ["base", "wire"],
   congestion: ["base"],
   scenario: ["base", "congestion"],
@@ -90,8 +103,10 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   device: kBelowDevice,
   lab: kRunners,
   programs: kRunners,
-  daemon: [...kRunners, "programs"],
+  sonic: ["base", "scenario"],
+  daemon: [...kRunners, "programs", "sonic"],
   standing: [...kRunners, "programs", "lab", "daemon"],
+  workload: [...kRunners, "lab", "standing"],
   verbs: [...kRunners, "programs"],
   sim: kRunners,
   perf: ["base", "wire", "cm", "verbs"],

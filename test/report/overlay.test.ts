@@ -4,7 +4,7 @@ import { renderOverlay } from "../../src/report/overlay_html.js";
 import { judge } from "../../src/report/overlay_limits.js";
 import { renderComparison } from "../../src/report/overlay_table.js";
 import type { Result, Series } from "../../src/result/result.js";
-import { sampleResult, sampleSeries } from "./sample.js";
+import { sampleResult, sampleSeries, simulatedResult } from "./sample.js";
 
 function run(label: string, change: (result: Result, series: Series) => void = () => {}, flows = 2): NamedRun {
   const result = sampleResult(flows);
@@ -47,6 +47,30 @@ describe("compareRuns", () => {
     expect(counts.cnp_sent.values).toEqual([4806, 4806, 4806]);
     expect(runs[1]).toMatchObject({ label: "sim", clock: "sim", scale: 1, valid: true });
     expect({ not_compared, notes }).toEqual({ not_compared: [], notes: [] });
+  });
+
+  it("relates completion times of the sizes that all runs have", () => {
+    const slower = run("slower", (result) => {
+      result.fct = structuredClone(simulatedResult().fct) as NonNullable<Result["fct"]>;
+      result.fct.fct_us.p50 *= 1.5;
+      result.fct.bins.pop();
+    });
+    const first = { ...run("first"), result: simulatedResult() };
+    const comparison = compareRuns([first, slower]);
+    expect(comparison.completions.map(({ size }) => size)).toEqual(["all", "up to 10 KB"]);
+    expect(comparison.completions[0]).toMatchObject({
+      count: { values: [300, 300] },
+      fct_us: { p50: { values: [40, 60], difference: [0, 0.5] }, mean: { difference: [0, 0] } },
+      slowdown: { p99: { values: [4.5, 4.5] } },
+    });
+    expect(renderComparison(comparison, [])).toMatch(/all +FCT us p50 +40.00 +60.00 +\+50.0%/);
+    expect(judge(comparison, { fct: 0.4, slowdown: 0.1 })).toEqual([
+      { figure: "fct", limit: 0.4, worst: { difference: 0.5, where: "all", run: "slower" }, within: false },
+      { figure: "slowdown", limit: 0.1, worst: expect.objectContaining({ difference: 0 }), within: true },
+    ]);
+    // A run of streams has none.
+    expect(compareRuns([first, wire]).completions).toEqual([]);
+    expect(renderComparison(compareRuns([first, wire]), [])).not.toContain("completion");
   });
 
   it("has no relation to a first value of 0", () => {

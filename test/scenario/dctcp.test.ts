@@ -88,9 +88,7 @@ describe("congestion.algorithm dctcp", () => {
     ]);
   });
 
-  it("is not for labs", () => {
-    expect(() => checkForLab(load().scenario)).toThrow(
-      "congestion.algorithm: labs have no acknowledgements, by which dctcp hears of congestion",
-    );
+  it("is for labs, too", () => {
+    expect(() => checkForLab(load().scenario)).not.toThrow();
   });
 });

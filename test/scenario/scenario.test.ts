@@ -265,6 +265,7 @@ describe("a wrong scenario", () => {
     ],
     [["traffic.0.to=q"], "traffic.0.to: unknown host q"],
     [["traffic.0.to=h1"], "traffic.0.from.0: h1 sends to itself\n  hint: sender and receiver must differ"],
+    [["switch.scheduler.weights.3=101"], "switch.scheduler.weights.3: 101 is too large\n  hint: must be at most 100"],
     [["traffic.0.priority=8"], "traffic.0.priority: 8 is too large\n  hint: must be at most 7"],
     [["switch.buffer={headroom: 0}"], "switch.buffer.headroom: there is none, but priorities 3 are lossless"],
     [
@@ -297,7 +298,7 @@ describe("a wrong scenario", () => {
     ],
     [
       ["congestion.profile=mxl5"],
-      "congestion.profile: mxl5 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu\n  hint: did you mean mlx5?",
+      "congestion.profile: mxl5 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu, timely-sigcomm15, timely-snippet\n  hint: did you mean mlx5?",
     ],
     [["congestion.parameters={rpg_ai_rate: 5, rp_ai_rate: 6}"], "congestion.parameters.rp_ai_rate: is given twice"],
     [["topology.hosts={h1: {}, h2: {}, r: {}, 1x: {}}"], "topology.hosts.1x: 1x: a name starts with a letter"],

@@ -255,6 +255,14 @@ describe("permutation", () => {
   });
 });
 
+it("READs are for reliable connections", () => {
+  const reads = { from: "h1", to: "h2", operation: "read" };
+  expect(refusal(reads)).toMatch(
+    /^traffic.0.operation: is read, which the stream transport does not have; use reliable/,
+  );
+  expect(refusal({ ...reads, operation: "fetch" }, RC)).toMatch(/write, send, read/);
+});
+
 describe("pairs", () => {
   const entry = { id: "users", pattern: "pairs", count: 40, sizes: "storage" };
   const flows = flowsOf(entry, RC);

@@ -1,5 +1,6 @@
 /** Answers of a switch and of a NIC as daemons give them. */
 import type { ControlRequests, CounterValue, Status } from "../../src/device/protocol.js";
+import type { Tsa } from "../../src/lldp/dcb_tlv.js";
 import { kVeth } from "../daemon/probes.js";
 
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
@@ -51,7 +52,98 @@ const kStatus: Status = {
   dashboard: null,
 };
 
+const kEts = {
+  prio_tc: [0, 1, 2, 3, 4, 5, 6, 7],
+  bandwidth: [60, 0, 0, 40, 0, 0, 0, 0],
+  tsa: ["ets", "strict", "strict", "ets", "strict", "strict", "strict", "strict"] as Tsa[],
+};
+const kAgent = {
+  frames_out: 5,
+  frames_out_refused: 0,
+  frames_in: 3,
+  frames_limited: 0,
+  frames_discarded: 1,
+  frames_in_errors: 2,
+  tlvs_discarded: 4,
+  tlvs_unrecognized: 0,
+  ageouts: 0,
+  too_many_neighbours: 0,
+};
+const kDcbxPort = {
+  willing: false,
+  peers: 0,
+  local: { pfc: [3], ets: kEts, roce_priority: 3 },
+  peer: null,
+  peer_roce_priority: null,
+  operational: { pfc: { from: "local" as const, priorities: [3] }, ets: { from: "local" as const, ...kEts } },
+  congestion: {},
+  mismatches: [],
+};
+
+const kUsual = {
+  ecn: { kmin: 5000, kmax: 200_000, pmax: 0.01 },
+  buffer: { headroom: 22_400, beta: 8, threshold: 0, xon_offset: 3000, lossy_alpha: 1 },
+  qcn: { cpQSp: 26_000, cpWeight: 1, cpSampleBase: 150_000 },
+};
+
 export const kSwitch: Partial<ControlRequests> = {
+  lldp: {
+    enabled: true,
+    chassis: "02:00:00:00:00:01",
+    tx_interval_s: 30,
+    tx_hold: 4,
+    ports: [
+      {
+        port: "a",
+        neighbours: [
+          {
+            chassis: "02:00:00:00:00:02",
+            port: "eth0\u001b[2J",
+            mac: "02:00:00:00:00:02",
+            system_name: "host",
+            system_description: null,
+            port_description: null,
+            capabilities: ["bridge", "station"],
+            management_addresses: [],
+            ttl_s: 120,
+            expires_in_s: 99.4,
+          },
+        ],
+        ...kAgent,
+      },
+      {
+        port: "b",
+        neighbours: [],
+        ...kAgent,
+        frames_in: 0,
+        frames_discarded: 0,
+        frames_in_errors: 0,
+        tlvs_discarded: 0,
+      },
+    ],
+  },
+  dcbx: {
+    enabled: true,
+    ports: [
+      {
+        ...kDcbxPort,
+        port: "a",
+        willing: true,
+        peers: 1,
+        peer: {
+          neighbour: "host",
+          its_port: "eth0",
+          pfc: { willing: false, mbc: false, capability: 8, priorities: [] },
+          recommendation: { ...kEts, prio_tc: [0, 0, 1, 3, 3, 3, 3, 3] },
+        },
+        peer_roce_priority: 5,
+        operational: { ...kDcbxPort.operational, pfc: { from: "peer", priorities: [] } },
+        congestion: { 3: "interior" },
+        mismatches: [{ of: "roce-priority", local: 3, peer: 5 }],
+      },
+      { ...kDcbxPort, port: "b" },
+    ],
+  },
   ports: [port("a"), port("b", false)],
   counters: {
     since: "2026-01-01T00:00:00.000Z",
@@ -80,6 +172,10 @@ export const kSwitch: Partial<ControlRequests> = {
       inQueue("pg_watermark_bytes", "a", 50_000),
       inQueue("pfc_rx_packets", "b", 4),
       inQueue("pfc_tx_packets", "a", 7),
+      inQueue("pfc_wd_storm_detected", "b", 2),
+      inQueue("pfc_wd_storm_restored", "b", 1),
+      inQueue("pfc_wd_tx_drop", "b", 17),
+      inQueue("pfc_wd_rx_drop", "b", 5),
       { ...inQueue("pfc_rx_pause_duration", "b", 2.5e6), unit: "ns" },
     ],
   },
@@ -88,7 +184,9 @@ export const kSwitch: Partial<ControlRequests> = {
     pfc_priorities: [3],
     ecn: { enabled: true, kmin: 5000, kmax: 200_000, pmax: 0.01, priorities: [3] },
     qcn: { enabled: true, priorities: [3], cpQSp: 26_000, cpWeight: 1, cpSampleBase: 150_000 },
+    pfc_watchdog: { enabled: true, detection_time: 200e6, restoration_time: 400e6, action: "drop" },
     buffer: { total: 12e6, shared: 11e6, occupied: 3000, watermark: 70_000, pfc_threshold: 10e6 },
+    thresholds: { mode: "dynamic", priorities: 8 },
     ports: [
       {
         ...port("a"),
@@ -97,8 +195,11 @@ export const kSwitch: Partial<ControlRequests> = {
         headroom_bytes: zeros,
         paused: 0,
         pausing: 8,
+        pfc_storms: 0,
         max_learned_addresses: 8192,
         storm_control: { broadcast: 10e6, unknown_unicast: 0, multicast: 0 },
+        profile: null,
+        settings: kUsual,
       },
       {
         ...port("b"),
@@ -107,8 +208,15 @@ export const kSwitch: Partial<ControlRequests> = {
         headroom_bytes: zeros,
         paused: 8,
         pausing: 0,
+        pfc_storms: 8,
         max_learned_addresses: 0,
         storm_control: { broadcast: 0, unknown_unicast: 0, multicast: 0 },
+        profile: "uplink",
+        settings: {
+          ...kUsual,
+          ecn: { kmin: 50_000, kmax: 400_000, pmax: 0.1 },
+          buffer: { ...kUsual.buffer, headroom: 60_000, beta: 2 },
+        },
       },
     ],
   },
@@ -119,6 +227,7 @@ export const kSwitch: Partial<ControlRequests> = {
     dscp_map: Array.from({ length: 64 }, (_, dscp) => dscp >> 3),
     default_priority: 0,
     headroom: zeros.with(3, 98_304),
+    port_headroom: {},
   },
   status: kStatus,
   fdb: [
@@ -129,6 +238,8 @@ export const kSwitch: Partial<ControlRequests> = {
 
 const nic = (name: string, value: number) => count(name, { device: "roce0" }, value);
 export const kNic: Partial<ControlRequests> = {
+  lldp: { enabled: false, chassis: null, tx_interval_s: 0, tx_hold: 0, ports: [] },
+  dcbx: { enabled: false, ports: [] },
   ports: [port("eth1")],
   counters: {
     since: "",
@@ -154,6 +265,7 @@ export const kNic: Partial<ControlRequests> = {
     dscp_map: zeros,
     default_priority: 3,
     headroom: zeros.with(0, 2_097_152),
+    port_headroom: {},
   },
   queue_pairs: [
     {

@@ -106,6 +106,9 @@ describe("dcb", () => {
         "reco-prio-tc 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0 ",
       ),
     );
+    const willing = { ...b, dcbx: { enabled: true, ports: [{ ...kSwitch.dcbx?.ports[0], port: "b" }] as never } };
+    expect(show(kViews["dcb ets"], willing)).toContain("willing on ets-cap");
+    expect(show(kViews["dcb ets"], willing)).toContain("reco-prio-tc 0:0 1:0 2:1 3:3 4:3 5:3 6:3 7:3 \n");
     const strict = { strict: [0, 1, 2, 3, 4, 5, 6, 7], weights: [1, 1, 1, 1, 1, 1, 1, 1] };
     const all = { ...b, qos: { ...b.qos, scheduler: strict } };
     expect(show(kViews["dcb ets"], all)).toContain("tc-bw 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0 \n");
@@ -144,6 +147,10 @@ describe("ethtool", () => {
         "     cn_cp_transmitted_cnms_prio3: 12",
         "     queue_watermark_bytes_prio3: 61200",
         "     rx_prio3_pause: 4",
+        "     pfc_wd_storm_detected_prio3: 2",
+        "     pfc_wd_storm_restored_prio3: 1",
+        "     pfc_wd_tx_drop_prio3: 17",
+        "     pfc_wd_rx_drop_prio3: 5",
         "     rx_prio3_pause_duration: 2500",
       ),
     );
@@ -289,6 +296,86 @@ describe("one port", () => {
   it("is refused where there is none of the name", () => {
     expect(() => onlyPort(both, "c")).toThrow(
       expect.objectContaining({ message: "there is no port c", hint: "there are a, b" }),
+    );
+  });
+});
+
+describe("SONiC: what a switch is set to", () => {
+  it("pfcwd stats", () => {
+    const text = show(kViews["pfcwd stats"], both);
+    expect(text?.split("\n")[0]).toBe(
+      "  QUEUE       STATUS    STORM DETECTED/RESTORED    TX OK/DROP    RX OK/DROP    TX LAST OK/DROP    RX LAST OK/DROP",
+    );
+    expect(text?.split("\n")[3]).toBe(
+      "    b:3      stormed                        2/1        200/17           N/A                N/A                N/A",
+    );
+    expect(kViews["pfcwd stats"].json?.(both, 0)).toEqual({
+      "a:3": { STATUS: "operational", "STORM DETECTED/RESTORED": "0/0", "TX OK/DROP": "0/0" },
+      "b:3": { STATUS: "stormed", "STORM DETECTED/RESTORED": "2/1", "TX OK/DROP": "200/17" },
+    });
+  });
+
+  it("pfcwd config", () => {
+    expect(show(kViews["pfcwd config"], b)).toBe(
+      lines(
+        "  PORT    ACTION    DETECTION TIME    RESTORATION TIME    HISTORY",
+        "------  --------  ----------------  ------------------  ---------",
+        "     b      drop               200                 400    disable",
+      ),
+    );
+  });
+
+  it("ecn config: a profile of ports each", () => {
+    expect(show(kViews["ecn config"], both)).toBe(
+      lines(
+        "Profile: default",
+        "----------------------  -------",
+        "ecn                     ecn_all",
+        "green_min_threshold     5000",
+        "green_max_threshold     200000",
+        "green_drop_probability  1",
+        "queues                  3",
+        "ports                   a",
+        "----------------------  -------",
+        "",
+        "Profile: uplink",
+        "----------------------  -------",
+        "ecn                     ecn_all",
+        "green_min_threshold     50000",
+        "green_max_threshold     400000",
+        "green_drop_probability  10",
+        "queues                  3",
+        "ports                   b",
+        "----------------------  -------",
+        "",
+      ),
+    );
+  });
+
+  it("buffer configuration: beta is a power of two times the priorities", () => {
+    expect(kViews["buffer configuration"].json?.(both, 0)).toEqual({
+      pools: { shared_pool: { mode: "dynamic", size: 12e6, type: "both" } },
+      profiles: {
+        default: {
+          pool: "shared_pool",
+          dynamic_th: 0,
+          xoff: 22_400,
+          xon_offset: 3000,
+          lossy_dynamic_th: 0,
+          ports: "a",
+        },
+        uplink: {
+          pool: "shared_pool",
+          dynamic_th: -2,
+          xoff: 60_000,
+          xon_offset: 3000,
+          lossy_dynamic_th: 0,
+          ports: "b",
+        },
+      },
+    });
+    expect(show(kViews["buffer configuration"], both)).toContain(
+      lines("Pool: shared_pool", "----  --------", "mode  dynamic", "size  12000000", "type  both", "----  --------"),
     );
   });
 });

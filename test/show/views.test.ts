@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ControlServer } from "../../src/device/control_server.js";
-import type { ControlRequests } from "../../src/device/protocol.js";
+import type { ControlRequests, SwitchReport } from "../../src/device/protocol.js";
 import type { View } from "../../src/show/view.js";
 import { kViews } from "../../src/show/views.js";
 import { weir } from "../cli/harness.js";
@@ -115,6 +115,51 @@ describe("of a switch", () => {
       ["a", "multicast", "unlimited", "0"],
       ["b", "broadcast", "unlimited", "0"],
     ]);
+  });
+
+  it("pfcwd shows which queues are in a storm, and what that cost", () => {
+    expect(rows(kViews.pfcwd, kSwitch)[0]).toEqual([
+      ["a", "UC3", "operational", "0/0", "0/0", "0"],
+      ["b", "UC3", "stormed", "2/1", "200/17", "5"],
+    ]);
+    const report = kSwitch.switch as SwitchReport;
+    const off = { ...report, pfc_watchdog: { ...report.pfc_watchdog, enabled: false } };
+    expect(rows(kViews.pfcwd, { ...kSwitch, switch: off })[0]).toEqual([]);
+  });
+
+  it("lldp has a row for each neighbour, whatever that is called, and its counts", () => {
+    expect(rows(kViews.lldp, kSwitch)).toEqual([
+      [["a", "host", "02:00:00:00:00:02", "eth0?[2J", "bridge station", "100"]],
+      [
+        ["a", "5", "3", "0", "1", "2", "4", "0", "0"],
+        ["b", "5", "0", "0", "0", "0", "0", "0", "0"],
+      ],
+    ]);
+    expect(kViews.lldp.grids(kNic as ControlRequests).map(({ title }) => title)).toEqual([
+      "LLDP neighbours off",
+      "LLDP frames off",
+    ]);
+  });
+
+  it("dcbx shows both ends, what is in use, and what does not fit", () => {
+    const [ports, ets, congestion] = rows(kViews.dcbx, kSwitch);
+    expect(ports).toEqual([
+      ["a", "host", "yes", "no", "3", "none", "none (peer's)", "3", "5", "roce-priority mismatch"],
+      ["b", "-", "no", "-", "3", "-", "3", "3", "-", "no peer"],
+    ]);
+    const strict = ["strict", "strict"];
+    const own = ["60%", ...strict, "40%", ...strict, ...strict];
+    expect(ets).toEqual([
+      ["a", "own", ...own],
+      ["a", "peer recommends", "60%/2", "60%/2", "strict", ...Array(5).fill("40%/5")],
+      ["a", "in use (own)", ...own],
+      ["b", "own", ...own],
+      ["b", "in use (own)", ...own],
+    ]);
+    expect(congestion).toEqual([["a", "3", "interior"]]);
+    const [a] = kSwitch.dcbx?.ports ?? [];
+    const several = { dcbx: { enabled: true, ports: [{ ...(a as NonNullable<typeof a>), peers: 2 }] } };
+    expect(rows(kViews.dcbx, several)[0]?.[0]?.at(-1)).toBe("2 peers");
   });
 
   it("ports tell of frames that do not pass", () => {

@@ -198,12 +198,23 @@ describe("ideal completion times", () => {
     expect(flowTable[0]?.slowdown).toBeLessThan(1.0001);
   });
 
-  it("hold for the write and the send of several messages at a capped rate", async () => {
-    for (const operation of ["write", "send"]) {
-      const traffic = [{ from: "a", to: "b", bytes: 100_000, message: 30_000, rate: "10Gbps", operation }];
-      const { flowTable } = await run(chain({ traffic }));
-      expect(flowTable[0]?.slowdown).toBeCloseTo(1, 4);
-    }
+  it.each([
+    ["stream", "write"],
+    ["stream", "send"],
+    ["rc", "read"],
+  ])("hold over a transport of type %s for the %s of several messages at a capped rate", async (type, operation) => {
+    const traffic = [{ from: "a", to: "b", bytes: 100_000, message: 30_000, rate: "10Gbps", operation }];
+    const { flowTable } = await run(chain({ transport: { type }, traffic }));
+    expect(flowTable[0]?.slowdown).toBeCloseTo(1, 4);
+  });
+
+  it.each([1, 5000, 300_000, 3_000_000])("are those of a lone READ of %i B", async (bytes) => {
+    const traffic = [{ from: "a", to: "b", bytes, start: "7us", operation: "read" }];
+    const alone = { transport: { type: "rc", window: 600 }, congestion: { algorithm: "none" }, traffic };
+    const { result, flowTable } = await run(chain(alone));
+    expect(flowTable).toMatchObject([{ bytes, start_ns: 7000 }]);
+    expect(flowTable[0]?.slowdown).toBeCloseTo(1, 4);
+    expect(result.flows[0]).toMatchObject({ from: "a", to: "b", lost: 0 });
   });
 });
 

@@ -4,8 +4,9 @@ import { basename, join } from "node:path";
 import { tableFromIPC } from "@uwdata/flechette";
 import { tableFromIPC as apacheTableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { csvLine } from "../../src/base/csv_line.js";
 import type { Series } from "../../src/result/result.js";
-import { csvLine, writeSeries } from "../../src/sim/series_files.js";
+import { writeSeries } from "../../src/sim/series_files.js";
 import { sampleSeries } from "../report/sample.js";
 
 let directory: string;

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import type { StandingReport } from "../../src/device/protocol.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
+import { hostsFile } from "../../src/standing/lab_hosts.js";
 import { chooseHost, chooseLab, standingLabs } from "../../src/standing/labs.js";
 import { answeringLabs, labFolder, labSocket } from "../../src/standing/place.js";
 import { standingScale } from "../../src/standing/scale.js";
-import { hostsFile } from "../../src/standing/standing_lab.js";
 
 const lab = (name: string, ...hosts: string[]) =>
   ({ name, hosts: hosts.map((host) => ({ name: host })) }) as unknown as StandingReport;

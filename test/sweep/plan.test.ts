@@ -100,6 +100,13 @@ traffic:
     ]);
   });
 
+  it("takes no congestion control of a library, whose content it would not know", () => {
+    const own = `${kScenario}congestion: { algorithm: library, library: { file: mine.so } }\n`;
+    expect(() => plan(writeSweep(folder(), { seeds: 1 }, own))).toThrow(
+      "congestion.algorithm: library is of this machine",
+    );
+  });
+
   it("does not blame the values for what is wrong in the scenario, and none where a path leads nowhere", () => {
     const bad = kScenario.replace("to: r", "to: nobody");
     expect(errorOf({ vary: { duration: ["1ms", "2ms"] } }, bad)).toMatch(/^sweep \S+: traffic\.0\.to: /);

@@ -4,16 +4,36 @@ import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
 import { macText } from "../../base/mac.js";
 import { formatRate } from "../../base/units.js";
-import { hearsAcknowledgements, hearsCnms, hearsCnps } from "../../congestion/flow_state.js";
+import { hearsCnms, hearsCnps, hearsEcnEcho, hearsRoundTrips } from "../../congestion/flow_state.js";
 import { checkCongestion } from "../../congestion/section.js";
 import { checkTransport } from "../../scenario/check.js";
-import { checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "../../scenario/check_device.js";
+import {
+  checkFlowControl,
+  checkPauseStorm,
+  checkReceiveBuffer,
+  checkSwitch,
+  checkUnshaped,
+  fittingPathMtu,
+} from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkLimiter } from "../../scenario/check_qcn.js";
+import { checkPortProfiles } from "../../scenario/port_profiles.js";
+import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
+import { checkRouter } from "./router.js";
 import type { NicDaemonInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
 
+/** DCBX is told by LLDP. */
+function checkDcbx({ lldp, dcbx }: Pick<SwitchDaemonInput, "lldp" | "dcbx">, found: Findings): void {
+  if (lldp !== false || !dcbx) return;
+  found.problem(["dcbx"], "it is told by LLDP, which is off", "leave out `lldp: false`, or `dcbx`");
+}
+
 export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemonInput, found: Findings): void {
   const names = config.ports.map((port) => port.name);
+  checkDcbx(input, found);
+  for (const name of Object.keys(config.dcbx?.ports ?? {})) {
+    if (!names.includes(name)) found.unknown(["dcbx", "ports", name], "port", name, names);
+  }
   const places = config.ports.map((port) => `${port.namespace ?? ""}:${port.interface}`);
   config.ports.forEach((port, i) => {
     if (names.indexOf(port.name) !== i) {
@@ -31,7 +51,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
       found.problem(
         path,
         `priority ${priority} is lossless and may not drop`,
-        "limit its rate, or take it out of pfc.priorities",
+        `limit its rate, or ${config.switch.pfc.by === "pause" ? "give pfc.link_pause: false" : "take it out of pfc.priorities"}`,
       );
     }
   });
@@ -50,9 +70,20 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     );
   }
   checkWorkers(config, found);
+  if (config.router !== undefined) {
+    checkRouter(config.router, names, found);
+    checkRouting(config, found);
+  }
   const ports = config.ports.map((port) => ({ ...port, delay: 0 }));
   checkSwitch(config.switch, ports, (...field) => field, found);
   checkCongestionPoints(config.switch, names, (...field) => field, found);
+  checkPortProfiles(
+    config.switch.port_profiles,
+    config.ports,
+    () => names,
+    (...field) => field,
+    found,
+  );
   checkCnPorts(
     config.switch,
     () => names,
@@ -66,6 +97,24 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     pfc: { ...config.switch.pfc, enabled: config.switch.pfc.enabled && input.pfc !== undefined },
   };
   checkUnshaped(asked, ports, found);
+}
+
+function checkRouting({ workers, switch: { qcn, forwarding }, router }: SwitchDaemonConfig, found: Findings): void {
+  if (workers.length > 1) {
+    found.problem(["router"], `a switch that routes has one worker, not ${workers.length}`, "leave `workers` out");
+  }
+  if (qcn.enabled) {
+    found.problem(
+      ["router"],
+      "QCN ends where routing begins: a switch that routes has no congestion points",
+      "set qcn.enabled: false, or leave the router out",
+    );
+  }
+  router?.interfaces.forEach(({ name, port }, i) => {
+    if (port !== undefined || forwarding === "learning") return;
+    const message = `${name} is at the ports that bridge, where with forwarding static nobody can be asked for`;
+    found.problem(["router", "interfaces", i], message, "name its port, or set forwarding: learning");
+  });
 }
 
 function checkWorkers({ ports, workers }: SwitchDaemonConfig, found: Findings): void {
@@ -95,6 +144,35 @@ export function checkCpu(
     found.problem(path, `${cpu}: this host has no such CPU`, `must be between 0 and ${cpus - 1}`);
 }
 
+function checkGateways({ addresses, gateways }: NicDaemonConfig, found: Findings): void {
+  gateways.forEach((gateway, i) => {
+    const own = addresses.find((address) => isIPv6(address) === isIPv6(gateway.address));
+    const path = gateways.length === 1 ? ["gateway", "address"] : ["gateway", i, "address"];
+    if (gateways.findIndex(({ address }) => isIPv6(address) === isIPv6(gateway.address)) !== i) {
+      found.problem(path, `${gateway.address} is the second of its IP version`, "give one IPv4, one IPv6, or both");
+    } else if (own === undefined) {
+      found.problem(
+        path,
+        `${gateway.address} cannot be reached from ${addresses.join(" and ")}`,
+        "give the NIC an address of the same IP version too",
+      );
+    } else if (gateway.prefix > (isIPv6(own) ? 128 : 32)) {
+      found.problem(
+        [...path.slice(0, -1), "prefix"],
+        `${gateway.prefix} bits are more than an address has`,
+        `must be between 0 and ${isIPv6(own) ? 128 : 32}`,
+      );
+    } else if (!inPrefix({ address: own, length: gateway.prefix }, gateway.address) || gateway.address === own) {
+      const link = prefixText({ address: networkOf({ address: own, length: gateway.prefix }), length: gateway.prefix });
+      found.problem(
+        path,
+        `${gateway.address} is no other address of the NIC's link ${link}`,
+        "a gateway is on the link itself",
+      );
+    }
+  });
+}
+
 function checkAddresses({ addresses, port, queue_pairs }: NicDaemonConfig, found: Findings): void {
   const ofVersion = (address: string) => addresses.filter((own) => isIPv6(own) === isIPv6(address));
   if (addresses.some((address) => ofVersion(address).length > 1)) {
@@ -122,6 +200,8 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
     });
   }
   checkAddresses(config, found);
+  checkDcbx(input, found);
+  checkGateways(config, found);
   const { path_mtu, initial_rate } = config.host;
   const { mtu, rate } = config.port;
   const { algorithm } = config.congestion;
@@ -135,6 +215,8 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
     found.problem(["initial_rate"], message, "must be at most `rate`");
   }
   checkReceiveBuffer(config.host, (...field) => field, found);
+  checkPauseStorm(config.host, (...field) => field, found);
+  checkFlowControl(config.classes, (...field) => field, found);
   checkCongestion(config.congestion, config.port.rate, found);
   if (hearsCnms(algorithm)) {
     const { priorities } = config.host.qcn;
@@ -145,16 +227,26 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
     }
   }
   checkStreams(config, found);
-  if (hearsAcknowledgements(algorithm)) {
-    const message = `${algorithm} is of simulated flows, not of a NIC's queue pairs`;
-    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn or none");
+  if (hearsEcnEcho(algorithm)) {
+    const message = `${algorithm} needs peers that echo marks, which not every RoCEv2 NIC does: it is for simulations and labs`;
+    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn, timely, swift or none");
   }
+  if (hearsRoundTrips(algorithm)) checkRoundTrips(config, found);
   if (hearsCnps(algorithm)) {
     if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {
       const { priority } = config.host.cnp;
       found.warn(`CNPs have the priority ${priority} of the data, so congestion and pauses delay them too`);
     }
   }
+}
+
+/** Of queue pairs of the file. Those of programs are reliable connections, or have no congestion control. */
+function checkRoundTrips(config: NicDaemonConfig, found: Findings): void {
+  const { algorithm } = config.congestion;
+  const { type } = config.transport;
+  if (type === "rc" || config.queue_pairs.every(({ send }) => send === undefined)) return;
+  const message = `${algorithm} needs acknowledgements, which transport.type ${type} does not have`;
+  found.problem(["congestion", "algorithm"], message, "use transport: { type: rc }, or algorithm: dcqcn");
 }
 
 /** Longest message of a reliable connection, bytes: kMaxMessage of native/transport/work.h. */

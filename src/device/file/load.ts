@@ -1,5 +1,5 @@
 // Daemon files: read, validate, fill in defaults. switch.yaml has `ports`, nic.yaml has an `interface`.
-import { basename, extname } from "node:path";
+import { basename, dirname, extname } from "node:path";
 import type { z } from "zod";
 import { ScenarioError, WeirError } from "../../base/error.js";
 import { problemsOf } from "../../base/fields.js";
@@ -56,7 +56,7 @@ export function nicFromData(
 
 function loadNic(file: ScenarioFile, source: string, options: LoadOptions): LoadedDaemon<NicDaemonConfig> {
   return load("nic", nicDaemonSchema, file, source, options, (input, inspect, found) => {
-    const config = resolveNicDaemon(input, nameOf(source), inspect, found);
+    const config = resolveNicDaemon(input, nameOf(source), dirname(source), inspect, found);
     checkNicDaemon(config, input, found);
     checkCpu(config.worker, ["worker", "cpu"], options.cpus, found);
     return config;

@@ -1,5 +1,6 @@
 // From a daemon's file as written to its configuration in full: defaults merged, interfaces looked up. Judges nothing.
 import { isIP, isIPv6 } from "node:net";
+import { resolve as resolvePath } from "node:path";
 import type { Problem } from "../../base/error.js";
 import { type Full, filled } from "../../base/fields.js";
 import type { Findings } from "../../base/findings.js";
@@ -9,9 +10,13 @@ import type { InterfaceFacts } from "../../host/interface.js";
 import { hostSchema, switchSchema } from "../../scenario/device_schema.js";
 import { dscpOf, kPriorities, resolveHost, resolveSwitch, resolveTransport } from "../../scenario/resolve.js";
 import { transportSchema } from "../../scenario/schema.js";
+import type { SwitchConfig } from "../../scenario/types.js";
 import { canonicalAddress } from "../../wire/address.js";
+import { resolveRouter } from "./router.js";
 import {
+  kDcbx,
   kListening,
+  lldpSchema,
   type NicDaemonInput,
   nicDaemonSchema,
   portSchema,
@@ -38,9 +43,14 @@ const kDefaultCnpvs = [3];
 const kProgramBurstSeconds = 100e-6;
 const kFirstQpn = 0x11;
 
-type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "dashboard" | "control">;
+type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "dashboard" | "control" | "lldp"> &
+  Pick<SwitchDaemonInput, "dcbx">;
 
-function common({ name, metrics, dashboard, control }: DaemonInput, fallbackName: string, kind: "switch" | "nic") {
+function common(
+  { name, metrics, dashboard, control, lldp, dcbx }: DaemonInput,
+  fallbackName: string,
+  kind: "switch" | "nic",
+) {
   const sections = kListening[kind];
   return {
     name: name ?? fallbackName,
@@ -48,7 +58,15 @@ function common({ name, metrics, dashboard, control }: DaemonInput, fallbackName
       metrics === false ? undefined : { ...filled(kListening.nic.metrics), ...filled(sections.metrics, metrics) },
     dashboard: dashboard ? filled(sections.dashboard, dashboard === true ? {} : dashboard) : undefined,
     control,
+    lldp: (lldp ?? dcbx) ? filled(lldpSchema, typeof lldp === "object" ? lldp : {}) : undefined,
   };
+}
+
+/** `fallback`: the priority of RoCEv2, where the file does not say. */
+function dcbxOf(kind: "switch" | "nic", dcbx: SwitchDaemonInput["dcbx"], fallback: number | undefined) {
+  if (!dcbx) return undefined;
+  const { roce_priority = fallback, ...full } = { ports: {}, ...filled(kDcbx[kind], dcbx === true ? {} : dcbx) };
+  return { ...full, willing: full.willing ?? false, roce_priority };
 }
 
 type BackendFields = Pick<Full<typeof portSchema>, "backend" | "receive" | "transmit" | "xdp_mode" | "ring">;
@@ -88,29 +106,33 @@ export function resolveSwitchDaemon(
     ports: _,
     workers = [{}],
     static_fdb,
+    router,
     name: _n,
     metrics: _m,
     dashboard: _d,
     control: _c,
+    lldp: _lldp,
+    dcbx,
     ...section
   } = filled(switchDaemonSchema, input);
+  const resolved = resolveSwitch(own.name, { ...filled(switchSchema, {}), ...section }, ports);
   return {
     kind: "switch",
     ...own,
+    dcbx: dcbxOf("switch", dcbx, lowest(resolved.pfc)),
     ports,
     workers: workers.map((worker) => placeOf(filled(workerSchema, worker))),
-    switch: resolveSwitch(
-      own.name,
-      { ...filled(switchSchema, {}), ...section },
-      ports.map((port) => port.mtu),
-    ),
+    switch: resolved,
     static_fdb,
+    router: router === false ? undefined : resolveRouter(router, ports[0]?.mac ?? 0),
   };
 }
 
+/** Files that it names are relative to `directory`. */
 export function resolveNicDaemon(
   input: NicDaemonInput,
   fallbackName: string,
+  directory: string,
   inspect: Inspector,
   found: Findings,
 ): NicDaemonConfig {
@@ -121,16 +143,20 @@ export function resolveNicDaemon(
   const backend = backendOf(full);
   // What AF_XDP takes from the kernel has no neighbour discovery among it.
   if (addresses.some(isIPv6) && backend.receive === "auto") backend.receive = "af_packet";
-  const { rate, path_mtu, line_rate_start, initial_rate, cnp, receive_buffer, qcn } = full;
+  const { rate, path_mtu, line_rate_start, initial_rate, cnp, receive_buffer, trimmed_dscp, pause_storm, qcn } = full;
   const caughtUp = full.programs === false ? 0 : Math.round((rate / 8) * kProgramBurstSeconds);
   const { burst = Math.max(filled(hostSchema, {}).burst, caughtUp) } = full;
-  const host = { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, qcn };
-  const { pfc, trust, default_priority } = full;
-  const written = { pfc, scheduler: full.scheduler, trust, dscp_map: full.dscp_map, default_priority };
-  const { scheduler, dscp_map } = resolveSwitch(own.name, filled(switchSchema, written), []);
+  const host = { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, trimmed_dscp, pause_storm, qcn };
+  const { trust, default_priority } = full;
+  const written = { pfc: full.pfc, scheduler: full.scheduler, trust, dscp_map: full.dscp_map, default_priority };
+  const { pfc, scheduler, dscp_map } = resolveSwitch(own.name, filled(switchSchema, written), []);
+  const queue_pairs = resolveQueuePairs(full, dscp_map, found);
+  const programs =
+    full.programs === false ? undefined : filled(programsSchema, full.programs === true ? {} : full.programs);
   return {
     kind: "nic",
     ...own,
+    dcbx: dcbxOf("nic", full.dcbx, queue_pairs[0]?.priority ?? programs?.priority),
     port: {
       name: full.interface,
       interface: full.interface,
@@ -143,17 +169,24 @@ export function resolveNicDaemon(
     worker: placeOf(full.worker),
     address: addresses[0] ?? "",
     addresses,
+    gateways: (full.gateway === undefined ? [] : [full.gateway].flat()).map(({ address, prefix }) => ({
+      address,
+      prefix: prefix ?? (isIPv6(address) ? 64 : 24),
+    })),
     vlan: full.vlan,
     host: resolveHost(own.name, host, rate, kDefaultCnpvs),
     classes: { pfc, scheduler, trust, dscp_map, default_priority },
-    congestion: resolveCongestion(full.congestion, rate, found),
+    congestion: resolveCongestion(full.congestion, rate, (file) => resolvePath(directory, file), found),
     transport: resolveTransport(
       filled(transportSchema, typeof full.transport === "string" ? { type: full.transport } : full.transport),
     ),
-    queue_pairs: resolveQueuePairs(full, dscp_map, found),
-    programs: full.programs === false ? undefined : filled(programsSchema, full.programs === true ? {} : full.programs),
+    queue_pairs,
+    programs,
   };
 }
+
+const lowest = ({ enabled, by, priorities }: SwitchConfig["pfc"]) =>
+  enabled && by === "pfc" && priorities.length > 0 ? Math.min(...priorities) : undefined;
 
 function resolveQueuePairs(
   { peers, queue_pairs }: Full<typeof nicDaemonSchema>,

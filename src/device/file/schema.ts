@@ -1,31 +1,22 @@
 // switch.yaml and nic.yaml as users write them: the sections of a scenario, and what ties a daemon to its host.
-import { isIP } from "node:net";
 import { z } from "zod";
-import { choice, field, flag, integer, rate, section, showValue, size, time } from "../../base/fields.js";
+import { choice, field, flag, integer, rate, section, size, time } from "../../base/fields.js";
 import { congestionSchema } from "../../congestion/section.js";
-import { hostSchema, impairmentSchema, nameSchema, switchSchema } from "../../scenario/device_schema.js";
+import {
+  hostSchema,
+  impairmentSchema,
+  interfaceSchema,
+  nameSchema,
+  switchSchema,
+} from "../../scenario/device_schema.js";
 import { transportSchema } from "../../scenario/schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
-import { canonicalAddress } from "../../wire/address.js";
+import { routerSchema } from "./router.js";
+import { addressSchema, macSchema } from "./schema_parts.js";
 
-const kMac = /^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i;
 /** Largest queue pair number: 24 bits on the wire. */
 const kLastQpn = 0xff_ffff;
 
-const macSchema = z
-  .string()
-  .regex(kMac, { error: (issue) => `${showValue(issue.input)} is not a MAC address such as 02:00:00:00:00:01` })
-  .transform((text) => Number.parseInt(text.replaceAll(":", ""), 16));
-const addressSchema = z
-  .string({ error: (issue) => `${showValue(issue.input)} is not an IP address such as 10.0.0.1 or fd00::1` })
-  .refine((text) => isIP(text) !== 0 && !text.includes("%"), {
-    error: (issue) => `${showValue(issue.input)} is not an IP address such as 10.0.0.1 or fd00::1`,
-  })
-  .transform(canonicalAddress);
-const interfaceSchema = z.string().regex(/^[^\s/]{1,15}$/, {
-  error: (issue) =>
-    `${showValue(issue.input)} is not the name of an interface: up to 15 characters without blanks or /`,
-});
 const namespaceSchema = field(
   z.string().regex(/^\//, { error: "give the path of a network namespace, such as /run/netns/blue" }),
   "Network namespace that the interface is in, as a path. Default: the daemon's own.",
@@ -86,6 +77,37 @@ const dashboardSection = (port: number) =>
     ),
   });
 
+export const lldpSchema = section({
+  tx_interval: time("Between two LLDPDUs of a port while nothing changes (msgTxInterval).", {
+    default: "30s",
+    min: 1e9,
+    max: 3600e9,
+  }),
+  tx_hold: integer("For how many intervals neighbours keep what they heard (msgTxHold).", 1, 100, 4),
+});
+
+const willing = (fallback?: boolean) =>
+  field(
+    z.boolean(),
+    "Takes the peer's PFC priorities and the ETS that it recommends, in place of the own ones. Of two peers that are willing, the one with the higher MAC address takes the other's PFC.",
+    fallback,
+  );
+const roce_priority = integer(
+  "Priority that neighbours are told for RoCEv2 (UDP port 4791). Default: a NIC's, that of its first queue pair, or of its programs, or nothing is said; a switch's, the lowest of `pfc.priorities`.",
+  0,
+  7,
+);
+
+/** DCBX of each kind of daemon. */
+export const kDcbx = {
+  switch: section({
+    willing: willing(false),
+    roce_priority,
+    ports: field(z.record(z.string(), section({ willing: willing() })), "Name of the port -> what differs there."),
+  }),
+  nic: section({ willing: willing(true), roce_priority }),
+} as const;
+
 /** Where each kind of daemon listens. */
 export const kListening = {
   switch: { metrics: section(listenFields(kMetricsPorts.switch)), dashboard: dashboardSection(9466) },
@@ -122,6 +144,15 @@ function daemonFields<Kind extends "switch" | "nic">(kind: Kind) {
         .regex(/^\//, { error: "give an absolute path" })
         .max(107, { error: "a socket's path has at most 107 characters" }),
       "Control socket. Default: weir/NAME.sock in /run, or in $XDG_RUNTIME_DIR when not root.",
+    ),
+    lldp: field(
+      z.union([z.boolean(), lldpSchema]),
+      "LLDP (IEEE 802.1AB) at its ports, see dcbx.md. `true`: with the defaults. Default: off, or `true` with `dcbx`.",
+    ),
+    dcbx: field(
+      z.union([z.boolean(), kDcbx[kind]]),
+      "DCBX (IEEE 802.1Q) by LLDP: PFC, ETS, the priority of RoCEv2 and congestion notification are told to peers, and compared or taken over, see dcbx.md. `true`: with the defaults.",
+      false,
     ),
   };
 }
@@ -195,6 +226,11 @@ export const switchDaemonSchema = section({
     "Addresses that need no learning and do not age.",
     [],
   ),
+  router: field(
+    z.union([z.literal(false), routerSchema]),
+    "Routing between subnets, IPv4 and IPv6; `false`: the switch bridges only.",
+    false,
+  ),
 });
 
 export const sendSchema = section({
@@ -218,6 +254,15 @@ export const queuePairSchema = section({
 
 const { pfc, scheduler, trust, dscp_map, default_priority } = switchSchema.shape;
 
+const gatewaySchema = section({
+  address: addressSchema.meta({ description: "Of the router, on the NIC's link." }),
+  prefix: integer(
+    "Bits that all addresses of the NIC's link share; peers beyond are behind the router. Default: 24 of IPv4, 64 of IPv6.",
+    0,
+    128,
+  ),
+});
+
 export const programsSchema = section({
   group: field(
     z.union([z.string().min(1), z.int().min(0).max(0xffff_fffe)], {
@@ -236,6 +281,10 @@ export const nicDaemonSchema = section({
     description:
       "IP address of the NIC: one of its own, or one that the kernel has too. Or two in a list, one IPv4 and one IPv6.",
   }),
+  gateway: field(
+    z.union([gatewaySchema, z.array(gatewaySchema).min(1).max(2)]),
+    "Router to peers beyond the NIC's link, whose MAC address frames to them have; two in a list: one IPv4 and one IPv6. Default: all peers are on the link.",
+  ),
   vlan: integer("802.1Q VLAN of all that the NIC sends and takes. Default: untagged.", 1, 4094),
   mac: field(macSchema, "MAC address. Default: the interface's."),
   rate: rate("Line rate.", { default: "10Gbps" }),

@@ -11,8 +11,10 @@ import type {
   TrafficClasses,
   Transport,
 } from "../../scenario/types.js";
+import type { RouterConfig } from "./router.js";
 import type {
   kListening,
+  lldpSchema,
   nicDaemonSchema,
   portSchema,
   programsSchema,
@@ -35,6 +37,17 @@ export interface DaemonPort extends InterfaceFacts, Pick<WrittenPort, "interface
 export type MetricsConfig = Full<typeof kListening.nic.metrics>;
 export type DashboardConfig = Full<typeof kListening.nic.dashboard>;
 
+/** `tx_interval` in ns. */
+export type LldpConfig = Full<typeof lldpSchema>;
+
+export interface DcbxConfig {
+  willing: boolean;
+  /** Undefined: nothing is said of RoCEv2. */
+  roce_priority: number | undefined;
+  /** By name, what differs there. */
+  ports: Record<string, { willing?: boolean | undefined }>;
+}
+
 interface CommonConfig {
   name: string;
   /** Undefined: switched off. */
@@ -43,6 +56,10 @@ interface CommonConfig {
   dashboard: DashboardConfig | undefined;
   /** Path of the control socket; undefined: the default for `name`. */
   control: string | undefined;
+  /** Undefined: off. */
+  lldp: LldpConfig | undefined;
+  /** With `lldp` only; undefined: off. */
+  dcbx: DcbxConfig | undefined;
 }
 
 /** What storm control tells apart, in the order of the native core. */
@@ -68,6 +85,8 @@ export interface SwitchDaemonConfig extends CommonConfig {
   workers: WorkerPlace[];
   switch: SwitchConfig;
   static_fdb: Full<typeof switchDaemonSchema>["static_fdb"];
+  /** Undefined: it bridges only. */
+  router: RouterConfig | undefined;
 }
 
 type WrittenNic = Full<typeof nicDaemonSchema>;
@@ -95,6 +114,8 @@ export interface NicDaemonConfig extends CommonConfig {
   address: string;
   /** One, or one of each IP version; the table of GIDs has them in this order. */
   addresses: string[];
+  /** At most one of each IP version; `prefix`: bits of the NIC's link. */
+  gateways: { address: string; prefix: number }[];
   /** Undefined: untagged. */
   vlan: number | undefined;
   host: HostConfig;

@@ -12,13 +12,21 @@ const kFile = "dcqcn/benchmark.yaml";
 /** "We repeat the experiment five times". */
 export const kSeeds = 5;
 
+export const kSizes =
+  "The trace behind the users' sizes of messages was not published; here they are those of Alibaba's storage, mean 41 KB. Each sender of a pair sends one after another. The incast sends messages of 4 MB.";
 export const kBenchmarkChoices = [
   kWords,
   kRates,
-  "The trace behind the users' sizes of messages was not published; here they are those of Alibaba's storage, mean 41 KB. Each sender of a pair sends one after another. The incast sends messages of 4 MB.",
+  kSizes,
   "Percentiles are over the flows of a run, and the mean of five seeds, which decide pairs, senders and paths. Of 10 flows the 10th percentile is the lowest.",
   "A run takes 100 ms, of which 20 ms are warm-up; the paper's take two minutes.",
 ];
+
+/** What the wire runs of it. */
+const kWire = ["duration=25ms", "warmup=5ms"] as const;
+/** `cases`: which of a figure's. */
+export const kWireChoice = (cases: string) =>
+  `The wire has ${cases}, at scale 1000: one seed, 25 ms of which 5 ms are warm-up.`;
 
 /** What the users and the incast get, Gb/s: means over the seeds of percentiles over the flows. */
 export interface Shares {
@@ -36,21 +44,30 @@ export const kShares: Readonly<Record<keyof Shares, string>> = {
 };
 export const kShareNames = namesOf(kShares);
 
-/** Runs with each seed. */
-export function benchmark(name: string, set: readonly string[]): Trial[] {
-  return repeated(name, { file: kFile, set }, kSeeds);
+/** Simulations with each seed; `wire`: one run there, too. */
+export function benchmark(name: string, set: readonly string[], wire = false): Trial[] {
+  const simulated = repeated(name, { file: kFile, set, clocks: ["sim"] }, kSeeds);
+  return wire
+    ? [...simulated, ...repeated(name, { file: kFile, set: [...set, ...kWire], clocks: ["wire"] }, 1)]
+    : simulated;
 }
 
-/** Both settings at each of some values of a field. */
-export function benchmarkGrid(field: string, values: readonly number[], set: readonly string[]): Trial[] {
-  return settingsAt(values).flatMap(({ setting, value, name }) =>
-    benchmark(name, [...set, ...kSettings[setting].set, `${field}=${value}`]),
-  );
+/** Both settings at each of some values of a field; `wire`: those that run there, too. */
+export function benchmarkGrid(
+  field: string,
+  values: readonly number[],
+  set: readonly string[],
+  wire: readonly number[],
+): Trial[] {
+  return settingsAt(values).flatMap(({ setting, value, name }) => {
+    const own = [...set, ...kSettings[setting].set, `${field}=${value}`];
+    return benchmark(name, own, wire.includes(value));
+  });
 }
 
-/** What both settings come to at each of the values of a grid. */
+/** What both settings come to at each of the values of a grid; undefined where the clock has no runs of it. */
 export interface Grid {
-  at: (setting: Setting, value: number) => Shares;
+  at: (setting: Setting, value: number) => Shares | undefined;
   runs: (setting: Setting, value: number) => Evidence[];
 }
 
@@ -61,9 +78,9 @@ export function gridOf(runs: Runs): Grid {
     runs: of,
     at: (setting, value) => {
       const name = nameAt(setting, value);
-      const found = made.get(name) ?? shares(of(setting, value));
-      made.set(name, found);
-      return found;
+      const own = made.get(name) === undefined ? of(setting, value) : [];
+      if (own.length > 0) made.set(name, shares(own));
+      return made.get(name);
     },
   };
 }
@@ -109,4 +126,34 @@ function settingsAt<Value extends number>(values: readonly Value[]) {
   return namesOf(kSettings).flatMap((setting) =>
     values.map((value) => ({ setting, value, name: nameAt(setting, value) })),
   );
+}
+
+/** Undefined where either is not known. */
+export function ratio(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? undefined : a / b;
+}
+
+/** Undefined where one of them is not known. */
+export function wholeOf(values: readonly (number | undefined)[]): number[] | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === values.length ? known : undefined;
+}
+
+/** Of those that are known; undefined: none is. */
+export function leastOf(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** A curve through what is known. */
+export function pointsOf(
+  values: readonly number[],
+  y: (value: number) => number | undefined,
+  x: (value: number, i: number) => number = (value) => value,
+): { x: number[]; y: number[] } {
+  const points = values.flatMap((value, i) => {
+    const found = y(value);
+    return found === undefined ? [] : [{ x: x(value, i), y: found }];
+  });
+  return { x: points.map((point) => point.x), y: points.map((point) => point.y) };
 }

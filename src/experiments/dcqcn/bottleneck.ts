@@ -32,7 +32,7 @@ import {
 import { byName, namesOf, plot, type Runs } from "../study.js";
 import { equationsOf } from "./alpha.js";
 import { repeated, repeats } from "./testbed.js";
-import { kFlows, kLink, throughput } from "./two_senders.js";
+import { kFlows, kLink, milliseconds, throughput } from "./two_senders.js";
 
 const kPairFile = "dcqcn/convergence.yaml";
 export const kIncastFile = "dcqcn/n-to-1.yaml";
@@ -67,6 +67,8 @@ export interface Convergence {
   apart: number;
   /** Gb/s */
   left: number;
+  /** Standard deviation of a flow's throughput by means of 1 ms, 150 to 200 ms, as a share of the mean, %; mean of both flows. */
+  oscillation: number;
 }
 
 /** N flows from line rate. */
@@ -89,23 +91,40 @@ export function convergenceByModel(changes: Partial<DcqcnModelParameters> = {}):
     horizon: kEnd * 1e9,
     step: kMilli,
   });
-  const [first, second] = series.delivered.map((bits) => growth(bits).map((one) => one / 1e6)) as [number[], number[]];
+  const both = series.delivered.map((bits) => growth(bits).map((one) => one / 1e6));
+  const [first, second] = both as [number[], number[]];
   // An interval's throughput stands at its middle.
   const time = first.map((_, k) => (k + 0.5) / 1000);
-  return convergenceOf({ time, values: first.map((rate, k) => rate - (second[k] as number)) });
+  return {
+    ...convergenceOf({ time, values: first.map((rate, k) => rate - (second[k] as number)) }),
+    oscillation: oscillationOf(both.map((values) => between({ time, values }, kRest, kEnd))),
+  };
 }
 
 function convergenceAsPackets(run: Evidence): Convergence {
   const [first, second] = kFlows.map((flow) => throughput(run, flow)) as [Signal, Signal];
   const since = first.time.findIndex((time) => time > kJoin);
   const { interval_s } = run.series;
-  return convergenceOf({
-    time: first.time.slice(since).map((time) => time - kJoin - interval_s / 2),
-    values: first.values.slice(since).map((rate, k) => rate - (second.values[since + k] as number)),
-  });
+  return {
+    ...convergenceOf({
+      time: first.time.slice(since).map((time) => time - kJoin - interval_s / 2),
+      values: first.values.slice(since).map((rate, k) => rate - (second.values[since + k] as number)),
+    }),
+    oscillation: oscillationOf([first, second].map((flow) => milliseconds(flow, kJoin + kRest, kJoin + kEnd))),
+  };
 }
 
-function convergenceOf(difference: Signal): Convergence {
+/** Of throughputs by means of 1 ms. */
+function oscillationOf(flows: readonly (readonly number[])[]): number {
+  return mean(
+    flows.map((values) => {
+      const { mean: average = 0, deviation = 0 } = describe(values) ?? {};
+      return (100 * deviation) / average;
+    }),
+  );
+}
+
+function convergenceOf(difference: Signal): Omit<Convergence, "oscillation"> {
   const { time, values } = movingMean(difference, kWindow);
   const absolute = { time, values: values.map(Math.abs) };
   return {

@@ -41,7 +41,7 @@ export const DCQCN_FIGURE_20 = studyOf<Seen>()({
     kRates,
     "The threshold of the cut-off is not given here; it is that of section 5.2, 40 KB.",
     "A run takes 200 ms, of which 50 ms are warm-up. The wire has one seed.",
-    "Flows are streams without acknowledgements, as labs have no others.",
+    "Flows are streams without acknowledgements, on both clocks.",
   ],
   quantities: {
     ...grid(

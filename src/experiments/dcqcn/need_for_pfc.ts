@@ -7,7 +7,7 @@ import { mean, sum } from "simple-statistics";
 import { networkCounts } from "../../result/counts.js";
 import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, byName, caseFirst, grid, plot, quantity, statement, studyOf } from "../study.js";
-import { benchmark, kBenchmarkChoices, shares, spinePauses } from "./benchmark.js";
+import { benchmark, kBenchmarkChoices, kWireChoice, shares, spinePauses } from "./benchmark.js";
 import { dcqcnFigure } from "./paper.js";
 import { higher, kLink, lower, repeats } from "./testbed.js";
 
@@ -57,6 +57,7 @@ export const DCQCN_FIGURE_18 = studyOf<Seen>()({
   setup: `20 pairs of random hosts and an incast of degree ${kDegree} on the testbed, five seeds each: with PFC alone, DCQCN alone, DCQCN and PFC with wrong thresholds, and both as they should be.`,
   choices: [
     ...kBenchmarkChoices,
+    kWireChoice("all six"),
     "Without PFC a queue may take lossy_alpha times what is free of the buffer: with 1 half of it, with 1/64 one part of 65. The paper does not say what its switches allow, so there are both.",
     "Wrong thresholds are a static t_PFC of 24.47 KB and t_ECN of 120 KB. The paper calls Kmin t_ECN; Kmax and Pmax stay 200 KB and 1%.",
     "PFC alone with the same static t_PFC is not in the paper: it shows what that t_PFC does by itself.",
@@ -144,8 +145,8 @@ export const DCQCN_FIGURE_18 = studyOf<Seen>()({
     ),
   ],
   network: {
-    clocks: ["sim"],
-    trials: kConfigurations.flatMap(({ name, set }) => benchmark(name, [`traffic.1.degree=${kDegree}`, ...set])),
+    clocks: ["wire", "sim"],
+    trials: kConfigurations.flatMap(({ name, set }) => benchmark(name, [`traffic.1.degree=${kDegree}`, ...set], true)),
     see: (runs) => byName(kNames, (name) => figures(repeats(runs, name))),
     sim_seconds: 52,
   },

@@ -7,12 +7,22 @@
 import type { Plot } from "../../report/plot.js";
 import { jainIndex } from "../../result/statistics.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { between, describe, mean, movingMean, overMilliseconds, type Signal } from "../measure.js";
+import { describe, mean, movingMean, overMilliseconds } from "../measure.js";
 import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";
 import { dcqcnFigure } from "./paper.js";
-import { kFairShare, kFile, kFlows, kLink, kStartChoice, kStarts, type StartName, throughput } from "./two_senders.js";
+import {
+  kFairShare,
+  kFile,
+  kFlows,
+  kLink,
+  kStartChoice,
+  kStarts,
+  milliseconds,
+  type StartName,
+  throughput,
+} from "./two_senders.js";
 
 /** s */
 const kJoined = 0.05;
@@ -237,7 +247,7 @@ export const DCQCN_FIGURE_13 = studyOf<Seen>()({
 
 function compareFlows(run: Evidence, end = kEnd): Pair {
   const steady = kFlows.map((flow) => {
-    const { mean: average = 0, deviation = 0 } = describe(milliseconds(throughput(run, flow), end)) ?? {};
+    const { mean: average = 0, deviation = 0 } = describe(milliseconds(throughput(run, flow), kSteady, end)) ?? {};
     return { average, oscillation: (100 * deviation) / average };
   });
   const averages = steady.map(({ average }) => average);
@@ -249,16 +259,6 @@ function compareFlows(run: Evidence, end = kEnd): Pair {
     jain: jainIndex(averages),
     oscillation: mean(steady.map(({ oscillation }) => oscillation)),
   };
-}
-
-/** Means of 1 ms each, from where it is judged. A sample is of the interval that ends with it. */
-function milliseconds({ time, values }: Signal, end: number): number[] {
-  const interval = (time[1] ?? 1) - (time[0] ?? 0);
-  const samples = between({ time, values }, kSteady + interval / 2, end + interval / 2);
-  const each = Math.round(kMillisecond / interval);
-  return Array.from({ length: Math.floor(samples.length / each) }, (_, i) =>
-    mean(samples.slice(i * each, (i + 1) * each)),
-  );
 }
 
 function trace(setting: SettingName) {

@@ -1,7 +1,7 @@
 /** Figure 15 of the DCQCN paper, section 6.2: PAUSE frames that reach the spines with an incast of degree 10. */
 import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, byName, namesOf, plot, quantity, statement, studyOf } from "../study.js";
-import { benchmarkGrid, kBenchmarkChoices, kSeeds, nameAt, spinePauses } from "./benchmark.js";
+import { benchmarkGrid, kBenchmarkChoices, kSeeds, kWireChoice, nameAt, spinePauses } from "./benchmark.js";
 import { dcqcnFigure } from "./paper.js";
 import { kSettings, pauseFrames, repeats, type Setting } from "./testbed.js";
 
@@ -21,6 +21,7 @@ export const DCQCN_FIGURE_15 = studyOf<Seen>()({
   setup: "20 pairs of random hosts and an incast of degree 10 on the testbed, with PFC alone and with DCQCN and PFC.",
   choices: [
     ...kBenchmarkChoices,
+    kWireChoice("both"),
     "The paper counts a run of two minutes; here it is frames per second. They are XOFF, refresh and XON; whether the paper counts XON is not said, and without it half of the frames go.",
   ],
   quantities: byName(kEach, (setting) =>
@@ -43,8 +44,8 @@ export const DCQCN_FIGURE_15 = studyOf<Seen>()({
     ),
   ],
   network: {
-    clocks: ["sim"],
-    trials: benchmarkGrid("traffic.1.degree", [kDegree], []),
+    clocks: ["wire", "sim"],
+    trials: benchmarkGrid("traffic.1.degree", [kDegree], [], [kDegree]),
     see: (runs) => byName(kEach, (setting) => repeats(runs, nameAt(setting, kDegree))),
     sim_seconds: 20,
   },
@@ -56,7 +57,7 @@ export const DCQCN_FIGURE_15 = studyOf<Seen>()({
       kEach.map((setting) => ({
         label: kSettings[setting].label,
         kind: "bars",
-        x: kSeedNumbers,
+        x: kSeedNumbers.slice(0, runs[setting].length),
         y: runs[setting].map((run) => pauseFrames(run, "pfc_received", ["s1", "s2"]) / 1000),
       })),
       {

@@ -25,7 +25,7 @@ export const kWords =
 export const kRates =
   "Throughput counts headers, FCS, preamble and gap, as shares of 40 Gb/s do. Whether the paper's does is not said; payload is 1/1.08 of it.";
 
-/** Of runs that labs make as well: they send streams without acknowledgements. */
+/** Of long flows that the wire runs, too: without acknowledgements there is less to carry. */
 export const kStream = "transport.type=stream";
 export const kStreams =
   "What the wire runs too is a stream without acknowledgements on both clocks; what virtual time alone runs is a reliable connection.";

@@ -1,7 +1,7 @@
 /** Three machines on one switch, section 6.1 of the DCQCN paper: what figures 10 and 13 share. */
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { Evidence } from "../experiment.js";
-import type { Signal } from "../measure.js";
+import { between, mean, type Signal } from "../measure.js";
 
 export const kFile = "dcqcn/three-machines.yaml";
 export const kFlows = ["first", "second"] as const;
@@ -38,4 +38,14 @@ export function throughput({ scenario, series }: Evidence, flow: FlowName): Sign
   const frame = (payload + kHeaderBytes + kEthernetOverhead) / payload;
   const { goodput_bps = [] } = series.flows[flow] ?? {};
   return { time: series.time_s, values: goodput_bps.map((bps) => (bps * frame) / 1e9) };
+}
+
+/** Means of 1 ms each, of a time in s. A sample is of the interval that ends with it. */
+export function milliseconds({ time, values }: Signal, from: number, to: number): number[] {
+  const interval = (time[1] ?? 1) - (time[0] ?? 0);
+  const samples = between({ time, values }, from + interval / 2, to + interval / 2);
+  const each = Math.round(0.001 / interval);
+  return Array.from({ length: Math.floor(samples.length / each) }, (_, i) =>
+    mean(samples.slice(i * each, (i + 1) * each)),
+  );
 }

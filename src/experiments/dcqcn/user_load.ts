@@ -7,6 +7,10 @@ import {
   kBenchmarkChoices,
   kShareNames,
   kShares,
+  kWireChoice,
+  leastOf,
+  pointsOf,
+  ratio,
   type Shares,
   shareQuantities,
 } from "./benchmark.js";
@@ -20,22 +24,24 @@ const kWhere = "section 6.2";
 const match =
   (share: keyof Shares) =>
   ({ at }: Grid) =>
-    at("dcqcn", kMost)[share] / at("pfc", kFewest)[share];
+    ratio(at("dcqcn", kMost)?.[share], at("pfc", kFewest)?.[share]);
 
 export const DCQCN_FIGURE_17 = studyOf<Grid>()({
   ...dcqcnFigure(17),
   title: "user traffic and disk rebuild by number of pairs",
   setup:
     "5 to 80 pairs of random hosts and an incast of degree 10 on the testbed, with PFC alone and with DCQCN and PFC, five seeds each.",
-  choices: kBenchmarkChoices,
+  choices: [...kBenchmarkChoices, kWireChoice("5 and 80 pairs")],
   quantities: {
     ...shareQuantities(kPairs, (pairs) => `${pairs} pairs`),
     match_p50: quantity("users, median, 80 pairs with DCQCN / 5 pairs with PFC", "", match("users_p50")),
     match_p10: quantity("users, 10th percentile, 80 pairs with DCQCN / 5 pairs with PFC", "", match("users_p10")),
     fairer: quantity("incast, 10th percentile / median, DCQCN / PFC, least of all numbers of pairs", "", ({ at }) => {
-      const evenness = (setting: Setting, pairs: number) =>
-        at(setting, pairs).incast_p10 / at(setting, pairs).incast_p50;
-      return Math.min(...kPairs.map((pairs) => evenness("dcqcn", pairs) / evenness("pfc", pairs)));
+      const evenness = (setting: Setting, pairs: number) => {
+        const found = at(setting, pairs);
+        return ratio(found?.incast_p10, found?.incast_p50);
+      };
+      return leastOf(kPairs.map((pairs) => ratio(evenness("dcqcn", pairs), evenness("pfc", pairs))));
     }),
   },
   statements: [
@@ -61,8 +67,8 @@ export const DCQCN_FIGURE_17 = studyOf<Grid>()({
     ),
   ],
   network: {
-    clocks: ["sim"],
-    trials: benchmarkGrid("traffic.0.count", kPairs, ["traffic.1.degree=10"]),
+    clocks: ["wire", "sim"],
+    trials: benchmarkGrid("traffic.0.count", kPairs, ["traffic.1.degree=10"], [kFewest, kMost]),
     see: gridOf,
     sim_seconds: 102,
   },
@@ -75,8 +81,11 @@ export const DCQCN_FIGURE_17 = studyOf<Grid>()({
         namesOf(kSettings).map((setting) => ({
           label: kSettings[setting].label,
           kind: "bars",
-          x: kPairs.map((_, i) => i),
-          y: kPairs.map((pairs) => at(setting, pairs)[share]),
+          ...pointsOf(
+            kPairs,
+            (pairs) => at(setting, pairs)?.[share],
+            (_, i) => i,
+          ),
         })),
         { x_names: kPairs.map((pairs, i) => ({ x: i, label: String(pairs) })) },
       ),

@@ -6,10 +6,12 @@ import { SHU_FIGURE_3, SHU_FIGURE_4 } from "./shu_model.js";
 import { SHU_FIGURE_1, SHU_FIGURE_12 } from "./shu_stages.js";
 import { SHU_SWEEPS } from "./shu_sweeps.js";
 import { SHU_FIGURE_5, SHU_FIGURE_6, SHU_TABLE_1 } from "./shu_uneven.js";
+import { NETFPGA_TCP } from "./tcp.js";
 import { QCN_VERSUS_DCQCN } from "./versus.js";
 
 export const QCN_EXPERIMENTS: readonly Experiment[] = [
   ...NETFPGA_FIGURES,
+  NETFPGA_TCP,
   SHU_FIGURE_1,
   SHU_TABLE_1,
   SHU_FIGURE_3,

@@ -13,18 +13,30 @@
  * ECN before PFC, for what the traffic does: for each port pair and priority that flows use, an ingress whose frames wait in e
  * egress queues, of q in use at the switch, all just below Kmin, must be below t_PFC (scenario/thresholds.ts). What lossy traffic
  * occupies is not counted, nor how likely a mark is just above Kmin. The worst case of the paper, any traffic on all priorities of all
- * ports, is given for each switch beside it.
+ * ports, is given for each switch beside it; by what the switch has, whatever profiles its ports have.
+ *
+ * Free of deadlock, if no pauses can wait for each other in a circle (cycles.ts): for what the traffic does, or without any for all
+ * that hosts may send each other.
  */
 
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
+import { linksAvoidedInTurn } from "../../scenario/failures.js";
 import { headroomFor } from "../../scenario/headroom.js";
-import { ecnThresholdBound, pfcThreshold, pfcThresholdAlone, sharedBytes } from "../../scenario/thresholds.js";
+import { settingsOf } from "../../scenario/port_profiles.js";
+import {
+  ecnThresholdBound,
+  pfcThreshold,
+  pfcThresholdAlone,
+  type QueuesInUse,
+  sharedBytes,
+} from "../../scenario/thresholds.js";
 import { switchPorts } from "../../scenario/topology.js";
 import type { HostConfig, Link, Scenario, SwitchConfig } from "../../scenario/types.js";
-import { portPairs } from "./pairs.js";
+import { type BufferCycle, bufferCycles } from "./cycles.js";
+import { type PortPair, portPairs, routedPairs } from "./pairs.js";
 
-/** `loss`: frames can be lost. `order`: PFC can act before ECN marks. `note`: worth knowing. */
-export type FindingKind = "loss" | "order" | "note";
+/** `loss`: frames can be lost. `order`: PFC can act before ECN marks. `deadlock`: pauses can wait for each other. `note`: worth knowing. */
+export type FindingKind = "loss" | "order" | "deadlock" | "note";
 
 export interface PlanFinding {
   kind: FindingKind;
@@ -77,6 +89,10 @@ export interface PlanCheck {
   lossless: boolean;
   /** For the traffic of the scenario. */
   ecn_before_pfc: boolean;
+  /** Pauses cannot wait for each other. */
+  deadlock_free: boolean;
+  /** Where they can. */
+  cycles: PlanCycle[];
   switches: CheckedSwitch[];
   links: CheckedLink[];
   pairs: CheckedPair[];
@@ -87,6 +103,9 @@ export interface CheckOptions {
   /** ns that peers take to obey; undefined: what the standard allows. */
   response?: number | undefined;
 }
+
+/** `without`: links that routes go around then, as the scenario's failures have it; undefined: none. */
+export type PlanCycle = BufferCycle & { without?: string[] };
 
 interface Port {
   peer: string;
@@ -104,7 +123,7 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
   const switches = scenario.switches.map((s) => checkedSwitch(s, portsOf(s).length));
   const lossless = scenario.switches.filter((s) => s.pfc.enabled && s.pfc.priorities.length > 0);
   const links = lossless.flatMap((s) =>
-    rated(portsOf(s)).map((port) => checkedLink(s.name, port, s.buffer.headroom, response)),
+    rated(portsOf(s)).map((port) => checkedLink(s.name, port, settingsOf(s, port.peer).buffer.headroom, response)),
   );
   links.push(...scenario.hosts.flatMap((host) => hostLinks(host, scenario, lossless, portsOf, response)));
   tellTooSmall(links, tell);
@@ -120,11 +139,15 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
   }
   const pairs = checkedPairs(all, devices, (s) => portsOf(s).length);
   tellOrder(pairs, switches, devices, tell);
+  const cycles = cyclesOf(scenario, all, devices);
+  for (const cycle of cycles) tellCycle(cycle, devices, tell);
   return {
     scenario: scenario.name,
     response_ns: response ?? null,
     lossless: !findings.some(({ kind }) => kind === "loss"),
     ecn_before_pfc: !findings.some(({ kind }) => kind === "order"),
+    deadlock_free: cycles.length === 0,
+    cycles,
     switches,
     links,
     pairs,
@@ -185,7 +208,7 @@ function tellTooSmall(links: readonly CheckedLink[], tell: Tell): void {
   const alike = new Map<string, CheckedLink[]>();
   for (const link of links) {
     if (link.enough) continue;
-    const key = `${link.device} ${link.rate_bps} ${link.delay_ns} ${link.needed_bytes}`;
+    const key = `${link.device} ${link.rate_bps} ${link.delay_ns} ${link.needed_bytes} ${link.headroom_bytes}`;
     const others = alike.get(key);
     if (others === undefined) alike.set(key, [link]);
     else others.push(link);
@@ -258,22 +281,93 @@ function checkedPairs(
   const ingressKey = (pair: (typeof all)[number]) => `${pair.switch} ${pair.ingress} ${pair.priority}`;
   for (const { pair } of both) {
     collect(ofIngress, ingressKey(pair), pair.egress);
-    collect(ofSwitch, pair.switch, `${pair.egress} ${pair.priority}`);
+    collect(ofSwitch, pair.switch, queueKey(pair));
   }
   return both.map(({ pair, s }) => {
-    const queues = {
-      ofIngress: ofIngress.get(ingressKey(pair))?.size ?? 1,
-      ofSwitch: ofSwitch.get(pair.switch)?.size ?? 1,
-    };
-    const bound = ecnThresholdBound(s.buffer, portsOf(s), queues);
+    const fed = [...(ofIngress.get(ingressKey(pair)) ?? [pair.egress])];
+    const used = [...(ofSwitch.get(pair.switch) ?? [queueKey(pair)])];
+    const kmin = kminOf(s, pair.egress);
+    const bound = pairBound(s, portsOf(s), {
+      ...pair,
+      kmin,
+      ofIngress: sum(fed.map((egress) => kminOf(s, egress))),
+      ofSwitch: sum(used.map((queue) => kminOf(s, queue.split(" ")[0] ?? ""))),
+      queues: { ofIngress: fed.length, ofSwitch: used.length },
+    });
     return {
       ...pair,
-      egress_queues: queues.ofIngress,
-      switch_queues: queues.ofSwitch,
+      egress_queues: fed.length,
+      switch_queues: used.length,
       t_ecn_bytes: Math.floor(bound),
-      ecn_before_pfc: s.ecn.kmin < bound,
+      ecn_before_pfc: kmin < bound,
     };
   });
+}
+
+const sum = (bytes: readonly number[]) => bytes.reduce((total, one) => total + one, 0);
+const queueKey = ({ egress, priority }: Pick<PortPair, "egress" | "priority">) => `${egress} ${priority}`;
+const kminOf = (s: SwitchConfig, egress: string) => settingsOf(s, egress).ecn.kmin;
+
+/** What a pair's Kmin has to be below; `ofIngress` and `ofSwitch` are sums of Kmin over the queues in use. */
+interface BoundedPair extends PortPair {
+  kmin: number;
+  ofIngress: number;
+  ofSwitch: number;
+  queues: QueuesInUse;
+}
+
+/**
+ * Where all ports have one Kmin, ecnThresholdBound(). Else all thresholds of marking together have to be below t_PFC of the ingress:
+ * the sum over its e queues < beta (F - the sum over q queues) / P; the bound is what the pair's own may be while they keep their
+ * proportions.
+ */
+function pairBound(
+  s: SwitchConfig,
+  ports: number,
+  { ingress, kmin, ofIngress, ofSwitch, queues }: BoundedPair,
+): number {
+  const { beta, threshold } = settingsOf(s, ingress).buffer;
+  const buffer = { ...s.buffer, beta, threshold };
+  const alike = ofIngress === kmin * queues.ofIngress && ofSwitch === kmin * queues.ofSwitch;
+  if (alike || kmin === 0) return ecnThresholdBound(buffer, ports, queues);
+  if (buffer.mode === "static") return (threshold * kmin) / ofIngress;
+  const { priorities } = buffer;
+  return (beta * sharedBytes(buffer, ports) * kmin) / (priorities * ofIngress + beta * ofSwitch);
+}
+
+/** Those of the network as it is first, then what its failures add. */
+function cyclesOf(
+  scenario: Scenario,
+  all: ReturnType<typeof portPairs>,
+  devices: ReadonlyMap<string, SwitchConfig>,
+): PlanCycle[] {
+  const pairsOf = scenario.flows.length === 0 ? routedPairs : portPairs;
+  const told = new Set<string>();
+  return linksAvoidedInTurn(scenario).flatMap((down): PlanCycle[] => {
+    const pairs = down.size === 0 && pairsOf === portPairs ? all : pairsOf(scenario, down);
+    return bufferCycles(pairs, devices).flatMap((cycle) => {
+      const key = `${cycle.priority} ${[...cycle.switches].sort().join(" ")}`;
+      if (told.has(key)) return [];
+      told.add(key);
+      return down.size === 0 ? [cycle] : [{ ...cycle, without: [...down].map(({ from, to }) => `${from} -- ${to}`) }];
+    });
+  });
+}
+
+function tellCycle(
+  { priority, switches, without }: PlanCycle,
+  devices: ReadonlyMap<string, SwitchConfig>,
+  tell: Tell,
+): void {
+  const [first = ""] = switches;
+  const circle = [...switches, first].join(" -> ");
+  const watched = switches.some((name) => devices.get(name)?.pfc_watchdog.enabled);
+  const remedy = watched
+    ? "the PFC watchdog there can end a deadlock"
+    : "pfc_watchdog ends a deadlock, other routes avoid it";
+  const failed = without === undefined ? "" : ` without ${without.join(", ")}`;
+  const pauses = devices.get(first)?.pfc.by === "pause" ? "PAUSE frames" : `pauses of priority ${priority}`;
+  tell("deadlock", first, `${pauses} can wait for each other${failed}: ${circle} (${remedy})`);
 }
 
 function collect(sets: Map<string, Set<string>>, key: string, member: string): void {
@@ -290,7 +384,8 @@ function tellOrder(
 ): void {
   for (const { switch: name, ingress, egress, priority, t_ecn_bytes, ecn_before_pfc } of pairs) {
     if (ecn_before_pfc) continue;
-    const kmin = formatSize(devices.get(name)?.ecn.kmin ?? 0);
+    const s = devices.get(name);
+    const kmin = formatSize(s === undefined ? 0 : kminOf(s, egress));
     const message = `${ingress} -> ${egress}, priority ${priority}: kmin ${kmin} is not below ${formatSize(t_ecn_bytes)}`;
     tell("order", name, `${message}: the ingress may be paused before anything is marked`);
   }

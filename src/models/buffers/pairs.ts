@@ -3,7 +3,7 @@
  * shortest ones. Without traffic any port may send to any other at each lossless priority.
  */
 import { Graph } from "../../scenario/topology.js";
-import type { Scenario } from "../../scenario/types.js";
+import type { Link, Scenario } from "../../scenario/types.js";
 
 /** Ports are named by what is at the other end. */
 export interface PortPair {
@@ -13,14 +13,39 @@ export interface PortPair {
   priority: number;
 }
 
-export function portPairs(scenario: Scenario): PortPair[] {
-  const graph = new Graph(scenario);
+/** @param down Links that routes go around. */
+export function portPairs(scenario: Scenario, down?: ReadonlySet<Link>): PortPair[] {
+  const graph = new Graph(scenario, down);
   const found = new Map<string, PortPair>();
   const add = (pair: PortPair) =>
     void found.set(`${pair.switch} ${pair.ingress} ${pair.egress} ${pair.priority}`, pair);
   if (scenario.flows.length === 0) addAll(scenario, graph, add);
   else addTraffic(scenario, graph, add);
   return [...found.values()];
+}
+
+/** By routes alone, between switches: whatever hosts may send each other at lossless priorities. */
+export function routedPairs(scenario: Scenario, down?: ReadonlySet<Link>): PortPair[] {
+  const { hosts, switches, routes } = scenario;
+  const graph = new Graph(scenario, down);
+  const pinned = new Set(routes.flatMap(({ from, to }) => [from, to]));
+  // Hosts of one switch go the same ways, but for pinned paths.
+  const alike = new Map(hosts.map(({ name }) => [pinned.has(name) ? name : graph.neighbour(name), name]));
+  const some = [...alike.values()];
+  const waysTo = routedWays(hosts, switches, graph);
+  const between = some.flatMap((to) => {
+    const paths = new Map(some.map((from) => [from, graph.pinnedPath(from, to)]));
+    const starts = some.flatMap((from) => (paths.get(from) === undefined ? (graph.neighbour(from) ?? []) : []));
+    return [...waysTo(starts, graph.neighbour(to), to).between, ...[...paths.values()].flatMap(pairsOfPath)];
+  });
+  const found = new Map(between.map((pair) => [`${pair.switch} ${pair.ingress} ${pair.egress}`, pair]));
+  const priorities = [...new Set(switches.flatMap(({ pfc }) => pfc.priorities))];
+  return [...found.values()].flatMap((pair) => priorities.map((priority) => ({ ...pair, priority })));
+}
+
+/** Between the switches of a path. */
+function pairsOfPath(path: readonly string[] = []): Way[] {
+  return path.slice(1, -1).map((name, i) => ({ switch: name, ingress: path[i] ?? "", egress: path[i + 2] ?? "" }));
 }
 
 type Add = (pair: PortPair) => void;
@@ -36,7 +61,11 @@ function addAll({ switches }: Scenario, { ports }: Graph, add: Add): void {
   }
 }
 
-function addTraffic({ flows, hosts, switches }: Scenario, graph: Graph, add: Add): void {
+type Routed = Pick<Scenario, "hosts" | "switches"> & {
+  flows: readonly Pick<Scenario["flows"][number], "from" | "to" | "priority">[];
+};
+
+function addTraffic({ flows, hosts, switches }: Routed, graph: Graph, add: Add): void {
   const transitOf = transits(hosts, switches, graph);
   const seen = new Set<string>();
   const first = (key: string) => !seen.has(key) && seen.add(key);
@@ -66,10 +95,12 @@ function addTraffic({ flows, hosts, switches }: Scenario, graph: Graph, add: Add
   }
 }
 
-/** Ways from one switch to another, on all shortest paths. */
+type Way = Omit<PortPair, "priority">;
+
+/** Ways from one switch, or several, to another, on all shortest paths. */
 interface Transit {
-  /** At the switches between the two. */
-  between: Omit<PortPair, "priority">[];
+  /** At the switches between them. */
+  between: Way[];
   /** Where frames leave the first switch. */
   firstHops: string[];
   /** Where they come into the last. */
@@ -78,6 +109,17 @@ interface Transit {
 
 /** Answers from memory where it was asked before; `host` is any behind the last switch. */
 function transits(hosts: Scenario["hosts"], switches: Scenario["switches"], graph: Graph) {
+  const waysTo = routedWays(hosts, switches, graph);
+  const known = new Map<string, Transit>();
+  return (start: string, end: string, host: string): Transit => {
+    const key = `${start} ${end}`;
+    const found = known.get(key) ?? waysTo([start], end, host);
+    known.set(key, found);
+    return found;
+  };
+}
+
+function routedWays(hosts: Scenario["hosts"], switches: Scenario["switches"], graph: Graph) {
   const hostNumbers = new Map(hosts.map(({ name }, i) => [name, i]));
   const tables = new Map(graph.nextHopGroups().map((table, i) => [switches[i]?.name, table]));
   const nextHops = (at: string, host: string): string[] => {
@@ -85,15 +127,11 @@ function transits(hosts: Scenario["hosts"], switches: Scenario["switches"], grap
     const group = table?.groups[table.groupOfHost[hostNumbers.get(host) ?? -1] ?? -1] ?? [];
     return group.flatMap((port) => graph.ports.get(at)?.[port]?.peer ?? []);
   };
-  const known = new Map<string, Transit>();
-  return (start: string, end: string, host: string): Transit => {
-    const key = `${start} ${end}`;
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    const found: Transit = { between: [], firstHops: nextHops(start, host), lastHops: [] };
-    known.set(key, found);
+  return (starts: readonly string[], end: string | undefined, host: string): Transit => {
+    const outside = starts.filter((start) => start !== end);
+    const pending = outside.flatMap((start) => nextHops(start, host).map((at) => ({ at, ingress: start })));
+    const found: Transit = { between: [], firstHops: pending.map(({ at }) => at), lastHops: [] };
     const seen = new Set<string>();
-    const pending = found.firstHops.map((at) => ({ at, ingress: start }));
     for (let step = pending.pop(); step !== undefined; step = pending.pop()) {
       const { at, ingress } = step;
       if (seen.has(`${at} ${ingress}`)) continue;

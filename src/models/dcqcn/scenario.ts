@@ -17,6 +17,7 @@ import { type Problem, ScenarioError } from "../../base/error.js";
 import { formatRate } from "../../base/units.js";
 import { isDcqcn } from "../../congestion/algorithms.js";
 import type { DcqcnParameters } from "../../congestion/dcqcn.js";
+import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
 import type { Congestion, Flow, Scenario } from "../../scenario/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import { type ControlName, type DcqcnModelParameters, type FluidFlows, kControlNames } from "./parameters.js";
@@ -35,6 +36,7 @@ export interface ModelledScenario {
 
 /** The scenario as the model sees it. Throws ScenarioError with everything that it cannot take. */
 export function modelScenario(scenario: Scenario, delay?: number): ModelledScenario {
+  refuseKernelTraffic(scenario, "the fluid model");
   const problems = [
     ...networkProblems(scenario),
     ...trafficProblems(scenario),

@@ -241,6 +241,18 @@ ports:
       "switch sw0.yaml:2:11: buffer.total: 100 KB is too small for the headroom of switch sw0: 8 priorities x 1 ports x 22.4 KB = 179.2 KB\n  hint: must be greater than 179.2 KB, or reserve for fewer priorities",
     ],
     [
+      "ports: [{ interface: a }]\nlldp: false\ndcbx: true",
+      "switch sw0.yaml:3:1: dcbx: it is told by LLDP, which is off\n  hint: leave out `lldp: false`, or `dcbx`",
+    ],
+    [
+      "ports: [{ interface: port1 }]\ndcbx: { ports: { port2: { willing: true } } }",
+      "switch sw0.yaml:2:18: dcbx.ports.port2: unknown port port2\n  hint: did you mean port1?",
+    ],
+    [
+      "ports: [{ interface: a }]\nlldp: { tx_interval: 0s }",
+      "switch sw0.yaml:2:9: lldp.tx_interval: 0s is out of range\n  hint: must be 1 s to 3600 s",
+    ],
+    [
       "ports: [{ interface: a }]\nforwarding: hub",
       "switch sw0.yaml:2:1: forwarding: hub is not one of learning, static",
     ],
@@ -308,6 +320,13 @@ describe("nic.yaml", () => {
     expect(config.queue_pairs[0]?.dscp).toBe(3);
   });
 
+  it("is under congestion control by round-trip times where it has acknowledgements", () => {
+    const swift = set("congestion={ algorithm: swift, parameters: { swift_hops: 3 } }", "transport=rc");
+    expect(nicOf(NIC, ...swift).config.congestion.parameters).toMatchObject({ swift_hops: 3, swift_base_target: 20e3 });
+    const timely = set("congestion={ algorithm: timely, variant: timely-patched }", "queue_pairs=[]");
+    expect(nicOf(NIC, ...timely).config.congestion.parameters).toMatchObject({ patched: true, timely_delta: 10e6 });
+  });
+
   it("has metrics of all queue pairs, of some, or of none", () => {
     for (const per_qp of [true, false, 20]) {
       expect(nicOf(NIC, `metrics.per_qp=${per_qp}`).config.metrics).toMatchObject({ per_qp, port: 9465 });
@@ -373,7 +392,15 @@ describe("nic.yaml", () => {
     ],
     [
       set("congestion.profile=mlx4"),
-      "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu\n  hint: did you mean mlx5?",
+      "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu, timely-sigcomm15, timely-snippet\n  hint: did you mean mlx5?",
+    ],
+    [
+      set("congestion={ algorithm: timely }"),
+      "congestion.algorithm: timely needs acknowledgements, which transport.type stream does not have\n  hint: use transport: { type: rc }, or algorithm: dcqcn",
+    ],
+    [
+      set("congestion={ algorithm: dctcp }", "transport=rc"),
+      "congestion.algorithm: dctcp needs peers that echo marks, which not every RoCEv2 NIC does: it is for simulations and labs\n  hint: use dcqcn, qcn, timely, swift or none",
     ],
     [set("metrics.per_qp=0"), "nic roce0.yaml (--set): metrics.per_qp: 0 is too small\n  hint: must be at least 1"],
     [

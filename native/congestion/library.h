@@ -1,0 +1,50 @@
+// Shared libraries with a congestion control of the user's (congestion/weir_cc.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/describe.h"
+#include "congestion/weir_cc.h"
+
+namespace weir {
+
+struct LibraryParameters {
+  std::string file;
+  std::vector<std::string> names;
+  std::vector<double> values;
+  double scale = 1;
+};
+
+void describe(auto& v, Of<LibraryParameters> auto& p) {
+  v.type("NativeCongestionLibrary", "A congestion control of the user's, and what it runs on.");
+  v("file", p.file, field::any("Shared library, with its path."));
+  v("names", p.names, field::any("Of parameters that it is not to have its own values for."));
+  v("values", p.values, field::any("Of these, one by one."));
+  v("scale", p.scale, field::above(field::within(0, field::kMany, "Times of the scenario are longer by it here, rates lower.")));
+  v.rule(p.names.size() == p.values.size(), "each name needs a value");
+}
+
+// A library that is loaded, and a value for each of its parameters.
+struct Library {
+  std::string title;  // its name and its file, for messages
+  const weir_cc_description* algorithm;
+  std::vector<double> values;
+};
+
+// The same object for the same file, names and values; it stays, and so does the library. Throws NativeError: there is no such
+// library, it is none of these, or has no such parameters. Any thread.
+const Library& loaded_library(const LibraryParameters& parameters);
+
+// While it lives a crash is the library's: the process says so before it ends.
+class InLibrary {
+ public:
+  explicit InLibrary(const Library& library) { running = library.title.c_str(); }
+  ~InLibrary() { running = nullptr; }
+  InLibrary(const InLibrary&) = delete;
+  InLibrary& operator=(const InLibrary&) = delete;
+
+  static thread_local const char* running;  // null: no library
+};
+
+}  // namespace weir

@@ -1,0 +1,94 @@
+// What a switch that routes knows: which frames are for it, and where a packet goes next. What it does to them is in
+// soft_switch_routes.cc.
+//
+// A frame to the router's MAC address, at a port and in a VLAN where it has an interface, is looked up once (route_table.h); of
+// the route's ways one is taken as among ports of a group (load_balancing.h). That is a gateway, whose neighbour is known by its
+// place, or the link itself, where the destination's neighbour is looked up (neighbour_table.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "switching/neighbour_table.h"
+#include "switching/route_table.h"
+#include "switching/router_parameters.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+class Router {
+ public:
+  static constexpr uint16_t kNoInterface = UINT16_MAX;
+
+  struct NextHop {
+    enum class Kind : uint8_t {
+      link,     // the destination is on the interface's link
+      gateway,  // `neighbour` is
+      own,      // it is an address of the router
+      nobody    // a broadcast address
+    };
+    Kind kind = Kind::nobody;
+    uint16_t interface = 0;
+    uint32_t neighbour = NeighbourTable::kNone;
+  };
+
+  // `ports`: of the switch. Parameters have passed check().
+  Router(const RouterParameters& parameters, size_t ports);
+
+  // True where that can be done as it is: with the same interfaces and capacity. Routes that stay are not touched, and no address
+  // is without a route meanwhile that has one before and after.
+  bool reconfigure(const RouterParameters& parameters);
+
+  uint64_t mac() const { return mac_; }
+  // Of frames that come in by `port` in `vlan` (0: without a tag).
+  uint16_t interface_at(uint16_t port, uint16_t vlan) const { return table_[row_of_vlan_[vlan] * ports_ + port]; }
+  const RouterParameters::Interface& interface(uint16_t number) const { return interfaces_[number]; }
+  bool routed(uint16_t port) const { return routed_[port]; }
+  // Its own address there, or null. `near`: preferably with a prefix that covers it.
+  const IpAddress* own_address(uint16_t interface, uint8_t version, const AddressBits& near = {}) const;
+  // An own address of that interface.
+  bool owns(uint16_t interface, const IpAddress& address) const;
+  // Whether the address is on the interface's link.
+  bool on_link(uint16_t interface, const IpAddress& address) const;
+
+  // Where a packet to `address` goes; null: there is no route. `choose(places)`: the place that is taken of several.
+  template <class Choose>
+  const NextHop* lookup(uint8_t version, const AddressBits& address, Choose choose) const {
+    const uint32_t group = (version == 6 ? ipv6_ : ipv4_).lookup(address);
+    if (group == PrefixTable::kNone) return nullptr;
+    const std::span<const uint32_t> places = groups_.places(group);
+    return &next_hops_[places[places.size() == 1 ? 0 : choose(places)]];
+  }
+  const NextHop& next_hop(uint32_t number) const { return next_hops_[number]; }
+  size_t route_count() const { return ipv4_.size() + ipv6_.size(); }
+
+  NeighbourTable neighbours;
+  Time next_look = kNever;  // when neighbours are looked at for their age
+
+ private:
+  PrefixTable& table_of(uint8_t version) { return version == 6 ? ipv6_ : ipv4_; }
+  uint32_t hop(const NextHop& wanted);
+  void set(const RouterParameters::Address& prefix, uint32_t group);
+  void install(const RouterParameters::Route& route);
+  void add_interface(uint16_t number);
+  void set_neighbours(const std::vector<RouterParameters::Neighbour>& wanted);
+
+  uint64_t mac_;
+  size_t ports_;
+  std::vector<RouterParameters::Interface> interfaces_;
+  std::vector<bool> routed_;
+  std::array<uint16_t, 4096> row_of_vlan_{};
+  std::vector<uint16_t> table_;  // interfaces by row and port
+  PrefixTable ipv4_{4};
+  PrefixTable ipv6_{6};
+  NextHopGroups groups_;
+  std::vector<NextHop> next_hops_;
+  std::unordered_map<uint64_t, uint32_t> hop_numbers_;
+  std::vector<RouterParameters::Route> routes_;
+  std::vector<RouterParameters::Neighbour> static_;
+  uint32_t capacity_;
+};
+
+}  // namespace weir

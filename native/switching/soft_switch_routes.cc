@@ -1,0 +1,343 @@
+// The way of a frame that is routed: receive -> route -> route_ip -> send_routed -> emit, and from there on that of any frame.
+//
+// Taken for the router are frames to its MAC address where it has an interface, and copies of what asks for its neighbours. What
+// it makes itself (questions, answers, ICMP) leaves by the same queues, charged to the port whose frame was the reason.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/native_error.h"
+#include "switching/soft_switch.h"
+#include "wire/classify.h"
+#include "wire/ethernet.h"
+#include "wire/qcn.h"
+#include "wire/tags.h"
+
+namespace weir {
+namespace {
+
+// ICMP messages, as many as Linux sends in a second, and at once (icmp_msgs_per_sec, icmp_msgs_burst).
+constexpr Time kPerIcmp = kSecond / 1000;
+constexpr Time kIcmpBurst = 50 * kPerIcmp;
+
+uint32_t link_header_length(const PacketMeta& meta) {
+  return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
+}
+
+// RFC 1812, 5.3.7, and RFC 4291, 2.5: what is no destination, or no source, beyond a link. Groups are not routed.
+bool is_martian(uint8_t version, const AddressBits& address) {
+  if (version == 4) {
+    const uint64_t first = address.high >> 56;
+    return first == 0 || first == 127 || first >= 224 || address.high >> 48 == 0xa9fe;
+  }
+  return address.high >> 56 == 0xff || address.high >> 54 == 0xfe80 >> 6 || (address.high == 0 && address.low <= 1);
+}
+
+bool is_udp(const uint8_t* ip) { return (ip[0] >> 4 == 6 ? ip[6] : ip[9]) == kProtocolUdp; }
+
+}  // namespace
+
+// What waits for neighbours of interfaces that are no more goes with them.
+void SoftSwitch::configure_router() {
+  const RouterParameters& wanted = parameters_.router;
+  if (router_ != nullptr) {
+    if (wanted.routes_at_all() && router_->reconfigure(wanted)) return;
+    for (uint32_t at = 0; at < router_->neighbours.entries().size(); ++at) {
+      for (PacketId id; (id = router_->neighbours.take_waiting(pool_, at)) != kNoPacket;) {
+        drop(ports_[pool_[id].ingress_port].counters.drop_neighbor_unknown, id);
+      }
+    }
+    router_.reset();
+    router_mac_ = Forwarding::kNobody;
+  }
+  if (!wanted.routes_at_all()) return;
+  require(link_ == nullptr, "switch", "a switch that routes has one worker");
+  router_ = std::make_unique<Router>(wanted, ports_.size());
+  router_mac_ = wanted.mac;
+}
+
+// True: the frame is not to be bridged, and was taken.
+bool SoftSwitch::route(Port& in, PacketId id) {
+  const PacketMeta& meta = pool_[id].meta;
+  const uint16_t on = router_->interface_at(in.number(), meta.vlan());
+  if (meta.destination_mac == router_mac_) {
+    if (on == Router::kNoInterface) return drop(in.counters.drop_router_bridged, id), true;
+    return route_ip(in, on, id), true;
+  }
+  bool heard = false;
+  if (on != Router::kNoInterface && is_group(meta.destination_mac)) {
+    NeighbourMessage message;
+    heard = read_neighbour_message(pool_.data(id), pool_.present(id), meta, message);
+    if (heard) hear(in, on, message);
+  }
+  if (!router_->routed(in.number())) return false;
+  if (heard) return take_for_router(in, id), true;
+  return drop(in.counters.drop_router_bridged, id), true;
+}
+
+void SoftSwitch::take_for_router(Port& in, PacketId id) {
+  in.counters.router_packets += carried_frames(pool_[id]);
+  discard(id);
+}
+
+void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
+  Packet& packet = pool_[id];
+  const PacketMeta& meta = packet.meta;
+  const uint32_t present = pool_.present(id);
+  const bool is_ip = meta.ethertype == kEthertypeIpv4 || meta.ethertype == kEthertypeIpv6;
+  if (meta.ethertype == kEthertypeArp || (meta.ip_version == 6 && meta.l3_offset != 0)) {
+    NeighbourMessage message;
+    if (read_neighbour_message(pool_.data(id), present, meta, message)) {
+      hear(in, on, message);
+      return take_for_router(in, id);
+    }
+  }
+  if (!is_ip) return drop(in.counters.drop_router_protocol, id);
+  if (meta.l3_offset == 0) return drop(in.counters.drop_ip_header, id);
+  uint8_t* const ip = pool_.data(id) + meta.l3_offset;
+  if (meta.l3_offset + ip_header_length(ip) > present) return drop(in.counters.drop_ip_header, id);
+
+  const uint8_t version = meta.ip_version;
+  const uint8_t* const addresses = ip + ip_source_offset(version);
+  const AddressBits source = AddressBits::load(version, addresses);
+  const AddressBits destination = AddressBits::load(version, addresses + ip_address_length(version));
+  if (is_martian(version, destination) || is_martian(version, source)) return drop(in.counters.drop_martian, id);
+  const Router::NextHop* hop = router_->lookup(version, destination, [&](std::span<const uint32_t> places) {
+    return balancer_.choose(now_, meta.flow_hash, places.size(), [&](size_t place) {
+      const NeighbourTable::Entry& to = router_->neighbours[router_->next_hop(places[place]).neighbour];
+      // One that nobody knows the place of yet is as good as an idle one.
+      return to.known() ? load_of(to.port, packet.priority) : PortLoad{};
+    });
+  });
+  if (hop == nullptr) return refuse(in, on, id, in.counters.drop_ip_no_route, IcmpError::no_route);
+  if (hop->kind == Router::NextHop::Kind::own) return take_locally(in, on, id);
+  if (hop->kind == Router::NextHop::Kind::nobody) return drop(in.counters.drop_martian, id);
+  if (ip[version == 6 ? 7 : 8] <= 1) return refuse(in, on, id, in.counters.drop_ttl_expired, IcmpError::time_exceeded);
+
+  uint32_t neighbour = hop->neighbour;
+  if (hop->kind == Router::NextHop::Kind::link) {
+    neighbour = router_->neighbours.find(version, hop->interface, destination);
+    if (neighbour == NeighbourTable::kNone) {
+      if (router_->neighbours.may_ask()) neighbour = router_->neighbours.add(version, hop->interface, destination);
+      if (neighbour == NeighbourTable::kNone) return drop(in.counters.drop_neighbor_queue, id);
+    }
+  }
+  NeighbourTable::Entry& to = router_->neighbours[neighbour];
+  to.used = true;
+  if (!to.known()) return wait_for(in, neighbour, id);
+  send_routed(in, id, to);
+}
+
+// To an address of the router's own: pings are answered, and who looks for a port learns that there is none.
+void SoftSwitch::take_locally(Port& in, uint16_t on, PacketId id) {
+  Packet& packet = pool_[id];
+  uint8_t* const frame = pool_.data(id);
+  uint8_t* const ip = frame + packet.meta.l3_offset;
+  if (packet.offload.pending()) return drop(in.counters.drop_router_protocol, id);
+  if (is_udp(ip)) return refuse(in, on, id, in.counters.drop_router_protocol, IcmpError::port_unreachable);
+  const uint32_t present = pool_.present(id) - packet.meta.l3_offset;
+  if (!make_echo_reply(ip, present)) return drop(in.counters.drop_router_protocol, id);
+  if (!may_send_icmp(in)) return drop(in.counters.drop_router_protocol, id);
+  store_be48(frame, packet.meta.source_mac);
+  store_be48(frame + 6, router_mac_);
+  std::swap(packet.meta.source_mac, packet.meta.destination_mac);
+  emit(in, in.number(), id);
+}
+
+// TTL and addresses change, and the tag; priority, ECN and whatever the ICRC covers do not (IBTA annex A17: TTL, traffic class
+// and the checksum count as ones).
+void SoftSwitch::send_routed(Port& in, PacketId id, const NeighbourTable::Entry& to) {
+  Packet& packet = pool_[id];
+  const Port& out = ports_[to.port];
+  const uint32_t header = link_header_length(packet.meta);
+  if (!out.egress.fits(packet.offload.largest_segment(packet.length), header)) {
+    const uint16_t on = router_->interface_at(in.number(), packet.meta.vlan());
+    return refuse(in, on, id, in.counters.drop_mtu_exceeded, IcmpError::too_big, out.egress.parameters().mtu);
+  }
+  if (packet.meta.cn_tagged) remove_cn_tag(pool_, id);
+  const uint16_t vlan = router_->interface(to.interface).vlan;
+  if (vlan != 0 || packet.meta.tagged) {
+    const auto pcp = static_cast<uint16_t>(packet.meta.tagged ? packet.meta.pcp() : packet.priority);
+    const auto tag = vlan != 0 ? std::optional<uint16_t>(static_cast<uint16_t>(pcp << 13 | vlan)) : std::nullopt;
+    if (!place_vlan_tag(pool_, id, tag)) return drop(in.counters.drop_mtu_exceeded, id);
+  }
+  uint8_t* const frame = pool_.data(id);
+  store_be48(frame, to.mac);
+  store_be48(frame + 6, router_mac_);
+  packet.meta.destination_mac = to.mac;
+  packet.meta.source_mac = router_mac_;
+  uint8_t* const ip = frame + packet.meta.l3_offset;
+  if (to.version == 6) {
+    --ip[7];
+  } else {
+    const uint16_t before = load_be16(ip + 8);
+    const auto after = static_cast<uint16_t>(before - 0x100);
+    store_be16(ip + 8, after);
+    store_be16(ip + 10, checksum_update(load_be16(ip + 10), before, after));
+  }
+  in.counters.routed_packets += carried_frames(packet);
+  emit(in, to.port, id);
+}
+
+void SoftSwitch::wait_for(Port& in, uint32_t neighbour, PacketId id) {
+  if (router_->neighbours[neighbour].asked == 0) ask(in, neighbour);
+  if (!router_->neighbours.wait(pool_, neighbour, id)) drop(in.counters.drop_neighbor_queue, id);
+}
+
+// Its MAC address is known now.
+void SoftSwitch::resolved(uint32_t neighbour) {
+  for (PacketId id; (id = router_->neighbours.take_waiting(pool_, neighbour)) != kNoPacket;) {
+    send_routed(ports_[pool_[id].ingress_port], id, router_->neighbours[neighbour]);
+  }
+}
+
+// Who has that address? One that has had it is asked first, then all.
+void SoftSwitch::ask(Port& in, uint32_t neighbour) {
+  arm_router();
+  NeighbourTable::Entry& entry = router_->neighbours[neighbour];
+  ++entry.asked;
+  const RouterParameters::Interface& on = router_->interface(entry.interface);
+  const IpAddress* own = router_->own_address(entry.interface, entry.version, entry.address);
+  if (own == nullptr) return;
+  IpAddress target{.version = entry.version};
+  entry.address.store(entry.version, target.bytes);
+  const bool known = entry.known() && entry.asked == 1;
+  const LinkHeader link{
+      .destination_mac = known ? entry.mac : 0, .source_mac = router_mac_, .tagged = on.vlan != 0, .vlan_tci = on.vlan};
+  std::array<uint8_t, kNeighbourFrame> frame;
+  const uint32_t length = build_neighbour_question(frame.data(), link, *own, target);
+  const auto send = [&](uint16_t port) {
+    const PacketId id = make(in, frame.data(), length);
+    if (id != kNoPacket) emit(in, port, id);
+  };
+  if (known) return send(entry.port);
+  if (on.port != kAnyPort) return send(on.port);
+  for (uint16_t port = 0; port < ports_.size(); ++port) {
+    if (!router_->routed(port) && (forwarding_.learning() || ports_[port].egress.parameters().floods)) send(port);
+  }
+}
+
+// RFC 826, "Packet Reception", and RFC 4861, 7.2.3 and 7.2.5: what is known is brought up to date, what asks for us is learned.
+void SoftSwitch::hear(Port& in, uint16_t on, const NeighbourMessage& message) {
+  const bool asks_us = message.asks && router_->owns(on, message.target);
+  const AddressBits sender = AddressBits::of(message.sender);
+  const bool tells = message.mac != 0 && !is_group(message.mac) && message.mac != router_mac_ &&
+                     router_->on_link(on, message.sender) && !router_->owns(on, message.sender);
+  if (tells) {
+    uint32_t at = router_->neighbours.find(message.sender.version, on, sender);
+    if (at == NeighbourTable::kNone && asks_us) {
+      at = router_->neighbours.add(message.sender.version, on, sender);
+      if (at == NeighbourTable::kNone) ++in.counters.neighbor_full;
+    }
+    const bool stays = at == NeighbourTable::kNone || (router_->neighbours[at].known() && !message.replaces);
+    if (!stays) {
+      router_->neighbours.confirm(at, now_, message.mac, in.number());
+      arm_router();
+      resolved(at);
+    }
+  }
+  if (!asks_us || (message.mac == 0 && message.sender.version == 4)) return;
+  const RouterParameters::Interface& own = router_->interface(on);
+  // An IPv6 host that looks whether an address is taken has none: all are told.
+  const LinkHeader link{.destination_mac = message.mac != 0 ? message.mac : 0x333300000001,
+                        .source_mac = router_mac_,
+                        .tagged = own.vlan != 0,
+                        .vlan_tci = own.vlan};
+  std::array<uint8_t, kNeighbourFrame> frame;
+  const uint32_t length = build_neighbour_answer(frame.data(), link, message.target, message.sender);
+  const PacketId id = make(in, frame.data(), length);
+  if (id != kNoPacket) emit(in, in.number(), id);
+}
+
+bool SoftSwitch::may_send_icmp(Port& in) {
+  if (icmp_used_ - now_ >= kIcmpBurst) {
+    ++in.counters.router_icmp_limited;
+    return false;
+  }
+  icmp_used_ = std::max(icmp_used_, now_) + kPerIcmp;
+  return true;
+}
+
+// Drops the frame, and tells its source why, by the way that it came.
+void SoftSwitch::refuse(Port& in, uint16_t on, PacketId id, uint64_t& reason, IcmpError error, uint32_t mtu) {
+  const Packet& packet = pool_[id];
+  const uint8_t* const ip = pool_.data(id) + packet.meta.l3_offset;
+  const uint32_t present = pool_.present(id) - packet.meta.l3_offset;
+  const uint8_t version = packet.meta.ip_version;
+  const IpAddress* own = on == Router::kNoInterface
+                             ? nullptr
+                             : router_->own_address(on, version, AddressBits::load(version, ip + ip_source_offset(version)));
+  if (own != nullptr && !is_group(packet.meta.source_mac) && may_answer_with_error(ip, present) && may_send_icmp(in)) {
+    const LinkHeader link{.destination_mac = packet.meta.source_mac,
+                          .source_mac = router_mac_,
+                          .tagged = packet.meta.tagged,
+                          .vlan_tci = packet.meta.vlan_tci};
+    std::array<uint8_t, kIcmpErrorHeaders + kMostQuoted> frame;
+    const uint32_t room = std::min(static_cast<uint32_t>(frame.size()), pool_.has_payload() ? pool_.room() : kHeaderStride);
+    const uint32_t length = build_icmp_error(frame.data(), room, link, *own, ip, present, error, mtu);
+    const PacketId made = make(in, frame.data(), length);
+    if (made != kNoPacket) emit(in, in.number(), made);
+  }
+  drop(reason, id);
+}
+
+// A frame of the router's own, because of one that came in at `in`.
+PacketId SoftSwitch::make(Port& in, const uint8_t* bytes, uint32_t length) {
+  const PacketId id = pool_.room() >= length ? pool_.allocate() : kNoPacket;
+  ++in.counters.router_made_packets;
+  if (id == kNoPacket) {
+    ++in.counters.drop_no_descriptor;
+    return id;
+  }
+  Packet& packet = pool_[id];
+  packet.reset();
+  packet.length = length;
+  std::memcpy(pool_.data(id), bytes, length);
+  classify(pool_.data(id), length, packet.meta);
+  packet.priority = parameters_.priority_map.priority(packet.meta);
+  packet.ingress_port = in.number();
+  ++held_;
+  return id;
+}
+
+void SoftSwitch::arm_router() {
+  if (router_->next_look != kNever) return;
+  router_->next_look = now_ + NeighbourTable::kAskAgain;
+  driver_.wake(messages_, router_->next_look);
+}
+
+// Once a second: who has not answered is asked again, or given up; who was heard of long ago is asked, if anybody sends to it.
+void SoftSwitch::look_at_neighbours(Time at) {
+  if (router_ == nullptr || router_->next_look != at) return;
+  advance(at);
+  router_->next_look = kNever;
+  NeighbourTable& table = router_->neighbours;
+  for (uint32_t i = 0; i < table.entries().size(); ++i) {
+    NeighbourTable::Entry& entry = table[i];
+    const bool due = entry.state == NeighbourTable::State::incomplete
+                         ? entry.asked > 0
+                         : entry.state == NeighbourTable::State::reachable && entry.expires <= now_;
+    if (!due) continue;
+    const uint16_t port = entry.state == NeighbourTable::State::reachable ? entry.port : router_->interface(entry.interface).port;
+    Port& charged = ports_[port == kAnyPort ? 0 : port];
+    if (entry.asked < NeighbourTable::kQuestions && entry.used) {
+      ask(charged, i);
+      continue;
+    }
+    for (PacketId id; (id = table.take_waiting(pool_, i)) != kNoPacket;) {
+      Port& in = ports_[pool_[id].ingress_port];
+      const uint16_t on = router_->interface_at(in.number(), pool_[id].meta.vlan());
+      refuse(in, on, id, in.counters.drop_neighbor_unknown, IcmpError::host_unreachable);
+    }
+    if (entry.gateway) {
+      table.forget_answer(i);
+    } else {
+      table.remove(i);
+    }
+  }
+  if (table.ages()) arm_router();
+}
+
+}  // namespace weir

@@ -1,0 +1,261 @@
+// A NIC between its link and its host's own stack: frames of both, super-frames, checksums left to the interface, CN-TAGs.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/nic_device.h"
+#include "test/nic_harness.h"
+#include "test/stack_frames.h"
+#include "wire/mac_control.h"
+#include "wire/qcn.h"
+
+namespace weir::test {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// A port whose frames the test makes and takes.
+class HandPort final : public PacketPort {
+ public:
+  struct State {
+    std::vector<std::pair<Bytes, RxFrame>> arriving;
+    std::vector<std::pair<Bytes, Offload>> sent;
+    size_t lent = 0;
+    bool takes = true;
+    PortState is = PortState::up;
+    uint32_t mtu = 1'500;
+  };
+  explicit HandPort(State& state) : state_(state) {}
+  size_t receive(std::span<RxFrame> frames) override {
+    size_t i = 0;
+    for (; i < frames.size() && state_.lent < state_.arriving.size(); ++i, ++state_.lent) {
+      auto& [bytes, frame] = state_.arriving[state_.lent];
+      frame.data = bytes.data();
+      frame.length = static_cast<uint32_t>(bytes.size());
+      frames[i] = frame;
+    }
+    return i;
+  }
+  Transmitted transmit(std::span<const TxFrame> frames) override {
+    if (!state_.takes) return {0};
+    for (const TxFrame& f : frames) state_.sent.emplace_back(Bytes(f.data, f.data + f.length), f.offload);
+    return {frames.size()};
+  }
+  PortState state() override { return state_.is; }
+  uint32_t mtu() override { return state_.mtu; }
+
+ private:
+  State& state_;
+};
+
+struct Rig {
+  explicit Rig(NicParameters parameters = nic_parameters(1'000'000'000), bool offloads = true, uint32_t short_packets = 256)
+      : memory({.count = short_packets, .stride = 2'048, .long_count = 4}), pool(memory) {
+    parameters.stack_queue = 1 << 20;
+    config.name = "h1";
+    config.parameters = parameters;
+    config.arrears = kSecond;
+    config.port.offloads = offloads;
+    config.stack_port.emplace();
+    config.stack_port->name = "stack";
+    config.stack_port->offloads = offloads;
+    device = std::make_unique<NicDevice>(config, uint16_t{0}, WirePort(std::make_unique<HandPort>(link), 0, 0, 512), pool, punted,
+                                         records, 0, std::make_unique<WirePort>(std::make_unique<HandPort>(stack), 0, 0, 512));
+    for (WirePort& port : device->ports()) port.check(0);
+  }
+  static void arrive(HandPort::State& port, Time stamp, const Bytes& bytes, const Offload& offload = {}) {
+    RxFrame frame;
+    frame.stamp = stamp;
+    frame.offload = offload;
+    port.arriving.emplace_back(bytes, frame);
+  }
+  void turn(Time at) { device->turn(at, at); }
+  NicCounters& counters() { return device->soft_nic().counters(); }
+  // Of what the stack gave, nothing is anywhere else.
+  bool conserved() {
+    const NicCounters& c = counters();
+    uint64_t known = c.drop_stack_refused + c.drop_stack_control + c.drop_stack_mtu_exceeded + c.drop_stack_no_descriptor;
+    for (int p = 0; p < kPriorities; ++p) {
+      known += device->soft_nic().counters(p).tx_prio_stack_packets + device->soft_nic().counters(p).tx_prio_stack_discard;
+    }
+    return c.stack_tx_packets == known && memory_is_free();
+  }
+  bool memory_is_free() const { return pool.available() == pool.size(); }
+
+  PacketMemory memory;
+  PacketPool pool;
+  FrameRing punted{64};
+  SpscRing<Record> records{16};
+  NicDeviceConfig config;
+  HandPort::State link;
+  HandPort::State stack;
+  std::unique_ptr<NicDevice> device;
+};
+
+}  // namespace
+
+TEST_CASE("stack port: frames pass both ways with the checksums that their senders left to the interface") {
+  Rig rig;
+  const Bytes out = partial_tcp({}), in = partial_tcp({.to = kNicMac, .from = kPeerMac});
+  Rig::arrive(rig.stack, 10'000, out, partial_offload());
+  Rig::arrive(rig.link, 10'000, in, partial_offload());
+  rig.turn(kMillisecond);
+  REQUIRE(rig.link.sent.size() == 1);
+  CHECK(rig.link.sent[0].first == out);
+  CHECK(rig.link.sent[0].second.needs_checksum);
+  REQUIRE(rig.stack.sent.size() == 1);
+  CHECK(rig.stack.sent[0].first == in);
+  CHECK(rig.stack.sent[0].second.needs_checksum);
+  CHECK(rig.counters().stack_rx_packets == 1);
+  CHECK(rig.punted.empty());
+  CHECK(rig.conserved());
+}
+
+TEST_CASE("stack port: checksums are finished where a port does not pass that work on") {
+  Rig rig(nic_parameters(1'000'000'000), false);
+  Rig::arrive(rig.stack, 10'000, partial_tcp({}), partial_offload());
+  Rig::arrive(rig.link, 10'000, partial_tcp({.to = kNicMac, .from = kPeerMac}), partial_offload());
+  rig.turn(kMillisecond);
+  for (const auto* sent : {&rig.link.sent, &rig.stack.sent}) {
+    REQUIRE(sent->size() == 1);
+    CHECK(tcp_checksum_ok(sent->front().first));
+    CHECK(!sent->front().second.pending());
+  }
+}
+
+TEST_CASE("stack port: a super-frame is cut as it is sent, and others take their turns between its segments") {
+  Rig rig;
+  const Bytes whole = partial_tcp({.payload = 10'500});
+  Rig::arrive(rig.stack, 10'000, whole, partial_offload(1'000));
+  Rig::arrive(rig.stack, 10'001, finished_tcp({.port = 40'001, .payload = 1'000, .sequence = 77}));
+  rig.turn(kMillisecond);
+  REQUIRE(rig.link.sent.size() == 12);
+  Bytes payload;
+  for (size_t i = 0; i < 12; ++i) {
+    const Bytes& frame = rig.link.sent[i].first;
+    CHECK(!rig.link.sent[i].second.pending());
+    CHECK(tcp_checksum_ok(frame));
+    if (load_be16(&frame[kTcpAt]) == 40'001) {
+      CHECK(i == 2);  // one segment was on the link, and one had its turn before
+      continue;
+    }
+    CHECK(load_be32(&frame[kTcpAt + 4]) == payload.size());
+    payload.insert(payload.end(), frame.begin() + kTcpAt + kTcpHeader, frame.end());
+  }
+  CHECK(payload == Bytes(whole.begin() + kTcpAt + kTcpHeader, whole.end()));
+  CHECK(rig.counters().stack_tx_packets == 12);
+  CHECK(rig.conserved());
+}
+
+TEST_CASE("stack port: a super-frame to the stack arrives as the frames that it stands for") {
+  Rig rig;
+  Rig::arrive(rig.link, 10'000, partial_tcp({.to = kNicMac, .from = kPeerMac, .payload = 3'500}), partial_offload(1'000));
+  Rig::arrive(rig.link, 20'000, partial_tcp({.to = kPeerMac, .from = kPeerMac + 1, .payload = 3'500}), partial_offload(1'000));
+  rig.turn(kMillisecond);
+  REQUIRE(rig.stack.sent.size() == 4);
+  for (const auto& [bytes, offload] : rig.stack.sent) CHECK(tcp_checksum_ok(bytes));
+  CHECK(rig.counters().rx_packets == 8);
+  CHECK(rig.counters().drop_not_for_us == 4);
+  CHECK(rig.memory_is_free());
+}
+
+TEST_CASE("stack port: what no NIC sends for its host, or cannot, is dropped and counted by reason") {
+  Rig rig(nic_parameters(1'000'000'000), true, 8);
+  Bytes pause(kMinimumFrame);
+  build_pfc(pause.data(), kNicMac, PfcFrame{});
+  Rig::arrive(rig.stack, 1'000, pause);
+  Bytes cnm(kCnmMaxLength);
+  cnm.resize(build_cnm(cnm.data(), {.destination_mac = kPeerMac, .source_mac = kNicMac}, CongestionNotification{}));
+  Rig::arrive(rig.stack, 1'000, cnm);
+  Rig::arrive(rig.stack, 1'000, Bytes(13));
+  Offload outside = partial_offload();
+  outside.checksum_start = 5'000;
+  Rig::arrive(rig.stack, 1'000, partial_tcp({}), outside);
+  Rig::arrive(rig.stack, 1'000, finished_tcp({.payload = 1'461}));
+  Rig::arrive(rig.stack, 1'000, partial_tcp({.payload = 4'000}), partial_offload(1'461));
+  Rig::arrive(rig.stack, 1'000, finished_tcp({.payload = 1'460}));
+  rig.turn(100'000);
+  CHECK(rig.counters().drop_stack_control == 2);
+  CHECK(rig.counters().drop_stack_refused == 2);
+  CHECK(rig.counters().drop_stack_mtu_exceeded == 2);
+  CHECK(rig.link.sent.size() == 1);
+  CHECK(rig.counters().stack_tx_packets == 7);
+  CHECK(rig.conserved());
+  for (int i = 0; i < 20; ++i) Rig::arrive(rig.stack, kMillisecond, finished_tcp({}));
+  rig.turn(kMillisecond);
+  CHECK(rig.counters().drop_stack_no_descriptor >= 12);
+  rig.turn(2 * kMillisecond);
+  rig.turn(3 * kMillisecond);
+  CHECK(rig.conserved());
+}
+
+TEST_CASE("stack port: a stack that takes no frames, or is down, costs those that are for it, and each is counted") {
+  Rig rig;
+  rig.stack.takes = false;
+  for (uint32_t i = 0; i < 200; ++i) {
+    Rig::arrive(rig.link, 1'000 + i, finished_tcp({.to = kNicMac, .from = kPeerMac, .sequence = i}));
+  }
+  rig.turn(kMillisecond);
+  CHECK(rig.stack.sent.empty());
+  const uint64_t full = rig.counters().drop_stack_rx_full;
+  CHECK(full > 0);
+  rig.stack.takes = true;
+  rig.turn(20 * kMillisecond);
+  CHECK(rig.stack.sent.size() + full == 200);
+  CHECK(rig.counters().stack_rx_packets == rig.stack.sent.size());
+  rig.stack.is = PortState::down;
+  rig.device->ports().back().check(kSecond);
+  Rig::arrive(rig.link, kSecond, finished_tcp({.to = kNicMac, .from = kPeerMac}));
+  rig.turn(kSecond);
+  CHECK(rig.counters().drop_stack_rx_down == 1);
+  CHECK(rig.memory_is_free());
+}
+
+TEST_CASE("stack port: neighbours and unreachable peers are told to connection management too, and nothing else") {
+  Rig rig;
+  Bytes arp(kMinimumFrame);
+  store_ethernet(arp.data(), {.destination_mac = 0xffffffffffff, .source_mac = kPeerMac}, kEthertypeArp);
+  const auto icmp = [](uint8_t type) {
+    Bytes frame = finished_tcp({.to = kNicMac, .from = kPeerMac});
+    frame[kEthernetHeader + 9] = 1;
+    ip_set_length(&frame[kEthernetHeader], static_cast<uint16_t>(frame.size() - kEthernetHeader));
+    frame[kTcpAt] = type;
+    return frame;
+  };
+  for (const Bytes& frame : {arp, icmp(3), icmp(8), finished_tcp({.to = kNicMac, .from = kPeerMac})}) {
+    Rig::arrive(rig.link, 1'000, frame);
+  }
+  rig.turn(kMillisecond);
+  CHECK(rig.stack.sent.size() == 4);
+  PuntedFrame frame;
+  REQUIRE(rig.punted.pop(frame));
+  CHECK(Bytes(frame.bytes, frame.bytes + frame.length) == arp);
+  REQUIRE(rig.punted.pop(frame));
+  CHECK(Bytes(frame.bytes, frame.bytes + frame.length) == icmp(3));
+  CHECK(rig.punted.empty());
+  CHECK(rig.counters().rx_punted == 2);
+}
+
+TEST_CASE("stack port: CN-TAGs end at the NIC, tags that the kernel took out are put back") {
+  Rig rig;
+  Bytes tagged = finished_tcp({.to = kNicMac, .from = kPeerMac});
+  const Bytes plain = tagged;
+  tagged.insert(tagged.begin() + 12, {0x22, 0xe9, 0x00, 0x05});
+  Rig::arrive(rig.link, 1'000, tagged);
+  Rig::arrive(rig.link, 2'000, plain);
+  rig.link.arriving.back().second.vlan_stripped = true;
+  rig.link.arriving.back().second.vlan_tci = 0x6005;
+  rig.link.arriving.back().second.vlan_tpid = 0x8100;
+  rig.turn(kMillisecond);
+  REQUIRE(rig.stack.sent.size() == 2);
+  CHECK(rig.stack.sent[0].first == plain);
+  Bytes back = plain;
+  back.insert(back.begin() + 12, {0x81, 0x00, 0x60, 0x05});
+  CHECK(rig.stack.sent[1].first == back);
+}
+
+}  // namespace weir::test

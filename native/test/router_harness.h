@@ -1,0 +1,162 @@
+// A switch that routes, with frames that have all their bytes.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "switching/wire_switch.h"
+#include "wire/classify.h"
+#include "wire/ecn.h"
+#include "wire/icmp.h"
+#include "wire/icrc.h"
+#include "wire/neighbour.h"
+#include "wire/roce_builder.h"
+
+namespace weir::test {
+
+inline constexpr uint64_t kRouterMac = 0x025752000001;
+inline constexpr uint64_t kStation = 0x025745000000;  // + number
+
+inline IpAddress ip4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) { return {.version = 4, .bytes = {a, b, c, d}}; }
+// fd00:NET::HOST
+inline IpAddress ip6(uint8_t net, uint8_t host) {
+  IpAddress address{.version = 6};
+  address.bytes[0] = 0xfd;
+  address.bytes[3] = net;
+  address.bytes[15] = host;
+  return address;
+}
+
+// Ports 0 to 2 have a link of their own, 10.0.PORT.1/24 and fd00:PORT::1/64; ports 3 and 4 bridge, and share VLAN 7
+// with 10.0.7.1/24.
+inline SwitchParameters router_parameters(size_t ports = 5) {
+  SwitchParameters p;
+  for (size_t i = 0; i < ports; ++i) p.ports.push_back({1'000'000'000, 1'500, 0x025753000000 + i});
+  for (size_t dscp = 0; dscp < 64; ++dscp) p.priority_map.dscp[dscp] = static_cast<uint8_t>(dscp & 7);
+  p.learning = true;
+  p.router.mac = kRouterMac;
+  for (uint8_t port = 0; port < 3; ++port) {
+    p.router.interfaces.push_back({port, 0, {{ip4(10, 0, port, 1), 24}, {ip6(port, 1), 64}}});
+  }
+  if (ports > 3) p.router.interfaces.push_back({kAnyPort, 7, {{ip4(10, 0, 7, 1), 24}}});
+  return p;
+}
+
+struct Sent {
+  uint16_t port;
+  PacketMeta meta;
+  std::vector<uint8_t> bytes;
+  const uint8_t* ip() const { return bytes.data() + meta.l3_offset; }
+};
+
+class RouterHarness {
+ public:
+  explicit RouterHarness(const SwitchParameters& parameters, uint32_t packets = 4'096)
+      : pool(packets, 2'048), wire(parameters, pool) {}
+
+  void receive(uint16_t port, std::vector<uint8_t> bytes) {
+    const PacketId id = pool.allocate();
+    REQUIRE(id != kNoPacket);
+    pool[id] = Packet{};
+    std::memcpy(pool.data(id), bytes.data(), bytes.size());
+    pool[id].length = static_cast<uint32_t>(bytes.size());
+    classify(pool.data(id), pool[id].length, pool[id].meta);
+    wire.advance(now);
+    device.receive(now, port, id);
+  }
+  // Lets so much time pass; returns what left meanwhile.
+  std::vector<Sent> after(Time time) {
+    std::vector<Sent> sent;
+    const Time until = now + time;
+    while (now < until) {
+      now = std::min(until, std::max(now + 1, wire.next_deadline()));
+      wire.advance(now);
+      for (uint16_t port = 0; port < device.port_count(); ++port) {
+        for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
+          if (pool[id].meta.ecn_changed) write_ecn(pool.data(id), pool[id].meta);
+          Sent one{port, {}, {pool.data(id), pool.data(id) + pool[id].length}};
+          CHECK(classify(one.bytes.data(), pool[id].length, one.meta) == Refusal::none);
+          sent.push_back(std::move(one));
+          device.left(port, id);
+          pool.free(id);
+        }
+        device.set_unsent(port, 0);
+      }
+    }
+    return sent;
+  }
+  std::vector<Sent> sent() { return after(kMillisecond); }
+  std::vector<Sent> pass(uint16_t port, std::vector<uint8_t> bytes) {
+    receive(port, std::move(bytes));
+    return sent();
+  }
+  // Station `host` of the link of `port` asks for the router, which so knows it.
+  void introduce(uint16_t port, const IpAddress& host, const IpAddress& router, uint64_t mac, uint16_t vlan = 0) {
+    std::vector<uint8_t> frame(kNeighbourFrame);
+    const LinkHeader link{.source_mac = mac, .tagged = vlan != 0, .vlan_tci = vlan};
+    frame.resize(build_neighbour_question(frame.data(), link, host, router));
+    const std::vector<Sent> answers = pass(port, frame);
+    const auto answer = std::find_if(answers.begin(), answers.end(), [&](const Sent& one) { return one.port == port; });
+    REQUIRE(answer != answers.end());
+    NeighbourMessage message;
+    REQUIRE(read_neighbour_message(answer->bytes.data(), static_cast<uint32_t>(answer->bytes.size()), answer->meta, message));
+    CHECK(!message.asks);
+    CHECK(message.mac == kRouterMac);
+    CHECK(message.sender == router);
+    CHECK(answer->meta.destination_mac == mac);
+  }
+  uint64_t count(uint64_t SwitchPortCounters::*what) {
+    uint64_t sum = 0;
+    for (uint16_t port = 0; port < device.port_count(); ++port) sum += device.counters(port).*what;
+    return sum;
+  }
+  // What came in or was made is sent, dropped, taken, or held; and every descriptor is somewhere.
+  void check_balance() {
+    uint64_t dropped = 0;
+    for (uint16_t port = 0; port < device.port_count(); ++port) {
+      for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
+        const bool drop = std::string_view(SwitchPortCounters::kDescriptions[i].name).starts_with("drop_");
+        if (drop) dropped += device.counters(port).words()[i];
+      }
+    }
+    using C = SwitchPortCounters;
+    CHECK(count(&C::rx_packets) + count(&C::flood_copies) + count(&C::router_made_packets) ==
+          count(&C::tx_packets) + dropped + count(&C::router_packets) + device.held());
+    CHECK(pool.available() + device.held() == pool.size());
+  }
+
+  PacketPool pool;
+  WireSwitch wire;
+  SoftSwitch& device = wire.device;
+  Time now = kSecond;
+};
+
+inline std::vector<uint8_t> roce_frame(const IpAddress& from, const IpAddress& to, uint16_t udp_source = 0xc001, uint8_t ttl = 64,
+                                       uint32_t payload = 256, uint16_t vlan = 0) {
+  RocePath path;
+  path.destination_mac = kRouterMac;
+  path.source_mac = kStation + from.bytes[from.version == 6 ? 15 : 3];
+  path.tagged = vlan != 0;
+  path.vlan_tci = static_cast<uint16_t>(3 << 13 | vlan);
+  path.ip_version = from.version;
+  std::memcpy(path.source_ip, from.bytes, 16);
+  std::memcpy(path.destination_ip, to.bytes, 16);
+  path.dscp = 3;
+  path.ecn = 2;
+  path.ttl = ttl;
+  path.udp_source_port = udp_source;
+  const RoceTemplate frames(path);
+  std::vector<uint8_t> bytes(kMaxHeaders + payload);
+  const std::vector<uint8_t> data(payload, 0x5a);
+  DataHeader header;
+  header.opcode = 0x24;  // unreliable connection, SEND only
+  header.destination_qp = 17;
+  bytes.resize(frames.build_data(bytes.data(), header, data.data(), payload));
+  return bytes;
+}
+
+}  // namespace weir::test

@@ -1,0 +1,20 @@
+// Tags behind the MAC addresses of a packet: bytes that come or go, and all offsets with them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "wire/packet.h"
+
+namespace weir {
+
+inline constexpr uint32_t kTagsOffset = 12;  // behind the MAC addresses
+
+// What stands from `offset` on in a packet moves `by` bytes towards its end, or so many bytes there are taken out (by < 0). Of
+// packets without payload what exists moves. There must be room().
+void shift_bytes(PacketPool& pool, PacketId id, uint32_t offset, int32_t by);
+
+// The packet gets this 802.1Q tag instead of its own, or none. False if there is no room for one: it stays as it is then.
+bool place_vlan_tag(PacketPool& pool, PacketId id, std::optional<uint16_t> tci);
+
+}  // namespace weir

@@ -1,0 +1,31 @@
+// The `library` section of `congestion`: which shared library, and what it runs on.
+import { z } from "zod";
+import { field, section, time } from "../base/fields.js";
+import type { LibraryChoice } from "./algorithm.js";
+
+/** N of the DCQCN paper, section 3.3: ns. */
+const kPaperInterval = 50_000;
+
+export const librarySchema = section({
+  file: field(
+    z.string().min(1),
+    "Shared library (`cc -shared`) with the function `weir_cc_algorithm`; relative to this file.",
+  ),
+  parameters: field(z.record(z.string(), z.number()), "Values for parameters of the library, by its names for them."),
+  min_time_between_cnps: time("N: least time between two CNPs of one flow (notification point). Default: 50us.", {
+    max: 10e9,
+  }),
+});
+
+export function resolveLibrary(
+  input: z.output<typeof librarySchema>,
+  located: (file: string) => string,
+): LibraryChoice {
+  const { file = "", parameters = {}, min_time_between_cnps = kPaperInterval } = input;
+  return {
+    file: located(file),
+    names: Object.keys(parameters),
+    values: Object.values(parameters),
+    min_time_between_cnps,
+  };
+}

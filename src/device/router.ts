@@ -1,0 +1,90 @@
+/** The router of a switch: as its native core has it, and what it tells. */
+import { macText } from "../base/mac.js";
+import type { NativeIpAddress, NativePrefix, NativeRouter, NeighborEntry } from "../native/types.js";
+import { addressBytes } from "../wire/address.js";
+import { networkOf, type Prefix, prefixText } from "../wire/prefix.js";
+import { interfaceOf, type RouterConfig } from "./file/router.js";
+import type { NeighborReport, RouteReport } from "./protocol.js";
+
+/** Of an interface at all ports that bridge. */
+const kAnyPort = 0xffff;
+
+/** @param ports Names of the switch's. */
+export function nativeRouter(config: RouterConfig, ports: readonly string[]): NativeRouter {
+  const { mac, interfaces, routes, neighbors, max_neighbors } = config;
+  const portOf = (name: string | undefined) => (name === undefined ? kAnyPort : ports.indexOf(name));
+  return {
+    mac,
+    interfaces: interfaces.map(({ port, vlan, addresses }) => ({
+      port: portOf(port),
+      vlan,
+      addresses: addresses.map(nativePrefix),
+    })),
+    routes: routes.map(({ to, ways }) => ({
+      prefix: nativePrefix(to),
+      ways: ways.map(({ gateway, weight }) => ({
+        interface: interfaceOf(config, gateway),
+        gateway: nativeAddress(gateway),
+        weight,
+      })),
+    })),
+    neighbours: neighbors.map(({ address, mac, port }) => {
+      const number = interfaceOf(config, address);
+      return {
+        address: nativeAddress(address),
+        interface: number,
+        port: portOf(port ?? interfaces[number]?.port),
+        mac,
+      };
+    }),
+    neighbour_capacity: max_neighbors,
+  };
+}
+
+function nativeAddress(address: string): NativeIpAddress {
+  const bytes = addressBytes(address);
+  return { version: bytes.length === 16 ? 6 : 4, bytes };
+}
+
+const nativePrefix = ({ address, length }: Prefix): NativePrefix => ({ address: nativeAddress(address), length });
+
+/** All routes of a switch, those to its own links first. */
+export function routesOf(config: RouterConfig): RouteReport[] {
+  const links = config.interfaces.flatMap(({ name, addresses }) =>
+    addresses.map(
+      (own): RouteReport => ({
+        to: prefixText({ ...own, address: networkOf(own) }),
+        kind: "connected",
+        ways: [{ gateway: null, interface: name, weight: 1 }],
+      }),
+    ),
+  );
+  const others = config.routes.map(
+    ({ to, ways }): RouteReport => ({
+      to: prefixText(to),
+      kind: "static",
+      ways: ways.map(({ gateway, weight }) => ({
+        gateway,
+        interface: config.interfaces[interfaceOf(config, gateway)]?.name ?? "",
+        weight,
+      })),
+    }),
+  );
+  return [...links, ...others];
+}
+
+/** @param ports Names of the switch's. */
+export function neighborsOf(
+  { interfaces }: RouterConfig,
+  ports: readonly string[],
+  entries: readonly NeighborEntry[],
+): NeighborReport[] {
+  return entries.map(({ address, interface: number, port, mac, state, waits }) => ({
+    address,
+    interface: interfaces[number]?.name ?? "",
+    mac: mac === 0 ? null : macText(mac),
+    port: mac === 0 ? null : (ports[port] ?? ""),
+    state: state === "permanent" ? "static" : state === "reachable" ? "reachable" : "incomplete",
+    waiting: waits,
+  }));
+}

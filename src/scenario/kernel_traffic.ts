@@ -1,0 +1,15 @@
+// Traffic of kernels and programs, where there are none.
+import { WeirError } from "../base/error.js";
+import type { Scenario } from "./types.js";
+
+/** @param what Has neither kernel nor programs: "virtual time". @throws WeirError where the scenario has traffic of theirs. */
+export function refuseKernelTraffic({ tcp, programs }: Pick<Scenario, "tcp" | "programs">, what: string): void {
+  const hint = "run it with weir lab run, or leave the entry out";
+  const [program, stream] = [programs[0], tcp[0]];
+  if (program !== undefined) {
+    throw new WeirError(`traffic ${program.id}: ${what} has no hosts to run a program on`, { hint });
+  }
+  if (stream !== undefined) {
+    throw new WeirError(`traffic ${stream.id}: ${what} has no kernel, whose TCP it would be`, { hint });
+  }
+}

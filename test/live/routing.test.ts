@@ -1,0 +1,161 @@
+/** Two switches that route between three subnets: the kernel's ping of both IP versions, and RoCEv2 of NICs with a gateway. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { ask } from "../../src/device/control_client.js";
+import { LabNetwork } from "../../src/host/veth.js";
+import { eventually } from "../patience.js";
+import { describeLive } from "./capability.js";
+import { daemon, weir } from "./daemons.js";
+import { folder } from "./weir.js";
+
+/** a at 10.1.0.0/24 of switch s1, b at 10.2.0.0/24 of s2, and 10.9.0.0/24 between the switches; fd00:1:: and so on. */
+async function fabric(bottleneck = "1Gbps") {
+  const net = await LabNetwork.create(
+    [
+      { name: "a", role: "host" },
+      { name: "b", role: "host" },
+      { name: "s1", role: "switch" },
+      { name: "s2", role: "switch" },
+    ],
+    [
+      { from: "a", to: "s1", mtu: 1500, fromMac: 0x02_57_00_00_00_0a },
+      { from: "b", to: "s2", mtu: 1500, fromMac: 0x02_57_00_00_00_0b },
+      { from: "s1", to: "s2", mtu: 1500, fromMac: 0x02_57_00_00_00_0c },
+    ],
+  );
+  onTestFinished(() => net.close());
+  const path = folder();
+  const start = (own: string, number: number, host: string, other: string, rate: string) => {
+    const socket = join(path, `${own}.sock`);
+    const file = join(path, `${own}.yaml`);
+    const namespace = net.namespace(own).path;
+    const beyond = 3 - number;
+    writeFileSync(
+      file,
+      `name: ${own}
+ports:
+  - { interface: ${host}, namespace: ${namespace}, rate: ${rate} }
+  - { interface: ${other}, namespace: ${namespace}, rate: 1Gbps }
+ecn: { kmin: 20KB, kmax: 80KB, pmax: 0.1 }
+router:
+  mac: "02:57:52:00:00:0${number}"
+  interfaces:
+    - { port: ${host}, address: [10.${number}.0.1/24, "fd00:${number}::1/64"] }
+    - { port: ${other}, address: [10.9.0.${number}/24, "fd00:9::${number}/64"] }
+  routes:
+    - { to: 10.${beyond}.0.0/24, via: 10.9.0.${beyond} }
+    - { to: "fd00:${beyond}::/64", via: "fd00:9::${beyond}" }
+control: ${socket}
+metrics: false
+`,
+    );
+    return daemon("switch", file, socket);
+  };
+  const [first, second] = await Promise.all([
+    start("s1", 1, "a", "s2", "1Gbps"),
+    start("s2", 2, "b", "s1", bottleneck),
+  ]);
+  return { net, path, first, second };
+}
+
+async function addresses(net: LabNetwork): Promise<void> {
+  for (const [host, n] of [
+    ["a", 1],
+    ["b", 2],
+  ] as const) {
+    const lines = [
+      "link set dev weir0 arp on multicast on",
+      `address add 10.${n}.0.2/24 dev weir0`,
+      `address add fd00:${n}::2/64 dev weir0 nodad`,
+      `route add default via 10.${n}.0.1`,
+      `-6 route add default via fd00:${n}::1`,
+    ];
+    const on = "echo 0 > /proc/sys/net/ipv6/conf/weir0/disable_ipv6";
+    await net.namespace(host).run("sh", ["-c", on]);
+    for (const line of lines) await net.namespace(host).run("ip", line.split(" "));
+  }
+}
+
+async function totalOf(socket: string, name: string, labels: Record<string, string> = {}): Promise<number> {
+  const { counters } = await ask(socket, "counters");
+  return counters
+    .filter((c) => c.name === name && Object.entries(labels).every(([key, value]) => c.labels[key] === value))
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
+describeLive("switches that route", () => {
+  it("carry the kernel's traffic between subnets, answer for themselves, and tell who is not there", async () => {
+    const { net, first, second } = await fabric();
+    await addresses(net);
+    const ping = async (...args: string[]) =>
+      (await net.namespace("a").run("sh", ["-c", `ping -n -W 2 ${args.join(" ")} 2>&1 || true`])).stdout;
+    expect(await ping("-c", "20", "-i", "0.02", "10.2.0.2")).toMatch(/20 received[\s\S]*/);
+    expect(await ping("-c", "20", "-i", "0.02", "fd00:2::2")).toMatch(/20 received[\s\S]*/);
+    expect(await ping("-c", "1", "10.2.0.2")).toContain("ttl=62");
+    // The router's own addresses; the hops on the way, as traceroute finds them.
+    expect(await ping("-c", "1", "10.1.0.1")).toContain("1 received");
+    expect(await ping("-c", "1", "-t", "1", "10.2.0.2")).toMatch(/From 10\.1\.0\.1 .*Time to live exceeded/);
+    expect(await ping("-c", "1", "-t", "2", "10.2.0.2")).toMatch(/From 10\.9\.0\.2 .*Time to live exceeded/);
+    expect(await ping("-c", "1", "-t", "1", "fd00:2::2")).toMatch(/From fd00:1::1 .*Hop limit/);
+    expect(await ping("-c", "1", "10.77.0.1")).toMatch(/From 10\.1\.0\.1 .*Net Unreachable/i);
+    expect(await totalOf(first.socket, "drop_ttl_expired")).toBe(2);
+    expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(1);
+    expect(await totalOf(first.socket, "drop_ip_no_route")).toBe(1);
+    expect(await totalOf(second.socket, "routed_packets")).toBeGreaterThanOrEqual(80);
+
+    const neighbors = await ask(first.socket, "neighbors");
+    expect(neighbors).toContainEqual(
+      expect.objectContaining({ address: "10.1.0.2", mac: "02:57:00:00:00:0a", port: "a", state: "reachable" }),
+    );
+    expect(neighbors).toContainEqual(
+      expect.objectContaining({ address: "10.9.0.2", mac: "02:57:52:00:00:02", port: "s2", state: "reachable" }),
+    );
+    const show = async (view: string) => (await weir("show", view, "--socket", first.socket).finished).stdout;
+    const shown = await show("routes");
+    expect(shown).toMatch(/10\.2\.0\.0\/24\s+static\s+10\.9\.0\.2\s+s2\s+1/);
+    expect(shown).toMatch(/10\.1\.0\.0\/24\s+connected\s+-\s+a\s+1/);
+    expect(await show("neighbors")).toContain("02:57:00:00:00:0a");
+  });
+
+  it("mark, pause and lose nothing of RoCEv2 between NICs that have a gateway", async () => {
+    const { net, path, second } = await fabric("100Mbps");
+    const nic = (host: string, n: number, send: string) => {
+      const [socket, file] = [join(path, `nic-${host}.sock`), join(path, `nic-${host}.yaml`)];
+      writeFileSync(
+        file,
+        `name: nic-${host}
+interface: weir0
+namespace: ${net.namespace(host).path}
+address: 10.${n}.0.2
+gateway: { address: 10.${n}.0.1, prefix: 24 }
+rate: 1Gbps
+congestion: { algorithm: none }
+peers: [{ name: peer, address: 10.${3 - n}.0.2 }]
+queue_pairs: [{ name: qp, peer: peer${send} }]
+control: ${socket}
+metrics: false
+`,
+      );
+      return daemon("nic", file, socket);
+    };
+    const receiver = await nic("b", 2, "");
+    await nic("a", 1, ", send: { rate: 400Mbps }");
+    await eventually(async () => {
+      expect(await totalOf(receiver.socket, "rx_packets")).toBeGreaterThan(1000);
+      // The egress to b is the bottleneck: it marks, and s1 is paused.
+      expect(await totalOf(second.socket, "wred_ecn_marked_packets", { port: "b", priority: "3" })).toBeGreaterThan(0);
+      expect(await totalOf(second.socket, "pfc_tx_transitions", { port: "s1", priority: "3" })).toBeGreaterThan(0);
+    });
+    expect(await totalOf(receiver.socket, "np_ecn_marked_roce_packets")).toBeGreaterThan(0);
+    for (const name of [
+      "drop_headroom_full",
+      "drop_buffer_full",
+      "drop_ip_header",
+      "drop_martian",
+      "drop_ip_no_route",
+    ]) {
+      expect(await totalOf(second.socket, name), name).toBe(0);
+    }
+  });
+});
