@@ -174,7 +174,7 @@ function explain(issue: z.core.$ZodIssue, prefix: Path, root: unknown): Problem[
       if (value === undefined) return one("is missing");
       const options = "options" in issue ? issue.options?.filter((option) => typeof option === "string") : undefined;
       if (options !== undefined) {
-        const meant = nearest(String(value), options);
+        const meant = nearest(showValue(value), options);
         return one(`${showValue(value)} is not one of ${options.join(", ")}`, meant && `did you mean ${meant}?`);
       }
       const ofType = (i: z.core.$ZodIssue) => i.path.length === 0 && i.code === "invalid_type";
@@ -190,7 +190,7 @@ function explain(issue: z.core.$ZodIssue, prefix: Path, root: unknown): Problem[
       return one(value === undefined ? "is missing" : `expected ${typeName(issue.expected)}, not ${showValue(value)}`);
     case "invalid_value": {
       const values = issue.values.map(String);
-      const meant = nearest(String(value), values);
+      const meant = nearest(showValue(value), values);
       return one(`${showValue(value)} is not one of ${values.join(", ")}`, meant && `did you mean ${meant}?`);
     }
     case "too_small":

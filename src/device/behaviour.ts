@@ -76,7 +76,7 @@ export function portBehaviour(
   port: string,
   { defence, alternate }: PortDefence,
 ): Pick<NativeSwitchPort, "cn_defence" | "cn_alternate_priority" | "red" | "buffer" | "qcn"> {
-  const profile = s.profiled[port];
+  const profile = s.profiled.get(port);
   return {
     ...(s.qcn.enabled && { cn_defence: defence, cn_alternate_priority: alternate }),
     ...(profile && {

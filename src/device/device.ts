@@ -182,7 +182,7 @@ export class Device {
         name: ports[i]?.name ?? "",
         max_learned_addresses: ports[i]?.max_learned_addresses ?? 0,
         storm_control: ports[i]?.storm_control ?? kNoStorms,
-        profile: config.profiled[ports[i]?.name ?? ""]?.name ?? null,
+        profile: config.profiled.get(ports[i]?.name ?? "")?.name ?? null,
         settings: settingsOf(config, ports[i]?.name ?? ""),
         ...port,
       })),
@@ -271,7 +271,7 @@ export class Device {
     const kept = nic === undefined ? this.#asSwitch("queues").config.buffer.headroom : 0;
     const headroom = kPriorities.map((p) => (pfc_priorities.includes(p) ? kept : 0));
     if (nic !== undefined) headroom[0] = nic.receiveBuffer;
-    const profiled = nic === undefined ? Object.entries(this.#asSwitch("queues").config.profiled) : [];
+    const profiled = nic === undefined ? [...this.#asSwitch("queues").config.profiled] : [];
     const port_headroom = Object.fromEntries(profiled.map(([port, { buffer }]) => [port, buffer.headroom]));
     return { scheduler, trust, dscp_map, default_priority, pfc_priorities, headroom, port_headroom };
   }

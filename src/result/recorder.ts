@@ -188,14 +188,14 @@ export class Recorder {
   }
 
   private cnpsByHost(growth: (list: number[]) => number[]): Record<string, number[]> {
-    const sums: Record<string, number[]> = {};
+    const sums = new Map<string, number[]>();
     for (const [id, { cnps }] of this.flows) {
       const host = this.receivers.get(id);
       if (host === undefined || cnps.length === 0) continue;
       const own = growth(cnps);
-      sums[host] = sums[host]?.map((sum, i) => sum + (own[i] as number)) ?? own;
+      sums.set(host, sums.get(host)?.map((sum, i) => sum + (own[i] as number)) ?? own);
     }
-    return sums;
+    return Object.fromEntries(sums);
   }
 }
 

@@ -133,12 +133,12 @@ export function checkPortProfiles(
 
 /** What follows for the ports, each told once for its profile. */
 export function checkProfiled(
-  profiles: Readonly<Record<string, PortProfile>>,
+  profiles: ReadonlyMap<string, PortProfile>,
   fixed: boolean,
   at: Where,
   found: Findings,
 ): void {
-  for (const profile of Object.values(profiles)) {
+  for (const profile of profiles.values()) {
     const { name, ecn, buffer } = profile;
     const where = (...path: string[]) => at("port_profiles", name, ...path);
     if (ecn.kmin > ecn.kmax) {
@@ -153,5 +153,5 @@ export function checkProfiled(
 }
 
 /** What a port has, by a profile or as all have. */
-export const settingsOf = (s: Usual & { profiled: Readonly<Record<string, PortProfile>> }, port: string): Usual =>
-  s.profiled[port] ?? usualOf(s);
+export const settingsOf = (s: Usual & { profiled: ReadonlyMap<string, PortProfile> }, port: string): Usual =>
+  s.profiled.get(port) ?? usualOf(s);

@@ -72,7 +72,7 @@ export function resolveSwitch(
     ...input,
     name,
     buffer,
-    profiled: Object.fromEntries(
+    profiled: new Map(
       profiled.map(({ port, profile, written }) => [port.name, resolveProfile(profile, written, port, usual)]),
     ),
     pfc:

@@ -1,6 +1,6 @@
 // The scenario file as users write it. Every field is optional where a default exists; resolve.ts fills the defaults in.
 import { z } from "zod";
-import { choice, field, integer, rate, section, time } from "../base/fields.js";
+import { choice, field, integer, rate, section, showValue, time } from "../base/fields.js";
 import { congestionSchema } from "../congestion/section.js";
 import { hostSchema, interfaceSchema, linkText, nameSchema, switchSchema } from "./device_schema.js";
 import { topologySchema } from "./topology_schema.js";
@@ -96,7 +96,7 @@ export const scenarioSchema = section({
   description: field(z.string().max(10_000), "What it shows.", ""),
   scale: field(
     z.union([z.number().min(1).max(1e6), z.literal("auto")], {
-      error: (issue) => `${String(issue.input)} is not a number from 1 to 1000000, or auto`,
+      error: (issue) => `${showValue(issue.input)} is not a number from 1 to 1000000, or auto`,
     }),
     "On the wire rates are divided by this and times multiplied by it; results are in the units meant. 1 to 1000000, or auto.",
     "auto",

@@ -44,7 +44,7 @@ export interface SwitchConfig
   extends Omit<Full<typeof switchSchema>, "buffer" | "pfc" | "trimming" | "qcn" | "scheduler" | "dscp_map"> {
   name: string;
   /** Of the ports that have one, by their names. */
-  profiled: Readonly<Record<string, PortProfile>>;
+  profiled: ReadonlyMap<string, PortProfile>;
   buffer: BufferConfig;
   pfc: PfcConfig;
   trimming: With<Full<typeof switchSchema>["trimming"], { queue: number }>;

@@ -31,6 +31,12 @@ ecn: { kmin: 10KB, pmax: 2% }
     ]);
   });
 
+  it("takes no port for what JavaScript has by its name", () => {
+    const [usual] = compose("ports: [{ interface: a, name: constructor }, { interface: b }]").switches;
+    expect(usual?.ports[0]).toMatchObject({ name: "constructor", mtu: 1500 });
+    expect(usual?.ports[0]).not.toHaveProperty("red");
+  });
+
   it("bounds what its ports learn and flood", () => {
     const [bounded] = compose(
       "ports: [{ interface: a, max_learned_addresses: 9, storm_control: { broadcast: 1Mbps, unknown_unicast: 2Mbps, multicast: 3Mbps } }]",

@@ -26,7 +26,18 @@ const kWords =
   "x h1 sw inf unlimited auto 0s 1e400Gbps -5Gbps NaNms 1000000d 10% 101% -1% 1e9KB 0x10 1_000 99999999999999999999 * a.b 1.2.3.4 ::1 " +
   "02:00:00:00:00:01 h[0..1e9] / ../../etc/passwd /dev/null __proto__ constructor toString hasOwnProperty";
 const kTexts = [...kWords.split(" "), "", " ", "40 Gb/s", "\u0000", "\ud800", "\u001b[2J", kMarkup];
-const kOthers = [null, true, false, [], {}, [[]], [null], { a: 1 }, { csv: "sizes.csv" }];
+const kOthers: readonly unknown[] = [
+  null,
+  true,
+  false,
+  [],
+  {},
+  [[]],
+  [null],
+  { a: 1 },
+  { toString: "h1" },
+  { csv: "sizes.csv" },
+];
 const kJunk: readonly unknown[] = [...kNumbers, ...kTexts, ...kOthers];
 const kKeys = ["__proto__", "constructor", "prototype", "toString", "valueOf", "length", "then", "0", "x", "", kMarkup];
 /** Nodes of a document that are looked at. */

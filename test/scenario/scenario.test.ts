@@ -288,6 +288,8 @@ describe("a wrong scenario", () => {
     ],
     [["scale=0.5"], "scale: 0.5 is too small\n  hint: must be at least 1"],
     [["scale=fast"], "scale: fast is not a number from 1 to 1000000, or auto"],
+    [["scale={toString: 1}"], "scale: a mapping is not a number from 1 to 1000000, or auto"],
+    [["traffic.0.pattern={toString: 1}"], "traffic.0.pattern: a mapping is not one of"],
     [
       ["congestion.parameters.rpg_threshold=32"],
       "congestion.parameters.rpg_threshold: 32 is out of range\n  hint: must be 1 to 31",
