@@ -11,6 +11,7 @@
 #include "wire/checksum.h"
 #include "wire/ethernet.h"
 #include "wire/ip.h"
+#include "wire/neighbour.h"
 #include "wire/offload.h"
 #include "wire/qcn.h"
 #include "wire/udp.h"
@@ -20,6 +21,8 @@ namespace weir::fuzz {
 inline constexpr uint16_t kPorts = 4;
 inline constexpr uint64_t kStation = 0x020000000000;  // and those that follow, one behind each port
 inline constexpr uint64_t kPortMac = 0x025753000000;  // and those that follow
+inline constexpr uint64_t kRouterMac = kStation + 5;
+inline constexpr uint16_t kRouterVlan = 7;
 
 struct Frame {
   std::vector<uint8_t> bytes;
@@ -35,6 +38,28 @@ struct Frame {
     for (int shift = 32; shift >= 0; shift -= 16) put16(value >> shift);
   }
 };
+
+// Of a station, of the router, beyond it, or of no one: 10.0.LINK.HOST and others, fd00:LINK::HOST and others.
+inline IpAddress address_of(uint8_t which, uint8_t version) {
+  IpAddress address{.version = version};
+  const auto link = static_cast<uint8_t>(which & 3);
+  const auto host = static_cast<uint8_t>(1 + (which >> 2 & 15));
+  const bool beyond = which & 64, odd = which & 128;
+  uint8_t* const bytes = address.bytes;
+  if (version == 4) {
+    bytes[0] = odd ? static_cast<uint8_t>(which << 1) : 10;
+    bytes[1] = beyond ? 9 : 0;
+    bytes[2] = link;
+    bytes[3] = host == 16 ? 255 : host;
+  } else {
+    bytes[0] = odd ? 0xff : 0xfd;
+    bytes[1] = odd ? 2 : 0;
+    bytes[2] = beyond ? 9 : 0;
+    bytes[3] = link;
+    bytes[15] = host;
+  }
+  return address;
+}
 
 inline uint64_t destination_of(Input& in) {
   const uint8_t to = in.byte();
@@ -66,6 +91,11 @@ inline void write_datagram(Input& in, Frame& frame, size_t l3) {
   frame.transport = static_cast<uint16_t>(l3 + header);
   uint8_t* const ip = frame.bytes.data() + l3;
   uint8_t* const transport = ip + header;
+  const uint8_t version = frame.is_ipv6 ? 6 : 4;
+  uint8_t* const addresses = ip + ip_source_offset(version);
+  std::memcpy(addresses, address_of(in.byte(), version).bytes, ip_address_length(version));
+  std::memcpy(addresses + ip_address_length(version), address_of(in.byte(), version).bytes, ip_address_length(version));
+  ip[frame.is_ipv6 ? 7 : 8] = static_cast<uint8_t>(style >> 2);  // time to live, 0 and 1 as well
   if (frame.is_ipv6) {
     ip[0] = static_cast<uint8_t>(0x60 | traffic_class >> 4);
     ip[1] = static_cast<uint8_t>(traffic_class << 4);
@@ -118,6 +148,24 @@ inline Frame make_frame(Input& in, uint16_t port) {
   }
   damage(in, frame.bytes);
   return frame;
+}
+
+// Who asks for an address, or tells its own.
+inline std::vector<uint8_t> make_neighbour_message(Input& in, uint16_t port) {
+  const uint8_t style = in.byte();
+  const uint8_t version = style & 1 ? 6 : 4;
+  LinkHeader link{.source_mac = kStation + port};
+  if (style & 2) {
+    link.tagged = true;
+    link.vlan_tci = style & 4 ? kRouterVlan : in.number(2);
+  }
+  const IpAddress own = address_of(in.byte(), version), other = address_of(in.byte(), version);
+  if (style & 24) link.destination_mac = kRouterMac;
+  std::vector<uint8_t> bytes(kNeighbourFrame);
+  bytes.resize(style & 16 ? build_neighbour_answer(bytes.data(), link, own, other)
+                          : build_neighbour_question(bytes.data(), link, own, other));
+  damage(in, bytes);
+  return bytes;
 }
 
 // Of a congestion point elsewhere, about a frame that came by here or not.

@@ -33,8 +33,32 @@ constexpr Time kLongest = 60 * kSecond;  // the longest pause is 0.34 s; a queue
 constexpr int kMostRounds = 200;         // of shards telling each other what follows from one moment
 constexpr uint64_t kMostEvents = 300'000;
 
-// Of the first parameters, or of those that follow them.
-SwitchParameters make_parameters(Input in) {
+// Links of their own at the first ports, a VLAN that the others share, and what lies beyond by one gateway or several.
+RouterParameters make_router(uint8_t style) {
+  RouterParameters r;
+  r.mac = kRouterMac;
+  r.neighbour_capacity = 16;
+  for (const uint8_t version : {uint8_t{4}, uint8_t{6}}) {
+    const auto length = static_cast<uint8_t>(version == 4 ? 24 : 64);
+    for (uint8_t link = 0; link < 3; ++link) {
+      const bool shared = link == 2;
+      if (version == 4) r.interfaces.push_back({shared ? kAnyPort : uint16_t{link}, shared ? kRouterVlan : uint16_t{0}, {}});
+      r.interfaces[link].addresses.push_back({address_of(link, version), length});
+    }
+    if (style & 1) continue;
+    RouterParameters::Route beyond{.prefix = {address_of(64, version), static_cast<uint8_t>(version == 4 ? 16 : 20)}};
+    for (uint8_t way = 0; way <= (style >> 1 & 3); ++way) {
+      const auto link = static_cast<uint16_t>(way % 3);
+      beyond.ways.push_back({link, address_of(static_cast<uint8_t>(link | 4 * (1 + way)), version), 1u + way});
+    }
+    r.routes.push_back(beyond);
+  }
+  if (style & 8) r.neighbours.push_back({address_of(1 | 4, 4), 1, 1, kStation + 1});
+  return r;
+}
+
+// Of the first parameters, or of those that follow them. `may_route`: one worker has all ports.
+SwitchParameters make_parameters(Input in, bool may_route) {
   SwitchParameters p;
   const uint8_t flags = in.byte();
   p.pfc_priorities = flags & 1 ? 1 << 3 : flags & 2 ? 0xff : flags & 4 ? 0x12 : 0;
@@ -85,6 +109,8 @@ SwitchParameters make_parameters(Input in) {
     if (stations & 4) port.storm_rates[(stations >> 3) % 3] = Rate{1'000} << (stations >> 5);
     p.ports.push_back(port);
   }
+  const uint8_t routing = in.byte();
+  if (may_route && p.cn_priorities == 0 && routing & 128) p.router = make_router(routing);
   return p;
 }
 
@@ -149,7 +175,7 @@ class World {
         of(port).receive_pause(now_, port, static_cast<uint16_t>(in.number(2)));
         break;
       case 3:
-        if (in.byte() % 4 == 0) reconfigure(make_parameters(Input(in.take(kParameterBytes))));
+        if (in.byte() % 4 == 0) reconfigure(make_parameters(Input(in.take(kParameterBytes)), shards_ == 1));
         break;
       case 4: {  // a frame word for word
         const auto bytes = in.take(kEthernetHeader + in.number(2));
@@ -170,6 +196,9 @@ class World {
         if (style & 2) give_up(port, style >> 3);
         break;
       }
+      case 8:
+        arrive(port, make_neighbour_message(in, port), {});
+        break;
       default:
         for (int frames = 1 + what / 16 % 4; frames > 0; --frames) {
           const Frame frame = make_frame(in, port);
@@ -321,8 +350,8 @@ class World {
     for (uint16_t port = 0; port < kPorts; ++port) {
       for (int priority = 0; priority < kPriorities; ++priority) cnms += of(port).counters(port, priority).cn_cp_transmitted_cnms;
     }
-    const uint64_t came = sum("rx_packets") + sum("flood_copies") + cnms;
-    require(came == sum("tx_packets") + sum("drop_") + lost_);
+    const uint64_t came = sum("rx_packets") + sum("flood_copies") + sum("router_made_packets") + cnms;
+    require(came == sum("tx_packets") + sum("drop_") + sum("router_packets") + lost_);
   }
   // Of the counters of all ports whose names begin so.
   uint64_t sum(std::string_view prefix) {
@@ -351,6 +380,6 @@ class World {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input in({data, size});
   const uint32_t shards = 1 + in.byte() % 3;
-  World(shards, make_parameters(Input(in.take(kParameterBytes)))).run(in);
+  World(shards, make_parameters(Input(in.take(kParameterBytes)), shards == 1)).run(in);
   return 0;
 }
