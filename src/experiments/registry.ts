@@ -1,11 +1,16 @@
 /** All experiments, in the order in which they are listed. */
 import { nearest } from "../base/nearest.js";
 import { DCQCN_EXPERIMENTS } from "./dcqcn/experiments.js";
+import { ECN_OR_DELAY_EXPERIMENTS } from "./ecn_or_delay/experiments.js";
 import { type Clock, clocksOf, type Experiment, trialsOn } from "./experiment.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { loadTrial } from "./run.js";
 
-export const EXPERIMENTS: readonly Experiment[] = [...DCQCN_EXPERIMENTS, ...QCN_EXPERIMENTS];
+export const EXPERIMENTS: readonly Experiment[] = [
+  ...DCQCN_EXPERIMENTS,
+  ...QCN_EXPERIMENTS,
+  ...ECN_OR_DELAY_EXPERIMENTS,
+];
 
 export function findExperiment(id: string): Experiment | undefined {
   return EXPERIMENTS.find((one) => one.id === id);

@@ -15,6 +15,7 @@ const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
   "dcqcn-fig21": ["falls short", "falls short", "holds"],
   "dcqcn-fig5": ["holds", "holds"],
   "dcqcn-fig11": ["holds", "holds", "holds", "holds", "falls short"],
+  "ecn-or-delay-stability": ["holds"],
   "dcqcn-fig12": ["falls short", "holds", "falls short", "falls short"],
   "dcqcn-section5.2": ["holds", "falls short", "falls short", "holds", "holds", "holds", "holds", "falls short"],
   "dcqcn-increase": ["falls short", "falls short", "falls short"],
