@@ -54,11 +54,14 @@ void describe(auto& v, Of<SimulatedSwitch> auto& device) {
 struct SimulatedNic {
   NicParameters parameters;
   uint8_t ip[4] = {};
+  uint64_t gateway_mac = 0;  // 0: it is on one link with all others
 };
 void describe(auto& v, Of<SimulatedNic> auto& device) {
   v.type("NativeSimulationNic", "A NIC.");
   v.base(device.parameters);
   v("ip", device.ip, field::any("IPv4, network order."));
+  v("gateway_mac", device.gateway_mac,
+    field::optional(field::any("Of the router to which it sends all frames; 0: to their destinations.")));
 }
 
 // A device's place on a link; devices are numbered switches first.

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "endpoint/samples.h"
 #include "switching/samples.h"
+#include "wire/bytes.h"
+#include "wire/ip.h"
 
 namespace weir {
 
@@ -81,7 +84,7 @@ std::vector<std::vector<QueuePairParameters>> Simulation::lay_out() {
       const SimulatedNic& peer = config_.nics[sends ? flow.to : flow.from];
       QueuePairParameters qp;
       qp.remote_qpn = peer.parameters.first_qpn + places_[2 * i + (sends ? 1 : 0)].index;
-      qp.path.destination_mac = peer.parameters.mac;
+      qp.path.destination_mac = self.gateway_mac != 0 ? self.gateway_mac : peer.parameters.mac;
       qp.path.source_mac = self.parameters.mac;
       std::memcpy(qp.path.source_ip, self.ip, sizeof self.ip);
       std::memcpy(qp.path.destination_ip, peer.ip, sizeof peer.ip);
@@ -158,9 +161,18 @@ const QpCounters& Simulation::counters(Place place) { return fabric_.nic_at(plac
 
 std::vector<uint32_t> Simulation::under_way() const {
   std::vector<uint32_t> packets(config_.flows.size());
-  fabric_.each_packet([&](const Packet& packet) {
+  // On their way between routers packets have the address of the next one.
+  std::unordered_map<uint32_t, uint32_t> nic_of_ip;
+  for (uint32_t i = 0; i < config_.nics.size(); ++i) {
+    if (config_.nics[i].gateway_mac != 0) nic_of_ip.emplace(load_be32(config_.nics[i].ip), i);
+  }
+  fabric_.each_packet([&](const Packet& packet, const uint8_t* headers) {
     if (packet.meta.kind != FrameKind::roce) return;
-    const uint64_t nic = packet.meta.destination_mac - config_.nics[0].parameters.mac;
+    uint64_t nic = packet.meta.destination_mac - config_.nics[0].parameters.mac;
+    if (!nic_of_ip.empty()) {
+      const auto found = nic_of_ip.find(load_be32(headers + packet.meta.l3_offset + ip_source_offset(4) + ip_address_length(4)));
+      if (found != nic_of_ip.end()) nic = found->second;
+    }
     if (nic >= config_.nics.size()) return;
     const uint32_t index = packet.meta.destination_qp - config_.nics[nic].parameters.first_qpn;
     const std::vector<uint32_t>& flows = flow_of_[nic];

@@ -1,11 +1,15 @@
 /** From a scenario's network to how its switches and NICs behave and what its flows send: what labs and simulations have in common. */
-import { hostMac, switchMac } from "../scenario/addresses.js";
+
+import type { NativeRouter } from "../native/types.js";
+import { hostMac, routerMac, switchMac } from "../scenario/addresses.js";
 import { priorityRates } from "../scenario/changes.js";
 import { CnDomain } from "../scenario/cn_domain.js";
 import type { Fabric } from "../scenario/fabric.js";
+import type { NextHopGroups } from "../scenario/topology.js";
 import { applications } from "../scenario/traffic.js";
 import type { Flow, Link, Scenario, SwitchConfig } from "../scenario/types.js";
 import { nicBehaviour, portBehaviour, switchBehaviour } from "./behaviour.js";
+import { fabricRouter, gatewayOf } from "./fabric_router.js";
 
 /** Devices and flows go by their numbers in the fabric. */
 export class NetworkComposer {
@@ -64,6 +68,18 @@ export class NetworkComposer {
       hash_seed: ecmp_seed,
       component: index,
     };
+  }
+
+  /** Of a switch that routes, by those paths. @param versions Of IP that hosts speak. */
+  router(index: number, paths: NextHopGroups, versions: readonly (4 | 6)[]): { router?: NativeRouter } {
+    if (this.scenario.switches[index]?.forwarding !== "routed") return {};
+    return { router: fabricRouter(this.scenario, this.fabric, index, paths, versions) };
+  }
+
+  /** Where a host sends what is for another: there, or to its router. */
+  nextMac(host: number, other: number): number {
+    const gateway = gatewayOf(this.fabric, host);
+    return gateway === undefined ? hostMac(other) : routerMac(gateway);
   }
 
   nic(index: number) {

@@ -11,6 +11,8 @@ export interface LabNode {
   role: "host" | "switch";
   /** With prefix lengths: the kernel's stack lives there with these addresses. Left out: it is to keep quiet. */
   addresses?: readonly string[];
+  /** Routers on its link, one of each IP version at most, to which all goes that is not for a prefix of its own. */
+  gateways?: readonly string[];
 }
 
 export interface LabLink {
@@ -99,10 +101,10 @@ export class LabNetwork {
       return `link add index ${2 * i + 2} ${from} type veth peer index ${2 * i + 3} ${to}\n`;
     });
     await runIp(somewhere, pairs);
-    await forEachConcurrently(nodes, async ({ name: node, addresses }) => {
+    await forEachConcurrently(nodes, async ({ name: node, addresses, gateways }) => {
       const own = this.interfaces.flatMap((ends) => ends.get(node) ?? []);
       const up = own.map((name) => `link set dev ${name}${addresses ? "" : " addrgenmode none"} up\n`);
-      if (own.length > 0) await runIp(this.namespace(node), [...up, ...stackOf(own[0], addresses)]);
+      if (own.length > 0) await runIp(this.namespace(node), [...up, ...stackOf(own[0], addresses, gateways)]);
     });
   }
 
@@ -116,12 +118,13 @@ export class LabNetwork {
 }
 
 /** Nobody else has the addresses, so nothing waits until that is found out. */
-function stackOf(name: string | undefined, addresses: readonly string[] | undefined): string[] {
+function stackOf(name = "", addresses?: readonly string[], gateways: readonly string[] = []): string[] {
   if (addresses === undefined) return [];
+  const routes = gateways.map((gateway) => `route add default via ${gateway} dev ${name} onlink\n`);
   const own = addresses.map(
     (address) => `address add ${address} dev ${name}${address.includes(":") ? " nodad" : ""}\n`,
   );
-  return ["link set dev lo up\n", ...own];
+  return ["link set dev lo up\n", ...own, ...routes];
 }
 
 async function runIp(namespace: Namespace, lines: readonly string[]): Promise<void> {

@@ -1,10 +1,11 @@
 /** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
 
 import { kEct0, kFirstQpn, kQuantumNs, receiveSlots, switchDescriptors, udpSourcePort } from "../device/behaviour.js";
+import { gatewayOf } from "../device/fabric_router.js";
 import { NetworkComposer } from "../device/network.js";
 import type { LabEnd, LabLink, LabNetwork, LabNode } from "../host/veth.js";
 import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../native/types.js";
-import { flowMac, hostIp, hostIpv6, hostMac, kMacPrefix } from "../scenario/addresses.js";
+import { flowMac, hostIp, hostIpv6, hostMac, kMacPrefix, routerIp, routerIpv6 } from "../scenario/addresses.js";
 import { sendsCnTags } from "../scenario/cn_domain.js";
 import { Fabric, type FabricPort } from "../scenario/fabric.js";
 import { Share } from "../scenario/parts.js";
@@ -47,6 +48,12 @@ const kCnTagBytes = 4;
 /** Addresses of a host's kernel, and of its NIC: one of each IP version, without prefix lengths. */
 export const hostAddresses = (index: number): [string, string] => [[...hostIp(index)].join("."), hostIpv6(index)];
 
+/** Of the router of a host, as `hostAddresses`; empty where switches do not route. */
+export function gatewayAddresses(fabric: Fabric, host: number): string[] {
+  const gateway = gatewayOf(fabric, host);
+  return gateway === undefined ? [] : [[...routerIp(gateway)].join("."), routerIpv6(gateway)];
+}
+
 /** The node of a lab's network where a host's kernel and its programs live; that of the host's own name has its NIC. */
 export const stackNode = (host: string) => `${host} (stack)`;
 
@@ -69,7 +76,13 @@ export function labNetwork(scenario: Scenario, inhabited = false): { nodes: LabN
   const [hosts, switches] = [own(scenario.hosts, share.hosts), own(scenario.switches, share.switches)];
   const links = own(scenario.links, share.links);
   const stacks = inhabited ? share.hosts.map((index, i) => ({ name: hosts[i]?.name as string, index })) : [];
-  const withPrefixes = ([ipv4, ipv6]: [string, string]) => [`${ipv4}/${kPrefix[4]}`, `${ipv6}/${kPrefix[6]}`];
+  const fabric = new Fabric(scenario);
+  const stack = (index: number) => {
+    const [ipv4, ipv6] = hostAddresses(index);
+    const gateways = gatewayAddresses(fabric, index);
+    const prefix = gateways.length === 0 ? kPrefix : kHostBits;
+    return { addresses: [`${ipv4}/${prefix[4]}`, `${ipv6}/${prefix[6]}`], ...(gateways.length > 0 && { gateways }) };
+  };
   return {
     nodes: [
       ...hosts.map(({ name }) => ({ name, role: "host" as const })),
@@ -77,7 +90,7 @@ export function labNetwork(scenario: Scenario, inhabited = false): { nodes: LabN
       ...stacks.map(({ name, index }) => ({
         name: stackNode(name),
         role: "host" as const,
-        addresses: withPrefixes(hostAddresses(index)),
+        ...stack(index),
       })),
     ],
     // The addresses of a NIC's interfaces are the kernel's choice: frames for the soft NIC's are not for the kernel there, which
@@ -111,8 +124,9 @@ export function labEnds(scenario: Scenario, network: LabNetwork): (link: number,
   };
 }
 
-/** One network for all hosts. */
+/** One network for all hosts, or a link for each. */
 const kPrefix = { 4: 16, 6: 64 };
+const kHostBits = { 4: 32, 6: 128 };
 
 /** Worker configurations: one for all switches, one for all NICs. */
 export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerConfig[] {
@@ -182,15 +196,16 @@ class LabComposer {
 
   private switchAt(index: number, time: number): NativeSwitch {
     const { ports, ...own } = this.common.switchAt(index, time);
-    const { pins } = this.fabric.tables[index] as Fabric["tables"][number];
+    const table = this.fabric.tables[index] as Fabric["tables"][number];
     const shared = (port: number) =>
       this.options.inhabited && { offloads: true, ...(!own.learning && { floods: this.tree[index]?.[port] ?? false }) };
     return {
       ...own,
       name: this.fabric.nameOf(index),
       ports: ports.map((port, i) => ({ ...this.port(index, i), ...port, ...shared(i) })),
+      ...this.common.router(index, table, this.options.inhabited ? [4, 6] : [4]),
       routes: own.learning ? [] : this.scenario.hosts.flatMap((host, i) => this.routesTo(host.name, i, index)),
-      pins: pins.flatMap(({ from, to, port }) => {
+      pins: table.pins.flatMap(({ from, to, port }) => {
         const [source, target] = [this.scenario.hosts[from]?.name, this.scenario.hosts[to]?.name];
         const flows = this.ownMacs.filter((flow) => flow.from === source && flow.to === target);
         const sources = [hostMac(from), ...flows.map(({ mac }) => mac)];
@@ -294,7 +309,7 @@ class LabComposer {
       name: flow.id,
       remote_qpn: remoteQpn,
       path: {
-        destination_mac: hostMac(peer),
+        destination_mac: this.common.nextMac(self, peer),
         source_mac: hostMac(self),
         tagged: false,
         vlan_tci: 0,

@@ -31,6 +31,7 @@ export interface NativeSimulationSwitch extends NativeSwitchParameters, NativeSi
 /** A NIC. */
 export interface NativeSimulationNic extends NativeNicParameters {
   /** IPv4, network order. */ ip: Uint8Array;
+  /** Of the router to which it sends all frames; 0: to their destinations. */ gateway_mac?: number;
 }
 
 /** A device's place on a link; devices are numbered switches first, then NICs (port 0). */

@@ -39,8 +39,9 @@ export function accountFrames(
     untaken +
     both("tx_pfc_frames") +
     both("tx_pause_frames") +
-    switches.sum("cn_cp_transmitted_cnms");
-  const received = nics.sum("rx_packets") + control + unknown;
+    switches.sum("cn_cp_transmitted_cnms") +
+    switches.sum("router_made_packets");
+  const received = nics.sum("rx_packets") + switches.sum("router_packets") + control + unknown;
   const duplicated = faults.duplicated + switches.sum("flood_copies");
   const impaired = faults.lost;
   const { link_down } = faults;

@@ -27,6 +27,20 @@ export function hostIpv6(index: number): string {
   return `fd57:4549:5200::${(index + 1).toString(16)}`;
 }
 
+/** Of a switch that routes: of all its ports. */
+export function routerMac(index: number): number {
+  return 0x0257_5200_0000 + index + 1;
+}
+
+/** The same switch's, which all its ports share; from 10.86.0.1 on. */
+export function routerIp(index: number): Uint8Array {
+  return Uint8Array.of(10, 86, (index + 1) >> 8, (index + 1) & 0xff);
+}
+
+export function routerIpv6(index: number): string {
+  return `fd57:4549:5253::${(index + 1).toString(16)}`;
+}
+
 /** Of a flow that has an address of its own, by its position in the scenario. */
 export function flowMac(index: number): number {
   return 0x0257_5100_0000 + index + 1;

@@ -22,6 +22,7 @@ export function checkTopology(scenario: Scenario, graph: Graph, all: Findings): 
   }
   checkRoutes(scenario, graph, found);
   checkLearning(scenario, found);
+  checkRouting(scenario, found);
   return found.problems.length === 0;
 }
 
@@ -136,4 +137,24 @@ function checkLearning(scenario: Scenario, found: Findings): void {
   if (learning === undefined || loop === undefined) return;
   const message = `learning on ${learning.name}, but ${[...loop, loop[0]].join(" -- ")} is a loop: flooded frames would go round for ever`;
   found.problem(["switch", "forwarding"], message, "use forwarding: static, or remove the loop");
+}
+
+function checkRouting({ routes, switches }: Scenario, found: Findings): void {
+  const path = ["switch", "forwarding"];
+  const routed = switches.filter(({ forwarding }) => forwarding === "routed");
+  if (routed.length === 0) return;
+  const bridge = switches.find(({ forwarding }) => forwarding !== "routed");
+  if (bridge !== undefined) {
+    const message = `${routed[0]?.name} routes, and ${bridge.name} does not`;
+    found.problem(path, message, "set forwarding: routed for all switches, or for none");
+  }
+  const marked = routed.find(({ qcn }) => qcn.enabled);
+  if (marked !== undefined) {
+    const message = `${marked.name} routes, and QCN goes by Ethernet addresses, which a router changes`;
+    found.problem(path, message, "use forwarding: static, or switch.qcn.enabled: false");
+  }
+  if (routes.length > 0) {
+    const message = "routes of the topology are paths between Ethernet addresses";
+    found.problem(["topology", "routes"], message, "leave them out, or use forwarding: static");
+  }
 }

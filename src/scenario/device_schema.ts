@@ -216,8 +216,8 @@ export const switchSchema = section({
   ),
   scheduler: field(schedulerSchema, "Order in which priorities leave a port."),
   forwarding: choice(
-    "Routes computed from the topology, or learned addresses (loop-free topologies only).",
-    ["static", "learning"],
+    "By MAC addresses, along paths computed from the topology (`static`) or learned (`learning`, loop-free topologies only); or by IP addresses, with a link of its own for each host (`routed`, all switches or none).",
+    ["static", "learning", "routed"],
     "static",
   ),
   load_balancing: choice(

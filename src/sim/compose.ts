@@ -1,6 +1,7 @@
 /** From a scenario to a native simulation. Meant units throughout: virtual time knows no scale and no lateness. */
 
 import { udpSourcePort } from "../device/behaviour.js";
+import { gatewayOf } from "../device/fabric_router.js";
 import { NetworkComposer } from "../device/network.js";
 import {
   type NativeSimulationFlows,
@@ -11,7 +12,7 @@ import {
   Operation,
   type SimulationConfig,
 } from "../native/simulation_types.js";
-import { flowMac, hostIp } from "../scenario/addresses.js";
+import { flowMac, hostIp, routerMac } from "../scenario/addresses.js";
 import type { Fabric, SwitchTable } from "../scenario/fabric.js";
 import type { Scenario } from "../scenario/types.js";
 
@@ -27,8 +28,8 @@ export function composeSimulation(
     seed: scenario.seed,
     sample_interval: scenario.probes.interval,
     reset_after: scenario.warmup,
-    switches: scenario.switches.map((_, i) => composeSwitch(scenario, fabric, i, 0, composer)),
-    nics: scenario.hosts.map((_, i) => composeNic(composer, i)),
+    switches: scenario.switches.map((_, i) => composeSwitch(scenario, fabric, i, 0, { composer })),
+    nics: scenario.hosts.map((_, i) => composeNic(composer, fabric, i)),
     links: composeLinks(scenario, fabric),
     flows: composeFlows(scenario, fabric, composer),
     sizes: composeSizes(scenario),
@@ -59,16 +60,23 @@ function sampledQueues(scenario: Scenario, fabric: Fabric): SimulationConfig["sa
   }));
 }
 
+export interface SwitchContext {
+  /** Default: one of its own. */
+  composer?: NetworkComposer;
+  /** Default: that of a fabric whose links are all there. */
+  table?: SwitchTable;
+}
+
 /** Switch number `index` as it is from `time` on, ns. */
 export function composeSwitch(
   scenario: Scenario,
   fabric: Fabric,
   index: number,
   time: number,
-  composer = new NetworkComposer(scenario, fabric),
+  { composer = new NetworkComposer(scenario, fabric), table = fabric.tables[index] as SwitchTable }: SwitchContext = {},
 ): NativeSimulationSwitch {
-  const own = composer.switchAt(index, time);
-  const routes = composeRoutes(fabric.tables[index] as SwitchTable, own.learning);
+  const own = { ...composer.switchAt(index, time), ...composer.router(index, table, [4]) };
+  const routes = composeRoutes(table, own.learning);
   const { group_of_host, pins } = routes;
   // The table is for learned addresses and pins.
   const fdb_capacity = own.learning || pins.length > 0 ? 4 * (group_of_host.length + pins.length) : 0;
@@ -80,9 +88,10 @@ export function composeRoutes({ groups, groupOfHost, pins }: SwitchTable, learni
   return { groups: learning ? [] : groups, group_of_host: learning ? new Uint16Array(0) : groupOfHost, pins };
 }
 
-function composeNic(composer: NetworkComposer, index: number): NativeSimulationNic {
+function composeNic(composer: NetworkComposer, fabric: Fabric, index: number): NativeSimulationNic {
   const { arrears: _, ...nic } = composer.nic(index);
-  return { ...nic, ip: hostIp(index) };
+  const gateway = gatewayOf(fabric, index);
+  return { ...nic, ip: hostIp(index), ...(gateway !== undefined && { gateway_mac: routerMac(gateway) }) };
 }
 
 function composeLinks(scenario: Scenario, fabric: Fabric): NativeSimulationLink[] {

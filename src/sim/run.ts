@@ -15,7 +15,7 @@ import { kRecordWords } from "../native/types.js";
 import { Completions } from "../result/completions.js";
 import { Recorder } from "../result/recorder.js";
 import { changedAt, changeTimes } from "../scenario/changes.js";
-import { Fabric } from "../scenario/fabric.js";
+import { Fabric, type SwitchTable } from "../scenario/fabric.js";
 import { linksAvoided, linksDown, networkEvents } from "../scenario/failures.js";
 import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
 import type { Link, Scenario } from "../scenario/types.js";
@@ -93,6 +93,7 @@ class Run {
   private warm: SimulationTables | undefined;
   private down: ReadonlySet<Link> = new Set();
   private avoided: ReadonlySet<Link> = new Set();
+  private tables: readonly SwitchTable[];
 
   constructor(
     private readonly addon: SimulationAddon,
@@ -112,6 +113,7 @@ class Run {
       interval: scenario.probes.interval,
     });
     this.completions = new Completions(scenario, fabric);
+    this.tables = fabric.tables;
   }
 
   /** Goes on until virtual time `until`, or until aborted. */
@@ -136,7 +138,7 @@ class Run {
   change(time: number): void {
     const changed = changedAt(this.scenario, time);
     this.scenario.switches.forEach(({ name }, i) => {
-      if (changed.has(name)) this.simulation.reconfigureSwitch(i, composeSwitch(this.scenario, this.fabric, i, time));
+      if (changed.has(name)) this.reconfigure(i, time);
     });
   }
 
@@ -151,9 +153,17 @@ class Run {
     const avoided = linksAvoided(scenario, time);
     if (sameLinks(avoided, this.avoided)) return;
     this.avoided = avoided;
-    fabric.tablesWithout(avoided).forEach((table, i) => {
-      simulation.reroute(i, composeRoutes(table, scenario.switches[i]?.forwarding === "learning"));
+    this.tables = fabric.tablesWithout(avoided);
+    this.tables.forEach((table, i) => {
+      const forwarding = scenario.switches[i]?.forwarding;
+      if (forwarding === "routed") this.reconfigure(i, time);
+      else simulation.reroute(i, composeRoutes(table, forwarding === "learning"));
     });
+  }
+
+  private reconfigure(index: number, time: number): void {
+    const table = this.tables[index] as SwitchTable;
+    this.simulation.reconfigureSwitch(index, composeSwitch(this.scenario, this.fabric, index, time, { table }));
   }
 
   outcome(until: number): SimOutcome {

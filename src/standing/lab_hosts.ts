@@ -1,5 +1,6 @@
 /** The hosts of a lab as places where programs live: namespaces and links, a kernel's stack and a NIC on each, what runs there. */
 import { writeFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Device } from "../device/device.js";
@@ -8,7 +9,7 @@ import { type Inhabitant, inhabitants, processNamespace } from "../host/inhabita
 import { Machine } from "../host/machine.js";
 import { NetworkNamespace } from "../host/namespace.js";
 import { LabNetwork } from "../host/veth.js";
-import { hostAddresses, labNetwork, stackNode } from "../lab/compose.js";
+import { gatewayAddresses, hostAddresses, labNetwork, stackNode } from "../lab/compose.js";
 import { kNicInterface } from "../lab/devices.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import { hostMac } from "../scenario/addresses.js";
@@ -86,6 +87,10 @@ export class LabHosts {
         name: kNicInterface,
         address: addresses[0],
         addresses,
+        gateways: gatewayAddresses(this.#fabric, number).map((address) => ({
+          address,
+          prefix: isIPv6(address) ? 128 : 32,
+        })),
         vlan: undefined,
         programs: { priority: kPriority, group: undefined },
         classes: neighbour,

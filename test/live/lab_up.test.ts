@@ -60,6 +60,33 @@ describeLive("weir lab up", () => {
     });
   });
 
+  it("routes between hosts, each on a link of its own", async () => {
+    const lab = new Standing();
+    await lab.up(lab.scenario(), "--set", "switch.forwarding=routed");
+    for (const version of ["-4", "-6"]) {
+      expect(await lab.exec("a", "ping", version, "-c", "1", "-w", "60", "b")).toContain("ttl=63");
+      const { status, stdout } = await lab.run(
+        "lab",
+        "exec",
+        "a",
+        "--",
+        "ping",
+        version,
+        "-t",
+        "1",
+        "-c",
+        "1",
+        "-w",
+        "60",
+        "b",
+      );
+      expect(status).toBe(1);
+      expect(stdout).toMatch(/^From (10\.86\.0\.1|fd57:4549:5253::1) icmp_seq=1 Time (to live )?exceeded/m);
+    }
+    expect(await lab.run("lab", "down")).toMatchObject({ status: 0 });
+    await lab.nothingLeft();
+  });
+
   it("passes exit status, signals, folder and standard streams, and says what is not there", async () => {
     const lab = new Standing();
     await lab.up(lab.scenario());
