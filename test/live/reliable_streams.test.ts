@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import { type Daemon, network, startNic, startSwitch } from "./daemons.js";
+import { type Daemon, network, portOf, startNic, startSwitch } from "./daemons.js";
 
 const kMessages = 64;
 const kMessage = 32_768;
@@ -27,6 +27,19 @@ describeLive("queue pairs with transport: rc", () => {
     expect(await count(b, "rx_messages")).toBe(kMessages);
     expect(await count(a, "retransmitted")).toBeGreaterThan(0);
     expect(await count(b, "tx_acks")).toBeGreaterThan(0);
+  });
+
+  it("slow down by marks that acknowledgements echo, with DCTCP", async () => {
+    const net = await network();
+    const ports = [portOf(net, "a", "rate: 1Gbps"), portOf(net, "b", "rate: 100Mbps")];
+    await startSwitch(net, { ports, more: "ecn: { kmin: 20KB, kmax: 20KB, pmax: 100% }\n" });
+    const dctcp = `${more}congestion: { algorithm: dctcp }\n`;
+    const b = await startNic(net, "b", { pairs: ["priority: 3"], more: dctcp });
+    const a = await startNic(net, "a", { pairs: ["send: { message: 32KB }"], more: dctcp });
+    await eventually(async () => expect(await count(b, "ecn_marked")).toBeGreaterThan(1000));
+    // Without echoes it would be a power of 15/16 by now, of as many as there were windows.
+    expect((await pairOf(a))?.alpha).toBeGreaterThan(0.001);
+    expect(a.log()).toContainEqual(expect.objectContaining({ msg: expect.stringContaining("echo marks") }));
   });
 
   it("wait for a peer that is gone, and go on when it is there again", async () => {

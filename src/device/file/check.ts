@@ -4,7 +4,7 @@ import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
 import { macText } from "../../base/mac.js";
 import { formatRate } from "../../base/units.js";
-import { hearsCnms, hearsCnps, hearsEcnEcho, hearsRoundTrips } from "../../congestion/flow_state.js";
+import { hearsAcknowledgements, hearsCnms, hearsCnps, hearsEcnEcho } from "../../congestion/flow_state.js";
 import { checkCongestion } from "../../congestion/section.js";
 import { checkTransport } from "../../scenario/check.js";
 import {
@@ -228,10 +228,11 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   }
   checkStreams(config, found);
   if (hearsEcnEcho(algorithm)) {
-    const message = `${algorithm} needs peers that echo marks, which not every RoCEv2 NIC does: it is for simulations and labs`;
-    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn, timely, swift or none");
+    found.warn(
+      `congestion: ${algorithm} slows for peers that echo marks on acknowledgements, as Weir's do; other RoCEv2 NICs do not`,
+    );
   }
-  if (hearsRoundTrips(algorithm)) checkRoundTrips(config, found);
+  if (hearsAcknowledgements(algorithm)) checkAcknowledgements(config, found);
   if (hearsCnps(algorithm)) {
     if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {
       const { priority } = config.host.cnp;
@@ -241,7 +242,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
 }
 
 /** Of queue pairs of the file. Those of programs are reliable connections, or have no congestion control. */
-function checkRoundTrips(config: NicDaemonConfig, found: Findings): void {
+function checkAcknowledgements(config: NicDaemonConfig, found: Findings): void {
   const { algorithm } = config.congestion;
   const { type } = config.transport;
   if (type === "rc" || config.queue_pairs.every(({ send }) => send === undefined)) return;

@@ -399,8 +399,8 @@ describe("nic.yaml", () => {
       "congestion.algorithm: timely needs acknowledgements, which transport.type stream does not have\n  hint: use transport: { type: rc }, or algorithm: dcqcn",
     ],
     [
-      set("congestion={ algorithm: dctcp }", "transport=rc"),
-      "congestion.algorithm: dctcp needs peers that echo marks, which not every RoCEv2 NIC does: it is for simulations and labs\n  hint: use dcqcn, qcn, timely, swift or none",
+      set("congestion={ algorithm: dctcp }"),
+      "congestion.algorithm: dctcp needs acknowledgements, which transport.type stream does not have\n  hint: use transport: { type: rc }, or algorithm: dcqcn",
     ],
     [set("metrics.per_qp=0"), "nic roce0.yaml (--set): metrics.per_qp: 0 is too small\n  hint: must be at least 1"],
     [
