@@ -5,11 +5,13 @@ import { ECN_OR_DELAY_EXPERIMENTS } from "./ecn_or_delay/experiments.js";
 import { type Clock, clocksOf, type Experiment, trialsOn } from "./experiment.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { loadTrial } from "./run.js";
+import { TIMELY_TAIL } from "./timely/tail.js";
 
 export const EXPERIMENTS: readonly Experiment[] = [
   ...DCQCN_EXPERIMENTS,
   ...QCN_EXPERIMENTS,
   ...ECN_OR_DELAY_EXPERIMENTS,
+  TIMELY_TAIL,
 ];
 
 export function findExperiment(id: string): Experiment | undefined {
