@@ -79,7 +79,7 @@ class Fabric {
   void each_packet(Visit visit) const {
     const std::vector<bool> marks = packets_in_use();
     for (uint32_t id = 0; id < marks.size(); ++id) {
-      if (marks[id]) visit(memory_->packets()[id], memory_->bytes().data() + size_t{id} * kHeaderStride);
+      if (marks[id]) visit(memory_->packets()[id], memory_->bytes().data() + size_t{id} * memory_->shape().stride);
     }
   }
 
