@@ -277,6 +277,7 @@ void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttr
   parameters.rate_cap = rate_cap;
   parameters.transport = attributes;
   if (hears(kHearsAcknowledgements)) parameters.transport.informs = true;
+  if (hears(kHearsTelemetry)) parameters.transport.telemetry = true;
   check(parameters);
   if (to == QueuePairState::init || to == QueuePairState::rtr) require_room(pool_, attributes.path_mtu);
   qp.verbs()->modify(to, parameters.transport);

@@ -15,7 +15,7 @@ class ReorderBuffer {
  public:
   // `path_mtu`: 0 when packets carry no payload.
   explicit ReorderBuffer(uint32_t path_mtu)
-      : stride_(kBthHeader + kAtomicHeader + path_mtu + 4),
+      : stride_(kBthHeader + kMostExtensions + path_mtu + 4),
         bytes_(std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(stride_) * kMaxSelectiveWindow)) {}
 
   bool empty() const { return count_ == 0; }

@@ -5,6 +5,7 @@ import { CnDomain } from "../scenario/cn_domain.js";
 import type { Fabric } from "../scenario/fabric.js";
 import { applications } from "../scenario/traffic.js";
 import type { Flow, Link, Scenario, SwitchConfig } from "../scenario/types.js";
+import { hearsTelemetry } from "../congestion/flow_state.js";
 import { nicBehaviour, portBehaviour, switchBehaviour } from "./behaviour.js";
 
 /** Devices and flows go by their numbers in the fabric. */
@@ -56,6 +57,7 @@ export class NetworkComposer {
     return {
       ports,
       ...switchBehaviour(s, Math.ceil((fastest / 8) * (this.lateness / 1e9)), this.scale),
+      ...(hearsTelemetry(this.scenario.congestion.algorithm) && { telemetry: true }),
       learning: s.forwarding === "learning",
       ageing: this.time(s.ageing),
       load_balancing: s.load_balancing,

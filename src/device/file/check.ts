@@ -4,7 +4,7 @@ import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
 import { macText } from "../../base/mac.js";
 import { formatRate } from "../../base/units.js";
-import { hearsCnms, hearsCnps, hearsEcnEcho, hearsRoundTrips } from "../../congestion/flow_state.js";
+import { hearsCnms, hearsCnps, hearsEcnEcho, hearsRoundTrips, hearsTelemetry } from "../../congestion/flow_state.js";
 import { checkCongestion } from "../../congestion/section.js";
 import { checkTransport } from "../../scenario/check.js";
 import {
@@ -229,6 +229,10 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   checkStreams(config, found);
   if (hearsEcnEcho(algorithm)) {
     const message = `${algorithm} needs peers that echo marks, which not every RoCEv2 NIC does: it is for simulations and labs`;
+    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn, timely, swift or none");
+  }
+  if (hearsTelemetry(algorithm)) {
+    const message = `${algorithm} needs switches and peers with its telemetry, which no other RoCEv2 NIC has: it is for simulations and labs`;
     found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn, timely, swift or none");
   }
   if (hearsRoundTrips(algorithm)) checkRoundTrips(config, found);
