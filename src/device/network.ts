@@ -1,11 +1,12 @@
 /** From a scenario's network to how its switches and NICs behave and what its flows send: what labs and simulations have in common. */
+
+import { hearsTelemetry } from "../congestion/flow_state.js";
 import { hostMac, switchMac } from "../scenario/addresses.js";
 import { priorityRates } from "../scenario/changes.js";
 import { CnDomain } from "../scenario/cn_domain.js";
 import type { Fabric } from "../scenario/fabric.js";
 import { applications } from "../scenario/traffic.js";
 import type { Flow, Link, Scenario, SwitchConfig } from "../scenario/types.js";
-import { hearsTelemetry } from "../congestion/flow_state.js";
 import { nicBehaviour, portBehaviour, switchBehaviour } from "./behaviour.js";
 
 /** Devices and flows go by their numbers in the fabric. */

@@ -3,8 +3,15 @@
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
-import { hearsAcknowledgements, hearsCnms, hearsEcnEcho, hearsRoundTrips, hearsTelemetry } from "../congestion/flow_state.js";
+import {
+  hearsAcknowledgements,
+  hearsCnms,
+  hearsEcnEcho,
+  hearsRoundTrips,
+  hearsTelemetry,
+} from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
+import { kCnTagBytes, kTelemetryBytes } from "../wire/frame_size.js";
 import { checkPauseStorm, checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
 import { checkFailures } from "./check_failures.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check_qcn.js";
@@ -52,10 +59,13 @@ export function checkScenario(
     checkUnshaped(s, own, found);
   }
   const narrowest = scenario.links.reduce((least, link) => (link.mtu < least.mtu ? link : least));
-  const qcn = hearsCnms(scenario.congestion.algorithm);
+  const { algorithm } = scenario.congestion;
+  const qcn = hearsCnms(algorithm);
+  const telemetry = hearsTelemetry(algorithm) ? kTelemetryBytes : 0;
   for (const host of scenario.hosts) {
     const where = (...field: string[]) => at("host", host.name, field);
-    checkHost(host, { narrowest, tagged: qcn && host.qcn.cn_tag }, graph.hostLink(host.name)?.rate ?? 0, where, found);
+    const more = telemetry + (qcn && host.qcn.cn_tag ? kCnTagBytes : 0);
+    checkHost(host, { narrowest, more }, graph.hostLink(host.name)?.rate ?? 0, where, found);
   }
   checkTraffic(scenario, input, found);
   checkProbes(scenario, graph, found);
@@ -179,12 +189,12 @@ function originsIn(input: ScenarioInput) {
 
 function checkHost(
   host: HostConfig,
-  { narrowest, tagged }: { narrowest: Link; tagged: boolean },
+  { narrowest, more }: { narrowest: Link; more: number },
   rate: number,
   at: Where,
   found: Findings,
 ): void {
-  const narrow = fittingPathMtu(host.path_mtu, narrowest.mtu, tagged);
+  const narrow = fittingPathMtu(host.path_mtu, narrowest.mtu, more);
   if (narrow !== undefined) {
     const message = `${host.path_mtu} needs an MTU of ${narrow.needed}, but the link ${narrowest.from} -- ${narrowest.to} has ${narrowest.mtu}`;
     found.problem(at("path_mtu"), message, `use path_mtu: ${narrow.fits}, or topology.link.mtu: ${narrow.needed}`);
