@@ -8,6 +8,9 @@ import type { HostConfig, SwitchConfig } from "./types.js";
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const kRoceOverhead = 64;
+/** What not all packets have: a CN-TAG; the header for telemetry. */
+export const kCnTag = 4;
+export const kTelemetry = 64;
 /** Of a frame, besides its IP packet; without FCS. */
 const kEthernetHeader = 14;
 const kVlanTag = 4;

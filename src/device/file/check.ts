@@ -14,10 +14,10 @@ import {
   checkSwitch,
   checkUnshaped,
   fittingPathMtu,
+  kCnTag,
 } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkLimiter } from "../../scenario/check_qcn.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
-import { kCnTagBytes } from "../../wire/frame_size.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
 import { checkRouter } from "./router.js";
 import type { NicDaemonInput, SwitchDaemonInput } from "./schema.js";
@@ -206,7 +206,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   const { path_mtu, initial_rate } = config.host;
   const { mtu, rate } = config.port;
   const { algorithm } = config.congestion;
-  const narrow = fittingPathMtu(path_mtu, mtu, hearsCnms(algorithm) && config.host.qcn.cn_tag ? kCnTagBytes : 0);
+  const narrow = fittingPathMtu(path_mtu, mtu, hearsCnms(algorithm) && config.host.qcn.cn_tag ? kCnTag : 0);
   if (narrow !== undefined) {
     const message = `${path_mtu} needs an MTU of ${narrow.needed}, but ${config.port.interface} has ${mtu}`;
     found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
