@@ -382,9 +382,8 @@ void Responder::take_control(OutgoingPacket& out) {
     out.header.aeth.syndrome = response.syndrome;
     ++context_.counters.tx_naks;
     if (response.syndrome == kNakSequence && early_ != nullptr) {
-      early_->bitmap(response.psn, missing_);
-      out.payload = missing_;
-      out.payload_bytes = sizeof missing_;
+      out.payload = early_->bitmap(response.psn);
+      out.payload_bytes = kMaxSelectiveWindow / 8;
       nak_sent_ = false;
     }
   } else {

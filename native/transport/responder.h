@@ -94,8 +94,7 @@ class Responder {
   ResponseQueue responses_;
   Ring<Response> executed_;               // the latest READs and atomics, to answer them again
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
-  uint8_t missing_[kMaxSelectiveWindow / 8] = {};
-  bool has_telemetry_ = false;  // that no acknowledgement has echoed yet
+  bool has_telemetry_ = false;            // that no acknowledgement has echoed yet
   std::unique_ptr<uint8_t[]> telemetry_;
 };
 
