@@ -1,5 +1,5 @@
 // DCQCN: the marker, the reaction point and the notification point, with the paper's parameters. QCN: the congestion point and
-// the reaction point, with those of 802.1Q. DCTCP, TIMELY and Swift: what an acknowledgement costs.
+// the reaction point, with those of 802.1Q. DCTCP, TIMELY, Swift and HPCC: what an acknowledgement costs.
 #include <cstdint>
 
 #include "base/random.h"
@@ -7,6 +7,7 @@
 #include "congestion/dcqcn_notification_point.h"
 #include "congestion/dcqcn_reaction_point.h"
 #include "congestion/dctcp_sender.h"
+#include "congestion/hpcc_sender.h"
 #include "congestion/qcn_congestion_point.h"
 #include "congestion/qcn_reaction_point.h"
 #include "congestion/red_marker.h"
@@ -179,7 +180,7 @@ class QcnReactionCnm : public QcnReaction {
 };
 
 // Each sender has a packet acknowledged every 20 us, which is a completion event of TIMELY; the queue swings between 20 and 100
-// us.
+// us, at the first of three hops, which are in use by 95%.
 template <class Sender>
 class SenderAck : public BenchCase {
  public:
@@ -189,14 +190,24 @@ class SenderAck : public BenchCase {
       sender.start(0, k40G / 100);
       sender.on_sent(0, kPacket);
     }
+    telemetry_.hops = 3;
   }
   void run(uint64_t count) override {
     for (uint64_t i = 0; i < count; ++i) {
       now_ += 20;
       Sender& sender = senders_[next_ % kPairs];
       const Time rtt = 20 * kMicrosecond + static_cast<Time>(next_ / kPairs % 8) * 10 * kMicrosecond;
-      sender.on_ack(
-          {.packets = 1, .marked = next_ / kPairs % 8 == 0, .in_flight = 8, .wanted = 100, .arrived = now_, .sent = now_ - rtt});
+      for (TelemetryHop& hop : telemetry_.hop) {
+        hop = {.time = static_cast<uint32_t>(now_), .sent = static_cast<uint32_t>(now_ / 20 * 95), .queue = 0, .rate = k40G};
+      }
+      telemetry_.hop[0].queue = static_cast<uint32_t>(next_ / kPairs % 8 * 50'000);
+      sender.on_ack({.packets = 1,
+                     .marked = next_ / kPairs % 8 == 0,
+                     .in_flight = 8,
+                     .wanted = 100,
+                     .arrived = now_,
+                     .sent = now_ - rtt,
+                     .telemetry = &telemetry_});
       keep(sender.window());
       keep(sender.limited() ? sender.rate() : 0);
       ++next_;
@@ -207,6 +218,7 @@ class SenderAck : public BenchCase {
   static constexpr uint32_t kPacket = 17'000;  // a segment of TIMELY
   typename Sender::Parameters parameters_;
   std::vector<Sender> senders_;
+  Telemetry telemetry_;
   Time now_ = kMillisecond;
   uint64_t next_ = 0;
 };
@@ -227,6 +239,7 @@ void define_congestion_cases(BenchList& list) {
   define<SenderAck<DctcpSender>>(list, "DCTCP ACK");
   define<SenderAck<TimelySender>>(list, "TIMELY ACK");
   define<SenderAck<SwiftSender>>(list, "Swift ACK");
+  define<SenderAck<HpccSender>>(list, "HPCC ACK");
 }
 
 }  // namespace weir::bench

@@ -9,15 +9,17 @@
 
 #include "base/random.h"
 #include "base/types.h"
+#include "wire/telemetry.h"
 
 namespace weir {
 
 // By what an algorithm hears of congestion, by bit.
 enum Hears : uint8_t {
   kHearsNothing = 0,
-  kHearsCnps = 1 << 0,             // CNPs, which receivers of marked packets send (congestion/dcqcn_notification_point.h)
-  kHearsCnms = 1 << 1,             // CNMs of switches, which are about flows of several queue pairs (endpoint/flow_table.h)
-  kHearsAcknowledgements = 1 << 2  // on_ack() and on_loss(): of each packet by itself, with the echo of its mark
+  kHearsCnps = 1 << 0,              // CNPs, which receivers of marked packets send (congestion/dcqcn_notification_point.h)
+  kHearsCnms = 1 << 1,              // CNMs of switches, which are about flows of several queue pairs (endpoint/flow_table.h)
+  kHearsAcknowledgements = 1 << 2,  // on_ack() and on_loss(): of each packet by itself, with the echo of its mark
+  kHearsTelemetry = 1 << 3          // Ack::telemetry; with kHearsAcknowledgements
 };
 
 // What an acknowledgement says of packets that it acknowledges for the first time.
@@ -28,6 +30,8 @@ struct Ack {
   uint32_t wanted = 0;     // packets that would have been in flight before it if no window had held them back
   Time arrived = 0;        // when it came, by its own stamp; not before `sent`
   Time sent = kNever;      // when the newest of them was sent; kNever: one of them was sent more than once (Karn's rule)
+  // What switches wrote into the newest packet that has come; null: nothing that can be read. For the time of the call.
+  const Telemetry* telemetry = nullptr;
 };
 
 // Packets were lost: answers came out of order, or none came.

@@ -10,6 +10,7 @@
 #include "congestion/congestion_control.h"
 #include "congestion/dcqcn_reaction_point.h"
 #include "congestion/dctcp_sender.h"
+#include "congestion/hpcc_sender.h"
 #include "congestion/library_sender.h"
 #include "congestion/qcn_reaction_point.h"
 #include "congestion/swift_sender.h"
@@ -26,8 +27,8 @@ struct AlgorithmList {
 };
 
 // The one place where an algorithm is listed.
-using Algorithms =
-    AlgorithmList<CongestionControl, DcqcnReactionPoint, QcnReactionPoint, DctcpSender, TimelySender, SwiftSender, LibrarySender>;
+using Algorithms = AlgorithmList<CongestionControl, DcqcnReactionPoint, QcnReactionPoint, DctcpSender, TimelySender, SwiftSender,
+                                 HpccSender, LibrarySender>;
 
 // Which algorithm, and its parameters.
 using CongestionParameters = Algorithms::Parameters;

@@ -66,17 +66,18 @@ void describe(auto& v, Of<QueuePairParameters> auto& p) {
   v("transport", p.transport, field::optional(field::any("Of a reliable one: recovery, timeout, retry_count and window.")));
 }
 
-// Throws NativeError INVALID_CONFIG unless a packet of `pool` has room for a frame of that path MTU.
-inline void require_room(const PacketPool& pool, uint32_t path_mtu) {
-  require(!pool.has_payload() || kMaxHeaders + path_mtu <= pool.room(), "queue pair",
+// Throws NativeError INVALID_CONFIG unless a packet of `pool` has room for a frame of that path MTU, with telemetry or without.
+inline void require_room(const PacketPool& pool, uint32_t path_mtu, bool telemetry) {
+  constexpr uint32_t kPlain = kMaxHeaders - kMostExtensions + kAtomicHeader;
+  require(!pool.has_payload() || (telemetry ? kMaxHeaders : kPlain) + path_mtu <= pool.room(), "queue pair",
           "path_mtu is more than packets have room for");
 }
 
 // Both, of a stream.
-inline void check(const QueuePairParameters& p, const PacketPool& pool) {
+inline void check(const QueuePairParameters& p, const PacketPool& pool, bool telemetry) {
   check(p);
   require(p.reliable || !p.reads(), "queue pair", "only a reliable one READs");
-  require_room(pool, p.stream.path_mtu);
+  require_room(pool, p.stream.path_mtu, telemetry);
 }
 
 struct QueuePair {

@@ -43,7 +43,8 @@ QueuePairTable::QueuePairTable(const NicParameters& parameters, const std::vecto
                       .counters = counters_,
                       .listener = parameters.listener,
                       .payload = has_payload_,
-                      .informs = (hears(parameters.congestion) & kHearsAcknowledgements) != 0} {
+                      .informs = (hears(parameters.congestion) & kHearsAcknowledgements) != 0,
+                      .telemetry = (hears(parameters.congestion) & kHearsTelemetry) != 0} {
   for (size_t i = 0; i < kMaxPayload; ++i) payload_[i] = static_cast<uint8_t>(i);
   pairs_.reserve(size_);  // transports refer to what is in them
   for (const QueuePairParameters& stream : streams) {

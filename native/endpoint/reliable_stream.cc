@@ -54,6 +54,7 @@ QueueAttributes ReliableStream::attributes(uint32_t first_psn) const {
   attributes.max_rd_atomic = parameters_.reads() ? kReads : 1;
   attributes.max_dest_rd_atomic = parameters_.reads() ? kReads : 0;
   attributes.informs = context_.informs;
+  attributes.telemetry = context_.telemetry;
   return attributes;
 }
 
@@ -201,7 +202,7 @@ void ReliableStream::post_receive() {
 
 // Whether a request is the first of a connection.
 bool ReliableStream::opens(const uint8_t* frame, const PacketMeta& meta) const {
-  return begins_again() && meta.opcode == kOpcodeRcWriteOnlyImmediate && meta.payload_length == 0 &&
+  return begins_again() && plain_opcode(meta.opcode) == kOpcodeRcWriteOnlyImmediate && meta.payload_length == 0 &&
          load_bth(frame + meta.bth_offset).partition_key == kDefaultPartitionKey;
 }
 
@@ -219,7 +220,7 @@ void ReliableStream::accept(uint32_t first_psn) {
 // An acknowledgement, or what a READ has asked for: each packet of that has a PSN of those which the request takes up.
 bool ReliableStream::receive_answer(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (sends_ == nullptr) return ++context_.counters.drop_wrong_state, false;
-  const bool has_data = parameters_.reads() && meta.opcode != kOpcodeRcAcknowledge;
+  const bool has_data = parameters_.reads() && plain_opcode(meta.opcode) != kOpcodeRcAcknowledge;
   const SequenceCheck::Verdict verdict = has_data ? sequence_.observe(meta.psn) : SequenceCheck::Verdict{};
   const Received before = sends_->received();
   const bool valid = sends_->receive(now, frame, meta);
@@ -232,7 +233,7 @@ bool ReliableStream::receive_answer(Time now, const uint8_t* frame, const Packet
 
 bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   now_ = now;
-  if (is_response(meta.opcode)) return receive_answer(now, frame, meta);
+  if (is_response(plain_opcode(meta.opcode))) return receive_answer(now, frame, meta);
   const bool opening = opens(frame, meta);
   if (opening) {
     const uint8_t* immediate = frame + meta.bth_offset + kBthHeader + kRethHeader;

@@ -46,7 +46,7 @@ class ReliableStream final : public Transport, private CompletionSink {
     if (sends_ != nullptr) sends_->fetch();
     if (receives_ != nullptr) receives_->fetch();
   }
-  bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
+  bool understands(uint8_t opcode) const override { return opcode >> 5 == 0 || (context_.telemetry && has_telemetry(opcode)); }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return receives_ != nullptr && receives_->control_waits(); }
   void take_control(OutgoingPacket& out) override { receives_->take_control(out); }

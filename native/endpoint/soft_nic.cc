@@ -22,7 +22,7 @@ WEIR_FETCHES inline void fetch_pair(const QueuePair& qp) {
 const NicParameters& checked(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
                              const PacketPool& pool) {
   check(parameters);
-  for (const QueuePairParameters& qp : queue_pairs) check(qp, pool);
+  for (const QueuePairParameters& qp : queue_pairs) check(qp, pool, (hears(parameters.congestion) & kHearsTelemetry) != 0);
   return parameters;
 }
 
@@ -277,8 +277,9 @@ void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttr
   parameters.rate_cap = rate_cap;
   parameters.transport = attributes;
   if (hears(kHearsAcknowledgements)) parameters.transport.informs = true;
+  if (hears(kHearsTelemetry)) parameters.transport.telemetry = true;
   check(parameters);
-  if (to == QueuePairState::init || to == QueuePairState::rtr) require_room(pool_, attributes.path_mtu);
+  if (to == QueuePairState::init || to == QueuePairState::rtr) require_room(pool_, attributes.path_mtu, hears(kHearsTelemetry));
   qp.verbs()->modify(to, parameters.transport);
   if (to == QueuePairState::reset) forget(index);
   if (to == QueuePairState::rtr) {

@@ -23,6 +23,7 @@ struct StreamContext {
   MessageListener* listener;  // or null
   bool payload;               // see TransportContext
   bool informs = false;       // see QueueAttributes
+  bool telemetry = false;     // likewise
 };
 
 class StreamTransport final : public Transport {

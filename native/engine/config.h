@@ -192,7 +192,7 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
   v("cpu", config.cpu, field::any("To run on; -1: any."));
   v("seed", config.seed, field::any("Of impairments."));
   v("packets", config.packets, field::within(1, kMostPackets, "Each with room for packet_bytes."));
-  v("packet_bytes", config.packet_bytes, field::above(field::bytes("Longest frame.", kHeaderStride, 1 << 20)));
+  v("packet_bytes", config.packet_bytes, field::above(field::bytes("Longest frame.", kTelemetryStride, 1 << 20)));
   v("super_frames", config.super_frames, optional(field::any("Packets of 66 KiB besides.")));
   v("polling", config.polling,
     optional(field::any(

@@ -11,6 +11,7 @@
 #include "wire/qcn.h"
 #include "wire/segmentation.h"
 #include "wire/super_frame.h"
+#include "wire/telemetry.h"
 #include "wire/udp.h"
 
 namespace {
@@ -31,7 +32,7 @@ void repeat(const CongestionNotification& cnm) {
 // A CN-TAG less, a CN-TAG more: the same frame.
 void retag(std::span<const uint8_t> frame, const PacketMeta& meta) {
   const auto length = static_cast<uint32_t>(frame.size());
-  PacketPool pool(1, length + kCnTag + kHeaderStride);
+  PacketPool pool(1, length + kCnTag + kTelemetryStride);
   const PacketId id = pool.allocate();
   pool[id].reset();
   pool[id].length = length;
@@ -42,6 +43,22 @@ void retag(std::span<const uint8_t> frame, const PacketMeta& meta) {
   if (!meta.cn_tagged) remove_cn_tag(pool, id);
   require(pool[id].length == length && std::equal(frame.begin(), frame.end(), pool.data(id)));
   require(pool[id].meta.l3_offset == meta.l3_offset && pool[id].meta.bth_offset == meta.bth_offset);
+}
+
+// A hop more is a hop more, or nothing; of the packet nothing else changes, and its ICRC is as good as it was.
+void pass_hop(std::vector<uint8_t> frame, const PacketMeta& meta) {
+  const uint32_t at = meta.bth_offset + telemetry_offset(meta.opcode);
+  require(at + kTelemetryHeader + kIcrc <= frame.size());
+  Telemetry before;
+  Telemetry after;
+  const bool ok = load_telemetry(frame.data() + at, before);
+  const bool whole = icrc_ok(frame.data(), meta);
+  const HopWritten written = write_hop(frame.data() + at, {.time = 1, .sent = 2, .queue = 64, .rate = 2'048});
+  require((written == HopWritten::malformed) == !ok && load_telemetry(frame.data() + at, after) == ok);
+  require(after.hops == before.hops + (written == HopWritten::written ? 1 : 0) && after.hops <= kMostHops);
+  require(icrc_ok(frame.data(), meta) == whole);
+  PacketMeta again;
+  require(classify(frame.data(), static_cast<uint32_t>(frame.size()), again) == Refusal::none && again == meta);
 }
 
 // A checksum that is found unfinished can be finished.
@@ -89,6 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (meta.kind == FrameKind::roce || meta.kind == FrameKind::cnp) {
     require(refusal == Refusal::none && meta.bth_offset + 16u + meta.payload_length <= length);
     (void)icrc_ok(frame.data(), meta);
+    if (has_telemetry(meta.opcode)) pass_hop(frame, meta);
   }
   PfcFrame pfc;
   uint16_t quanta = 0;

@@ -32,6 +32,12 @@ void install_routes(Forwarding& forwarding, const SimulatedRoutes& routes, uint6
   for (const SimulatedRoutes::Pin& pin : routes.pins) forwarding.pin(first_mac + pin.from, first_mac + pin.to, pin.port);
 }
 
+// Bytes of a descriptor.
+uint32_t stride_of(const SimulationConfig& config) {
+  const auto telemetry = [](const SimulatedNic& nic) { return (hears(nic.parameters.congestion) & kHearsTelemetry) != 0; };
+  return std::ranges::any_of(config.nics, telemetry) ? kTelemetryStride : kHeaderStride;
+}
+
 uint32_t count_of(const std::vector<uint32_t>& division) {
   return division.empty() ? 1 : *std::ranges::max_element(division) + 1;
 }
@@ -40,7 +46,7 @@ uint32_t count_of(const std::vector<uint32_t>& division) {
 
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
                const Sharing& sharing)
-    : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, kHeaderStride})),
+    : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, stride_of(config)})),
       window_(longest_window(config)),
       round_(windows_of_round(config, sharing.division)),
       first_mac_(config.nics.empty() ? 0 : config.nics.front().parameters.mac),
@@ -273,8 +279,9 @@ void Fabric::supply(Partition& partition) {
 // Between events, when nobody holds a reference to a packet.
 void Fabric::grow() {
   const uint64_t count = uint64_t{2} * room();
+  const uint32_t stride = memory_->shape().stride;
   const auto refuse = [&] {
-    const uint64_t megabytes = count * (sizeof(Packet) + kHeaderStride) >> 20;
+    const uint64_t megabytes = count * (sizeof(Packet) + stride) >> 20;
     throw NativeError("ENOMEM", ENOMEM, "mmap",
                       std::to_string(packets()) + " frames are under way at once, and there is no memory for more: " +
                           std::to_string(megabytes) + " MiB could not be had",
@@ -283,7 +290,7 @@ void Fabric::grow() {
   };
   if (count > kMostPackets) refuse();
   try {
-    auto larger = std::make_unique<PacketMemory>(PacketShape{static_cast<uint32_t>(count), kHeaderStride});
+    auto larger = std::make_unique<PacketMemory>(PacketShape{static_cast<uint32_t>(count), stride});
     larger->take_over(*memory_, made_);
     for (const auto& partition : partitions_) partition->pool().move_to(*larger);
     memory_ = std::move(larger);

@@ -40,7 +40,7 @@ struct alignas(64) Direction {
 
 struct TracedFrame {
   CapturedFrame frame;
-  uint8_t bytes[kHeaderStride] = {};
+  uint8_t bytes[kTelemetryStride] = {};
 };
 
 class alignas(64) Partition {

@@ -20,6 +20,9 @@ namespace weir {
   X(gso_passed, "packets", "Super-frames (GSO) received here that were queued whole")                                 \
   X(gso_segmented, "packets", "Super-frames received here that were cut into segments before they were queued")       \
   X(gso_segments, "packets", "Segments made of them: each counts as a frame of its own from there on")                \
+  X(int_written, "packets", "Packets into which this egress port wrote its INT hop")                                  \
+  X(int_overflowed, "packets", "Packets whose INT had no room for the hop of this egress port")                       \
+  X(int_malformed, "packets", "Packets left alone here because their INT header is not of its form")                  \
   X(tx_port_down, "packets", "Frames discarded instead of sent, MAC control included: the interface was not up")      \
   X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")              \
   X(fdb_full, "events", "Addresses not learned: no room near their hash, and no port there has more of it")           \

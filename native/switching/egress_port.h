@@ -106,7 +106,14 @@ class EgressPort {
   bool busy(Time now) const { return link_.busy_until() > now; }
   bool held_back() const { return waits_.held_back != 0; }
   // Puts a frame of `length` bytes on the link; returns when its last bit has left.
-  Time serialize(Time now, uint32_t length) { return link_.finish(now, wire_bytes(length)); }
+  Time serialize(Time now, uint32_t length) {
+    const uint32_t bytes = wire_bytes(length);
+    sent_ += bytes;
+    return link_.finish(now, bytes);
+  }
+  // Whether packets are told of this port, and how many bytes it has put on the link; wraps.
+  bool tells() const { return tells_; }
+  uint32_t sent() const { return sent_; }
   // A frame of `length` bytes was picked on a link that took no time for it.
   void add_unsent(uint32_t length) {
     unsent_ += length;
@@ -171,6 +178,8 @@ class EgressPort {
   uint32_t unsent_ = 0;
   uint16_t number_ = 0;
   bool averages_ = false;
+  bool tells_ = false;
+  uint32_t sent_ = 0;
   // Why a frame may have to wait; asked for all at once.
   struct alignas(8) Waits {
     uint8_t backlogged = 0;  // mask of queues with frames

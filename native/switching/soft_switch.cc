@@ -6,6 +6,7 @@
 #include "base/native_error.h"
 #include "wire/ethernet.h"
 #include "wire/segmentation.h"
+#include "wire/telemetry.h"
 
 namespace weir {
 namespace {
@@ -378,6 +379,24 @@ void SoftSwitch::serve(Port& out) {
     if (out.egress.busy(now_)) return;
     out.egress.add_unsent(length);
   }
+}
+
+// What leaves here is told of this hop if it asks for it. Acknowledgements have the hops of others.
+void SoftSwitch::tell(Port& out, PacketId id) {
+  const Packet& packet = pool_[id];
+  const PacketMeta& meta = packet.meta;
+  if (meta.kind != FrameKind::roce || !has_telemetry(meta.opcode)) return;
+  if (plain_opcode(meta.opcode) == kOpcodeRcAcknowledge) return;
+  const uint32_t at = meta.bth_offset + telemetry_offset(meta.opcode);
+  if (at + kTelemetryHeader > std::min(packet.length, pool_.room(id))) return void(++out.counters.int_malformed);
+  const HopWritten written =
+      write_hop(pool_.data(id) + at, {.time = static_cast<uint32_t>(now_),
+                                      .sent = out.egress.sent(),
+                                      .queue = static_cast<uint32_t>(buffer_.egress_bytes(out.number(), packet.priority)),
+                                      .rate = out.egress.parameters().rate});
+  ++(written == HopWritten::written      ? out.counters.int_written
+     : written == HopWritten::overflowed ? out.counters.int_overflowed
+                                         : out.counters.int_malformed);
 }
 
 PacketId SoftSwitch::dequeue(Port& out, int priority) {

@@ -232,7 +232,9 @@ class SoftSwitch {
   PacketId dequeue(Port& out, int priority);
   void release(const Packet& packet, const Port& out, Admission fate = Admission::admitted);
   PacketId make_pfc(Port& out);
+  void tell(Port& out, PacketId id);
   void depart(Port& out, PacketId id) {
+    if (out.egress.tells()) tell(out, id);
     const Time at = out.egress.serialize(now_, pool_[id].length);
     driver_.depart(out.number(), id, at);
   }

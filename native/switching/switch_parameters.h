@@ -66,6 +66,7 @@ struct SwitchParameters {
   TrimmingParameters trimming;
   uint8_t ecn_priorities = 1 << 3;
   bool mark_on_dequeue = false;
+  bool telemetry = false;
   RedParameters red;
   uint8_t cn_priorities = 0;
   uint8_t cnm_priority = 6;
@@ -143,6 +144,8 @@ void describe(auto& v, Of<SwitchParameters> auto& p) {
   v("trimming", p.trimming, field::optional(field::any("Of frames that find no room.")));
   v("ecn_priorities", p.ecn_priorities, field::any("Mask; 0: no marking."));
   v("mark_on_dequeue", p.mark_on_dequeue, field::any("The paper marks the arriving packet; HPCC's switch the leaving one."));
+  v("telemetry", p.telemetry,
+    field::optional(field::any("Ports with a rate write INT into packets that have room for it (wire/telemetry.h).")));
   v("red", p.red, field::any("Marking."));
   v("cn_priorities", p.cn_priorities,
     field::optional(field::any("Mask of congestion notification priority values (CNPVs), at most 7; 0: no QCN.")));

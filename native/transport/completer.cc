@@ -15,7 +15,14 @@ void Completer::start() {
   recovering_ = false;
   delivered_ = 0;
   told_ = queue_.una;
-  marked_ = lost_ = timed_out_ = false;
+  marked_ = lost_ = timed_out_ = has_telemetry_ = false;
+  telemetry_ = attributes_.telemetry ? std::make_unique<Telemetry>() : nullptr;
+}
+
+void Completer::take_telemetry(const uint8_t* telemetry) {
+  if (telemetry_ == nullptr) return;
+  has_telemetry_ = load_telemetry(telemetry, *telemetry_);
+  if (!has_telemetry_) ++context_.counters.rx_telemetry_malformed;
 }
 
 void Completer::listen(Time now, bool marked) {
@@ -32,7 +39,8 @@ bool Completer::take_heard(Heard& heard) {
                .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)),
                .wanted = wanted_,
                .arrived = heard_at_,
-               .sent = queue_.sent(told_, queue_.una)};
+               .sent = queue_.sent(told_, queue_.una),
+               .telemetry = std::exchange(has_telemetry_, false) ? telemetry_.get() : nullptr};
   heard.lost = std::exchange(lost_, false);
   heard.timed_out = std::exchange(timed_out_, false);
   told_ = queue_.una;
@@ -41,8 +49,9 @@ bool Completer::take_heard(Heard& heard) {
 
 WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length,
                               bool marked) {
-  listen(now, bth.becn || (marked && bth.opcode != kOpcodeRcAcknowledge));
-  if (bth.opcode == kOpcodeRcAcknowledge) {
+  const bool acknowledges = plain_opcode(bth.opcode) == kOpcodeRcAcknowledge;
+  listen(now, bth.becn || (marked && !acknowledges));
+  if (acknowledges) {
     ++context_.counters.rx_acks;
     return receive_ack(now, bth.psn, load_aeth(extension), payload, length);
   }

@@ -25,6 +25,8 @@ class Completer {
   // queue pair; those before the one at fault have been flushed.
   // `marked`: it has the codepoint CE, which on a READ response speaks of packets that this end has asked for.
   WorkStatus receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length, bool marked);
+  // What the acknowledgement that receive() is going to have echoes (kTelemetryHeader bytes).
+  void take_telemetry(const uint8_t* telemetry);
   // A request packet was sent.
   void sent(Time now);
   Time next_deadline() const;
@@ -72,6 +74,8 @@ class Completer {
   bool marked_ = false;
   bool lost_ = false;
   bool timed_out_ = false;
+  bool has_telemetry_ = false;  // of answers since
+  std::unique_ptr<Telemetry> telemetry_;
 };
 
 }  // namespace weir

@@ -28,6 +28,7 @@ namespace weir {
   X(tx_acks, "packets", "Acknowledgements sent")                                                                    \
   X(tx_naks, "packets", "Negative acknowledgements sent")                                                           \
   X(rx_acks, "packets", "Acknowledgements received")                                                                \
+  X(rx_telemetry_malformed, "packets", "INT headers received that are not of their form: nothing is made of them")  \
   X(drop_wrong_state, "packets", "Dropped: packets and CNPs to a queue pair that is not ready to receive them")     \
   X(drop_wrong_peer, "packets", "Dropped: packets and CNPs to a queue pair from another address than its peer's")   \
   X(drop_wrong_destination, "packets", "Dropped: packets and CNPs to another IP address than the queue pair's")     \

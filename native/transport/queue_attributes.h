@@ -37,6 +37,9 @@ struct QueueAttributes {
   // the responder's say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which the standard has
   // for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
   bool informs = false;
+  // With it: SENDs and WRITEs have room for telemetry, and acknowledgements what was written there (wire/telemetry.h). At both
+  // ends.
+  bool telemetry = false;
   uint32_t path_mtu = 1024;  // 256, 512, 1024, 2048 or 4096
   uint32_t remote_qpn = 0;
   uint32_t send_psn = 0;            // the first that we send

@@ -1,5 +1,7 @@
 #include "transport/reliable_connection.h"
 
+#include "wire/telemetry.h"
+
 namespace weir {
 
 ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
@@ -52,13 +54,16 @@ bool ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMet
   const Bth bth = load_bth(packet);
   if (!admits(bth.partition_key)) return ++context_.counters.drop_partition_key, false;
   const uint32_t headers = kBthHeader + extension_length(bth.opcode);
-  if (!is_response(bth.opcode)) {
+  const uint8_t* const telemetry = has_telemetry(bth.opcode) ? packet + telemetry_offset(bth.opcode) : nullptr;
+  if (!is_response(plain_opcode(bth.opcode))) {
+    if (telemetry != nullptr) responder_.take_telemetry(telemetry);
     if (!responder_.receive(bth, packet, headers + meta.payload_length + bth.pad_count, meta.ecn == 3)) {
       fail(WorkStatus::success);
     }
     return true;
   }
   if (state_ != QueuePairState::rts) return ++context_.counters.drop_wrong_state, false;
+  if (telemetry != nullptr) completer_.take_telemetry(telemetry);
   const WorkStatus status =
       completer_.receive(now, bth, packet + kBthHeader, packet + headers, meta.payload_length, meta.ecn == 3);
   if (status != WorkStatus::success) fail(status);

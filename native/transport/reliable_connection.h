@@ -16,7 +16,7 @@ class ReliableConnection final : public VerbsTransport {
   ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
                      SharedReceives* shared = nullptr);
 
-  bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
+  bool understands(uint8_t opcode) const override { return opcode >> 5 == 0 || (attributes_.telemetry && has_telemetry(opcode)); }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return responder_.control_waits(); }
   void take_control(OutgoingPacket& out) override;

@@ -15,7 +15,7 @@ class ReorderBuffer {
  public:
   // `path_mtu`: 0 when packets carry no payload.
   explicit ReorderBuffer(uint32_t path_mtu)
-      : stride_(kBthHeader + kAtomicHeader + path_mtu + 4),
+      : stride_(kBthHeader + kMostExtensions + path_mtu + 4),
         bytes_(std::make_unique_for_overwrite<uint8_t[]>(static_cast<size_t>(stride_) * kMaxSelectiveWindow)) {}
 
   bool empty() const { return count_ == 0; }
@@ -44,12 +44,13 @@ class ReorderBuffer {
     slots_[psn % kMaxSelectiveWindow].length = 0;
     return true;
   }
-  // Bit i: packet expected + i is here.
-  void bitmap(uint32_t expected, uint8_t (&out)[kMaxSelectiveWindow / 8]) const {
-    std::memset(out, 0, sizeof out);
+  // Bit i: packet expected + i is here. kMaxSelectiveWindow / 8 bytes, until it is called again.
+  const uint8_t* bitmap(uint32_t expected) {
+    bitmap_.fill(0);
     for (uint32_t i = 0; i < kMaxSelectiveWindow; ++i) {
-      if (length(psn_add(expected, i)) != 0) out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
+      if (length(psn_add(expected, i)) != 0) bitmap_[i / 8] = static_cast<uint8_t>(bitmap_[i / 8] | 1u << (i % 8));
     }
+    return bitmap_.data();
   }
 
  private:
@@ -63,6 +64,7 @@ class ReorderBuffer {
   uint32_t stride_;
   uint32_t count_ = 0;
   std::array<Slot, kMaxSelectiveWindow> slots_{};
+  std::array<uint8_t, kMaxSelectiveWindow / 8> bitmap_{};
   std::unique_ptr<uint8_t[]> bytes_;  // only what is kept was ever written
 };
 

@@ -31,6 +31,11 @@ uint32_t Requester::payload_of(const Choice& choice) const {
   return std::min(attributes_.path_mtu, work.length - choice.packet() * attributes_.path_mtu);
 }
 
+uint8_t Requester::opcode_of(const Choice& choice) const {
+  const bool telemetry = attributes_.telemetry && !has_response(choice.entry->work.opcode);
+  return static_cast<uint8_t>(choice.opcode() | (telemetry ? kOpcodeTelemetry : 0));
+}
+
 uint32_t Requester::sequence_of(const SendEntry& entry, uint32_t psn) const {
   const bool sent_before = psn != entry.first_psn || psn_distance(queue_.end, psn) > 0;
   return sent_before ? entry.sequence : psn_add(messages_, 1);
@@ -85,7 +90,7 @@ bool Requester::choose(Choice& choice) const {
 uint32_t Requester::data_bytes(bool begins) const {
   if (!begins && queue_.lost == 0 && queue_.cursor >= queue_.begun) return 0;
   Choice choice;
-  return choose(choice) ? packet_length(choice.opcode(), payload_of(choice)) : 0;
+  return choose(choice) ? packet_length(opcode_of(choice), payload_of(choice)) : 0;
 }
 
 bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
@@ -111,7 +116,7 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
     }
     if (!context_.payload) out.payload = nullptr;
   }
-  out.header.opcode = choice.opcode();
+  out.header.opcode = opcode_of(choice);
   out.header.psn = choice.psn;
   out.header.solicited = last && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
   out.header.reth = {work.remote_address + offset, work.remote_key, answered_with_data ? asked : work.length};

@@ -50,6 +50,7 @@ class Requester {
     uint32_t packet() const { return static_cast<uint32_t>(psn_distance(psn, entry->first_psn)); }  // of the entry's
     bool first() const { return psn == entry->first_psn; }
     bool last() const { return packet() + packets == entry->packets; }
+    // Of one without telemetry.
     uint8_t opcode() const { return packet_opcode(entry->work.opcode, first(), last()); }
   };
   // False: nothing may go. A Choice returned by value would be put together piece by piece and then copied whole, for which the
@@ -59,6 +60,7 @@ class Requester {
   bool window_allows(const Choice& choice) const;
   uint32_t piece_end(const SendEntry& entry, uint32_t psn) const;
   uint32_t payload_of(const Choice& choice) const;
+  uint8_t opcode_of(const Choice& choice) const;
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;
   uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
   void account(Time now, const Choice& choice, bool ack_request);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "transport/aeth.h"
+#include "wire/telemetry.h"
 
 namespace weir {
 namespace {
@@ -28,6 +29,8 @@ void Responder::start() {
   responses_ = ResponseQueue(attributes_.max_dest_rd_atomic);
   executed_ = Ring<Response>(attributes_.max_dest_rd_atomic);
   marked_ = discarded_marked_ = false;
+  has_telemetry_ = false;
+  telemetry_ = attributes_.telemetry ? std::make_unique<uint8_t[]>(kTelemetryHeader) : nullptr;
   early_ = selective() ? std::make_unique<ReorderBuffer>(context_.payload ? attributes_.path_mtu : 0) : nullptr;
 }
 
@@ -35,6 +38,14 @@ void Responder::stop() {
   responses_ = ResponseQueue();
   executed_ = Ring<Response>();
   early_.reset();
+  telemetry_.reset();
+}
+
+void Responder::take_telemetry(const uint8_t* telemetry) {
+  if (telemetry_ == nullptr) return;
+  if (!telemetry_ok(telemetry)) return void(++context_.counters.rx_telemetry_malformed);
+  std::memcpy(telemetry_.get(), telemetry, kTelemetryHeader);
+  has_telemetry_ = true;
 }
 
 bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
@@ -45,7 +56,7 @@ bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, 
   if (ahead < 0) {
     ++context_.counters.duplicate_request;
     ++received_.duplicates;
-    repeat(bth, opcode_shape(bth.opcode), packet + kBthHeader);
+    repeat(bth, opcode_shape(plain_opcode(bth.opcode)), packet + kBthHeader);
     return true;
   }
   marked_ |= std::exchange(discarded_marked_, false);
@@ -83,9 +94,11 @@ void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length, bo
 }
 
 // At the expected PSN. True also when it was not executed but the peer may try again.
-bool Responder::execute(const Bth& bth, const uint8_t* packet, uint32_t length) {
+bool Responder::execute(const Bth& received, const uint8_t* packet, uint32_t length) {
+  Bth bth = received;
+  bth.opcode = plain_opcode(received.opcode);
   const OpcodeShape opcode = opcode_shape(bth.opcode);
-  const uint32_t headers = kBthHeader + extension_length(bth.opcode);
+  const uint32_t headers = kBthHeader + extension_length(received.opcode);
   const uint32_t payload = length - headers - bth.pad_count;
   nak_sent_ = false;
   const bool continues = opcode.kind != RequestKind::none && !opcode.first;
@@ -369,13 +382,16 @@ void Responder::take_control(OutgoingPacket& out) {
     out.header.aeth.syndrome = response.syndrome;
     ++context_.counters.tx_naks;
     if (response.syndrome == kNakSequence && early_ != nullptr) {
-      early_->bitmap(response.psn, missing_);
-      out.payload = missing_;
-      out.payload_bytes = sizeof missing_;
+      out.payload = early_->bitmap(response.psn);
+      out.payload_bytes = kMaxSelectiveWindow / 8;
       nak_sent_ = false;
     }
   } else {
     ++context_.counters.tx_acks;
+    if (telemetry_ != nullptr && std::exchange(has_telemetry_, false)) {
+      out.header.opcode = kOpcodeRcAcknowledge | kOpcodeTelemetry;
+      out.header.telemetry = telemetry_.get();
+    }
   }
   responses_.pop();
 }

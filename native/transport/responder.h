@@ -33,6 +33,8 @@ class Responder {
   // A packet that is not a response, from its `bth` on; `length` from there to the end of the pad; `marked`: it has the codepoint
   // CE. False: the peer made an error that ends the queue pair; the NAK waits.
   bool receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked);
+  // What a packet has of it (kTelemetryHeader bytes), before receive(): it is echoed with the next acknowledgement.
+  void take_telemetry(const uint8_t* telemetry);
   uint32_t expected() const { return expected_; }
 
   bool control_waits() const { return !responses_.empty() && responses_.front().kind != Response::Kind::read; }
@@ -52,7 +54,7 @@ class Responder {
     uint32_t length;        // of the payload
     uint32_t packet_bytes;  // from the BTH to the end of the pad
   };
-  bool execute(const Bth& bth, const uint8_t* packet, uint32_t length);
+  bool execute(const Bth& received, const uint8_t* packet, uint32_t length);
   bool selective() const { return attributes_.recovery == LossRecovery::selective_repeat; }
   bool execute_send(const Request& request);
   bool execute_write(const Request& request);
@@ -92,7 +94,8 @@ class Responder {
   ResponseQueue responses_;
   Ring<Response> executed_;               // the latest READs and atomics, to answer them again
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
-  uint8_t missing_[kMaxSelectiveWindow / 8] = {};
+  bool has_telemetry_ = false;            // that no acknowledgement has echoed yet
+  std::unique_ptr<uint8_t[]> telemetry_;
 };
 
 }  // namespace weir

@@ -17,6 +17,7 @@ inline constexpr uint32_t kDethHeader = 8;
 inline constexpr uint32_t kImmediateHeader = 4;  // also the IETH of SEND with invalidate
 inline constexpr uint32_t kAtomicHeader = 28;
 inline constexpr uint32_t kAtomicAckHeader = 8;
+inline constexpr uint32_t kTelemetryHeader = 64;  // wire/telemetry.h
 inline constexpr uint32_t kCnpReserved = 16;
 inline constexpr uint32_t kIcrc = 4;
 
@@ -48,6 +49,8 @@ inline constexpr uint8_t kOpcodeRcCompareSwap = 0x13;
 inline constexpr uint8_t kOpcodeRcFetchAdd = 0x14;
 inline constexpr uint8_t kOpcodeRcSendLastInvalidate = 0x16;
 inline constexpr uint8_t kOpcodeRcSendOnlyInvalidate = 0x17;
+// Added to that of a SEND, a WRITE or an acknowledgement: the packet has a header for telemetry (wire/telemetry.h).
+inline constexpr uint8_t kOpcodeTelemetry = 0xc0;
 inline constexpr uint8_t kOpcodeUdSendOnly = 0x64;
 inline constexpr uint8_t kOpcodeUdSendOnlyImmediate = 0x65;
 // RoCEv2 congestion notification packet (annex A17.9.3). Linux's IB_OPCODE_CNP, 0x80, is the class only.
@@ -60,6 +63,7 @@ inline constexpr uint8_t kHasAeth = 1 << 2;
 inline constexpr uint8_t kHasAtomic = 1 << 3;
 inline constexpr uint8_t kHasAtomicAck = 1 << 4;
 inline constexpr uint8_t kHasImmediate = 1 << 5;  // or IETH
+inline constexpr uint8_t kHasTelemetry = 1 << 6;
 
 // What a packet of the reliable connection is, by its opcode (IBTA volume 1, tables 38 and 39).
 enum class RequestKind : uint8_t { none, send, write, read, atomic };
@@ -99,6 +103,18 @@ inline constexpr auto kReliableOpcodes = [] {
   });
 }();
 
+constexpr bool has_telemetry(uint8_t opcode) {
+  if ((opcode & ~kOpcodeOperation) != kOpcodeTelemetry) return false;
+  const uint8_t operation = opcode & kOpcodeOperation;
+  if (operation >= kReliableOpcodes.size()) return false;
+  const RequestKind kind = kReliableOpcodes[operation].kind;
+  return kind == RequestKind::send || kind == RequestKind::write || operation == kOpcodeRcAcknowledge;
+}
+// Without the telemetry.
+constexpr uint8_t plain_opcode(uint8_t opcode) {
+  return has_telemetry(opcode) ? static_cast<uint8_t>(opcode & kOpcodeOperation) : opcode;
+}
+// Of one without telemetry.
 constexpr OpcodeShape opcode_shape(uint8_t opcode) {
   return opcode < kReliableOpcodes.size() ? kReliableOpcodes[opcode] : OpcodeShape{};
 }
@@ -114,13 +130,15 @@ inline constexpr auto kOpcodeExtensions = [] {
   std::array<OpcodeExtensions, 256> all{};
   for (unsigned i = 0; i < all.size(); ++i) {
     const auto opcode = static_cast<uint8_t>(i);
-    const auto shape = opcode_shape(is_unreliable(opcode) ? opcode & kOpcodeOperation : opcode);
+    const auto shape = opcode_shape(is_unreliable(opcode) ? opcode & kOpcodeOperation : plain_opcode(opcode));
     const uint8_t has = opcode == kOpcodeUdSendOnly            ? kHasDeth
                         : opcode == kOpcodeUdSendOnlyImmediate ? kHasDeth | kHasImmediate
+                        : has_telemetry(opcode)                ? shape.extensions | kHasTelemetry
                                                                : shape.extensions;
     const uint32_t length = (has & kHasDeth ? kDethHeader : 0) + (has & kHasReth ? kRethHeader : 0) +
                             (has & kHasAeth ? kAethHeader : 0) + (has & kHasAtomic ? kAtomicHeader : 0) +
-                            (has & kHasAtomicAck ? kAtomicAckHeader : 0) + (has & kHasImmediate ? kImmediateHeader : 0);
+                            (has & kHasAtomicAck ? kAtomicAckHeader : 0) + (has & kHasImmediate ? kImmediateHeader : 0) +
+                            (has & kHasTelemetry ? kTelemetryHeader : 0);
     all[i] = {has, static_cast<uint8_t>(length)};
   }
   return all;
@@ -134,6 +152,12 @@ constexpr uint32_t extension_length(uint8_t opcode) { return kOpcodeExtensions[o
 constexpr uint32_t packet_length(uint8_t opcode, uint32_t payload) {
   return kBthHeader + extension_length(opcode) + ((payload + 3) & ~3u) + kIcrc;
 }
+
+inline constexpr uint32_t kMostExtensions = [] {
+  uint32_t most = 0;
+  for (const OpcodeExtensions& each : kOpcodeExtensions) most = each.length > most ? each.length : most;
+  return most;
+}();
 
 struct Bth {
   uint8_t opcode = 0;

@@ -4,6 +4,7 @@
 
 #include "wire/bth.h"
 #include "wire/ip.h"
+#include "wire/telemetry.h"
 #include "wire/udp.h"
 
 namespace weir {
@@ -29,7 +30,7 @@ constexpr CrcMask kIpv6Mask = [] {
   return mask;
 }();
 
-// IPv4 with options.
+// IPv4 with options, and packets with telemetry, which changes on the way.
 uint32_t compute_slowly(const uint8_t* frame, uint32_t l3_offset, uint32_t icrc_offset) {
   constexpr uint32_t kLrh = 8;
   uint8_t masked[kLrh + kIpv4MaximumHeader + kUdpHeader + kBthHeader];
@@ -38,16 +39,33 @@ uint32_t compute_slowly(const uint8_t* frame, uint32_t l3_offset, uint32_t icrc_
   const uint32_t header = ip_header_length(frame + l3_offset);
   const uint32_t headers = header + kUdpHeader + kBthHeader;
   std::memcpy(ip, frame + l3_offset, headers);
-  for (const uint32_t field : {1u, 8u, 10u, 11u, header + 6, header + 7, header + kUdpHeader + 4}) ip[field] = 0xff;
-  const uint32_t rest = l3_offset + headers;
-  return crc32(frame + rest, icrc_offset - rest, crc32(masked, kLrh + headers, 0));
+  if (ip[0] >> 4 == 4) {
+    for (const uint32_t field : {1u, 8u, 10u, 11u}) ip[field] = 0xff;
+  } else {
+    ip[0] |= 0x0f;
+    for (const uint32_t field : {1u, 2u, 3u, 7u}) ip[field] = 0xff;
+  }
+  for (const uint32_t field : {header + 6, header + 7, header + kUdpHeader + 4}) ip[field] = 0xff;
+  uint32_t rest = l3_offset + headers;
+  uint32_t crc = crc32(masked, kLrh + headers, 0);
+  const uint8_t opcode = frame[rest - kBthHeader];
+  if (has_telemetry(opcode)) {
+    uint8_t ones[kTelemetryHeader];
+    std::memset(ones, 0xff, sizeof ones);
+    const uint32_t at = rest - kBthHeader + telemetry_offset(opcode);
+    crc = crc32(ones, sizeof ones, crc32(frame + rest, at - rest, crc));
+    rest = at + kTelemetryHeader;
+  }
+  return crc32(frame + rest, icrc_offset - rest, crc);
 }
 
 }  // namespace
 
 uint32_t compute_icrc(const uint8_t* frame, uint32_t l3_offset, uint32_t icrc_offset) {
   const uint8_t first = frame[l3_offset];
-  if (first != 0x45 && first >> 4 != 6) return compute_slowly(frame, l3_offset, icrc_offset);
+  const bool plain = first == 0x45 || first >> 4 == 6;
+  const uint32_t header = first == 0x45 ? kIpv4Header : kIpv6Header;
+  if (!plain || frame[l3_offset + header + kUdpHeader] >= kOpcodeTelemetry) return compute_slowly(frame, l3_offset, icrc_offset);
   const uint32_t start = l3_offset - kOnes;
   return ~crc32_remainder(frame + start, icrc_offset - start, first == 0x45 ? kIpv4Mask : kIpv6Mask);
 }

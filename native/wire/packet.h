@@ -92,8 +92,10 @@ struct alignas(64) Packet {
   }
 };
 
-// Bytes of a descriptor in simulation, where the headers of a frame exist and its payload does not.
+// Bytes of a descriptor in simulation, where the headers of a frame exist and its payload does not; and where headers may have
+// telemetry.
 inline constexpr uint32_t kHeaderStride = 128;
+inline constexpr uint32_t kTelemetryStride = 192;
 
 // Descriptors and bytes. Most packets are short; a few are long enough for a super-frame of the kernel. What was never touched
 // costs nothing, unless it is locked: a memory may be far larger than what is ever used of it.
@@ -149,7 +151,7 @@ class PacketMemory {
 
   static constexpr uint32_t kLargePiece = 16 * 1024;  // jumbo frames still fill what they have
   // Memory with headroom is for the kernel, which locks all of it.
-  static bool dense(const PacketShape& shape) { return shape.stride <= kHeaderStride || shape.headroom > 0; }
+  static bool dense(const PacketShape& shape) { return shape.stride <= kTelemetryStride || shape.headroom > 0; }
 
   static_assert(std::is_trivially_copyable_v<Packet>);
   PacketShape shape_;
@@ -251,7 +253,7 @@ class PacketPool {
   // Longest frame of this packet.
   uint32_t room(PacketId id) const { return id < first_long_id_ ? room_ : kMaxSuperFrame; }
   // Whether frames have their payload; if not, they have their headers only.
-  bool has_payload() const { return room_ > kHeaderStride; }
+  bool has_payload() const { return room_ > kTelemetryStride; }
   // How many bytes of a frame there are. Where RoCEv2 has no payload it has no pad and ICRC either; other frames are whole.
   uint32_t present(PacketId id) const {
     const Packet& packet = (*this)[id];

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "wire/icrc.h"
+#include "wire/telemetry.h"
 
 namespace weir {
 
@@ -58,6 +59,14 @@ uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, u
   if (has & kHasImmediate) {
     store_be32(out + offset, header.immediate);
     offset += kImmediateHeader;
+  }
+  if (has & kHasTelemetry) {
+    if (header.telemetry != nullptr) {
+      std::memcpy(out + offset, header.telemetry, kTelemetryHeader);
+    } else {
+      store_telemetry(out + offset);
+    }
+    offset += kTelemetryHeader;
   }
   return offset;
 }

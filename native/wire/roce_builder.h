@@ -12,10 +12,10 @@
 
 namespace weir {
 
-// The most that a frame has beyond its payload: tags, IPv6, the longest extension header (an atomic's), pad and ICRC. No CNP
-// is longer.
-inline constexpr uint32_t kMaxHeaders =
-    kEthernetHeader + kVlanTag + kCnTag + kIpv6Header + kUdpHeader + kBthHeader + kAtomicHeader + 3 + kIcrc;
+// The most that a frame has beyond its payload: tags, IPv6, the longest extension headers (those of a WRITE with immediate data
+// and telemetry), pad and ICRC. No CNP is longer.
+inline constexpr uint32_t kMaxHeaders = kEthernetHeader + kVlanTag + kCnTag + kIpv6Header + kUdpHeader + kBthHeader +
+                                        kRethHeader + kImmediateHeader + kTelemetryHeader + 3 + kIcrc;
 
 struct RocePath : LinkHeader {
   uint8_t ip_version = 4;           // 4 or 6
@@ -48,8 +48,9 @@ struct DataHeader : Bth {
   Reth reth;
   Aeth aeth;
   AtomicEth atomic;
-  uint64_t atomic_original = 0;  // of an ATOMIC ACKNOWLEDGE
-  uint32_t immediate = 0;        // or the R_Key of a SEND with invalidate
+  uint64_t atomic_original = 0;        // of an ATOMIC ACKNOWLEDGE
+  uint32_t immediate = 0;              // or the R_Key of a SEND with invalidate
+  const uint8_t* telemetry = nullptr;  // kTelemetryHeader bytes; null: with nothing written yet
 };
 
 class RoceTemplate {

@@ -6,9 +6,9 @@ import type { HostQcn } from "./qcn_points.js";
 
 /**
  * What tells senders of congestion: notification packets of the receiver (RoCEv2); messages of the switch (802.1Q); acknowledgements of
- * reliable connections, by the marks that they echo or by when they come; or nothing.
+ * reliable connections, by the marks that they echo, by when they come, or by the telemetry of switches (INT) that they echo; or nothing.
  */
-export type Feedback = "CNP" | "CNM" | "ECN echo" | "RTT" | "none";
+export type Feedback = "CNP" | "CNM" | "ECN echo" | "RTT" | "INT" | "none";
 
 /** A value as a user would write it (a number means the parameter's unit), and where it is from. */
 export type Sourced = readonly [value: ParameterInput, source: string];

@@ -34,9 +34,12 @@ export const hearsEcnEcho = (algorithm: MaybeAlgorithm): boolean => hears(algori
 /** Acknowledgements of reliable connections tell by when they come. */
 export const hearsRoundTrips = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "RTT");
 
+/** Acknowledgements of reliable connections bring back what switches have told of themselves (INT). */
+export const hearsTelemetry = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "INT");
+
 /** Runs on acknowledgements, of whatever they tell. */
 export const hearsAcknowledgements = (algorithm: MaybeAlgorithm): boolean =>
-  hearsEcnEcho(algorithm) || hearsRoundTrips(algorithm);
+  hearsEcnEcho(algorithm) || hearsRoundTrips(algorithm) || hearsTelemetry(algorithm);
 
 /** Congestion slows nobody. */
 export const hearsNothing = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "none");

@@ -1,5 +1,6 @@
 /** From a scenario's network to how its switches and NICs behave and what its flows send: what labs and simulations have in common. */
 
+import { hearsTelemetry } from "../congestion/flow_state.js";
 import type { NativeRouter } from "../native/types.js";
 import { hostMac, routerMac, switchMac } from "../scenario/addresses.js";
 import { priorityRates } from "../scenario/changes.js";
@@ -60,6 +61,7 @@ export class NetworkComposer {
     return {
       ports,
       ...switchBehaviour(s, Math.ceil((fastest / 8) * (this.lateness / 1e9)), this.scale),
+      ...(hearsTelemetry(this.scenario.congestion.algorithm) && { telemetry: true }),
       learning: s.forwarding === "learning",
       ageing: this.time(s.ageing),
       load_balancing: s.load_balancing,

@@ -7,6 +7,7 @@ import type {
   NativeCongestionLibrary,
   NativeDcqcn,
   NativeDctcp,
+  NativeHpcc,
   NativeQcn,
   NativeSwift,
   NativeTimely,
@@ -156,6 +157,7 @@ export interface NativeSwitchParameters {
   /** Of frames that find no room. */ trimming?: NativeTrimming;
   /** Mask; 0: no marking. */ ecn_priorities: number;
   /** The paper marks the arriving packet; HPCC's switch the leaving one. */ mark_on_dequeue: boolean;
+  /** Ports with a rate write INT into packets that have room for it (wire/telemetry.h). */ telemetry?: boolean;
   /** Marking. */ red: NativeRed;
   /** Mask of congestion notification priority values (CNPVs), at most 7; 0: no QCN. */ cn_priorities?: number;
   /** Of CNMs, made here or passing: no CNPV, and one that is served strictly. 0 to 7 */ cnm_priority?: number;
@@ -274,12 +276,13 @@ export interface NativeNicParameters extends NativeFlowGrouping {
   /** Of its link. bit/s, above 0 */ rate: number;
   /** Its address. */ mac: number;
   /** Queue pairs get consecutive numbers from here. */ first_qpn?: number;
-  /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp" | "timely" | "swift" | "library";
+  /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp" | "timely" | "swift" | "hpcc" | "library";
   /** Where congestion_control says so. */ dcqcn?: NativeDcqcn;
   /** Where congestion_control says so. */ qcn?: NativeQcn;
   /** Where congestion_control says so. */ dctcp?: NativeDctcp;
   /** Where congestion_control says so. */ timely?: NativeTimely;
   /** Where congestion_control says so. */ swift?: NativeSwift;
+  /** Where congestion_control says so. */ hpcc?: NativeHpcc;
   /** Where congestion_control says so. */ library?: NativeCongestionLibrary;
   /** N: between two CNPs of one flow, where it hears CNPs. ns, 0 or more */ cnp_interval: number;
   /** Between two CNPs of the NIC, whichever flows they are of; 0: no limit. ns, 0 or more */ cnp_nic_interval?: number;
@@ -390,7 +393,7 @@ export interface WorkerConfig {
   /** To run on; -1: any. */ cpu: number;
   /** Of impairments. */ seed: number;
   /** Each with room for packet_bytes. 1 to 1073741824 */ packets: number;
-  /** Longest frame. bytes, above 128, at most 1048576 */ packet_bytes: number;
+  /** Longest frame. bytes, above 192, at most 1048576 */ packet_bytes: number;
   /** Packets of 66 KiB besides. */ super_frames?: number;
   /** busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load; spinning: one such nap in a millisecond. */ polling?: "busy" | "adaptive" | "interrupt" | "spinning";
   /** Least between two turns under load, with interrupt. ns, 0 or more */ quantum: number;

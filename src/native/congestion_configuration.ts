@@ -82,6 +82,14 @@ export interface NativeSwift {
   /** Timeouts in a row that leave the least window. */ retx_reset_threshold: number;
 }
 
+/** What senders of HPCC run on. */
+export interface NativeHpcc {
+  /** Part of the busiest link that is to be in use. above 0, at most 1 */ eta: number;
+  /** Round-trip times of additive increase alone, at most. */ max_stage: number;
+  /** W_AI: of the window, each time that it is worked out. bytes, 1 to 1048576 */ additive_increase: number;
+  /** T: the longest round-trip time without queues. ns, above 0 */ base_rtt: number;
+}
+
 /** A congestion control of the user's, and what it runs on. */
 export interface NativeCongestionLibrary {
   /** Shared library, with its path. */ file: string;

@@ -1,5 +1,6 @@
 /** Which transfers are complete, when, and how that compares to an empty network: flow completion times. */
 
+import { hearsTelemetry } from "../congestion/flow_state.js";
 import { sendsCnTags } from "../scenario/cn_domain.js";
 import type { Fabric, Hop } from "../scenario/fabric.js";
 import type { Flow, Scenario } from "../scenario/types.js";
@@ -111,6 +112,7 @@ export class Completions {
       message: perMessage,
       pathMtu: sender?.path_mtu ?? 0,
       tagged: sender !== undefined && sendsCnTags(this.scenario.congestion, sender, flow.priority),
+      telemetry: hearsTelemetry(this.scenario.congestion.algorithm),
       operation: flow.operation,
       window: this.scenario.transport.window,
       rateCap: flow.rate,

@@ -1,12 +1,12 @@
 /** From counters to the parts of a result that a run has on the wire and in virtual time. */
 
 import { type Congestion, profileText } from "../congestion/algorithms.js";
-import { hearsCnms, hearsCnps } from "../congestion/flow_state.js";
+import { hearsCnms, hearsCnps, hearsTelemetry } from "../congestion/flow_state.js";
 import type { CounterView } from "../native/counters.js";
 import type { Distribution } from "../native/histogram.js";
 import { sendsCnTags } from "../scenario/cn_domain.js";
 import type { Flow, HostConfig, Scenario } from "../scenario/types.js";
-import { kCnTagBytes, kEthernetOverhead, kHeaderBytes } from "../wire/frame_size.js";
+import { kCnTagBytes, kEthernetOverhead, kHeaderBytes, kTelemetryBytes } from "../wire/frame_size.js";
 import type { FlowResult, NicResult, Result, SwitchResult } from "./result.js";
 
 /** Every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. Of a part there is
@@ -65,8 +65,9 @@ export function runFacts(scenario: Scenario): Pick<
 } {
   const { hosts, flows, congestion } = scenario;
   const tagging = new Set(hosts.filter((host) => sendsCnTags(congestion, host, flows[0]?.priority ?? 0)));
+  const telemetry = hearsTelemetry(congestion.algorithm) ? kTelemetryBytes : 0;
   const payloadShare = ({ path_mtu }: HostConfig, tag: number) =>
-    path_mtu / (path_mtu + kHeaderBytes + tag + kEthernetOverhead);
+    path_mtu / (path_mtu + kHeaderBytes + tag + telemetry + kEthernetOverhead);
   const pathMtus = [...new Set(scenario.hosts.map((host) => host.path_mtu))];
   const [first] = pathMtus;
   return {

@@ -2,7 +2,7 @@
 
 import type { Hop } from "../scenario/fabric.js";
 import type { Flow } from "../scenario/types.js";
-import { kCnTagBytes, kHeaderBytes, wireBytes } from "../wire/frame_size.js";
+import { kCnTagBytes, kHeaderBytes, kTelemetryBytes, wireBytes } from "../wire/frame_size.js";
 
 export interface IdealMessage {
   bytes: number;
@@ -14,6 +14,8 @@ export interface IdealMessage {
   window: number;
   /** Packets carry a CN-TAG. */
   tagged: boolean;
+  /** Packets and acknowledgements have a header for telemetry. */
+  telemetry: boolean;
   /** bit/s; undefined: the link's. */
   rateCap: number | undefined;
   /** True: complete when the acknowledgement is back; false: when the last bit has arrived. */
@@ -33,10 +35,10 @@ const kFollowed = 32;
  *     T(p, i) = max(T(p, i - 1) + delay(i - 1), T(p - 1, i)) + 8 w(p) / rate(i)
  *     T(p, 0) = T(p - 1, 0) + 8 w(p - 1) / rateCap
  *
- * with w(p) the bytes that the packet takes of a link (58 bytes of headers, 4 more with a CN-TAG, 16 more in the first packet of a WRITE,
+ * with w(p) the bytes that the packet takes of a link (58 bytes of headers, 4 more with a CN-TAG, 64 more with telemetry, 16 more in the first packet of a WRITE,
  * 4 more in those that begin and end an answer to a READ, payload padded to 4 bytes, 24 of FCS, preamble and gap). The message is there at
  * T(n, k) + delay(k), which is all packets on the slowest link, one packet on each other link, and propagation. Reliable: plus an
- * acknowledgement on each link of the way back, sum of 8 x 86 / rate(i) + delay(i), after it, or the request of a READ before it,
+ * acknowledgement on each link of the way back, sum of 8 x 86 / rate(i) + delay(i) (64 bytes more with telemetry), after it, or the request of a READ before it,
  * of 98 bytes. Links of rate 0 take no time. A frame is there at a whole ns, rounded down, as it is for the
  * native core's links.
  */
@@ -44,7 +46,8 @@ export function idealTime(path: readonly Hop[], transfer: IdealMessage): number 
   const links = path.map(({ link }) => ({ perByte: link.rate > 0 ? 8e9 / link.rate : 0, delay: link.delay }));
   const capPerByte = transfer.rateCap === undefined ? 0 : 8e9 / transfer.rateCap;
   const back = (bytes: number) => links.reduce((sum, { perByte, delay }) => sum + whole(bytes * perByte) + delay, 0);
-  const headers = kHeaderBytes + (transfer.tagged ? kCnTagBytes : 0);
+  const telemetry = transfer.telemetry ? kTelemetryBytes : 0;
+  const headers = kHeaderBytes + (transfer.tagged ? kCnTagBytes : 0) + telemetry;
   const done = new Float64Array(links.length);
   let released = transfer.operation === "read" ? back(wireBytes(headers + kReth)) : 0;
   const send = (bytes: number) => {
@@ -69,7 +72,7 @@ export function idealTime(path: readonly Hop[], transfer: IdealMessage): number 
   }
   const arrived = whole(done.at(-1) ?? 0) + (links.at(-1)?.delay ?? 0);
   const acknowledged = transfer.reliable && transfer.operation !== "read";
-  return acknowledged ? arrived + back(wireBytes(kHeaderBytes + kAeth)) : arrived;
+  return acknowledged ? arrived + back(wireBytes(kHeaderBytes + kAeth + telemetry)) : arrived;
 }
 
 /** Rounded down, but for what doubles have lost. */

@@ -380,7 +380,9 @@ export const resultSchema = open({
   congestion_control: z
     .enum(kAlgorithmNames)
     .optional()
-    .describe("Congestion control of the hosts: `dcqcn`, `qcn`, `dctcp`, `timely`, `swift` or `none`."),
+    .describe(
+      "Congestion control of the hosts: `dcqcn`, `qcn`, `dctcp`, `timely`, `swift`, `hpcc`, `library` or `none`.",
+    ),
   path_mtu: z
     .union([amount, z.array(amount)])
     .optional()

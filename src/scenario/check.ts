@@ -3,9 +3,23 @@
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
-import { hearsAcknowledgements, hearsCnms, hearsEcnEcho, hearsRoundTrips } from "../congestion/flow_state.js";
+import {
+  hearsAcknowledgements,
+  hearsCnms,
+  hearsEcnEcho,
+  hearsRoundTrips,
+  hearsTelemetry,
+} from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
-import { checkPauseStorm, checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
+import {
+  checkPauseStorm,
+  checkReceiveBuffer,
+  checkSwitch,
+  checkUnshaped,
+  fittingPathMtu,
+  kCnTag,
+  kTelemetry,
+} from "./check_device.js";
 import { checkFailures } from "./check_failures.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check_qcn.js";
 import { checkTopology } from "./check_topology.js";
@@ -52,10 +66,13 @@ export function checkScenario(
     checkUnshaped(s, own, found);
   }
   const narrowest = scenario.links.reduce((least, link) => (link.mtu < least.mtu ? link : least));
-  const qcn = hearsCnms(scenario.congestion.algorithm);
+  const { algorithm } = scenario.congestion;
+  const qcn = hearsCnms(algorithm);
+  const telemetry = hearsTelemetry(algorithm) ? kTelemetry : 0;
   for (const host of scenario.hosts) {
     const where = (...field: string[]) => at("host", host.name, field);
-    checkHost(host, { narrowest, tagged: qcn && host.qcn.cn_tag }, graph.hostLink(host.name)?.rate ?? 0, where, found);
+    const more = telemetry + (qcn && host.qcn.cn_tag ? kCnTag : 0);
+    checkHost(host, { narrowest, more }, graph.hostLink(host.name)?.rate ?? 0, where, found);
   }
   checkTraffic(scenario, input, found);
   checkProbes(scenario, graph, found);
@@ -122,10 +139,14 @@ function checkFeedback({ congestion: { algorithm }, transport, switches, flows }
     const message = `${algorithm} needs acknowledgements, which transport.type ${transport.type} does not have`;
     found.problem(["congestion", "algorithm"], message, "use transport.type: rc, or algorithm: dcqcn");
   }
-  const read = hearsRoundTrips(algorithm) ? flows.find(({ operation }) => operation === "read") : undefined;
+  const what = hearsTelemetry(algorithm) ? "telemetry" : "round-trip times";
+  const read =
+    hearsRoundTrips(algorithm) || hearsTelemetry(algorithm)
+      ? flows.find(({ operation }) => operation === "read")
+      : undefined;
   if (read !== undefined) {
     // A request asks for many packets, and what sends those hears no acknowledgements.
-    const message = `${algorithm} goes by round-trip times of packets, which the data that a READ asks for do not have (flow ${read.id})`;
+    const message = `${algorithm} goes by ${what} of packets, which the data that a READ asks for do not have (flow ${read.id})`;
     found.problem(["congestion", "algorithm"], message, "use operation: write or send, or algorithm: dcqcn or dctcp");
   }
   if (hearsEcnEcho(algorithm) && !switches.some(({ ecn }) => ecn.enabled)) {
@@ -175,12 +196,12 @@ function originsIn(input: ScenarioInput) {
 
 function checkHost(
   host: HostConfig,
-  { narrowest, tagged }: { narrowest: Link; tagged: boolean },
+  { narrowest, more }: { narrowest: Link; more: number },
   rate: number,
   at: Where,
   found: Findings,
 ): void {
-  const narrow = fittingPathMtu(host.path_mtu, narrowest.mtu, tagged);
+  const narrow = fittingPathMtu(host.path_mtu, narrowest.mtu, more);
   if (narrow !== undefined) {
     const message = `${host.path_mtu} needs an MTU of ${narrow.needed}, but the link ${narrowest.from} -- ${narrowest.to} has ${narrowest.mtu}`;
     found.problem(at("path_mtu"), message, `use path_mtu: ${narrow.fits}, or topology.link.mtu: ${narrow.needed}`);

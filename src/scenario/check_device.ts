@@ -8,7 +8,9 @@ import type { HostConfig, SwitchConfig } from "./types.js";
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const kRoceOverhead = 64;
-const kCnTag = 4;
+/** What not all packets have: a CN-TAG; the header for telemetry. */
+export const kCnTag = 4;
+export const kTelemetry = 64;
 /** Of a frame, besides its IP packet; without FCS. */
 const kEthernetHeader = 14;
 const kVlanTag = 4;
@@ -192,15 +194,15 @@ export function checkReceiveBuffer(host: HostConfig, at: Where, found: Findings)
 }
 
 /**
- * Undefined if packets of `pathMtu` fit; else the MTU they need, and the largest path MTU that would fit. CN-TAGs (`tagged`) are
- * within the MTU.
+ * Undefined if packets of `pathMtu` fit; else the MTU they need, and the largest path MTU that would fit.
+ * @param more Bytes within the MTU that not all packets have: a CN-TAG, telemetry.
  */
 export function fittingPathMtu(
   pathMtu: number,
   mtu: number,
-  tagged: boolean,
+  more: number,
 ): { needed: number; fits: number } | undefined {
-  const overhead = kRoceOverhead + (tagged ? kCnTag : 0);
+  const overhead = kRoceOverhead + more;
   const needed = pathMtu + overhead;
   if (mtu >= needed) return undefined;
   return { needed, fits: [4096, 2048, 1024, 512].find((candidate) => candidate + overhead <= mtu) ?? 256 };

@@ -4,6 +4,8 @@
 export const kHeaderBytes = 58;
 /** CN-TAG of a congestion controlled flow (802.1Q clause 33). */
 export const kCnTagBytes = 4;
+/** What switches write into packets, and acknowledgements echo: kTelemetryHeader of native/wire/bth.h. */
+export const kTelemetryBytes = 64;
 /** FCS 4, preamble and SFD 8, inter-packet gap 12. */
 export const kEthernetOverhead = 24;
 /** A frame shorter than this is padded (64 octets with FCS). */

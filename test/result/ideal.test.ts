@@ -12,6 +12,7 @@ const message = (changes: Partial<IdealMessage> = {}): IdealMessage => ({
   operation: "send",
   window: 2048,
   tagged: false,
+  telemetry: false,
   rateCap: undefined,
   reliable: false,
   ...changes,
@@ -26,6 +27,7 @@ describe("idealTime", () => {
     expect(idealTime(path(link(8e9, 1000)), message({ operation: "write" }))).toBe(kFull + 16 + 1000);
     expect(idealTime(path(link(8e9, 0)), message({ bytes: 5 }))).toBe(8 + 82);
     expect(idealTime(path(link(8e9, 0)), message({ tagged: true }))).toBe(kFull + 4);
+    expect(idealTime(path(link(8e9, 0)), message({ telemetry: true }))).toBe(kFull + 64);
     expect(idealTime(path(link(0, 700)), message())).toBe(700);
   });
 

@@ -4,7 +4,7 @@ import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
 import { macText } from "../../base/mac.js";
 import { formatRate } from "../../base/units.js";
-import { hearsAcknowledgements, hearsCnms, hearsCnps, hearsEcnEcho } from "../../congestion/flow_state.js";
+import { hearsAcknowledgements, hearsCnms, hearsCnps, hearsEcnEcho, hearsTelemetry } from "../../congestion/flow_state.js";
 import { checkCongestion } from "../../congestion/section.js";
 import { checkTransport } from "../../scenario/check.js";
 import {
@@ -14,6 +14,7 @@ import {
   checkSwitch,
   checkUnshaped,
   fittingPathMtu,
+  kCnTag,
 } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkLimiter } from "../../scenario/check_qcn.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
@@ -205,7 +206,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   const { path_mtu, initial_rate } = config.host;
   const { mtu, rate } = config.port;
   const { algorithm } = config.congestion;
-  const narrow = fittingPathMtu(path_mtu, mtu, hearsCnms(algorithm) && config.host.qcn.cn_tag);
+  const narrow = fittingPathMtu(path_mtu, mtu, hearsCnms(algorithm) && config.host.qcn.cn_tag ? kCnTag : 0);
   if (narrow !== undefined) {
     const message = `${path_mtu} needs an MTU of ${narrow.needed}, but ${config.port.interface} has ${mtu}`;
     found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
@@ -231,6 +232,10 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
     found.warn(
       `congestion: ${algorithm} slows for peers that echo marks on acknowledgements, as Weir's do; other RoCEv2 NICs do not`,
     );
+  }
+  if (hearsTelemetry(algorithm)) {
+    const message = `${algorithm} needs switches and peers with its telemetry, which no other RoCEv2 NIC has: it is for simulations and labs`;
+    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn, timely, swift, dctcp or none");
   }
   if (hearsAcknowledgements(algorithm)) checkAcknowledgements(config, found);
   if (hearsCnps(algorithm)) {

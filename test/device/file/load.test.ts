@@ -402,6 +402,10 @@ describe("nic.yaml", () => {
       set("congestion={ algorithm: dctcp }"),
       "congestion.algorithm: dctcp needs acknowledgements, which transport.type stream does not have\n  hint: use transport: { type: rc }, or algorithm: dcqcn",
     ],
+    [
+      set("congestion={ algorithm: hpcc }", "transport=rc"),
+      "congestion.algorithm: hpcc needs switches and peers with its telemetry, which no other RoCEv2 NIC has: it is for simulations and labs\n  hint: use dcqcn, qcn, timely, swift or none",
+    ],
     [set("metrics.per_qp=0"), "nic roce0.yaml (--set): metrics.per_qp: 0 is too small\n  hint: must be at least 1"],
     [
       set("metrics.per_qp=many"),

@@ -1,0 +1,101 @@
+/** HPCC in scenarios: its parameters, what it needs, and what is refused. */
+import { describe, expect, it } from "vitest";
+import { nativeCongestion } from "../../src/congestion/algorithms.js";
+import { NetworkComposer } from "../../src/device/network.js";
+import { checkForLab } from "../../src/lab/check.js";
+import { Fabric } from "../../src/scenario/fabric.js";
+import { parseScenarioText } from "../../src/scenario/scenario.js";
+
+const BASE = `
+topology: { kind: star, hosts: 3, link: { rate: 10Gbps } }
+switch: { ecn: { enabled: false } }
+congestion: { algorithm: hpcc }
+transport: { type: rc }
+traffic: [{ id: x, from: [h1, h2], to: h3 }]
+`;
+const load = (...set: string[]) => parseScenarioText(BASE, "hpcc.yaml", { set });
+const refusal = (...set: string[]) => {
+  try {
+    load(...set);
+  } catch (error) {
+    const { message, hint } = error as Error & { hint?: string };
+    return hint === undefined ? message : `${message}\n  hint: ${hint}`;
+  }
+  return "accepted";
+};
+const kQcn = { priorities: 0, flows: "queue-pair", reaction_points: 0, cn_tag: false, limiter: "pacer" } as const;
+const native = (scale: number, ...set: string[]) =>
+  nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn });
+
+describe("congestion.algorithm hpcc", () => {
+  it("has the paper's parameters, and no others", () => {
+    const { scenario, warnings } = load();
+    expect(warnings).toEqual([]);
+    expect(scenario.congestion.parameters).toEqual({
+      hpcc_eta: expect.closeTo(0.95, 12),
+      hpcc_max_stage: 5,
+      hpcc_w_ai: 80,
+      hpcc_base_rtt: 13e3,
+    });
+  });
+
+  it("runs on a longer round-trip time where a lab is slower, and on the same bytes", () => {
+    expect(native(1)).toMatchObject({
+      hpcc: { eta: expect.closeTo(0.95, 12), max_stage: 5, additive_increase: 80, base_rtt: 13e3 },
+    });
+    expect(native(400)).toMatchObject({
+      hpcc: { eta: expect.closeTo(0.95, 12), max_stage: 5, additive_increase: 80, base_rtt: 5.2e6 },
+    });
+  });
+
+  it("has switches write telemetry, which they do for no other algorithm", () => {
+    const switchOf = (...set: string[]) => {
+      const { scenario } = load(...set);
+      return new NetworkComposer(scenario, new Fabric(scenario), 1, 0).switchAt(0, 0);
+    };
+    expect(switchOf()).toMatchObject({ telemetry: true });
+    for (const algorithm of ["swift", "none"]) {
+      expect(switchOf(`congestion.algorithm=${algorithm}`)).not.toHaveProperty("telemetry");
+    }
+  });
+
+  it.each([
+    [["congestion.parameters.hpcc_eta=0%"], "hpcc_eta: no link would be used", "must be above 0%"],
+    [["congestion.parameters.hpcc_w_ai=0B"], "hpcc_w_ai: 0B is out of range", "must be 1 B to"],
+    [["congestion.parameters.hpcc_base_rtt=1ns"], "hpcc_base_rtt: 1ns is out of range", "must be 1 us to 10 s"],
+    [["congestion.parameters.swift_ai=1"], "swift_ai: is a parameter of Swift", "use those of HPCC"],
+    [
+      ["transport.type=stream"],
+      "congestion.algorithm: hpcc needs acknowledgements, which transport.type stream does not have",
+      "use transport.type: rc, or algorithm: dcqcn",
+    ],
+    [
+      ["traffic.0.operation=read"],
+      "congestion.algorithm: hpcc goes by telemetry of packets, which the data that a READ asks for do not have (flow x/h1)",
+      "use operation: write or send, or algorithm: dcqcn or dctcp",
+    ],
+    [
+      ["host.path_mtu=1024", "topology.link.mtu=1100"],
+      "path_mtu: 1024 needs an MTU of 1152, but the link h1 -- sw has 1100",
+      "use path_mtu: 512, or topology.link.mtu: 1152",
+    ],
+  ])("%s is refused", (set, message, hint) => {
+    const text = refusal(...set);
+    expect(text).toContain(message);
+    expect(text).toContain(hint);
+  });
+
+  it("warns where windows are too small for the link, and where one flow alone has a queue", () => {
+    const warnings = (...set: string[]) => load(...set).warnings;
+    expect(warnings("topology.link.rate=1Gbps")).toEqual([
+      "congestion: hpcc_base_rtt 13 us is not more than the 21.152 us that a packet of 1 KB and its acknowledgement take over two links: windows are too small for the link",
+    ]);
+    expect(warnings("congestion.parameters.hpcc_w_ai=1KB")).toEqual([
+      "congestion: hpcc_w_ai 1 KB is more than (1 - hpcc_eta) of what hpcc_base_rtt 13 us holds (16.25 KB): one flow alone has a queue",
+    ]);
+  });
+
+  it("is for labs, too", () => {
+    expect(() => checkForLab(load().scenario)).not.toThrow();
+  });
+});
