@@ -14,8 +14,6 @@ import type { Log } from "./log.js";
 const kRouteSocket = [16, 3, 0] as const;
 /** How often the kernel's news are looked for. */
 const kLookMs = 20;
-/** Of the time, what reading large tables over and over may take at most. */
-const kShare = 1 / 4;
 
 type RoutingConfig = SwitchDaemonConfig & { router: RouterConfig & { kernel: { namespace: string } } };
 
@@ -111,7 +109,8 @@ export class ControlPlane {
       this.#news = 3;
       this.log.warn({ error: (error as Error).message }, "the kernel's routes cannot be read or taken, tried again");
     }
+    // Tables that are large and change all the time take half of it at most.
     const now = performance.now();
-    this.#due = now + (now - began) / kShare;
+    this.#due = now + (now - began);
   }
 }
