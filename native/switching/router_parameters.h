@@ -41,8 +41,8 @@ struct RouterParameters {
   };
   struct Route {
     Address prefix;
-    RouteKind kind = RouteKind::forward;
     std::vector<Way> ways;
+    RouteKind kind = RouteKind::forward;
     bool operator==(const Route&) const = default;
   };
   struct Neighbour {

@@ -193,7 +193,8 @@ function startFrr(net: LabNetwork, number: number, neighbours: readonly (readonl
     " exit-address-family",
   ];
   writeFileSync(join(path, "bgpd.conf"), `${bgpd.join("\n")}\n`);
-  writeFileSync(join(path, "zebra.conf"), "");
+  // Else, of a link that comes back, FRR 8 leaves the way out of the kernel's nexthop group.
+  writeFileSync(join(path, "zebra.conf"), "no zebra nexthop kernel enable\n");
   chownSync(path, ...(frrUser() as [number, number]));
   for (const name of ["zebra", "bgpd"]) {
     const files = ["-f", join(path, `${name}.conf`), "-i", join(path, `${name}.pid`), "-z", join(path, "zserv.api")];
