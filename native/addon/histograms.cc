@@ -13,7 +13,7 @@ size_t copy_queues(SwitchDevice& device, size_t next, std::vector<NamedHistogram
   SoftSwitch& soft_switch = device.soft_switch();
   const SwitchDeviceConfig& config = device.config();
   const size_t most = out.size() + kQueuesPerTurn;
-  for (; next < device.ports().size() * kPriorities && out.size() < most; ++next) {
+  for (; next < soft_switch.port_count() * kPriorities && out.size() < most; ++next) {
     const auto port = static_cast<uint16_t>(next / kPriorities);
     const int p = static_cast<int>(next % kPriorities);
     if (!soft_switch.owns(port) || soft_switch.counters(port, p).queue_packets == 0) continue;
@@ -44,8 +44,9 @@ std::vector<NamedHistogram> copy_histograms(Worker& worker) {
     }
   });
   for (const auto& device : worker.switches()) {
-    out.reserve(out.size() + device->ports().size() * kPriorities);  // not while the loop stands still
-    for (size_t next = 0; next < device->ports().size() * kPriorities;) {
+    const size_t queues = device->soft_switch().port_count() * kPriorities;
+    out.reserve(out.size() + queues);  // not while the loop stands still
+    for (size_t next = 0; next < queues;) {
       worker.between_turns([&] { next = copy_queues(*device, next, out); });
     }
   }

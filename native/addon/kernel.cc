@@ -28,6 +28,10 @@ int socket_in(int domain, int type, int protocol, const std::optional<std::strin
   return descriptor([&] { return open_socket(domain, type, protocol, path.value_or("")); });
 }
 
+int route_watch(const std::optional<std::string>& path) {
+  return descriptor([&] { return open_route_watch(path.value_or("")); });
+}
+
 int hold_udp_port(const std::string& address, uint16_t port, const std::optional<std::string>& path) {
   return descriptor([&] { return open_udp_discard(address, port, path.value_or("")); });
 }
@@ -56,6 +60,8 @@ void try_live_frames() {
 
 void define_kernel(Napi::Object& exports) {
   add_function<&socket_in, "openSocket(domain, type, protocol, path)">(exports);
+  add_function<&route_watch, "openRouteWatch(path)">(exports);
+  add_function<&take_route_news, "takeRouteNews(socket)">(exports);
   add_function<&hold_udp_port, "holdUdpPort(address, port, path)">(exports);
   add_function<&tcp_socket_in, "openTcpSocket(address, control, dscp, pacing, path)">(exports);
   add_function<&ask_tcp_info, "tcpInfo(socket, words)">(exports);

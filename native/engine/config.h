@@ -97,6 +97,8 @@ struct SwitchDeviceConfig {
   std::vector<Route> routes;
   std::vector<Pin> pins;
   bool lldp = false;  // LLDPDUs are handed up; else they are dropped, as all frames to reserved addresses
+  // Taps of the kernel's, each of the interface of the router with `kernel` that has its place among those.
+  std::vector<PortConfig> twins;
 };
 void describe(auto& v, Of<SwitchDeviceConfig::Route> auto& route) {
   v.type("NativeRoute", "Where frames go.");
@@ -117,7 +119,10 @@ void describe(auto& v, Of<SwitchDeviceConfig> auto& device) {
   v("routes", device.routes, field::any("Static ones."));
   v("pins", device.pins, field::any("Exceptions from them."));
   v("lldp", device.lldp, field::optional(field::any("LLDPDUs are handed up; else they are dropped.")));
+  v("twins", device.twins,
+    field::optional(field::any("Taps: one of each interface of the router with `kernel`, in their order.")));
   v.rule(device.ports.size() == device.parameters.ports.size(), "each port has parameters");
+  v.rule(device.twins.size() == kernel_interfaces(device.parameters.router), "each interface with kernel has a twin");
 }
 
 struct NicDeviceConfig {

@@ -34,6 +34,8 @@ class Device {
   virtual void settle_counters() = 0;
   virtual void register_counters(CounterBlock& block) = 0;
   virtual std::vector<WirePort>& ports() = 0;
+  // ports()[port] is up, or is so no more.
+  virtual void link_changed(size_t) {}
   // Frames that have come, from interfaces and other workers: while there are more of them, the worker is under load.
   virtual uint64_t frames_seen() const = 0;
 };

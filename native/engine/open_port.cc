@@ -8,6 +8,7 @@
 #include "io/af_xdp.h"
 #include "io/live_port.h"
 #include "io/mixed_port.h"
+#include "io/tap_port.h"
 
 namespace weir {
 namespace {
@@ -31,12 +32,16 @@ std::unique_ptr<PacketPort> open_live(std::unique_ptr<PacketPort> inner, const P
   return std::make_unique<LivePort>(std::move(inner), options, *packets.live, packets.umem, clock);
 }
 
+std::unique_ptr<PacketPort> open_tap(PortOptions options, const PortConfig&, const PortClock& clock, LentPackets&) {
+  return std::make_unique<TapPort>(options, clock);
+}
+
 struct Entry {
   std::unique_ptr<PacketPort> (*open)(PortOptions, const PortConfig&, const PortClock&, LentPackets&);
   bool lends_packets = false;
 };
 constexpr Entry kBackends[] = {
-    {open_af_packet}, {open_af_xdp, true}, {nullptr, true}};  // live frames leave by a port that receives
+    {open_af_packet}, {open_af_xdp, true}, {nullptr, true}, {open_tap}};  // live frames leave by a port that receives
 static_assert(std::size(kBackends) == words_of(Backend{}).size());
 
 const Entry& entry(Backend backend) { return kBackends[static_cast<size_t>(backend)]; }

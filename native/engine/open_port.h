@@ -12,9 +12,9 @@
 
 namespace weir {
 
-// `live` transmits only.
-enum class Backend : uint8_t { af_packet, af_xdp, live };
-constexpr auto words_of(Backend) { return std::array{"af_packet", "af_xdp", "live"}; }
+// `live` transmits only; `tap` makes its interface.
+enum class Backend : uint8_t { af_packet, af_xdp, live, tap };
+constexpr auto words_of(Backend) { return std::array{"af_packet", "af_xdp", "live", "tap"}; }
 
 struct PortConfig;
 

@@ -35,6 +35,10 @@ void install_routes(const SwitchDeviceConfig& config, Forwarding& table) {
   }
 }
 
+bool same_twins(const SwitchDeviceConfig& a, const SwitchDeviceConfig& b) {
+  return a.twins.size() == b.twins.size() && a.parameters.router.interfaces == b.parameters.router.interfaces;
+}
+
 }  // namespace
 
 void check(const SwitchDeviceConfig& config) {
@@ -60,8 +64,12 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
       shared_(shared),
       wire_(config.parameters, pool, shared != nullptr ? &shared->exchange().link(share) : nullptr),
       arrivals_(static_cast<uint32_t>(ports_.size())),
-      told_storms_(ports_.size()) {
+      told_storms_(config.ports.size()) {
   install_routes(config_, switch_.forwarding());
+  const auto& interfaces = config_.parameters.router.interfaces;
+  for (uint16_t i = 0; i < interfaces.size(); ++i) {
+    if (interfaces[i].kernel) interfaces_.push_back(i);
+  }
   for (WirePort& port : ports_) passes_ = std::max(passes_, port.port().capabilities().batch / kBurst);
 }
 
@@ -75,7 +83,9 @@ void SwitchDevice::tell_storms(Time now, SpscRing<Record>& ring) {
 
 void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
   check(config);
-  require(config.ports.size() == ports_.size(), "switch", "the number of ports cannot change");
+  require(config.ports.size() == config_.ports.size(), "switch", "the number of ports cannot change");
+  require(config_.twins.empty() ? config.twins.empty() : same_twins(config, config_), "switch",
+          "the kernel's twins, and with them the interfaces of the router, cannot change");
   switch_.reconfigure(config.parameters);
   config_ = config;
   install_routes(config_, switch_.forwarding());
@@ -132,6 +142,7 @@ void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
     if (config_.lldp && is_lldp(packet.meta.destination_mac, packet.meta.ethertype)) return punt(port, at, id);
     look_for_checksum(port, id);
     switch_.receive(at, port, id);
+    if (!switch_.for_kernel().empty()) hand_to_kernel();
     return;
   }
   const bool known = read_mac_control(
@@ -139,6 +150,46 @@ void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
       [&](uint16_t quanta) { switch_.receive_pause(at, port, quanta); });
   if (!known) ++counters.rx_mac_control_unknown;
   pool_.free(id);
+}
+
+void SwitchDevice::hand_to_kernel() {
+  for (const auto& [id, interface] : switch_.for_kernel()) {
+    const auto twin = static_cast<size_t>(std::ranges::find(interfaces_, interface) - interfaces_.begin());
+    ports_[config_.ports.size() + twin].send(pool_, id);
+  }
+  switch_.for_kernel().clear();
+}
+
+void SwitchDevice::accept_from_kernel(size_t twin, const RxFrame& frame) {
+  const uint16_t interface = interfaces_[twin];
+  SwitchPortCounters& counters = switch_.counters(config_.parameters.router.interfaces[interface].port);
+  const KeptFrame kept = keep_frame(frame, pool_);
+  if (kept.id == kNoPacket) {
+    ++(kept.why == Unfit::no_descriptor ? counters.drop_no_descriptor : counters.drop_offload_refused);
+    return;
+  }
+  wire_.catch_up(frame.stamp);
+  Packet& packet = pool_[kept.id];
+  classify(pool_.data(kept.id), packet.length, packet.meta);
+  switch_.send_for_kernel(std::max(frame.stamp, switch_.now()), interface, kept.id);
+}
+
+void SwitchDevice::flush_twins() {
+  for (size_t at = config_.ports.size(); at < ports_.size(); ++at) {
+    if (ports_[at].unsent() == 0) continue;
+    ports_[at].flush(
+        pool_, now_,
+        [&](PacketId id) { switch_.counters(pool_[id].ingress_port).kernel_rx_packets += carried_frames(pool_[id]); },
+        [&](PacketId id, bool) { ++switch_.counters(pool_[id].ingress_port).drop_kernel_refused; });
+  }
+}
+
+// A twin's cable is that of its port.
+void SwitchDevice::link_changed(size_t port) {
+  for (size_t twin = 0; twin < interfaces_.size(); ++twin) {
+    if (config_.parameters.router.interfaces[interfaces_[twin]].port != port) continue;
+    ports_[config_.ports.size() + twin].port().set_carrier(ports_[port].up());
+  }
 }
 
 void SwitchDevice::write_bytes(PacketId id) {
@@ -191,17 +242,22 @@ void SwitchDevice::live_until(Time horizon, bool last) {
     const Time until = arrivals_.empty() ? horizon : arrivals_.top_key() - (arrivals_.top() < p ? 1 : 0);
     do {
       if (const RxFrame* ahead = port.peek(kPrefetchAhead); ahead != nullptr) __builtin_prefetch(ahead->data);
-      accept(static_cast<uint16_t>(p), port.front());
+      if (p < config_.ports.size()) {
+        accept(static_cast<uint16_t>(p), port.front());
+      } else {
+        accept_from_kernel(p - config_.ports.size(), port.front());
+      }
       port.pop();
     } while (port.next_arrival() <= until);
     if (port.next_arrival() <= horizon) arrivals_.set(p, port.next_arrival());
   }
   for (WirePort& port : ports_) port.give_back();
+  flush_twins();
   bool more = true;
   while (more) {
     wire_.advance(horizon);
     more = false;
-    for (uint16_t p = 0; p < ports_.size(); ++p) more = hand_over(p, last) || more;
+    for (uint16_t p = 0; p < config_.ports.size(); ++p) more = hand_over(p, last) || more;
   }
 }
 
@@ -238,7 +294,7 @@ Time SwitchDevice::next_deadline() {
 }
 
 void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
-  for (uint16_t port = 0; port < ports_.size(); ++port) {
+  for (uint16_t port = 0; port < config_.ports.size(); ++port) {
     for (int p = 0; p < kPriorities; ++p) {
       const SwitchPriorityCounters& counters = switch_.counters(port, p);
       if (counters.queue_packets > 0 || switch_.queue_bytes(port, p) > 0) ring.push(sample_queue(switch_, at, index_, port, p));
@@ -248,7 +304,7 @@ void SwitchDevice::sample(Time at, SpscRing<Record>& ring) {
 }
 
 void SwitchDevice::register_counters(CounterBlock& block) {
-  for (uint16_t port = 0; port < ports_.size(); ++port) {
+  for (uint16_t port = 0; port < config_.ports.size(); ++port) {
     if (!switch_.owns(port)) continue;
     const std::string& peer = config_.ports[port].name;
     block.add(switch_.counters(port), {{"switch", config_.name}, {"port", peer}});

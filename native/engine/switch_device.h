@@ -17,8 +17,9 @@ void check(const SwitchDeviceConfig& config);
 
 class SwitchDevice final : public Device {
  public:
-  // `shared`: of a switch that several workers share, of whom this one is number `share`; else null. Ports of others are there,
-  // but absent. Throws NativeError as check() does, and when a route does not fit the forwarding table.
+  // `ports`: its own, then the twins that the kernel has of some. `shared`: of a switch that several workers share, of whom this
+  // one is number `share`; else null. Ports of others are there, but absent. Throws NativeError as check() does, and when a route
+  // does not fit the forwarding table.
   SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool, FrameRing& punted,
                SharedSwitch* shared = nullptr, uint32_t share = 0);
 
@@ -30,6 +31,7 @@ class SwitchDevice final : public Device {
   void settle_counters() override { switch_.settle_counters(); }
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
+  void link_changed(size_t port) override;
   uint64_t frames_seen() const override;
   // Throws NativeError as check() does, and has changed nothing then.
   void reconfigure(const SwitchDeviceConfig& config);
@@ -44,6 +46,9 @@ class SwitchDevice final : public Device {
   void accept(uint16_t port, const RxFrame& frame);
   PacketId admit(uint16_t port, const RxFrame& frame);
   void punt(uint16_t port, Time at, PacketId id);
+  void hand_to_kernel();
+  void accept_from_kernel(size_t twin, const RxFrame& frame);
+  void flush_twins();
   void look_for_checksum(uint16_t port, PacketId id);
   void write_bytes(PacketId id);
 
@@ -59,6 +64,7 @@ class SwitchDevice final : public Device {
   SoftSwitch& switch_ = wire_.device;
   IndexedHeap arrivals_;
   std::vector<uint8_t> told_storms_;  // by port
+  std::vector<uint16_t> interfaces_;  // of the router, by twin
   size_t passes_ = 1;                 // of a turn, at most, unless time asks for more
 };
 

@@ -284,6 +284,7 @@ void Worker::check_ports(Time now) {
     for (size_t port = 0; port < ports.size(); ++port) {
       const WirePort::Changes changes = ports[port].check(now);
       if (!changes.any()) continue;
+      if (changes.up) devices_[device]->link_changed(port);
       const auto at = static_cast<uint32_t>(port);
       if (changes.stall) {
         const double stalled = ports[port].transmit_stalled() ? 1 : 0;

@@ -116,6 +116,7 @@ void Worker::open_ports() {
       opened_.push_back(ours ? open_port(device.name, device.ports[i])
                              : std::make_unique<WirePort>(std::make_unique<PacketPort>(), 0, 0, 1));
     }
+    for (const PortConfig& twin : device.twins) opened_.push_back(open_port(device.name, twin));
   }
   for (const NicDeviceConfig& device : config_.nics) {
     opened_.push_back(open_port(device.name, device.port));
@@ -128,7 +129,7 @@ void Worker::build_devices(Time begin) {
   uint16_t index = 0;
   for (const SwitchDeviceConfig& device : config_.switches) {
     std::vector<WirePort> ports;
-    for (size_t i = 0; i < device.ports.size(); ++i) ports.push_back(std::move(*opened_[next++]));
+    for (size_t i = 0; i < device.ports.size() + device.twins.size(); ++i) ports.push_back(std::move(*opened_[next++]));
     switches_.push_back(
         std::make_unique<SwitchDevice>(device, index++, std::move(ports), pool_, punted_, config_.shared.get(), config_.share));
     devices_.push_back(switches_.back().get());

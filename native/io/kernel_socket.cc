@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <linux/filter.h>
+#include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <linux/udp.h>
 #include <net/if.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "base/native_error.h"
 #include "io/network_namespace.h"
@@ -50,6 +52,36 @@ int open_udp_discard(const std::string& address, uint16_t port, const std::strin
                               "another Weir or rxe may have this address (ss -ulnp, rdma link); use an address of its own");
   ::close(fd);
   throw error;
+}
+
+int open_route_watch(const std::string& namespace_path) {
+  const int fd = open_socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE, namespace_path);
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  address.nl_groups = RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE | 1u << (RTNLGRP_NEXTHOP - 1);
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  const NativeError error = NativeError::from_errno("bind", "cannot hear of the kernel's routes", "");
+  ::close(fd);
+  throw error;
+}
+
+uint32_t take_route_news(int socket) {
+  constexpr uint32_t kRoutes = 1, kNeighbours = 2;
+  uint32_t news = 0;
+  alignas(nlmsghdr) std::array<char, 16 * 1024> bytes;
+  for (;;) {
+    const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got >= 0) {
+      nlmsghdr header{};
+      if (static_cast<size_t>(got) >= sizeof header) std::memcpy(&header, bytes.data(), sizeof header);
+      const bool neighbour = header.nlmsg_type == RTM_NEWNEIGH || header.nlmsg_type == RTM_DELNEIGH;
+      news |= neighbour ? kNeighbours : kRoutes;
+    } else if (errno == ENOBUFS) {
+      news |= kRoutes | kNeighbours;
+    } else if (errno != EINTR) {
+      return news;
+    }
+  }
 }
 
 bool ask_ethtool(int socket, const std::string& interface, std::span<uint8_t> data) {

@@ -16,6 +16,13 @@ int open_socket(int domain, int type, int protocol, const std::string& namespace
 // Throws NativeError: EADDRINUSE when the port is taken, EADDRNOTAVAIL when the kernel does not have the address.
 int open_udp_discard(const std::string& address, uint16_t port, const std::string& namespace_path);
 
+// A netlink socket that hears of routes, nexthops, links and neighbours of the network namespace at a path (rtnetlink(7)).
+// Returns the descriptor, which is the caller's to close. Throws NativeError.
+int open_route_watch(const std::string& namespace_path);
+// Whether any have changed since this was last called, as a mask: 1 routes or links, 2 neighbours. What was told is thrown away,
+// and what was not for want of room may be either: who wants to know asks anew. Does not wait.
+uint32_t take_route_news(int socket);
+
 // The most bytes that a structure of ethtool may have here.
 inline constexpr size_t kEthtoolBytes = 4096;
 // Asks ethtool (linux/ethtool.h, SIOCETHTOOL) of an interface of the socket's namespace; `data` starts with the command, has at

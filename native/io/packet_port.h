@@ -112,6 +112,8 @@ class PacketPort {
   virtual uint32_t mtu() { return 0; }
   // From now on, and after a reopen(), frames to all multicast addresses come in. A port may take them anyway.
   virtual void take_groups() {}
+  // Whether the kernel's end of its cable is told that there is another.
+  virtual void set_carrier(bool) {}
   // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.
   virtual void reopen() {}
 

@@ -6,59 +6,64 @@
 namespace weir {
 
 // Per port. The drop_* words are by ingress port; together they are every reason for which the switch discards a frame.
-#define WEIR_SWITCH_PORT_COUNTERS(X)                                                                                  \
-  X(rx_packets, "packets", "Frames received, MAC control apart")                                                      \
-  X(rx_bytes, "bytes", "Bytes of those frames, without FCS")                                                          \
-  X(tx_packets, "packets", "Frames that the host took to send, MAC control apart")                                    \
-  X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                          \
-  X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                       \
-  X(rx_pfc_frames, "packets", "PFC frames received")                                                                  \
-  X(tx_pfc_frames, "packets", "PFC frames sent")                                                                      \
-  X(tx_pause_frames, "packets", "802.3x PAUSE frames sent")                                                           \
-  X(rx_mac_control_unknown, "packets", "MAC control frames with an opcode or length we do not know, discarded")       \
-  X(flood_copies, "packets", "Extra copies made of frames received here because their destination was unknown")       \
-  X(gso_passed, "packets", "Super-frames (GSO) received here that were queued whole")                                 \
-  X(gso_segmented, "packets", "Super-frames received here that were cut into segments before they were queued")       \
-  X(gso_segments, "packets", "Segments made of them: each counts as a frame of its own from there on")                \
-  X(int_written, "packets", "Packets into which this egress port wrote its INT hop")                                  \
-  X(int_overflowed, "packets", "Packets whose INT had no room for the hop of this egress port")                       \
-  X(int_malformed, "packets", "Packets left alone here because their INT header is not of its form")                  \
-  X(tx_port_down, "packets", "Frames discarded instead of sent, MAC control included: the interface was not up")      \
-  X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")              \
-  X(fdb_full, "events", "Addresses not learned: no room near their hash, and no port there has more of it")           \
-  X(fdb_limited, "events", "Addresses not learned because this port has as many as it may")                           \
-  X(fdb_evicted, "events", "Addresses of this port forgotten before their time, to make room for others")             \
-  X(routed_packets, "packets", "Frames received here that were routed")                                               \
-  X(router_packets, "packets", "Frames received here for the router itself: ARP, neighbour discovery")                \
-  X(router_made_packets, "packets", "Frames that the router made because of what came in here: ARP, ND, ICMP errors") \
-  X(router_icmp_limited, "packets", "ICMP messages that the router did not send: more than 1000 in a second")         \
-  X(neighbor_full, "events", "Neighbors not learned here: the table is full of those that are sent to")               \
-  X(drop_runt, "packets", "Dropped: shorter than an Ethernet header")                                                 \
-  X(drop_no_route, "packets", "Dropped: no static route to the destination")                                          \
-  X(drop_same_port, "packets", "Dropped: the destination is behind the port the frame came from")                     \
-  X(drop_reserved_address, "packets", "Dropped: link-local group address 01:80:C2:00:00:0x stays on the link")        \
-  X(drop_router_protocol, "packets", "Dropped: for the router, and nothing that it takes")                            \
-  X(drop_router_bridged, "packets", "Dropped: on a routed port, and not for the router")                              \
-  X(drop_ip_header, "packets", "Dropped: to be routed, and the IP header is cut off or wrong")                        \
-  X(drop_martian, "packets", "Dropped: to be routed, from or to an address that is never routed")                     \
-  X(drop_ttl_expired, "packets", "Dropped: to be routed, and the TTL or hop limit was used up")                       \
-  X(drop_ip_no_route, "packets", "Dropped: to be routed, and there is no route to the destination")                   \
-  X(drop_neighbor_unknown, "packets", "Dropped: the next hop did not answer ARP or neighbor solicitations")           \
-  X(drop_neighbor_queue, "packets", "Dropped: too many frames wait for ARP or neighbor discovery")                    \
-  X(rx_punted, "packets", "LLDP frames handed to the slow path instead of forwarded")                                 \
-  X(tx_slow_path, "packets", "Frames of the slow path that the host took to send: not in tx_packets")                 \
-  X(drop_punt_full, "packets", "Dropped: LLDP frames for the slow path, which had not taken those before")            \
-  X(drop_storm_broadcast, "packets", "Dropped: broadcasts beyond the storm control of the port")                      \
-  X(drop_storm_unknown_unicast, "packets", "Dropped: frames to unknown addresses beyond the port's storm control")    \
-  X(drop_storm_multicast, "packets", "Dropped: multicasts beyond the storm control of the port")                      \
-  X(drop_mtu_exceeded, "packets", "Dropped: longer than the egress port's MTU")                                       \
-  X(drop_headroom_full, "packets", "Dropped: a lossless ingress queue overran its PFC headroom")                      \
-  X(drop_lossy_threshold, "packets", "Dropped: a lossy egress queue was at its dynamic threshold")                    \
-  X(drop_cnm_from_outside, "packets", "Dropped: a CNM of a domain that the neighbour here is no part of")             \
-  X(drop_queue_limit, "packets", "Dropped: an egress queue was at the limit configured for it")                       \
-  X(drop_buffer_full, "packets", "Dropped: the shared buffer was full")                                               \
-  X(drop_pfc_watchdog, "packets", "Dropped: by the PFC watchdog, of a queue whose peer pauses without end")           \
-  X(drop_offload_refused, "packets", "Dropped: offload metadata that does not fit the frame, or that we cannot do")   \
+#define WEIR_SWITCH_PORT_COUNTERS(X)                                                                                   \
+  X(rx_packets, "packets", "Frames received, MAC control apart")                                                       \
+  X(rx_bytes, "bytes", "Bytes of those frames, without FCS")                                                           \
+  X(tx_packets, "packets", "Frames that the host took to send, MAC control apart")                                     \
+  X(tx_bytes, "bytes", "Bytes of those frames, without FCS")                                                           \
+  X(rx_pause_frames, "packets", "802.3x PAUSE frames received")                                                        \
+  X(rx_pfc_frames, "packets", "PFC frames received")                                                                   \
+  X(tx_pfc_frames, "packets", "PFC frames sent")                                                                       \
+  X(tx_pause_frames, "packets", "802.3x PAUSE frames sent")                                                            \
+  X(rx_mac_control_unknown, "packets", "MAC control frames with an opcode or length we do not know, discarded")        \
+  X(flood_copies, "packets", "Extra copies made of frames received here because their destination was unknown")        \
+  X(gso_passed, "packets", "Super-frames (GSO) received here that were queued whole")                                  \
+  X(gso_segmented, "packets", "Super-frames received here that were cut into segments before they were queued")        \
+  X(gso_segments, "packets", "Segments made of them: each counts as a frame of its own from there on")                 \
+  X(int_written, "packets", "Packets into which this egress port wrote its INT hop")                                   \
+  X(int_overflowed, "packets", "Packets whose INT had no room for the hop of this egress port")                        \
+  X(int_malformed, "packets", "Packets left alone here because their INT header is not of its form")                   \
+  X(tx_port_down, "packets", "Frames discarded instead of sent, MAC control included: the interface was not up")       \
+  X(stragglers, "packets", "Frames taken later than their arrival time because they were read too late")               \
+  X(fdb_full, "events", "Addresses not learned: no room near their hash, and no port there has more of it")            \
+  X(fdb_limited, "events", "Addresses not learned because this port has as many as it may")                            \
+  X(fdb_evicted, "events", "Addresses of this port forgotten before their time, to make room for others")              \
+  X(routed_packets, "packets", "Frames received here that were routed")                                                \
+  X(router_packets, "packets", "Frames received here for the router itself: ARP, neighbour discovery")                 \
+  X(router_made_packets, "packets", "Frames that the router made because of what came in here: ARP, ND, ICMP errors")  \
+  X(router_icmp_limited, "packets", "ICMP messages that the router did not send: more than 1000 in a second")          \
+  X(neighbor_full, "events", "Neighbors not learned here: the table is full of those that are sent to")                \
+  X(kernel_rx_packets, "packets", "Frames received here for the router itself that its kernel got by the port's twin") \
+  X(kernel_tx_packets, "packets", "Frames that the kernel sent by this port's twin, which joined the port's queues")   \
+  X(drop_kernel_rate, "packets", "Dropped: for the router's kernel, more than 20,000 of them in a second")             \
+  X(drop_kernel_refused, "packets", "Dropped: for the router's kernel, whose twin of the port is down or deleted")     \
+  X(drop_blackhole, "packets", "Dropped: to be routed, and the route to the destination is a blackhole")               \
+  X(drop_runt, "packets", "Dropped: shorter than an Ethernet header")                                                  \
+  X(drop_no_route, "packets", "Dropped: no static route to the destination")                                           \
+  X(drop_same_port, "packets", "Dropped: the destination is behind the port the frame came from")                      \
+  X(drop_reserved_address, "packets", "Dropped: link-local group address 01:80:C2:00:00:0x stays on the link")         \
+  X(drop_router_protocol, "packets", "Dropped: for the router, and nothing that it takes")                             \
+  X(drop_router_bridged, "packets", "Dropped: on a routed port, and not for the router")                               \
+  X(drop_ip_header, "packets", "Dropped: to be routed, and the IP header is cut off or wrong")                         \
+  X(drop_martian, "packets", "Dropped: to be routed, from or to an address that is never routed")                      \
+  X(drop_ttl_expired, "packets", "Dropped: to be routed, and the TTL or hop limit was used up")                        \
+  X(drop_ip_no_route, "packets", "Dropped: to be routed, and there is no route to the destination")                    \
+  X(drop_neighbor_unknown, "packets", "Dropped: the next hop did not answer ARP or neighbor solicitations")            \
+  X(drop_neighbor_queue, "packets", "Dropped: too many frames wait for ARP or neighbor discovery")                     \
+  X(rx_punted, "packets", "LLDP frames handed to the slow path instead of forwarded")                                  \
+  X(tx_slow_path, "packets", "Frames of the slow path that the host took to send: not in tx_packets")                  \
+  X(drop_punt_full, "packets", "Dropped: LLDP frames for the slow path, which had not taken those before")             \
+  X(drop_storm_broadcast, "packets", "Dropped: broadcasts beyond the storm control of the port")                       \
+  X(drop_storm_unknown_unicast, "packets", "Dropped: frames to unknown addresses beyond the port's storm control")     \
+  X(drop_storm_multicast, "packets", "Dropped: multicasts beyond the storm control of the port")                       \
+  X(drop_mtu_exceeded, "packets", "Dropped: longer than the egress port's MTU")                                        \
+  X(drop_headroom_full, "packets", "Dropped: a lossless ingress queue overran its PFC headroom")                       \
+  X(drop_lossy_threshold, "packets", "Dropped: a lossy egress queue was at its dynamic threshold")                     \
+  X(drop_cnm_from_outside, "packets", "Dropped: a CNM of a domain that the neighbour here is no part of")              \
+  X(drop_queue_limit, "packets", "Dropped: an egress queue was at the limit configured for it")                        \
+  X(drop_buffer_full, "packets", "Dropped: the shared buffer was full")                                                \
+  X(drop_pfc_watchdog, "packets", "Dropped: by the PFC watchdog, of a queue whose peer pauses without end")            \
+  X(drop_offload_refused, "packets", "Dropped: offload metadata that does not fit the frame, or that we cannot do")    \
   X(drop_no_descriptor, "packets", "Dropped: the host ran out of packet descriptors (the run is not valid)")
 
 WEIR_DEFINE_COUNTERS(SwitchPortCounters, WEIR_SWITCH_PORT_COUNTERS);

@@ -27,6 +27,7 @@ Router::Router(const RouterParameters& parameters, size_t ports)
       ports_(ports),
       interfaces_(parameters.interfaces),
       routed_(ports),
+      kernel_used_(ports),
       table_(ports, kNoInterface),
       capacity_(parameters.neighbour_capacity) {
   for (const auto& each : interfaces_) {
@@ -58,6 +59,7 @@ bool Router::reconfigure(const RouterParameters& parameters) {
   neighbours.forget_gateways();
   for (const auto& route : routes_) {
     for (const auto& way : route.ways) {
+      if (way.on_link) continue;
       const uint32_t at = neighbours.find(way.gateway.version, way.interface, AddressBits::of(way.gateway));
       if (at != NeighbourTable::kNone) neighbours[at].gateway = neighbours[at].used = true;
     }
@@ -125,10 +127,29 @@ void Router::set(const RouterParameters::Address& prefix, uint32_t group) {
   if (before != PrefixTable::kNone) groups_.release(before);
 }
 
+bool Router::may_take_for_kernel(uint16_t port, Time now) {
+  constexpr Time kPerFrame = kSecond / kKernelRate;
+  Time& used = kernel_used_[port];
+  if (used - now >= kKernelBurst * kPerFrame) return false;
+  used = std::max(used, now) + kPerFrame;
+  return true;
+}
+
 void Router::install(const RouterParameters::Route& route) {
+  if (route.kind != RouteKind::forward) {
+    const NextHop::Kind kind = route.kind == RouteKind::own           ? NextHop::Kind::own
+                               : route.kind == RouteKind::unreachable ? NextHop::Kind::unreachable
+                                                                      : NextHop::Kind::blackhole;
+    const NextHopGroups::Way way{hop({.kind = kind}), 1};
+    return set(route.prefix, groups_.hold(std::span(&way, 1)));
+  }
   std::array<NextHopGroups::Way, NextHopGroups::kMostWays> ways;
   size_t count = 0;
   for (const auto& way : route.ways) {
+    if (way.on_link) {
+      ways[count++] = {hop({NextHop::Kind::link, way.interface}), way.weight};
+      continue;
+    }
     const uint32_t at = neighbours.add(way.gateway.version, way.interface, AddressBits::of(way.gateway));
     if (at == NeighbourTable::kNone) continue;
     neighbours[at].gateway = neighbours[at].used = true;
@@ -151,7 +172,14 @@ bool Router::owns(uint16_t number, const IpAddress& address) const {
   return std::ranges::any_of(interfaces_[number].addresses, [&](const auto& own) { return own.address == address; });
 }
 
+bool Router::owns(const AddressBits& address) const {
+  const uint32_t group = ipv6_.lookup(address);
+  return group != PrefixTable::kNone && next_hops_[groups_.places(group)[0]].kind == NextHop::Kind::own;
+}
+
 bool Router::on_link(uint16_t number, const IpAddress& address) const {
+  const bool is_local = address.version == 6 && address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
+  if (is_local && interfaces_[number].kernel) return true;
   return std::ranges::any_of(interfaces_[number].addresses, [&](const auto& own) { return covers(own, address); });
 }
 

@@ -21,13 +21,18 @@ namespace weir {
 class Router {
  public:
   static constexpr uint16_t kNoInterface = UINT16_MAX;
+  // Of frames for the kernel from one port, each a system call: in a second, and at once.
+  static constexpr Time kKernelRate = 20'000;
+  static constexpr Time kKernelBurst = 2'000;
 
   struct NextHop {
     enum class Kind : uint8_t {
-      link,     // the destination is on the interface's link
-      gateway,  // `neighbour` is
-      own,      // it is an address of the router
-      nobody    // a broadcast address
+      link,         // the destination is on the interface's link
+      gateway,      // `neighbour` is
+      own,          // it is an address of the router
+      nobody,       // a broadcast address
+      unreachable,  // nobody gets it, and its source is told
+      blackhole     // nobody gets it
     };
     Kind kind = Kind::nobody;
     uint16_t interface = 0;
@@ -46,11 +51,15 @@ class Router {
   uint16_t interface_at(uint16_t port, uint16_t vlan) const { return table_[row_of_vlan_[vlan] * ports_ + port]; }
   const RouterParameters::Interface& interface(uint16_t number) const { return interfaces_[number]; }
   bool routed(uint16_t port) const { return routed_[port]; }
+  // False where frames for the kernel come in at `port` faster than kKernelRate.
+  bool may_take_for_kernel(uint16_t port, Time now);
   // Its own address there, or null. `near`: preferably with a prefix that covers it.
   const IpAddress* own_address(uint16_t interface, uint8_t version, const AddressBits& near = {}) const;
+  // An own address of any, of IPv6.
+  bool owns(const AddressBits& address) const;
   // An own address of that interface.
   bool owns(uint16_t interface, const IpAddress& address) const;
-  // Whether the address is on the interface's link.
+  // Whether the address is on the interface's link. Link-local ones of IPv6 are, where the kernel has a twin.
   bool on_link(uint16_t interface, const IpAddress& address) const;
 
   // Where a packet to `address` goes; null: there is no route. `choose(places)`: the place that is taken of several.
@@ -79,6 +88,7 @@ class Router {
   size_t ports_;
   std::vector<RouterParameters::Interface> interfaces_;
   std::vector<bool> routed_;
+  std::vector<Time> kernel_used_;  // by port: up to when its rate of frames for the kernel is used up
   std::array<uint16_t, 4096> row_of_vlan_{};
   std::vector<uint16_t> table_;  // interfaces by row and port
   PrefixTable ipv4_{4};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +14,11 @@ namespace weir {
 
 inline constexpr uint16_t kAnyPort = UINT16_MAX;
 
+// What becomes of a packet that a route is for. own: it is the router's, and goes to the kernel where that has a twin;
+// unreachable: its source is told; blackhole: it is not.
+enum class RouteKind : uint8_t { forward, own, unreachable, blackhole };
+constexpr auto words_of(RouteKind) { return std::array{"forward", "own", "unreachable", "blackhole"}; }
+
 struct RouterParameters {
   struct Address {
     IpAddress address;
@@ -23,17 +29,20 @@ struct RouterParameters {
     uint16_t port = kAnyPort;
     uint16_t vlan = 0;
     std::vector<Address> addresses;
+    bool kernel = false;
     bool operator==(const Interface&) const = default;
   };
   struct Way {
     uint16_t interface = 0;
     IpAddress gateway;
     uint32_t weight = 1;
+    bool on_link = false;
     bool operator==(const Way&) const = default;
   };
   struct Route {
     Address prefix;
     std::vector<Way> ways;
+    RouteKind kind = RouteKind::forward;
     bool operator==(const Route&) const = default;
   };
   struct Neighbour {
@@ -59,14 +68,22 @@ inline bool names_its_interfaces(const RouterParameters& p) {
              return own.address.version == version;
            });
   };
-  return std::ranges::all_of(
-             p.routes,
-             [&](const auto& route) {
-               return !route.ways.empty() && route.ways.size() <= 64 && std::ranges::all_of(route.ways, [&](const auto& way) {
-                 return has(way.interface, route.prefix.address.version) && way.gateway.version == route.prefix.address.version;
-               });
-             }) &&
+  return std::ranges::all_of(p.routes,
+                             [&](const auto& route) {
+                               return (!route.ways.empty() || route.kind != RouteKind::forward) && route.ways.size() <= 64 &&
+                                      std::ranges::all_of(route.ways, [&](const auto& way) {
+                                        return has(way.interface, route.prefix.address.version) &&
+                                               way.gateway.version == route.prefix.address.version;
+                                      });
+                             }) &&
          std::ranges::all_of(p.neighbours, [&](const auto& each) { return has(each.interface, each.address.version); });
+}
+// What the kernel sends on a twin leaves by the interface's port.
+inline bool kernel_has_ports(const RouterParameters& p) {
+  return std::ranges::all_of(p.interfaces, [](const auto& each) { return !each.kernel || each.port != kAnyPort; });
+}
+inline size_t kernel_interfaces(const RouterParameters& p) {
+  return static_cast<size_t>(std::ranges::count_if(p.interfaces, [](const auto& each) { return each.kernel; }));
 }
 inline bool prefixes_are_sound(const RouterParameters& p) {
   const auto sound = [](const RouterParameters::Address& each) {
@@ -86,16 +103,19 @@ void describe(auto& v, Of<RouterParameters::Interface> auto& p) {
   v("port", p.port, field::any("Which then does not bridge; 65535: all that do, in the VLAN."));
   v("vlan", p.vlan, field::within(0, 4094, "Of its frames; 0: they have no tag."));
   v("addresses", p.addresses, field::any("Its own."));
+  v("kernel", p.kernel, field::optional(field::any("The kernel has a twin of it, and gets what is for the router itself.")));
 }
 void describe(auto& v, Of<RouterParameters::Way> auto& p) {
   v.type("NativeRouterWay", "A next hop.");
   v("interface", p.interface, field::any("Its link."));
   v("gateway", p.gateway, field::any("Its address."));
   v("weight", p.weight, field::within(1, 255, "Of its share."));
+  v("on_link", p.on_link, field::optional(field::any("There is no gateway: destinations are on the link.")));
 }
 void describe(auto& v, Of<RouterParameters::Route> auto& p) {
   v.type("NativeIpRoute", "A prefix, and the ways to it.");
   v("prefix", p.prefix, field::any("Of destinations."));
+  v("kind", p.kind, field::optional(field::any("What becomes of packets to it; all but forward: it has no ways.")));
   v("ways", p.ways, field::any("1 to 64."));
 }
 void describe(auto& v, Of<RouterParameters::Neighbour> auto& p) {
@@ -114,6 +134,7 @@ void describe(auto& v, Of<RouterParameters> auto& p) {
   v("neighbour_capacity", p.neighbour_capacity, field::within(16, 1 << 20, "Most neighbours that it knows."));
   v.rule(p.interfaces.size() <= 4096, "it has at most 4096 interfaces");
   v.rule(prefixes_are_sound(p), "prefixes are 0 to 32 bits of IPv4 or 0 to 128 of IPv6");
+  v.rule(kernel_has_ports(p), "interfaces with kernel have a port");
   v.rule(names_its_interfaces(p), "routes have 1 to 64 ways, by interfaces with addresses of the route's IP version");
 }
 

@@ -71,6 +71,16 @@ class SoftSwitch {
 
   // Takes ownership of `id`, whose meta and length are filled in.
   void receive(Time now, uint16_t port, PacketId id);
+  // Frames that the kernel's twins are to have, since this was last taken: whoever takes them owns them, whole and untagged.
+  // Their ingress is the port that they came in at.
+  struct ForKernel {
+    PacketId id;
+    uint16_t interface;  // of the router
+  };
+  std::vector<ForKernel>& for_kernel() { return for_kernel_; }
+  // A frame without a tag that the kernel has sent by the twin of an interface of the router. Takes ownership of `id`, whose meta
+  // and length are filled in.
+  void send_for_kernel(Time now, uint16_t interface, PacketId id);
   // Priorities that are not under PFC here do not obey.
   void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t port, uint16_t quanta);
@@ -248,6 +258,8 @@ class SoftSwitch {
   void route_ip(Port& in, uint16_t on, PacketId id);
   void take_for_router(Port& in, PacketId id);
   void take_locally(Port& in, uint16_t on, PacketId id);
+  bool concerns_kernel(PacketId id) const;
+  void take_for_kernel(Port& in, uint16_t on, PacketId id);
   void send_routed(Port& in, PacketId id, const NeighbourTable::Entry& to);
   void wait_for(Port& in, uint32_t neighbour, PacketId id);
   void resolved(uint32_t neighbour);
@@ -297,7 +309,8 @@ class SoftSwitch {
   Forwarding forwarding_;
   std::unique_ptr<Router> router_;
   uint64_t router_mac_ = Forwarding::kNobody;  // kNobody: there is no router
-  Time icmp_used_ = 0;                         // up to when the rate of ICMP messages is used up
+  std::vector<ForKernel> for_kernel_;
+  Time icmp_used_ = 0;  // up to when the rate of ICMP messages is used up
   LoadBalancer balancer_;
   CongestionDomain domain_;
   Random random_;

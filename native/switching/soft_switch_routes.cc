@@ -26,13 +26,15 @@ uint32_t link_header_length(const PacketMeta& meta) {
   return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
 }
 
+bool is_link_local(const AddressBits& address) { return address.high >> 54 == 0xfe80 >> 6; }
+
 // RFC 1812, 5.3.7, and RFC 4291, 2.5: what is no destination, or no source, beyond a link. Groups are not routed.
 bool is_martian(uint8_t version, const AddressBits& address) {
   if (version == 4) {
     const uint64_t first = address.high >> 56;
     return first == 0 || first == 127 || first >= 224 || address.high >> 48 == 0xa9fe;
   }
-  return address.high >> 56 == 0xff || address.high >> 54 == 0xfe80 >> 6 || (address.high == 0 && address.low <= 1);
+  return address.high >> 56 == 0xff || is_link_local(address) || (address.high == 0 && address.low <= 1);
 }
 
 bool is_udp(const uint8_t* ip) { return (ip[0] >> 4 == 6 ? ip[6] : ip[9]) == kProtocolUdp; }
@@ -73,6 +75,8 @@ bool SoftSwitch::route(Port& in, PacketId id) {
     if (heard) hear(in, on, message);
   }
   if (!router_->routed(in.number())) return false;
+  if (on != Router::kNoInterface && router_->interface(on).kernel && is_group(meta.destination_mac) && concerns_kernel(id))
+    return take_for_kernel(in, on, id), true;
   if (heard) return take_for_router(in, id), true;
   return drop(in.counters.drop_router_bridged, id), true;
 }
@@ -86,12 +90,13 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   Packet& packet = pool_[id];
   const PacketMeta& meta = packet.meta;
   const uint32_t present = pool_.present(id);
+  const bool kernel = router_->interface(on).kernel;
   const bool is_ip = meta.ethertype == kEthertypeIpv4 || meta.ethertype == kEthertypeIpv6;
   if (meta.ethertype == kEthertypeArp || (meta.ip_version == 6 && meta.l3_offset != 0)) {
     NeighbourMessage message;
     if (read_neighbour_message(pool_.data(id), present, meta, message)) {
       hear(in, on, message);
-      return take_for_router(in, id);
+      return kernel ? take_for_kernel(in, on, id) : take_for_router(in, id);
     }
   }
   if (!is_ip) return drop(in.counters.drop_router_protocol, id);
@@ -103,6 +108,9 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   const uint8_t* const addresses = ip + ip_source_offset(version);
   const AddressBits source = AddressBits::load(version, addresses);
   const AddressBits destination = AddressBits::load(version, addresses + ip_address_length(version));
+  // From or to an address of this link: between neighbours, not to be routed.
+  if (kernel && version == 6 && (is_link_local(destination) || (is_link_local(source) && router_->owns(destination))))
+    return take_for_kernel(in, on, id);
   if (is_martian(version, destination) || is_martian(version, source)) return drop(in.counters.drop_martian, id);
   const Router::NextHop* hop = router_->lookup(version, destination, [&](std::span<const uint32_t> places) {
     return balancer_.choose(now_, meta.flow_hash, places.size(), [&](size_t place) {
@@ -112,7 +120,10 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
     });
   });
   if (hop == nullptr) return refuse(in, on, id, in.counters.drop_ip_no_route, IcmpError::no_route);
-  if (hop->kind == Router::NextHop::Kind::own) return take_locally(in, on, id);
+  if (hop->kind == Router::NextHop::Kind::own) return kernel ? take_for_kernel(in, on, id) : take_locally(in, on, id);
+  if (hop->kind == Router::NextHop::Kind::unreachable)
+    return refuse(in, on, id, in.counters.drop_ip_no_route, IcmpError::no_route);
+  if (hop->kind == Router::NextHop::Kind::blackhole) return drop(in.counters.drop_blackhole, id);
   if (hop->kind == Router::NextHop::Kind::nobody) return drop(in.counters.drop_martian, id);
   if (ip[version == 6 ? 7 : 8] <= 1) return refuse(in, on, id, in.counters.drop_ttl_expired, IcmpError::time_exceeded);
 
@@ -238,6 +249,7 @@ void SoftSwitch::hear(Port& in, uint16_t on, const NeighbourMessage& message) {
       resolved(at);
     }
   }
+  if (router_->interface(on).kernel) return;
   if (!asks_us || (message.mac == 0 && message.sender.version == 4)) return;
   const RouterParameters::Interface& own = router_->interface(on);
   // An IPv6 host that looks whether an address is taken has none: all are told.

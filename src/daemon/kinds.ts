@@ -84,7 +84,18 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
   const { name, metrics, dashboard, control } = config;
   // Which frames come in by it is settled at the start.
   const own = { name, metrics, dashboard, control, lldp: config.lldp !== undefined };
-  if (config.kind === "switch") return { ...own, ports: config.ports.map(fixedOfPort), workers: config.workers };
+  if (config.kind === "switch") {
+    const { router, ports, workers } = config;
+    // The kernel's twins are made at the start.
+    const twins = router?.kernel && { mac: router.mac, interfaces: router.interfaces };
+    return {
+      ...own,
+      ports: ports.map(fixedOfPort),
+      workers,
+      "router.kernel": router?.kernel,
+      "router.interfaces": twins,
+    };
+  }
   const { interface: netdev, namespace, rate, mtu, mac, backend } = config.port;
   const { path_mtu, burst, receive_buffer } = config.host;
   const queue_pairs = config.queue_pairs.map((pair) => ({ ...pair, send: pair.send && { ...pair.send, rate: 0 } }));

@@ -22,6 +22,7 @@ import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { DeviceWorkers } from "../native/workers.js";
 import { kPriorities } from "../scenario/resolve.js";
+import { ControlPlane, routesByKernel } from "./control_plane.js";
 import { Discovery } from "./discovery.js";
 import type { Log } from "./log.js";
 import { Peers } from "./peers.js";
@@ -66,6 +67,8 @@ export class DeviceRunner implements DeviceSource {
   private readonly frameListeners = new Set<(frame: Buffer) => void>();
   /** Undefined: without LLDP. */
   private readonly discovery: Discovery | undefined;
+  /** Undefined: routes are those of the file. */
+  private readonly control: ControlPlane | undefined;
   private begun = false;
   private closed = false;
   private failure: string | undefined;
@@ -99,6 +102,9 @@ export class DeviceRunner implements DeviceSource {
         },
       );
     this.echoes = config.kind === "nic" ? answered.map((own) => new EchoResponder(config.port.mac, own)) : [];
+    if (config.kind === "switch" && routesByKernel(config)) {
+      this.control = new ControlPlane(addon, config, log, () => this.#apply(this.config));
+    }
     [this.worker, this.packets] = this.#create();
     this.table = new CounterTable(this.worker);
     this.device = new Device(this, host);
@@ -110,6 +116,7 @@ export class DeviceRunner implements DeviceSource {
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
   open(): void {
     asWeirError(() => this.#open());
+    this.control?.open();
     this.#requireArp();
   }
 
@@ -122,6 +129,7 @@ export class DeviceRunner implements DeviceSource {
       await sleep(kStepMs);
     }
     this.begun = true;
+    this.control?.begin();
     this.#findPeers();
     if (this.config.kind === "switch") {
       this.worker.switchState(0).ports.forEach(({ up }, i) => {
@@ -137,6 +145,7 @@ export class DeviceRunner implements DeviceSource {
   reconfigure(config: DeviceConfig): void {
     this.#apply(config);
     this.config = config;
+    if (config.kind === "switch" && routesByKernel(config)) this.control?.reconfigure(config);
     const { lldp } = config;
     if (lldp !== undefined) this.discovery?.reconfigure({ ...config, lldp });
   }
@@ -161,11 +170,16 @@ export class DeviceRunner implements DeviceSource {
     }
   }
 
-  /** With what peers have a willing device do. */
+  /** With what peers have a willing device do, and the kernel's routes. */
   #running(config = this.config): DeviceConfig {
     const adopted = this.discovery?.adopted() ?? {};
+    const learned = this.control && { learned: this.control.table };
     return config.kind === "switch"
-      ? { ...config, switch: { ...config.switch, ...adopted } }
+      ? {
+          ...config,
+          switch: { ...config.switch, ...adopted },
+          router: config.router && { ...config.router, ...learned },
+        }
       : { ...config, classes: { ...config.classes, ...adopted } };
   }
 
@@ -195,6 +209,7 @@ export class DeviceRunner implements DeviceSource {
     if (this.closed) return;
     this.discovery?.close();
     this.closed = true;
+    this.control?.close();
     this.device.close();
     for (const peers of this.peers) peers.close();
     this.worker.close();

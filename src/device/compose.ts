@@ -32,6 +32,8 @@ const kLatenessNs = 20e6;
 /** Super-frames of the kernel that may be held at a time, 66 KiB each. */
 const kSuperFrames = 1024;
 const kSwitchSlots = 2048;
+/** Frames of the kernel read from a twin at a time. */
+const kTwinSlots = 64;
 /** A frame of path MTU 1024, by which descriptors are counted. */
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
@@ -96,11 +98,29 @@ export function composeSwitchWorker(
         routes: config.static_fdb.map(({ mac, port }) => ({ destination_mac: mac, ports: [names.indexOf(port)] })),
         pins: [],
         ...(config.lldp && { lldp: true }),
-        ...(config.router && { router: nativeRouter(config.router, names) }),
+        ...(config.router && { router: nativeRouter(config.router, names), twins: twinsOf(config) }),
       },
     ],
     nics: [],
   };
+}
+
+/** What the kernel has of the router's interfaces. */
+function twinsOf({ router, ports }: SwitchDaemonConfig): NativePort[] {
+  const { kernel } = router ?? {};
+  if (router === undefined || kernel === undefined) return [];
+  return router.interfaces.map(({ name, port }) => ({
+    name,
+    interface: name,
+    namespace_fd: -1,
+    namespace_path: kernel.namespace,
+    receive: "tap",
+    transmit: "tap",
+    slot_bytes: (ports.find((other) => other.name === port)?.mtu ?? 0) + 18,
+    receive_slots: kTwinSlots,
+    rate: 0,
+    delay: 0,
+  }));
 }
 
 /** Of each worker of the switch: all ports, and packets for what may come in by its own. */

@@ -118,8 +118,11 @@ export interface FdbEntry {
 export interface RouteReport {
   /** "10.0.0.0/24" */
   to: string;
-  kind: "connected" | "static";
-  /** `gateway` null: on the link itself. */
+  /** `kernel`: of the namespace that is the router's control plane. */
+  kind: "connected" | "static" | "kernel";
+  /** What becomes of packets: forwarded by `ways`, taken by the kernel, refused, or dropped. */
+  action: "forward" | "own" | "unreachable" | "blackhole";
+  /** `gateway` null: on the link itself. None where they are not forwarded. */
   ways: { gateway: string | null; interface: string; weight: number }[];
 }
 

@@ -11,7 +11,7 @@ const kAnyPort = 0xffff;
 
 /** @param ports Names of the switch's. */
 export function nativeRouter(config: RouterConfig, ports: readonly string[]): NativeRouter {
-  const { mac, interfaces, routes, neighbors, max_neighbors } = config;
+  const { mac, interfaces, routes, neighbors, max_neighbors, learned } = config;
   const portOf = (name: string | undefined) => (name === undefined ? kAnyPort : ports.indexOf(name));
   return {
     mac,
@@ -19,24 +19,37 @@ export function nativeRouter(config: RouterConfig, ports: readonly string[]): Na
       port: portOf(port),
       vlan,
       addresses: addresses.map(nativePrefix),
+      ...(config.kernel && { kernel: true }),
     })),
-    routes: routes.map(({ to, ways }) => ({
-      prefix: nativePrefix(to),
-      ways: ways.map(({ gateway, weight }) => ({
-        interface: interfaceOf(config, gateway),
-        gateway: nativeAddress(gateway),
-        weight,
+    routes: [
+      ...routes.map(({ to, ways }) => ({
+        prefix: nativePrefix(to),
+        ways: ways.map(({ gateway, weight }) => ({
+          interface: interfaceOf(config, gateway),
+          gateway: nativeAddress(gateway),
+          weight,
+        })),
       })),
+      ...(learned?.routes ?? []).map(({ to, kind, ways }) => ({
+        prefix: nativePrefix(to),
+        kind,
+        ways: ways.map(({ interface: number, gateway, weight }) => ({
+          interface: number,
+          gateway: nativeAddress(gateway ?? to.address),
+          weight,
+          ...(gateway === undefined && { on_link: true }),
+        })),
+      })),
+    ],
+    neighbours: [
+      ...neighbors.map(({ address, mac, port }) => ({ address, mac, port, interface: interfaceOf(config, address) })),
+      ...(learned?.neighbors ?? []).map((neighbor) => ({ ...neighbor, port: undefined })),
+    ].map(({ address, interface: number, port, mac }) => ({
+      address: nativeAddress(address),
+      interface: number,
+      port: portOf(port ?? interfaces[number]?.port),
+      mac,
     })),
-    neighbours: neighbors.map(({ address, mac, port }) => {
-      const number = interfaceOf(config, address);
-      return {
-        address: nativeAddress(address),
-        interface: number,
-        port: portOf(port ?? interfaces[number]?.port),
-        mac,
-      };
-    }),
     neighbour_capacity: max_neighbors,
   };
 }
@@ -55,6 +68,7 @@ export function routesOf(config: RouterConfig): RouteReport[] {
       (own): RouteReport => ({
         to: prefixText({ ...own, address: networkOf(own) }),
         kind: "connected",
+        action: "forward",
         ways: [{ gateway: null, interface: name, weight: 1 }],
       }),
     ),
@@ -63,6 +77,7 @@ export function routesOf(config: RouterConfig): RouteReport[] {
     ({ to, ways }): RouteReport => ({
       to: prefixText(to),
       kind: "static",
+      action: "forward",
       ways: ways.map(({ gateway, weight }) => ({
         gateway,
         interface: config.interfaces[interfaceOf(config, gateway)]?.name ?? "",
@@ -70,7 +85,19 @@ export function routesOf(config: RouterConfig): RouteReport[] {
       })),
     }),
   );
-  return [...links, ...others];
+  const learned = (config.learned?.routes ?? []).map(
+    ({ to, kind, ways }): RouteReport => ({
+      to: prefixText(to),
+      kind: "kernel",
+      action: kind,
+      ways: ways.map(({ interface: number, gateway = null, weight }) => ({
+        gateway,
+        interface: config.interfaces[number]?.name ?? "",
+        weight,
+      })),
+    }),
+  );
+  return [...links, ...others, ...learned];
 }
 
 /** @param ports Names of the switch's. */

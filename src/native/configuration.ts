@@ -115,6 +115,7 @@ export interface NativeRouterInterface {
   /** Which then does not bridge; 65535: all that do, in the VLAN. */ port: number;
   /** Of its frames; 0: they have no tag. 0 to 4094 */ vlan: number;
   /** Its own. */ addresses: NativePrefix[];
+  /** The kernel has a twin of it, and gets what is for the router itself. */ kernel?: boolean;
 }
 
 /** A next hop. */
@@ -122,11 +123,13 @@ export interface NativeRouterWay {
   /** Its link. */ interface: number;
   /** Its address. */ gateway: NativeIpAddress;
   /** Of its share. 1 to 255 */ weight: number;
+  /** There is no gateway: destinations are on the link. */ on_link?: boolean;
 }
 
 /** A prefix, and the ways to it. */
 export interface NativeIpRoute {
   /** Of destinations. */ prefix: NativePrefix;
+  /** What becomes of packets to it; all but forward: it has no ways. */ kind?: "forward" | "own" | "unreachable" | "blackhole";
   /** 1 to 64. */ ways: NativeRouterWay[];
 }
 
@@ -200,8 +203,8 @@ export interface NativePort {
   /** The same by path, which is looked up when the port is opened again. */ namespace_path?: string;
   /** Largest frame that may arrive, tag included. bytes */ slot_bytes: number;
   /** Of a packet socket's ring. 1 to 16777216 */ receive_slots: number;
-  /** What frames come in by. */ receive?: "af_packet" | "af_xdp" | "live";
-  /** What they go out by. */ transmit?: "af_packet" | "af_xdp" | "live";
+  /** What frames come in by. */ receive?: "af_packet" | "af_xdp" | "live" | "tap";
+  /** What they go out by. */ transmit?: "af_packet" | "af_xdp" | "live" | "tap";
   /** Frames in each ring of AF_XDP, a power of two. 1 to 16777216 */ ring?: number;
   /** Where the XDP program of reception runs: in the driver, or above it. */ xdp_mode?: "native" | "generic";
   /** With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC. */ arp_address?: number;
@@ -237,6 +240,7 @@ export interface NativeSwitch extends Omit<NativeSwitchParameters, "ports"> {
   /** Static ones. */ routes: NativeRoute[];
   /** Exceptions from them. */ pins: NativePin[];
   /** LLDPDUs are handed up; else they are dropped. */ lldp?: boolean;
+  /** Taps: one of each interface of the router with `kernel`, in their order. */ twins?: NativePort[];
 }
 
 /** A rate limiter as the NetFPGA has it. */

@@ -6,6 +6,7 @@
  * Numbers are those of <linux/rtnetlink.h>, <linux/if_link.h>, <linux/genetlink.h>, <linux/netdev.h> and <linux/ethtool.h>.
  */
 import { closeSync, readSync, writeSync } from "node:fs";
+import { aligned, attribute, attributesIn, kHeader, messageOf, text, word } from "./netlink.js";
 import type { InterfaceProbe, KernelSockets } from "./types.js";
 
 const kFamily = { inet: 2, inet6: 10, netlink: 16, xdp: 44 } as const;
@@ -26,14 +27,10 @@ const kXdpModes = ["none", "native", "generic", "hardware", "several"] as const;
 const kXdpFeatures = ["basic", "redirect", "ndo-xmit", "xsk-zerocopy", "hw-offload", "rx-sg", "ndo-xmit-sg"];
 const kXdpMetadata = ["timestamp", "hash", "vlan-tag"];
 
-const kHeader = 16;
 const kErrno = { EACCES: "EACCES", EPERM: "EPERM", ENODEV: 19 } as const;
 const kLongestName = 15;
 /** One link with all its attributes takes 2 KiB or so. */
 const kAnswerBytes = 64 * 1024;
-
-/** By its code: an attribute of netlink. */
-type Attributes = Map<number, Buffer>;
 
 /** @throws Error with a code: ENODEV when there is no such interface, or why the namespace cannot be entered or the kernel not asked. */
 export function probeInterface(kernel: KernelSockets, name: string, namespacePath?: string): InterfaceProbe {
@@ -218,12 +215,7 @@ function refusal(action: () => unknown): string {
 
 /** The answers to one question, without their headers; none if the kernel refuses. */
 function ask(socket: number, type: number, body: Buffer, flags = 0): Buffer[] {
-  const header = Buffer.alloc(kHeader);
-  header.writeUInt32LE(kHeader + body.length, 0);
-  header.writeUInt16LE(type, 4);
-  header.writeUInt16LE(kRequest | flags, 6);
-  header.writeUInt32LE(1, 8);
-  writeSync(socket, Buffer.concat([header, body]));
+  writeSync(socket, messageOf(type, kRequest | flags, body));
   const answers: Buffer[] = [];
   for (;;) {
     const heard = Buffer.alloc(kAnswerBytes);
@@ -237,40 +229,6 @@ function ask(socket: number, type: number, body: Buffer, flags = 0): Buffer[] {
     }
     if (flags === 0 || end === 0) return answers;
   }
-}
-
-function attributesIn(bytes: Buffer | undefined, from = 0): Attributes {
-  const found: Attributes = new Map();
-  for (let at = from; bytes !== undefined && at + 4 <= bytes.length; ) {
-    const length = bytes.readUInt16LE(at);
-    if (length < 4 || at + length > bytes.length) break;
-    found.set(bytes.readUInt16LE(at + 2) & 0x3fff, bytes.subarray(at + 4, at + length));
-    at += aligned(length);
-  }
-  return found;
-}
-
-function attribute(code: number, value: Buffer): Buffer {
-  const whole = Buffer.alloc(4 + aligned(value.length));
-  whole.writeUInt16LE(4 + value.length, 0);
-  whole.writeUInt16LE(code, 2);
-  whole.set(value, 4);
-  return whole;
-}
-
-function aligned(length: number): number {
-  return Math.ceil(length / 4) * 4;
-}
-
-function word(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
-
-/** Up to the first zero. */
-function text(bytes: Buffer | undefined): string {
-  return bytes?.toString("latin1").replace(/\0.*$/s, "") ?? "";
 }
 
 /** Without what is undefined. */

@@ -242,6 +242,10 @@ export interface KernelSockets {
    * there is none, or why the namespace cannot be entered.
    */
   openSocket(domain: number, type: number, protocol: number, namespacePath?: string): number;
+  /** The descriptor of a socket that hears of the kernel's routes and neighbours, in a namespace as openSocket(); to be closed. */
+  openRouteWatch(namespacePath?: string): number;
+  /** Whether any have changed since the last call, or may have: a mask of 1 for routes or links, 2 for neighbours. Does not wait. */
+  takeRouteNews(socket: number): number;
   /** Asks ethtool of an interface of the socket's namespace: `data` starts with the command and gets the answer; at most 4 KiB. */
   ethtool(socket: number, name: string, data: Uint8Array): boolean;
   /** Throws why this process may not load XDP programs. */
@@ -263,7 +267,10 @@ export interface LinkSockets {
   readLink(socket: number, data: Uint8Array, words: Float64Array): boolean;
 }
 
-export interface NativeAddon {
+/** By which the kernel's routes are followed. */
+export type RouteSockets = Pick<KernelSockets, "openSocket" | "openRouteWatch" | "takeRouteNews">;
+
+export interface NativeAddon extends RouteSockets {
   /** `config` of any of the workers; `owner`: the worker of each port. */
   SharedSwitch: new (
     config: WorkerConfig,

@@ -3,6 +3,8 @@ import { printable } from "../report/format.js";
 import { Counts, text } from "./counts.js";
 import { gridView } from "./view.js";
 
+const kKernel = ["kernel_rx_packets", "kernel_tx_packets", "drop_kernel_rate", "drop_kernel_refused"];
+
 export const routes = gridView({
   description: "routes of a switch, with their gateways, and what came of packets to be routed",
   of: "switch",
@@ -14,19 +16,30 @@ export const routes = gridView({
         title: `Routes, ${routes.length}`,
         head: ["Prefix", "Type", "Gateway", "Interface", "Weight"],
         names: 4,
-        rows: routes.flatMap(({ to, kind, ways }) =>
-          ways.map(({ gateway, interface: at, weight }, i) => [
+        rows: routes.flatMap(({ to, kind, action, ways }) => {
+          // Not forwarded.
+          if (ways.length === 0) return [[to, kind, action, "-", "-"]];
+          return ways.map(({ gateway, interface: at, weight }, i) => [
             i === 0 ? to : "",
             i === 0 ? kind : "",
             gateway ?? "-",
             printable(at),
             String(weight),
-          ]),
-        ),
+          ]);
+        }),
+      },
+      {
+        title: "Packets of the router's kernel, by port",
+        head: ["Port", "Received", "Sent", "Too many", "Refused"],
+        names: 1,
+        rows: ports
+          .map(({ name }) => [name, ...kKernel.map((counter) => own.get(counter, { port: name }))] as const)
+          .filter(([, ...counts]) => counts.some((count) => count > 0))
+          .map(([name, ...counts]) => [printable(name), ...counts.map(text)]),
       },
       {
         title: "Packets to be routed, by the port that they came in by",
-        head: ["Port", "Routed", "No route", "TTL", "Martian", "Header", "Neighbor", "Not ours", "MTU"],
+        head: ["Port", "Routed", "No route", "Blackhole", "TTL", "Martian", "Header", "Neighbor", "Not ours", "MTU"],
         names: 1,
         rows: ports.map(({ name }) => {
           const of = (...counters: string[]) =>
@@ -35,6 +48,7 @@ export const routes = gridView({
             printable(name),
             of("routed_packets"),
             of("drop_ip_no_route"),
+            of("drop_blackhole"),
             of("drop_ttl_expired"),
             of("drop_martian"),
             of("drop_ip_header"),

@@ -299,6 +299,9 @@ export class FakeAddon implements NativeAddon {
     this.held.push(address);
     return openSync("/dev/null", "r");
   }
+  readonly openSocket = vi.fn<NativeAddon["openSocket"]>();
+  readonly openRouteWatch = vi.fn<NativeAddon["openRouteWatch"]>();
+  readonly takeRouteNews = vi.fn<NativeAddon["takeRouteNews"]>();
   readonly openTcpSocket = vi.fn<NativeAddon["openTcpSocket"]>();
   readonly tcpInfo = vi.fn<NativeAddon["tcpInfo"]>();
   readonly limitCapabilities = vi.fn<NativeAddon["limitCapabilities"]>();

@@ -4,7 +4,7 @@ import { type Full, field, filled, integer, section, showValue } from "../../bas
 import type { Findings } from "../../base/findings.js";
 import { isGroup, isStation } from "../../wire/address.js";
 import { inPrefix, networkOf, type Prefix, prefixText, readPrefix } from "../../wire/prefix.js";
-import { addressSchema, macSchema } from "./schema_parts.js";
+import { addressSchema, macSchema, namespacePath } from "./schema_parts.js";
 
 /** Ways of one route: NextHopGroups of the native core. */
 const kMostWays = 64;
@@ -51,11 +51,23 @@ const neighbourSchema = section({
   port: field(z.string(), "Port that it is behind. Default: that of its interface, which must be one."),
 });
 
+const kernelSchema = section({
+  namespace: namespacePath.meta({
+    description:
+      "Its path. It gets a twin of each interface, by whose name it goes, and what is for the router; its routes are the switch's.",
+  }),
+});
+
 export const routerSchema = section({
   mac: field(macSchema, "MAC address of all interfaces of the router. Default: that of the first port."),
   interfaces: z.array(routerInterfaceSchema).min(1).max(1000).meta({ description: "Where it has addresses." }),
   routes: field(z.array(routeSchema).max(1_000_000), "Beside those to the links of its own addresses.", []),
   neighbors: field(z.array(neighbourSchema).max(10_000), "Whom it need not ask for by ARP or neighbor discovery.", []),
+  kernel: field(
+    z.union([z.literal(false), kernelSchema]),
+    "A network namespace whose kernel is the router's control plane, for FRR or iproute2.",
+    false,
+  ),
   max_neighbors: integer("Most neighbors that it knows at a time.", 16, 1 << 20, 16_384),
 });
 
@@ -82,6 +94,24 @@ export interface RouterConfig {
   routes: RouterRoute[];
   neighbors: Full<typeof neighbourSchema>[];
   max_neighbors: number;
+  /** Of the kernel whose tables are the router's, too. */
+  kernel: { namespace: string } | undefined;
+  /** What those have. */
+  learned?: LearnedTable;
+}
+
+/** Beside what the file says; nothing that it says too. */
+export interface LearnedTable {
+  routes: LearnedRoute[];
+  /** `interface`: its place among those of the router. */
+  neighbors: { address: string; interface: number; mac: number }[];
+}
+
+export interface LearnedRoute {
+  to: Prefix;
+  kind: "forward" | "own" | "unreachable" | "blackhole";
+  /** `gateway` undefined: on the link itself. */
+  ways: { interface: number; gateway: string | undefined; weight: number }[];
 }
 
 /** @param mac Of the first port. */
@@ -101,6 +131,7 @@ export function resolveRouter(input: z.output<typeof routerSchema>, mac: number)
     })),
     neighbors: full.neighbors.map((neighbor) => filled(neighbourSchema, neighbor)),
     max_neighbors: full.max_neighbors,
+    kernel: full.kernel === false ? undefined : full.kernel,
   };
 }
 
@@ -109,12 +140,26 @@ export function interfaceOf({ interfaces }: RouterConfig, address: string): numb
   return interfaces.findIndex(({ addresses }) => addresses.some((own) => inPrefix(own, address)));
 }
 
+/** What the kernel has a twin of. */
+function checkTwins(interfaces: readonly RouterInterface[], found: Findings): void {
+  interfaces.forEach(({ name, port }, i) => {
+    const path = ["router", "interfaces", i];
+    if (port === undefined) {
+      found.problem(path, `${name} is at several ports, and has no twin in the kernel`, "name its port");
+    } else if (!/^[^\s/:]{1,15}$/.test(name)) {
+      const message = `${name} cannot be the name of the kernel's twin`;
+      found.problem([...path, "port"], message, "give the port a name of 1 to 15 characters without spaces, / and :");
+    }
+  });
+}
+
 /** @param ports Names of the switch's. */
 export function checkRouter(router: RouterConfig, ports: readonly string[], found: Findings): void {
   const { interfaces, routes, neighbors } = router;
   if (!isStation(router.mac) && router.mac !== 0) {
     found.problem(["router", "mac"], "is the address of a group", "give one whose first byte is even");
   }
+  if (router.kernel !== undefined) checkTwins(interfaces, found);
   const links: { prefix: Prefix; name: string }[] = [];
   interfaces.forEach(({ name, port, addresses }, i) => {
     if (port !== undefined && !ports.includes(port)) {

@@ -12,13 +12,13 @@ import {
 import { transportSchema } from "../../scenario/schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
 import { routerSchema } from "./router.js";
-import { addressSchema, macSchema } from "./schema_parts.js";
+import { addressSchema, macSchema, namespacePath } from "./schema_parts.js";
 
 /** Largest queue pair number: 24 bits on the wire. */
 const kLastQpn = 0xff_ffff;
 
 const namespaceSchema = field(
-  z.string().regex(/^\//, { error: "give the path of a network namespace, such as /run/netns/blue" }),
+  namespacePath,
   "Network namespace that the interface is in, as a path. Default: the daemon's own.",
 );
 const mtuSchema = integer("Largest IP packet, in bytes. Default: the interface's.", 68, 65_535);

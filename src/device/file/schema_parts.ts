@@ -16,3 +16,6 @@ export const addressSchema = z
     error: (issue) => `${showValue(issue.input)} is not an IP address such as 10.0.0.1 or fd00::1`,
   })
   .transform(canonicalAddress);
+export const namespacePath = z
+  .string()
+  .regex(/^\//, { error: "give the path of a network namespace, such as /run/netns/blue" });

@@ -1,0 +1,48 @@
+// A tap: an interface of the kernel's whose cable ends here. What its stack sends on it is read, what is transmitted is received
+// by that stack. Frames carry an Offload towards the stack (IFF_VNET_HDR); from it they come finished. It is gone with the port.
+//
+// A read or write is a system call: for a few frames, those of control protocols.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "io/packet_port.h"
+#include "io/port_options.h"
+
+namespace weir {
+
+class TapPort final : public PacketPort {
+ public:
+  // Makes the interface of `options` in its namespace, down. The calling thread is in its own network namespace again afterwards,
+  // also when this throws. Throws NativeError: EPERM (no CAP_NET_ADMIN), EBUSY (there is one of that name), ENOENT (no
+  // /dev/net/tun), INVALID_CONFIG (no name for an interface).
+  TapPort(const PortOptions& options, const PortClock& clock);
+  ~TapPort() override;
+  TapPort(const TapPort&) = delete;
+  TapPort& operator=(const TapPort&) = delete;
+
+  size_t receive(std::span<RxFrame> frames) override;
+  void release(size_t count) override { lent_ -= count; }
+  int wait_descriptor() const override { return gone_ ? -1 : tap_; }
+  // What the stack does not take, as its interface is down, is refused.
+  Transmitted transmit(std::span<const TxFrame> frames) override;
+  PortLosses losses() override { return losses_; }
+  // Gone: somebody has deleted the interface.
+  PortState state() override { return gone_ ? PortState::gone : PortState::up; }
+  void set_carrier(bool carrier) override;
+
+ private:
+  static constexpr size_t kSlots = 64;
+
+  int tap_;
+  const PortClock& clock_;
+  size_t slot_bytes_;
+  std::vector<uint8_t> slots_;  // circular
+  size_t next_ = 0;
+  size_t lent_ = 0;
+  bool gone_ = false;
+  PortLosses losses_;
+};
+
+}  // namespace weir

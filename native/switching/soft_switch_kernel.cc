@@ -1,0 +1,55 @@
+// The slow path between a switch that routes and the kernel's stack, which has a twin of each routed port (`kernel` of an
+// interface): what is for the router itself goes there, and what the kernel sends by a twin joins the port's queues. Who asks for
+// the router's addresses, or pings them, is answered by the kernel; neighbours that packets wait for the router asks itself.
+#include "switching/soft_switch.h"
+#include "wire/ethernet.h"
+#include "wire/qcn.h"
+#include "wire/tags.h"
+
+namespace weir {
+namespace {
+
+constexpr uint64_t kBroadcast = 0xffffffffffff;
+
+// Of IPv4 224.0.0.0/24 (RFC 5771, 4) and IPv6 groups of link-local scope (RFC 4291, 2.7).
+bool is_link_group(uint8_t version, const uint8_t* destination) {
+  if (version == 4) return destination[0] == 224 && destination[1] == 0 && destination[2] == 0;
+  return destination[0] == 0xff && (destination[1] & 0x0f) <= 2;
+}
+
+}  // namespace
+
+// Of a frame to a group: whether the kernel is to have it. Broadcasts are ARP's and DHCP's.
+bool SoftSwitch::concerns_kernel(PacketId id) const {
+  const PacketMeta& meta = pool_[id].meta;
+  if (meta.destination_mac == kBroadcast) return true;
+  if (meta.ip_version == 0 || meta.l3_offset == 0) return false;
+  const uint8_t* const ip = pool_.data(id) + meta.l3_offset;
+  return is_link_group(meta.ip_version, ip + ip_source_offset(meta.ip_version) + ip_address_length(meta.ip_version));
+}
+
+// Without its tags, as frames of the interface are.
+void SoftSwitch::take_for_kernel(Port& in, uint16_t on, PacketId id) {
+  if (!router_->may_take_for_kernel(in.number(), now_)) return drop(in.counters.drop_kernel_rate, id);
+  if (pool_[id].meta.cn_tagged) remove_cn_tag(pool_, id);
+  if (pool_[id].meta.tagged) place_vlan_tag(pool_, id, std::nullopt);
+  held_ -= carried_frames(pool_[id]);
+  for_kernel_.push_back({id, on});
+}
+
+void SoftSwitch::send_for_kernel(Time now, uint16_t on, PacketId id) {
+  advance(now);
+  const RouterParameters::Interface& interface = router_->interface(on);
+  Port& out = ports_[interface.port];
+  Packet& packet = pool_[id];
+  const uint32_t frames = carried_frames(packet);
+  held_ += frames;
+  out.counters.kernel_tx_packets += frames;
+  packet.ingress_port = out.number();
+  packet.priority = parameters_.priority_map.priority(packet.meta);
+  const auto tci = static_cast<uint16_t>(packet.priority << 13 | interface.vlan);
+  if (interface.vlan != 0 && !place_vlan_tag(pool_, id, tci)) return drop(out.counters.drop_mtu_exceeded, id);
+  emit(out, out.number(), id);
+}
+
+}  // namespace weir

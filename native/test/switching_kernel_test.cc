@@ -1,0 +1,123 @@
+// Frames for the router's kernel, and frames of it.
+#include "test/router_harness.h"
+#include "wire/tags.h"
+
+using namespace weir;
+using namespace weir::test;
+using C = SwitchPortCounters;
+
+namespace {
+
+// Port 0 and VLAN 20 of port 1 have twins.
+SwitchParameters kernel_parameters() {
+  SwitchParameters p = router_parameters(3);
+  p.router.interfaces[1].vlan = 20;
+  p.router.interfaces[0].kernel = p.router.interfaces[1].kernel = true;
+  return p;
+}
+
+struct Bed : RouterHarness {
+  using RouterHarness::RouterHarness;
+  // Interfaces of the twins that have got a frame since this was last called.
+  std::vector<uint16_t> taken() {
+    std::vector<uint16_t> interfaces;
+    for (const auto& [id, interface] : device.for_kernel()) {
+      CHECK(!pool[id].meta.tagged);
+      interfaces.push_back(interface);
+      pool.free(id);
+    }
+    device.for_kernel().clear();
+    return interfaces;
+  }
+};
+
+std::vector<uint8_t> to_mac(std::vector<uint8_t> frame, uint64_t mac) {
+  store_be48(frame.data(), mac);
+  return frame;
+}
+
+using Interfaces = std::vector<uint16_t>;
+
+}  // namespace
+
+TEST_CASE("router's kernel: gets what is for its addresses and for groups of the link, and nothing else") {
+  Bed bed(kernel_parameters());
+  const IpAddress host = ip4(10, 0, 0, 9);
+  CHECK(bed.pass(0, roce_frame(host, ip4(10, 0, 0, 1))).empty());
+  CHECK(bed.taken() == Interfaces{0});
+  CHECK(bed.pass(0, roce_frame(ip6(0, 9), ip6(0, 1))).empty());
+  CHECK(bed.taken() == Interfaces{0});
+  bed.receive(1, roce_frame(ip4(10, 0, 1, 9), ip4(10, 0, 1, 1), 0xc001, 64, 256, 20));
+  CHECK(bed.taken() == Interfaces{1});
+  bed.receive(0, to_mac(roce_frame(host, ip4(224, 0, 0, 5)), 0x01005e000005));
+  CHECK(bed.taken() == Interfaces{0});
+  bed.receive(0, to_mac(roce_frame(host, ip4(239, 0, 0, 5)), 0x01005e000005));
+  CHECK(bed.taken().empty());
+  CHECK(bed.count(&C::drop_router_bridged) == 1);
+  // Port 2 has no twin.
+  bed.receive(2, roce_frame(ip4(10, 0, 2, 9), ip4(10, 0, 2, 1)));
+  CHECK(bed.taken().empty());
+}
+
+TEST_CASE("router's kernel: answers who asks for the router, whose asker the router knows, too") {
+  Bed bed(kernel_parameters());
+  std::vector<uint8_t> frame(kNeighbourFrame);
+  frame.resize(build_neighbour_question(frame.data(), {.source_mac = kStation + 9}, ip4(10, 0, 0, 9), ip4(10, 0, 0, 1)));
+  CHECK(bed.pass(0, frame).empty());
+  CHECK(bed.taken() == Interfaces{0});
+  const auto& neighbours = bed.device.router()->neighbours;
+  const uint32_t at = neighbours.find(4, 0, AddressBits::of(ip4(10, 0, 0, 9)));
+  REQUIRE(at != NeighbourTable::kNone);
+  CHECK(neighbours[at].mac == kStation + 9);
+}
+
+TEST_CASE("router's kernel: takes so many frames of a port, and others are counted") {
+  Bed bed(kernel_parameters());
+  for (Time i = 0; i < Router::kKernelBurst + 100; ++i) {
+    bed.receive(0, roce_frame(ip4(10, 0, 0, 9), ip4(10, 0, 0, 1)));
+    bed.taken();
+  }
+  CHECK(bed.count(&C::drop_kernel_rate) == 100);
+  bed.receive(1, roce_frame(ip4(10, 0, 1, 9), ip4(10, 0, 1, 1), 0xc001, 64, 256, 20));
+  CHECK(bed.taken() == Interfaces{1});
+}
+
+TEST_CASE("router's kernel: what it sends leaves by the port of the twin, with the tag of its VLAN") {
+  Bed bed(kernel_parameters());
+  for (const uint16_t interface : {uint16_t{0}, uint16_t{1}}) {
+    const std::vector<uint8_t> frame = to_mac(roce_frame(ip4(10, 0, 0, 1), ip4(10, 0, 0, 9)), kStation + 9);
+    const PacketId id = bed.pool.allocate();
+    bed.pool[id] = Packet{};
+    std::memcpy(bed.pool.data(id), frame.data(), frame.size());
+    bed.pool[id].length = static_cast<uint32_t>(frame.size());
+    classify(bed.pool.data(id), bed.pool[id].length, bed.pool[id].meta);
+    bed.device.send_for_kernel(bed.now, interface, id);
+    const std::vector<Sent> sent = bed.sent();
+    REQUIRE(sent.size() == 1);
+    CHECK(sent[0].port == interface);
+    CHECK(sent[0].meta.tagged == (interface == 1));
+    CHECK(sent[0].meta.vlan() == (interface == 1 ? 20 : 0));
+    CHECK(bed.device.counters(interface).kernel_tx_packets == 1);
+  }
+  CHECK(bed.device.held() == 0);
+  CHECK(bed.pool.available() == bed.pool.size());
+}
+
+TEST_CASE("router: routes that forward nothing, and routes without a gateway") {
+  SwitchParameters p = kernel_parameters();
+  p.router.routes = {{{ip4(10, 66, 0, 0), 16}, {}, RouteKind::blackhole},
+                     {{ip4(10, 67, 0, 0), 16}, {}, RouteKind::unreachable},
+                     {{ip4(10, 255, 0, 1), 32}, {}, RouteKind::own},
+                     {{ip4(10, 8, 0, 0), 16}, {{2, ip4(10, 8, 0, 0), 1, true}}}};
+  Bed bed(p);
+  CHECK(bed.pass(0, roce_frame(ip4(10, 0, 0, 9), ip4(10, 66, 0, 1))).empty());
+  CHECK(bed.count(&C::drop_blackhole) == 1);
+  CHECK(bed.pass(0, roce_frame(ip4(10, 0, 0, 9), ip4(10, 67, 0, 1))).size() == 1);  // its source is told
+  CHECK(bed.count(&C::drop_ip_no_route) == 1);
+  CHECK(bed.pass(0, roce_frame(ip4(10, 0, 0, 9), ip4(10, 255, 0, 1))).empty());
+  CHECK(bed.taken() == Interfaces{0});
+  const std::vector<Sent> asked = bed.pass(0, roce_frame(ip4(10, 0, 0, 9), ip4(10, 8, 3, 4)));
+  REQUIRE(asked.size() == 1);
+  CHECK(asked[0].port == 2);
+  CHECK(asked[0].meta.ethertype == kEthertypeArp);
+}

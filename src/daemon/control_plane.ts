@@ -1,0 +1,116 @@
+/** The kernel of a network namespace as the control plane of a router: sets up its twins of the interfaces, and follows its tables. */
+import { closeSync } from "node:fs";
+import { asWeirError, WeirError } from "../base/error.js";
+import type { LearnedTable, RouterConfig } from "../device/file/router.js";
+import type { SwitchDaemonConfig } from "../device/file/types.js";
+import { learnedTable } from "../device/learned_routes.js";
+import { addAddress, setUpLink } from "../native/kernel_links.js";
+import { readLinks, readNeighbours, readRoutes } from "../native/kernel_tables.js";
+import type { RouteSockets } from "../native/types.js";
+import { addressBytes } from "../wire/address.js";
+import type { Log } from "./log.js";
+
+/** AF_NETLINK, SOCK_RAW, NETLINK_ROUTE. */
+const kRouteSocket = [16, 3, 0] as const;
+/** How often the kernel's news are looked for. */
+const kLookMs = 20;
+
+type RoutingConfig = SwitchDaemonConfig & { router: RouterConfig & { kernel: { namespace: string } } };
+
+export function routesByKernel(config: SwitchDaemonConfig): config is RoutingConfig {
+  return config.router?.kernel !== undefined;
+}
+
+export class ControlPlane {
+  #table: LearnedTable = { routes: [], neighbors: [] };
+  #timer: NodeJS.Timeout | undefined;
+  #watch = -1;
+  #socket = -1;
+  #due = 0;
+  #news = 0;
+  #told = "";
+
+  /** @param changed table() is another one. */
+  constructor(
+    private readonly kernel: RouteSockets,
+    private config: RoutingConfig,
+    private readonly log: Log,
+    private readonly changed: () => void,
+  ) {}
+
+  get table(): LearnedTable {
+    return this.#table;
+  }
+
+  /** With the worker open, which has made the twins. @throws WeirError why they cannot be set up. */
+  open(): void {
+    const { router, ports } = this.config;
+    const { namespace } = router.kernel;
+    this.#watch = asWeirError(() => this.kernel.openRouteWatch(namespace));
+    this.#socket = asWeirError(() => this.kernel.openSocket(...kRouteSocket, namespace));
+    const numbers = this.#numbers();
+    router.interfaces.forEach(({ name, port, addresses }, i) => {
+      const index = numbers[i];
+      const mtu = ports.find((other) => other.name === port)?.mtu ?? 0;
+      try {
+        if (index === undefined) throw new Error("it is not there");
+        setUpLink(this.#socket, index, router.mac, mtu);
+        for (const { address, length } of addresses) addAddress(this.#socket, index, addressBytes(address), length);
+      } catch (error) {
+        throw new WeirError(`router.kernel: twin ${name} in ${namespace}: ${(error as Error).message}`, {
+          hint: "for IPv6 addresses, net.ipv6.conf.all.disable_ipv6 must be 0 there; an MTU is 68 or more",
+        });
+      }
+    });
+  }
+
+  /** Follows the tables from now on, after open(). */
+  begin(): void {
+    this.#news = 3;
+    this.#look();
+    this.#timer = setInterval(() => this.#look(), kLookMs);
+  }
+
+  /** Other routes and neighbours in the file, of the same interfaces. */
+  reconfigure(config: RoutingConfig): void {
+    this.config = config;
+    this.#news = 3;
+  }
+
+  /** Idempotent. */
+  close(): void {
+    clearInterval(this.#timer);
+    for (const descriptor of [this.#watch, this.#socket]) if (descriptor >= 0) closeSync(descriptor);
+    this.#watch = this.#socket = -1;
+  }
+
+  #numbers(): (number | undefined)[] {
+    const names = new Map([...readLinks(this.#socket)].map(([number, name]) => [name, number]));
+    return this.config.router.interfaces.map(({ name }) => names.get(name));
+  }
+
+  /** News only say that there is something to read: so nothing is lost with those that the socket had no room for. */
+  #look(): void {
+    this.#news |= this.kernel.takeRouteNews(this.#watch);
+    const began = performance.now();
+    if (this.#news === 0 || began < this.#due) return;
+    this.#news = 0;
+    try {
+      const { router } = this.config;
+      const routes = readRoutes(this.#socket);
+      const table = learnedTable(router, this.#numbers(), routes, readNeighbours(this.#socket));
+      const text = JSON.stringify(table);
+      if (text !== this.#told) {
+        this.#told = text;
+        this.#table = table;
+        this.changed();
+      }
+    } catch (error) {
+      this.#news = 3;
+      this.log.warn({ error: (error as Error).message }, "the kernel's routes cannot be read or taken, tried again");
+    }
+    // Tables that are large and change all the time take half of it at most.
+    const now = performance.now();
+    this.#due = now + (now - began);
+  }
+}

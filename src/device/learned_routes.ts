@@ -1,0 +1,92 @@
+/** What of the kernel's tables a router takes: all that goes by its interfaces, and nothing that its file says. */
+import type { KernelNeighbour, KernelRoute } from "../native/kernel_tables.js";
+import { addressText } from "../wire/address.js";
+import { networkOf, type Prefix, prefixText } from "../wire/prefix.js";
+import type { LearnedRoute, LearnedTable, RouterConfig } from "./file/router.js";
+
+/** Ways of one route: NextHopGroups of the native core. */
+const kMostWays = 64;
+
+/** @param twins Number of the interface in the kernel, of each of the router's; undefined: it is away. */
+export function learnedTable(
+  config: RouterConfig,
+  twins: readonly (number | undefined)[],
+  routes: readonly KernelRoute[],
+  neighbours: readonly KernelNeighbour[],
+): LearnedTable {
+  const places = new Map(twins.flatMap((number, place) => (number === undefined ? [] : [[number, place] as const])));
+  const own = ownPrefixes(config);
+  const best = new Map<string, KernelRoute & { text: string }>();
+  for (const route of routes) {
+    const text = prefixText({ address: addressText(route.address), length: route.length });
+    const other = best.get(text);
+    // What is the kernel's own is so whatever routes say; of two routes of one metric IPv6 makes one.
+    const rank = (each: KernelRoute) => (each.kind === "own" ? -1 : each.metric);
+    if (own.has(text) || isOfNoRoute(route.address)) continue;
+    if (other === undefined || rank(route) < rank(other)) best.set(text, { ...route, text });
+    else if (rank(route) === rank(other)) other.ways = [...other.ways, ...route.ways];
+  }
+  const versions = config.interfaces.map(
+    ({ addresses }) => new Set<number>(addresses.map(({ address }) => byteCount(address))),
+  );
+  return {
+    routes: [...best.values()].flatMap((route) => learnedRoute(route, places, versions) ?? []),
+    neighbors: neighbours.flatMap(({ interface: number, address, mac }) => {
+      const place = places.get(number);
+      const known = config.neighbors.some((neighbor) => neighbor.address === addressText(address));
+      if (place === undefined || known || !versions[place]?.has(address.length)) return [];
+      return [{ address: addressText(address), interface: place, mac }];
+    }),
+  };
+}
+
+/** Undefined: none of its links is up. */
+function learnedRoute(
+  { address, length, kind, ways }: KernelRoute,
+  places: ReadonlyMap<number, number>,
+  versions: readonly ReadonlySet<number>[],
+): LearnedRoute | undefined {
+  const to: Prefix = { address: addressText(address), length };
+  if (kind !== "forward") return { to, kind, ways: [] };
+  if (ways.length === 0) return undefined;
+  const taken = ways.flatMap(({ interface: number, gateway, weight }) => {
+    const place = places.get(number);
+    if (place === undefined || !versions[place]?.has(address.length)) return [];
+    return [{ interface: place, gateway: gateway && addressText(gateway), weight }];
+  });
+  // By interfaces that the switch has not: a shorter prefix of its own must not take those packets elsewhere.
+  return taken.length === 0 ? { to, kind: "unreachable", ways: [] } : { to, kind, ways: taken.slice(0, kMostWays) };
+}
+
+const byteCount = (address: string) => (address.includes(":") ? 16 : 4);
+
+/** What the router has routes to by itself, or by its file. */
+function ownPrefixes({ interfaces, routes }: RouterConfig): Set<string> {
+  const own = interfaces.flatMap(({ addresses }) =>
+    addresses.flatMap((prefix) => {
+      const { address, length } = prefix;
+      const bits = byteCount(address) * 8;
+      const first = networkOf(prefix);
+      return [`${first}/${length}`, `${address}/${bits}`, `${first}/${bits}`, `${lastOf(prefix)}/${bits}`];
+    }),
+  );
+  return new Set([...own, ...routes.map(({ to }) => prefixText(to))]);
+}
+
+/** The broadcast address of IPv4. */
+function lastOf(prefix: Prefix): string {
+  if (byteCount(prefix.address) === 16) return prefix.address;
+  const bytes = networkOf(prefix).split(".").map(Number);
+  return bytes.map((byte, i) => byte | (0xff >> Math.min(8, Math.max(0, prefix.length - 8 * i)))).join(".");
+}
+
+/** Of a loopback, a link or a group: never routed. */
+function isOfNoRoute(address: Buffer): boolean {
+  const [first = 0, second = 0] = address;
+  if (address.length === 4) return first === 127 || first >= 224 || (first === 169 && second === 254);
+  return (
+    first === 0xff ||
+    (first === 0xfe && second >> 6 === 2) ||
+    (address[15] === 1 && address.subarray(0, 15).every((byte) => byte === 0))
+  );
+}
