@@ -74,6 +74,8 @@ export interface SweepSpec {
   combinations: readonly (readonly Override[])[];
   seeds: readonly number[] | number;
   collect: readonly string[];
+  /** Series are kept beside the results. */
+  series?: boolean;
 }
 
 /**

@@ -5,14 +5,15 @@ import { Writable } from "node:stream";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { type CliContext, describeError, exitStatusOf } from "../../src/cli/context.js";
-import { addSweepOn, type SweepTools } from "../../src/cli/sweep.js";
+import type { PointTools } from "../../src/cli/points.js";
+import { addSweepOn } from "../../src/cli/sweep.js";
 import { weir } from "../cli/harness.js";
 import { fakeSimulate } from "./fake_simulate.js";
 import { kCode, startFakeWorker } from "./fake_tools.js";
 import { folder, writeSweep } from "./fixture.js";
 
 /** One command line of `weir sweep` with the tests' simulation. */
-async function sweep(argv: readonly string[], tools: Partial<SweepTools> = {}, signals = new EventEmitter()) {
+async function sweep(argv: readonly string[], tools: Partial<PointTools> = {}, signals = new EventEmitter()) {
   const text = { stdout: "", stderr: "" };
   const stream = (name: keyof typeof text) =>
     new Writable({
@@ -22,7 +23,7 @@ async function sweep(argv: readonly string[], tools: Partial<SweepTools> = {}, s
       },
     });
   const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals } as unknown as CliContext;
-  const all: SweepTools = {
+  const all: PointTools = {
     codeVersion: () => kCode,
     simulate: async () => fakeSimulate,
     startWorker: startFakeWorker,
