@@ -1,11 +1,13 @@
 /** `weir versus`: one scenario under several congestion controls. */
 import { availableParallelism } from "node:os";
-import { basename, extname } from "node:path";
+import { basename, extname, join } from "node:path";
 import { type Command, Option } from "commander";
+import { writeWhole } from "../base/write_file.js";
 import { wantsColor } from "../report/terminal.js";
 import { ResultStore } from "../sweep/store.js";
 import { type Contender, parseContenders, planVersus } from "../versus/contenders.js";
-import { versusDocument } from "../versus/document.js";
+import { firstRuns, versusDocument } from "../versus/document.js";
+import { renderVersusPage } from "../versus/page.js";
 import { renderVersus, versusCsv } from "../versus/tables.js";
 import { type AddVerb, asUsage, type CliContext, collect, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
@@ -23,19 +25,21 @@ interface VersusChoice {
   quiet?: boolean;
 }
 
-export const kMostSeeds = 1000;
+const kMostSeeds = 1000;
+const kPage = "versus.html";
 
 const kHelp = `
 Runs the scenario in virtual time under each congestion control, with the same seeds: the scenario's own and those after it. Each
 takes the place of the scenario's \`congestion\`, with its default profile or the one behind the colon; \`file\` is the scenario's
 \`congestion\` as it is. A variant is named like an algorithm (timely-patched). All else is the same for all: the transport, and where
 switches mark. timely, timely-patched, swift and dctcp need transport.type: rc, which all then run on (--set transport.type=rc).
-What is done in the folder of --out is not run again: to go on after a stop, run the same command with that folder.
+Tables go to stdout, and a page with the curves of all over each other to versus.html in the folder of --out.
+What is done in that folder is not run again: to go on after a stop, run the same command with it.
 
 Examples:
   weir versus incast.yaml --algorithms dcqcn,timely,timely-patched,swift,dctcp --set transport.type=rc
   weir versus websearch.yaml --algorithms dcqcn:hpcc-ns3,swift,none --seeds 5 --out results
-  weir versus incast.yaml --algorithms file,dcqcn --json | jq .contenders[].figures.queue_p99_bytes.mean
+  weir versus incast.yaml --algorithms file,dcqcn --json | jq '.contenders[].figures.queue_p99_bytes.mean'
 
 Exit status: 0 ok, 1 a run has no result, 2 bad usage or bad scenario, 3 a run is not valid, 42 a run fails for reasons of its own,
 130 and 143 after SIGINT and SIGTERM.
@@ -85,10 +89,13 @@ async function versus(tools: PointTools, context: CliContext, file: string, choi
     tellSummary(context, summary, plan.points, { out, quiet });
     return status;
   }
-  const document = versusDocument(plan, algorithms, ResultStore.open(out));
+  const store = ResultStore.open(out);
+  const document = versusDocument(plan, algorithms, store);
+  const page = join(out, kPage);
+  writeWhole(page, renderVersusPage(document, firstRuns(plan, algorithms, store)));
   const { stdout } = context;
   if (choice.json) stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
   else if (choice.csv) stdout.write(versusCsv(document));
-  else stdout.write(renderVersus(document, { color: wantsColor(stdout) }));
+  else stdout.write(`${renderVersus(document, { color: wantsColor(stdout) })}\nreport: ${page}\n`);
   return document.contenders.every(({ runs }) => runs.every(({ valid }) => valid)) ? kExit.ok : kExit.invalid;
 }

@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { Command } from "commander";
@@ -55,18 +55,22 @@ async function versus(argv: readonly string[], text = kScenario) {
     status = exitStatusOf(error);
     told.stderr += describeError(error);
   }
-  return { status, ...told };
+  const page = join(directory, "out", "versus.html");
+  return { status, ...told, page: existsSync(page) ? readFileSync(page, "utf8") : "" };
 }
 
 describe("weir versus", () => {
   it("shows figures of each with their spread over the seeds", async () => {
-    const { status, stdout } = await versus(["--algorithms", "dcqcn,none", "--seeds", "3"]);
+    const { status, stdout, page } = await versus(["--algorithms", "dcqcn,none", "--seeds", "3"]);
     expect(status).toBe(0);
+    expect(page).toContain("<title>incast - Weir</title>");
+    expect(page).toContain("Slowdown by size, p99");
+    expect(page).toContain('id="charts"');
     expect(stdout).toContain("incast, mean +- standard deviation over 3 seeds\n");
     expect(stdout).toMatch(/^goodput Gb\/s +2\.000 \+-1\.000 +2\.000 \+-1\.000$/m);
     expect(stdout).toMatch(/^paused us, all senders +25\.00 +25\.00$/m);
     expect(stdout).toMatch(/^up to 10 KB +p99 +3\.75 +3\.75$/m);
-    expect(stdout).not.toContain("retransmitted");
+    expect(stdout).not.toContain("packets sent again");
   });
 
   it("has all as JSON, and each run as CSV", async () => {
