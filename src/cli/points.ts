@@ -1,5 +1,7 @@
 /** Points of a plan as a verb runs them: on worker processes, with progress, until a signal comes. */
 import { fork } from "node:child_process";
+import { availableParallelism } from "node:os";
+import type { Command } from "commander";
 import { loadAddon } from "../native/addon.js";
 import type { StartWorker } from "../processes/worker.js";
 import { harmless } from "../report/terminal.js";
@@ -10,7 +12,8 @@ import { SweepProgress } from "../sweep/progress.js";
 import { type RunSummary, runSweep } from "../sweep/run.js";
 import type { Cell } from "../sweep/table.js";
 import { beside } from "./beside.js";
-import { type CliContext, kExit } from "./context.js";
+import { type CliContext, collect, kExit } from "./context.js";
+import { integer } from "./device_options.js";
 import { StopSignals } from "./stop_signals.js";
 
 /** What verbs that run points work with; tests give their own. */
@@ -121,4 +124,20 @@ export function tellSummary(
 export function tellPoints(stderr: CliContext["stderr"], lines: readonly string[]): void {
   for (const line of lines.slice(0, kMostTold)) stderr.write(harmless(`${line}\n`));
   if (lines.length > kMostTold) stderr.write(`and ${lines.length - kMostTold} more\n`);
+}
+
+/** Options of verbs that run a scenario many times. */
+export function addPointOptions(command: Command): Command {
+  return command
+    .argument("<file>", "scenario file (YAML)")
+    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
+    .option("--out <dir>", "folder for results (default: weir-results/<scenario>-<time>)")
+    .option("--jobs <n>", "runs at a time (default: as many as CPUs)", integer("--jobs", 1, 1024))
+    .option("--json", "one JSON document on stdout instead of tables")
+    .option("--quiet", "no progress");
+}
+
+/** Of so many jobs at a time; undefined: none, for a single one runs in this process. */
+export function workers(jobs = availableParallelism()): number | undefined {
+  return jobs === 1 ? undefined : jobs;
 }

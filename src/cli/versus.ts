@@ -1,7 +1,6 @@
 /** `weir versus`: one scenario under several congestion controls. */
-import { availableParallelism } from "node:os";
 import { basename, extname, join } from "node:path";
-import { type Command, Option } from "commander";
+import { Option } from "commander";
 import { writeWhole } from "../base/write_file.js";
 import { wantsColor } from "../report/terminal.js";
 import { ResultStore } from "../sweep/store.js";
@@ -9,9 +8,9 @@ import { type Contender, parseContenders, planVersus } from "../versus/contender
 import { firstRuns, versusDocument } from "../versus/document.js";
 import { renderVersusPage } from "../versus/page.js";
 import { renderVersus, versusCsv } from "../versus/tables.js";
-import { type AddVerb, asUsage, type CliContext, collect, kExit, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import { kPointTools, type PointTools, runPoints, tellSummary } from "./points.js";
+import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
 import { runFolder } from "./run_folder.js";
 
 interface VersusChoice {
@@ -56,22 +55,6 @@ export function addVersusOn(tools: PointTools, ...[parent, context, done]: Param
     .addOption(new Option("--csv", "a row for each run on stdout instead of tables").conflicts("json"))
     .addHelpText("after", kHelp)
     .action(async (file: string, choice: VersusChoice) => done(await versus(tools, context, file, choice)));
-}
-
-/** Options of verbs that run a scenario many times. */
-export function addPointOptions(command: Command): Command {
-  return command
-    .argument("<file>", "scenario file (YAML)")
-    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
-    .option("--out <dir>", "folder for results (default: weir-results/<scenario>-<time>)")
-    .option("--jobs <n>", "runs at a time (default: as many as CPUs)", integer("--jobs", 1, 1024))
-    .option("--json", "one JSON document on stdout instead of tables")
-    .option("--quiet", "no progress");
-}
-
-/** Of so many jobs at a time; undefined: none, for a single one runs in this process. */
-export function workers(jobs = availableParallelism()): number | undefined {
-  return jobs === 1 ? undefined : jobs;
 }
 
 function contenders(text: string): Contender[] {

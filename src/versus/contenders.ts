@@ -1,11 +1,11 @@
 /** Congestion controls that a scenario is run under, one after the other: how they are asked for, and the plan of their runs. */
 import { basename, dirname, extname } from "node:path";
 import { type Problem, ScenarioError, WeirError } from "../base/error.js";
-import { parseOverride, readConfigText } from "../base/yaml.js";
+import { readConfigText } from "../base/yaml.js";
 import { type AlgorithmName, algorithmOf, kAlgorithmNames } from "../congestion/algorithms.js";
 import { parseScenarioText } from "../scenario/scenario.js";
 import { type Plan, planSweep } from "../sweep/plan.js";
-import type { Override } from "../sweep/spec.js";
+import { type Override, overridesOf } from "../sweep/spec.js";
 
 export interface Contender {
   /** As it was asked for: "dcqcn", "timely-patched", "dcqcn:hpcc-ns3", "file". */
@@ -57,14 +57,6 @@ function parseContender(label: string): Contender {
   return { label, congestion: { ...known, profile } };
 }
 
-/** `--set` as a sweep has it. @throws WeirError when one is no assignment. */
-export function overrides(set: readonly string[]): Override[] {
-  return set.map((assignment) => {
-    const { keys, value } = parseOverride(assignment);
-    return [keys.join("."), value];
-  });
-}
-
 const overrideOf = ({ congestion }: Contender): Override[] =>
   congestion === undefined ? [] : [["congestion", congestion]];
 
@@ -82,7 +74,7 @@ export function planVersus(
   const spec = {
     name: basename(file, extname(file)),
     scenario: file,
-    set: overrides(set),
+    set: overridesOf(set),
     axes: ["congestion"],
     combinations: contenders.map(overrideOf),
     collect: ["totals.goodput_bps"],
