@@ -15,6 +15,12 @@ const kVerdicts: Readonly<Record<TuneDocument["verdict"], string>> = {
     "the gain DOES NOT HOLD with seeds that it was not tuned on: keep what the scenario has, or tune with more (--seeds)",
 };
 
+/** Expectations come before the objective, which may be the worse for it. */
+function verdictText({ verdict, verified_on: { unmet } }: TuneDocument): string {
+  if (verdict !== "holds" || unmet.after === unmet.before) return kVerdicts[verdict];
+  return "what was found meets more of what is expected, with seeds that it was not tuned on, too";
+}
+
 /** Parameters, the objective on both sets of seeds, and what to make of it; ends with a line feed. */
 export function renderTuning(document: TuneDocument, color: boolean): string {
   const { scenario, algorithm, objective, parameters, candidates, runs, tuned_on, verified_on } = document;
@@ -41,7 +47,7 @@ export function renderTuning(document: TuneDocument, color: boolean): string {
           `found ${tuned_on.unmet.after + verified_on.unmet.after}; that comes before the objective`,
       ]
     : [];
-  const lines = [...unmet, kVerdicts[document.verdict]];
+  const lines = [...unmet, verdictText(document)];
   return `${[...grids.map((grid) => drawGrid(grid, color)), lines.join("\n")].join("\n\n")}\n`;
 }
 
@@ -70,7 +76,8 @@ function valueText(algorithm: string, name: string, value: number): string {
 }
 
 /** What was found as a section of a scenario, with what it is by. */
-export function tunedYaml({ set, objective, verdict, tuned_on, verified_on }: TuneDocument): string {
+export function tunedYaml(document: TuneDocument): string {
+  const { set, objective, tuned_on, verified_on } = document;
   const parameters = Object.fromEntries(
     set.map((assignment) => {
       const [field = "", value = ""] = assignment.split("=");
@@ -79,6 +86,6 @@ export function tunedYaml({ set, objective, verdict, tuned_on, verified_on }: Tu
   );
   const gain = ({ gain, seeds }: Comparison) =>
     `${gain === null ? "?" : percent(gain)} with seeds ${seeds[0]} to ${seeds.at(-1)}`;
-  const head = `# ${objective}: better by ${gain(tuned_on)}, which it was tuned on, and ${gain(verified_on)}.\n# ${kVerdicts[verdict]}\n`;
+  const head = `# ${objective}: better by ${gain(tuned_on)}, which it was tuned on, and by ${gain(verified_on)}.\n# ${verdictText(document)}\n`;
   return `${head}${set.length === 0 ? "" : stringify({ congestion: { parameters } })}`;
 }
