@@ -1,19 +1,14 @@
-import { EventEmitter } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Writable } from "node:stream";
-import { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { type CliContext, describeError, exitStatusOf } from "../../src/cli/context.js";
-import type { PointTools } from "../../src/cli/points.js";
 import { addTuneOn } from "../../src/cli/tune.js";
 import { loadScenario } from "../../src/scenario/scenario.js";
 import type { Simulate } from "../../src/sweep/point.js";
 import { parseObjective } from "../../src/tune/objective.js";
 import { type Comparison, verdict } from "../../src/tune/tune.js";
 import { sampleSeries, simulatedResult } from "../report/sample.js";
-import { kCode, startFakeWorker } from "../sweep/fake_tools.js";
 import { folder, kScenario } from "../sweep/fixture.js";
+import { runVerb } from "../sweep/verb.js";
 
 /** The queue is the longer the farther R_AI is from 100 Mb/s; with "overfit" only with the seeds 1 to 4, otherwise the other way. */
 const simulate: Simulate = async ({ congestion, description, seed }) => {
@@ -30,36 +25,12 @@ const simulate: Simulate = async ({ congestion, description, seed }) => {
 async function tune(argv: readonly string[], text = kScenario) {
   const directory = folder();
   const file = join(directory, "incast.yaml");
-  writeFileSync(file, text);
-  const told = { stdout: "", stderr: "" };
-  const stream = (name: keyof typeof told) =>
-    new Writable({
-      write(chunk, _encoding, done) {
-        told[name] += String(chunk);
-        done();
-      },
-    });
-  const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals: new EventEmitter() };
-  const tools: PointTools = {
-    codeVersion: () => kCode,
-    simulate: async () => simulate,
-    startWorker: startFakeWorker,
-    environment: {},
-  };
-  let status = 0;
-  const program = new Command("weir").exitOverride().configureOutput({ writeErr: () => {} });
-  addTuneOn(tools, program, context as unknown as CliContext, (value) => {
-    status = value;
-  });
   const out = join(directory, "out");
-  try {
-    await program.parseAsync(["tune", file, "--jobs", "1", "--quiet", "--out", out, ...argv], { from: "user" });
-  } catch (error) {
-    status = exitStatusOf(error);
-    told.stderr += describeError(error);
-  }
+  writeFileSync(file, text);
+  const all = ["tune", file, "--jobs", "1", "--quiet", "--out", out, ...argv];
+  const ran = await runVerb(addTuneOn, all, { simulate: async () => simulate });
   const found = join(out, "tuned.yaml");
-  return { status, ...told, file, found: existsSync(found) ? readFileSync(found, "utf8") : "" };
+  return { ...ran, file, found: existsSync(found) ? readFileSync(found, "utf8") : "" };
 }
 
 const kQueue = ["--objective", "switches.*.queues.*.*.p99", "--parameters", "rpg_ai_rate", "--runs", "40"];

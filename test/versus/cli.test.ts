@@ -1,19 +1,16 @@
 import { EventEmitter } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Writable } from "node:stream";
-import { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { type CliContext, describeError, exitStatusOf } from "../../src/cli/context.js";
-import type { PointTools } from "../../src/cli/points.js";
 import { addVersusOn } from "../../src/cli/versus.js";
+import { runSimulation } from "../../src/sim/run.js";
 import type { Simulate } from "../../src/sweep/point.js";
 import { sampleSeries, simulatedResult } from "../report/sample.js";
-import { kCode, startFakeWorker } from "../sweep/fake_tools.js";
 import { folder, kScenario } from "../sweep/fixture.js";
+import { runVerb } from "../sweep/verb.js";
 
 /** Goodput is the seed in Gb/s, and the queue that of the algorithm. */
-const simulate: Simulate = async (scenario) => {
+const simulate = (): Simulate => async (scenario) => {
   const result = simulatedResult();
   const { algorithm, profile } = scenario.congestion;
   Object.assign(result, { scenario: scenario.name, congestion_control: algorithm, profile, seed: scenario.seed });
@@ -24,42 +21,60 @@ const simulate: Simulate = async (scenario) => {
 };
 
 /** Runs every point in this process. */
-async function versus(argv: readonly string[], text = kScenario) {
-  const directory = folder();
+async function versus(
+  argv: readonly string[],
+  text = kScenario,
+  simulation: (signals: EventEmitter) => Simulate = simulate,
+  directory = folder(),
+) {
+  const signals = new EventEmitter();
   const file = join(directory, "incast.yaml");
+  const out = join(directory, "out");
   writeFileSync(file, text);
-  const told = { stdout: "", stderr: "" };
-  const stream = (name: keyof typeof told) =>
-    new Writable({
-      write(chunk, _encoding, done) {
-        told[name] += String(chunk);
-        done();
-      },
-    });
-  const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals: new EventEmitter() };
-  const tools: PointTools = {
-    codeVersion: () => kCode,
-    simulate: async () => simulate,
-    startWorker: startFakeWorker,
-    environment: {},
-  };
-  let status = 0;
-  const program = new Command("weir").exitOverride().configureOutput({ writeErr: () => {} });
-  addVersusOn(tools, program, context as unknown as CliContext, (value) => {
-    status = value;
-  });
-  const all = ["versus", file, "--jobs", "1", "--out", join(directory, "out"), ...argv];
-  try {
-    await program.parseAsync(all, { from: "user" });
-  } catch (error) {
-    status = exitStatusOf(error);
-    told.stderr += describeError(error);
-  }
-  const page = join(directory, "out", "versus.html");
-  return { status, ...told, page: existsSync(page) ? readFileSync(page, "utf8") : "" };
+  const tools = { simulate: async () => simulation(signals) };
+  const ran = await runVerb(addVersusOn, ["versus", file, "--jobs", "1", "--out", out, ...argv], tools, signals);
+  const page = join(out, "versus.html");
+  return { ...ran, page: existsSync(page) ? readFileSync(page, "utf8") : "" };
 }
 
+/** Stops the run by Ctrl-C at the second point. */
+const interrupted = (signals: EventEmitter): Simulate => {
+  let points = 0;
+  return async (scenario, options) => {
+    const outcome = await simulate()(scenario, options);
+    if (++points === 2) signals.emit("SIGINT", "SIGINT");
+    return { ...outcome, complete: points < 2 };
+  };
+};
+
+const kReal = `${kScenario}transport: { type: rc }
+duration: 3ms
+warmup: 1ms
+probes: { interval: 20us }
+`;
+
 describe("weir versus", () => {
+  it("runs simulations, in which who hears nothing fills the queue", async () => {
+    const algorithms = ["--algorithms", "none,swift,dctcp", "--seeds", "1", "--json", "--quiet"];
+    const { status, stdout, page } = await versus(algorithms, kReal, () => runSimulation);
+    expect(status).toBe(0);
+    const [none, swift, dctcp] = JSON.parse(stdout).contenders;
+    expect(swift.figures.queue_p99_bytes.mean).toBeLessThan(none.figures.queue_p99_bytes.mean);
+    expect(dctcp.figures.ecn_marked.mean).toBeGreaterThan(0);
+    expect(swift.figures.convergence_s.mean).toBeLessThan(2e-3);
+    expect(page).toContain("curves are of seed 1");
+  });
+
+  it("stops at Ctrl-C, and goes on from there", async () => {
+    const directory = folder();
+    const argv = ["--algorithms", "dcqcn,none", "--seeds", "2"];
+    const stopped = await versus(argv, kScenario, interrupted, directory);
+    expect(stopped).toMatchObject({ status: 130, stdout: "", page: "" });
+    expect(stopped.stderr).toContain("4 points: 1 done, 3 left; results in ");
+    const again = await versus([...argv, "--quiet"], kScenario, simulate, directory);
+    expect(again).toMatchObject({ status: 0, stderr: "" });
+  });
+
   it("shows figures of each with their spread over the seeds", async () => {
     const { status, stdout, page } = await versus(["--algorithms", "dcqcn,none", "--seeds", "3"]);
     expect(status).toBe(0);
