@@ -180,9 +180,11 @@ function offsetsIn(document: Document.Parsed): (path: readonly Key[]) => number 
   };
 }
 
-/** Sets one field of `data`, creating sections on the way; whether the field exists is the schema's business. */
-function applyOverride(data: unknown, assignment: string): Key[] {
-  const usage = { field: "--set", hint: "write --set path.to.field=value, for example --set switch.ecn.kmin=20KB" };
+const kSetUsage = { field: "--set", hint: "write --set path.to.field=value, for example --set switch.ecn.kmin=20KB" };
+
+/** "switch.ecn.kmin=20KB" as the names on the way to the field, and the value. @throws WeirError when it is none. */
+export function parseOverride(assignment: string): { keys: string[]; value: unknown } {
+  const usage = kSetUsage;
   const equals = assignment.indexOf("=");
   if (equals <= 0) throw new WeirError(`--set ${assignment}: no ${equals < 0 ? "value" : "field"}`, usage);
   const keys = assignment.slice(0, equals).split(".");
@@ -190,12 +192,20 @@ function applyOverride(data: unknown, assignment: string): Key[] {
     throw new WeirError(`--set ${assignment}: not a field`, usage);
   if (tooDeepAt(assignment.slice(equals + 1), new LineCounter()) !== undefined)
     throw new WeirError(`--set ${showValue(assignment)}: is nested too deeply`, usage);
-  let value: unknown;
   try {
-    value = parse(assignment.slice(equals + 1), { maxAliasCount: 0, prettyErrors: false, logLevel: "error" });
+    return {
+      keys,
+      value: parse(assignment.slice(equals + 1), { maxAliasCount: 0, prettyErrors: false, logLevel: "error" }),
+    };
   } catch (error) {
     throw new WeirError(`--set ${assignment}: ${(error as Error).message}`, usage);
   }
+}
+
+/** Sets one field of `data`, creating sections on the way; whether the field exists is the schema's business. */
+function applyOverride(data: unknown, assignment: string): Key[] {
+  const usage = kSetUsage;
+  const { keys, value } = parseOverride(assignment);
   let at: unknown = data;
   keys.forEach((key, depth) => {
     const name = keys.slice(0, depth).join(".") || "the scenario";

@@ -108,6 +108,8 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   plan: async () => (await import("./plan.js")).addPlan,
   report: async () => (await import("./report.js")).addReport,
   compare: async () => (await import("./compare.js")).addCompare,
+  versus: async () => (await import("./versus.js")).addVersus,
+  tune: async () => (await import("./tune.js")).addTune,
   sweep: async () => (await import("./sweep.js")).addSweep,
   paper: async () => (await import("./paper.js")).addPaper,
   perf: async () => (await import("./perf.js")).addPerf,

@@ -1,5 +1,4 @@
 /** `weir sweep`: many simulations of one scenario, on this machine or as tasks of a scheduler. */
-import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
@@ -7,14 +6,7 @@ import { csvLine } from "../base/csv_line.js";
 import { WeirError } from "../base/error.js";
 import { formatSize, parseSize } from "../base/units.js";
 import { writeWhole } from "../base/write_file.js";
-import { loadAddon } from "../native/addon.js";
-import type { StartWorker } from "../processes/worker.js";
-import { harmless } from "../report/terminal.js";
-import { codeVersion } from "../sweep/code_version.js";
 import { type Plan, type Point, planSweep, planText, readPlan } from "../sweep/plan.js";
-import type { Simulate } from "../sweep/point.js";
-import { SweepProgress } from "../sweep/progress.js";
-import { type RunSummary, runSweep } from "../sweep/run.js";
 import { loadSweep } from "../sweep/spec.js";
 import { ResultStore } from "../sweep/store.js";
 import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
@@ -22,27 +14,8 @@ import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type
 import { beside } from "./beside.js";
 import { type AddVerb, asUsage, type CliContext, describeError, kExit, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { kMostTold, kPointTools, type PointTools, runPoints, tellPoints, tellSummary } from "./points.js";
 import { parsed } from "./quantity.js";
-import { StopSignals } from "./stop_signals.js";
-
-/** What the verb works with; tests give their own. */
-export interface SweepTools {
-  codeVersion: () => string;
-  simulate: () => Promise<Simulate>;
-  startWorker: StartWorker;
-  environment: Readonly<Record<string, string | undefined>>;
-}
-
-const kRealTools: SweepTools = {
-  codeVersion,
-  simulate: async () => {
-    // A native core that does not load is this machine's failure, not a point's.
-    loadAddon();
-    return (await import("../sim/run.js")).runSimulation;
-  },
-  startWorker: () => fork(beside("../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
-  environment: process.env,
-};
 
 interface RunChoice {
   points: string;
@@ -81,9 +54,6 @@ interface SubmitChoice {
 const kMostPoints = 100_000;
 /** Tasks that a job gets by default at most: Slurm's MaxArraySize is 1001 where nobody has set it. */
 const kUsualTasks = 1000;
-/** Lines about single points, at most. */
-const kMostTold = 10;
-
 const kPlanHelp = `
 Every combination of values is checked before anything runs. The plan holds all that the points need; to change a file later does
 not change it. docs/guides/sweep.md has the fields of a sweep file.
@@ -119,10 +89,10 @@ Examples:
   weir sweep submit --k8s --points points.jsonl --image registry/weir:0.1 --claim sweep | kubectl apply -f -
 `;
 
-export const addSweep: AddVerb = (parent, context, done) => addSweepOn(kRealTools, parent, context, done);
+export const addSweep: AddVerb = (parent, context, done) => addSweepOn(kPointTools, parent, context, done);
 
 /** The verb with tools of the caller's. */
-export function addSweepOn(tools: SweepTools, ...[parent, context, done]: Parameters<AddVerb>): void {
+export function addSweepOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
   const sweep = parent.command("sweep").description("run many simulations: plan, run, merge, submit");
   const points = (command: Command) => command.requiredOption("--points <file>", "the plan, from `weir sweep plan`");
   sweep
@@ -177,8 +147,8 @@ export function addSweepOn(tools: SweepTools, ...[parent, context, done]: Parame
     .action((choice: SubmitChoice) => print(context, choice.out, submit(choice)));
 }
 
-async function run(tools: SweepTools, context: CliContext, choice: RunChoice): Promise<number> {
-  const { stdout, stderr } = context;
+async function run(tools: PointTools, context: CliContext, choice: RunChoice): Promise<number> {
+  const { stderr } = context;
   const index = choice.index ?? taskIndex(tools.environment);
   const code = tools.codeVersion();
   let plan: Plan;
@@ -193,73 +163,16 @@ async function run(tools: SweepTools, context: CliContext, choice: RunChoice): P
     stderr.write(describeError(error));
     return kExit.permanent;
   }
-  const simulate = await tools.simulate();
   const jobs = choice.jobs ?? (index === undefined ? availableParallelism() : undefined);
-  let progress: SweepProgress | undefined;
-  const write = (text: string) => {
-    progress?.clear();
-    stdout.write(text);
-  };
-  let summary: RunSummary;
-  const signals = new StopSignals(context, choice.quiet === true);
-  try {
-    summary = await runSweep(plan, points, {
-      directory: choice.out,
-      jobs,
-      simulate,
-      startWorker: tools.startWorker,
-      signal: signals.signal,
-      onStart: (todo) => {
-        if (!choice.quiet) progress = new SweepProgress(stderr, todo.length);
-        if (!choice.json) write(csvLine(pointColumns(plan.sweep, plan.sweep.collect)));
-      },
-      onProgress: (point, fraction) => progress?.update(point.index, fraction),
-      onOutcome: (point, outcome) => {
-        if (outcome.status === "done") write(rowText(plan, point, outcome.fields, choice.json === true));
-        if (outcome.status !== "stopped") progress?.end(point.index, outcome.status !== "done");
-      },
-    });
-  } finally {
-    progress?.close();
-    signals.release();
-  }
-  tell(context, summary, points, choice);
-  return signals.status ?? statusOf(summary);
-}
-
-function statusOf({ failed, crashed }: RunSummary): number {
-  if (crashed.length > 0) return kExit.failure;
-  return failed.length > 0 ? kExit.permanent : kExit.ok;
-}
-
-function tell(
-  { stderr }: CliContext,
-  { done, skipped, failed, crashed }: RunSummary,
-  points: readonly Point[],
-  { out, quiet }: RunChoice,
-): void {
-  tellPoints(
-    stderr,
-    failed.map(({ point, error }) => `error: point ${point.index} fails: ${error}`),
-  );
-  tellPoints(
-    stderr,
-    crashed.map(({ point, error }) => `error: point ${point.index} has no result: ${error}`),
-  );
-  const bad = failed.length + crashed.length;
-  const left = points.length - done - skipped - bad;
-  const parts = [
-    `${done} done`,
-    ...(skipped > 0 ? [`${skipped} done before`] : []),
-    ...(bad > 0 ? [`${bad} failed`] : []),
-    ...(left > 0 ? [`${left} left`] : []),
-  ];
-  if (!quiet) stderr.write(`${points.length} points: ${parts.join(", ")}; results in ${out}\n`);
-}
-
-function tellPoints(stderr: CliContext["stderr"], lines: readonly string[]): void {
-  for (const line of lines.slice(0, kMostTold)) stderr.write(harmless(`${line}\n`));
-  if (lines.length > kMostTold) stderr.write(`and ${lines.length - kMostTold} more\n`);
+  const { status, summary } = await runPoints(tools, context, plan, points, {
+    ...{ out: choice.out, jobs, quiet: choice.quiet === true },
+    onStart: (write) => {
+      if (!choice.json) write(csvLine(pointColumns(plan.sweep, plan.sweep.collect)));
+    },
+    onDone: (point, fields, write) => write(rowText(plan, point, fields, choice.json === true)),
+  });
+  tellSummary(context, summary, points, choice);
+  return status;
 }
 
 function rowText({ sweep }: Plan, point: Point, fields: readonly Cell[], json: boolean): string {
@@ -280,7 +193,7 @@ function checkCode({ sweep }: Plan, code: string): void {
   });
 }
 
-function taskIndex(environment: SweepTools["environment"]): number | undefined {
+function taskIndex(environment: PointTools["environment"]): number | undefined {
   for (const name of ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"]) {
     const text = environment[name];
     if (text !== undefined) return integer(name, 0, kMostPoints)(text);

@@ -68,6 +68,8 @@ export interface Algorithm {
   state: { readonly rates: boolean; readonly window: boolean; readonly alpha: boolean };
   /** Names differ from those of all other algorithms. */
   parameters: Readonly<Record<string, Parameter>>;
+  /** Those that `weir tune` looks for unless it is told others. */
+  tuned?: readonly string[];
   /** Another name for a parameter. */
   otherSpelling?(name: string): string | undefined;
   /** Named sets of parameters, the default first. */

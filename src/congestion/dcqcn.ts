@@ -269,6 +269,7 @@ export const dcqcn = {
   feedback: "CNP",
   state: { rates: true, window: false, alpha: true },
   parameters,
+  tuned: ["rpg_ai_rate", "rpg_time_reset", "rpg_byte_reset", "dce_tcp_g"],
   otherSpelling,
   profiles,
   doc,

@@ -36,6 +36,7 @@ export const dctcp = {
   feedback: "ECN echo",
   state: { rates: false, window: true, alpha: true },
   parameters,
+  tuned: ["dctcp_shift_g", "initcwnd"],
   defaults,
   doc,
   resolve,

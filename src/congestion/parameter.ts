@@ -17,6 +17,8 @@ export interface Parameter<Kind extends QuantityName | "number" | "flag" = Quant
   /** What a plain number means. */
   unit: string;
   range: string;
+  /** In base units, both allowed; absent of a flag. `whole`: nothing between whole numbers. */
+  bounds?: { min: number; max: number; whole: boolean };
   /** Undefined: out of range. Throws WeirError. */
   parse: (input: ParameterInput) => Parsed | undefined;
 }
@@ -41,6 +43,7 @@ function quantity<Kind extends QuantityName>(
     description,
     unit,
     range: `${format(min)} to ${format(max)}`,
+    bounds: { min, max, whole: kind !== "fraction" },
     parse: (input) =>
       typeof input === "boolean"
         ? undefined
@@ -78,7 +81,8 @@ export function number(
 ): Parameter<"number"> {
   const parse = (input: ParameterInput) =>
     typeof input === "number" && (!integer || Number.isInteger(input)) ? within(input, min, max) : undefined;
-  return { kind: "number", description, unit, range: `${min} to ${max}`, parse };
+  const bounds = { min, max, whole: integer };
+  return { kind: "number", description, unit, range: `${min} to ${max}`, bounds, parse };
 }
 
 export function flag(description: string): Parameter<"flag"> {

@@ -155,6 +155,7 @@ export const qcn = {
   // No alpha: its messages say how bad congestion is.
   state: { rates: true, window: false, alpha: false },
   parameters,
+  tuned: ["rpgAiRate", "rpgTimeReset", "rpgByteReset", "rpgGd"],
   profiles,
   variants: {
     description: "the standard's; one timer in the place of byte counter and timer; or additive increase",

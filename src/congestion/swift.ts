@@ -78,6 +78,7 @@ export const swift = {
   feedback: "RTT",
   state: { rates: false, window: true, alpha: false },
   parameters,
+  tuned: ["swift_ai", "swift_beta", "swift_base_target", "swift_fs_range"],
   defaults,
   doc,
   resolve,

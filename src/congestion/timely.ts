@@ -126,6 +126,7 @@ export const timely = {
   state: { rates: true, window: false, alpha: false },
   parameters,
   profiles,
+  tuned: ["timely_beta", "timely_delta", "timely_t_low", "timely_t_high"],
   variants: {
     description: 'the paper\'s; or the one of "ECN or Delay" (CoNEXT 2016), which has a fixed point',
     names: ["timely", "timely-patched"] as TimelyVariant[],

@@ -7,6 +7,7 @@ import { makeFolder } from "../base/folder.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_report.js";
 import { writeCompletions } from "../result/completions_file.js";
+import { before } from "../result/measure.js";
 import type { RunSource } from "../result/saved_run.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
@@ -23,7 +24,6 @@ import {
   type Trial,
   trialsOn,
 } from "./experiment.js";
-import { before } from "./measure.js";
 import { type Overlay, overlaysOf } from "./overlay.js";
 import type { References } from "./reference.js";
 import { type ClockEvidence, type JudgedStatement, judge } from "./verdict.js";

@@ -1,8 +1,9 @@
-/** Slowdown by size of transfer, as bars: a picture that needs no script. */
+/** Slowdown by size of transfer, and other figures of several, as bars: a picture that needs no script. */
 
 import type { FctResult } from "../result/result.js";
 import { sizeClass } from "./completion_classes.js";
 import { fixed } from "./format.js";
+import { escapeHtml } from "./markup.js";
 
 const kWidth = 720;
 const kHeight = 260;
@@ -16,11 +17,37 @@ const kGroupFill = 0.75;
 
 /** A figure with the median, 95th and 99th percentile of each size class; empty without completion times. */
 export function fctFigure(fct: FctResult | undefined): string {
-  if (fct === undefined || fct.bins.length === 0) return "";
-  const top = niceCeiling(Math.max(...fct.bins.map((bin) => bin.slowdown.p99)));
+  if (fct === undefined) return "";
+  return barFigure({
+    title: "Slowdown by size",
+    caption: "Completion time / that in the empty network; under each size the number of transfers.",
+    names: kLines.map(({ key }) => key),
+    colors: kLines.map(({ color }) => color),
+    groups: fct.bins.map((bin) => ({
+      label: sizeClass(bin),
+      note: String(bin.count),
+      values: kLines.map(({ key }) => bin.slowdown[key]),
+    })),
+  });
+}
+
+export interface BarFigure {
+  title: string;
+  caption: string;
+  /** Of the bars of each group, and their colors. */
+  names: readonly string[];
+  colors: readonly string[];
+  /** `note`: below the label. A value that is not known has no bar. */
+  groups: readonly { label: string; note: string; values: readonly (number | undefined)[] }[];
+}
+
+/** Groups of bars beside each other; empty without groups. */
+export function barFigure({ title, caption, names, colors, groups }: BarFigure): string {
+  if (groups.length === 0) return "";
+  const top = niceCeiling(Math.max(...groups.flatMap(({ values }) => values.map((value) => value ?? 0))));
   const plotHeight = kHeight - kMargin.top - kMargin.bottom;
-  const group = (kWidth - kMargin.left - kMargin.right) / fct.bins.length;
-  const y = (slowdown: number) => kMargin.top + plotHeight * (1 - slowdown / top);
+  const group = (kWidth - kMargin.left - kMargin.right) / groups.length;
+  const y = (value: number) => kMargin.top + plotHeight * (1 - value / top);
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => {
     const at = y(part * top).toFixed(1);
     return (
@@ -28,28 +55,30 @@ export function fctFigure(fct: FctResult | undefined): string {
       `<text x="${kMargin.left - 6}" y="${at}" dy="0.35em" text-anchor="end">${fixed(part * top)}</text>`
     );
   });
-  const bars = fct.bins.map((bin, i) => {
-    const width = (group * kGroupFill) / kLines.length;
+  const bars = groups.map(({ label, note, values }, i) => {
+    const width = (group * kGroupFill) / names.length;
     const left = kMargin.left + group * (i + (1 - kGroupFill) / 2);
-    const drawn = kLines.map(({ key, color }, k) => {
-      const value = bin.slowdown[key];
+    const drawn = values.map((value, k) => {
+      if (value === undefined) return "";
       const at = y(value);
       return (
         `<rect x="${(left + k * width).toFixed(1)}" y="${at.toFixed(1)}" width="${(width - 2).toFixed(1)}" ` +
-        `height="${(kMargin.top + plotHeight - at).toFixed(1)}" fill="${color}">` +
-        `<title>${key} ${fixed(value)}</title></rect>`
+        `height="${(kMargin.top + plotHeight - at).toFixed(1)}" fill="${colors[k]}">` +
+        `<title>${escapeHtml(names[k] ?? "")} ${fixed(value)}</title></rect>`
       );
     });
     const middle = (kMargin.left + group * (i + 0.5)).toFixed(1);
-    const label =
-      `<text x="${middle}" y="${kHeight - 22}" text-anchor="middle">${sizeClass(bin)}</text>` +
-      `<text x="${middle}" y="${kHeight - 7}" text-anchor="middle" class="soft">${bin.count}</text>`;
-    return drawn.join("") + label;
+    const text =
+      `<text x="${middle}" y="${kHeight - 22}" text-anchor="middle">${escapeHtml(label)}</text>` +
+      `<text x="${middle}" y="${kHeight - 7}" text-anchor="middle" class="soft">${escapeHtml(note)}</text>`;
+    return drawn.join("") + text;
   });
-  const legend = kLines.map(({ key, color }) => `<span><i style="background:${color}"></i>${key}</span>`).join(" ");
+  const legend = names
+    .map((name, k) => `<span><i style="background:${colors[k]}"></i>${escapeHtml(name)}</span>`)
+    .join(" ");
   return `<figure class="bars">
-<figcaption><h3>Slowdown by size</h3><p>Completion time / that in the empty network; under each size the number of transfers. ${legend}</p></figcaption>
-<svg viewBox="0 0 ${kWidth} ${kHeight}" role="img" aria-label="Slowdown by size; figures in the table below">
+<figcaption><h3>${escapeHtml(title)}</h3><p>${escapeHtml(caption)} ${legend}</p></figcaption>
+<svg viewBox="0 0 ${kWidth} ${kHeight}" role="img" aria-label="${escapeHtml(title)}; figures in the table below">
 ${ticks.join("")}
 ${bars.join("\n")}
 </svg>

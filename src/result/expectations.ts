@@ -35,7 +35,7 @@ export function judgePrograms({ programs = {}, flows }: Pick<Result, "programs" 
 
 /** Why it is not met; a field that is not there meets nothing. */
 function unmet(result: Result, { path, operator, value }: Expectation): string | undefined {
-  const found = [...valuesAt(result, path, [])];
+  const found = [...valuesAt(result, path)];
   if (found.length === 0) return `the result has no ${path.join(".")}`;
   const odd = found.find((one) => typeof one.value !== typeof value);
   if (odd !== undefined) {
@@ -50,10 +50,10 @@ function unmet(result: Result, { path, operator, value }: Expectation): string |
 }
 
 /** All that a path names, each with its own path; what is missing on the way is undefined. */
-function* valuesAt(
+export function* valuesAt(
   from: unknown,
   [name, ...rest]: readonly string[],
-  before: readonly string[],
+  before: readonly string[] = [],
 ): Iterable<{ place: string; value: unknown }> {
   if (name === undefined) return void (yield { place: before.join("."), value: from });
   const inside = typeof from === "object" && from !== null ? (from as Record<string, unknown>) : {};

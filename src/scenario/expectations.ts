@@ -23,9 +23,15 @@ export function parseExpectation(text: string): Expectation {
   if (field === undefined || operator === undefined || value === undefined) {
     throw new WeirError(`"${text}" expects nothing`, { hint: kHint });
   }
+  const path = parseField(field);
+  return { text: text.trim(), path, operator: operator as Expectation["operator"], value: valueFor(value, path) };
+}
+
+/** "flows.*.lost": fields of the result from the outside in. @throws WeirError when it is none. */
+export function parseField(field: string): string[] {
   const path = field.split(".");
   if (path.includes("")) throw new WeirError(`"${field}" is no field`, { hint: kHint });
-  return { text: text.trim(), path, operator: operator as Expectation["operator"], value: valueFor(value, path) };
+  return path;
 }
 
 /** By the field's name, where the value has a unit: fields in bit/s end in _bps, those in seconds in _s, those in microseconds in _us. */

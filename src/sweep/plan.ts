@@ -29,6 +29,8 @@ const sweepLine = z.strictObject({
   files: z.record(z.string(), z.string()),
   /** Overrides that all points share: path -> value. */
   set: overrides,
+  /** Series are kept beside the results. */
+  series: z.boolean().optional(),
 });
 
 const pointLine = z.strictObject({
@@ -76,6 +78,7 @@ export function planSweep(spec: SweepSpec, source: string, code: string): { plan
     scenario: { name: basename(spec.scenario, extname(spec.scenario)), text: readFileSync(spec.scenario, "utf8") },
     files: {},
     set: Object.fromEntries(spec.set),
+    ...(spec.series && { series: true }),
   };
   const { seed, warnings } = checkCombinations(spec, source, sweep);
   const seeds = typeof spec.seeds === "number" ? Array.from({ length: spec.seeds }, (_, i) => seed + i) : spec.seeds;

@@ -10,7 +10,7 @@ import { type Cell, collectFields } from "./table.js";
 export type Simulate = (
   scenario: Scenario,
   options: SimOptions,
-) => Promise<Pick<SimOutcome, "result" | "performance" | "complete">>;
+) => Promise<Pick<SimOutcome, "result" | "series" | "performance" | "complete">>;
 
 export interface PointOptions {
   signal: AbortSignal;
@@ -41,6 +41,7 @@ export async function runPoint(
       onProgress: ({ now_ns, until_ns }) => onProgress(until_ns > 0 ? now_ns / until_ns : 0),
     });
     if (!outcome.complete) return { status: "stopped" };
+    if (sweep.series) store.saveSeries(point.id, outcome.series);
     store.saveResult(point.id, identity, outcome.result, outcome.performance);
     return { status: "done", fields: collectFields(outcome.result, sweep.collect) };
   } catch (error) {

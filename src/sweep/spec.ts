@@ -3,7 +3,7 @@ import { basename, dirname, extname, resolve } from "node:path";
 import { z } from "zod";
 import { type Problem, ScenarioError } from "../base/error.js";
 import { problemsOf, section } from "../base/fields.js";
-import { readScenarioFile } from "../base/yaml.js";
+import { parseOverride, readScenarioFile } from "../base/yaml.js";
 import { rejection } from "../scenario/file_kind.js";
 
 const kMostPoints = 100_000;
@@ -57,6 +57,14 @@ export function showOverride([path, value]: Override): string {
   return `${path}=${showValue(value)}`;
 }
 
+/** `--set` as a sweep has it. @throws WeirError when one is no assignment. */
+export function overridesOf(set: readonly string[]): Override[] {
+  return set.map((assignment) => {
+    const { keys, value } = parseOverride(assignment);
+    return [keys.join("."), value];
+  });
+}
+
 /** As it stands in a table: text as it is, anything else as JSON. */
 export function showValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
@@ -74,6 +82,8 @@ export interface SweepSpec {
   combinations: readonly (readonly Override[])[];
   seeds: readonly number[] | number;
   collect: readonly string[];
+  /** Series are kept beside the results. */
+  series?: boolean;
 }
 
 /**

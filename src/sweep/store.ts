@@ -9,7 +9,7 @@ import { z } from "zod";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import { kUnfinished, writeWhole } from "../base/write_file.js";
-import { type Result, resultSchema } from "../result/result.js";
+import { type Result, resultSchema, type Series, seriesSchema } from "../result/result.js";
 import type { SimPerformance } from "../sim/types.js";
 import type { Identity } from "./plan.js";
 
@@ -68,6 +68,17 @@ export class ResultStore {
   saveResult(id: string, point: Identity, result: Result, performance: SimPerformance): void {
     this.write(`${id}.perf.json`, json(performance));
     this.write(`${id}.json`, json({ id, point, result }));
+  }
+
+  /** Undefined: they were not kept. */
+  series(id: string): Series | undefined {
+    const name = `${id}.series.json`;
+    return existsSync(join(this.directory, name)) ? this.read(seriesSchema, name) : undefined;
+  }
+
+  /** Before the result, so that whoever finds that finds these. */
+  saveSeries(id: string, series: Series): void {
+    this.write(`${id}.series.json`, `${JSON.stringify(series)}\n`);
   }
 
   /** Why the point failed for good; undefined: it did not. */

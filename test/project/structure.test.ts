@@ -116,6 +116,8 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   dashboard: [...kRunners, "lab", "daemon"],
   sweep: [...kRunners, "processes", "lab", "sim"],
   experiments: [...kRunners, "processes", "models", "perf", "lab", "sim", "sweep"],
+  tune: ["base", "congestion", "scenario", "result", "report", "sweep"],
+  versus: ["base", "congestion", "scenario", "result", "report", "sweep"],
 };
 
 describe("src/", () => {

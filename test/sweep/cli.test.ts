@@ -1,47 +1,17 @@
 import { EventEmitter } from "node:events";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Writable } from "node:stream";
-import { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { type CliContext, describeError, exitStatusOf } from "../../src/cli/context.js";
-import { addSweepOn, type SweepTools } from "../../src/cli/sweep.js";
+import type { PointTools } from "../../src/cli/points.js";
+import { addSweepOn } from "../../src/cli/sweep.js";
 import { weir } from "../cli/harness.js";
 import { fakeSimulate } from "./fake_simulate.js";
-import { kCode, startFakeWorker } from "./fake_tools.js";
 import { folder, writeSweep } from "./fixture.js";
+import { runVerb } from "./verb.js";
 
 /** One command line of `weir sweep` with the tests' simulation. */
-async function sweep(argv: readonly string[], tools: Partial<SweepTools> = {}, signals = new EventEmitter()) {
-  const text = { stdout: "", stderr: "" };
-  const stream = (name: keyof typeof text) =>
-    new Writable({
-      write(chunk, _encoding, done) {
-        text[name] += String(chunk);
-        done();
-      },
-    });
-  const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals } as unknown as CliContext;
-  const all: SweepTools = {
-    codeVersion: () => kCode,
-    simulate: async () => fakeSimulate,
-    startWorker: startFakeWorker,
-    environment: {},
-    ...tools,
-  };
-  let status = 0;
-  const program = new Command("weir").exitOverride().configureOutput({ writeErr: () => {} });
-  addSweepOn(all, program, context, (value) => {
-    status = value;
-  });
-  try {
-    await program.parseAsync(["sweep", ...argv], { from: "user" });
-  } catch (error) {
-    status = exitStatusOf(error);
-    text.stderr += describeError(error);
-  }
-  return { status, ...text };
-}
+const sweep = (argv: readonly string[], tools: Partial<PointTools> = {}, signals = new EventEmitter()) =>
+  runVerb(addSweepOn, ["sweep", ...argv], tools, signals);
 
 /** Plans a sweep; what `run` and `merge` are given. */
 async function planned(spec: object) {

@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../../src/base/error.js";
 import type { Simulate } from "../../src/sweep/point.js";
-import { sampleResult } from "../report/sample.js";
+import { sampleResult, sampleSeries } from "../report/sample.js";
 
 /**
  * Goodput is 1000 times the seed plus kmax, and seed 1 has a field `first`. Words of the description: `refuse` fails; `break` throws; `die-once FILE` and `die`
@@ -30,6 +30,7 @@ export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) =
   if (scenario.seed === 1) result.totals.first = 1;
   return {
     result,
+    series: sampleSeries(2, 50),
     performance: {
       cpu_s: performance.now(),
       wall_s: 1,

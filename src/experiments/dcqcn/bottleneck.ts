@@ -16,7 +16,6 @@ import {
   runFluid,
 } from "../../models/dcqcn/index.js";
 import type { Plot } from "../../report/plot.js";
-import type { Alternative, Evidence } from "../experiment.js";
 import {
   between,
   describe,
@@ -28,7 +27,8 @@ import {
   queue,
   type Signal,
   total,
-} from "../measure.js";
+} from "../../result/measure.js";
+import type { Alternative, Evidence } from "../experiment.js";
 import { byName, namesOf, plot, type Runs } from "../study.js";
 import { equationsOf } from "./alpha.js";
 import { repeated, repeats } from "./testbed.js";

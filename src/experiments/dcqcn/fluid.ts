@@ -1,7 +1,7 @@
 /** The fluid model as the third clock of an experiment: trials solved by the equations, measured like runs of packets. */
 import { runModel } from "../../models/dcqcn/index.js";
+import { before } from "../../result/measure.js";
 import type { Alternative, Evidence, Trial } from "../experiment.js";
-import { before } from "../measure.js";
 import { loadTrial } from "../run.js";
 
 /** Every trial by name, whatever clocks it is for; it must be one that the equations can take (models/dcqcn/scenario.ts). */

@@ -1,6 +1,6 @@
 /** Figure 12 of the DCQCN paper: what g does to the length of the queue, with 2 and 16 flows, by the equations and as packets. */
 import type { Plot } from "../../report/plot.js";
-import { overMilliseconds } from "../measure.js";
+import { overMilliseconds } from "../../result/measure.js";
 import { atLeast, atMost, byName, grid, plot, quantity, statement, studyOf, within } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import {

@@ -5,8 +5,8 @@
  * share and headroom for the ports that are there (8 x 22.4 KB each).
  */
 import type { Curve, Plot } from "../../report/plot.js";
+import { between, inUnits, mean, overMilliseconds, queue } from "../../result/measure.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { between, inUnits, mean, overMilliseconds, queue } from "../measure.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { fluidRuns } from "./fluid.js";
 import { DCQCN_PAPER } from "./paper.js";

@@ -1,9 +1,9 @@
 /** Figure 5 of the DCQCN paper: probability of a mark by the length of the queue, equation 5, and marks counted in a simulated switch. */
 import { marking, regimeOf } from "../../models/dcqcn/terms.js";
 import type { Plot } from "../../report/plot.js";
+import { mean, queue, total } from "../../result/measure.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { Evidence, TraceValues } from "../experiment.js";
-import { mean, queue, total } from "../measure.js";
 import { atLeast, atMost, byName, namesOf, plot, quantity, statement, studyOf, trace, within } from "../study.js";
 import { kIncastFile, senders } from "./bottleneck.js";
 import { dcqcnFigure } from "./paper.js";

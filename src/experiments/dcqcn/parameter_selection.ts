@@ -4,7 +4,7 @@ import { excess } from "../../models/dcqcn/fixed_point.js";
 import { dcqcnFixedPoint, dcqcnStability, DCQCN_PAPER as kTable14 } from "../../models/dcqcn/index.js";
 import { inPackets } from "../../models/dcqcn/parameters.js";
 import type { Plot } from "../../report/plot.js";
-import { overMilliseconds } from "../measure.js";
+import { overMilliseconds } from "../../result/measure.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import {

@@ -4,7 +4,7 @@
  */
 import type { ParameterInput } from "../../congestion/parameter.js";
 import { planEcn } from "../../models/buffers/index.js";
-import { overMilliseconds } from "../measure.js";
+import { overMilliseconds } from "../../result/measure.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import { AS_PACKETS, BY_CHANCE, CONVERGED, type Convergence, type Incast, incastsOf, pairsOf } from "./bottleneck.js";
 import { DCQCN_PAPER } from "./paper.js";

@@ -4,8 +4,8 @@
  * The rate is R_C, which all clocks have: the reaction point's on wire and sim, equation 9's in the model.
  */
 import type { Plot } from "../../report/plot.js";
+import { between, describe, firstTime, movingMean, overMilliseconds, type Signal } from "../../result/measure.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { between, describe, firstTime, movingMean, overMilliseconds, type Signal } from "../measure.js";
 import { byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf, trace } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";

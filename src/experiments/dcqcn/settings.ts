@@ -5,9 +5,9 @@
  * means of 1 ms, as a share of its mean (coefficient of variation), the mean of both flows.
  */
 import type { Plot } from "../../report/plot.js";
+import { describe, mean, movingMean, overMilliseconds } from "../../result/measure.js";
 import { jainIndex } from "../../result/statistics.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { describe, mean, movingMean, overMilliseconds } from "../measure.js";
 import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { fluidRuns } from "./fluid.js";

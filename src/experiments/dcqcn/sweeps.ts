@@ -1,7 +1,7 @@
 /** Figure 11 of the DCQCN paper: which parameters make two flows equal. Four sweeps by the equations, their corners as packets. */
 import { DCQCN_STRAWMAN, type DcqcnModelParameters } from "../../models/dcqcn/index.js";
 import type { Plot } from "../../report/plot.js";
-import { overMilliseconds } from "../measure.js";
+import { overMilliseconds } from "../../result/measure.js";
 import { atLeast, atMost, byName, grid, namesOf, quantity, statement, studyOf, trace } from "../study.js";
 import { ALPHA_RESET, equationsOf } from "./alpha.js";
 import {

@@ -1,7 +1,8 @@
 /** Three machines on one switch, section 6.1 of the DCQCN paper: what figures 10 and 13 share. */
+
+import { between, mean, type Signal } from "../../result/measure.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { Evidence } from "../experiment.js";
-import { between, mean, type Signal } from "../measure.js";
 
 export const kFile = "dcqcn/three-machines.yaml";
 export const kFlows = ["first", "second"] as const;

@@ -2,7 +2,6 @@
 
 import type { Plot } from "../../report/plot.js";
 import { networkCounts } from "../../result/counts.js";
-import type { Evidence } from "../experiment.js";
 import {
   between,
   describe,
@@ -17,7 +16,8 @@ import {
   rates,
   type Signal,
   total,
-} from "../measure.js";
+} from "../../result/measure.js";
+import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import { LISS } from "./papers.js";
 

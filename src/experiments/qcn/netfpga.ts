@@ -5,10 +5,6 @@
 
 import type { Plot } from "../../report/plot.js";
 import { networkCounts } from "../../result/counts.js";
-import { jainIndex } from "../../result/statistics.js";
-import type { Scenario } from "../../scenario/types.js";
-import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
-import type { Evidence } from "../experiment.js";
 import {
   between,
   describe,
@@ -20,7 +16,11 @@ import {
   movingMean,
   queue,
   type Signal,
-} from "../measure.js";
+} from "../../result/measure.js";
+import { jainIndex } from "../../result/statistics.js";
+import type { Scenario } from "../../scenario/types.js";
+import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
+import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, grid, namesOf, near, quantity, type Runs, statement, studyOf, within } from "../study.js";
 import { NETFPGA } from "./papers.js";
 

@@ -1,6 +1,16 @@
 /** Figures 1 and 12 of Shu et al.: two reaction points from line rate, with QCN and with QCN-T. */
+
+import {
+  between,
+  describe,
+  firstTime,
+  inUnits,
+  lastingFrom,
+  mean,
+  movingMean,
+  type Signal,
+} from "../../result/measure.js";
 import type { Evidence } from "../experiment.js";
-import { between, describe, firstTime, inUnits, lastingFrom, mean, movingMean, type Signal } from "../measure.js";
 import { atLeast, atMost, quantity, type Runs, statement, studyOf, within } from "../study.js";
 import { FAIR } from "./convergence.js";
 import { shuFigure } from "./papers.js";

@@ -3,8 +3,8 @@
  * paper, and, where there is such a parameter, as packets.
  */
 import type { Plot } from "../../report/plot.js";
+import { evenness, movingMean } from "../../result/measure.js";
 import type { Evidence, Experiment } from "../experiment.js";
-import { evenness, movingMean } from "../measure.js";
 import {
   atLeast,
   atMost,

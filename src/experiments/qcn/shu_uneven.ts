@@ -1,7 +1,7 @@
 /** Figures 5 and 6 and table I of Shu et al.: two reaction points from uneven rates, the paper's model beside them. */
 import type { Curve, Plot } from "../../report/plot.js";
+import { between, describe, mean, movingMean, type Signal } from "../../result/measure.js";
 import type { Evidence } from "../experiment.js";
-import { between, describe, mean, movingMean, type Signal } from "../measure.js";
 import { atMost, plot, quantity, type StatementsOn, statement, studyOf, within } from "../study.js";
 import { followModel, type ModelRun, modelCurves, modelPlots } from "./convergence.js";
 import { SHU, shuFigure } from "./papers.js";

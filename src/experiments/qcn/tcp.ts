@@ -4,8 +4,8 @@
  */
 import { sum } from "simple-statistics";
 import { networkCounts } from "../../result/counts.js";
+import { between, describe, inUnits, overMilliseconds, queue } from "../../result/measure.js";
 import type { Evidence } from "../experiment.js";
-import { between, describe, inUnits, overMilliseconds, queue } from "../measure.js";
 import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf, within } from "../study.js";
 import { NETFPGA } from "./papers.js";
 

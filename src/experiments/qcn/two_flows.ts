@@ -1,8 +1,8 @@
 /** Two reaction points at one bottleneck of 1 Gb/s, run as packets: what the figures of Shu et al. share, measured and drawn. */
 
 import type { Curve, Plot } from "../../report/plot.js";
+import { evenness, firstTime, inUnits, movingMean, queue, rates, type Signal } from "../../result/measure.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { evenness, firstTime, inUnits, movingMean, queue, rates, type Signal } from "../measure.js";
 import { type Axis, plot } from "../study.js";
 import { FAIR, LINK } from "./convergence.js";
 

@@ -1,6 +1,5 @@
 /** QCN and DCQCN on the same incast, held against what the QCN paper asks of any congestion control on Ethernet. */
 import { networkCounts } from "../../result/counts.js";
-import type { Evidence } from "../experiment.js";
 import {
   between,
   describe,
@@ -12,7 +11,8 @@ import {
   queue,
   rates,
   type Signal,
-} from "../measure.js";
+} from "../../result/measure.js";
+import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { longest } from "./liss.js";
 import { NETFPGA } from "./papers.js";

@@ -1,6 +1,6 @@
 /** Quantities from series: windows, moving means, times at which something came true. Times in s. */
-import type { Series } from "../result/result.js";
-import { summarize } from "../result/statistics.js";
+import type { Series } from "./result.js";
+import { summarize } from "./statistics.js";
 
 /** Values over time, sampled at equal distances. */
 export interface Signal {

@@ -8,7 +8,7 @@ import {
   movingMean,
   type Signal,
   total,
-} from "../../src/experiments/measure.js";
+} from "../../src/result/measure.js";
 
 const signal = (...values: number[]): Signal => ({ time: values.map((_, i) => i), values });
 

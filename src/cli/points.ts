@@ -1,0 +1,143 @@
+/** Points of a plan as a verb runs them: on worker processes, with progress, until a signal comes. */
+import { fork } from "node:child_process";
+import { availableParallelism } from "node:os";
+import type { Command } from "commander";
+import { loadAddon } from "../native/addon.js";
+import type { StartWorker } from "../processes/worker.js";
+import { harmless } from "../report/terminal.js";
+import { codeVersion } from "../sweep/code_version.js";
+import type { Plan, Point } from "../sweep/plan.js";
+import type { Simulate } from "../sweep/point.js";
+import { SweepProgress } from "../sweep/progress.js";
+import { type RunSummary, runSweep } from "../sweep/run.js";
+import type { Cell } from "../sweep/table.js";
+import { beside } from "./beside.js";
+import { type CliContext, collect, kExit } from "./context.js";
+import { integer } from "./device_options.js";
+import { StopSignals } from "./stop_signals.js";
+
+/** What verbs that run points work with; tests give their own. */
+export interface PointTools {
+  codeVersion: () => string;
+  simulate: () => Promise<Simulate>;
+  startWorker: StartWorker;
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+export const kPointTools: PointTools = {
+  codeVersion,
+  simulate: async () => {
+    // A native core that does not load is this machine's failure, not a point's.
+    loadAddon();
+    return (await import("../sim/run.js")).runSimulation;
+  },
+  startWorker: () => fork(beside("../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
+  environment: process.env,
+};
+
+export interface PointsChoice {
+  /** Folder of the results. */
+  out: string;
+  /** Worker processes; undefined: the points run in this one. */
+  jobs: number | undefined;
+  quiet: boolean;
+  /** Before the first point; `write` goes to stdout. */
+  onStart?: (write: (text: string) => void) => void;
+  onDone?: (point: Point, fields: readonly Cell[], write: (text: string) => void) => void;
+}
+
+/** Lines about single points, at most. */
+export const kMostTold = 10;
+
+/** Runs those of `points` that have no result yet. `stopped`: a signal ended it, before it was done. */
+export async function runPoints(
+  tools: Pick<PointTools, "simulate" | "startWorker">,
+  context: CliContext,
+  plan: Plan,
+  points: readonly Point[],
+  { out, jobs, quiet, onStart, onDone }: PointsChoice,
+): Promise<{ status: number; summary: RunSummary; stopped: boolean }> {
+  const { stdout, stderr } = context;
+  const simulate = await tools.simulate();
+  let progress: SweepProgress | undefined;
+  const write = (text: string) => {
+    progress?.clear();
+    stdout.write(text);
+  };
+  const signals = new StopSignals(context, quiet);
+  let summary: RunSummary;
+  try {
+    summary = await runSweep(plan, points, {
+      directory: out,
+      jobs,
+      simulate,
+      startWorker: tools.startWorker,
+      signal: signals.signal,
+      onStart: (todo) => {
+        if (!quiet) progress = new SweepProgress(stderr, todo.length);
+        onStart?.(write);
+      },
+      onProgress: (point, fraction) => progress?.update(point.index, fraction),
+      onOutcome: (point, outcome) => {
+        if (outcome.status === "done") onDone?.(point, outcome.fields, write);
+        if (outcome.status !== "stopped") progress?.end(point.index, outcome.status !== "done");
+      },
+    });
+  } finally {
+    progress?.close();
+    signals.release();
+  }
+  return { status: signals.status ?? statusOf(summary), summary, stopped: signals.status !== undefined };
+}
+
+function statusOf({ failed, crashed }: RunSummary): number {
+  if (crashed.length > 0) return kExit.failure;
+  return failed.length > 0 ? kExit.permanent : kExit.ok;
+}
+
+/** What failed, and how many are done. */
+export function tellSummary(
+  { stderr }: Pick<CliContext, "stderr">,
+  { done, skipped, failed, crashed }: RunSummary,
+  points: readonly Point[],
+  { out, quiet }: { out: string; quiet?: boolean | undefined },
+): void {
+  tellPoints(
+    stderr,
+    failed.map(({ point, error }) => `error: point ${point.index} fails: ${error}`),
+  );
+  tellPoints(
+    stderr,
+    crashed.map(({ point, error }) => `error: point ${point.index} has no result: ${error}`),
+  );
+  const bad = failed.length + crashed.length;
+  const left = points.length - done - skipped - bad;
+  const parts = [
+    `${done} done`,
+    ...(skipped > 0 ? [`${skipped} done before`] : []),
+    ...(bad > 0 ? [`${bad} failed`] : []),
+    ...(left > 0 ? [`${left} left`] : []),
+  ];
+  if (!quiet) stderr.write(`${points.length} points: ${parts.join(", ")}; results in ${out}\n`);
+}
+
+export function tellPoints(stderr: CliContext["stderr"], lines: readonly string[]): void {
+  for (const line of lines.slice(0, kMostTold)) stderr.write(harmless(`${line}\n`));
+  if (lines.length > kMostTold) stderr.write(`and ${lines.length - kMostTold} more\n`);
+}
+
+/** Options of verbs that run a scenario many times. */
+export function addPointOptions(command: Command): Command {
+  return command
+    .argument("<file>", "scenario file (YAML)")
+    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
+    .option("--out <dir>", "folder for results (default: weir-results/<scenario>-<time>)")
+    .option("--jobs <n>", "runs at a time (default: as many as CPUs)", integer("--jobs", 1, 1024))
+    .option("--json", "one JSON document on stdout instead of tables")
+    .option("--quiet", "no progress");
+}
+
+/** Of so many jobs at a time; undefined: none, for a single one runs in this process. */
+export function workers(jobs = availableParallelism()): number | undefined {
+  return jobs === 1 ? undefined : jobs;
+}

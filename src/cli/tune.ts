@@ -1,0 +1,102 @@
+/** `weir tune`: parameters of a scenario's congestion control, found by many runs. */
+import { basename, extname, join } from "node:path";
+import { writeWhole } from "../base/write_file.js";
+import { wantsColor } from "../report/terminal.js";
+import { ResultStore } from "../sweep/store.js";
+import { type Objective, parseObjective } from "../tune/objective.js";
+import { renderTuning, tunedYaml } from "../tune/text.js";
+import { Tuning } from "../tune/tune.js";
+import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
+import { integer } from "./device_options.js";
+import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
+import { runFolder } from "./run_folder.js";
+
+interface TuneChoice {
+  objective: Objective;
+  parameters?: string;
+  runs: number;
+  seeds: number;
+  verify: number;
+  set?: string[];
+  out?: string;
+  jobs?: number;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+const kMostRuns = 100_000;
+const kMostSeeds = 1000;
+const kFound = "tuned.yaml";
+
+const kHelp = `
+Candidates are drawn at random from the ranges, the same for the same scenario and seed, and run in virtual time: all with one seed,
+the better half with more, and so on (successive halving). What the scenario has is a candidate, too, and runs with all seeds. Runs in
+which less of the scenario's \`expect\` is met are worse, whatever the objective. The best is then verified with seeds that nobody was
+tuned on. An objective is a field of the result, written as in \`expect\`; with * the worst of all counts.
+A parameter's range is up to 8 times more or less than the scenario has, or what is behind "=" (not for yes or no).
+What was found goes to tuned.yaml in the folder of --out. What is done in that folder is not run again.
+
+Examples:
+  weir tune websearch.yaml
+  weir tune incast.yaml --objective "min switches.sw.queues.r.3.p99" --set 'expect=["totals.goodput_bps > 35Gbps"]'
+  weir tune incast.yaml --objective "max totals.jain" --parameters rpg_ai_rate=5Mbps..400Mbps,dce_tcp_g --runs 100
+
+Exit status: 0 ok, also where nothing better was found, 1 a run has no result, or its result not the objective's field, 2 bad usage or
+bad scenario, 42 a run fails for reasons of its own, 130 and 143 after SIGINT and SIGTERM.
+`;
+
+export const addTune: AddVerb = (parent, context, done) => addTuneOn(kPointTools, parent, context, done);
+
+/** The verb with tools of the caller's. */
+export function addTuneOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
+  addPointOptions(parent.command("tune"))
+    .description("look for better parameters of a scenario's congestion control")
+    .option(
+      "--objective <min|max field>",
+      "field of the result that is to be small, or large",
+      (text: string) => asUsage(() => parseObjective(text)),
+      parseObjective("min fct.slowdown.p99"),
+    )
+    .option("--parameters <a,b=low..high,...>", "what to change (default: what the algorithm names)")
+    .option("--runs <n>", "simulations at most, in all", integer("--runs", 1, kMostRuns), 64)
+    .option("--seeds <n>", "seeds to tune on, from the scenario's own on", integer("--seeds", 1, kMostSeeds), 4)
+    .option("--verify <n>", "other seeds to verify on", integer("--verify", 2, kMostSeeds), 4)
+    .addHelpText("after", kHelp)
+    .action(async (file: string, choice: TuneChoice) => done(await tune(tools, context, file, choice)));
+}
+
+async function tune(tools: PointTools, context: CliContext, file: string, choice: TuneChoice): Promise<number> {
+  const { set = [], quiet = false, objective, parameters, runs, seeds, verify } = choice;
+  const options = { set, objective, parameters, runs, seeds, verify, code: tools.codeVersion() };
+  const tuning = asUsage(() => new Tuning(file, options));
+  for (const warning of tuning.warnings) warn(context, warning);
+  const out = choice.out ?? runFolder(basename(file, extname(file)), new Date());
+  const jobs = workers(choice.jobs);
+  let status: number = kExit.ok;
+  const document = await tuning.search(ResultStore.create(out), async (plan, what) => {
+    if (!quiet) context.stderr.write(`${what}\n`);
+    const ran = await runPoints(tools, context, plan, plan.points, { out, jobs, quiet });
+    status = ran.status;
+    if (status !== kExit.ok) tellSummary(context, ran.summary, plan.points, { out, quiet });
+    return status === kExit.ok;
+  });
+  if (document === undefined) return status;
+  const found = join(out, kFound);
+  writeWhole(found, tunedYaml(document));
+  const { stdout } = context;
+  if (choice.json) {
+    stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
+    return kExit.ok;
+  }
+  stdout.write(renderTuning(document, wantsColor(stdout)));
+  if (document.set.length > 0) {
+    const again = [...set, ...document.set].map((assignment) => `--set ${quoted(assignment)}`);
+    stdout.write(`\nweir sim run ${quoted(file)} ${again.join(" ")}\nwritten: ${found}\n`);
+  }
+  return kExit.ok;
+}
+
+/** For a shell. */
+function quoted(text: string): string {
+  return /^[\w./=:%,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

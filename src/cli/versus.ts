@@ -1,0 +1,84 @@
+/** `weir versus`: one scenario under several congestion controls. */
+import { basename, extname, join } from "node:path";
+import { Option } from "commander";
+import { writeWhole } from "../base/write_file.js";
+import { wantsColor } from "../report/terminal.js";
+import { ResultStore } from "../sweep/store.js";
+import { type Contender, parseContenders, planVersus } from "../versus/contenders.js";
+import { firstRuns, versusDocument } from "../versus/document.js";
+import { renderVersusPage } from "../versus/page.js";
+import { renderVersus, versusCsv } from "../versus/tables.js";
+import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
+import { integer } from "./device_options.js";
+import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
+import { runFolder } from "./run_folder.js";
+
+interface VersusChoice {
+  algorithms: Contender[];
+  seeds: number;
+  set?: string[];
+  out?: string;
+  jobs?: number;
+  json?: boolean;
+  csv?: boolean;
+  quiet?: boolean;
+}
+
+const kMostSeeds = 1000;
+const kPage = "versus.html";
+
+const kHelp = `
+Runs the scenario in virtual time under each congestion control, with the same seeds: the scenario's own and those after it. Each
+takes the place of the scenario's \`congestion\`, with its default profile or the one behind the colon; \`file\` is the scenario's
+\`congestion\` as it is. A variant is named like an algorithm (timely-patched). All else is the same for all: the transport, and where
+switches mark. timely, timely-patched, swift and dctcp need transport.type: rc, which all then run on (--set transport.type=rc).
+Tables go to stdout, and a page with the curves of all over each other to versus.html in the folder of --out.
+What is done in that folder is not run again: to go on after a stop, run the same command with it.
+
+Examples:
+  weir versus incast.yaml --algorithms dcqcn,timely,timely-patched,swift,dctcp --set transport.type=rc
+  weir versus websearch.yaml --algorithms dcqcn:hpcc-ns3,swift,none --seeds 5 --out results
+  weir versus incast.yaml --algorithms file,dcqcn --json | jq '.contenders[].figures.queue_p99_bytes.mean'
+
+Exit status: 0 ok, 1 a run has no result, 2 bad usage or bad scenario, 3 a run is not valid, 42 a run fails for reasons of its own,
+130 and 143 after SIGINT and SIGTERM.
+`;
+
+export const addVersus: AddVerb = (parent, context, done) => addVersusOn(kPointTools, parent, context, done);
+
+/** The verb with tools of the caller's. */
+export function addVersusOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
+  addPointOptions(parent.command("versus"))
+    .description("run a scenario under several congestion controls and compare them")
+    .requiredOption("--algorithms <a,b:profile,...>", "congestion controls, separated by commas", contenders)
+    .option("--seeds <n>", "runs of each, with as many seeds", integer("--seeds", 1, kMostSeeds), 3)
+    .addOption(new Option("--csv", "a row for each run on stdout instead of tables").conflicts("json"))
+    .addHelpText("after", kHelp)
+    .action(async (file: string, choice: VersusChoice) => done(await versus(tools, context, file, choice)));
+}
+
+function contenders(text: string): Contender[] {
+  return asUsage(() => parseContenders(text));
+}
+
+async function versus(tools: PointTools, context: CliContext, file: string, choice: VersusChoice): Promise<number> {
+  const { algorithms, seeds, set = [], quiet = false } = choice;
+  const { plan, warnings } = asUsage(() => planVersus(file, algorithms, { set, seeds, code: tools.codeVersion() }));
+  for (const warning of warnings) warn(context, warning);
+  const out = choice.out ?? runFolder(basename(file, extname(file)), new Date());
+  const jobs = workers(choice.jobs);
+  const { status, summary } = await runPoints(tools, context, plan, plan.points, { out, jobs, quiet });
+  if (status !== kExit.ok) {
+    tellSummary(context, summary, plan.points, { out, quiet });
+    return status;
+  }
+  const store = ResultStore.open(out);
+  const document = versusDocument(plan, algorithms, store);
+  const page = join(out, kPage);
+  writeWhole(page, renderVersusPage(document, firstRuns(plan, algorithms, store)));
+  const { stdout } = context;
+  if (choice.json) stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
+  else if (choice.csv) stdout.write(versusCsv(document));
+  else stdout.write(`${renderVersus(document, { color: wantsColor(stdout) })}\nreport: ${page}\n`);
+  return document.contenders.every(({ runs }) => runs.every(({ valid }) => valid)) ? kExit.ok : kExit.invalid;
+}

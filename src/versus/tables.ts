@@ -1,0 +1,120 @@
+/** A comparison of congestion controls as plain tables and as CSV: a column for each, means over the seeds. */
+import pc from "picocolors";
+import { csvLine } from "../base/csv_line.js";
+import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
+import { drawGrid, type Grid, type TableOptions } from "../report/table.js";
+import type { ContenderDocument, VersusDocument } from "./document.js";
+import { type FigureName, kFigures, kPercentiles, type Spread } from "./figures.js";
+
+/** How each figure is called and written. */
+const kRows: Readonly<Record<FigureName, readonly [name: string, text: (value: number) => string]>> = {
+  goodput_bps: ["goodput Gb/s", gbps],
+  jain: ["Jain's index", (value) => value.toFixed(4)],
+  convergence_s: ["converged after ms", (value) => fixed(value * 1e3)],
+  queue_p50_bytes: ["longest queue KB p50", kilobytes],
+  queue_p99_bytes: ["longest queue KB p99", kilobytes],
+  queue_max_bytes: ["longest queue KB max", kilobytes],
+  pauses: ["pauses", amount],
+  pause_time_s: ["paused us, all senders", (value) => fixed(value * 1e6)],
+  ecn_marked: ["ECN marked", amount],
+  cnps: ["CNPs", amount],
+  drops: ["drops", amount],
+  retransmitted: ["packets sent again", amount],
+  incomplete: ["transfers not complete", amount],
+};
+
+function amount(value: number): string {
+  return Number.isInteger(value) ? count(value) : fixed(value);
+}
+
+/** Everything about the comparison; ends with a line feed. */
+export function renderVersus(document: VersusDocument, options: TableOptions = {}): string {
+  const colors = pc.createColors(options.color ?? false);
+  const lists = [remarks(document), invalidLines(document).map(colors.red)].filter((lines) => lines.length > 0);
+  const grids = versusGrids(document).map((grid) => drawGrid(grid, options.color));
+  return `${[...grids, ...lists.map((lines) => lines.join("\n"))].join("\n\n")}\n`;
+}
+
+/** What each got, then completion times by size where transfers have an end. Figures that are 0 for all are left out. */
+export function versusGrids(document: VersusDocument): Grid[] {
+  const { contenders, seeds, scenario } = document;
+  const labels = contenders.map(({ label }) => printable(label));
+  const over = seeds.length === 1 ? `seed ${seeds[0]}` : `mean +- standard deviation over ${seeds.length} seeds`;
+  // To have converged from the start on says something.
+  const tells = (name: FigureName, spread: Spread | undefined) =>
+    spread !== undefined && (spread.max > 0 || name === "convergence_s");
+  const shown = kFigures.filter((name) => contenders.some(({ figures }) => tells(name, figures[name])));
+  const rows = shown.map((name) => {
+    const [title, text] = kRows[name];
+    return [title, ...contenders.map((one) => cell(one.figures[name], text, expected(name, one, seeds.length)))];
+  });
+  const grids = [
+    { title: `${printable(scenario)}, ${over}`, head: ["figure", ...labels], names: 1, rows },
+    sizeGrid(document, "slowdown", "Slowdown: completion time / that in the empty network"),
+    sizeGrid(document, "fct_us", "Completion times, us"),
+  ];
+  return grids.filter((grid) => grid.rows.length > 0);
+}
+
+function sizeGrid({ contenders, seeds }: VersusDocument, what: "slowdown" | "fct_us", title: string): Grid {
+  const sizes = new Map(contenders.flatMap(({ sizes }) => sizes.map((one) => [one.above_bytes, one.size] as const)));
+  const rows = [...sizes]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([above, size]) => {
+      const found = contenders.map((one) => one.sizes.find(({ above_bytes }) => above_bytes === above));
+      return [
+        [size, "count", ...found.map((one) => cell(one?.count, amount, seeds.length))],
+        ...kPercentiles.map((name) => [
+          size,
+          name,
+          ...found.map((one) => cell(one?.[what][name], fixed, seeds.length)),
+        ]),
+      ];
+    });
+  return { title, head: ["size", "", ...contenders.map(({ label }) => printable(label))], names: 2, rows };
+}
+
+/** Runs that a figure is missing from are told where it has to be there: those that never converge. */
+function expected(name: FigureName, { figures, runs }: ContenderDocument, seeds: number): number {
+  return name === "convergence_s" ? runs.length : (figures[name]?.seeds ?? seeds);
+}
+
+/** "38.214 +-0.102", "12.4 (2 of 3)", "-". */
+function cell(spread: Spread | undefined, text: (value: number) => string, of: number): string {
+  if (spread === undefined || spread.seeds === 0) return "-";
+  const deviation = (spread.stddev ?? 0) > 0 ? ` +-${text(spread.stddev as number)}` : "";
+  return `${text(spread.mean)}${deviation}${spread.seeds < of ? ` (${spread.seeds} of ${of})` : ""}`;
+}
+
+/** How to read the tables. */
+export function remarks({ contenders, convergence }: VersusDocument): string[] {
+  const { within, smoothed, proof } = convergence;
+  const converged = contenders.some(({ figures }) => figures.convergence_s !== undefined);
+  const unfinished = contenders.some(({ figures }) => (figures.incomplete?.max ?? 0) > 0);
+  return [
+    ...(converged
+      ? [
+          `converged: goodputs of flows without an end to one receiver, each its mean over ${percent(smoothed)} of the run, stay within ` +
+            `${percent(within)} of their mean, counted from the last start; "-": not by the last ${percent(proof)} of the time`,
+        ]
+      : []),
+    ...(unfinished ? ["transfers that were not complete at the end are in no completion time"] : []),
+  ];
+}
+
+/** One line for each run that does not count. */
+export function invalidLines({ contenders }: VersusDocument): string[] {
+  return contenders.flatMap(({ label, runs }) =>
+    runs
+      .filter(({ valid }) => !valid)
+      .map(({ seed, reasons }) => `INVALID: ${printable(label)}, seed ${seed}: ${reasons.map(printable).join("; ")}`),
+  );
+}
+
+/** A row for each run: contender, seed, figures in base units. */
+export function versusCsv({ contenders }: VersusDocument): string {
+  const rows = contenders.flatMap(({ label, runs }) =>
+    runs.map(({ seed, valid, figures }) => [label, seed, String(valid), ...kFigures.map((name) => figures[name])]),
+  );
+  return [["contender", "seed", "valid", ...kFigures], ...rows].map(csvLine).join("");
+}

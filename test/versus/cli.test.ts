@@ -1,0 +1,112 @@
+import { EventEmitter } from "node:events";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { addVersusOn } from "../../src/cli/versus.js";
+import { runSimulation } from "../../src/sim/run.js";
+import type { Simulate } from "../../src/sweep/point.js";
+import { sampleSeries, simulatedResult } from "../report/sample.js";
+import { folder, kScenario } from "../sweep/fixture.js";
+import { runVerb } from "../sweep/verb.js";
+
+/** Goodput is the seed in Gb/s, and the queue that of the algorithm. */
+const simulate = (): Simulate => async (scenario) => {
+  const result = simulatedResult();
+  const { algorithm, profile } = scenario.congestion;
+  Object.assign(result, { scenario: scenario.name, congestion_control: algorithm, profile, seed: scenario.seed });
+  result.totals.goodput_bps = scenario.seed * 1e9;
+  result.fidelity.valid = !scenario.description.includes("invalid");
+  const performance = { cpu_s: 1, wall_s: 1, events: 1, hops: 1, threads: 1, round_ns: 1, rounds: 1, rss_bytes: 1 };
+  return { result, series: sampleSeries(2, 50), performance, complete: true };
+};
+
+/** Runs every point in this process. */
+async function versus(
+  argv: readonly string[],
+  text = kScenario,
+  simulation: (signals: EventEmitter) => Simulate = simulate,
+  directory = folder(),
+) {
+  const signals = new EventEmitter();
+  const file = join(directory, "incast.yaml");
+  const out = join(directory, "out");
+  writeFileSync(file, text);
+  const tools = { simulate: async () => simulation(signals) };
+  const ran = await runVerb(addVersusOn, ["versus", file, "--jobs", "1", "--out", out, ...argv], tools, signals);
+  const page = join(out, "versus.html");
+  return { ...ran, page: existsSync(page) ? readFileSync(page, "utf8") : "" };
+}
+
+/** Stops the run by Ctrl-C at the second point. */
+const interrupted = (signals: EventEmitter): Simulate => {
+  let points = 0;
+  return async (scenario, options) => {
+    const outcome = await simulate()(scenario, options);
+    if (++points === 2) signals.emit("SIGINT", "SIGINT");
+    return { ...outcome, complete: points < 2 };
+  };
+};
+
+const kReal = `${kScenario}transport: { type: rc }
+duration: 3ms
+warmup: 1ms
+probes: { interval: 20us }
+`;
+
+describe("weir versus", () => {
+  it("runs simulations, in which who hears nothing fills the queue", async () => {
+    const algorithms = ["--algorithms", "none,swift,dctcp", "--seeds", "1", "--json", "--quiet"];
+    const { status, stdout, page } = await versus(algorithms, kReal, () => runSimulation);
+    expect(status).toBe(0);
+    const [none, swift, dctcp] = JSON.parse(stdout).contenders;
+    expect(swift.figures.queue_p99_bytes.mean).toBeLessThan(none.figures.queue_p99_bytes.mean);
+    expect(dctcp.figures.ecn_marked.mean).toBeGreaterThan(0);
+    expect(swift.figures.convergence_s.mean).toBeLessThan(2e-3);
+    expect(page).toContain("curves are of seed 1");
+  });
+
+  it("stops at Ctrl-C, and goes on from there", async () => {
+    const directory = folder();
+    const argv = ["--algorithms", "dcqcn,none", "--seeds", "2"];
+    const stopped = await versus(argv, kScenario, interrupted, directory);
+    expect(stopped).toMatchObject({ status: 130, stdout: "", page: "" });
+    expect(stopped.stderr).toContain("4 points: 1 done, 3 left; results in ");
+    const again = await versus([...argv, "--quiet"], kScenario, simulate, directory);
+    expect(again).toMatchObject({ status: 0, stderr: "" });
+  });
+
+  it("shows figures of each with their spread over the seeds", async () => {
+    const { status, stdout, page } = await versus(["--algorithms", "dcqcn,none", "--seeds", "3"]);
+    expect(status).toBe(0);
+    expect(page).toContain("<title>incast - Weir</title>");
+    expect(page).toContain("Slowdown by size, p99");
+    expect(page).toContain('id="charts"');
+    expect(stdout).toContain("incast, mean +- standard deviation over 3 seeds\n");
+    expect(stdout).toMatch(/^goodput Gb\/s +2\.000 \+-1\.000 +2\.000 \+-1\.000$/m);
+    expect(stdout).toMatch(/^paused us, all senders +25\.00 +25\.00$/m);
+    expect(stdout).toMatch(/^up to 10 KB +p99 +3\.75 +3\.75$/m);
+    expect(stdout).not.toContain("packets sent again");
+  });
+
+  it("has all as JSON, and each run as CSV", async () => {
+    const { stdout } = await versus(["--algorithms", "dcqcn:hpcc-ns3,none", "--seeds", "2", "--json"]);
+    const document = JSON.parse(stdout);
+    expect(document).toMatchObject({ scenario: "incast", seeds: [1, 2] });
+    const [first] = document.contenders;
+    expect(first).toMatchObject({ label: "dcqcn:hpcc-ns3", algorithm: "dcqcn", profile: "hpcc-ns3" });
+    expect(first.figures.goodput_bps).toMatchObject({ mean: 1.5e9, min: 1e9, max: 2e9, seeds: 2 });
+    expect(first.sizes.map(({ size }: { size: string }) => size)).toEqual(["all", "up to 10 KB", "over 10 MB"]);
+    const csv = await versus(["--algorithms", "dcqcn,none", "--seeds", "1", "--csv"]);
+    expect(csv.stdout.split("\n").slice(0, 2)).toEqual([
+      expect.stringMatching(/^contender,seed,valid,goodput_bps,jain,/),
+      expect.stringMatching(/^dcqcn,1,true,1000000000,0\.9987,/),
+    ]);
+  });
+
+  it("refuses with status 2, and says with 3 that runs are not valid", async () => {
+    const refused = await versus(["--algorithms", "dcqcn,swift"]);
+    expect(refused).toMatchObject({ status: 2, stdout: "", stderr: expect.stringContaining("with swift: ") });
+    const invalid = await versus(["--algorithms", "dcqcn"], `${kScenario}description: invalid\n`);
+    expect(invalid).toMatchObject({ status: 3, stdout: expect.stringContaining("INVALID: dcqcn, seed 1: ") });
+  });
+});
