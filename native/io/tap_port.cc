@@ -1,8 +1,8 @@
 #include "io/tap_port.h"
 
 #include <fcntl.h>
-#include <linux/if.h>
 #include <linux/if_tun.h>
+#include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>

@@ -69,6 +69,7 @@ export const hpcc = {
   feedback: "INT",
   state: { rates: true, window: true, alpha: false },
   parameters,
+  tuned: ["hpcc_eta", "hpcc_w_ai", "hpcc_max_stage"],
   defaults,
   doc,
   resolve,

@@ -4,7 +4,13 @@ import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
 import { macText } from "../../base/mac.js";
 import { formatRate } from "../../base/units.js";
-import { hearsAcknowledgements, hearsCnms, hearsCnps, hearsEcnEcho, hearsTelemetry } from "../../congestion/flow_state.js";
+import {
+  hearsAcknowledgements,
+  hearsCnms,
+  hearsCnps,
+  hearsEcnEcho,
+  hearsTelemetry,
+} from "../../congestion/flow_state.js";
 import { checkCongestion } from "../../congestion/section.js";
 import { checkTransport } from "../../scenario/check.js";
 import {

@@ -1,6 +1,7 @@
 /** Two flows from equal and unequal starts under TIMELY, its patched form and DCQCN: what their shares come to. */
+
+import { inUnits, overMilliseconds, rates } from "../../result/measure.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { inUnits, overMilliseconds, rates } from "../measure.js";
 import { atLeast, atMost, caseFirst, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { DCQCN, ECN_OR_DELAY, PATCHED } from "./paper.js";
 

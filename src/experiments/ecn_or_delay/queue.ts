@@ -1,6 +1,7 @@
 /** The queue in which N flows come to rest under patched TIMELY, and under DCQCN whose switch marks on entering or on leaving. */
+
+import { between, describe, inUnits, queue } from "../../result/measure.js";
 import type { Evidence, Trial } from "../experiment.js";
-import { between, describe, inUnits, queue } from "../measure.js";
 import { atLeast, atMost, byName, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { DCQCN, ECN_OR_DELAY, PATCHED } from "./paper.js";
 
