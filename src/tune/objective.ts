@@ -23,10 +23,21 @@ export function parseObjective(text: string): Objective {
   return { text: `${word} ${field}`, path: parseField(field), sign: word === "max" ? -1 : 1 };
 }
 
+function isQueue({ switches }: Pick<Result, "switches">, [first, name = "", third]: readonly string[]): boolean {
+  return first === "switches" && third === "queues" && (name === "*" || Object.hasOwn(switches, name));
+}
+
+/** Of completion times where nothing was complete: the figures are 0, and mean nothing. */
+export function isEmpty({ fct }: Pick<Result, "fct">, { path }: Objective): boolean {
+  return path[0] === "fct" && fct?.count === 0;
+}
+
 /** The worst of the field's values. @throws WeirError when there is none, or one is no number. */
 export function objectiveOf(result: Result, { path, sign }: Objective): number {
   const field = path.join(".");
-  const found = [...valuesAt(result, path)].map(({ value }) => value);
+  const values = [...valuesAt(result, path)].map(({ value }) => value);
+  // A queue that held nothing is not in the result.
+  const found = isQueue(result, path) && values.every((value) => value === undefined) ? [0] : values;
   const numbers = found.filter((value) => typeof value === "number");
   if (found.length === 0 || numbers.length < found.length) {
     const hint = "docs/reference/results.md has all fields; fct is there where flows have an end (bytes, sizes)";

@@ -9,7 +9,7 @@ import { type Plan, type Point, planSweep } from "../sweep/plan.js";
 import { type Override, overridesOf, type SweepSpec, showOverride } from "../sweep/spec.js";
 import type { ResultStore } from "../sweep/store.js";
 import { halve, mostCandidates, type Score } from "./halving.js";
-import { type Objective, objectiveOf } from "./objective.js";
+import { isEmpty, type Objective, objectiveOf } from "./objective.js";
 import { type Candidate, candidates, type Dimension, parseSpace } from "./space.js";
 
 export interface TuneOptions {
@@ -161,7 +161,8 @@ export class Tuning {
     const { objective } = this.options;
     const result = store.result(id);
     const judged = judgeExpectations(result, this.loaded.scenario.expect);
-    const unmet = judged.filter(({ met }) => !met).length + (result.fidelity.valid ? 0 : 1);
+    const meaningless = !result.fidelity.valid || isEmpty(result, objective);
+    const unmet = judged.filter(({ met }) => !met).length + (meaningless ? 1 : 0);
     return { unmet, objective: objective.sign * objectiveOf(result, objective) };
   }
 

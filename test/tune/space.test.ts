@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ParameterInput } from "../../src/congestion/parameter.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
-import { objectiveOf, parseObjective } from "../../src/tune/objective.js";
+import { isEmpty, objectiveOf, parseObjective } from "../../src/tune/objective.js";
 import { candidates, parseSpace } from "../../src/tune/space.js";
 import { simulatedResult } from "../report/sample.js";
 import { kScenario } from "../sweep/fixture.js";
@@ -65,6 +65,16 @@ describe("an objective", () => {
     ["max switches.*.queues.*.*.p99", 0],
   ])("%s is %d", (text, value) => {
     expect(objectiveOf(result, parseObjective(text))).toBe(value);
+  });
+
+  it("is 0 of a queue that held nothing, and empty where no transfer was complete", () => {
+    expect(objectiveOf(result, parseObjective("switches.sw.queues.h2.3.p99"))).toBe(0);
+    expect(() => objectiveOf(result, parseObjective("switches.sx.queues.h2.3.p99"))).toThrow("no number at");
+    const { fct } = result;
+    const none = { fct: fct && { ...fct, count: 0 } };
+    expect(isEmpty(none, parseObjective("fct.slowdown.p99"))).toBe(true);
+    expect(isEmpty(none, parseObjective("totals.jain"))).toBe(false);
+    expect(isEmpty(result, parseObjective("fct.slowdown.p99"))).toBe(false);
   });
 
   it("is refused where it is none, or no number", () => {
