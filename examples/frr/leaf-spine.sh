@@ -84,7 +84,7 @@ up() {
   for name in leaf1 leaf2 spine1 spine2; do
     mkdir "$folder/$name"
     ip -n "wf-$name" link set lo up
-    "$weir" switch -c "$folder/$name.yaml" 2> "$folder/$name.log" &
+    "$weir" switch -c "$folder/$name.yaml" < /dev/null > "$folder/$name.log" 2>&1 &
     echo $! > "$folder/$name.pid"
   done
   # Its control socket is there before the twins are; FRR waits for interfaces that come later, too.
