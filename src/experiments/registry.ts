@@ -3,6 +3,7 @@ import { nearest } from "../base/nearest.js";
 import { DCQCN_EXPERIMENTS } from "./dcqcn/experiments.js";
 import { ECN_OR_DELAY_EXPERIMENTS } from "./ecn_or_delay/experiments.js";
 import { type Clock, clocksOf, type Experiment, trialsOn } from "./experiment.js";
+import { HPCC_COMPLETION } from "./hpcc/completion.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { loadTrial } from "./run.js";
 import { TIMELY_TAIL } from "./timely/tail.js";
@@ -12,6 +13,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   ...QCN_EXPERIMENTS,
   ...ECN_OR_DELAY_EXPERIMENTS,
   TIMELY_TAIL,
+  HPCC_COMPLETION,
 ];
 
 export function findExperiment(id: string): Experiment | undefined {
