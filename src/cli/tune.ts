@@ -12,7 +12,7 @@ import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, 
 import { runFolder } from "./run_folder.js";
 
 interface TuneChoice {
-  objective: Objective;
+  objective?: Objective;
   parameters?: string;
   runs: number;
   seeds: number;
@@ -45,6 +45,8 @@ Exit status: 0 ok, also where nothing better was found, 1 a run has no result, o
 bad scenario, 42 a run fails for reasons of its own, 130 and 143 after SIGINT and SIGTERM.
 `;
 
+const kObjective = "min fct.slowdown.p99";
+
 export const addTune: AddVerb = (parent, context, done) => addTuneOn(kPointTools, parent, context, done);
 
 /** The verb with tools of the caller's. */
@@ -53,9 +55,8 @@ export function addTuneOn(tools: PointTools, ...[parent, context, done]: Paramet
     .description("look for better parameters of a scenario's congestion control")
     .option(
       "--objective <min|max field>",
-      "field of the result that is to be small, or large",
+      `field of the result that is to be small, or large (default: "${kObjective}")`,
       (text: string) => asUsage(() => parseObjective(text)),
-      parseObjective("min fct.slowdown.p99"),
     )
     .option("--parameters <a,b=low..high,...>", "what to change (default: what the algorithm names)")
     .option("--runs <n>", "simulations at most, in all", integer("--runs", 1, kMostRuns), 64)
@@ -66,7 +67,7 @@ export function addTuneOn(tools: PointTools, ...[parent, context, done]: Paramet
 }
 
 async function tune(tools: PointTools, context: CliContext, file: string, choice: TuneChoice): Promise<number> {
-  const { set = [], quiet = false, objective, parameters, runs, seeds, verify } = choice;
+  const { set = [], quiet = false, objective = parseObjective(kObjective), parameters, runs, seeds, verify } = choice;
   const options = { set, objective, parameters, runs, seeds, verify, code: tools.codeVersion() };
   const tuning = asUsage(() => new Tuning(file, options));
   for (const warning of tuning.warnings) warn(context, warning);
