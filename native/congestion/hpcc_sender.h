@@ -11,27 +11,25 @@
 //     U     = (1 - tau/T) U + tau/T u
 //     U >= eta, or inc_stage >= max_stage:  W = W_c eta / U + W_AI      and inc_stage = 0
 //     else:                                 W = W_c + W_AI              and inc_stage += 1
-//     once in a round-trip time, when a packet is acknowledged that was sent after the last time:  W_c = W, with the new
-//     inc_stage rate  = W / T
+//     once in a round-trip time, when a packet is acknowledged that was sent after the last time:
+//       W_c = W, with the new inc_stage
+//     rate  = W / T
 //
 // With N flows on a port, all of one T, the link is at U = eta + N W_AI / (B T) where they come to rest: below 1 no queue stands,
 // and above the queue is (U - 1) B T. So N times W_AI should be less than (1 - eta) B T, as section 3.3 has it.
 //
 // Readings:
 //   - W is bytes on the link, with FCS, preamble and gap, as B is of a link in Weir, and what switches count as sent.
-//   - W_c begins at T times the rate that the flow begins with, the line rate or `initial_rate`, and W stays between one byte and
-//   T
-//     times the line rate: the paper says so of the first window; the authors' code bounds the rate.
-//   - U begins at 1, as in the authors' code; the first acknowledgement of a flow, and one whose path has another number of hops,
-//   is
-//     only kept. The paper's path ID is not in the header: a path that changes to another as long is seen as one reading that is
-//     wrong.
+//   - W_c begins at T times the rate that the flow begins with, the line rate or `initial_rate`, and W stays between one byte
+//     and T times the line rate: the paper says so of the first window; the authors' code bounds the rate.
+//   - U begins at 1, as in the authors' code; the first acknowledgement of a flow is only kept, and so is one whose path has
+//     another number of hops. The paper's path ID is not in the header: of a path that changes to another as long one reading
+//     is wrong.
 //   - A port cannot send faster than its link: (L'.sent - L.sent) / (L'.time - L.time) counts as B at most. So that wrong reading
 //     does no more than a link in full use.
 //   - Counters of a hop wrap. After a pause in which they might have, the next acknowledgement is only kept.
 //   - The window is in bytes, as many packets as it takes to hold it are in flight, at least one: less than a packet is what the
-//   rate
-//     is for. A loss changes nothing: the paper has none, by PFC.
+//     rate is for. A loss changes nothing: the paper has none, by PFC.
 //   - Acknowledgements are of each packet, but what waits for the link back goes as one: it has the newest telemetry.
 //   - A hop is of the queue of the packet's priority; other priorities count in what the port has sent.
 //

@@ -12,8 +12,9 @@
 //         4 ...   5 hops of 12 bytes, in the order of the path, those not written 0:
 //                   time stamp     32 bits  ns of the switch's clock when the packet's first bit left
 //                   bytes sent     32 bits  by the port up to then, with FCS, preamble and gap
-//                   queue          16 bits  what the packet has left behind in its queue, in 64 bytes, rounded down; 65535: or
-//                   more link rate      16 bits  exponent 5 bits, mantissa 11: (2048 + mantissa) 2^exponent bit/s
+//                   queue          16 bits  what the packet has left behind in its queue, in 64 bytes, rounded down;
+//                                           65535: that or more
+//                   link rate      16 bits  exponent 5 bits, mantissa 11: (2048 + mantissa) 2^exponent bit/s
 //
 // Time stamps and bytes wrap. HPCC's own header has 42 bytes: 8 for a hop, and 2. Its 4 bits for a rate name the rates of one
 // vendor's links, and its 24 bits for the time end after 17 ms: links and clocks of a lab are slower by any factor. Here rates
