@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { checkForLab } from "../../src/lab/check.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
+import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 topology: { kind: star, hosts: 3, link: { rate: 10Gbps } }
@@ -11,15 +12,7 @@ transport: { type: rc }
 traffic: [{ id: x, from: [h1, h2], to: h3 }]
 `;
 const load = (...set: string[]) => parseScenarioText(BASE, "dctcp.yaml", { set });
-const refusal = (...set: string[]) => {
-  try {
-    load(...set);
-  } catch (error) {
-    const { message, hint } = error as Error & { hint?: string };
-    return hint === undefined ? message : `${message}\n  hint: ${hint}`;
-  }
-  return "accepted";
-};
+const refusal = (...set: string[]) => refusalOf(() => load(...set));
 
 describe("congestion.algorithm dctcp", () => {
   it("has the parameters of Linux", () => {

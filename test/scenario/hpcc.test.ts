@@ -5,6 +5,7 @@ import { NetworkComposer } from "../../src/device/network.js";
 import { checkForLab } from "../../src/lab/check.js";
 import { Fabric } from "../../src/scenario/fabric.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
+import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 topology: { kind: star, hosts: 3, link: { rate: 10Gbps } }
@@ -14,15 +15,7 @@ transport: { type: rc }
 traffic: [{ id: x, from: [h1, h2], to: h3 }]
 `;
 const load = (...set: string[]) => parseScenarioText(BASE, "hpcc.yaml", { set });
-const refusal = (...set: string[]) => {
-  try {
-    load(...set);
-  } catch (error) {
-    const { message, hint } = error as Error & { hint?: string };
-    return hint === undefined ? message : `${message}\n  hint: ${hint}`;
-  }
-  return "accepted";
-};
+const refusal = (...set: string[]) => refusalOf(() => load(...set));
 const kQcn = { priorities: 0, flows: "queue-pair", reaction_points: 0, cn_tag: false, limiter: "pacer" } as const;
 const native = (scale: number, ...set: string[]) =>
   nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn });

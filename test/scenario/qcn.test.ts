@@ -4,6 +4,7 @@ import { qcn } from "../../src/congestion/qcn.js";
 import { changeTimes, priorityRates } from "../../src/scenario/changes.js";
 import { CnDomain, portDefence } from "../../src/scenario/cn_domain.js";
 import { parseScenario, parseScenarioText } from "../../src/scenario/scenario.js";
+import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 duration: 100ms
@@ -20,15 +21,7 @@ traffic:
   - { id: incast, from: [h1, h2], to: r }
 `;
 const load = (...set: string[]) => parseScenarioText(BASE, "qcn.yaml", { set });
-const refusal = (...set: string[]) => {
-  try {
-    load(...set);
-  } catch (error) {
-    const { message, hint } = error as Error & { hint?: string };
-    return hint === undefined ? message : `${message}\n  hint: ${hint}`;
-  }
-  return "accepted";
-};
+const refusal = (...set: string[]) => refusalOf(() => load(...set));
 const qcnOf = (...set: string[]) => {
   const { congestion } = load(...set).scenario;
   if (congestion.algorithm !== "qcn") throw new Error("not QCN");

@@ -9,6 +9,7 @@ import {
   WeirError,
 } from "../../src/scenario/scenario.js";
 import { examples } from "../fixtures/examples.js";
+import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 duration: 100ms
@@ -28,15 +29,7 @@ traffic:
 const load = (...set: string[]) => parseScenarioText(BASE, "incast.yaml", { set });
 
 /** What the CLI would print for the base scenario with these overrides. */
-function refusal(...set: string[]): string {
-  try {
-    load(...set);
-  } catch (error) {
-    if (!(error instanceof WeirError)) throw error;
-    return error.hint === undefined ? error.message : `${error.message}\n  hint: ${error.hint}`;
-  }
-  return "accepted";
-}
+const refusal = (...set: string[]) => refusalOf(() => load(...set));
 
 describe("a good scenario", () => {
   const { scenario, warnings } = load();

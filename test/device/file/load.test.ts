@@ -5,6 +5,7 @@ import { loadNicDaemon, loadSwitchDaemon } from "../../../src/device/file/load.j
 import type { InspectInterface } from "../../../src/host/interface.js";
 import { fileKind, kindOfFile } from "../../../src/scenario/file_kind.js";
 import { weir } from "../../cli/harness.js";
+import { refusalOf } from "../../fixtures/refusal.js";
 
 const SWITCH = `
 name: sw0
@@ -30,17 +31,6 @@ const inspect: InspectInterface = (name) => {
 };
 const switchOf = (text: string, ...set: string[]) => loadSwitchDaemon("sw0.yaml", { set, inspect, text });
 const nicOf = (text: string, ...set: string[]) => loadNicDaemon("roce0.yaml", { set, inspect, text });
-
-/** What the CLI would print. */
-function refusal(action: () => unknown): string {
-  try {
-    action();
-  } catch (error) {
-    if (!(error instanceof WeirError)) throw error;
-    return error.hint === undefined ? error.message : `${error.message}\n  hint: ${error.hint}`;
-  }
-  return "accepted";
-}
 
 describe("switch.yaml", () => {
   it("is filled in with the defaults of a scenario's switch, and what the interfaces are like", () => {
@@ -103,19 +93,21 @@ ports:
       switchOf("ports: [{ interface: a, storm_control: { broadcast: 1Mbps } }]\nforwarding: static").warnings,
     ).toEqual(["switch sw0: storm_control of a has nothing to do: with forwarding static nothing is flooded"]);
     const wrong = "ports: [{ interface: a, max_learned_addresses: 0, storm_control: { unicast: 1Mbps } }]";
-    expect(refusal(() => switchOf(wrong))).toContain("ports.0.max_learned_addresses: 0 is too small");
-    expect(refusal(() => switchOf(wrong))).toContain("ports.0.storm_control.unicast: unknown field");
+    expect(refusalOf(() => switchOf(wrong))).toContain("ports.0.max_learned_addresses: 0 is too small");
+    expect(refusalOf(() => switchOf(wrong))).toContain("ports.0.storm_control.unicast: unknown field");
   });
 
   it("refuses thresholds and headroom under which no frame of a lossless priority could ever come in", () => {
     const text = (buffer: string, mtu = 1500) =>
       `ports: [{ interface: a, rate: 1Gbps, mtu: ${mtu} }, { interface: b, rate: 1Gbps, mtu: ${mtu} }]\nbuffer: ${buffer}`;
     const small = "{ mode: static, threshold: 1KB, headroom: 1KB, xon_offset: 100B }";
-    expect(refusal(() => switchOf(text(small)))).toBe(
+    expect(refusalOf(() => switchOf(text(small)))).toBe(
       "switch sw0.yaml:2:41: buffer.headroom: 1 KB, and a threshold of 1 KB: a lossless frame of 1518 bytes, which the ports' MTU allows, " +
         "would never come in\n  hint: must be at least 1518 bytes, or the threshold that large",
     );
-    expect(refusal(() => switchOf(text("{ total: 17KB, headroom: 1KB, beta: 1 }")))).toContain("a threshold of 125 B");
+    expect(refusalOf(() => switchOf(text("{ total: 17KB, headroom: 1KB, beta: 1 }")))).toContain(
+      "a threshold of 125 B",
+    );
     const accepted = [
       text(small, 900),
       text("{ mode: static, threshold: 1KB, headroom: 1518B, xon_offset: 100B }"),
@@ -124,7 +116,7 @@ ports:
     ];
     for (const file of accepted)
       expect(
-        refusal(() => switchOf(file)),
+        refusalOf(() => switchOf(file)),
         file,
       ).toBe("accepted");
   });
@@ -161,11 +153,11 @@ ports:
 
   it("refuses a CPU that the host does not have, where it is known", () => {
     const text = "workers: [{ cpu: 7 }, { cpu: 8 }, {}]\nports: [{ interface: a }]";
-    expect(refusal(() => loadSwitchDaemon("sw0.yaml", { inspect, cpus: 8, text }))).toBe(
+    expect(refusalOf(() => loadSwitchDaemon("sw0.yaml", { inspect, cpus: 8, text }))).toBe(
       "switch sw0.yaml:1:25: workers.1.cpu: 8: this host has no such CPU\n  hint: must be between 0 and 7",
     );
-    expect(refusal(() => loadSwitchDaemon("sw0.yaml", { inspect, cpus: 9, text }))).toBe("accepted");
-    expect(refusal(() => switchOf(text))).toBe("accepted");
+    expect(refusalOf(() => loadSwitchDaemon("sw0.yaml", { inspect, cpus: 9, text }))).toBe("accepted");
+    expect(refusalOf(() => switchOf(text))).toBe("accepted");
   });
 
   it.each([
@@ -271,7 +263,7 @@ ports:
       "switch sw0.yaml:1:9: Flow sequence in block collection must be sufficiently indented and end with a ]",
     ],
   ])("%j is refused with a reason", (text, expected) => {
-    expect(refusal(() => switchOf(text))).toContain(expected);
+    expect(refusalOf(() => switchOf(text))).toContain(expected);
   });
 });
 
@@ -413,11 +405,11 @@ describe("nic.yaml", () => {
     ],
     [set("ecn={kmin: 5KB}"), "nic roce0.yaml (--set): ecn: unknown field"],
   ])("%j is refused with a reason", (assignments, expected) => {
-    expect(refusal(() => nicOf(NIC, ...assignments))).toContain(expected);
+    expect(refusalOf(() => nicOf(NIC, ...assignments))).toContain(expected);
   });
 
   it("tells of several problems at once", () => {
-    const text = refusal(() => nicOf(NIC, "interface=gone", "queue_pairs.0.peer=c", "queue_pairs.1.peer=d"));
+    const text = refusalOf(() => nicOf(NIC, "interface=gone", "queue_pairs.0.peer=c", "queue_pairs.1.peer=d"));
     expect(text).toMatch(/^nic roce0\.yaml: 3 problems\n {2}--set interface: there is no interface gone\n/);
   });
 });
