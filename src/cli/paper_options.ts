@@ -1,6 +1,7 @@
 /** Options that `weir paper ID` and `weir paper all` share. */
 import type { Command } from "commander";
 import { CLOCKS, type Clock } from "../experiments/experiment.js";
+import { clockList } from "./clock_option.js";
 import { UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 
@@ -16,24 +17,13 @@ export interface PaperChoice {
 
 export function addPaperOptions(command: Command, out: string): Command {
   return command
-    .option("--on <clock,...|all>", "clocks to run on: wire, sim, model (default: sim and model)", clocks)
+    .option("--on <clock,...|all>", "clocks to run on: wire, sim, model (default: sim and model)", clockList(CLOCKS))
     .option("--out <dir>", `folder for the report (default: ${out})`)
     .option("--json", "one JSON document on stdout instead of text")
     .option("--quiet", "no progress")
     .option("--seed <n>", "seed of all runs (default: the scenarios')", integer("--seed", 0, 2 ** 32 - 1))
     .option("--scale <n>", "time scale of wire runs (default: the scenarios')", scale)
     .option("--reference <dir>", "curves of other simulators: <dir>/<id>/<trace>/<label>.csv");
-}
-
-function clocks(text: string): Clock[] {
-  if (text === "all") return [...CLOCKS];
-  const wanted = text.split(",").map((part) => {
-    const found = CLOCKS.find((clock) => clock === part.trim());
-    if (found === undefined)
-      throw new UsageError(`--on ${text}: no clock ${part}`, { hint: "use wire, sim, model or all" });
-    return found;
-  });
-  return [...new Set(wanted)];
 }
 
 function scale(text: string): number {

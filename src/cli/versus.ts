@@ -2,12 +2,17 @@
 import { basename, extname, join } from "node:path";
 import { Option } from "commander";
 import { writeWhole } from "../base/write_file.js";
+import { checkForLab } from "../lab/check.js";
+import type { LabView } from "../lab/live_state.js";
 import { wantsColor } from "../report/terminal.js";
+import type { Plan } from "../sweep/plan.js";
+import type { Simulate } from "../sweep/point.js";
 import { ResultStore } from "../sweep/store.js";
 import { type Contender, parseContenders, planVersus } from "../versus/contenders.js";
-import { firstRuns, versusDocument } from "../versus/document.js";
+import { firstRuns, kClocks, type VersusClock, versusDocument } from "../versus/document.js";
 import { renderVersusPage } from "../versus/page.js";
 import { renderVersus, versusCsv } from "../versus/tables.js";
+import { clockList } from "./clock_option.js";
 import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
@@ -22,22 +27,26 @@ interface VersusChoice {
   json?: boolean;
   csv?: boolean;
   quiet?: boolean;
+  on: VersusClock[];
 }
 
 const kMostSeeds = 1000;
 const kPage = "versus.html";
 
 const kHelp = `
-Runs the scenario in virtual time under each congestion control, with the same seeds: the scenario's own and those after it. Each
+Runs the scenario under each congestion control, in virtual time or, with --on wire, on real frames, with the same seeds: the scenario's own and those after it. Each
 takes the place of the scenario's \`congestion\`, with its default profile or the one behind the colon; \`file\` is the scenario's
 \`congestion\` as it is. A variant is named like an algorithm (timely-patched). All else is the same for all: the transport, and where
 switches mark. timely, timely-patched, swift, dctcp and hpcc need transport.type: rc, which all then run on (--set transport.type=rc).
 Tables go to stdout, and a page with the curves of all over each other to versus.html in the folder of --out.
-What is done in that folder is not run again: to go on after a stop, run the same command with it.
+What is done in that folder is not run again: to go on after a stop, run the same command with it. On the wire runs go one after
+another, at the scenario's time scale, and one that was not valid is run again. With --on all each has a column for both clocks, and a
+table says how far apart they are.
 
 Examples:
   weir versus incast.yaml --algorithms dcqcn,timely,timely-patched,swift,dctcp --set transport.type=rc
   weir versus websearch.yaml --algorithms dcqcn:hpcc-ns3,swift,none --seeds 5 --out results
+  weir versus incast.yaml --algorithms dcqcn,swift --on all --set scale=100 --set transport.type=rc --seeds 1
   weir versus incast.yaml --algorithms file,dcqcn --json | jq '.contenders[].figures.queue_p99_bytes.mean'
 
 Exit status: 0 ok, 1 a run has no result, 2 bad usage or bad scenario, 3 a run is not valid, 42 a run fails for reasons of its own,
@@ -52,6 +61,11 @@ export function addVersusOn(tools: PointTools, ...[parent, context, done]: Param
     .description("run a scenario under several congestion controls and compare them")
     .requiredOption("--algorithms <a,b:profile,...>", "congestion controls, separated by commas", contenders)
     .option("--seeds <n>", "runs of each, with as many seeds", integer("--seeds", 1, kMostSeeds), 3)
+    .addOption(
+      new Option("--on <clock,...|all>", "clocks to run on: sim, wire")
+        .argParser(clockList(kClocks))
+        .default(["sim"], "sim"),
+    )
     .addOption(new Option("--csv", "a row for each run on stdout instead of tables").conflicts("json"))
     .addHelpText("after", kHelp)
     .action(async (file: string, choice: VersusChoice) => done(await versus(tools, context, file, choice)));
@@ -62,23 +76,64 @@ function contenders(text: string): Contender[] {
 }
 
 async function versus(tools: PointTools, context: CliContext, file: string, choice: VersusChoice): Promise<number> {
-  const { algorithms, seeds, set = [], quiet = false } = choice;
-  const { plan, warnings } = asUsage(() => planVersus(file, algorithms, { set, seeds, code: tools.codeVersion() }));
+  const { algorithms, seeds, set = [], on } = choice;
+  const suits = on.includes("wire") ? checkForLab : undefined;
+  const options = { set, seeds, code: tools.codeVersion(), suits };
+  const { plan, warnings } = asUsage(() => planVersus(file, algorithms, options));
+  const elevated = on.includes("wire") ? await context.elevate() : undefined;
+  if (elevated !== undefined) return elevated;
   for (const warning of warnings) warn(context, warning);
-  const out = choice.out ?? runFolder(basename(file, extname(file)), new Date());
-  const jobs = workers(choice.jobs);
-  const { status, summary } = await runPoints(tools, context, plan, plan.points, { out, jobs, quiet });
-  if (status !== kExit.ok) {
-    tellSummary(context, summary, plan.points, { out, quiet });
-    return status;
+  const folder = choice.out ?? runFolder(basename(file, extname(file)), new Date());
+  const stores = new Map<VersusClock, ResultStore>();
+  for (const clock of kClocks.filter((one) => on.includes(one))) {
+    const out = clock === "wire" ? join(folder, "wire") : folder;
+    const status = await runOn(clock, tools, context, plan, out, choice);
+    if (status !== kExit.ok) return status;
+    stores.set(clock, ResultStore.open(out));
   }
-  const store = ResultStore.open(out);
-  const document = versusDocument(plan, algorithms, store);
-  const page = join(out, kPage);
-  writeWhole(page, renderVersusPage(document, firstRuns(plan, algorithms, store)));
+  const document = versusDocument(plan, algorithms, stores);
+  const page = join(folder, kPage);
+  writeWhole(page, renderVersusPage(document, firstRuns(plan, algorithms, stores)));
   const { stdout } = context;
   if (choice.json) stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
   else if (choice.csv) stdout.write(versusCsv(document));
   else stdout.write(`${renderVersus(document, { color: wantsColor(stdout) })}\nreport: ${page}\n`);
   return document.contenders.every(({ runs }) => runs.every(({ valid }) => valid)) ? kExit.ok : kExit.invalid;
 }
+
+/** Results of all points in `out`; or the exit status of why not, which is told. */
+async function runOn(
+  clock: VersusClock,
+  tools: PointTools,
+  context: CliContext,
+  plan: Plan,
+  out: string,
+  { jobs, quiet = false }: VersusChoice,
+): Promise<number> {
+  const { points } = plan;
+  const ran =
+    clock === "sim"
+      ? await runPoints(tools, context, plan, points, { out, jobs: workers(jobs), quiet })
+      : await runLabs(tools, context, plan, out, quiet);
+  if (ran.status !== kExit.ok) tellSummary(context, ran.summary, points, { out, quiet });
+  return ran.status;
+}
+
+/** One after another: two labs at once would be in each other's way. What was not valid may be so this time. */
+function runLabs(tools: PointTools, context: CliContext, plan: Plan, out: string, quiet: boolean) {
+  const { points } = plan;
+  const store = ResultStore.create(out);
+  for (const { id } of points) if (store.hasResult(id) && !store.result(id).fidelity.valid) store.removeResult(id);
+  const simulate = async () => labInPlaceOf(context);
+  return runPoints({ ...tools, simulate }, context, plan, points, { out, jobs: undefined, quiet });
+}
+
+const labInPlaceOf =
+  ({ runLab }: Pick<CliContext, "runLab">): Simulate =>
+  async (scenario, { signal, onProgress }) => {
+    const view: LabView = {
+      update: ({ elapsed_ns, duration_ns }) => onProgress?.({ now_ns: elapsed_ns, until_ns: duration_ns }),
+    };
+    const { result, series } = await runLab(scenario, { signal, view, capture: [], captureDir: "" });
+    return { result, series, complete: result.until_s === undefined };
+  };

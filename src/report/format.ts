@@ -29,6 +29,16 @@ export function percent(fraction: number): string {
   return `${(fraction * 100).toFixed(1)}%`;
 }
 
+/** More than so many times the first value is told as a factor. */
+const kFactor = 10;
+
+/** "+2.4%"; "x3514", where that is more than `kFactor` times the first value; "from 0", which has no relation to anything. */
+export function signedPercent(difference: number | null): string {
+  if (difference === null) return "from 0";
+  if (difference + 1 > kFactor) return `x${fixed(difference + 1)}`;
+  return `${difference > 0 ? "+" : ""}${percent(difference)}`;
+}
+
 /** "3.2 s", "4:05 min", "2:03 h". */
 export function duration(seconds: number): string {
   if (seconds < 59.95) return `${seconds.toFixed(1)} s`;

@@ -1,6 +1,6 @@
 /** A comparison of runs as plain tables: rates in Gb/s, sizes in KB (1000 B), differences to the first run in percent, large ones as factors. */
 import pc from "picocolors";
-import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
+import { fixed, gbps, kilobytes, percent, printable, signedPercent } from "./format.js";
 import type { Compared, Comparison } from "./overlay.js";
 import type { Verdict } from "./overlay_limits.js";
 import { drawGrid, type Grid, type RankedGrid, shorten, type TableOptions } from "./table.js";
@@ -56,7 +56,7 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
   const labels = runs.map(({ label }) => printable(label));
   const head = labels.flatMap((label, i) => (i === 0 ? [label] : [label, "diff"]));
   const row = ({ values, difference }: Compared, text: (value: number) => string) =>
-    values.flatMap((value, i) => (i === 0 ? [text(value)] : [text(value), signed(difference[i] ?? null)]));
+    values.flatMap((value, i) => (i === 0 ? [text(value)] : [text(value), signedPercent(difference[i] ?? null)]));
   const ranked = "largest differences; --json has all";
   const flowGrid: RankedGrid = {
     title: "Goodput, Gb/s",
@@ -116,7 +116,7 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
 export function verdictLine({ figure, limit, worst, within }: Verdict): string {
   if (worst === undefined) return `${figure}: NOT JUDGED: the runs have none in common`;
   const { difference } = worst;
-  const size = difference === null ? "from 0 to something" : signed(Math.abs(difference)).replace("+", "");
+  const size = difference === null ? "from 0 to something" : signedPercent(Math.abs(difference)).replace("+", "");
   const largest = `${size} at most`;
   const where = `(${printable(worst.where)}, ${printable(worst.run)})`;
   return `${figure}: ${largest} ${where}, ${within ? "within" : "EXCEEDS"} ${percent(limit)}`;
@@ -166,14 +166,4 @@ function runGrid({ runs }: Comparison): Grid {
 
 function largest({ difference }: Compared): number {
   return Math.max(...difference.map((one) => (one === null ? Number.POSITIVE_INFINITY : Math.abs(one))));
-}
-
-/** More than so many times the first value is told as a factor. */
-const kFactor = 10;
-
-/** "+2.4%"; "x3514", where that is more than `kFactor` times the first value; "from 0", which has no relation to anything. */
-function signed(difference: number | null): string {
-  if (difference === null) return "from 0";
-  if (difference + 1 > kFactor) return `x${fixed(difference + 1)}`;
-  return `${difference > 0 ? "+" : ""}${percent(difference)}`;
 }

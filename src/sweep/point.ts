@@ -1,16 +1,19 @@
 /** One point: from the plan to a file of results, or of why there can be none. */
 import { WeirError } from "../base/error.js";
 import type { Scenario } from "../scenario/types.js";
-import type { SimOptions, SimOutcome } from "../sim/types.js";
+import type { SimOutcome, SimProgress } from "../sim/types.js";
 import { identityOf, type Point, type Sweep, scenarioOf } from "./plan.js";
 import type { ResultStore } from "./store.js";
 import { type Cell, collectFields } from "./table.js";
 
-/** runSimulation() of src/sim/run.ts. */
+/** runSimulation() of src/sim/run.ts, or a lab in its place, which has no performance of its own. */
 export type Simulate = (
   scenario: Scenario,
-  options: SimOptions,
-) => Promise<Pick<SimOutcome, "result" | "series" | "performance" | "complete">>;
+  options: {
+    signal: AbortSignal;
+    onProgress?: (progress: Pick<SimProgress, "now_ns" | "until_ns">) => void;
+  },
+) => Promise<Pick<SimOutcome, "result" | "series" | "complete"> & Partial<Pick<SimOutcome, "performance">>>;
 
 export interface PointOptions {
   signal: AbortSignal;
@@ -45,6 +48,8 @@ export async function runPoint(
     store.saveResult(point.id, identity, outcome.result, outcome.performance);
     return { status: "done", fields: collectFields(outcome.result, sweep.collect) };
   } catch (error) {
+    // A lab that is stopped before there is traffic has nothing to give.
+    if (signal.aborted) return { status: "stopped" };
     if (!(error instanceof WeirError)) throw error;
     store.saveFailure(point.id, identity, error.message);
     return { status: "failed", error: error.message };

@@ -65,9 +65,15 @@ export class ResultStore {
     return this.read(resultFile, `${id}.json`).result;
   }
 
-  saveResult(id: string, point: Identity, result: Result, performance: SimPerformance): void {
-    this.write(`${id}.perf.json`, json(performance));
+  /** @param performance Undefined: of a run on the wire. */
+  saveResult(id: string, point: Identity, result: Result, performance: SimPerformance | undefined): void {
+    if (performance !== undefined) this.write(`${id}.perf.json`, json(performance));
     this.write(`${id}.json`, json({ id, point, result }));
+  }
+
+  /** It is to be made again. */
+  removeResult(id: string): void {
+    rmSync(join(this.directory, `${id}.json`), { force: true });
   }
 
   /** Undefined: they were not kept. */

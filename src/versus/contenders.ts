@@ -4,6 +4,7 @@ import { type Problem, ScenarioError, WeirError } from "../base/error.js";
 import { readConfigText } from "../base/yaml.js";
 import { type AlgorithmName, algorithmOf, kAlgorithmNames } from "../congestion/algorithms.js";
 import { parseScenarioText } from "../scenario/scenario.js";
+import type { Scenario } from "../scenario/types.js";
 import { type Plan, planSweep } from "../sweep/plan.js";
 import { type Override, overridesOf } from "../sweep/spec.js";
 
@@ -60,17 +61,25 @@ function parseContender(label: string): Contender {
 const overrideOf = ({ congestion }: Contender): Override[] =>
   congestion === undefined ? [] : [["congestion", congestion]];
 
+export interface VersusOptions {
+  set: readonly string[];
+  seeds: number;
+  /** As codeVersion() says. */
+  code: string;
+  /** Throws WeirError for a scenario that one of the clocks cannot run; default: any can. */
+  suits?: ((scenario: Scenario) => void) | undefined;
+}
+
 /**
  * A run of each contender with each of `seeds` seeds, from the scenario's own on; points in this order.
- * @param code As codeVersion() says.
  * @throws ScenarioError with what is wrong under which contender.
  */
 export function planVersus(
   file: string,
   contenders: readonly Contender[],
-  { set, seeds, code }: { set: readonly string[]; seeds: number; code: string },
+  { set, seeds, code, suits = () => {} }: VersusOptions,
 ): { plan: Plan; warnings: string[] } {
-  const warnings = check(file, contenders, set);
+  const warnings = check(file, contenders, set, suits);
   const spec = {
     name: basename(file, extname(file)),
     scenario: file,
@@ -84,7 +93,12 @@ export function planVersus(
 }
 
 /** Whether the scenario is sound under each of them; what is questionable, with whom it is where not under all. */
-function check(file: string, contenders: readonly Contender[], set: readonly string[]): string[] {
+function check(
+  file: string,
+  contenders: readonly Contender[],
+  set: readonly string[],
+  suits: (scenario: Scenario) => void,
+): string[] {
   const text = readConfigText(file, "scenario");
   const problems = new Map<string, { problem: Problem; labels: string[] }>();
   const warnings = new Map<string, string[]>();
@@ -93,6 +107,7 @@ function check(file: string, contenders: readonly Contender[], set: readonly str
     const all = [...set, ...overrideOf(contender).map(([path, value]) => `${path}=${JSON.stringify(value)}`)];
     try {
       const loaded = parseScenarioText(text, file, { set: all, directory: dirname(file) });
+      suits(loaded.scenario);
       for (const warning of loaded.warnings) warnings.set(warning, [...(warnings.get(warning) ?? []), label]);
     } catch (error) {
       if (!(error instanceof ScenarioError)) throw error;

@@ -16,6 +16,10 @@ import {
   spreadOf,
 } from "./figures.js";
 
+/** Virtual time, and real frames on this host. */
+export const kClocks = ["sim", "wire"] as const;
+export type VersusClock = (typeof kClocks)[number];
+
 /** One run. */
 export interface VersusRun {
   seed: number;
@@ -28,6 +32,7 @@ export interface VersusRun {
 
 export interface ContenderDocument {
   label: string;
+  clock: VersusClock;
   algorithm: string;
   profile: string;
   /** Absent where no run has the figure. */
@@ -41,8 +46,19 @@ export interface VersusDocument {
   /** What "converged" means: see convergenceTime(). */
   convergence: typeof kConvergence;
   seeds: number[];
+  /** Of a contender side by side, where it ran on several clocks. */
   contenders: ContenderDocument[];
 }
+
+/** What a contender's column and curve are called: by its clock, too, where there are several. */
+export function nameOf({ label, clock }: Pick<ContenderDocument, "label" | "clock">, several: boolean): string {
+  return several ? `${label} ${clock}` : label;
+}
+
+export const hasClocks = ({ contenders }: VersusDocument) => new Set(contenders.map(({ clock }) => clock)).size > 1;
+
+/** Where the results of each clock are. */
+export type VersusStores = ReadonlyMap<VersusClock, ResultStore>;
 
 /** The points of each contender, in the order of the contenders. */
 export function pointsOf({ points }: Plan, contenders: readonly Contender[]): Point[][] {
@@ -51,18 +67,26 @@ export function pointsOf({ points }: Plan, contenders: readonly Contender[]): Po
 }
 
 /** Of a plan whose points are all done. */
-export function versusDocument(plan: Plan, contenders: readonly Contender[], store: ResultStore): VersusDocument {
+export function versusDocument(plan: Plan, contenders: readonly Contender[], stores: VersusStores): VersusDocument {
   const points = pointsOf(plan, contenders);
   const [first = []] = points;
+  const [any] = stores.values();
   return {
-    scenario: first[0] === undefined ? plan.sweep.name : store.result(first[0].id).scenario,
+    scenario: first[0] && any ? any.result(first[0].id).scenario : plan.sweep.name,
     convergence: kConvergence,
     seeds: first.map(({ seed }) => seed),
-    contenders: contenders.map(({ label }, i) => contenderDocument(label, plan, points[i] ?? [], store)),
+    contenders: contenders.flatMap(({ label }, i) =>
+      [...stores].map(([clock, store]) => contenderDocument({ label, clock }, plan, points[i] ?? [], store)),
+    ),
   };
 }
 
-function contenderDocument(label: string, { sweep }: Plan, points: readonly Point[], store: ResultStore) {
+function contenderDocument(
+  who: Pick<ContenderDocument, "label" | "clock">,
+  { sweep }: Plan,
+  points: readonly Point[],
+  store: ResultStore,
+): ContenderDocument {
   const results: Result[] = [];
   const runs = points.map((point): VersusRun => {
     const { scenario } = scenarioOf(identityOf(sweep, point), store.filesDirectory);
@@ -74,7 +98,7 @@ function contenderDocument(label: string, { sweep }: Plan, points: readonly Poin
   });
   const spreads = kFigures.map((name) => [name, spreadOf(runs.map(({ figures }) => figures[name]))] as const);
   return {
-    label,
+    ...who,
     algorithm: results[0]?.congestion_control ?? "",
     profile: results[0]?.profile ?? "",
     figures: Object.fromEntries(spreads.filter(([, spread]) => spread !== undefined)) as ContenderDocument["figures"],
@@ -84,12 +108,15 @@ function contenderDocument(label: string, { sweep }: Plan, points: readonly Poin
 }
 
 /** The run of each contender with the first seed, for pages that draw them over each other. */
-export function firstRuns(plan: Plan, contenders: readonly Contender[], store: ResultStore): NamedRun[] {
-  return pointsOf(plan, contenders).flatMap(([point], i) => {
-    const series = point && store.series(point.id);
-    if (point === undefined || series === undefined) return [];
-    const { scenario } = scenarioOf(identityOf(plan.sweep, point), store.filesDirectory);
-    const source = { text: plan.sweep.scenario.text, set: [], scenario };
-    return [{ label: contenders[i]?.label ?? "", result: store.result(point.id), series, source }];
-  });
+export function firstRuns(plan: Plan, contenders: readonly Contender[], stores: VersusStores): NamedRun[] {
+  return pointsOf(plan, contenders).flatMap(([point], i) =>
+    [...stores].flatMap(([clock, store]) => {
+      const series = point && store.series(point.id);
+      if (point === undefined || series === undefined) return [];
+      const { scenario } = scenarioOf(identityOf(plan.sweep, point), store.filesDirectory);
+      const source = { text: plan.sweep.scenario.text, set: [], scenario };
+      const label = nameOf({ label: contenders[i]?.label ?? "", clock }, stores.size > 1);
+      return [{ label, result: store.result(point.id), series, source }];
+    }),
+  );
 }

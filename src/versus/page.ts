@@ -5,7 +5,7 @@ import { banner, curves, gridSection, list, renderPage } from "../report/html.js
 import type { NamedRun } from "../report/overlay.js";
 import type { ContenderDocument, VersusDocument } from "./document.js";
 import { kPercentiles, type Percentile } from "./figures.js";
-import { invalidLines, remarks, versusGrids } from "./tables.js";
+import { columnNames, invalidLines, remarks, versusGrids } from "./tables.js";
 
 /** That a figure has: there are no more in the theme, so further ones take the first again. */
 const kColors = Array.from({ length: 8 }, (_, i) => `var(--c${i})`);
@@ -13,32 +13,37 @@ const kColors = Array.from({ length: 8 }, (_, i) => `var(--c${i})`);
 /** @param runs One of each contender, whose curves are drawn over each other. */
 export function renderVersusPage(document: VersusDocument, runs: readonly NamedRun[]): string {
   const { contenders, scenario, seeds } = document;
+  const names = columnNames(document);
   const { main, data } = curves(runs);
   const invalid = invalidLines(document);
   return renderPage({
     title: scenario,
     kind: "Weir comparison of congestion controls",
-    subtitle: `${contenders.map(({ label }) => label).join(", ")}; seeds ${seeds.join(", ")}; curves are of seed ${seeds[0]}`,
+    subtitle: `${names.join(", ")}; seeds ${seeds.join(", ")}; curves are of seed ${seeds[0]}`,
     main: `${invalid.length === 0 ? "" : banner("invalid", "INVALID", "some runs do not count", invalid)}
 ${versusGrids(document)
   .map((grid) => gridSection(grid))
   .join("\n")}
 ${list(remarks(document))}
-${kPercentiles.map((name) => slowdownFigure(contenders, name)).join("\n")}
+${kPercentiles.map((name) => slowdownFigure(contenders, names, name)).join("\n")}
 ${main}`,
     data,
   });
 }
 
 /** A bar for each contender in each size class. */
-function slowdownFigure(contenders: readonly ContenderDocument[], percentile: Percentile): string {
+function slowdownFigure(
+  contenders: readonly ContenderDocument[],
+  names: readonly string[],
+  percentile: Percentile,
+): string {
   const classes = contenders.flatMap(({ sizes }) => sizes.filter(({ above_bytes }) => above_bytes >= 0));
   const bounds = [...new Set(classes.map(({ above_bytes }) => above_bytes))].sort((a, b) => a - b);
   return barFigure({
     title: `Slowdown by size, ${percentile}`,
     caption:
       "Completion time / that in the empty network, mean over the seeds; under each size the transfers of a run.",
-    names: contenders.map(({ label }) => label),
+    names: [...names],
     colors: contenders.map((_, i) => kColors[i % kColors.length] as string),
     groups: bounds.map((bound) => {
       const found = contenders.map(({ sizes }) => sizes.find(({ above_bytes }) => above_bytes === bound));

@@ -1,9 +1,9 @@
 /** A comparison of congestion controls as plain tables and as CSV: a column for each, means over the seeds. */
 import pc from "picocolors";
 import { csvLine } from "../base/csv_line.js";
-import { count, fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
+import { count, fixed, gbps, kilobytes, percent, printable, signedPercent } from "../report/format.js";
 import { drawGrid, type Grid, type TableOptions } from "../report/table.js";
-import type { ContenderDocument, VersusDocument } from "./document.js";
+import { type ContenderDocument, hasClocks, nameOf, type VersusDocument } from "./document.js";
 import { type FigureName, kFigures, kPercentiles, type Spread } from "./figures.js";
 
 /** How each figure is called and written. */
@@ -38,7 +38,7 @@ export function renderVersus(document: VersusDocument, options: TableOptions = {
 /** What each got, then completion times by size where transfers have an end. Figures that are 0 for all are left out. */
 export function versusGrids(document: VersusDocument): Grid[] {
   const { contenders, seeds, scenario } = document;
-  const labels = contenders.map(({ label }) => printable(label));
+  const labels = columnNames(document);
   const over = seeds.length === 1 ? `seed ${seeds[0]}` : `mean +- standard deviation over ${seeds.length} seeds`;
   // To have converged from the start on says something.
   const tells = (name: FigureName, spread: Spread | undefined) =>
@@ -50,13 +50,42 @@ export function versusGrids(document: VersusDocument): Grid[] {
   });
   const grids = [
     { title: `${printable(scenario)}, ${over}`, head: ["figure", ...labels], names: 1, rows },
+    differenceGrid(document, shown),
     sizeGrid(document, "slowdown", "Slowdown: completion time / that in the empty network"),
     sizeGrid(document, "fct_us", "Completion times, us"),
   ];
   return grids.filter((grid) => grid.rows.length > 0);
 }
 
-function sizeGrid({ contenders, seeds }: VersusDocument, what: "slowdown" | "fct_us", title: string): Grid {
+export function columnNames(document: VersusDocument): string[] {
+  const several = hasClocks(document);
+  return document.contenders.map((one) => printable(nameOf(one, several)));
+}
+
+/** How far the wire is from virtual time. */
+function differenceGrid({ contenders }: VersusDocument, shown: readonly FigureName[]): Grid {
+  const pairs = contenders
+    .filter(({ clock }) => clock === "sim")
+    .flatMap((sim) => {
+      const wire = contenders.find(({ label, clock }) => label === sim.label && clock === "wire");
+      return wire === undefined ? [] : [{ sim, wire }];
+    });
+  const difference = ({ sim, wire }: (typeof pairs)[number], name: FigureName) => {
+    const [meant, real] = [sim.figures[name]?.mean, wire.figures[name]?.mean];
+    if (meant === undefined || real === undefined) return "-";
+    return signedPercent(meant === real ? 0 : meant === 0 ? null : real / meant - 1);
+  };
+  return {
+    title: "Wire against virtual time, of the means",
+    head: ["figure", ...pairs.map(({ sim }) => printable(sim.label))],
+    names: 1,
+    rows:
+      pairs.length === 0 ? [] : shown.map((name) => [kRows[name][0], ...pairs.map((pair) => difference(pair, name))]),
+  };
+}
+
+function sizeGrid(document: VersusDocument, what: "slowdown" | "fct_us", title: string): Grid {
+  const { contenders, seeds } = document;
   const sizes = new Map(contenders.flatMap(({ sizes }) => sizes.map((one) => [one.above_bytes, one.size] as const)));
   const rows = [...sizes]
     .sort(([a], [b]) => a - b)
@@ -71,7 +100,7 @@ function sizeGrid({ contenders, seeds }: VersusDocument, what: "slowdown" | "fct
         ]),
       ];
     });
-  return { title, head: ["size", "", ...contenders.map(({ label }) => printable(label))], names: 2, rows };
+  return { title, head: ["size", "", ...columnNames(document)], names: 2, rows };
 }
 
 /** Runs that a figure is missing from are told where it has to be there: those that never converge. */
@@ -103,18 +132,25 @@ export function remarks({ contenders, convergence }: VersusDocument): string[] {
 }
 
 /** One line for each run that does not count. */
-export function invalidLines({ contenders }: VersusDocument): string[] {
-  return contenders.flatMap(({ label, runs }) =>
+export function invalidLines(document: VersusDocument): string[] {
+  const names = columnNames(document);
+  return document.contenders.flatMap(({ runs }, i) =>
     runs
       .filter(({ valid }) => !valid)
-      .map(({ seed, reasons }) => `INVALID: ${printable(label)}, seed ${seed}: ${reasons.map(printable).join("; ")}`),
+      .map(({ seed, reasons }) => `INVALID: ${names[i]}, seed ${seed}: ${reasons.map(printable).join("; ")}`),
   );
 }
 
 /** A row for each run: contender, seed, figures in base units. */
 export function versusCsv({ contenders }: VersusDocument): string {
-  const rows = contenders.flatMap(({ label, runs }) =>
-    runs.map(({ seed, valid, figures }) => [label, seed, String(valid), ...kFigures.map((name) => figures[name])]),
+  const rows = contenders.flatMap(({ label, clock, runs }) =>
+    runs.map(({ seed, valid, figures }) => [
+      label,
+      clock,
+      seed,
+      String(valid),
+      ...kFigures.map((name) => figures[name]),
+    ]),
   );
-  return [["contender", "seed", "valid", ...kFigures], ...rows].map(csvLine).join("");
+  return [["contender", "clock", "seed", "valid", ...kFigures], ...rows].map(csvLine).join("");
 }

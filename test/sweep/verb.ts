@@ -14,6 +14,7 @@ export async function runVerb(
   argv: readonly string[],
   tools: Partial<PointTools> = {},
   signals = new EventEmitter(),
+  more: Partial<CliContext> = {},
 ) {
   const text = { stdout: "", stderr: "" };
   const stream = (name: keyof typeof text) =>
@@ -23,7 +24,7 @@ export async function runVerb(
         done();
       },
     });
-  const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals } as unknown as CliContext;
+  const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals, ...more } as unknown as CliContext;
   const all: PointTools = {
     codeVersion: () => kCode,
     simulate: async () => fakeSimulate,

@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { CliContext } from "../../src/cli/context.js";
 import { addVersusOn } from "../../src/cli/versus.js";
 import { runSimulation } from "../../src/sim/run.js";
 import type { Simulate } from "../../src/sweep/point.js";
@@ -26,13 +27,20 @@ async function versus(
   text = kScenario,
   simulation: (signals: EventEmitter) => Simulate = simulate,
   directory = folder(),
+  context: Partial<CliContext> = {},
 ) {
   const signals = new EventEmitter();
   const file = join(directory, "incast.yaml");
   const out = join(directory, "out");
   writeFileSync(file, text);
   const tools = { simulate: async () => simulation(signals) };
-  const ran = await runVerb(addVersusOn, ["versus", file, "--jobs", "1", "--out", out, ...argv], tools, signals);
+  const ran = await runVerb(
+    addVersusOn,
+    ["versus", file, "--jobs", "1", "--out", out, ...argv],
+    tools,
+    signals,
+    context,
+  );
   const page = join(out, "versus.html");
   return { ...ran, page: existsSync(page) ? readFileSync(page, "utf8") : "" };
 }
@@ -46,6 +54,19 @@ const interrupted = (signals: EventEmitter): Simulate => {
     return { ...outcome, complete: points < 2 };
   };
 };
+
+/** Labs of which the first is not valid; how many there were is counted. */
+function labs() {
+  const ran: string[] = [];
+  const runLab: CliContext["runLab"] = async (scenario, { signal }) => {
+    ran.push(scenario.congestion.algorithm);
+    const { result, series } = await simulate()(scenario, { signal });
+    result.totals.goodput_bps /= 2;
+    result.fidelity.valid = ran.length > 1;
+    return { result, series, flowTable: [] };
+  };
+  return { ran, context: { runLab, elevate: async () => undefined } };
+}
 
 const kReal = `${kScenario}transport: { type: rc }
 duration: 3ms
@@ -98,9 +119,41 @@ describe("weir versus", () => {
     expect(first.sizes.map(({ size }: { size: string }) => size)).toEqual(["all", "up to 10 KB", "over 10 MB"]);
     const csv = await versus(["--algorithms", "dcqcn,none", "--seeds", "1", "--csv"]);
     expect(csv.stdout.split("\n").slice(0, 2)).toEqual([
-      expect.stringMatching(/^contender,seed,valid,goodput_bps,jain,/),
-      expect.stringMatching(/^dcqcn,1,true,1000000000,0\.9987,/),
+      expect.stringMatching(/^contender,clock,seed,valid,goodput_bps,jain,/),
+      expect.stringMatching(/^dcqcn,sim,1,true,1000000000,0\.9987,/),
     ]);
+  });
+
+  it("has real frames beside virtual time, and runs again what was not valid", async () => {
+    const directory = folder();
+    const argv = ["--algorithms", "dcqcn,none", "--on", "all", "--seeds", "1"];
+    const { ran, context } = labs();
+    const first = await versus(argv, kScenario, simulate, directory, context);
+    expect(first.status).toBe(3);
+    expect(first.stdout).toMatch(/^figure +dcqcn sim +dcqcn wire +none sim +none wire$/m);
+    expect(first.stdout).toMatch(/^goodput Gb\/s +1\.000 +0\.500 +1\.000 +0\.500$/m);
+    expect(first.stdout).toContain("Wire against virtual time, of the means\n");
+    expect(first.stdout).toMatch(/^goodput Gb\/s +-50\.0% +-50\.0%$/m);
+    expect(first.stdout).toContain("INVALID: dcqcn wire, seed 1: ");
+    const again = await versus([...argv, "--json", "--quiet"], kScenario, simulate, directory, context);
+    expect(again.status).toBe(0);
+    expect(ran).toEqual(["dcqcn", "none", "dcqcn"]);
+    const { contenders } = JSON.parse(again.stdout);
+    expect(contenders.map(({ label, clock }: Record<string, string>) => `${label} ${clock}`)).toEqual([
+      "dcqcn sim",
+      "dcqcn wire",
+      "none sim",
+      "none wire",
+    ]);
+  });
+
+  it("says what no lab runs before anything runs", async () => {
+    const failing = `${kScenario}failures: [{ switch: sw, at: 1ms, until: 2ms }]\n`;
+    const { status, stderr } = await versus(["--algorithms", "dcqcn", "--on", "wire"], failing);
+    expect(status).toBe(2);
+    expect(stderr).toContain("links and switches of a lab do not fail");
+    const unknown = await versus(["--algorithms", "dcqcn", "--on", "model"]);
+    expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining("use sim, wire or all") });
   });
 
   it("refuses with status 2, and says with 3 that runs are not valid", async () => {
