@@ -79,7 +79,7 @@ const weir_cc_description& load(const std::string& file) {
   }
   const auto wrong = [&](const char* what) { refuse(file + ": " + what, "native/congestion/weir_cc.h says what it must be"); };
   if (found == nullptr) wrong("weir_cc_algorithm() returned nothing");
-  if (found->version != WEIR_CC_VERSION) wrong("its version is not 1");
+  if (found->version < 1 || found->version > WEIR_CC_VERSION) wrong("its version is not 1 or 2");
   if (found->name == nullptr || found->start == nullptr || found->event == nullptr) wrong("it has no name, start or event");
   if (found->flow_bytes > kMostFlowBytes) wrong("flow_bytes is above 65536");
   if (found->parameter_count > kMostParameters) wrong("parameter_count is above 64");

@@ -1,6 +1,7 @@
 // The receiving half of the soft NIC: for whom a frame is, what is refused and counted, and what congestion control hears of it.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "endpoint/soft_nic.h"
 #include "wire/bth.h"
@@ -180,6 +181,14 @@ void SoftNic::hear(uint32_t index, Time arrived) {
   uint32_t window = 0;
   flow.tell([&](auto& c) {
     if (ack.packets > 0) c.on_ack(ack);
+    if (heard.trimmed.packets > 0) {
+      heard.trimmed.at = ack.arrived;
+      if constexpr ((std::remove_cvref_t<decltype(c)>::kHears & kHearsTrims) != 0) {
+        c.on_trimmed(heard.trimmed);
+      } else {
+        heard.lost = true;
+      }
+    }
     if (heard.lost || heard.timed_out) c.on_loss({.in_flight = ack.in_flight, .timeout = heard.timed_out, .at = ack.arrived});
     window = c.window();
   });

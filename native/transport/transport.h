@@ -47,6 +47,7 @@ struct Heard {
   Ack ack;  // packets: 0 when nothing was acknowledged
   bool lost = false;
   bool timed_out = false;
+  Trimmed trimmed;  // packets: 0 when none was
 };
 
 // What is common to the queue pairs of a NIC.
