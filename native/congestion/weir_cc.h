@@ -12,8 +12,8 @@
  * the same time, so whatever a library keeps elsewhere must be constant. Then results are the same for any number of threads.
  *
  * It is called for each packet, on the thread that moves packets: it must not block, allocate, or call the system. A crash ends
- * the process, which says whose it was. An answer that is none (NaN, infinite, below 0, or a time that is over) changes nothing;
- * the counter cc_refused_answers has how many there were.
+ * the process, which says whose it was, and so does a call that has not come back after some seconds. An answer that is none
+ * (NaN, infinite, below 0, or a time that is over) changes nothing; the counter cc_refused_answers has how many there were.
  */
 #ifndef WEIR_CC_H
 #define WEIR_CC_H

@@ -66,11 +66,16 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
   return Disposition::consumed;
 }
 
-// Headers of a packet that a switch had no room for. Its ICRC is gone, so they are counted and change nothing.
+// Headers of a packet that a switch had no room for. Its ICRC is gone: whoever it is for may ask for it again, and that is all.
 void SoftNic::receive_trimmed(const uint8_t* frame, const PacketMeta& meta) {
   ++counters_.rx_trimmed_roce_packets;
   const uint32_t index = pairs_.find(meta.destination_qp);
-  if (index != kNone && addresses_fit(pairs_[index], frame, meta)) ++pairs_[index].counters.trimmed;
+  if (index == kNone || !addresses_fit(pairs_[index], frame, meta)) return;
+  QueuePair& qp = pairs_[index];
+  ++qp.counters.trimmed;
+  if (!qp.transport->understands(meta.opcode)) return;
+  qp.transport->receive_trimmed(frame, meta);
+  attend(index);
 }
 
 // Into the buffer between the link and a host that takes its time. False: it does not fit.

@@ -71,6 +71,10 @@ class Transport {
   // queue pair's state or the packet's keys, and was dropped.
   virtual bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) = 0;
 
+  // Likewise what a switch has left of a packet, without an ICRC that could be checked. A transport that does not ask for it
+  // again makes nothing of it.
+  virtual void receive_trimmed(const uint8_t*, const PacketMeta&) {}
+
   virtual bool control_waits() const = 0;
   // Only when control_waits().
   virtual void take_control(OutgoingPacket& out) = 0;
