@@ -19,7 +19,8 @@ enum Hears : uint8_t {
   kHearsCnps = 1 << 0,              // CNPs, which receivers of marked packets send (congestion/dcqcn_notification_point.h)
   kHearsCnms = 1 << 1,              // CNMs of switches, which are about flows of several queue pairs (endpoint/flow_table.h)
   kHearsAcknowledgements = 1 << 2,  // on_ack() and on_loss(): of each packet by itself, with the echo of its mark
-  kHearsTelemetry = 1 << 3          // Ack::telemetry; with kHearsAcknowledgements
+  kHearsTelemetry = 1 << 3,         // Ack::telemetry; with kHearsAcknowledgements
+  kHearsTrims = 1 << 4              // on_trimmed(); with kHearsAcknowledgements, without it such packets are told by on_loss()
 };
 
 // What an acknowledgement says of packets that it acknowledges for the first time.
@@ -38,6 +39,13 @@ struct Ack {
 struct Loss {
   uint32_t in_flight = 0;  // packets sent and not acknowledged
   bool timeout = false;    // by the timer alone
+  Time at = 0;
+};
+
+// Switches cut packets to their headers, and their receiver has told of it (QueueAttributes::trim_naks): they are sent again.
+struct Trimmed {
+  uint32_t packets = 0;    // 1 or more
+  uint32_t in_flight = 0;  // packets sent that are neither with the peer nor known to be lost: these are not among them
   Time at = 0;
 };
 
@@ -78,6 +86,7 @@ class CongestionControl {
   void on_sent(Time, uint32_t) {}
   void on_ack(const Ack&) {}
   void on_loss(const Loss&) {}
+  void on_trimmed(const Trimmed&) {}
   void on_cnp(Time) {}
   // Quantized feedback, 0 to 63.
   void on_cnm(Time, uint8_t) {}

@@ -6,19 +6,23 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <tuple>
 
 #include "base/native_error.h"
 
 namespace weir {
 
-thread_local const char* InLibrary::running = nullptr;
+constinit thread_local InLibrary::Thread* InLibrary::thread = nullptr;
 
 namespace {
 
@@ -37,7 +41,8 @@ void say(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(tex
 
 // Only what a signal handler may call. The signal then does what it would have done.
 void crashed(int signal) {
-  if (const char* title = std::exchange(InLibrary::running, nullptr); title != nullptr) {
+  const char* title = InLibrary::thread == nullptr ? nullptr : InLibrary::thread->running.exchange(nullptr);
+  if (title != nullptr) {
     say("error: the congestion control ");
     say(title);
     say(" has crashed (");
@@ -50,13 +55,51 @@ void crashed(int signal) {
   ::raise(signal);
 }
 
-void mind_crashes() {
+// Threads that call libraries, and those that have. It outlives them all.
+struct Threads {
+  std::mutex mutex;
+  std::deque<InLibrary::Thread> list;
+};
+Threads& threads() {
+  static Threads& all = *new Threads;
+  return all;
+}
+
+// A call takes far less than a microsecond, and this counts looks: a process that was stopped has as many more.
+constexpr auto kLook = std::chrono::seconds(1);
+constexpr int kPatience = 5;
+
+[[noreturn]] void watch() {
+  for (;;) {
+    std::this_thread::sleep_for(kLook);
+    const std::lock_guard lock(threads().mutex);
+    for (InLibrary::Thread& thread : threads().list) {
+      const uint32_t calls = thread.calls.load(std::memory_order_relaxed);
+      const char* const title = thread.running.load(std::memory_order_relaxed);
+      thread.looks = title != nullptr && calls == thread.seen ? thread.looks + 1 : 0;
+      thread.seen = calls;
+      if (thread.looks < kPatience) continue;
+      say("error: the congestion control ");
+      say(title);
+      say(" has not come back for seconds, and this process ends with it\n");
+      std::abort();
+    }
+  }
+}
+
+void mind() {
   static std::once_flag once;
   std::call_once(once, [] {
     struct sigaction action {};
     action.sa_handler = crashed;
     action.sa_flags = SA_ONSTACK;
     for (const auto& [signal, name] : kCrashes) ::sigaction(signal, &action, &before[signal]);
+    // Signals of the process are for others.
+    sigset_t all, own;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &own);
+    std::thread(watch).detach();
+    ::pthread_sigmask(SIG_SETMASK, &own, nullptr);
   });
 }
 
@@ -70,7 +113,7 @@ const weir_cc_description& load(const std::string& file) {
   const auto algorithm = reinterpret_cast<const weir_cc_description* (*)()>(::dlsym(loaded, "weir_cc_algorithm"));
   if (algorithm == nullptr)
     refuse(file + " has no function weir_cc_algorithm", "native/congestion/weir_cc.h has its declaration");
-  mind_crashes();
+  mind();
   const Library unknown{.title = file, .algorithm = nullptr, .values = {}};
   const weir_cc_description* found = nullptr;
   {
@@ -79,7 +122,7 @@ const weir_cc_description& load(const std::string& file) {
   }
   const auto wrong = [&](const char* what) { refuse(file + ": " + what, "native/congestion/weir_cc.h says what it must be"); };
   if (found == nullptr) wrong("weir_cc_algorithm() returned nothing");
-  if (found->version != WEIR_CC_VERSION) wrong("its version is not 1");
+  if (found->version < 1 || found->version > WEIR_CC_VERSION) wrong("its version is not 1 or 2");
   if (found->name == nullptr || found->start == nullptr || found->event == nullptr) wrong("it has no name, start or event");
   if (found->flow_bytes > kMostFlowBytes) wrong("flow_bytes is above 65536");
   if (found->parameter_count > kMostParameters) wrong("parameter_count is above 64");
@@ -116,6 +159,26 @@ Library bind(const weir_cc_description& algorithm, const LibraryParameters& para
 }
 
 }  // namespace
+
+// Threads come and go with simulations and labs.
+InLibrary::Thread& InLibrary::join() {
+  struct Place {
+    ~Place() {
+      const std::lock_guard lock(threads().mutex);
+      held->taken = false;
+      thread = nullptr;
+    }
+    Thread* held = nullptr;
+  };
+  static thread_local Place place;
+  const std::lock_guard lock(threads().mutex);
+  for (Thread& candidate : threads().list) {
+    if (candidate.taken) continue;
+    candidate.taken = true;
+    return *(place.held = &candidate);
+  }
+  return *(place.held = &threads().list.emplace_back());
+}
 
 const Library& loaded_library(const LibraryParameters& parameters) {
   using Key = std::tuple<std::string, std::vector<std::string>, std::vector<double>>;

@@ -1,6 +1,8 @@
 // Shared libraries with a congestion control of the user's (congestion/weir_cc.h).
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -36,15 +38,32 @@ struct Library {
 // library, it is none of these, or has no such parameters. Any thread.
 const Library& loaded_library(const LibraryParameters& parameters);
 
-// While it lives a crash is the library's: the process says so before it ends.
+// While it lives a crash is the library's, and so is a call that does not come back for some seconds: the process says so before
+// it ends.
 class InLibrary {
  public:
-  explicit InLibrary(const Library& library) { running = library.title.c_str(); }
-  ~InLibrary() { running = nullptr; }
+  explicit InLibrary(const Library& library) {
+    if (thread == nullptr) thread = &join();
+    thread->calls.store(thread->calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    thread->running.store(library.title.c_str(), std::memory_order_relaxed);
+  }
+  ~InLibrary() { thread->running.store(nullptr, std::memory_order_relaxed); }
   InLibrary(const InLibrary&) = delete;
   InLibrary& operator=(const InLibrary&) = delete;
 
-  static thread_local const char* running;  // null: no library
+  // A thread that calls libraries, as others see it.
+  struct Thread {
+    std::atomic<const char*> running{nullptr};  // title; null: no library
+    std::atomic<uint32_t> calls{0};
+    bool taken = true;
+    // Of whoever watches.
+    uint32_t seen = 0;
+    int looks = 0;  // that found the same call under way
+  };
+  static constinit thread_local Thread* thread;  // null: it has called none
+
+ private:
+  static Thread& join();
 };
 
 }  // namespace weir

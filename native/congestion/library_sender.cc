@@ -65,6 +65,13 @@ void LibrarySender::on_loss(const Loss& loss) {
   tell(loss.at, {.type = WEIR_CC_LOSS, .in_flight = loss.in_flight, .timeout = loss.timeout ? 1u : 0u});
 }
 
+// Version 1 has no such event, and is told of a loss.
+void LibrarySender::on_trimmed(const Trimmed& trimmed) {
+  if (library_->algorithm->version == 1) return on_loss({.in_flight = trimmed.in_flight, .at = trimmed.at});
+  advance(trimmed.at);
+  tell(trimmed.at, {.type = WEIR_CC_NACK, .packets = trimmed.packets, .in_flight = trimmed.in_flight});
+}
+
 void LibrarySender::on_cnp(Time now) {
   advance(now);
   tell(now, {.type = WEIR_CC_CNP});

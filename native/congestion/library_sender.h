@@ -22,13 +22,14 @@ class LibrarySender : public CongestionControl {
  public:
   using Parameters = LibraryParameters;
   static constexpr const char* kName = "library";
-  static constexpr uint8_t kHears = kHearsCnps | kHearsAcknowledgements;
+  static constexpr uint8_t kHears = kHearsCnps | kHearsAcknowledgements | kHearsTrims;
 
   void configure(const LibraryParameters& shared, const FlowTerms& terms);
   void start(Time now, Rate initial_rate);
   void on_sent(Time now, uint32_t wire_bytes);
   void on_ack(const Ack& ack);
   void on_loss(const Loss& loss);
+  void on_trimmed(const Trimmed& trimmed);
   void on_cnp(Time now);
   void advance(Time now);
   Time next_deadline() const { return timer_; }

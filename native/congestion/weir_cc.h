@@ -12,8 +12,8 @@
  * the same time, so whatever a library keeps elsewhere must be constant. Then results are the same for any number of threads.
  *
  * It is called for each packet, on the thread that moves packets: it must not block, allocate, or call the system. A crash ends
- * the process, which says whose it was. An answer that is none (NaN, infinite, below 0, or a time that is over) changes nothing;
- * the counter cc_refused_answers has how many there were.
+ * the process, which says whose it was, and so does a call that has not come back after some seconds. An answer that is none
+ * (NaN, infinite, below 0, or a time that is over) changes nothing; the counter cc_refused_answers has how many there were.
  */
 #ifndef WEIR_CC_H
 #define WEIR_CC_H
@@ -24,14 +24,17 @@
 extern "C" {
 #endif
 
-#define WEIR_CC_VERSION 1u
+/* What it was built for: a library of version 1 goes on to work, and is told WEIR_CC_LOSS in the place of WEIR_CC_NACK. */
+#define WEIR_CC_VERSION 2u
 
 enum weir_cc_event_type {
-  WEIR_CC_SENT = 0, /* a data packet left: bytes */
-  WEIR_CC_ACK = 1,  /* packets were acknowledged for the first time: packets, marked, in_flight, rtt */
-  WEIR_CC_LOSS = 2, /* packets were lost: in_flight, timeout */
-  WEIR_CC_CNP = 3,  /* the receiver told of congestion */
-  WEIR_CC_TIMER = 4 /* the time that the last answer asked for is here */
+  WEIR_CC_SENT = 0,  /* a data packet left: bytes */
+  WEIR_CC_ACK = 1,   /* packets were acknowledged for the first time: packets, marked, in_flight, rtt */
+  WEIR_CC_LOSS = 2,  /* packets were lost: in_flight, timeout */
+  WEIR_CC_CNP = 3,   /* the receiver told of congestion */
+  WEIR_CC_TIMER = 4, /* the time that the last answer asked for is here */
+  WEIR_CC_NACK = 5   /* switches had no room for packets and trimmed them, and the receiver told of it: packets, in_flight.
+                        With transport.trim_naks. From version 2 on. */
 };
 
 struct weir_cc_event {
@@ -41,7 +44,7 @@ struct weir_cc_event {
   uint64_t rtt;       /* ns from the newest of the packets to its acknowledgement; 0: not known, as one was sent again */
   uint32_t packets;   /* 1 or more */
   uint32_t marked;    /* 1: they met congestion (ECN) */
-  uint32_t in_flight; /* packets sent and not acknowledged */
+  uint32_t in_flight; /* packets sent and not acknowledged; NACK: without those that are with the receiver or lost */
   uint32_t timeout;   /* 1: no answer came in time; 0: answers came out of order */
 };
 

@@ -74,7 +74,8 @@ size_t FlowTable::TraceHash::operator()(const Trace& trace) const {
 void FlowTable::reset(uint32_t index, const QueuePair& qp, Time now) {
   Flow& flow = flows_[index];
   const QueuePairParameters& p = qp.parameters;
-  const bool unheard = hears(parameters_.congestion) == kHearsAcknowledgements && !qp.acknowledged();
+  const uint8_t by = hears(parameters_.congestion);
+  const bool unheard = (by & kHearsAcknowledgements) != 0 && (by & (kHearsCnps | kHearsCnms)) == 0 && !qp.acknowledged();
   flow.started = flow.running = false;
   count(index, now);
   flow.controller.configure(grouped_ || unheard ? kNoControl : parameters_.congestion,

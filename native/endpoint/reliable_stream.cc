@@ -217,6 +217,16 @@ void ReliableStream::accept(uint32_t first_psn) {
   for (uint32_t i = 0; i < depth; ++i) post_receive();
 }
 
+// Where both ends know the first PSN, any packet says that the peer is there.
+bool ReliableStream::accepts() {
+  if (receives_ == nullptr && !over_ && !begins_again()) accept(parameters_.stream.first_psn);
+  return receives_ != nullptr;
+}
+
+void ReliableStream::receive_trimmed(const uint8_t* frame, const PacketMeta& meta) {
+  if (!is_response(plain_opcode(meta.opcode)) && accepts()) receives_->receive_trimmed(frame, meta);
+}
+
 // An acknowledgement, or what a READ has asked for: each packet of that has a PSN of those which the request takes up.
 bool ReliableStream::receive_answer(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (sends_ == nullptr) return ++context_.counters.drop_wrong_state, false;
@@ -241,10 +251,7 @@ bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
     if (receives_ == nullptr || number != peers_number_) accept(meta.psn);
     peers_number_ = number;
   }
-  if (receives_ == nullptr) {
-    if (over_ || begins_again()) return ++context_.counters.drop_wrong_state, false;
-    accept(parameters_.stream.first_psn);
-  }
+  if (!accepts()) return ++context_.counters.drop_wrong_state, false;
   // As without acknowledgements: a gap counts when it shows for the first time, and what fills it is no news.
   if (!parameters_.reads()) by_pair_.lost += sequence_.observe(meta.psn).missing;
   const Received before = receives_->received();

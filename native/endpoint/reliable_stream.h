@@ -48,6 +48,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   }
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0 || (context_.telemetry && has_telemetry(opcode)); }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
+  void receive_trimmed(const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return receives_ != nullptr && receives_->control_waits(); }
   void take_control(OutgoingPacket& out) override { receives_->take_control(out); }
   uint32_t data_bytes() const override {
@@ -79,6 +80,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   void tell(bool connected);
   bool receive_answer(Time now, const uint8_t* frame, const PacketMeta& meta);
   bool opens(const uint8_t* frame, const PacketMeta& meta) const;
+  bool accepts();
   void accept(uint32_t first_psn);
   void post();
   void post_receive();

@@ -1,6 +1,7 @@
 // The receiving half of the soft NIC: for whom a frame is, what is refused and counted, and what congestion control hears of it.
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "endpoint/soft_nic.h"
 #include "wire/bth.h"
@@ -65,11 +66,16 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
   return Disposition::consumed;
 }
 
-// Headers of a packet that a switch had no room for. Its ICRC is gone, so they are counted and change nothing.
+// Headers of a packet that a switch had no room for. Its ICRC is gone: whoever it is for may ask for it again, and that is all.
 void SoftNic::receive_trimmed(const uint8_t* frame, const PacketMeta& meta) {
   ++counters_.rx_trimmed_roce_packets;
   const uint32_t index = pairs_.find(meta.destination_qp);
-  if (index != kNone && addresses_fit(pairs_[index], frame, meta)) ++pairs_[index].counters.trimmed;
+  if (index == kNone || !addresses_fit(pairs_[index], frame, meta)) return;
+  QueuePair& qp = pairs_[index];
+  ++qp.counters.trimmed;
+  if (!qp.transport->understands(meta.opcode)) return;
+  qp.transport->receive_trimmed(frame, meta);
+  attend(index);
 }
 
 // Into the buffer between the link and a host that takes its time. False: it does not fit.
@@ -180,6 +186,14 @@ void SoftNic::hear(uint32_t index, Time arrived) {
   uint32_t window = 0;
   flow.tell([&](auto& c) {
     if (ack.packets > 0) c.on_ack(ack);
+    if (heard.trimmed.packets > 0) {
+      heard.trimmed.at = ack.arrived;
+      if constexpr ((std::remove_cvref_t<decltype(c)>::kHears & kHearsTrims) != 0) {
+        c.on_trimmed(heard.trimmed);
+      } else {
+        heard.lost = true;
+      }
+    }
     if (heard.lost || heard.timed_out) c.on_loss({.in_flight = ack.in_flight, .timeout = heard.timed_out, .at = ack.arrived});
     window = c.window();
   });

@@ -42,6 +42,7 @@ NicParameters nic_parameters(Input& in) {
   NicParameters p;
   p.rate = kRate;
   p.mac = kNicMac;
+  p.trimmed_dscp = fuzz::kTrimmedDscp;
   const uint8_t style = in.byte();
   DcqcnParameters dcqcn;
   dcqcn.form = style & 4 ? DcqcnParameters::Form::slotted : DcqcnParameters::Form::paper;
@@ -88,6 +89,7 @@ std::vector<QueuePairParameters> queue_pairs(Input& in) {
     qp.reliable = i == 3 || i >= 5;
     if (i >= kBeginAgain) qp.connection_seed = style | 1;
     qp.transport.recovery = style & 32 ? LossRecovery::selective_repeat : LossRecovery::go_back_n;
+    qp.transport.trim_naks = (style & 32) != 0;
     qp.transport.timeout = 8;
     qp.transport.retry_count = 3;
     qp.stream.operation = style & 64 ? Operation::send : Operation::write;
@@ -216,6 +218,7 @@ class World {
     if (!answer) expected_[i] = psn_add(h.psn, 1);
     RocePath from = path(kPeerMac, kNicMac);
     from.ecn = style & 32 ? 3 : 2;
+    if (in.byte() % 8 == 7) from.dscp = fuzz::kTrimmedDscp;
     const std::vector<uint8_t> payload(length, style);
     std::vector<uint8_t> bytes(kMaxHeaders + length);
     bytes.resize(RoceTemplate(from).build_data(bytes.data(), h, payload.data(), length));

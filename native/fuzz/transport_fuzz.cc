@@ -90,6 +90,7 @@ class World {
     a.timeout = 8;
     a.max_dest_rd_atomic = 4;
     a.recovery = i == 1 ? LossRecovery::selective_repeat : LossRecovery::go_back_n;
+    a.trim_naks = i == 1;
     a.queue_key = 0x1111;
     requests_[i] = answers_[i] = 0xfffffc;
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
@@ -189,7 +190,10 @@ class World {
 
     std::vector<uint8_t> bytes(kMaxHeaders + length);
     RocePath way = path(kPeerMac, kNicMac);
-    if (in.byte() % 4 == 0) way.ecn = 3;
+    const uint8_t traffic = in.byte();
+    if (traffic % 4 == 0) way.ecn = 3;
+    const bool trimmed = traffic % 8 == 7;
+    if (trimmed) way.dscp = fuzz::kTrimmedDscp;
     bytes.resize(RoceTemplate(way).build_data(bytes.data(), h, payload.data(), length));
     const uint8_t damage = in.byte();
     PacketMeta meta;
@@ -207,7 +211,7 @@ class World {
     const uint32_t size = static_cast<uint32_t>(exact.size());
     const Refusal refusal = classify(exact.data(), size, meta);
     nic_.receive(nic_.now(), exact.data(), size, meta, refusal);
-    if (!response && meta.psn == requests_[i]) requests_[i] = psn_add(meta.psn, 1);
+    if (!response && !trimmed && meta.psn == requests_[i]) requests_[i] = psn_add(meta.psn, 1);
     collect();
     check_memory();
   }

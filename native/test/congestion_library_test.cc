@@ -18,8 +18,8 @@ LibraryParameters told(std::vector<std::string> names = {}, std::vector<double> 
 }
 
 template <class T>
-T& symbol(const char* name) {
-  static void* const library = ::dlopen(WEIR_TOLD_LIBRARY, RTLD_NOW);
+T& symbol(const char* name, const char* file = WEIR_TOLD_LIBRARY) {
+  void* const library = ::dlopen(file, RTLD_NOW);
   REQUIRE(library != nullptr);
   return *static_cast<T*>(::dlsym(library, name));
 }
@@ -74,9 +74,14 @@ TEST_CASE("library: events say what happened, and answers hold") {
   CHECK(last().type == WEIR_CC_LOSS);
   CHECK(last().timeout == 1);
   CHECK(last().in_flight == 5);
+  flow.sender.on_trimmed({.packets = 2, .in_flight = 4, .at = 9'750});
+  CHECK(last().type == WEIR_CC_NACK);
+  CHECK(last().packets == 2);
+  CHECK(last().in_flight == 4);
+  CHECK(last().now == 9'750);
   flow.sender.on_cnp(9'800);
   CHECK(last().type == WEIR_CC_CNP);
-  CHECK(symbol<unsigned>("events_told") == 5);
+  CHECK(symbol<unsigned>("events_told") == 6);
   CHECK(flow.refused == 0);
 
   // Anew: without what it knew.
@@ -84,6 +89,18 @@ TEST_CASE("library: events say what happened, and answers hold") {
   CHECK_FALSE(flow.sender.limited());
   flow.sender.on_cnp(10'100);
   CHECK(symbol<unsigned>("events_told") == 1);
+}
+
+TEST_CASE("library: one of version 1 is told of trimmed packets as of loss") {
+  LibraryParameters parameters = told();
+  parameters.file = WEIR_TOLD_LIBRARY_BEFORE;
+  Flow flow(parameters);
+  flow.sender.on_trimmed({.packets = 2, .in_flight = 4, .at = 3'000});
+  const auto& event = symbol<weir_cc_event>("told", WEIR_TOLD_LIBRARY_BEFORE);
+  CHECK(event.type == WEIR_CC_LOSS);
+  CHECK(event.in_flight == 4);
+  CHECK(event.timeout == 0);
+  CHECK(event.now == 3'000);
 }
 
 TEST_CASE("library: timers come at their time, once, and before what happens later") {
@@ -147,8 +164,8 @@ TEST_CASE("library: what is none is refused, and says why") {
   CHECK(refusal({.file = "libm.so.6"}).find("no function weir_cc_algorithm") != std::string::npos);
   CHECK(refusal(told({"speed"}, {1})).find("has no parameter speed | parameters: rate, window, timer, crash") !=
         std::string::npos);
-  CHECK(refusal(told({"crash"}, {3})).find("crash of told of") != std::string::npos);
-  CHECK(refusal(told({"crash"}, {3})).find("from 0") != std::string::npos);
+  CHECK(refusal(told({"crash"}, {4})).find("crash of told of") != std::string::npos);
+  CHECK(refusal(told({"crash"}, {4})).find("from 0") != std::string::npos);
   CHECK(refusal(told({"crash"}, {NAN})) != "");
   CHECK(refusal(told({"rate"})).find("each name needs a value") != std::string::npos);
 }

@@ -107,6 +107,7 @@ struct Faults {
   double loss = 0;
   double duplicate = 0;
   double reorder = 0;  // held back for a while
+  double trim = 0;     // of SENDs and WRITEs with payload: only the headers come
 };
 
 class Pair {
@@ -151,6 +152,8 @@ class Pair {
   }
   // As if it had come over the link.
   void deliver(End& to, const Frame& frame) { to.rc.receive(now, frame.bytes.data(), frame.meta); }
+  // As if a switch had left the headers of it.
+  void trim(End& to, const Frame& frame) { to.rc.receive_trimmed(frame.bytes.data(), frame.meta); }
   // A frame from whoever is opposite.
   Frame to(End& end, DataHeader header, const std::vector<uint8_t>& payload = {}) {
     header.destination_qp = end.qpn;
@@ -168,9 +171,9 @@ class Pair {
   void step() {
     for (End* end : {&left, &right}) end->rc.advance(now);
     while (!flying_.empty() && flying_.begin()->first <= now) {
-      const auto [to, frame] = flying_.begin()->second;
+      const auto [to, frame, trimmed] = flying_.begin()->second;
       flying_.erase(flying_.begin());
-      deliver(*to, frame);
+      trimmed ? trim(*to, frame) : deliver(*to, frame);
     }
     send(left, right);
     send(right, left);
@@ -193,11 +196,19 @@ class Pair {
     const int copies = random_.uniform() < faults.duplicate ? 2 : 1;
     for (int i = 0; i < copies; ++i) {
       const Time held = random_.uniform() < faults.reorder ? static_cast<Time>(random_.uniform() * 20'000) : 0;
-      flying_.emplace(from.link_free + delay + held, std::pair(&to, frame));
+      const RequestKind kind = opcode_shape(frame.opcode()).kind;
+      const bool is_data = (kind == RequestKind::send || kind == RequestKind::write) && frame.payload() > 0;
+      const bool trimmed = faults.trim > 0 && is_data && random_.uniform() < faults.trim;
+      flying_.emplace(from.link_free + delay + held, Flying{&to, frame, trimmed});
     }
   }
 
-  std::multimap<Time, std::pair<End*, Frame>> flying_;
+  struct Flying {
+    End* to;
+    Frame frame;
+    bool trimmed;
+  };
+  std::multimap<Time, Flying> flying_;
   Random random_;
 };
 

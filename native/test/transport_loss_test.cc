@@ -177,6 +177,7 @@ void exchange(LossRecovery recovery, test::Faults faults, uint32_t path_mtu, uin
     a.recovery = recovery;
     a.path_mtu = path_mtu;
     a.informs = limited;
+    a.trim_naks = faults.trim > 0;
     a.max_rd_atomic = a.max_dest_rd_atomic = reads;
   });
   pair.connect();
@@ -208,6 +209,19 @@ TEST_CASE("mixed work in both directions survives loss, repetition and reorderin
     for (double loss : {0.0, 0.001, 0.01, 0.05, 0.2}) {
       for (double disorder : {0.0, 0.02, 0.2}) {
         for (uint32_t path_mtu : {256u, 1024u, 4096u}) exchange(recovery, {loss, disorder, disorder}, path_mtu, ++seed);
+      }
+    }
+  }
+}
+
+TEST_CASE("mixed work survives trimming, beside loss and reordering, with and without a congestion window") {
+  uint64_t seed = 2'000;
+  for (double trim : {0.01, 0.2, 0.6}) {
+    for (double disorder : {0.0, 0.02}) {
+      for (uint32_t path_mtu : {256u, 4096u}) {
+        for (bool limited : {false, true}) {
+          exchange(LossRecovery::selective_repeat, {disorder, disorder, disorder, trim}, path_mtu, ++seed, limited);
+        }
       }
     }
   }

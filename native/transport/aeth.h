@@ -19,6 +19,9 @@ inline constexpr uint8_t kNakSequence = 0x60;
 inline constexpr uint8_t kNakInvalidRequest = 0x61;
 inline constexpr uint8_t kNakRemoteAccess = 0x62;
 inline constexpr uint8_t kNakRemoteOperation = 0x63;
+// Of a code that the standard reserves, between ends that have agreed on it (QueueAttributes::trim_naks). A bitmap follows, as of
+// a selective sequence error: bit i is the packet at PSN + i, of which a switch has left the headers.
+inline constexpr uint8_t kNakTrimmed = 0x7f;
 
 // What a code stands for, of credits (table 44: receive work requests) and of RNR timers (table 45): 0, 1, 2, 3, 4, 6, 8, 12, 16,
 // 24 ... 49152.

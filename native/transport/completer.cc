@@ -16,6 +16,7 @@ void Completer::start() {
   delivered_ = 0;
   told_ = queue_.una;
   marked_ = lost_ = timed_out_ = has_telemetry_ = false;
+  trimmed_ = 0;
   telemetry_ = attributes_.telemetry ? std::make_unique<Telemetry>() : nullptr;
 }
 
@@ -33,7 +34,7 @@ void Completer::listen(Time now, bool marked) {
 
 bool Completer::take_heard(Heard& heard) {
   const auto packets = static_cast<uint32_t>(psn_distance(queue_.una, told_));
-  if (packets == 0 && !lost_ && !timed_out_) return false;
+  if (packets == 0 && !lost_ && !timed_out_ && trimmed_ == 0) return false;
   heard.ack = {.packets = packets,
                .marked = marked_,
                .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)),
@@ -43,6 +44,7 @@ bool Completer::take_heard(Heard& heard) {
                .telemetry = std::exchange(has_telemetry_, false) ? telemetry_.get() : nullptr};
   heard.lost = std::exchange(lost_, false);
   heard.timed_out = std::exchange(timed_out_, false);
+  heard.trimmed = {.packets = std::exchange(trimmed_, 0), .in_flight = queue_.in_flight(), .at = heard_at_};
   told_ = queue_.una;
   return true;
 }
@@ -105,8 +107,8 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
   if (work.opcode == WorkOpcode::read) received_.count(length, transport_bytes, false);
   const uint32_t before = queue_.una;
   if (selective()) {
-    mark_received(psn);
-    skip_received();
+    mark_arrived(psn, &SendQueue::Mark::received);
+    queue_.skip_received(qpn_, context_.completions);
   } else {
     queue_.advance(psn_add(psn, 1), qpn_, context_.completions);
   }
@@ -161,20 +163,25 @@ WorkStatus Completer::receive_nak(uint32_t psn, uint8_t code, const uint8_t* pay
     case kNakSequence:
       ++context_.counters.packet_seq_err;
       if (selective() && length == kMaxSelectiveWindow / 8) {
-        for (uint32_t i = 1; i < kMaxSelectiveWindow; ++i) {
-          const uint32_t early = psn_add(psn, i);
-          if (psn_distance(queue_.end, early) <= 0) break;
-          if ((payload[i / 8] >> (i % 8) & 1) == 0 || has_response(queue_.at(queue_.find(early)).work.opcode)) continue;
-          SendQueue::Mark& mark = queue_.mark(early);
-          mark_arrived(mark);
-          mark.held = true;
-        }
+        each_told(psn, payload, [&](uint32_t early) {
+          if (early != psn) mark_arrived(early, &SendQueue::Mark::held);
+        });
         find_losses();
         return WorkStatus::success;
       }
       if (recovering_) return WorkStatus::success;
       if (!spend_retry()) return WorkStatus::retry_exceeded_error;
       lose();
+      return WorkStatus::success;
+    case kNakTrimmed:
+      if (!attributes_.trim_naks || length != kMaxSelectiveWindow / 8) return unexpected();
+      ++context_.counters.rx_trim_naks;
+      each_told(psn, payload, [&](uint32_t trimmed) {
+        if (queue_.mark(trimmed).settled()) return;
+        mark_lost(trimmed);
+        ++trimmed_;
+        ++context_.counters.trimmed_requests;
+      });
       return WorkStatus::success;
     case kNakInvalidRequest:
       return refused(context_.counters.req_remote_invalid_request, WorkStatus::remote_invalid_request_error);
@@ -193,16 +200,28 @@ WorkStatus Completer::blame(uint64_t entry, WorkStatus status) {
   return status;
 }
 
-void Completer::mark_received(uint32_t psn) {
-  SendQueue::Mark& mark = queue_.mark(psn);
-  mark.received = true;
-  mark_arrived(mark);
+// `how`: as received or held.
+void Completer::mark_arrived(uint32_t psn, bool SendQueue::Mark::*how) {
+  queue_.change(psn, [&](SendQueue::Mark& mark) {
+    if (static_cast<int32_t>(mark.order - delivered_) > 0) delivered_ = mark.order;
+    mark.lost = false;
+    mark.*how = true;
+  });
 }
 
-void Completer::mark_arrived(SendQueue::Mark& mark) {
-  if (static_cast<int32_t>(mark.order - delivered_) > 0) delivered_ = mark.order;
-  if (mark.lost) --queue_.lost;
-  mark.lost = false;
+void Completer::mark_lost(uint32_t psn) {
+  queue_.change(psn, [](SendQueue::Mark& mark) { mark.lost = true; });
+}
+
+// The packets in flight of SENDs and WRITEs that a bitmap behind a NAK for `psn` names.
+template <class Told>
+void Completer::each_told(uint32_t psn, const uint8_t* bitmap, Told told) {
+  for (uint32_t i = 0; i < kMaxSelectiveWindow; ++i) {
+    const uint32_t named = psn_add(psn, i);
+    if (psn_distance(queue_.end, named) <= 0) return;
+    if ((bitmap[i / 8] >> (i % 8) & 1) == 0 || psn_distance(named, queue_.una) < 0) continue;
+    if (!has_response(queue_.at(queue_.find(named)).work.opcode)) told(named);
+  }
 }
 
 // Requests before `limit` have arrived; for READs and atomics only their answers count. False when one of those is missing.
@@ -212,9 +231,9 @@ bool Completer::acknowledge(Time now, uint32_t limit) {
     uint64_t index = queue_.head;
     for (uint32_t psn = queue_.una; psn != limit; psn = psn_add(psn, 1)) {
       while (psn_distance(queue_.at(index).end_psn(), psn) <= 0) ++index;
-      if (!has_response(queue_.at(index).work.opcode)) mark_received(psn);
+      if (!has_response(queue_.at(index).work.opcode)) mark_arrived(psn, &SendQueue::Mark::received);
     }
-    skip_received();
+    queue_.skip_received(qpn_, context_.completions);
   } else {
     while (queue_.una != limit && !has_response(queue_.at(queue_.head).work.opcode)) {
       const uint32_t end = queue_.at(queue_.head).end_psn();
@@ -223,12 +242,6 @@ bool Completer::acknowledge(Time now, uint32_t limit) {
   }
   answered(now, before);
   return queue_.una == limit || psn_distance(queue_.una, limit) > 0;
-}
-
-void Completer::skip_received() {
-  while (queue_.una != queue_.end && queue_.mark(queue_.una).received) {
-    queue_.advance(psn_add(queue_.una, 1), qpn_, context_.completions);
-  }
 }
 
 // una was `before` until now.
@@ -245,23 +258,21 @@ void Completer::answered(Time now, uint32_t before) {
 void Completer::find_losses() {
   const auto reordering = static_cast<int32_t>(attributes_.reordering);
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
-    SendQueue::Mark& mark = queue_.mark(psn);
+    const SendQueue::Mark& mark = queue_.mark(psn);
     const bool early = static_cast<int32_t>(delivered_ - mark.order) <= reordering;
     if (early && !mark.again) return;
-    if (early || mark.received || mark.held || mark.lost) continue;
-    mark.lost = true;
-    ++queue_.lost;
+    if (early || mark.settled()) continue;
+    mark_lost(psn);
     lost_ = true;
   }
 }
 
 void Completer::mark_all_lost() {
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
-    SendQueue::Mark& mark = queue_.mark(psn);
-    mark.held = false;
-    if (mark.received || mark.lost) continue;
-    mark.lost = true;
-    ++queue_.lost;
+    queue_.change(psn, [](SendQueue::Mark& mark) {
+      mark.held = false;
+      mark.lost = !mark.received;
+    });
   }
 }
 

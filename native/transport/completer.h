@@ -41,13 +41,14 @@ class Completer {
   WorkStatus receive_nak(uint32_t psn, uint8_t code, const uint8_t* payload, uint32_t length);
   WorkStatus receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry, uint32_t transport_bytes);
   WorkStatus unexpected();
-  void mark_received(uint32_t psn);
+  void mark_arrived(uint32_t psn, bool SendQueue::Mark::*how);
+  void mark_lost(uint32_t psn);
   bool acknowledge(Time now, uint32_t limit);
-  void skip_received();
   void answered(Time now, uint32_t before);
   bool selective() const { return attributes_.recovery == LossRecovery::selective_repeat; }
-  void mark_arrived(SendQueue::Mark& mark);
   void find_losses();
+  template <class Told>
+  void each_told(uint32_t psn, const uint8_t* bitmap, Told told);
   void mark_all_lost();
   void lose();
   void send_again();
@@ -63,8 +64,8 @@ class Completer {
   Requester& requester_;
   Received& received_;
   Time deadline_ = kNever;  // of the local ACK timer
-  uint32_t retries_left_ = 0;
-  uint32_t rnr_retries_left_ = 0;
+  uint8_t retries_left_ = 0;
+  uint8_t rnr_retries_left_ = 0;
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
   // Of what take_heard() tells next.
@@ -75,6 +76,7 @@ class Completer {
   bool lost_ = false;
   bool timed_out_ = false;
   bool has_telemetry_ = false;  // of answers since
+  uint32_t trimmed_ = 0;        // packets
   std::unique_ptr<Telemetry> telemetry_;
 };
 

@@ -27,6 +27,9 @@ namespace weir {
   X(resp_local_operation_errors, "packets", "Requests refused: a receive buffer of ours was not valid (NAK)")       \
   X(tx_acks, "packets", "Acknowledgements sent")                                                                    \
   X(tx_naks, "packets", "Negative acknowledgements sent")                                                           \
+  X(tx_trim_naks, "packets", "Of these, those that name packets which a switch has trimmed")                        \
+  X(rx_trim_naks, "packets", "Negative acknowledgements received that name packets which a switch has trimmed")     \
+  X(trimmed_requests, "packets", "Request packets that these name, and that are sent again for it")                 \
   X(rx_acks, "packets", "Acknowledgements received")                                                                \
   X(rx_telemetry_malformed, "packets", "INT headers received that are not of their form: nothing is made of them")  \
   X(drop_wrong_state, "packets", "Dropped: packets and CNPs to a queue pair that is not ready to receive them")     \
@@ -37,6 +40,7 @@ namespace weir {
   X(drop_datagram, "packets", "Dropped: datagrams without a receive posted, or longer than it")                     \
   X(drop_message, "packets", "Dropped: packets of unreliable messages without a receive, or behind a gap")          \
   X(drop_reorder, "packets", "Dropped: packets too far ahead for the reorder buffer, or in the place of a READ")    \
+  X(drop_trimmed, "packets", "Trimmed packets that are not asked for: not of a PSN that may come, or already here") \
   X(drop_unexpected_response, "packets", "Dropped: responses that nobody waits for, or not as they were asked for") \
   X(drop_response_queue, "packets", "Dropped: repeated requests while too many responses wait")                     \
   X(drop_program_busy, "packets", "Dropped: packets to a program that does not take them")                          \

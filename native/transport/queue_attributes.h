@@ -40,6 +40,9 @@ struct QueueAttributes {
   // With it: SENDs and WRITEs have room for telemetry, and acknowledgements what was written there (wire/telemetry.h). At both
   // ends.
   bool telemetry = false;
+  // Of selective_repeat, at both ends: the responder says at once which SENDs and WRITEs a switch has trimmed (kNakTrimmed), and
+  // the requester sends these again without waiting for others to arrive.
+  bool trim_naks = false;
   uint32_t path_mtu = 1024;  // 256, 512, 1024, 2048 or 4096
   uint32_t remote_qpn = 0;
   uint32_t send_psn = 0;            // the first that we send
@@ -88,6 +91,8 @@ void describe(auto& v, Of<QueueAttributes> auto& a) {
         "packets"));
   v("reordering", a.reordering,
     optional(any("With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255.", "packets")));
+  v("trim_naks", a.trim_naks,
+    optional(any("With selective-repeat, at both ends: packets that a switch has trimmed are asked for at once.")));
   v("time_scale", a.time_scale, optional(field::within(1, 1e6, "What codes of times stand for is so much longer.")));
   v("queue_key", a.queue_key, optional(any("Of datagrams.")));
 }

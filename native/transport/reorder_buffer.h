@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "transport/psn.h"
 #include "transport/queue_attributes.h"
@@ -25,6 +26,7 @@ class ReorderBuffer {
     if (there > stride_) return false;
     Slot& slot = slots_[psn % kMaxSelectiveWindow];
     if (slot.length == 0) ++count_;
+    if (slot.trimmed) --trimmed_;
     slot = {psn, length, marked || (this->length(psn) != 0 && slot.marked)};
     std::memcpy(at(psn), bytes, there);
     return true;
@@ -39,18 +41,34 @@ class ReorderBuffer {
   const uint8_t* bytes(uint32_t psn) const { return bytes_.get() + static_cast<size_t>(psn % kMaxSelectiveWindow) * stride_; }
   // False: it was not here.
   bool drop(uint32_t psn) {
-    if (length(psn) == 0) return false;
+    Slot& slot = slots_[psn % kMaxSelectiveWindow];
+    if (slot.psn != psn) return false;
+    if (slot.trimmed) --trimmed_;
+    slot.trimmed = false;
+    if (slot.length == 0) return false;
     --count_;
-    slots_[psn % kMaxSelectiveWindow].length = 0;
+    slot.length = 0;
     return true;
   }
+  // A switch has left the headers of a packet of [expected, expected + kMaxSelectiveWindow). False: it is here.
+  bool trim(uint32_t psn) {
+    Slot& slot = slots_[psn % kMaxSelectiveWindow];
+    if (slot.length != 0) return false;
+    if (!slot.trimmed) ++trimmed_;
+    slot.psn = psn;
+    slot.trimmed = true;
+    return true;
+  }
+  // Whether there are some that bitmap_of_trimmed() has not told of.
+  bool has_trimmed() const { return trimmed_ != 0; }
   // Bit i: packet expected + i is here. kMaxSelectiveWindow / 8 bytes, until it is called again.
   const uint8_t* bitmap(uint32_t expected) {
-    bitmap_.fill(0);
-    for (uint32_t i = 0; i < kMaxSelectiveWindow; ++i) {
-      if (length(psn_add(expected, i)) != 0) bitmap_[i / 8] = static_cast<uint8_t>(bitmap_[i / 8] | 1u << (i % 8));
-    }
-    return bitmap_.data();
+    return bitmap_by(expected, [](Slot& slot) { return slot.length != 0; });
+  }
+  // Likewise of those that were trimmed since the last time.
+  const uint8_t* bitmap_of_trimmed(uint32_t expected) {
+    trimmed_ = 0;
+    return bitmap_by(expected, [](Slot& slot) { return std::exchange(slot.trimmed, false); });
   }
 
  private:
@@ -58,11 +76,23 @@ class ReorderBuffer {
     uint32_t psn = 0;
     uint32_t length = 0;
     bool marked = false;
+    bool trimmed = false;
   };
+  template <class Test>
+  const uint8_t* bitmap_by(uint32_t expected, Test test) {
+    bitmap_.fill(0);
+    for (uint32_t i = 0; i < kMaxSelectiveWindow; ++i) {
+      const uint32_t psn = psn_add(expected, i);
+      Slot& slot = slots_[psn % kMaxSelectiveWindow];
+      if (test(slot) && slot.psn == psn) bitmap_[i / 8] = static_cast<uint8_t>(bitmap_[i / 8] | 1u << (i % 8));
+    }
+    return bitmap_.data();
+  }
   uint8_t* at(uint32_t psn) { return bytes_.get() + static_cast<size_t>(psn % kMaxSelectiveWindow) * stride_; }
 
   uint32_t stride_;
   uint32_t count_ = 0;
+  uint32_t trimmed_ = 0;
   std::array<Slot, kMaxSelectiveWindow> slots_{};
   std::array<uint8_t, kMaxSelectiveWindow / 8> bitmap_{};
   std::unique_ptr<uint8_t[]> bytes_;  // only what is kept was ever written

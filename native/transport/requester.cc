@@ -51,10 +51,14 @@ bool Requester::credits_allow(const SendEntry& entry, uint32_t psn) const {
   return psn_distance(queue_.una, entry.first_psn) > 0;
 }
 
-// The oldest may always go, or a READ of more packets than the congestion window would wait for ever.
+// The oldest may always go, or a READ of more packets than the congestion window would wait for ever. With selective repeat what
+// has come early or is known to be lost is not in the congestion window (as RFC 6675's "pipe").
 bool Requester::window_allows(const Choice& choice) const {
   const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
-  return ahead == 0 || ahead + choice.packets <= std::min(attributes_.window, congestion_window_);
+  if (ahead == 0) return true;
+  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
+  const uint32_t under_way = selective ? queue_.in_flight() : ahead;
+  return ahead + choice.packets <= attributes_.window && under_way + choice.packets <= congestion_window_;
 }
 
 // The first; if that waits for the window, so do all behind it.

@@ -75,7 +75,23 @@ bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, 
   }
   if (followed) acknowledge();
   if (!early_->empty() && !nak_sent_) negative(kNakSequence);
+  ask_for_trimmed();
   return true;
+}
+
+void Responder::receive_trimmed(uint32_t psn) {
+  if (!attributes_.trim_naks) return;
+  const int32_t ahead = psn_distance(psn, expected_);
+  if (ahead < 0 || ahead >= static_cast<int32_t>(kMaxSelectiveWindow) || !early_->trim(psn)) {
+    return void(++context_.counters.drop_trimmed);
+  }
+  ask_for_trimmed();
+}
+
+// Any NAK that waits is followed by one for what was trimmed, if that was not in it.
+void Responder::ask_for_trimmed() {
+  const bool waits = !responses_.empty() && responses_.back().kind == Response::Kind::negative;
+  if (early_ != nullptr && early_->has_trimmed() && !waits) negative(kNakSequence);
 }
 
 // The mark of a packet that is kept is echoed with its acknowledgement, when its turn has come; that of one that is not, with the
@@ -315,8 +331,9 @@ bool Responder::refuse_receive(uint8_t syndrome, WorkStatus status) {
 }
 
 void Responder::proceed(uint32_t packets, bool message_ends) {
-  // What came early with PSNs that a READ takes up is nobody's.
-  for (uint32_t i = 1; early_ != nullptr && !early_->empty() && i < std::min(packets, kMaxSelectiveWindow); ++i) {
+  // What came early with PSNs that a READ takes up is nobody's, and what was trimmed is not missing any more.
+  const bool kept = early_ != nullptr && (!early_->empty() || early_->has_trimmed());
+  for (uint32_t i = 0; kept && i < std::min(packets, kMaxSelectiveWindow); ++i) {
     context_.counters.drop_reorder += early_->drop(psn_add(expected_, i));
   }
   expected_ = psn_add(expected_, packets);
@@ -370,7 +387,7 @@ uint8_t Responder::credits() const {
 }
 
 void Responder::take_control(OutgoingPacket& out) {
-  const Response& response = responses_.front();
+  Response& response = responses_.front();
   out.header.psn = response.psn;
   out.header.becn = response.echo;
   out.header.aeth = {credits(), response.sequence};
@@ -382,8 +399,17 @@ void Responder::take_control(OutgoingPacket& out) {
     out.header.aeth.syndrome = response.syndrome;
     ++context_.counters.tx_naks;
     if (response.syndrome == kNakSequence && early_ != nullptr) {
-      out.payload = early_->bitmap(response.psn);
       out.payload_bytes = kMaxSelectiveWindow / 8;
+      if (early_->has_trimmed()) {
+        ++context_.counters.tx_trim_naks;
+        out.header.aeth.syndrome = kNakTrimmed;
+        out.payload = early_->bitmap_of_trimmed(response.psn);
+        response.echo = false;
+        // What has come early waits for its own.
+        if (!early_->empty()) return;
+      } else {
+        out.payload = early_->bitmap(response.psn);
+      }
       nak_sent_ = false;
     }
   } else {
@@ -394,6 +420,7 @@ void Responder::take_control(OutgoingPacket& out) {
     }
   }
   responses_.pop();
+  ask_for_trimmed();
 }
 
 uint32_t Responder::response_payload(const Response& response) const {

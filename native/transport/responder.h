@@ -33,6 +33,9 @@ class Responder {
   // A packet that is not a response, from its `bth` on; `length` from there to the end of the pad; `marked`: it has the codepoint
   // CE. False: the peer made an error that ends the queue pair; the NAK waits.
   bool receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked);
+  // What a switch has left of a SEND or WRITE at this PSN. Nothing but the headers' own word says that it is one of the peer's:
+  // all that follows is that the peer is asked for it.
+  void receive_trimmed(uint32_t psn);
   // What a packet has of it (kTelemetryHeader bytes), before receive(): it is echoed with the next acknowledgement.
   void take_telemetry(const uint8_t* telemetry);
   uint32_t expected() const { return expected_; }
@@ -74,6 +77,7 @@ class Responder {
   void acknowledge();
   void answer(const Response& response);
   void negative(uint8_t syndrome);
+  void ask_for_trimmed();
   uint8_t credits() const;
   uint32_t response_payload(const Response& response) const;
 

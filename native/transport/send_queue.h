@@ -40,7 +40,7 @@ class SendQueue {
     head = cursor = begun = tail = 0;
     una = next = end = assigned = psn;
     marks_ = std::vector<Mark>(marks == 0 ? 0 : std::bit_ceil(marks));
-    lost = unreported_ = order_ = 0;
+    lost = settled_ = unreported_ = order_ = 0;
   }
   // Frees what start() took. Only when empty.
   void stop() { marks_ = std::vector<Mark>(); }
@@ -105,15 +105,42 @@ class SendQueue {
     bool held = false;      // the peer has it but has not executed it: it may yet refuse it
     bool lost = false;      // to be sent again
     Time sent = kNever;     // its latest transmission
+
+    // It is not under way.
+    bool settled() const { return received || held || lost; }
   };
   Mark& mark(uint32_t psn) { return marks_[psn & (marks_.size() - 1)]; }
   const Mark& mark(uint32_t psn) const { return marks_[psn & (marks_.size() - 1)]; }
 
+  // A change of a mark of [una, end).
+  template <class Change>
+  void change(uint32_t psn, Change change) {
+    Mark& m = mark(psn);
+    lost -= m.lost;
+    settled_ -= m.settled();
+    change(m);
+    lost += m.lost;
+    settled_ += m.settled();
+  }
+  // Moves una over what is received.
+  void skip_received(uint32_t qpn, CompletionSink& completions) {
+    while (una != end && mark(una).received) {
+      --settled_;
+      advance(psn_add(una, 1), qpn, completions);
+    }
+  }
+  // PSNs that may be under way. Without marks of what came early or is lost, all that are not acknowledged.
+  uint32_t in_flight() const { return static_cast<uint32_t>(psn_distance(end, una)) - settled_; }
+
   // PSNs [psn, psn + packets) are sent, for the first time or again. Without marks nothing is known of that.
   void stamp(uint32_t psn, uint32_t packets, Time at) {
     for (; !marks_.empty() && packets > 0; --packets, psn = psn_add(psn, 1)) {
-      if (mark(psn).lost) --lost;
-      mark(psn) = {.order = ++order_, .again = psn_distance(end, psn) > 0, .sent = at};
+      const Mark sent{.order = ++order_, .again = psn_distance(end, psn) > 0, .sent = at};
+      if (sent.again) {
+        change(psn, [&](Mark& m) { m = sent; });
+      } else {
+        mark(psn) = sent;
+      }
     }
   }
   // When the last of PSNs [from, to) was sent; kNever if one of them was sent more than once: nobody knows which transmission is
@@ -151,6 +178,7 @@ class SendQueue {
   }
 
   uint32_t depth_;
+  uint32_t settled_ = 0;     // marks of [una, end) that say so
   uint32_t unreported_ = 0;  // retired since the last completion
   uint32_t order_ = 0;       // of the latest transmission
   std::vector<SendEntry> entries_;

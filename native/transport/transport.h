@@ -47,6 +47,7 @@ struct Heard {
   Ack ack;  // packets: 0 when nothing was acknowledged
   bool lost = false;
   bool timed_out = false;
+  Trimmed trimmed;  // packets: 0 when none was
 };
 
 // What is common to the queue pairs of a NIC.
@@ -69,6 +70,10 @@ class Transport {
   // A RoCEv2 packet with a good ICRC to this queue pair; bytes as classified into `meta`. False: it is not valid here, by the
   // queue pair's state or the packet's keys, and was dropped.
   virtual bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) = 0;
+
+  // Likewise what a switch has left of a packet, without an ICRC that could be checked. A transport that does not ask for it
+  // again makes nothing of it.
+  virtual void receive_trimmed(const uint8_t*, const PacketMeta&) {}
 
   virtual bool control_waits() const = 0;
   // Only when control_waits().

@@ -353,6 +353,7 @@ export interface NativeTransport {
   /** From loss; both ends must agree on selective-repeat. */ recovery: "go-back-n" | "selective-repeat";
   /** Packets in flight: 4 to 65536, with selective-repeat to 256. 0: 1 MiB, no fewer than 256; with selective-repeat 256. packets */ window: number;
   /** With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255. packets */ reordering?: number;
+  /** With selective-repeat, at both ends: packets that a switch has trimmed are asked for at once. */ trim_naks?: boolean;
   /** What codes of times stand for is so much longer. 1 to 1e+06 */ time_scale?: number;
   /** Of datagrams. */ queue_key?: number;
 }

@@ -47,6 +47,7 @@ export function checkScenario(
   checkTransport(scenario, found);
   checkFeedback(scenario, found);
   checkLoadBalancing(scenario, found);
+  checkTrimNaks(scenario, found);
   const at = originsIn(input);
   const devices = [...scenario.hosts, ...scenario.switches].map(({ name }) => name);
   for (const s of scenario.switches) {
@@ -125,9 +126,13 @@ function checkTimes({ duration, warmup, scale, probes }: Scenario, found: Findin
 
 /** Of a scenario, or of a NIC. */
 export function checkTransport(
-  { transport: { recovery, window } }: Pick<Scenario, "transport">,
+  { transport: { recovery, window, trim_naks } }: Pick<Scenario, "transport">,
   found: Findings,
 ): void {
+  if (trim_naks && recovery !== "selective-repeat") {
+    const message = `asks for single packets, and ${recovery} sends everything again from a lost one on`;
+    found.problem(["transport", "trim_naks"], message, "use recovery: selective-repeat, or trim_naks: false");
+  }
   if (recovery !== "selective-repeat" || window <= kMostSelectiveWindow) return;
   const message = `${window} packets are more than a selective acknowledgement can tell apart`;
   found.problem(["transport", "window"], message, `at most ${kMostSelectiveWindow}, or recovery: go-back-n`);
@@ -173,6 +178,18 @@ function checkLoadBalancing({ switches, transport }: Scenario, found: Findings):
     } else if (reordering <= kInOrder) {
       found.warn(`${reorders} one that ${reordering} have overtaken counts as lost: use transport.reordering: 250`);
     }
+  }
+}
+
+function checkTrimNaks({ hosts, transport }: Scenario, found: Findings): void {
+  const { trim_naks, type } = transport;
+  if (!trim_naks) return;
+  if (type !== "rc") {
+    found.warn(`transport.trim_naks is of reliable connections: with transport.type ${type} nothing is sent again`);
+  } else if (hosts.every(({ trimmed_dscp }) => trimmed_dscp === undefined)) {
+    found.warn(
+      "transport.trim_naks asks for what switches have trimmed, and none does (switch.trimming.enabled: true)",
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 // The scenario file as users write it. Every field is optional where a default exists; resolve.ts fills the defaults in.
 import { z } from "zod";
-import { choice, field, integer, rate, section, showValue, time } from "../base/fields.js";
+import { choice, field, flag, integer, rate, section, showValue, time } from "../base/fields.js";
 import { congestionSchema } from "../congestion/section.js";
 import { hostSchema, interfaceSchema, linkText, nameSchema, switchSchema } from "./device_schema.js";
 import { topologySchema } from "./topology_schema.js";
@@ -32,6 +32,10 @@ export const transportSchema = section({
     1,
     255,
     3,
+  ),
+  trim_naks: flag(
+    "With `selective-repeat`, at both ends: a receiver asks at once for each packet that a switch has trimmed, and its sender sends that again without waiting for others to arrive.",
+    false,
   ),
 });
 

@@ -81,6 +81,26 @@ describe("packet trimming", () => {
     expect(refusal(kTrim, ...set)).toMatch(message);
   });
 
+  it("is acted on by transport.trim_naks, with selective repeat, where something is trimmed", () => {
+    const [rc, naks] = ["transport={type: rc, recovery: selective-repeat}", "transport.trim_naks=true"];
+    expect(load(kTrim, rc, naks).warnings).toEqual([]);
+    expect(load(kTrim, rc, naks).scenario.transport.trim_naks).toBe(true);
+    expect(load(rc, naks).warnings[0]).toMatch(/what switches have trimmed, and none does/);
+    expect(load(kTrim, "transport.recovery=selective-repeat", naks).warnings).toEqual([
+      expect.stringMatching(/with transport.type stream nothing is sent again/),
+    ]);
+    expect(refusal(kTrim, "transport.type=rc", naks)).toMatch(
+      /trim_naks.*go-back-n sends everything again.*trim_naks: false/s,
+    );
+  });
+
+  it("is acted on by a NIC that is told which packets are trimmed ones", () => {
+    const transport = { type: "rc", recovery: "selective-repeat", trim_naks: true };
+    const data = { interface: "eth1", address: "10.0.0.1", transport };
+    expect(nicFromData({ ...data, trimmed_dscp: 40 }, "nic").config.transport.trim_naks).toBe(true);
+    expect(() => nicFromData(data, "nic")).toThrow(/trim_naks: nothing says which packets have been trimmed/);
+  });
+
   it("warns of traffic that has the DSCP of trimmed packets, and where the next switch takes them for others", () => {
     expect(load(kTrim).warnings).toEqual([]);
     expect(load(kTrim, "traffic.0.dscp=40", "switch.dscp_map={40: 0}", "switch.trimming.queue=5").warnings).toEqual([

@@ -445,6 +445,7 @@ describe("transport and probes", () => {
       retry_count: 7,
       window: 2048,
       reordering: 3,
+      trim_naks: false,
     });
     expect(transportOf({ recovery: "selective-repeat" }).window).toBe(256);
     expect(transportOf({ recovery: "selective-repeat", window: 100 }).window).toBe(100);

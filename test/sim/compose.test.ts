@@ -60,7 +60,14 @@ describe("composeSimulation", () => {
     expect(each("outstanding")).toEqual([2, 2, 7]);
     expect(each("udp_source_port")).toEqual([0, 1, 2].map(udpSourcePort));
     expect(each("path_mtu")).toEqual([1024, 1024, 1024]);
-    expect(transport).toEqual({ recovery: "go-back-n", timeout: 14, retry_count: 7, window: 64, reordering: 3 });
+    expect(transport).toEqual({
+      recovery: "go-back-n",
+      timeout: 14,
+      retry_count: 7,
+      window: 64,
+      reordering: 3,
+      trim_naks: false,
+    });
     expect(compose(incast()).flows.reliable[0]).toBe(0);
   });
 

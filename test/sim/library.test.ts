@@ -75,14 +75,15 @@ describe("a congestion control of a library", () => {
   });
 
   it.each([
-    [1, "SIGSEGV"],
-    [2, "SIGABRT"],
-  ])("is named when it crashes: %s", (crash, signal) => {
+    [1, "SIGSEGV", "has crashed (SIGSEGV), and this process with it"],
+    [2, "SIGABRT", "has crashed (SIGABRT), and this process with it"],
+    [3, "SIGABRT", "has not come back for seconds, and this process ends with it"],
+  ])("is named when it crashes, or does not come back: %s", (crash, signal, what) => {
     const file = join(folder, "crash.json");
     writeFileSync(file, JSON.stringify(incast(library(kTold, { crash }))));
     const [node = "", main = ""] = kWeir;
     const ended = spawnSync(node, [main, "sim", "run", file, "--out", join(folder, "out")], { encoding: "utf8" });
     expect(ended.signal).toBe(signal);
-    expect(ended.stderr).toContain(`error: the congestion control told of ${folder}/told.so has crashed (${signal})`);
+    expect(ended.stderr).toBe(`error: the congestion control told of ${folder}/told.so ${what}\n`);
   });
 });

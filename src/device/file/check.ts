@@ -266,8 +266,12 @@ const kMaxMessage = 2 ** 30;
 
 function checkStreams(config: NicDaemonConfig, found: Findings): void {
   checkTransport(config, found);
-  const { type, timeout } = config.transport;
+  const { type, timeout, trim_naks } = config.transport;
   if (type !== "rc") return;
+  if (trim_naks && config.host.trimmed_dscp === undefined) {
+    const message = "nothing says which packets have been trimmed";
+    found.problem(["transport", "trim_naks"], message, "give trimmed_dscp, the DSCP that switches give them");
+  }
   if (timeout === 0) {
     found.problem(["transport", "timeout"], "0 waits for a peer that is gone without end", "1 to 31; 14 is 67 ms");
   }
