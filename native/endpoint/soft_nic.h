@@ -143,7 +143,8 @@ class SoftNic {
   // The rate a queue pair may send at now: its flow's, its cap and the line's smallest. 0 while it does not send.
   Rate allowed_rate(const QueuePair& qp) const;
   // For samples: what holds a queue pair that sends, at `at`. Not held below its allowed rate: both rates are that, and alpha is
-  // 0 unless it runs there. Of an algorithm with a window and no rate both are the window, packets.
+  // 0 unless it runs there. Of an algorithm with a window `rate` is the window, packets, and
+  // `target_rate` the allowed rate.
   struct SenderSample {
     double rate;         // bit/s
     double target_rate;  // bit/s

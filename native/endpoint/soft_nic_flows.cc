@@ -235,7 +235,7 @@ SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   const auto rate = static_cast<double>(allowed_rate(pairs_[index]));
   return flow.controller.visit([&](const auto& c) -> SenderSample {
     const ControllerState state = c.state();
-    if (rate > 0 && state.window > 0) return {state.window, state.window, state.alpha};
+    if (rate > 0 && state.window > 0) return {state.window, rate, state.alpha};
     const bool has_alpha = state.alpha_runs && (rate > 0 || flow.held);
     return {rate, flow.held ? static_cast<double>(state.target_rate) : rate, has_alpha ? state.alpha : 0};
   });

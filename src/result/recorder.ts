@@ -8,8 +8,9 @@ import type { Series } from "./result.js";
 const kPriorities = 8;
 
 interface FlowSamples {
-  /** Of an algorithm with a window and no rate the window, packets. */
+  /** Of an algorithm with a window the window, packets. */
   rate: number[];
+  /** Of an algorithm with a window its rate. */
   target: number[];
   alpha: number[];
   /** Cumulative. */
@@ -102,9 +103,8 @@ export class Recorder {
         const flow = this.flows.get(this.source.flowAt(device as number, index as number) ?? "");
         if (flow === undefined) continue;
         if (kind === RecordKind.transmit) {
-          const scale = hasWindow(this.algorithm) ? 1 : this.scale;
-          put(flow.rate, at, (a as number) * scale);
-          put(flow.target, at, (b as number) * scale);
+          put(flow.rate, at, (a as number) * (hasWindow(this.algorithm) ? 1 : this.scale));
+          put(flow.target, at, (b as number) * this.scale);
           put(flow.alpha, at, c as number);
         } else {
           put(flow.bytes, at, a as number);
@@ -168,7 +168,10 @@ export class Recorder {
         [...this.flows].map(([id, f]) => [
           id,
           {
-            ...(hasRates(this.algorithm) && { rate_bps: level(f.rate), target_rate_bps: level(f.target) }),
+            ...(hasRates(this.algorithm) && {
+              rate_bps: level(hasWindow(this.algorithm) ? f.target : f.rate),
+              target_rate_bps: level(f.target),
+            }),
             ...(hasWindow(this.algorithm) && { cwnd_packets: level(f.rate) }),
             alpha: hasAlpha(this.algorithm) ? level(f.alpha) : null,
             goodput_bps: growth(f.bytes, seconds / 8),

@@ -315,17 +315,19 @@ export const seriesSchema = open({
       z.string(),
       open({
         rate_bps: samples.describe(
-          "DCQCN, QCN and TIMELY: rate that the sender may use: R_C, or the flow's cap or the line rate where that is less; 0 while it does not send.",
+          "DCQCN, QCN, TIMELY and HPCC: rate that the sender may use: R_C, or the flow's cap or the line rate where that is less; 0 while it does not send.",
         ),
         target_rate_bps: samples.describe(
-          "DCQCN and QCN: R_T; the same as `rate_bps` while the reaction point does not limit the flow. TIMELY has one rate: always the same.",
+          "DCQCN and QCN: R_T; the same as `rate_bps` while the reaction point does not limit the flow. TIMELY and HPCC have one rate: always the same.",
         ),
         alpha: samples
           .nullable()
           .describe(
             "Congestion estimate; null where there is none: with QCN, TIMELY and Swift, and without congestion control. With `alpha_decays_at_line_rate: false` 0 while the reaction point does not limit the flow.",
           ),
-        cwnd_packets: samples.describe("DCTCP, Swift and TCP, in the place of rates: congestion window, packets."),
+        cwnd_packets: samples.describe(
+          "DCTCP, Swift and TCP, in the place of rates, and HPCC beside them: congestion window, packets.",
+        ),
         goodput_bps: samples.describe("Payload that arrived in the interval before the sample, bit/s."),
       }).partial(),
     )

@@ -64,6 +64,18 @@ describe("Recorder", () => {
     expect(r.series(kDuration).flows["x/a"]).toMatchObject({ cwnd_packets: Array(11).fill(12) });
   });
 
+  it("has the rate of HPCC beside its window, scaled as rates are", () => {
+    const scenario = smallScenario({ transport: { type: "rc" }, congestion: { algorithm: "hpcc" } });
+    const r = recorderOf(scenario, { begin: kBegin, interval: kInterval });
+    take(r, [0, RecordKind.transmit, kHostA, 0, 12, 1e8, 0]);
+    const rates = Array(11).fill(1e9);
+    expect(r.series(kDuration).flows["x/a"]).toMatchObject({
+      cwnd_packets: Array(11).fill(12),
+      rate_bps: rates,
+      target_rate_bps: rates,
+    });
+  });
+
   it("passes on messages that are complete, in meant time since traffic began", () => {
     const messages: unknown[] = [];
     const completed = (...message: unknown[]) => void messages.push(message);

@@ -70,8 +70,17 @@ describe("HPCC", () => {
     },
   );
 
-  it("has one flow alone use eta of its link", async () => {
-    const { result } = await run({ hosts: 1 });
+  it("has one flow alone use eta of its link, and series say at which window and rate", async () => {
+    const { result, series } = await run({ hosts: 1 });
+    const { cwnd_packets = [], rate_bps = [], target_rate_bps } = series.flows.x0 ?? {};
+    expect(target_rate_bps).toEqual(rate_bps);
+    // W / T, T = 13 us, of packets as long as the longest: the first of a message, with 16 bytes of RETH.
+    const ratio = rate_bps
+      .slice(1, -1)
+      .map((rate, i) => rate / (((cwnd_packets[i + 1] ?? 0) * (kPacket.link + 16) * 8) / 13e-6));
+    expect(Math.min(...ratio)).toBeGreaterThan(0.9999);
+    expect(Math.max(...ratio)).toBeLessThan(1.0001);
+    expect(Math.min(...rate_bps.slice(1, -1))).toBeGreaterThan(0.9 * kLine);
     expect(Math.abs(inUse(result) - 0.95 - 80 / 16_250)).toBeLessThan(0.005);
     expect(queueOf(result).max).toBeLessThan(2 * kPacket.frame);
   });
