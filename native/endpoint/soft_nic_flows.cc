@@ -159,13 +159,10 @@ void SoftNic::line_up(uint32_t index) {
   serve(group);
 }
 
-// It has been in front of its flow, and is behind it again, or the flow's rate has changed. One that need not wait saves itself the
-// way through the agenda; in a simulation, what else is due at this time comes first.
+// It has been in front of its flow, and is behind it again, or the flow's rate has changed.
 void SoftNic::wait(uint32_t index) {
   if (flows_->group_of(index) != kNone) return line_up(index);
-  const Time at = std::min((*flows_)[index].next_deadline(), pairs_[index].parameters.stop);
-  if (at <= now_ && pool_.has_payload()) return line_up(index);
-  schedule(index, at);
+  schedule(index, std::min((*flows_)[index].next_deadline(), pairs_[index].parameters.stop));
 }
 
 // Lets the first that waits for the group go as soon as its flow's rate allows.

@@ -68,8 +68,8 @@ bool concerns_connections(const uint8_t* data, uint32_t length, const PacketMeta
 constexpr Time kAbandoned = 60 * kSecond;
 
 // How much of the link's time a late NIC makes up for at once: what so many bytes of a queue pair last, which are two super-frames.
-constexpr Time kPiece = 128 * 1024;
-Time piece_at(Rate rate) { return rate == 0 ? kSecond : kPiece * 8 * kSecond / rate; }
+constexpr uint32_t kPiece = 128 * 1024;
+Time piece_at(Rate rate) { return rate == 0 ? kSecond : Time{kPiece} * 8 * kSecond / rate; }
 
 }  // namespace
 
@@ -198,26 +198,30 @@ void NicDevice::turn(Time horizon, Time now) {
   port.give_back();
   catch_up(horizon, now);
   nic_.advance(horizon);
-  emit(horizon, now);
+  collect();
+  send_collected(horizon, now);
   if (programs_ != nullptr) programs_->publish();
   if (stack_ != nullptr) stack_->flush(now);
 }
 
-// What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made.
+// What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made. Little
+// goes with what follows: it may be joined.
 void NicDevice::catch_up(Time until, Time now) {
   for (Time piece = piece_ * senders_; until - nic_.now() > piece && nic_.next_deadline() <= until; piece = piece_ * senders_) {
     const Time at = nic_.now() + piece;
     nic_.advance(at);
-    emit(at, now);
+    collect();
+    if (collected_bytes_ >= uint64_t{kPiece / 2} * senders_) send_collected(at, now);
   }
 }
 
-// Hands to the port what has left the link by `at`.
-void NicDevice::emit(Time at, Time now) {
+// What has left the link since the last time.
+void NicDevice::collect() {
   WirePort& port = ports_.front();
   const bool joins = port.port().capabilities().joins;
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (is_flow_control(pool_[id].meta.kind)) write_flow_control(pool_, id);
+    collected_bytes_ += pool_[id].length;
     const uint64_t to = load_be48(pool_.data(id));
     if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
@@ -227,6 +231,12 @@ void NicDevice::emit(Time at, Time now) {
       port.send(pool_, id);
     }
   }
+}
+
+// To the port, and to this NIC itself, which gets it at `at`.
+void NicDevice::send_collected(Time at, Time now) {
+  WirePort& port = ports_.front();
+  collected_bytes_ = 0;
   if (!gathered_.empty()) gather();
   if (!looped_.empty()) loop(at);
   if (port.unsent() == 0) return;

@@ -73,7 +73,8 @@ class NicDevice final : public Device, private MessageListener {
   void accept_packet(const RxFrame& frame);
   void accept_all(Time horizon, Time now);
   void catch_up(Time until, Time now);
-  void emit(Time at, Time now);
+  void collect();
+  void send_collected(Time at, Time now);
   void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more);
   void take_work();
   void loop(Time now);
@@ -106,6 +107,7 @@ class NicDevice final : public Device, private MessageListener {
   std::vector<uint32_t> next_gathered_;
   std::array<Gathered, 1024> last_gathered_{};
   uint64_t gatherings_ = 0;
+  uint64_t collected_bytes_ = 0;  // and not sent yet
   uint32_t senders_ = 1;  // queue pairs that the last had frames of
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   struct Abandoned {
