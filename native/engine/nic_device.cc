@@ -67,6 +67,10 @@ bool concerns_connections(const uint8_t* data, uint32_t length, const PacketMeta
 // How long a peer is told that a program has ended: as long as the usual timeouts and retries may take.
 constexpr Time kAbandoned = 60 * kSecond;
 
+// How much of the link's time a late NIC makes up for at once: what so many bytes of a queue pair last, which are two super-frames.
+constexpr uint32_t kPiece = 128 * 1024;
+Time piece_at(Rate rate) { return rate == 0 ? kSecond : Time{kPiece} * 8 * kSecond / rate; }
+
 }  // namespace
 
 NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort port, PacketPool& pool, FrameRing& punted,
@@ -79,6 +83,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
       programs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicPrograms>() : nullptr),
       begin_(begin),
+      piece_(piece_at(config.parameters.rate)),
       nic_(completed(config.parameters), begun(config_, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   if (stack_port != nullptr) ports_.push_back(std::move(*stack_port));
@@ -183,15 +188,40 @@ void NicDevice::turn(Time horizon, Time now) {
   if (programs_ != nullptr) programs_->take(nic_);
   if (!abandoned_.empty() && abandoned_.front().until <= now) reclaim();
   if (stack_ == nullptr) {
-    for (; port.next_arrival() <= horizon; port.pop()) accept(port.front());
+    for (; port.next_arrival() <= horizon; port.pop()) {
+      catch_up(port.next_arrival(), now);
+      accept(port.front());
+    }
   } else {
-    accept_all(horizon);
+    accept_all(horizon, now);
   }
   port.give_back();
+  catch_up(horizon, now);
   nic_.advance(horizon);
+  collect();
+  send_collected(horizon, now);
+  if (programs_ != nullptr) programs_->publish();
+  if (stack_ != nullptr) stack_->flush(now);
+}
+
+// What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made. Little
+// goes with what follows: it may be joined.
+void NicDevice::catch_up(Time until, Time now) {
+  for (Time piece = piece_ * senders_; until - nic_.now() > piece && nic_.next_deadline() <= until; piece = piece_ * senders_) {
+    const Time at = nic_.now() + piece;
+    nic_.advance(at);
+    collect();
+    if (collected_bytes_ >= uint64_t{kPiece / 2} * senders_) send_collected(at, now);
+  }
+}
+
+// What has left the link since the last time.
+void NicDevice::collect() {
+  WirePort& port = ports_.front();
   const bool joins = port.port().capabilities().joins;
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (is_flow_control(pool_[id].meta.kind)) write_flow_control(pool_, id);
+    collected_bytes_ += pool_[id].length;
     const uint64_t to = load_be48(pool_.data(id));
     if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
@@ -201,10 +231,14 @@ void NicDevice::turn(Time horizon, Time now) {
       port.send(pool_, id);
     }
   }
+}
+
+// To the port, and to this NIC itself, which gets it at `at`.
+void NicDevice::send_collected(Time at, Time now) {
+  WirePort& port = ports_.front();
+  collected_bytes_ = 0;
   if (!gathered_.empty()) gather();
-  if (!looped_.empty()) loop(horizon);
-  if (programs_ != nullptr) programs_->publish();
-  if (stack_ != nullptr) stack_->flush(now);
+  if (!looped_.empty()) loop(at);
   if (port.unsent() == 0) return;
   port.flush(
       pool_, now, [&](PacketId id) { nic_.left(id); },
@@ -215,7 +249,7 @@ void NicDevice::turn(Time horizon, Time now) {
 }
 
 // From the link and from the host's stack, in the order of time.
-void NicDevice::accept_all(Time horizon) {
+void NicDevice::accept_all(Time horizon, Time now) {
   WirePort& link = ports_.front();
   ports_.back().poll();
   for (;;) {
@@ -225,6 +259,7 @@ void NicDevice::accept_all(Time horizon) {
       stack_->accept();
       continue;
     }
+    catch_up(from_link, now);
     accept(link.front());
     link.pop();
   }
@@ -236,11 +271,16 @@ void NicDevice::gather() {
   const auto count = static_cast<uint32_t>(gathered_.size());
   next_gathered_.assign(count, count);
   ++gatherings_;
+  senders_ = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t queue_pair = pool_[gathered_[i]].meta.flow_hash;
     if (queue_pair == 0) continue;
     Gathered& last = last_gathered_[queue_pair % last_gathered_.size()];
-    if (last.gathering == gatherings_ && last.queue_pair == queue_pair) next_gathered_[last.at] = i;
+    if (last.gathering == gatherings_ && last.queue_pair == queue_pair) {
+      next_gathered_[last.at] = i;
+    } else {
+      ++senders_;
+    }
     last = {gatherings_, queue_pair, i};
   }
   for (uint32_t i = 0; i < count; ++i) {
@@ -248,6 +288,7 @@ void NicDevice::gather() {
       ports_.front().send(pool_, std::exchange(gathered_[j], kNoPacket));
     }
   }
+  senders_ = std::max(senders_, 1u);
   gathered_.clear();
 }
 

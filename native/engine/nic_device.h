@@ -71,7 +71,10 @@ class NicDevice final : public Device, private MessageListener {
   void accept(const RxFrame& frame);
   void accept_super_frame(const RxFrame& frame);
   void accept_packet(const RxFrame& frame);
-  void accept_all(Time horizon);
+  void accept_all(Time horizon, Time now);
+  void catch_up(Time until, Time now);
+  void collect();
+  void send_collected(Time at, Time now);
   void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more);
   void take_work();
   void loop(Time now);
@@ -90,10 +93,11 @@ class NicDevice final : public Device, private MessageListener {
   std::unique_ptr<NicPrograms> programs_;
   CongestionLatencies latencies_;
   const Time begin_;
+  const Time piece_;  // most that is made up for at once, of a queue pair
   WireNic nic_;
   std::unique_ptr<StackPort> stack_;  // null: there is none
   std::vector<PacketId> looped_;      // frames to its own address, and to groups
-  // Frames of this turn, where they may be joined; of each, the next of its queue pair; of queue pairs, the last.
+  // Frames that leave together, where they may be joined; of each, the next of its queue pair; of queue pairs, the last.
   struct Gathered {
     uint64_t gathering = 0;
     uint32_t queue_pair = 0;
@@ -103,6 +107,8 @@ class NicDevice final : public Device, private MessageListener {
   std::vector<uint32_t> next_gathered_;
   std::array<Gathered, 1024> last_gathered_{};
   uint64_t gatherings_ = 0;
+  uint64_t collected_bytes_ = 0;  // and not sent yet
+  uint32_t senders_ = 1;  // queue pairs that the last had frames of
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   struct Abandoned {
     uint32_t qpn;

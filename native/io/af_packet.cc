@@ -357,6 +357,8 @@ size_t AfPacketPort::prepare(std::span<const TxFrame> frames) {
         join.datagram_bytes() <= mtu_) {
       const size_t most = std::min<size_t>(count, i + join_);
       while (end < most && !frames[end].offload.pending() && join.add(frames[end].data, frames[end].length)) ++end;
+      // Cut short by the batch it is the first of the next.
+      if (end == count && end < std::min(frames.size(), i + join_) && message > 0) break;
     }
     uint8_t* const header = headers_[message].data();
     msghdr& to = messages_[message].msg_hdr;

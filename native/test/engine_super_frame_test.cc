@@ -216,6 +216,54 @@ TEST_CASE("nic super-frames: packets of a queue pair leave in a row where the po
   }
 }
 
+TEST_CASE("nic super-frames: what a late NIC makes up for leaves in pieces, at the times and in the order of one that is not late") {
+  struct CountingPort final : PacketPort {
+    std::vector<uint32_t> psns;
+    std::vector<uint64_t> calls;  // bytes on the wire
+    PortCapabilities capabilities() const override { return {.joins = true}; }
+    Transmitted transmit(std::span<const TxFrame> frames) override {
+      calls.push_back(0);
+      for (const TxFrame& frame : frames) {
+        PacketMeta meta;
+        classify(frame.data, frame.length, meta);
+        psns.push_back(meta.psn);
+        calls.back() += wire_bytes(frame.length);
+      }
+      return {frames.size()};
+    }
+  };
+  const auto run = [](uint32_t queue_pairs, std::initializer_list<Time> turns) {
+    PacketPool pool(1'024, 2'048);
+    FrameRing punted(16);
+    SpscRing<Record> records(16);
+    NicDeviceConfig config;
+    config.parameters = nic_parameters(100'000'000'000);
+    config.arrears = kMillisecond;
+    config.queue_pairs.assign(queue_pairs, sender());
+    config.queue_pair_settings.assign(queue_pairs, {"a"});
+    auto port = std::make_unique<CountingPort>();
+    CountingPort& wire = *port;
+    NicDevice nic(config, 0, WirePort(std::move(port), 0, 0, 64), pool, punted, records, 0);
+    for (const Time at : turns) nic.turn(at, at);
+    return std::pair(wire.psns, wire.calls);
+  };
+  // 48 us at 100 Gb/s are 600,000 bytes; a piece is of 131,072.
+  const auto [late_psns, late] = run(1, {0, 48 * kMicrosecond});
+  const auto [psns, calls] = run(1, {0, 8'000, 16'000, 24'000, 32'000, 40'000, 48'000});
+  CHECK(late_psns == psns);
+  CHECK(calls.size() == 6);
+  REQUIRE(late.size() == 5);
+  uint64_t all = 0;
+  for (const uint64_t bytes : late) {
+    CHECK(bytes <= 131'072 + 2 * 1'106);
+    all += bytes;
+  }
+  CHECK(all > 600'000 - 2 * 1'106);
+  CHECK(all <= 600'000);
+  // Where several share them, pieces are longer, so that each queue pair has its two super-frames: known from the first on.
+  CHECK(run(3, {0, 48 * kMicrosecond}).second.size() == 3);
+}
+
 TEST_CASE("nic super-frames: small messages of an application's queue pair leave in order, full super-frames of them") {
   struct JoiningPort final : PacketPort {
     std::vector<Bytes> sent;
