@@ -165,6 +165,7 @@ export interface NativeSwitchParameters {
   /** Mask of congestion notification priority values (CNPVs), at most 7; 0: no QCN. */ cn_priorities?: number;
   /** Of CNMs, made here or passing: no CNPV, and one that is served strictly. 0 to 7 */ cnm_priority?: number;
   /** How much of the sampled frame a CNM has. bytes, 0 to 64 */ cp_min_header_octets?: number;
+  /** CNMs are datagrams, as those of a switch that routes have to be. */ cnms_by_ip?: boolean;
   /** Congestion points. */ qcn?: NativeCongestionPoint;
   /** Of every egress. */ scheduler: NativeScheduler;
   /** Of what comes in. */ priority_map: NativePriorityMap;
@@ -255,6 +256,7 @@ export interface NativeFlowGrouping {
   /** What makes queue pairs one flow: one reaction point, one rate. */ flows?: "qp" | "application" | "destination-mac" | "five-tuple";
   /** Most of a CNPV (rpppMaxRps); all together 65535 at most. */ reaction_points?: number;
   /** Data frames name their flow in a CN-TAG. */ cn_tag?: boolean;
+  /** CNMs are datagrams, and no others are believed. */ cnms_by_ip?: boolean;
   /** What holds a flow to its rate. */ limiter?: "pacer" | "token-bucket";
   /** With the limiter of that name. */ token_bucket?: NativeTokenBucket;
 }
