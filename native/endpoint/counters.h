@@ -22,7 +22,7 @@ namespace weir {
   X(rp_cnp_handled, "packets", "CNPs that the reaction point used to throttle")                                                  \
   X(rp_cnp_ignored, "packets", "CNPs received while DCQCN is off")                                                               \
   X(rp_cnm_handled, "packets", "CNMs that a reaction point of QCN used to throttle")                                             \
-  X(rp_cnm_ignored, "packets", "CNMs received while QCN is off")                                                                 \
+  X(rp_cnm_ignored, "packets", "CNMs received while QCN is off, or takes those that come by IP")                                 \
   X(rp_cnm_truncated, "packets", "CNMs refused: shorter than 24 octets")                                                         \
   X(rp_cnm_bad_version, "packets", "CNMs refused: of a version other than 0")                                                    \
   X(rp_cnm_malformed, "packets", "CNMs refused: they encapsulate more than they may or have, or their tag is cut off")           \
@@ -30,7 +30,7 @@ namespace weir {
   X(rp_cnm_not_cnpv, "packets", "CNMs refused: of a priority that is none of congestion notification here")                      \
   X(rp_cnm_no_feedback, "packets", "CNMs refused: their quantized feedback is 0")                                                \
   X(rp_cnm_unknown_flow, "packets", "CNMs refused: of no flow of this NIC")                                                      \
-  X(rp_cnm_wrong_flow, "packets", "CNMs refused: their CN-TAG's flow has another priority or other addresses")                   \
+  X(rp_cnm_wrong_flow, "packets", "CNMs refused: their flow has another priority or other addresses")                            \
   X(rp_cnm_ambiguous, "packets", "CNMs refused: without a CN-TAG they could mean several flows")                                 \
   X(rx_trimmed_roce_packets, "packets", "RoCEv2 packets of which a switch has left the headers: their payload is lost")          \
   X(rx_icrc_encapsulated, "packets", "Dropped: RoCEv2 packets with a wrong ICRC")                                                \

@@ -36,6 +36,12 @@ uint64_t hash_path(const RocePath& path) {
   return hash;
 }
 
+// Of an address of 4 or 16 bytes.
+uint64_t address_key(uint8_t version, const uint8_t* address) {
+  if (version != 6) return uint64_t{4} << 32 | load_be32(address);
+  return mix(mix(load_be64(address)) ^ load_be64(address + 8));
+}
+
 constexpr uint64_t with_priority(uint64_t value, uint8_t priority) { return value << 3 >> 3 | uint64_t{priority} << 61; }
 
 }  // namespace
@@ -191,7 +197,10 @@ void FlowTable::bind(uint32_t index, const QueuePair& qp, Time now) {
   set_cap(index, qp.parameters.rate_cap);
   if (qp.datagram()) return;
   const uint64_t headers = uint64_t{qp.parameters.remote_qpn} << 16 | path.udp_source_port;
-  Trace trace{with_priority(path.source_mac, priority), path.destination_mac, headers};
+  const bool by_ip = parameters_.grouping.cnms_by_ip;
+  const uint64_t from = by_ip ? address_key(path.ip_version, path.source_ip) : path.source_mac;
+  const uint64_t to = by_ip ? address_key(path.ip_version, path.destination_ip) : path.destination_mac;
+  Trace trace{with_priority(from, priority), to, headers};
   traces_of_[index] = trace;
   add_trace(trace, number);
   trace.headers = kAnyHeaders;
@@ -280,9 +289,13 @@ uint64_t FlowTable::headers_in(std::span<const uint8_t> msdu) {
   return uint64_t{load_bth(udp + kUdpHeader).destination_qp} << 16 | load_be16(udp);
 }
 
-uint64_t NicCounters::*FlowTable::find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& number) const {
+uint64_t NicCounters::*FlowTable::refuse(const CongestionNotification& cnm) const {
   if ((parameters_.grouping.priorities >> cnm.priority & 1) == 0) return &NicCounters::rp_cnm_not_cnpv;
-  if (cnm.quantized_feedback == 0) return &NicCounters::rp_cnm_no_feedback;
+  return cnm.quantized_feedback == 0 ? &NicCounters::rp_cnm_no_feedback : nullptr;
+}
+
+uint64_t NicCounters::*FlowTable::find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& number) const {
+  if (const auto refused = refuse(cnm); refused != nullptr) return refused;
   if (meta.cn_tagged) {
     const uint32_t named = meta.cn_flow - 1u;
     if (named >= groups_.size() || groups_[named].members == 0) return &NicCounters::rp_cnm_unknown_flow;
@@ -293,11 +306,25 @@ uint64_t NicCounters::*FlowTable::find(const PacketMeta& meta, const CongestionN
     number = senders() + named;
     return nullptr;
   }
-  return find_sampled(meta, cnm, number);
+  const Trace trace{with_priority(meta.destination_mac, cnm.priority), cnm.destination_mac, headers_in(cnm.msdu)};
+  return find_sampled(meta, trace, cnm, number);
+}
+
+uint64_t NicCounters::*FlowTable::find(const PacketMeta& meta, const IpAddress& own, const CongestionNotification& cnm,
+                                       uint32_t& number) const {
+  if (const auto refused = refuse(cnm); refused != nullptr) return refused;
+  const std::optional<IpAddress> source = sampled_source(cnm.msdu);
+  if (!source) return &NicCounters::rp_cnm_ambiguous;
+  if (*source != own) return &NicCounters::rp_cnm_wrong_flow;
+  const uint8_t version = own.version;
+  const uint8_t* const destination = cnm.msdu.data() + 2 + ip_source_offset(version) + ip_address_length(version);
+  const Trace trace{with_priority(address_key(version, own.bytes), cnm.priority), address_key(version, destination),
+                    headers_in(cnm.msdu)};
+  return find_sampled(meta, trace, cnm, number);
 }
 
 // By what is encapsulated.
-uint64_t NicCounters::*FlowTable::find_sampled(const PacketMeta& meta, const CongestionNotification& cnm,
+uint64_t NicCounters::*FlowTable::find_sampled(const PacketMeta& meta, const Trace& trace, const CongestionNotification& cnm,
                                                uint32_t& number) const {
   if ((stack_priorities_ >> cnm.priority & 1) != 0) {
     const SampledFlow sampled = sampled_flow(cnm.msdu, cnm.destination_mac, meta.destination_mac);
@@ -307,7 +334,6 @@ uint64_t NicCounters::*FlowTable::find_sampled(const PacketMeta& meta, const Con
       return number == kNone ? &NicCounters::rp_cnm_unknown_flow : nullptr;
     }
   }
-  const Trace trace{with_priority(meta.destination_mac, cnm.priority), cnm.destination_mac, headers_in(cnm.msdu)};
   const auto found = traces_.find(trace);
   if (found == traces_.end()) return &NicCounters::rp_cnm_unknown_flow;
   if (found->second.group == kSeveral) return &NicCounters::rp_cnm_ambiguous;

@@ -83,6 +83,9 @@ class FlowTable {
 
   // Which group a CNM means, which arrived with `meta`. Null; else what counts such as mean none, and why.
   uint64_t NicCounters::*find(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
+  // The same of one that came as a datagram, to `own`: the frame that it is about has to be from there.
+  uint64_t NicCounters::*find(const PacketMeta& meta, const IpAddress& own, const CongestionNotification& cnm,
+                              uint32_t& group) const;
 
   // To be called whenever a flow may have begun or ceased to be held: a look at all of them takes too long. True if it has begun.
   bool count(uint32_t flow, Time now) { return flows_[flow].miscounted() && recount(flow, now); }
@@ -113,9 +116,9 @@ class FlowTable {
   };
   // By what a CNM without CN-TAG finds its group.
   struct Trace {
-    uint64_t source = 0;  // MAC address, and the priority above it
-    uint64_t destination = 0;
-    uint64_t headers = 0;  // destination queue pair and UDP source port, or kAnyHeaders
+    uint64_t source = 0;       // MAC address, and the priority above it; where CNMs are datagrams of IP addresses
+    uint64_t destination = 0;  // likewise
+    uint64_t headers = 0;      // destination queue pair and UDP source port, or kAnyHeaders
     bool operator==(const Trace&) const = default;
   };
   static constexpr uint64_t kAnyHeaders = UINT64_MAX;
@@ -139,7 +142,9 @@ class FlowTable {
   bool recount(uint32_t flow, Time now);
   static void account(Priority& priority, Time now);
   static uint64_t headers_in(std::span<const uint8_t> msdu);
-  uint64_t NicCounters::*find_sampled(const PacketMeta& meta, const CongestionNotification& cnm, uint32_t& group) const;
+  uint64_t NicCounters::*refuse(const CongestionNotification& cnm) const;
+  uint64_t NicCounters::*find_sampled(const PacketMeta& meta, const Trace& trace, const CongestionNotification& cnm,
+                                      uint32_t& group) const;
   void add_trace(const Trace& trace, uint32_t group);
   void remove_trace(const Trace& trace);
 

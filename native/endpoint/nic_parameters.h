@@ -32,13 +32,14 @@ struct FlowGrouping {
   FlowSelection selection = FlowSelection::queue_pair;
   uint32_t most = 1;
   bool cn_tag = true;
+  bool cnms_by_ip = false;
   Limiter limiter = Limiter::pacer;
   TokenBucketParameters token_bucket;
 
   // Whether flows may stay as they are.
   bool same_flows(const FlowGrouping& other) const {
     return priorities == other.priorities && selection == other.selection && most == other.most && cn_tag == other.cn_tag &&
-           limiter == other.limiter;
+           cnms_by_ip == other.cnms_by_ip && limiter == other.limiter;
   }
 };
 void describe(auto& v, Of<FlowGrouping> auto& p) {
@@ -48,6 +49,7 @@ void describe(auto& v, Of<FlowGrouping> auto& p) {
   v("flows", p.selection, field::optional(field::any("What makes queue pairs one flow: one reaction point, one rate.")));
   v("reaction_points", p.most, field::optional(field::any("Most of a CNPV (rpppMaxRps); all together 65535 at most.")));
   v("cn_tag", p.cn_tag, field::optional(field::any("Data frames name their flow in a CN-TAG.")));
+  v("cnms_by_ip", p.cnms_by_ip, field::optional(field::any("CNMs are datagrams, and no others are believed.")));
   v("limiter", p.limiter, field::optional(field::any("What holds a flow to its rate.")));
   v("token_bucket", p.token_bucket, field::optional(field::any("With the limiter of that name.")));
 }

@@ -203,6 +203,8 @@ class SoftNic {
   void receive_trimmed(const uint8_t* frame, const PacketMeta& meta);
   void receive_cnp(uint32_t index, Time arrived);
   void receive_cnm(const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal);
+  void receive_cnm_datagram(const uint8_t* frame, const PacketMeta& meta);
+  uint64_t NicCounters::*refuse_cnm(Refusal refusal) const;
   void on_cnm(uint32_t group, const CongestionNotification& cnm);
   void receive_packet(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta);
   void notify(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta);

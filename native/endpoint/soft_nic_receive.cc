@@ -44,6 +44,9 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
     return ++counters_.drop_vlan, Disposition::consumed;
   }
   if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) {
+    // Where nobody listens for them they are datagrams as any.
+    if (parameters_.grouping.cnms_by_ip && hears(kHearsCnms) && refusal == Refusal::none && is_to_cnm_port(data, meta))
+      return receive_cnm_datagram(data, meta), Disposition::consumed;
     return stack_.size() > 0 ? Disposition::stack : (++counters_.rx_punted, Disposition::punt);
   }
   if (!take_in(priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
@@ -149,12 +152,32 @@ void SoftNic::receive_cnm(const uint8_t* frame, uint32_t length, const PacketMet
   NicCounters& c = counters_;
   CongestionNotification cnm;
   if (!pairs_.ours(meta.destination_mac)) return void(++c.rp_cnm_not_for_us);
-  if (!hears(kHearsCnms)) return void(++c.rp_cnm_ignored);
-  if (refusal == Refusal::truncated_cnm) return void(++c.rp_cnm_truncated);
-  if (refusal == Refusal::bad_cnm_version) return void(++c.rp_cnm_bad_version);
-  if (refusal != Refusal::none || !parse_cnm(frame, length, cnm)) return void(++c.rp_cnm_malformed);
+  if (!hears(kHearsCnms) || parameters_.grouping.cnms_by_ip) return void(++c.rp_cnm_ignored);
+  if (const auto refused = refuse_cnm(refusal); refused != nullptr) return void(++(c.*refused));
+  if (!parse_cnm(frame, length, cnm)) return void(++c.rp_cnm_malformed);
   uint32_t group = kNone;
   if (const auto refused = flows_->find(meta, cnm, group); refused != nullptr) return void(++(c.*refused));
+  on_cnm(group, cnm);
+}
+
+uint64_t NicCounters::*SoftNic::refuse_cnm(Refusal refusal) const {
+  if (refusal == Refusal::truncated_cnm) return &NicCounters::rp_cnm_truncated;
+  if (refusal == Refusal::bad_cnm_version) return &NicCounters::rp_cnm_bad_version;
+  return refusal != Refusal::none ? &NicCounters::rp_cnm_malformed : nullptr;
+}
+
+// That it is to an address of ours, and no other's, the flow shows.
+void SoftNic::receive_cnm_datagram(const uint8_t* frame, const PacketMeta& meta) {
+  NicCounters& c = counters_;
+  if (is_group(meta.destination_mac)) return void(++c.rp_cnm_not_for_us);
+  CongestionNotification cnm;
+  const Refusal refusal = parse_cnm_datagram(frame, meta, cnm);
+  if (const auto refused = refuse_cnm(refusal); refused != nullptr) return void(++(c.*refused));
+  IpAddress own{.version = meta.ip_version};
+  const uint32_t bytes = ip_address_length(own.version);
+  std::memcpy(own.bytes, frame + meta.l3_offset + ip_source_offset(own.version) + bytes, bytes);
+  uint32_t group = kNone;
+  if (const auto refused = flows_->find(meta, own, cnm, group); refused != nullptr) return void(++(c.*refused));
   on_cnm(group, cnm);
 }
 

@@ -39,7 +39,7 @@ uint64_t NicCounters::*StackPort::send(const RxFrame& frame) {
   const uint32_t longest = packet.offload.largest_segment(packet.length);
   const uint32_t header = kEthernetHeader + (packet.meta.tagged ? kVlanTag : 0);
   uint64_t NicCounters::*dropped = nullptr;
-  if (is_mac_control(packet.meta.kind) || packet.meta.ethertype == kEthertypeCnm) {
+  if (is_mac_control(packet.meta.kind) || packet.meta.kind == FrameKind::cnm || packet.meta.ethertype == kEthertypeCnm) {
     dropped = &NicCounters::drop_stack_control;
   } else if (longest > pool_.room() || (link_.mtu() != 0 && longest > link_.mtu() + header)) {
     dropped = &NicCounters::drop_stack_mtu_exceeded;

@@ -18,8 +18,8 @@ void check(const SwitchDeviceConfig& config);
 class SwitchDevice final : public Device {
  public:
   // `ports`: its own, then the twins that the kernel has of some. `shared`: of a switch that several workers share, of whom this
-  // one is number `share`; else null. Ports of others are there, but absent. Throws NativeError as check() does, and when a route
-  // does not fit the forwarding table.
+  // one is number `share`; else null. Ports of others, and their twins, are there, but absent. Throws NativeError as check()
+  // does, and when a route does not fit the forwarding table.
   SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std::vector<WirePort> ports, PacketPool& pool, FrameRing& punted,
                SharedSwitch* shared = nullptr, uint32_t share = 0);
 

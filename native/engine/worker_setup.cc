@@ -111,12 +111,17 @@ std::unique_ptr<WirePort> Worker::open_port(const std::string& device, PortConfi
 void Worker::open_ports() {
   refresh_clock();
   for (const SwitchDeviceConfig& device : config_.switches) {
-    for (size_t i = 0; i < device.ports.size(); ++i) {
-      const bool ours = !config_.shared || config_.shared->owns(config_.share, i);
-      opened_.push_back(ours ? open_port(device.name, device.ports[i])
+    const auto open = [&](const PortConfig& port, size_t of) {
+      const bool ours = !config_.shared || config_.shared->owns(config_.share, of);
+      opened_.push_back(ours ? open_port(device.name, port)
                              : std::make_unique<WirePort>(std::make_unique<PacketPort>(), 0, 0, 1));
+    };
+    for (size_t i = 0; i < device.ports.size(); ++i) open(device.ports[i], i);
+    // A twin goes with its port.
+    size_t twin = 0;
+    for (const auto& interface : device.parameters.router.interfaces) {
+      if (interface.kernel) open(device.twins[twin++], interface.port);
     }
-    for (const PortConfig& twin : device.twins) opened_.push_back(open_port(device.name, twin));
   }
   for (const NicDeviceConfig& device : config_.nics) {
     opened_.push_back(open_port(device.name, device.port));

@@ -113,9 +113,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(parse_pfc(frame.data(), length, pfc) || meta.kind != FrameKind::pfc);
   require(parse_pause(frame.data(), length, quanta) || meta.kind != FrameKind::pause);
   CongestionNotification cnm;
-  require(parse_cnm(frame.data(), length, cnm) == (meta.kind == FrameKind::cnm));
-  if (meta.kind == FrameKind::cnm) {
+  const bool of_layer_2 = meta.kind == FrameKind::cnm && meta.ip_version == 0;
+  const bool datagram = refusal == Refusal::none && is_to_cnm_port(frame.data(), meta);
+  require(parse_cnm(frame.data(), length, cnm) == of_layer_2);
+  require(meta.kind != FrameKind::cnm || of_layer_2 || datagram);
+  const bool good = datagram && parse_cnm_datagram(frame.data(), meta, cnm) == Refusal::none;
+  require(!good || meta.kind == FrameKind::cnm);
+  if (of_layer_2 || good) {
     require(cnm.msdu.data() + cnm.msdu.size() <= frame.data() + length);
+    (void)sampled_source(cnm.msdu);
     repeat(cnm);
   }
   finish(frame);

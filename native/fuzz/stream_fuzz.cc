@@ -60,6 +60,7 @@ NicParameters nic_parameters(Input& in) {
   p.grouping.selection = static_cast<FlowSelection>((groups >> 3) % 4);
   p.grouping.most = groups & 32 ? 2 : 16;
   p.grouping.cn_tag = groups & 64;
+  p.grouping.cnms_by_ip = groups % 7 > 4;
   p.grouping.limiter = groups & 128 ? Limiter::token_bucket : Limiter::pacer;
   const uint8_t host = in.byte();
   dcqcn.alpha_decays_at_line_rate = host & 16;
@@ -193,7 +194,24 @@ class World {
     if (style & 16) envelope.cn_flow = static_cast<uint16_t>(in.byte() % 20);
     std::vector<uint8_t> bytes(kCnmMaxLength);
     bytes.resize(build_cnm(bytes.data(), envelope, notification));
-    return bytes;
+    return style & 32 ? by_ip(in, envelope, notification) : bytes;
+  }
+
+  // The same as a datagram, about a packet to one of the peer's queue pairs.
+  std::vector<uint8_t> by_ip(Input& in, const LinkHeader& envelope, CongestionNotification notification) const {
+    DataHeader header;
+    header.opcode = 0x24;
+    header.destination_qp = kPeerQpn + in.byte() % kPairs;
+    std::vector<uint8_t> sampled(kMaxHeaders + 4);
+    const uint8_t payload[4] = {};
+    RoceTemplate(path(kNicMac, kPeerMac)).build_data(sampled.data(), header, payload, sizeof payload);
+    notification.msdu = std::span(sampled).subspan(12, known_by(4));
+    PacketPool pool(1, kTelemetryStride);
+    const PacketId id = pool.allocate();
+    pool[id].reset();
+    pool[id].length = build_cnm(pool.data(id), envelope, notification);
+    require(wrap_cnm(pool, id, {.version = 4, .bytes = {10, 9, 0, 1}}, 48, 64));
+    return {pool.data(id), pool.data(id) + pool[id].length};
   }
 
   // A request or an answer, mostly with the PSN that comes next.

@@ -168,6 +168,18 @@ inline std::vector<uint8_t> make_neighbour_message(Input& in, uint16_t port) {
   return bytes;
 }
 
+// Makes a CNM a datagram, if what it is about is an IP packet.
+inline void wrap(Input& in, std::vector<uint8_t>& cnm) {
+  PacketPool pool(1, kTelemetryStride);
+  const PacketId id = pool.allocate();
+  pool[id].reset();
+  pool[id].length = static_cast<uint32_t>(cnm.size());
+  std::ranges::copy(cnm, pool.data(id));
+  const uint8_t version = in.byte() & 1 ? 6 : 4;
+  if (!wrap_cnm(pool, id, address_of(in.byte(), version), in.byte() & 63, in.byte())) return;
+  cnm.assign(pool.data(id), pool.data(id) + pool[id].length);
+}
+
 // Of a congestion point elsewhere, about a frame that came by here or not.
 inline std::vector<uint8_t> make_cnm(Input& in) {
   const uint8_t style = in.byte();
@@ -184,6 +196,7 @@ inline std::vector<uint8_t> make_cnm(Input& in) {
   if (style & 32) envelope.cn_flow = 1;
   std::vector<uint8_t> bytes(kCnmMaxLength);
   bytes.resize(build_cnm(bytes.data(), envelope, notification));
+  if (style & 64) wrap(in, bytes);
   damage(in, bytes);
   return bytes;
 }

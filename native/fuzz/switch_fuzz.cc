@@ -57,8 +57,8 @@ RouterParameters make_router(uint8_t style) {
   return r;
 }
 
-// Of the first parameters, or of those that follow them. `may_route`: one worker has all ports.
-SwitchParameters make_parameters(Input in, bool may_route) {
+// Of the first parameters, or of those that follow them.
+SwitchParameters make_parameters(Input in) {
   SwitchParameters p;
   const uint8_t flags = in.byte();
   p.pfc_priorities = flags & 1 ? 1 << 3 : flags & 2 ? 0xff : flags & 4 ? 0x12 : 0;
@@ -110,7 +110,8 @@ SwitchParameters make_parameters(Input in, bool may_route) {
     p.ports.push_back(port);
   }
   const uint8_t routing = in.byte();
-  if (may_route && p.cn_priorities == 0 && routing & 128) p.router = make_router(routing);
+  if (routing & 128) p.router = make_router(routing);
+  p.cnms_by_ip = p.router.routes_at_all();
   return p;
 }
 
@@ -175,7 +176,7 @@ class World {
         of(port).receive_pause(now_, port, static_cast<uint16_t>(in.number(2)));
         break;
       case 3:
-        if (in.byte() % 4 == 0) reconfigure(make_parameters(Input(in.take(kParameterBytes)), shards_ == 1));
+        if (in.byte() % 4 == 0) reconfigure(make_parameters(Input(in.take(kParameterBytes))));
         break;
       case 4: {  // a frame word for word
         const auto bytes = in.take(kEthernetHeader + in.number(2));
@@ -380,6 +381,6 @@ class World {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Input in({data, size});
   const uint32_t shards = 1 + in.byte() % 3;
-  World(shards, make_parameters(Input(in.take(kParameterBytes)), shards == 1)).run(in);
+  World(shards, make_parameters(Input(in.take(kParameterBytes)))).run(in);
   return 0;
 }

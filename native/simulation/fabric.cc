@@ -35,7 +35,9 @@ void install_routes(Forwarding& forwarding, const SimulatedRoutes& routes, uint6
 // Bytes of a descriptor.
 uint32_t stride_of(const SimulationConfig& config) {
   const auto telemetry = [](const SimulatedNic& nic) { return (hears(nic.parameters.congestion) & kHearsTelemetry) != 0; };
-  return std::ranges::any_of(config.nics, telemetry) ? kTelemetryStride : kHeaderStride;
+  const auto datagrams = [](const SimulatedSwitch& device) { return device.parameters.cnms_by_ip; };
+  const bool longer = std::ranges::any_of(config.nics, telemetry) || std::ranges::any_of(config.switches, datagrams);
+  return longer ? kTelemetryStride : kHeaderStride;
 }
 
 uint32_t count_of(const std::vector<uint32_t>& division) {

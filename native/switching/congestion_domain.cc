@@ -1,5 +1,6 @@
 #include "switching/congestion_domain.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -20,7 +21,7 @@ constexpr uint64_t kPurpose = 1 << 16;
 
 void CongestionDomain::configure(Port& port, size_t number) {
   if (parameters_.cn_priorities != 0) {
-    assert(pool_.room() >= kCnmMaxLength);
+    assert(pool_.room() >= (parameters_.cnms_by_ip ? kCnmDatagramMaxLength : kCnmMaxLength));
     points_.resize(parameters_.ports.size() * kPriorities);
   }
   const Port before = std::exchange(port, {});
@@ -47,9 +48,14 @@ void CongestionDomain::configure(Port& port, size_t number) {
 bool CongestionDomain::admits(const Port& port, size_t number, PacketId id, SwitchPriorityCounters& counters) const {
   Packet& packet = pool_[id];
   if (packet.meta.kind == FrameKind::cnm) {
-    packet.priority = parameters_.cnm_priority;
+    const bool datagram = packet.meta.ip_version != 0;
+    if (!datagram) packet.priority = parameters_.cnm_priority;
+    if (port.outside == 0) return true;
     CongestionNotification cnm;
-    return port.outside == 0 || !parse_cnm(pool_.data(id), pool_.present(id), cnm) || (port.outside >> cnm.priority & 1) == 0;
+    const uint8_t* const frame = pool_.data(id);
+    const bool known =
+        datagram ? parse_cnm_datagram(frame, packet.meta, cnm) == Refusal::none : parse_cnm(frame, pool_.present(id), cnm);
+    return !known || (port.outside >> cnm.priority & 1) == 0;
   }
   ++counters.cn_remapped_frames;
   packet.priority = parameters_.ports[number].cn_alternate_priority[packet.priority];
@@ -73,7 +79,11 @@ PacketId CongestionDomain::sample(uint16_t port, PacketId id, int64_t queue_byte
 
 PacketId CongestionDomain::make_cnm(uint16_t port, PacketId id, const QcnFeedback& feedback, SwitchPriorityCounters& counters) {
   const Packet& packet = pool_[id];
-  if (is_group(packet.meta.source_mac)) {
+  const bool by_ip = parameters_.cnms_by_ip;
+  const uint32_t octets =
+      by_ip ? std::max(parameters_.cp_min_header_octets, known_by(packet.meta.ip_version)) : parameters_.cp_min_header_octets;
+  const std::span<const uint8_t> msdu = msdu_of(pool_, id, octets);
+  if (by_ip ? !sampled_source(msdu) : is_group(packet.meta.source_mac)) {
     ++counters.cn_cp_sourceless_frames;
     return kNoPacket;
   }
@@ -94,7 +104,7 @@ PacketId CongestionDomain::make_cnm(uint16_t port, PacketId id, const QcnFeedbac
                                        .queue_offset = feedback.offset,
                                        .queue_delta = feedback.delta,
                                        .destination_mac = packet.meta.destination_mac,
-                                       .msdu = msdu_of(pool_, id, parameters_.cp_min_header_octets)};
+                                       .msdu = msdu};
   Packet& cnm = pool_[made];
   cnm.reset();
   cnm.length = build_cnm(pool_.data(made), header, content);
@@ -103,6 +113,14 @@ PacketId CongestionDomain::make_cnm(uint16_t port, PacketId id, const QcnFeedbac
   cnm.ingress_port = port;
   ++counters.cn_cp_transmitted_cnms;
   return made;
+}
+
+uint8_t CongestionDomain::cnm_dscp() const {
+  const auto selector = static_cast<uint8_t>(parameters_.cnm_priority << 3);
+  const auto& map = parameters_.priority_map.dscp;
+  if (map[selector] == parameters_.cnm_priority) return selector;
+  const auto mapped = std::ranges::find(map, parameters_.cnm_priority);
+  return mapped == map.end() ? selector : static_cast<uint8_t>(mapped - map.begin());
 }
 
 void CongestionDomain::remove_tag(PacketId id, SwitchPriorityCounters& counters) {

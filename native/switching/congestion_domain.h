@@ -34,6 +34,8 @@ class CongestionDomain {
   // Called for a frame that joins a queue with a congestion point, which then holds `queue_bytes`. The CNM that is due to its
   // source, charged to `port`, or kNoPacket.
   PacketId sample(uint16_t port, PacketId id, int64_t queue_bytes, SwitchPriorityCounters& counters);
+  // Of CNMs that are datagrams.
+  uint8_t cnm_dscp() const;
   // Takes the CN-TAG off a frame that leaves an untagged queue.
   void remove_tag(PacketId id, SwitchPriorityCounters& counters);
 

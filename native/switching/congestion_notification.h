@@ -13,6 +13,12 @@
 //   buffer        charged as if it had come in by the congested port, at cnm_priority: CNMs enter a bridge by the ingress
 //                 multiplexer of the port whose queue they are about. Reasons for dropping one are counted at that port
 //
+// A switch that routes sends its CNMs as datagrams (wire/qcn.h, SwitchParameters::cnms_by_ip): from the router's address at the
+// interface where its route to the source of the sampled frame leads, by that route, with a DSCP that is mapped to cnm_priority
+// here. They encapsulate as much as a flow is known by. Their way is that of any packet, and neighbours are asked for. There is
+// none where the sampled frame is no IP packet (cn_cp_sourceless_frames), or no route leads back (drop_ip_no_route). Those that
+// pass have the priority of their DSCP, and what is said here of edges holds for them, too.
+//
 // CNMs that pass are forwarded by their destination as any frame is, and no CNM is ever sampled. A GSO super-frame for such a
 // queue is cut into frames before it.
 //

@@ -23,9 +23,11 @@ class ShardRing;
 // One shard's end of it: for its thread alone.
 class ShardLink {
  public:
-  ShardLink(uint32_t self, const std::vector<uint8_t>& owner) : self_(self), owner_(owner) {}
+  ShardLink(uint32_t self, const std::vector<uint8_t>& owner, std::atomic<Time>& icmp_used)
+      : self_(self), owner_(owner), icmp_used_(&icmp_used) {}
 
   uint32_t self() const { return self_; }
+  uint32_t shards() const { return static_cast<uint32_t>(others_.size()) + 1; }
   // The shard of each port.
   uint32_t owner(uint16_t port) const { return owner_[port]; }
 
@@ -42,6 +44,8 @@ class ShardLink {
   ShardMessage take();
 
   Occupancy others() const;
+  // Up to when the rate of ICMP messages is used up that all shards have together.
+  std::atomic<Time>& icmp_used() { return *icmp_used_; }
   // Makes visible what was sent and taken, and what this shard occupies. Returns the shards that have something new, as a mask.
   uint64_t flush(const Occupancy& own);
 
@@ -56,6 +60,7 @@ class ShardLink {
 
   uint32_t self_;
   std::vector<uint8_t> owner_;
+  std::atomic<Time>* icmp_used_;
   std::vector<Other> others_;  // in their order
   Time next_ = kNever;
   Time rival_ = kNever;  // the oldest of those of other shards than that one's
@@ -80,6 +85,7 @@ class Exchange {
   bool waiting(uint32_t shard) const;
 
  private:
+  std::atomic<Time> icmp_used_{0};
   std::vector<std::unique_ptr<ShardRing>> rings_;  // by sender and receiver
   std::vector<std::unique_ptr<ShardLink>> links_;
 };

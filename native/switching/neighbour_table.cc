@@ -93,6 +93,13 @@ void NeighbourTable::confirm(uint32_t at, Time now, uint64_t mac, uint16_t port)
   entry.used = entry.gateway;
 }
 
+void NeighbourTable::expect(uint32_t at, Time now) {
+  Entry& entry = entries_[at];
+  if (!entry.known() && entry.used) return;
+  entry.expires = std::max(entry.expires, now + 2 * kAskAgain);
+  if (!entry.known()) entry.asked = 1;
+}
+
 void NeighbourTable::make_permanent(uint32_t at, uint64_t mac, uint16_t port) {
   Entry& entry = entries_[at];
   if (entry.state == State::incomplete) --incomplete_;

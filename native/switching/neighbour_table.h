@@ -78,6 +78,8 @@ class NeighbourTable {
   // It is there: a new entry or one that is known. `at`: its place.
   void confirm(uint32_t at, Time now, uint64_t mac, uint16_t port);
   void make_permanent(uint32_t at, uint64_t mac, uint16_t port);
+  // Somebody else asks for it: it stays until the answer has had its time, if nothing is sent to it here.
+  void expect(uint32_t at, Time now);
   // It has not answered: it is incomplete again, and asked for by the next packet.
   void forget_answer(uint32_t at);
   // It is by configuration no more: one that nobody needs goes.

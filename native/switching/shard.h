@@ -11,6 +11,10 @@
 //                                                            marks, schedules, sends or drops
 //   takes the charge back, counts a drop, resumes <--settled--
 //   has the packet again                           <--home--  once it was freed there
+//
+// Each shard of a switch that routes has all routes, and a neighbour table of its own. The one that needs a neighbour asks, and
+// says so to all, who then know what an answer is to: it comes in at one of them. That one tells what is news, by the frame
+// itself, which each takes as if it had come in there; only the one where it came in answers.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +32,8 @@ struct ShardMessage {
               // in
     trimmed,  // one of `length` that came in by `port` at `priority` has `mac` bytes left, and the priority `vlan`
     home,     // `packet` was freed, and is of the receiver's slice of the packet memory
-    learned   // `mac` in `vlan` was seen at `port`
+    learned,  // `mac` in `vlan` was seen at `port`
+    heard     // `packet` is a copy of what a neighbour at `port` has told the router, or it has asked there
   };
   Time at = 0;  // when the sender said it; never less than in the message before
   uint64_t mac : 48 = 0;

@@ -38,6 +38,7 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& dr
       ports_(parameters_.ports.size()),
       driver_(driver),
       link_(link),
+      icmp_used_(link == nullptr ? own_icmp_used_ : link->icmp_used()),
       messages_(static_cast<uint32_t>(parameters_.ports.size())) {
   buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities, port_buffers(parameters_));
   apply_parameters();
@@ -361,7 +362,7 @@ void SoftSwitch::enqueue(Port& out, PacketId id) {
 // A CNM goes where the sampled frame came from, once that has been dealt with.
 void SoftSwitch::send_back(Port& out, PacketId cnm, uint16_t to) {
   ++held_;
-  forward(out, to, cnm);
+  parameters_.cnms_by_ip ? notify_by_route(out, cnm) : forward(out, to, cnm);
 }
 
 // Puts the next frame on a free link; on a link without a rate, all that may go.
@@ -446,7 +447,11 @@ void SoftSwitch::go_on(Port& port) {
 }
 
 void SoftSwitch::wake(uint32_t what, Time at) {
-  if (what == messages_) return link_ != nullptr ? take_message(at) : look_at_neighbours(at);
+  if (what == messages_) {
+    look_at_neighbours(at);
+    if (link_ != nullptr) take_message(at);
+    return;
+  }
   Port& port = ports_[what];
   if (!port.egress.woken(at)) return;
   advance(at);

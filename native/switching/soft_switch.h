@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -256,6 +257,10 @@ class SoftSwitch {
   void configure_router();
   bool route(Port& in, PacketId id);
   void route_ip(Port& in, uint16_t on, PacketId id);
+  const Router::NextHop* next_hop(const Packet& packet, uint8_t version, const AddressBits& destination);
+  uint32_t neighbour_of(const Router::NextHop& hop, uint8_t version, const AddressBits& destination);
+  void send_to(Port& in, uint32_t neighbour, PacketId id);
+  void notify_by_route(Port& out, PacketId cnm);
   void take_for_router(Port& in, PacketId id);
   void take_locally(Port& in, uint16_t on, PacketId id);
   bool concerns_kernel(PacketId id) const;
@@ -264,11 +269,15 @@ class SoftSwitch {
   void wait_for(Port& in, uint32_t neighbour, PacketId id);
   void resolved(uint32_t neighbour);
   void ask(Port& in, uint32_t neighbour);
-  void hear(Port& in, uint16_t on, const NeighbourMessage& message);
+  void hear(Port& in, uint16_t on, const NeighbourMessage& message, PacketId id);
+  bool learn_neighbour(Port& in, uint16_t on, const NeighbourMessage& message);
+  void tell_of_neighbour(uint16_t port, PacketId id);
+  void hear_of(Port& at, PacketId id);
   bool may_send_icmp(Port& in);
   void refuse(Port& in, uint16_t on, PacketId id, uint64_t& reason, IcmpError error, uint32_t mtu = 0);
   PacketId make(Port& in, const uint8_t* bytes, uint32_t length);
   void look_at_neighbours(Time at);
+  uint16_t first_own_port() const;
   void arm_router();
 
   // When a port has something to do.
@@ -310,14 +319,15 @@ class SoftSwitch {
   std::unique_ptr<Router> router_;
   uint64_t router_mac_ = Forwarding::kNobody;  // kNobody: there is no router
   std::vector<ForKernel> for_kernel_;
-  Time icmp_used_ = 0;  // up to when the rate of ICMP messages is used up
   LoadBalancer balancer_;
   CongestionDomain domain_;
   Random random_;
   std::vector<Port> ports_;
   Driver& driver_;
   ShardLink* link_;
-  const uint32_t messages_;  // what it is woken for besides ports
+  std::atomic<Time> own_icmp_used_{0};
+  std::atomic<Time>& icmp_used_;  // up to when the rate of ICMP messages is used up: of all shards together
+  const uint32_t messages_;       // what it is woken for besides ports
   Time now_ = 0;
   uint64_t held_ = 0;
   uint64_t lent_ = 0;

@@ -12,6 +12,7 @@
 #include "switching/soft_switch.h"
 #include "wire/classify.h"
 #include "wire/ethernet.h"
+#include "wire/icmp.h"
 #include "wire/qcn.h"
 #include "wire/tags.h"
 
@@ -55,7 +56,6 @@ void SoftSwitch::configure_router() {
     router_mac_ = Forwarding::kNobody;
   }
   if (!wanted.routes_at_all()) return;
-  require(link_ == nullptr, "switch", "a switch that routes has one worker");
   router_ = std::make_unique<Router>(wanted, ports_.size());
   router_mac_ = wanted.mac;
 }
@@ -72,7 +72,7 @@ bool SoftSwitch::route(Port& in, PacketId id) {
   if (on != Router::kNoInterface && is_group(meta.destination_mac)) {
     NeighbourMessage message;
     heard = read_neighbour_message(pool_.data(id), pool_.present(id), meta, message);
-    if (heard) hear(in, on, message);
+    if (heard) hear(in, on, message, id);
   }
   if (!router_->routed(in.number())) return false;
   if (on != Router::kNoInterface && router_->interface(on).kernel && is_group(meta.destination_mac) && concerns_kernel(id))
@@ -95,7 +95,7 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   if (meta.ethertype == kEthertypeArp || (meta.ip_version == 6 && meta.l3_offset != 0)) {
     NeighbourMessage message;
     if (read_neighbour_message(pool_.data(id), present, meta, message)) {
-      hear(in, on, message);
+      hear(in, on, message, id);
       return kernel ? take_for_kernel(in, on, id) : take_for_router(in, id);
     }
   }
@@ -112,13 +112,7 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   if (kernel && version == 6 && (is_link_local(destination) || (is_link_local(source) && router_->owns(destination))))
     return take_for_kernel(in, on, id);
   if (is_martian(version, destination) || is_martian(version, source)) return drop(in.counters.drop_martian, id);
-  const Router::NextHop* hop = router_->lookup(version, destination, [&](std::span<const uint32_t> places) {
-    return balancer_.choose(now_, meta.flow_hash, places.size(), [&](size_t place) {
-      const NeighbourTable::Entry& to = router_->neighbours[router_->next_hop(places[place]).neighbour];
-      // One that nobody knows the place of yet is as good as an idle one.
-      return to.known() ? load_of(to.port, packet.priority) : PortLoad{};
-    });
-  });
+  const Router::NextHop* hop = next_hop(packet, version, destination);
   if (hop == nullptr) return refuse(in, on, id, in.counters.drop_ip_no_route, IcmpError::no_route);
   if (hop->kind == Router::NextHop::Kind::own) return kernel ? take_for_kernel(in, on, id) : take_locally(in, on, id);
   if (hop->kind == Router::NextHop::Kind::unreachable)
@@ -127,18 +121,51 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   if (hop->kind == Router::NextHop::Kind::nobody) return drop(in.counters.drop_martian, id);
   if (ip[version == 6 ? 7 : 8] <= 1) return refuse(in, on, id, in.counters.drop_ttl_expired, IcmpError::time_exceeded);
 
-  uint32_t neighbour = hop->neighbour;
-  if (hop->kind == Router::NextHop::Kind::link) {
-    neighbour = router_->neighbours.find(version, hop->interface, destination);
-    if (neighbour == NeighbourTable::kNone) {
-      if (router_->neighbours.may_ask()) neighbour = router_->neighbours.add(version, hop->interface, destination);
-      if (neighbour == NeighbourTable::kNone) return drop(in.counters.drop_neighbor_queue, id);
-    }
-  }
+  send_to(in, neighbour_of(*hop, version, destination), id);
+}
+
+const Router::NextHop* SoftSwitch::next_hop(const Packet& packet, uint8_t version, const AddressBits& destination) {
+  return router_->lookup(version, destination, [&](std::span<const uint32_t> places) {
+    return balancer_.choose(now_, packet.meta.flow_hash, places.size(), [&](size_t place) {
+      const NeighbourTable::Entry& to = router_->neighbours[router_->next_hop(places[place]).neighbour];
+      // One that nobody knows the place of yet is as good as an idle one.
+      return to.known() ? load_of(to.port, packet.priority) : PortLoad{};
+    });
+  });
+}
+
+// Of a hop that is a gateway or a link. kNone: there is no room to ask.
+uint32_t SoftSwitch::neighbour_of(const Router::NextHop& hop, uint8_t version, const AddressBits& destination) {
+  if (hop.kind == Router::NextHop::Kind::gateway) return hop.neighbour;
+  NeighbourTable& table = router_->neighbours;
+  const uint32_t found = table.find(version, hop.interface, destination);
+  return found == NeighbourTable::kNone && table.may_ask() ? table.add(version, hop.interface, destination) : found;
+}
+
+void SoftSwitch::send_to(Port& in, uint32_t neighbour, PacketId id) {
+  if (neighbour == NeighbourTable::kNone) return drop(in.counters.drop_neighbor_queue, id);
   NeighbourTable::Entry& to = router_->neighbours[neighbour];
   to.used = true;
   if (!to.known()) return wait_for(in, neighbour, id);
   send_routed(in, id, to);
+}
+
+// A CNM of the congestion point at `out`, by the route to its source: see switching/congestion_notification.h. A hop is taken off
+// its time to live on the way out.
+void SoftSwitch::notify_by_route(Port& out, PacketId cnm) {
+  constexpr uint8_t kTtl = 64;
+  CongestionNotification content;
+  const bool whole = parse_cnm(pool_.data(cnm), pool_[cnm].length, content);
+  const std::optional<IpAddress> source = whole ? sampled_source(content.msdu) : std::nullopt;
+  if (router_ == nullptr || !source) return drop(out.counters.drop_ip_no_route, cnm);
+  const AddressBits to = AddressBits::of(*source);
+  const Router::NextHop* const hop = next_hop(pool_[cnm], source->version, to);
+  using Kind = Router::NextHop::Kind;
+  if (hop == nullptr || (hop->kind != Kind::gateway && hop->kind != Kind::link)) return drop(out.counters.drop_ip_no_route, cnm);
+  const IpAddress* const own = router_->own_address(hop->interface, source->version, to);
+  if (own == nullptr || !wrap_cnm(pool_, cnm, *own, domain_.cnm_dscp(), kTtl + 1))
+    return drop(out.counters.drop_ip_no_route, cnm);
+  send_to(out, neighbour_of(*hop, source->version, to), cnm);
 }
 
 // To an address of the router's own: pings are answered, and who looks for a port learns that there is none.
@@ -219,9 +246,12 @@ void SoftSwitch::ask(Port& in, uint32_t neighbour) {
       .destination_mac = known ? entry.mac : 0, .source_mac = router_mac_, .tagged = on.vlan != 0, .vlan_tci = on.vlan};
   std::array<uint8_t, kNeighbourFrame> frame;
   const uint32_t length = build_neighbour_question(frame.data(), link, *own, target);
+  bool told = false;
   const auto send = [&](uint16_t port) {
     const PacketId id = make(in, frame.data(), length);
-    if (id != kNoPacket) emit(in, port, id);
+    if (id == kNoPacket) return;
+    if (!std::exchange(told, true)) tell_of_neighbour(port, id);
+    emit(in, port, id);
   };
   if (known) return send(entry.port);
   if (on.port != kAnyPort) return send(on.port);
@@ -231,24 +261,59 @@ void SoftSwitch::ask(Port& in, uint32_t neighbour) {
 }
 
 // RFC 826, "Packet Reception", and RFC 4861, 7.2.3 and 7.2.5: what is known is brought up to date, what asks for us is learned.
-void SoftSwitch::hear(Port& in, uint16_t on, const NeighbourMessage& message) {
+// Whether that is news for other shards: what they were told of a second ago, they know.
+bool SoftSwitch::learn_neighbour(Port& in, uint16_t on, const NeighbourMessage& message) {
   const bool asks_us = message.asks && router_->owns(on, message.target);
   const AddressBits sender = AddressBits::of(message.sender);
   const bool tells = message.mac != 0 && !is_group(message.mac) && message.mac != router_mac_ &&
                      router_->on_link(on, message.sender) && !router_->owns(on, message.sender);
-  if (tells) {
-    uint32_t at = router_->neighbours.find(message.sender.version, on, sender);
-    if (at == NeighbourTable::kNone && asks_us) {
-      at = router_->neighbours.add(message.sender.version, on, sender);
-      if (at == NeighbourTable::kNone) ++in.counters.neighbor_full;
-    }
-    const bool stays = at == NeighbourTable::kNone || (router_->neighbours[at].known() && !message.replaces);
-    if (!stays) {
-      router_->neighbours.confirm(at, now_, message.mac, in.number());
+  if (!tells) return false;
+  uint32_t at = router_->neighbours.find(message.sender.version, on, sender);
+  if (at == NeighbourTable::kNone && asks_us) {
+    at = router_->neighbours.add(message.sender.version, on, sender);
+    if (at == NeighbourTable::kNone) ++in.counters.neighbor_full;
+  }
+  if (at == NeighbourTable::kNone) return false;
+  const NeighbourTable::Entry& entry = router_->neighbours[at];
+  if (entry.state == NeighbourTable::State::permanent || (entry.known() && !message.replaces)) return false;
+  const bool same = entry.known() && entry.mac == message.mac && entry.port == in.number();
+  const bool news = !same || entry.expires < now_ + NeighbourTable::kReachable - NeighbourTable::kAskAgain;
+  router_->neighbours.confirm(at, now_, message.mac, in.number());
+  arm_router();
+  resolved(at);
+  return news;
+}
+
+// Copies go to the other shards. One that gets none asks for itself.
+void SoftSwitch::tell_of_neighbour(uint16_t port, PacketId id) {
+  for (uint32_t shard = 0; link_ != nullptr && shard < link_->shards(); ++shard) {
+    if (shard == link_->self()) continue;
+    const PacketId copy = pool_.copy(id);
+    if (copy == kNoPacket) return;
+    link_->send(shard, {.at = now_, .packet = copy, .port = port, .kind = ShardMessage::Kind::heard});
+  }
+}
+
+// Of another shard, which has counted it.
+void SoftSwitch::hear_of(Port& at, PacketId id) {
+  const PacketMeta& meta = pool_[id].meta;
+  const uint16_t on = router_ != nullptr ? router_->interface_at(at.number(), meta.vlan()) : Router::kNoInterface;
+  NeighbourMessage message;
+  if (on != Router::kNoInterface && read_neighbour_message(pool_.data(id), pool_.present(id), meta, message)) {
+    if (!router_->owns(on, message.sender)) {
+      learn_neighbour(at, on, message);
+    } else if (router_->neighbours.may_ask()) {
+      const uint32_t asked = router_->neighbours.add(message.target.version, on, AddressBits::of(message.target));
+      if (asked != NeighbourTable::kNone) router_->neighbours.expect(asked, now_);
       arm_router();
-      resolved(at);
     }
   }
+  pool_.free(id);
+}
+
+void SoftSwitch::hear(Port& in, uint16_t on, const NeighbourMessage& message, PacketId id) {
+  if (learn_neighbour(in, on, message)) tell_of_neighbour(in.number(), id);
+  const bool asks_us = message.asks && router_->owns(on, message.target);
   if (router_->interface(on).kernel) return;
   if (!asks_us || (message.mac == 0 && message.sender.version == 4)) return;
   const RouterParameters::Interface& own = router_->interface(on);
@@ -259,20 +324,22 @@ void SoftSwitch::hear(Port& in, uint16_t on, const NeighbourMessage& message) {
                         .vlan_tci = own.vlan};
   std::array<uint8_t, kNeighbourFrame> frame;
   const uint32_t length = build_neighbour_answer(frame.data(), link, message.target, message.sender);
-  const PacketId id = make(in, frame.data(), length);
-  if (id != kNoPacket) emit(in, in.number(), id);
+  const PacketId answer = make(in, frame.data(), length);
+  if (answer != kNoPacket) emit(in, in.number(), answer);
 }
 
 bool SoftSwitch::may_send_icmp(Port& in) {
-  if (icmp_used_ - now_ >= kIcmpBurst) {
-    ++in.counters.router_icmp_limited;
-    return false;
-  }
-  icmp_used_ = std::max(icmp_used_, now_) + kPerIcmp;
+  Time used = icmp_used_.load(std::memory_order_relaxed);
+  do {
+    if (used - now_ >= kIcmpBurst) {
+      ++in.counters.router_icmp_limited;
+      return false;
+    }
+  } while (!icmp_used_.compare_exchange_weak(used, std::max(used, now_) + kPerIcmp, std::memory_order_relaxed));
   return true;
 }
 
-// Drops the frame, and tells its source why, by the way that it came.
+// Drops the frame, and tells its source why, by the way that it came; of a CNM nobody is told.
 void SoftSwitch::refuse(Port& in, uint16_t on, PacketId id, uint64_t& reason, IcmpError error, uint32_t mtu) {
   const Packet& packet = pool_[id];
   const uint8_t* const ip = pool_.data(id) + packet.meta.l3_offset;
@@ -281,7 +348,8 @@ void SoftSwitch::refuse(Port& in, uint16_t on, PacketId id, uint64_t& reason, Ic
   const IpAddress* own = on == Router::kNoInterface
                              ? nullptr
                              : router_->own_address(on, version, AddressBits::load(version, ip + ip_source_offset(version)));
-  if (own != nullptr && !is_group(packet.meta.source_mac) && may_answer_with_error(ip, present) && may_send_icmp(in)) {
+  const bool tells = own != nullptr && packet.meta.kind != FrameKind::cnm && !is_group(packet.meta.source_mac);
+  if (tells && may_answer_with_error(ip, present) && may_send_icmp(in)) {
     const LinkHeader link{.destination_mac = packet.meta.source_mac,
                           .source_mac = router_mac_,
                           .tagged = packet.meta.tagged,
@@ -314,10 +382,16 @@ PacketId SoftSwitch::make(Port& in, const uint8_t* bytes, uint32_t length) {
   return id;
 }
 
+uint16_t SoftSwitch::first_own_port() const {
+  uint16_t port = 0;
+  while (port + 1u < ports_.size() && ports_[port].remote) ++port;
+  return port;
+}
+
 void SoftSwitch::arm_router() {
   if (router_->next_look != kNever) return;
   router_->next_look = now_ + NeighbourTable::kAskAgain;
-  driver_.wake(messages_, router_->next_look);
+  link_ != nullptr ? ask_for_messages() : driver_.wake(messages_, router_->next_look);
 }
 
 // Once a second: who has not answered is asked again, or given up; who was heard of long ago is asked, if anybody sends to it.
@@ -329,11 +403,11 @@ void SoftSwitch::look_at_neighbours(Time at) {
   for (uint32_t i = 0; i < table.entries().size(); ++i) {
     NeighbourTable::Entry& entry = table[i];
     const bool due = entry.state == NeighbourTable::State::incomplete
-                         ? entry.asked > 0
+                         ? entry.asked > 0 && entry.expires <= now_
                          : entry.state == NeighbourTable::State::reachable && entry.expires <= now_;
     if (!due) continue;
     const uint16_t port = entry.state == NeighbourTable::State::reachable ? entry.port : router_->interface(entry.interface).port;
-    Port& charged = ports_[port == kAnyPort ? 0 : port];
+    Port& charged = ports_[port == kAnyPort || ports_[port].remote ? first_own_port() : port];
     if (entry.asked < NeighbourTable::kQuestions && entry.used) {
       ask(charged, i);
       continue;
@@ -350,6 +424,7 @@ void SoftSwitch::look_at_neighbours(Time at) {
     }
   }
   if (table.ages()) arm_router();
+  if (link_ != nullptr) ask_for_messages();
 }
 
 }  // namespace weir

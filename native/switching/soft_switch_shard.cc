@@ -29,6 +29,7 @@ void SoftSwitch::ask_for_messages() {
   Time next = link_->next();
   // What another shard lets go may resume a peer of ours, and it does not tell us.
   if (stopped_ != 0 && buffer_.others().occupied > 0) next = std::min(next, now_ + kLookAgain);
+  if (router_ != nullptr) next = std::min(next, router_->next_look);
   driver_.wake(messages_, next);
 }
 
@@ -53,6 +54,9 @@ void SoftSwitch::take_message(Time at) {
       break;
     case ShardMessage::Kind::learned:
       count_learned(message.port, forwarding_.hear(now_, message.at, message.mac, message.vlan, message.port));
+      break;
+    case ShardMessage::Kind::heard:
+      hear_of(ports_[message.port], message.packet);
       break;
   }
   ask_for_messages();

@@ -71,6 +71,7 @@ struct SwitchParameters {
   uint8_t cn_priorities = 0;
   uint8_t cnm_priority = 6;
   uint32_t cp_min_header_octets = 0;
+  bool cnms_by_ip = false;
   QcnCongestionParameters qcn;
   SchedulerParameters scheduler;
   PriorityMap priority_map;
@@ -153,6 +154,7 @@ void describe(auto& v, Of<SwitchParameters> auto& p) {
     field::optional(field::priority("Of CNMs, made here or passing: no CNPV, and one that is served strictly.")));
   v("cp_min_header_octets", p.cp_min_header_octets,
     field::optional(field::bytes("How much of the sampled frame a CNM has.", 0, kCnmMaxMsdu)));
+  v("cnms_by_ip", p.cnms_by_ip, field::optional(field::any("CNMs are datagrams, as those of a switch that routes have to be.")));
   v("qcn", p.qcn, field::optional(field::any("Congestion points.")));
   v("scheduler", p.scheduler, field::any("Of every egress."));
   v("priority_map", p.priority_map, field::any("Of what comes in."));
@@ -172,8 +174,8 @@ void describe(auto& v, Of<SwitchParameters> auto& p) {
          "what is left of trimmed frames has a lossy priority of its own");
   v.rule(p.cn_priorities != 0xff, "at most 7 priorities are CNPVs");
   v.rule(interfaces_have_ports(p), "the router's interfaces and neighbours are at ports that it has, one of each VLAN at a port");
-  v.rule(!p.router.routes_at_all() || p.cn_priorities == 0,
-         "a switch that routes has no congestion points: QCN ends where routing begins");
+  v.rule(p.cn_priorities == 0 || p.cnms_by_ip == p.router.routes_at_all(),
+         "CNMs of a switch that routes are datagrams, and those of others are not");
   v.rule(alternates_are_free(p), "alternate priorities are 0 to 7, and no CNPVs");
 }
 

@@ -219,4 +219,86 @@ TEST_CASE("soft nic, CNM: queue pairs with MAC addresses of their own are told a
   }
 }
 
+TEST_CASE(
+    "soft nic, CNM: of those that come as datagrams the flow is found by the packet that they are about, and no others are") {
+  NicParameters p = qcn_parameters(k1G);
+  p.grouping.cn_tag = false;
+  p.grouping.cnms_by_ip = true;
+  std::vector<QueuePairParameters> pairs{flow_sender(0x1000), flow_sender(0x1001), flow_sender(0x1002)};
+  pairs[2].path.ip_version = 6;
+  NicHarness h(p, pairs);
+  h.run(kMillisecond);
+  const auto datagram = [&](uint32_t index, const std::function<void(uint8_t*, uint8_t*)>& change = {}) {
+    const RocePath& path = pairs[index].path;
+    const uint8_t version = path.ip_version;
+    std::vector<uint8_t> msdu = encapsulated(pairs[index], known_by(version));
+    const std::vector<uint8_t> frame = cnm({.flow = {}, .encapsulated_mac = 0x0257530000ff, .msdu = msdu});
+    PacketPool pool(1, kTelemetryStride);
+    const PacketId id = pool.allocate();
+    pool[id].reset();
+    pool[id].length = static_cast<uint32_t>(frame.size());
+    std::memcpy(pool.data(id), frame.data(), frame.size());
+    REQUIRE(wrap_cnm(pool, id, {.version = version, .bytes = {10, 9, 0, 1}}, 48, 64));
+    std::vector<uint8_t> bytes(pool.data(id), pool.data(id) + pool[id].length);
+    if (change) {
+      uint8_t* const ip = bytes.data() + kEthernetHeader;
+      uint8_t* const udp = ip + ip_header_length(ip);
+      change(ip, udp + kUdpHeader);
+      ip_set_length(ip, static_cast<uint16_t>(bytes.size() - kEthernetHeader));
+      store_be16(udp + 6, 0);
+    }
+    return bytes;
+  };
+  const auto limited = [&] {
+    std::vector<int> list;
+    for (const QueuePair& qp : h.nic.queue_pairs()) list.push_back(h.nic.allowed_rate(qp) < k1G ? 1 : 0);
+    return list;
+  };
+  const auto refused = [&](const std::vector<uint8_t>& bytes, uint64_t NicCounters::*reason) {
+    const uint64_t before = h.nic.counters().*reason;
+    CHECK(h.receive(h.nic.now(), bytes) == SoftNic::Disposition::consumed);
+    CHECK(h.nic.counters().*reason == before + 1);
+    CHECK(limited() == std::vector{0, 0, 0});
+  };
+  using C = NicCounters;
+  // To an address that the packet is not from; about one of another destination, or another queue pair.
+  refused(datagram(0, [](uint8_t* ip, uint8_t*) { ip[19] ^= 1; }), &C::rp_cnm_wrong_flow);
+  refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[kCnmPdu + 2 + 19] ^= 1; }), &C::rp_cnm_unknown_flow);
+  refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[kCnmPdu + 2 + 20 + 8 + 7] ^= 4; }), &C::rp_cnm_unknown_flow);
+  refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[kCnmPdu] = 0x07; }), &C::rp_cnm_ambiguous);
+  refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[14] = 2 << 5; }), &C::rp_cnm_not_cnpv);
+  refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[1] = 0; }), &C::rp_cnm_no_feedback);
+  refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[0] = 0x10; }), &C::rp_cnm_bad_version);
+  refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[23] = 65; }), &C::rp_cnm_malformed);
+  std::vector<uint8_t> damaged = datagram(0);
+  damaged.back() ^= 1;
+  refused(damaged, &C::rp_cnm_malformed);
+  // Of layer 2, however right it is.
+  const std::vector<uint8_t> msdu = encapsulated(pairs[0], 42);
+  refused(cnm({.flow = {}, .msdu = msdu}), &C::rp_cnm_ignored);
+
+  h.receive(h.nic.now(), datagram(1));
+  CHECK(limited() == std::vector{0, 1, 0});
+  h.receive(h.nic.now(), datagram(2));
+  CHECK(limited() == std::vector{0, 1, 1});
+  // The TTL of a packet that was sampled behind other routers differs.
+  h.receive(h.nic.now(), datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[kCnmPdu + 2 + 8] -= 3; }));
+  CHECK(limited() == std::vector{1, 1, 1});
+  CHECK(h.nic.counters().rp_cnm_handled == 3);
+}
+
+TEST_CASE("soft nic, CNM: a datagram to that port is one as any where nobody listens for CNMs there") {
+  Bed bed;
+  std::vector<uint8_t> msdu = encapsulated(flow_sender(0x1000), 42);
+  const std::vector<uint8_t> frame = cnm({.flow = {}, .msdu = msdu});
+  PacketPool pool(1, kTelemetryStride);
+  const PacketId id = pool.allocate();
+  pool[id].reset();
+  pool[id].length = static_cast<uint32_t>(frame.size());
+  std::memcpy(pool.data(id), frame.data(), frame.size());
+  REQUIRE(wrap_cnm(pool, id, {.version = 4, .bytes = {10, 9, 0, 1}}, 48, 64));
+  CHECK(bed.h.receive(bed.h.nic.now(), {pool.data(id), pool.data(id) + pool[id].length}) == SoftNic::Disposition::punt);
+  CHECK(bed.h.nic.counters().rp_cnm_handled == 0);
+}
+
 }  // namespace weir::test

@@ -1,13 +1,16 @@
-// A switch that routes, with frames that have all their bytes.
+// A switch that routes, of one shard or several that one thread drives, with frames that have all their bytes. Port i is shard
+// i mod n's.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <vector>
 
+#include "switching/exchange.h"
 #include "switching/wire_switch.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
@@ -55,37 +58,80 @@ struct Sent {
 
 class RouterHarness {
  public:
-  explicit RouterHarness(const SwitchParameters& parameters, uint32_t packets = 4'096)
-      : pool(packets, 2'048), wire(parameters, pool) {}
+  explicit RouterHarness(const SwitchParameters& parameters, uint32_t packets = 4'096, uint32_t shards = 1)
+      : memory({.count = packets * shards, .stride = 2'048}), exchange(owners(parameters.ports.size(), shards), shards, packets) {
+    for (uint32_t i = 0; i < shards; ++i) {
+      pools.push_back(std::make_unique<PacketPool>(memory, i, shards));
+      wires.push_back(std::make_unique<WireSwitch>(parameters, *pools[i], shards > 1 ? &exchange.link(i) : nullptr));
+    }
+  }
+
+  static std::vector<uint8_t> owners(size_t ports, uint32_t shards) {
+    std::vector<uint8_t> owner(ports);
+    for (size_t i = 0; i < ports; ++i) owner[i] = static_cast<uint8_t>(i % shards);
+    return owner;
+  }
+  SoftSwitch& of(uint16_t port) { return wires[port % wires.size()]->device; }
+  PacketPool& pool_of(uint16_t port) { return *pools[port % pools.size()]; }
+  // As shard `shard` knows it.
+  const NeighbourTable& neighbours(uint32_t shard = 0) { return wires[shard]->device.router()->neighbours; }
+  void reconfigure(const SwitchParameters& parameters) {
+    for (const auto& each : wires) each->device.reconfigure(parameters);
+  }
 
   void receive(uint16_t port, std::vector<uint8_t> bytes) {
+    const PacketId id = keep(port, bytes);
+    of(port).receive(now, port, id);
+    settle();
+  }
+  // A packet of the port's shard, which has lived up to now.
+  PacketId keep(uint16_t port, const std::vector<uint8_t>& bytes) {
+    PacketPool& pool = pool_of(port);
     const PacketId id = pool.allocate();
     REQUIRE(id != kNoPacket);
     pool[id] = Packet{};
     std::memcpy(pool.data(id), bytes.data(), bytes.size());
     pool[id].length = static_cast<uint32_t>(bytes.size());
     classify(pool.data(id), pool[id].length, pool[id].meta);
-    wire.advance(now);
-    device.receive(now, port, id);
+    wires[port % wires.size()]->advance(now);
+    return id;
+  }
+  // All shards live up to now, until none has anything to tell.
+  void settle() {
+    uint64_t told = 1;
+    for (int round = 0; told != 0; ++round) {
+      REQUIRE(round < 100);
+      told = 0;
+      for (const auto& wire : wires) {
+        wire->device.begin_turn();
+        wire->advance(now);
+        told |= wire->device.end_turn();
+      }
+    }
   }
   // Lets so much time pass; returns what left meanwhile.
   std::vector<Sent> after(Time time) {
     std::vector<Sent> sent;
     const Time until = now + time;
     while (now < until) {
-      now = std::min(until, std::max(now + 1, wire.next_deadline()));
-      wire.advance(now);
-      for (uint16_t port = 0; port < device.port_count(); ++port) {
+      Time next = kNever;
+      for (const auto& wire : wires) next = std::min(next, wire->next_deadline());
+      now = std::min(until, std::max(now + 1, next));
+      settle();
+      for (uint16_t port = 0; port < of(0).port_count(); ++port) {
+        WireSwitch& wire = *wires[port % wires.size()];
+        PacketPool& pool = pool_of(port);
         for (PacketId id = wire.transmit(port); id != kNoPacket; id = wire.transmit(port)) {
           if (pool[id].meta.ecn_changed) write_ecn(pool.data(id), pool[id].meta);
           Sent one{port, {}, {pool.data(id), pool.data(id) + pool[id].length}};
           CHECK(classify(one.bytes.data(), pool[id].length, one.meta) == Refusal::none);
           sent.push_back(std::move(one));
-          device.left(port, id);
+          wire.device.left(port, id);
           pool.free(id);
         }
-        device.set_unsent(port, 0);
+        wire.device.set_unsent(port, 0);
       }
+      settle();
     }
     return sent;
   }
@@ -111,28 +157,46 @@ class RouterHarness {
   }
   uint64_t count(uint64_t SwitchPortCounters::*what) {
     uint64_t sum = 0;
-    for (uint16_t port = 0; port < device.port_count(); ++port) sum += device.counters(port).*what;
+    for (uint16_t port = 0; port < of(0).port_count(); ++port) sum += of(port).counters(port).*what;
+    return sum;
+  }
+  uint64_t held() {
+    uint64_t sum = 0;
+    for (const auto& wire : wires) sum += wire->device.held();
+    return sum;
+  }
+  // Packets that nobody has.
+  size_t available() {
+    size_t sum = 0;
+    for (const auto& pool : pools) sum += pool->available();
     return sum;
   }
   // What came in or was made is sent, dropped, taken, or held; and every descriptor is somewhere.
   void check_balance() {
     uint64_t dropped = 0;
-    for (uint16_t port = 0; port < device.port_count(); ++port) {
+    for (uint16_t port = 0; port < of(0).port_count(); ++port) {
       for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
         const bool drop = std::string_view(SwitchPortCounters::kDescriptions[i].name).starts_with("drop_");
-        if (drop) dropped += device.counters(port).words()[i];
+        if (drop) dropped += of(port).counters(port).words()[i];
       }
     }
     using C = SwitchPortCounters;
     CHECK(count(&C::rx_packets) + count(&C::flood_copies) + count(&C::router_made_packets) ==
-          count(&C::tx_packets) + dropped + count(&C::router_packets) + device.held());
-    CHECK(pool.available() + device.held() == pool.size());
+          count(&C::tx_packets) + dropped + count(&C::router_packets) + held());
+    CHECK(available() + held() == memory.shape().count);
   }
 
-  PacketPool pool;
-  WireSwitch wire;
-  SoftSwitch& device = wire.device;
+  PacketMemory memory;
+  Exchange exchange;
+  std::vector<std::unique_ptr<PacketPool>> pools;
+  std::vector<std::unique_ptr<WireSwitch>> wires;
   Time now = kSecond;
+};
+
+// One switch of that many workers: all do the same.
+template <uint32_t kShards>
+struct RouterOf : RouterHarness {
+  explicit RouterOf(const SwitchParameters& parameters, uint32_t packets = 4'096) : RouterHarness(parameters, packets, kShards) {}
 };
 
 inline std::vector<uint8_t> roce_frame(const IpAddress& from, const IpAddress& to, uint16_t udp_source = 0xc001, uint8_t ttl = 64,

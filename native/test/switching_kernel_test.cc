@@ -16,17 +16,22 @@ SwitchParameters kernel_parameters() {
   return p;
 }
 
-struct Bed : RouterHarness {
-  using RouterHarness::RouterHarness;
+template <uint32_t kShards>
+struct BedOf : RouterOf<kShards> {
+  using RouterOf<kShards>::RouterOf;
   // Interfaces of the twins that have got a frame since this was last called.
   std::vector<uint16_t> taken() {
     std::vector<uint16_t> interfaces;
-    for (const auto& [id, interface] : device.for_kernel()) {
-      CHECK(!pool[id].meta.tagged);
-      interfaces.push_back(interface);
-      pool.free(id);
+    for (size_t i = 0; i < this->wires.size(); ++i) {
+      SoftSwitch& device = this->wires[i]->device;
+      for (const auto& [id, interface] : device.for_kernel()) {
+        CHECK(!(*this->pools[i])[id].meta.tagged);
+        CHECK(device.owns((*this->pools[i])[id].ingress_port));
+        interfaces.push_back(interface);
+        this->pools[i]->free(id);
+      }
+      device.for_kernel().clear();
     }
-    device.for_kernel().clear();
     return interfaces;
   }
 };
@@ -40,7 +45,8 @@ using Interfaces = std::vector<uint16_t>;
 
 }  // namespace
 
-TEST_CASE("router's kernel: gets what is for its addresses and for groups of the link, and nothing else") {
+TEST_CASE_TEMPLATE("router's kernel: gets what is for its addresses and for groups of the link, and nothing else", Bed, BedOf<1>,
+                   BedOf<2>, BedOf<3>) {
   Bed bed(kernel_parameters());
   const IpAddress host = ip4(10, 0, 0, 9);
   CHECK(bed.pass(0, roce_frame(host, ip4(10, 0, 0, 1))).empty());
@@ -59,19 +65,20 @@ TEST_CASE("router's kernel: gets what is for its addresses and for groups of the
   CHECK(bed.taken().empty());
 }
 
-TEST_CASE("router's kernel: answers who asks for the router, whose asker the router knows, too") {
+TEST_CASE_TEMPLATE("router's kernel: answers who asks for the router, whose asker the router knows, too", Bed, BedOf<1>, BedOf<2>,
+                   BedOf<3>) {
   Bed bed(kernel_parameters());
   std::vector<uint8_t> frame(kNeighbourFrame);
   frame.resize(build_neighbour_question(frame.data(), {.source_mac = kStation + 9}, ip4(10, 0, 0, 9), ip4(10, 0, 0, 1)));
   CHECK(bed.pass(0, frame).empty());
   CHECK(bed.taken() == Interfaces{0});
-  const auto& neighbours = bed.device.router()->neighbours;
+  const auto& neighbours = bed.neighbours();
   const uint32_t at = neighbours.find(4, 0, AddressBits::of(ip4(10, 0, 0, 9)));
   REQUIRE(at != NeighbourTable::kNone);
   CHECK(neighbours[at].mac == kStation + 9);
 }
 
-TEST_CASE("router's kernel: takes so many frames of a port, and others are counted") {
+TEST_CASE_TEMPLATE("router's kernel: takes so many frames of a port, and others are counted", Bed, BedOf<1>, BedOf<2>, BedOf<3>) {
   Bed bed(kernel_parameters());
   for (Time i = 0; i < Router::kKernelBurst + 100; ++i) {
     bed.receive(0, roce_frame(ip4(10, 0, 0, 9), ip4(10, 0, 0, 1)));
@@ -82,28 +89,25 @@ TEST_CASE("router's kernel: takes so many frames of a port, and others are count
   CHECK(bed.taken() == Interfaces{1});
 }
 
-TEST_CASE("router's kernel: what it sends leaves by the port of the twin, with the tag of its VLAN") {
+TEST_CASE_TEMPLATE("router's kernel: what it sends leaves by the port of the twin, with the tag of its VLAN", Bed, BedOf<1>,
+                   BedOf<2>, BedOf<3>) {
   Bed bed(kernel_parameters());
   for (const uint16_t interface : {uint16_t{0}, uint16_t{1}}) {
     const std::vector<uint8_t> frame = to_mac(roce_frame(ip4(10, 0, 0, 1), ip4(10, 0, 0, 9)), kStation + 9);
-    const PacketId id = bed.pool.allocate();
-    bed.pool[id] = Packet{};
-    std::memcpy(bed.pool.data(id), frame.data(), frame.size());
-    bed.pool[id].length = static_cast<uint32_t>(frame.size());
-    classify(bed.pool.data(id), bed.pool[id].length, bed.pool[id].meta);
-    bed.device.send_for_kernel(bed.now, interface, id);
+    const PacketId id = bed.keep(interface, frame);
+    bed.of(interface).send_for_kernel(bed.now, interface, id);
     const std::vector<Sent> sent = bed.sent();
     REQUIRE(sent.size() == 1);
     CHECK(sent[0].port == interface);
     CHECK(sent[0].meta.tagged == (interface == 1));
     CHECK(sent[0].meta.vlan() == (interface == 1 ? 20 : 0));
-    CHECK(bed.device.counters(interface).kernel_tx_packets == 1);
+    CHECK(bed.of(interface).counters(interface).kernel_tx_packets == 1);
   }
-  CHECK(bed.device.held() == 0);
-  CHECK(bed.pool.available() == bed.pool.size());
+  CHECK(bed.held() == 0);
+  CHECK(bed.available() == bed.memory.shape().count);
 }
 
-TEST_CASE("router: routes that forward nothing, and routes without a gateway") {
+TEST_CASE_TEMPLATE("router: routes that forward nothing, and routes without a gateway", Bed, BedOf<1>, BedOf<2>, BedOf<3>) {
   SwitchParameters p = kernel_parameters();
   p.router.routes = {{{ip4(10, 66, 0, 0), 16}, {}, RouteKind::blackhole},
                      {{ip4(10, 67, 0, 0), 16}, {}, RouteKind::unreachable},

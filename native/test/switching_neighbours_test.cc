@@ -30,9 +30,10 @@ std::vector<uint8_t> question(const IpAddress& who, uint64_t mac, const IpAddres
 
 }  // namespace
 
-TEST_CASE("neighbours: packets wait until the next hop has answered, and leave in their order") {
+TEST_CASE_TEMPLATE("neighbours: packets wait until the next hop has answered, and leave in their order", Bed, RouterOf<1>,
+                   RouterOf<2>, RouterOf<3>) {
   for (const bool ipv6 : {false, true}) {
-    RouterHarness bed(router_parameters());
+    Bed bed(router_parameters());
     const IpAddress from = ipv6 ? ip6(0, 9) : kHost, to = ipv6 ? ip6(1, 5) : ip4(10, 0, 1, 5);
     std::vector<Sent> sent = bed.pass(0, roce_frame(from, to, 0xc001));
     REQUIRE(sent.size() == 1);
@@ -54,8 +55,9 @@ TEST_CASE("neighbours: packets wait until the next hop has answered, and leave i
   }
 }
 
-TEST_CASE("neighbours: who does not answer three times is unreachable, and sources are told") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("neighbours: who does not answer three times is unreachable, and sources are told", Bed, RouterOf<1>,
+                   RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   const IpAddress to = ip4(10, 0, 1, 77);
   bed.receive(0, roce_frame(kHost, to));
   bed.receive(0, roce_frame(kHost, to));
@@ -68,17 +70,18 @@ TEST_CASE("neighbours: who does not answer three times is unreachable, and sourc
     CHECK(sent[i].ip()[21] == 1);
   }
   CHECK(bed.count(&C::drop_neighbor_unknown) == 2);
-  CHECK(bed.device.router()->neighbours.size() == 0);
+  CHECK(bed.neighbours().size() == 0);
   bed.check_balance();
   // And it is asked for anew.
   CHECK(bed.pass(0, roce_frame(kHost, to)).size() == 1);
 }
 
-TEST_CASE("neighbours: one that is sent to is asked before it is forgotten, and one that is not is forgotten") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("neighbours: one that is sent to is asked before it is forgotten, and one that is not is forgotten", Bed,
+                   RouterOf<1>, RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   bed.introduce(1, ip4(10, 0, 1, 5), ip4(10, 0, 1, 1), kStation + 5);
   bed.introduce(1, ip4(10, 0, 1, 6), ip4(10, 0, 1, 1), kStation + 6);
-  CHECK(bed.device.router()->neighbours.size() == 2);
+  CHECK(bed.neighbours().size() == 2);
   CHECK(bed.pass(0, roce_frame(kHost, ip4(10, 0, 1, 5))).size() == 1);
   std::vector<Sent> sent = bed.after(NeighbourTable::kReachable + NeighbourTable::kAskAgain);
   // Itself, and then everybody.
@@ -86,7 +89,7 @@ TEST_CASE("neighbours: one that is sent to is asked before it is forgotten, and 
   for (const Sent& one : sent) CHECK(is_question(one, ip4(10, 0, 1, 5)));
   CHECK(sent[0].meta.destination_mac == kStation + 5);
   CHECK(is_group(sent[1].meta.destination_mac));
-  CHECK(bed.device.router()->neighbours.size() == 1);
+  CHECK(bed.neighbours().size() == 1);
   // While it is asked it is sent to; its answer may name another MAC address.
   CHECK(bed.pass(0, roce_frame(kHost, ip4(10, 0, 1, 5))).size() == 1);
   bed.pass(1, answer(ip4(10, 0, 1, 5), kStation + 55, ip4(10, 0, 1, 1)));
@@ -95,15 +98,16 @@ TEST_CASE("neighbours: one that is sent to is asked before it is forgotten, and 
   CHECK(sent[0].meta.destination_mac == kStation + 55);
   // Silent from now on: gone after three questions.
   bed.after(NeighbourTable::kReachable + 5 * kSecond);
-  CHECK(bed.device.router()->neighbours.size() == 0);
+  CHECK(bed.neighbours().size() == 0);
   bed.check_balance();
 }
 
-TEST_CASE("neighbours: static ones are neither asked for nor changed, and those of routes stay") {
+TEST_CASE_TEMPLATE("neighbours: static ones are neither asked for nor changed, and those of routes stay", Bed, RouterOf<1>,
+                   RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();
   parameters.router.neighbours.push_back({ip4(10, 0, 1, 5), 1, 1, kStation + 5});
   parameters.router.routes.push_back({{ip4(0, 0, 0, 0), 0}, {{2, ip4(10, 0, 2, 5), 1}}});
-  RouterHarness bed(parameters);
+  Bed bed(parameters);
   std::vector<Sent> sent = bed.pass(0, roce_frame(kHost, ip4(10, 0, 1, 5)));
   REQUIRE(sent.size() == 1);
   CHECK(sent[0].meta.destination_mac == kStation + 5);
@@ -118,7 +122,7 @@ TEST_CASE("neighbours: static ones are neither asked for nor changed, and those 
   CHECK(is_question(sent[0], ip4(10, 0, 2, 5)));
   bed.after(10 * kSecond);
   CHECK(bed.count(&C::drop_neighbor_unknown) == 1);
-  CHECK(bed.device.router()->neighbours.size() == 2);
+  CHECK(bed.neighbours().size() == 2);
   CHECK(bed.pass(0, roce_frame(kHost, ip4(8, 8, 8, 8))).size() == 1);
   sent = bed.pass(2, answer(ip4(10, 0, 2, 5), kStation + 7, ip4(10, 0, 2, 1)));
   REQUIRE(sent.size() == 1);
@@ -126,32 +130,34 @@ TEST_CASE("neighbours: static ones are neither asked for nor changed, and those 
   bed.check_balance();
 }
 
-TEST_CASE("neighbours: a flood of strangers who ask keeps within the table, and who is sent to keeps its place") {
+TEST_CASE_TEMPLATE("neighbours: a flood of strangers who ask keeps within the table, and who is sent to keeps its place", Bed,
+                   RouterOf<1>, RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();
   parameters.router.interfaces[1].addresses[0].length = 8;
   parameters.router.neighbour_capacity = 64;
-  RouterHarness bed(parameters);
+  Bed bed(parameters);
   bed.introduce(0, kHost, ip4(10, 0, 0, 1), kStation + 9);
   CHECK(bed.pass(1, roce_frame(ip4(10, 0, 1, 5), kHost)).size() == 1);
   for (uint32_t i = 0; i < 20'000; ++i) {
     bed.receive(
         1, question(ip4(10, 1, static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)), kStation + 1'000 + i, ip4(10, 0, 1, 1)));
     if (i % 64 == 0) bed.sent();
-    REQUIRE(bed.device.router()->neighbours.size() <= 64);
+    REQUIRE(bed.neighbours().size() <= 64);
   }
   bed.sent();
-  CHECK(bed.device.router()->neighbours.entries().size() <= 64);
-  CHECK(bed.device.router()->neighbours.counts().evicted > 10'000);
+  CHECK(bed.neighbours().entries().size() <= 64);
+  CHECK(bed.neighbours().counts().evicted > 10'000);
   const std::vector<Sent> sent = bed.pass(1, roce_frame(ip4(10, 0, 1, 5), kHost));
   REQUIRE(sent.size() == 1);
   CHECK(sent[0].meta.destination_mac == kStation + 9);
   bed.check_balance();
 }
 
-TEST_CASE("neighbours: packets to a million hosts that are not there take a bounded place, and let go of it") {
+TEST_CASE_TEMPLATE("neighbours: packets to a million hosts that are not there take a bounded place, and let go of it", Bed,
+                   RouterOf<1>, RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();
   parameters.router.interfaces[1].addresses[0].length = 8;
-  RouterHarness bed(parameters, 8'192);
+  Bed bed(parameters, 8'192);
   const std::vector<uint8_t> frame = roce_frame(kHost, ip4(10, 9, 0, 0), 0xc001, 64, 0);
   for (uint32_t i = 0; i < 1'000'000; ++i) {
     std::vector<uint8_t> one = frame;
@@ -161,7 +167,7 @@ TEST_CASE("neighbours: packets to a million hosts that are not there take a boun
     bed.receive(0, one);
     if (i % 256 == 0) bed.after(10 * kMicrosecond);
   }
-  const NeighbourTable& table = bed.device.router()->neighbours;
+  const NeighbourTable& table = bed.neighbours();
   CHECK(table.size() <= NeighbourTable::kMostIncomplete);
   CHECK(table.waiting() <= NeighbourTable::kMostWaiting);
   CHECK(bed.count(&C::drop_neighbor_queue) > 990'000);
@@ -169,23 +175,25 @@ TEST_CASE("neighbours: packets to a million hosts that are not there take a boun
   bed.after(10 * kSecond);
   CHECK(table.size() == 0);
   CHECK(table.waiting() == 0);
-  CHECK(bed.device.held() == 0);
+  CHECK(bed.held() == 0);
   bed.check_balance();
 }
 
-TEST_CASE("neighbours: who is not on the link, is a group, or says it is the router is not learned") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("neighbours: who is not on the link, is a group, or says it is the router is not learned", Bed, RouterOf<1>,
+                   RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   bed.pass(1, question(ip4(192, 168, 1, 1), kStation + 5, ip4(10, 0, 1, 1)));
   bed.pass(1, question(ip4(10, 0, 1, 5), 0x010000000005, ip4(10, 0, 1, 1)));
   bed.pass(1, question(ip4(10, 0, 1, 1), kStation + 5, ip4(10, 0, 1, 1)));
   bed.pass(1, question(ip4(10, 0, 1, 5), kStation + 5, ip4(10, 0, 1, 9)));
   bed.pass(1, answer(ip4(10, 0, 1, 6), kStation + 6, ip4(10, 0, 1, 1)));
-  CHECK(bed.device.router()->neighbours.size() == 0);
+  CHECK(bed.neighbours().size() == 0);
   bed.check_balance();
 }
 
-TEST_CASE("neighbours: messages that are cut off or damaged, at any place, do no harm") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("neighbours: messages that are cut off or damaged, at any place, do no harm", Bed, RouterOf<1>, RouterOf<2>,
+                   RouterOf<3>) {
+  Bed bed(router_parameters());
   Random random(5);
   for (const bool ipv6 : {false, true}) {
     const std::vector<uint8_t> whole =

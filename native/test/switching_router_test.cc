@@ -20,14 +20,16 @@ std::pair<int, int> icmp_of(const Sent& sent) {
   CHECK(sent.ip()[sent.meta.ip_version == 6 ? 6 : 9] == (sent.meta.ip_version == 6 ? kProtocolIcmpv6 : kProtocolIcmp));
   const uint8_t* const icmp = sent.ip() + ip_header_length(sent.ip());
   const uint32_t length = ip_total_length(sent.ip()) - ip_header_length(sent.ip());
-  CHECK((sent.meta.ip_version == 6 ? icmpv6_checksum(sent.ip(), icmp, length) : internet_checksum(icmp, length)) == 0);
+  CHECK((sent.meta.ip_version == 6 ? transport_checksum(sent.ip(), kProtocolIcmpv6, icmp, length)
+                                   : internet_checksum(icmp, length)) == 0);
   return {icmp[0], icmp[1]};
 }
 
 }  // namespace
 
-TEST_CASE("router: a packet leaves with other MAC addresses and a hop less; its checksums, ICRC, priority and ECN hold") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("router: a packet leaves with other MAC addresses and a hop less; its checksums, ICRC, priority and ECN hold",
+                   Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   for (const bool ipv6 : {false, true}) {
     const IpAddress from = ipv6 ? ip6(0, 9) : ip4(10, 0, 0, 9), to = ipv6 ? ip6(1, 5) : ip4(10, 0, 1, 5);
     bed.introduce(1, to, ipv6 ? ip6(1, 1) : ip4(10, 0, 1, 1), kStation + 5);
@@ -45,13 +47,13 @@ TEST_CASE("router: a packet leaves with other MAC addresses and a hop less; its 
       CHECK(icrc_ok(sent[0].bytes.data(), sent[0].meta));
     }
   }
-  CHECK(bed.device.counters(1, 3).queue_packets == 6);
+  CHECK(bed.of(1).counters(1, 3).queue_packets == 6);
   CHECK(bed.count(&C::routed_packets) == 6);
   bed.check_balance();
 }
 
-TEST_CASE("router: every checksum comes out right, whatever it was") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("router: every checksum comes out right, whatever it was", Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   bed.introduce(1, ip4(10, 0, 1, 5), ip4(10, 0, 1, 1), kStation + 5);
   Random random(3);
   for (int i = 0; i < 2'000; ++i) {
@@ -66,8 +68,9 @@ TEST_CASE("router: every checksum comes out right, whatever it was") {
   }
 }
 
-TEST_CASE("router: from port to VLAN and back the tag comes and goes, and the packet is whole") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("router: from port to VLAN and back the tag comes and goes, and the packet is whole", Bed, RouterOf<1>,
+                   RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   bed.introduce(3, ip4(10, 0, 7, 5), ip4(10, 0, 7, 1), kStation + 5, 7);
   bed.introduce(0, ip4(10, 0, 0, 9), ip4(10, 0, 0, 1), kStation + 9);
   std::vector<Sent> sent = bed.pass(0, roce_frame(ip4(10, 0, 0, 9), ip4(10, 0, 7, 5)));
@@ -86,10 +89,11 @@ TEST_CASE("router: from port to VLAN and back the tag comes and goes, and the pa
   bed.check_balance();
 }
 
-TEST_CASE("router: a frame at the end of its hops is told, traceroute's way, and so is one without a route or too long") {
+TEST_CASE_TEMPLATE("router: a frame at the end of its hops is told, traceroute's way, and so is one without a route or too long",
+                   Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();
   parameters.ports[1].mtu = 600;
-  RouterHarness bed(parameters);
+  Bed bed(parameters);
   for (const bool ipv6 : {false, true}) {
     CAPTURE(ipv6);
     const IpAddress from = ipv6 ? ip6(0, 9) : ip4(10, 0, 0, 9), to = ipv6 ? ip6(1, 5) : ip4(10, 0, 1, 5);
@@ -120,8 +124,9 @@ TEST_CASE("router: a frame at the end of its hops is told, traceroute's way, and
   bed.check_balance();
 }
 
-TEST_CASE("router: ICMP is limited to a thousand in a second, fifty at once, and never answers an error or a group") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("router: ICMP is limited to a thousand in a second, fifty at once, and never answers an error or a group", Bed,
+                   RouterOf<1>, RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   uint64_t told = 0;
   for (int i = 0; i < 300; ++i) {
     bed.receive(0, roce_frame(ip4(10, 0, 0, 9), ip4(172, 16, 0, 1), 0xc001, 64, 0));
@@ -142,8 +147,9 @@ TEST_CASE("router: ICMP is limited to a thousand in a second, fifty at once, and
   bed.check_balance();
 }
 
-TEST_CASE("router: martians, bad headers, other protocols and frames for nobody go no further, each with its reason") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("router: martians, bad headers, other protocols and frames for nobody go no further, each with its reason",
+                   Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   const IpAddress host = ip4(10, 0, 0, 9);
   for (const IpAddress& where : {ip4(127, 0, 0, 1), ip4(0, 0, 0, 1), ip4(224, 0, 0, 5), ip4(255, 255, 255, 255),
                                  ip4(169, 254, 1, 1), ip4(10, 0, 1, 255), ip4(10, 0, 1, 0)}) {
@@ -174,8 +180,9 @@ TEST_CASE("router: martians, bad headers, other protocols and frames for nobody 
   bed.check_balance();
 }
 
-TEST_CASE("router: bridged ports go on to bridge, and nothing of it comes out of routed ones") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("router: bridged ports go on to bridge, and nothing of it comes out of routed ones", Bed, RouterOf<1>,
+                   RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   std::vector<uint8_t> frame = roce_frame(ip4(192, 168, 0, 1), ip4(192, 168, 0, 2));
   store_be48(frame.data(), 0xffffffffffff);
   const std::vector<Sent> sent = bed.pass(3, frame);
@@ -185,8 +192,8 @@ TEST_CASE("router: bridged ports go on to bridge, and nothing of it comes out of
   bed.check_balance();
 }
 
-TEST_CASE("router: pings of its own addresses are answered") {
-  RouterHarness bed(router_parameters());
+TEST_CASE_TEMPLATE("router: pings of its own addresses are answered", Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
   for (const bool ipv6 : {false, true}) {
     // Any packet, made an echo request.
     std::vector<uint8_t> frame =
@@ -196,7 +203,8 @@ TEST_CASE("router: pings of its own addresses are answered") {
     ip[ipv6 ? 6 : 9] = ipv6 ? kProtocolIcmpv6 : kProtocolIcmp;
     std::memset(ip + header, 0, 4);
     ip[header] = ipv6 ? 128 : 8;
-    store_be16(ip + header + 2, ipv6 ? icmpv6_checksum(ip, ip + header, length) : internet_checksum(ip + header, length));
+    store_be16(ip + header + 2,
+               ipv6 ? transport_checksum(ip, kProtocolIcmpv6, ip + header, length) : internet_checksum(ip + header, length));
     ip_set_length(ip, static_cast<uint16_t>(header + length));
     const std::vector<Sent> sent = bed.pass(0, frame);
     REQUIRE(sent.size() == 1);
@@ -208,10 +216,11 @@ TEST_CASE("router: pings of its own addresses are answered") {
   bed.check_balance();
 }
 
-TEST_CASE("router: of several ways a flow keeps to one, by its UDP source port, and ways have flows by their weight") {
+TEST_CASE_TEMPLATE("router: of several ways a flow keeps to one, by its UDP source port, and ways have flows by their weight",
+                   Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();
   parameters.router.routes.push_back({{ip4(172, 16, 0, 0), 12}, {{1, ip4(10, 0, 1, 5), 1}, {2, ip4(10, 0, 2, 5), 3}}});
-  RouterHarness bed(parameters);
+  Bed bed(parameters);
   bed.introduce(1, ip4(10, 0, 1, 5), ip4(10, 0, 1, 1), kStation + 5);
   bed.introduce(2, ip4(10, 0, 2, 5), ip4(10, 0, 2, 1), kStation + 6);
   std::map<uint16_t, int> taken;
@@ -233,20 +242,20 @@ TEST_CASE("router: of several ways a flow keeps to one, by its UDP source port, 
   CHECK(taken[1] < 310);
 }
 
-TEST_CASE("router: routes change while packets pass, and none is lost") {
+TEST_CASE_TEMPLATE("router: routes change while packets pass, and none is lost", Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();
   const auto route = [](uint8_t third, uint8_t port) {
     return RouterParameters::Route{{ip4(172, 16, third, 0), 24}, {{port, ip4(10, 0, port, 5), 1}}};
   };
   for (uint8_t i = 0; i < 100; ++i) parameters.router.routes.push_back(route(i, 1));
-  RouterHarness bed(parameters);
+  Bed bed(parameters);
   bed.introduce(1, ip4(10, 0, 1, 5), ip4(10, 0, 1, 1), kStation + 5);
   bed.introduce(2, ip4(10, 0, 2, 5), ip4(10, 0, 2, 1), kStation + 6);
   const auto pass = [&](uint8_t third) { return bed.pass(0, roce_frame(ip4(10, 0, 0, 9), ip4(172, 16, third, 4))); };
   for (const uint8_t port : {uint8_t{2}, uint8_t{1}, uint8_t{2}}) {
     parameters.router.routes.clear();
     for (uint8_t i = 50; i < 150; ++i) parameters.router.routes.push_back(route(i, port));
-    bed.device.reconfigure(parameters);
+    bed.reconfigure(parameters);
     for (uint8_t i = 50; i < 150; ++i) {
       const std::vector<Sent> sent = pass(i);
       REQUIRE(sent.size() == 1);
@@ -256,18 +265,18 @@ TEST_CASE("router: routes change while packets pass, and none is lost") {
     REQUIRE(sent.size() == 1);
     CHECK(icmp_of(sent[0]) == std::pair(3, 0));
   }
-  CHECK(bed.device.router()->route_count() == 3 * 6 + 4 + 100);
+  CHECK(bed.of(0).router()->route_count() == 3 * 6 + 4 + 100);
   // No interfaces any more: it bridges.
   parameters.router = {};
-  bed.device.reconfigure(parameters);
-  CHECK(bed.device.router() == nullptr);
+  bed.reconfigure(parameters);
+  CHECK(bed.of(0).router() == nullptr);
   CHECK(pass(60).size() == 4);
   bed.check_balance();
 }
 
-TEST_CASE("router: what its parameters name has to be there") {
+TEST_CASE_TEMPLATE("router: what its parameters name has to be there", Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();
-  const auto refuses = [](SwitchParameters p) { CHECK_THROWS_AS(RouterHarness{p}, NativeError); };
+  const auto refuses = [](SwitchParameters p) { CHECK_THROWS_AS(Bed{p}, NativeError); };
   auto changed = parameters;
   changed.router.interfaces[0].port = 99;
   refuses(changed);

@@ -102,7 +102,10 @@ Refusal classify_ip(const uint8_t* data, uint32_t length, uint32_t l3, PacketMet
   const bool roce = load_be16(l4 + 2) == kRocePort;
   if (udp_length < kUdpHeader || udp_length > l4_length || (roce && udp_length != l4_length)) return Refusal::bad_udp_length;
   meta.udp_source_port = load_be16(l4);
-  if (!roce) return Refusal::none;
+  if (!roce) {
+    if (is_cnm_datagram(l4, udp_length)) meta.kind = FrameKind::cnm;
+    return Refusal::none;
+  }
   const Refusal transport = classify_roce(l4 + kUdpHeader, udp_length - kUdpHeader, meta);
   if (transport == Refusal::none) meta.bth_offset = static_cast<uint16_t>(l3 + header + kUdpHeader);
   return transport;

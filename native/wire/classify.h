@@ -39,6 +39,7 @@ enum class Refusal : uint8_t {
 // One CN-TAG is looked through, where it belongs: behind the 802.1Q tag, or behind the MAC addresses.
 // An IPv6 datagram with extension headers and an 802.1ad frame are kind other, not refused. MAC control within a tag of either
 // kind is mac_control whatever its opcode: PAUSE and PFC frames are never tagged (IEEE 802.3 clause 31).
+// A datagram to the port of CNMs that is none is kind other, not refused: anybody may use that port.
 // Neither the UDP checksum nor the ICRC is looked at: see icrc_ok().
 // flow_hash: 32 well mixed bits over addresses, protocol and ports (TCP, UDP, SCTP; without ports for fragments); for other
 // frames over MACs and ethertype.

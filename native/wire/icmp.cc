@@ -27,15 +27,6 @@ bool is_error(uint8_t version, uint8_t type) {
 
 }  // namespace
 
-uint16_t icmpv6_checksum(const uint8_t* ip, const uint8_t* icmp, uint32_t length) {
-  uint8_t tail[8] = {};
-  store_be32(tail, length);
-  tail[7] = kProtocolIcmpv6;
-  uint32_t sum = checksum_add(0, ip + 8, 32);
-  sum = checksum_add(sum, tail, sizeof tail);
-  return static_cast<uint16_t>(~checksum_fold(checksum_add(sum, icmp, length)));
-}
-
 bool may_answer_with_error(const uint8_t* ip, uint32_t present) {
   const bool ipv6 = ip[0] >> 4 == 6;
   const uint32_t header = ip_header_length(ip);
@@ -67,7 +58,7 @@ uint32_t build_icmp_error(uint8_t* out, uint32_t room, const LinkHeader& link, c
   if (error == IcmpError::too_big) store_be32(icmp + 4, ipv6 ? mtu : std::min(mtu, 0xffffu));
   std::memcpy(icmp + kIcmpHeader, quoted, length - kIcmpHeader);
   ip_set_length(ip, static_cast<uint16_t>(header + length));
-  store_be16(icmp + 2, ipv6 ? icmpv6_checksum(ip, icmp, length) : internet_checksum(icmp, length));
+  store_be16(icmp + 2, ipv6 ? transport_checksum(ip, kProtocolIcmpv6, icmp, length) : internet_checksum(icmp, length));
   const uint32_t whole = start + header + length;
   if (whole >= kMinimumFrame) return whole;
   std::memset(out + whole, 0, kMinimumFrame - whole);

@@ -20,10 +20,6 @@ enum class IcmpError : uint8_t { time_exceeded, no_route, host_unreachable, port
 inline constexpr uint32_t kIcmpErrorHeaders = kEthernetHeader + kVlanTag + kIpv6Header + kIcmpHeader;
 inline constexpr uint32_t kMostQuoted = 548;
 
-// With the pseudo header of RFC 8200, 8.1, over a message at `icmp` of `length` bytes: 0 where the checksum in it is right; what
-// it is to be where that is 0.
-uint16_t icmpv6_checksum(const uint8_t* ip, const uint8_t* icmp, uint32_t length);
-
 // Whether an error may be sent about an IP packet of which `present` bytes are there (RFC 1122, 3.2.2; RFC 4443, 2.4 (e)): not of
 // ICMP errors, of what is no first fragment, or has a source that is none.
 bool may_answer_with_error(const uint8_t* ip, uint32_t present);

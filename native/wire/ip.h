@@ -47,6 +47,18 @@ inline uint32_t ip_total_length(const uint8_t* ip) {
   return ip[0] >> 4 == 6 ? kIpv6Header + load_be16(ip + 4) : load_be16(ip + 2);
 }
 
+// Of UDP, TCP or ICMPv6 at `transport`, `length` bytes: with the pseudo header (RFC 768; RFC 8200, 8.1) of the IP header at `ip`.
+// 0 where the checksum in it is right; what it is to be where that is 0.
+inline uint16_t transport_checksum(const uint8_t* ip, uint8_t protocol, const uint8_t* transport, uint32_t length) {
+  const uint8_t version = ip[0] >> 4 == 6 ? 6 : 4;
+  uint8_t tail[8] = {};
+  store_be32(tail, length);
+  tail[7] = protocol;
+  uint32_t sum = checksum_add(0, ip + ip_source_offset(version), 2 * ip_address_length(version));
+  sum = checksum_add(sum, tail, sizeof tail);
+  return static_cast<uint16_t>(~checksum_fold(checksum_add(sum, transport, length)));
+}
+
 // DF set and identification 0, which RFC 6864 allows for datagrams that are never fragmented. Length and checksum are
 // left 0 for ip_set_length().
 inline void store_ipv4(uint8_t* ip, uint8_t protocol, uint8_t traffic_class, uint8_t ttl, const uint8_t* source,

@@ -42,7 +42,7 @@ bool read_icmp(const uint8_t* ip, uint32_t present, NeighbourMessage& message) {
   const uint8_t* icmp = ip + kIpv6Header;
   const bool asks = icmp[0] == kNeighbourSolicitation;
   if ((!asks && icmp[0] != kNeighbourAdvertisement) || icmp[1] != 0 || icmp[8] == 0xff) return false;
-  if (icmpv6_checksum(ip, icmp, length) != 0) return false;
+  if (transport_checksum(ip, kProtocolIcmpv6, icmp, length) != 0) return false;
   uint64_t mac = 0;
   for (uint32_t at = kMessage; at < length;) {
     const uint32_t size = at + 1 < length ? icmp[at + 1] * 8u : 0;
@@ -89,7 +89,7 @@ uint32_t build_icmp(uint8_t* out, const LinkHeader& link, const uint8_t* from, c
   icmp[kMessage + 1] = 1;
   store_be48(icmp + kMessage + 2, link.source_mac);
   ip_set_length(ip, kIpv6Header + kMessage + kOption);
-  store_be16(icmp + 2, icmpv6_checksum(ip, icmp, kMessage + kOption));
+  store_be16(icmp + 2, transport_checksum(ip, kProtocolIcmpv6, icmp, kMessage + kOption));
   return start + kIpv6Header + kMessage + kOption;
 }
 

@@ -28,7 +28,7 @@ enum class FrameKind : uint8_t {
   pause,        // MAC control PAUSE, opcode 0x0001 (IEEE 802.3 annex 31B)
   pfc,          // MAC control PFC, opcode 0x0101 (IEEE 802.3 annex 31D)
   mac_control,  // MAC control with an opcode that we do not know
-  cnm           // QCN congestion notification message (IEEE 802.1Q clause 33), which parse_cnm() accepts
+  cnm           // QCN congestion notification message (IEEE 802.1Q clause 33) of layer 2, or in a datagram (wire/qcn.h)
 };
 
 // Everything a decision needs to know of a frame, filled by one classify() when it arrives.

@@ -16,6 +16,15 @@
 //  24  encapsulated MSDU: so many octets of the sampled frame, from the ethertype behind its tags on
 // Octets behind that are Ethernet padding. So a PDU has 24 to 88 octets.
 //
+// Beyond routers a CNM goes as a datagram (the standard has none; Liss and the DCQCN paper say why QCN ends at a router without
+// one): IPv4 or IPv6 from an address of the congestion point's router to the source of the sampled frame, which its encapsulated
+// MSDU has, with its own time to live and the DSCP of CNMs; behind that UDP, and the PDU as above:
+//   0  source port 1021     2  destination port 1021 (exp1, for experiments: RFC 4727, 6)
+//   4  length: 8 and that of the PDU      6  checksum, which is never left out
+//   8  the PDU: version, feedback, CPID, cnmQOffset, cnmQDelta, encapsulated priority, destination MAC address, length, MSDU
+// It has no CN-TAG, which ends at the first router, and its destination MAC address is of the link where the frame was sampled,
+// and says nothing elsewhere: the flow is that of the MSDU, which has its BTH at least, or its ports.
+//
 // Sources, as the standard is not free to copy: the table of the PDU in HPE's configuration guides of the FlexFabric 5700, 5930
 // and 5940 ("CNM format": all sizes, version and reserved bits 0, PDU of 24 to 88 octets, ethertype 22-E7, the sampled frame's
 // tag and CN-TAG copied); the bit order of the open test bench PktLib (cnm_hdr_class); the IEEE registry of ethertypes (22-E7,
@@ -24,11 +33,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "wire/bth.h"
 #include "wire/classify.h"
 #include "wire/ethernet.h"
+#include "wire/ip.h"
 #include "wire/packet.h"
+#include "wire/udp.h"
 
 namespace weir {
 
@@ -39,6 +52,11 @@ inline constexpr uint8_t kCnmMaxQuantizedFeedback = 63;
 // The longest CNM, with both tags: it fits a simulation's packet.
 inline constexpr uint32_t kCnmMaxLength = kEthernetHeader + kVlanTag + kCnTag + kCnmPdu + kCnmMaxMsdu;
 static_assert(kCnmMaxLength <= kHeaderStride);
+
+inline constexpr uint16_t kCnmUdpPort = 1021;
+// The longest in a datagram: it fits a simulation's packet with telemetry.
+inline constexpr uint32_t kCnmDatagramMaxLength = kEthernetHeader + kVlanTag + kIpv6Header + kUdpHeader + kCnmPdu + kCnmMaxMsdu;
+static_assert(kCnmDatagramMaxLength <= kTelemetryStride);
 
 struct CongestionNotification {
   uint8_t quantized_feedback = 0;      // 0..63; congestion points do not send 0, which asks for nothing
@@ -53,8 +71,8 @@ struct CongestionNotification {
 // The PDU, behind the ethertype. Total: any bytes of any length. Reserved bits are ignored. `cnm` is set with Refusal::none only.
 Refusal parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotification& cnm);
 
-// A whole frame, with or without 802.1Q tag and CN-TAG in its bytes. False if it is no CNM, or one with an error: never for a
-// frame of kind cnm. Total.
+// A whole frame, with or without 802.1Q tag and CN-TAG in its bytes. False if it is no CNM of layer 2, or one with an error:
+// never for a frame of kind cnm that is no IP packet. Total.
 bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cnm);
 
 // Writes a CNM without FCS, padded with zero to kMinimumFrame, to `out`, which has room for kCnmMaxLength bytes; returns its
@@ -62,11 +80,29 @@ bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cn
 // nearest value: the feedback to 63, the MSDU to 64 octets.
 uint32_t build_cnm(uint8_t* out, const LinkHeader& header, const CongestionNotification& cnm);
 
+// Whether UDP of `length` bytes at `udp` is a CNM. Total.
+bool is_cnm_datagram(const uint8_t* udp, uint32_t length);
+// The same of a whole frame that has been classified, whatever its PDU is.
+bool is_to_cnm_port(const uint8_t* frame, const PacketMeta& meta);
+// Of such a frame. A checksum that is there and wrong is a bad length.
+Refusal parse_cnm_datagram(const uint8_t* frame, const PacketMeta& meta, CongestionNotification& cnm);
+// Where the frame came from that a CNM encapsulates the beginning of; nothing: that is no IP packet, or too short.
+std::optional<IpAddress> sampled_source(std::span<const uint8_t> msdu);
+// How much of an IP packet a CNM has to encapsulate for a flow to be known by it, from its ethertype on: up to a BTH.
+inline constexpr uint32_t known_by(uint8_t ip_version) {
+  return 2 + (ip_version == 6 ? kIpv6Header : kIpv4Header) + kUdpHeader + kBthHeader;
+}
+
 // The rest is for classified packets whose 802.1Q tag is in their bytes, as it is in all that devices hold.
 
 // What a CNM encapsulates of a sampled frame: from the ethertype behind its tags on, at most `most` octets, fewer where there are
 // fewer bytes (PacketPool::present).
 std::span<const uint8_t> msdu_of(const PacketPool& pool, PacketId id, uint32_t most);
+
+// Makes a frame that build_cnm() has written, of a sampled IP packet, a datagram from `own` to the packet's source, without tags.
+// Its MAC addresses are for whoever sends it. False, and nothing done, if the packet's IP version is not that of `own`, or there
+// is no room.
+bool wrap_cnm(PacketPool& pool, PacketId id, const IpAddress& own, uint8_t dscp, uint8_t ttl);
 
 // Length, meta and offload agree with the bytes afterwards. Of packets in simulation the headers are moved.
 // False, and nothing done, if the packet has a CN-TAG, or no room for one.

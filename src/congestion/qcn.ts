@@ -185,6 +185,7 @@ export const qcn = {
       flows: qcn.flows === "queue-pair" ? ("qp" as const) : qcn.flows,
       reaction_points: qcn.reaction_points,
       cn_tag: qcn.cn_tag,
+      ...(qcn.notification === "ip" && { cnms_by_ip: true }),
       limiter: qcn.limiter,
       token_bucket: { tick: Math.round(kTokenTick * scale) },
       seed,

@@ -4,6 +4,8 @@ import { choice, type Full, field, flag, integer, priorities, section, size } fr
 
 const kDefences = ["auto", "disabled", "interior", "interior-ready", "edge"] as const;
 
+const kNotifications = ["l2", "ip"] as const;
+
 const cnPortSchema = section({
   defence: field(z.enum(kDefences), "As `qcn.defence`, of this port."),
   alternate_priority: integer("As `qcn.alternate_priority`, of this port.", 0, 7),
@@ -27,6 +29,11 @@ export const switchQcnSchema = section({
     0,
     64,
     0,
+  ),
+  notification: choice(
+    "How CNMs go to their sources: `l2`, by Ethernet addresses, as the standard has it; `ip`, in IP and UDP, so that routers forward them. A switch that routes has `ip`, others have `l2`.",
+    kNotifications,
+    "l2",
   ),
   cnm_priority: integer("Priority at which CNMs leave; a strict one (`scheduler.strict`).", 0, 7, 6),
   defence: choice(
@@ -60,7 +67,14 @@ export const hostQcnSchema = section({
     kMostReactionPoints,
     100,
   ),
-  cn_tag: flag("Put a CN-TAG (EtherType 0x22E9) with the flow's number into each frame; CNMs return it.", true),
+  cn_tag: flag(
+    "Put a CN-TAG (EtherType 0x22E9) with the flow's number into each frame; CNMs return it. Not where they come by `ip`: routers take it off.",
+    true,
+  ),
+  notification: field(
+    z.enum(kNotifications),
+    "Which CNMs are believed: `l2` or `ip`, as in `switch.qcn.notification`. Default: as its switch sends them; in nic.yaml `l2`.",
+  ),
   limiter: choice(
     "Rate limiter of the reaction points: paced to the nanosecond, or NetFPGA's token bucket of 3 KB that is filled each 16 us.",
     ["pacer", "token-bucket"],

@@ -49,6 +49,7 @@ export function switchBehaviour(
       cn_priorities: mask(s.qcn.priorities),
       cnm_priority: s.qcn.cnm_priority,
       cp_min_header_octets: s.qcn.cpMinHeaderOctets,
+      ...(s.qcn.notification === "ip" && { cnms_by_ip: true }),
       qcn: pointsOf(s.qcn),
     }),
     ...(s.pfc_watchdog.enabled && {

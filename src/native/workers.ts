@@ -4,6 +4,7 @@ import {
   kRecordWords,
   type NativeAddon,
   type NativeWorker,
+  type NeighborEntry,
   type PuntedFrame,
   type SwitchState,
   type WorkerConfig,
@@ -123,8 +124,17 @@ export class DeviceWorkers {
     return this.workers[0].forwardingTable(index);
   }
 
-  neighbors(index: number) {
-    return this.workers[0].neighbors(index);
+  /** Each worker of a router has a table of its own: what any of them knows, with the packets that wait at all. */
+  neighbors(index: number): NeighborEntry[] {
+    const [first, ...others] = this.workers.map((worker) => worker.neighbors(index));
+    const merged = new Map((first ?? []).map((entry) => [`${entry.interface} ${entry.address}`, entry]));
+    for (const entry of others.flat()) {
+      const key = `${entry.interface} ${entry.address}`;
+      const other = merged.get(key);
+      const known = other === undefined || (other.state === "incomplete" && entry.state !== "incomplete");
+      merged.set(key, { ...(known ? entry : other), waits: entry.waits + (other?.waits ?? 0) });
+    }
+    return [...merged.values()];
   }
 
   forwardingEntries(index: number): number {

@@ -14,7 +14,13 @@ const kBucketRate = 1.5e9;
 const kHeaderOctets = { "queue-pair": 42, application: 42, "five-tuple": 26, "destination-mac": 0 } as const;
 
 /** @param ports Their names: of the neighbours, or a daemon's own. */
-export function checkCongestionPoints(s: SwitchConfig, ports: readonly string[], at: Where, found: Findings): void {
+export function checkCongestionPoints(
+  s: SwitchConfig,
+  ports: readonly string[],
+  at: Where,
+  found: Findings,
+  routes = s.forwarding === "routed",
+): void {
   const { qcn } = s;
   if (!qcn.enabled) return;
   const cnpvs = [...new Set(qcn.priorities)].sort();
@@ -52,7 +58,20 @@ export function checkCongestionPoints(s: SwitchConfig, ports: readonly string[],
       `switch ${s.name}: CNMs leave at priority ${qcn.cnm_priority}, which is not strict: other traffic delays them`,
     );
   }
+  checkNotification(s, routes, at, found);
   checkSetPoint(s, ports.length, at, found);
+}
+
+/** A router's CNMs are packets of its own; a bridge has no address to send them from. */
+function checkNotification({ name, qcn }: SwitchConfig, routes: boolean, at: Where, found: Findings): void {
+  if (qcn.notification === "l2" && routes) {
+    const message = `${name} routes: sources beyond its neighbours do not get CNMs that go by Ethernet addresses`;
+    found.problem(at("qcn", "notification"), message, "set qcn.notification: ip, or qcn.enabled: false");
+  }
+  if (qcn.notification === "ip" && !routes) {
+    const message = `${name} does not route: it has no address to send CNMs from`;
+    found.problem(at("qcn", "notification"), message, "set qcn.notification: l2, or route");
+  }
 }
 
 /** Q_eq must be reached before the buffer is full or PFC holds the frames back. */
@@ -117,9 +136,10 @@ export function checkLimiter({ name, qcn }: HostConfig, rate: number, found: Fin
   );
 }
 
+/** What goes by IP returns enough whatever the parameter says. */
 function checkReturnedHeaders({ name, qcn }: HostConfig, octets: number, found: Findings): void {
   const needed = kHeaderOctets[qcn.flows];
-  if (qcn.cn_tag || octets >= needed) return;
+  if (qcn.cn_tag || qcn.notification === "ip" || octets >= needed) return;
   found.warn(
     `host ${name}: without CN-TAGs, CNMs must return ${needed} bytes to tell flows by ${qcn.flows} apart, but ` +
       `cpMinHeaderOctets is ${octets}`,

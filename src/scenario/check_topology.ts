@@ -148,11 +148,6 @@ function checkRouting({ routes, switches }: Scenario, found: Findings): void {
     const message = `${routed[0]?.name} routes, and ${bridge.name} does not`;
     found.problem(path, message, "set forwarding: routed for all switches, or for none");
   }
-  const marked = routed.find(({ qcn }) => qcn.enabled);
-  if (marked !== undefined) {
-    const message = `${marked.name} routes, and QCN goes by Ethernet addresses, which a router changes`;
-    found.problem(path, message, "use forwarding: static, or switch.qcn.enabled: false");
-  }
   if (routes.length > 0) {
     const message = "routes of the topology are paths between Ethernet addresses";
     found.problem(["topology", "routes"], message, "leave them out, or use forwarding: static");

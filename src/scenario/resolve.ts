@@ -7,6 +7,7 @@ import { type Full, filled } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
 import { merge } from "../base/merge.js";
 import { hearsCnms } from "../congestion/flow_state.js";
+import type { SwitchQcn } from "../congestion/qcn_points.js";
 import { resolveCongestion } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
@@ -91,23 +92,24 @@ export function resolveTransport(transport: Full<typeof transportSchema>): Trans
   return { ...transport, window };
 }
 
-/** The `host` section in full; `rate` is that of the host's link, bit/s, `cnpvs` and `trimmed` (a DSCP) are those of its switch. */
+/** The `host` section in full; `rate` is that of the host's link, bit/s, `points` and `trimmed` (a DSCP) are those of its switch. */
 export function resolveHost(
   name: string,
   input: Full<typeof hostSchema>,
   rate: number,
-  cnpvs: readonly number[],
+  points: Partial<Pick<SwitchQcn, "priorities" | "notification">>,
   trimmed?: number,
 ): HostConfig {
   const { initial_rate = rate, receive_buffer, qcn } = input;
   const { xoff = Math.floor(receive_buffer.size / 2), xon = Math.floor(xoff / 2) } = receive_buffer;
+  const { priorities = [...(points.priorities ?? [])], notification = points.notification ?? "l2" } = qcn;
   return {
     ...input,
     name,
     initial_rate,
     trimmed_dscp: input.trimmed_dscp ?? trimmed,
     receive_buffer: { ...receive_buffer, xoff, xon },
-    qcn: { ...qcn, priorities: qcn.priorities ?? [...cnpvs] },
+    qcn: { ...qcn, priorities, notification, cn_tag: qcn.cn_tag && notification === "l2" },
   };
 }
 
@@ -185,7 +187,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
       name,
       merge<object>(top.host, overrides) as typeof top.host,
       graph.hostLink(name)?.rate ?? 0,
-      qcn?.priorities ?? [],
+      qcn ?? {},
       trimming?.enabled ? trimming.dscp : undefined,
     );
   });

@@ -11,6 +11,7 @@ import type {
   NativeAddon,
   NativeCapture,
   NativeWorker,
+  NeighborEntry,
   QueuePairState,
   SwitchState,
   WorkerConfig,
@@ -166,7 +167,7 @@ export class FakeWorker implements NativeWorker {
       worker.configs.push(config);
     }
   }
-  neighbors() {
+  neighbors(): NeighborEntry[] {
     return [];
   }
 

@@ -81,6 +81,20 @@ describe("a switch on two workers", () => {
     expect(device.drainPunted().map(({ bytes }) => String(bytes))).toEqual(["a", "b"]);
   });
 
+  it("knows each neighbor that any of them knows, once, with what waits for it anywhere", () => {
+    const entry = { address: "10.0.0.2", interface: 0, port: 1, mac: 5, state: "reachable" as const, waits: 0 };
+    const asked = { ...entry, port: 0, mac: 0, state: "incomplete" as const, waits: 3 };
+    vi.spyOn(workers[0], "neighbors").mockReturnValue([asked, { ...entry, address: "10.0.0.3" }]);
+    vi.spyOn(workers[1], "neighbors").mockReturnValue([
+      { ...entry, waits: 1 },
+      { ...asked, address: "10.0.0.3" },
+    ]);
+    expect(device.neighbors(0)).toEqual([
+      { ...entry, waits: 4 },
+      { ...entry, address: "10.0.0.3", waits: 3 },
+    ]);
+  });
+
   it("changes all of them at once, or none", () => {
     const [whole] = composeSwitchWorkers(config, []);
     if (whole === undefined) throw new Error("no worker");

@@ -70,7 +70,7 @@ describe("a switch of a scenario that routes", () => {
 
   it.each([
     [
-      "switch.forwarding: leaf1 routes, and QCN goes by Ethernet addresses",
+      "switch.qcn.notification: leaf1 routes: sources beyond its neighbours do not get CNMs that go by Ethernet addresses",
       ["congestion.algorithm=qcn", "switch.qcn.enabled=true"],
     ],
     [

@@ -17,14 +17,17 @@ import { folder } from "./weir.js";
 type Address = readonly [port: string, ...addresses: string[]];
 
 /** A switch whose ports are named after what is behind them, with the kernel of namespace `k` and its number. */
-function startRouter(net: LabNetwork, number: number, interfaces: readonly Address[]): Promise<Daemon> {
+function startRouter(net: LabNetwork, number: number, interfaces: readonly Address[], workers = 1): Promise<Daemon> {
   const path = folder();
   const [socket, file] = [join(path, "control.sock"), join(path, "switch.yaml")];
   const namespace = net.namespace(`s${number}`).path;
   const lines = [
     `name: s${number}`,
     "ports:",
-    ...interfaces.map(([port]) => `  - { interface: ${port}, namespace: ${namespace}, rate: 1Gbps }`),
+    ...interfaces.map(
+      ([port], i) => `  - { interface: ${port}, namespace: ${namespace}, rate: 1Gbps, worker: ${i % workers} }`,
+    ),
+    `workers: [${Array(workers).fill("{}").join(", ")}]`,
     "router:",
     `  mac: "02:57:52:00:00:0${number}"`,
     "  interfaces:",
@@ -84,15 +87,17 @@ const kernelRoutes = async (socket: string) => (await ask(socket, "routes")).fil
 const kRoutes = 10_000;
 
 describeUnless(liveObstacle(), "a switch with the kernel's control plane", () => {
-  it("answers by the kernel's twin, and forwards by the kernel's routes, which change without a lost frame", async () => {
+  const ways = "answers by the kernel's twin, and forwards by the kernel's routes, which change without a lost frame";
+  it.each([1, 2])(`${ways}: workers %i`, async (workers) => {
     const net = await network(1, [
       ["a", "s1"],
       ["b", "s1"],
     ]);
-    const router = await startRouter(net, 1, [
+    const subnets: Address[] = [
       ["a", "10.1.0.1/24", "fd00:1::1/64"],
       ["b", "10.2.0.1/24", "fd00:2::1/64"],
-    ]);
+    ];
+    const router = await startRouter(net, 1, subnets, workers);
     await addressHost(net, "a", 1);
     await addressHost(net, "b", 2);
     const kernel = net.namespace("k1");

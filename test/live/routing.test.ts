@@ -10,7 +10,7 @@ import { daemon, weir } from "./daemons.js";
 import { folder } from "./weir.js";
 
 /** a at 10.1.0.0/24 of switch s1, b at 10.2.0.0/24 of s2, and 10.9.0.0/24 between the switches; fd00:1:: and so on. */
-async function fabric(bottleneck = "1Gbps") {
+async function fabric(bottleneck = "1Gbps", workers = 1) {
   const net = await LabNetwork.create(
     [
       { name: "a", role: "host" },
@@ -36,7 +36,8 @@ async function fabric(bottleneck = "1Gbps") {
       `name: ${own}
 ports:
   - { interface: ${host}, namespace: ${namespace}, rate: ${rate} }
-  - { interface: ${other}, namespace: ${namespace}, rate: 1Gbps }
+  - { interface: ${other}, namespace: ${namespace}, rate: 1Gbps, worker: ${workers - 1} }
+workers: [${Array(workers).fill("{}").join(", ")}]
 ecn: { kmin: 20KB, kmax: 80KB, pmax: 0.1 }
 router:
   mac: "02:57:52:00:00:0${number}"
@@ -85,8 +86,9 @@ async function totalOf(socket: string, name: string, labels: Record<string, stri
 }
 
 describeLive("switches that route", () => {
-  it("carry the kernel's traffic between subnets, answer for themselves, and tell who is not there", async () => {
-    const { net, first, second } = await fabric();
+  const ways = "carry the kernel's traffic between subnets, answer for themselves, and tell who is not there";
+  it.each([1, 2])(`${ways}: workers of each %i`, async (workers) => {
+    const { net, first, second } = await fabric("1Gbps", workers);
     await addresses(net);
     const ping = async (...args: string[]) =>
       (await net.namespace("a").run("sh", ["-c", `ping -n -W 2 ${args.join(" ")} 2>&1 || true`])).stdout;
@@ -118,8 +120,8 @@ describeLive("switches that route", () => {
     expect(await show("neighbors")).toContain("02:57:00:00:00:0a");
   });
 
-  it("mark, pause and lose nothing of RoCEv2 between NICs that have a gateway", async () => {
-    const { net, path, second } = await fabric("100Mbps");
+  it.each([1, 2])("mark, pause and lose nothing of RoCEv2 between NICs with a gateway: workers %i", async (workers) => {
+    const { net, path, second } = await fabric("100Mbps", workers);
     const nic = (host: string, n: number, send: string) => {
       const [socket, file] = [join(path, `nic-${host}.sock`), join(path, `nic-${host}.yaml`)];
       writeFileSync(

@@ -93,6 +93,7 @@ describe("switch.qcn and host.qcn", () => {
       cpWeight: 1,
       cpSampleBase: 150_000,
       cpMinHeaderOctets: 0,
+      notification: "l2",
       cnm_priority: 6,
       defence: "auto",
       alternate_priority: 0,
@@ -103,9 +104,20 @@ describe("switch.qcn and host.qcn", () => {
       flows: "queue-pair",
       reaction_points: 100,
       cn_tag: true,
+      notification: "l2",
       limiter: "pacer",
     });
     expect(warnings).toEqual([]);
+  });
+
+  it("go by IP where switches route, which hosts take from their switch, and then send no CN-TAGs", () => {
+    const routed = ["switch.forwarding=routed", "switch.qcn.notification=ip"];
+    const { scenario, warnings } = load(...routed);
+    expect(scenario.hosts.map(({ qcn }) => [qcn.notification, qcn.cn_tag])).toEqual(Array(3).fill(["ip", false]));
+    expect(new CnDomain(scenario).at(scenario.switches[0] as never, "h1").defence[3]).toBe("interior");
+    expect(warnings).toEqual([]);
+    expect(() => load(routed[0] as string)).toThrow("switch.qcn.notification: sw routes");
+    expect(() => load(routed[1] as string)).toThrow("sw does not route: it has no address to send CNMs from");
   });
 
   it("a host's CNPVs are those of its switch, unless it has its own", () => {

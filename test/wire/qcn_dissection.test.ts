@@ -60,6 +60,25 @@ describeUnless(lacking("tshark"), "tshark, given CNMs and CN-TAGs,", () => {
     expect(payloads[5]).toMatch(/^beef86dd6/);
   });
 
+  it("sees CNMs in datagrams as such, their checksums right, with the PDU for payload", () => {
+    const check = ["-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
+    const fields = ["frame.protocols", "ip.src", "ip.dst", "ip.dsfield.dscp", "ip.checksum.status"];
+    const rows = dissect("qcn_datagram", [...fields, "ipv6.src", "ipv6.dst", "ipv6.tclass.dscp"], ...check);
+    expect(rows).toEqual([
+      ["eth:ethertype:ip:udp:data", "10.9.0.1", "10.0.1.9", "48", "1", "", "", ""],
+      ["eth:ethertype:ipv6:udp:data", "", "", "", "", "fd00:9::1", "fd00:1::9", "48"],
+    ]);
+    const udp = dissect("qcn_datagram", ["udp.srcport", "udp.dstport", "udp.length", "udp.checksum.status"], ...check);
+    expect(udp).toEqual([
+      ["1021", "1021", "74", "1"],
+      ["1021", "1021", "94", "1"],
+    ]);
+    const head = "002a02575300010200030197ffff6000025745000005";
+    const [[ipv4], [ipv6]] = dissect("qcn_datagram", ["data.data"]) as [[string], [string]];
+    expect(ipv4).toMatch(new RegExp(`^${head}002a0800456200540000`));
+    expect(ipv6).toMatch(new RegExp(`^${head}003e86dd66200000`));
+  });
+
   it("looks through a CN-TAG that it takes for an 802.1Q tag", () => {
     // tshark takes payload for RPC over RDMA, and says that it is malformed: behind a tag as without one.
     const fields = ["ip.src", "ipv6.src", "infiniband.bth.opcode", "infiniband.bth.psn", "_ws.malformed"];

@@ -83,7 +83,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
   }
   const ports = config.ports.map((port) => ({ ...port, delay: 0 }));
   checkSwitch(config.switch, ports, (...field) => field, found);
-  checkCongestionPoints(config.switch, names, (...field) => field, found);
+  checkCongestionPoints(config.switch, names, (...field) => field, found, config.router !== undefined);
   checkPortProfiles(
     config.switch.port_profiles,
     config.ports,
@@ -106,17 +106,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
   checkUnshaped(asked, ports, found);
 }
 
-function checkRouting({ workers, switch: { qcn, forwarding }, router }: SwitchDaemonConfig, found: Findings): void {
-  if (workers.length > 1) {
-    found.problem(["router"], `a switch that routes has one worker, not ${workers.length}`, "leave `workers` out");
-  }
-  if (qcn.enabled) {
-    found.problem(
-      ["router"],
-      "QCN ends where routing begins: a switch that routes has no congestion points",
-      "set qcn.enabled: false, or leave the router out",
-    );
-  }
+function checkRouting({ switch: { forwarding }, router }: SwitchDaemonConfig, found: Findings): void {
   router?.interfaces.forEach(({ name, port }, i) => {
     if (port !== undefined || forwarding === "learning") return;
     const message = `${name} is at the ports that bridge, where with forwarding static nobody can be asked for`;

@@ -174,7 +174,7 @@ export function resolveNicDaemon(
       prefix: prefix ?? (isIPv6(address) ? 64 : 24),
     })),
     vlan: full.vlan,
-    host: resolveHost(own.name, host, rate, kDefaultCnpvs),
+    host: resolveHost(own.name, host, rate, { priorities: kDefaultCnpvs }),
     classes: { pfc, scheduler, trust, dscp_map, default_priority },
     congestion: resolveCongestion(full.congestion, rate, (file) => resolvePath(directory, file), found),
     transport: resolveTransport(

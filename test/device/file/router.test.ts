@@ -96,9 +96,11 @@ it.each([
   expect(refusal(() => routerOf(`${kRouter}  ${text}\n`))).toContain(message);
 });
 
-it("needs one worker, no congestion points, and learning where its links are bridged", () => {
-  expect(refusal(() => routerOf(`${kRouter}workers: [{}, {}]\n`))).toContain("has one worker, not 2");
-  expect(refusal(() => routerOf(`${kRouter}qcn: { enabled: true }\n`))).toContain("QCN ends where routing begins");
+it("needs CNMs that go by IP where it has congestion points, and learning where its links are bridged", () => {
+  expect(refusal(() => routerOf(`${kRouter}qcn: { enabled: true }\n`))).toContain("qcn.notification: sw0 routes");
+  expect(refusal(() => routerOf("qcn: { enabled: true, notification: ip }\n"))).toContain("sw0 does not route");
+  const { switches } = composeSwitchWorker(routerOf(`${kRouter}qcn: { enabled: true, notification: ip }\n`));
+  expect(switches[0]).toMatchObject({ cn_priorities: 1 << 3, cnms_by_ip: true });
   expect(refusal(() => routerOf(`${kRouter}forwarding: static\n`))).toContain("vlan30 is at the ports that bridge");
 });
 
