@@ -111,6 +111,13 @@ SwitchParameters make_parameters(Input in, bool may_route) {
   }
   const uint8_t routing = in.byte();
   if (may_route && p.cn_priorities == 0 && routing & 128) p.router = make_router(routing);
+  for (SwitchParameters::Port& port : p.ports) {
+    const uint8_t vlans = in.byte();
+    if (vlans & 8) port.vlans.emplace();
+    if (vlans & 8 && vlans & 1) port.vlans->untagged = kRouterVlan;
+    if (vlans & 8 && vlans & 2) port.vlans->tagged.push_back(kRouterVlan + 1);
+    if (vlans & 8 && (vlans & 5) == 4) port.vlans->tagged.push_back(kRouterVlan);
+  }
   return p;
 }
 

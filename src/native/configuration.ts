@@ -13,6 +13,12 @@ import type {
   NativeTimely,
 } from "./congestion_configuration.js";
 
+/** VLANs of a port. */
+export interface NativePortVlans {
+  /** Of frames without a VLAN's tag; 0: none, such frames are dropped. 0 to 4094 */ untagged: number;
+  /** Those whose frames have their tag here. */ tagged: number[];
+}
+
 /** How a queue is marked. */
 export interface NativeRed {
   /** Up to this queue nothing is marked. bytes, 0 or more */ kmin: number;
@@ -50,6 +56,7 @@ export interface NativeSwitchPort {
   /** Of CNPVs at edge: no CNPVs. */ cn_alternate_priority?: number[];
   /** 0: no limit. */ max_learned_addresses?: number;
   /** Most that is flooded: broadcast, unknown unicast, multicast; 0: no limit. bit/s, 0 or more */ storm_rates?: number[];
+  /** Those that it is in; where no port is in any, tags pass as they come. */ vlans?: NativePortVlans;
   /** Where addresses are not learned: frames to groups come and go here. Such ports make a tree. */ floods?: boolean;
   /** Marking here, in place of the switch's. */ red?: NativeRed;
   /** Thresholds and headroom here, in place of the switch's. */ buffer?: NativePortBuffer;
