@@ -133,7 +133,8 @@ inline Frame make_frame(Input& in, uint16_t port) {
   frame.put48(kStation + (shape & 0x80 ? in.byte() % 40 : port));
   if (shape & 4) {
     frame.put16(kEthertypeVlan);
-    frame.put16(in.number(2));
+    const uint64_t tci = in.number(2);
+    frame.put16(shape & 0x10 ? (tci & 0xe000) | (kRouterVlan + (tci & 1)) : tci);  // VLANs that ports are in
   }
   if (shape & 8) {
     frame.put16(kEthertypeCnTag);

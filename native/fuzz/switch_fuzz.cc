@@ -112,6 +112,13 @@ SwitchParameters make_parameters(Input in) {
   const uint8_t routing = in.byte();
   if (routing & 128) p.router = make_router(routing);
   p.cnms_by_ip = p.router.routes_at_all();
+  for (SwitchParameters::Port& port : p.ports) {
+    const uint8_t vlans = in.byte();
+    if (vlans & 8) port.vlans.emplace();
+    if (vlans & 8 && vlans & 1) port.vlans->untagged = kRouterVlan;
+    if (vlans & 8 && vlans & 2) port.vlans->tagged.push_back(kRouterVlan + 1);
+    if (vlans & 8 && (vlans & 5) == 4) port.vlans->tagged.push_back(kRouterVlan);
+  }
   return p;
 }
 

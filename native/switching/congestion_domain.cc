@@ -109,6 +109,7 @@ PacketId CongestionDomain::make_cnm(uint16_t port, PacketId id, const QcnFeedbac
   cnm.reset();
   cnm.length = build_cnm(pool_.data(made), header, content);
   classify(pool_.data(made), cnm.length, cnm.meta);
+  cnm.meta.vlan_tci = header.vlan_tci;  // also of a port where its VLAN has no tag
   cnm.priority = parameters_.cnm_priority;
   cnm.ingress_port = port;
   ++counters.cn_cp_transmitted_cnms;

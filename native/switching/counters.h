@@ -50,6 +50,9 @@ namespace weir {
   X(drop_ip_no_route, "packets", "Dropped: to be routed, and there is no route to the destination")                    \
   X(drop_neighbor_unknown, "packets", "Dropped: the next hop did not answer ARP or neighbor solicitations")            \
   X(drop_neighbor_queue, "packets", "Dropped: too many frames wait for ARP or neighbor discovery")                     \
+  X(drop_vlan_untagged, "packets", "Dropped: without a VLAN's tag, and this port has no untagged VLAN")                \
+  X(drop_vlan_not_member, "packets", "Dropped: of a VLAN that this port is not in")                                    \
+  X(drop_vlan_egress, "packets", "Dropped: to an address that is known behind a port outside the frame's VLAN")        \
   X(rx_punted, "packets", "LLDP frames handed to the slow path instead of forwarded")                                  \
   X(tx_slow_path, "packets", "Frames of the slow path that the host took to send: not in tx_packets")                  \
   X(drop_punt_full, "packets", "Dropped: LLDP frames for the slow path, which had not taken those before")             \

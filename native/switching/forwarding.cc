@@ -73,6 +73,12 @@ void Forwarding::forget(Entry& entry) {
   entry.key = kNobody;
 }
 
+void Forwarding::forget_learned() {
+  for (Entry& entry : table_) {
+    if (entry.expires > kOver && is_learned(entry)) forget(entry);
+  }
+}
+
 Forwarding::Learned Forwarding::store(Time now, uint64_t key, uint16_t port, Time expires) {
   sweep(now);
   Stations& own = stations(port);

@@ -44,6 +44,7 @@ class Forwarding {
   static constexpr uint16_t kNoGroup = 0xffff;  // groups number up to 2^15 - 1, ports too
   // Forgets static entries and pins; learned ones stay.
   void clear_static();
+  void forget_learned();
   // Frames from `source` to `destination` leave by `port`, whatever the group says.
   bool pin(uint64_t source, uint64_t destination, uint16_t port);
 

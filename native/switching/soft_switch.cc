@@ -32,6 +32,8 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& dr
       pool_(pool),
       buffer_(parameters_.buffer, static_cast<int>(parameters_.ports.size()), parameters_.pfc_priorities, queued),
       forwarding_(parameters_.fdb_capacity, parameters_.learning, parameters_.ageing, parameters_.ports.size()),
+      vlans_(parameters_.ports.size()),
+      port_vlans_(parameters_.ports.size()),
       balancer_(parameters_.hash_seed, parameters_.component),
       domain_(parameters_, pool),
       random_(parameters_.seed, parameters_.component, link == nullptr ? 0 : 16 + link->self()),
@@ -46,6 +48,7 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& dr
 
 void SoftSwitch::apply_parameters() {
   configure_router();
+  configure_vlans();
   balancer_.configure(parameters_.load_balancing, parameters_.flowlet_gap);
   for (size_t i = 0; i < ports_.size(); ++i) {
     Port& port = ports_[i];
@@ -92,6 +95,7 @@ void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
   }
   if (is_group(packet.meta.destination_mac) && is_link_local_group(packet.meta.destination_mac))
     return drop(in.counters.drop_reserved_address, id);
+  if (vlans_.heeded() && !enter_vlan(in, id)) return;
   if (router_ != nullptr && route(in, id)) return;
   if (forwarding_.learning()) learn(in, packet.meta);
   const int out = forwarding_.lookup(now_, packet.meta, [&](std::span<const uint16_t> ports) {
@@ -140,7 +144,7 @@ void SoftSwitch::flood(Port& in, PacketId id) {
   if (uint64_t* const reason = storm(in, pool_[id]); reason != nullptr) return drop(*reason, id);
   int last = -1;
   for (uint16_t out = 0; out < ports_.size(); ++out) {
-    if (router_ != nullptr && router_->routed(out)) continue;
+    if (routes_only(out) || !in_vlan(out, pool_[id].meta.vlan())) continue;
     if (out == in.number() || !(forwarding_.learning() || ports_[out].egress.parameters().floods)) continue;
     if (last >= 0) {
       const PacketId copy = pool_.copy(id);
@@ -161,6 +165,7 @@ void SoftSwitch::flood(Port& in, PacketId id) {
 
 void SoftSwitch::emit(Port& in, uint16_t to, PacketId id) {
   Port& out = ports_[to];
+  if (vlans_.heeded() && !leave_in_vlan(in, out, id)) return;
   const Packet& packet = pool_[id];
   const uint32_t longest = packet.offload.largest_segment(packet.length);
   if (!out.egress.fits(longest, kEthernetHeader) && !out.egress.fits(longest, header_length(packet.meta)))

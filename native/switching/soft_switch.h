@@ -9,9 +9,10 @@
 //
 // The way of a frame is receive -> forward -> admit -> enqueue -> serve -> depart, in the order of soft_switch.cc. What joins
 // here has headers of its own: where a frame leaves (forwarding.h, load_balancing.h), whether it may come in (shared_buffer.h,
-// storm_control.h), what is routed instead of bridged (router.h, soft_switch_routes.cc),
-// queues and links (egress_port.h), marks (congestion/red_marker.h), congestion notification (congestion_notification.h,
-// congestion_domain.h), pauses (link/pfc.h, pfc_watchdog.h), and one switch on several workers (shard.h, exchange.h).
+// storm_control.h), VLANs (vlan_table.h, soft_switch_vlans.cc), what is routed instead of bridged (router.h,
+// soft_switch_routes.cc), queues and links (egress_port.h), marks (congestion/red_marker.h), congestion notification
+// (congestion_notification.h, congestion_domain.h), pauses (link/pfc.h, pfc_watchdog.h), and one switch on several workers
+// (shard.h, exchange.h).
 //
 // Times never go backwards. What it costs: a frame that meets a free link and no queue touches no queue, heap or distribution; a
 // wake is needed only where something waits.
@@ -22,6 +23,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,7 @@
 #include "switching/shared_buffer.h"
 #include "switching/storm_control.h"
 #include "switching/switch_parameters.h"
+#include "switching/vlan_table.h"
 #include "wire/carried.h"
 #include "wire/icmp.h"
 #include "wire/neighbour.h"
@@ -200,6 +203,11 @@ class SoftSwitch {
     emit(in, to, id);
   }
   void emit(Port& in, uint16_t to, PacketId id);
+  void configure_vlans();
+  bool enter_vlan(Port& in, PacketId id);
+  bool in_vlan(uint16_t port, uint16_t vlan) const;
+  bool leave_in_vlan(Port& in, const Port& out, PacketId id);
+  bool routes_only(uint16_t port) const { return router_ != nullptr && router_->routed(port); }
   bool takes_offload(const Port& out, const Packet& packet) const;
   bool may_queue_whole(const Port& in, const Port& out, const Packet& packet) const;
   void drop_of_storm(Port& in, PacketId id);
@@ -316,6 +324,8 @@ class SoftSwitch {
   PacketPool& pool_;
   SharedBuffer buffer_;
   Forwarding forwarding_;
+  VlanTable vlans_;
+  std::vector<std::optional<PortVlans>> port_vlans_;  // what those are made of
   std::unique_ptr<Router> router_;
   uint64_t router_mac_ = Forwarding::kNobody;  // kNobody: there is no router
   std::vector<ForKernel> for_kernel_;

@@ -200,6 +200,8 @@ void SoftSwitch::send_routed(Port& in, PacketId id, const NeighbourTable::Entry&
     const auto pcp = static_cast<uint16_t>(packet.meta.tagged ? packet.meta.pcp() : packet.priority);
     const auto tag = vlan != 0 ? std::optional<uint16_t>(static_cast<uint16_t>(pcp << 13 | vlan)) : std::nullopt;
     if (!place_vlan_tag(pool_, id, tag)) return drop(in.counters.drop_mtu_exceeded, id);
+  } else {
+    packet.meta.vlan_tci = 0;  // it came by a port that its VLAN has no tag at
   }
   uint8_t* const frame = pool_.data(id);
   store_be48(frame, to.mac);
@@ -256,7 +258,8 @@ void SoftSwitch::ask(Port& in, uint32_t neighbour) {
   if (known) return send(entry.port);
   if (on.port != kAnyPort) return send(on.port);
   for (uint16_t port = 0; port < ports_.size(); ++port) {
-    if (!router_->routed(port) && (forwarding_.learning() || ports_[port].egress.parameters().floods)) send(port);
+    if (router_->routed(port) || !in_vlan(port, on.vlan)) continue;
+    if (forwarding_.learning() || ports_[port].egress.parameters().floods) send(port);
   }
 }
 
@@ -352,7 +355,7 @@ void SoftSwitch::refuse(Port& in, uint16_t on, PacketId id, uint64_t& reason, Ic
   if (tells && may_answer_with_error(ip, present) && may_send_icmp(in)) {
     const LinkHeader link{.destination_mac = packet.meta.source_mac,
                           .source_mac = router_mac_,
-                          .tagged = packet.meta.tagged,
+                          .tagged = packet.meta.tagged || packet.meta.vlan() != 0,
                           .vlan_tci = packet.meta.vlan_tci};
     std::array<uint8_t, kIcmpErrorHeaders + kMostQuoted> frame;
     const uint32_t room = std::min(static_cast<uint32_t>(frame.size()), pool_.has_payload() ? pool_.room() : kHeaderStride);

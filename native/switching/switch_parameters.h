@@ -18,6 +18,7 @@
 #include "switching/router_parameters.h"
 #include "switching/shared_buffer.h"
 #include "switching/storm_control.h"
+#include "switching/vlan_table.h"
 #include "wire/packet.h"
 #include "wire/priority_map.h"
 #include "wire/qcn.h"
@@ -53,6 +54,7 @@ struct SwitchParameters {
     std::array<uint8_t, kPriorities> cn_alternate_priority{};
     uint32_t max_learned_addresses = 0;
     StormRates storm_rates{};
+    std::optional<PortVlans> vlans;
     bool floods = false;
     std::optional<RedParameters> red;
     std::optional<PortBuffer> buffer;
@@ -104,6 +106,11 @@ inline bool interfaces_have_ports(const SwitchParameters& p) {
   }
   return std::ranges::all_of(p.router.neighbours, [&](const auto& each) { return each.port < p.ports.size(); });
 }
+// Whether the router's interfaces at the ports that bridge are in VLANs, where those are.
+inline bool interfaces_have_vlans(const SwitchParameters& p) {
+  if (std::ranges::none_of(p.ports, [](const auto& port) { return port.vlans.has_value(); })) return true;
+  return std::ranges::all_of(p.router.interfaces, [](const auto& own) { return own.port != kAnyPort || own.vlan != 0; });
+}
 // Whether frames that meet an edge of a CNPV have a priority to go on with.
 inline bool alternates_are_free(const SwitchParameters& p) {
   return std::ranges::all_of(p.ports, [&](const SwitchParameters::Port& port) {
@@ -127,6 +134,7 @@ void describe(auto& v, Of<SwitchParameters::Port> auto& p) {
   v("max_learned_addresses", p.max_learned_addresses, field::optional(field::any("0: no limit.")));
   v("storm_rates", p.storm_rates,
     field::optional(field::bps("Most that is flooded: broadcast, unknown unicast, multicast; 0: no limit.")));
+  v("vlans", p.vlans, field::optional(field::any("Those that it is in; where no port is in any, tags pass as they come.")));
   v("floods", p.floods,
     field::optional(field::any("Where addresses are not learned: frames to groups come and go here. Such ports make a tree.")));
   v("red", p.red, field::optional(field::any("Marking here, in place of the switch's.")));
@@ -176,6 +184,7 @@ void describe(auto& v, Of<SwitchParameters> auto& p) {
   v.rule(interfaces_have_ports(p), "the router's interfaces and neighbours are at ports that it has, one of each VLAN at a port");
   v.rule(p.cn_priorities == 0 || p.cnms_by_ip == p.router.routes_at_all(),
          "CNMs of a switch that routes are datagrams, and those of others are not");
+  v.rule(interfaces_have_vlans(p), "where ports are in VLANs, so are the router's interfaces without a port");
   v.rule(alternates_are_free(p), "alternate priorities are 0 to 7, and no CNPVs");
 }
 

@@ -42,7 +42,7 @@ export function convert(file: string, options: Parameters<typeof convertConfigDb
 
 /** What is wrong, what differs from SONiC, and what is ignored: the same reason once. */
 export function notesText({ notes, tables }: Converted): string {
-  const used = tables.filter(({ used: fields }) => fields.length > 0);
+  const used = tables.filter(({ used: fields, taken }) => taken || fields.length > 0);
   const lines = [`used: ${used.map(({ table, keys }) => `${table} (${keys})`).join(", ") || "nothing"}`];
   for (const note of notes) {
     if (note.kind !== "ignored") lines.push(`${note.kind}: ${placeOf(note)}: ${note.message}`);

@@ -75,6 +75,7 @@ function fixedOfPort({
   queue_limits: _limits,
   storm_control: _storms,
   max_learned_addresses: _learned,
+  vlans: _vlans,
   ...port
 }: SwitchDaemonPort): object {
   return port;

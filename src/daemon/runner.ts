@@ -13,6 +13,7 @@ import { composeWorkers, ownersOf, portsOf } from "../device/compose.js";
 import type { Count } from "../device/counts.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
+import type { RateChange } from "../device/file/types.js";
 import { assessHealth, type Health } from "../device/health.js";
 import { routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
@@ -27,6 +28,7 @@ import { Discovery } from "./discovery.js";
 import type { Log } from "./log.js";
 import { Peers } from "./peers.js";
 import { Ports } from "./ports.js";
+import { RateSchedule } from "./rate_schedule.js";
 
 const kStartMs = 2000;
 /** Of the EtherType of a frame. */
@@ -67,6 +69,7 @@ export class DeviceRunner implements DeviceSource {
   private readonly frameListeners = new Set<(frame: Buffer) => void>();
   /** Undefined: without LLDP. */
   private readonly discovery: Discovery | undefined;
+  private readonly schedule: RateSchedule;
   /** Undefined: routes are those of the file. */
   private readonly control: ControlPlane | undefined;
   private begun = false;
@@ -101,6 +104,10 @@ export class DeviceRunner implements DeviceSource {
           changed: () => this.#adopt(),
         },
       );
+    this.schedule = new RateSchedule(
+      () => addon.monotonicNow(),
+      (changes) => this.#changeRates(changes),
+    );
     this.echoes = config.kind === "nic" ? answered.map((own) => new EchoResponder(config.port.mac, own)) : [];
     if (config.kind === "switch" && routesByKernel(config)) {
       this.control = new ControlPlane(addon, config, log, () => this.#apply(this.config));
@@ -129,6 +136,7 @@ export class DeviceRunner implements DeviceSource {
       await sleep(kStepMs);
     }
     this.begun = true;
+    this.#beginSchedule(this.config);
     this.control?.begin();
     this.#findPeers();
     if (this.config.kind === "switch") {
@@ -143,21 +151,37 @@ export class DeviceRunner implements DeviceSource {
 
   /** Applies changed parameters; no frame is lost. @throws WeirError when they cannot be had without a new start. */
   reconfigure(config: DeviceConfig): void {
-    this.#apply(config);
+    this.#apply(config, 0);
     this.config = config;
+    this.#beginSchedule(config);
     if (config.kind === "switch" && routesByKernel(config)) this.control?.reconfigure(config);
     const { lldp } = config;
     if (lldp !== undefined) this.discovery?.reconfigure({ ...config, lldp });
   }
 
-  #apply(config: DeviceConfig): void {
-    const [native] = this.#compose(config);
+  /** @param since Which of the changes of rates hold, ns since they began. */
+  #apply(config: DeviceConfig, since = this.schedule.since): void {
+    const [native] = this.#compose(config, since);
     if (native.packets > this.packets) {
       throw new WeirError("buffer.total needs more packet memory than the daemon has taken", {
         hint: "restart it for a larger buffer",
       });
     }
     this.worker.reconfigure(native);
+  }
+
+  #beginSchedule(config: DeviceConfig): void {
+    if (config.kind === "switch") this.schedule.begin(config.changes);
+  }
+
+  #changeRates(changes: readonly RateChange[]): void {
+    if (this.closed) return;
+    try {
+      this.#apply(this.config);
+      for (const { port, priority, rate } of changes) this.log.info({ port, priority, rate }, "rate changed");
+    } catch (error) {
+      this.log.error({ error: (error as Error).message }, "rate not changed");
+    }
   }
 
   /** What DCBX has found, once the device lives. */
@@ -185,6 +209,7 @@ export class DeviceRunner implements DeviceSource {
 
   /** Ends own traffic and waits until nothing is queued, two seconds at most; neighbours are told that it leaves. */
   async drain(): Promise<void> {
+    this.schedule.stop();
     this.discovery?.close();
     this.worker.stopTraffic();
     const limit = this.addon.monotonicNow() + kDrainNs;
@@ -209,6 +234,7 @@ export class DeviceRunner implements DeviceSource {
     if (this.closed) return;
     this.discovery?.close();
     this.closed = true;
+    this.schedule.stop();
     this.control?.close();
     this.device.close();
     for (const peers of this.peers) peers.close();
@@ -337,10 +363,10 @@ export class DeviceRunner implements DeviceSource {
     return kMacControlCounters.some((name) => this.table.sum(name, labels) > 0);
   }
 
-  #compose(config: DeviceConfig): [WorkerConfig, ...WorkerConfig[]] {
+  #compose(config: DeviceConfig, since = 0): [WorkerConfig, ...WorkerConfig[]] {
     const { discovery, answered, interfaces } = this;
     const defence = discovery && ((port: string, cnpv: number) => discovery.defence(port, cnpv));
-    return composeWorkers(this.#running(config), interfaces.backends, answered, this.#macs(), defence) as [
+    return composeWorkers(this.#running(config), interfaces.backends, answered, this.#macs(), defence, since) as [
       WorkerConfig,
       ...WorkerConfig[],
     ];

@@ -23,7 +23,7 @@ import type {
   SwitchDaemonConfig,
   WorkerPlace,
 } from "./file/load.js";
-import { kStormKinds } from "./file/types.js";
+import { kStormKinds, type SwitchDaemonPort } from "./file/types.js";
 import { pathTo, type Sender } from "./path.js";
 import { nativeRouter } from "./router.js";
 
@@ -49,11 +49,15 @@ type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring"
 /** What the defence `auto` is at a port for a CNPV. */
 export type AutomaticDefence = (port: string, cnpv: number) => CnDefence;
 
-/** @param backends Of each port; one left out is af_packet both ways. */
+/**
+ * @param backends Of each port; one left out is af_packet both ways.
+ * @param since ns since the start: which of the changes of rates hold.
+ */
 export function composeSwitchWorker(
   config: SwitchDaemonConfig,
   backends: readonly Backends[] = [],
   automatic: AutomaticDefence = () => "interior-ready",
+  since = 0,
 ): WorkerConfig {
   const s = config.switch;
   const ports = config.ports.map((port, component) => ({
@@ -61,16 +65,18 @@ export function composeSwitchWorker(
     ...(port.impairment && { impairment: { ...port.impairment, delay: 0, component } }),
     // Super-frames do not go through the ring: the kernel queues them on the socket.
     slot_bytes: port.mtu + 18,
-    receive_slots: kSwitchSlots,
+    delay: port.delay,
+    receive_slots: port.delay === 0 ? kSwitchSlots : receiveSlots(port.rate, kLatenessNs, { delay: port.delay }),
     offloads: true,
     // Frames of a port with a rate leave one by one.
     ...(port.rate === 0 && !port.impairment && { join: kJoined }),
     mtu: port.mtu,
     mac: port.mac,
-    priority_rates: port.priority_rates,
+    priority_rates: ratesAt(config, port, since),
     queue_limits: port.queue_limits,
     max_learned_addresses: port.max_learned_addresses,
     storm_rates: kStormKinds.map((kind) => port.storm_control[kind]),
+    ...(port.vlans && { vlans: port.vlans }),
     ...portBehaviour(
       s,
       port.name,
@@ -105,6 +111,12 @@ export function composeSwitchWorker(
   };
 }
 
+function ratesAt({ changes }: SwitchDaemonConfig, { name, priority_rates }: SwitchDaemonPort, since: number): number[] {
+  const rates = [...priority_rates];
+  for (const { at, port, priority, rate } of changes) if (port === name && at <= since) rates[priority] = rate;
+  return rates;
+}
+
 /** What the kernel has of the router's interfaces. */
 function twinsOf({ router, ports }: SwitchDaemonConfig): NativePort[] {
   const { kernel } = router ?? {};
@@ -128,8 +140,9 @@ export function composeSwitchWorkers(
   config: SwitchDaemonConfig,
   backends: readonly Backends[],
   automatic?: AutomaticDefence,
+  since?: number,
 ): WorkerConfig[] {
-  const whole = composeSwitchWorker(config, backends, automatic);
+  const whole = composeSwitchWorker(config, backends, automatic, since);
   if (config.workers.length === 1) return [whole];
   return config.workers.map((place, i) => ({ ...whole, ...common(`${config.name}-${i}`, place) }));
 }
@@ -253,6 +266,7 @@ export function senderOf({
  * @param answered Addresses of a NIC that the kernel does not have.
  * @param macs Those of its peers that have been found.
  * @param automatic What a switch's neighbours have told; by default they are in its congestion notification domain.
+ * @param since ns since the start: which of the changes of rates hold.
  */
 export function composeWorkers(
   config: DeviceConfig,
@@ -260,9 +274,10 @@ export function composeWorkers(
   answered: readonly string[],
   macs: PeerMacs,
   automatic?: AutomaticDefence,
+  since?: number,
 ): WorkerConfig[] {
   return config.kind === "switch"
-    ? composeSwitchWorkers(config, backends, automatic)
+    ? composeSwitchWorkers(config, backends, automatic, since)
     : [composeNicWorker(config, backends[0], answered, macs)];
 }
 

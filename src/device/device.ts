@@ -88,6 +88,7 @@ export interface DeviceHost {
 }
 
 const kTimes = new Set(["ns", "centiseconds"]);
+const kNoVlans = { untagged: 0, tagged: [] };
 const kNoStorms = { broadcast: 0, unknown_unicast: 0, multicast: 0 };
 
 type Answers = { [Name in keyof ControlRequests]: () => ControlRequests[Name] } & { capture: () => Stream };
@@ -182,6 +183,7 @@ export class Device {
         name: ports[i]?.name ?? "",
         max_learned_addresses: ports[i]?.max_learned_addresses ?? 0,
         storm_control: ports[i]?.storm_control ?? kNoStorms,
+        vlans: ports[i]?.vlans ?? kNoVlans,
         profile: config.profiled.get(ports[i]?.name ?? "")?.name ?? null,
         settings: settingsOf(config, ports[i]?.name ?? ""),
         ...port,

@@ -12,6 +12,7 @@ import type { NativeBackend, QueuePairState, SwitchState } from "../native/types
 import type { Usual } from "../scenario/port_profiles.js";
 import type { SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import type { StormKind } from "./file/types.js";
+import type { PortVlans } from "./file/vlans.js";
 
 export interface Status {
   kind: "switch" | "nic";
@@ -89,11 +90,12 @@ interface PortSettings {
   settings: Usual;
 }
 
-/** What is kept in bounds at a port, besides its queues; 0: no limit. */
+/** What is kept in bounds at a port, besides its queues; 0: no limit, or no VLAN. */
 interface PortLimits {
   max_learned_addresses: number;
   /** bit/s of the link. */
   storm_control: Record<StormKind, number>;
+  vlans: PortVlans;
 }
 
 /** What a device makes of priorities, at all of its ports. */

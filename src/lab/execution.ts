@@ -15,6 +15,7 @@ import type { HostConfig, Scenario, SwitchConfig } from "../scenario/types.js";
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
 import { RateChanges } from "./changes.js";
 import { composeLab, queuePairsOf } from "./compose.js";
+import { pausedFrames } from "./frozen.js";
 import { MessageTimes } from "./message_times.js";
 import { endOf, frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
 import type { PartRun } from "./parts/part_run.js";
@@ -38,6 +39,8 @@ const kWatchMs = 50;
 const kDrainStepMs = 20;
 /** Without anything new, until all has come. */
 const kCalmLooks = 3;
+/** Of the longest pause: bits, 65,535 quanta of 512. */
+const kLongestPause = 65_535 * 512;
 /** How long frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
 const kDrainMs = 2000;
 
@@ -112,6 +115,7 @@ class RunningLab implements LabAccess {
   private readonly rates: RateChanges;
   private readonly changed: ParameterChange[] = [];
   private ended: RunEvidence["ended"];
+  private frozen = 0;
   private readonly words = new Float64Array(kRecordWords * 4096);
 
   /** @param asWritten Before anybody changes it. */
@@ -205,10 +209,11 @@ class RunningLab implements LabAccess {
     const slowest = Math.min(...links.map((link) => link.rate)) / this.scale;
     const delays = links.reduce((sum, link) => sum + link.delay, 0) * this.scale;
     // Who ends a run does not wait for all of that.
-    const patience = this.ended === undefined ? (buffer * 8e9) / slowest + delays : 0;
+    const pause = (kLongestPause * 1e9) / slowest;
+    const patience = this.ended === undefined ? (buffer * 8e9) / slowest + delays + pause : 0;
     const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + patience;
     let calm = 0;
-    let before = -1;
+    let before = { moved: -1, data: -1, since: 0 };
     const { part } = this.options;
     // Others may still send; who ends a run before its time does not wait for them, nor they for it.
     const done = () => calm >= kCalmLooks && (part === undefined || part.quiet || this.ended !== undefined);
@@ -219,10 +224,17 @@ class RunningLab implements LabAccess {
       const { counters } = this.nics;
       const { sent, missing } = frameAccount(this.asWritten, this.switches.counters, counters);
       // What a NIC has yet to take has reached its host's interface already.
-      const moved = sent + counters.sum("rx_packets") + this.switches.counters.sum("tx_packets");
-      calm = missing === 0 && moved === before ? calm + 1 : 0;
+      const arrived = counters.sum("rx_packets") + this.switches.counters.sum("tx_packets");
+      const moved = sent + arrived;
+      const data = counters.sum("tx_packets") + arrived; // pauses go on where nothing else does
+      calm = missing === 0 && moved === before.moved ? calm + 1 : 0;
       part?.calm(calm >= kCalmLooks);
-      before = moved;
+      before = { moved, data, since: data === before.data ? before.since : this.addon.monotonicNow() };
+    }
+    // A pause that nobody renews would have ended, and frames would have moved.
+    if (this.addon.monotonicNow() - before.since > pause + kDrainMs * 5e5) {
+      const { switches: count } = new Share(this.asWritten);
+      this.frozen = pausedFrames(this.switches.worker, count.length, this.switches.counters);
     }
   }
 
@@ -254,6 +266,7 @@ class RunningLab implements LabAccess {
       changes: this.rates.applied,
       parameterChanges: this.changed,
       ended,
+      frozen: this.frozen,
       ...(residents && { residents }),
       ...(this.options.part && { joints: this.options.part.reports(), run: this.options.part.run }),
     };

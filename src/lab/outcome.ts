@@ -73,6 +73,8 @@ export interface RunEvidence {
   captures?: { dropped: number; errors: readonly string[] };
   /** Where it ended before its duration, meant ns from the start of traffic; and why, where somebody ended it. */
   ended?: { at: number; why?: string } | undefined;
+  /** Frames that stood in queues at the end, under pauses that did not end. */
+  frozen?: number;
   residents?: ResidentsResult;
   /** Of a part: the ends of links to others. */
   joints?: readonly JointReport[];
@@ -92,14 +94,19 @@ export interface ParameterChange {
 }
 
 /** Of all that the workers have counted; of a part, with what has left for others and come from them. */
-export function frameAccount(scenario: Scenario, switches: CounterTable, nics: CounterTable): FrameAccount {
+export function frameAccount(scenario: Scenario, switches: CounterTable, nics: CounterTable, frozen = 0): FrameAccount {
   const ofSwitches = switches.view();
   // Queue pairs count some of the same things as their NIC, under the same names.
   const ofNics = nics.view({}, "qpn");
   const both = (name: string) => ofSwitches.sum(name) + ofNics.sum(name);
   const faults = { duplicated: both("duplicated"), lost: both("lost") + both("overflow") };
   const crossed = scenario.part === undefined ? undefined : crossedFrames(new Share(scenario), switches, nics);
-  return accountFrames(ofSwitches, ofNics, faults, crossed);
+  const account = accountFrames(ofSwitches, ofNics, faults, crossed);
+  // Who is frozen goes on to be told so: of each link's pauses one may be on its way when the run ends.
+  const control = (way: string) => both(`${way}_pfc_frames`) + both(`${way}_pause_frames`);
+  const pauses = frozen === 0 ? 0 : Math.min(2 * scenario.links.length, Math.max(0, control("tx") - control("rx")));
+  const inNetwork = Math.max(0, Math.min(account.missing, frozen + pauses));
+  return inNetwork === 0 ? account : { ...account, in_network: inNetwork, missing: account.missing - inNetwork };
 }
 
 /** @param transportCounters Their names. */
@@ -114,7 +121,7 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
   const flows = [...own, ...(residents?.flows ?? [])];
   const goodputs = flows.filter(({ end }) => end !== "sender").map((flow) => flow.goodput_bps);
   const fct = completions.result(endOf(evidence));
-  const frames = frameAccount(scenario, switches, nics);
+  const frames = frameAccount(scenario, switches, nics, evidence.frozen);
   const facts = runFacts(scenario);
   const { algorithm } = scenario.congestion;
   const feedback = feedbackPerSecond(algorithm, switches.view(), nics.view({}, "qpn"), endOf(evidence) / 1e9);

@@ -170,6 +170,7 @@ function framesOf(results: readonly Result[], { links }: Pick<MergedResult, "lin
   const total = (name: "sent" | "received" | "dropped" | "duplicated" | "impaired" | "missing") =>
     sum(all, (frames) => frames[name]);
   const lost = sum(links, (link) => link.lost);
+  const inNetwork = sum(all, ({ in_network = 0 }) => in_network);
   return {
     sent: total("sent"),
     received: total("received"),
@@ -177,6 +178,7 @@ function framesOf(results: readonly Result[], { links }: Pick<MergedResult, "lin
     duplicated: total("duplicated"),
     impaired: total("impaired"),
     missing: total("missing") + lost,
+    ...(inNetwork > 0 && { in_network: inNetwork }),
   };
 }
 

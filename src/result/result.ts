@@ -160,7 +160,7 @@ export const framesSchema = open({
   in_network: count
     .optional()
     .describe(
-      "Of `sim`: on links and in queues when the run ended; they are not `missing`, and stand on the right side of the sum.",
+      "Of `sim`: on links and in queues when the run ended; of `wire`: in queues whose pause did not end (a deadlock). They are not `missing`, and stand on the right side of the sum.",
     ),
 }).describe(
   "What became of every frame, see [Frames](#frames): sent + duplicated = received + dropped + impaired + missing (+ link_down + in_network).",

@@ -10,7 +10,7 @@ import { kRdmaViews } from "./rdma.js";
 import { neighbors, routes } from "./router.js";
 import { kSonicViews } from "./sonic.js";
 import { kSonicConfigViews } from "./sonic_config.js";
-import { buffer, cp, fdb, pfcwd, queue, stormControl } from "./switch.js";
+import { buffer, cp, fdb, pfcwd, queue, stormControl, vlan } from "./switch.js";
 import type { View } from "./view.js";
 
 export const kViews = {
@@ -25,6 +25,7 @@ export const kViews = {
   qp,
   programs,
   fdb,
+  vlan,
   routes,
   neighbors,
   ports,

@@ -11,12 +11,14 @@ const kLargest = 16 << 20;
 const kTaken = new Set([
   ...["PORT", "PORT_QOS_MAP", "DSCP_TO_TC_MAP", "DOT1P_TO_TC_MAP", "TC_TO_QUEUE_MAP", "TC_TO_PRIORITY_GROUP_MAP"],
   ...["MAP_PFC_PRIORITY_TO_QUEUE", "WRED_PROFILE", "SCHEDULER", "QUEUE", "PFC_WD", "CABLE_LENGTH"],
+  ...["VLAN", "VLAN_MEMBER", "VLAN_INTERFACE", "INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE"],
   ...["BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE", "DEFAULT_LOSSLESS_BUFFER_PARAMETER"],
 ]);
 
 /** One key of a table. */
 export class Entry {
   private readonly asked = new Set<string>();
+  private taken = false;
 
   constructor(
     readonly table: string,
@@ -31,6 +33,15 @@ export class Entry {
 
   place(field?: string): Place {
     return { table: this.table, key: this.key, field };
+  }
+
+  /** Its key alone says something. */
+  take(): void {
+    this.taken = true;
+  }
+
+  get isTaken(): boolean {
+    return this.taken;
   }
 
   /** Fields that nobody has asked for. */

@@ -6,7 +6,7 @@ import { formatRate } from "../base/units.js";
 import { type Buffers, readBuffers } from "./buffers.js";
 import { parseConfigDb } from "./config_db.js";
 import { whyIgnored } from "./ignored.js";
-import { readPorts, type SonicPort, tellNetwork } from "./network.js";
+import { type Network, readNetwork, readPorts, type SonicPort } from "./network.js";
 import { type Note, Notes, placeOf } from "./notes.js";
 import { kQueues, type Marking, type PortQos, readQos } from "./qos.js";
 import { Reader } from "./reader.js";
@@ -23,6 +23,8 @@ export interface TableUse {
   keys: number;
   /** Fields that were looked at. */
   used: string[];
+  /** Whether its keys alone were. */
+  taken: boolean;
 }
 
 export interface Converted {
@@ -61,8 +63,8 @@ export function convertConfigDb(text: string, source: string, { map, scale = 1 }
     new Map([...qos].map(([name, { lossless }]) => [name, lossless])),
     new Map(ports.map(({ name, rate }) => [name, rate ?? 0])),
   );
-  tellNetwork(reader);
-  const made = new Maker(reader, ports, qos, buffers, scale);
+  const network = readNetwork(reader);
+  const made = new Maker(reader, ports, qos, buffers, network, scale);
   const metadata = db.entry("DEVICE_METADATA", "localhost");
   const config = {
     name: deviceName(metadata?.get("hostname"), source),
@@ -71,6 +73,7 @@ export function convertConfigDb(text: string, source: string, { map, scale = 1 }
     ...made.marking(),
     ...made.buffer(),
     ...made.profiles(),
+    ...(network.router !== undefined && { router: network.router }),
   };
   tellUnread(reader);
   return {
@@ -81,6 +84,7 @@ export function convertConfigDb(text: string, source: string, { map, scale = 1 }
       table,
       keys: db.entries(table).length,
       used: [...new Set(db.entries(table).flatMap((entry) => entry.read()))],
+      taken: db.entries(table).some((entry) => entry.isTaken),
     })),
     ports: ports.map(({ name, rate }) => {
       const mtu = db.entry("PORT", name)?.get("mtu");
@@ -138,13 +142,12 @@ function isTaken(reader: Reader, { name, status }: SonicPort, quiet: boolean): b
 function tellUnread({ db, notes }: Reader): void {
   for (const table of db.names()) {
     const entries = db.entries(table);
-    const whole = entries.every((entry) => entry.read().length === 0);
-    if (whole && table !== "PORTCHANNEL_MEMBER" && !/^((VLAN|PORTCHANNEL)_)?INTERFACE$/.test(table)) {
+    if (entries.every((entry) => entry.read().length === 0 && !entry.isTaken)) {
       notes.add("ignored", { table }, whyIgnored(table));
       continue;
     }
     for (const entry of entries) {
-      const unused = entry.read().length === 0 && entry.unread().length > 0;
+      const unused = entry.read().length === 0 && !entry.isTaken && entry.unread().length > 0;
       if (unused) notes.add("ignored", entry.place(), whyIgnored(table, ""));
       else for (const field of entry.unread()) notes.add("ignored", entry.place(field), whyIgnored(table, field));
     }
@@ -168,6 +171,7 @@ class Maker {
     private readonly ports: readonly SonicPort[],
     private readonly qos: ReadonlyMap<string, PortQos>,
     private readonly buffers: Buffers,
+    private readonly network: Network,
     private readonly scale: number,
   ) {
     this.lossless = kQueues.filter((queue) => ports.some(({ name }) => qos.get(name)?.lossless.includes(queue)));
@@ -183,6 +187,7 @@ class Maker {
     const { services, rate: peak } = this.qos.get(name) ?? {};
     const most = Math.min(rate ?? Number.POSITIVE_INFINITY, peak ?? Number.POSITIVE_INFINITY);
     const queues = this.buffers.queues.get(name) ?? [];
+    const vlans = this.network.vlans.get(name);
     const limits = kQueues.flatMap((queue) => {
       const limit = services?.[queue]?.rate;
       const bytes = queues[queue]?.threshold;
@@ -198,6 +203,7 @@ class Maker {
       name,
       ...(Number.isFinite(most) && { rate: this.rate(most) }),
       ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
+      ...(vlans !== undefined && { vlans }),
     };
   }
 

@@ -24,7 +24,11 @@ const kFields: readonly Reason[] = [
   [/^PORT_QOS_MAP\|.*_to_(dscp|dot1p|exp)_map$/, "packets leave as they came: DSCP and tag are not changed"],
   [/^PORT_QOS_MAP\|pfc_to_pg_map$/, "the priority of a pause is the number of the priority group"],
   [/^QUEUE\|/, "nothing of the kind"],
-  [/^DEVICE_METADATA\|/, "about the device; its hostname names the switch"],
+  [/^DEVICE_METADATA\|/, "about the device; its hostname names the switch, its mac is the router's"],
+  [/^VLAN\|dhcp/, "no DHCP relay"],
+  [/^(VLAN|VLAN_MEMBER)\|/, "nothing of the kind"],
+  [/^\w*INTERFACE\|/, "an address is all that an interface has here"],
+  [/^STATIC_ROUTE\|/, "gateways are all that a route has here"],
 ];
 
 /** By table. */
@@ -37,11 +41,16 @@ const kTables: readonly Reason[] = [
   [/^BUFFER_PORT_(IN|E)GRESS_PROFILE_LIST$/, "ports have no limits of their own: priority groups and queues have"],
   [/^LOSSLESS_TRAFFIC_PATTERN$/, "cells are not modelled, so frames of every size take their own bytes"],
   [/^(ACL_|MIRROR_|POLICER|COPP_|EVERFLOW)/, "no access lists, mirrors or policers"],
+  [/^LOOPBACK_INTERFACE$/, "the router's own addresses are those of its ports and VLANs"],
+  [/^PORTCHANNEL$/, "no LACP: a port channel is the first of its members that is taken"],
+  [/^(PEER_SWITCH|MUX_|TUNNEL)/, "no tunnels, and no second ToR that would take over"],
+  [/^NEIGH$/, "neighbors are asked for by ARP and neighbor discovery"],
   [
-    /^(BGP|ROUTE|STATIC_ROUTE|PREFIX|ECMP|FG_NHG|OSPF|VRF|LOOPBACK|DEVICE_NEIGHBOR|BFD|NEIGH|VOQ_INBAND|PEER)/,
-    "routing",
+    /^(BGP|ROUTE|STATIC_ROUTE|PREFIX|ECMP|FG_NHG|OSPF|VRF|DEVICE_NEIGHBOR|BFD|VOQ_INBAND|PEER)/,
+    "routing protocols are for FRR in the namespace of `router.kernel`",
   ],
   [/^(TC_TO_DSCP|TC_TO_DOT1P|DSCP_TO_FC|EXP_TO_|MPLS|PFC_PRIORITY_TO_PRIORITY_GROUP)/, "packets leave as they came"],
+  [/^DEVICE_METADATA$/, "about the device"],
   [/^(SYSTEM_PORT|CHASSIS|FABRIC|VOQ)/, "of a chassis"],
   [/^(STP|MCLAG|DHCP|FDB|MAC)/, "no protocol of this kind"],
 ];

@@ -1,6 +1,7 @@
-/** PORT, VLAN, VLAN_MEMBER and what makes ports of routers: a switch of Weir bridges all its ports, and passes tags as they come. */
-import type { Entry } from "./config_db.js";
+/** PORT, and what separates and joins ports: port channels, VLANs, addresses and routes. */
 import type { Reader } from "./reader.js";
+import { readRouter } from "./routing.js";
+import { readVlans } from "./vlans.js";
 
 export interface SonicPort {
   name: string;
@@ -22,49 +23,51 @@ export function readPorts(reader: Reader): SonicPort[] {
   });
 }
 
-/** Checks VLANs, and tells what becomes of them. */
-export function tellNetwork(reader: Reader): void {
-  const vlans = new Map(reader.db.entries("VLAN").map((entry) => [entry.key, vlanOf(reader, entry)]));
-  const members = new Map<string, string[]>();
-  for (const entry of reader.db.entries("VLAN_MEMBER")) {
-    const [vlan = "", port = ""] = entry.key.split("|");
-    const tagging = reader.choice(entry, "tagging_mode", ["tagged", "untagged", "priority_tagged"]) ?? "untagged";
-    if (!vlans.has(vlan)) reader.notes.add("wrong", entry.place(), `there is no VLAN|${vlan}`, reader.wanted.has(port));
-    if (reader.db.entry("PORTCHANNEL", port) === undefined && reader.knownPorts(entry, port).length > 0) {
-      if (reader.wanted.has(port)) members.set(port, [...(members.get(port) ?? []), `${vlan} ${tagging}`]);
-    }
-  }
-  const kinds = new Set([...reader.wanted].map((port) => (members.get(port) ?? []).sort().join(", ")));
-  const [only = ""] = kinds;
-  if (kinds.size > 1) {
+export interface Network {
+  /** `vlans` of each port, as in a switch.yaml; undefined: it has none there. */
+  vlans: ReadonlyMap<string, object>;
+  /** As in a switch.yaml; undefined: the switch does not route. */
+  router: object | undefined;
+}
+
+/** What of it the ports that are taken have. */
+export function readNetwork(reader: Reader): Network {
+  const { db, notes, wanted } = reader;
+  const channels = readChannels(reader);
+  const carrierOf = (name: string) =>
+    wanted.has(name) && !channels.idle.has(name) ? name : channels.carriers.get(name);
+  const members = readVlans(reader, carrierOf);
+  const { router, routed } = readRouter(reader, carrierOf, members);
+  const told = ["VLAN_MEMBER", "INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE"];
+  if (told.every((table) => db.entries(table).length === 0)) {
     const message =
-      "ports of different VLANs reach each other: frames pass as they come, tags are not checked, put on or off";
-    reader.note("differs", { table: "VLAN_MEMBER" }, message);
-  } else if (only !== "" && !/^[^,]* untagged$/.test(only)) {
-    reader.note("differs", { table: "VLAN_MEMBER" }, "tags pass as they come: they are not checked, put on or off");
+      "no port is in a VLAN or has an address, and SONiC would forward nothing: all ports are one bridge here";
+    notes.add("differs", { table: "PORT" }, message);
+    return { vlans: new Map(), router: undefined };
   }
-  tellRouting(reader);
+  const bridging = [...wanted].filter((port) => !routed.has(port));
+  return { vlans: new Map(bridging.map((port) => [port, members.get(port) ?? {}])), router };
 }
 
-function vlanOf(reader: Reader, entry: Entry): number | undefined {
-  return reader.integer(entry, "vlanid", 1, 4094);
-}
-
-function tellRouting(reader: Reader): void {
-  for (const table of ["INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE"]) {
-    for (const { key } of reader.db.entries(table)) {
-      const [name = ""] = key.split("|");
-      const there = ["PORT", "VLAN", "PORTCHANNEL"].some((named) => reader.db.entry(named, name) !== undefined);
-      if (!there) reader.notes.add("wrong", { table, key }, `there is no port or VLAN ${name}`, false);
-      reader.notes.add(
-        "differs",
-        { table, key },
-        "is routed in SONiC, and bridged here: hosts need addresses of one subnet",
-      );
+/** A port channel is the first of its members that is taken; the others carry nothing. */
+function readChannels(reader: Reader): { carriers: Map<string, string>; idle: Set<string> } {
+  const carriers = new Map<string, string>();
+  const idle = new Set<string>();
+  for (const entry of reader.db.entries("PORTCHANNEL_MEMBER")) {
+    const [channel = "", port = ""] = entry.key.split("|");
+    entry.take();
+    if (reader.db.entry("PORTCHANNEL", channel) === undefined) {
+      reader.notes.add("wrong", entry.place(), `there is no PORTCHANNEL|${channel}`, reader.wanted.has(port));
+    }
+    if (reader.knownPorts(entry, port).length === 0 || !reader.wanted.has(port)) continue;
+    const carrier = carriers.get(channel);
+    if (carrier === undefined) {
+      carriers.set(channel, port);
+    } else {
+      idle.add(port);
+      const message = `no link aggregation: ${carrier} carries all of ${channel}, and this port nothing`;
+      reader.notes.add("differs", entry.place(), message);
     }
   }
-  for (const { key } of reader.db.entries("PORTCHANNEL_MEMBER")) {
-    const message = "no link aggregation: members are ports by themselves, and two to one neighbour are a loop";
-    reader.notes.add("differs", { table: "PORTCHANNEL_MEMBER", key }, message);
-  }
+  return { carriers, idle };
 }

@@ -6,7 +6,7 @@ const kDefaultMtu = 9100;
 
 /** As of a scenario file. All ports send to one at each lossless priority: an incast, whatever its degree. */
 export function scenarioOf({ config, ports }: Converted): object {
-  const { name, ports: _, pfc_watchdog: _w, ...section } = config;
+  const { name, ports: _, pfc_watchdog: _w, router: _r, ...section } = config;
   const priorities = (section.pfc as { priorities: number[] }).priorities;
   const [receiver, ...senders] = ports.map((port) => port.name);
   return {

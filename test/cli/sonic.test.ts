@@ -34,7 +34,12 @@ describe("weir switch --sonic --print", () => {
     const { stdout } = await weir(["switch", "--sonic", kExample, "--print", "--json"]);
     const { config, tables, notes } = JSON.parse(stdout);
     expect(config.ports).toHaveLength(4);
-    expect(tables).toContainEqual({ table: "SCHEDULER", keys: 3, used: expect.arrayContaining(["type", "weight"]) });
+    expect(tables).toContainEqual({
+      table: "SCHEDULER",
+      keys: 3,
+      taken: false,
+      used: expect.arrayContaining(["type", "weight"]),
+    });
     expect(notes).toContainEqual(expect.objectContaining({ kind: "ignored", table: "FEATURE" }));
   });
 

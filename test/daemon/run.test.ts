@@ -153,7 +153,8 @@ describe("a daemon", () => {
 
   it("changes the limits of a switch's ports while it runs", async () => {
     const { folder, file, addon, signals, log, ended } = await start("switch", switchFile);
-    const limited = "name: a, limits: { 0: { rate: 5Mbps, buffer: 20KB } }, storm_control: { broadcast: 1Mbps },";
+    const limited =
+      "name: a, limits: { 0: { rate: 5Mbps, buffer: 20KB } }, storm_control: { broadcast: 1Mbps }, vlans: { untagged: 5 },";
     writeFileSync(file, switchFile(folder).replace("name: a,", limited));
     signals.emit("SIGHUP", "SIGHUP");
     expect(log.at(-1)?.msg).toBe("reloaded");
@@ -162,6 +163,7 @@ describe("a daemon", () => {
     expect(after?.priority_rates?.[0]).toBe(5e6);
     expect(after?.queue_limits?.[0]).toBe(20_000);
     expect(after?.storm_rates).toEqual([1e6, 0, 0]);
+    expect(after?.vlans).toEqual({ untagged: 5, tagged: [] });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;
   });

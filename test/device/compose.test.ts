@@ -45,6 +45,42 @@ ecn: { kmin: 10KB, pmax: 2% }
     expect(native?.ports).toMatchObject([{ max_learned_addresses: 8192, storm_rates: [0, 0, 0] }, {}]);
   });
 
+  it("has rates that change as they are by then, and those of limits before", () => {
+    const text = `ports: [{ interface: a, limits: { 3: { rate: 5Mbps }, 4: { rate: 9Mbps } } }, { interface: b }]
+changes:
+  - { at: 20ms, port: a, priority: 3, rate: unlimited }
+  - { at: 10ms, port: a, rate: 2Mbps }
+  - { at: 0ms, port: b, priority: 0, rate: 1Mbps }`;
+    const { config } = loadSwitchDaemon("sw0.yaml", { text, inspect });
+    const rates = (ms: number) =>
+      composeSwitchWorker(config, [], undefined, ms * 1e6).switches[0]?.ports.map(({ priority_rates = [] }) => [
+        priority_rates[0],
+        priority_rates[3],
+        priority_rates[4],
+      ]);
+    expect(rates(9.9)).toEqual([
+      [0, 5e6, 9e6],
+      [1e6, 0, 0],
+    ]);
+    expect(rates(10)?.[0]).toEqual([0, 2e6, 9e6]);
+    expect(rates(20)?.[0]).toEqual([0, 0, 9e6]);
+  });
+
+  it("has a port's delay, and room for what is under way", () => {
+    const [late, far] =
+      compose("ports: [{ interface: a, rate: 1Gbps }, { interface: b, rate: 1Gbps, delay: 16ms }]").switches[0]
+        ?.ports ?? [];
+    expect([late?.delay, far?.delay]).toEqual([0, 16e6]);
+    // 2 MB, in frames of 1,000 bytes.
+    expect(far?.receive_slots).toBeGreaterThan(2000 + 512);
+  });
+
+  it("tells ports their VLANs", () => {
+    const [vlans] = compose("ports: [{ interface: a, vlans: { untagged: 10, tagged: [20] } }]").switches;
+    expect(vlans?.ports).toMatchObject([{ vlans: { untagged: 10, tagged: [20] } }]);
+    expect(native?.ports[0]).not.toHaveProperty("vlans");
+  });
+
   it("takes the kernel's super-frames", () => {
     expect(native?.ports).toMatchObject([{ offloads: true }, { offloads: true }]);
     expect(worker.super_frames).toBeGreaterThan(0);

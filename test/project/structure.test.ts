@@ -103,7 +103,7 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   device: kBelowDevice,
   lab: kRunners,
   programs: kRunners,
-  sonic: ["base", "scenario"],
+  sonic: ["base", "wire", "scenario"],
   daemon: [...kRunners, "programs", "sonic"],
   standing: [...kRunners, "programs", "lab", "daemon"],
   workload: [...kRunners, "lab", "standing"],

@@ -18,13 +18,15 @@ describe("of a switch", () => {
   it("counters add up drops, and tell their reasons", () => {
     expect(rows(kViews.counters, kSwitch)).toEqual([
       [
-        ["a", "U", "10", "1000", "17", "7", "0", "0", "0", "0"],
+        ["a", "U", "10", "1000", "21", "7", "0", "0", "0", "0"],
         ["b", "D", "0", "0", "0", "0", "5", "0", "6", "0"],
       ],
       [
         ["a", "runt", "2"],
         ["a", "no_route", "3"],
         ["a", "storm_broadcast", "12"],
+        ["a", "vlan_untagged", "3"],
+        ["a", "vlan_egress", "1"],
         ["a", "host_rx_overrun", "7"],
         ["b", "host_tx_errors", "2"],
         ["b", "tx_port_down", "4"],
@@ -114,6 +116,20 @@ describe("of a switch", () => {
       ["a", "unknown-unicast", "unlimited", "0"],
       ["a", "multicast", "unlimited", "0"],
       ["b", "broadcast", "unlimited", "0"],
+    ]);
+  });
+
+  it("vlan shows members by VLAN, and what was dropped because of them", () => {
+    expect(rows(kViews.vlan, kSwitch)).toEqual([
+      [
+        ["10", "a", "untagged"],
+        ["", "b", "tagged"],
+        ["20", "a", "tagged"],
+      ],
+      [
+        ["a", "3", "0", "1"],
+        ["b", "0", "0", "0"],
+      ],
     ]);
   });
 

@@ -302,18 +302,12 @@ describe("what is wrong in a config_db.json", () => {
 describe("what is otherwise than in SONiC", () => {
   it.each<[string, (db: Tables) => void, string]>([
     [
-      "ports of two VLANs",
+      "ports without VLANs and addresses",
       (db) => {
-        section(db, "VLAN").Vlan200 = { vlanid: "200" };
-        delete section(db, "VLAN_MEMBER")["Vlan100|Ethernet0"];
-        section(db, "VLAN_MEMBER")["Vlan200|Ethernet0"] = { tagging_mode: "untagged" };
+        delete db.VLAN;
+        delete db.VLAN_MEMBER;
       },
-      "VLAN_MEMBER: ports of different VLANs reach each other: frames pass as they come, tags are not checked, put on or off",
-    ],
-    [
-      "routed ports",
-      (db) => Object.assign(db, { INTERFACE: { Ethernet0: {}, "Ethernet0|10.0.0.0/31": {} } }),
-      "INTERFACE|Ethernet0 and 1 more: is routed in SONiC, and bridged here: hosts need addresses of one subnet",
+      "PORT: no port is in a VLAN or has an address, and SONiC would forward nothing: all ports are one bridge here",
     ],
     [
       "a queue that another priority of PFC stops",

@@ -3,7 +3,7 @@
 import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
 import { macText } from "../../base/mac.js";
-import { formatRate } from "../../base/units.js";
+import { formatRate, formatTime } from "../../base/units.js";
 import {
   hearsAcknowledgements,
   hearsCnms,
@@ -28,6 +28,7 @@ import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
 import { checkRouter } from "./router.js";
 import type { NicDaemonInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
+import { checkVlans } from "./vlans.js";
 
 /** DCBX is told by LLDP. */
 function checkDcbx({ lldp, dcbx }: Pick<SwitchDaemonInput, "lldp" | "dcbx">, found: Findings): void {
@@ -76,13 +77,14 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
       `switch ${config.name}: storm_control of ${names} has nothing to do: with forwarding static nothing is flooded`,
     );
   }
+  checkDelays(config, found);
   checkWorkers(config, found);
+  checkVlans(config.ports, config.router, found);
   if (config.router !== undefined) {
     checkRouter(config.router, names, found);
     checkRouting(config, found);
   }
-  const ports = config.ports.map((port) => ({ ...port, delay: 0 }));
-  checkSwitch(config.switch, ports, (...field) => field, found);
+  checkSwitch(config.switch, config.ports, (...field) => field, found);
   checkCongestionPoints(config.switch, names, (...field) => field, found, config.router !== undefined);
   checkPortProfiles(
     config.switch.port_profiles,
@@ -103,7 +105,34 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     ecn: { ...config.switch.ecn, enabled: config.switch.ecn.enabled && input.ecn !== undefined },
     pfc: { ...config.switch.pfc, enabled: config.switch.pfc.enabled && input.pfc !== undefined },
   };
-  checkUnshaped(asked, ports, found);
+  checkUnshaped(asked, config.ports, found);
+}
+
+/** Bytes under way at a port, at most: what its ring holds of full frames. */
+const kMostUnderWay = 32e6;
+
+function checkDelays({ ports, changes }: SwitchDaemonConfig, found: Findings): void {
+  const names = ports.map(({ name }) => name);
+  ports.forEach(({ delay, rate, backend }, i) => {
+    if (delay === 0) return;
+    const path = ["ports", i, "delay"];
+    if (rate === 0) {
+      found.problem(path, "takes a rate: without one nobody knows how much is under way", "give the port a `rate`");
+    } else if ((rate / 8) * (delay / 1e9) > kMostUnderWay) {
+      const most = formatTime(Math.floor((kMostUnderWay * 8e9) / rate));
+      found.problem(
+        path,
+        `${formatTime(delay)} of ${formatRate(rate)} are more than 32 MB under way`,
+        `at most ${most}`,
+      );
+    }
+    if (backend.receive !== "af_packet") {
+      found.problem(["ports", i, "receive"], `${backend.receive} holds few frames that are under way`, "use af_packet");
+    }
+  });
+  changes.forEach(({ port }, i) => {
+    if (!names.includes(port)) found.unknown(["changes", i, "port"], "port", port, names);
+  });
 }
 
 function checkRouting({ switch: { forwarding }, router }: SwitchDaemonConfig, found: Findings): void {

@@ -22,6 +22,7 @@ import {
   portSchema,
   programsSchema,
   queuePairSchema,
+  rateChangeSchema,
   type SwitchDaemonInput,
   switchDaemonSchema,
   workerSchema,
@@ -34,6 +35,7 @@ import type {
   SwitchDaemonPort,
   WorkerPlace,
 } from "./types.js";
+import { resolveVlans } from "./vlans.js";
 
 /** `path` is where the interface is named in the file. */
 export type Inspector = (name: string, namespace: string | undefined, path: Problem["path"]) => InterfaceFacts;
@@ -76,6 +78,10 @@ function backendOf({ backend, receive, transmit = backend, xdp_mode, ring }: Bac
   return { receive, transmit, xdp_mode, ring };
 }
 
+/** Frames that are under way fill the ring of a packet socket; those of AF_XDP are few. */
+const withDelay = (delay: number, wish: BackendWish): BackendWish =>
+  delay > 0 && wish.receive === "auto" ? { ...wish, receive: "af_packet" } : wish;
+
 function placeOf({ cpu = -1, polling }: Full<typeof workerSchema>): WorkerPlace {
   return { cpu, polling };
 }
@@ -98,14 +104,16 @@ export function resolveSwitchDaemon(
       mac: facts.mac,
       priority_rates: byPriority.map((limit) => limit?.rate ?? 0),
       queue_limits: byPriority.map((limit) => limit?.buffer ?? 0),
+      vlans: resolveVlans(written.vlans),
       impairment: written.impairment && impairment,
-      backend: backendOf({ backend, receive, transmit, xdp_mode, ring }),
+      backend: withDelay(port.delay, backendOf({ backend, receive, transmit, xdp_mode, ring })),
     };
   });
   const {
     ports: _,
     workers = [{}],
     static_fdb,
+    changes,
     router,
     name: _n,
     metrics: _m,
@@ -124,6 +132,7 @@ export function resolveSwitchDaemon(
     workers: workers.map((worker) => placeOf(filled(workerSchema, worker))),
     switch: resolved,
     static_fdb,
+    changes: changes.map((change) => filled(rateChangeSchema, change)).sort((a, b) => a.at - b.at),
     router: router === false ? undefined : resolveRouter(router, ports[0]?.mac ?? 0),
   };
 }

@@ -9,10 +9,11 @@ import {
   nameSchema,
   switchSchema,
 } from "../../scenario/device_schema.js";
-import { transportSchema } from "../../scenario/schema.js";
+import { changeSchema, transportSchema } from "../../scenario/schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
 import { routerSchema } from "./router.js";
 import { addressSchema, macSchema, namespacePath } from "./schema_parts.js";
+import { vlansSchema } from "./vlans.js";
 
 /** Largest queue pair number: 24 bits on the wire. */
 const kLastQpn = 0xff_ffff;
@@ -168,6 +169,13 @@ export const portSchema = section({
     default: "unlimited",
     zero: "unlimited",
   }),
+  delay: time(
+    "How long what arrives here has been under way: propagation, or a delay line. Takes a `rate`, and packet sockets.",
+    {
+      default: "0s",
+      max: 1e9,
+    },
+  ),
   mtu: mtuSchema,
   ...backendFields,
   worker: integer("Which of `workers` the port belongs to, counted from 0.", 0, 63, 0),
@@ -176,6 +184,10 @@ export const portSchema = section({
     1,
     kFdbEntries,
     kMostLearned,
+  ),
+  vlans: field(
+    vlansSchema,
+    "802.1Q VLANs that the port is in, such as `{ untagged: 10, tagged: [20] }`; `{}`: in none, and all that comes here is dropped. Where no port has it, tags pass as they come.",
   ),
   storm_control: field(
     section({
@@ -203,6 +215,14 @@ export const portSchema = section({
   ),
 });
 
+const { switch: _s, ...changeFields } = changeSchema.shape;
+
+export const rateChangeSchema = section({
+  ...changeFields,
+  at: time("When, from the start of the daemon, and from each SIGHUP.", { default: "0s", max: 1e15 }),
+  port: z.string().meta({ description: "Name of the port." }),
+});
+
 export const switchDaemonSchema = section({
   ...daemonFields("switch"),
   ports: z.array(portSchema).min(1).max(250).meta({ description: "The switch's ports." }),
@@ -224,6 +244,11 @@ export const switchDaemonSchema = section({
       }),
     ),
     "Addresses that need no learning and do not age.",
+    [],
+  ),
+  changes: field(
+    z.array(rateChangeSchema).max(1000),
+    "Rates of egress queues that change while the daemon runs, as in a scenario. Before its first change a queue has that of `limits`.",
     [],
   ),
   router: field(

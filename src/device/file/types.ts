@@ -18,10 +18,12 @@ import type {
   nicDaemonSchema,
   portSchema,
   programsSchema,
+  rateChangeSchema,
   sendSchema,
   switchDaemonSchema,
   workerSchema,
 } from "./schema.js";
+import type { PortVlans } from "./vlans.js";
 
 type WrittenPort = Full<typeof portSchema>;
 
@@ -69,14 +71,19 @@ export type StormKind = (typeof kStormKinds)[number];
 /** A port of a switch daemon; limits have 8 entries, 0: none. */
 export interface SwitchDaemonPort
   extends DaemonPort,
-    Pick<WrittenPort, "worker" | "max_learned_addresses" | "storm_control"> {
+    Pick<WrittenPort, "worker" | "delay" | "max_learned_addresses" | "storm_control"> {
   /** bit/s, of each egress queue. */
   priority_rates: number[];
   /** Bytes, of each egress queue. */
   queue_limits: number[];
+  /** Undefined: not said. */
+  vlans: PortVlans | undefined;
   /** Of what arrives; undefined: none. */
   impairment: Impairment | undefined;
 }
+
+/** Times in ns, rates in bit/s. */
+export type RateChange = With<Full<typeof rateChangeSchema>, { rate: number }>;
 
 export interface SwitchDaemonConfig extends CommonConfig {
   kind: "switch";
@@ -85,6 +92,8 @@ export interface SwitchDaemonConfig extends CommonConfig {
   workers: WorkerPlace[];
   switch: SwitchConfig;
   static_fdb: Full<typeof switchDaemonSchema>["static_fdb"];
+  /** In the order of time; `rate` 0: unlimited. */
+  changes: RateChange[];
   /** Undefined: it bridges only. */
   router: RouterConfig | undefined;
 }
