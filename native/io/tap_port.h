@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "io/network_namespace.h"
 #include "io/packet_port.h"
 #include "io/port_options.h"
 
@@ -18,24 +20,24 @@ class TapPort final : public PacketPort {
   // also when this throws. Throws NativeError: EPERM (no CAP_NET_ADMIN), EBUSY (there is one of that name), ENOENT (no
   // /dev/net/tun), INVALID_CONFIG (no name for an interface).
   TapPort(const PortOptions& options, const PortClock& clock);
-  ~TapPort() override;
-  TapPort(const TapPort&) = delete;
-  TapPort& operator=(const TapPort&) = delete;
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override { lent_ -= count; }
-  int wait_descriptor() const override { return gone_ ? -1 : tap_; }
+  int wait_descriptor() const override { return gone_ ? -1 : tap_.get(); }
   // What the stack does not take, as its interface is down, is refused.
   Transmitted transmit(std::span<const TxFrame> frames) override;
   PortLosses losses() override { return losses_; }
   // Gone: somebody has deleted the interface.
   PortState state() override { return gone_ ? PortState::gone : PortState::up; }
+  // The stack knows at once.
   void set_carrier(bool carrier) override;
 
  private:
   static constexpr size_t kSlots = 64;
 
-  int tap_;
+  std::string name_;
+  Descriptor tap_;
+  Descriptor stack_;  // a socket of the stack's, to ask about the interface
   const PortClock& clock_;
   size_t slot_bytes_;
   std::vector<uint8_t> slots_;  // circular
