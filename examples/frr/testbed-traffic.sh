@@ -1,0 +1,66 @@
+#!/bin/sh
+# RoCEv2 on the testbed that `RATE=40Mbps testbed.sh up` has made, whose links are 1000 times slower than the paper's: each host
+# of a figure gets a weir nic, and the receivers' counters say what each flow had over 20 s, after 15 s.
+#
+#   testbed-traffic.sh parking none          figure 3: h11, h21, h31 and h42 send to h41
+#   testbed-traffic.sh parking dcqcn         figure 8
+#   testbed-traffic.sh victim none           figure 4: h11 to h14 send to h41, h15 to h21
+#   testbed-traffic.sh disturbed none        the same, and h31 and h32 send to h41, too
+#   testbed-traffic.sh victim dcqcn          figure 9
+#
+# FIRST_QPN=17 numbers queue pairs, and so picks UDP source ports: with others ECMP spreads the flows otherwise.
+set -eu
+folder=${FOLDER:-/tmp/weir-testbed}
+weir=${WEIR:-weir}
+case ${1:-} in
+  parking) flows="h11:h41 h21:h41 h31:h41 h42:h41" ;;
+  victim) flows="h11:h41 h12:h41 h13:h41 h14:h41 h15:h21" ;;
+  disturbed) flows="h11:h41 h12:h41 h13:h41 h14:h41 h31:h41 h32:h41 h15:h21" ;;
+  *) flows= ;;
+esac
+case $flows:${2:-} in
+  :*) echo "usage: $0 parking|victim|disturbed none|dcqcn" >&2 && exit 2 ;;
+  *:none) congestion='{ algorithm: none }' ;;
+  # Times are 1000 times the paper's, rates a thousandth, bytes as they are: what a lab's `scale: 1000` does.
+  *:dcqcn)
+    congestion='{ algorithm: dcqcn, profile: paper-sigcomm15, parameters: { rpg_time_reset: 55ms, dce_tcp_rtt: 55ms,
+  min_time_between_cnps: 50ms, rpg_ai_rate: 40kbps, rpg_hai_rate: 200kbps, rpg_min_rate: 10kbps } }'
+    ;;
+  *) echo "congestion control is none or dcqcn, not ${2:-}" >&2 && exit 2 ;;
+esac
+mkdir "$folder/nics"
+trap 'for pid in "$folder"/nics/*.pid; do kill "$(cat "$pid")" 2> /dev/null || true; done; wait; rm -rf "$folder/nics"' EXIT
+trap 'exit 1' INT TERM
+
+# Beside the kernel's address 10.T.N.2 of a host, its NIC has 10.T.N.3.
+address() { echo "10.$(echo "$1" | cut -c2).$(echo "$1" | cut -c3).3"; }
+
+number=${FIRST_QPN:-17}
+for flow in $flows; do
+  from=${flow%:*} to=${flow#*:}
+  echo "  - { name: to-$to, peer: $(address "$to"), qpn: $number, send: {} }" >> "$folder/nics/$from.pairs"
+  echo "  - { name: $from, peer: $(address "$from"), qpn: $number }" >> "$folder/nics/$to.pairs"
+  number=$((number + 1))
+done
+for pairs in "$folder"/nics/*.pairs; do
+  host=$(basename "$pairs" .pairs)
+  {
+    printf 'name: %s\ninterface: eth0\naddress: %s\nrate: 40Mbps\nmetrics: false\n' "$host" "$(address "$host")"
+    printf 'control: %s/nics/%s.sock\ncongestion: %s\n' "$folder" "$host" "$congestion"
+    printf 'gateway: { address: %s, prefix: 24 }\nqueue_pairs:\n' "$(address "$host" | sed 's/3$/1/')"
+    cat "$pairs"
+  } > "$folder/nics/$host.yaml"
+  ip netns exec "wt-$host" "$weir" nic -c "$folder/nics/$host.yaml" < /dev/null > "$folder/nics/$host.log" 2>&1 &
+  echo $! > "$folder/nics/$host.pid"
+done
+
+# Bytes of each flow so far, by its sender and receiver, and the time.
+look() {
+  for to in $(for flow in $flows; do echo "${flow#*:}"; done | sort -u); do
+    "$weir" show rdma statistic qp --json --socket "$folder/nics/$to.sock" | sed "s/^/$to /"
+  done
+}
+sleep 15
+look
+sleep 20
+look
