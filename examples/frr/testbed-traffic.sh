@@ -1,6 +1,7 @@
 #!/bin/sh
 # RoCEv2 on the testbed that `RATE=40Mbps testbed.sh up` has made, whose links are 1000 times slower than the paper's: each host
-# of a figure gets a weir nic, and the receivers' counters say what each flow had over 20 s, after 15 s.
+# of a figure gets a weir nic, and the receivers' counters say what each flow had over 20 s, after 10 s. Where packets were lost
+# meanwhile, which PFC forbids, the machine was too busy for it: a pause has 4 ms of headroom.
 #
 #   testbed-traffic.sh parking none          figure 3: h11, h21, h31 and h42 send to h41
 #   testbed-traffic.sh parking dcqcn         figure 8
@@ -38,7 +39,7 @@ address() { echo "10.$(echo "$1" | cut -c2).$(echo "$1" | cut -c3).3"; }
 number=${FIRST_QPN:-17}
 for flow in $flows; do
   from=${flow%:*} to=${flow#*:}
-  echo "  - { name: to-$to, peer: $(address "$to"), qpn: $number, send: {} }" >> "$folder/nics/$from.pairs"
+  echo "  - { name: to-$to, peer: $(address "$to"), qpn: $number, send: { start: 5s } }" >> "$folder/nics/$from.pairs"
   echo "  - { name: $from, peer: $(address "$from"), qpn: $number }" >> "$folder/nics/$to.pairs"
   number=$((number + 1))
 done
@@ -54,13 +55,21 @@ for pairs in "$folder"/nics/*.pairs; do
   echo $! > "$folder/nics/$host.pid"
 done
 
-# Bytes of each flow so far, by its sender and receiver, and the time.
+# Of each queue pair that receives: its number, ns, bytes and packets lost so far.
 look() {
   for to in $(for flow in $flows; do echo "${flow#*:}"; done | sort -u); do
-    "$weir" show rdma statistic qp --json --socket "$folder/nics/$to.sock" | sed "s/^/$to /"
+    now=$(date +%s%N)
+    "$weir" show rdma statistic qp --json --socket "$folder/nics/$to.sock" |
+      awk -F '[:,]' -v now="$now" '/"cntn"/ { pair = $2 } /"rx_bytes"/ { bytes = $2 } /"lost"/ { print pair, now, bytes, $2 }'
   done
 }
 sleep 15
-look
+look > "$folder/nics/before"
 sleep 20
-look
+look > "$folder/nics/after"
+awk -v flows="$flows" -v number="${FIRST_QPN:-17}" '
+  BEGIN { count = split(flows, names, " ") }
+  NR == FNR { time[$1] = $2; bytes[$1] = $3; lost[$1] = $4; next }
+  { rate[$1] = ($3 - bytes[$1]) * 8000 / ($2 - time[$1]); gone[$1] = $4 - lost[$1] }
+  END { for (i = 1; i <= count; i++) printf "%s  %5.2f Mb/s  %d lost\n", names[i], rate[number + i - 1], gone[number + i - 1] }
+' "$folder/nics/before" "$folder/nics/after"

@@ -90,9 +90,23 @@ Transmitted TapPort::transmit(std::span<const TxFrame> frames) {
   return result;
 }
 
+void TapPort::set_carrier(bool carrier) {
+  carrier_ = carrier;
+  if (telling_.exchange(true)) return;
+  teller_ = std::jthread([this] {
+    bool told;
+    do {
+      told = carrier_;
+      tell_carrier(told);
+      telling_ = false;
+      // Else it has changed meanwhile, and nobody else tells of it.
+    } while (carrier_ != told && !telling_.exchange(true));
+  });
+}
+
 // Linux before 5.0 has no such request: the carrier stays. Of interfaces that lose theirs Linux tells one in a second, all
 // namespaces together; who asks for the state of one has it told at once, since Linux 6.8.
-void TapPort::set_carrier(bool carrier) {
+void TapPort::tell_carrier(bool carrier) const {
   int value = carrier ? 1 : 0;
   ::ioctl(tap_.get(), TUNSETCARRIER, &value);
   ethtool_value asked{.cmd = ETHTOOL_GLINK, .data = 0};

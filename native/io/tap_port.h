@@ -4,8 +4,10 @@
 // A read or write is a system call: for a few frames, those of control protocols.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "io/network_namespace.h"
@@ -29,11 +31,13 @@ class TapPort final : public PacketPort {
   PortLosses losses() override { return losses_; }
   // Gone: somebody has deleted the interface.
   PortState state() override { return gone_ ? PortState::gone : PortState::up; }
-  // The stack knows at once.
+  // The stack is told on a thread of its own: its lock may be taken, for seconds where many interfaces come and go.
   void set_carrier(bool carrier) override;
 
  private:
   static constexpr size_t kSlots = 64;
+
+  void tell_carrier(bool carrier) const;
 
   std::string name_;
   Descriptor tap_;
@@ -45,6 +49,9 @@ class TapPort final : public PacketPort {
   size_t lent_ = 0;
   bool gone_ = false;
   PortLosses losses_;
+  std::atomic<bool> carrier_{true};
+  std::atomic<bool> telling_{false};
+  std::jthread teller_;  // the last: ends before what it uses
 };
 
 }  // namespace weir
