@@ -1,7 +1,7 @@
 #!/bin/sh
-# RoCEv2 on the testbed that `RATE=40Mbps testbed.sh up` has made, whose links are 1000 times slower than the paper's: each host
+# RoCEv2 on the testbed that `RATE=10Mbps testbed.sh up` has made, whose links are 4000 times slower than the paper's: each host
 # of a figure gets a weir nic, and the receivers' counters say what each flow had over 20 s, after 10 s. Where packets were lost
-# meanwhile, which PFC forbids, the machine was too busy for it: a pause has 4 ms of headroom.
+# meanwhile, which PFC forbids, the machine was too busy for it: a pause has 18 ms of headroom.
 #
 #   testbed-traffic.sh parking none          figure 3: h11, h21, h31 and h42 send to h41
 #   testbed-traffic.sh parking dcqcn         figure 8
@@ -22,10 +22,10 @@ esac
 case $flows:${2:-} in
   :*) echo "usage: $0 parking|victim|disturbed none|dcqcn" >&2 && exit 2 ;;
   *:none) congestion='{ algorithm: none }' ;;
-  # Times are 1000 times the paper's, rates a thousandth, bytes as they are: what a lab's `scale: 1000` does.
+  # Times are 4000 times the paper's, rates a 4000th, bytes as they are: what a lab's `scale: 4000` does.
   *:dcqcn)
-    congestion='{ algorithm: dcqcn, profile: paper-sigcomm15, parameters: { rpg_time_reset: 55ms, dce_tcp_rtt: 55ms,
-  min_time_between_cnps: 50ms, rpg_ai_rate: 40kbps, rpg_hai_rate: 200kbps, rpg_min_rate: 10kbps } }'
+    congestion='{ algorithm: dcqcn, profile: paper-sigcomm15, parameters: { rpg_time_reset: 220ms, dce_tcp_rtt: 220ms,
+  min_time_between_cnps: 200ms, rpg_ai_rate: 10kbps, rpg_hai_rate: 50kbps, rpg_min_rate: 2500bps } }'
     ;;
   *) echo "congestion control is none or dcqcn, not ${2:-}" >&2 && exit 2 ;;
 esac
@@ -46,7 +46,7 @@ done
 for pairs in "$folder"/nics/*.pairs; do
   host=$(basename "$pairs" .pairs)
   {
-    printf 'name: %s\ninterface: eth0\naddress: %s\nrate: 40Mbps\nmetrics: false\n' "$host" "$(address "$host")"
+    printf 'name: %s\ninterface: eth0\naddress: %s\nrate: 10Mbps\nmetrics: false\n' "$host" "$(address "$host")"
     printf 'control: %s/nics/%s.sock\ncongestion: %s\n' "$folder" "$host" "$congestion"
     printf 'gateway: { address: %s, prefix: 24 }\nqueue_pairs:\n' "$(address "$host" | sed 's/3$/1/')"
     cat "$pairs"

@@ -20,10 +20,10 @@ prefix=wt-
 rate=${RATE:-1Gbps}
 . "$(dirname "$0")/fabric.sh"
 
-# Section 4: Kmin 5 KB, Kmax 200 KB, Pmax 1%, headroom of 22.4 KB for each port and priority, beta 8. The paper's switches have
-# 12 MB for 32 ports: of that the total leaves out the headroom of ports that are not there.
+# Section 4: Kmin 5 KB, Kmax 200 KB, Pmax 1%, headroom of 22.4 KB for each port and priority, beta 8. Each switch has its ports'
+# share of the paper's 12 MB for 32 ports: 375 KB each.
 switch_yaml() {
-  case $1 in t*) total=7.52MB ;; *) total=6.9824MB ;; esac
+  case $1 in t*) total=2.625MB ;; *) total=1.5MB ;; esac
   echo 'trust: dscp'
   echo 'dscp_map: nvidia'
   echo 'pfc: { priorities: [3] }'

@@ -187,7 +187,7 @@ class Worker {
   Time counted_from_ = 0;  // prompt: when this quantum began
   uint64_t counted_ = 0;
   bool little_ = true;  // in the last
-  Time checked_ = 0;  // the ports
+  Time checked_ = 0;    // the ports
   Time listened_ = 0;
   LinkNews link_news_;
   std::vector<pollfd> waits_;  // the thread's own
