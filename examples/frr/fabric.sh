@@ -96,24 +96,17 @@ bgpd_conf() {
 # With the defaults: three lost in a row, 300 ms apart, and the link is down, whatever its carrier says.
 bfdd_conf() { :; }
 
-ospfd_conf() {
+# ROUTER "ip ospf" ospf: OSPF of IPv4; so of IPv6.
+ospf_conf() {
   while read -r interface; do
-    printf 'interface %s\n ip ospf area 0\n ip ospf network point-to-point\n ip ospf bfd\n' "$interface"
-    printf ' ip ospf hello-interval 1\n ip ospf dead-interval 3\n'
+    echo "interface $interface"
+    for setting in 'area 0' 'network point-to-point' 'hello-interval 1' 'dead-interval 3' bfd; do echo " $2 $setting"; done
   done < "$folder/$1/interfaces"
-  printf 'router ospf\n ospf router-id %s\n redistribute connected\n timers throttle spf 10 50 500\n' "$(cat "$folder/$1/id")"
-  # Else the second change in five seconds, or in one, waits.
-  printf ' timers throttle lsa all 10\n timers lsa min-arrival 10\n'
+  printf 'router %s\n %s router-id %s\n redistribute connected\n timers throttle spf 10 50 500\n' "$3" "$3" "$(cat "$folder/$1/id")"
 }
 
-ospf6d_conf() {
-  while read -r interface; do
-    printf 'interface %s\n ipv6 ospf6 area 0\n ipv6 ospf6 network point-to-point\n ipv6 ospf6 bfd\n' "$interface"
-    printf ' ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 3\n'
-  done < "$folder/$1/interfaces"
-  printf 'router ospf6\n ospf6 router-id %s\n redistribute connected\n timers throttle spf 10 50 500\n' "$(cat "$folder/$1/id")"
-  printf ' timers lsa min-arrival 10\n'
-}
+ospfd_conf() { ospf_conf "$1" 'ip ospf' ospf; }
+ospf6d_conf() { ospf_conf "$1" 'ipv6 ospf6' ospf6; }
 
 routers() { for path in "$folder"/*/router.yaml; do basename "$(dirname "$path")"; done; }
 
