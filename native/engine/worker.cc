@@ -15,6 +15,7 @@ namespace {
 
 constexpr Time kDoorbellInterval = 20 * kMillisecond;
 constexpr Time kCheckInterval = 250 * kMillisecond;
+constexpr Time kListenInterval = 5 * kMillisecond;
 constexpr Time kOffsetInterval = 10 * kMillisecond;
 
 Time read_clock(clockid_t id) {
@@ -275,8 +276,14 @@ void Worker::send_injected() {
   }
 }
 
+// From time to time, and as soon as the kernel says that a link has changed.
 void Worker::check_ports(Time now) {
-  if (now - checked_ < kCheckInterval) return;
+  bool due = now - checked_ >= kCheckInterval;
+  if (now - listened_ >= kListenInterval) {
+    listened_ = now;
+    due = link_news_.take() || due;
+  }
+  if (!due) return;
   checked_ = now;
   for (const auto& device : switches_) device->tell_storms(now, records_);
   for (size_t device = 0; device < devices_.size(); ++device) {

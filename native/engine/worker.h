@@ -34,6 +34,7 @@
 #include "engine/switch_device.h"
 #include "engine/waker.h"
 #include "io/capture.h"
+#include "io/link_news.h"
 
 namespace weir {
 
@@ -186,7 +187,9 @@ class Worker {
   Time counted_from_ = 0;  // prompt: when this quantum began
   uint64_t counted_ = 0;
   bool little_ = true;  // in the last
-  Time checked_ = 0;
+  Time checked_ = 0;    // the ports
+  Time listened_ = 0;
+  LinkNews link_news_;
   std::vector<pollfd> waits_;  // the thread's own
   bool waits_are_old_ = true;
   Time sleeps_from_ = 0;          // since when nobody has turned the loop, for want of load; 0: somebody does

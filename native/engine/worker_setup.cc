@@ -96,6 +96,7 @@ void Worker::tune() {
 
 std::unique_ptr<WirePort> Worker::open_port(const std::string& device, PortConfig config) {
   config.owner = device;
+  if (config.receive_by != Backend::tap) link_news_.listen(config);
   std::unique_ptr<PacketPort> port = factory_(config, clock_, lent_packets_);
   if (config.impairment) {
     auto impairment = std::make_unique<ImpairmentPort>(

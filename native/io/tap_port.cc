@@ -1,9 +1,11 @@
 #include "io/tap_port.h"
 
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <cerrno>
 
 #include "base/native_error.h"
+#include "io/kernel_socket.h"
 #include "io/network_namespace.h"
 
 namespace weir {
@@ -44,15 +47,18 @@ int open_tap(const PortOptions& options) {
 }  // namespace
 
 TapPort::TapPort(const PortOptions& options, const PortClock& clock)
-    : tap_(open_tap(options)), clock_(clock), slot_bytes_(kOffloadHeader + options.slot_bytes), slots_(kSlots * slot_bytes_) {}
-
-TapPort::~TapPort() { ::close(tap_); }
+    : name_(options.interface),
+      tap_(open_tap(options)),
+      stack_(open_socket(AF_INET, SOCK_DGRAM, 0, options.namespace_path)),
+      clock_(clock),
+      slot_bytes_(kOffloadHeader + options.slot_bytes),
+      slots_(kSlots * slot_bytes_) {}
 
 size_t TapPort::receive(std::span<RxFrame> frames) {
   size_t count = 0;
   while (!gone_ && count < frames.size() && lent_ < kSlots) {
     uint8_t* const slot = &slots_[next_ * slot_bytes_];
-    const ssize_t got = ::read(tap_, slot, slot_bytes_);
+    const ssize_t got = ::read(tap_.get(), slot, slot_bytes_);
     if (got < 0) {
       gone_ = errno != EAGAIN && errno != EINTR;
       break;
@@ -74,7 +80,7 @@ Transmitted TapPort::transmit(std::span<const TxFrame> frames) {
     std::array<uint8_t, kOffloadHeader> header{};
     store_offload(header.data(), frame.offload);
     const iovec parts[] = {{header.data(), header.size()}, {const_cast<uint8_t*>(frame.data), frame.length}};
-    if (gone_ || ::writev(tap_, parts, 2) < 0) {
+    if (gone_ || ::writev(tap_.get(), parts, 2) < 0) {
       ++losses_.transmit_errors;
       result.refused = true;
       break;
@@ -84,10 +90,27 @@ Transmitted TapPort::transmit(std::span<const TxFrame> frames) {
   return result;
 }
 
-// Linux before 5.0 has no such request: the carrier stays.
 void TapPort::set_carrier(bool carrier) {
+  carrier_ = carrier;
+  if (telling_.exchange(true)) return;
+  teller_ = std::jthread([this] {
+    bool told;
+    do {
+      told = carrier_;
+      tell_carrier(told);
+      telling_ = false;
+      // Else it has changed meanwhile, and nobody else tells of it.
+    } while (carrier_ != told && !telling_.exchange(true));
+  });
+}
+
+// Linux before 5.0 has no such request: the carrier stays. Of interfaces that lose theirs Linux tells one in a second, all
+// namespaces together; who asks for the state of one has it told at once, since Linux 6.8.
+void TapPort::tell_carrier(bool carrier) const {
   int value = carrier ? 1 : 0;
-  ::ioctl(tap_, TUNSETCARRIER, &value);
+  ::ioctl(tap_.get(), TUNSETCARRIER, &value);
+  ethtool_value asked{.cmd = ETHTOOL_GLINK, .data = 0};
+  ask_ethtool(stack_.get(), name_, std::span(reinterpret_cast<uint8_t*>(&asked), sizeof asked));
 }
 
 }  // namespace weir

@@ -4,9 +4,13 @@
 // A read or write is a system call: for a few frames, those of control protocols.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include "io/network_namespace.h"
 #include "io/packet_port.h"
 #include "io/port_options.h"
 
@@ -18,24 +22,26 @@ class TapPort final : public PacketPort {
   // also when this throws. Throws NativeError: EPERM (no CAP_NET_ADMIN), EBUSY (there is one of that name), ENOENT (no
   // /dev/net/tun), INVALID_CONFIG (no name for an interface).
   TapPort(const PortOptions& options, const PortClock& clock);
-  ~TapPort() override;
-  TapPort(const TapPort&) = delete;
-  TapPort& operator=(const TapPort&) = delete;
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override { lent_ -= count; }
-  int wait_descriptor() const override { return gone_ ? -1 : tap_; }
+  int wait_descriptor() const override { return gone_ ? -1 : tap_.get(); }
   // What the stack does not take, as its interface is down, is refused.
   Transmitted transmit(std::span<const TxFrame> frames) override;
   PortLosses losses() override { return losses_; }
   // Gone: somebody has deleted the interface.
   PortState state() override { return gone_ ? PortState::gone : PortState::up; }
+  // The stack is told on a thread of its own: its lock may be taken, for seconds where many interfaces come and go.
   void set_carrier(bool carrier) override;
 
  private:
   static constexpr size_t kSlots = 64;
 
-  int tap_;
+  void tell_carrier(bool carrier) const;
+
+  std::string name_;
+  Descriptor tap_;
+  Descriptor stack_;  // a socket of the stack's, to ask about the interface
   const PortClock& clock_;
   size_t slot_bytes_;
   std::vector<uint8_t> slots_;  // circular
@@ -43,6 +49,9 @@ class TapPort final : public PacketPort {
   size_t lent_ = 0;
   bool gone_ = false;
   PortLosses losses_;
+  std::atomic<bool> carrier_{true};
+  std::atomic<bool> telling_{false};
+  std::jthread teller_;  // the last: ends before what it uses
 };
 
 }  // namespace weir

@@ -96,6 +96,7 @@ void Router::add_interface(uint16_t number) {
       }
     }
     set({address, static_cast<uint8_t>(bits)}, one(NextHop::Kind::own));
+    note_own(address);
   }
 }
 
@@ -140,6 +141,7 @@ void Router::install(const RouterParameters::Route& route) {
     const NextHop::Kind kind = route.kind == RouteKind::own           ? NextHop::Kind::own
                                : route.kind == RouteKind::unreachable ? NextHop::Kind::unreachable
                                                                       : NextHop::Kind::blackhole;
+    if (kind == NextHop::Kind::own) note_own(route.prefix.address);
     const NextHopGroups::Way way{hop({.kind = kind}), 1};
     return set(route.prefix, groups_.hold(std::span(&way, 1)));
   }
@@ -172,8 +174,13 @@ bool Router::owns(uint16_t number, const IpAddress& address) const {
   return std::ranges::any_of(interfaces_[number].addresses, [&](const auto& own) { return own.address == address; });
 }
 
-bool Router::owns(const AddressBits& address) const {
-  const uint32_t group = ipv6_.lookup(address);
+void Router::note_own(const IpAddress& address) {
+  const uint64_t place = place_of(AddressBits::of(address));
+  own_places_[place / 64] |= uint64_t{1} << place % 64;
+}
+
+bool Router::is_own(uint8_t version, const AddressBits& address) const {
+  const uint32_t group = (version == 6 ? ipv6_ : ipv4_).lookup(address);
   return group != PrefixTable::kNone && next_hops_[groups_.places(group)[0]].kind == NextHop::Kind::own;
 }
 

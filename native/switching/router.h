@@ -24,6 +24,8 @@ class Router {
   // Of frames for the kernel from one port, each a system call: in a second, and at once.
   static constexpr Time kKernelRate = 20'000;
   static constexpr Time kKernelBurst = 2'000;
+  // So that most packets need no look-up of their source: where own addresses would be.
+  static constexpr size_t kOwnPlaces = 4'096;
 
   struct NextHop {
     enum class Kind : uint8_t {
@@ -55,8 +57,11 @@ class Router {
   bool may_take_for_kernel(uint16_t port, Time now);
   // Its own address there, or null. `near`: preferably with a prefix that covers it.
   const IpAddress* own_address(uint16_t interface, uint8_t version, const AddressBits& near = {}) const;
-  // An own address of any, of IPv6.
-  bool owns(const AddressBits& address) const;
+  // An own address, of any interface or of the kernel's.
+  bool owns(uint8_t version, const AddressBits& address) const {
+    const uint64_t place = place_of(address);
+    return (own_places_[place / 64] >> place % 64 & 1) != 0 && is_own(version, address);
+  }
   // An own address of that interface.
   bool owns(uint16_t interface, const IpAddress& address) const;
   // Whether the address is on the interface's link. Link-local ones of IPv6 are, where the kernel has a twin.
@@ -81,6 +86,9 @@ class Router {
   uint32_t hop(const NextHop& wanted);
   void set(const RouterParameters::Address& prefix, uint32_t group);
   void install(const RouterParameters::Route& route);
+  bool is_own(uint8_t version, const AddressBits& address) const;
+  void note_own(const IpAddress& address);
+  static uint64_t place_of(const AddressBits& address) { return Random::mix(address.high ^ address.low) % kOwnPlaces; }
   void add_interface(uint16_t number);
   void set_neighbours(const std::vector<RouterParameters::Neighbour>& wanted);
 
@@ -96,6 +104,7 @@ class Router {
   NextHopGroups groups_;
   std::vector<NextHop> next_hops_;
   std::unordered_map<uint64_t, uint32_t> hop_numbers_;
+  std::array<uint64_t, kOwnPlaces / 64> own_places_{};  // a bit for each own address, or one that was
   std::vector<RouterParameters::Route> routes_;
   std::vector<RouterParameters::Neighbour> static_;
   uint32_t capacity_;

@@ -109,9 +109,11 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   const AddressBits source = AddressBits::load(version, addresses);
   const AddressBits destination = AddressBits::load(version, addresses + ip_address_length(version));
   // From or to an address of this link: between neighbours, not to be routed.
-  if (kernel && version == 6 && (is_link_local(destination) || (is_link_local(source) && router_->owns(destination))))
+  if (kernel && version == 6 && (is_link_local(destination) || (is_link_local(source) && router_->owns(version, destination))))
     return take_for_kernel(in, on, id);
-  if (is_martian(version, destination) || is_martian(version, source)) return drop(in.counters.drop_martian, id);
+  // RFC 1812, 5.3.7: from the router itself nothing comes back.
+  if (is_martian(version, destination) || is_martian(version, source) || router_->owns(version, source))
+    return drop(in.counters.drop_martian, id);
   const Router::NextHop* hop = next_hop(packet, version, destination);
   if (hop == nullptr) return refuse(in, on, id, in.counters.drop_ip_no_route, IcmpError::no_route);
   if (hop->kind == Router::NextHop::Kind::own) return kernel ? take_for_kernel(in, on, id) : take_locally(in, on, id);

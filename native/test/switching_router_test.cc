@@ -159,6 +159,13 @@ TEST_CASE_TEMPLATE("router: martians, bad headers, other protocols and frames fo
     CHECK(bed.pass(0, roce_frame(who, ip4(10, 0, 1, 5))).empty());
   }
   CHECK(bed.count(&C::drop_martian) == 10);
+  // From the router itself: an address of the link, of another, and of one that only bridges; to others, and to itself.
+  for (const IpAddress& who : {ip4(10, 0, 0, 1), ip4(10, 0, 1, 1), ip4(10, 0, 7, 1)}) {
+    CHECK(bed.pass(0, roce_frame(who, ip4(10, 0, 1, 5))).empty());
+    CHECK(bed.pass(0, roce_frame(who, ip4(10, 0, 1, 1))).empty());
+  }
+  CHECK(bed.pass(0, roce_frame(ip6(2, 1), ip6(1, 5))).empty());
+  CHECK(bed.count(&C::drop_martian) == 17);
   // A damaged header, and a datagram that is longer than its frame.
   std::vector<uint8_t> damaged = roce_frame(host, ip4(10, 0, 1, 5));
   damaged[kEthernetHeader + 10] ^= 1;

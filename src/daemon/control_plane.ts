@@ -3,9 +3,9 @@ import { closeSync } from "node:fs";
 import { asWeirError, WeirError } from "../base/error.js";
 import type { LearnedTable, RouterConfig } from "../device/file/router.js";
 import type { SwitchDaemonConfig } from "../device/file/types.js";
-import { learnedTable } from "../device/learned_routes.js";
+import { type LearnedRoutes, learnedTable } from "../device/learned_routes.js";
 import { addAddress, setUpLink } from "../native/kernel_links.js";
-import { readLinks, readNeighbours, readRoutes } from "../native/kernel_tables.js";
+import { RouteReader, readLinks, readNeighbours } from "../native/kernel_tables.js";
 import type { RouteSockets } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
 import type { Log } from "./log.js";
@@ -23,12 +23,16 @@ export function routesByKernel(config: SwitchDaemonConfig): config is RoutingCon
 
 export class ControlPlane {
   #table: LearnedTable = { routes: [], neighbors: [] };
+  /** Which the switch has taken. */
+  #applied = this.#table;
   #timer: NodeJS.Timeout | undefined;
   #watch = -1;
   #socket = -1;
   #due = 0;
   #news = 0;
-  #told = "";
+  readonly #reader = new RouteReader();
+  /** Of the twins' numbers. */
+  #learned: [numbers: string, LearnedRoutes] = ["", new WeakMap()];
 
   /** @param changed table() is another one. */
   constructor(
@@ -97,13 +101,14 @@ export class ControlPlane {
     this.#news = 0;
     try {
       const { router } = this.config;
-      const routes = readRoutes(this.#socket);
-      const table = learnedTable(router, this.#numbers(), routes, readNeighbours(this.#socket));
-      const text = JSON.stringify(table);
-      if (text !== this.#told) {
-        this.#told = text;
+      const routes = this.#reader.read(this.#socket);
+      const numbers = this.#numbers();
+      if (this.#learned[0] !== numbers.join()) this.#learned = [numbers.join(), new WeakMap()];
+      const table = learnedTable(router, numbers, routes, readNeighbours(this.#socket), this.#learned[1]);
+      if (!isSame(table, this.#applied)) {
         this.#table = table;
         this.changed();
+        this.#applied = table;
       }
     } catch (error) {
       this.#news = 3;
@@ -113,4 +118,13 @@ export class ControlPlane {
     const now = performance.now();
     this.#due = now + (now - began);
   }
+}
+
+/** Routes that stay are the same objects. */
+function isSame(a: LearnedTable, b: LearnedTable): boolean {
+  return (
+    a.routes.length === b.routes.length &&
+    a.routes.every((route, i) => route === b.routes[i]) &&
+    JSON.stringify(a.neighbors) === JSON.stringify(b.neighbors)
+  );
 }

@@ -7,30 +7,53 @@ import type { LearnedRoute, LearnedTable, RouterConfig } from "./file/router.js"
 /** Ways of one route: NextHopGroups of the native core. */
 const kMostWays = 64;
 
-/** @param twins Number of the interface in the kernel, of each of the router's; undefined: it is away. */
+/** What was made of a route, which stays as long as the interfaces do. */
+export type LearnedRoutes = WeakMap<KernelRoute, Made>;
+
+interface Made {
+  /** Its prefix. */
+  text: string;
+  route: LearnedRoute | undefined;
+}
+
+/**
+ * @param twins Number of the interface in the kernel, of each of the router's; undefined: it is away.
+ * @param known Of an earlier call with the same interfaces and twins: routes that were there then are the same objects again.
+ */
 export function learnedTable(
   config: RouterConfig,
   twins: readonly (number | undefined)[],
   routes: readonly KernelRoute[],
   neighbours: readonly KernelNeighbour[],
+  known: LearnedRoutes = new WeakMap(),
 ): LearnedTable {
   const places = new Map(twins.flatMap((number, place) => (number === undefined ? [] : [[number, place] as const])));
   const own = ownPrefixes(config);
-  const best = new Map<string, KernelRoute & { text: string }>();
-  for (const route of routes) {
-    const text = prefixText({ address: addressText(route.address), length: route.length });
-    const other = best.get(text);
-    // What is the kernel's own is so whatever routes say; of two routes of one metric IPv6 makes one.
-    const rank = (each: KernelRoute) => (each.kind === "own" ? -1 : each.metric);
-    if (own.has(text) || isOfNoRoute(route.address)) continue;
-    if (other === undefined || rank(route) < rank(other)) best.set(text, { ...route, text });
-    else if (rank(route) === rank(other)) other.ways = [...other.ways, ...route.ways];
-  }
   const versions = config.interfaces.map(
     ({ addresses }) => new Set<number>(addresses.map(({ address }) => byteCount(address))),
   );
+  const make = (route: KernelRoute): Made => {
+    const text = prefixText({ address: addressText(route.address), length: route.length });
+    return { text, route: learnedRoute(route, places, versions) };
+  };
+  // What is the kernel's own is so whatever routes say; of two routes of one metric IPv6 makes one.
+  const rank = (each: KernelRoute) => (each.kind === "own" ? -1 : each.metric);
+  const best = new Map<string, { from: KernelRoute; made: Made }>();
+  for (const from of routes) {
+    if (isOfNoRoute(from.address)) continue;
+    const made = known.get(from) ?? make(from);
+    known.set(from, made);
+    const other = best.get(made.text)?.from;
+    if (own.has(made.text)) continue;
+    if (other === undefined || rank(from) < rank(other)) {
+      best.set(made.text, { from, made });
+    } else if (rank(from) === rank(other)) {
+      const both = { ...other, ways: [...other.ways, ...from.ways] };
+      best.set(made.text, { from: both, made: make(both) });
+    }
+  }
   return {
-    routes: [...best.values()].flatMap((route) => learnedRoute(route, places, versions) ?? []),
+    routes: [...best.values()].flatMap(({ made }) => made.route ?? []),
     neighbors: neighbours.flatMap(({ interface: number, address, mac }) => {
       const place = places.get(number);
       const known = config.neighbors.some((neighbor) => neighbor.address === addressText(address));

@@ -3,7 +3,7 @@ import { macText } from "../base/mac.js";
 import type { NativeIpAddress, NativePrefix, NativeRouter, NeighborEntry } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
 import { networkOf, type Prefix, prefixText } from "../wire/prefix.js";
-import { interfaceOf, type RouterConfig } from "./file/router.js";
+import { interfaceOf, type LearnedRoute, type RouterConfig } from "./file/router.js";
 import type { NeighborReport, RouteReport } from "./protocol.js";
 
 /** Of an interface at all ports that bridge. */
@@ -30,16 +30,11 @@ export function nativeRouter(config: RouterConfig, ports: readonly string[]): Na
           weight,
         })),
       })),
-      ...(learned?.routes ?? []).map(({ to, kind, ways }) => ({
-        prefix: nativePrefix(to),
-        kind,
-        ways: ways.map(({ interface: number, gateway, weight }) => ({
-          interface: number,
-          gateway: nativeAddress(gateway ?? to.address),
-          weight,
-          ...(gateway === undefined && { on_link: true }),
-        })),
-      })),
+      ...(learned?.routes ?? []).map((route) => {
+        const native = natives.get(route) ?? nativeRoute(route);
+        natives.set(route, native);
+        return native;
+      }),
     ],
     neighbours: [
       ...neighbors.map(({ address, mac, port }) => ({ address, mac, port, interface: interfaceOf(config, address) })),
@@ -51,6 +46,22 @@ export function nativeRouter(config: RouterConfig, ports: readonly string[]): Na
       mac,
     })),
     neighbour_capacity: max_neighbors,
+  };
+}
+
+/** Of learned routes: of thousands, a few change at a time. */
+const natives = new WeakMap<LearnedRoute, NativeRouter["routes"][number]>();
+
+function nativeRoute({ to, kind, ways }: LearnedRoute): NativeRouter["routes"][number] {
+  return {
+    prefix: nativePrefix(to),
+    kind,
+    ways: ways.map(({ interface: number, gateway, weight }) => ({
+      interface: number,
+      gateway: nativeAddress(gateway ?? to.address),
+      weight,
+      ...(gateway === undefined && { on_link: true }),
+    })),
   };
 }
 

@@ -63,13 +63,26 @@ export function readLinks(socket: number): Map<number, string> {
   );
 }
 
-/** Those of the tables main and local. */
-export function readRoutes(socket: number): KernelRoute[] {
-  return [kFamily.inet, kFamily.inet6].flatMap((family) => {
-    const request = Buffer.alloc(12);
-    request[0] = family;
-    return dump(socket, kGet.route, request).flatMap((message) => parseRoute(message) ?? []);
-  });
+/** Reads the tables main and local, again and again: a route that was there before is the same object, and not parsed again. */
+export class RouteReader {
+  #known = new Map<string, KernelRoute | undefined>();
+
+  /** @throws Error why they cannot be read. */
+  read(socket: number): KernelRoute[] {
+    const before = this.#known;
+    this.#known = new Map();
+    return [kFamily.inet, kFamily.inet6].flatMap((family) => {
+      const request = Buffer.alloc(12);
+      request[0] = family;
+      return dump(socket, kGet.route, request).flatMap((message) => {
+        const key = message.toString("latin1");
+        // Of a copy: else it would keep all that was read with it.
+        const route = before.has(key) ? before.get(key) : parseRoute(Buffer.from(new Uint8Array(message).buffer));
+        this.#known.set(key, route);
+        return route ?? [];
+      });
+    });
+  }
 }
 
 export function readNeighbours(socket: number): KernelNeighbour[] {

@@ -103,6 +103,20 @@ it("refuses packets whose route leads elsewhere, and has no route by links that 
   expect(toOf(found)).toEqual(["10.9.0.0/16", "fd00:9::/64"]);
 });
 
+it("makes nothing anew of routes that it has seen, and goes by what the file says now", () => {
+  const known = new WeakMap();
+  const [first, second] = [route("10.9.0.0/16", [[7, "10.1.0.2"]]), route("10.50.0.0/16", [[7, "10.1.0.2"]])];
+  const before = learnedTable(router, [7, 8], [first, second], [], known);
+  expect(toOf(before.routes)).toEqual(["10.9.0.0/16"]);
+  const after = learnedTable({ ...router, routes: [] }, [7, 8], [first, second], [], known);
+  expect(toOf(after.routes)).toEqual(["10.9.0.0/16", "10.50.0.0/16"]);
+  expect(after.routes[0]).toBe(before.routes[0]);
+  const native = (table: typeof after) =>
+    composeSwitchWorker({ ...config, router: { ...router, routes: [], learned: table } }).switches[0]?.router
+      ?.routes[0];
+  expect(native(after)).toBe(native(before));
+});
+
 it("tells the native core, with a twin of each interface, and says whose routes they are", () => {
   const table = learnedTable(
     router,

@@ -47,6 +47,7 @@ router:
   routes:
     - { to: 10.${beyond}.0.0/24, via: 10.9.0.${beyond} }
     - { to: "fd00:${beyond}::/64", via: "fd00:9::${beyond}" }
+    - { to: 10.88.0.0/16, via: 10.9.0.${beyond} }
 control: ${socket}
 metrics: false
 `,
@@ -105,6 +106,9 @@ describeLive("switches that route", () => {
     expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(1);
     expect(await totalOf(first.socket, "drop_ip_no_route")).toBe(1);
     expect(await totalOf(second.socket, "routed_packets")).toBeGreaterThanOrEqual(80);
+    // Each of them takes the other for the way: 63 times between them, then the sender is told.
+    expect(await ping("-c", "1", "10.88.0.1")).toMatch(/From 10\.9\.0\.2 .*Time to live exceeded/);
+    expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(2);
 
     const neighbors = await ask(first.socket, "neighbors");
     expect(neighbors).toContainEqual(
