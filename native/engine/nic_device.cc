@@ -67,9 +67,11 @@ bool concerns_connections(const uint8_t* data, uint32_t length, const PacketMeta
 // How long a peer is told that a program has ended: as long as the usual timeouts and retries may take.
 constexpr Time kAbandoned = 60 * kSecond;
 
-// How much of the link's time a late NIC makes up for at once: what so many bytes of a queue pair last, which are two super-frames.
-constexpr uint32_t kPiece = 128 * 1024;
-Time piece_at(Rate rate) { return rate == 0 ? kSecond : Time{kPiece} * 8 * kSecond / rate; }
+// How much of the link's time a late NIC makes up for at once: what so many bytes of a queue pair last. Fewer packets of each
+// than a super-frame may have go with what follows.
+constexpr Time kPiece = 128 * 1024;
+constexpr uint64_t kWorthSending = 64;
+Time piece_at(Rate rate) { return rate == 0 ? kSecond : kPiece * 8 * kSecond / rate; }
 
 }  // namespace
 
@@ -204,14 +206,13 @@ void NicDevice::turn(Time horizon, Time now) {
   if (stack_ != nullptr) stack_->flush(now);
 }
 
-// What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made. Little
-// goes with what follows: it may be joined.
+// What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made.
 void NicDevice::catch_up(Time until, Time now) {
   for (Time piece = piece_ * senders_; until - nic_.now() > piece && nic_.next_deadline() <= until; piece = piece_ * senders_) {
     const Time at = nic_.now() + piece;
     nic_.advance(at);
     collect();
-    if (collected_bytes_ >= uint64_t{kPiece / 2} * senders_) send_collected(at, now);
+    if (collected_ >= kWorthSending * senders_) send_collected(at, now);
   }
 }
 
@@ -221,7 +222,7 @@ void NicDevice::collect() {
   const bool joins = port.port().capabilities().joins;
   for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
     if (is_flow_control(pool_[id].meta.kind)) write_flow_control(pool_, id);
-    collected_bytes_ += pool_[id].length;
+    ++collected_;
     const uint64_t to = load_be48(pool_.data(id));
     if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
@@ -236,7 +237,7 @@ void NicDevice::collect() {
 // To the port, and to this NIC itself, which gets it at `at`.
 void NicDevice::send_collected(Time at, Time now) {
   WirePort& port = ports_.front();
-  collected_bytes_ = 0;
+  collected_ = 0;
   if (!gathered_.empty()) gather();
   if (!looped_.empty()) loop(at);
   if (port.unsent() == 0) return;

@@ -216,7 +216,8 @@ TEST_CASE("nic super-frames: packets of a queue pair leave in a row where the po
   }
 }
 
-TEST_CASE("nic super-frames: what a late NIC makes up for leaves in pieces, at the times and in the order of one that is not late") {
+TEST_CASE(
+    "nic super-frames: what a late NIC makes up for leaves in pieces, at the times and in the order of one that is not late") {
   struct CountingPort final : PacketPort {
     std::vector<uint32_t> psns;
     std::vector<uint64_t> calls;  // bytes on the wire
