@@ -14,7 +14,7 @@ void Completer::start() {
   rnr_retries_left_ = attributes_.rnr_retry;
   recovering_ = false;
   delivered_ = 0;
-  told_ = queue_.una;
+  news_ = {};
   marked_ = lost_ = timed_out_ = has_telemetry_ = false;
   telemetry_ = attributes_.telemetry ? std::make_unique<Telemetry>() : nullptr;
 }
@@ -32,18 +32,17 @@ void Completer::listen(Time now, bool marked) {
 }
 
 bool Completer::take_heard(Heard& heard) {
-  const auto packets = static_cast<uint32_t>(psn_distance(queue_.una, told_));
-  if (packets == 0 && !lost_ && !timed_out_) return false;
-  heard.ack = {.packets = packets,
+  if (news_.packets == 0 && !lost_ && !timed_out_) return false;
+  heard.ack = {.packets = news_.packets,
                .marked = marked_,
-               .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)),
+               .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)) - queue_.arrived,
                .wanted = wanted_,
                .arrived = heard_at_,
-               .sent = queue_.sent(told_, queue_.una),
+               .sent = news_.repeated ? kNever : news_.sent,
                .telemetry = std::exchange(has_telemetry_, false) ? telemetry_.get() : nullptr};
   heard.lost = std::exchange(lost_, false);
   heard.timed_out = std::exchange(timed_out_, false);
-  told_ = queue_.una;
+  news_ = {};
   return true;
 }
 
@@ -108,7 +107,7 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
     mark_received(psn);
     skip_received();
   } else {
-    queue_.advance(psn_add(psn, 1), qpn_, context_.completions);
+    pass(psn_add(psn, 1));
   }
   answered(now, before);
   if (selective()) find_losses();
@@ -195,11 +194,26 @@ WorkStatus Completer::blame(uint64_t entry, WorkStatus status) {
 
 void Completer::mark_received(uint32_t psn) {
   SendQueue::Mark& mark = queue_.mark(psn);
-  mark.received = true;
   mark_arrived(mark);
+  mark.received = true;
+}
+
+// Of which packets answers have told, whatever they wait for.
+void Completer::tell(SendQueue::Mark& mark) {
+  if (mark.told) return;
+  mark.told = true;
+  ++news_.packets;
+  news_.repeated |= mark.again;
+  if (news_.packets == 1 || static_cast<int32_t>(mark.order - news_.order) > 0) {
+    news_.order = mark.order;
+    news_.sent = mark.sent;
+  }
+  if (!mark.again) queue_.entropy.acknowledged(mark.entropy, marked_);
 }
 
 void Completer::mark_arrived(SendQueue::Mark& mark) {
+  tell(mark);
+  if (!mark.received && !mark.held) ++queue_.arrived;
   if (static_cast<int32_t>(mark.order - delivered_) > 0) delivered_ = mark.order;
   if (mark.lost) --queue_.lost;
   mark.lost = false;
@@ -218,7 +232,7 @@ bool Completer::acknowledge(Time now, uint32_t limit) {
   } else {
     while (queue_.una != limit && !has_response(queue_.at(queue_.head).work.opcode)) {
       const uint32_t end = queue_.at(queue_.head).end_psn();
-      queue_.advance(psn_distance(limit, end) < 0 ? limit : end, qpn_, context_.completions);
+      pass(psn_distance(limit, end) < 0 ? limit : end);
     }
   }
   answered(now, before);
@@ -227,8 +241,17 @@ bool Completer::acknowledge(Time now, uint32_t limit) {
 
 void Completer::skip_received() {
   while (queue_.una != queue_.end && queue_.mark(queue_.una).received) {
+    --queue_.arrived;
     queue_.advance(psn_add(queue_.una, 1), qpn_, context_.completions);
   }
+}
+
+// With go-back-N.
+void Completer::pass(uint32_t psn) {
+  if (queue_.marks()) {
+    for (uint32_t each = queue_.una; each != psn; each = psn_add(each, 1)) tell(queue_.mark(each));
+  }
+  queue_.advance(psn, qpn_, context_.completions);
 }
 
 // una was `before` until now.
@@ -258,6 +281,7 @@ void Completer::find_losses() {
 void Completer::mark_all_lost() {
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
     SendQueue::Mark& mark = queue_.mark(psn);
+    if (mark.held && !mark.received) --queue_.arrived;
     mark.held = false;
     if (mark.received || mark.lost) continue;
     mark.lost = true;
@@ -309,6 +333,7 @@ WorkStatus Completer::advance(Time now) {
   if (deadline_ > now) return WorkStatus::success;
   ++context_.counters.local_ack_timeout_err;
   timed_out_ = true;
+  queue_.entropy.timed_out(now);
   if (!spend_retry()) return WorkStatus::retry_exceeded_error;
   recovering_ = true;
   send_again();

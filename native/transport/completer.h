@@ -42,6 +42,8 @@ class Completer {
   WorkStatus receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry, uint32_t transport_bytes);
   WorkStatus unexpected();
   void mark_received(uint32_t psn);
+  void tell(SendQueue::Mark& mark);
+  void pass(uint32_t psn);
   bool acknowledge(Time now, uint32_t limit);
   void skip_received();
   void answered(Time now, uint32_t before);
@@ -68,7 +70,13 @@ class Completer {
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
   // Of what take_heard() tells next.
-  uint32_t told_ = 0;    // una when it told for the last time
+  struct News {
+    uint32_t packets = 0;   // have arrived
+    uint32_t order = 0;     // of the newest of them
+    Time sent = kNever;     // likewise
+    bool repeated = false;  // one of them was sent more than once
+  };
+  News news_;
   uint32_t wanted_ = 0;  // packets posted and not acknowledged
   Time heard_at_ = 0;
   bool marked_ = false;

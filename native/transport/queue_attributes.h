@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/describe.h"
+#include "transport/entropy.h"
 #include "wire/bth.h"
 
 namespace weir {
@@ -54,6 +55,10 @@ struct QueueAttributes {
   // Of selective_repeat: packets sent later that may have arrived before one that has not counts as lost, 1..kMaxSelectiveWindow
   // - 1.
   uint8_t reordering = 3;
+  // By which ways packets go: with selective_repeat, which puts them in order. What `reps` goes by are acknowledgements of each
+  // packet, so `informs` holds then, too.
+  Spraying spraying = Spraying::none;
+  uint16_t entropies = 256;  // 1..kMaxEntropies
   uint32_t window = 0;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow; 0: see packets_in_flight()
   // What codes of times stand for, timeout and that of an RNR NAK, is so much longer: in a lab, whose clock is slower by that.
   float time_scale = 1;
@@ -64,6 +69,7 @@ constexpr uint32_t packets_in_flight(const QueueAttributes& a) {
   if (a.window != 0) return a.window;
   return a.recovery == LossRecovery::go_back_n ? std::max(kDefaultWindow, kDefaultWindowBytes / a.path_mtu) : kDefaultWindow;
 }
+constexpr bool acknowledges_each(const QueueAttributes& a) { return a.informs || a.spraying == Spraying::reps; }
 // What concerns recovery is of simulations' flows too.
 void describe(auto& v, Of<QueueAttributes> auto& a) {
   using field::any;
@@ -88,6 +94,8 @@ void describe(auto& v, Of<QueueAttributes> auto& a) {
         "packets"));
   v("reordering", a.reordering,
     optional(any("With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255.", "packets")));
+  v("spraying", a.spraying, optional(any("With selective-repeat: how packets take several ways, by UDP source ports.")));
+  v("entropies", a.entropies, optional(any("With it: how many ports, 1 to 16384.")));
   v("time_scale", a.time_scale, optional(field::within(1, 1e6, "What codes of times stand for is so much longer.")));
   v("queue_key", a.queue_key, optional(any("Of datagrams.")));
 }

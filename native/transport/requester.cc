@@ -51,10 +51,14 @@ bool Requester::credits_allow(const SendEntry& entry, uint32_t psn) const {
   return psn_distance(queue_.una, entry.first_psn) > 0;
 }
 
-// The oldest may always go, or a READ of more packets than the congestion window would wait for ever.
+// The oldest may always go, or a READ of more packets than the congestion window would wait for ever. What has arrived ahead of
+// others, or is lost, is not in flight (RFC 6675 section 4).
 bool Requester::window_allows(const Choice& choice) const {
-  const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
-  return ahead == 0 || ahead + choice.packets <= std::min(attributes_.window, congestion_window_);
+  const auto ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
+  if (ahead == 0) return true;
+  const uint32_t sent = choice.lost ? static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)) : ahead;
+  const uint32_t in_flight = sent - queue_.arrived - queue_.lost;
+  return ahead + choice.packets <= attributes_.window && in_flight + choice.packets <= congestion_window_;
 }
 
 // The first; if that waits for the window, so do all behind it.
@@ -118,6 +122,7 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   }
   out.header.opcode = opcode_of(choice);
   out.header.psn = choice.psn;
+  out.header.entropy = queue_.entropy.next(now);
   out.header.solicited = last && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
   out.header.reth = {work.remote_address + offset, work.remote_key, answered_with_data ? asked : work.length};
   out.header.atomic = {work.remote_address, work.remote_key, work.swap_add, work.compare};
@@ -126,13 +131,13 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   // Often enough for the window never to close without an acknowledgement to come.
   const uint32_t often = attributes_.informs ? 1 : std::min(kPacketsPerAck, attributes_.window / 4);
   out.header.ack_request = last || choice.lost || probes || ++unrequested_ >= often;
-  account(now, choice, out.header.ack_request);
+  account(now, choice, out.header);
   return true;
 }
 
-void Requester::account(Time now, const Choice& choice, bool ack_request) {
-  if (ack_request) unrequested_ = 0;
-  queue_.stamp(choice.psn, choice.packets, now);
+void Requester::account(Time now, const Choice& choice, const DataHeader& header) {
+  if (header.ack_request) unrequested_ = 0;
+  queue_.stamp(choice.psn, choice.packets, now, header.entropy);
   if (choice.lost) {
     ++context_.counters.retransmitted;
     return;

@@ -86,6 +86,7 @@ class Responder {
   uint32_t sequence_ = 0;          // MSN
   bool nak_sent_ = false;          // for the expected PSN; more of them would only repeat it
   bool marked_ = false;            // the packet at hand
+  bool early_marked_ = false;      // one that was kept, of which no NAK has told yet
   bool discarded_marked_ = false;  // one that was not executed, and that no acknowledgement has echoed yet
   // The message under way.
   RequestKind message_ = RequestKind::none;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/types.h"
+#include "transport/entropy.h"
 #include "transport/opcode.h"
 #include "transport/psn.h"
 #include "transport/queue_attributes.h"
@@ -40,7 +41,7 @@ class SendQueue {
     head = cursor = begun = tail = 0;
     una = next = end = assigned = psn;
     marks_ = std::vector<Mark>(marks == 0 ? 0 : std::bit_ceil(marks));
-    lost = unreported_ = order_ = 0;
+    lost = arrived = unreported_ = order_ = 0;
   }
   // Frees what start() took. Only when empty.
   void stop() { marks_ = std::vector<Mark>(); }
@@ -99,33 +100,28 @@ class SendQueue {
   }
 
   struct Mark {
-    uint32_t order = 0;     // of its latest transmission
-    bool again = false;     // that was not the first
-    bool received = false;  // acknowledged, or its response is here
-    bool held = false;      // the peer has it but has not executed it: it may yet refuse it
-    bool lost = false;      // to be sent again
-    Time sent = kNever;     // its latest transmission
+    uint32_t order = 0;         // of its latest transmission
+    bool again : 1 = false;     // that was not the first
+    bool received : 1 = false;  // acknowledged, or its response is here
+    bool held : 1 = false;      // the peer has it but has not executed it: it may yet refuse it
+    bool lost : 1 = false;      // to be sent again
+    bool told : 1 = false;      // that it has arrived
+    uint16_t entropy = 0;       // of its latest transmission
+    Time sent = kNever;         // its latest transmission
   };
   Mark& mark(uint32_t psn) { return marks_[psn & (marks_.size() - 1)]; }
   const Mark& mark(uint32_t psn) const { return marks_[psn & (marks_.size() - 1)]; }
 
   // PSNs [psn, psn + packets) are sent, for the first time or again. Without marks nothing is known of that.
-  void stamp(uint32_t psn, uint32_t packets, Time at) {
+  void stamp(uint32_t psn, uint32_t packets, Time at, uint16_t entropy) {
     for (; !marks_.empty() && packets > 0; --packets, psn = psn_add(psn, 1)) {
+      const bool again = psn_distance(end, psn) > 0;
+      const bool told = again && mark(psn).told;
       if (mark(psn).lost) --lost;
-      mark(psn) = {.order = ++order_, .again = psn_distance(end, psn) > 0, .sent = at};
+      mark(psn) = {.order = ++order_, .again = again, .told = told, .entropy = entropy, .sent = at};
     }
   }
-  // When the last of PSNs [from, to) was sent; kNever if one of them was sent more than once: nobody knows which transmission is
-  // answered.
-  Time sent(uint32_t from, uint32_t to) const {
-    Time at = kNever;
-    for (; !marks_.empty() && from != to; from = psn_add(from, 1)) {
-      if (mark(from).again) return kNever;
-      at = mark(from).sent;
-    }
-    return at;
-  }
+  bool marks() const { return !marks_.empty(); }
 
   uint64_t head = 0;    // oldest entry that is not complete: una is in it
   uint64_t cursor = 0;  // the entry of `next`; tail when all is sent
@@ -135,7 +131,9 @@ class SendQueue {
   uint32_t next = 0;
   uint32_t end = 0;
   uint32_t assigned = 0;
-  uint32_t lost = 0;  // marks that say so
+  uint32_t lost = 0;     // marks that say so
+  uint32_t arrived = 0;  // of [una, end), those that are received or held
+  Entropy entropy;
 
  private:
   void complete(WorkStatus status, uint32_t qpn, CompletionSink& completions) {

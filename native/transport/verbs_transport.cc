@@ -38,6 +38,8 @@ void require_attributes(const QueueAttributes& a) {
   require(a.window == 0 || (a.window >= 4 && a.window <= kMaxWindow), "window", "4 to 65536");
   require(a.reordering >= 1, "reordering", "1 to 255");
   require(a.recovery == LossRecovery::go_back_n || a.window <= kMaxSelectiveWindow, "window", "4 to 256 with selective repeat");
+  require(a.spraying == Spraying::none || a.recovery == LossRecovery::selective_repeat, "spraying", "with selective repeat only");
+  require(a.entropies >= 1 && a.entropies <= kMaxEntropies, "entropies", "1 to 16384");
 }
 
 void VerbsTransport::modify(QueuePairState to, const QueueAttributes& attributes) {
