@@ -8,6 +8,7 @@ import type {
   NativeDcqcn,
   NativeDctcp,
   NativeHpcc,
+  NativeNscc,
   NativeQcn,
   NativeSwift,
   NativeTimely,
@@ -280,13 +281,14 @@ export interface NativeNicParameters extends NativeFlowGrouping {
   /** Of its link. bit/s, above 0 */ rate: number;
   /** Its address. */ mac: number;
   /** Queue pairs get consecutive numbers from here. */ first_qpn?: number;
-  /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp" | "timely" | "swift" | "hpcc" | "library";
+  /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp" | "timely" | "swift" | "hpcc" | "nscc" | "library";
   /** Where congestion_control says so. */ dcqcn?: NativeDcqcn;
   /** Where congestion_control says so. */ qcn?: NativeQcn;
   /** Where congestion_control says so. */ dctcp?: NativeDctcp;
   /** Where congestion_control says so. */ timely?: NativeTimely;
   /** Where congestion_control says so. */ swift?: NativeSwift;
   /** Where congestion_control says so. */ hpcc?: NativeHpcc;
+  /** Where congestion_control says so. */ nscc?: NativeNscc;
   /** Where congestion_control says so. */ library?: NativeCongestionLibrary;
   /** N: between two CNPs of one flow, where it hears CNPs. ns, 0 or more */ cnp_interval: number;
   /** Between two CNPs of the NIC, whichever flows they are of; 0: no limit. ns, 0 or more */ cnp_nic_interval?: number;
@@ -353,6 +355,8 @@ export interface NativeTransport {
   /** From loss; both ends must agree on selective-repeat. */ recovery: "go-back-n" | "selective-repeat";
   /** Packets in flight: 4 to 65536, with selective-repeat to 256. 0: 1 MiB, no fewer than 256; with selective-repeat 256. packets */ window: number;
   /** With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255. packets */ reordering?: number;
+  /** With selective-repeat: how packets take several ways, by UDP source ports. */ spraying?: "none" | "oblivious" | "reps";
+  /** With it: how many ports, 1 to 16384. */ entropies?: number;
   /** What codes of times stand for is so much longer. 1 to 1e+06 */ time_scale?: number;
   /** Of datagrams. */ queue_key?: number;
 }
