@@ -18,8 +18,8 @@ void NsccSender::configure(const NsccParameters& shared, const FlowTerms& terms)
   require(terms.line_rate > 0, "nscc", "the line rate must be above 0");
   require(terms.packet_bytes > 0, "nscc", "packets must have some bytes");
   parameters_ = &shared;
-  line_rate_ = static_cast<double>(terms.line_rate);
-  packet_bits_ = 8.0 * terms.packet_bytes;
+  line_ = static_cast<double>(terms.line_rate) / 1e9;
+  packet_bytes_ = terms.packet_bytes;
   transport_window_ = terms.window;
   start(0, 0);
 }
@@ -30,22 +30,12 @@ void NsccSender::start(Time, Rate) {
   undelayed_ = unadjusted_ = came_ = ignores_ = ignored_ = 0;
   period_ends_ = kNever;
   adjusted_at_ = decreased_at_ = kLongAgo;
-  base_ = kNever;
-  take_base(parameters_->base_rtt);
-  cwnd_ = most_;
+  base_ = parameters_->base_rtt;
+  cwnd_ = most();
 }
 
 // a.
-double NsccSender::scale() const { return line_rate_ * static_cast<double>(parameters_->base_rtt) / 1e9 / kReferenceBits; }
-
-void NsccSender::bound() { cwnd_ = std::clamp(cwnd_, 1.0, most_); }
-
-void NsccSender::take_base(Time rtt) {
-  if (rtt >= base_) return;
-  base_ = rtt;
-  const double packets = parameters_->max_window * line_rate_ * static_cast<double>(base_) / 1e9 / packet_bits_;
-  most_ = std::clamp(packets, 1.0, static_cast<double>(transport_window_));
-}
+double NsccSender::scale() const { return line_ * static_cast<double>(parameters_->base_rtt) / kReferenceBits; }
 
 void NsccSender::average(double delay, bool marked) {
   const double sample = !marked && delay > target() ? static_cast<double>(base_) / 4 : delay;
@@ -95,7 +85,7 @@ bool NsccSender::adapts(Time now, uint32_t in_flight, bool lost, bool marked, do
   bool at_work = ignored_ < ignores_ && marked;
   if (!at_work && (period_ends_ == kNever || now > period_ends_)) {
     const bool wanted = adapts_next_ || lost || delay > kFarAbove * target();
-    if (period_ends_ != kNever && wanted && came_ < most_ / static_cast<double>(1u << parameters_->qa_gate)) {
+    if (period_ends_ != kNever && wanted && came_ < most() / static_cast<double>(1u << parameters_->qa_gate)) {
       cwnd_ = std::max(1.0, static_cast<double>(came_));
       ignores_ = in_flight;
       ignored_ = 0;
@@ -119,7 +109,7 @@ void NsccSender::on_ack(const Ack& ack) {
   double delay = average_delay_;
   if (ack.sent != kNever) {
     const Time rtt = std::max<Time>(1, ack.arrived - ack.sent);
-    take_base(rtt);
+    base_ = std::min(base_, rtt);
     delay = static_cast<double>(rtt - base_);
     average(delay, ack.marked);
   }

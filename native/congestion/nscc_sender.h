@@ -1,5 +1,5 @@
-// NSCC at the sender, the network signalled congestion control of Ultra Ethernet: a window by marks and by the delay of queues, both
-// of each packet.
+// NSCC at the sender, the network signalled congestion control of Ultra Ethernet: a window by marks and by the delay of queues,
+// both of each packet.
 //
 // Source: Ultra Ethernet Specification 1.0, congestion management sublayer (CMS), NSCC; read by its authors' simulator,
 // ultraethernet/uet-htsim (uec.cpp: initNsccParams, updateCwndOnAck_NSCC, updateCwndOnNack_NSCC and what they call).
@@ -11,7 +11,8 @@
 //   avg  += delay_gain (delay - avg), of a delay above the target without a mark: delay_gain (base / 4 - avg)
 //
 //   at an acknowledgement of n packets, if no quick adaptation is at work:
-//     not marked, delay < target    proportional increase   inc += alpha a n (target - delay) / 12 us; or, where there has been no
+//     not marked, delay < target    proportional increase   inc += alpha a n (target - delay) / 12 us; or, where there has been
+//     no
 //                                   delay (below no_delay) for a whole window, fast increase: cwnd += fast_increase a n
 //     not marked, delay >= target   fair increase           inc += fair_increase a n
 //     marked,     delay < target    nothing: what is sprayed takes another way
@@ -19,27 +20,30 @@
 //                                   cwnd *= max(1 - gamma (avg - target) / avg, 1 - max_decrease)
 //   after adjust_packets packets, or R:   cwnd += inc / cwnd,  inc = 0;   once in R:   cwnd += eta a
 //
-//   quick adaptation: in each period of base + target, the packets that came through are counted. At its end, if one was trimmed or
-//     lost, or the delay is above 4 targets, and fewer than maxwnd / 2^qa_gate came through: cwnd is as many as came, and what was in
-//     flight then is ignored (marked acknowledgements, and what was trimmed) until as much has been heard of.
+//   quick adaptation: in each period of base + target, the packets that came through are counted. At its end, if one was trimmed
+//   or
+//     lost, or the delay is above 4 targets, and fewer than maxwnd / 2^qa_gate came through: cwnd is as many as came, and what
+//     was in flight then is ignored (marked acknowledgements, and what was trimmed) until as much has been heard of.
 //   at a packet that was trimmed or lost: as a delay of R, marked; unless quick adaptation is at work, cwnd -= 1 packet
 //   at a timeout: one packet less
 //   always 1 <= cwnd <= maxwnd, where cwnd begins.
 //
-// With N flows on a port, each window grows by fair_increase a packets in a round-trip time as long as packets are not marked, and is
-// cut once in one by how far the average delay is above the target where they are: the queue stands about where marking begins, and
-// flows share it by the fair increase, the same for all.
+// With N flows on a port, each window grows by fair_increase a packets in a round-trip time as long as packets are not marked,
+// and is cut once in one by how far the average delay is above the target where they are: the queue stands about where marking
+// begins, and flows share it by the fair increase, the same for all.
 //
 // Readings:
-//   - The window is in packets of the path MTU: the specification counts bytes, in steps of an MTU. a is worked out with bytes on the
+//   - The window is in packets of the path MTU: the specification counts bytes, in steps of an MTU. a is worked out with bytes on
+//   the
 //     link, as C is of a link in Weir.
 //   - An RTT of packets that were sent twice is not known (Karn's rule): avg is taken for their delay.
 //   - What is lost without having been trimmed is no more than one packet at a time (Loss).
-//   - The receiver's penalty (rcv_cwnd_pen) is left out, and so is SLEEK: losses are found by trimming, by `reordering`, and by the
+//   - The receiver's penalty (rcv_cwnd_pen) is left out, and so is SLEEK: losses are found by trimming, by `reordering`, and by
+//   the
 //     timer. Credits of receivers (RCCC) are another control.
 //
-// Parameters: describe(), below. Values and their sources: src/congestion/nscc.ts. All times are of the sender's own clock: a slower
-// link's are longer by the same scale, and a is the same.
+// Parameters: describe(), below. Values and their sources: src/congestion/nscc.ts. All times are of the sender's own clock: a
+// slower link's are longer by the same scale, and a is the same.
 #pragma once
 
 #include <algorithm>
@@ -104,15 +108,17 @@ class NsccSender : public CongestionControl {
   uint32_t window() const { return static_cast<uint32_t>(cwnd_); }
   // Full precision.
   double exact_window() const { return cwnd_; }
-  double most() const { return most_; }
+  double most() const {
+    const double packets = parameters_->max_window * line_ * static_cast<double>(base_) / (8.0 * packet_bytes_);
+    return std::clamp(packets, 1.0, static_cast<double>(transport_window_));
+  }
   Time average_delay() const { return static_cast<Time>(average_delay_); }
   ControllerState state() const { return {.window = cwnd_}; }
 
  private:
   double target() const { return parameters_->target * static_cast<double>(parameters_->base_rtt); }
   double scale() const;
-  void bound();
-  void take_base(Time rtt);
+  void bound() { cwnd_ = std::clamp(cwnd_, 1.0, most()); }
   void average(double delay, bool marked);
   void increase(double packets, double delay);
   void decrease(Time now);
@@ -121,24 +127,23 @@ class NsccSender : public CongestionControl {
   void give_up(Time now, uint32_t packets, uint32_t in_flight);
 
   const NsccParameters* parameters_ = nullptr;
-  double line_rate_ = 0;
-  double packet_bits_ = 0;  // on the link
-  uint32_t transport_window_ = 1;
-  bool grows_fast_ = false;
-  bool adapts_next_ = false;  // a packet was trimmed or lost
+  double line_ = 0;  // bits per ns
   double cwnd_ = 1;
-  double most_ = 1;
   Time base_ = 0;
   double average_delay_ = 0;
-  double increase_ = 0;      // inc, times the window
+  double increase_ = 0;        // inc, times the window
+  Time period_ends_ = kNever;  // kNever: none has begun
+  Time adjusted_at_ = 0;
+  Time decreased_at_ = 0;
+  uint32_t packet_bytes_ = 0;  // on the link
+  uint32_t transport_window_ = 1;
   uint32_t undelayed_ = 0;   // packets acknowledged in a row without delay
   uint32_t unadjusted_ = 0;  // packets since the last adjustment
   uint32_t came_ = 0;        // packets in this period
   uint32_t ignores_ = 0;     // packets to be heard of while quick adaptation is at work, and of which has been
   uint32_t ignored_ = 0;
-  Time period_ends_ = kNever;  // kNever: none has begun
-  Time adjusted_at_ = 0;
-  Time decreased_at_ = 0;
+  bool grows_fast_ = false;
+  bool adapts_next_ = false;  // a packet was trimmed or lost
 };
 
 }  // namespace weir

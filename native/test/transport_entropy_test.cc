@@ -12,11 +12,7 @@ namespace {
 
 constexpr Time kFreeze = 10 * kMillisecond;
 
-Entropy make(Spraying how, uint16_t values) {
-  Entropy entropy;
-  entropy.start(how, values, kFreeze, Random(3));
-  return entropy;
-}
+Entropy make(Spraying how, uint16_t values) { return {how, values, kFreeze, Random(3)}; }
 
 std::vector<uint16_t> next(Entropy& entropy, size_t count, Time now = 0) {
   std::vector<uint16_t> values(count);
@@ -27,12 +23,6 @@ std::vector<uint16_t> next(Entropy& entropy, size_t count, Time now = 0) {
 using Values = std::vector<uint16_t>;
 
 }  // namespace
-
-TEST_CASE("entropy: without spraying all packets have that of the path") {
-  Entropy entropy = make(Spraying::none, 256);
-  entropy.acknowledged(7, false);
-  CHECK(next(entropy, 3) == Values{0, 0, 0});
-}
 
 TEST_CASE("entropy: oblivious takes each value once in a round, from another one on each time") {
   Entropy entropy = make(Spraying::oblivious, 100);

@@ -181,6 +181,13 @@ TEST_CASE("transport: a sender that sprays knows the entropy value of what is ac
   CHECK_FALSE(drawn.contains(next[2].header.entropy));
 }
 
+TEST_CASE("transport: without spraying all packets have the entropy value 0, which is the path's") {
+  Talk talk(LossRecovery::selective_repeat);
+  for (const OutgoingPacket& packet : send(talk.pair.left, 4)) CHECK(packet.header.entropy == 0);
+  talk.acknowledge(3, 9'000);
+  for (const OutgoingPacket& packet : send(talk.pair.left, 4, 10'000)) CHECK(packet.header.entropy == 0);
+}
+
 TEST_CASE("transport: spraying is of selective repeat, over 1 to 16384 values") {
   QueueAttributes a;
   a.spraying = Spraying::reps;

@@ -14,8 +14,8 @@ void Completer::start() {
   rnr_retries_left_ = attributes_.rnr_retry;
   recovering_ = false;
   delivered_ = 0;
-  news_ = {};
-  marked_ = lost_ = timed_out_ = has_telemetry_ = false;
+  news_ = 0;
+  repeated_ = marked_ = lost_ = timed_out_ = has_telemetry_ = false;
   telemetry_ = attributes_.telemetry ? std::make_unique<Telemetry>() : nullptr;
 }
 
@@ -32,17 +32,16 @@ void Completer::listen(Time now, bool marked) {
 }
 
 bool Completer::take_heard(Heard& heard) {
-  if (news_.packets == 0 && !lost_ && !timed_out_) return false;
-  heard.ack = {.packets = news_.packets,
+  if (news_ == 0 && !lost_ && !timed_out_) return false;
+  heard.ack = {.packets = std::exchange(news_, 0),
                .marked = marked_,
                .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)) - queue_.arrived,
                .wanted = wanted_,
                .arrived = heard_at_,
-               .sent = news_.repeated ? kNever : news_.sent,
+               .sent = std::exchange(repeated_, false) ? kNever : news_sent_,
                .telemetry = std::exchange(has_telemetry_, false) ? telemetry_.get() : nullptr};
   heard.lost = std::exchange(lost_, false);
   heard.timed_out = std::exchange(timed_out_, false);
-  news_ = {};
   return true;
 }
 
@@ -202,13 +201,9 @@ void Completer::mark_received(uint32_t psn) {
 void Completer::tell(SendQueue::Mark& mark) {
   if (mark.told) return;
   mark.told = true;
-  ++news_.packets;
-  news_.repeated |= mark.again;
-  if (news_.packets == 1 || static_cast<int32_t>(mark.order - news_.order) > 0) {
-    news_.order = mark.order;
-    news_.sent = mark.sent;
-  }
-  if (!mark.again) queue_.entropy.acknowledged(mark.entropy, marked_);
+  repeated_ |= mark.again;
+  news_sent_ = news_++ == 0 ? mark.sent : std::max(news_sent_, mark.sent);
+  if (!mark.again && queue_.entropy != nullptr) queue_.entropy->acknowledged(mark.entropy, marked_);
 }
 
 void Completer::mark_arrived(SendQueue::Mark& mark) {
@@ -333,7 +328,7 @@ WorkStatus Completer::advance(Time now) {
   if (deadline_ > now) return WorkStatus::success;
   ++context_.counters.local_ack_timeout_err;
   timed_out_ = true;
-  queue_.entropy.timed_out(now);
+  if (queue_.entropy != nullptr) queue_.entropy->timed_out(now);
   if (!spend_retry()) return WorkStatus::retry_exceeded_error;
   recovering_ = true;
   send_again();

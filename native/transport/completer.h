@@ -65,20 +65,16 @@ class Completer {
   Requester& requester_;
   Received& received_;
   Time deadline_ = kNever;  // of the local ACK timer
-  uint32_t retries_left_ = 0;
-  uint32_t rnr_retries_left_ = 0;
+  uint8_t retries_left_ = 0;
+  uint8_t rnr_retries_left_ = 0;
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
   // Of what take_heard() tells next.
-  struct News {
-    uint32_t packets = 0;   // have arrived
-    uint32_t order = 0;     // of the newest of them
-    Time sent = kNever;     // likewise
-    bool repeated = false;  // one of them was sent more than once
-  };
-  News news_;
-  uint32_t wanted_ = 0;  // packets posted and not acknowledged
+  Time news_sent_ = kNever;  // when the newest of those was sent
+  uint32_t news_ = 0;        // packets that have arrived since
+  uint32_t wanted_ = 0;      // packets posted and not acknowledged
   Time heard_at_ = 0;
+  bool repeated_ = false;  // one of those was sent more than once
   bool marked_ = false;
   bool lost_ = false;
   bool timed_out_ = false;

@@ -41,6 +41,10 @@ struct QueueAttributes {
   // With it: SENDs and WRITEs have room for telemetry, and acknowledgements what was written there (wire/telemetry.h). At both
   // ends.
   bool telemetry = false;
+  // By which ways packets go: with selective_repeat, which puts them in order. What `reps` goes by are acknowledgements of each
+  // packet, so `informs` holds then, too.
+  Spraying spraying = Spraying::none;
+  uint16_t entropies = 256;  // 1..kMaxEntropies
   uint32_t path_mtu = 1024;  // 256, 512, 1024, 2048 or 4096
   uint32_t remote_qpn = 0;
   uint32_t send_psn = 0;            // the first that we send
@@ -55,10 +59,6 @@ struct QueueAttributes {
   // Of selective_repeat: packets sent later that may have arrived before one that has not counts as lost, 1..kMaxSelectiveWindow
   // - 1.
   uint8_t reordering = 3;
-  // By which ways packets go: with selective_repeat, which puts them in order. What `reps` goes by are acknowledgements of each
-  // packet, so `informs` holds then, too.
-  Spraying spraying = Spraying::none;
-  uint16_t entropies = 256;  // 1..kMaxEntropies
   uint32_t window = 0;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow; 0: see packets_in_flight()
   // What codes of times stand for, timeout and that of an RNR NAK, is so much longer: in a lab, whose clock is slower by that.
   float time_scale = 1;

@@ -122,7 +122,7 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   }
   out.header.opcode = opcode_of(choice);
   out.header.psn = choice.psn;
-  out.header.entropy = queue_.entropy.next(now);
+  if (queue_.entropy != nullptr) out.header.entropy = queue_.entropy->next(now);
   out.header.solicited = last && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
   out.header.reth = {work.remote_address + offset, work.remote_key, answered_with_data ? asked : work.length};
   out.header.atomic = {work.remote_address, work.remote_key, work.swap_add, work.compare};

@@ -86,7 +86,6 @@ class Responder {
   uint32_t sequence_ = 0;          // MSN
   bool nak_sent_ = false;          // for the expected PSN; more of them would only repeat it
   bool marked_ = false;            // the packet at hand
-  bool early_marked_ = false;      // one that was kept, of which no NAK has told yet
   bool discarded_marked_ = false;  // one that was not executed, and that no acknowledgement has echoed yet
   // The message under way.
   RequestKind message_ = RequestKind::none;
@@ -95,6 +94,7 @@ class Responder {
   ResponseQueue responses_;
   Ring<Response> executed_;               // the latest READs and atomics, to answer them again
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
+  bool early_marked_ = false;             // one of these met congestion, and no NAK has told of it yet
   bool has_telemetry_ = false;            // that no acknowledgement has echoed yet
   std::unique_ptr<uint8_t[]> telemetry_;
 };

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/types.h"
@@ -40,11 +41,15 @@ class SendQueue {
   void start(uint32_t psn, uint32_t marks) {
     head = cursor = begun = tail = 0;
     una = next = end = assigned = psn;
-    marks_ = std::vector<Mark>(marks == 0 ? 0 : std::bit_ceil(marks));
+    mark_mask_ = marks == 0 ? 0 : std::bit_ceil(marks) - 1;
+    marks_ = marks == 0 ? nullptr : std::make_unique<Mark[]>(mark_mask_ + 1);
     lost = arrived = unreported_ = order_ = 0;
   }
   // Frees what start() took. Only when empty.
-  void stop() { marks_ = std::vector<Mark>(); }
+  void stop() {
+    marks_.reset();
+    entropy.reset();
+  }
 
   bool full() const { return tail - head == depth_; }
   bool empty() const { return head == tail; }
@@ -109,19 +114,19 @@ class SendQueue {
     uint16_t entropy = 0;       // of its latest transmission
     Time sent = kNever;         // its latest transmission
   };
-  Mark& mark(uint32_t psn) { return marks_[psn & (marks_.size() - 1)]; }
-  const Mark& mark(uint32_t psn) const { return marks_[psn & (marks_.size() - 1)]; }
+  Mark& mark(uint32_t psn) { return marks_[psn & mark_mask_]; }
+  const Mark& mark(uint32_t psn) const { return marks_[psn & mark_mask_]; }
 
   // PSNs [psn, psn + packets) are sent, for the first time or again. Without marks nothing is known of that.
   void stamp(uint32_t psn, uint32_t packets, Time at, uint16_t entropy) {
-    for (; !marks_.empty() && packets > 0; --packets, psn = psn_add(psn, 1)) {
+    for (; marks_ != nullptr && packets > 0; --packets, psn = psn_add(psn, 1)) {
       const bool again = psn_distance(end, psn) > 0;
       const bool told = again && mark(psn).told;
       if (mark(psn).lost) --lost;
       mark(psn) = {.order = ++order_, .again = again, .told = told, .entropy = entropy, .sent = at};
     }
   }
-  bool marks() const { return !marks_.empty(); }
+  bool marks() const { return marks_ != nullptr; }
 
   uint64_t head = 0;    // oldest entry that is not complete: una is in it
   uint64_t cursor = 0;  // the entry of `next`; tail when all is sent
@@ -131,9 +136,9 @@ class SendQueue {
   uint32_t next = 0;
   uint32_t end = 0;
   uint32_t assigned = 0;
-  uint32_t lost = 0;     // marks that say so
-  uint32_t arrived = 0;  // of [una, end), those that are received or held
-  Entropy entropy;
+  uint32_t lost = 0;                 // marks that say so
+  uint32_t arrived = 0;              // of [una, end), those that are received or held
+  std::unique_ptr<Entropy> entropy;  // null: packets are not sprayed
 
  private:
   void complete(WorkStatus status, uint32_t qpn, CompletionSink& completions) {
@@ -151,8 +156,9 @@ class SendQueue {
   uint32_t depth_;
   uint32_t unreported_ = 0;  // retired since the last completion
   uint32_t order_ = 0;       // of the latest transmission
+  uint32_t mark_mask_ = 0;   // one less than there are marks
   std::vector<SendEntry> entries_;
-  std::vector<Mark> marks_;
+  std::unique_ptr<Mark[]> marks_;
 };
 
 }  // namespace weir

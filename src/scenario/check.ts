@@ -127,7 +127,10 @@ function checkTimes({ duration, warmup, scale, probes }: Scenario, found: Findin
 
 /** Of a scenario, or of a NIC. */
 export function checkTransport(
-  { transport: { type, recovery, window, spraying, reordering }, congestion }: Pick<Scenario, "transport" | "congestion">,
+  {
+    transport: { type, recovery, window, spraying, reordering },
+    congestion,
+  }: Pick<Scenario, "transport" | "congestion">,
   found: Findings,
 ): void {
   if (spraying !== "none") {

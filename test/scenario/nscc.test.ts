@@ -9,6 +9,7 @@ import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 topology: { kind: star, hosts: 3, link: { rate: 100Gbps } }
+switch: { buffer: { headroom: 40KB } }
 congestion: { algorithm: nscc }
 transport: { type: rc, recovery: selective-repeat, reordering: 250 }
 traffic: [{ id: x, from: [h1, h2], to: h3 }]
@@ -72,7 +73,9 @@ describe("congestion.algorithm nscc", () => {
     expect(load("switch.ecn.enabled=false").warnings).toEqual([
       "congestion.algorithm is nscc, but no switch marks (switch.ecn.enabled: true): only losses slow senders",
     ]);
-    expect(load("topology.link.rate=1Gbps").warnings).toEqual([expect.stringContaining("nscc_base_rtt 12 us is not more than")]);
+    expect(load("topology.link.rate=1Gbps").warnings).toEqual([
+      expect.stringContaining("nscc_base_rtt 12 us is not more than"),
+    ]);
   });
 
   it("is for labs, too", () => {
@@ -103,7 +106,12 @@ describe("transport.spraying", () => {
       "transport.spraying: qcn may tell flows by their UDP source port, which oblivious changes",
       "use spraying: none, or another congestion.algorithm",
     ],
-    [["transport.spraying=all"], "transport.spraying", 'use one of: "none", "oblivious", "reps"'],
+    [["transport.spraying=all"], "transport.spraying: all is not one of", "none, oblivious, reps"],
+    [
+      ["transport.spraying=reps", "transport.type=stream", "congestion.algorithm=dcqcn"],
+      "transport.spraying: transport.type stream counts what comes late as lost",
+      "use transport.type: rc, or spraying: none",
+    ],
     [["transport.spraying=reps", "transport.entropies=0"], "transport.entropies", "1"],
     [["transport.spraying=reps", "transport.entropies=20000"], "transport.entropies", "16384"],
   ])("%s is refused", (set, message, hint) => {
