@@ -1,5 +1,5 @@
 // DCQCN: the marker, the reaction point and the notification point, with the paper's parameters. QCN: the congestion point and
-// the reaction point, with those of 802.1Q. DCTCP, TIMELY, Swift and HPCC: what an acknowledgement costs.
+// the reaction point, with those of 802.1Q. DCTCP, TIMELY, Swift, HPCC and NSCC: what an acknowledgement costs.
 #include <cstdint>
 
 #include "base/random.h"
@@ -8,6 +8,7 @@
 #include "congestion/dcqcn_reaction_point.h"
 #include "congestion/dctcp_sender.h"
 #include "congestion/hpcc_sender.h"
+#include "congestion/nscc_sender.h"
 #include "congestion/qcn_congestion_point.h"
 #include "congestion/qcn_reaction_point.h"
 #include "congestion/red_marker.h"
@@ -186,7 +187,7 @@ class SenderAck : public BenchCase {
  public:
   SenderAck() : senders_(kPairs) {
     for (Sender& sender : senders_) {
-      sender.configure(parameters_, {.line_rate = k40G, .window = 1'024});
+      sender.configure(parameters_, {.line_rate = k40G, .window = 1'024, .packet_bytes = kPacket});
       sender.start(0, k40G / 100);
       sender.on_sent(0, kPacket);
     }
@@ -240,6 +241,7 @@ void define_congestion_cases(BenchList& list) {
   define<SenderAck<TimelySender>>(list, "TIMELY ACK");
   define<SenderAck<SwiftSender>>(list, "Swift ACK");
   define<SenderAck<HpccSender>>(list, "HPCC ACK");
+  define<SenderAck<NsccSender>>(list, "NSCC ACK");
 }
 
 }  // namespace weir::bench

@@ -53,6 +53,7 @@ struct Trimmed {
 struct FlowTerms {
   Rate line_rate = 0;            // bit/s, > 0
   uint32_t window = UINT32_MAX;  // packets that its transport lets be in flight at most, 1 or more
+  uint32_t packet_bytes = 0;     // of a packet of the path MTU, on the link
   Random random{0};              // a stream of its own
   uint64_t* refused = nullptr;   // counts answers that were none; null: nobody does
 };

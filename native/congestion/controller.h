@@ -12,6 +12,7 @@
 #include "congestion/dctcp_sender.h"
 #include "congestion/hpcc_sender.h"
 #include "congestion/library_sender.h"
+#include "congestion/nscc_sender.h"
 #include "congestion/qcn_reaction_point.h"
 #include "congestion/swift_sender.h"
 #include "congestion/timely_sender.h"
@@ -28,7 +29,7 @@ struct AlgorithmList {
 
 // The one place where an algorithm is listed.
 using Algorithms = AlgorithmList<CongestionControl, DcqcnReactionPoint, QcnReactionPoint, DctcpSender, TimelySender, SwiftSender,
-                                 HpccSender, LibrarySender>;
+                                 HpccSender, NsccSender, LibrarySender>;
 
 // Which algorithm, and its parameters.
 using CongestionParameters = Algorithms::Parameters;

@@ -103,6 +103,7 @@ void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, co
   packet.meta.pad_count = static_cast<uint8_t>(-out.payload_bytes & 3);
   packet.meta.ack_request = out.header.ack_request;
   packet.meta.becn = out.header.becn;
+  if (out.header.entropy != 0) take_source_port(headers, packet.meta);
   // The bitmap of a NAK is read as if it were a header.
   if (out.header.opcode == kOpcodeRcAcknowledge && out.payload_bytes > 0) {
     std::memcpy(headers + packet.meta.bth_offset + kBthHeader + kAethHeader, out.payload, out.payload_bytes);

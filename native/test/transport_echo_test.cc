@@ -61,8 +61,10 @@ TEST_CASE("echo: a packet that came early under selective repeat is acknowledged
   echoes.answer();
   echoes.deliver(3, true);
   echoes.answer();
-  // NAKs say that they are here, and acknowledge nothing.
+  // NAKs say that they are here, each with the mark of the newest, and acknowledge nothing.
   CHECK(echoes.acknowledged().empty());
+  REQUIRE(echoes.answers.size() == 3);
+  for (const size_t i : {0, 1, 2}) CHECK(echoes.answers[i].bth().becn == (i != 1));
   echoes.deliver(0, false);
   echoes.answer();
   CHECK(echoes.acknowledged() == Marks{{0, false}, {1, true}, {2, false}, {3, true}});

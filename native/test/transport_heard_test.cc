@@ -1,8 +1,10 @@
 // What acknowledgements tell congestion control: how much, of which mark, and when it was sent.
 #include <doctest/doctest.h>
 
+#include <set>
 #include <vector>
 
+#include "test/refusal.h"
 #include "test/transport_harness.h"
 
 namespace weir::test {
@@ -21,9 +23,11 @@ std::vector<OutgoingPacket> send(End& from, uint32_t packets, Time first = 1'000
 }
 
 struct Talk {
-  explicit Talk(LossRecovery recovery) {
+  explicit Talk(LossRecovery recovery, Spraying spraying = Spraying::none) {
     pair.both([&](QueueAttributes& a) {
       a.path_mtu = kMtu;
+      a.spraying = spraying;
+      a.entropies = kMaxEntropies;
       a.recovery = recovery;
       a.informs = true;
     });
@@ -96,6 +100,103 @@ TEST_CASE("transport: an acknowledgement tells when the newest of its packets wa
     CHECK(mixed.ack.sent == kNever);
     send(talk.pair.left, 2, 7'000'000);
     CHECK(talk.acknowledge(7, 7'900'000).ack.sent == 7'001'000);
+  }
+}
+
+// A NAK for the packet `missing`, which says that those of `early` are here.
+Heard nak(Talk& talk, uint32_t missing, std::vector<uint32_t> early, Time at, bool echo = false) {
+  std::vector<uint8_t> bitmap(kMaxSelectiveWindow / 8);
+  for (const uint32_t packet : early) {
+    const uint32_t bit = packet - missing;
+    bitmap[bit / 8] = static_cast<uint8_t>(bitmap[bit / 8] | 1u << (bit % 8));
+  }
+  DataHeader header;
+  header.opcode = kOpcodeRcAcknowledge;
+  header.psn = psn_add(talk.pair.left_attributes.send_psn, missing);
+  header.aeth = {kNakSequence, 0};
+  header.becn = echo;
+  talk.pair.now = at;
+  talk.pair.deliver(talk.pair.left, talk.pair.to(talk.pair.left, header, bitmap));
+  Heard heard;
+  talk.pair.left.rc.take_heard(heard);
+  return heard;
+}
+
+TEST_CASE("transport: with selective repeat each packet that came early is told of once, when its NAK comes") {
+  Talk talk(LossRecovery::selective_repeat);
+  send(talk.pair.left, 5);
+  const Heard first = nak(talk, 0, {2}, 9'000, true);
+  CHECK(first.ack.packets == 1);
+  CHECK(first.ack.marked);
+  CHECK(first.ack.sent == 3'000);
+  CHECK(first.ack.in_flight == 4);
+  const Heard second = nak(talk, 0, {1, 2}, 9'500);
+  CHECK(second.ack.packets == 1);
+  CHECK_FALSE(second.ack.marked);
+  CHECK(second.ack.sent == 2'000);
+  CHECK(second.ack.in_flight == 3);
+  CHECK(nak(talk, 0, {1, 2}, 9'600).ack.packets == 0);
+  // Packets 1 and 2 are acknowledged with it, and no news.
+  const Heard third = talk.acknowledge(3, 9'700);
+  CHECK(third.ack.packets == 2);
+  CHECK(third.ack.sent == 4'000);
+  CHECK(third.ack.in_flight == 1);
+}
+
+TEST_CASE("transport: what came early leaves room in the congestion window, and what is lost does, too") {
+  Talk talk(LossRecovery::selective_repeat);
+  End& left = talk.pair.left;
+  left.rc.limit(3);
+  send(left, 3);
+  CHECK(left.rc.data_bytes() == 0);
+  nak(talk, 0, {1}, 9'000);
+  std::vector<OutgoingPacket> sent = send(left, 1, 10'000);
+  CHECK(sent[0].header.psn == psn_add(talk.pair.left_attributes.send_psn, 3));
+  CHECK(left.rc.data_bytes() == 0);
+  // Five were sent behind the first: it is lost, and goes again in its own place.
+  nak(talk, 0, {1, 2}, 11'000);
+  send(left, 1, 12'000);
+  nak(talk, 0, {1, 2, 3}, 13'000);
+  send(left, 1, 14'000);
+  CHECK(left.rc.data_bytes() == 0);
+  const Heard loss = nak(talk, 0, {1, 2, 3, 4}, 15'000);
+  CHECK(loss.lost);
+  sent = send(left, 2, 16'000);
+  CHECK(sent[0].header.psn == talk.pair.left_attributes.send_psn);
+  CHECK(left.rc.data_bytes() == 0);
+}
+
+TEST_CASE("transport: a sender that sprays knows the entropy value of what is acknowledged, and uses it again") {
+  Talk talk(LossRecovery::selective_repeat, Spraying::reps);
+  std::vector<OutgoingPacket> sent = send(talk.pair.left, 4);
+  std::set<uint16_t> drawn;
+  for (const OutgoingPacket& packet : sent) drawn.insert(packet.header.entropy);
+  REQUIRE(drawn.size() == 4);
+  nak(talk, 0, {2}, 9'000);
+  nak(talk, 0, {2, 3}, 9'100, true);
+  talk.acknowledge(0, 9'200);
+  const std::vector<OutgoingPacket> next = send(talk.pair.left, 3, 10'000);
+  CHECK(next[0].header.entropy == sent[2].header.entropy);
+  CHECK(next[1].header.entropy == sent[0].header.entropy);
+  CHECK_FALSE(drawn.contains(next[2].header.entropy));
+}
+
+TEST_CASE("transport: without spraying all packets have the entropy value 0, which is the path's") {
+  Talk talk(LossRecovery::selective_repeat);
+  for (const OutgoingPacket& packet : send(talk.pair.left, 4)) CHECK(packet.header.entropy == 0);
+  talk.acknowledge(3, 9'000);
+  for (const OutgoingPacket& packet : send(talk.pair.left, 4, 10'000)) CHECK(packet.header.entropy == 0);
+}
+
+TEST_CASE("transport: spraying is of selective repeat, over 1 to 16384 values") {
+  QueueAttributes a;
+  a.spraying = Spraying::reps;
+  CHECK(refusal([&] { require_attributes(a); }) == "INVALID_ATTRIBUTE");
+  a.recovery = LossRecovery::selective_repeat;
+  CHECK(refusal([&] { require_attributes(a); }).empty());
+  for (const uint16_t values : {uint16_t{0}, uint16_t{16'385}}) {
+    a.entropies = values;
+    CHECK(refusal([&] { require_attributes(a); }) == "INVALID_ATTRIBUTE");
   }
 }
 

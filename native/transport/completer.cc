@@ -14,8 +14,8 @@ void Completer::start() {
   rnr_retries_left_ = attributes_.rnr_retry;
   recovering_ = false;
   delivered_ = 0;
-  told_ = queue_.una;
-  marked_ = lost_ = timed_out_ = has_telemetry_ = false;
+  news_ = 0;
+  repeated_ = marked_ = lost_ = timed_out_ = has_telemetry_ = false;
   trimmed_ = 0;
   telemetry_ = attributes_.telemetry ? std::make_unique<Telemetry>() : nullptr;
 }
@@ -33,19 +33,17 @@ void Completer::listen(Time now, bool marked) {
 }
 
 bool Completer::take_heard(Heard& heard) {
-  const auto packets = static_cast<uint32_t>(psn_distance(queue_.una, told_));
-  if (packets == 0 && !lost_ && !timed_out_ && trimmed_ == 0) return false;
-  heard.ack = {.packets = packets,
+  if (news_ == 0 && !lost_ && !timed_out_ && trimmed_ == 0) return false;
+  heard.ack = {.packets = std::exchange(news_, 0),
                .marked = marked_,
-               .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)),
+               .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)) - queue_.arrived(),
                .wanted = wanted_,
                .arrived = heard_at_,
-               .sent = queue_.sent(told_, queue_.una),
+               .sent = std::exchange(repeated_, false) ? kNever : news_sent_,
                .telemetry = std::exchange(has_telemetry_, false) ? telemetry_.get() : nullptr};
   heard.lost = std::exchange(lost_, false);
   heard.timed_out = std::exchange(timed_out_, false);
   heard.trimmed = {.packets = std::exchange(trimmed_, 0), .in_flight = queue_.in_flight(), .at = heard_at_};
-  told_ = queue_.una;
   return true;
 }
 
@@ -107,10 +105,10 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
   if (work.opcode == WorkOpcode::read) received_.count(length, transport_bytes, false);
   const uint32_t before = queue_.una;
   if (selective()) {
-    mark_arrived(psn, &SendQueue::Mark::received);
+    mark_arrived(psn, How::received);
     queue_.skip_received(qpn_, context_.completions);
   } else {
-    queue_.advance(psn_add(psn, 1), qpn_, context_.completions);
+    pass(psn_add(psn, 1));
   }
   answered(now, before);
   if (selective()) find_losses();
@@ -164,7 +162,7 @@ WorkStatus Completer::receive_nak(uint32_t psn, uint8_t code, const uint8_t* pay
       ++context_.counters.packet_seq_err;
       if (selective() && length == kMaxSelectiveWindow / 8) {
         each_told(psn, payload, [&](uint32_t early) {
-          if (early != psn) mark_arrived(early, &SendQueue::Mark::held);
+          if (early != psn) mark_arrived(early, How::held);
         });
         find_losses();
         return WorkStatus::success;
@@ -200,12 +198,21 @@ WorkStatus Completer::blame(uint64_t entry, WorkStatus status) {
   return status;
 }
 
-// `how`: as received or held.
-void Completer::mark_arrived(uint32_t psn, bool SendQueue::Mark::*how) {
+// Of which packets answers have told, whatever they wait for.
+void Completer::tell(SendQueue::Mark& mark) {
+  if (mark.told) return;
+  mark.told = true;
+  repeated_ |= mark.again;
+  news_sent_ = news_++ == 0 ? mark.sent : std::max(news_sent_, mark.sent);
+  if (!mark.again && queue_.entropy != nullptr) queue_.entropy->acknowledged(mark.entropy, marked_);
+}
+
+void Completer::mark_arrived(uint32_t psn, How how) {
   queue_.change(psn, [&](SendQueue::Mark& mark) {
+    tell(mark);
     if (static_cast<int32_t>(mark.order - delivered_) > 0) delivered_ = mark.order;
     mark.lost = false;
-    mark.*how = true;
+    (how == How::received ? mark.received : mark.held) = true;
   });
 }
 
@@ -231,17 +238,25 @@ bool Completer::acknowledge(Time now, uint32_t limit) {
     uint64_t index = queue_.head;
     for (uint32_t psn = queue_.una; psn != limit; psn = psn_add(psn, 1)) {
       while (psn_distance(queue_.at(index).end_psn(), psn) <= 0) ++index;
-      if (!has_response(queue_.at(index).work.opcode)) mark_arrived(psn, &SendQueue::Mark::received);
+      if (!has_response(queue_.at(index).work.opcode)) mark_arrived(psn, How::received);
     }
     queue_.skip_received(qpn_, context_.completions);
   } else {
     while (queue_.una != limit && !has_response(queue_.at(queue_.head).work.opcode)) {
       const uint32_t end = queue_.at(queue_.head).end_psn();
-      queue_.advance(psn_distance(limit, end) < 0 ? limit : end, qpn_, context_.completions);
+      pass(psn_distance(limit, end) < 0 ? limit : end);
     }
   }
   answered(now, before);
   return queue_.una == limit || psn_distance(queue_.una, limit) > 0;
+}
+
+// With go-back-N.
+void Completer::pass(uint32_t psn) {
+  if (queue_.marks()) {
+    for (uint32_t each = queue_.una; each != psn; each = psn_add(each, 1)) tell(queue_.mark(each));
+  }
+  queue_.advance(psn, qpn_, context_.completions);
 }
 
 // una was `before` until now.
@@ -320,6 +335,7 @@ WorkStatus Completer::advance(Time now) {
   if (deadline_ > now) return WorkStatus::success;
   ++context_.counters.local_ack_timeout_err;
   timed_out_ = true;
+  if (queue_.entropy != nullptr) queue_.entropy->timed_out(now);
   if (!spend_retry()) return WorkStatus::retry_exceeded_error;
   recovering_ = true;
   send_again();

@@ -41,8 +41,11 @@ class Completer {
   WorkStatus receive_nak(uint32_t psn, uint8_t code, const uint8_t* payload, uint32_t length);
   WorkStatus receive_data(Time now, uint32_t psn, const uint8_t* data, uint32_t length, uint64_t entry, uint32_t transport_bytes);
   WorkStatus unexpected();
-  void mark_arrived(uint32_t psn, bool SendQueue::Mark::*how);
+  enum class How { received, held };
+  void mark_arrived(uint32_t psn, How how);
   void mark_lost(uint32_t psn);
+  void tell(SendQueue::Mark& mark);
+  void pass(uint32_t psn);
   bool acknowledge(Time now, uint32_t limit);
   void answered(Time now, uint32_t before);
   bool selective() const { return attributes_.recovery == LossRecovery::selective_repeat; }
@@ -69,9 +72,11 @@ class Completer {
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
   // Of what take_heard() tells next.
-  uint32_t told_ = 0;    // una when it told for the last time
-  uint32_t wanted_ = 0;  // packets posted and not acknowledged
+  Time news_sent_ = kNever;  // when the newest of those was sent
+  uint32_t news_ = 0;        // packets that have arrived since
+  uint32_t wanted_ = 0;      // packets posted and not acknowledged
   Time heard_at_ = 0;
+  bool repeated_ = false;  // one of those was sent more than once
   bool marked_ = false;
   bool lost_ = false;
   bool timed_out_ = false;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/describe.h"
+#include "transport/entropy.h"
 #include "wire/bth.h"
 
 namespace weir {
@@ -43,6 +44,10 @@ struct QueueAttributes {
   // Of selective_repeat, at both ends: the responder says at once which SENDs and WRITEs a switch has trimmed (kNakTrimmed), and
   // the requester sends these again without waiting for others to arrive.
   bool trim_naks = false;
+  // By which ways packets go: with selective_repeat, which puts them in order. What `reps` goes by are acknowledgements of each
+  // packet, so `informs` holds then, too.
+  Spraying spraying = Spraying::none;
+  uint16_t entropies = 256;  // 1..kMaxEntropies
   uint32_t path_mtu = 1024;  // 256, 512, 1024, 2048 or 4096
   uint32_t remote_qpn = 0;
   uint32_t send_psn = 0;            // the first that we send
@@ -67,6 +72,7 @@ constexpr uint32_t packets_in_flight(const QueueAttributes& a) {
   if (a.window != 0) return a.window;
   return a.recovery == LossRecovery::go_back_n ? std::max(kDefaultWindow, kDefaultWindowBytes / a.path_mtu) : kDefaultWindow;
 }
+constexpr bool acknowledges_each(const QueueAttributes& a) { return a.informs || a.spraying == Spraying::reps; }
 // What concerns recovery is of simulations' flows too.
 void describe(auto& v, Of<QueueAttributes> auto& a) {
   using field::any;
@@ -93,6 +99,8 @@ void describe(auto& v, Of<QueueAttributes> auto& a) {
     optional(any("With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255.", "packets")));
   v("trim_naks", a.trim_naks,
     optional(any("With selective-repeat, at both ends: packets that a switch has trimmed are asked for at once.")));
+  v("spraying", a.spraying, optional(any("With selective-repeat: how packets take several ways, by UDP source ports.")));
+  v("entropies", a.entropies, optional(any("With it: how many ports, 1 to 16384.")));
   v("time_scale", a.time_scale, optional(field::within(1, 1e6, "What codes of times stand for is so much longer.")));
   v("queue_key", a.queue_key, optional(any("Of datagrams.")));
 }

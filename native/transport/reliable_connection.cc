@@ -1,5 +1,6 @@
 #include "transport/reliable_connection.h"
 
+#include "transport/aeth.h"
 #include "wire/telemetry.h"
 
 namespace weir {
@@ -21,6 +22,7 @@ void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attri
   if (state_ != QueuePairState::rts) {
     attributes_ = attributes;
     attributes_.window = packets_in_flight(attributes);
+    attributes_.informs = acknowledges_each(attributes);
     if (state_ == QueuePairState::rtr) responder_.start();
     return;
   }
@@ -37,6 +39,11 @@ void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attri
   attributes_.max_rd_atomic = attributes.max_rd_atomic;
   const bool marks = attributes_.recovery == LossRecovery::selective_repeat || attributes_.informs;
   sends_.start(attributes_.send_psn & kPsnMask, marks ? attributes_.window : 0);
+  if (attributes_.spraying != Spraying::none) {
+    const Time freeze = stretched(ack_timeout(attributes_.timeout), attributes_.time_scale);
+    sends_.entropy = std::make_unique<Entropy>(attributes_.spraying, attributes_.entropies, freeze,
+                                               Random(attributes_.send_psn, attributes_.remote_qpn, qpn_));
+  }
   requester_.start();
   completer_.start();
 }

@@ -122,6 +122,7 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   }
   out.header.opcode = opcode_of(choice);
   out.header.psn = choice.psn;
+  if (queue_.entropy != nullptr) out.header.entropy = queue_.entropy->next(now);
   out.header.solicited = last && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
   out.header.reth = {work.remote_address + offset, work.remote_key, answered_with_data ? asked : work.length};
   out.header.atomic = {work.remote_address, work.remote_key, work.swap_add, work.compare};
@@ -130,13 +131,13 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   // Often enough for the window never to close without an acknowledgement to come.
   const uint32_t often = attributes_.informs ? 1 : std::min(kPacketsPerAck, attributes_.window / 4);
   out.header.ack_request = last || choice.lost || probes || ++unrequested_ >= often;
-  account(now, choice, out.header.ack_request);
+  account(now, choice, out.header);
   return true;
 }
 
-void Requester::account(Time now, const Choice& choice, bool ack_request) {
-  if (ack_request) unrequested_ = 0;
-  queue_.stamp(choice.psn, choice.packets, now);
+void Requester::account(Time now, const Choice& choice, const DataHeader& header) {
+  if (header.ack_request) unrequested_ = 0;
+  queue_.stamp(choice.psn, choice.packets, now, header.entropy);
   if (choice.lost) {
     ++context_.counters.retransmitted;
     return;

@@ -63,7 +63,7 @@ class Requester {
   uint8_t opcode_of(const Choice& choice) const;
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;
   uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
-  void account(Time now, const Choice& choice, bool ack_request);
+  void account(Time now, const Choice& choice, const DataHeader& header);
 
   const QueueAttributes& attributes_;
   const TransportContext& context_;

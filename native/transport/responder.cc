@@ -28,7 +28,7 @@ void Responder::start() {
   message_ = RequestKind::none;
   responses_ = ResponseQueue(attributes_.max_dest_rd_atomic);
   executed_ = Ring<Response>(attributes_.max_dest_rd_atomic);
-  marked_ = discarded_marked_ = false;
+  marked_ = early_marked_ = discarded_marked_ = false;
   has_telemetry_ = false;
   telemetry_ = attributes_.telemetry ? std::make_unique<uint8_t[]>(kTelemetryHeader) : nullptr;
   early_ = selective() ? std::make_unique<ReorderBuffer>(context_.payload ? attributes_.path_mtu : 0) : nullptr;
@@ -73,6 +73,7 @@ bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, 
     if (psn == expected_) break;
     followed = true;
   }
+  early_marked_ &= !early_->empty();
   if (followed) acknowledge();
   if (!early_->empty() && !nak_sent_) negative(kNakSequence);
   ask_for_trimmed();
@@ -94,8 +95,9 @@ void Responder::ask_for_trimmed() {
   if (early_ != nullptr && early_->has_trimmed() && !waits) negative(kNakSequence);
 }
 
-// The mark of a packet that is kept is echoed with its acknowledgement, when its turn has come; that of one that is not, with the
-// acknowledgement of the packet that fills the gap (RFC 3168 section 6.1.3: of any packet that arrived).
+// The mark of a packet that is kept is echoed with the NAK that says so, and again with its acknowledgement, when its turn has
+// come; that of one that is not, with the acknowledgement of the packet that fills the gap (RFC 3168 section 6.1.3: of any packet
+// that arrived).
 void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
   ++context_.counters.out_of_sequence;
   bool kept = false;
@@ -105,6 +107,7 @@ void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length, bo
     kept = near && early_->keep(bth.psn, packet, there, length, marked);
     if (!kept) ++context_.counters.drop_reorder;
   }
+  early_marked_ |= kept && early_->marked(bth.psn);
   discarded_marked_ |= marked && !kept;
   if (!nak_sent_) negative(kNakSequence);
 }
@@ -409,6 +412,7 @@ void Responder::take_control(OutgoingPacket& out) {
         if (!early_->empty()) return;
       } else {
         out.payload = early_->bitmap(response.psn);
+        out.header.becn |= std::exchange(early_marked_, false);
       }
       nak_sent_ = false;
     }

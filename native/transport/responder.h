@@ -98,6 +98,7 @@ class Responder {
   ResponseQueue responses_;
   Ring<Response> executed_;               // the latest READs and atomics, to answer them again
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
+  bool early_marked_ = false;             // one of these met congestion, and no NAK has told of it yet
   bool has_telemetry_ = false;            // that no acknowledgement has echoed yet
   std::unique_ptr<uint8_t[]> telemetry_;
 };

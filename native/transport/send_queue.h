@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/types.h"
+#include "transport/entropy.h"
 #include "transport/opcode.h"
 #include "transport/psn.h"
 #include "transport/queue_attributes.h"
@@ -39,11 +41,15 @@ class SendQueue {
   void start(uint32_t psn, uint32_t marks) {
     head = cursor = begun = tail = 0;
     una = next = end = assigned = psn;
-    marks_ = std::vector<Mark>(marks == 0 ? 0 : std::bit_ceil(marks));
+    mark_mask_ = marks == 0 ? 0 : std::bit_ceil(marks) - 1;
+    marks_ = marks == 0 ? nullptr : std::make_unique<Mark[]>(mark_mask_ + 1);
     lost = settled_ = unreported_ = order_ = 0;
   }
   // Frees what start() took. Only when empty.
-  void stop() { marks_ = std::vector<Mark>(); }
+  void stop() {
+    marks_.reset();
+    entropy.reset();
+  }
 
   bool full() const { return tail - head == depth_; }
   bool empty() const { return head == tail; }
@@ -99,18 +105,20 @@ class SendQueue {
   }
 
   struct Mark {
-    uint32_t order = 0;     // of its latest transmission
-    bool again = false;     // that was not the first
-    bool received = false;  // acknowledged, or its response is here
-    bool held = false;      // the peer has it but has not executed it: it may yet refuse it
-    bool lost = false;      // to be sent again
-    Time sent = kNever;     // its latest transmission
+    uint32_t order = 0;         // of its latest transmission
+    bool again : 1 = false;     // that was not the first
+    bool received : 1 = false;  // acknowledged, or its response is here
+    bool held : 1 = false;      // the peer has it but has not executed it: it may yet refuse it
+    bool lost : 1 = false;      // to be sent again
+    bool told : 1 = false;      // that it has arrived
+    uint16_t entropy = 0;       // of its latest transmission
+    Time sent = kNever;         // its latest transmission
 
     // It is not under way.
     bool settled() const { return received || held || lost; }
   };
-  Mark& mark(uint32_t psn) { return marks_[psn & (marks_.size() - 1)]; }
-  const Mark& mark(uint32_t psn) const { return marks_[psn & (marks_.size() - 1)]; }
+  Mark& mark(uint32_t psn) { return marks_[psn & mark_mask_]; }
+  const Mark& mark(uint32_t psn) const { return marks_[psn & mark_mask_]; }
 
   // A change of a mark of [una, end).
   template <class Change>
@@ -132,27 +140,23 @@ class SendQueue {
   // PSNs that may be under way. Without marks of what came early or is lost, all that are not acknowledged.
   uint32_t in_flight() const { return static_cast<uint32_t>(psn_distance(end, una)) - settled_; }
 
+  // Of [una, end), those that are received or held.
+  uint32_t arrived() const { return settled_ - lost; }
+
   // PSNs [psn, psn + packets) are sent, for the first time or again. Without marks nothing is known of that.
-  void stamp(uint32_t psn, uint32_t packets, Time at) {
-    for (; !marks_.empty() && packets > 0; --packets, psn = psn_add(psn, 1)) {
-      const Mark sent{.order = ++order_, .again = psn_distance(end, psn) > 0, .sent = at};
-      if (sent.again) {
+  void stamp(uint32_t psn, uint32_t packets, Time at, uint16_t entropy) {
+    for (; marks_ != nullptr && packets > 0; --packets, psn = psn_add(psn, 1)) {
+      const bool again = psn_distance(end, psn) > 0;
+      const bool told = again && mark(psn).told;
+      const Mark sent{.order = ++order_, .again = again, .told = told, .entropy = entropy, .sent = at};
+      if (again) {
         change(psn, [&](Mark& m) { m = sent; });
       } else {
         mark(psn) = sent;
       }
     }
   }
-  // When the last of PSNs [from, to) was sent; kNever if one of them was sent more than once: nobody knows which transmission is
-  // answered.
-  Time sent(uint32_t from, uint32_t to) const {
-    Time at = kNever;
-    for (; !marks_.empty() && from != to; from = psn_add(from, 1)) {
-      if (mark(from).again) return kNever;
-      at = mark(from).sent;
-    }
-    return at;
-  }
+  bool marks() const { return marks_ != nullptr; }
 
   uint64_t head = 0;    // oldest entry that is not complete: una is in it
   uint64_t cursor = 0;  // the entry of `next`; tail when all is sent
@@ -162,7 +166,8 @@ class SendQueue {
   uint32_t next = 0;
   uint32_t end = 0;
   uint32_t assigned = 0;
-  uint32_t lost = 0;  // marks that say so
+  uint32_t lost = 0;                 // marks that say so
+  std::unique_ptr<Entropy> entropy;  // null: packets are not sprayed
 
  private:
   void complete(WorkStatus status, uint32_t qpn, CompletionSink& completions) {
@@ -181,8 +186,9 @@ class SendQueue {
   uint32_t settled_ = 0;     // marks of [una, end) that say so
   uint32_t unreported_ = 0;  // retired since the last completion
   uint32_t order_ = 0;       // of the latest transmission
+  uint32_t mark_mask_ = 0;   // one less than there are marks
   std::vector<SendEntry> entries_;
-  std::vector<Mark> marks_;
+  std::unique_ptr<Mark[]> marks_;
 };
 
 }  // namespace weir

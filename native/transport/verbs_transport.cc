@@ -39,6 +39,8 @@ void require_attributes(const QueueAttributes& a) {
   require(a.reordering >= 1, "reordering", "1 to 255");
   require(a.recovery == LossRecovery::go_back_n || a.window <= kMaxSelectiveWindow, "window", "4 to 256 with selective repeat");
   require(a.recovery == LossRecovery::selective_repeat || !a.trim_naks, "trim_naks", "only with selective repeat");
+  require(a.spraying == Spraying::none || a.recovery == LossRecovery::selective_repeat, "spraying", "with selective repeat only");
+  require(a.entropies >= 1 && a.entropies <= kMaxEntropies, "entropies", "1 to 16384");
 }
 
 void VerbsTransport::modify(QueuePairState to, const QueueAttributes& attributes) {

@@ -198,6 +198,12 @@ Refusal classify_next_slice(const uint8_t* data, uint32_t length, PacketMeta& me
   return refusal;
 }
 
+void take_source_port(const uint8_t* data, PacketMeta& meta) {
+  const uint8_t* const udp = data + meta.bth_offset - kUdpHeader;
+  meta.udp_source_port = load_be16(udp);
+  meta.flow_hash = hash_ip(data + meta.l3_offset, kProtocolUdp, load_be32(udp));
+}
+
 SampledFlow sampled_flow(std::span<const uint8_t> msdu, uint64_t destination_mac, uint64_t source_mac) {
   using Kind = SampledFlow::Kind;
   if (msdu.size() < 2) return {};

@@ -52,6 +52,9 @@ Refusal classify(const uint8_t* data, uint32_t length, PacketMeta& meta, uint16_
 // their headers are the same, but for what depends on their lengths.
 Refusal classify_next_slice(const uint8_t* data, uint32_t length, PacketMeta& meta);
 
+// `meta` is that of a RoCEv2 frame that differs in nothing before the BTH but its UDP source port, which is taken from `data`.
+void take_source_port(const uint8_t* data, PacketMeta& meta);
+
 // Of which flow a frame is of which there is the beginning only, from the ethertype behind its tags on, as a CNM has it.
 struct SampledFlow {
   // unknown: the beginning is too short; roce: RoCEv2, whose flows are queue pairs'.

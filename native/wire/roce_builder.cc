@@ -24,6 +24,10 @@ void RoceTemplate::write_headers(uint8_t* out) const { std::memcpy(out, headers_
 
 uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, uint32_t pad) const {
   write_headers(out);
+  if (header.entropy != 0) {
+    uint8_t* const port = out + bth_offset_ - kUdpHeader;
+    store_be16(port, sprayed_port(load_be16(port), header.entropy));
+  }
   // Field by field: what is always 0 then costs nothing.
   store_bth(out + bth_offset_, {.opcode = header.opcode,
                                 .pad_count = static_cast<uint8_t>(pad),

@@ -50,8 +50,14 @@ struct DataHeader : Bth {
   AtomicEth atomic;
   uint64_t atomic_original = 0;        // of an ATOMIC ACKNOWLEDGE
   uint32_t immediate = 0;              // or the R_Key of a SEND with invalidate
+  uint16_t entropy = 0;                // of the frame: see sprayed_port()
   const uint8_t* telemetry = nullptr;  // kTelemetryHeader bytes; null: with nothing written yet
 };
+
+// The UDP source port of a frame with that entropy value, where the path's is `port`: of the same quarter of all ports.
+constexpr uint16_t sprayed_port(uint16_t port, uint16_t entropy) {
+  return static_cast<uint16_t>((port & 0xc000) | ((port + entropy) & 0x3fff));
+}
 
 class RoceTemplate {
  public:

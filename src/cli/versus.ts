@@ -37,7 +37,7 @@ const kHelp = `
 Runs the scenario under each congestion control, in virtual time or, with --on wire, on real frames, with the same seeds: the scenario's own and those after it. Each
 takes the place of the scenario's \`congestion\`, with its default profile or the one behind the colon; \`file\` is the scenario's
 \`congestion\` as it is. A variant is named like an algorithm (timely-patched). All else is the same for all: the transport, and where
-switches mark. timely, timely-patched, swift, dctcp and hpcc need transport.type: rc, which all then run on (--set transport.type=rc).
+switches mark. timely, timely-patched, swift, dctcp, hpcc and nscc need transport.type: rc, which all then run on (--set transport.type=rc).
 Tables go to stdout, and a page with the curves of all over each other to versus.html in the folder of --out.
 What is done in that folder is not run again: to go on after a stop, run the same command with it. On the wire runs go one after
 another, at the scenario's time scale, and one that was not valid is run again. With --on all each has a column for both clocks, and a

@@ -8,7 +8,7 @@ import type { HostQcn } from "./qcn_points.js";
  * What tells senders of congestion: notification packets of the receiver (RoCEv2); messages of the switch (802.1Q); acknowledgements of
  * reliable connections, by the marks that they echo, by when they come, or by the telemetry of switches (INT) that they echo; or nothing.
  */
-export type Feedback = "CNP" | "CNM" | "ECN echo" | "RTT" | "INT" | "none";
+export type Feedback = "CNP" | "CNM" | "ECN echo" | "RTT" | "ECN echo and RTT" | "INT" | "none";
 
 /** A value as a user would write it (a number means the parameter's unit), and where it is from. */
 export type Sourced = readonly [value: ParameterInput, source: string];

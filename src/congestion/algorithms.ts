@@ -4,12 +4,13 @@ import { dcqcn, none } from "./dcqcn.js";
 import { dctcp } from "./dctcp.js";
 import { hpcc } from "./hpcc.js";
 import { library } from "./library.js";
+import { nscc } from "./nscc.js";
 import { qcn } from "./qcn.js";
 import { swift } from "./swift.js";
 import { timely } from "./timely.js";
 
 /** The first is the default. */
-export const kAlgorithms = { dcqcn, qcn, dctcp, timely, swift, hpcc, library, none } as const satisfies Record<
+export const kAlgorithms = { dcqcn, qcn, dctcp, timely, swift, hpcc, nscc, library, none } as const satisfies Record<
   string,
   Algorithm
 >;

@@ -29,10 +29,12 @@ export const hearsCnps = (algorithm: MaybeAlgorithm): boolean => hears(algorithm
 export const hearsCnms = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "CNM");
 
 /** Acknowledgements of reliable connections bring marks back. */
-export const hearsEcnEcho = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "ECN echo");
+export const hearsEcnEcho = (algorithm: MaybeAlgorithm): boolean =>
+  hears(algorithm, "ECN echo") || hears(algorithm, "ECN echo and RTT");
 
 /** Acknowledgements of reliable connections tell by when they come. */
-export const hearsRoundTrips = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "RTT");
+export const hearsRoundTrips = (algorithm: MaybeAlgorithm): boolean =>
+  hears(algorithm, "RTT") || hears(algorithm, "ECN echo and RTT");
 
 /** Acknowledgements of reliable connections bring back what switches have told of themselves (INT). */
 export const hearsTelemetry = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "INT");

@@ -290,12 +290,12 @@ class LabComposer {
 
   /** Its timers are those of a clock that is slower by the scale. */
   private reliable({ outstanding, sizes }: Flow) {
-    const { recovery, timeout, retry_count, window, reordering, trim_naks } = this.scenario.transport;
+    const { type: _, ...transport } = this.scenario.transport;
     const time_scale = this.options.scale;
     return {
       reliable: true,
       outstanding,
-      transport: { recovery, timeout, retry_count, window, reordering, trim_naks, time_scale },
+      transport: { ...transport, time_scale },
       ...(sizes && { sizes: Uint32Array.from(sizes) }),
     };
   }

@@ -90,6 +90,24 @@ export interface NativeHpcc {
   /** T: the longest round-trip time without queues. ns, above 0 */ base_rtt: number;
 }
 
+/** What senders of NSCC run on. */
+export interface NativeNscc {
+  /** R: the longest round-trip time of the network without queues. ns, above 0 */ base_rtt: number;
+  /** Delay of queues that is aimed at, in base_rtt. above 0 */ target: number;
+  /** Proportional increase, of a delay of reference_rtt below the target. packets, 0 or more */ alpha: number;
+  /** Fair increase in a round-trip time. packets, 0 or more */ fair_increase: number;
+  /** Increase in base_rtt, whatever is heard. packets, 0 or more */ eta: number;
+  /** Fast increase, of what is acknowledged. 0 or more */ fast_increase: number;
+  /** A shorter delay of queues is none. ns, 0 or more */ no_delay: number;
+  /** Multiplicative decrease. 0 to 1 */ gamma: number;
+  /** A decrease takes this part of the window at most. 0 to 1 */ max_decrease: number;
+  /** Gain of the average delay. above 0, at most 1 */ delay_gain: number;
+  /** Acknowledged packets between two adjustments. packets */ adjust_packets: number;
+  /** Quick adaptation: where less than the largest window / 2^qa_gate came through. 0 to 31 */ qa_gate: number;
+  /** Largest window, in line rate times round-trip time. above 0 */ max_window: number;
+  /** Of the network that the increases are for: 12 us, with 100 Gb/s. ns, above 0 */ reference_rtt: number;
+}
+
 /** A congestion control of the user's, and what it runs on. */
 export interface NativeCongestionLibrary {
   /** Shared library, with its path. */ file: string;

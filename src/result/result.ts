@@ -383,7 +383,7 @@ export const resultSchema = open({
     .enum(kAlgorithmNames)
     .optional()
     .describe(
-      "Congestion control of the hosts: `dcqcn`, `qcn`, `dctcp`, `timely`, `swift`, `hpcc`, `library` or `none`.",
+      "Congestion control of the hosts: `dcqcn`, `qcn`, `dctcp`, `timely`, `swift`, `hpcc`, `nscc`, `library` or `none`.",
     ),
   path_mtu: z
     .union([amount, z.array(amount)])

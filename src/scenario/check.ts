@@ -33,6 +33,8 @@ import type { HostConfig, Link, Scenario } from "./types.js";
 
 const kMostSamples = 1_000_000;
 const kMostWarnings = 20;
+/** What a packet may be overtaken by before it counts as lost, for NICs that do not reckon with several paths: TCP's. */
+const kInOrder = 3;
 
 /** `graph` is that of the scenario's network; `found` may hold findings already. */
 export function checkScenario(
@@ -126,12 +128,33 @@ function checkTimes({ duration, warmup, scale, probes }: Scenario, found: Findin
 
 /** Of a scenario, or of a NIC. */
 export function checkTransport(
-  { transport: { recovery, window, trim_naks } }: Pick<Scenario, "transport">,
+  {
+    transport: { type, recovery, window, spraying, reordering, trim_naks },
+    congestion,
+  }: Pick<Scenario, "transport" | "congestion">,
   found: Findings,
 ): void {
   if (trim_naks && recovery !== "selective-repeat") {
     const message = `asks for single packets, and ${recovery} sends everything again from a lost one on`;
     found.problem(["transport", "trim_naks"], message, "use recovery: selective-repeat, or trim_naks: false");
+  }
+  if (spraying !== "none") {
+    if (type !== "rc") {
+      const message = `transport.type ${type} counts what comes late as lost`;
+      found.problem(["transport", "spraying"], message, "use transport.type: rc, or spraying: none");
+    } else if (recovery !== "selective-repeat") {
+      const message = `${spraying} reorders packets, and ${recovery} sends everything again from the first that is late`;
+      found.problem(["transport", "spraying"], message, "use recovery: selective-repeat, or spraying: none");
+    }
+    if (hearsCnms(congestion.algorithm)) {
+      const message = `${congestion.algorithm} may tell flows by their UDP source port, which ${spraying} changes`;
+      found.problem(["transport", "spraying"], message, "use spraying: none, or another congestion.algorithm");
+    }
+    if (reordering <= kInOrder) {
+      found.warn(
+        `transport.spraying: ${spraying} reorders packets, and one that ${reordering} have overtaken counts as lost: use transport.reordering: 250`,
+      );
+    }
   }
   if (recovery !== "selective-repeat" || window <= kMostSelectiveWindow) return;
   const message = `${window} packets are more than a selective acknowledgement can tell apart`;
@@ -160,9 +183,6 @@ function checkFeedback({ congestion: { algorithm }, transport, switches, flows }
     );
   }
 }
-
-/** What a packet may be overtaken by before it counts as lost, for NICs that do not reckon with several paths: TCP's. */
-const kInOrder = 3;
 
 /** Whoever sends a flow's packets by several paths reorders them, and not every transport can tell that from loss. */
 function checkLoadBalancing({ switches, transport }: Scenario, found: Findings): void {

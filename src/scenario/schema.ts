@@ -37,6 +37,12 @@ export const transportSchema = section({
     "With `selective-repeat`, at both ends: a receiver asks at once for each packet that a switch has trimmed, and its sender sends that again without waiting for others to arrive.",
     false,
   ),
+  spraying: choice(
+    "With `selective-repeat`: each packet has a UDP source port of its own, so that switches with `load_balancing: ecmp` send the packets of one flow by many ways. `oblivious`: all ports in turn. `reps`: a port whose packet was acknowledged without a mark is used once more, and else one is drawn; each packet is acknowledged. Set `reordering`, too.",
+    ["none", "oblivious", "reps"],
+    "none",
+  ),
+  entropies: integer("With `spraying`: how many UDP source ports a flow has.", 1, 16_384, 256),
 });
 
 export const probesSchema = section({

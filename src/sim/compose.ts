@@ -22,7 +22,7 @@ export function composeSimulation(
   fabric: Fabric,
   taps: SimulationConfig["taps"],
 ): SimulationConfig {
-  const { recovery, timeout, retry_count, window, reordering, trim_naks } = scenario.transport;
+  const { type: _, ...transport } = scenario.transport;
   const composer = new NetworkComposer(scenario, fabric);
   return {
     seed: scenario.seed,
@@ -33,7 +33,7 @@ export function composeSimulation(
     links: composeLinks(scenario, fabric),
     flows: composeFlows(scenario, fabric, composer),
     sizes: composeSizes(scenario),
-    transport: { recovery, timeout, retry_count, window, reordering, trim_naks },
+    transport,
     sampled_flows: Uint32Array.from({ length: Math.min(scenario.probes.flows, scenario.flows.length) }, (_, i) => i),
     sampled_queues: sampledQueues(scenario, fabric),
     all_distributions: keepsAllQueues(scenario, fabric),

@@ -260,7 +260,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   }
   if (hearsTelemetry(algorithm)) {
     const message = `${algorithm} needs switches and peers with its telemetry, which no other RoCEv2 NIC has: it is for simulations and labs`;
-    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn, timely, swift, dctcp or none");
+    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn, timely, swift, nscc, dctcp or none");
   }
   if (hearsAcknowledgements(algorithm)) checkAcknowledgements(config, found);
   if (hearsCnps(algorithm)) {

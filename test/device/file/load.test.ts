@@ -396,7 +396,7 @@ describe("nic.yaml", () => {
     ],
     [
       set("congestion={ algorithm: hpcc }", "transport=rc"),
-      "congestion.algorithm: hpcc needs switches and peers with its telemetry, which no other RoCEv2 NIC has: it is for simulations and labs\n  hint: use dcqcn, qcn, timely, swift, dctcp or none",
+      "congestion.algorithm: hpcc needs switches and peers with its telemetry, which no other RoCEv2 NIC has: it is for simulations and labs\n  hint: use dcqcn, qcn, timely, swift, nscc, dctcp or none",
     ],
     [set("metrics.per_qp=0"), "nic roce0.yaml (--set): metrics.per_qp: 0 is too small\n  hint: must be at least 1"],
     [
