@@ -13,6 +13,7 @@
 
 #include "base/native_error.h"
 #include "wire/ethernet.h"
+#include "wire/qcn.h"
 #include "wire/udp.h"
 
 namespace weir {
@@ -58,7 +59,7 @@ void accept_roce_only(int socket, const PortOptions& options) {
   constexpr uint16_t kLoadWord = BPF_LD | BPF_W | BPF_ABS, kLoadHalf = BPF_LD | BPF_H | BPF_ABS,
                      kLoadByte = BPF_LD | BPF_B | BPF_ABS, kHalfBehind = BPF_LD | BPF_H | BPF_IND,
                      kByteBehind = BPF_LD | BPF_B | BPF_IND, kHeaderLength = BPF_LDX | BPF_B | BPF_MSH;
-  constexpr uint8_t kDrop = 40, kAccept = 41;
+  constexpr uint8_t kDrop = 41, kAccept = 42;
   // Instruction number `at` goes to one number or another.
   const auto jump = [](uint16_t how, uint32_t value, int at, int if_so, int if_not) {
     return sock_filter{static_cast<uint16_t>(BPF_JMP | how | BPF_K), static_cast<uint8_t>(if_so - at - 1),
@@ -91,7 +92,7 @@ void accept_roce_only(int socket, const PortOptions& options) {
         jump(BPF_JSET, 0x1fff, 21, kDrop, 22),
         {kHeaderLength, 0, 0, tag + 14},  // 22
         {kHalfBehind, 0, 0, tag + 16},    // 23 UDP destination port
-        equal(kRocePort, 24, kAccept, kDrop),
+        equal(kRocePort, 24, kAccept, 40),
         equal(kEthertypeIpv6, 25, 26, kDrop),
         {kLoadByte, 0, 0, tag + 20},  // 26 next header
         equal(IPPROTO_UDP, 27, 38, 28),
@@ -106,9 +107,10 @@ void accept_roce_only(int socket, const PortOptions& options) {
         {kLoadHalf, 0, 0, tag + 104},  // 36 its UDP destination port
         equal(kRocePort, 37, kAccept, kDrop),
         {kLoadHalf, 0, 0, tag + 56},  // 38 UDP destination port
-        equal(kRocePort, 39, kAccept, kDrop),
-        {BPF_RET | BPF_K, 0, 0, 0},           // 40 kDrop
-        {BPF_RET | BPF_K, 0, 0, UINT32_MAX},  // 41 kAccept
+        equal(kRocePort, 39, kAccept, 40),
+        equal(kCnmUdpPort, 40, kAccept, kDrop),
+        {BPF_RET | BPF_K, 0, 0, 0},           // 41 kDrop
+        {BPF_RET | BPF_K, 0, 0, UINT32_MAX},  // 42 kAccept
     });
   };
   const auto with = select(kCnTag), without = select(0);

@@ -10,7 +10,7 @@ import { daemon, weir } from "./daemons.js";
 import { folder } from "./weir.js";
 
 /** a at 10.1.0.0/24 of switch s1, b at 10.2.0.0/24 of s2, and 10.9.0.0/24 between the switches; fd00:1:: and so on. */
-async function fabric(bottleneck = "1Gbps", workers = 1) {
+async function fabric(bottleneck = "1Gbps", workers = 1, marking = "ecn: { kmin: 20KB, kmax: 80KB, pmax: 0.1 }") {
   const net = await LabNetwork.create(
     [
       { name: "a", role: "host" },
@@ -38,7 +38,7 @@ ports:
   - { interface: ${host}, namespace: ${namespace}, rate: ${rate} }
   - { interface: ${other}, namespace: ${namespace}, rate: 1Gbps, worker: ${workers - 1} }
 workers: [${Array(workers).fill("{}").join(", ")}]
-ecn: { kmin: 20KB, kmax: 80KB, pmax: 0.1 }
+${marking}
 router:
   mac: "02:57:52:00:00:0${number}"
   interfaces:
@@ -59,6 +59,27 @@ metrics: false
     start("s2", 2, "b", "s1", bottleneck),
   ]);
   return { net, path, first, second };
+}
+
+/** Of host `n`, which sends to the other one's, or is sent to. */
+function startNic(net: LabNetwork, path: string, host: string, n: number, congestion: string, send = "") {
+  const [socket, file] = [join(path, `nic-${host}.sock`), join(path, `nic-${host}.yaml`)];
+  writeFileSync(
+    file,
+    `name: nic-${host}
+interface: weir0
+namespace: ${net.namespace(host).path}
+address: 10.${n}.0.2
+gateway: { address: 10.${n}.0.1, prefix: 24 }
+rate: 1Gbps
+${congestion}
+peers: [{ name: peer, address: 10.${3 - n}.0.2 }]
+queue_pairs: [{ name: qp, peer: peer${send} }]
+control: ${socket}
+metrics: false
+`,
+  );
+  return daemon("nic", file, socket);
 }
 
 async function addresses(net: LabNetwork): Promise<void> {
@@ -126,27 +147,9 @@ describeLive("switches that route", () => {
 
   it.each([1, 2])("mark, pause and lose nothing of RoCEv2 between NICs with a gateway: workers %i", async (workers) => {
     const { net, path, second } = await fabric("100Mbps", workers);
-    const nic = (host: string, n: number, send: string) => {
-      const [socket, file] = [join(path, `nic-${host}.sock`), join(path, `nic-${host}.yaml`)];
-      writeFileSync(
-        file,
-        `name: nic-${host}
-interface: weir0
-namespace: ${net.namespace(host).path}
-address: 10.${n}.0.2
-gateway: { address: 10.${n}.0.1, prefix: 24 }
-rate: 1Gbps
-congestion: { algorithm: none }
-peers: [{ name: peer, address: 10.${3 - n}.0.2 }]
-queue_pairs: [{ name: qp, peer: peer${send} }]
-control: ${socket}
-metrics: false
-`,
-      );
-      return daemon("nic", file, socket);
-    };
-    const receiver = await nic("b", 2, "");
-    await nic("a", 1, ", send: { rate: 400Mbps }");
+    const none = "congestion: { algorithm: none }";
+    const receiver = await startNic(net, path, "b", 2, none);
+    await startNic(net, path, "a", 1, none, ", send: { rate: 400Mbps }");
     await eventually(async () => {
       expect(await totalOf(receiver.socket, "rx_packets")).toBeGreaterThan(1000);
       // The egress to b is the bottleneck: it marks, and s1 is paused.
@@ -163,5 +166,25 @@ metrics: false
     ]) {
       expect(await totalOf(second.socket, name), name).toBe(0);
     }
+  });
+
+  it("slow a sender two hops away by CNMs that go by IP, all of which its NIC believes", async () => {
+    const points = "ecn: { enabled: false }\nqcn: { enabled: true, notification: ip, cpQSp: 20KB, cpSampleBase: 10KB }";
+    const { net, path, first, second } = await fabric("50Mbps", 2, points);
+    const reaction = "congestion: { algorithm: qcn, profile: netfpga }\nqcn: { notification: ip }";
+    await startNic(net, path, "b", 2, reaction);
+    const sender = await startNic(net, path, "a", 1, reaction, ", send: { message: 1MB }");
+    await eventually(async () => {
+      expect(await totalOf(sender.socket, "rp_cnm_handled")).toBeGreaterThan(20);
+      const [pair] = await ask(sender.socket, "queue_pairs");
+      expect(pair).toMatchObject({ limited: true });
+      expect(pair?.rate).toBeLessThan(150e6);
+    });
+    expect(await totalOf(second.socket, "cn_cp_transmitted_cnms", { port: "b" })).toBeGreaterThan(20);
+    const refusals = (await ask(sender.socket, "counters")).counters.filter(
+      ({ name, value }) => name.startsWith("rp_cnm_") && name !== "rp_cnm_handled" && value > 0,
+    );
+    expect(refusals).toEqual([]);
+    for (const { socket } of [first, second]) expect(await totalOf(socket, "drop_ip_no_route")).toBe(0);
   });
 });
