@@ -108,28 +108,6 @@ void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
   flood(in, id);
 }
 
-void SoftSwitch::learn(Port& in, const PacketMeta& meta) {
-  const bool news = link_ != nullptr && forwarding_.is_news(now_, meta, in.number());
-  const Forwarding::Learned learned = forwarding_.learn(now_, meta, in.number());
-  count_learned(in.number(), learned);
-  if (!news || !learned) return;
-  const bool told = link_->tell(
-      {.at = now_, .mac = meta.source_mac, .port = in.number(), .vlan = meta.vlan(), .kind = ShardMessage::Kind::learned});
-  if (told) forwarding_.told(now_, meta);  // else again with the next frame
-}
-
-// What became of an address of port `of`. Other shards count for their ports.
-void SoftSwitch::count_learned(uint16_t of, Forwarding::Learned learned) {
-  using Outcome = Forwarding::Learned::Outcome;
-  if (learned.outcome == Outcome::stored) return;
-  Port& port = ports_[learned.outcome == Outcome::in_place ? learned.forgotten : of];
-  if (port.remote) return;
-  SwitchPortCounters& counters = port.counters;
-  ++(learned.outcome == Outcome::in_place  ? counters.fdb_evicted
-     : learned.outcome == Outcome::limited ? counters.fdb_limited
-                                           : counters.fdb_full);
-}
-
 // Of a frame that would be flooded: where to count it if it is beyond what its port may.
 uint64_t* SoftSwitch::storm(Port& in, const Packet& packet) {
   const Storm kind = storm_of(packet.meta.destination_mac);

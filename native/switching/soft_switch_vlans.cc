@@ -1,4 +1,5 @@
-// What VLANs do to a frame that is bridged: which one it is of, whether it may come in and leave, and its tag on the way out.
+// What VLANs do to a frame that is bridged: which one it is of, whether it may come in and leave, what is learned there, and its
+// tag on the way out.
 // Within the switch meta.vlan() is its VLAN, whether the bytes have a tag or not.
 #include <optional>
 
@@ -9,6 +10,28 @@
 namespace weir {
 
 using Membership = VlanTable::Membership;
+
+void SoftSwitch::learn(Port& in, const PacketMeta& meta) {
+  const bool news = link_ != nullptr && forwarding_.is_news(now_, meta, in.number());
+  const Forwarding::Learned learned = forwarding_.learn(now_, meta, in.number());
+  count_learned(in.number(), learned);
+  if (!news || !learned) return;
+  const bool told = link_->tell(
+      {.at = now_, .mac = meta.source_mac, .port = in.number(), .vlan = meta.vlan(), .kind = ShardMessage::Kind::learned});
+  if (told) forwarding_.told(now_, meta);  // else again with the next frame
+}
+
+// What became of an address of port `of`. Other shards count for their ports.
+void SoftSwitch::count_learned(uint16_t of, Forwarding::Learned learned) {
+  using Outcome = Forwarding::Learned::Outcome;
+  if (learned.outcome == Outcome::stored) return;
+  Port& port = ports_[learned.outcome == Outcome::in_place ? learned.forgotten : of];
+  if (port.remote) return;
+  SwitchPortCounters& counters = port.counters;
+  ++(learned.outcome == Outcome::in_place  ? counters.fdb_evicted
+     : learned.outcome == Outcome::limited ? counters.fdb_limited
+                                           : counters.fdb_full);
+}
 
 // What was learned in a VLAN is of no use in another.
 void SoftSwitch::configure_vlans() {

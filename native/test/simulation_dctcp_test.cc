@@ -168,7 +168,7 @@ TEST_CASE("simulation: under DCTCP a loss halves the window, a timeout leaves on
       config.transport.timeout = 8;
       for (SimulatedLink& link : config.links) {
         // Selective repeat finds all but what is lost twice without its timer.
-        link.impairment.emplace().loss = recovery == LossRecovery::go_back_n ? 0.02 : 0.15;
+        link.impairment.emplace().loss = recovery == LossRecovery::go_back_n ? 0.02 : 0.05;
       }
       for (SimulatedFlow& f : config.flows) f.stream.total_bytes = 4 << 20;
       Simulation simulation(config);

@@ -46,6 +46,20 @@ std::vector<Sent> congest(Bed& bed, const IpAddress& one, const IpAddress& other
   return cnms;
 }
 
+// Another router's: what comes from this one's own addresses is a martian.
+void come_from(std::vector<uint8_t>& datagram, const IpAddress& source) {
+  PacketMeta meta;
+  REQUIRE(classify(datagram.data(), static_cast<uint32_t>(datagram.size()), meta) == Refusal::none);
+  uint8_t* const ip = datagram.data() + meta.l3_offset;
+  uint8_t* const udp = ip + ip_header_length(ip);
+  std::memcpy(ip + 12, source.bytes, 4);
+  store_be16(ip + 10, 0);
+  store_be16(ip + 10, internet_checksum(ip, ip_header_length(ip)));
+  store_be16(udp + 6, 0);
+  store_be16(udp + 6,
+             transport_checksum(ip, kProtocolUdp, udp, static_cast<uint32_t>(ip_total_length(ip) - ip_header_length(ip))));
+}
+
 template <class Bed>
 uint64_t points(Bed& bed, uint64_t SwitchPriorityCounters::*what) {
   uint64_t sum = 0;
@@ -130,6 +144,7 @@ TEST_CASE("qcn router: a CNM that passes is routed by its DSCP's priority, and s
     introduce_all(bed, 4);
     std::vector<uint8_t> datagram = congest(bed, ip4(10, 0, 0, 9), ip4(10, 0, 1, 9), ip4(10, 0, 2, 9)).at(0).bytes;
     store_be48(datagram.data(), kRouterMac);
+    come_from(datagram, ip4(10, 0, 2, 77));
     const uint64_t before = bed.of(0).counters(0, 6).queue_packets + bed.of(1).counters(1, 6).queue_packets;
     const std::vector<Sent> sent = bed.pass(2, datagram);
     CHECK(sent.size() == (outside ? 0 : 1));

@@ -71,15 +71,15 @@ TEST_CASE("VLANs: a frame reaches the members of its own, with the tag that each
 TEST_CASE("VLANs: what comes in of another, or without any, is dropped and counted, and not learned") {
   RouterHarness bed(vlan_parameters());
   for (const int vlan : {1, 20, 4094, 4095}) CHECK(bed.pass(0, frame_of(1, kBroadcast, vlan)).empty());
-  CHECK(bed.device.counters(0).drop_vlan_not_member == 4);
+  CHECK(bed.of(0).counters(0).drop_vlan_not_member == 4);
   CHECK(bed.pass(3, frame_of(3, kBroadcast)).empty());
   CHECK(bed.pass(3, frame_of(3, kBroadcast, 6 << 13)).empty());
-  CHECK(bed.device.counters(3).drop_vlan_untagged == 2);
+  CHECK(bed.of(3).counters(3).drop_vlan_untagged == 2);
   CHECK(bed.pass(4, frame_of(4, kBroadcast)).empty());
   CHECK(bed.pass(4, frame_of(4, kBroadcast, 10)).empty());
-  CHECK(bed.device.counters(4).drop_vlan_untagged == 1);
-  CHECK(bed.device.counters(4).drop_vlan_not_member == 1);
-  for (uint16_t port = 0; port < 5; ++port) CHECK(bed.device.forwarding().learned(port) == 0);
+  CHECK(bed.of(4).counters(4).drop_vlan_untagged == 1);
+  CHECK(bed.of(4).counters(4).drop_vlan_not_member == 1);
+  for (uint16_t port = 0; port < 5; ++port) CHECK(bed.of(port).forwarding().learned(port) == 0);
   bed.check_balance();
 }
 
@@ -95,9 +95,9 @@ TEST_CASE("VLANs: one address is somewhere else in each") {
 TEST_CASE("VLANs: a static entry that leads out of a frame's VLAN does not") {
   SwitchParameters p = vlan_parameters();
   RouterHarness bed(p);
-  REQUIRE(bed.device.forwarding().add_static(kStation + 9, std::vector<uint16_t>{3}));
+  REQUIRE(bed.of(0).forwarding().add_static(kStation + 9, std::vector<uint16_t>{3}));
   CHECK(bed.pass(0, frame_of(1, kStation + 9)).empty());
-  CHECK(bed.device.counters(0).drop_vlan_egress == 1);
+  CHECK(bed.of(0).counters(0).drop_vlan_egress == 1);
   CHECK(places(bed.pass(2, frame_of(2, kStation + 9))) == Places{{3, 3 << 13 | 20}});
   bed.check_balance();
 }
@@ -108,13 +108,13 @@ TEST_CASE("VLANs: other ones hold at once, and what was learned in the old ones 
   bed.pass(1, frame_of(7, kBroadcast));
   CHECK(places(bed.pass(0, frame_of(1, kStation + 7))) == Places{{1, kNoTag}});
   p.ports[1].vlans = PortVlans{.untagged = 20};
-  bed.device.reconfigure(p);
+  bed.reconfigure(p);
   CHECK(places(bed.pass(0, frame_of(1, kStation + 7))) == Places{{2, 3 << 13 | 10}});
   p.ecn_priorities = 0;
-  bed.device.reconfigure(p);  // the same VLANs: port 0's address is known still
+  bed.reconfigure(p);  // the same VLANs: port 0's address is known still
   CHECK(places(bed.pass(2, frame_of(2, kStation + 1, 10))) == Places{{0, kNoTag}});
   for (SwitchParameters::Port& port : p.ports) port.vlans = {};
-  bed.device.reconfigure(p);
+  bed.reconfigure(p);
   CHECK(places(bed.pass(0, frame_of(1, kBroadcast, 77))) == Places{{1, 77}, {2, 77}, {3, 77}, {4, 77}});
   bed.check_balance();
 }
@@ -147,7 +147,7 @@ TEST_CASE("VLANs: an interface of the router is at the members of its own, tagge
   CHECK(places(bed.pass(4, roce_frame(ip4(10, 0, 4, 7), ip4(10, 0, 20, 6)))) == Places{{3, 3 << 13 | 20}});
   // A port that routes is in no VLAN, and drops what it does not route as before.
   CHECK(bed.pass(4, frame_of(7, kBroadcast)).empty());
-  CHECK(bed.device.counters(4).drop_router_bridged == 1);
+  CHECK(bed.of(4).counters(4).drop_router_bridged == 1);
   // A neighbour is asked for where the VLAN is, and an error finds back to a port without a tag.
   std::vector<Sent> sent = bed.pass(4, roce_frame(ip4(10, 0, 4, 7), ip4(10, 0, 10, 77)));
   Places asked;
@@ -163,7 +163,7 @@ TEST_CASE("VLANs: an interface of the router is at the members of its own, tagge
   bed.check_balance();
 
   p.router.interfaces.push_back({kAnyPort, 0, {{ip4(10, 0, 30, 1), 24}}});
-  CHECK_THROWS_WITH_AS(bed.device.reconfigure(p), doctest::Contains("router's interfaces without a port"), NativeError);
+  CHECK_THROWS_WITH_AS(bed.reconfigure(p), doctest::Contains("router's interfaces without a port"), NativeError);
 }
 
 TEST_CASE("VLANs: a congestion notification finds back to where its frame came in, tagged or not") {

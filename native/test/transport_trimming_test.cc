@@ -293,7 +293,10 @@ TEST_CASE("trimmed: congestion control hears of it, and what is trimmed or has c
   CHECK_FALSE(heard.lost);
   // 1 and 2 are with the peer: 0 goes again, and there is room for two more.
   pair.deliver(pair.left, writes.nak(0, 0b110, kNakSequence));
-  CHECK_FALSE(pair.left.rc.take_heard(heard));
+  REQUIRE(pair.left.rc.take_heard(heard));
+  CHECK(heard.trimmed.packets == 0);
+  CHECK(heard.ack.packets == 2);
+  CHECK_FALSE(heard.lost);
   order.clear();
   pair.run(100 * kMicrosecond);
   CHECK(order == std::vector<uint32_t>{0, 4, 5});

@@ -61,6 +61,7 @@ class Completer {
   void listen(Time now, bool marked);
 
   uint32_t qpn_;
+  uint32_t trimmed_ = 0;  // packets that take_heard() tells of next
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   SendQueue& queue_;
@@ -81,7 +82,6 @@ class Completer {
   bool lost_ = false;
   bool timed_out_ = false;
   bool has_telemetry_ = false;  // of answers since
-  uint32_t trimmed_ = 0;        // packets
   std::unique_ptr<Telemetry> telemetry_;
 };
 

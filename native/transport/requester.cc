@@ -51,12 +51,13 @@ bool Requester::credits_allow(const SendEntry& entry, uint32_t psn) const {
   return psn_distance(queue_.una, entry.first_psn) > 0;
 }
 
-// The oldest may always go, or a READ of more packets than the congestion window would wait for ever. Where trimmed packets are
-// asked for, what has come early or is known to be lost is not in the congestion window (as RFC 6675's "pipe").
+// The oldest may always go, or a READ of more packets than the congestion window would wait for ever. With selective repeat what
+// has come early or is known to be lost is not in flight (RFC 6675 section 4, "pipe").
 bool Requester::window_allows(const Choice& choice) const {
   const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
   if (ahead == 0) return true;
-  const uint32_t under_way = attributes_.trim_naks ? queue_.in_flight() : ahead;
+  const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
+  const uint32_t under_way = selective ? queue_.in_flight() : ahead;
   return ahead + choice.packets <= attributes_.window && under_way + choice.packets <= congestion_window_;
 }
 

@@ -82,6 +82,8 @@ class Responder {
   uint32_t response_payload(const Response& response) const;
 
   uint32_t qpn_;
+  bool has_telemetry_ = false;  // that no acknowledgement has echoed yet
+  bool early_marked_ = false;   // a packet that is kept met congestion, and no NAK has told of it yet
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   ReceiveQueue& receives_;
@@ -98,8 +100,6 @@ class Responder {
   ResponseQueue responses_;
   Ring<Response> executed_;               // the latest READs and atomics, to answer them again
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
-  bool early_marked_ = false;             // one of these met congestion, and no NAK has told of it yet
-  bool has_telemetry_ = false;            // that no acknowledgement has echoed yet
   std::unique_ptr<uint8_t[]> telemetry_;
 };
 

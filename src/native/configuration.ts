@@ -8,10 +8,17 @@ import type {
   NativeDcqcn,
   NativeDctcp,
   NativeHpcc,
+  NativeNscc,
   NativeQcn,
   NativeSwift,
   NativeTimely,
 } from "./congestion_configuration.js";
+
+/** VLANs of a port. */
+export interface NativePortVlans {
+  /** Of frames without a VLAN's tag; 0: none, such frames are dropped. 0 to 4094 */ untagged: number;
+  /** Those whose frames have their tag here. */ tagged: number[];
+}
 
 /** How a queue is marked. */
 export interface NativeRed {
@@ -50,6 +57,7 @@ export interface NativeSwitchPort {
   /** Of CNPVs at edge: no CNPVs. */ cn_alternate_priority?: number[];
   /** 0: no limit. */ max_learned_addresses?: number;
   /** Most that is flooded: broadcast, unknown unicast, multicast; 0: no limit. bit/s, 0 or more */ storm_rates?: number[];
+  /** Those that it is in; where no port is in any, tags pass as they come. */ vlans?: NativePortVlans;
   /** Where addresses are not learned: frames to groups come and go here. Such ports make a tree. */ floods?: boolean;
   /** Marking here, in place of the switch's. */ red?: NativeRed;
   /** Thresholds and headroom here, in place of the switch's. */ buffer?: NativePortBuffer;
@@ -165,6 +173,7 @@ export interface NativeSwitchParameters {
   /** Mask of congestion notification priority values (CNPVs), at most 7; 0: no QCN. */ cn_priorities?: number;
   /** Of CNMs, made here or passing: no CNPV, and one that is served strictly. 0 to 7 */ cnm_priority?: number;
   /** How much of the sampled frame a CNM has. bytes, 0 to 64 */ cp_min_header_octets?: number;
+  /** CNMs are datagrams, as those of a switch that routes have to be. */ cnms_by_ip?: boolean;
   /** Congestion points. */ qcn?: NativeCongestionPoint;
   /** Of every egress. */ scheduler: NativeScheduler;
   /** Of what comes in. */ priority_map: NativePriorityMap;
@@ -255,6 +264,7 @@ export interface NativeFlowGrouping {
   /** What makes queue pairs one flow: one reaction point, one rate. */ flows?: "qp" | "application" | "destination-mac" | "five-tuple";
   /** Most of a CNPV (rpppMaxRps); all together 65535 at most. */ reaction_points?: number;
   /** Data frames name their flow in a CN-TAG. */ cn_tag?: boolean;
+  /** CNMs are datagrams, and no others are believed. */ cnms_by_ip?: boolean;
   /** What holds a flow to its rate. */ limiter?: "pacer" | "token-bucket";
   /** With the limiter of that name. */ token_bucket?: NativeTokenBucket;
 }
@@ -280,13 +290,14 @@ export interface NativeNicParameters extends NativeFlowGrouping {
   /** Of its link. bit/s, above 0 */ rate: number;
   /** Its address. */ mac: number;
   /** Queue pairs get consecutive numbers from here. */ first_qpn?: number;
-  /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp" | "timely" | "swift" | "hpcc" | "library";
+  /** Which algorithm. */ congestion_control: "none" | "dcqcn" | "qcn" | "dctcp" | "timely" | "swift" | "hpcc" | "nscc" | "library";
   /** Where congestion_control says so. */ dcqcn?: NativeDcqcn;
   /** Where congestion_control says so. */ qcn?: NativeQcn;
   /** Where congestion_control says so. */ dctcp?: NativeDctcp;
   /** Where congestion_control says so. */ timely?: NativeTimely;
   /** Where congestion_control says so. */ swift?: NativeSwift;
   /** Where congestion_control says so. */ hpcc?: NativeHpcc;
+  /** Where congestion_control says so. */ nscc?: NativeNscc;
   /** Where congestion_control says so. */ library?: NativeCongestionLibrary;
   /** N: between two CNPs of one flow, where it hears CNPs. ns, 0 or more */ cnp_interval: number;
   /** Between two CNPs of the NIC, whichever flows they are of; 0: no limit. ns, 0 or more */ cnp_nic_interval?: number;
@@ -354,6 +365,8 @@ export interface NativeTransport {
   /** Packets in flight: 4 to 65536, with selective-repeat to 256. 0: 1 MiB, no fewer than 256; with selective-repeat 256. packets */ window: number;
   /** With selective-repeat: packets that may overtake one, beyond which it is lost, 1 to 255. packets */ reordering?: number;
   /** With selective-repeat, at both ends: packets that a switch has trimmed are asked for at once. */ trim_naks?: boolean;
+  /** With selective-repeat: how packets take several ways, by UDP source ports. */ spraying?: "none" | "oblivious" | "reps";
+  /** With it: how many ports, 1 to 16384. */ entropies?: number;
   /** What codes of times stand for is so much longer. 1 to 1e+06 */ time_scale?: number;
   /** Of datagrams. */ queue_key?: number;
 }

@@ -16,7 +16,14 @@ traffic: [{ id: x, from: [h1, h2], to: h3 }]
 `;
 const load = (...set: string[]) => parseScenarioText(BASE, "nscc.yaml", { set });
 const refusal = (...set: string[]) => refusalOf(() => load(...set));
-const kQcn = { priorities: 0, flows: "queue-pair", reaction_points: 0, cn_tag: false, limiter: "pacer" } as const;
+const kQcn = {
+  priorities: 0,
+  flows: "queue-pair",
+  reaction_points: 0,
+  cn_tag: false,
+  notification: "l2",
+  limiter: "pacer",
+} as const;
 const native = (scale: number, ...set: string[]) =>
   nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn });
 

@@ -446,6 +446,8 @@ describe("transport and probes", () => {
       window: 2048,
       reordering: 3,
       trim_naks: false,
+      spraying: "none",
+      entropies: 256,
     });
     expect(transportOf({ recovery: "selective-repeat" }).window).toBe(256);
     expect(transportOf({ recovery: "selective-repeat", window: 100 }).window).toBe(100);

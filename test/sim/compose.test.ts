@@ -67,6 +67,8 @@ describe("composeSimulation", () => {
       window: 64,
       reordering: 3,
       trim_naks: false,
+      spraying: "none",
+      entropies: 256,
     });
     expect(compose(incast()).flows.reliable[0]).toBe(0);
   });
