@@ -212,7 +212,8 @@ void Completer::mark_arrived(uint32_t psn, How how) {
     tell(mark);
     if (static_cast<int32_t>(mark.order - delivered_) > 0) delivered_ = mark.order;
     mark.lost = false;
-    (how == How::received ? mark.received : mark.held) = true;
+    mark.received |= how == How::received;
+    mark.held |= how == How::held;
   });
 }
 

@@ -129,7 +129,8 @@ describeLive("switches that route", () => {
     expect(await totalOf(second.socket, "routed_packets")).toBeGreaterThanOrEqual(80);
     // Each of them takes the other for the way: 63 times between them, then the sender is told.
     expect(await ping("-c", "1", "10.88.0.1")).toMatch(/From 10\.9\.0\.2 .*Time to live exceeded/);
-    expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(2);
+    // A worker's counters are told a moment later.
+    await eventually(async () => expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(2));
 
     const neighbors = await ask(first.socket, "neighbors");
     expect(neighbors).toContainEqual(
