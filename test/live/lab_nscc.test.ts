@@ -1,4 +1,4 @@
-/** NSCC and REPS on real frames: switches that hash send one flow's packets by all ways, and marks hold the windows. */
+/** NSCC and REPS on real frames: packets of one flow come by several ways, and marks hold the windows. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -33,7 +33,7 @@ function expectAcknowledged(result: LabResult): void {
 }
 
 describeLive("weir lab run under NSCC with REPS", () => {
-  it("sends each flow by both ways, and shares a link", async (context) => {
+  it("shares a link, half of it by each way in virtual time", async (context) => {
     const file = join(folder(), "nscc.yaml");
     writeFileSync(file, kIncast);
     const { result, path } = await validLabRun(context, { file }, expectAcknowledged);
@@ -49,13 +49,12 @@ describeLive("weir lab run under NSCC with REPS", () => {
     const sim = join(path, "sim");
     const simulation = await start(["sim", "run", file, "--quiet", "--json", "--out", sim], [], true);
     expect((await simulation.finished).status).toBe(0);
-    const { result: simulated } = readRun(join(sim, "result.json"));
-    for (const { links } of [simulated, result]) {
-      const by = (spine: string) => links?.find(({ from, to }) => from === spine && to === "right")?.packets ?? 0;
-      const part = by("up") / (by("up") + by("down"));
-      // Of some hundred packets, each by one of two ways at random or by one that was free.
-      expect(part).toBeGreaterThan(0.3);
-      expect(part).toBeLessThan(0.7);
-    }
+    // Results of labs do not count packets by link.
+    const { links } = readRun(join(sim, "result.json")).result;
+    const by = (spine: string) => links?.find(({ from, to }) => from === spine && to === "right")?.packets ?? 0;
+    const part = by("up") / (by("up") + by("down"));
+    // Of some hundred packets, each by one of two ways at random or by one that was free.
+    expect(part).toBeGreaterThan(0.3);
+    expect(part).toBeLessThan(0.7);
   });
 });
