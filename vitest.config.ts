@@ -7,6 +7,9 @@ import { SummaryReporter } from "./test/summary_reporter.js";
 // What a build finds it remembers for the next one, when that folder is gone: it has the path that this process has.
 const env = { PATH: makePath(), WEIR_BUILD_PATH: process.env.PATH ?? "", TERM: "xterm" };
 
+/** Labs that are asked whether their run was valid: no other test takes CPUs from them. */
+const kMeasured = ["test/live/lab_{hpcc,messages,nscc,parts,qcn,round_trips,run,trimming}.test.ts"];
+
 /** In the order in which they run, one after another. */
 const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [
   {
@@ -25,9 +28,17 @@ const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [
     testTimeout: 1_200_000,
   },
   {
-    // Namespaces, veth and packet sockets of this machine: one file at a time.
+    // Namespaces, veth and packet sockets of this machine. Two files at a time: most of them wait for something.
     name: "live",
     include: ["test/live/**/*.test.ts"],
+    exclude: kMeasured,
+    maxWorkers: 2,
+    testTimeout: kTestLimitMs,
+    hookTimeout: kTestLimitMs,
+  },
+  {
+    name: "labs",
+    include: kMeasured,
     fileParallelism: false,
     testTimeout: kTestLimitMs,
     hookTimeout: kTestLimitMs,

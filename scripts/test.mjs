@@ -24,9 +24,10 @@ const asked = options.flatMap(
       ?.slice(1)
       .map((name) => name ?? options[i + 1]) ?? [],
 );
-const projects = asked.length > 0 ? asked : ["unit", "native", "live", "browser"];
+const projects = asked.length > 0 ? asked : ["unit", "native", "live", "labs", "browser"];
 
-const { missing } = satisfy(["start", ...projects], {
+// Labs are a part of the live tests.
+const { missing } = satisfy(["start", ...projects.map((name) => (name === "labs" ? "live" : name))], {
   who,
   refusal: "WEIR_TEST_INSTALL",
   without: "Tests that need it are skipped.",

@@ -143,11 +143,26 @@ start() {
   done
 }
 
-# ROUTER NET: until it has two ways to the host there, by IPv4 and by IPv6.
+# ROUTER NET: until it has two ways to the host there, by IPv4 and by IPv6. After two minutes it says what there is instead.
 await_ways() {
   until [ "$(ip -n "$prefix$1" route show "10.$2.0/24" | grep -c nexthop)" -ge 2 ] &&
     [ "$(ip -n "$prefix$1" -6 route show "fd00:$(colons "$2")::/64" | grep -c nexthop)" -ge 2 ]; do
+    if [ $(($(date +%s) - began)) -ge 120 ]; then tell_state "$1" "$2" >&2 && exit 1; fi
     sleep 0.1
+  done
+}
+
+# ROUTER NET: why it may not have two ways to the host there.
+tell_state() {
+  echo "$1 has no two ways to 10.$2.0/24 and fd00:$(colons "$2")::/64. It has:"
+  ip -n "$prefix$1" -brief address
+  for version in -4 -6; do ip -n "$prefix$1" "$version" route; done
+  vtysh --vty_socket "$folder/$1" -c 'show ip route' -c 'show ipv6 route' || true
+  case $routing in bgp) asked='show bgp summary' ;; ospf) asked='show ip ospf neighbor' ;; esac
+  for name in $(routers); do
+    echo "== $name"
+    cat "$folder/$name.log" "$folder/$name/frr.log"
+    vtysh --vty_socket "$folder/$name" -c "$asked" -c 'show bfd peers brief' || true
   done
 }
 
