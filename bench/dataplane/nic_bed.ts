@@ -42,7 +42,8 @@ export const kCongestionExperienced = 3;
 export interface NicOptions {
   node: "a" | "b";
   cpu: number;
-  backend: Backend;
+  /** `live`: live frames out, AF_XDP in. */
+  backend: Backend | "live";
   polling: Polling;
   queuePairs: NativeQueuePair[];
   /** Of the link, default 10 Gb/s. */
@@ -145,7 +146,8 @@ export class NicBed {
       mac: this.station(node).mac,
     };
     const { config } = loadNicDaemon("benchmark", { inspect: inspectInterface, text: JSON.stringify(file) });
-    const worker = composeNicWorker(config, { receive: backend, transmit: backend, xdp_mode: "native", ring: 512 });
+    const receive = backend === "live" ? "af_xdp" : backend;
+    const worker = composeNicWorker(config, { receive, transmit: backend, xdp_mode: "native", ring: 512 });
     Object.assign(worker, { cpu, polling });
     for (const nic of worker.nics) {
       nic.queue_pairs = queuePairs;

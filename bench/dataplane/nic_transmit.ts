@@ -24,7 +24,7 @@ const kSettleMs = 300;
 const kWhole = 0.97;
 
 interface Case {
-  backend: Backend;
+  backend: Backend | "live";
   size: number;
   /** Where the veth's other end does its work: on the sender's CPU, or on the other one as if there were a wire. */
   delivery: "here" | "elsewhere";
@@ -44,7 +44,9 @@ const rowName = ({ backend, size, delivery }: Case) => `${backend}, ${size} B, d
 export async function run(options: BenchOptions): Promise<Row[]> {
   const seconds = options.quick ? 1 : 10;
   const cases = (["here", "elsewhere"] as const).flatMap((delivery) =>
-    kBackends.flatMap((backend) => [66, 1066].map((size): Case => ({ backend, size, delivery }))),
+    ([...kBackends, "live"] as const).flatMap((backend) =>
+      [66, 1066].map((size): Case => ({ backend, size, delivery })),
+    ),
   );
   return await rowsOf(cases, rowName, options, async (one) => {
     const { rate, cpu } = await measure(one, kFlood, seconds / 4);

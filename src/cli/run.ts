@@ -92,10 +92,11 @@ export function execute(
   onSignal: (child: ChildProcess, signal: NodeJS.Signals) => void = (child, signal) => void child.kill(signal),
 ): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...environment } });
     const pass = (signal: NodeJS.Signals) => onSignal(child, signal);
     const wait = () => {};
+    // Before it is started: a signal in between would end this process alone.
     signals.on("SIGTERM", pass).on("SIGINT", wait);
+    const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...environment } });
     const end = () => void signals.off("SIGTERM", pass).off("SIGINT", wait);
     child.on("error", (error: NodeJS.ErrnoException) => {
       end();
