@@ -268,8 +268,8 @@ export class DeviceRunner implements DeviceSource {
       priority,
       unresolved: peer.mac === undefined && !macs.has(peer.address),
     }));
-    const { algorithm } = config.congestion;
-    return { classes: config.classes, receiveBuffer: config.host.receive_buffer.size, algorithm, pairs };
+    const { classes, congestion, host } = config;
+    return { classes, receiveBuffer: host.receive_buffer.size, congestion, qcn: host.qcn, pairs };
   }
 
   ports(): DevicePort[] {

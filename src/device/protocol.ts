@@ -4,6 +4,7 @@
  */
 
 import type { CaptureStart } from "../capture/request.js";
+import type { QcnParameters, QcnVariant } from "../congestion/qcn.js";
 import type { ReceiveBackend } from "../host/backend.js";
 import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
 import type { DcbTlvs, Ets } from "../lldp/dcb_tlv.js";
@@ -154,6 +155,14 @@ export interface QueuePairReport
   program: ProgramIdentity | null;
 }
 
+/** What reaction points of a CNPV run on: times in ns, rates in bit/s. */
+export interface ReactionPointReport extends QcnParameters {
+  priority: number;
+  variant: QcnVariant;
+  /** How many there may be: rpppMaxRps. */
+  most: number;
+}
+
 /** Who uses a NIC, as the kernel told when it connected. */
 export interface ProgramIdentity {
   /** 0: of another pid namespace. */
@@ -296,6 +305,8 @@ export interface ControlRequests {
   routes: RouteReport[];
   neighbors: NeighborReport[];
   queue_pairs: QueuePairReport[];
+  /** Of a NIC; empty: it does not run QCN. */
+  reaction_points: ReactionPointReport[];
   programs: ProgramReport[];
   qos: QosReport;
   lldp: LldpReport;

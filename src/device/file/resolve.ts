@@ -4,7 +4,7 @@ import { resolve as resolvePath } from "node:path";
 import type { Problem } from "../../base/error.js";
 import { type Full, filled } from "../../base/fields.js";
 import type { Findings } from "../../base/findings.js";
-import { resolveCongestion } from "../../congestion/section.js";
+import { resolveCongestion, resolveGroups } from "../../congestion/section.js";
 import type { BackendWish } from "../../host/backend.js";
 import type { InterfaceFacts } from "../../host/interface.js";
 import { hostSchema, switchSchema } from "../../scenario/device_schema.js";
@@ -183,7 +183,9 @@ export function resolveNicDaemon(
       prefix: prefix ?? (isIPv6(address) ? 64 : 24),
     })),
     vlan: full.vlan,
-    host: resolveHost(own.name, host, rate, { priorities: kDefaultCnpvs }),
+    host: resolveHost(own.name, host, rate, (groups) => resolveGroups(full.congestion, groups, rate), {
+      priorities: kDefaultCnpvs,
+    }),
     classes: { pfc, scheduler, trust, dscp_map, default_priority },
     congestion: resolveCongestion(full.congestion, rate, (file) => resolvePath(directory, file), found),
     transport: resolveTransport(
