@@ -1,6 +1,6 @@
 /**
  * What daemons and labs tell over their control sockets, by the name of the request. Bytes, ns and bit/s; of labs these are meant
- * ones. A lab has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
+ * ones. A lab, as a daemon with several NICs, has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
  */
 
 import type { CaptureStart } from "../capture/request.js";
@@ -28,6 +28,8 @@ export interface Status {
   metrics: string | null;
   /** What a browser opens, with the token that changes take; without one that the file has. */
   dashboard: string | null;
+  /** Of a daemon with several NICs: their names; all other requests name one, `"device": "roce_0"`. */
+  devices?: string[];
 }
 
 export interface CounterValue {

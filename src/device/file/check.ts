@@ -26,7 +26,7 @@ import { checkCnPorts, checkCongestionPoints, checkGroups, checkLimiter } from "
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
 import { checkRouter } from "./router.js";
-import type { NicDaemonInput, SwitchDaemonInput } from "./schema.js";
+import type { NicInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
 import { checkVlans } from "./vlans.js";
 
@@ -215,7 +215,7 @@ function checkAddresses({ addresses, port, queue_pairs }: NicDaemonConfig, found
   });
 }
 
-export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {
+export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: Findings): void {
   for (const [list, members] of [
     ["peers", input.peers ?? []],
     ["queue_pairs", input.queue_pairs ?? []],

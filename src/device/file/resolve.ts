@@ -18,6 +18,7 @@ import {
   kListening,
   lldpSchema,
   type NicDaemonInput,
+  type NicInput,
   nicDaemonSchema,
   portSchema,
   programsSchema,
@@ -139,7 +140,7 @@ export function resolveSwitchDaemon(
 
 /** Files that it names are relative to `directory`. */
 export function resolveNicDaemon(
-  input: NicDaemonInput,
+  input: NicInput,
   fallbackName: string,
   directory: string,
   inspect: Inspector,
@@ -148,7 +149,7 @@ export function resolveNicDaemon(
   const own = common(input, fallbackName, "nic");
   const facts = inspect(input.interface, input.namespace, ["interface"]);
   const full = filled(nicDaemonSchema, input);
-  const addresses = [full.address].flat();
+  const addresses = [input.address].flat();
   const backend = backendOf(full);
   // What AF_XDP takes from the kernel has no neighbour discovery among it.
   if (addresses.some(isIPv6) && backend.receive === "auto") backend.receive = "af_packet";
@@ -167,8 +168,8 @@ export function resolveNicDaemon(
     ...own,
     dcbx: dcbxOf("nic", full.dcbx, queue_pairs[0]?.priority ?? programs?.priority),
     port: {
-      name: full.interface,
-      interface: full.interface,
+      name: input.interface,
+      interface: input.interface,
       namespace: full.namespace,
       rate,
       mtu: full.mtu ?? facts.mtu,
