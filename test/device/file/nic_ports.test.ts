@@ -21,7 +21,7 @@ ports:
   - interface: eth1
     address: [10.0.1.1, "fd00::1"]
     rate: 1Gbps
-    congestion: { parameters: { rpgAiRate: 10% } }
+    congestion: { parameters: { rpgAiRate: 1% } }
     queue_pairs: [{ name: out, peer: far }]
 `;
 
@@ -36,7 +36,7 @@ describe("ports of a NIC", () => {
     expect(second).toMatchObject({
       addresses: ["10.0.1.1", "fd00::1"],
       port: { interface: "eth1", rate: 1e9, mtu: 9000, mac: 2 },
-      congestion: { algorithm: "qcn", parameters: { rpgAiRate: 100e6, gd: 1 / 128 } },
+      congestion: { algorithm: "qcn", parameters: { rpgAiRate: 10e6, gd: 1 / 128 } },
       queue_pairs: [{ name: "out", peer: { address: "10.0.9.9" } }],
     });
     expect(first.congestion).toMatchObject({ parameters: { rpgAiRate: 5e6 } });
@@ -88,7 +88,7 @@ describe("ports of a NIC", () => {
       "initial_rate: 2Gbps\nports: [{ interface: a, address: 10.0.0.1, rate: 1Gbps }]",
       "nic roce.yaml:1:1: initial_rate: 2 Gb/s is more than the line rate 1 Gb/s",
     ],
-    ["ports: [{ interface: a, address: 10.0.0.1, worker: { cpu: 5 } }]", "ports.0.worker.cpu: there is no CPU 5"],
+    ["ports: [{ interface: a, address: 10.0.0.1, worker: { cpu: 5 } }]", "ports.0.worker.cpu: 5: this host has no such CPU"],
   ])("%s is refused, where it is written", (text, message) => {
     expect(refusalOf(() => load(text))).toContain(message);
   });
