@@ -46,7 +46,7 @@ class FlowTable {
   static constexpr uint32_t kMost = 65'535;  // groups, as there are flow identifiers; CNPVs have equal shares of them
 
   // For queue pairs with indexes below `queue_pairs`, and the host's queues behind them. `parameters` must outlive it, and keep
-  // their algorithm; it is told of others by take_parameters(). `counters`: of the NIC; its gauge of the flows that are held begins at 0.
+  // their algorithm; it is told of others by take_parameters(). `counters`: of the NIC; its gauge of held flows begins at 0.
   FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint32_t stack_queues, NicCounters& counters);
 
   void take_parameters();

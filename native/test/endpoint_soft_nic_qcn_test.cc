@@ -381,9 +381,8 @@ TEST_CASE("soft nic, QCN: each priority has the parameters of its reaction point
   Time now = kMillisecond;
   const auto cut = [&](uint32_t index) {
     const Rate before = rate_of(h, index);
-    h.receive(now += kMillisecond, cnm({.feedback = 32,
-                                        .flow = static_cast<uint16_t>(index + 1),
-                                        .priority = static_cast<uint8_t>(3 + index)}));
+    h.receive(now += kMillisecond,
+              cnm({.feedback = 32, .flow = static_cast<uint16_t>(index + 1), .priority = static_cast<uint8_t>(3 + index)}));
     return static_cast<double>(rate_of(h, index)) / static_cast<double>(before);
   };
   CHECK(cut(0) == doctest::Approx(0.75));

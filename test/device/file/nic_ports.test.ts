@@ -88,7 +88,10 @@ describe("ports of a NIC", () => {
       "initial_rate: 2Gbps\nports: [{ interface: a, address: 10.0.0.1, rate: 1Gbps }]",
       "nic roce.yaml:1:1: initial_rate: 2 Gb/s is more than the line rate 1 Gb/s",
     ],
-    ["ports: [{ interface: a, address: 10.0.0.1, worker: { cpu: 5 } }]", "ports.0.worker.cpu: 5: this host has no such CPU"],
+    [
+      "ports: [{ interface: a, address: 10.0.0.1, worker: { cpu: 5 } }]",
+      "ports.0.worker.cpu: 5: this host has no such CPU",
+    ],
   ])("%s is refused, where it is written", (text, message) => {
     expect(refusalOf(() => load(text))).toContain(message);
   });
