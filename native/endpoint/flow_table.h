@@ -49,7 +49,7 @@ class FlowTable {
   // their algorithm; it is told of others by take_parameters(). `counters`: of the NIC; its gauge of held flows begins at 0.
   FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint32_t stack_queues, NicCounters& counters);
 
-  void take_parameters();
+  void take_parameters();  // after they have changed
 
   // Those of queue pairs, and of the host's queues, have their indexes, those of groups follow, up to as many again.
   Flow& operator[](uint32_t flow) { return flows_[flow]; }
