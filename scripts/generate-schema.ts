@@ -102,8 +102,19 @@ in [scenario.md](scenario.md). A field that is not listed here is an error; \`we
 
 ${page("switch.yaml", switchFile)}
 
-${page("nic.yaml", nicFile)}
+${page("nic.yaml", withoutRepeats(nicFile))}
 `;
+}
+
+/** A port has the fields of the file: what it has besides is told. */
+function withoutRepeats(nicFile: Node): Node {
+  const { properties = {} } = nicFile;
+  const { ports = {} } = properties;
+  const own = Object.entries(ports.items?.properties ?? {}).filter(([name, field]) => !same(field, properties[name]));
+  return {
+    ...nicFile,
+    properties: { ...properties, ports: { ...ports, items: { ...ports.items, properties: Object.fromEntries(own) } } },
+  };
 }
 
 /** The guide with a table of fields where it says `{{fields <path>}}`; with `{{all fields <path>}}` those inside have rows, too. */

@@ -48,6 +48,7 @@ constexpr uint64_t with_priority(uint64_t value, uint8_t priority) { return valu
 
 FlowTable::FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint32_t stack_queues, NicCounters& counters)
     : parameters_(parameters),
+      rpgs_((hears(parameters.congestion) & kHearsCnms) != 0 ? kPriorities : 0),
       grouped_((hears(parameters.congestion) & kHearsCnms) != 0),
       queue_pairs_(queue_pairs),
       // A group has a sender, so there need not be more of them.
@@ -61,6 +62,15 @@ FlowTable::FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint
   counters.rp_cur_flows = 0;
   flows_.reserve(senders() + places_);
   groups_.reserve(places_);
+  take_parameters();
+}
+
+// Each keeps its alternative, so that what refers to it stays good.
+void FlowTable::take_parameters() {
+  for (size_t priority = 0; priority < rpgs_.size(); ++priority) {
+    const std::optional<QcnParameters>& own = parameters_.grouping.rpgs[priority];
+    rpgs_[priority] = own ? CongestionParameters(*own) : parameters_.congestion;
+  }
 }
 
 // No CNPV can take all of them: each has one at least.
@@ -157,7 +167,7 @@ uint32_t FlowTable::make(uint64_t key, uint8_t priority, Time now) {
   Flow& flow = flows_[number] = {};
   if (parameters_.grouping.limiter == Limiter::token_bucket) flow.limiter = FlowLimiter(parameters_.grouping.token_bucket);
   flow.controller.configure(
-      parameters_.congestion,
+      rpgs_[priority],
       {.line_rate = parameters_.rate, .random = Random(parameters_.seed, parameters_.component, kGroupPurpose + made_++)});
   flow.running = true;
   flow.tell([](auto&) {});

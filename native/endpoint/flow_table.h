@@ -4,8 +4,8 @@
 // these: each its own, whatever FlowSelection says, so that a reaction point of the host's is that of a hash of five-tuples.
 //
 // IEEE 802.1Q clause 31 gives an end station, for each congestion notification priority value (CNPV), a group of reaction points
-// (RPG) with parameters in common, up to rpppMaxRps of them; what passes through one of them is a flow. Here a reaction point is
-// a group's flow:
+// (RPG) with parameters in common (FlowGrouping::rpgs), up to rpppMaxRps of them; what passes through one of them is a flow. Here
+// a reaction point is a group's flow:
 //
 // - Groups are what FlowSelection says. A datagram queue pair has many destinations: where these would make the group it is one
 //   by itself. The first FlowGrouping::most groups of a CNPV have a flow each; further ones share these, picked by a hash.
@@ -46,8 +46,10 @@ class FlowTable {
   static constexpr uint32_t kMost = 65'535;  // groups, as there are flow identifiers; CNPVs have equal shares of them
 
   // For queue pairs with indexes below `queue_pairs`, and the host's queues behind them. `parameters` must outlive it, and keep
-  // their algorithm. `counters`: of the NIC; its gauge of the flows that are held begins at 0.
+  // their algorithm; it is told of others by take_parameters(). `counters`: of the NIC; its gauge of held flows begins at 0.
   FlowTable(const NicParameters& parameters, uint32_t queue_pairs, uint32_t stack_queues, NicCounters& counters);
+
+  void take_parameters();  // after they have changed
 
   // Those of queue pairs, and of the host's queues, have their indexes, those of groups follow, up to as many again.
   Flow& operator[](uint32_t flow) { return flows_[flow]; }
@@ -149,6 +151,7 @@ class FlowTable {
   void remove_trace(const Trace& trace);
 
   const NicParameters& parameters_;
+  std::vector<CongestionParameters> rpgs_;  // of each priority, to which flows of groups refer
   bool grouped_;
   uint32_t queue_pairs_;
   uint8_t stack_priorities_ = 0;  // of queues of the host's that have groups

@@ -1,7 +1,9 @@
 // What a soft NIC is configured with.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/describe.h"
@@ -35,6 +37,7 @@ struct FlowGrouping {
   bool cnms_by_ip = false;
   Limiter limiter = Limiter::pacer;
   TokenBucketParameters token_bucket;
+  std::array<std::optional<QcnParameters>, kPriorities> rpgs;  // in place of NicParameters::congestion; of CNPVs
 
   // Whether flows may stay as they are.
   bool same_flows(const FlowGrouping& other) const {
@@ -52,6 +55,7 @@ void describe(auto& v, Of<FlowGrouping> auto& p) {
   v("cnms_by_ip", p.cnms_by_ip, field::optional(field::any("CNMs are datagrams, and no others are believed.")));
   v("limiter", p.limiter, field::optional(field::any("What holds a flow to its rate.")));
   v("token_bucket", p.token_bucket, field::optional(field::any("With the limiter of that name.")));
+  v("rpgs", p.rpgs, field::optional(field::any("Of each CNPV: what its reaction point group (RPG) runs on, in place of `qcn`.")));
 }
 
 // A fault to try a fabric with: the NIC pauses its peer from `start` to `stop`, whatever its buffer holds.

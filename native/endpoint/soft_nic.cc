@@ -63,7 +63,11 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   parameters_.addresses = before.addresses;
   parameters_.vlan = before.vlan;
   parameters_.listener = before.listener;
-  if (!same_flows) make_flows();
+  if (same_flows) {
+    flows_->take_parameters();
+  } else {
+    make_flows();
+  }
   apply_parameters();
   storm();
   for (uint32_t i = 0; i < streams(); ++i) {

@@ -368,6 +368,50 @@ TEST_CASE("soft nic, QCN: reconfigured, it takes other flows, and goes on sendin
   goes_on();
 }
 
+TEST_CASE("soft nic, QCN: each priority has the parameters of its reaction point group, also after a reload") {
+  NicParameters p = steady_parameters(k1G);
+  p.grouping.priorities = 1 << 3 | 1 << 4;
+  p.grouping.rpgs[4] = qcn(p);
+  p.grouping.rpgs[4]->gd = 1.0 / 256;
+  std::vector<QueuePairParameters> pairs = senders(2);
+  pairs[1].priority = 4;
+  NicHarness h(p, pairs);
+  h.on_frame = [](const SentFrame&) {};
+  h.run(kMillisecond);
+  Time now = kMillisecond;
+  const auto cut = [&](uint32_t index) {
+    const Rate before = rate_of(h, index);
+    h.receive(now += kMillisecond,
+              cnm({.feedback = 32, .flow = static_cast<uint16_t>(index + 1), .priority = static_cast<uint8_t>(3 + index)}));
+    return static_cast<double>(rate_of(h, index)) / static_cast<double>(before);
+  };
+  CHECK(cut(0) == doctest::Approx(0.75));
+  CHECK(cut(1) == doctest::Approx(0.875));
+
+  const Rate rate = rate_of(h, 1);
+  p.grouping.rpgs[4]->gd = 1.0 / 64;
+  p.grouping.rpgs[3] = qcn(p);
+  p.grouping.rpgs[3]->gd = 1.0 / 512;
+  h.nic.reconfigure(p, pairs);
+  CHECK(rate_of(h, 1) == rate);
+  CHECK(cut(0) == doctest::Approx(1 - 32.0 / 512));
+  CHECK(cut(1) == doctest::Approx(0.5));
+
+  p.grouping.rpgs = {};
+  h.nic.reconfigure(p, pairs);
+  CHECK(cut(0) == doctest::Approx(0.75));
+  CHECK(cut(1) == doctest::Approx(0.75));
+  CHECK(h.nic.counters(3).rp_port_pri_created_rps == 1);
+  CHECK(h.nic.counters(4).rp_port_pri_created_rps == 1);
+}
+
+TEST_CASE("soft nic, QCN: parameters of a group are checked as those of all") {
+  NicParameters p = qcn_parameters(k1G);
+  p.grouping.rpgs[5] = qcn(p);
+  p.grouping.rpgs[5]->gd = 2;
+  CHECK_THROWS_AS(NicHarness(p, senders(1)), NativeError);
+}
+
 TEST_CASE("flow table: flows of one priority leave another its share of identifiers") {
   constexpr uint32_t kFlows = FlowTable::kMost + 2;
   NicParameters p;

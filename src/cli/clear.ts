@@ -15,7 +15,7 @@ export const addClear: AddVerb = (parent, context) => {
     .addHelpText("after", "\nWatermarks stay, and metrics for Prometheus never go back.\n")
     .action(async (_: string, name: string | undefined, options: { socket?: string }) => {
       const devices = await findDevices({ name, socket: options.socket });
-      const owners = [...new Set(devices.map((device) => device.lab ?? device.name))];
+      const owners = [...new Set(devices.map((device) => device.owner ?? device.name))];
       if (owners.length > 1) {
         throw new WeirError(`several daemons and labs are running: ${owners.join(", ")}`, { hint: "name one of them" });
       }

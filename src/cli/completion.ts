@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import type { RootCommand } from "@bomb.sh/tab";
 import tab from "@bomb.sh/tab/commander";
 import type { Command } from "commander";
-import { controlDirectory } from "../device/control_client.js";
+import { controlDirectory, kLabSuffix } from "../device/control_client.js";
 import { type ControlledDevice, runningDevices } from "../device/running.js";
 
 const kVerb = "completion";
@@ -51,7 +51,7 @@ export function addCompletion(program: Command, running: Running, argv: readonly
 export async function namesOfRunning(): Promise<Running> {
   try {
     const devices = await runningDevices(controlDirectory());
-    const hosts = devices.filter(({ lab, kind }) => lab !== undefined && kind === "nic");
+    const hosts = devices.filter(({ socket, kind }) => socket.endsWith(kLabSuffix) && kind === "nic");
     return { names: namesOf(devices), hosts: hosts.map(({ name }) => name) };
   } catch {
     return kNothingRuns;
@@ -59,8 +59,8 @@ export async function namesOfRunning(): Promise<Running> {
 }
 
 function namesOf(devices: readonly ControlledDevice[]): string[] {
-  const labs = devices.flatMap(({ lab }) => lab ?? []);
-  return [...new Set([...devices.map(({ name }) => name), ...labs])].sort();
+  const owners = devices.flatMap(({ owner }) => owner ?? []);
+  return [...new Set([...devices.map(({ name }) => name), ...owners])].sort();
 }
 
 interface Words {

@@ -16,21 +16,27 @@ const kMetricsPurpose = {
 export const kDaemonServices: DaemonServices = {
   metrics: serveMetrics,
   dashboard: async (daemon) => {
-    const where = daemon.config().dashboard;
-    return where && openDaemonDashboard(where, daemon);
+    const [device] = daemon.devices;
+    const where = device.config().dashboard;
+    return where && openDaemonDashboard(where, { ...daemon, ...device });
   },
 };
 
 async function serveMetrics(daemon: ServedDaemon): Promise<DaemonService | undefined> {
-  const config = daemon.config();
-  const { name, kind, metrics: where } = config;
+  const { name, devices, reloads, version } = daemon;
+  const { kind, metrics: where } = devices[0].config();
   if (where === undefined) return undefined;
-  const { worker, reloads, version } = daemon;
-  const source = { ...metricsOf([daemon.device], [{ name, worker }]), reloads: () => reloads };
+  const workers = devices.map(({ device, worker }) => ({ name: device.name, worker }));
+  const source = {
+    ...metricsOf(
+      devices.map(({ device }) => device),
+      workers,
+    ),
+    reloads: () => reloads,
+  };
   const registry = new MetricsRegistry(source, {
     version,
     kind,
-    netdev: config.kind === "nic" ? config.port.interface : undefined,
     queuePairs: where.per_qp === true ? Number.POSITIVE_INFINITY : Number(where.per_qp),
     nodeInfiniband: where.node_infiniband,
   });

@@ -6,7 +6,7 @@ import type { Device } from "../device/device.js";
 import { assessHealth, type Health } from "../device/health.js";
 import { inheritedListener } from "../host/rootless.js";
 import type { LabAccess, LabObserver } from "../lab/access.js";
-import { kNicInterface, labDevices } from "../lab/devices.js";
+import { labDevices } from "../lab/devices.js";
 import { metricsOf } from "../metrics/devices.js";
 import { MetricsRegistry } from "../metrics/registry.js";
 import { MetricsServer } from "../metrics/server.js";
@@ -64,7 +64,6 @@ export class LabMetrics implements LabObserver {
     const options = {
       version,
       kind: "lab",
-      netdev: kNicInterface,
       queuePairs: kMostPairs,
       nodeInfiniband: false,
     } as const;

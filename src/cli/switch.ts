@@ -23,7 +23,7 @@ ${kSignals}`;
 export const addNic: AddVerb = (parent, context, done) => {
   parent
     .command("nic")
-    .description("run a software RoCEv2 NIC on an interface of this host")
+    .description("run a software RoCEv2 NIC on an interface of this host, or on each of several")
     .requiredOption("-c, --config <file>", "nic.yaml; docs/reference/daemon-files.md has its fields")
     .addHelpText("after", `\nExample:\n  weir validate nic.yaml && weir nic -c nic.yaml\n\n${kSignals}`)
     .action(async ({ config }: { config: string }) => done(await run(context, { kind: "nic", path: config })));

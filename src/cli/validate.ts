@@ -55,14 +55,18 @@ function validate(context: CliContext, file: string, set: readonly string[]) {
   const kind = kindOfFile(file, text);
   if (kind === "scenario") return describe(file, load(context, file, set, text));
   if (kind === "sweep") return validateSweep(context, file, text, set);
-  const loaded = asUsage(() => (kind === "switch" ? loadSwitchDaemon : loadNicDaemon)(file, { set, text }));
-  const { config, warnings } = loaded;
+  if (kind === "switch") {
+    const { config, warnings } = asUsage(() => loadSwitchDaemon(file, { set, text }));
+    for (const warning of warnings) warn(context, warning);
+    return { file, switch: config.name, ports: config.ports.length, warnings };
+  }
+  const { name, config, others, warnings } = asUsage(() => loadNicDaemon(file, { set, text }));
   for (const warning of warnings) warn(context, warning);
-  if (config.kind === "switch") return { file, switch: config.name, ports: config.ports.length, warnings };
   return {
     file,
-    nic: config.name,
-    queue_pairs: config.queue_pairs.length,
+    nic: name,
+    ports: 1 + others.length,
+    queue_pairs: [config, ...others].reduce((sum, { queue_pairs }) => sum + queue_pairs.length, 0),
     rate_bps: config.port.rate,
     profile: profileText(config.congestion),
     warnings,
@@ -101,8 +105,9 @@ function summary(one: Sound): string {
   if ("sweep" in one) return `${what}: sweep ${one.sweep}, ${many(one.points, "point")}`;
   if ("switch" in one && one.switch !== undefined) return `${what}: switch ${one.switch}, ${many(one.ports, "port")}`;
   if ("nic" in one) {
+    const ports = one.ports === 1 ? "" : ` of ${many(one.ports, "port")}`;
     const pairs = many(one.queue_pairs, "queue pair");
-    return `${what}: nic ${one.nic}, ${pairs}, ${formatRate(one.rate_bps)}, congestion control ${one.profile}`;
+    return `${what}: nic ${one.nic}${ports}, ${pairs}, ${formatRate(one.rate_bps)}, congestion control ${one.profile}`;
   }
   return [
     `${what}: ${many(one.hosts, "host")}`,

@@ -52,8 +52,11 @@ export interface NativeSetting {
   /** Keys of the random draws of its reaction points. */
   seed: number;
   component: number;
-  /** `priorities` as a bit mask. */
-  qcn: Omit<HostQcn, "priorities"> & { priorities: number };
+  /** `priorities` as a bit mask; `groups`: parameters of CNPVs that have their own. */
+  qcn: Omit<HostQcn, "priorities" | "reaction_point_groups"> & {
+    priorities: number;
+    groups: ReadonlyMap<number, object>;
+  };
 }
 
 export interface Algorithm {

@@ -2,29 +2,9 @@
 import type { Findings } from "../base/findings.js";
 import { formatRate } from "../base/units.js";
 import { type Algorithm, type Choice, type NativeSetting, type Profile, scaled } from "./algorithm.js";
-import { number, percent, rate, size, time, type Values } from "./parameter.js";
-
-/** Of a reaction point group, by the names of IEEE8021-CN-MIB (802.1Q clause 17.7.13) without the prefix `ieee8021Cn`. */
-const parameters = {
-  rpgTimeReset: time(
-    "Timer: time between rate increases in fast recovery while no CNM comes; afterwards half of it.",
-    1_000,
-    100e9,
-    "ms",
-  ),
-  rpgByteReset: size(
-    "Byte counter: bytes sent between rate increases in fast recovery while no CNM comes; afterwards half of them.",
-    1_000,
-    1e12,
-  ),
-  rpgThreshold: number("Cycles of the byte counter or the timer before fast recovery ends.", "count", 1, 31),
-  rpgAiRate: rate("R_AI: step of the target rate in active increase.", 0),
-  rpgHaiRate: rate("R_HAI: step i of the target rate in hyper-active increase is i times this.", 0),
-  rpgMaxRate: rate("Highest rate of the limiter; 0 means port speed.", 0),
-  rpgMinRate: rate("Lowest rate of the limiter.", 1_000),
-  rpgGd: number("Cut: CR <- CR (1 - |F_b| / 2^rpgGd), with |F_b| from 1 to 63.", "log2", 1, 15),
-  rpgMinDecFac: percent("One cut leaves at least this part of the rate."),
-};
+import type { Values } from "./parameter.js";
+import { kRpgParameters as parameters } from "./qcn_parameters.js";
+import { kCnpvs } from "./qcn_points.js";
 
 const kMib = "IEEE8021-CN-MIB default";
 const kKabbani = "Kabbani and Yasuda";
@@ -114,10 +94,13 @@ function resolve(
   };
 }
 
-/** Combinations that cannot work (problems) or are unlikely to be meant (warnings). `lineRate` in bit/s. */
-function check(p: QcnParameters, lineRate: number, found: Findings): void {
+/**
+ * Combinations that cannot work (problems) or are unlikely to be meant (warnings). `lineRate` in bit/s; `at`: where the parameters
+ * are written.
+ */
+export function checkRpg(p: QcnParameters, lineRate: number, at: readonly string[], found: Findings): void {
   const problem = (name: QcnParameterName, message: string, hint: string) =>
-    found.problem(["congestion", "parameters", name], message, hint);
+    found.problem([...at, name], message, hint);
   if (p.rpgMinRate > lineRate) {
     const message = `${formatRate(p.rpgMinRate)} is greater than the line rate ${formatRate(lineRate)}`;
     problem("rpgMinRate", message, "rpgMinRate must be at most the line rate");
@@ -128,16 +111,19 @@ function check(p: QcnParameters, lineRate: number, found: Findings): void {
   }
   if (p.rpgHaiRate < p.rpgAiRate) {
     found.warn(
-      `congestion: rpgHaiRate ${formatRate(p.rpgHaiRate)} is less than rpgAiRate ${formatRate(p.rpgAiRate)}: ` +
+      `${at.join(".")}: rpgHaiRate ${formatRate(p.rpgHaiRate)} is less than rpgAiRate ${formatRate(p.rpgAiRate)}: ` +
         "hyper-active increase is slower than active increase",
     );
   }
 }
 
+const check = (p: QcnParameters, lineRate: number, found: Findings) =>
+  checkRpg(p, lineRate, ["congestion", "parameters"], found);
+
 const doc = `With \`algorithm: qcn\` the parameters are those of a reaction point group, by their names in IEEE8021-CN-MIB without the prefix
 \`ieee8021Cn\`; a plain number means the MIB's unit. The default profile is \`802.1qau\`. Those of congestion points (\`cpQSp\`,
 \`cpWeight\`, \`cpSampleBase\`, \`cpMinHeaderOctets\`) are of the switch: [\`switch.qcn\`](scenario.md#switchqcn). What they do is in
-[qcn.md](../guides/qcn.md).
+[qcn.md](../guides/qcn.md). Priorities of a NIC may have their own: [\`host.qcn.reaction_point_groups\`](scenario.md#hostqcn).
 
 \`congestion.variant\` changes the algorithm, with the parameters of any profile:
 
@@ -146,6 +132,23 @@ const doc = `With \`algorithm: qcn\` the parameters are those of a reaction poin
 | \`qcn\` | by byte counter and timer, as 802.1Qau has it |
 | \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after as many cycles of that timer as fit in \`rpgThreshold\` times the profile's \`rpgTimeReset\`: 31, which take 43 ms, as all but the first \`rpgThreshold\` are half as long |
 | \`qcn-aimd\` | by \`rpgAiRate\` each \`rpgByteReset\` bytes, without fast recovery (Shu et al. section V) |`;
+
+function nativeRpg(resolved: QcnParameters, variant: QcnVariant, scale: number) {
+  const p = scaled(parameters, resolved, scale);
+  return {
+    variant: kVariants[variant],
+    rpg_time_reset: p.rpgTimeReset,
+    rpg_byte_reset: p.rpgByteReset,
+    rpg_threshold: p.rpgThreshold,
+    hyper_threshold: p.hyperThreshold,
+    rpg_ai_rate: p.rpgAiRate,
+    rpg_hai_rate: p.rpgHaiRate,
+    rpg_max_rate: p.rpgMaxRate,
+    rpg_min_rate: p.rpgMinRate,
+    gd: p.gd,
+    rpg_min_dec_fac: p.rpgMinDecFac,
+  };
+}
 
 export const qcn = {
   title: "QCN",
@@ -166,21 +169,13 @@ export const qcn = {
   check,
   feedbackInterval: (_: QcnParameters, sampling: number) => sampling,
   native(resolved: QcnParameters, { scale, seed, component, qcn }: NativeSetting, variant: QcnVariant) {
-    const p = scaled(parameters, resolved, scale);
     return {
-      qcn: {
-        variant: kVariants[variant],
-        rpg_time_reset: p.rpgTimeReset,
-        rpg_byte_reset: p.rpgByteReset,
-        rpg_threshold: p.rpgThreshold,
-        hyper_threshold: p.hyperThreshold,
-        rpg_ai_rate: p.rpgAiRate,
-        rpg_hai_rate: p.rpgHaiRate,
-        rpg_max_rate: p.rpgMaxRate,
-        rpg_min_rate: p.rpgMinRate,
-        gd: p.gd,
-        rpg_min_dec_fac: p.rpgMinDecFac,
-      },
+      qcn: nativeRpg(resolved, variant, scale),
+      ...(qcn.groups.size > 0 && {
+        rpgs: kCnpvs.map((priority) =>
+          nativeRpg((qcn.groups.get(priority) ?? resolved) as QcnParameters, variant, scale),
+        ),
+      }),
       cn_priorities: qcn.priorities,
       flows: qcn.flows === "queue-pair" ? ("qp" as const) : qcn.flows,
       reaction_points: qcn.reaction_points,

@@ -1,6 +1,8 @@
 // QCN as devices have it: congestion points of switches, reaction points of hosts. Names are those of IEEE8021-CN-MIB.
 import { z } from "zod";
 import { choice, type Full, field, flag, integer, priorities, section, size } from "../base/fields.js";
+import { parameterSchema } from "./parameter_schema.js";
+import { kRpgParameters } from "./qcn_parameters.js";
 
 const kDefences = ["auto", "disabled", "interior", "interior-ready", "edge"] as const;
 
@@ -51,6 +53,13 @@ export const switchQcnSchema = section({
 /** Reaction points of a NIC are numbered by the 16 bits of a CN-TAG. */
 const kMostReactionPoints = 65_535;
 
+/** Priorities, each of which may be a CNPV. */
+export const kCnpvs = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
+const groupSchema = section(
+  Object.fromEntries(Object.entries(kRpgParameters).map(([name, one]) => [name, parameterSchema(name, one)])),
+);
+
 export const hostQcnSchema = section({
   priorities: field(
     z.array(z.int().min(0).max(7)).max(8),
@@ -66,6 +75,11 @@ export const hostQcnSchema = section({
     1,
     kMostReactionPoints,
     100,
+  ),
+  reaction_point_groups: field(
+    z.partialRecord(z.enum(["0", "1", "2", "3", "4", "5", "6", "7"]), groupSchema),
+    "CNPV -> parameters of its reaction point group (RPG) in place of those of `congestion`, such as `{ 4: { rpgAiRate: 10Mbps } }`.",
+    {},
   ),
   cn_tag: flag(
     "Put a CN-TAG (EtherType 0x22E9) with the flow's number into each frame; CNMs return it. Not where they come by `ip`: routers take it off.",
@@ -85,6 +99,7 @@ export const hostQcnSchema = section({
 type Given<S> = { [K in keyof S]: Exclude<S[K], undefined> };
 /** Congestion points of a switch, and the defence of their domain. */
 export type SwitchQcn = Given<Full<typeof switchQcnSchema>>;
-/** Reaction points of a host. */
+/** Reaction points of a host, as they are written. */
 export type HostQcn = Given<Full<typeof hostQcnSchema>>;
+export type WrittenGroups = HostQcn["reaction_point_groups"];
 export type CnDefence = Exclude<SwitchQcn["defence"], "auto">;

@@ -1,11 +1,14 @@
 // The `congestion` section of scenarios and daemon files: an algorithm, its profile and variant, and parameters one by one.
 import { z } from "zod";
-import { capital, choice, converted, field, filled, section, showValue } from "../base/fields.js";
+import { choice, field, filled, section } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
 import type { LibraryChoice } from "./algorithm.js";
 import { type AlgorithmName, algorithmOf, type Congestion, kAlgorithmNames, kControls } from "./algorithms.js";
 import { librarySchema, resolveLibrary } from "./library_section.js";
-import type { Parameter, Parsed } from "./parameter.js";
+import type { Parsed } from "./parameter.js";
+import { parameterSchema } from "./parameter_schema.js";
+import type { QcnParameters } from "./qcn.js";
+import type { WrittenGroups } from "./qcn_points.js";
 
 const controls = kControls.map(algorithmOf);
 
@@ -19,15 +22,6 @@ const kSpellings = new Map(
     });
   }),
 );
-
-function parameterSchema(name: string, { description, unit, range, parse }: Parameter) {
-  const number = ["us", "ms", "Mb/s", "bytes", "%"].includes(unit) ? `; a plain number is in ${unit}` : "";
-  const written = z.union([z.string(), z.number(), z.boolean()], {
-    error: (issue) => `${showValue(issue.input)} is not a value for ${name}`,
-  });
-  const schema = converted(written, parse, () => `must be ${range}${number}`);
-  return field(schema, `${description} ${capital(range)}${number}.`);
-}
 
 const parameterFields = [...kSpellings].map(([spelling, { parameter }]) => [
   spelling,
@@ -93,9 +87,38 @@ export function resolveCongestion(
   located: (file: string) => string,
   found: Findings,
 ): Congestion {
-  const { algorithm, parameters: written = {} } = filled(congestionSchema, input);
-  const descriptor = algorithmOf(algorithm);
+  const { algorithm, parameters = {} } = filled(congestionSchema, input);
   if (kControls.includes(algorithm)) refuseOthers(input, algorithm, found);
+  const library = algorithm === "library" ? libraryOf(input, located, found) : undefined;
+  return resolved(input, parameters, lineRate, library);
+}
+
+/** Of reaction points under QCN, by CNPV: those of `input`, and what is written of each group over them. */
+export function resolveGroups(
+  input: CongestionInput,
+  groups: WrittenGroups,
+  lineRate: number,
+): ReadonlyMap<number, QcnParameters> {
+  const { algorithm, parameters = {} } = filled(congestionSchema, input);
+  if (algorithm !== "qcn") return new Map();
+  return new Map(
+    Object.entries(groups).map(([priority, own = {}]) => {
+      const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+      const congestion = resolved(input, { ...parameters, ...(given as Record<string, Parsed>) }, lineRate, undefined);
+      return [Number(priority), congestion.parameters as QcnParameters];
+    }),
+  );
+}
+
+/** @param written Parameters that are given one by one. */
+function resolved(
+  input: CongestionInput,
+  written: Readonly<Record<string, Parsed>>,
+  lineRate: number,
+  library: LibraryChoice | undefined,
+): Congestion {
+  const { algorithm } = filled(congestionSchema, input);
+  const descriptor = algorithmOf(algorithm);
   const names = Object.keys(descriptor.profiles ?? {});
   const profile = names.find((name) => name === input.profile) ?? names[0];
   const variant = descriptor.variants && (input.variant ?? descriptor.variants.names[0]);
@@ -107,7 +130,6 @@ export function resolveCongestion(
     values[name] = name in written ? plain(written[name], lineRate) : (standard[name] ?? Number.NaN);
   }
   const overridden = new Set(Object.keys(written));
-  const library = algorithm === "library" ? libraryOf(input, located, found) : undefined;
   const choice = { profile: profile ?? "", variant: variant ?? "", lineRate, standard, overridden, library };
   return { algorithm, profile, variant, parameters: descriptor.resolve(values, choice) } as Congestion;
 }

@@ -1,16 +1,11 @@
 /** What differs between the daemons: their files, and what of them cannot change while they run. */
 import { readFileSync } from "node:fs";
 import { readConfigText } from "../base/yaml.js";
-import {
-  type DeviceConfig,
-  type LoadedDaemon,
-  loadNicDaemon,
-  loadSwitchDaemon,
-  type SwitchDaemonPort,
-} from "../device/file/load.js";
+import { type DeviceConfig, loadNicDaemon, loadSwitchDaemon, type SwitchDaemonPort } from "../device/file/load.js";
 import type { InspectInterface } from "../host/interface.js";
 import { readConfigDb } from "../sonic/config_db.js";
 import { type ConvertOptions, checkConverted, convertConfigDb, switchYaml, warningsOf } from "../sonic/convert.js";
+import type { DeviceConfigs } from "./devices.js";
 
 /** What a daemon is made of. */
 export interface DaemonSource {
@@ -43,14 +38,25 @@ export function readDaemonFile({ kind, path, sonic, set = [] }: DaemonSource): D
   return { kind, path: `${path} (as switch.yaml)`, text, set, warnings: warningsOf(converted) };
 }
 
+/** What a daemon is to be. */
+export interface ParsedDaemon {
+  name: string;
+  devices: DeviceConfigs;
+  warnings: string[];
+}
+
 /** @throws ScenarioError, WeirError */
 export function parseDaemonFile(
   { kind, path, text, set, warnings }: DaemonFile,
   inspect: InspectInterface,
-): LoadedDaemon<DeviceConfig> {
+): ParsedDaemon {
   const options = { set, text, inspect, cpus: cpusOfHost() };
-  const loaded = kind === "switch" ? loadSwitchDaemon(path, options) : loadNicDaemon(path, options);
-  return { ...loaded, warnings: [...warnings, ...loaded.warnings] };
+  if (kind === "switch") {
+    const { config, warnings: more } = loadSwitchDaemon(path, options);
+    return { name: config.name, devices: [config], warnings: [...warnings, ...more] };
+  }
+  const { name, config, others, warnings: more } = loadNicDaemon(path, options);
+  return { name, devices: [config, ...others], warnings: [...warnings, ...more] };
 }
 
 /** With those that are offline: a worker says that it is not pinned where its own stays so. */
@@ -64,9 +70,13 @@ function cpusOfHost(): number {
 }
 
 /** Fields that differ between two configurations although a running daemon cannot change them. */
-export function fixedChanges(before: DeviceConfig, after: DeviceConfig): string[] {
-  const [old, fresh] = [fixedFields(before), fixedFields(after)];
-  return Object.keys(old).filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
+export function fixedChanges(before: DeviceConfigs, after: DeviceConfigs): string[] {
+  if (before.length !== after.length) return ["ports"];
+  const changed = before.flatMap((config, i) => {
+    const [old, fresh] = [fixedFields(config), fixedFields(after[i] as DeviceConfig)];
+    return Object.keys(old).filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
+  });
+  return [...new Set(changed)];
 }
 
 /** All but its limits. */

@@ -4,32 +4,33 @@ import type { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
 import { overlaid } from "../base/overlaid.js";
-import { portsOf } from "../device/compose.js";
 import { controlDirectory } from "../device/control_client.js";
 import { type ControlRequest, ControlServer } from "../device/control_server.js";
-import type { Device, DeviceHost } from "../device/device.js";
-import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
+import type { DeviceHost } from "../device/device.js";
 import type { Health } from "../device/health.js";
 import type { InterfaceFacts } from "../host/interface.js";
-import { inspectInterface, kernelHasAddress } from "../host/interface.js";
+import { inspectInterface } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
-import { KernelPort } from "../native/kernel_port.js";
-import type { NativeAddon, NativeWorker } from "../native/types.js";
-import { ProgramBroker } from "../programs/broker.js";
-import { type DaemonFile, type DaemonSource, fixedChanges, parseDaemonFile, readDaemonFile } from "./kinds.js";
+import type { NativeAddon } from "../native/types.js";
+import { DaemonDevices, type ServedDevice } from "./devices.js";
+import {
+  type DaemonFile,
+  type DaemonSource,
+  fixedChanges,
+  type ParsedDaemon,
+  parseDaemonFile,
+  readDaemonFile,
+} from "./kinds.js";
 import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import { capabilitiesFor, keepCapabilities } from "./privileges.js";
-import { DeviceRunner } from "./runner.js";
 
 /** A daemon as those see it who serve it to others. */
 export interface ServedDaemon {
   readonly version: string;
-  readonly device: Device;
-  readonly worker: Pick<NativeWorker, "worstGap" | "histograms">;
-  /** As it is now. */
-  config(): DeviceConfig;
-  /** What that was made of. */
+  readonly name: string;
+  readonly devices: readonly [ServedDevice, ...ServedDevice[]];
+  /** What they were made of. */
   file(): DaemonFile;
   /** Until the file is read again. @throws ScenarioError, WeirError: then nothing has changed. */
   change(set: readonly string[]): void;
@@ -89,8 +90,8 @@ class Daemon {
   private stopping = false;
   /** Told a second time. */
   private hurried = false;
-  private config: DeviceConfig;
-  /** What `config` was made of. */
+  private readonly parsed: ParsedDaemon;
+  /** What its devices are made of. */
   private source: DaemonFile;
   private readonly log: Log;
   private readonly facts = new Map<string, InterfaceFacts>();
@@ -98,13 +99,11 @@ class Daemon {
   private readonly addon: NativeAddon;
   private readonly notify: (...states: string[]) => void;
   private readonly started = Date.now();
-  private runner: DeviceRunner | undefined;
+  private devices: DaemonDevices | undefined;
   private ready = false;
   private control: ControlServer | undefined;
   private metrics: DaemonService | undefined;
   private dashboard: DaemonService | undefined;
-  private readonly kernelPorts: KernelPort[] = [];
-  private programs: ProgramBroker | undefined;
   private failure: string | undefined;
   private readonly onReload = () => this.#reload();
   private readonly onStop = (signal: NodeJS.Signals) => void this.#stop(signal);
@@ -117,23 +116,19 @@ class Daemon {
       this.end = resolve;
     });
     this.source = readDaemonFile(made);
-    const { config, warnings } = this.#parse(this.source);
-    this.config = config;
-    this.log = createLog(config.name, host.stderr);
-    for (const warning of warnings) this.log.warn(warning);
+    this.parsed = this.#parse(this.source);
+    this.log = createLog(this.parsed.name, host.stderr);
+    for (const warning of this.parsed.warnings) this.log.warn(warning);
     this.addon = host.addon ?? loadAddon<NativeAddon>();
     this.notify = serviceNotifier(this.addon, process.env.NOTIFY_SOCKET);
   }
 
   async start(): Promise<void> {
-    const { config, host } = this;
+    const { parsed, host } = this;
+    const [{ control }] = parsed.devices;
     host.signals.on("SIGHUP", this.onReload).on("SIGTERM", this.onStop).on("SIGINT", this.onStop);
-    const path = config.control ?? join(controlDirectory(), `${config.name}.sock`);
+    const path = control ?? join(controlDirectory(), `${parsed.name}.sock`);
     this.control = await ControlServer.open(path, (request) => this.#answer(request));
-    const { interface: netdev, namespace } = portsOf(config)[0] as DaemonPort;
-    const addresses = config.kind === "nic" ? config.addresses : [];
-    const shared = addresses.filter((address) => kernelHasAddress(address, netdev, namespace));
-    const answered = addresses.filter((address) => !shared.includes(address));
     const about: DeviceHost = {
       version: host.version,
       status: () => ({
@@ -147,30 +142,19 @@ class Daemon {
         ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
       },
     };
-    const runner = new DeviceRunner(this.addon, config, this.log, answered, about, (reason) => this.#fail(reason));
-    this.runner = runner;
-    runner.interfaces.tell(config);
-    for (const address of shared) this.kernelPorts.push(new KernelPort(this.addon, address, namespace));
+    const { name, devices: configs } = parsed;
+    const devices = new DaemonDevices(this.addon, name, configs, this.log, about, (reason) => this.#fail(reason));
+    this.devices = devices;
     // Nothing is sent before all else is in place.
-    runner.open();
-    const served = this.#served(runner);
+    devices.open();
+    const served = this.#served(devices);
     this.metrics = await host.services.metrics(served);
     this.dashboard = await host.services.dashboard(served);
-    await runner.begin();
+    await devices.begin();
     this.dashboard?.begin?.();
-    if (config.kind === "nic" && config.programs !== undefined) {
-      const { addon } = this;
-      const events = {
-        // Not `pid`: that is the daemon's own in its log.
-        began: ({ pid, ...of }: { pid: number }) => this.log.info({ program: pid, ...of }, "program began"),
-        ended: ({ pid, ...of }: { pid: number }) => this.log.info({ program: pid, ...of }, "program ended"),
-      };
-      const nic = { addon, worker: runner.worker.forPrograms(), link: runner.link(config.port.mac), events };
-      const broker = await ProgramBroker.open(path.replace(/(\.sock)?$/, ".verbs"), config, nic);
-      this.programs = broker;
-      runner.programs = () => broker.programs();
-    }
-    const capabilities = this.#limitRights(runner);
+    await devices.servePrograms(path);
+    const capabilities = this.#limitRights(devices);
+    const { programs } = devices;
     this.ready = true;
     this.notify("READY=1", `MAINPID=${process.pid}`);
     this.log.info(
@@ -179,8 +163,8 @@ class Daemon {
         metrics: this.metrics?.url ?? "off",
         // Without the token: not everybody who may read logs may change the daemon.
         dashboard: this.dashboard?.address ?? "off",
-        ...(this.programs !== undefined && { programs: this.programs.path }),
-        ports: runner.ports().length,
+        ...(programs.length > 0 && { programs: programs.join(" ") }),
+        ports: devices.ports().length,
         capabilities,
       },
       "started",
@@ -193,11 +177,9 @@ class Daemon {
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
     this.dashboard?.close();
     this.metrics?.close();
-    this.runner?.device.close();
-    this.programs?.close();
+    this.devices?.closeDevices();
     this.control?.close();
-    this.runner?.close();
-    for (const port of this.kernelPorts) port.close();
+    this.devices?.close();
   }
 
   /** What an interface was like is remembered: it may be away while the file is read again. */
@@ -212,26 +194,25 @@ class Daemon {
     });
   }
 
-  #served(runner: DeviceRunner): ServedDaemon {
+  #served(devices: DaemonDevices): ServedDaemon {
     return {
       version: this.host.version,
-      device: runner.device,
-      worker: runner.worker,
-      config: () => this.config,
+      name: this.parsed.name,
+      devices: devices.served,
       file: () => this.source,
       change: (set) => {
-        this.#apply(runner, { ...this.source, set: overlaid(this.source.set, set) });
+        this.#apply(devices, { ...this.source, set: overlaid(this.source.set, set) });
         this.log.info({ set }, "parameters changed from the dashboard, until the file is read again");
       },
-      health: () => (this.ready ? runner.health() : undefined),
+      health: () => (this.ready ? devices.health() : undefined),
       reloads: this.reloads,
       warn: (fields, message) => this.log.warn(fields, message),
     };
   }
 
   /** From now on nothing is opened but ports that come back, and the file. */
-  #limitRights(runner: DeviceRunner): string {
-    const kept = capabilitiesFor(runner.ports());
+  #limitRights(devices: DaemonDevices): string {
+    const kept = capabilitiesFor(devices.ports());
     try {
       keepCapabilities(this.addon, kept);
       return kept.join(" ");
@@ -242,24 +223,25 @@ class Daemon {
   }
 
   /** @throws ScenarioError, WeirError: then nothing has changed. */
-  #apply(runner: DeviceRunner, source: DaemonFile): void {
-    const { config, warnings } = this.#parse(source);
-    const fixed = fixedChanges(this.config, config);
+  #apply(devices: DaemonDevices, source: DaemonFile): void {
+    const { name, devices: configs, warnings } = this.#parse(source);
+    const fixed = [...(name === this.parsed.name ? [] : ["name"]), ...fixedChanges(devices.configs, configs)];
     if (fixed.length > 0) {
-      throw new WeirError(`${fixed.join(", ")} cannot change while the daemon runs`, { hint: "restart it" });
+      throw new WeirError(`${[...new Set(fixed)].join(", ")} cannot change while the daemon runs`, {
+        hint: "restart it",
+      });
     }
-    runner.reconfigure(config);
-    this.config = config;
+    devices.reconfigure(configs);
     this.source = source;
     for (const warning of warnings) this.log.warn(warning);
   }
 
   #reload(): void {
-    if (this.runner === undefined || this.stopping) return;
+    if (this.devices === undefined || this.stopping) return;
     // Microseconds of CLOCK_MONOTONIC, by which systemd matches the READY=1 that follows.
     this.notify("RELOADING=1", `MONOTONIC_USEC=${Math.floor(this.addon.monotonicNow() / 1000)}`);
     try {
-      this.#apply(this.runner, readDaemonFile(this.made));
+      this.#apply(this.devices, readDaemonFile(this.made));
       this.dashboard?.told?.();
       this.reloads.succeeded++;
       this.log.info({ file: this.made.path }, "reloaded");
@@ -281,8 +263,8 @@ class Daemon {
     this.notify("STOPPING=1");
     this.log.info({ signal }, "stopping");
     try {
-      await this.runner?.drain();
-      this.log.info({ uptime_s: this.#uptime(), ...this.runner?.outcome() }, "stopped");
+      await this.devices?.drain();
+      this.log.info({ uptime_s: this.#uptime(), ...this.devices?.outcome() }, "stopped");
     } catch (error) {
       if (this.hurried) return;
       // Stopped while it was still starting, or its worker is gone: there is nothing to wait for.
@@ -298,8 +280,8 @@ class Daemon {
   }
 
   #answer(asked: ControlRequest): unknown {
-    if (this.runner === undefined || !this.ready) throw new WeirError("the daemon is starting");
-    return this.runner.device.answer(asked);
+    if (this.devices === undefined || !this.ready) throw new WeirError("the daemon is starting");
+    return this.devices.answer(asked);
   }
 
   #uptime(): number {

@@ -14,7 +14,7 @@ import type { Count } from "../device/counts.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import type { RateChange } from "../device/file/types.js";
-import { assessHealth, type Health } from "../device/health.js";
+import type { HealthFacts } from "../device/health.js";
 import { routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
 import { kLldpEtherType } from "../lldp/lldpdu.js";
@@ -268,8 +268,8 @@ export class DeviceRunner implements DeviceSource {
       priority,
       unresolved: peer.mac === undefined && !macs.has(peer.address),
     }));
-    const { algorithm } = config.congestion;
-    return { classes: config.classes, receiveBuffer: config.host.receive_buffer.size, algorithm, pairs };
+    const { classes, congestion, host } = config;
+    return { classes, receiveBuffer: host.receive_buffer.size, congestion, qcn: host.qcn, pairs };
   }
 
   ports(): DevicePort[] {
@@ -393,15 +393,15 @@ export class DeviceRunner implements DeviceSource {
     }
   }
 
-  health(): Health {
+  healthFacts(): HealthFacts {
     const ports = this.ports();
-    return assessHealth({
+    return {
       name: this.config.name,
       failure: this.failure,
       silence: this.addon.monotonicNow() - this.table.asOf,
       gap: this.worker.recentGap(),
       ports,
-    });
+    };
   }
 
   #onDoorbell(): void {

@@ -1,6 +1,7 @@
 /** A daemon behind a dashboard: what its device is and does, and parameters that change until its file is read again. */
 
 import { readScenarioText } from "../base/yaml.js";
+import type { ServedDevice } from "../daemon/devices.js";
 import type { ServedDaemon } from "../daemon/run.js";
 import { Frames } from "../device/frames.js";
 import { DaemonNetwork } from "./daemon_network.js";
@@ -12,7 +13,7 @@ import type { Inspection, Parameter, Session, TimedChange } from "./protocol.js"
 import type { DashboardSource, InspectRequest } from "./source.js";
 
 /** A daemon, as far as its dashboard needs it. */
-export type WatchedDaemon = Pick<ServedDaemon, "version" | "device" | "config" | "file" | "change">;
+export type WatchedDaemon = Pick<ServedDaemon, "version" | "file" | "change"> & Pick<ServedDevice, "device" | "config">;
 
 const kFrameMs = 50;
 /** Queue pairs of a NIC from which on frames come five times a second: asking for all of them makes its thread stop for a while. */

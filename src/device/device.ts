@@ -7,7 +7,7 @@ import type { CounterTable } from "../native/counters.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import { settingsOf } from "../scenario/port_profiles.js";
 import { kPriorities } from "../scenario/resolve.js";
-import type { Congestion, SwitchConfig, TrafficClasses } from "../scenario/types.js";
+import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import { type CaptureEvents, type CapturePort, Captures } from "./captures.js";
 import type { ControlRequest, Stream } from "./control_server.js";
 import { ClearableCounters, type Count } from "./counts.js";
@@ -24,6 +24,7 @@ import type {
   ProgramReport,
   QosReport,
   QueuePairReport,
+  ReactionPointReport,
   RouteReport,
   Status,
   SwitchReport,
@@ -45,7 +46,8 @@ export interface NicSetting {
   classes: TrafficClasses;
   /** Bytes. */
   receiveBuffer: number;
-  algorithm: Congestion["algorithm"];
+  congestion: Congestion;
+  qcn: HostConfig["qcn"];
   pairs: readonly { peer: string; priority: number; unresolved?: boolean }[];
 }
 
@@ -122,6 +124,7 @@ export class Device {
       routes: () => this.routes(),
       neighbors: () => this.neighbors(),
       queue_pairs: () => this.queuePairs(),
+      reaction_points: () => this.reactionPoints(),
       programs: () => this.programs(),
       qos: () => this.qos(),
       lldp: () => this.lldp(),
@@ -224,7 +227,8 @@ export class Device {
 
   /** @throws WeirError when this is a switch. */
   queuePairs(): QueuePairReport[] {
-    const { pairs, algorithm } = this.#asNic();
+    const { pairs, congestion } = this.#asNic();
+    const { algorithm } = congestion;
     const programs = this.source.programs?.();
     return this.source.worker.queuePairs(this.source.index).map(({ connecting, ...pair }, i) => {
       const program = programs?.get(pair.program) ?? null;
@@ -240,6 +244,17 @@ export class Device {
         program,
       };
     });
+  }
+
+  /** Of each CNPV; none unless it runs QCN. @throws WeirError when this is a switch. */
+  reactionPoints(): ReactionPointReport[] {
+    const { congestion, qcn } = this.#asNic();
+    if (congestion.algorithm !== "qcn") return [];
+    const { parameters, variant } = congestion;
+    const most = qcn.reaction_points;
+    return [...qcn.priorities]
+      .sort()
+      .map((priority) => ({ priority, variant, most, ...(qcn.groups.get(priority) ?? parameters) }));
   }
 
   /** Those that use this NIC. @throws WeirError when this is a switch. */

@@ -1,9 +1,10 @@
 /**
  * What daemons and labs tell over their control sockets, by the name of the request. Bytes, ns and bit/s; of labs these are meant
- * ones. A lab has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
+ * ones. A lab, as a daemon with several NICs, has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
  */
 
 import type { CaptureStart } from "../capture/request.js";
+import type { QcnParameters, QcnVariant } from "../congestion/qcn.js";
 import type { ReceiveBackend } from "../host/backend.js";
 import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
 import type { DcbTlvs, Ets } from "../lldp/dcb_tlv.js";
@@ -27,6 +28,8 @@ export interface Status {
   metrics: string | null;
   /** What a browser opens, with the token that changes take; without one that the file has. */
   dashboard: string | null;
+  /** Of a daemon with several NICs: their names; all other requests name one, `"device": "roce_0"`. */
+  devices?: string[];
 }
 
 export interface CounterValue {
@@ -152,6 +155,14 @@ export interface QueuePairReport
   stage: QueuePairState["stage"] | null;
   /** Null: it is the NIC's own. */
   program: ProgramIdentity | null;
+}
+
+/** What reaction points of a CNPV run on: times in ns, rates in bit/s. */
+export interface ReactionPointReport extends QcnParameters {
+  priority: number;
+  variant: QcnVariant;
+  /** How many there may be: rpppMaxRps. */
+  most: number;
 }
 
 /** Who uses a NIC, as the kernel told when it connected. */
@@ -296,6 +307,8 @@ export interface ControlRequests {
   routes: RouteReport[];
   neighbors: NeighborReport[];
   queue_pairs: QueuePairReport[];
+  /** Of a NIC; empty: it does not run QCN. */
+  reaction_points: ReactionPointReport[];
   programs: ProgramReport[];
   qos: QosReport;
   lldp: LldpReport;

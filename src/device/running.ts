@@ -1,19 +1,19 @@
-/** The switches and NICs that can be asked: a daemon is one, a lab has several. */
+/** The switches and NICs that can be asked: a daemon is one or has one for each port, a lab has several. */
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
 import { ask, controlDirectory, controlSockets, kLabSuffix } from "./control_client.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface ControlledDevice {
-  /** "sw0" of a daemon, "incast-4to1.h1" of a lab. */
+  /** "sw0" of a daemon, "roce_1" of one with several, "incast-4to1.h1" of a lab. */
   name: string;
   /** Undefined: it has not told. */
   kind: Status["kind"] | undefined;
   socket: string;
-  /** Of a lab: which of its devices. */
+  /** Of a lab, or a daemon with several: which of its devices. */
   device: string | undefined;
-  /** The lab that it belongs to. */
-  lab: string | undefined;
+  /** The lab, or the daemon with several, that it belongs to. */
+  owner: string | undefined;
 }
 
 export interface DeviceChoice {
@@ -41,11 +41,11 @@ export async function runningDevices(folder: string): Promise<ControlledDevice[]
 async function devicesAt(socket: string): Promise<ControlledDevice[]> {
   const file = socket.slice(socket.lastIndexOf("/") + 1);
   if (!file.endsWith(kLabSuffix)) {
-    const kind = await ask(socket, "status").then(
-      (status) => status.kind,
-      () => undefined,
+    const name = file.replace(/\.sock$/, "");
+    return ask(socket, "status").then(
+      (status) => devicesOf({ ...status, name }, socket),
+      () => [{ name, kind: undefined, socket, device: undefined, owner: undefined }],
     );
-    return [{ name: file.replace(/\.sock$/, ""), kind, socket, device: undefined, lab: undefined }];
   }
   const lab = file.slice(0, -kLabSuffix.length);
   const devices = await ask(socket, "lab").then(
@@ -53,7 +53,13 @@ async function devicesAt(socket: string): Promise<ControlledDevice[]> {
     // It is being built, or taken down.
     () => [],
   );
-  return devices.map(({ name, kind }) => ({ name: `${lab}.${name}`, kind, socket, device: name, lab }));
+  return devices.map(({ name, kind }) => ({ name: `${lab}.${name}`, kind, socket, device: name, owner: lab }));
+}
+
+/** Of a daemon. */
+function devicesOf({ name, kind, devices }: Status, socket: string): ControlledDevice[] {
+  if (devices === undefined) return [{ name, kind, socket, device: undefined, owner: undefined }];
+  return devices.map((device) => ({ name: device, kind, socket, device, owner: name }));
 }
 
 /**
@@ -79,8 +85,8 @@ export async function findDevices(
 function named(running: readonly ControlledDevice[], name: string): ControlledDevice[] | undefined {
   const exact = running.filter((device) => device.name === name);
   if (exact.length > 0) return exact;
-  const ofLab = running.filter(({ lab }) => lab === name);
-  if (ofLab.length > 0) return ofLab;
+  const owned = running.filter(({ owner }) => owner === name);
+  if (owned.length > 0) return owned;
   const short = running.filter(({ device }) => device === name);
   return short.length === 1 ? short : undefined;
 }
@@ -97,11 +103,8 @@ function refuse(name: string, running: readonly ControlledDevice[], folder: stri
 
 /** A daemon goes by the name that it tells; of a lab, `name` may choose a device. */
 async function atSocket(socket: string, name: string | undefined): Promise<ControlledDevice[]> {
-  const devices = socket.endsWith(kLabSuffix) ? await devicesAt(socket) : [await daemonAt(socket)];
+  const devices = socket.endsWith(kLabSuffix)
+    ? await devicesAt(socket)
+    : devicesOf(await ask(socket, "status"), socket);
   return name === undefined ? devices : (named(devices, name) ?? refuse(name, devices, socket));
-}
-
-async function daemonAt(socket: string): Promise<ControlledDevice> {
-  const { name, kind } = await ask(socket, "status");
-  return { name, kind, socket, device: undefined, lab: undefined };
 }

@@ -8,6 +8,7 @@ import { controlSockets, kLabSuffix, probe } from "../device/control_client.js";
 import { type ControlRequest, ControlServer } from "../device/control_server.js";
 import type { Device } from "../device/device.js";
 import type { LabReport } from "../device/protocol.js";
+import { answerAmong } from "../device/several.js";
 import type { LabObserver } from "./access.js";
 import { labDevices, type RunningDevices } from "./devices.js";
 
@@ -75,22 +76,12 @@ export class LabControl implements LabObserver {
   }
 
   #answer(asked: ControlRequest): unknown {
-    const { device: name, ...own } = asked;
     const { running } = this;
     if (running === undefined || running.lab.switches.counters.manifest.length === 0) {
       throw new WeirError("the lab does not run yet, or no more");
     }
-    const names = [...running.devices.keys()].join(", ");
-    if (name === undefined) {
-      if (own.request === "lab") return this.#report(running.lab);
-      const standing = this.about.standing?.[own.request];
-      if (standing !== undefined) return standing();
-      const hint = `add "device": ${names}`;
-      throw new WeirError(`a lab has several devices, and ${own.request} is for one`, { hint });
-    }
-    const device = running.devices.get(String(name));
-    if (device === undefined) throw new WeirError(`the lab has no device ${name}`, { hint: `it has ${names}` });
-    return device.answer(own as ControlRequest);
+    const whole = { ...this.about.standing, lab: () => this.#report(running.lab) };
+    return answerAmong(running.devices, asked, "the lab", whole);
   }
 
   #report(lab: RunningDevices): LabReport {

@@ -98,8 +98,9 @@ function labNic(lab: RunningDevices, fabric: Fabric, { name, number, index }: Pl
         peer: sends ? flow.to : flow.from,
         priority: flow.priority,
       }));
-      const receiveBuffer = scenario.hosts[number]?.receive_buffer.size ?? 0;
-      return { classes: neighbour(), receiveBuffer, algorithm: scenario.congestion.algorithm, pairs };
+      const { congestion, hosts } = scenario;
+      const { receive_buffer, qcn } = hosts[number] as HostConfig;
+      return { classes: neighbour(), receiveBuffer: receive_buffer.size, congestion, qcn, pairs };
     },
     ports() {
       const own = { name: kNicInterface, interface: kNicInterface, mac: macText(hostMac(number)), up: true };

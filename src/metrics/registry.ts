@@ -77,8 +77,6 @@ export interface PortReading {
 export interface RegistryOptions {
   version: string;
   kind: "switch" | "nic" | "lab";
-  /** Interface of NICs, for the `netdev` label. */
-  netdev?: string | undefined;
   /** Most queue pairs that have series of their own. */
   queuePairs: number;
   /** Under the names of node_exporter's infiniband collector too. */
@@ -141,7 +139,7 @@ export class MetricsRegistry {
   #takeCounters(nics: readonly NicReading[]): void {
     const workers = this.source.counters();
     if (workers.some(({ manifest }) => manifest.length === 0)) return;
-    this.exposed ??= workers.map(({ manifest }) => manifest.map((description) => this.#exposedAs(description)));
+    this.exposed ??= this.#expose(workers);
     const each = (act: (exposed: Exposed, value: number) => void) =>
       this.exposed?.forEach((own, worker) => {
         own.forEach((exposed, i) => {
@@ -159,7 +157,12 @@ export class MetricsRegistry {
     });
   }
 
-  #exposedAs(description: CounterDescription): Exposed {
+  #expose(workers: ReturnType<MetricsSource["counters"]>): Exposed[][] {
+    const netdevs = new Map(this.source.ports().map(({ device, netdev }) => [device, netdev]));
+    return workers.map(({ manifest }) => manifest.map((description) => this.#exposedAs(description, netdevs)));
+  }
+
+  #exposedAs(description: CounterDescription, netdevs: ReadonlyMap<string, string | undefined>): Exposed {
     const { name, labels } = description;
     const scope = scopeOf(labels);
     const pair = scope !== undefined && perQueuePair(scope) ? pairOf(labels.device, labels.qpn) : undefined;
@@ -170,7 +173,7 @@ export class MetricsRegistry {
     const series = [metricOf(scope, description), ...aliases].map((metric): Series => {
       const own: Record<string, string> = { ...metric.fixed };
       for (const [native, label] of Object.entries(metric.labels)) own[label] = labels[native] ?? "";
-      if (metric.name.startsWith("rdma_roce_pfc_")) own.netdev = this.options.netdev ?? "";
+      if (metric.name.startsWith("rdma_roce_pfc_")) own.netdev = netdevs.get(labels.device ?? "") ?? "";
       return { last: 0, labels: own, metric, family: this.instruments.of(metric), sample: undefined };
     });
     return { series, pair, moves };

@@ -267,6 +267,7 @@ export interface NativeFlowGrouping {
   /** CNMs are datagrams, and no others are believed. */ cnms_by_ip?: boolean;
   /** What holds a flow to its rate. */ limiter?: "pacer" | "token-bucket";
   /** With the limiter of that name. */ token_bucket?: NativeTokenBucket;
+  /** Of each CNPV: what its reaction point group (RPG) runs on, in place of `qcn`. */ rpgs?: NativeQcn[];
 }
 
 /** What a host that takes data at its own pace fills. */

@@ -21,7 +21,7 @@ import {
   kTelemetry,
 } from "./check_device.js";
 import { checkFailures } from "./check_failures.js";
-import { checkChanges, checkCnPorts, checkCongestionPoints, checkQcnNetwork } from "./check_qcn.js";
+import { checkChanges, checkCnPorts, checkCongestionPoints, checkGroups, checkQcnNetwork } from "./check_qcn.js";
 import { checkTopology } from "./check_topology.js";
 import { checkPriorities, checkTraffic } from "./check_traffic.js";
 import { checkPortProfiles } from "./port_profiles.js";
@@ -75,7 +75,9 @@ export function checkScenario(
   for (const host of scenario.hosts) {
     const where = (...field: string[]) => at("host", host.name, field);
     const more = telemetry + (qcn && host.qcn.cn_tag ? kCnTag : 0);
-    checkHost(host, { narrowest, more }, graph.hostLink(host.name)?.rate ?? 0, where, found);
+    const rate = graph.hostLink(host.name)?.rate ?? 0;
+    checkHost(host, { narrowest, more }, rate, where, found);
+    if (qcn) checkGroups(host, rate, where, found);
   }
   checkTraffic(scenario, input, found);
   checkProbes(scenario, graph, found);

@@ -3,6 +3,7 @@
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
+import { checkRpg } from "../congestion/qcn.js";
 import { markingLimit } from "./check_device.js";
 import type { Graph } from "./topology.js";
 import type { HostConfig, Scenario, SwitchConfig } from "./types.js";
@@ -125,6 +126,18 @@ export function checkQcnNetwork(scenario: Scenario, graph: Graph, found: Finding
   for (const { group, from, priority } of scenario.flows) {
     if (hosts.get(from)?.qcn.priorities.includes(priority)) continue;
     found.warn(`traffic ${group}: priority ${priority} is not a CNPV, so QCN does not slow it`);
+  }
+}
+
+/** Parameters of single CNPVs. `rate` of the host's link, bit/s; `at`: where the host's section is. */
+export function checkGroups({ name, qcn }: HostConfig, rate: number, at: Where, found: Findings): void {
+  for (const [priority, parameters] of qcn.groups) {
+    const path = at("qcn", "reaction_point_groups", String(priority));
+    if (!qcn.priorities.includes(priority)) {
+      const cnpvs = qcn.priorities.length === 0 ? "none" : qcn.priorities.join(", ");
+      found.problem(path, `${priority} is no CNPV of ${name}, which has ${cnpvs}`, "name it in qcn.priorities, too");
+    }
+    checkRpg(parameters, rate, path.map(String), found);
   }
 }
 

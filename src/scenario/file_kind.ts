@@ -15,7 +15,13 @@ const kKinds: Readonly<Record<FileKind, { fields: readonly string[]; name: strin
 /** The kinds whose fields it has. */
 function markedKinds(data: unknown): FileKind[] {
   if (typeof data !== "object" || data === null) return [];
-  return (Object.keys(kKinds) as FileKind[]).filter((kind) => kKinds[kind].fields.some((field) => field in data));
+  const marked = (Object.keys(kKinds) as FileKind[]).filter((kind) =>
+    kKinds[kind].fields.some((field) => field in data),
+  );
+  // A NIC may have `ports`, too: these have addresses.
+  const { ports } = data as { ports?: unknown };
+  const ofNic = Array.isArray(ports) && ports.some((port) => Object.hasOwn(Object(port), "address"));
+  return ofNic ? ["nic", ...marked.filter((kind) => kind !== "switch" && kind !== "nic")] : marked;
 }
 
 /** What a file describes, by its top-level fields; a scenario if they do not tell. */

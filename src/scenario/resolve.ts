@@ -7,8 +7,8 @@ import { type Full, filled } from "../base/fields.js";
 import type { Findings } from "../base/findings.js";
 import { merge } from "../base/merge.js";
 import { hearsCnms } from "../congestion/flow_state.js";
-import type { SwitchQcn } from "../congestion/qcn_points.js";
-import { resolveCongestion } from "../congestion/section.js";
+import type { SwitchQcn, WrittenGroups } from "../congestion/qcn_points.js";
+import { resolveCongestion, resolveGroups } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
 import { resolveParts } from "./parts.js";
@@ -92,15 +92,20 @@ export function resolveTransport(transport: Full<typeof transportSchema>): Trans
   return { ...transport, window };
 }
 
-/** The `host` section in full; `rate` is that of the host's link, bit/s, `points` and `trimmed` (a DSCP) are those of its switch. */
+/**
+ * The `host` section in full; `rate` is that of the host's link, bit/s, `points` and `trimmed` (a DSCP) are those of its switch.
+ * `groups` resolves parameters of reaction points.
+ */
 export function resolveHost(
   name: string,
   input: Full<typeof hostSchema>,
   rate: number,
+  groups: (written: WrittenGroups) => HostConfig["qcn"]["groups"],
   points: Partial<Pick<SwitchQcn, "priorities" | "notification">>,
   trimmed?: number,
 ): HostConfig {
-  const { initial_rate = rate, receive_buffer, qcn } = input;
+  const { initial_rate = rate, receive_buffer } = input;
+  const { reaction_point_groups, ...qcn } = input.qcn;
   const { xoff = Math.floor(receive_buffer.size / 2), xon = Math.floor(xoff / 2) } = receive_buffer;
   const { priorities = [...(points.priorities ?? [])], notification = points.notification ?? "l2" } = qcn;
   return {
@@ -109,7 +114,13 @@ export function resolveHost(
     initial_rate,
     trimmed_dscp: input.trimmed_dscp ?? trimmed,
     receive_buffer: { ...receive_buffer, xoff, xon },
-    qcn: { ...qcn, priorities, notification, cn_tag: qcn.cn_tag && notification === "l2" },
+    qcn: {
+      ...qcn,
+      priorities,
+      notification,
+      cn_tag: qcn.cn_tag && notification === "l2",
+      groups: groups(reaction_point_groups),
+    },
   };
 }
 
@@ -181,12 +192,15 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     return resolveSwitch(name, merge<object>(top.switch, overrides) as typeof top.switch, ports);
   });
   const byName = new Map(switches.map((s) => [s.name, s]));
+  const slowest = slowestHostRate(named(written.hosts), graph);
+  const groups = (own: WrittenGroups) => resolveGroups(top.congestion, own, slowest);
   const hosts = written.hosts.map(([name, overrides]) => {
     const { qcn, trimming } = byName.get(graph.neighbour(name) ?? "") ?? {};
     return resolveHost(
       name,
       merge<object>(top.host, overrides) as typeof top.host,
       graph.hostLink(name)?.rate ?? 0,
+      groups,
       qcn ?? {},
       trimming?.enabled ? trimming.dscp : undefined,
     );
@@ -204,7 +218,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
   const flows = resolveTraffic(top.traffic, traffic);
   const tcp = resolveTcp(top.traffic, traffic);
   const located = (file: string) => resolvePath(context.directory, file);
-  const congestion = resolveCongestion(top.congestion, slowestHostRate(hosts, graph), located, context.found);
+  const congestion = resolveCongestion(top.congestion, slowest, located, context.found);
   if (!hearsCnms(congestion.algorithm)) switchQcnOff(switches, congestion.algorithm, context.found);
   const scenario: Scenario = {
     name: input.name ?? context.fallbackName,

@@ -2,6 +2,7 @@
 // nanoseconds, fractions 0..1: all as the scenario means them, before any time scale.
 import type { Full, With } from "../base/fields.js";
 import type { Congestion } from "../congestion/algorithms.js";
+import type { QcnParameters } from "../congestion/qcn.js";
 import type { HostQcn, SwitchQcn } from "../congestion/qcn_points.js";
 import type {
   bufferSchema,
@@ -62,7 +63,8 @@ export interface HostConfig extends Omit<Full<typeof hostSchema>, "initial_rate"
   name: string;
   /** bit/s, start rate of a QP when another one of its host is active. */
   initial_rate: number;
-  qcn: HostQcn;
+  /** `groups`: parameters of CNPVs that have their own, under QCN. */
+  qcn: Omit<HostQcn, "reaction_point_groups"> & { groups: ReadonlyMap<number, QcnParameters> };
   /** Drains at `rate` bit/s (0 = at once); PFC goes out at `xoff`, and again at `xon`. */
   receive_buffer: With<Full<typeof hostSchema>["receive_buffer"], { xoff: number; xon: number }>;
 }

@@ -1,4 +1,5 @@
 /** Weir's own tables of NICs: queue pairs, reaction points. */
+import { formatRate, formatSize, formatTime } from "../base/units.js";
 import type { ProgramIdentity } from "../device/protocol.js";
 import { fixed, gbps, printable } from "../report/format.js";
 import { Counts, text } from "./counts.js";
@@ -8,10 +9,10 @@ import { gridView } from "./view.js";
 const pidOf = ({ pid }: ProgramIdentity) => (pid === 0 ? "?" : String(pid));
 
 export const rp = gridView({
-  description: "reaction points of a NIC under QCN: rates by queue pair, CNMs, time limited",
+  description: "reaction points of a NIC under QCN: rates by queue pair, parameters by priority, CNMs, time limited",
   of: "nic",
-  requests: ["counters", "queue_pairs"],
-  grids({ counters, queue_pairs }) {
+  requests: ["counters", "queue_pairs", "reaction_points"],
+  grids({ counters, queue_pairs, reaction_points }) {
     const own = new Counts(counters.counters);
     const cnms = own.matching("rp_cnm_", {}).filter(({ labels }) => labels.qpn === undefined);
     const priorities = [...new Set(queue_pairs.map(({ priority }) => String(priority)))].sort();
@@ -37,6 +38,38 @@ export const rp = gridView({
           priority,
           text(own.get("rp_port_pri_created_rps", { priority })),
           fixed(own.get("rp_port_pri_centiseconds", { priority }) / 100),
+        ]),
+      },
+      {
+        title: "Reaction point groups",
+        head: [
+          "prio",
+          "variant",
+          "MaxRps",
+          "TimeReset",
+          "ByteReset",
+          "Threshold",
+          "AiRate",
+          "HaiRate",
+          "MaxRate",
+          "MinRate",
+          "Gd",
+          "MinDecFac",
+        ],
+        names: 2,
+        rows: reaction_points.map((group) => [
+          String(group.priority),
+          group.variant,
+          text(group.most),
+          formatTime(group.rpgTimeReset),
+          formatSize(group.rpgByteReset),
+          String(group.rpgThreshold),
+          formatRate(group.rpgAiRate),
+          formatRate(group.rpgHaiRate),
+          group.rpgMaxRate === 0 ? "port" : formatRate(group.rpgMaxRate),
+          formatRate(group.rpgMinRate),
+          `1/${Math.round(1 / group.gd)}`,
+          `${group.rpgMinDecFac * 100}%`,
         ]),
       },
       {

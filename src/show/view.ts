@@ -12,6 +12,7 @@ export type Request =
   | "routes"
   | "neighbors"
   | "queue_pairs"
+  | "reaction_points"
   | "programs"
   | "qos"
   | "lldp"

@@ -316,7 +316,7 @@ describe("a daemon", () => {
     await expect(ask(socket, "queue_pairs")).rejects.toThrow("sw0 is a switch: it has no queue pairs");
     await expect(ask(socket, "toString" as "status")).rejects.toMatchObject({
       message: "unknown request toString",
-      hint: "known: status, counters, ports, switch, fdb, routes, neighbors, queue_pairs, programs, qos, lldp, dcbx, clear, capture",
+      hint: "known: status, counters, ports, switch, fdb, routes, neighbors, queue_pairs, reaction_points, programs, qos, lldp, dcbx, clear, capture",
     });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

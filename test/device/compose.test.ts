@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { composeNicWorker, composeSwitchWorker } from "../../src/device/compose.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
+import { refusalOf } from "../fixtures/refusal.js";
 
 const inspect = () => ({ mtu: 1500, mac: 0x02_57_00_00_00_01 });
 
@@ -231,6 +232,24 @@ queue_pairs: [{ name: to-b, peer: b, priority: 5 }]
       cn_tag: false,
       token_bucket: { tick: 16_000 },
     });
+    expect(composeNicWorker(config).nics[0]).not.toHaveProperty("rpgs");
+    const groups =
+      "qcn: { priorities: [3, 5], reaction_point_groups: { 5: { rpgAiRate: 1% } } }\ncongestion: { algorithm: qcn }";
+    const own = loadNicDaemon("roce0.yaml", { inspect, text: `${text}${groups}` }).config;
+    expect(composeNicWorker(own).nics[0]?.rpgs?.map((group) => group.rpg_ai_rate)).toEqual([
+      5e6,
+      5e6,
+      5e6,
+      5e6,
+      5e6,
+      own.port.rate / 100,
+      5e6,
+      5e6,
+    ]);
+    const outside = `${text}qcn: { reaction_point_groups: { 5: {} } }\ncongestion: { algorithm: qcn }`;
+    expect(refusalOf(() => loadNicDaemon("roce0.yaml", { inspect, text: outside }))).toContain(
+      "qcn.reaction_point_groups.5: 5 is no CNPV of roce0, which has 3\n  hint: name it in qcn.priorities, too",
+    );
   });
 
   it("has no reaction point without DCQCN", () => {

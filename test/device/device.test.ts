@@ -23,7 +23,7 @@ const kPair: QueuePairState = {
 
 /** A NIC beside another one, both counted by one worker. */
 function nic(
-  algorithm: NicSetting["algorithm"],
+  algorithm: NicSetting["congestion"]["algorithm"],
   scale = 1,
   used: {
     pairs: QueuePairState[];
@@ -58,7 +58,17 @@ function nic(
     programs: () => used.programs,
     counted: () => table,
     switchSetting: () => undefined,
-    nicSetting: () => ({ classes, receiveBuffer: 1000, algorithm, pairs: [{ peer: "b", priority: 3 }] }),
+    nicSetting: () => ({
+      classes,
+      receiveBuffer: 1000,
+      congestion: { algorithm, variant: "qcn", parameters: { rpgGd: 7 } } as unknown as NicSetting["congestion"],
+      qcn: {
+        priorities: [4, 3],
+        reaction_points: 100,
+        groups: new Map([[4, { rpgGd: 8 }]]),
+      } as unknown as NicSetting["qcn"],
+      pairs: [{ peer: "b", priority: 3 }],
+    }),
   };
   const status = { uptime_s: 5, control: "/run/a.sock", metrics: null, dashboard: null };
   return new Device(source as DeviceSource, { version: "1.2.3", status: () => status });
@@ -70,6 +80,14 @@ it.each([
   ["none", null],
 ] as const)("under %s alpha is %s", (algorithm, alpha) => {
   expect(nic(algorithm).queuePairs()[0]?.alpha).toBe(alpha);
+});
+
+it("tells what reaction points of each priority run on, under QCN", () => {
+  expect(nic("qcn").reactionPoints()).toEqual([
+    { priority: 3, variant: "qcn", most: 100, rpgGd: 7 },
+    { priority: 4, variant: "qcn", most: 100, rpgGd: 8 },
+  ]);
+  expect(nic("dcqcn").reactionPoints()).toEqual([]);
 });
 
 it("tells that a peer does not acknowledge a reliable stream", () => {

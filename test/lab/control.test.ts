@@ -189,6 +189,27 @@ describe("names", () => {
     expect(await found("incast-4to1")).toEqual(own);
   });
 
+  it("of NICs of one daemon are theirs, and the daemon's means all of them", async () => {
+    const directory = folder();
+    mkdirSync(directory, { recursive: true });
+    const devices = ["roce_0", "roce_1"];
+    const daemon = await ControlServer.open(join(directory, "roce.sock"), ({ device }) => ({
+      kind: "nic",
+      name: "roce",
+      devices,
+      device,
+    }));
+    onTestFinished(() => daemon.close());
+    const found = async (name?: string) => findDevices({ name }, () => directory);
+    for (const name of [undefined, "roce"]) expect((await found(name)).map((one) => one.name)).toEqual(devices);
+    const [second] = await found("roce_1");
+    expect(second).toMatchObject({ name: "roce_1", kind: "nic", device: "roce_1", owner: "roce" });
+    expect(second && (await askDevice(second, "status"))).toMatchObject({ device: "roce_1" });
+    expect((await findDevices({ socket: daemon.path, name: "roce_0" })).map(({ device }) => device)).toEqual([
+      "roce_0",
+    ]);
+  });
+
   it("of a second lab have a number, and then its devices need it", async () => {
     const directory = folder();
     await running(directory);

@@ -25,10 +25,10 @@ qcn: { enabled: true, cpQSp: ${setPoint}, cpSampleBase: 10KB }
       ports: [portOf(net, "a", fields("500Mbps")), portOf(net, "b", fields("50Mbps"))],
     });
     const path = folder();
-    const nic = (name: "a" | "b", number: number, peer: "a" | "b", traffic: string) => {
-      const file = join(path, `${name}.yaml`);
+    const fileOf = (name: "a" | "b") => join(path, `${name}.yaml`);
+    const write = (name: "a" | "b", number: number, traffic: string, groups = "{}") =>
       writeFileSync(
-        file,
+        fileOf(name),
         `name: roce-${name}
 interface: weir0
 namespace: ${net.namespace(name).path}
@@ -37,16 +37,18 @@ rate: 500Mbps
 backend: ${backend}
 pfc: { enabled: false }
 congestion: { algorithm: qcn, profile: netfpga }
-peers: [{ name: peer, address: 10.77.0.${3 - number}, mac: "02:57:00:00:00:0${peer}" }]
+qcn: { reaction_point_groups: ${groups} }
+peers: [{ name: peer, address: 10.77.0.${3 - number}, mac: "02:57:00:00:00:0${name === "a" ? "b" : "a"}" }]
 queue_pairs: [{ name: qp, peer: peer, ${traffic} }]
 metrics: false
 control: ${join(path, `${name}.sock`)}
 `,
       );
-      return daemon("nic", file, join(path, `${name}.sock`));
-    };
-    await nic("b", 2, "a", "remote_qpn: 0x11");
-    const sender = await nic("a", 1, "b", "send: { message: 1MB }");
+    const nic = (name: "a" | "b") => daemon("nic", fileOf(name), join(path, `${name}.sock`));
+    write("b", 2, "remote_qpn: 0x11");
+    await nic("b");
+    write("a", 1, "send: { message: 1MB }");
+    const sender = await nic("a");
     const count = async (at: Daemon, name: string) =>
       (await ask(at.socket, "counters")).counters
         .filter((counter) => counter.name === name)
@@ -72,6 +74,13 @@ control: ${join(path, `${name}.sock`)}
     bridge.write(section("40KB"));
     bridge.child.kill("SIGHUP");
     await eventually(async () => expect((await ask(bridge.socket, "switch")).qcn.cpQSp).toBe(40_000));
+    const groups = () => ask(sender.socket, "reaction_points");
+    expect(await groups()).toMatchObject([{ priority: 3, rpgAiRate: 500_000, gd: 1 / 128 }]);
+    write("a", 1, "send: { message: 1MB }", "{ 3: { rpgGd: 8 } }");
+    sender.child.kill("SIGHUP");
+    await eventually(async () => {
+      expect(await groups()).toMatchObject([{ priority: 3, rpgAiRate: 500_000, gd: 1 / 256 }]);
+    });
     const before = await count(sender, "rp_cnm_handled");
     await eventually(async () => expect(await count(sender, "rp_cnm_handled")).toBeGreaterThan(before));
   });

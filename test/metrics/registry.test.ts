@@ -1,7 +1,7 @@
 /** What is scraped, from a source that does as told. */
 import { describe, expect, it } from "vitest";
 import type { ControlRequests } from "../../src/device/protocol.js";
-import { MetricsRegistry, type NicReading } from "../../src/metrics/registry.js";
+import { MetricsRegistry, type NicReading, type PortReading } from "../../src/metrics/registry.js";
 import { histogramOf } from "../native/histograms.js";
 import { kSwitch as kAnswers } from "../show/answers.js";
 import { kNic, kSwitch, nic, source, sw, type Told } from "./source.js";
@@ -48,7 +48,9 @@ describe("the registry", () => {
     const one = await scrape(new MetricsRegistry(ofSwitch.source, kSwitch));
     const labels = 'direction="rx",port="a",priority="3",switch="sw0"';
     expect(one.get(`weir_switch_pfc_pause_seconds_total{${labels}}`)).toBeCloseTo(1.5);
-    const ofNic = source([["rx_prio_pause_duration", { ...nic, priority: "3" }, 1.5e9]]);
+    const ofNic = source([["rx_prio_pause_duration", { ...nic, priority: "3" }, 1.5e9]], {
+      ports: () => [{ device: "roce0", netdev: "eth1", mac_control: { reaches: "yes" } } as PortReading],
+    });
     const two = await scrape(new MetricsRegistry(ofNic.source, kNic));
     const own = 'device="roce0",direction="rx",netdev="eth1",port="1",priority="3"';
     expect(two.get(`rdma_roce_pfc_pause_duration_total{${own}}`)).toBeCloseTo(1.5e6);

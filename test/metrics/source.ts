@@ -33,4 +33,4 @@ export function source(counters: Told["counters"], overrides: Partial<MetricsSou
 }
 
 export const kSwitch = { version: "1.2.3", kind: "switch", queuePairs: 0, nodeInfiniband: false } as const;
-export const kNic = { version: "1.2.3", kind: "nic", netdev: "eth1", queuePairs: 0, nodeInfiniband: false } as const;
+export const kNic = { version: "1.2.3", kind: "nic", queuePairs: 0, nodeInfiniband: false } as const;

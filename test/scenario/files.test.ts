@@ -145,8 +145,8 @@ describe("a file of another kind", () => {
   });
 
   it("is not supposed where a field of the right kind is there", () => {
-    expect(refused(() => loadNicDaemon(write("interface: eth0\naddress: 10.0.0.1\nports: []\n")))).toContain(
-      ":3:1: ports: unknown field",
+    expect(refused(() => loadNicDaemon(write("interface: eth0\naddress: 10.0.0.1\nstatic_fdb: []\n")))).toContain(
+      ":3:1: static_fdb: unknown field",
     );
   });
 });

@@ -1,5 +1,6 @@
 /** QCN in scenarios: parameters and variants, congestion points and the domain around them, and what is wrong or odd. */
 import { describe, expect, it } from "vitest";
+import { nativeCongestion } from "../../src/congestion/algorithms.js";
 import { qcn } from "../../src/congestion/qcn.js";
 import { changeTimes, priorityRates } from "../../src/scenario/changes.js";
 import { CnDomain, portDefence } from "../../src/scenario/cn_domain.js";
@@ -106,6 +107,7 @@ describe("switch.qcn and host.qcn", () => {
       cn_tag: true,
       notification: "l2",
       limiter: "pacer",
+      groups: new Map(),
     });
     expect(warnings).toEqual([]);
   });
@@ -275,6 +277,55 @@ describe("a wrong scenario with QCN", () => {
   ])("%j", (set, message) => expect(refusal(...set)).toContain(message));
 });
 
+describe("reaction point groups", () => {
+  const groups = (...set: string[]) => load("host.qcn.priorities=[3, 4]", ...set).scenario.hosts[0]?.qcn.groups;
+  const own = "host.qcn.reaction_point_groups={4: {rpgAiRate: 1%, rpgGd: 8, rpgThreshold: 3}}";
+
+  it("have what is written of them over the parameters of all", () => {
+    const all = qcnOf().parameters;
+    expect(groups()).toEqual(new Map());
+    const changed = { ...all, rpgAiRate: 100e6, gd: 1 / 256, rpgThreshold: 3, hyperThreshold: 3 };
+    expect(groups(own, "congestion.parameters.rpgHaiRate=200")).toEqual(
+      new Map([[4, { ...changed, rpgHaiRate: 200e6 }]]),
+    );
+    expect(groups("host.qcn.reaction_point_groups={3: {}}")).toEqual(new Map([[3, all]]));
+  });
+
+  it("are the native NIC's, at the time scale", () => {
+    const { congestion, hosts } = load("host.qcn.priorities=[3, 4]", own).scenario;
+    const setting = { scale: 10, seed: 1, component: 0 };
+    const points = { ...(hosts[0] as (typeof hosts)[0]).qcn, priorities: 0b11000 };
+    const native = nativeCongestion(congestion, { ...setting, qcn: points }) as ReturnType<typeof qcn.native>;
+    expect(native.qcn.rpg_ai_rate).toBe(500_000);
+    expect(native.rpgs?.[4]).toEqual({
+      ...native.qcn,
+      rpg_ai_rate: 10e6,
+      gd: 1 / 256,
+      rpg_threshold: 3,
+      hyper_threshold: 3,
+    });
+    expect(native.rpgs?.toSpliced(4, 1)).toEqual(Array(7).fill(native.qcn));
+  });
+
+  it("are nothing to other algorithms, so that one file can be run in all ways", () => {
+    expect(groups(own, "congestion.algorithm=dcqcn")).toEqual(new Map());
+  });
+
+  it.each([
+    ["{5: {}}", "host.qcn.reaction_point_groups.5: 5 is no CNPV of h1, which has 3, 4"],
+    ["{8: {}}", "host.qcn.reaction_point_groups.8"],
+    ["{4: {rpgAi: 1}}", "host.qcn.reaction_point_groups.4.rpgAi: unknown field\n  hint: known fields: rpgTimeReset"],
+    ["{4: {rpgGd: 16}}", "host.qcn.reaction_point_groups.4.rpgGd: 16 is out of range\n  hint: must be 1 to 15"],
+    [
+      "{4: {rpgMinRate: 11Gbps}}",
+      "host.qcn.reaction_point_groups.4.rpgMinRate: 11 Gb/s is greater than the line rate 10 Gb/s",
+    ],
+  ])("%s", (written, message) => {
+    const set = ["host.qcn.priorities=[3, 4]", `host.qcn.reaction_point_groups=${written}`];
+    expect(refusal(...set)).toContain(message);
+  });
+});
+
 describe("an odd scenario with QCN", () => {
   it.each([
     [["switch.qcn.enabled=false"], "congestion.algorithm is qcn, but no switch has congestion points"],
@@ -295,7 +346,7 @@ describe("an odd scenario with QCN", () => {
       "host h1: a token bucket of 3 KB that is filled each 16 us passes 1.5 Gb/s at most",
     ],
     [["traffic.0.priority=4"], "traffic incast: priority 4 is not a CNPV, so QCN does not slow it"],
-    [["congestion.parameters.rpgHaiRate=1"], "congestion: rpgHaiRate 1 Mb/s is less than rpgAiRate 5 Mb/s"],
+    [["congestion.parameters.rpgHaiRate=1"], "congestion.parameters: rpgHaiRate 1 Mb/s is less than rpgAiRate 5 Mb/s"],
   ])("%j", (set, message) => expect(load(...set).warnings.join("\n")).toContain(message));
 
   it("without QCN at the hosts has no congestion points either", () => {

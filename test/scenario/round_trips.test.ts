@@ -20,6 +20,7 @@ const kQcn = {
   cn_tag: false,
   notification: "l2",
   limiter: "pacer",
+  groups: new Map(),
 } as const;
 const native = (scale: number, ...set: string[]) =>
   nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn });

@@ -288,6 +288,23 @@ export const kNic: Partial<ControlRequests> = {
       program: null,
     },
   ],
+  reaction_points: [
+    {
+      priority: 3,
+      variant: "qcn",
+      most: 100,
+      rpgTimeReset: 15e6,
+      rpgByteReset: 150_000,
+      rpgThreshold: 5,
+      hyperThreshold: 5,
+      rpgAiRate: 5e6,
+      rpgHaiRate: 50e6,
+      rpgMaxRate: 0,
+      rpgMinRate: 5e6,
+      gd: 1 / 128,
+      rpgMinDecFac: 0.5,
+    },
+  ],
   programs: [
     {
       pid: 812,

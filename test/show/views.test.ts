@@ -222,6 +222,7 @@ describe("of a NIC", () => {
     expect(rows(kViews.rp, kNic)).toEqual([
       [["to-b", "3", "yes", "fast_recovery", "0.400", "0.500"]],
       [["3", "5", "1.50"]],
+      [["3", "qcn", "100", "15 ms", "150 KB", "5", "5 Mb/s", "50 Mb/s", "port", "5 Mb/s", "1/128", "50%"]],
       [
         ["handled", "21"],
         ["unknown_flow", "1"],

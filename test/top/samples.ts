@@ -10,7 +10,7 @@ export const device = (name: string, kind: "switch" | "nic"): ControlledDevice =
   kind,
   socket: "",
   device: undefined,
-  lab: undefined,
+  owner: undefined,
 });
 
 export const counter = (name: string, labels: Record<string, string>, value: number): CounterValue => ({

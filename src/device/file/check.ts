@@ -22,11 +22,11 @@ import {
   fittingPathMtu,
   kCnTag,
 } from "../../scenario/check_device.js";
-import { checkCnPorts, checkCongestionPoints, checkLimiter } from "../../scenario/check_qcn.js";
+import { checkCnPorts, checkCongestionPoints, checkGroups, checkLimiter } from "../../scenario/check_qcn.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
 import { checkRouter } from "./router.js";
-import type { NicDaemonInput, SwitchDaemonInput } from "./schema.js";
+import type { NicInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
 import { checkVlans } from "./vlans.js";
 
@@ -215,7 +215,7 @@ function checkAddresses({ addresses, port, queue_pairs }: NicDaemonConfig, found
   });
 }
 
-export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, found: Findings): void {
+export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: Findings): void {
   for (const [list, members] of [
     ["peers", input.peers ?? []],
     ["queue_pairs", input.queue_pairs ?? []],
@@ -247,6 +247,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicDaemonInput, f
   if (hearsCnms(algorithm)) {
     const { priorities } = config.host.qcn;
     checkLimiter(config.host, config.port.rate, found);
+    checkGroups(config.host, config.port.rate, (...field) => field, found);
     for (const { name, priority } of config.queue_pairs) {
       if (priorities.includes(priority)) continue;
       found.warn(`queue pair ${name}: priority ${priority} is not a CNPV, so QCN does not slow it`);

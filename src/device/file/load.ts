@@ -8,6 +8,7 @@ import { readScenarioFile, type ScenarioFile } from "../../base/yaml.js";
 import type { InspectInterface } from "../../host/interface.js";
 import { type FileKind, rejection } from "../../scenario/file_kind.js";
 import { checkCpu, checkNicDaemon, checkSwitchDaemon } from "./check.js";
+import { checkNicPorts, nicsOf } from "./nic_ports.js";
 import { type Inspector, resolveNicDaemon, resolveSwitchDaemon } from "./resolve.js";
 import { nicDaemonSchema, switchDaemonSchema } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig } from "./types.js";
@@ -32,16 +33,23 @@ interface LoadOptions {
 
 /** Throws ScenarioError with everything wrong in the file, or WeirError if it cannot be read. */
 export function loadSwitchDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<SwitchDaemonConfig> {
-  return load("switch", switchDaemonSchema, read("switch", file, options), file, options, (input, inspect, found) => {
-    const config = resolveSwitchDaemon(input, nameOf(file), inspect);
+  return load("switch", switchDaemonSchema, read("switch", file, options), file, (input, found) => {
+    const config = resolveSwitchDaemon(input, nameOf(file), inspectorFor(options.inspect, found));
     checkSwitchDaemon(config, input, found);
     for (const [i, worker] of config.workers.entries()) checkCpu(worker, ["workers", i, "cpu"], options.cpus, found);
     return config;
   });
 }
 
-/** The same for a NIC. */
-export function loadNicDaemon(file: string, options: LoadOptions = {}): LoadedDaemon<NicDaemonConfig> {
+export interface LoadedNics extends LoadedDaemon<NicDaemonConfig> {
+  /** Of the file. */
+  name: string;
+  /** NICs of further ports. */
+  others: NicDaemonConfig[];
+}
+
+/** The same for a NIC, or for one of each port. */
+export function loadNicDaemon(file: string, options: LoadOptions = {}): LoadedNics {
   return loadNic(read("nic", file, options), file, options);
 }
 
@@ -50,17 +58,24 @@ export function nicFromData(
   data: object,
   source: string,
   options: Pick<LoadOptions, "inspect" | "cpus"> = {},
-): LoadedDaemon<NicDaemonConfig> {
+): LoadedNics {
   return loadNic({ data, warnings: [], locate: (problem) => problem }, source, options);
 }
 
-function loadNic(file: ScenarioFile, source: string, options: LoadOptions): LoadedDaemon<NicDaemonConfig> {
-  return load("nic", nicDaemonSchema, file, source, options, (input, inspect, found) => {
-    const config = resolveNicDaemon(input, nameOf(source), dirname(source), inspect, found);
-    checkNicDaemon(config, input, found);
-    checkCpu(config.worker, ["worker", "cpu"], options.cpus, found);
-    return config;
+function loadNic(file: ScenarioFile, source: string, options: LoadOptions): LoadedNics {
+  const { config, warnings } = load("nic", nicDaemonSchema, file, source, (input, found) => {
+    const name = input.name ?? nameOf(source);
+    const nics = nicsOf(input, name, found).map(({ input: nic, found: part }) => {
+      const made = resolveNicDaemon(nic, name, dirname(source), inspectorFor(options.inspect, part), part);
+      checkNicDaemon(made, nic, part);
+      checkCpu(made.worker, ["worker", "cpu"], options.cpus, part);
+      return made;
+    });
+    checkNicPorts(nics, input, found);
+    return { name, nics };
   });
+  const [first, ...others] = config.nics as [NicDaemonConfig, ...NicDaemonConfig[]];
+  return { name: config.name, config: first, others, warnings };
 }
 
 function read(kind: FileKind, file: string, { set = [], text }: LoadOptions): ScenarioFile {
@@ -72,15 +87,14 @@ function load<Schema extends z.ZodType, Config>(
   schema: Schema,
   file: ScenarioFile,
   source: string,
-  { inspect }: LoadOptions,
-  made: (input: z.output<Schema>, inspect: Inspector, found: Findings) => Config,
+  made: (input: z.output<Schema>, found: Findings) => Config,
 ): LoadedDaemon<Config> {
   const parsed = schema.safeParse(file.data);
   if (!parsed.success) {
     throw rejection(kind, source, file.data, problemsOf(parsed.error, file.data).map(file.locate));
   }
   const found = new Findings();
-  const config = made(parsed.data, inspectorFor(inspect, found), found);
+  const config = made(parsed.data, found);
   if (found.problems.length > 0) throw new ScenarioError(source, found.problems.map(file.locate), kind);
   return { config, warnings: [...file.warnings, ...found.warnings] };
 }

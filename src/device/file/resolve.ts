@@ -4,7 +4,7 @@ import { resolve as resolvePath } from "node:path";
 import type { Problem } from "../../base/error.js";
 import { type Full, filled } from "../../base/fields.js";
 import type { Findings } from "../../base/findings.js";
-import { resolveCongestion } from "../../congestion/section.js";
+import { resolveCongestion, resolveGroups } from "../../congestion/section.js";
 import type { BackendWish } from "../../host/backend.js";
 import type { InterfaceFacts } from "../../host/interface.js";
 import { hostSchema, switchSchema } from "../../scenario/device_schema.js";
@@ -18,6 +18,7 @@ import {
   kListening,
   lldpSchema,
   type NicDaemonInput,
+  type NicInput,
   nicDaemonSchema,
   portSchema,
   programsSchema,
@@ -139,7 +140,7 @@ export function resolveSwitchDaemon(
 
 /** Files that it names are relative to `directory`. */
 export function resolveNicDaemon(
-  input: NicDaemonInput,
+  input: NicInput,
   fallbackName: string,
   directory: string,
   inspect: Inspector,
@@ -148,7 +149,7 @@ export function resolveNicDaemon(
   const own = common(input, fallbackName, "nic");
   const facts = inspect(input.interface, input.namespace, ["interface"]);
   const full = filled(nicDaemonSchema, input);
-  const addresses = [full.address].flat();
+  const addresses = [input.address].flat();
   const backend = backendOf(full);
   // What AF_XDP takes from the kernel has no neighbour discovery among it.
   if (addresses.some(isIPv6) && backend.receive === "auto") backend.receive = "af_packet";
@@ -167,8 +168,8 @@ export function resolveNicDaemon(
     ...own,
     dcbx: dcbxOf("nic", full.dcbx, queue_pairs[0]?.priority ?? programs?.priority),
     port: {
-      name: full.interface,
-      interface: full.interface,
+      name: input.interface,
+      interface: input.interface,
       namespace: full.namespace,
       rate,
       mtu: full.mtu ?? facts.mtu,
@@ -183,7 +184,9 @@ export function resolveNicDaemon(
       prefix: prefix ?? (isIPv6(address) ? 64 : 24),
     })),
     vlan: full.vlan,
-    host: resolveHost(own.name, host, rate, { priorities: kDefaultCnpvs }),
+    host: resolveHost(own.name, host, rate, (groups) => resolveGroups(full.congestion, groups, rate), {
+      priorities: kDefaultCnpvs,
+    }),
     classes: { pfc, scheduler, trust, dscp_map, default_priority },
     congestion: resolveCongestion(full.congestion, rate, (file) => resolvePath(directory, file), found),
     transport: resolveTransport(

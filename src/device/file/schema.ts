@@ -298,14 +298,19 @@ export const programsSchema = section({
   priority: integer("Priority (traffic class) of what they send, where they do not say by traffic class.", 0, 7, 3),
 });
 
-export const nicDaemonSchema = section({
-  ...daemonFields("nic"),
-  interface: interfaceSchema.meta({ description: "Interface to use; it must exist already." }),
+const { dcbx, ...nicDaemonFields } = daemonFields("nic");
+
+/** What a port of a NIC may have of its own; `interface` and `address` it must. */
+const nicFields = {
+  interface: field(
+    interfaceSchema,
+    "Interface to use; it must exist already. Required, here or of each of `ports`, as `address` is.",
+  ),
   namespace: namespaceSchema,
-  address: z.union([addressSchema, z.array(addressSchema).min(1).max(2)]).meta({
-    description:
-      "IP address of the NIC: one of its own, or one that the kernel has too. Or two in a list, one IPv4 and one IPv6.",
-  }),
+  address: field(
+    z.union([addressSchema, z.array(addressSchema).min(1).max(2)]),
+    "IP address of the NIC: one of its own, or one that the kernel has too. Or two in a list, one IPv4 and one IPv6.",
+  ),
   gateway: field(
     z.union([gatewaySchema, z.array(gatewaySchema).min(1).max(2)]),
     "Router to peers beyond the NIC's link, whose MAC address frames to them have; two in a list: one IPv4 and one IPv6. Default: all peers are on the link.",
@@ -348,7 +353,33 @@ export const nicDaemonSchema = section({
     "Programs of this host may use the NIC by libibverbs: see `weir run`. `true`: with the defaults.",
     false,
   ),
+  dcbx,
+};
+
+export const nicPortSchema = section({
+  name: field(
+    nameSchema,
+    "Name of the port's NIC. Default: the file's, and `_0`, `_1` and so on in the order of ports.",
+  ),
+  ...nicFields,
+});
+
+/** More than any card has. */
+const kMostNicPorts = 8;
+
+export const nicDaemonSchema = section({
+  ...nicDaemonFields,
+  ports: field(
+    z.array(nicPortSchema).min(1).max(kMostNicPorts),
+    "Ports, up to 8, each of them a NIC of its own: `interface`, `address`, and whatever is otherwise there than this file says: any field but `metrics`, `dashboard`, `control` and `lldp`. Default: one, which is as the file says.",
+  ),
+  ...nicFields,
 });
 
 export type SwitchDaemonInput = z.output<typeof switchDaemonSchema>;
 export type NicDaemonInput = z.output<typeof nicDaemonSchema>;
+/** Of one port, with what all have in common. */
+export type NicInput = Omit<NicDaemonInput, "ports" | "interface" | "address"> & {
+  interface: string;
+  address: NonNullable<NicDaemonInput["address"]>;
+};

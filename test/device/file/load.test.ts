@@ -444,6 +444,14 @@ describe("weir validate", () => {
     });
   });
 
+  it("counts a NIC's ports where it has several", async () => {
+    const set = ["--set", "ports=[{interface: eth0, address: 10.0.0.1}, {interface: eth1, address: 10.0.1.1}]"];
+    const { stdout } = await weir(["validate", "examples/nic.yaml", ...set, "--set", "queue_pairs=[]"]);
+    expect(stdout).toBe(
+      "examples/nic.yaml: ok: nic roce0 of 2 ports, 0 queue pairs, 10 Gb/s, congestion control mlx5\n",
+    );
+  });
+
   it("gives JSON, and takes --set", async () => {
     const { stdout } = await weir(["validate", "examples/nic.yaml", "--json", "--set", "rate=1Gbps"]);
     expect(JSON.parse(stdout)).toMatchObject([{ nic: "roce0", rate_bps: 1e9, queue_pairs: 2 }]);

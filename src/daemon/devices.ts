@@ -1,0 +1,188 @@
+/** The devices of a daemon: a switch, a NIC, or a NIC of each port; what each does for itself, and what they do together. */
+import { dirname, join } from "node:path";
+import { portsOf } from "../device/compose.js";
+import type { ControlRequest } from "../device/control_server.js";
+import type { Device, DeviceHost, DevicePort } from "../device/device.js";
+import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
+import { assessHealth, type Health } from "../device/health.js";
+import type { Status } from "../device/protocol.js";
+import { answerAmong } from "../device/several.js";
+import { kernelHasAddress } from "../host/interface.js";
+import { KernelPort } from "../native/kernel_port.js";
+import type { NativeAddon, NativeWorker } from "../native/types.js";
+import { ProgramBroker } from "../programs/broker.js";
+import type { Log } from "./log.js";
+import { DeviceRunner } from "./runner.js";
+
+/** One of them as those see it who serve it to others. */
+export interface ServedDevice {
+  readonly device: Device;
+  readonly worker: Pick<NativeWorker, "worstGap" | "histograms">;
+  /** As it is now. */
+  config(): DeviceConfig;
+}
+
+/** One or more. */
+export type DeviceConfigs = readonly [DeviceConfig, ...DeviceConfig[]];
+
+interface One extends ServedDevice {
+  readonly runner: DeviceRunner;
+  readonly log: Log;
+  configuration: DeviceConfig;
+  /** Addresses that the kernel has, too. */
+  readonly shared: readonly string[];
+  broker: ProgramBroker | undefined;
+}
+
+export class DaemonDevices {
+  readonly #all: readonly [One, ...One[]];
+  readonly #kernelPorts: KernelPort[] = [];
+
+  /** @param onFailure A worker has ended by itself. */
+  constructor(
+    private readonly addon: NativeAddon,
+    private readonly name: string,
+    configs: DeviceConfigs,
+    log: Log,
+    host: DeviceHost,
+    onFailure: (reason: string) => void,
+  ) {
+    const make = (config: DeviceConfig): One => {
+      const own = configs.length === 1 ? log : log.child({ device: config.name });
+      const { interface: netdev, namespace } = portsOf(config)[0] as DaemonPort;
+      const addresses = config.kind === "nic" ? config.addresses : [];
+      const shared = addresses.filter((address) => kernelHasAddress(address, netdev, namespace));
+      const answered = addresses.filter((address) => !shared.includes(address));
+      const runner = new DeviceRunner(addon, config, own, answered, host, onFailure);
+      const one: One = {
+        runner,
+        log: own,
+        configuration: config,
+        shared,
+        broker: undefined,
+        device: runner.device,
+        worker: runner.worker,
+        config: () => one.configuration,
+      };
+      return one;
+    };
+    const [first, ...others] = configs;
+    this.#all = [make(first), ...others.map(make)];
+    for (const { runner, configuration } of this.#all) runner.interfaces.tell(configuration);
+  }
+
+  get served(): readonly [ServedDevice, ...ServedDevice[]] {
+    return this.#all;
+  }
+
+  get configs(): DeviceConfigs {
+    const [first, ...others] = this.#all.map(({ configuration }) => configuration);
+    return [first as DeviceConfig, ...others];
+  }
+
+  /** Of all of them. */
+  ports(): DevicePort[] {
+    return this.#all.flatMap(({ runner }) => runner.ports());
+  }
+
+  /** Paths of the sockets at which programs are served. */
+  get programs(): string[] {
+    return this.#all.flatMap(({ broker }) => broker?.path ?? []);
+  }
+
+  /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
+  open(): void {
+    for (const { shared, configuration } of this.#all) {
+      const { namespace } = portsOf(configuration)[0] as DaemonPort;
+      for (const address of shared) this.#kernelPorts.push(new KernelPort(this.addon, address, namespace));
+    }
+    for (const { runner } of this.#all) runner.open();
+  }
+
+  /** @throws WeirError when one of them does not begin. */
+  async begin(): Promise<void> {
+    await Promise.all(this.#all.map(({ runner }) => runner.begin()));
+  }
+
+  /** Programs may use NICs whose file says so, once they have begun. @param control Path of the daemon's control socket. */
+  async servePrograms(control: string): Promise<void> {
+    const several = this.#all.length > 1;
+    for (const one of this.#all) {
+      const { runner, configuration, log } = one;
+      if (configuration.kind === "switch" || configuration.programs === undefined) continue;
+      const path = several
+        ? join(dirname(control), `${configuration.name}.verbs`)
+        : control.replace(/(\.sock)?$/, ".verbs");
+      const events = {
+        // Not `pid`: that is the daemon's own in its log.
+        began: ({ pid, ...of }: { pid: number }) => log.info({ program: pid, ...of }, "program began"),
+        ended: ({ pid, ...of }: { pid: number }) => log.info({ program: pid, ...of }, "program ended"),
+      };
+      const link = runner.link(configuration.port.mac);
+      const nic = { addon: this.addon, worker: runner.worker.forPrograms(), link, events };
+      const broker = await ProgramBroker.open(path, configuration, nic);
+      one.broker = broker;
+      runner.programs = () => broker.programs();
+    }
+  }
+
+  /** All of them, or none. @param configs As many as there are. @throws WeirError when one cannot be had without a new start. */
+  reconfigure(configs: DeviceConfigs): void {
+    const changed: One[] = [];
+    try {
+      this.#all.forEach((one, i) => {
+        one.runner.reconfigure(configs[i] as DeviceConfig);
+        changed.push(one);
+      });
+    } catch (error) {
+      for (const { runner, configuration } of changed) runner.reconfigure(configuration);
+      throw error;
+    }
+    this.#all.forEach((one, i) => {
+      one.configuration = configs[i] as DeviceConfig;
+    });
+  }
+
+  answer(asked: ControlRequest): unknown {
+    const [first, ...others] = this.#all;
+    if (others.length === 0) return first.device.answer(asked);
+    const devices = new Map(this.#all.map(({ device }) => [device.name, device]));
+    const status = (): Status => ({ ...first.device.status(), name: this.name, devices: [...devices.keys()] });
+    return answerAmong(devices, asked, this.name, { status });
+  }
+
+  health(): Health {
+    const facts = this.#all.map(({ runner }) => runner.healthFacts());
+    const [first] = facts;
+    if (first === undefined || facts.length === 1) return assessHealth(first as NonNullable<typeof first>);
+    return assessHealth({
+      name: this.name,
+      failure: facts.find(({ failure }) => failure !== undefined)?.failure,
+      silence: Math.max(...facts.map(({ silence }) => silence)),
+      gap: Math.max(...facts.map(({ gap }) => gap)),
+      ports: facts.flatMap(({ name, ports }) => ports.map((port) => ({ ...port, name: `${name}:${port.name}` }))),
+    });
+  }
+
+  async drain(): Promise<void> {
+    await Promise.all(this.#all.map(({ runner }) => runner.drain()));
+  }
+
+  /** Stops; then tells what the host did to the workers, of several by their names. */
+  outcome(): object {
+    const outcomes = this.#all.map(({ runner, device }) => [device.name, runner.outcome()] as const);
+    return outcomes.length === 1 ? (outcomes[0]?.[1] ?? {}) : { devices: Object.fromEntries(outcomes) };
+  }
+
+  /** Ends captures. Idempotent, as close(). */
+  closeDevices(): void {
+    for (const { device } of this.#all) device.close();
+    for (const { broker } of this.#all) broker?.close();
+  }
+
+  close(): void {
+    this.closeDevices();
+    for (const { runner } of this.#all) runner.close();
+    for (const port of this.#kernelPorts) port.close();
+  }
+}
