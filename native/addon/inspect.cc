@@ -109,6 +109,7 @@ QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
           .rate = nic.allowed_rate(qp),
           .target_rate = flow.held ? state.target_rate : nic.line_rate(),
           .alpha = state.alpha,
+          .window = state.window,
           .stage = state.stage,
           .kind = qp.kind,
           .priority = qp.parameters.priority,

@@ -1,6 +1,8 @@
 /** What differs between the daemons: their files, and what of them cannot change while they run. */
 import { readFileSync } from "node:fs";
 import { readConfigText } from "../base/yaml.js";
+import { hearsAcknowledgements, hearsTelemetry } from "../congestion/flow_state.js";
+import { hearsCnmDatagrams } from "../device/compose.js";
 import {
   type DeviceConfig,
   type LoadedDaemon,
@@ -101,6 +103,9 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
   const { path_mtu, burst, receive_buffer } = config.host;
   const queue_pairs = config.queue_pairs.map((pair) => ({ ...pair, send: pair.send && { ...pair.send, rate: 0 } }));
   const { addresses: address, gateways: gateway, vlan, transport, programs } = config;
+  // What connections agree on when they begin.
+  const { algorithm } = config.congestion;
+  const feedback = [hearsAcknowledgements(algorithm), hearsTelemetry(algorithm)];
   return {
     ...own,
     interface: netdev,
@@ -119,5 +124,8 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
     transport,
     queue_pairs,
     programs,
+    "congestion.algorithm": feedback,
+    // Which frames come in is settled at the start.
+    "qcn.notification": hearsCnmDatagrams(config),
   };
 }
