@@ -219,6 +219,7 @@ export interface NativePort {
   /** With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC. */ arp_address?: number;
   /** With roce_only, of a packet socket: IPv6 pings arrive. */ echo_ipv6?: boolean;
   /** With roce_only: LLDPDUs are for the NIC. */ lldp?: boolean;
+  /** With roce_only: QCN's messages in UDP are for the NIC. */ cnm_datagrams?: boolean;
   /** The host's own stack uses the interface too: only what PortOptions says arrives. */ roce_only?: boolean;
   /** Of packet sockets: first two bytes of the source addresses of frames that arrive; 0: all. Not with roce_only. */ source_prefix?: number;
   /** Partial checksums and super-frames pass, where the backends are packet sockets. */ offloads?: boolean;
