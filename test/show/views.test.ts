@@ -252,7 +252,10 @@ describe("of a NIC", () => {
   });
 
   it("telemetry shows what acknowledgements have brought back", () => {
-    const back = [count("rx_telemetry", { device: "roce0" }, 80), count("rx_telemetry_unwritten", { device: "roce0" }, 5)];
+    const back = [
+      count("rx_telemetry", { device: "roce0" }, 80),
+      count("rx_telemetry_unwritten", { device: "roce0" }, 5),
+    ];
     expect(rows(kViews.telemetry, counting(kNic, back))).toEqual([[["eth1", "80", "5", "0", "0"]]]);
   });
 

@@ -34,7 +34,8 @@ const nicOf = (text: string, ...set: string[]) => loadNicDaemon("roce0.yaml", { 
 
 describe("switch.yaml", () => {
   it("writes telemetry at ports whose rate it knows", () => {
-    const telemetry = (...more: string[]) => switchOf(SWITCH, "telemetry=true", "ports.1.rate=1Gbps", "pfc.enabled=false", ...more);
+    const telemetry = (...more: string[]) =>
+      switchOf(SWITCH, "telemetry=true", "ports.1.rate=1Gbps", "pfc.enabled=false", ...more);
     expect(switchOf(SWITCH).config.telemetry).toBe(false);
     expect(telemetry()).toMatchObject({ config: { telemetry: true }, warnings: [] });
     expect(telemetry("ports.0.limits={ 3: { rate: 1Gbps } }").warnings).toEqual([
