@@ -28,6 +28,7 @@ describeLive("weir nic under HPCC", () => {
       // A window of 5 ms at the line rate would be 534 packets; nobody marks, and no CNP comes.
       expect(pair?.window).toBeLessThan(300);
       expect(pair?.rate).toBeLessThan(kLine / 2);
+      expect(pair?.target_rate).toBe(pair?.rate);
     });
     expect(await count(a, "rx_telemetry_unwritten")).toBe(0);
     expect(await count(a, "rx_telemetry_malformed")).toBe(0);
