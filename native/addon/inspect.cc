@@ -100,15 +100,19 @@ QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
   QueuePair& qp = nic.queue_pairs()[index];
   const Flow& flow = nic.flow_at(index, nic.now());
   const ControllerState state = flow.controller.visit([](const auto& c) { return c.state(); });
+  const Rate rate = nic.allowed_rate(qp);
+  // Who has no target has one rate.
+  const Rate held = state.target_rate > 0 ? state.target_rate : rate;
   return {.name = std::move(name),
           .qpn = qp.qpn,
           .remote_qpn = qp.parameters.remote_qpn,
           .state = qp.state,
           .connecting = qp.kind == QueuePair::Kind::reliable_stream && static_cast<ReliableStream&>(*qp.transport).connecting(),
           .limited = flow.held,
-          .rate = nic.allowed_rate(qp),
-          .target_rate = flow.held ? state.target_rate : nic.line_rate(),
+          .rate = rate,
+          .target_rate = flow.held ? held : nic.line_rate(),
           .alpha = state.alpha,
+          .window = state.window,
           .stage = state.stage,
           .kind = qp.kind,
           .priority = qp.parameters.priority,

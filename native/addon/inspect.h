@@ -106,6 +106,7 @@ struct QueuePairCopy {
   bool limited = false;
   Rate rate = 0, target_rate = 0;
   double alpha = 0;
+  double window = 0;
   IncreaseStage stage{};
   QueuePair::Kind kind{};
   uint8_t priority = 0;
@@ -125,6 +126,7 @@ void describe(auto& v, Of<QueuePairCopy> auto& qp) {
   v("rate", qp.rate, field::any("", "bit/s"));
   v("target_rate", qp.target_rate, field::any("", "bit/s"));
   v("alpha", qp.alpha, field::any("0 where the algorithm has none."));
+  v("window", qp.window, field::any("0 where the algorithm has none, or has not sent.", "packets"));
   v("stage", qp.stage, field::any("Of the last increase."));
   v("transport", qp.kind, field::any("Messages of the NIC's own, unacknowledged or reliable; an application's: rc, ud."));
   v("priority", qp.priority, field::any("Of what is sent."));

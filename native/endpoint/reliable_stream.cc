@@ -223,8 +223,12 @@ bool ReliableStream::accepts() {
   return receives_ != nullptr;
 }
 
-void ReliableStream::receive_trimmed(const uint8_t* frame, const PacketMeta& meta) {
-  if (!is_response(plain_opcode(meta.opcode)) && accepts()) receives_->receive_trimmed(frame, meta);
+void ReliableStream::receive_trimmed(Time now, const uint8_t* frame, const PacketMeta& meta) {
+  if (!is_response(plain_opcode(meta.opcode))) {
+    if (accepts()) receives_->receive_trimmed(now, frame, meta);
+  } else if (sends_ != nullptr) {
+    sends_->receive_trimmed(now, frame, meta);
+  }
 }
 
 // An acknowledgement, or what a READ has asked for: each packet of that has a PSN of those which the request takes up.

@@ -48,7 +48,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   }
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0 || (context_.telemetry && has_telemetry(opcode)); }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
-  void receive_trimmed(const uint8_t* frame, const PacketMeta& meta) override;
+  void receive_trimmed(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return receives_ != nullptr && receives_->control_waits(); }
   void take_control(OutgoingPacket& out) override { receives_->take_control(out); }
   uint32_t data_bytes() const override {

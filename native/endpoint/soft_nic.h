@@ -139,6 +139,7 @@ class SoftNic {
   std::vector<QueuePair>& queue_pairs() { return pairs_.all(); }
   uint32_t streams() const { return pairs_.streams(); }
   uint32_t first_qpn() const { return parameters_.first_qpn; }
+  bool hears_cnm_datagrams() const { return parameters_.grouping.cnms_by_ip && hears(kHearsCnms); }
   Rate line_rate() const { return parameters_.rate; }
   // The rate a queue pair may send at now: its flow's, its cap and the line's smallest. 0 while it does not send.
   Rate allowed_rate(const QueuePair& qp) const;
@@ -200,7 +201,7 @@ class SoftNic {
   // Receiving: soft_nic_receive.cc.
   Disposition consume(Time arrived, const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal);
   bool take_in(int priority, uint32_t length);
-  void receive_trimmed(const uint8_t* frame, const PacketMeta& meta);
+  void receive_trimmed(Time arrived, const uint8_t* frame, const PacketMeta& meta);
   void receive_cnp(uint32_t index, Time arrived);
   void receive_cnm(const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal);
   void receive_cnm_datagram(const uint8_t* frame, const PacketMeta& meta);

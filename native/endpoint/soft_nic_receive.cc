@@ -45,13 +45,13 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
   }
   if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) {
     // Where nobody listens for them they are datagrams as any.
-    if (parameters_.grouping.cnms_by_ip && hears(kHearsCnms) && refusal == Refusal::none && is_to_cnm_port(data, meta))
+    if (hears_cnm_datagrams() && refusal == Refusal::none && is_to_cnm_port(data, meta))
       return receive_cnm_datagram(data, meta), Disposition::consumed;
     return stack_.size() > 0 ? Disposition::stack : (++counters_.rx_punted, Disposition::punt);
   }
   if (!take_in(priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
   if (meta.dscp == parameters_.trimmed_dscp && meta.kind == FrameKind::roce)
-    return receive_trimmed(data, meta), Disposition::consumed;
+    return receive_trimmed(arrived, data, meta), Disposition::consumed;
   if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
   // Connection management is the slow path's.
   if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
@@ -70,14 +70,15 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
 }
 
 // Headers of a packet that a switch had no room for. Its ICRC is gone: whoever it is for may ask for it again, and that is all.
-void SoftNic::receive_trimmed(const uint8_t* frame, const PacketMeta& meta) {
+void SoftNic::receive_trimmed(Time arrived, const uint8_t* frame, const PacketMeta& meta) {
   ++counters_.rx_trimmed_roce_packets;
   const uint32_t index = pairs_.find(meta.destination_qp);
   if (index == kNone || !addresses_fit(pairs_[index], frame, meta)) return;
   QueuePair& qp = pairs_[index];
   ++qp.counters.trimmed;
   if (!qp.transport->understands(meta.opcode)) return;
-  qp.transport->receive_trimmed(frame, meta);
+  qp.transport->receive_trimmed(now_, frame, meta);
+  hear(index, arrived);
   attend(index);
 }
 

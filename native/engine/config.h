@@ -64,6 +64,7 @@ void describe(auto& v, Of<PortConfig> auto& p) {
     optional(any("With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC.")));
   v("echo_ipv6", p.echo_ipv6, optional(any("With roce_only, of a packet socket: IPv6 pings arrive.")));
   v("lldp", p.lldp, optional(any("With roce_only: LLDPDUs are for the NIC.")));
+  v("cnm_datagrams", p.cnm_datagrams, optional(any("With roce_only: QCN's messages in UDP are for the NIC.")));
   v("roce_only", p.roce_only, optional(any("The host's own stack uses the interface too: only what PortOptions says arrives.")));
   v("source_prefix", p.source_prefix,
     optional(

@@ -39,7 +39,9 @@ uint64_t NicCounters::*StackPort::send(const RxFrame& frame) {
   const uint32_t longest = packet.offload.largest_segment(packet.length);
   const uint32_t header = kEthernetHeader + (packet.meta.tagged ? kVlanTag : 0);
   uint64_t NicCounters::*dropped = nullptr;
-  if (is_mac_control(packet.meta.kind) || packet.meta.kind == FrameKind::cnm || packet.meta.ethertype == kEthertypeCnm) {
+  // A CNM in UDP is a datagram as any where this NIC does not hear of congestion so.
+  const bool cnm = packet.meta.ethertype == kEthertypeCnm || (packet.meta.kind == FrameKind::cnm && nic_.hears_cnm_datagrams());
+  if (is_mac_control(packet.meta.kind) || cnm) {
     dropped = &NicCounters::drop_stack_control;
   } else if (longest > pool_.room() || (link_.mtu() != 0 && longest > link_.mtu() + header)) {
     dropped = &NicCounters::drop_stack_mtu_exceeded;

@@ -217,7 +217,7 @@ void Worker::sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& 
     for (const auto& nic : nics_) {
       if (nic->programs() != nullptr) waits.push_back({nic->programs()->descriptor(), POLLIN, 0});
     }
-    for (const int fd : link_news_.descriptors()) waits.push_back({fd, POLLIN, 0});
+    if (link_news_.namespaces() > 0) waits.push_back({link_news_.descriptor(), POLLIN, 0});
   }
   waker_->doze();
   for (const auto& nic : nics_) {

@@ -66,6 +66,7 @@ void accept_roce_only(int socket, const PortOptions& options) {
                        static_cast<uint8_t>(if_not - at - 1), value};
   };
   const auto equal = [&](uint32_t value, int at, int if_so, int if_not) { return jump(BPF_JEQ, value, at, if_so, if_not); };
+  const int cnms = options.cnm_datagrams ? 40 : kDrop;
   const auto select = [&](uint32_t tag) {
     return std::to_array<sock_filter>({
         {kLoadHalf, 0, 0, tag + 12},  // 0 ethertype
@@ -92,7 +93,7 @@ void accept_roce_only(int socket, const PortOptions& options) {
         jump(BPF_JSET, 0x1fff, 21, kDrop, 22),
         {kHeaderLength, 0, 0, tag + 14},  // 22
         {kHalfBehind, 0, 0, tag + 16},    // 23 UDP destination port
-        equal(kRocePort, 24, kAccept, 40),
+        equal(kRocePort, 24, kAccept, cnms),
         equal(kEthertypeIpv6, 25, 26, kDrop),
         {kLoadByte, 0, 0, tag + 20},  // 26 next header
         equal(IPPROTO_UDP, 27, 38, 28),
@@ -107,7 +108,7 @@ void accept_roce_only(int socket, const PortOptions& options) {
         {kLoadHalf, 0, 0, tag + 104},  // 36 its UDP destination port
         equal(kRocePort, 37, kAccept, kDrop),
         {kLoadHalf, 0, 0, tag + 56},  // 38 UDP destination port
-        equal(kRocePort, 39, kAccept, 40),
+        equal(kRocePort, 39, kAccept, cnms),
         equal(kCnmUdpPort, 40, kAccept, kDrop),
         {BPF_RET | BPF_K, 0, 0, 0},           // 41 kDrop
         {BPF_RET | BPF_K, 0, 0, UINT32_MAX},  // 42 kAccept

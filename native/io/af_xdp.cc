@@ -66,6 +66,7 @@ void AfXdpPort::open(int interface_index, bool first) {
   program.stamp = options_.stamp;
   program.vlan = !options_.roce_only;
   program.roce_only = options_.roce_only;
+  program.cnm_datagrams = options_.cnm_datagrams;
   program.arp_address = options_.arp_address;
   program.lldp = options_.lldp;
   program_ = std::make_unique<XdpProgram>(program);

@@ -1,21 +1,18 @@
 #include "io/link_news.h"
 
 #include <linux/rtnetlink.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
 #include "base/native_error.h"
-#include "io/network_namespace.h"
 
 namespace weir {
 
-LinkNews::~LinkNews() {
-  for (const int fd : descriptors_) ::close(fd);
-}
+LinkNews::LinkNews() : any_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 void LinkNews::listen(const PortOptions& options) {
   std::pair space{options.namespace_path, options.namespace_path.empty() ? options.namespace_fd : -1};
@@ -30,22 +27,31 @@ void LinkNews::listen(const PortOptions& options) {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = RTMGRP_LINK;
-  if (fd < 0) return;
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    ::close(fd);
-    return;
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  sockets_.emplace_back(fd);
+  if (fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::epoll_ctl(any_.get(), EPOLL_CTL_ADD, fd, &event) == 0) {
+    spaces_.push_back(std::move(space));
+  } else {
+    sockets_.pop_back();
   }
-  spaces_.push_back(std::move(space));
-  descriptors_.push_back(fd);
 }
 
 // ENOBUFS: more than there was room for.
 bool LinkNews::take() {
   bool any = false;
   std::array<char, 64> start;
-  for (const int fd : descriptors_) {
-    while (::recv(fd, start.data(), start.size(), MSG_DONTWAIT) >= 0 || errno == ENOBUFS || errno == EINTR) any = true;
-  }
+  std::array<epoll_event, 16> ready;
+  int count;
+  do {
+    count = ::epoll_wait(any_.get(), ready.data(), static_cast<int>(ready.size()), 0);
+    for (int i = 0; i < count; ++i) {
+      const int fd = ready[static_cast<size_t>(i)].data.fd;
+      while (::recv(fd, start.data(), start.size(), MSG_DONTWAIT) >= 0 || errno == ENOBUFS || errno == EINTR) any = true;
+    }
+  } while (count == static_cast<int>(ready.size()));
   return any;
 }
 

@@ -1,32 +1,36 @@
 // Says when interfaces change, by rtnetlink(7): one came up or went down, is there or is no more. What changed, one asks then.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "io/network_namespace.h"
 #include "io/port_options.h"
 
 namespace weir {
 
 class LinkNews {
  public:
-  LinkNews() = default;
-  ~LinkNews();
+  LinkNews();
   LinkNews(const LinkNews&) = delete;
   LinkNews& operator=(const LinkNews&) = delete;
 
   // From now on, of the network namespace of a port. Without the socket there are no news of it: who must not miss any looks from
   // time to time, too.
   void listen(const PortOptions& options);
-  // Readable where there are any.
-  const std::vector<int>& descriptors() const { return descriptors_; }
-  // Whether there were any since this was last called. Does not wait.
+  // Network namespaces that there may be news of.
+  size_t namespaces() const { return spaces_.size(); }
+  // Readable where there are any; below 0: the system has none to give, and there never are.
+  int descriptor() const { return any_.get(); }
+  // Whether there were any since this was last called. Does not wait. Silence is one system call, of however many namespaces.
   bool take();
 
  private:
+  Descriptor any_;                                   // epoll(7) of all sockets
   std::vector<std::pair<std::string, int>> spaces_;  // as PortOptions names them
-  std::vector<int> descriptors_;
+  std::deque<Descriptor> sockets_;
 };
 
 }  // namespace weir

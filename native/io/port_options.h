@@ -21,9 +21,9 @@ struct PortOptions {
   uint32_t receive_slots = 1024;    // of a packet socket, at least: its ring is rounded up to whole memory blocks
   bool promiscuous = false;
   // Only RoCEv2 (UDP port 4791), ICMP "destination unreachable" about RoCEv2, ARP, IPv6 neighbour discovery, MAC control frames
-  // and congestion notification messages (wire/qcn.h) arrive, with or without a CN-TAG; the kernel drops the rest before it is
-  // copied. For a NIC on an interface that the host's own stack uses too. Of AF_XDP see XdpProgramOptions: all else goes on to
-  // that stack.
+  // and congestion notification messages by their ethertype (wire/qcn.h) arrive, with or without a CN-TAG; the kernel drops the
+  // rest before it is copied. For a NIC on an interface that the host's own stack uses too. Of AF_XDP see XdpProgramOptions: all
+  // else goes on to that stack.
   bool roce_only = false;
   // With roce_only: pings for this IPv4 address (host order), and of AF_XDP its ARP, arrive, too; 0: none.
   uint32_t arp_address = 0;
@@ -32,6 +32,7 @@ struct PortOptions {
   // is copied. 0: all. Not with roce_only. For an interface that the host's own stack, or its network, has something to say on.
   uint16_t source_prefix = 0;
   bool lldp = false;  // with roce_only: LLDPDUs (IEEE 802.1AB) arrive, too, and of AF_XDP not at the host's own stack any more
+  bool cnm_datagrams = false;  // likewise congestion notification messages in UDP
   // Of packet sockets: frames carry an Offload both ways (PACKET_VNET_HDR), and one longer than a slot is fetched in a second
   // step, up to kMaxSuperFrame: as many may wait as the socket's receive buffer holds, a handful where CAP_NET_ADMIN over the
   // initial user namespace is missing. Slots of kMaxSuperFrame do without: with

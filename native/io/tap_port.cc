@@ -90,18 +90,27 @@ Transmitted TapPort::transmit(std::span<const TxFrame> frames) {
   return result;
 }
 
+TapPort::~TapPort() {
+  ending_ = true;
+  notify();
+}
+
 void TapPort::set_carrier(bool carrier) {
   carrier_ = carrier;
-  if (telling_.exchange(true)) return;
-  teller_ = std::jthread([this] {
-    bool told;
-    do {
-      told = carrier_;
-      tell_carrier(told);
-      telling_ = false;
-      // Else it has changed meanwhile, and nobody else tells of it.
-    } while (carrier_ != told && !telling_.exchange(true));
-  });
+  notify();
+  if (!teller_.joinable()) teller_ = std::jthread([this] { tell(); });
+}
+
+void TapPort::notify() {
+  ++changes_;
+  changes_.notify_one();
+}
+
+void TapPort::tell() {
+  for (uint32_t told = 0; !ending_; changes_.wait(told)) {
+    told = changes_;
+    tell_carrier(carrier_);
+  }
 }
 
 // Linux before 5.0 has no such request: the carrier stays. Of interfaces that lose theirs Linux tells one in a second, all

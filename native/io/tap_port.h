@@ -22,6 +22,7 @@ class TapPort final : public PacketPort {
   // also when this throws. Throws NativeError: EPERM (no CAP_NET_ADMIN), EBUSY (there is one of that name), ENOENT (no
   // /dev/net/tun), INVALID_CONFIG (no name for an interface).
   TapPort(const PortOptions& options, const PortClock& clock);
+  ~TapPort() override;
 
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override { lent_ -= count; }
@@ -31,12 +32,15 @@ class TapPort final : public PacketPort {
   PortLosses losses() override { return losses_; }
   // Gone: somebody has deleted the interface.
   PortState state() override { return gone_ ? PortState::gone : PortState::up; }
-  // The stack is told on a thread of its own: its lock may be taken, for seconds where many interfaces come and go.
+  // The stack is told on a thread of its own, of the latest if there are several: its lock may be taken, for seconds where many
+  // interfaces come and go. Does not wait.
   void set_carrier(bool carrier) override;
 
  private:
   static constexpr size_t kSlots = 64;
 
+  void notify();
+  void tell();
   void tell_carrier(bool carrier) const;
 
   std::string name_;
@@ -50,8 +54,9 @@ class TapPort final : public PacketPort {
   bool gone_ = false;
   PortLosses losses_;
   std::atomic<bool> carrier_{true};
-  std::atomic<bool> telling_{false};
-  std::jthread teller_;  // the last: ends before what it uses
+  std::atomic<bool> ending_{false};
+  std::atomic<uint32_t> changes_{0};  // of the two
+  std::jthread teller_;               // since the first; the last member: ends before what it uses
 };
 
 }  // namespace weir

@@ -120,8 +120,10 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
 
   code.bind(udp);
   require(code, kUdpHeader, pass);
-  code.load(word, r5, r2, 0);  // CNMs are from their port to it
-  code.jump_if(r5, equal, big_endian(uint32_t{kCnmUdpPort} << 16 | kCnmUdpPort), take);
+  if (options.cnm_datagrams) {
+    code.load(word, r5, r2, 0);  // from their port to it
+    code.jump_if(r5, equal, big_endian(uint32_t{kCnmUdpPort} << 16 | kCnmUdpPort), take);
+  }
   code.load(half, r5, r2, 2);
   code.jump_if(r5, not_equal, big_endian(kRocePort), pass);
 }

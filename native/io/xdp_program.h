@@ -16,13 +16,14 @@ struct XdpProgramOptions {
   bool stamp = false;       // XdpMetadata with the time
   bool vlan = false;        // a tag that the sender left to its interface is put back into the frame
   // For an endpoint on an interface that the host's own stack uses too. RoCEv2 (UDP port 4791, not a fragment), MAC control and
-  // QCN's congestion notification messages (wire/qcn.h) are taken, each with or without one 802.1Q tag, and that with or without
-  // a CN-TAG behind. All else goes on to the stack, untouched.
+  // QCN's congestion notification messages by their ethertype (wire/qcn.h) are taken, each with or without one 802.1Q tag, and
+  // that with or without a CN-TAG behind. All else goes on to the stack, untouched.
   bool roce_only = false;
   // With roce_only: ARP and pings for this address, which the stack does not have, are taken, too (10.0.0.1 is 0x0a000001; 0:
   // none).
   uint32_t arp_address = 0;
-  bool lldp = false;  // with roce_only: LLDPDUs are taken, too
+  bool lldp = false;           // with roce_only: LLDPDUs are taken, too
+  bool cnm_datagrams = false;  // with roce_only: and congestion notification messages in UDP
 };
 
 // Directly in front of each frame taken, with `stamp`. A driver may have no room for it (none of those with zero copy, and not

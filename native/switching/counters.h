@@ -44,6 +44,7 @@ namespace weir {
   X(drop_reserved_address, "packets", "Dropped: link-local group address 01:80:C2:00:00:0x stays on the link")         \
   X(drop_router_protocol, "packets", "Dropped: for the router, and nothing that it takes")                             \
   X(drop_router_bridged, "packets", "Dropped: on a routed port, and not for the router")                               \
+  X(drop_router_multicast, "packets", "Dropped: to a group or all, on a routed port: nothing that the router takes")   \
   X(drop_ip_header, "packets", "Dropped: to be routed, and the IP header is cut off or wrong")                         \
   X(drop_martian, "packets", "Dropped: to be routed, from or to an address that is never routed")                      \
   X(drop_ttl_expired, "packets", "Dropped: to be routed, and the TTL or hop limit was used up")                        \

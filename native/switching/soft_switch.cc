@@ -5,8 +5,10 @@
 
 #include "base/native_error.h"
 #include "wire/ethernet.h"
+#include "wire/ip.h"
 #include "wire/segmentation.h"
 #include "wire/telemetry.h"
+#include "wire/udp.h"
 
 namespace weir {
 namespace {
@@ -369,10 +371,15 @@ void SoftSwitch::serve(Port& out) {
 void SoftSwitch::tell(Port& out, PacketId id) {
   const Packet& packet = pool_[id];
   const PacketMeta& meta = packet.meta;
-  if (meta.kind != FrameKind::roce || !has_telemetry(meta.opcode)) return;
-  if (plain_opcode(meta.opcode) == kOpcodeRcAcknowledge) return;
-  const uint32_t at = meta.bth_offset + telemetry_offset(meta.opcode);
+  if (meta.kind != FrameKind::roce) return;
+  uint8_t* const bth = pool_.data(id) + meta.bth_offset;
+  // What was cut from a super-frame has the opcode of its first packet in `meta`.
+  const uint8_t opcode = bth[0];
+  if (!has_telemetry(opcode) || plain_opcode(opcode) == kOpcodeRcAcknowledge) return;
+  const uint32_t at = meta.bth_offset + telemetry_offset(opcode);
   if (at + kTelemetryHeader > std::min(packet.length, pool_.room(id))) return void(++out.counters.int_malformed);
+  // A kernel that cuts super-frames gives them a UDP checksum. 0: there is none, as RoCEv2 senders have it.
+  if (!packet.offload.pending()) store_be16(bth - kUdpHeader + kUdpChecksum, 0);
   const HopWritten written =
       write_hop(pool_.data(id) + at, {.time = static_cast<uint32_t>(now_),
                                       .sent = out.egress.sent(),

@@ -3,6 +3,7 @@
 // the router's addresses, or pings them, is answered by the kernel; neighbours that packets wait for the router asks itself.
 #include "switching/soft_switch.h"
 #include "wire/ethernet.h"
+#include "wire/ip.h"
 #include "wire/qcn.h"
 #include "wire/tags.h"
 
@@ -17,6 +18,16 @@ bool is_link_group(uint8_t version, const uint8_t* destination) {
   return destination[0] == 0xff && (destination[1] & 0x0f) <= 2;
 }
 
+// Who is in which group, as hosts tell routers, some of it to the group itself: IGMP (RFC 3376), and MLD (RFC 3810) behind a
+// hop-by-hop header of 8 octets. `length`: of what is there of the packet.
+bool is_membership(const uint8_t* ip, uint32_t length) {
+  constexpr uint8_t kProtocolIgmp = 2, kHopByHop = 0, kFirstMld = 130, kLastMld = 132, kReport2 = 143;
+  constexpr uint32_t kType = kIpv6Header + 8;
+  if (ip[0] >> 4 == 4) return ip[9] == kProtocolIgmp;
+  if (ip[6] != kHopByHop || length <= kType || ip[kIpv6Header] != kProtocolIcmpv6 || ip[kIpv6Header + 1] != 0) return false;
+  return (ip[kType] >= kFirstMld && ip[kType] <= kLastMld) || ip[kType] == kReport2;
+}
+
 }  // namespace
 
 // Of a frame to a group: whether the kernel is to have it. Broadcasts are ARP's and DHCP's.
@@ -25,7 +36,8 @@ bool SoftSwitch::concerns_kernel(PacketId id) const {
   if (meta.destination_mac == kBroadcast) return true;
   if (meta.ip_version == 0 || meta.l3_offset == 0) return false;
   const uint8_t* const ip = pool_.data(id) + meta.l3_offset;
-  return is_link_group(meta.ip_version, ip + ip_source_offset(meta.ip_version) + ip_address_length(meta.ip_version));
+  const uint8_t* const destination = ip + ip_source_offset(meta.ip_version) + ip_address_length(meta.ip_version);
+  return is_link_group(meta.ip_version, destination) || is_membership(ip, pool_.present(id) - meta.l3_offset);
 }
 
 // Without its tags, as frames of the interface are.

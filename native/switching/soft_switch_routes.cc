@@ -78,7 +78,8 @@ bool SoftSwitch::route(Port& in, PacketId id) {
   if (on != Router::kNoInterface && router_->interface(on).kernel && is_group(meta.destination_mac) && concerns_kernel(id))
     return take_for_kernel(in, on, id), true;
   if (heard) return take_for_router(in, id), true;
-  return drop(in.counters.drop_router_bridged, id), true;
+  uint64_t& reason = is_group(meta.destination_mac) ? in.counters.drop_router_multicast : in.counters.drop_router_bridged;
+  return drop(reason, id), true;
 }
 
 void SoftSwitch::take_for_router(Port& in, PacketId id) {

@@ -9,6 +9,7 @@
 
 #include "engine/nic_device.h"
 #include "test/nic_harness.h"
+#include "test/qcn_harness.h"
 #include "test/stack_frames.h"
 #include "wire/mac_control.h"
 #include "wire/qcn.h"
@@ -191,6 +192,29 @@ TEST_CASE("stack port: what no NIC sends for its host, or cannot, is dropped and
   rig.turn(2 * kMillisecond);
   rig.turn(3 * kMillisecond);
   CHECK(rig.conserved());
+}
+
+TEST_CASE("stack port: a datagram that looks like a CNM is the stack's, unless CNMs come so here") {
+  PacketPool pool(1, 2'048);
+  const PacketId id = pool.allocate();
+  pool[id].reset();
+  const Bytes sampled = finished_tcp({.to = kNicMac, .from = kPeerMac});
+  const Bytes message = cnm({.flow = std::nullopt, .to = kPeerMac, .msdu = std::span(sampled).subspan(12, 40)});
+  std::copy(message.begin(), message.end(), pool.data(id));
+  pool[id].length = static_cast<uint32_t>(message.size());
+  REQUIRE(classify(pool.data(id), pool[id].length, pool[id].meta) == Refusal::none);
+  REQUIRE(wrap_cnm(pool, id, {.version = 4, .bytes = {10, 0, 0, 9}}, 0, 64));
+  const Bytes datagram(pool.data(id), pool.data(id) + pool[id].length);
+  for (const bool by_ip : {false, true}) {
+    CAPTURE(by_ip);
+    NicParameters parameters = qcn_parameters(k1G);
+    parameters.grouping.cnms_by_ip = by_ip;
+    Rig rig(parameters);
+    Rig::arrive(rig.stack, 1'000, datagram);
+    rig.turn(kMillisecond);
+    CHECK(rig.link.sent.size() == (by_ip ? 0 : 1));
+    CHECK(rig.counters().drop_stack_control == (by_ip ? 1 : 0));
+  }
 }
 
 TEST_CASE("stack port: a stack that takes no frames, or is down, costs those that are for it, and each is counted") {

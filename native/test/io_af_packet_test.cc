@@ -24,6 +24,7 @@
 #include "test/live_wire.h"
 #include "wire/bytes.h"
 #include "wire/ethernet.h"
+#include "wire/qcn.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -152,9 +153,14 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
   live([](Wire& wire) {
     const PortClock clock = clock_now();
     AfPacketPort near({.interface = "near0"}, clock);
-    AfPacketPort far(
-        {.interface = "far0", .namespace_fd = wire.far, .roce_only = true, .arp_address = 0x0a000001, .echo_ipv6 = true}, clock);
-    AfPacketPort addressless({.interface = "far0", .namespace_fd = wire.far, .roce_only = true}, clock);
+    AfPacketPort far({.interface = "far0",
+                      .namespace_fd = wire.far,
+                      .roce_only = true,
+                      .arp_address = 0x0a000001,
+                      .echo_ipv6 = true,
+                      .cnm_datagrams = true},
+                     clock);
+    AfPacketPort least({.interface = "far0", .namespace_fd = wire.far, .roce_only = true}, clock);
     using Bytes = std::vector<uint8_t>;
     const auto half = [](Bytes& bytes, size_t at, uint16_t value) { store_be16(&bytes[at], value); };
     // An Ethernet payload of 60 bytes, its ethertype in front.
@@ -207,16 +213,19 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
     struct Case {
       Bytes payload;
       bool arrives;
-      bool needs_address = false;
+      bool if_asked = false;
     };
     const std::vector<Case> cases = {
         {ipv4(17, 4791, 0, 5), true},
         {ipv4(17, 4791, 0, 7), true},
         {ipv4(17, 53, 0, 5), false},
+        {ipv4(17, kCnmUdpPort, 0, 5), true, true},
+        {ipv4(6, kCnmUdpPort, 0, 5), false},
         {ipv4(6, 4791, 0, 5), false},
         {ipv4(17, 4791, 0x0010, 5), false},
         {ipv6(17, 0, 4791), true},
         {ipv6(17, 0, 53), false},
+        {ipv6(17, 0, kCnmUdpPort), true, true},
         {ipv6(6, 0, 4791), false},
         {ipv6(58, 135, 0), true},
         {ipv6(58, 136, 0), true},
@@ -241,7 +250,7 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
         {other(kEthertypeCnTag), false},  // and nothing behind it, or another one
     };
     std::vector<Bytes> due;
-    uint32_t without_address = 0;
+    uint32_t anyway = 0;
     for (const bool tagged : {false, true}) {
       for (const bool cn_tagged : {false, true}) {
         for (const Case& c : cases) {
@@ -252,25 +261,26 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
           REQUIRE(send(near, frame) == 1);
           if (tagged) frame.erase(frame.begin() + 12, frame.begin() + 16);  // the kernel takes it out
           if (c.arrives) due.push_back(frame);
-          without_address += c.arrives && !c.needs_address;
+          anyway += c.arrives && !c.if_asked;
         }
       }
     }
-    std::array<RxFrame, 64> frames;
+    std::array<RxFrame, 128> frames;
     REQUIRE(receive_all(far, frames, due.size()) == due.size());
     for (size_t i = 0; i < due.size(); ++i) {
       CAPTURE(i);
       CHECK(same(frames[i], due[i]));
       CHECK(frames[i].vlan_stripped == (i >= due.size() / 2));
     }
-    REQUIRE(receive_all(addressless, frames, without_address) == without_address);
-    for (const RxFrame& frame : std::span(frames).first(without_address)) {
+    REQUIRE(receive_all(least, frames, anyway) == anyway);
+    for (const RxFrame& frame : std::span(frames).first(anyway)) {
       CHECK(std::ranges::any_of(due, [&](const Bytes& bytes) { return same(frame, bytes); }));
       const size_t cn_tag = load_be16(frame.data + 12) == 0x22e9 ? 4 : 0;
       const bool ipv4_ping = frame.data[cn_tag + 23] == 1 && frame.data[cn_tag + 34] == 8;
       const bool ipv6_ping = frame.data[cn_tag + 20] == 58 && frame.data[cn_tag + 54] == 128;
       CHECK(!ipv4_ping);
       CHECK(!ipv6_ping);
+      CHECK(load_be16(frame.data + cn_tag + (frame.data[cn_tag + 14] == 0x60 ? 56 : 36)) != kCnmUdpPort);
     }
   });
 }

@@ -145,6 +145,10 @@ std::vector<Case> cases() {
       {"ends in the ping", from_hex(kMacs + kPing + "0a000001 0800 0000 0001 00"), false},
       {"neighbour solicitation", from_hex(kMacs + kDiscovery + kGroup + "8700 0000 00000000 " + kOwn, 86), false},
       {"router solicitation", from_hex(kMacs + kDiscovery + kOwn + "8500 0000 00000000 " + kOwn, 86), false},
+      {"CNM in UDP", frame(kIpv4 + "03fd 03fd 0020 0000 "), true},
+      {"CNM in UDP, IPv6", frame(kIpv6 + "03fd 03fd 0020 0000 "), true},
+      {"CNM in UDP behind both tags", frame("8100 6005 22e9 beef " + kIpv4 + "03fd 03fd 0020 0000 "), true},
+      {"to the port of CNMs from another", frame(kIpv4 + "c000 03fd 0020 0000 "), false},
       {"another UDP port", frame(kIpv4 + "12b7 0035 0020 0000 "), false},
       {"another UDP port, IPv6", frame(kIpv6 + "12b7 0035 0020 0000 "), false},
       {"TCP to port 4791", ipv4(9, 6), false},
@@ -176,15 +180,15 @@ TEST_CASE("xdp program: a switch takes every frame, an endpoint the RoCEv2, paus
   Socket socket;
   for (const bool stamp : {false, true}) {
     XdpProgram all({.stamp = stamp});
-    XdpProgram endpoint({.stamp = stamp, .roce_only = true, .arp_address = 0x0a000001});
-    XdpProgram addressless({.stamp = stamp, .roce_only = true});
-    for (XdpProgram* program : {&all, &endpoint, &addressless}) program->insert(socket.get());
+    XdpProgram endpoint({.stamp = stamp, .roce_only = true, .arp_address = 0x0a000001, .cnm_datagrams = true});
+    XdpProgram least({.stamp = stamp, .roce_only = true});
+    for (XdpProgram* program : {&all, &endpoint, &least}) program->insert(socket.get());
     for (const Case& c : cases()) {
       CAPTURE(c.what);
       const std::string what = c.what;
-      const bool address = what.find("ARP") != what.npos || what.find("ping") != what.npos;
-      for (const XdpProgram* program : {&all, &endpoint, &addressless}) {
-        const bool taken = program == &all || (c.taken && !(program == &addressless && address));
+      const bool asked = what.find("ARP") != what.npos || what.find("ping") != what.npos || what.starts_with("CNM");
+      for (const XdpProgram* program : {&all, &endpoint, &least}) {
+        const bool taken = program == &all || (c.taken && !(program == &least && asked));
         const Outcome outcome = run(*program, c.frame);
         REQUIRE(outcome.action == (taken ? XDP_REDIRECT : XDP_PASS));
         const uint32_t metadata = taken ? program->metadata_bytes() : 0;

@@ -59,10 +59,45 @@ TEST_CASE_TEMPLATE("router's kernel: gets what is for its addresses and for grou
   CHECK(bed.taken() == Interfaces{0});
   bed.receive(0, to_mac(roce_frame(host, ip4(239, 0, 0, 5)), 0x01005e000005));
   CHECK(bed.taken().empty());
-  CHECK(bed.count(&C::drop_router_bridged) == 1);
+  CHECK(bed.count(&C::drop_router_multicast) == 1);
+  CHECK(bed.count(&C::drop_router_bridged) == 0);
   // Port 2 has no twin.
   bed.receive(2, roce_frame(ip4(10, 0, 2, 9), ip4(10, 0, 2, 1)));
   CHECK(bed.taken().empty());
+  bed.receive(2, to_mac(roce_frame(ip4(10, 0, 2, 9), ip4(224, 0, 0, 251)), 0x01005e0000fb));
+  CHECK(bed.taken().empty());
+  CHECK(bed.count(&C::drop_router_multicast) == 2);
+}
+
+TEST_CASE_TEMPLATE("router's kernel: hears who is in which group, also where that is told to the group itself", Bed, BedOf<1>,
+                   BedOf<2>, BedOf<3>) {
+  Bed bed(kernel_parameters());
+  // IGMPv2: a report of 239.0.0.5 to 239.0.0.5.
+  std::vector<uint8_t> report = to_mac(roce_frame(ip4(10, 0, 0, 9), ip4(239, 0, 0, 5)), 0x01005e000005);
+  report[kEthernetHeader + 9] = 2;
+  ip_set_length(&report[kEthernetHeader], static_cast<uint16_t>(report.size() - kEthernetHeader));
+  bed.receive(0, report);
+  CHECK(bed.taken() == Interfaces{0});
+  // MLDv1: a report of ff0e::5 to ff0e::5, behind a hop-by-hop header with the router alert. What else has such a header is not.
+  IpAddress group{.version = 6};
+  group.bytes[0] = 0xff;
+  group.bytes[1] = 0x0e;
+  group.bytes[15] = 5;
+  std::vector<uint8_t> mld = to_mac(roce_frame(ip6(0, 9), group), 0x333300000005);
+  uint8_t* const ip = &mld[kEthernetHeader];
+  ip[6] = 0;
+  const uint8_t header[] = {kProtocolIcmpv6, 0, 5, 2, 0, 0, 1, 0, 131, 0};
+  std::copy(std::begin(header), std::end(header), ip + kIpv6Header);
+  bed.receive(0, mld);
+  CHECK(bed.taken() == Interfaces{0});
+  ip[kIpv6Header + 8] = 135;
+  bed.receive(0, mld);
+  CHECK(bed.taken().empty());
+  mld.resize(kEthernetHeader + kIpv6Header + 8);
+  store_be16(&mld[kEthernetHeader + 4], 8);
+  bed.receive(0, mld);
+  CHECK(bed.taken().empty());
+  CHECK(bed.count(&C::drop_router_multicast) == 2);
 }
 
 TEST_CASE_TEMPLATE("router's kernel: answers who asks for the router, whose asker the router knows, too", Bed, BedOf<1>, BedOf<2>,

@@ -3,8 +3,11 @@
 
 #include <vector>
 
+#include "test/super_frames.h"
 #include "test/switch_harness.h"
 #include "wire/classify.h"
+#include "wire/icrc.h"
+#include "wire/ip.h"
 #include "wire/roce_builder.h"
 #include "wire/telemetry.h"
 
@@ -17,7 +20,7 @@ class Bed {
   explicit Bed(bool tells = true, Rate rate = k1G) : parameters_(with(tells, rate)), pool(256, 2'048), wire(parameters_, pool) {
     for (uint16_t i = 0; i < 3; ++i) REQUIRE(wire.device.forwarding().add_static(kHostMac + i, std::vector<uint16_t>{i}));
   }
-  void send(Time now, uint16_t from, uint8_t opcode, uint8_t first_byte = 0x10) {
+  void send(Time now, uint16_t from, uint8_t opcode, uint8_t first_byte = 0x10, uint16_t udp_checksum = 0) {
     RocePath path;
     path.source_mac = kHostMac + from;
     path.destination_mac = kHostMac + 2;
@@ -32,6 +35,7 @@ class Bed {
     packet.length = RoceTemplate(path).build_data(pool.data(id), header, payload.data(), ack ? 0 : 1'000);
     REQUIRE(classify(pool.data(id), packet.length, packet.meta) == Refusal::none);
     if (has_telemetry(opcode)) pool.data(id)[packet.meta.bth_offset + telemetry_offset(opcode)] = first_byte;
+    store_be16(pool.data(id) + packet.meta.bth_offset - kUdpHeader + kUdpChecksum, udp_checksum);
     wire.advance(now);
     wire.device.receive(now, from, id);
   }
@@ -45,6 +49,8 @@ class Bed {
   }
   SwitchPortCounters& counters() { return wire.device.counters(2); }
 
+  std::vector<uint16_t> checksums;  // of what has left
+
  private:
   static SwitchParameters with(bool tells, Rate rate) {
     SwitchParameters p = switch_parameters(3);
@@ -57,6 +63,7 @@ class Bed {
       for (PacketId id = wire.transmit(2); id != kNoPacket; id = wire.transmit(2)) {
         const PacketMeta& meta = pool[id].meta;
         Telemetry& telemetry = seen.emplace_back();
+        checksums.push_back(load_be16(pool.data(id) + meta.bth_offset - kUdpHeader + kUdpChecksum));
         if (has_telemetry(meta.opcode))
           load_telemetry(pool.data(id) + meta.bth_offset + telemetry_offset(meta.opcode), telemetry);
         wire.device.left(2, id);
@@ -119,6 +126,63 @@ TEST_CASE("switch telemetry: hops without room and headers of another form are c
   CHECK(bed.counters().int_overflowed == 1);
   CHECK(bed.counters().int_malformed == 1);
   CHECK(bed.counters().int_written == 0);
+}
+
+TEST_CASE("switch telemetry: what is cut from a super-frame has a hop each, where its own headers end") {
+  RocePath path;
+  path.source_mac = kHostMac;
+  path.destination_mac = kHostMac + 2;
+  path.dscp = 3;
+  const Bytes payload(1'000, 1);
+  // The first has a RETH, and with it is as long as the second is not.
+  std::vector<Bytes> packets;
+  for (const uint8_t opcode : {kOpcodeRcWriteFirst, kOpcodeRcWriteLast}) {
+    DataHeader header;
+    header.opcode = opcode | kOpcodeTelemetry;
+    header.psn = static_cast<uint32_t>(packets.size());
+    Bytes& frame = packets.emplace_back(kMaxHeaders + payload.size());
+    frame.resize(
+        RoceTemplate(path).build_data(frame.data(), header, payload.data(), 1'000, static_cast<uint16_t>(packets.size())));
+  }
+  const SuperFrame super = join_all(packets);
+  PacketPool pool(16, kMaxSuperFrame);
+  SwitchParameters parameters = switch_parameters(3);
+  parameters.telemetry = true;
+  WireSwitch wire(parameters, pool);
+  REQUIRE(wire.device.forwarding().add_static(kHostMac + 2, std::vector<uint16_t>{2}));
+  const PacketId whole = pool.allocate(static_cast<uint32_t>(super.bytes.size()));
+  pool[whole].reset();
+  pool[whole].length = static_cast<uint32_t>(super.bytes.size());
+  pool[whole].offload = super.offload;
+  REQUIRE(check_offload(super.bytes.data(), pool[whole].length, pool[whole].offload));
+  std::copy(super.bytes.begin(), super.bytes.end(), pool.data(whole));
+  classify(pool.data(whole), pool[whole].length, pool[whole].meta);
+  wire.device.receive(0, 0, whole);
+  wire.advance(kMillisecond);
+  uint32_t seen = 0;
+  for (PacketId id; (id = wire.transmit(2)) != kNoPacket; ++seen) {
+    const uint8_t* const frame = pool.data(id);
+    PacketMeta meta;
+    REQUIRE(classify(frame, pool[id].length, meta) == Refusal::none);
+    CHECK(plain_opcode(meta.opcode) == (seen == 0 ? kOpcodeRcWriteFirst : kOpcodeRcWriteLast));
+    Telemetry telemetry;
+    REQUIRE(load_telemetry(frame + meta.bth_offset + telemetry_offset(meta.opcode), telemetry));
+    REQUIRE(telemetry.hops == 1);
+    CHECK(telemetry.hop[0].sent == seen * (packets[0].size() + 24));
+    CHECK(icrc_ok(frame, meta));
+    wire.device.left(2, id);
+    pool.free(id);
+  }
+  CHECK(seen == 2);
+  CHECK(wire.device.counters(2).int_written == 2);
+}
+
+TEST_CASE("switch telemetry: a UDP checksum that somebody made on the way does not become a wrong one") {
+  Bed bed;
+  bed.send(1'000, 0, kWrite, 0x10, 0x1234);
+  bed.send(1'000, 1, kOpcodeRcWriteMiddle, 0x10, 0x1234);
+  bed.run(kMillisecond);
+  CHECK(bed.checksums == std::vector<uint16_t>{0, 0x1234});
 }
 
 TEST_CASE("switch telemetry: a switch that was not told to, and a port without a rate, write nothing") {

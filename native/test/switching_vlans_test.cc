@@ -147,7 +147,7 @@ TEST_CASE("VLANs: an interface of the router is at the members of its own, tagge
   CHECK(places(bed.pass(4, roce_frame(ip4(10, 0, 4, 7), ip4(10, 0, 20, 6)))) == Places{{3, 3 << 13 | 20}});
   // A port that routes is in no VLAN, and drops what it does not route as before.
   CHECK(bed.pass(4, frame_of(7, kBroadcast)).empty());
-  CHECK(bed.of(4).counters(4).drop_router_bridged == 1);
+  CHECK(bed.of(4).counters(4).drop_router_multicast == 1);
   // A neighbour is asked for where the VLAN is, and an error finds back to a port without a tag.
   std::vector<Sent> sent = bed.pass(4, roce_frame(ip4(10, 0, 4, 7), ip4(10, 0, 10, 77)));
   Places asked;

@@ -153,7 +153,7 @@ class Pair {
   // As if it had come over the link.
   void deliver(End& to, const Frame& frame) { to.rc.receive(now, frame.bytes.data(), frame.meta); }
   // As if a switch had left the headers of it.
-  void trim(End& to, const Frame& frame) { to.rc.receive_trimmed(frame.bytes.data(), frame.meta); }
+  void trim(End& to, const Frame& frame) { to.rc.receive_trimmed(now, frame.bytes.data(), frame.meta); }
   // A frame from whoever is opposite.
   Frame to(End& end, DataHeader header, const std::vector<uint8_t>& payload = {}) {
     header.destination_qp = end.qpn;

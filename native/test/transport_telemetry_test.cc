@@ -105,6 +105,32 @@ TEST_CASE("telemetry: a header that is not of its form is counted, echoed by nob
   CHECK(heard.ack.telemetry == nullptr);
 }
 
+TEST_CASE("telemetry: the sender counts what comes back, and of that what no switch has written, and what had no room") {
+  Talk talk;
+  const auto written = talk.pair.on_frame;
+  talk.pair.on_frame = [&, written](End& end, Frame& frame) { return frame.psn() % 2 == 0 || written(end, frame); };
+  talk.post(WorkOpcode::write, 4);
+  REQUIRE(talk.pair.run());
+  const TransportCounters& counters = talk.pair.left.counters;
+  CHECK(counters.rx_telemetry == counters.rx_acks);
+  CHECK(counters.rx_telemetry_unwritten > 0);
+  CHECK(counters.rx_telemetry_unwritten < counters.rx_telemetry);
+  CHECK(counters.rx_telemetry_overflowed == 0);
+
+  Talk far;
+  far.pair.on_frame = [](End&, Frame& frame) {
+    if (plain_opcode(frame.opcode()) == kOpcodeRcAcknowledge) return true;
+    uint8_t* const at = frame.bytes.data() + frame.meta.bth_offset + telemetry_offset(frame.opcode());
+    for (uint32_t hop = 0; hop <= kMostHops; ++hop) write_hop(at, {.time = hop, .rate = 10'000'000'000});
+    return true;
+  };
+  far.post(WorkOpcode::write, 4);
+  REQUIRE(far.pair.run());
+  CHECK(far.pair.left.counters.rx_telemetry > 0);
+  CHECK(far.pair.left.counters.rx_telemetry_overflowed == far.pair.left.counters.rx_telemetry);
+  CHECK(far.pair.left.counters.rx_telemetry_unwritten == 0);
+}
+
 TEST_CASE("telemetry: messages arrive through loss and reordering as they do without it") {
   for (const LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
     Talk talk(recovery);

@@ -23,7 +23,11 @@ void Completer::start() {
 void Completer::take_telemetry(const uint8_t* telemetry) {
   if (telemetry_ == nullptr) return;
   has_telemetry_ = load_telemetry(telemetry, *telemetry_);
-  if (!has_telemetry_) ++context_.counters.rx_telemetry_malformed;
+  TransportCounters& counters = context_.counters;
+  if (!has_telemetry_) return void(++counters.rx_telemetry_malformed);
+  ++counters.rx_telemetry;
+  if (telemetry_->hops == 0) ++counters.rx_telemetry_unwritten;
+  if (telemetry_->overflowed > 0) ++counters.rx_telemetry_overflowed;
 }
 
 void Completer::listen(Time now, bool marked) {
@@ -76,6 +80,17 @@ WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension
   const WorkStatus status = receive_data(now, bth.psn, payload, due, entry, transport_bytes);
   if ((extensions(bth.opcode) & kHasAeth) != 0) take_credits(load_aeth(extension));
   return status;
+}
+
+void Completer::receive_trimmed(Time now, uint32_t psn) {
+  if (!attributes_.trim_naks) return;
+  const bool awaited = psn_distance(psn, queue_.una) >= 0 && psn_distance(queue_.end, psn) > 0 && !queue_.mark(psn).settled() &&
+                       queue_.at(queue_.find(psn)).work.opcode == WorkOpcode::read;
+  if (!awaited) return void(++context_.counters.drop_trimmed);
+  listen(now, false);
+  queue_.change(psn, [](SendQueue::Mark& mark) { mark.lost = mark.trimmed = true; });
+  ++trimmed_;
+  ++context_.counters.trimmed_responses;
 }
 
 void Completer::take_credits(Aeth aeth) {
@@ -211,7 +226,7 @@ void Completer::mark_arrived(uint32_t psn, How how) {
   queue_.change(psn, [&](SendQueue::Mark& mark) {
     tell(mark);
     if (static_cast<int32_t>(mark.order - delivered_) > 0) delivered_ = mark.order;
-    mark.lost = false;
+    mark.lost = mark.trimmed = false;
     mark.received |= how == How::received;
     mark.held |= how == How::held;
   });

@@ -27,6 +27,9 @@ class Completer {
   WorkStatus receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length, bool marked);
   // What the acknowledgement that receive() is going to have echoes (kTelemetryHeader bytes).
   void take_telemetry(const uint8_t* telemetry);
+  // Likewise the headers of a READ response that a switch has trimmed, which nobody vouches for: the packet is asked for again,
+  // and that is all.
+  void receive_trimmed(Time now, uint32_t psn);
   // A request packet was sent.
   void sent(Time now);
   Time next_deadline() const;

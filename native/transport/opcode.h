@@ -15,6 +15,9 @@ constexpr bool with_invalidate(uint8_t opcode) {
 constexpr bool is_response(uint8_t opcode) {
   return opcode >= kOpcodeRcReadResponseFirst && opcode <= kOpcodeRcAtomicAcknowledge;
 }
+constexpr bool is_read_response(uint8_t opcode) {
+  return opcode >= kOpcodeRcReadResponseFirst && opcode <= kOpcodeRcReadResponseOnly;
+}
 
 // Whether the responder answers with data of its own: an ACK does not acknowledge these.
 constexpr bool has_response(WorkOpcode opcode) { return opcode >= WorkOpcode::read; }

@@ -77,13 +77,14 @@ bool ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMet
   return true;
 }
 
-void ReliableConnection::receive_trimmed(const uint8_t* frame, const PacketMeta& meta) {
+void ReliableConnection::receive_trimmed(Time now, const uint8_t* frame, const PacketMeta& meta) {
   const RequestKind kind = opcode_shape(plain_opcode(meta.opcode)).kind;
-  if (kind != RequestKind::send && kind != RequestKind::write) return;
-  if (!may_receive()) return void(++context_.counters.drop_wrong_state);
+  const bool response = is_read_response(meta.opcode);
+  if (!response && kind != RequestKind::send && kind != RequestKind::write) return;
+  if (!may_receive() || (response && state_ != QueuePairState::rts)) return void(++context_.counters.drop_wrong_state);
   if (!admits(load_bth(frame + meta.bth_offset).partition_key)) return void(++context_.counters.drop_partition_key);
   changed_ = true;
-  responder_.receive_trimmed(meta.psn);
+  response ? completer_.receive_trimmed(now, meta.psn) : responder_.receive_trimmed(meta.psn);
 }
 
 void ReliableConnection::take_control(OutgoingPacket& out) {

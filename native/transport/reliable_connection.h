@@ -18,7 +18,7 @@ class ReliableConnection final : public VerbsTransport {
 
   bool understands(uint8_t opcode) const override { return opcode >> 5 == 0 || (attributes_.telemetry && has_telemetry(opcode)); }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
-  void receive_trimmed(const uint8_t* frame, const PacketMeta& meta) override;
+  void receive_trimmed(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return responder_.control_waits(); }
   void take_control(OutgoingPacket& out) override;
   uint32_t data_bytes() const override;

@@ -68,9 +68,13 @@ bool Requester::choose_lost(Choice& choice) const {
     const SendEntry& entry = queue_.at(queue_.find(psn));
     choice = {&entry, psn, 1, true};
     if (entry.work.opcode == WorkOpcode::read) {
-      // All that is missing: if it was the request that was lost, then the peer must see it as one, as it was counted.
+      // All that is missing: if it was the request that was lost, then the peer must see it as one, as it was counted. It was not
+      // where a response has come trimmed, and others may be on their way.
+      const bool executed = queue_.mark(psn).trimmed;
       const uint32_t end = piece_end(entry, psn);
-      while (psn_add(psn, choice.packets) != end && !queue_.mark(psn_add(psn, choice.packets)).received) ++choice.packets;
+      for (uint32_t next; (next = psn_add(psn, choice.packets)) != end; ++choice.packets) {
+        if (executed ? !queue_.mark(next).trimmed : queue_.mark(next).received) break;
+      }
     }
     return window_allows(choice);
   }

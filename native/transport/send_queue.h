@@ -111,6 +111,7 @@ class SendQueue {
     bool held : 1 = false;      // the peer has it but has not executed it: it may yet refuse it
     bool lost : 1 = false;      // to be sent again
     bool told : 1 = false;      // that it has arrived
+    bool trimmed : 1 = false;   // its READ response came without data: the peer has executed the request
     uint16_t entropy = 0;       // of its latest transmission
     Time sent = kNever;         // its latest transmission
 

@@ -73,7 +73,7 @@ class Transport {
 
   // Likewise what a switch has left of a packet, without an ICRC that could be checked. A transport that does not ask for it
   // again makes nothing of it.
-  virtual void receive_trimmed(const uint8_t*, const PacketMeta&) {}
+  virtual void receive_trimmed(Time, const uint8_t*, const PacketMeta&) {}
 
   virtual bool control_waits() const = 0;
   // Only when control_waits().

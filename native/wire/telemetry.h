@@ -47,7 +47,8 @@ struct TelemetryHop {
 };
 
 struct Telemetry {
-  uint32_t hops = 0;  // written
+  uint32_t hops = 0;        // written
+  uint32_t overflowed = 0;  // that found no room
   std::array<TelemetryHop, kMostHops> hop;
 };
 
@@ -96,6 +97,7 @@ inline HopWritten write_hop(uint8_t* p, const TelemetryHop& hop) {
 inline bool load_telemetry(const uint8_t* p, Telemetry& telemetry) {
   if (!telemetry_ok(p)) return false;
   telemetry.hops = p[0] & 15u;
+  telemetry.overflowed = p[1];
   for (uint32_t i = 0; i < telemetry.hops; ++i) {
     const uint8_t* const at = p + 4 + 12 * i;
     telemetry.hop[i] = {load_be32(at), load_be32(at + 4), uint32_t{load_be16(at + 8)} * 64,

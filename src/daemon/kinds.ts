@@ -1,6 +1,8 @@
 /** What differs between the daemons: their files, and what of them cannot change while they run. */
 import { readFileSync } from "node:fs";
 import { readConfigText } from "../base/yaml.js";
+import { hearsAcknowledgements, hearsTelemetry } from "../congestion/flow_state.js";
+import { hearsCnmDatagrams } from "../device/compose.js";
 import { type DeviceConfig, loadNicDaemon, loadSwitchDaemon, type SwitchDaemonPort } from "../device/file/load.js";
 import type { InspectInterface } from "../host/interface.js";
 import { readConfigDb } from "../sonic/config_db.js";
@@ -111,6 +113,9 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
   const { path_mtu, burst, receive_buffer } = config.host;
   const queue_pairs = config.queue_pairs.map((pair) => ({ ...pair, send: pair.send && { ...pair.send, rate: 0 } }));
   const { addresses: address, gateways: gateway, vlan, transport, programs } = config;
+  // What connections agree on when they begin.
+  const { algorithm } = config.congestion;
+  const feedback = [hearsAcknowledgements(algorithm), hearsTelemetry(algorithm)];
   return {
     ...own,
     interface: netdev,
@@ -129,5 +134,8 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
     transport,
     queue_pairs,
     programs,
+    "congestion.algorithm": feedback,
+    // Which frames come in is settled at the start.
+    "qcn.notification": hearsCnmDatagrams(config),
   };
 }

@@ -36,7 +36,7 @@ const kTypeOffset = 12;
 /** Why a connection of queue pairs fails, by its WorkStatus, where its user can do something. */
 const kFailures: Readonly<Record<number, string>> = {
   9: "the peer refuses it: are `transport`, `path_mtu` and `remote_qpn` the same there?",
-  12: "the peer does not acknowledge: is it there, with `transport: rc`?",
+  12: "the peer does not acknowledge: is it there, with `transport: rc`, and with `congestion.algorithm: hpcc` if it is so here?",
 };
 const kDrainNs = 2e9;
 /** Another Weir has an interface; with packet sockets it would have it, too. */

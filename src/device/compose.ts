@@ -1,6 +1,7 @@
 /** From the configuration of a device of its own to its native worker: one switch or one NIC, in wall units. */
 
 import { isIPv4, isIPv6 } from "node:net";
+import { hearsCnms } from "../congestion/flow_state.js";
 import type { CnDefence } from "../congestion/qcn_points.js";
 import {
   kFirstQpn,
@@ -96,6 +97,7 @@ export function composeSwitchWorker(
         name: config.name,
         ports,
         ...behaviour,
+        ...(config.telemetry && { telemetry: true }),
         learning: s.forwarding === "learning",
         ageing: s.ageing,
         seed: 1,
@@ -174,6 +176,7 @@ export function composeNicWorker(
           receive_slots: receiveSlots(rate, kLatenessNs),
           roce_only: true,
           ...(config.lldp && { lldp: true }),
+          ...(hearsCnmDatagrams(config) && { cnm_datagrams: true }),
           offloads: true,
           ...(rate >= kSuperFrameRate && { join: kJoined }),
           ...(arp !== undefined && { arp_address: addressBytes(arp).readUInt32BE() }),
@@ -193,6 +196,10 @@ export function composeNicWorker(
     ],
   };
 }
+
+/** Whether CNMs come in UDP. */
+export const hearsCnmDatagrams = ({ congestion, host }: Pick<NicDaemonConfig, "congestion" | "host">): boolean =>
+  hearsCnms(congestion.algorithm) && host.qcn.notification === "ip";
 
 function common(name: string, { cpu, polling }: WorkerPlace = { cpu: -1, polling: "interrupt" }) {
   return { name, cpu, polling, seed: 1, quantum: kQuantumNs, prompt: true, sample_interval: 0, reset_after: 0 };

@@ -2,7 +2,7 @@
 
 import { WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
-import { hasAlpha, hasStages } from "../congestion/flow_state.js";
+import { hasAlpha, hasStages, hasWindow } from "../congestion/flow_state.js";
 import type { CounterTable } from "../native/counters.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import { settingsOf } from "../scenario/port_profiles.js";
@@ -240,6 +240,7 @@ export class Device {
         target_rate: pair.target_rate * this.scale,
         peer: pairs[i]?.peer ?? pair.peer ?? "",
         alpha: hasAlpha(algorithm) ? pair.alpha : null,
+        window: hasWindow(algorithm) && pair.window > 0 ? pair.window : null,
         stage: hasStages(algorithm) ? pair.stage : null,
         program,
       };

@@ -143,7 +143,7 @@ export interface NeighborReport {
 }
 
 export interface QueuePairReport
-  extends Omit<QueuePairState, "alpha" | "stage" | "state" | "connecting" | "peer" | "program"> {
+  extends Omit<QueuePairState, "alpha" | "window" | "stage" | "state" | "connecting" | "peer" | "program"> {
   /** Of one that a program has: its command and its number. */
   name: string;
   /** unresolved: its peer has not answered ARP yet; connecting: nor acknowledged a reliable stream's connection. */
@@ -151,6 +151,8 @@ export interface QueuePairReport
   peer: string;
   /** Null: QCN has none. */
   alpha: number | null;
+  /** Packets; null: it has none, or has not sent. */
+  window: number | null;
   /** Of the last increase; null where the algorithm has none. */
   stage: QueuePairState["stage"] | null;
   /** Null: it is the NIC's own. */

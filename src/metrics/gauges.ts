@@ -114,6 +114,11 @@ export const kGauges = {
     qp,
     "Congestion estimate alpha of DCQCN's reaction point, 0 to 1; none under QCN and without congestion control",
   ),
+  weir_qp_congestion_window_packets: gauge(
+    "packets",
+    qp,
+    "Congestion window of DCTCP, Swift, HPCC and NSCC; none of others, and before the queue pair sends",
+  ),
   weir_qp_rp_stage: gauge("", [...qp, "stage"], "1 for the stage that the rate increase is in: fr, ai or hai"),
   rdma_port_info: gauge(
     "",

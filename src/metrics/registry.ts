@@ -232,6 +232,7 @@ export class MetricsRegistry {
       set("weir_qp_rate_bytes_per_second", labels, pair.rate / 8);
       set("weir_qp_target_rate_bytes_per_second", labels, pair.target_rate / 8);
       if (pair.alpha !== null) set("weir_qp_alpha", labels, pair.alpha);
+      if (pair.window !== null) set("weir_qp_congestion_window_packets", labels, pair.window);
       for (const [stage, state] of kStages) {
         set("weir_qp_rp_stage", { ...labels, stage }, pair.limited && pair.stage === state ? 1 : 0);
       }
@@ -355,6 +356,7 @@ const kOfQueuePairs: readonly GaugeName[] = [
   "weir_qp_rate_bytes_per_second",
   "weir_qp_target_rate_bytes_per_second",
   "weir_qp_alpha",
+  "weir_qp_congestion_window_packets",
   "weir_qp_rp_stage",
   "weir_qp_info",
   "weir_program_dropped_packets_total",

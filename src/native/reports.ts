@@ -86,6 +86,7 @@ export interface QueuePairState {
   /** bit/s */ rate: number;
   /** bit/s */ target_rate: number;
   /** 0 where the algorithm has none. */ alpha: number;
+  /** 0 where the algorithm has none, or has not sent. packets */ window: number;
   /** Of the last increase. */ stage: "fast_recovery" | "additive_increase" | "hyper_increase";
   /** Messages of the NIC's own, unacknowledged or reliable; an application's: rc, ud. */ transport: "stream" | "reliable-stream" | "rc" | "uc" | "ud" | "abandoned";
   /** Of what is sent. */ priority: number;

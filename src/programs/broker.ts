@@ -10,6 +10,7 @@ import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import { GroupReports } from "../cm/group_reports.js";
 import type { FrameLink } from "../cm/link.js";
+import { kPathMtus } from "../cm/messages.js";
 import { Neighbours } from "../cm/neighbour.js";
 import { senderOf } from "../device/compose.js";
 import { probe } from "../device/control_client.js";
@@ -20,6 +21,7 @@ import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../
 import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
 import { addressBytes, addressOfGid, isGroup } from "../wire/address.js";
+import { largestPathMtu } from "../wire/frame_size.js";
 import { isHello, ProgramConnections } from "./connections.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
 import { RequestBudget } from "./request_budget.js";
@@ -27,9 +29,6 @@ import { openToGroup } from "./socket_access.js";
 
 const { ENOMEM, EINVAL, EHOSTUNREACH, EPROTO, ENOENT, EIO } = constants.errno;
 const kStates = ["reset", "init", "rtr", "rts", "error"] as const;
-const kPathMtus = [4096, 2048, 1024, 512, 256];
-/** Headers below the payload, as Linux counts them. */
-const kRoceOverhead = 80;
 const kOwnerOnly = 0o177;
 const kMostPriority = 7;
 /** Of one program. */
@@ -173,7 +172,7 @@ export class ProgramBroker {
 
   /** bytes */
   get largestPathMtu(): number {
-    return kPathMtus.find((mtu) => mtu + kRoceOverhead <= this.config.port.mtu) ?? 256;
+    return largestPathMtu(this.config.port.mtu) ?? 256;
   }
 
   /** The way to a peer, with its priority. @throws RangeError for a GID that is not ours, WeirError when nobody answers there. */
@@ -383,7 +382,8 @@ class Connection {
     const { broker } = this;
     const state = kStates[request.state];
     const mtu = request.path_mtu;
-    if (state === undefined || !kPathMtus.includes(mtu) || mtu > broker.largestPathMtu) return { error: EINVAL };
+    if (state === undefined || !(kPathMtus as readonly number[]).includes(mtu) || mtu > broker.largestPathMtu)
+      return { error: EINVAL };
     if (request.remote_qpn > 0xff_ffff || request.partition_key > 0xffff) return { error: EINVAL };
     const connects = state === "rtr" && !datagram;
     if (connects && isGroup(addressOfGid(Uint8Array.from(request.gid)))) return { error: EINVAL };

@@ -85,13 +85,26 @@ export const rp = gridView({
 });
 
 export const qp = gridView({
-  description: "queue pairs: whose they are, rate, target rate, alpha",
+  description: "queue pairs: whose they are, rate, target rate, window, alpha",
   of: "nic",
   requests: ["queue_pairs"],
   grids: ({ queue_pairs }) => [
     {
       title: "Queue pairs",
-      head: ["name", "pid", "type", "lqpn", "rqpn", "peer", "state", "stage", "rate Gb/s", "target Gb/s", "alpha"],
+      head: [
+        "name",
+        "pid",
+        "type",
+        "lqpn",
+        "rqpn",
+        "peer",
+        "state",
+        "stage",
+        "rate Gb/s",
+        "target Gb/s",
+        "cwnd",
+        "alpha",
+      ],
       names: 8,
       rows: queue_pairs.map((pair) => [
         printable(pair.name),
@@ -104,8 +117,13 @@ export const qp = gridView({
         (pair.limited && pair.stage) || "-",
         // Until it sends there is no reaction point.
         ...(pair.rate === 0
-          ? ["-", "-", "-"]
-          : [gbps(pair.rate), gbps(pair.target_rate), pair.alpha?.toFixed(4) ?? "-"]),
+          ? ["-", "-", "-", "-"]
+          : [
+              gbps(pair.rate),
+              gbps(pair.target_rate),
+              pair.window === null ? "-" : fixed(pair.window),
+              pair.alpha?.toFixed(4) ?? "-",
+            ]),
       ]),
     },
   ],

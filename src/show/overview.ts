@@ -115,3 +115,34 @@ export const ecn = gridView({
     ];
   },
 });
+
+export const telemetry = gridView({
+  description: "in-band network telemetry (INT): what ports have written, what senders have got back",
+  of: "any",
+  requests: ["counters", "ports"],
+  grids({ counters, ports }) {
+    const own = new Counts(counters.counters);
+    const of = (port: string, names: readonly string[]) =>
+      names.map((name) => text(own.get(name, own.isNic ? {} : { port })));
+    return [
+      {
+        title: own.isNic ? "INT in acknowledgements" : "INT written",
+        head: ["IFACE", ...(own.isNic ? kEchoed : kWritten).keys()],
+        names: 1,
+        rows: ports.map(({ name }) => [printable(name), ...of(name, [...(own.isNic ? kEchoed : kWritten).values()])]),
+      },
+    ];
+  },
+});
+
+const kWritten = new Map([
+  ["WRITTEN", "int_written"],
+  ["NO_ROOM", "int_overflowed"],
+  ["MALFORMED", "int_malformed"],
+]);
+const kEchoed = new Map([
+  ["RECEIVED", "rx_telemetry"],
+  ["UNWRITTEN", "rx_telemetry_unwritten"],
+  ["NO_ROOM", "rx_telemetry_overflowed"],
+  ["MALFORMED", "rx_telemetry_malformed"],
+]);

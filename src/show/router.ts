@@ -39,7 +39,19 @@ export const routes = gridView({
       },
       {
         title: "Packets to be routed, by the port that they came in by",
-        head: ["Port", "Routed", "No route", "Blackhole", "TTL", "Martian", "Header", "Neighbor", "Not ours", "MTU"],
+        head: [
+          "Port",
+          "Routed",
+          "No route",
+          "Blackhole",
+          "TTL",
+          "Martian",
+          "Header",
+          "Neighbor",
+          "Not ours",
+          "Group",
+          "MTU",
+        ],
         names: 1,
         rows: ports.map(({ name }) => {
           const of = (...counters: string[]) =>
@@ -54,6 +66,7 @@ export const routes = gridView({
             of("drop_ip_header"),
             of("drop_neighbor_unknown", "drop_neighbor_queue"),
             of("drop_router_protocol", "drop_router_bridged"),
+            of("drop_router_multicast"),
             of("drop_mtu_exceeded"),
           ];
         }),

@@ -4,7 +4,7 @@ import { kDcbViews } from "./dcb.js";
 import { dcbx, lldp } from "./discovery.js";
 import { ethtool } from "./ethtool.js";
 import { programs, qp, rp } from "./nic.js";
-import { counters, ecn, pfc } from "./overview.js";
+import { counters, ecn, pfc, telemetry } from "./overview.js";
 import { ports } from "./ports.js";
 import { kRdmaViews } from "./rdma.js";
 import { neighbors, routes } from "./router.js";
@@ -20,6 +20,7 @@ export const kViews = {
   ecn,
   cp,
   rp,
+  telemetry,
   queue,
   buffer,
   qp,

@@ -5,6 +5,7 @@ import { asWeirError, WeirError } from "../base/error.js";
 import { ConnectionManager } from "../cm/connection_manager.js";
 import { type FrameLink, taggedFrame } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
+import { hearsTelemetry } from "../congestion/flow_state.js";
 import { composeNicWorker } from "../device/compose.js";
 import { nicFromData } from "../device/file/load.js";
 import { pathTo } from "../device/path.js";
@@ -16,6 +17,7 @@ import { kRecordWords, type NativeAddon, type NativeWorker, type QueuePairState,
 import { dscpOf } from "../scenario/resolve.js";
 import type { Impairment } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
+import { kRoceOverhead, kTelemetryBytes, largestPathMtu } from "../wire/frame_size.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
 import { AddressHandle } from "./address_handle.js";
 import { Device } from "./device.js";
@@ -58,9 +60,6 @@ const kDefaultPriority = 3;
 const kBurst = "512KB";
 /** An interface that is slower takes no more than it can. */
 const kRate = "100Gbps";
-const kPathMtus = [4096, 2048, 1024, 512, 256] as const;
-/** Headers below the payload, IPv6 and the longest extension headers included, as Linux counts them. */
-const kRoceOverhead = 80;
 
 interface Local {
   prefix: Prefix;
@@ -104,8 +103,7 @@ export class InterfaceDevice extends Device {
     const own = this.#prefixes.find(({ address }) => !isIPv6(address))?.address;
     const { mtu } = inspectInterface(options.interface, options.namespace);
     this.#shared = this.#prefixes.map(({ address }) => kernelHasAddress(address, options.interface, options.namespace));
-    const pathMtu = kPathMtus.find((candidate) => candidate + kRoceOverhead <= mtu);
-    if (pathMtu === undefined) {
+    if (largestPathMtu(mtu) === undefined) {
       throw new WeirError(`${options.interface} has an MTU of ${mtu} bytes`, {
         field: "interface",
         hint: `RoCEv2 needs at least ${256 + kRoceOverhead}: ip link set ${options.interface} mtu 1500`,
@@ -116,7 +114,8 @@ export class InterfaceDevice extends Device {
         name: "verbs",
         interface: options.interface,
         ...(options.namespace !== undefined && { namespace: options.namespace }),
-        path_mtu: pathMtu,
+        // Of no queue pair: each has its own.
+        path_mtu: 256,
         // An application wants its bytes across more than even spacing after a hiccup of the host.
         burst: kBurst,
         // The core takes addresses from each queue pair's path; a device with IPv6 alone has none of this kind.
@@ -132,6 +131,7 @@ export class InterfaceDevice extends Device {
       throw new WeirError(`vlan: ${options.vlan} is not between 1 and 4094`, { field: "vlan" });
     }
     const { port, classes } = config;
+    const pathMtu = largestPathMtu(mtu, hearsTelemetry(config.congestion.algorithm) ? kTelemetryBytes : 0) ?? 256;
     this.interface = port.interface;
     this.mac = port.mac;
     this.vlan = options.vlan;

@@ -6,6 +6,15 @@ export const kHeaderBytes = 58;
 export const kCnTagBytes = 4;
 /** What switches write into packets, and acknowledgements echo: kTelemetryHeader of native/wire/bth.h. */
 export const kTelemetryBytes = 64;
+const kPathMtus = [4096, 2048, 1024, 512, 256] as const;
+/** Headers below the payload within an IP packet, IPv6 and the longest of the standard's included, as Linux counts them. */
+export const kRoceOverhead = 80;
+
+/** The largest path MTU whose packets fit `mtu`, with `more` bytes of headers; undefined: none does. */
+export function largestPathMtu(mtu: number, more = 0): (typeof kPathMtus)[number] | undefined {
+  return kPathMtus.find((candidate) => candidate + kRoceOverhead + more <= mtu);
+}
+
 /** FCS 4, preamble and SFD 8, inter-packet gap 12. */
 export const kEthernetOverhead = 24;
 /** A frame shorter than this is padded (64 octets with FCS). */

@@ -199,6 +199,7 @@ export class FakeWorker implements NativeWorker {
       rate: 4e8,
       target_rate: 5e8,
       alpha: 0.25,
+      window: 0,
       stage: "fast_recovery",
       transport: "stream",
       priority: 3,

@@ -215,6 +215,26 @@ describe("a daemon", () => {
     writeFileSync(file, `${text}\ntransport: rc`);
     signals.emit("SIGHUP", "SIGHUP");
     expect(log.at(-1)?.error).toBe("transport cannot change while the daemon runs");
+    writeFileSync(file, text.replace("profile: mlx5", "algorithm: qcn").concat("\nqcn: { notification: ip }"));
+    signals.emit("SIGHUP", "SIGHUP");
+    expect(log.at(-1)?.error).toBe("qcn.notification cannot change while the daemon runs");
+    signals.emit("SIGTERM", "SIGTERM");
+    signals.emit("SIGTERM", "SIGTERM");
+    await ended;
+  });
+
+  it("keeps what connections have agreed on: whether a NIC's packets have room for telemetry", async () => {
+    const { folder, file, signals, log, ended } = await start("nic", (path) => nicFile(path, "transport: rc"));
+    for (const [algorithm, said] of [
+      ["none", "reloaded"],
+      ["hpcc", "not reloaded, the old configuration stays"],
+      ["swift", "not reloaded, the old configuration stays"],
+    ]) {
+      writeFileSync(file, nicFile(folder, `transport: rc\ncongestion: { algorithm: ${algorithm} }`));
+      signals.emit("SIGHUP", "SIGHUP");
+      expect(log.findLast(({ msg }) => msg.includes("reloaded"))?.msg).toBe(said);
+    }
+    expect(log.at(-1)?.error).toBe("congestion.algorithm cannot change while the daemon runs");
     signals.emit("SIGTERM", "SIGTERM");
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

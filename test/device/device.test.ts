@@ -15,6 +15,7 @@ const kPair: QueuePairState = {
   rate: 1e9,
   target_rate: 1e9,
   alpha: 0.5,
+  window: 0,
   limited: true,
   transport: "stream",
   priority: 3,

@@ -56,6 +56,7 @@ function lab(): LabAccess {
     rate: 1e9,
     target_rate: 2e9,
     alpha: 0.5,
+    window: 0,
     stage: "fast_recovery",
     transport: "stream",
     priority: 3,

@@ -10,8 +10,8 @@ const kMessage = 32_768;
 
 const more = "transport: rc\n";
 const pairOf = async ({ socket }: Daemon) => (await ask(socket, "queue_pairs"))[0];
-const count = async (nic: Daemon, counter: string) =>
-  (await ask(nic.socket, "counters")).counters
+const count = async ({ socket }: Pick<Daemon, "socket">, counter: string) =>
+  (await ask(socket, "counters")).counters
     .filter(({ name }) => name === counter)
     .reduce((sum, { value }) => sum + value, 0);
 
@@ -40,6 +40,31 @@ describeLive("queue pairs with transport: rc", () => {
     // Without echoes it would be a power of 15/16 by now, of as many as there were windows.
     expect((await pairOf(a))?.alpha).toBeGreaterThan(0.001);
     expect(a.log()).toContainEqual(expect.objectContaining({ msg: expect.stringContaining("echo marks") }));
+  });
+
+  it("complete at once what a switch trims, sprayed and under NSCC: all options of the transport together", async () => {
+    const net = await network();
+    const ports = [portOf(net, "a", "rate: 1Gbps"), portOf(net, "b", "rate: 100Mbps")];
+    const lossy = [
+      "pfc: { enabled: false }",
+      "buffer: { total: 60KB, headroom: 0KB }",
+      "ecn: { kmin: 5KB, kmax: 20KB, pmax: 100%, priorities: [0] }",
+      "scheduler: { strict: [6], weights: { 0: 75, 5: 25 } }",
+      "trimming: { enabled: true, priorities: [0], dscp: 40 }",
+    ];
+    const sw = await startSwitch(net, { ports, more: `${lossy.join("\n")}\n` });
+    const all =
+      "{ type: rc, recovery: selective-repeat, spraying: reps, reordering: 250, trim_naks: true, timeout: 16 }";
+    const nscc = "congestion: { algorithm: nscc, parameters: { nscc_base_rtt: 5ms } }";
+    const options = `transport: ${all}\ntrimmed_dscp: 40\npfc: { enabled: false }\n${nscc}\n`;
+    const b = await startNic(net, "b", { pairs: ["priority: 0"], more: options });
+    const send = `priority: 0, send: { message: ${kMessage}B, bytes: ${kMessages * kMessage}B }`;
+    const a = await startNic(net, "a", { pairs: [send], more: options });
+    await eventually(async () => expect(await pairOf(a)).toMatchObject({ state: "finished" }));
+    expect(await count(b, "rx_messages")).toBe(kMessages);
+    expect(await count(sw, "trim_packets")).toBeGreaterThan(0);
+    expect(await count(a, "trimmed_requests")).toBeGreaterThan(0);
+    expect(await count(b, "np_cnp_sent")).toBe(0);
   });
 
   it("wait for a peer that is gone, and go on when it is there again", async () => {

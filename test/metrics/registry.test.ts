@@ -75,6 +75,7 @@ describe("the registry", () => {
       rate: 4e8,
       target_rate: 5e8,
       alpha: 0.25,
+      window: 7.5,
       stage: "additive_increase",
       ...kOwn,
     } as const;
@@ -92,6 +93,7 @@ describe("the registry", () => {
     expect(series.get(`weir_qp_rate_bytes_per_second{${labels}}`)).toBe(5e7);
     expect(series.get(`weir_qp_target_rate_bytes_per_second{${labels}}`)).toBe(62.5e6);
     expect(series.get(`weir_qp_alpha{${labels}}`)).toBe(0.25);
+    expect(series.get(`weir_qp_congestion_window_packets{${labels}}`)).toBe(7.5);
     const stages = ["fr", "ai", "hai"].map((stage) => series.get(`weir_qp_rp_stage{${labels},stage="${stage}"}`));
     expect(stages).toEqual([0, 1, 0]);
   });
@@ -104,6 +106,7 @@ describe("the registry", () => {
       rate: 1e9,
       target_rate: 1e9,
       alpha: 0,
+      window: null,
       stage: "fast_recovery",
     } as const;
     const of = (qpn: number) => ({ device: "roce0", qpn: `0x00000${qpn}`, flow: `f${qpn}` });
@@ -145,7 +148,7 @@ describe("the registry", () => {
   it("tells of programs, and of their queue pairs while they are there and if asked to", async () => {
     const pair = {
       ...{ name: "ib_write_bw/99", qpn: 99, remote_qpn: 100, peer: "10.0.0.2", state: "ready", transport: "rc" },
-      ...{ limited: true, rate: 8e8, target_rate: 8e8, alpha: 0.5, stage: "fast_recovery", priority: 3 },
+      ...{ limited: true, rate: 8e8, target_rate: 8e8, alpha: 0.5, window: null, stage: "fast_recovery", priority: 3 },
       program: { pid: 812, uid: 1000, command: "ib_write_bw" },
       counters: { tx_packets: 9, tx_wire_bytes: 9000 },
     } as NicReading["pairs"][number];
@@ -189,7 +192,7 @@ describe("the registry", () => {
       ["h1", "h2"].map((device, i) => ["tx_wire_bytes", { device, qpn: "0x000011", flow: "x" }, 100 * (i + 1)]),
     ] as [string, Record<string, string>, number][][];
     const pair = { qpn: 0x11, remote_qpn: 0x11, state: "ready", limited: false, stage: "fast_recovery" } as const;
-    const pairs = [{ ...kOwn, ...pair, name: "x", peer: "r", rate: 8e9, target_rate: 8e9, alpha: null }];
+    const pairs = [{ ...kOwn, ...pair, name: "x", peer: "r", rate: 8e9, target_rate: 8e9, alpha: null, window: null }];
     const { source: lab } = source([], {
       counters: () =>
         tables.map((own) => ({

@@ -1,11 +1,9 @@
 /** NSCC and spraying in scenarios: their parameters, what they need, and what is refused. */
 import { describe, expect, it } from "vitest";
-import { nativeCongestion } from "../../src/congestion/algorithms.js";
 import { checkForLab } from "../../src/lab/check.js";
 import { Fabric } from "../../src/scenario/fabric.js";
-import { parseScenarioText } from "../../src/scenario/scenario.js";
 import { composeSimulation } from "../../src/sim/compose.js";
-import { refusalOf } from "../fixtures/refusal.js";
+import { variationsOf } from "./variations.js";
 
 const BASE = `
 topology: { kind: star, hosts: 3, link: { rate: 100Gbps } }
@@ -14,19 +12,7 @@ congestion: { algorithm: nscc }
 transport: { type: rc, recovery: selective-repeat, reordering: 250 }
 traffic: [{ id: x, from: [h1, h2], to: h3 }]
 `;
-const load = (...set: string[]) => parseScenarioText(BASE, "nscc.yaml", { set });
-const refusal = (...set: string[]) => refusalOf(() => load(...set));
-const kQcn = {
-  priorities: 0,
-  flows: "queue-pair",
-  reaction_points: 0,
-  cn_tag: false,
-  notification: "l2",
-  limiter: "pacer",
-  groups: new Map(),
-} as const;
-const native = (scale: number, ...set: string[]) =>
-  nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn });
+const { load, refusal, native } = variationsOf(BASE);
 
 describe("congestion.algorithm nscc", () => {
   it("has the simulator's parameters, and no others", () => {

@@ -1,9 +1,7 @@
 /** TIMELY and Swift in scenarios and files of daemons: their parameters, what they need, and what is refused. */
 import { describe, expect, it } from "vitest";
-import { nativeCongestion } from "../../src/congestion/algorithms.js";
 import { checkForLab } from "../../src/lab/check.js";
-import { parseScenarioText } from "../../src/scenario/scenario.js";
-import { refusalOf } from "../fixtures/refusal.js";
+import { variationsOf } from "./variations.js";
 
 const BASE = `
 topology: { kind: star, hosts: 3, link: { rate: 10Gbps } }
@@ -11,19 +9,7 @@ congestion: { algorithm: timely }
 transport: { type: rc }
 traffic: [{ id: x, from: [h1, h2], to: h3 }]
 `;
-const load = (...set: string[]) => parseScenarioText(BASE, "rtt.yaml", { set });
-const refusal = (...set: string[]) => refusalOf(() => load(...set));
-const kQcn = {
-  priorities: 0,
-  flows: "queue-pair",
-  reaction_points: 0,
-  cn_tag: false,
-  notification: "l2",
-  limiter: "pacer",
-  groups: new Map(),
-} as const;
-const native = (scale: number, ...set: string[]) =>
-  nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn });
+const { load, refusal, native } = variationsOf(BASE);
 
 describe("congestion.algorithm timely", () => {
   it("has the paper's parameters, and those of its patched form", () => {

@@ -283,6 +283,7 @@ export const kNic: Partial<ControlRequests> = {
       rate: 4e8,
       target_rate: 5e8,
       alpha: 0.25,
+      window: 12.34,
       stage: "fast_recovery",
       transport: "stream",
       program: null,

@@ -4,15 +4,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ControlServer } from "../../src/device/control_server.js";
-import type { ControlRequests, SwitchReport } from "../../src/device/protocol.js";
+import type { ControlRequests, CounterValue, SwitchReport } from "../../src/device/protocol.js";
 import type { View } from "../../src/show/view.js";
 import { kViews } from "../../src/show/views.js";
 import { weir } from "../cli/harness.js";
 import { kHardware } from "../daemon/probes.js";
-import { kNic, kSwitch, port } from "./answers.js";
+import { count, kNic, kSwitch, port } from "./answers.js";
 
 const rows = (view: View, answers: Partial<ControlRequests>) =>
   view.grids?.(answers as ControlRequests).map((grid) => grid.rows) ?? [];
+
+const counting = (answers: Partial<ControlRequests>, counters: CounterValue[]): Partial<ControlRequests> => ({
+  ...answers,
+  counters: { since: "", at_ns: 0, counters },
+});
 
 describe("of a switch", () => {
   it("counters add up drops, and tell their reasons", () => {
@@ -55,6 +60,17 @@ describe("of a switch", () => {
   it("ecn and queue show the queues that carried anything", () => {
     expect(rows(kViews.ecn, kSwitch)).toEqual([[["b", "UC3", "3", "200", "1.50%"]]]);
     expect(rows(kViews.queue, kSwitch)).toEqual([[["b", "UC3", "200", "216400", "3", "1.50", "61.20"]]]);
+  });
+
+  it("telemetry shows what each port has written into packets", () => {
+    const of = (port: string) => ({ switch: "sw0", port });
+    const written = [count("int_written", of("b"), 190), count("int_overflowed", of("b"), 3)];
+    expect(rows(kViews.telemetry, counting(kSwitch, written))).toEqual([
+      [
+        ["a", "0", "0", "0"],
+        ["b", "190", "3", "0"],
+      ],
+    ]);
   });
 
   it("cp shows every congestion point with its set point", () => {
@@ -233,20 +249,31 @@ describe("of a NIC", () => {
   it("qp has no rate of one that has sent nothing", () => {
     const [pair] = kNic.queue_pairs ?? [];
     if (pair === undefined) throw new Error("no queue pair");
-    expect(rows(kViews.qp, { queue_pairs: [{ ...pair, rate: 0 }] })[0]?.[0]?.slice(-3)).toEqual(["-", "-", "-"]);
+    expect(rows(kViews.qp, { queue_pairs: [{ ...pair, rate: 0 }] })[0]?.[0]?.slice(-4)).toEqual(["-", "-", "-", "-"]);
+  });
+
+  it("telemetry shows what acknowledgements have brought back", () => {
+    const back = [
+      count("rx_telemetry", { device: "roce0" }, 80),
+      count("rx_telemetry_unwritten", { device: "roce0" }, 5),
+    ];
+    expect(rows(kViews.telemetry, counting(kNic, back))).toEqual([[["eth1", "80", "5", "0", "0"]]]);
   });
 
   it("qp has no alpha under QCN", () => {
     const [pair] = kNic.queue_pairs ?? [];
     if (pair === undefined) throw new Error("no queue pair");
-    expect(rows(kViews.qp, { queue_pairs: [{ ...pair, alpha: null }] })[0]?.[0]?.at(-1)).toBe("-");
+    expect(rows(kViews.qp, { queue_pairs: [{ ...pair, alpha: null, window: null }] })[0]?.[0]?.slice(-2)).toEqual([
+      "-",
+      "-",
+    ]);
   });
 
   it("pfc, ecn and qp", () => {
     expect(rows(kViews.pfc, kNic)[0]).toEqual([["eth1", "0", "0", "0", "9", "0", "0", "0", "0"]]);
     expect(rows(kViews.ecn, kNic)).toEqual([[["0", "1", "2", "0", "0"]]]);
     expect(rows(kViews.qp, kNic)).toEqual([
-      [["to-b", "-", "stream", "17", "18", "b", "ready", "fast_recovery", "0.400", "0.500", "0.2500"]],
+      [["to-b", "-", "stream", "17", "18", "b", "ready", "fast_recovery", "0.400", "0.500", "12.34", "0.2500"]],
     ]);
   });
 

@@ -16,6 +16,7 @@ async function run(...set: string[]): Promise<Result> {
 }
 const kDropped = "switch.trimming.enabled=false";
 const kUnheard = "transport.trim_naks=false";
+const kRead = "traffic.0.operation=read";
 const tail = ({ fct }: Result) => fct?.fct_us.p99 ?? Number.NaN;
 const count = ({ transport = {} }: Result, name: string) => transport[name] ?? 0;
 
@@ -31,6 +32,16 @@ describe("trimmed packets that are asked for", () => {
     }
     expect(count(asked, "local_ack_timeout_err")).toBe(0);
     expect(count(asked, "rx_trim_naks")).toBe(count(asked, "tx_trim_naks"));
+  });
+
+  it("spare READs the same, which ask for them by themselves", async () => {
+    const [asked, unheard] = [await run(kRead), await run(kRead, kUnheard)];
+    expect(asked.fct).toMatchObject({ count: 16 * 40, incomplete: 0 });
+    expect(count(asked, "trimmed_responses")).toBeGreaterThan(500);
+    expect(count(asked, "tx_trim_naks")).toBe(0);
+    expect(count(asked, "local_ack_timeout_err")).toBe(0);
+    expect(count(unheard, "local_ack_timeout_err")).toBeGreaterThan(0);
+    expect(tail(asked)).toBeLessThan(tail(unheard) / 2);
   });
 
   it.each(["dctcp", "swift", "hpcc", "timely"])("let all messages complete under %s", async (algorithm) => {

@@ -21,6 +21,7 @@ import {
   checkUnshaped,
   fittingPathMtu,
   kCnTag,
+  kTelemetry,
 } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkGroups, checkLimiter } from "../../scenario/check_qcn.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
@@ -78,6 +79,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     );
   }
   checkDelays(config, found);
+  checkTelemetry(config, found);
   checkWorkers(config, found);
   checkVlans(config.ports, config.router, found);
   if (config.router !== undefined) {
@@ -133,6 +135,23 @@ function checkDelays({ ports, changes }: SwitchDaemonConfig, found: Findings): v
   changes.forEach(({ port }, i) => {
     if (!names.includes(port)) found.unknown(["changes", i, "port"], "port", port, names);
   });
+}
+
+/** A sender reckons with the rate that a port tells of. */
+function checkTelemetry({ name, telemetry, ports, changes }: SwitchDaemonConfig, found: Findings): void {
+  if (!telemetry) return;
+  ports.forEach((port, i) => {
+    if (port.rate > 0) return;
+    const message = `${port.name} has none, and telemetry tells it to senders`;
+    found.problem(["ports", i, "rate"], message, "give the rate of the link, or telemetry: false");
+  });
+  const limited = ports.filter(
+    (port) => port.priority_rates.some((rate) => rate > 0) || changes.some((change) => change.port === port.name),
+  );
+  if (limited.length === 0) return;
+  found.warn(
+    `switch ${name}: queues of ${limited.map((port) => port.name).join(", ")} are slower than the link, whose rate telemetry tells: a queue stands there under HPCC`,
+  );
 }
 
 function checkRouting({ switch: { forwarding }, router }: SwitchDaemonConfig, found: Findings): void {
@@ -231,7 +250,8 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: 
   const { path_mtu, initial_rate } = config.host;
   const { mtu, rate } = config.port;
   const { algorithm } = config.congestion;
-  const narrow = fittingPathMtu(path_mtu, mtu, hearsCnms(algorithm) && config.host.qcn.cn_tag ? kCnTag : 0);
+  const more = hearsTelemetry(algorithm) ? kTelemetry : hearsCnms(algorithm) && config.host.qcn.cn_tag ? kCnTag : 0;
+  const narrow = fittingPathMtu(path_mtu, mtu, more);
   if (narrow !== undefined) {
     const message = `${path_mtu} needs an MTU of ${narrow.needed}, but ${config.port.interface} has ${mtu}`;
     found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
@@ -260,10 +280,18 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: 
     );
   }
   if (hearsTelemetry(algorithm)) {
-    const message = `${algorithm} needs switches and peers with its telemetry, which no other RoCEv2 NIC has: it is for simulations and labs`;
-    found.problem(["congestion", "algorithm"], message, "use dcqcn, qcn, timely, swift, nscc, dctcp or none");
+    found.warn(
+      `congestion: ${algorithm} slows by what switches write into its packets (telemetry: true of weir switch), and peers need the same algorithm: others drop its packets as unknown`,
+    );
   }
-  if (hearsAcknowledgements(algorithm)) checkAcknowledgements(config, found);
+  if (hearsAcknowledgements(algorithm)) {
+    checkAcknowledgements(config, found);
+    if (config.programs !== undefined) {
+      found.warn(
+        `congestion: ${algorithm} goes by acknowledgements, which programs hear themselves: nothing slows their queue pairs but PFC`,
+      );
+    }
+  }
   if (hearsCnps(algorithm)) {
     if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {
       const { priority } = config.host.cnp;

@@ -115,6 +115,7 @@ export function resolveSwitchDaemon(
     workers = [{}],
     static_fdb,
     changes,
+    telemetry,
     router,
     name: _n,
     metrics: _m,
@@ -134,6 +135,7 @@ export function resolveSwitchDaemon(
     switch: resolved,
     static_fdb,
     changes: changes.map((change) => filled(rateChangeSchema, change)).sort((a, b) => a.at - b.at),
+    telemetry,
     router: router === false ? undefined : resolveRouter(router, ports[0]?.mac ?? 0),
   };
 }

@@ -251,6 +251,10 @@ export const switchDaemonSchema = section({
     "Rates of egress queues that change while the daemon runs, as in a scenario. Before its first change a queue has that of `limits`.",
     [],
   ),
+  telemetry: flag(
+    "In-band network telemetry (INT): each port writes its queue, bytes sent, time and rate into packets that have room for it, as those of HPCC's senders have. Takes a `rate` of each port.",
+    false,
+  ),
   router: field(
     z.union([z.literal(false), routerSchema]),
     "Routing between subnets, IPv4 and IPv6; `false`: the switch bridges only.",

@@ -94,6 +94,8 @@ export interface SwitchDaemonConfig extends CommonConfig {
   static_fdb: Full<typeof switchDaemonSchema>["static_fdb"];
   /** In the order of time; `rate` 0: unlimited. */
   changes: RateChange[];
+  /** Its ports write INT. */
+  telemetry: boolean;
   /** Undefined: it bridges only. */
   router: RouterConfig | undefined;
 }

@@ -33,6 +33,19 @@ const switchOf = (text: string, ...set: string[]) => loadSwitchDaemon("sw0.yaml"
 const nicOf = (text: string, ...set: string[]) => loadNicDaemon("roce0.yaml", { set, inspect, text });
 
 describe("switch.yaml", () => {
+  it("writes telemetry at ports whose rate it knows", () => {
+    const telemetry = (...more: string[]) =>
+      switchOf(SWITCH, "telemetry=true", "ports.1.rate=1Gbps", "pfc.enabled=false", ...more);
+    expect(switchOf(SWITCH).config.telemetry).toBe(false);
+    expect(telemetry()).toMatchObject({ config: { telemetry: true }, warnings: [] });
+    expect(telemetry("ports.0.limits={ 3: { rate: 1Gbps } }").warnings).toEqual([
+      "switch sw0: queues of a are slower than the link, whose rate telemetry tells: a queue stands there under HPCC",
+    ]);
+    expect(refusalOf(() => switchOf(SWITCH, "telemetry=true"))).toContain(
+      "ports.1.rate: veth-b has none, and telemetry tells it to senders\n  hint: give the rate of the link, or telemetry: false",
+    );
+  });
+
   it("is filled in with the defaults of a scenario's switch, and what the interfaces are like", () => {
     const { config, warnings } = switchOf(SWITCH);
     expect(warnings).toEqual([]);
@@ -319,6 +332,28 @@ describe("nic.yaml", () => {
     expect(nicOf(NIC, ...timely).config.congestion.parameters).toMatchObject({ patched: true, timely_delta: 10e6 });
   });
 
+  it("is under HPCC where it has acknowledgements, and says what else that takes", () => {
+    const { config, warnings } = nicOf(NIC, ...set("congestion={ algorithm: hpcc }", "transport=rc", "mtu=1152"));
+    expect(config.congestion.parameters).toMatchObject({ hpcc_base_rtt: 13e3 });
+    expect(warnings).toEqual([
+      "congestion: hpcc slows by what switches write into its packets (telemetry: true of weir switch), and peers need the same algorithm: others drop its packets as unknown",
+    ]);
+  });
+
+  it.each(["timely", "swift", "dctcp", "nscc", "hpcc"])(
+    "runs %s with each option of the transport that does not contradict another, and tells of programs",
+    (algorithm) => {
+      const transport =
+        "transport={ type: rc, recovery: selective-repeat, spraying: reps, reordering: 250, trim_naks: true }";
+      const chosen = set(`congestion.algorithm=${algorithm}`, transport, "trimmed_dscp=40");
+      expect(nicOf(NIC, ...chosen).config.transport).toMatchObject({ spraying: "reps", trim_naks: true });
+      const { warnings } = nicOf(NIC, ...chosen, "programs=true");
+      expect(warnings).toContain(
+        `congestion: ${algorithm} goes by acknowledgements, which programs hear themselves: nothing slows their queue pairs but PFC`,
+      );
+    },
+  );
+
   it("has metrics of all queue pairs, of some, or of none", () => {
     for (const per_qp of [true, false, 20]) {
       expect(nicOf(NIC, `metrics.per_qp=${per_qp}`).config.metrics).toMatchObject({ per_qp, port: 9465 });
@@ -395,8 +430,12 @@ describe("nic.yaml", () => {
       "congestion.algorithm: dctcp needs acknowledgements, which transport.type stream does not have\n  hint: use transport: { type: rc }, or algorithm: dcqcn",
     ],
     [
-      set("congestion={ algorithm: hpcc }", "transport=rc"),
-      "congestion.algorithm: hpcc needs switches and peers with its telemetry, which no other RoCEv2 NIC has: it is for simulations and labs\n  hint: use dcqcn, qcn, timely, swift, nscc, dctcp or none",
+      set("congestion={ algorithm: hpcc }"),
+      "congestion.algorithm: hpcc needs acknowledgements, which transport.type stream does not have\n  hint: use transport: { type: rc }, or algorithm: dcqcn",
+    ],
+    [
+      set("congestion={ algorithm: hpcc }", "transport=rc", "mtu=1151"),
+      "path_mtu: 1024 needs an MTU of 1152, but eth1 has 1151\n  hint: use path_mtu: 512, or an MTU of 1152",
     ],
     [set("metrics.per_qp=0"), "nic roce0.yaml (--set): metrics.per_qp: 0 is too small\n  hint: must be at least 1"],
     [

@@ -1,0 +1,26 @@
+/** Variations of one scenario about its congestion control: what is made of it, what is refused, what native NICs run on. */
+import { nativeCongestion } from "../../src/congestion/algorithms.js";
+import { parseScenarioText } from "../../src/scenario/scenario.js";
+import { refusalOf } from "../fixtures/refusal.js";
+
+const kQcn = {
+  priorities: 0,
+  flows: "queue-pair",
+  reaction_points: 0,
+  cn_tag: false,
+  notification: "l2",
+  limiter: "pacer",
+  groups: new Map(),
+} as const;
+
+/** Of `text`, each with assignments as of `--set`. */
+export function variationsOf(text: string) {
+  const load = (...set: string[]) => parseScenarioText(text, "scenario.yaml", { set });
+  return {
+    load,
+    refusal: (...set: string[]) => refusalOf(() => load(...set)),
+    /** Wall units at this scale. */
+    native: (scale: number, ...set: string[]) =>
+      nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn }),
+  };
+}
