@@ -55,6 +55,7 @@ bool Router::reconfigure(const RouterParameters& parameters) {
         table_of(route.prefix.address.version).remove(AddressBits::of(route.prefix.address), route.prefix.length);
     if (group != PrefixTable::kNone) groups_.release(group);
   }
+  ++changes_;
   routes_ = parameters.routes;
   neighbours.forget_gateways();
   for (const auto& route : routes_) {

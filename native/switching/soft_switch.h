@@ -265,8 +265,8 @@ class SoftSwitch {
   void configure_router();
   bool route(Port& in, PacketId id);
   void route_ip(Port& in, uint16_t on, PacketId id);
-  const Router::NextHop* next_hop(const Packet& packet, uint8_t version, const AddressBits& destination);
-  uint32_t neighbour_of(const Router::NextHop& hop, uint8_t version, const AddressBits& destination);
+  const Router::NextHop* next_hop(const Packet& packet, uint8_t version, const Router::Destination& to);
+  uint32_t neighbour_of(const Router::NextHop& hop, uint8_t version, Router::Destination& to);
   void send_to(Port& in, uint32_t neighbour, PacketId id);
   void notify_by_route(Port& out, PacketId cnm);
   void take_for_router(Port& in, PacketId id);
