@@ -66,6 +66,8 @@ class SoftSwitch {
   // to a queue's rate holds at once, also for a frame that waits for it; a new rate of a link from the next frame on. Throws as
   // the constructor does, and has changed nothing then.
   void reconfigure(SwitchParameters parameters);
+  // The same with parameters that have passed check(), which of thousands of routes takes longer than all else.
+  void adopt(SwitchParameters parameters);
   const SwitchParameters& parameters() const { return parameters_; }
 
   // Null: it does not route.
