@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/fetch.h"
 #include "switching/neighbour_table.h"
 #include "switching/route_table.h"
 #include "switching/router_parameters.h"
@@ -83,6 +84,8 @@ class Router {
     if (known.address != address || known.stamp != now) known = {address, now, table_of(version).lookup(address)};
     return known;
   }
+  // A hint for the caches: it is going to be asked for.
+  WEIR_FETCHES void fetch(const AddressBits& address) const { __builtin_prefetch(&destinations_[place_of(address)]); }
   // The next hop of each place of a group.
   std::span<const uint32_t> places(uint32_t group) const { return groups_.places(group); }
   const NextHop& next_hop(uint32_t number) const { return next_hops_[number]; }

@@ -132,9 +132,16 @@ class SoftSwitch {
   // Whether this shard owns the port: it alone may be given its frames, and writes its counters.
   bool owns(uint16_t port) const { return !ports_[port].remote; }
 
-  // Hints for the caches: a packet is going to come in at a port, of the priority that its sender has given it; or there is a
-  // wake.
-  WEIR_FETCHES void fetch(uint16_t port, const Packet& packet) const {
+  // Hints for the caches: a packet is going to come in, whose descriptor may be fetched still; it is, at a port, of the priority
+  // that its sender has given it; or there is a wake.
+  WEIR_FETCHES void fetch_bytes(PacketId id) const {
+    if (router_ == nullptr) return;
+    __builtin_prefetch(&pool_[id].meta.l3_offset, 1);
+    __builtin_prefetch(pool_.data(id), 1);
+  }
+  WEIR_FETCHES void fetch(uint16_t port, PacketId id) const {
+    const Packet& packet = pool_[id];
+    if (router_ != nullptr && packet.meta.l3_offset != 0) router_->fetch(destination_of(packet.meta, pool_.data(id)));
     ports_[port].egress.fetch(packet.priority);
     __builtin_prefetch(&ports_[port].counters, 1);
     buffer_.fetch(port, packet.priority);
@@ -264,6 +271,10 @@ class SoftSwitch {
   void discard(PacketId id);
 
   // The way of a frame that is routed.
+  static AddressBits destination_of(const PacketMeta& meta, const uint8_t* frame) {
+    const uint32_t source = meta.l3_offset + ip_source_offset(meta.ip_version);
+    return AddressBits::load(meta.ip_version, frame + source + ip_address_length(meta.ip_version));
+  }
   void configure_router();
   bool route(Port& in, PacketId id);
   void route_ip(Port& in, uint16_t on, PacketId id);

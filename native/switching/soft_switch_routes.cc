@@ -89,11 +89,10 @@ void SoftSwitch::take_for_router(Port& in, PacketId id) {
 void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   Packet& packet = pool_[id];
   const PacketMeta& meta = packet.meta;
-  const uint32_t present = pool_.present(id);
   const bool kernel = router_->interface(on).kernel;
-  if (meta.ethertype == kEthertypeArp || (meta.ip_version == 6 && meta.l3_offset != 0)) {
+  if (meta.ethertype == kEthertypeArp || (meta.ip_version == 6 && meta.kind == FrameKind::other)) {
     NeighbourMessage message;
-    if (read_neighbour_message(pool_.data(id), present, meta, message)) {
+    if (read_neighbour_message(pool_.data(id), pool_.present(id), meta, message)) {
       hear(in, on, message, id);
       return kernel ? take_for_kernel(in, on, id) : take_for_router(in, id);
     }
@@ -102,13 +101,10 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
     const bool is_ip = meta.ethertype == kEthertypeIpv4 || meta.ethertype == kEthertypeIpv6;
     return drop(is_ip ? in.counters.drop_ip_header : in.counters.drop_router_protocol, id);
   }
-  uint8_t* const ip = pool_.data(id) + meta.l3_offset;
-  if (meta.l3_offset + ip_header_length(ip) > present) return drop(in.counters.drop_ip_header, id);
-
   const uint8_t version = meta.ip_version;
-  const uint8_t* const addresses = ip + ip_source_offset(version);
-  const AddressBits source = AddressBits::load(version, addresses);
-  const AddressBits destination = AddressBits::load(version, addresses + ip_address_length(version));
+  const uint8_t* const ip = pool_.data(id) + meta.l3_offset;  // classify() has found its header whole
+  const AddressBits source = AddressBits::load(version, ip + ip_source_offset(version));
+  const AddressBits destination = destination_of(meta, pool_.data(id));
   // From or to an address of this link: between neighbours, not to be routed.
   if (kernel && version == 6 && (is_link_local(destination) || (is_link_local(source) && router_->owns(version, destination))))
     return take_for_kernel(in, on, id);
