@@ -136,7 +136,7 @@ const Router::NextHop* SoftSwitch::next_hop(const Packet& packet, uint8_t versio
     const bool on_link = hop.kind == Router::NextHop::Kind::link;
     const uint32_t at = on_link ? router_->neighbours.find(version, hop.interface, to.address) : hop.neighbour;
     // One that nobody knows the place of yet is as good as an idle one.
-    if (at == NeighbourTable::kNone || !router_->neighbours[at].known()) return PortLoad{};
+    if (at == NeighbourTable::kNone || !router_->neighbours[at].known()) return PortLoad{0, now_};
     return load_of(router_->neighbours[at].port, packet.priority);
   });
   return &router_->next_hop(places[chosen]);
