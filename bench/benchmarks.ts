@@ -3,6 +3,7 @@ export const BENCHMARKS = [
   "micro/core.js",
   "micro/units.js",
   "dataplane/forwarding.js",
+  "dataplane/routing.js",
   "dataplane/latency.js",
   "dataplane/tcp.js",
   "dataplane/loss.js",

@@ -20,6 +20,8 @@ export interface DeviceOptions {
   cpu?: number;
   /** Time between samples of all queues, ns. Default: none are taken. */
   sampleInterval?: number;
+  /** It routes from gen to sink, and does not bridge. */
+  routes?: boolean;
 }
 
 export interface RunningDevice {
@@ -40,7 +42,7 @@ const kRing = 512;
 const weir = (name: string, receive: Receive, transmit: Backend, polling: Polling = "adaptive"): Device => ({
   name,
   start: (bed, options = {}) =>
-    startWeir(bed, { receive, transmit, polling, cpu: options.cpu ?? kCpus.device }, options.sampleInterval),
+    startWeir(bed, { receive, transmit, polling, cpu: options.cpu ?? kCpus.device }, options),
 });
 
 export const BRIDGE: Device = { name: "Linux bridge", start: startBridge };
@@ -65,12 +67,12 @@ export const WAITING_DEVICES: readonly Device[] = [
 async function startWeir(
   bed: Testbed,
   { receive, transmit, polling, cpu }: { receive: Receive; transmit: Backend; polling: Polling; cpu: number },
-  sampleInterval = 0,
+  { sampleInterval = 0, routes = false }: DeviceOptions,
 ): Promise<RunningDevice> {
   const namespace = bed.network.namespace("dut").path;
   const ports = ["gen", "sink"].map((name) => ({ interface: name, namespace }));
   const workers = [{ polling, ...(cpu >= 0 && { cpu }) }];
-  const text = JSON.stringify({ ports, workers });
+  const text = JSON.stringify({ ports, workers, ...(routes && { name: "routes", router: routerOf(bed) }) });
   const { config } = loadSwitchDaemon("benchmark", { inspect: inspectInterface, text });
   const live_for_xdp = receive === "af_packet" && transmit === "live";
   const backend = { receive, transmit, xdp_mode: "native", ring: kRing, live_for_xdp } as const;
@@ -90,6 +92,16 @@ async function startWeir(
     worker.close();
     throw error;
   }
+}
+
+/** With sink's MAC address, so that what is sent to sink is the router's: the same frames as when it bridges. They go to 10.0.0.2. */
+function routerOf(bed: Testbed): object {
+  const { mac } = bed.sink;
+  const interfaces = [
+    { port: "gen", address: "192.168.0.1/24" },
+    { port: "sink", address: "10.0.0.254/24" },
+  ];
+  return { mac, interfaces, neighbors: [{ address: "10.0.0.2", mac }] };
 }
 
 /** With what the kernel filters bridged frames by switched off, which would cost it half its speed. */

@@ -17,7 +17,7 @@ import { Counter, type Source, startSending } from "./traffic.js";
 export const name = "forwarding";
 export const title = "Forwarding between two veth pairs, all of gen's frames as fast as they come";
 
-interface Case {
+export interface Case {
   size: number;
   source: Source;
   /** Where frames end: as sk_buffs, or in the driver. */
@@ -26,7 +26,7 @@ interface Case {
 }
 
 /** What one run of one case has shown. */
-interface Sample {
+export interface Sample {
   /** Frames/s. */
   offered: number;
   forwarded: number;
@@ -136,7 +136,7 @@ async function measure(
   return await once(best.offer, seconds);
 }
 
-async function measureAt(
+export async function measureAt(
   bed: Testbed,
   counter: Counter,
   device: RunningDevice,

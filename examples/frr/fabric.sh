@@ -32,6 +32,7 @@ router() {
   : > "$folder/$1/ports.yaml"
   : > "$folder/$1/peers"
   : > "$folder/$1/interfaces"
+  : > "$folder/$1/hosts"
 }
 
 # ROUTER PORT INTERFACE NET END: its port on a link whose subnets are 10.NET and fd00:NET, of which it has the addresses that end so.
@@ -62,6 +63,7 @@ host() {
   namespace "$1"
   ip link add "$1" netns "${prefix}wires" type veth peer name eth0 netns "$prefix$1"
   port "$2" "$1" "$1" "$3" 1
+  echo "$1" >> "$folder/$2/hosts"
   ip -n "$prefix$1" link set lo up
   ip -n "$prefix$1" link set eth0 up
   ip -n "$prefix$1" address add "10.$3.2/24" dev eth0
@@ -96,16 +98,21 @@ bgpd_conf() {
 # With the defaults: three lost in a row, 300 ms apart, and the link is down, whatever its carrier says.
 bfdd_conf() { :; }
 
-# ROUTER "ip ospf" ospf: OSPF of IPv4; so of IPv6.
+# ROUTER "ip ospf" ospf: OSPF of IPv4; so of IPv6. Subnets of hosts are links of the area without neighbors, and not redistributed:
+# what is, FRR looks at a second after all else. A change is told at once, also of a link that has just changed.
 ospf_conf() {
   while read -r interface; do
     echo "interface $interface"
     for setting in 'area 0' 'network point-to-point' 'hello-interval 1' 'dead-interval 3' bfd; do echo " $2 $setting"; done
   done < "$folder/$1/interfaces"
-  printf 'router %s\n %s router-id %s\n redistribute connected\n timers throttle spf 10 50 500\n' "$3" "$3" "$(cat "$folder/$1/id")"
+  while read -r interface; do printf 'interface %s\n %s area 0\n %s passive\n' "$interface" "$2" "$2"; done < "$folder/$1/hosts"
+  printf 'router %s\n %s router-id %s\n timers throttle spf 10 50 500\n timers lsa min-arrival 50\n' "$3" "$3" "$(cat "$folder/$1/id")"
 }
 
-ospfd_conf() { ospf_conf "$1" 'ip ospf' ospf; }
+ospfd_conf() {
+  ospf_conf "$1" 'ip ospf' ospf
+  echo ' timers throttle lsa all 50'
+}
 ospf6d_conf() { ospf_conf "$1" 'ipv6 ospf6' ospf6; }
 
 routers() { for path in "$folder"/*/router.yaml; do basename "$(dirname "$path")"; done; }

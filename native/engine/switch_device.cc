@@ -82,11 +82,10 @@ void SwitchDevice::tell_storms(Time now, SpscRing<Record>& ring) {
 }
 
 void SwitchDevice::reconfigure(const SwitchDeviceConfig& config) {
-  check(config);
   require(config.ports.size() == config_.ports.size(), "switch", "the number of ports cannot change");
   require(config_.twins.empty() ? config.twins.empty() : same_twins(config, config_), "switch",
           "the kernel's twins, and with them the interfaces of the router, cannot change");
-  switch_.reconfigure(config.parameters);
+  switch_.adopt(config.parameters);
   config_ = config;
   install_routes(config_, switch_.forwarding());
 }

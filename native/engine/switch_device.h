@@ -33,7 +33,8 @@ class SwitchDevice final : public Device {
   std::vector<WirePort>& ports() override { return ports_; }
   void link_changed(size_t port) override;
   uint64_t frames_seen() const override;
-  // Throws NativeError as check() does, and has changed nothing then.
+  // With what has passed check(), which takes longer than the device may stand still. Throws NativeError INVALID_CONFIG where
+  // ports or twins differ, and has changed nothing then.
   void reconfigure(const SwitchDeviceConfig& config);
   SoftSwitch& soft_switch() { return switch_; }
   // Tells of PFC storms at ports that have begun or ended since this was last called.

@@ -85,10 +85,13 @@ SoftNic& Partition::add_nic(const NicParameters& parameters, const std::vector<Q
 WEIR_FETCHES inline void Partition::fetch(const Event& event, size_t stage) const {
   if (event.device < switches_.size()) {
     const SwitchNode& node = *switches_[event.device];
-    if (stage == 0) return fetch_frame(event);
+    if (stage == 0) {
+      if (is_frame(event)) node.device.fetch_bytes(event.packet);
+      return fetch_frame(event);
+    }
     if (stage > 1) return;
     if (!is_frame(event)) return node.device.fetch(event.packet);
-    node.device.fetch(static_cast<uint16_t>(event.kind), pool_[event.packet]);
+    node.device.fetch(static_cast<uint16_t>(event.kind), event.packet);
     __builtin_prefetch(&directions_[node.first_port() + event.kind], 1);
     return;
   }

@@ -62,6 +62,7 @@ void NeighbourTable::remove(uint32_t at) {
   entry = {};
   free_.push_back(at);
   --held_;
+  ++removed_;
 }
 
 bool NeighbourTable::wait(PacketPool& pool, uint32_t at, PacketId id) {

@@ -93,6 +93,8 @@ class NeighbourTable {
   bool may_ask() const { return incomplete_ < kMostIncomplete; }
   uint32_t size() const { return held_; }
   uint32_t waiting() const { return waiting_; }
+  // How many have gone so far: the place of each may be another's now.
+  uint64_t removed() const { return removed_; }
   // Any that time changes.
   bool ages() const { return held_ > permanent_; }
   const std::vector<Entry>& entries() const { return entries_; }
@@ -100,9 +102,10 @@ class NeighbourTable {
 
  private:
   uint32_t bucket(uint16_t interface, const AddressBits& address) const {
-    return static_cast<uint32_t>(Random::mix(address.high ^ Random::mix(address.low + interface))) & mask_;
+    return static_cast<uint32_t>(Random::mix(address.high ^ (address.low + interface) * kOdd)) & mask_;
   }
   bool make_room();
+  static constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
 
   std::vector<Entry> entries_;
   std::vector<uint32_t> free_;
@@ -114,6 +117,7 @@ class NeighbourTable {
   uint32_t permanent_ = 0;
   uint32_t incomplete_ = 0;
   uint32_t waiting_ = 0;
+  uint64_t removed_ = 0;
   Counts counts_;
 };
 

@@ -1,6 +1,7 @@
 #include "switching/router.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -43,18 +44,24 @@ bool Router::reconfigure(const RouterParameters& parameters) {
   if (parameters.mac != mac_ || parameters.interfaces != interfaces_ || parameters.neighbour_capacity != capacity_) return false;
   set_neighbours(parameters.neighbours);
   if (parameters.routes == routes_) return true;
-  // First what is new, then what is no more.
+  // What is alike at both ends of the lists stays: of thousands, a few change at a time. Of the rest first what is new, then what
+  // is no more.
+  const auto [new_front, old_front] = std::ranges::mismatch(parameters.routes, routes_);
+  const auto [new_back, old_back] =
+      std::ranges::mismatch(std::ranges::subrange(new_front, parameters.routes.end()) | std::views::reverse,
+                            std::ranges::subrange(old_front, routes_.end()) | std::views::reverse);
   std::set<Prefix> there;
-  for (size_t i = 0; i < parameters.routes.size(); ++i) {
-    there.insert(key_of(parameters.routes[i].prefix));
-    if (i >= routes_.size() || parameters.routes[i] != routes_[i]) install(parameters.routes[i]);
+  for (const auto& route : std::ranges::subrange(new_front, new_back.base())) {
+    there.insert(key_of(route.prefix));
+    install(route);
   }
-  for (const auto& route : routes_) {
+  for (const auto& route : std::ranges::subrange(old_front, old_back.base())) {
     if (there.contains(key_of(route.prefix))) continue;
     const uint32_t group =
         table_of(route.prefix.address.version).remove(AddressBits::of(route.prefix.address), route.prefix.length);
     if (group != PrefixTable::kNone) groups_.release(group);
   }
+  ++changes_;
   routes_ = parameters.routes;
   neighbours.forget_gateways();
   for (const auto& route : routes_) {

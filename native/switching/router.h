@@ -3,7 +3,8 @@
 //
 // A frame to the router's MAC address, at a port and in a VLAN where it has an interface, is looked up once (route_table.h); of
 // the route's ways one is taken as among ports of a group (load_balancing.h). That is a gateway, whose neighbour is known by its
-// place, or the link itself, where the destination's neighbour is looked up (neighbour_table.h).
+// place, or the link itself, where the destination's neighbour is looked up (neighbour_table.h). What both look-ups come to is
+// remembered by destination, until any route changes or any neighbour goes.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/fetch.h"
 #include "switching/neighbour_table.h"
 #include "switching/route_table.h"
 #include "switching/router_parameters.h"
@@ -24,8 +26,9 @@ class Router {
   // Of frames for the kernel from one port, each a system call: in a second, and at once.
   static constexpr Time kKernelRate = 20'000;
   static constexpr Time kKernelBurst = 2'000;
-  // So that most packets need no look-up of their source: where own addresses would be.
-  static constexpr size_t kOwnPlaces = 4'096;
+  // By a hash of addresses: where own ones would be, so that most packets need no look-up of their source, and what is remembered
+  // of destinations.
+  static constexpr size_t kPlaces = 4'096;
 
   struct NextHop {
     enum class Kind : uint8_t {
@@ -67,14 +70,24 @@ class Router {
   // Whether the address is on the interface's link. Link-local ones of IPv6 are, where the kernel has a twin.
   bool on_link(uint16_t interface, const IpAddress& address) const;
 
-  // Where a packet to `address` goes; null: there is no route. `choose(places)`: the place that is taken of several.
-  template <class Choose>
-  const NextHop* lookup(uint8_t version, const AddressBits& address, Choose choose) const {
-    const uint32_t group = (version == 6 ? ipv6_ : ipv4_).lookup(address);
-    if (group == PrefixTable::kNone) return nullptr;
-    const std::span<const uint32_t> places = groups_.places(group);
-    return &next_hops_[places[places.size() == 1 ? 0 : choose(places)]];
+  // What is known of where packets to an address go.
+  struct Destination {
+    AddressBits address;
+    uint64_t stamp = UINT64_MAX;                 // stamp() when that was; UINT64_MAX: of none
+    uint32_t group = PrefixTable::kNone;         // of its route; kNone: there is none
+    uint32_t neighbour = NeighbourTable::kNone;  // that takes all of them, set by who has looked it up
+  };
+  // Good until anything of the router changes.
+  Destination& destination(uint8_t version, const AddressBits& address) {
+    Destination& known = destinations_[place_of(address)];
+    const uint64_t now = stamp(version);
+    if (known.address != address || known.stamp != now) known = {address, now, table_of(version).lookup(address)};
+    return known;
   }
+  // A hint for the caches: it is going to be asked for.
+  WEIR_FETCHES void fetch(const AddressBits& address) const { __builtin_prefetch(&destinations_[place_of(address)]); }
+  // The next hop of each place of a group.
+  std::span<const uint32_t> places(uint32_t group) const { return groups_.places(group); }
   const NextHop& next_hop(uint32_t number) const { return next_hops_[number]; }
   size_t route_count() const { return ipv4_.size() + ipv6_.size(); }
 
@@ -82,13 +95,14 @@ class Router {
   Time next_look = kNever;  // when neighbours are looked at for their age
 
  private:
+  uint64_t stamp(uint8_t version) const { return (changes_ + neighbours.removed()) << 1 | (version == 6 ? 1 : 0); }
   PrefixTable& table_of(uint8_t version) { return version == 6 ? ipv6_ : ipv4_; }
   uint32_t hop(const NextHop& wanted);
   void set(const RouterParameters::Address& prefix, uint32_t group);
   void install(const RouterParameters::Route& route);
   bool is_own(uint8_t version, const AddressBits& address) const;
   void note_own(const IpAddress& address);
-  static uint64_t place_of(const AddressBits& address) { return Random::mix(address.high ^ address.low) % kOwnPlaces; }
+  static uint64_t place_of(const AddressBits& address) { return Random::mix(address.high ^ address.low) % kPlaces; }
   void add_interface(uint16_t number);
   void set_neighbours(const std::vector<RouterParameters::Neighbour>& wanted);
 
@@ -104,7 +118,9 @@ class Router {
   NextHopGroups groups_;
   std::vector<NextHop> next_hops_;
   std::unordered_map<uint64_t, uint32_t> hop_numbers_;
-  std::array<uint64_t, kOwnPlaces / 64> own_places_{};  // a bit for each own address, or one that was
+  std::array<uint64_t, kPlaces / 64> own_places_{};  // a bit for each own address, or one that was
+  std::vector<Destination> destinations_ = std::vector<Destination>(kPlaces);
+  uint64_t changes_ = 0;  // of routes
   std::vector<RouterParameters::Route> routes_;
   std::vector<RouterParameters::Neighbour> static_;
   uint32_t capacity_;

@@ -66,7 +66,11 @@ void SoftSwitch::apply_parameters() {
 
 void SoftSwitch::reconfigure(SwitchParameters parameters) {
   require(parameters.ports.size() == ports_.size(), "switch", "the number of ports cannot change");
-  parameters_ = checked(std::move(parameters));
+  adopt(checked(std::move(parameters)));
+}
+
+void SoftSwitch::adopt(SwitchParameters parameters) {
+  parameters_ = std::move(parameters);
   buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities, port_buffers(parameters_));
   forwarding_.reconfigure(parameters_.learning, parameters_.ageing);
   apply_parameters();

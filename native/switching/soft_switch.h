@@ -66,6 +66,8 @@ class SoftSwitch {
   // to a queue's rate holds at once, also for a frame that waits for it; a new rate of a link from the next frame on. Throws as
   // the constructor does, and has changed nothing then.
   void reconfigure(SwitchParameters parameters);
+  // The same with parameters that have passed check(), which of thousands of routes takes longer than all else.
+  void adopt(SwitchParameters parameters);
   const SwitchParameters& parameters() const { return parameters_; }
 
   // Null: it does not route.
@@ -130,9 +132,16 @@ class SoftSwitch {
   // Whether this shard owns the port: it alone may be given its frames, and writes its counters.
   bool owns(uint16_t port) const { return !ports_[port].remote; }
 
-  // Hints for the caches: a packet is going to come in at a port, of the priority that its sender has given it; or there is a
-  // wake.
-  WEIR_FETCHES void fetch(uint16_t port, const Packet& packet) const {
+  // Hints for the caches: a packet is going to come in, whose descriptor may be fetched still; it is, at a port, of the priority
+  // that its sender has given it; or there is a wake.
+  WEIR_FETCHES void fetch_bytes(PacketId id) const {
+    if (router_ == nullptr) return;
+    __builtin_prefetch(&pool_[id].meta.l3_offset, 1);
+    __builtin_prefetch(pool_.data(id), 1);
+  }
+  WEIR_FETCHES void fetch(uint16_t port, PacketId id) const {
+    const Packet& packet = pool_[id];
+    if (router_ != nullptr && packet.meta.l3_offset != 0) router_->fetch(destination_of(packet.meta, pool_.data(id)));
     ports_[port].egress.fetch(packet.priority);
     __builtin_prefetch(&ports_[port].counters, 1);
     buffer_.fetch(port, packet.priority);
@@ -262,11 +271,15 @@ class SoftSwitch {
   void discard(PacketId id);
 
   // The way of a frame that is routed.
+  static AddressBits destination_of(const PacketMeta& meta, const uint8_t* frame) {
+    const uint32_t source = meta.l3_offset + ip_source_offset(meta.ip_version);
+    return AddressBits::load(meta.ip_version, frame + source + ip_address_length(meta.ip_version));
+  }
   void configure_router();
   bool route(Port& in, PacketId id);
   void route_ip(Port& in, uint16_t on, PacketId id);
-  const Router::NextHop* next_hop(const Packet& packet, uint8_t version, const AddressBits& destination);
-  uint32_t neighbour_of(const Router::NextHop& hop, uint8_t version, const AddressBits& destination);
+  const Router::NextHop* next_hop(const Packet& packet, uint8_t version, const Router::Destination& to);
+  uint32_t neighbour_of(const Router::NextHop& hop, uint8_t version, Router::Destination& to);
   void send_to(Port& in, uint32_t neighbour, PacketId id);
   void notify_by_route(Port& out, PacketId cnm);
   void take_for_router(Port& in, PacketId id);

@@ -27,10 +27,10 @@ uint32_t link_header_length(const PacketMeta& meta) {
   return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
 }
 
-bool is_link_local(const AddressBits& address) { return address.high >> 54 == 0xfe80 >> 6; }
+inline bool is_link_local(const AddressBits& address) { return address.high >> 54 == 0xfe80 >> 6; }
 
 // RFC 1812, 5.3.7, and RFC 4291, 2.5: what is no destination, or no source, beyond a link. Groups are not routed.
-bool is_martian(uint8_t version, const AddressBits& address) {
+inline bool is_martian(uint8_t version, const AddressBits& address) {
   if (version == 4) {
     const uint64_t first = address.high >> 56;
     return first == 0 || first == 127 || first >= 224 || address.high >> 48 == 0xa9fe;
@@ -90,59 +90,69 @@ void SoftSwitch::take_for_router(Port& in, PacketId id) {
 void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   Packet& packet = pool_[id];
   const PacketMeta& meta = packet.meta;
-  const uint32_t present = pool_.present(id);
   const bool kernel = router_->interface(on).kernel;
-  const bool is_ip = meta.ethertype == kEthertypeIpv4 || meta.ethertype == kEthertypeIpv6;
-  if (meta.ethertype == kEthertypeArp || (meta.ip_version == 6 && meta.l3_offset != 0)) {
+  if (meta.ethertype == kEthertypeArp || (meta.ip_version == 6 && meta.kind == FrameKind::other)) {
     NeighbourMessage message;
-    if (read_neighbour_message(pool_.data(id), present, meta, message)) {
+    if (read_neighbour_message(pool_.data(id), pool_.present(id), meta, message)) {
       hear(in, on, message, id);
       return kernel ? take_for_kernel(in, on, id) : take_for_router(in, id);
     }
   }
-  if (!is_ip) return drop(in.counters.drop_router_protocol, id);
-  if (meta.l3_offset == 0) return drop(in.counters.drop_ip_header, id);
-  uint8_t* const ip = pool_.data(id) + meta.l3_offset;
-  if (meta.l3_offset + ip_header_length(ip) > present) return drop(in.counters.drop_ip_header, id);
-
+  if (meta.l3_offset == 0) {
+    const bool is_ip = meta.ethertype == kEthertypeIpv4 || meta.ethertype == kEthertypeIpv6;
+    return drop(is_ip ? in.counters.drop_ip_header : in.counters.drop_router_protocol, id);
+  }
   const uint8_t version = meta.ip_version;
-  const uint8_t* const addresses = ip + ip_source_offset(version);
-  const AddressBits source = AddressBits::load(version, addresses);
-  const AddressBits destination = AddressBits::load(version, addresses + ip_address_length(version));
+  const uint8_t* const ip = pool_.data(id) + meta.l3_offset;  // classify() has found its header whole
+  const AddressBits source = AddressBits::load(version, ip + ip_source_offset(version));
+  const AddressBits destination = destination_of(meta, pool_.data(id));
   // From or to an address of this link: between neighbours, not to be routed.
   if (kernel && version == 6 && (is_link_local(destination) || (is_link_local(source) && router_->owns(version, destination))))
     return take_for_kernel(in, on, id);
   // RFC 1812, 5.3.7: from the router itself nothing comes back.
   if (is_martian(version, destination) || is_martian(version, source) || router_->owns(version, source))
     return drop(in.counters.drop_martian, id);
-  const Router::NextHop* hop = next_hop(packet, version, destination);
-  if (hop == nullptr) return refuse(in, on, id, in.counters.drop_ip_no_route, IcmpError::no_route);
-  if (hop->kind == Router::NextHop::Kind::own) return kernel ? take_for_kernel(in, on, id) : take_locally(in, on, id);
-  if (hop->kind == Router::NextHop::Kind::unreachable)
-    return refuse(in, on, id, in.counters.drop_ip_no_route, IcmpError::no_route);
-  if (hop->kind == Router::NextHop::Kind::blackhole) return drop(in.counters.drop_blackhole, id);
-  if (hop->kind == Router::NextHop::Kind::nobody) return drop(in.counters.drop_martian, id);
+  Router::Destination& known = router_->destination(version, destination);
+  const Router::NextHop* hop = nullptr;
+  if (known.neighbour == NeighbourTable::kNone) {
+    hop = next_hop(packet, version, known);
+    using Kind = Router::NextHop::Kind;
+    const Kind kind = hop != nullptr ? hop->kind : Kind::unreachable;
+    if (kind == Kind::own) return kernel ? take_for_kernel(in, on, id) : take_locally(in, on, id);
+    if (kind == Kind::unreachable) return refuse(in, on, id, in.counters.drop_ip_no_route, IcmpError::no_route);
+    if (kind == Kind::blackhole) return drop(in.counters.drop_blackhole, id);
+    if (kind == Kind::nobody) return drop(in.counters.drop_martian, id);
+  }
   if (ip[version == 6 ? 7 : 8] <= 1) return refuse(in, on, id, in.counters.drop_ttl_expired, IcmpError::time_exceeded);
-
-  send_to(in, neighbour_of(*hop, version, destination), id);
+  send_to(in, hop != nullptr ? neighbour_of(*hop, version, known) : known.neighbour, id);
 }
 
-const Router::NextHop* SoftSwitch::next_hop(const Packet& packet, uint8_t version, const AddressBits& destination) {
-  return router_->lookup(version, destination, [&](std::span<const uint32_t> places) {
-    return balancer_.choose(now_, packet.meta.flow_hash, places.size(), [&](size_t place) {
-      const NeighbourTable::Entry& to = router_->neighbours[router_->next_hop(places[place]).neighbour];
-      // One that nobody knows the place of yet is as good as an idle one.
-      return to.known() ? load_of(to.port, packet.priority) : PortLoad{};
-    });
+// Null: there is no route.
+const Router::NextHop* SoftSwitch::next_hop(const Packet& packet, uint8_t version, const Router::Destination& to) {
+  if (to.group == PrefixTable::kNone) return nullptr;
+  const std::span<const uint32_t> places = router_->places(to.group);
+  if (places.size() == 1) return &router_->next_hop(places[0]);
+  const size_t chosen = balancer_.choose(now_, packet.meta.flow_hash, places.size(), [&](size_t place) {
+    const Router::NextHop& hop = router_->next_hop(places[place]);
+    const bool on_link = hop.kind == Router::NextHop::Kind::link;
+    const uint32_t at = on_link ? router_->neighbours.find(version, hop.interface, to.address) : hop.neighbour;
+    // One that nobody knows the place of yet is as good as an idle one.
+    if (at == NeighbourTable::kNone || !router_->neighbours[at].known()) return PortLoad{0, now_};
+    return load_of(router_->neighbours[at].port, packet.priority);
   });
+  return &router_->next_hop(places[chosen]);
 }
 
-// Of a hop that is a gateway or a link. kNone: there is no room to ask.
-uint32_t SoftSwitch::neighbour_of(const Router::NextHop& hop, uint8_t version, const AddressBits& destination) {
-  if (hop.kind == Router::NextHop::Kind::gateway) return hop.neighbour;
+// By a hop that is a gateway or a link. kNone: there is no room to ask.
+uint32_t SoftSwitch::neighbour_of(const Router::NextHop& hop, uint8_t version, Router::Destination& to) {
   NeighbourTable& table = router_->neighbours;
-  const uint32_t found = table.find(version, hop.interface, destination);
-  return found == NeighbourTable::kNone && table.may_ask() ? table.add(version, hop.interface, destination) : found;
+  uint32_t at = hop.neighbour;
+  if (hop.kind == Router::NextHop::Kind::link) {
+    at = table.find(version, hop.interface, to.address);
+    if (at == NeighbourTable::kNone && table.may_ask()) at = table.add(version, hop.interface, to.address);
+  }
+  if (router_->places(to.group).size() == 1) to.neighbour = at;
+  return at;
 }
 
 void SoftSwitch::send_to(Port& in, uint32_t neighbour, PacketId id) {
@@ -161,11 +171,11 @@ void SoftSwitch::notify_by_route(Port& out, PacketId cnm) {
   const bool whole = parse_cnm(pool_.data(cnm), pool_[cnm].length, content);
   const std::optional<IpAddress> source = whole ? sampled_source(content.msdu) : std::nullopt;
   if (router_ == nullptr || !source) return drop(out.counters.drop_ip_no_route, cnm);
-  const AddressBits to = AddressBits::of(*source);
+  Router::Destination& to = router_->destination(source->version, AddressBits::of(*source));
   const Router::NextHop* const hop = next_hop(pool_[cnm], source->version, to);
   using Kind = Router::NextHop::Kind;
   if (hop == nullptr || (hop->kind != Kind::gateway && hop->kind != Kind::link)) return drop(out.counters.drop_ip_no_route, cnm);
-  const IpAddress* const own = router_->own_address(hop->interface, source->version, to);
+  const IpAddress* const own = router_->own_address(hop->interface, source->version, to.address);
   if (own == nullptr || !wrap_cnm(pool_, cnm, *own, domain_.cnm_dscp(), kTtl + 1))
     return drop(out.counters.drop_ip_no_route, cnm);
   send_to(out, neighbour_of(*hop, source->version, to), cnm);

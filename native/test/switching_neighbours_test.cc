@@ -102,6 +102,24 @@ TEST_CASE_TEMPLATE("neighbours: one that is sent to is asked before it is forgot
   bed.check_balance();
 }
 
+TEST_CASE_TEMPLATE("neighbours: who takes the place of one that was sent to does not get its packets", Bed, RouterOf<1>,
+                   RouterOf<2>, RouterOf<3>) {
+  Bed bed(router_parameters());
+  const IpAddress gone = ip4(10, 0, 1, 5), other = ip4(10, 0, 1, 6);
+  bed.introduce(1, gone, ip4(10, 0, 1, 1), kStation + 5);
+  CHECK(bed.pass(0, roce_frame(kHost, gone)).size() == 1);
+  bed.after(NeighbourTable::kReachable + 5 * kSecond);
+  REQUIRE(bed.neighbours().size() == 0);
+  bed.introduce(1, other, ip4(10, 0, 1, 1), kStation + 6);
+  std::vector<Sent> sent = bed.pass(0, roce_frame(kHost, gone));
+  REQUIRE(sent.size() == 1);
+  CHECK(is_question(sent[0], gone));
+  sent = bed.pass(0, roce_frame(kHost, other));
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].meta.destination_mac == kStation + 6);
+  bed.check_balance();
+}
+
 TEST_CASE_TEMPLATE("neighbours: static ones are neither asked for nor changed, and those of routes stay", Bed, RouterOf<1>,
                    RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();

@@ -249,6 +249,22 @@ TEST_CASE_TEMPLATE("router: of several ways a flow keeps to one, by its UDP sour
   CHECK(taken[1] < 310);
 }
 
+TEST_CASE_TEMPLATE("router: of a gateway and a link each packet takes that with the shorter queue", Bed, RouterOf<1>, RouterOf<2>,
+                   RouterOf<3>) {
+  SwitchParameters parameters = router_parameters();
+  parameters.load_balancing = LoadBalancing::adaptive;
+  parameters.router.routes.push_back({{ip4(172, 16, 0, 0), 12}, {{1, ip4(10, 0, 1, 5), 1}, {.interface = 2, .on_link = true}}});
+  Bed bed(parameters);
+  bed.introduce(1, ip4(10, 0, 1, 5), ip4(10, 0, 1, 1), kStation + 5);
+  std::map<uint16_t, int> taken;
+  for (int i = 0; i < 100; ++i) {
+    for (const Sent& one : bed.pass(0, roce_frame(ip4(10, 0, 0, 9), ip4(172, 16, 3, 4)))) ++taken[one.port];
+  }
+  CHECK(taken[1] > 20);
+  CHECK(taken[2] > 0);  // questions for the destination
+  bed.check_balance();
+}
+
 TEST_CASE_TEMPLATE("router: routes change while packets pass, and none is lost", Bed, RouterOf<1>, RouterOf<2>, RouterOf<3>) {
   SwitchParameters parameters = router_parameters();
   const auto route = [](uint8_t third, uint8_t port) {
