@@ -89,6 +89,10 @@ void ReliableConnection::receive_trimmed(const uint8_t* frame, const PacketMeta&
 void ReliableConnection::take_control(OutgoingPacket& out) {
   changed_ = true;
   responder_.take_control(out);
+  if (attributes_.spraying != Spraying::none) {
+    answer_entropy_ = static_cast<uint16_t>((answer_entropy_ + 1) % attributes_.entropies);
+    out.header.entropy = answer_entropy_;
+  }
   address(out);
 }
 

@@ -303,6 +303,8 @@ export interface NativeNicParameters extends NativeFlowGrouping {
   /** Between two CNPs of the NIC, whichever flows they are of; 0: no limit. ns, 0 or more */ cnp_nic_interval?: number;
   /** Of CNPs. 0 to 63 */ cnp_dscp: number;
   /** Of CNPs. 0 to 7 */ cnp_priority: number;
+  /** Of acknowledgements and NAKs, where they have a priority. 0 to 63 */ ack_dscp?: number;
+  /** Of acknowledgements and NAKs; 8: they are as their data. 0 to 8 */ ack_priority?: number;
   /** Of what congestion control draws. */ seed?: number;
   /** Which NIC this is: keys its random streams. */ component?: number;
   /** At line rate if no other queue pair of the NIC is active, else at initial_rate. */ line_rate_start: boolean;
