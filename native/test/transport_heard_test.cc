@@ -181,6 +181,27 @@ TEST_CASE("transport: a sender that sprays knows the entropy value of what is ac
   CHECK_FALSE(drawn.contains(next[2].header.entropy));
 }
 
+TEST_CASE("transport: acknowledgements of sprayed packets have all entropy values in turn, and others that of the path") {
+  for (const Spraying spraying : {Spraying::none, Spraying::oblivious, Spraying::reps}) {
+    Talk talk(LossRecovery::selective_repeat, spraying);
+    std::set<uint16_t> values;
+    for (uint32_t i = 0; i < 100; ++i) {
+      DataHeader header;
+      header.opcode = kOpcodeRcWriteOnly;
+      header.psn = psn_add(talk.pair.right_attributes.receive_psn, i);
+      header.reth = {talk.target.address, talk.target.key, 8};
+      header.ack_request = true;
+      talk.pair.deliver(talk.pair.right, talk.pair.to(talk.pair.right, header, std::vector<uint8_t>(8)));
+      REQUIRE(talk.pair.right.rc.control_waits());
+      OutgoingPacket out;
+      talk.pair.right.rc.take_control(out);
+      values.insert(out.header.entropy);
+    }
+    CHECK(values.size() == (spraying == Spraying::none ? 1 : 100));
+    CHECK(values.contains(0) == (spraying == Spraying::none));
+  }
+}
+
 TEST_CASE("transport: without spraying all packets have the entropy value 0, which is the path's") {
   Talk talk(LossRecovery::selective_repeat);
   for (const OutgoingPacket& packet : send(talk.pair.left, 4)) CHECK(packet.header.entropy == 0);

@@ -116,9 +116,12 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
 }
 
 WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8_t* payload, uint32_t length) {
-  // An ACK repeated for the packet before una may bring credits; anything else outside what is in flight is a ghost.
+  // An ACK repeated for the packet before una may bring credits, and a bitmap that was overtaken tells of packets behind una:
+  // trimmed ones are named but once. Anything else outside what is in flight is a ghost.
   const int32_t ahead = psn_distance(psn, queue_.una);
-  if (ahead < -1 || psn_distance(queue_.end, psn) <= 0) return unexpected();
+  const bool tells = selective() && length == kMaxSelectiveWindow / 8;
+  const int32_t oldest = tells ? -static_cast<int32_t>(kMaxSelectiveWindow) : -1;
+  if (ahead < oldest || psn_distance(queue_.end, psn) <= 0) return unexpected();
   switch (aeth.syndrome & kSyndromeKind) {
     case kSyndromeAck:
       if (ahead >= 0) {
@@ -144,8 +147,8 @@ WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8
       send_again();
       return WorkStatus::success;
     case kSyndromeNak:
-      if (ahead < 0) return WorkStatus::success;
-      acknowledge(now, psn);
+      if (ahead < 0 && !tells) return WorkStatus::success;
+      if (ahead >= 0) acknowledge(now, psn);
       return receive_nak(psn, aeth.syndrome, payload, length);
     default:
       return unexpected();
