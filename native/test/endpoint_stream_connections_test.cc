@@ -171,7 +171,8 @@ TEST_CASE("stream connections: acknowledgements are of the NIC's class for them,
     wire.start_left();
     uint64_t answers = 0;
     wire.seen = [&](const Frame& frame) {
-      if (frame.of_left) return void(CHECK(frame.meta.dscp == 26));
+      if (frame.of_left) CHECK(frame.meta.dscp == 26);
+      if (frame.of_left) return;
       if (frame.meta.opcode != kOpcodeRcAcknowledge) return;
       ++answers;
       CHECK(frame.meta.dscp == (priority == 6 ? 48 : 26));

@@ -320,7 +320,11 @@ bool Completer::spend_retry() {
   return true;
 }
 
-void Completer::sent(Time now) { restart_timer(now); }
+// With selective repeat it is of the oldest packet, and others that are sent meanwhile do not put it off: those may be many where
+// one that is lost does not show.
+void Completer::sent(Time now) {
+  if (!selective() || deadline_ == kNever) restart_timer(now);
+}
 
 void Completer::restart_timer(Time now) {
   const bool runs = attributes_.timeout != 0 && queue_.una != queue_.end;
@@ -337,6 +341,14 @@ WorkStatus Completer::advance(Time now) {
     restart_timer(now);
   }
   if (deadline_ > now) return WorkStatus::success;
+  if (selective()) {
+    const SendQueue::Mark& oldest = queue_.mark(queue_.una);
+    const Time due = (oldest.lost ? now : oldest.sent) + stretched(ack_timeout(attributes_.timeout), attributes_.time_scale);
+    if (due > now) {
+      deadline_ = due;
+      return WorkStatus::success;
+    }
+  }
   ++context_.counters.local_ack_timeout_err;
   timed_out_ = true;
   if (queue_.entropy != nullptr) queue_.entropy->timed_out(now);

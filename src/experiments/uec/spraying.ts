@@ -132,5 +132,5 @@ export const UEC_SPRAYING = studyOf<Seen>()({
       { x_names: kStateNames.map((state, i) => ({ x: i + 1, label: kStates[state].label })) },
     ),
   ],
-  network: { clocks: ["sim"], trials: kTrials, see, sim_seconds: 30 },
+  network: { clocks: ["sim"], trials: kTrials, see, sim_seconds: 8 },
 });

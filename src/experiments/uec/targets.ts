@@ -130,5 +130,5 @@ export const UEC_TARGETS = studyOf<Seen>()({
       { x_names: kNames.map((name, i) => ({ x: i + 1, label: kRuns[name].label })) },
     ),
   ],
-  network: { clocks: ["sim"], trials: kTrials, see, sim_seconds: 8 },
+  network: { clocks: ["sim"], trials: kTrials, see, sim_seconds: 4 },
 });
