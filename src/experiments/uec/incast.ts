@@ -127,6 +127,7 @@ export const UEC_INCAST = studyOf<Seen>()({
       "abstract",
       "incast or permutation: the last completion is at least 50% shorter than with Swift, and than with DCQCN",
       [atLeast("than_swift", 50), atLeast("than_roce", 50)],
+      "Swift's permutation takes so long because it begins with 10 packets; NSCC begins with 1.5 times what the network holds.",
     ),
   ],
   plots: (seen) => [
