@@ -1,6 +1,7 @@
 // DCQCN: the marker, the reaction point and the notification point, with the paper's parameters. QCN: the congestion point and
 // the reaction point, with those of 802.1Q. DCTCP, TIMELY, Swift, HPCC and NSCC: what an acknowledgement costs.
 #include <cstdint>
+#include <type_traits>
 
 #include "base/random.h"
 #include "bench/bench_case.h"
@@ -180,8 +181,8 @@ class QcnReactionCnm : public QcnReaction {
   }
 };
 
-// Each sender has a packet acknowledged every 20 us, which is a completion event of TIMELY; the queue swings between 20 and 100
-// us, at the first of three hops, which are in use by 95%.
+// Each sender has a packet acknowledged every 20 us, which is a completion event of TIMELY; the queue swings between 20 and 90
+// us, at the first of three hops, which are in use by 95%, and is marked where it is longest.
 template <class Sender>
 class SenderAck : public BenchCase {
  public:
@@ -203,7 +204,7 @@ class SenderAck : public BenchCase {
       }
       telemetry_.hop[0].queue = static_cast<uint32_t>(next_ / kPairs % 8 * 50'000);
       sender.on_ack({.packets = 1,
-                     .marked = next_ / kPairs % 8 == 0,
+                     .marked = next_ / kPairs % 8 == 7,
                      .in_flight = 8,
                      .wanted = 100,
                      .arrived = now_,
@@ -216,13 +217,48 @@ class SenderAck : public BenchCase {
   }
 
  private:
-  static constexpr uint32_t kPacket = 17'000;  // a segment of TIMELY
+  static constexpr uint32_t kPacket = std::is_same_v<Sender, TimelySender> ? 17'000 : 1'106;  // a segment of TIMELY
   typename Sender::Parameters parameters_;
   std::vector<Sender> senders_;
   Telemetry telemetry_;
   Time now_ = kMillisecond;
   uint64_t next_ = 0;
 };
+
+// A packet leaves each sender, which then says whether another may: what there is to do for each packet besides its
+// acknowledgement.
+template <class Sender>
+class SenderSent : public BenchCase {
+ public:
+  SenderSent() : senders_(kPairs) {
+    for (Sender& sender : senders_) {
+      sender.configure(parameters_, {.line_rate = k40G, .window = 1'024, .packet_bytes = kPacket});
+      sender.start(0, k40G / 100);
+    }
+  }
+  void run(uint64_t count) override {
+    for (uint64_t i = 0; i < count; ++i) {
+      now_ += 20;
+      Sender& sender = senders_[next_++ % kPairs];
+      sender.on_sent(now_, kPacket);
+      keep(sender.window());
+      keep(sender.limited() ? sender.rate() : 0);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kPacket = 1'106;
+  typename Sender::Parameters parameters_;
+  std::vector<Sender> senders_;
+  Time now_ = kMillisecond;
+  uint64_t next_ = 0;
+};
+
+template <class Sender>
+void define_sender(BenchList& list, const std::string& name) {
+  define<SenderAck<Sender>>(list, name + " ACK");
+  define<SenderSent<Sender>>(list, name + " packet sent");
+}
 
 }  // namespace
 
@@ -237,11 +273,11 @@ void define_congestion_cases(BenchList& list) {
   define<QcnSample>(list, "QCN CP sample");
   define<QcnReactionSent>(list, "QCN RP frame sent");
   define<QcnReactionCnm>(list, "QCN RP CNM");
-  define<SenderAck<DctcpSender>>(list, "DCTCP ACK");
-  define<SenderAck<TimelySender>>(list, "TIMELY ACK");
-  define<SenderAck<SwiftSender>>(list, "Swift ACK");
-  define<SenderAck<HpccSender>>(list, "HPCC ACK");
-  define<SenderAck<NsccSender>>(list, "NSCC ACK");
+  define_sender<DctcpSender>(list, "DCTCP");
+  define_sender<TimelySender>(list, "TIMELY");
+  define_sender<SwiftSender>(list, "Swift");
+  define_sender<HpccSender>(list, "HPCC");
+  define_sender<NsccSender>(list, "NSCC");
 }
 
 }  // namespace weir::bench

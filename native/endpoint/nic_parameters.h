@@ -79,6 +79,7 @@ void describe(auto& v, Of<PauseStorm> auto& p) {
 }
 
 inline constexpr uint8_t kNoTrimmedDscp = 64;
+inline constexpr uint8_t kPriorityOfData = kPriorities;
 
 struct NicParameters {
   Rate rate = 0;
@@ -90,6 +91,8 @@ struct NicParameters {
   Time cnp_nic_interval = 0;
   uint8_t cnp_dscp = 48;
   uint8_t cnp_priority = 6;
+  uint8_t ack_dscp = 48;
+  uint8_t ack_priority = kPriorityOfData;
   uint64_t seed = 1;
   uint64_t component = 0;
   // Section 3.1. A QP is active from its first packet to its end, also while it has nothing to send: it goes on at the rate it
@@ -130,6 +133,9 @@ void describe(auto& v, Of<NicParameters> auto& p) {
     field::optional(field::ns("Between two CNPs of the NIC, whichever flows they are of; 0: no limit.")));
   v("cnp_dscp", p.cnp_dscp, field::within(0, 63, "Of CNPs."));
   v("cnp_priority", p.cnp_priority, field::priority("Of CNPs."));
+  v("ack_dscp", p.ack_dscp, field::optional(field::within(0, 63, "Of acknowledgements and NAKs, where they have a priority.")));
+  v("ack_priority", p.ack_priority,
+    field::optional(field::within(0, kPriorityOfData, "Of acknowledgements and NAKs; 8: they are as their data.")));
   v("seed", p.seed, field::optional(field::any("Of what congestion control draws.")));
   v("component", p.component, field::optional(field::any("Which NIC this is: keys its random streams.")));
   v("line_rate_start", p.line_rate_start,

@@ -129,7 +129,8 @@ void SoftNic::attend(uint32_t index) {
   schedule_timer(index, qp.transport->next_deadline());
   if (!qp.answers && !qp.unresolved() && qp.transport->control_waits()) {
     qp.answers = true;
-    egress_.push_answers(index, qp.parameters.priority);
+    const uint8_t own = parameters_.ack_priority;
+    egress_.push_answers(index, own == kPriorityOfData ? qp.parameters.priority : own);
   }
   if (qp.state != QueuePair::State::idle || !(qp.started || qp.verbs() != nullptr || qp.parameters.serves())) return;
   if (qp.transport->data_bytes() > 0) return line_up(index);

@@ -80,11 +80,18 @@ void SoftNic::write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPa
   Packet& packet = pool_[id];
   packet.reset();
   packet.priority = priority;
-  if (!pool_.has_payload()) return describe(packet, pool_.data(id), qp, out);
-  packet.meta.flow_hash = index + 1;
   const RoceTemplate& headers = out.headers != nullptr ? *out.headers : qp.headers;
+  if (!pool_.has_payload()) {
+    describe(packet, pool_.data(id), qp, out);
+    if (priority == qp.parameters.priority) return;
+    headers.set_class(pool_.data(id), parameters_.ack_dscp, priority);
+    packet.meta.dscp = parameters_.ack_dscp;
+    return;
+  }
+  packet.meta.flow_hash = index + 1;
   const uint16_t identification = numbers_ ? qp.datagrams++ : uint16_t{0};
   packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes, identification);
+  if (priority != qp.parameters.priority) headers.set_class(pool_.data(id), parameters_.ack_dscp, priority);
   // Queue pairs of many flows have the path of an address handle in common.
   const uint32_t group = flows_->group_of(index);
   if (out.headers == nullptr || group == kNone || !parameters_.grouping.cn_tag) return;

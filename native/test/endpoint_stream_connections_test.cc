@@ -107,6 +107,7 @@ class Wire {
   }
 
   QueuePairParameters qp;  // of both, but for what differs
+  uint8_t ack_priority = kPriorityOfData;
   bool both_send = false;  // else only the left one does
   bool knows_left = true;  // the right one has the left one's MAC address
   Time now = 0;
@@ -119,6 +120,7 @@ class Wire {
   std::unique_ptr<End> start(bool of_left) {
     NicParameters parameters = nic_parameters(1'000'000'000);
     parameters.mac = of_left ? kNicMac : kPeerMac;
+    parameters.ack_priority = ack_priority;
     QueuePairParameters own = qp;
     own.path = of_left ? path_to(kPeerMac, kNicMac) : path_to(kNicMac, kPeerMac);
     if (!of_left && !knows_left) own.path.destination_mac = 0;
@@ -158,6 +160,30 @@ class Wire {
 bool is_opening(const Frame& frame) { return frame.meta.opcode == kOpcodeRcWriteOnlyImmediate; }
 
 }  // namespace
+
+TEST_CASE("stream connections: acknowledgements are of the NIC's class for them, or else of that of their data") {
+  for (const uint8_t priority : {kPriorityOfData, uint8_t{6}, uint8_t{3}}) {
+    CAPTURE(priority);
+    Wire wire;
+    wire.ack_priority = priority;
+    wire.qp.stream.total_bytes = 10'000;
+    wire.start_right();
+    wire.start_left();
+    uint64_t answers = 0;
+    wire.seen = [&](const Frame& frame) {
+      if (frame.of_left) CHECK(frame.meta.dscp == 26);
+      if (frame.of_left) return;
+      if (frame.meta.opcode != kOpcodeRcAcknowledge) return;
+      ++answers;
+      CHECK(frame.meta.dscp == (priority == 6 ? 48 : 26));
+      CHECK(frame.meta.ecn == 2);
+    };
+    wire.finish();
+    CHECK(answers > 0);
+    const auto sent = [&](uint8_t of) { return wire.right().nic.counters(of).tx_prio_packets; };
+    CHECK((sent(6) > 0) == (priority == 6));
+  }
+}
 
 TEST_CASE("stream connections: what is sent arrives once and in order, whatever the wire does to it") {
   for (const Operation operation : {Operation::write, Operation::send}) {

@@ -166,6 +166,29 @@ TEST_CASE("transport: what came early leaves room in the congestion window, and 
   CHECK(left.rc.data_bytes() == 0);
 }
 
+TEST_CASE("transport: with selective repeat the timer is of the oldest packet, and else of the latest") {
+  for (const LossRecovery recovery : {LossRecovery::selective_repeat, LossRecovery::go_back_n}) {
+    Talk talk(recovery);
+    ReliableConnection& left = talk.pair.left.rc;
+    const Time timeout = ack_timeout(talk.pair.left_attributes.timeout);
+    send(talk.pair.left, 7);
+    send(talk.pair.left, 1, 50'000);
+    const bool selective = recovery == LossRecovery::selective_repeat;
+    CHECK(left.next_deadline() == (selective ? 1'000 : 50'000) + timeout);
+    if (!selective) continue;
+    // The oldest is lost, and goes again.
+    nak(talk, 0, {1, 2, 3, 4, 5}, 60'000);
+    left.advance(1'000 + timeout);
+    CHECK(left.next_deadline() == 1'000 + 2 * timeout);
+    send(talk.pair.left, 1, 2'000 + timeout);
+    left.advance(1'000 + 2 * timeout);
+    CHECK(left.next_deadline() == 2'000 + 2 * timeout);
+    CHECK(talk.pair.left.counters.local_ack_timeout_err == 0);
+    left.advance(2'000 + 2 * timeout);
+    CHECK(talk.pair.left.counters.local_ack_timeout_err == 1);
+  }
+}
+
 TEST_CASE("transport: a sender that sprays knows the entropy value of what is acknowledged, and uses it again") {
   Talk talk(LossRecovery::selective_repeat, Spraying::reps);
   std::vector<OutgoingPacket> sent = send(talk.pair.left, 4);
@@ -179,6 +202,27 @@ TEST_CASE("transport: a sender that sprays knows the entropy value of what is ac
   CHECK(next[0].header.entropy == sent[2].header.entropy);
   CHECK(next[1].header.entropy == sent[0].header.entropy);
   CHECK_FALSE(drawn.contains(next[2].header.entropy));
+}
+
+TEST_CASE("transport: acknowledgements of sprayed packets have all entropy values in turn, and others that of the path") {
+  for (const Spraying spraying : {Spraying::none, Spraying::oblivious, Spraying::reps}) {
+    Talk talk(LossRecovery::selective_repeat, spraying);
+    std::set<uint16_t> values;
+    for (uint32_t i = 0; i < 100; ++i) {
+      DataHeader header;
+      header.opcode = kOpcodeRcWriteOnly;
+      header.psn = psn_add(talk.pair.right_attributes.receive_psn, i);
+      header.reth = {talk.target.address, talk.target.key, 8};
+      header.ack_request = true;
+      talk.pair.deliver(talk.pair.right, talk.pair.to(talk.pair.right, header, std::vector<uint8_t>(8)));
+      REQUIRE(talk.pair.right.rc.control_waits());
+      OutgoingPacket out;
+      talk.pair.right.rc.take_control(out);
+      values.insert(out.header.entropy);
+    }
+    CHECK(values.size() == (spraying == Spraying::none ? 1 : 100));
+    CHECK(values.contains(0) == (spraying == Spraying::none));
+  }
 }
 
 TEST_CASE("transport: without spraying all packets have the entropy value 0, which is the path's") {

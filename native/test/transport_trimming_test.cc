@@ -453,6 +453,27 @@ TEST_CASE("trimmed: READs arrive whole, whatever of their responses, and of othe
   }
 }
 
+TEST_CASE("trimmed: a NAK that an acknowledgement has overtaken still names what is under way") {
+  Writes writes;
+  Pair& pair = writes.pair;
+  writes.post(6);
+  pair.on_frame = [&](End&, Frame& frame) { return ++writes.sent[writes.offset(frame)], false; };
+  pair.run(100 * kMicrosecond);
+  writes.sent.clear();
+  const TransportCounters& counters = pair.left.counters;
+  pair.deliver(pair.left, writes.nak(1, 0, 0x1f, 0));  // an acknowledgement of packets 0 and 1
+  pair.deliver(pair.left, writes.nak(0, 0b11011));
+  CHECK(counters.trimmed_requests == 2);
+  // It came early when the NAK was made, and is with the peer now.
+  pair.deliver(pair.left, writes.nak(0, 0b100000, kNakSequence));
+  CHECK(counters.drop_unexpected_response == 0);
+  pair.run(100 * kMicrosecond);
+  CHECK(writes.sent == std::map<uint32_t, uint32_t>{{3, 1}, {4, 1}});
+  // Nothing so old can be on the way.
+  pair.deliver(pair.left, writes.nak(static_cast<uint32_t>(1 - static_cast<int32_t>(kMaxSelectiveWindow)), 0));
+  CHECK(counters.drop_unexpected_response == 1);
+}
+
 TEST_CASE("trimmed: congestion control hears of it, and what is trimmed or has come early leaves its window") {
   Writes writes(true, true);
   Pair& pair = writes.pair;

@@ -1,4 +1,5 @@
 #include "test/wire_fixtures.h"
+#include "wire/checksum.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
 #include "wire/roce_builder.h"
@@ -81,6 +82,26 @@ TEST_CASE("roce builder: every length of payload on every kind of path, parsed b
         for (uint32_t i = 0; i < meta.pad_count; ++i) CHECK(body[length + i] == 0);
         if (tagged) CHECK(meta.vlan_tci == (3 << 13 | 1 << 12 | 100));
       }
+    }
+  }
+}
+
+TEST_CASE("roce builder: another class changes DSCP and PCP, and the frame is as right as before") {
+  for (const uint8_t version : {uint8_t{4}, uint8_t{6}}) {
+    for (const bool tagged : {false, true}) {
+      const RoceTemplate headers(path(version, tagged));
+      DataHeader header;
+      header.opcode = kOpcodeRcSendOnly;
+      const std::vector<uint8_t> payload(100, 7);
+      Bytes frame(kMaxHeaders + payload.size());
+      frame.resize(headers.build_data(frame.data(), header, payload.data(), 100, 0));
+      PacketMeta expected = parse(frame, version, tagged);
+      headers.set_class(frame.data(), 48, 6);
+      const PacketMeta meta = parse(frame, version, tagged);
+      if (version == 4) CHECK(internet_checksum(frame.data() + meta.l3_offset, kIpv4Header) == 0);
+      expected.dscp = 48;
+      if (tagged) expected.vlan_tci = 6 << 13 | 1 << 12 | 100;
+      CHECK(meta == expected);
     }
   }
 }

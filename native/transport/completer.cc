@@ -131,9 +131,12 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
 }
 
 WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8_t* payload, uint32_t length) {
-  // An ACK repeated for the packet before una may bring credits; anything else outside what is in flight is a ghost.
+  // An ACK repeated for the packet before una may bring credits, and a bitmap that was overtaken tells of packets behind una:
+  // trimmed ones are named but once. Anything else outside what is in flight is a ghost.
   const int32_t ahead = psn_distance(psn, queue_.una);
-  if (ahead < -1 || psn_distance(queue_.end, psn) <= 0) return unexpected();
+  const bool tells = selective() && length == kMaxSelectiveWindow / 8;
+  const int32_t oldest = tells ? -static_cast<int32_t>(kMaxSelectiveWindow) : -1;
+  if (ahead < oldest || psn_distance(queue_.end, psn) <= 0) return unexpected();
   switch (aeth.syndrome & kSyndromeKind) {
     case kSyndromeAck:
       if (ahead >= 0) {
@@ -159,8 +162,8 @@ WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8
       send_again();
       return WorkStatus::success;
     case kSyndromeNak:
-      if (ahead < 0) return WorkStatus::success;
-      acknowledge(now, psn);
+      if (ahead < 0 && !tells) return WorkStatus::success;
+      if (ahead >= 0) acknowledge(now, psn);
       return receive_nak(psn, aeth.syndrome, payload, length);
     default:
       return unexpected();
@@ -332,7 +335,11 @@ bool Completer::spend_retry() {
   return true;
 }
 
-void Completer::sent(Time now) { restart_timer(now); }
+// With selective repeat it is of the oldest packet, and others that are sent meanwhile do not put it off: those may be many where
+// one that is lost does not show.
+void Completer::sent(Time now) {
+  if (!selective() || deadline_ == kNever) restart_timer(now);
+}
 
 void Completer::restart_timer(Time now) {
   const bool runs = attributes_.timeout != 0 && queue_.una != queue_.end;
@@ -349,6 +356,14 @@ WorkStatus Completer::advance(Time now) {
     restart_timer(now);
   }
   if (deadline_ > now) return WorkStatus::success;
+  if (selective()) {
+    const SendQueue::Mark& oldest = queue_.mark(queue_.una);
+    const Time due = (oldest.lost ? now : oldest.sent) + stretched(ack_timeout(attributes_.timeout), attributes_.time_scale);
+    if (due > now) {
+      deadline_ = due;
+      return WorkStatus::success;
+    }
+  }
   ++context_.counters.local_ack_timeout_err;
   timed_out_ = true;
   if (queue_.entropy != nullptr) queue_.entropy->timed_out(now);

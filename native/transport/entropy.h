@@ -14,9 +14,9 @@
 // value is the oldest. After a timeout REPS freezes: it takes what it had kept, used or not, in a circle, for those values'
 // packets came through, until new ones come or the time is over. Readings:
 //
-//   - It is frozen as long as an acknowledgement may take (the local ACK timeout), which the simulator has as 10 ms. It then
-//   draws
-//     kExplored values, and has kept none.
+//   - It is frozen for the 10 ms of the simulator, in the time of a lab's slower clock. It then draws kExplored values, and has
+//     kept none. Acknowledgements take
+//     all values in turn.
 //   - Who sent which value is remembered with the packet: acknowledgements need not repeat it. Of a packet that was sent twice
 //   nobody
 //     knows which one came, and neither value is kept.

@@ -4,6 +4,11 @@
 #include "wire/telemetry.h"
 
 namespace weir {
+namespace {
+
+constexpr Time kFreeze = 10 * kMillisecond;  // of REPS after a timeout
+
+}  // namespace
 
 ReliableConnection::ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
                                        SharedReceives* shared)
@@ -40,7 +45,7 @@ void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attri
   const bool marks = attributes_.recovery == LossRecovery::selective_repeat || attributes_.informs;
   sends_.start(attributes_.send_psn & kPsnMask, marks ? attributes_.window : 0);
   if (attributes_.spraying != Spraying::none) {
-    const Time freeze = stretched(ack_timeout(attributes_.timeout), attributes_.time_scale);
+    const Time freeze = stretched(kFreeze, attributes_.time_scale);
     sends_.entropy = std::make_unique<Entropy>(attributes_.spraying, attributes_.entropies, freeze,
                                                Random(attributes_.send_psn, attributes_.remote_qpn, qpn_));
   }
@@ -90,6 +95,10 @@ void ReliableConnection::receive_trimmed(Time now, const uint8_t* frame, const P
 void ReliableConnection::take_control(OutgoingPacket& out) {
   changed_ = true;
   responder_.take_control(out);
+  if (attributes_.spraying != Spraying::none) {
+    answer_entropy_ = static_cast<uint16_t>((answer_entropy_ + 1) % attributes_.entropies);
+    out.header.entropy = answer_entropy_;
+  }
   address(out);
 }
 

@@ -53,6 +53,7 @@ class ReliableConnection final : public VerbsTransport {
   Responder responder_;
   mutable uint32_t data_bytes_ = 0;  // unless changed_
   bool responded_last_ = false;      // requests and READ responses take turns
+  uint16_t answer_entropy_ = 0;      // of the latest acknowledgement, where packets are sprayed: all values in turn
 };
 
 }  // namespace weir

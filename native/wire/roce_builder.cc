@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "wire/checksum.h"
 #include "wire/icrc.h"
 #include "wire/telemetry.h"
 
@@ -105,6 +106,18 @@ uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t 
             {.opcode = kOpcodeCnp, .becn = true, .partition_key = partition_key, .destination_qp = destination_qp});
   std::memset(out + bth_offset_ + kBthHeader, 0, kCnpReserved);
   return finish(out, bth_offset_ + kBthHeader + kCnpReserved, ip_sum);
+}
+
+void RoceTemplate::set_class(uint8_t* frame, uint8_t dscp, uint8_t pcp) const {
+  if (load_be16(frame + 12) == kEthertypeVlan) {
+    store_be16(frame + 14, static_cast<uint16_t>((load_be16(frame + 14) & 0x1fff) | pcp << 13));
+  }
+  uint8_t* const ip = frame + l3_offset_;
+  const uint16_t before = load_be16(ip);
+  const bool ipv6 = ip[0] >> 4 == 6;
+  const int ecn = (ipv6 ? ip[1] >> 4 : ip[1]) & 3;
+  ip_set_traffic_class(ip, static_cast<uint8_t>(dscp << 2 | ecn));
+  if (!ipv6) store_be16(ip + 10, checksum_update(load_be16(ip + 10), before, load_be16(ip)));
 }
 
 void RoceTemplate::set_length(uint8_t* out, uint32_t length, uint32_t ip_sum) const {

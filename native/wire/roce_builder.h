@@ -77,6 +77,10 @@ class RoceTemplate {
   uint32_t build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t dscp, uint8_t pcp,
                      uint16_t partition_key = kDefaultPartitionKey) const;
 
+  // Gives a frame that it has built another DSCP, and if it is tagged another priority. The ICRC does not cover them (IBTA
+  // volume 1, A17.3.3).
+  void set_class(uint8_t* frame, uint8_t dscp, uint8_t pcp) const;
+
   uint32_t l3_offset() const { return l3_offset_; }
   uint32_t bth_offset() const { return bth_offset_; }
 

@@ -129,6 +129,7 @@ export function nicBehaviour(
     ...(host.cnp.nic_interval > 0 && { cnp_nic_interval: Math.round(host.cnp.nic_interval * scale) }),
     cnp_dscp: host.cnp.dscp,
     cnp_priority: host.cnp.priority,
+    ...(host.ack.priority !== undefined && { ack_dscp: host.ack.dscp, ack_priority: host.ack.priority }),
     line_rate_start: host.line_rate_start,
     initial_rate: Math.round(host.initial_rate / scale),
     receive_buffer: {

@@ -7,6 +7,7 @@ import { HPCC_COMPLETION } from "./hpcc/completion.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { loadTrial } from "./run.js";
 import { TIMELY_TAIL } from "./timely/tail.js";
+import { UEC_EXPERIMENTS } from "./uec/experiments.js";
 
 export const EXPERIMENTS: readonly Experiment[] = [
   ...DCQCN_EXPERIMENTS,
@@ -14,6 +15,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   ...ECN_OR_DELAY_EXPERIMENTS,
   TIMELY_TAIL,
   HPCC_COMPLETION,
+  ...UEC_EXPERIMENTS,
 ];
 
 export function findExperiment(id: string): Experiment | undefined {

@@ -6,7 +6,7 @@ import { hearsCnps } from "../congestion/flow_state.js";
 import type { ScenarioInput } from "./schema.js";
 import type { Graph } from "./topology.js";
 import type { FlowsInput } from "./traffic_schema.js";
-import type { Flow, Scenario, SwitchConfig } from "./types.js";
+import type { Flow, HostConfig, Scenario, SwitchConfig } from "./types.js";
 
 export function checkTraffic(scenario: Scenario, input: ScenarioInput, found: Findings): void {
   const hosts = scenario.hosts.map((host) => host.name);
@@ -73,10 +73,11 @@ export function checkPriorities(scenario: Scenario, graph: Graph, found: Finding
         `host ${flow.to}: CNPs have the priority ${flow.priority} of the data, so congestion and pauses delay them too`,
       );
     }
-    const kind = `${flow.priority} ${flow.dscp} ${cnp?.priority} ${cnp?.dscp}`;
+    const ack = scenario.transport.type === "rc" ? hosts.get(flow.to)?.ack : undefined;
+    const kind = `${flow.priority} ${flow.dscp} ${cnp?.priority} ${cnp?.dscp} ${ack?.priority} ${ack?.dscp}`;
     let remarks = classes.get(kind);
     if (remarks === undefined) {
-      remarks = new Map(scenario.switches.map((s) => [s.name, remarksOf(s, flow, cnp)] as const));
+      remarks = new Map(scenario.switches.map((s) => [s.name, remarksOf(s, flow, cnp, ack)] as const));
       for (const [name, texts] of remarks) if (texts.length === 0) remarks.delete(name);
       classes.set(kind, remarks);
     }
@@ -91,8 +92,13 @@ export function checkPriorities(scenario: Scenario, graph: Graph, found: Finding
   }
 }
 
-/** What is odd about a switch on the way of a flow whose receiver sends such CNPs. */
-function remarksOf(s: SwitchConfig, flow: Flow, cnp: { dscp: number; priority: number } | undefined): string[] {
+/** What is odd about a switch on the way of a flow whose receiver sends such CNPs and acknowledgements. */
+function remarksOf(
+  s: SwitchConfig,
+  flow: Flow,
+  cnp: HostConfig["cnp"] | undefined,
+  ack: HostConfig["ack"] | undefined,
+): string[] {
   const remarks: string[] = [];
   const mapped = (dscp: number, priority: number, what: string) => {
     const actual = s.dscp_map[dscp];
@@ -100,6 +106,7 @@ function remarksOf(s: SwitchConfig, flow: Flow, cnp: { dscp: number; priority: n
   };
   if (s.trust === "dscp") mapped(flow.dscp, flow.priority, `data of priority ${flow.priority}`);
   if (s.trust === "dscp" && cnp !== undefined) mapped(cnp.dscp, cnp.priority, "CNPs");
+  if (s.trust === "dscp" && ack?.priority !== undefined) mapped(ack.dscp, ack.priority, "acknowledgements");
   if (s.trust === "port-default" && s.default_priority !== flow.priority) {
     remarks.push(`trusts no mark, so data of priority ${flow.priority} travels as ${s.default_priority}`);
   }

@@ -256,6 +256,17 @@ export const hostSchema = section({
     }),
     "Congestion notification packets (CNP) of DCQCN.",
   ),
+  ack: field(
+    section({
+      priority: integer(
+        "Priority (PCP) of acknowledgements and NAKs, where it is another than that of the data that they are for. Default: as the data.",
+        0,
+        7,
+      ),
+      dscp: integer("DSCP of acknowledgements and NAKs that have a `priority` of their own.", 0, 63, 48),
+    }),
+    "Acknowledgements and NAKs of reliable connections.",
+  ),
   qcn: field(hostQcnSchema, "Reaction points of QCN (`congestion.algorithm: qcn`)."),
   receive_buffer: field(
     section({

@@ -112,7 +112,7 @@ describe("NSCC", () => {
 
 function permutation(
   spraying: string,
-  more: { balancing?: string; bytes?: string; failures?: unknown[] } = {},
+  more: { balancing?: string; bytes?: string; failures?: unknown[]; ack?: Record<string, number> } = {},
 ): Scenario {
   return parseScenario({
     name: "permutation",
@@ -125,7 +125,7 @@ function permutation(
       hosts: 4,
       link: { rate: "100Gbps", delay: "1us", mtu: 5000 },
     },
-    host: { path_mtu: 4096 },
+    host: { path_mtu: 4096, ...(more.ack && { ack: more.ack }) },
     switch: {
       buffer: { total: "12MB", headroom: "100KB", priorities: 1 },
       ecn: { kmin: "30KB", kmax: "120KB", pmax: "100%" },
@@ -157,6 +157,16 @@ describe("transport.spraying", () => {
     expect(oblivious).toBeGreaterThan(0.8);
     expect(reps).toBeGreaterThan(0.94);
     expect(reps).toBeGreaterThan(Math.max(oblivious, spray) + 0.03);
+  });
+
+  it("has acknowledgements of a priority of their own wait for nobody", async () => {
+    const share = async (ack?: Record<string, number>) => {
+      const { result } = await run(permutation("reps", { ...(ack && { ack }) }));
+      return result.totals.goodput_bps / (16 * kLine * kShare);
+    };
+    const [alike, own] = [await share(), await share({ priority: 6 })];
+    expect(own).toBeGreaterThan(0.96);
+    expect(own).toBeGreaterThan(alike + 0.01);
   });
 
   it("has the last of these flows complete sooner", async () => {

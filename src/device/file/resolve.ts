@@ -155,10 +155,22 @@ export function resolveNicDaemon(
   const backend = backendOf(full);
   // What AF_XDP takes from the kernel has no neighbour discovery among it.
   if (addresses.some(isIPv6) && backend.receive === "auto") backend.receive = "af_packet";
-  const { rate, path_mtu, line_rate_start, initial_rate, cnp, receive_buffer, trimmed_dscp, pause_storm, qcn } = full;
+  const { rate, path_mtu, line_rate_start, initial_rate, cnp, ack, receive_buffer, trimmed_dscp, pause_storm, qcn } =
+    full;
   const caughtUp = full.programs === false ? 0 : Math.round((rate / 8) * kProgramBurstSeconds);
   const { burst = Math.max(filled(hostSchema, {}).burst, caughtUp) } = full;
-  const host = { path_mtu, line_rate_start, initial_rate, burst, cnp, receive_buffer, trimmed_dscp, pause_storm, qcn };
+  const host = {
+    path_mtu,
+    line_rate_start,
+    initial_rate,
+    burst,
+    cnp,
+    ack,
+    receive_buffer,
+    trimmed_dscp,
+    pause_storm,
+    qcn,
+  };
   const { trust, default_priority } = full;
   const written = { pfc: full.pfc, scheduler: full.scheduler, trust, dscp_map: full.dscp_map, default_priority };
   const { pfc, scheduler, dscp_map } = resolveSwitch(own.name, filled(switchSchema, written), []);
