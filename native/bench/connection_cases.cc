@@ -1,5 +1,5 @@
-// A reliable connection of an application at both ends: what a packet of a long RDMA WRITE costs its sender and its receiver,
-// with payload, ICRC and acknowledgements. Frames pass from one NIC to the other as many at a time as a super-frame has.
+// A reliable connection of an application at both ends: what a packet of RDMA WRITEs costs its sender and its receiver, with
+// payload, ICRC and acknowledgements. Frames pass from one NIC to the other as many at a time as a super-frame has.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -12,8 +12,7 @@
 namespace weir::bench {
 namespace {
 
-constexpr uint32_t kMessage = 64 * 1024;
-constexpr uint32_t kUnderWay = 16;        // messages
+constexpr uint32_t kUnderWay = 128;       // messages
 constexpr Time kTurn = 5 * kMicrosecond;  // as long as a super-frame takes at 100 Gb/s
 
 struct Counted final : CompletionSink {
@@ -22,7 +21,8 @@ struct Counted final : CompletionSink {
 };
 
 struct End {
-  explicit End(uint64_t mac) : pool(1'024, 4'096 + 128), nic(parameters(mac), {}, pool, &completions), bytes(kMessage) {
+  End(uint64_t mac, uint32_t message)
+      : pool(1'024, 4'096 + 128), nic(parameters(mac), {}, pool, &completions), bytes(message) {
     key = nic.memory().add({bytes.data(), 0, bytes.size(), 1, kLocalWrite | kRemoteWrite, nullptr});
     qpn = nic.create_queue_pair({.send_depth = kUnderWay, .receive_depth = 1});
     nic.number_datagrams(true);
@@ -63,7 +63,7 @@ struct End {
 
 class Connection : public BenchCase {
  public:
-  explicit Connection(uint32_t path_mtu) : ends_{End(1), End(2)} {
+  Connection(uint32_t message, uint32_t path_mtu) : ends_{End(1, message), End(2, message)} {
     ends_[0].connect(ends_[1], 1, 2, path_mtu);
     ends_[1].connect(ends_[0], 2, 1, path_mtu);
   }
@@ -73,7 +73,7 @@ class Connection : public BenchCase {
         SendWork work;
         work.opcode = WorkOpcode::write;
         work.flags = kSignaled;
-        work.length = kMessage;
+        work.length = static_cast<uint32_t>(ends_[0].bytes.size());
         work.local_key = ends_[0].key;
         work.remote_key = ends_[1].key;
         ends_[0].nic.post_send(ends_[0].qpn, work);
@@ -94,8 +94,9 @@ class Connection : public BenchCase {
       const uint8_t* data = from.pool.data(id);
       const uint32_t length = from.pool[id].length;
       next = from.nic.transmit();
-      refusal = refusal == Refusal::none ? classify_next_slice(data, length, meta) : classify(data, length, meta);
-      to.nic.receive(now_, data, length, meta, refusal, next != kNoPacket);
+      const bool follows = refusal == Refusal::none;
+      refusal = follows ? classify_next_slice(data, length, meta) : classify(data, length, meta);
+      to.nic.receive(now_, data, length, meta, refusal, {.follows = follows, .more = next != kNoPacket});
       from.nic.left(id);
       from.pool.free(id);
     }
@@ -111,8 +112,9 @@ class Connection : public BenchCase {
 
 void define_connection_cases(BenchList& list) {
   for (const uint32_t path_mtu : {1'024u, 4'096u}) {
-    define<Connection>(list, "RC packet of a 64 KiB WRITE, path MTU " + std::to_string(path_mtu), path_mtu);
+    define<Connection>(list, "RC packet of a 64 KiB WRITE, path MTU " + std::to_string(path_mtu), 64u * 1'024, path_mtu);
   }
+  define<Connection>(list, "RC packet of a 64 B WRITE", 64u, 1'024u);
 }
 
 }  // namespace weir::bench

@@ -104,12 +104,12 @@ WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
 WEIR_DEFINE_COUNTERS(QpCounters, WEIR_QP_COUNTERS);
 
 // What a packet has brought to a queue pair, whose packets all have the same headers below the BTH.
-inline void count_received(QpCounters& counters, const Received& before, const Received& after, const PacketMeta& meta) {
+inline void count_received(QpCounters& counters, const Received& before, const Received& after, uint16_t bth_offset) {
   const uint64_t packets = after.packets - before.packets;
   counters.rx_packets += packets;
   counters.rx_bytes += after.bytes - before.bytes;
   counters.rx_wire_bytes +=
-      after.transport_bytes - before.transport_bytes + packets * (meta.bth_offset + kIcrc + kEthernetOverhead);
+      after.transport_bytes - before.transport_bytes + packets * (bth_offset + kIcrc + kEthernetOverhead);
   counters.rx_messages += after.messages - before.messages;
   counters.duplicate += after.duplicates - before.duplicates;
 }

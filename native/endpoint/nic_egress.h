@@ -27,6 +27,7 @@ class NicEgress {
   }
 
   bool busy(Time now) const { return busy_until_ > now; }
+  Time busy_until() const { return busy_until_; }
   // Nothing goes while it is held.
   bool held() const { return held_; }
   void hold(bool held) { held_ = held; }
@@ -46,6 +47,8 @@ class NicEgress {
   bool cnp_may_go(uint8_t cnp_priority) const { return (pause.paused_mask() >> cnp_priority & 1) == 0; }
   bool answers_may_go() const { return (answers_.waiting & ~pause.paused_mask()) != 0; }
   bool data_waits() const { return ready_.waiting != 0; }
+  // Neither answers nor data, that may go or not.
+  bool empty() const { return (ready_.waiting | answers_.waiting) == 0; }
   // Takes the queue pair with answers whose turn it is: one of the highest priority that may send. kNobody: there is none.
   uint32_t take_answers(uint8_t& priority) {
     const auto may = static_cast<uint32_t>(answers_.waiting & ~pause.paused_mask());

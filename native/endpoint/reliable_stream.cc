@@ -239,7 +239,7 @@ bool ReliableStream::receive_answer(Time now, const uint8_t* frame, const Packet
   const Received before = sends_->received();
   const bool valid = sends_->receive(now, frame, meta);
   const Received& after = sends_->received();
-  count_received(by_pair_, before, after, meta);
+  count_received(by_pair_, before, after, meta.bth_offset);
   by_pair_.lost += verdict.missing;
   by_pair_.duplicate += verdict.duplicate && after.packets == before.packets ? 1 : 0;
   return replenish(), valid;
@@ -262,7 +262,7 @@ bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
   const bool valid = receives_->receive(now, frame, meta);
   Received after = receives_->received();
   if (opening) after.messages = before.messages;
-  count_received(by_pair_, before, after, meta);
+  count_received(by_pair_, before, after, meta.bth_offset);
   return replenish(), valid;
 }
 

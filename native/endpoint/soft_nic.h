@@ -41,6 +41,12 @@
 
 namespace weir {
 
+// Where a packet that arrives stands among others.
+struct InSuperFrame {
+  bool follows = false;  // the headers up to the BTH are those of the packet before
+  bool more = false;     // another arrives at the same time and comes next; what to send is looked at behind it
+};
+
 class SoftNic {
  public:
   // stack: for the host's own stack, where the NIC has one.
@@ -68,9 +74,9 @@ class SoftNic {
   // another, or groups are, all rates are forgotten. Throws as the constructor does, and has changed nothing then.
   void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);
 
-  // `punt`: the slow path should see this frame. `more`: another arrives at the same time and comes next; what to send is looked
-  // at behind it.
-  Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more = false);
+  // `punt`: the slow path should see this frame.
+  Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
+                      InSuperFrame place = {});
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta);
   void receive_pause(Time now, uint16_t quanta);
   // The host's own stack sends a frame, which is the NIC's from now on: with its meta as classify() has it, an offload that
@@ -200,6 +206,7 @@ class SoftNic {
 
   // Receiving: soft_nic_receive.cc.
   Disposition consume(Time arrived, const uint8_t* frame, uint32_t length, const PacketMeta& meta, Refusal refusal);
+  Disposition consume_next(Time arrived, const uint8_t* frame, uint32_t length, const PacketMeta& meta);
   bool take_in(int priority, uint32_t length);
   void receive_trimmed(Time arrived, const uint8_t* frame, const PacketMeta& meta);
   void receive_cnp(uint32_t index, Time arrived);
@@ -213,6 +220,7 @@ class SoftNic {
   const std::vector<uint32_t>* members(const uint8_t* frame, const PacketMeta& meta) const;
   void receive_group(Time arrived, const uint8_t* frame, const PacketMeta& meta);
   bool addresses_fit(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta);
+  void end_receiving();
   void obey(int priority, uint16_t quanta);
   void expire_windows(Time at);
   void hear(uint32_t index, Time arrived);
@@ -222,7 +230,12 @@ class SoftNic {
   PacketId make_pfc();
   PacketId make_cnp();
   PacketId make_answer();
-  PacketId make_data();
+  void depart(PacketId id);
+  void send_data();
+  PacketId make_packet(uint32_t index, uint8_t priority);
+  bool keeps_up(const Flow& flow) const;
+  bool may_run(uint32_t index) const;
+  void run(PacketId id, uint32_t index, uint8_t priority);
   void write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority);
   void describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const;
 
@@ -268,6 +281,15 @@ class SoftNic {
   bool crowded_ = false;
   bool numbers_ = false;
   uint32_t active_ = 0;
+  // Of packets that come together.
+  struct Receiving {
+    uint32_t index = UINT32_MAX;  // the queue pair of the last; UINT32_MAX: none
+    uint32_t qpn = UINT32_MAX;    // what the next may be for without being looked at anew; UINT32_MAX: none
+    int priority = 0;             // with qpn
+    uint16_t bth_offset = 0;
+    Received before;
+  };
+  Receiving receiving_;
   uint32_t first_timer_;
   uint32_t itself_;
   NicEgress egress_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "endpoint/soft_nic.h"
 #include "wire/bth.h"
@@ -18,11 +19,29 @@ constexpr uint32_t kNone = UINT32_MAX;
 }  // namespace
 
 SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
-                                      bool more) {
+                                      InSuperFrame place) {
   catch_up(now);
-  const Disposition disposition = consume(now, data, length, meta, refusal);
-  if (!more) go_on();
+  const bool known = place.follows && receiving_.qpn == meta.destination_qp && meta.kind == FrameKind::roce;
+  const Disposition disposition =
+      known ? consume_next(now, data, length, meta) : consume(now, data, length, meta, refusal);
+  if (place.more) return disposition;
+  receiving_.qpn = kNone;
+  end_receiving();
+  go_on();
   return disposition;
+}
+
+// To the queue pair of the packet before, with the same headers up to the BTH.
+SoftNic::Disposition SoftNic::consume_next(Time arrived, const uint8_t* data, uint32_t length, const PacketMeta& meta) {
+  ++counters_.rx_packets;
+  counters_.rx_bytes += length;
+  NicPriorityCounters& by_priority = priorities_[static_cast<size_t>(receiving_.priority)];
+  ++by_priority.rx_prio_packets;
+  by_priority.rx_prio_bytes += length;
+  if (!take_in(receiving_.priority, length)) return ++by_priority.rx_prio_buf_discard, Disposition::consumed;
+  if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
+  receive_packet(receiving_.index, arrived, data, meta);
+  return Disposition::consumed;
 }
 
 SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_t length, const PacketMeta& meta,
@@ -65,6 +84,8 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
     receive_cnp(index, arrived);
   } else {
     receive_packet(index, arrived, data, meta);
+    if (pairs_[index].verbs() != nullptr) receiving_.qpn = meta.destination_qp;
+    receiving_.priority = priority;
   }
   return Disposition::consumed;
 }
@@ -228,11 +249,15 @@ void SoftNic::hear(uint32_t index, Time arrived) {
 void SoftNic::receive_packet(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta) {
   QueuePair& qp = pairs_[index];
   if (!qp.transport->understands(meta.opcode)) return void(++counters_.drop_unsupported_opcode);
-  const Received before = qp.verbs() != nullptr ? qp.verbs()->received() : Received{};
+  if (receiving_.index != index) {
+    end_receiving();
+    receiving_.index = index;
+    receiving_.bth_offset = meta.bth_offset;
+    if (qp.verbs() != nullptr) receiving_.before = qp.verbs()->received();
+  }
   const bool valid = qp.transport->receive(now_, frame, meta);
-  hear(index, arrived);
+  if (hears(kHearsAcknowledgements)) hear(index, arrived);
   if (!valid) return;
-  if (qp.verbs() != nullptr) count_received(qp.counters, before, qp.verbs()->received(), meta);
   if (meta.ecn == 3) {
     ++counters_.np_ecn_marked_roce_packets;
     ++qp.counters.ecn_marked;
@@ -240,6 +265,16 @@ void SoftNic::receive_packet(uint32_t index, Time arrived, const uint8_t* frame,
   } else if (crowded_ && qp.verbs() != nullptr && meta.payload_length > 0) {
     ++counters_.np_crowded_roce_packets;
     notify(index, arrived, frame, meta);
+  }
+}
+
+// What is done once for all packets of a queue pair that have come together.
+void SoftNic::end_receiving() {
+  const uint32_t index = std::exchange(receiving_.index, kNone);
+  if (index == kNone) return;
+  QueuePair& qp = pairs_[index];
+  if (qp.verbs() != nullptr) {
+    count_received(qp.counters, receiving_.before, qp.verbs()->received(), receiving_.bth_offset);
   }
   attend(index);
 }

@@ -1,4 +1,5 @@
 // The sending half of the soft NIC: what goes on the link when it falls free.
+#include <algorithm>
 #include <cstring>
 
 #include "endpoint/soft_nic.h"
@@ -24,17 +25,14 @@ void SoftNic::start_next() {
     retry_at_ = now_ + kRetry;
     return;
   }
-  PacketId id = kNoPacket;
-  if (egress_.pfc.owed() != 0) {
-    id = make_pfc();
-  } else if (cnp_may_go) {
-    id = make_cnp();
-  } else {
-    id = make_answer();
-    if (id == kNoPacket) id = make_data();
-  }
-  if (id != kNoPacket) driver_.depart(0, id, egress_.send(now_, wire_bytes(pool_[id].length)));
+  if (egress_.pfc.owed() != 0) return depart(make_pfc());
+  if (cnp_may_go) return depart(make_cnp());
+  const PacketId answer = make_answer();
+  if (answer != kNoPacket) return depart(answer);
+  send_data();
 }
+
+void SoftNic::depart(PacketId id) { driver_.depart(0, id, egress_.send(now_, wire_bytes(pool_[id].length))); }
 
 PacketId SoftNic::make_pfc() {
   const PacketId id = pool_.allocate();
@@ -117,7 +115,7 @@ void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, co
   }
 }
 
-PacketId SoftNic::make_data() {
+void SoftNic::send_data() {
   const auto next_wire_bytes = [this](uint32_t index) {
     if (index >= pairs_.size()) return stack_.next_wire_bytes(pool_, index - pairs_.size());
     const QueuePair& qp = pairs_[index];
@@ -126,7 +124,8 @@ PacketId SoftNic::make_data() {
   uint8_t priority = 0;
   for (;;) {
     const uint32_t index = egress_.take_ready(priority, next_wire_bytes);
-    if (index >= pairs_.size()) return index == kNone ? kNoPacket : make_stack_frame(index);
+    if (index == kNone) return;
+    if (index >= pairs_.size()) return depart(make_stack_frame(index));
     QueuePair& qp = pairs_[index];
     qp.state = QueuePair::State::waiting;
     if (qp.parameters.stop <= now_) {
@@ -134,22 +133,17 @@ PacketId SoftNic::make_data() {
       pass_turn(index);
       continue;
     }
-    OutgoingPacket out;
     // One that was reset while it was in the list begins anew; one that was destroyed leaves its place.
     const bool sends = qp.transport != nullptr && qp.started && qp.transport->data_bytes() > 0;
-    if (!sends || !qp.transport->take_data(now_, out)) {
+    const PacketId id = sends ? make_packet(index, priority) : kNoPacket;
+    if (id == kNoPacket) {
       qp.state = QueuePair::State::idle;
       pass_turn(index);
       if (qp.transport != nullptr) attend(index);
       continue;
     }
-    const PacketId id = pool_.allocate();
-    write(id, qp, index, out, priority);
-    const uint32_t wire = wire_bytes(pool_[id].length);
-    ++qp.counters.tx_packets;
-    qp.counters.tx_bytes += out.payload_bytes;
-    qp.counters.tx_wire_bytes += wire;
-    sent(index, wire);
+    const bool runs = may_run(index);
+    if (runs) run(id, index, priority);
     if (qp.transport->data_bytes() > 0) {
       wait(index);
     } else if (qp.converses()) {
@@ -160,7 +154,45 @@ PacketId SoftNic::make_data() {
     // While it waits for its turn the group has been served.
     if (const uint32_t group = flows_->group_of(index); group != kNone && !flows_->waits(index)) serve(group);
     attend(index);
-    return id;
+    return runs ? void() : depart(id);
+  }
+}
+
+// The next of a queue pair's data; kNoPacket: there turns out to be none.
+PacketId SoftNic::make_packet(uint32_t index, uint8_t priority) {
+  QueuePair& qp = pairs_[index];
+  OutgoingPacket out;
+  if (!qp.transport->take_data(now_, out)) return kNoPacket;
+  const PacketId id = pool_.allocate();
+  write(id, qp, index, out, priority);
+  const uint32_t wire = wire_bytes(pool_[id].length);
+  ++qp.counters.tx_packets;
+  qp.counters.tx_bytes += out.payload_bytes;
+  qp.counters.tx_wire_bytes += wire;
+  sent(index, wire);
+  return id;
+}
+
+// Whether the link alone is what paces it.
+bool SoftNic::keeps_up(const Flow& flow) const { return flow.rate == 0 || flow.rate >= parameters_.rate; }
+
+// Whether more of the queue pair's data may follow as fast as the link takes it, with nothing that could come between.
+bool SoftNic::may_run(uint32_t index) const {
+  return egress_.empty() && flows_->group_of(index) == kNone && keeps_up((*flows_)[index]) && driver_.quiet_until() > now_;
+}
+
+// Puts the packet on the link, and what follows it each when the link falls free.
+void SoftNic::run(PacketId id, uint32_t index, uint8_t priority) {
+  const QueuePair& qp = pairs_[index];
+  Flow& flow = (*flows_)[index];
+  const Time until = std::min({driver_.quiet_until(), next_event() - 1, qp.parameters.stop - 1});
+  depart(id);
+  while (egress_.busy_until() <= until && pool_.available() > 0 && qp.transport->data_bytes() > 0) {
+    now_ = egress_.busy_until();
+    if (flow.changes <= now_) flow.release(now_);
+    id = keeps_up(flow) ? make_packet(index, priority) : kNoPacket;
+    if (id == kNoPacket) return;
+    depart(id);
   }
 }
 

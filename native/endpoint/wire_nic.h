@@ -62,9 +62,9 @@ class WireNic : private NicAgenda, public SoftNic {
         SoftNic(parameters, queue_pairs, pool, agenda, completions) {}
 
   Disposition receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
-                      bool more = false) {
-    agenda.run(now, *this);
-    return SoftNic::receive(now, data, length, meta, refusal, more);
+                      InSuperFrame place = {}) {
+    if (!place.follows) agenda.run(now, *this);
+    return SoftNic::receive(now, data, length, meta, refusal, place);
   }
   void receive_pfc(Time now, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
     agenda.run(now, *this);

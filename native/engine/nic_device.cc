@@ -152,13 +152,13 @@ void NicDevice::accept_super_frame(const RxFrame& frame) {
     const bool known = meta.bth_offset != 0;
     const Refusal refusal = known ? classify_next_slice(data, length, meta) : classify_alone(frame, data, length, meta);
     if (++packets == 2 && refusal == Refusal::none && !icrc_ok(data, meta)) slices.hold_identification();
-    receive(frame, data, length, meta, refusal, slices.more());
+    receive(frame, data, length, meta, refusal, {.follows = known, .more = slices.more()});
   }
 }
 
 void NicDevice::receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
-                        bool more) {
-  const SoftNic::Disposition whose = nic_.receive(frame.stamp, data, length, meta, refusal, more);
+                        InSuperFrame place) {
+  const SoftNic::Disposition whose = nic_.receive(frame.stamp, data, length, meta, refusal, place);
   if (whose == SoftNic::Disposition::consumed) return;
   if (whose == SoftNic::Disposition::stack) {
     stack_->deliver(frame, meta);
@@ -172,7 +172,7 @@ void NicDevice::accept_packet(const RxFrame& frame) {
   const Time at = frame.stamp;
   PacketMeta meta;
   const Refusal refusal = classify_alone(frame, frame.data, frame.length, meta);
-  if (!is_mac_control(meta.kind)) return receive(frame, frame.data, frame.length, meta, refusal, false);
+  if (!is_mac_control(meta.kind)) return receive(frame, frame.data, frame.length, meta, refusal, {});
   const bool known = read_mac_control(
       frame.data, frame.length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
       [&](uint16_t quanta) { nic_.receive_pause(at, quanta); });

@@ -75,7 +75,8 @@ class NicDevice final : public Device, private MessageListener {
   void catch_up(Time until, Time now);
   void collect();
   void send_collected(Time at, Time now);
-  void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal, bool more);
+  void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
+               InSuperFrame place);
   void take_work();
   void loop(Time now);
   void gather();

@@ -89,7 +89,7 @@ void StackPort::deliver_super_frame(const RxFrame& frame) {
     segment.reset();
     segment.length = write_segment(pool_.data(kept.id), whole.length, whole.offload, i, pool_.data(id));
     const Refusal refusal = classify(pool_.data(id), segment.length, segment.meta);
-    const auto whose = nic_.receive(frame.stamp, pool_.data(id), segment.length, segment.meta, refusal, i + 1 < count);
+    const auto whose = nic_.receive(frame.stamp, pool_.data(id), segment.length, segment.meta, refusal, {.more = i + 1 < count});
     if (whose == SoftNic::Disposition::stack) {
       hand_over(id);
     } else {

@@ -64,10 +64,12 @@ class Agenda final : public Driver {
     departing_[port].push(pool_, id);
   }
   void wake(uint32_t what, Time at) override { wakes_.schedule(what, at); }
+  Time quiet_until() const override { return std::min(ran_until_, next_wake() - 1); }
 
   // Calls device.wake(what, at) for everything that was asked for by `until`, also for what it asks for meanwhile.
   template <class Device>
   void run(Time until, Device& device) {
+    ran_until_ = until;
     wakes_.each_due(until, [&](uint32_t what, Time at) { device.wake(what, at); });
   }
   // The oldest frame that has left `port`, the caller's from now on, or kNoPacket.
@@ -91,6 +93,7 @@ class Agenda final : public Driver {
   PacketPool& pool_;
   std::vector<PacketQueue> departing_;
   Wakes wakes_;
+  Time ran_until_ = kAnyMoment;
 };
 
 }  // namespace weir

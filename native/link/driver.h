@@ -17,6 +17,9 @@ class Driver {
   // Replaces what it wanted for `what` before; kNever: nothing any more. A driver may still come for what was replaced, and the
   // device then has nothing to do.
   virtual void wake(uint32_t what, Time at) = 0;
+  // Nothing happens up to then, that time included, but what the device does itself: it may do so at once.
+  static constexpr Time kAnyMoment = INT64_MIN;
+  virtual Time quiet_until() const { return kAnyMoment; }
 
  protected:
   ~Driver() = default;

@@ -1,6 +1,7 @@
 // Queue pairs of applications on two NICs that are joined by a link, in virtual time: what the NIC adds to the transport.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "test/qcn_harness.h"
 #include "test/verbs_harness.h"
 #include "transport/datagram.h"
+#include "wire/icrc.h"
 #include "wire/ip.h"
 
 namespace weir::test {
@@ -29,6 +31,42 @@ TEST_CASE("soft nic verbs: a WRITE at line rate, acknowledged, and counted by qu
   CHECK(two.delivered() < sent.tx_wire_bytes * 8 / 10 + 5 * kMicrosecond);
   CHECK(two.left().pool.available() == two.left().pool.size());
   CHECK(two.right().pool.available() == two.right().pool.size());
+}
+
+TEST_CASE("soft nic verbs: of packets that come together each is checked, goes to its own queue pair and counts by itself") {
+  Two two;
+  two.connect();
+  std::vector<std::vector<uint8_t>> frames;
+  two.spoil = [&](bool to_right, std::vector<uint8_t>& bytes) {
+    if (to_right && frames.size() < 10) frames.push_back(bytes);
+    return false;
+  };
+  Transfer t(two, 100'000, WorkOpcode::write);
+  two.run(kMillisecond);
+  REQUIRE(frames.size() == 10);
+  frames.back()[200] ^= 1;
+  PacketMeta meta;
+  std::vector<uint8_t> stranger = frames[3];
+  const auto length = static_cast<uint32_t>(stranger.size());
+  REQUIRE(classify(stranger.data(), length, meta) == Refusal::none);
+  store_be32(&stranger[meta.bth_offset + 4u], 0x123456);
+  write_icrc(stranger.data(), meta.l3_offset, length - kIcrc);
+  frames.insert(frames.begin() + 5, stranger);
+  NicEnd& right = two.right();
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const auto bytes = static_cast<uint32_t>(frames[i].size());
+    const bool follows = i > 0;
+    const Refusal refusal =
+        follows ? classify_next_slice(frames[i].data(), bytes, meta) : classify(frames[i].data(), bytes, meta);
+    right.nic.receive(two.now(), frames[i].data(), bytes, meta, refusal, {.follows = follows, .more = i + 1 < frames.size()});
+  }
+  CHECK(right.nic.counters().rx_packets == 11);
+  CHECK(right.nic.counters().rx_icrc_encapsulated == 1);
+  CHECK(right.nic.counters().drop_unknown_qp == 1);
+  const QpCounters& received = two.pair_of(right, two.qpn(1)).counters;
+  CHECK(received.rx_packets == 9);
+  CHECK(received.rx_bytes == 9 * 1'024);
+  CHECK(std::equal(t.local.begin(), t.local.begin() + 9 * 1'024, t.remote.begin()));
 }
 
 TEST_CASE("soft nic verbs: who sends the data is paced, by CNPs to its queue pair, be it a WRITE or a READ") {

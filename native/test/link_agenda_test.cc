@@ -130,3 +130,18 @@ TEST_CASE("an agenda gives the frames of a port, oldest first, once they have le
   CHECK(agenda.take(1, 200) == second);
   CHECK(agenda.next_deadline() == kNever);
 }
+
+TEST_CASE("an agenda is quiet as far as it has run, and no further than what comes next") {
+  PacketPool pool(4, 0);
+  Agenda<WakeHeap> agenda(pool, 1, WakeHeap(4));
+  Sleeper device;
+  CHECK(agenda.quiet_until() == weir::Driver::kAnyMoment);
+  agenda.run(100, device);
+  CHECK(agenda.quiet_until() == 100);
+  agenda.wake(0, 80);
+  CHECK(agenda.quiet_until() == 79);
+  agenda.wake(0, 150);
+  CHECK(agenda.quiet_until() == 100);
+  agenda.run(200, device);
+  CHECK(agenda.quiet_until() == 200);
+}

@@ -125,31 +125,20 @@ class MemoryTable {
   // `access`; else null. In a scratch region at most 4096 of those bytes are there.
   // `qpn`: of the queue pair that the access comes by.
   uint8_t* find(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access, uint32_t qpn = 0) const {
-    const Slot* slot = find_slot(key);
-    if (slot == nullptr || !slot->valid || slot->region.lists != nullptr) return nullptr;
-    const MemoryRegion& region = slot->region;
-    if (region.domain != domain || (region.access & access) != access) return nullptr;
-    if (region.qpn != 0 && region.qpn != qpn) return nullptr;
-    const uint64_t offset = address - region.address;
-    if (address < region.address || offset > region.length || length > region.length - offset) return nullptr;
-    if (!region.scratch) {
-      uint8_t* const first = region.data + offset;
-      return probe_ == nullptr || probe_(first, length) ? first : nullptr;
-    }
-    return region.sink != nullptr && (access & (kLocalWrite | kRemoteWrite)) != 0 ? region.sink : region.data;
+    return find(find_slot(key), domain, address, length, access, qpn);
   }
 
   // What follows is for the memory of one's own work requests, in one piece or a list of pieces.
   // Whether find() would find all of it.
   bool allows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access) const {
     const Slot* slot = find_slot(key);
-    if (slot == nullptr || slot->region.lists == nullptr) return find(key, domain, address, length, access) != nullptr;
+    if (slot == nullptr || slot->region.lists == nullptr) return find(slot, domain, address, length, access) != nullptr;
     return each_part(slot->region, domain, address, length, access, [](uint8_t*, uint32_t) {});
   }
   // The payload of a packet, length <= 4096: where it is, or else a copy, which is there until the next. Null as with find().
   const uint8_t* read(uint32_t key, uint32_t domain, uint64_t address, uint32_t length) const {
     const Slot* slot = find_slot(key);
-    if (slot == nullptr || slot->region.lists == nullptr) return find(key, domain, address, length, 0);
+    if (slot == nullptr || slot->region.lists == nullptr) return find(slot, domain, address, length, 0);
     if (length > kMostGathered) return nullptr;
     uint8_t* to = gathered_.get();
     const bool all = each_part(slot->region, domain, address, length, 0, [&](const uint8_t* from, uint32_t part) {
@@ -168,7 +157,7 @@ class MemoryTable {
         from += part;
       });
     }
-    uint8_t* const to = find(key, domain, address, length, kLocalWrite);
+    uint8_t* const to = find(slot, domain, address, length, kLocalWrite);
     if (to != nullptr && from != nullptr) std::memcpy(to, from, length);
     return to != nullptr;
   }
@@ -183,6 +172,20 @@ class MemoryTable {
     uint32_t next = kNone;  // of those whose keys have the same low bits
     bool valid = false;
   };
+  // Of a slot that is there, or null.
+  uint8_t* find(const Slot* slot, uint32_t domain, uint64_t address, uint64_t length, uint8_t access, uint32_t qpn = 0) const {
+    if (slot == nullptr || !slot->valid || slot->region.lists != nullptr) return nullptr;
+    const MemoryRegion& region = slot->region;
+    if (region.domain != domain || (region.access & access) != access) return nullptr;
+    if (region.qpn != 0 && region.qpn != qpn) return nullptr;
+    const uint64_t offset = address - region.address;
+    if (address < region.address || offset > region.length || length > region.length - offset) return nullptr;
+    if (!region.scratch) {
+      uint8_t* const first = region.data + offset;
+      return probe_ == nullptr || probe_(first, length) ? first : nullptr;
+    }
+    return region.sink != nullptr && (access & (kLocalWrite | kRemoteWrite)) != 0 ? region.sink : region.data;
+  }
   // The place of `key`, which its list has no more; kNone when there is no such key.
   uint32_t unlink(uint32_t key) {
     for (uint32_t* link = &head_of(key); *link != kNone; link = &slots_[*link].next) {

@@ -104,7 +104,7 @@ void ReliableConnection::take_control(OutgoingPacket& out) {
 
 // Responses that wait are still sent when the queue pair has failed: the last of them says why.
 bool ReliableConnection::responder_next() const {
-  if (responder_.data_bytes() == 0) return false;
+  if (!responder_.has_data()) return false;
   return !responded_last_ || state_ != QueuePairState::rts || requester_.data_bytes(begins()) == 0;
 }
 
@@ -120,6 +120,7 @@ uint32_t ReliableConnection::data_bytes() const {
 }
 
 bool ReliableConnection::take_data(Time now, OutgoingPacket& out) {
+  data_bytes();  // by which the requester has chosen
   changed_ = true;
   responded_last_ = responder_next();
   if (responded_last_) {

@@ -25,15 +25,16 @@ uint32_t Requester::piece_end(const SendEntry& entry, uint32_t psn) const {
   return psn_add(entry.first_psn, std::min(entry.packets, (offset / piece + 1) * piece));
 }
 
-uint32_t Requester::payload_of(const Choice& choice) const {
-  const SendWork& work = choice.entry->work;
-  if (has_response(work.opcode)) return 0;
-  return std::min(attributes_.path_mtu, work.length - choice.packet() * attributes_.path_mtu);
-}
-
-uint8_t Requester::opcode_of(const Choice& choice) const {
-  const bool telemetry = attributes_.telemetry && !has_response(choice.entry->work.opcode);
-  return static_cast<uint8_t>(choice.opcode() | (telemetry ? kOpcodeTelemetry : 0));
+// What follows from which packet of which work request it is.
+void Requester::complete_choice(const SendEntry& entry) const {
+  const auto packet = static_cast<uint32_t>(psn_distance(choice_.psn, entry.first_psn));
+  const bool responds = has_response(entry.work.opcode);
+  choice_.first = packet == 0;
+  choice_.last = packet + choice_.packets == entry.packets;
+  const uint32_t left = responds ? 0 : entry.work.length - packet * attributes_.path_mtu;
+  choice_.payload = static_cast<uint16_t>(std::min(attributes_.path_mtu, left));
+  const uint8_t telemetry = attributes_.telemetry && !responds ? kOpcodeTelemetry : uint8_t{0};
+  choice_.opcode = static_cast<uint8_t>(packet_opcode(entry.work.opcode, choice_.first, choice_.last) | telemetry);
 }
 
 uint32_t Requester::sequence_of(const SendEntry& entry, uint32_t psn) const {
@@ -53,64 +54,64 @@ bool Requester::credits_allow(const SendEntry& entry, uint32_t psn) const {
 
 // The oldest may always go, or a READ of more packets than the congestion window would wait for ever. With selective repeat what
 // has come early or is known to be lost is not in flight (RFC 6675 section 4, "pipe").
-bool Requester::window_allows(const Choice& choice) const {
-  const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice.psn, queue_.una));
+bool Requester::window_allows() const {
+  const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice_.psn, queue_.una));
   if (ahead == 0) return true;
   const bool selective = attributes_.recovery == LossRecovery::selective_repeat;
   const uint32_t under_way = selective ? queue_.in_flight() : ahead;
-  return ahead + choice.packets <= attributes_.window && under_way + choice.packets <= congestion_window_;
+  return ahead + choice_.packets <= attributes_.window && under_way + choice_.packets <= congestion_window_;
 }
 
 // The first; if that waits for the window, so do all behind it.
-bool Requester::choose_lost(Choice& choice) const {
+bool Requester::choose_lost() const {
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
     if (!queue_.mark(psn).lost) continue;
     const SendEntry& entry = queue_.at(queue_.find(psn));
-    choice = {&entry, psn, 1, true};
+    choice_ = {.psn = psn, .lost = true};
     if (entry.work.opcode == WorkOpcode::read) {
       // All that is missing: if it was the request that was lost, then the peer must see it as one, as it was counted. It was not
       // where a response has come trimmed, and others may be on their way.
       const bool executed = queue_.mark(psn).trimmed;
       const uint32_t end = piece_end(entry, psn);
-      for (uint32_t next; (next = psn_add(psn, choice.packets)) != end; ++choice.packets) {
+      for (uint32_t next; (next = psn_add(psn, choice_.packets)) != end; ++choice_.packets) {
         if (executed ? !queue_.mark(next).trimmed : queue_.mark(next).received) break;
       }
     }
-    return window_allows(choice);
+    complete_choice(entry);
+    return window_allows();
   }
   return false;
 }
 
-bool Requester::choose(Choice& choice) const {
+bool Requester::choose() const {
   if (waits_until_ != kNever) return false;
-  if (queue_.lost > 0) return choose_lost(choice);
+  if (queue_.lost > 0) return choose_lost();
   if (queue_.cursor == queue_.tail) return false;
   const SendEntry& entry = queue_.at(queue_.cursor);
-  choice = {&entry, queue_.next, 1, false};
+  choice_ = {.psn = queue_.next};
   if (has_response(entry.work.opcode)) {
     if (pending_.full()) return false;
-    choice.packets = static_cast<uint32_t>(psn_distance(piece_end(entry, choice.psn), choice.psn));
+    choice_.packets = static_cast<uint32_t>(psn_distance(piece_end(entry, choice_.psn), choice_.psn));
   }
-  if (choice.first() && (entry.work.flags & kFence) != 0 && !pending_.empty()) return false;
-  return window_allows(choice) && credits_allow(entry, choice.psn);
+  complete_choice(entry);
+  if (choice_.first && (entry.work.flags & kFence) != 0 && !pending_.empty()) return false;
+  return window_allows() && credits_allow(entry, choice_.psn);
 }
 
 uint32_t Requester::data_bytes(bool begins) const {
   if (!begins && queue_.lost == 0 && queue_.cursor >= queue_.begun) return 0;
-  Choice choice;
-  return choose(choice) ? packet_length(opcode_of(choice), payload_of(choice)) : 0;
+  return choose() ? packet_length(choice_.opcode, choice_.payload) : 0;
 }
 
 bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
-  Choice choice;
-  choose(choice);
-  const SendEntry& entry = *choice.entry;
+  const Choice& choice = choice_;
+  const uint64_t index = choice.lost ? queue_.find(choice.psn) : queue_.cursor;
+  const SendEntry& entry = queue_.at(index);
   const SendWork& work = entry.work;
-  const uint32_t offset = choice.packet() * attributes_.path_mtu;
-  const bool last = choice.last();
-  const uint32_t remaining = work.length - offset;
-  const uint32_t asked = last ? remaining : choice.packets * attributes_.path_mtu;  // READ
-  out.payload_bytes = payload_of(choice);
+  const uint32_t offset = static_cast<uint32_t>(psn_distance(choice.psn, entry.first_psn)) * attributes_.path_mtu;
+  const bool last = choice.last;
+  const uint32_t asked = last ? work.length - offset : choice.packets * attributes_.path_mtu;  // READ
+  out.payload_bytes = choice.payload;
   const bool answered_with_data = has_response(work.opcode);
   const uint32_t touched = answered_with_data ? asked : out.payload_bytes;
   if (touched > 0) {
@@ -119,12 +120,12 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
     if (!answered_with_data) out.payload = memory.read(work.local_key, attributes_.domain, at, touched);
     if (answered_with_data ? !memory.allows(work.local_key, attributes_.domain, at, touched, kLocalWrite)
                            : out.payload == nullptr) {
-      failed = choice.lost ? queue_.find(choice.psn) : queue_.cursor;
+      failed = index;
       return false;
     }
     if (!context_.payload) out.payload = nullptr;
   }
-  out.header.opcode = opcode_of(choice);
+  out.header.opcode = choice.opcode;
   out.header.psn = choice.psn;
   if (queue_.entropy != nullptr) out.header.entropy = queue_.entropy->next(now);
   out.header.solicited = last && needs_receive(work.opcode) && (work.flags & kSolicited) != 0;
@@ -135,11 +136,12 @@ bool Requester::take(Time now, OutgoingPacket& out, uint64_t& failed) {
   // Often enough for the window never to close without an acknowledgement to come.
   const uint32_t often = attributes_.informs ? 1 : std::min(kPacketsPerAck, attributes_.window / 4);
   out.header.ack_request = last || choice.lost || probes || ++unrequested_ >= often;
-  account(now, choice, out.header);
+  account(now, out.header);
   return true;
 }
 
-void Requester::account(Time now, const Choice& choice, const DataHeader& header) {
+void Requester::account(Time now, const DataHeader& header) {
+  const Choice& choice = choice_;
   if (header.ack_request) unrequested_ = 0;
   queue_.stamp(choice.psn, choice.packets, now, header.entropy);
   if (choice.lost) {
@@ -147,7 +149,7 @@ void Requester::account(Time now, const Choice& choice, const DataHeader& header
     return;
   }
   SendEntry& entry = queue_.at(queue_.cursor);
-  const bool begins = choice.first() || entry.work.opcode == WorkOpcode::read;
+  const bool begins = choice.first || entry.work.opcode == WorkOpcode::read;
   if (psn_distance(queue_.end, choice.psn) > 0) {
     ++context_.counters.retransmitted;
   } else if (begins) {

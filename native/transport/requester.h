@@ -25,7 +25,7 @@ class Requester {
   void stop() { pending_ = Ring<uint32_t>(); }
   // Bytes from BTH to ICRC of the packet that may go now; 0: none. Unless `begins`, of a message that has begun.
   uint32_t data_bytes(bool begins) const;
-  // Only when data_bytes() > 0. False when local memory of the work request `failed` is not valid (any more).
+  // What data_bytes() > 0 was about, before anything else. False when local memory of the work request `failed` is not valid (any more).
   bool take(Time now, OutgoingPacket& out, uint64_t& failed);
 
   // What the completer learns from answers.
@@ -42,28 +42,23 @@ class Requester {
 
  private:
   struct Choice {
-    const SendEntry* entry = nullptr;
     uint32_t psn = 0;
     uint32_t packets = 1;  // PSNs that the packet takes up: of a READ REQUEST, the responses that it asks for
-    bool lost = false;
-
-    uint32_t packet() const { return static_cast<uint32_t>(psn_distance(psn, entry->first_psn)); }  // of the entry's
-    bool first() const { return psn == entry->first_psn; }
-    bool last() const { return packet() + packets == entry->packets; }
-    // Of one without telemetry.
-    uint8_t opcode() const { return packet_opcode(entry->work.opcode, first(), last()); }
+    uint16_t payload = 0;  // bytes
+    uint8_t opcode = 0;
+    bool lost : 1 = false;
+    bool first : 1 = false;  // of the message
+    bool last : 1 = false;
   };
-  // False: nothing may go. A Choice returned by value would be put together piece by piece and then copied whole, for which the
-  // processor has to wait until all stores before are done.
-  bool choose(Choice& choice) const;
-  bool choose_lost(Choice& choice) const;
-  bool window_allows(const Choice& choice) const;
+  // False: nothing may go.
+  bool choose() const;
+  bool choose_lost() const;
+  bool window_allows() const;
+  void complete_choice(const SendEntry& entry) const;
   uint32_t piece_end(const SendEntry& entry, uint32_t psn) const;
-  uint32_t payload_of(const Choice& choice) const;
-  uint8_t opcode_of(const Choice& choice) const;
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;
   uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
-  void account(Time now, const Choice& choice, const DataHeader& header);
+  void account(Time now, const DataHeader& header);
 
   const QueueAttributes& attributes_;
   const TransportContext& context_;
@@ -74,7 +69,8 @@ class Requester {
   uint32_t unrequested_ = 0;  // packets since the last AckReq
   uint32_t congestion_window_ = UINT32_MAX;
   Time waits_until_ = kNever;
-  Ring<uint32_t> pending_;  // ends of READ pieces and atomics without their answers, in order
+  mutable Choice choice_;     // of the last data_bytes()
+  Ring<uint32_t> pending_;    // ends of READ pieces and atomics without their answers, in order
 };
 
 }  // namespace weir

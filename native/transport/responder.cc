@@ -350,6 +350,13 @@ void Responder::proceed(uint32_t packets, bool message_ends) {
 
 // Up to the last packet executed. One that waits at the end of the queue serves for both.
 void Responder::acknowledge() {
+  if (!responses_.empty() && responses_.back().kind == Response::Kind::acknowledge && responses_.back().echo == marked_) {
+    Response& last = responses_.back();
+    last.psn = psn_add(expected_, kPsnMask);
+    last.end_psn = expected_;
+    last.sequence = sequence_;
+    return;
+  }
   answer({.echo = marked_, .psn = psn_add(expected_, kPsnMask), .end_psn = expected_, .sequence = sequence_});
 }
 
@@ -433,7 +440,7 @@ uint32_t Responder::response_payload(const Response& response) const {
 }
 
 uint32_t Responder::data_bytes() const {
-  if (responses_.empty() || responses_.front().kind != Response::Kind::read) return 0;
+  if (!has_data()) return 0;
   return packet_length(opcode_of(responses_.front()), response_payload(responses_.front()));
 }
 

@@ -42,6 +42,8 @@ class Responder {
 
   bool control_waits() const { return !responses_.empty() && responses_.front().kind != Response::Kind::read; }
   void take_control(OutgoingPacket& out);
+  // A READ response.
+  bool has_data() const { return !responses_.empty() && responses_.front().kind == Response::Kind::read; }
   // Bytes from BTH to ICRC of the READ response that may go now; 0: none.
   uint32_t data_bytes() const;
   // False: the memory is gone; a NAK waits, and the queue pair has to end.

@@ -13,7 +13,6 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/types.h"
 #include "transport/entropy.h"
@@ -35,7 +34,8 @@ struct SendEntry {
 
 class SendQueue {
  public:
-  explicit SendQueue(uint32_t depth) : depth_(depth), entries_(std::bit_ceil(depth)) {}
+  explicit SendQueue(uint32_t depth)
+      : depth_(depth), entry_mask_(std::bit_ceil(depth) - 1), entries_(std::make_unique<SendEntry[]>(entry_mask_ + 1)) {}
 
   // `marks`: for how many PSNs in flight.
   void start(uint32_t psn, uint32_t marks) {
@@ -53,8 +53,8 @@ class SendQueue {
 
   bool full() const { return tail - head == depth_; }
   bool empty() const { return head == tail; }
-  SendEntry& at(uint64_t index) { return entries_[index & (entries_.size() - 1)]; }
-  const SendEntry& at(uint64_t index) const { return entries_[index & (entries_.size() - 1)]; }
+  SendEntry& at(uint64_t index) { return entries_[index & entry_mask_]; }
+  const SendEntry& at(uint64_t index) const { return entries_[index & entry_mask_]; }
 
   // Only when not full.
   void push(const SendWork& work, uint32_t path_mtu) {
@@ -184,11 +184,12 @@ class SendQueue {
   }
 
   uint32_t depth_;
+  uint32_t entry_mask_;      // one less than there are entries
   uint32_t settled_ = 0;     // marks of [una, end) that say so
   uint32_t unreported_ = 0;  // retired since the last completion
   uint32_t order_ = 0;       // of the latest transmission
   uint32_t mark_mask_ = 0;   // one less than there are marks
-  std::vector<SendEntry> entries_;
+  std::unique_ptr<SendEntry[]> entries_;
   std::unique_ptr<Mark[]> marks_;
 };
 

@@ -127,16 +127,20 @@ WEIR_FOLD uint32_t remainder_folded(const uint8_t* data, size_t length, const Cr
     for (; length > 0; data += kVector, bits += kVector, length -= kVector) value = fold(value, keys, load(data, bits));
     return reduce(value);
   }
-  // Four at a time: one would have to wait for the one before.
+  // Four at a time: one would have to wait for the one before. Not in an array, which compilers keep in memory.
   const __m128i far_keys = _mm_set_epi64x(kHigh<512>, kLow<512>);
-  __m128i lane[4];
-  for (size_t i = 0; i < 4; ++i) lane[i] = load(data + kVector * i, bits + kVector * i);
-  lane[0] = fold(value, keys, lane[0]);
+  __m128i first = fold(value, keys, load(data, bits));
+  __m128i second = load(data + kVector, bits + kVector);
+  __m128i third = load(data + 2 * kVector, bits + 2 * kVector);
+  __m128i fourth = load(data + 3 * kVector, bits + 3 * kVector);
   for (data += 64, length -= 64; length >= 64; data += 64, length -= 64) {
-    for (size_t i = 0; i < 4; ++i) lane[i] = fold(lane[i], far_keys, load(data + kVector * i));
+    first = fold(first, far_keys, load(data));
+    second = fold(second, far_keys, load(data + kVector));
+    third = fold(third, far_keys, load(data + 2 * kVector));
+    fourth = fold(fourth, far_keys, load(data + 3 * kVector));
   }
-  value = lane[0];
-  for (size_t i = 1; i < 4; ++i) value = fold(value, keys, lane[i]);
+  const __m128i from_first = _mm_set_epi64x(kHigh<384>, kLow<384>), from_second = _mm_set_epi64x(kHigh<256>, kLow<256>);
+  value = fold(first, from_first, fold(second, from_second, fold(third, keys, fourth)));
   for (; length > 0; data += kVector, length -= kVector) value = fold(value, keys, load(data));
   return reduce(value);
 }
@@ -169,12 +173,16 @@ WEIR_FOLD_WIDE uint32_t remainder_wide(const uint8_t* data, size_t length, const
   }
   if (length >= 3 * kWide) {
     const __m512i far_keys = _mm512_broadcast_i32x4(_mm_set_epi64x(kHigh<2048>, kLow<2048>));
-    __m512i lane[4] = {value, load_wide(data), load_wide(data + kWide), load_wide(data + 2 * kWide)};
+    __m512i first = value, second = load_wide(data), third = load_wide(data + kWide), fourth = load_wide(data + 2 * kWide);
     for (data += 3 * kWide, length -= 3 * kWide; length >= 4 * kWide; data += 4 * kWide, length -= 4 * kWide) {
-      for (size_t i = 0; i < 4; ++i) lane[i] = fold(lane[i], far_keys, load_wide(data + kWide * i));
+      first = fold(first, far_keys, load_wide(data));
+      second = fold(second, far_keys, load_wide(data + kWide));
+      third = fold(third, far_keys, load_wide(data + 2 * kWide));
+      fourth = fold(fourth, far_keys, load_wide(data + 3 * kWide));
     }
-    value = lane[0];
-    for (size_t i = 1; i < 4; ++i) value = fold(value, keys, lane[i]);
+    const __m512i from_first = _mm512_broadcast_i32x4(_mm_set_epi64x(kHigh<1536>, kLow<1536>));
+    const __m512i from_second = _mm512_broadcast_i32x4(_mm_set_epi64x(kHigh<1024>, kLow<1024>));
+    value = fold(first, from_first, fold(second, from_second, fold(third, keys, fourth)));
   }
   for (; length > 0; data += kWide, length -= kWide) value = fold(value, keys, load_wide(data));
 
