@@ -219,6 +219,7 @@ export interface NativePort {
   /** With roce_only: ARP (of AF_XDP; else all arrives) and pings for this IPv4 address are for the NIC. */ arp_address?: number;
   /** With roce_only, of a packet socket: IPv6 pings arrive. */ echo_ipv6?: boolean;
   /** With roce_only: LLDPDUs are for the NIC. */ lldp?: boolean;
+  /** With roce_only: QCN's messages in UDP are for the NIC. */ cnm_datagrams?: boolean;
   /** The host's own stack uses the interface too: only what PortOptions says arrives. */ roce_only?: boolean;
   /** Of packet sockets: first two bytes of the source addresses of frames that arrive; 0: all. Not with roce_only. */ source_prefix?: number;
   /** Partial checksums and super-frames pass, where the backends are packet sockets. */ offloads?: boolean;
@@ -304,6 +305,8 @@ export interface NativeNicParameters extends NativeFlowGrouping {
   /** Between two CNPs of the NIC, whichever flows they are of; 0: no limit. ns, 0 or more */ cnp_nic_interval?: number;
   /** Of CNPs. 0 to 63 */ cnp_dscp: number;
   /** Of CNPs. 0 to 7 */ cnp_priority: number;
+  /** Of acknowledgements and NAKs, where they have a priority. 0 to 63 */ ack_dscp?: number;
+  /** Of acknowledgements and NAKs; 8: they are as their data. 0 to 8 */ ack_priority?: number;
   /** Of what congestion control draws. */ seed?: number;
   /** Which NIC this is: keys its random streams. */ component?: number;
   /** At line rate if no other queue pair of the NIC is active, else at initial_rate. */ line_rate_start: boolean;
