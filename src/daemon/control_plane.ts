@@ -14,6 +14,8 @@ import type { Log } from "./log.js";
 const kRouteSocket = [16, 3, 0] as const;
 /** How often the kernel's news are looked for. */
 const kLookMs = 20;
+/** Longest pause after tables that took long to read. */
+const kPauseMs = 100;
 
 type RoutingConfig = SwitchDaemonConfig & { router: RouterConfig & { kernel: { namespace: string } } };
 
@@ -114,9 +116,9 @@ export class ControlPlane {
       this.#news = 3;
       this.log.warn({ error: (error as Error).message }, "the kernel's routes cannot be read or taken, tried again");
     }
-    // Tables that are large and change all the time take half of it at most.
+    // Tables that are large and change all the time take half of it, if that has not taken long because others had the CPU.
     const now = performance.now();
-    this.#due = now + (now - began);
+    this.#due = now + Math.min(now - began, kPauseMs);
   }
 }
 
