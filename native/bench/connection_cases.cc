@@ -21,8 +21,7 @@ struct Counted final : CompletionSink {
 };
 
 struct End {
-  End(uint64_t mac, uint32_t message)
-      : pool(1'024, 4'096 + 128), nic(parameters(mac), {}, pool, &completions), bytes(message) {
+  End(uint64_t mac, uint32_t message) : pool(1'024, 4'096 + 128), nic(parameters(mac), {}, pool, &completions), bytes(message) {
     key = nic.memory().add({bytes.data(), 0, bytes.size(), 1, kLocalWrite | kRemoteWrite, nullptr});
     qpn = nic.create_queue_pair({.send_depth = kUnderWay, .receive_depth = 1});
     nic.number_datagrams(true);

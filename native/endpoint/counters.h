@@ -108,8 +108,7 @@ inline void count_received(QpCounters& counters, const Received& before, const R
   const uint64_t packets = after.packets - before.packets;
   counters.rx_packets += packets;
   counters.rx_bytes += after.bytes - before.bytes;
-  counters.rx_wire_bytes +=
-      after.transport_bytes - before.transport_bytes + packets * (bth_offset + kIcrc + kEthernetOverhead);
+  counters.rx_wire_bytes += after.transport_bytes - before.transport_bytes + packets * (bth_offset + kIcrc + kEthernetOverhead);
   counters.rx_messages += after.messages - before.messages;
   counters.duplicate += after.duplicates - before.duplicates;
 }

@@ -22,8 +22,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
                                       InSuperFrame place) {
   catch_up(now);
   const bool known = place.follows && receiving_.qpn == meta.destination_qp && meta.kind == FrameKind::roce;
-  const Disposition disposition =
-      known ? consume_next(now, data, length, meta) : consume(now, data, length, meta, refusal);
+  const Disposition disposition = known ? consume_next(now, data, length, meta) : consume(now, data, length, meta, refusal);
   if (place.more) return disposition;
   receiving_.qpn = kNone;
   end_receiving();

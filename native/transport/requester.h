@@ -25,7 +25,8 @@ class Requester {
   void stop() { pending_ = Ring<uint32_t>(); }
   // Bytes from BTH to ICRC of the packet that may go now; 0: none. Unless `begins`, of a message that has begun.
   uint32_t data_bytes(bool begins) const;
-  // What data_bytes() > 0 was about, before anything else. False when local memory of the work request `failed` is not valid (any more).
+  // What data_bytes() > 0 was about, before anything else. False when local memory of the work request `failed` is not valid (any
+  // more).
   bool take(Time now, OutgoingPacket& out, uint64_t& failed);
 
   // What the completer learns from answers.
@@ -69,8 +70,8 @@ class Requester {
   uint32_t unrequested_ = 0;  // packets since the last AckReq
   uint32_t congestion_window_ = UINT32_MAX;
   Time waits_until_ = kNever;
-  mutable Choice choice_;     // of the last data_bytes()
-  Ring<uint32_t> pending_;    // ends of READ pieces and atomics without their answers, in order
+  mutable Choice choice_;   // of the last data_bytes()
+  Ring<uint32_t> pending_;  // ends of READ pieces and atomics without their answers, in order
 };
 
 }  // namespace weir
