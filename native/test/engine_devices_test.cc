@@ -284,8 +284,10 @@ TEST_CASE("switch device: LLDP goes to the slow path where that is asked for; wh
 TEST_CASE("switch device: a change that is refused leaves routes and parameters as they were") {
   SwitchRig rig;
   const SwitchDeviceConfig before = rig.config;
+  // As its worker does, which checks while the device goes on.
   const auto refusal = [&](const SwitchDeviceConfig& config) {
     try {
+      check(config);
       rig.device->reconfigure(config);
     } catch (const NativeError& e) {
       return e.code;
