@@ -3,8 +3,7 @@ import type { Findings } from "../base/findings.js";
 import { formatRate } from "../base/units.js";
 import { type Algorithm, type Choice, type NativeSetting, type Profile, scaled } from "./algorithm.js";
 import type { Values } from "./parameter.js";
-import { kRpgParameters as parameters } from "./qcn_parameters.js";
-import { kCnpvs } from "./qcn_points.js";
+import { kCnpvs, kRpgParameters as parameters } from "./qcn_parameters.js";
 
 const kMib = "IEEE8021-CN-MIB default";
 const kKabbani = "Kabbani and Yasuda";

@@ -1,6 +1,9 @@
 // What reaction points of QCN run on.
 import { number, percent, rate, size, time } from "./parameter.js";
 
+/** Priorities, each of which may be a CNPV. */
+export const kCnpvs = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
 /** Of a reaction point group, by the names of IEEE8021-CN-MIB (802.1Q clause 17.7.13) without the prefix `ieee8021Cn`. */
 export const kRpgParameters = {
   rpgTimeReset: time(

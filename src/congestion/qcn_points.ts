@@ -53,9 +53,6 @@ export const switchQcnSchema = section({
 /** Reaction points of a NIC are numbered by the 16 bits of a CN-TAG. */
 const kMostReactionPoints = 65_535;
 
-/** Priorities, each of which may be a CNPV. */
-export const kCnpvs = [0, 1, 2, 3, 4, 5, 6, 7] as const;
-
 const groupSchema = section(
   Object.fromEntries(Object.entries(kRpgParameters).map(([name, one]) => [name, parameterSchema(name, one)])),
 );
