@@ -119,6 +119,16 @@ export function section<T extends z.ZodRawShape>(shape: T) {
   });
 }
 
+const kPriorities = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
+
+/** A mapping of some priorities; unknown keys are told as those of a section. */
+export function byPriority<T extends z.ZodType>(value: T) {
+  return z.partialRecord(z.enum(kPriorities), value, {
+    // Zod's types know of no such issue here, but it is what keys beyond an enumeration are.
+    error: ({ code }: { code: string }) => (code === "unrecognized_keys" ? kPriorities.join(" ") : undefined),
+  });
+}
+
 /** The defaults written in a schema's metadata, as a user would write them; nested sections included. */
 function defaultsOf(schema: z.ZodObject): Record<string, unknown> {
   const result: Record<string, unknown> = {};

@@ -4,7 +4,8 @@
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
-  if (name.length > 60) return undefined;
+  // Of one letter every other one is a single change away.
+  if (name.length < 2 || name.length > 60) return undefined;
   for (const candidate of candidates) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) {

@@ -1,6 +1,6 @@
 // QCN as devices have it: congestion points of switches, reaction points of hosts. Names are those of IEEE8021-CN-MIB.
 import { z } from "zod";
-import { choice, type Full, field, flag, integer, priorities, section, size } from "../base/fields.js";
+import { byPriority, choice, type Full, field, flag, integer, priorities, section, size } from "../base/fields.js";
 import { parameterSchema } from "./parameter_schema.js";
 import { kRpgParameters } from "./qcn_parameters.js";
 
@@ -74,7 +74,7 @@ export const hostQcnSchema = section({
     100,
   ),
   reaction_point_groups: field(
-    z.partialRecord(z.enum(["0", "1", "2", "3", "4", "5", "6", "7"]), groupSchema),
+    byPriority(groupSchema),
     "CNPV -> parameters of its reaction point group (RPG) in place of those of `congestion`, such as `{ 4: { rpgAiRate: 10Mbps } }`.",
     {},
   ),

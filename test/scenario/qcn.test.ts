@@ -313,7 +313,7 @@ describe("reaction point groups", () => {
 
   it.each([
     ["{5: {}}", "host.qcn.reaction_point_groups.5: 5 is no CNPV of h1, which has 3, 4"],
-    ["{8: {}}", "host.qcn.reaction_point_groups.8"],
+    ["{8: {}}", "host.qcn.reaction_point_groups.8: unknown field\n  hint: known fields: 0, 1, 2, 3, 4, 5, 6, 7"],
     ["{4: {rpgAi: 1}}", "host.qcn.reaction_point_groups.4.rpgAi: unknown field\n  hint: known fields: rpgTimeReset"],
     ["{4: {rpgGd: 16}}", "host.qcn.reaction_point_groups.4.rpgGd: 16 is out of range\n  hint: must be 1 to 15"],
     [

@@ -1,6 +1,6 @@
 // switch.yaml and nic.yaml as users write them: the sections of a scenario, and what ties a daemon to its host.
 import { z } from "zod";
-import { choice, field, flag, integer, rate, section, size, time } from "../../base/fields.js";
+import { byPriority, choice, field, flag, integer, rate, section, size, time } from "../../base/fields.js";
 import { congestionSchema } from "../../congestion/section.js";
 import {
   hostSchema,
@@ -202,8 +202,7 @@ export const portSchema = section({
     "Faults on purpose in what arrives at this port: loss, duplication, corruption, reordering.",
   ),
   limits: field(
-    z.partialRecord(
-      z.enum(["0", "1", "2", "3", "4", "5", "6", "7"]),
+    byPriority(
       section({
         rate: rate("Most that the egress queue of this priority may send."),
         buffer: size("Most bytes that it may hold; what comes beyond is dropped. Lossy priorities only.", {
