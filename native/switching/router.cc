@@ -1,9 +1,10 @@
 #include "switching/router.h"
 
 #include <algorithm>
-#include <ranges>
 #include <set>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -46,16 +47,19 @@ bool Router::reconfigure(const RouterParameters& parameters) {
   if (parameters.routes == routes_) return true;
   // What is alike at both ends of the lists stays: of thousands, a few change at a time. Of the rest first what is new, then what
   // is no more.
-  const auto [new_front, old_front] = std::ranges::mismatch(parameters.routes, routes_);
-  const auto [new_back, old_back] =
-      std::ranges::mismatch(std::ranges::subrange(new_front, parameters.routes.end()) | std::views::reverse,
-                            std::ranges::subrange(old_front, routes_.end()) | std::views::reverse);
+  const std::span fresh(parameters.routes);
+  const std::span old(std::as_const(routes_));
+  const auto front = std::mismatch(fresh.begin(), fresh.end(), old.begin(), old.end()).first - fresh.begin();
+  const auto back = std::mismatch(fresh.rbegin(), fresh.rend() - front, old.rbegin(), old.rend() - front).first - fresh.rbegin();
+  const auto differing = [&](std::span<const RouterParameters::Route> routes) {
+    return routes.subspan(static_cast<size_t>(front), routes.size() - static_cast<size_t>(front + back));
+  };
   std::set<Prefix> there;
-  for (const auto& route : std::ranges::subrange(new_front, new_back.base())) {
+  for (const auto& route : differing(fresh)) {
     there.insert(key_of(route.prefix));
     install(route);
   }
-  for (const auto& route : std::ranges::subrange(old_front, old_back.base())) {
+  for (const auto& route : differing(old)) {
     if (there.contains(key_of(route.prefix))) continue;
     const uint32_t group =
         table_of(route.prefix.address.version).remove(AddressBits::of(route.prefix.address), route.prefix.length);
