@@ -1,4 +1,4 @@
-/** After all tests: where the time went, and those that were skipped, by their reasons. */
+/** After all tests: where the time went, those that failed before they passed and why, and those that were skipped, by their reasons. */
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 
 const kSlowest = 5;
@@ -24,7 +24,7 @@ export class SummaryReporter implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    const lines = [...timeLines(this.#spans, this.#files), ...skippedLines(modules)];
+    const lines = [...timeLines(this.#spans, this.#files), ...retriedLines(modules), ...skippedLines(modules)];
     console.log(`\n${lines.join("\n")}\n`);
   }
 }
@@ -41,6 +41,18 @@ function timeLines(
     `Time: ${projects.join(", ")}. The longest files:`,
     ...slowest.map(([{ relativeModuleId }, { took }]) => `  ${seconds(took).padStart(5)}  ${relativeModuleId}`),
   ];
+}
+
+/** Vitest itself says nothing of them. */
+function retriedLines(modules: readonly TestModule[]): string[] {
+  const lines = modules
+    .flatMap((module) => [...module.children.allTests("passed")])
+    .filter((test) => test.diagnostic()?.flaky)
+    .flatMap((test) => [
+      `  ${test.module.relativeModuleId} > ${test.fullName}`,
+      ...(test.result().errors ?? []).map(({ message }) => message.replace(/^/gm, "    ")),
+    ]);
+  return lines.length === 0 ? [] : ["Failed before they passed:", ...lines];
 }
 
 function skippedLines(modules: readonly TestModule[]): string[] {
