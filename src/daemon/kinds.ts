@@ -75,22 +75,38 @@ function cpusOfHost(): number {
 export function fixedChanges(before: DeviceConfigs, after: DeviceConfigs): string[] {
   if (before.length !== after.length) return ["ports"];
   const changed = before.flatMap((config, i) => {
-    const [old, fresh] = [fixedFields(config), fixedFields(after[i] as DeviceConfig)];
-    return Object.keys(old).filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
+    const fresh = after[i] as DeviceConfig;
+    return [...differences(fixedFields(config), fixedFields(fresh)), ...changedPorts(config, fresh)];
   });
   return [...new Set(changed)];
 }
 
-/** All but its limits. */
+function differences(old: Record<string, unknown>, fresh: Record<string, unknown>): string[] {
+  const fields = [...new Set([...Object.keys(old), ...Object.keys(fresh)])];
+  return fields.filter((field) => JSON.stringify(old[field]) !== JSON.stringify(fresh[field]));
+}
+
+function changedPorts(old: DeviceConfig, fresh: DeviceConfig): string[] {
+  if (old.kind !== "switch" || fresh.kind !== "switch") return [];
+  const same = old.ports.every(({ name }, i) => fresh.ports[i]?.name === name);
+  if (!same || fresh.ports.length !== old.ports.length) return ["ports"];
+  return old.ports.flatMap((port, i) => {
+    const fields = differences(fixedOfPort(port), fixedOfPort(fresh.ports[i] ?? port));
+    return fields.map((field) => `${field} of port ${port.name}`);
+  });
+}
+
+/** All but its limits, by the file's fields. */
 function fixedOfPort({
+  backend,
   priority_rates: _rates,
   queue_limits: _limits,
   storm_control: _storms,
   max_learned_addresses: _learned,
   vlans: _vlans,
   ...port
-}: SwitchDaemonPort): object {
-  return port;
+}: SwitchDaemonPort): Record<string, unknown> {
+  return { ...port, ...backend };
 }
 
 function fixedFields(config: DeviceConfig): Record<string, unknown> {
@@ -98,12 +114,11 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
   // Which frames come in by it is settled at the start.
   const own = { name, metrics, dashboard, control, lldp: config.lldp !== undefined };
   if (config.kind === "switch") {
-    const { router, ports, workers } = config;
+    const { router, workers } = config;
     // The kernel's twins are made at the start.
     const twins = router?.kernel && { mac: router.mac, interfaces: router.interfaces };
     return {
       ...own,
-      ports: ports.map(fixedOfPort),
       workers,
       "router.kernel": router?.kernel,
       "router.interfaces": twins,
@@ -123,7 +138,7 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
     rate,
     mtu,
     mac,
-    backend,
+    ...backend,
     worker: config.worker,
     address,
     gateway,

@@ -134,11 +134,13 @@ describe("a daemon", () => {
       "kmin must be between 0 and kmax",
     ],
     ["other ports", "", "ports cannot change while the daemon runs", "restart it"],
+    ["another backend", "", "receive of port a, transmit of port a cannot change while the daemon runs", "restart it"],
     ["another metrics port", "", "metrics cannot change while the daemon runs", "restart it"],
   ])("keeps its configuration when it finds %s, and says why", async (what, more, message, hint) => {
     const { folder, file, addon, signals, log, ended } = await start("switch", switchFile);
     let text = switchFile(folder, more);
     if (what === "other ports") text = text.replace("name: a,", "name: b,");
+    if (what === "another backend") text = text.replace("name: a,", "name: a, backend: live,");
     if (what === "another metrics port") text = text.replace("metrics: false", "metrics: { port: 9999 }");
     writeFileSync(file, text);
     signals.emit("SIGHUP", "SIGHUP");
