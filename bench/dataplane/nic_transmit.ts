@@ -15,6 +15,8 @@ export const title = "One NIC worker, busy, 1,000 paced queue pairs, to a counte
 const kQueuePairs = 1000;
 /** Packets/s: more than any host sends by sockets. */
 const kFlood = 4_000_000;
+/** bit/s, of which that is as much with packets of 1066 bytes. */
+const kLink = 40e9;
 /** Parts of the most that are tried until one is held. */
 const kLoads = [0.95, 0.9, 0.8, 0.7, 0.6];
 /** Held: no queue pair's rate is farther off, %. */
@@ -80,7 +82,8 @@ async function measure({ backend, size, delivery }: Case, offered: number, secon
     const queuePairs = senders(kQueuePairs, size, offered);
     const { counter, arrivals } = await bed.record("b", { firstQpn: kFirstQpn, queuePairs: kQueuePairs, stamps: 0 });
     if (delivery === "elsewhere") await bed.deliverElsewhere();
-    const nic = await bed.start({ node: "a", cpu: kCpus.device, backend, polling: "busy", queuePairs, dcqcn: false });
+    const sender = { node: "a", cpu: kCpus.device, backend, rate: kLink } as const;
+    const nic = await bed.start({ ...sender, polling: "busy", queuePairs, dcqcn: false });
     await sleep(kSettleMs);
     const before = { ...(await counter.read()), cpu: nic.cpuSeconds() };
     await sleep(seconds * 1000);

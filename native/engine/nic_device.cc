@@ -71,6 +71,8 @@ constexpr Time kAbandoned = 60 * kSecond;
 // than a super-frame may have go with what follows.
 constexpr Time kPiece = 128 * 1024;
 constexpr uint64_t kWorthSending = 64;
+// What a NIC at least makes up for whose port takes many frames in one call: so long one, with what makes the frames, may take.
+constexpr Time kCall = 500 * kMicrosecond;
 Time piece_at(Rate rate) { return rate == 0 ? kSecond : kPiece * 8 * kSecond / rate; }
 
 }  // namespace
@@ -183,7 +185,7 @@ void NicDevice::turn(Time horizon, Time now) {
   WirePort& port = ports_.front();
   latencies_.now = now;
   port.poll();
-  nic_.skip_to(now - config_.arrears);
+  nic_.skip_to(now - std::max(config_.arrears, port.port().capabilities().batch > 1 ? kCall : 0));
   nic_.set_crowded(port.crowded());
   // After reading and before looking at frames: a receive that was posted before its message was sent is there for it.
   if (verbs_ != nullptr) take_work();
@@ -208,11 +210,12 @@ void NicDevice::turn(Time horizon, Time now) {
 
 // What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made.
 void NicDevice::catch_up(Time until, Time now) {
+  const uint64_t batch = ports_.front().port().capabilities().batch;
   for (Time piece = piece_ * senders_; until - nic_.now() > piece && nic_.next_deadline() <= until; piece = piece_ * senders_) {
     const Time at = nic_.now() + piece;
     nic_.advance(at);
     collect();
-    if (collected_ >= kWorthSending * senders_) send_collected(at, now);
+    if (collected_ >= std::max(kWorthSending * senders_, batch)) send_collected(at, now);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/native_error.h"
 
@@ -286,11 +287,17 @@ Transmitted AfXdpPort::transmit(std::span<const TxFrame> frames) {
 // Copy mode needs a system call to send; a driver that reads our memory says when it does.
 void AfXdpPort::kick() {
   if (in_kernel_ == 0) return;
+  uint32_t unread = transmit_ring_.unread();
   if (!zero_copy_ || transmit_ring_.needs_wakeup()) {
-    // EBUSY: the driver or the link partner threw one frame away. All else leaves the frames where they are, for later.
-    if (::sendto(socket_, nullptr, 0, MSG_DONTWAIT, nullptr, 0) < 0 && errno == EBUSY) ++losses_.transmit_errors;
+    // A call takes some tens of frames (EAGAIN: there are more).
+    for (uint32_t before = UINT32_MAX; unread < before;) {
+      const bool done = ::sendto(socket_, nullptr, 0, MSG_DONTWAIT, nullptr, 0) >= 0;
+      before = std::exchange(unread, transmit_ring_.unread());
+      // EBUSY: the driver or the link partner threw one frame away. All else leaves the frames where they are, for later.
+      if (!done && errno == EBUSY) ++losses_.transmit_errors;
+      if (done || errno != EAGAIN) break;
+    }
   }
-  const uint32_t unread = transmit_ring_.unread();
   if (unread == 0 || !unsent_ || unread != unread_) unread_since_ = clock_.now;
   unread_ = unread;
   unsent_ = unread > 0;

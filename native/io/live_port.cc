@@ -101,17 +101,42 @@ size_t LivePort::suited(std::span<const TxFrame> frames) const {
   return count;
 }
 
+LivePort::Way LivePort::way(size_t suited) const {
+  if (suited == 0 || !inner_->passed_on()) return Way::socket;
+  const bool usual = pause_ == 0 && full_until_ == INT64_MIN;
+  const Time now = usual ? 0 : current();
+  if (!usual && now < full_until_) return now < again_at_ ? Way::later : Way::live;
+  return suited < kLeast || (!usual && now < paused_until_) ? Way::socket : Way::live;
+}
+
+// From what a call for so many frames came to.
+void LivePort::learn(const LiveTransmit::Done& done, size_t asked) {
+  const bool full = done.sent < asked && !done.refused;
+  pause_ = done.left_pages ? std::clamp(2 * pause_, kShortestPause, kLongestPause) : 0;
+  if (full || done.left_pages) {
+    const Time now = current();
+    if (full) full_until_ = now + kFullFor;
+    paused_until_ = now + pause_;
+    again_at_ = done.left_pages ? now + kLeftEvery : now;
+  } else if (full_until_ <= clock_.now) {
+    full_until_ = INT64_MIN;
+  }
+}
+
 Transmitted LivePort::transmit(std::span<const TxFrame> frames) {
   give_back();
   Transmitted done;
   while (done.sent < frames.size() && sent_.size() + LiveTransmit::kMost <= sent_.capacity()) {
     const auto rest = frames.subspan(done.sent);
     const size_t count = falls_back() ? 0 : suited(rest);
-    if (count < kLeast || !inner_->passed_on()) {
+    const Way by = way(count);
+    if (by == Way::socket) {
       const Transmitted inner = inner_->transmit(rest);
       return {done.sent + inner.sent, inner.refused};
     }
+    if (by == Way::later) break;
     const LiveTransmit::Done live = live_.run(port_, rest.first(count));
+    learn(live, count);
     for (const TxFrame& frame : rest.first(live.sent)) {
       if (kept_) sent_.push_back(frame.packet);
       longest_ = std::max(longest_, frame.length);

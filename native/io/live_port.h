@@ -22,6 +22,13 @@ class LivePort final : public PortWrapper {
   static constexpr size_t kLeast = 16;
   // And so many make it small.
   static constexpr size_t kBatch = 512;
+  // Where pages of a call's frames are not back at its end, as where another CPU takes them, the kernel keeps the pool that they
+  // are of for a second, and looks through all pools when one goes: with thousands that is dearer than the frames. Pages do not
+  // come round then, either. So the socket has what follows for so long, the longer the more such calls follow one another, ...
+  static constexpr Time kShortestPause = kMillisecond, kLongestPause = 100 * kMillisecond;
+  // ... unless the interface's ring had no room so short a time ago: sockets lose what has none. Calls are rare then.
+  static constexpr Time kFullFor = kMillisecond;
+  static constexpr Time kLeftEvery = 100 * kMicrosecond;
   // When an interface that took no XDP frames is asked again.
   static constexpr Time kAskAgain = kSecond;
 
@@ -31,7 +38,7 @@ class LivePort final : public PortWrapper {
 
   PortCapabilities capabilities() const override {
     PortCapabilities own = inner_->capabilities();
-    own.batch = kBatch;
+    if (!falls_back() && !paused()) own.batch = kBatch;
     return own;
   }
 
@@ -51,6 +58,11 @@ class LivePort final : public PortWrapper {
   void look();
   void test();
   size_t suited(std::span<const TxFrame> frames) const;
+  enum class Way : uint8_t { socket, live, later };
+  Way way(size_t suited) const;
+  void learn(const LiveTransmit::Done& done, size_t asked);
+  Time current() const { return clock_.read != nullptr ? clock_.read() : clock_.now; }
+  bool paused() const { return clock_.now < paused_until_ && clock_.now >= full_until_; }
   void give_back();
 
   const PortOptions options_;
@@ -64,6 +76,10 @@ class LivePort final : public PortWrapper {
   bool wanted_ = true;               // there is somebody for whom live frames are
   bool refused_ = false;             // the interface takes no live frames, ...
   Time ask_at_ = 0;                  // ... and is asked again then
+  Time full_until_ = INT64_MIN;      // its ring is taken to be full, or nearly so, until then
+  Time pause_ = 0;                   // 0: pages of the last call's frames are back
+  Time paused_until_ = INT64_MIN;    // else the socket has all until then, ...
+  Time again_at_ = INT64_MIN;        // ... or, where the ring is full, they wait until then
   uint32_t longest_ = 0;             // bytes of a frame that the interface has taken so
   uint64_t live_frames_ = 0;
 };

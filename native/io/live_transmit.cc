@@ -80,6 +80,8 @@ struct LiveTransmit::Control {
   uint32_t failed;  // it can take none, or the program could not make one: no more of them
   uint32_t bulk;    // frames redirected that the kernel has not handed over yet, ...
   uint32_t cpu;     // ... on this CPU
+  uint32_t left;    // pages that had not come back when the kernel gave up what it takes them from ...
+  uint64_t task;    // ... for this one, which sends
   Frame frames[kMost];
 };
 
@@ -198,9 +200,30 @@ BpfCode assemble_counter(int control) {
   code.load(word, r2, r7, offsetof(Control, taken));
   code.add(r2, r1);
   code.store(word, r7, offsetof(Control, taken), r2);
+  code.call(BPF_FUNC_get_current_pid_tgid);
+  code.store(double_word, r7, offsetof(Control, task), r0);
   code.load(double_word, r1, r6, kError);
   code.jump_if(r1, equal, 0, leave);
   code.store(word, r7, offsetof(Control, failed), 1);
+  code.bind(leave);
+  code.set(r0, 0);
+  code.leave();
+  return code;
+}
+
+// At page_pool_release(pool, pages that are not back, ...), which everybody's pools pass.
+template <class Control>
+BpfCode assemble_watcher(int control) {
+  constexpr int16_t kInFlight = 8;
+  BpfCode code;
+  const Label leave = code.label();
+  code.set(r6, r1);
+  code.set_map_value(r7, control, 0);
+  code.call(BPF_FUNC_get_current_pid_tgid);
+  code.load(double_word, r1, r7, offsetof(Control, task));
+  code.jump_if(r0, not_equal, r1, leave);
+  code.load(double_word, r1, r6, kInFlight);
+  code.store(word, r7, offsetof(Control, left), r1);
   code.bind(leave);
   code.set(r0, 0);
   code.leave();
@@ -215,6 +238,9 @@ void LiveTransmit::load(const PacketMemory& memory) {
   const BpfCode counter = assemble_counter<Control>(control_map_.get());
   counter_.emplace(bpf_load_raw_tracepoint(counter.instructions(), "weir_transmitted"));
   tracepoint_.emplace(bpf_open_raw_tracepoint(counter_->get(), "xdp_devmap_xmit"));
+  const BpfCode watcher = assemble_watcher<Control>(control_map_.get());
+  watcher_.emplace(bpf_load_raw_tracepoint(watcher.instructions(), "weir_left"));
+  left_.emplace(bpf_open_raw_tracepoint(watcher_->get(), "page_pool_release"));
   anchor_.emplace(in_new_namespace([&] {
     const int link = bpf_link_xdp(program_->get(), static_cast<int>(::if_nametoindex("lo")), XDP_FLAGS_SKB_MODE);
     if (link < 0) throw NativeError::from_errno("bpf", "cannot attach an XDP program to a loopback", "needs Linux 5.18");
@@ -243,7 +269,7 @@ LiveTransmit::Done LiveTransmit::run(uint32_t port, std::span<const TxFrame> fra
     control.frames[count++] = {frame.packet, frame.length};
     length = std::max(length, frame.length);
   }
-  control.next = control.taken = control.failed = control.bulk = 0;
+  control.next = control.taken = control.failed = control.bulk = control.left = 0;
   control.count = count;
   control.port = port;
   control.length = length;
@@ -252,7 +278,7 @@ LiveTransmit::Done LiveTransmit::run(uint32_t port, std::span<const TxFrame> fra
   const bool whole = bpf_run_live(program_->get(), length, count, kBatch);
   const int reason = errno;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  Done done{std::min(__atomic_load_n(&control.taken, __ATOMIC_ACQUIRE), count)};
+  Done done{.sent = std::min(__atomic_load_n(&control.taken, __ATOMIC_ACQUIRE), count), .left_pages = control.left > 0};
   if (done.sent == count) return done;
   if (!whole) {
     done.refused = reason != EINTR;

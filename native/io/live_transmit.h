@@ -7,6 +7,10 @@
 // passes a tracepoint with what each bulk of up to 16 came to. A second program counts there; so run() knows which frames are
 // gone, the rest is the caller's still, and order is kept: a batch whose predecessor was not taken whole sends nothing.
 //
+// The pages are of a pool that the kernel makes and gives up in each call. It is freed a second later, and not for nothing
+// (io/live_port.h), where pages of it are still with who takes the frames; a third program, at another tracepoint, finds that
+// out.
+//
 // A program whose frames are redirected is slow to begin (two synchronize_rcu() for each call) unless it is attached to
 // something. So it is, for good, to the loopback of a network namespace that has nothing else, no name, and goes with the
 // process.
@@ -47,8 +51,9 @@ class LiveTransmit {
   void connect(uint32_t port, int interface_index);
 
   struct Done {
-    size_t sent = 0;       // the first ones; the interface has them
-    bool refused = false;  // the next one is not for want of room in the interface's ring: it takes no XDP frames
+    size_t sent = 0;          // the first ones; the interface has them
+    bool refused = false;     // the next one is not for want of room in the interface's ring: it takes no XDP frames
+    bool left_pages = false;  // pages of the frames are still with who takes them: the kernel could not free their pool
   };
   // At most kMost frames of at most kLongest bytes, each in a short packet of the memory. They are copied.
   Done run(uint32_t port, std::span<const TxFrame> frames);
@@ -61,7 +66,7 @@ class LiveTransmit {
   const Descriptor control_map_;
   const Descriptor interfaces_;
   Control* control_ = nullptr;
-  std::optional<Descriptor> program_, counter_, tracepoint_, anchor_, link_;
+  std::optional<Descriptor> program_, counter_, tracepoint_, watcher_, left_, anchor_, link_;
   uint32_t ports_ = 0;
 };
 

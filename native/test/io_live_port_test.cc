@@ -30,7 +30,9 @@ struct Rig {
         memory(shape, map_packet_bytes(shape)),
         pool(memory),
         umem(memory, pool),
-        live(memory) {}
+        live(memory) {
+    clock.read = nullptr;  // time passes as the test says
+  }
   ~Rig() { CHECK(pool.available() == kPackets); }
 
   std::unique_ptr<LivePort> open(const char* interface, int space = -1) {
@@ -48,6 +50,7 @@ struct Rig {
   }
   // Frames with these numbers, in packets of the pool.
   std::vector<TxFrame> frames(uint32_t first, uint32_t count, uint32_t length) {
+    clock.now += LivePort::kLongestPause;  // a busy kernel may have left pages of the last ones
     std::vector<TxFrame> all;
     for (uint32_t i = 0; i < count; ++i) {
       const std::vector<uint8_t> bytes = make_frame(first + i, length);
@@ -158,46 +161,107 @@ TEST_CASE("live port: an interface in another namespace, whose peer takes none u
   });
 }
 
-TEST_CASE("live port: frames for which an interface has no room stay the caller's, and leave in order once it has") {
-  live_xdp([](Wire&) {
-    const Descriptor tap(::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC));
+namespace {
+
+// A tap with room for so many frames, whose other end the test reads; null where there are none.
+struct Tap {
+  explicit Tap(uint32_t room) {
     ifreq request{};
     std::strcpy(request.ifr_name, "tap0");
     request.ifr_flags = IFF_TAP | IFF_NO_PI;
-    if (tap.get() < 0 || ::ioctl(tap.get(), TUNSETIFF, &request) != 0) {
+    there = end.get() >= 0 && ::ioctl(end.get(), TUNSETIFF, &request) == 0;
+    if (!there) {
       std::printf("SKIPPED: live port: no tap\n");
       MESSAGE("SKIPPED: no tap");
       return;
     }
+    REQUIRE(ip({"link", "set", "tap0", "txqueuelen", std::to_string(room), "up"}));
+  }
+  // Reads up to so many, and compares: in order. Returns how many there were.
+  uint32_t read(uint32_t most, uint32_t length) {
+    std::vector<uint8_t> bytes(2'048);
+    uint32_t count = 0;
+    for (; count<most&& ::read(end.get(), bytes.data(), bytes.size())> 0; ++count, ++seen) {
+      CHECK(std::memcmp(bytes.data(), make_frame(seen, length).data(), length) == 0);
+    }
+    return count;
+  }
+  // The frame by which a port finds out.
+  void read_test() {
+    std::vector<uint8_t> bytes(2'048);
+    REQUIRE(::read(end.get(), bytes.data(), bytes.size()) == kMinimumFrame);
+  }
+
+  const Descriptor end{::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC)};
+  bool there = false;
+  uint32_t seen = 0;
+};
+
+}  // namespace
+
+TEST_CASE("live port: frames for which an interface has no room stay the caller's, and leave in order once it has") {
+  live_xdp([](Wire&) {
     constexpr uint32_t kRoom = 100;
-    REQUIRE(ip({"link", "set", "tap0", "txqueuelen", std::to_string(kRoom), "up"}));
+    Tap tap(kRoom);
+    if (!tap.there) return;
     Rig rig;
     const auto out = rig.open("tap0");
     REQUIRE_FALSE(out->falls_back());
-    std::vector<uint8_t> bytes(2'048);
-    REQUIRE(::read(tap.get(), bytes.data(), bytes.size()) == kMinimumFrame);  // the test
+    tap.read_test();
     std::vector<TxFrame> frames = rig.frames(0, 400, 500);
     size_t sent = out->transmit(frames).sent;
     CHECK(sent > kRoom / 2);  // the kernel gives places of its ring back late, and several at a time
     CHECK(sent < 2 * kRoom);
     CHECK(out->transmit(std::span(frames).subspan(sent)).sent == 0);
-    uint32_t seen = 0;
-    const auto read_some = [&](uint32_t most) {
-      for (uint32_t i = 0; i<most&& ::read(tap.get(), bytes.data(), bytes.size())> 0; ++i, ++seen) {
-        CHECK(std::memcmp(bytes.data(), make_frame(seen, 500).data(), 500) == 0);
-      }
-    };
     while (sent < frames.size()) {
-      read_some(30);
+      tap.read(30, 500);
+      // Pages of the last ones are in the tap's ring: too early for another call.
+      CHECK(out->transmit(std::span(frames).subspan(sent)).sent == 0);
+      rig.clock.now += LivePort::kLeftEvery;
       const size_t more = out->transmit(std::span(frames).subspan(sent)).sent;
       REQUIRE(more > 0);
       sent += more;
     }
-    read_some(400);
-    CHECK(seen == 400);
-    CHECK(out->losses().transmit_live >= 400 - LivePort::kLeast);
+    tap.read(400, 500);
+    CHECK(tap.seen == 400);
+    CHECK(out->losses().transmit_live == 400);
     CHECK(out->losses().transmit_errors == 0);
     out->receive({});
+  });
+}
+
+TEST_CASE("live port: where pages of frames do not come back with the call, the socket has the next ones, for longer each time") {
+  live_xdp([](Wire&) {
+    Tap tap(1'000);
+    if (!tap.there) return;
+    Rig rig;
+    const auto out = rig.open("tap0");
+    REQUIRE_FALSE(out->falls_back());
+    tap.read_test();
+    CHECK(out->capabilities().batch == LivePort::kBatch);
+    uint32_t sent = 0;
+    uint64_t live = 0;
+    const auto send = [&](bool as_live) {
+      const std::vector<TxFrame> frames = rig.frames(sent, 40, 500);
+      rig.clock.now -= LivePort::kLongestPause;
+      CHECK(out->transmit(frames).sent == 40);
+      out->receive({});
+      sent += 40;
+      live += as_live ? 40 : 0;
+      CHECK(out->losses().transmit_live == live);
+    };
+    for (Time pause = LivePort::kShortestPause; pause < 2 * LivePort::kLongestPause; pause *= 2) {
+      send(true);
+      CHECK(out->capabilities().batch == 1);
+      const Time begin = rig.clock.now, lasts = std::min(pause, LivePort::kLongestPause);
+      send(false);
+      rig.clock.now = begin + lasts - 1;
+      send(false);
+      rig.clock.now = begin + lasts;
+      CHECK(out->capabilities().batch == LivePort::kBatch);
+    }
+    CHECK(tap.read(sent, 500) == sent);
+    CHECK(out->losses().transmit_errors == 0);
   });
 }
 
