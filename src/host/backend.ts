@@ -81,9 +81,15 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
   const { kind, loopback, xdp_sockets, xdp_programs } = probe;
   const features = probe.xdp_features ?? [];
   if (kind === "veth") {
-    if (role === "switch" && port.rate === 0) return unshaped(probe, port.backend.receive);
+    if (role === "switch" && port.rate === 0) {
+      const whole = "the kernel's super-frames and unfinished checksums pass whole";
+      const few = `few at a time, ${whole}`;
+      return unshaped(probe, port.backend.receive, { what: "a veth without a rate", whole, few });
+    }
     if (role === "nic" && port.rate >= kSuperFrameRate) {
-      return packets("a veth of a fast NIC: RoCEv2 packets pass in super-frames");
+      const whole = "RoCEv2 packets pass in super-frames";
+      const few = "few at a time, and super-frames without it";
+      return unshaped(probe, port.backend.receive, { what: "a veth of a fast NIC", whole, few });
     }
     if (xdp_sockets !== "") return packets(...noRights("AF_XDP sockets", xdp_sockets));
     const reason =
@@ -110,15 +116,16 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
 }
 
 /**
- * A veth of a switch, without a rate. Live frames are for XDP at the other end: in sockets of the kernel each takes a page. Of several
+ * A veth that is not shaped. Live frames are for XDP at the other end: in sockets of the kernel each takes a page. Of several
  * queues they would take another one than what packet sockets send, and overtake it.
+ * @param what The port is; `whole`: what is good about packet sockets; `few`: what leaves by them beside live frames.
  */
-function unshaped(probe: InterfaceProbe, receive: BackendWish["receive"]): Automatic {
-  const whole = "the kernel's super-frames and unfinished checksums pass whole";
-  const packets = (why: string): Automatic => ({
-    both: kPacketSockets,
-    reason: `a veth without a rate: ${whole}${why}`,
-  });
+function unshaped(
+  probe: InterfaceProbe,
+  receive: BackendWish["receive"],
+  { what, whole, few }: { what: string; whole: string; few: string },
+): Automatic {
+  const packets = (why: string): Automatic => ({ both: kPacketSockets, reason: `${what}: ${whole}${why}` });
   if (!probe.peer_xdp) return packets("");
   const there = "; an XDP program runs at the other end, but no live frames to it: ";
   if (receive === "af_xdp") return packets(`${there}they are picked beside packet sockets only`);
@@ -126,7 +133,7 @@ function unshaped(probe: InterfaceProbe, receive: BackendWish["receive"]): Autom
   const { live_frames: refusal = "" } = probe;
   if (refusal === "EPERM") return packets(`${there}not allowed (EPERM), run as root`);
   if (refusal !== "") return packets(`${there}not to be had (${refusal})`);
-  const reason = `a veth whose other end runs an XDP program: live frames as long as it does; by packet sockets few at a time, ${whole}`;
+  const reason = `a veth whose other end runs an XDP program: live frames as long as it does; by packet sockets ${few}`;
   return { both: kLive, reason };
 }
 

@@ -37,7 +37,21 @@ describe("auto", () => {
       "af_packet live: a veth whose other end runs an XDP",
     ],
     ["a shaped one", "switch", shaped, kXdp, "af_packet af_xdp: a veth that is shaped"],
-    ["a NIC's", "nic", { ...shaped, rate: 10e9 }, kXdp, "af_packet af_packet: a veth of a fast NIC"],
+    [
+      "a NIC's",
+      "nic",
+      { ...shaped, rate: 10e9 },
+      kXdp,
+      "af_packet live: a veth whose other end runs an XDP program: live frames as long as it does; by packet sockets few at a time, and super-frames without it",
+    ],
+    ["a slow NIC's", "nic", { ...shaped, rate: 1e9 }, kXdp, "af_packet af_xdp: a veth that is shaped"],
+    [
+      "a NIC's without the rights to send live frames",
+      "nic",
+      { ...shaped, rate: 10e9 },
+      { ...kXdp, live_frames: "EPERM" },
+      "af_packet af_packet: a veth of a fast NIC: RoCEv2 packets pass in super-frames; an XDP program runs at the other end, but no live frames to it: not allowed (EPERM), run as root",
+    ],
     [
       "one without the rights to send live frames",
       "switch",
