@@ -31,11 +31,9 @@ class FakePort final : public PacketPort {
     size_t lent = 0;
     size_t released = 0;
     bool tells_checksums = true;
-    size_t batch = 1;
-    std::vector<size_t> handed;  // frames in each call
   };
   explicit FakePort(State& state) : state_(state) {}
-  PortCapabilities capabilities() const override { return {.tells_checksums = state_.tells_checksums, .batch = state_.batch}; }
+  PortCapabilities capabilities() const override { return {.tells_checksums = state_.tells_checksums}; }
   size_t receive(std::span<RxFrame> frames) override {
     size_t i = 0;
     for (; i < frames.size() && state_.lent < state_.arriving.size(); ++i, ++state_.lent) {
@@ -49,7 +47,6 @@ class FakePort final : public PacketPort {
   void release(size_t count) override { state_.released += count; }
   Transmitted transmit(std::span<const TxFrame> frames) override {
     for (const TxFrame& frame : frames) state_.sent.emplace_back(frame.data, frame.data + frame.length);
-    state_.handed.push_back(frames.size());
     return {frames.size()};
   }
   PortLosses losses() override { return {}; }
@@ -394,34 +391,6 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   nic.turn(kSecond, kSecond);
   nic.turn(2 * kSecond, 2 * kSecond);
   CHECK(pool.available() == pool.size());
-}
-
-TEST_CASE("nic device: a port that is slow to begin gets what became due meanwhile, at once") {
-  PacketPool pool(1'024, 2'048);
-  FrameRing punted(16);
-  SpscRing<Record> records(16);
-  constexpr Rate kRate = 10'000'000'000;
-  const auto late = [&](size_t batch) {
-    FakePort::State wire{.batch = batch};
-    NicDeviceConfig config;
-    config.name = "h1";
-    config.parameters = nic_parameters(kRate);
-    config.arrears = 25 * kMicrosecond;
-    config.queue_pairs = {sender(), receiver()};
-    config.queue_pair_settings = {{"a"}, {"b"}};
-    NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), kRate, 0, 64), pool, punted, records, 0);
-    nic.turn(0, 0);
-    nic.turn(kMillisecond, kMillisecond);
-    return wire.handed;
-  };
-  const Time packet = 885;  // 1,106 bytes on the link
-  const std::vector<size_t> one = late(1);
-  REQUIRE(one.size() == 1);
-  CHECK(one[0] <= static_cast<size_t>(25 * kMicrosecond / packet + 2));
-  const std::vector<size_t> many = late(512);
-  REQUIRE(many.size() == 1);
-  CHECK(many[0] >= static_cast<size_t>(500 * kMicrosecond / packet - 2));
-  CHECK(many[0] <= static_cast<size_t>(500 * kMicrosecond / packet + 2));
 }
 
 namespace {
