@@ -73,7 +73,7 @@ struct PortCapabilities {
   bool keeps_packets = false;
   // RxFrame::offload tells of checksums that senders left to their interface. If not, they have to be looked for.
   bool tells_checksums = true;
-  // To hand over so many frames at a time is worth a wait for them, as long as more can be read at once.
+  // To hand over so many frames at a time is worth a wait for them, as long as more can be read at once. Not always the same.
   size_t batch = 1;
   // transmit() makes super-frames of packets of one queue pair that come one behind the other.
   bool joins = false;
