@@ -46,7 +46,8 @@ struct Loss {
 struct Trimmed {
   uint32_t packets = 0;    // 1 or more
   uint32_t in_flight = 0;  // packets sent that are neither with the peer nor known to be lost: these are not among them
-  Time at = 0;
+  Time at = 0;             // when it was heard of; not before `sent`
+  Time sent = kNever;      // when the newest of them that were sent but once was sent; kNever: none was (Karn's rule)
 };
 
 // What a flow is given, whatever controls it.

@@ -109,7 +109,7 @@ void NsccSender::on_ack(const Ack& ack) {
   double delay = average_delay_;
   if (ack.sent != kNever) {
     const Time rtt = std::max<Time>(1, ack.arrived - ack.sent);
-    base_ = std::min(base_, rtt);
+    learn(rtt);
     delay = static_cast<double>(rtt - base_);
     average(delay, ack.marked);
   }
@@ -132,7 +132,10 @@ void NsccSender::give_up(Time now, uint32_t packets, uint32_t in_flight) {
   bound();
 }
 
-void NsccSender::on_trimmed(const Trimmed& trimmed) { give_up(trimmed.at, trimmed.packets, trimmed.in_flight); }
+void NsccSender::on_trimmed(const Trimmed& trimmed) {
+  if (trimmed.sent != kNever) learn(std::max<Time>(1, trimmed.at - trimmed.sent));
+  give_up(trimmed.at, trimmed.packets, trimmed.in_flight);
+}
 
 void NsccSender::on_loss(const Loss& loss) {
   if (!loss.timeout) return give_up(loss.at, 1, loss.in_flight);

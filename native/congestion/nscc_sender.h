@@ -6,7 +6,7 @@
 //
 //   a     = C R / (100 Gb/s 12 us), with C the line rate and R base_rtt: how much larger the network is than that which the
 //           parameters are for
-//   base  = the least round-trip time so far, at most R;   maxwnd = max_window C base
+//   base  = the least round-trip time so far, also of what was trimmed, at most R;   maxwnd = max_window C base
 //   delay = round-trip time - base of the newest packet that is acknowledged;   target = target R
 //   avg  += delay_gain (delay - avg), of a delay above the target without a mark: delay_gain (base / 4 - avg)
 //
@@ -37,6 +37,11 @@
 //   the
 //     link, as C is of a link in Weir.
 //   - An RTT of packets that were sent twice is not known (Karn's rule): avg is taken for their delay.
+//   - What was trimmed tells of the base alone, and its delay is R whatever it was, as in uet-htsim. What a switch has left of a
+//   packet
+//     takes less time on the links behind it than the packet would have, so base may be lower by as much than that of any whole
+//     packet. It passes the queue that the packet found full, which is why flows that never find that queue empty learn the base
+//     by it.
 //   - What is lost without having been trimmed is no more than one packet at a time (Loss).
 //   - The receiver's penalty (rcv_cwnd_pen) is left out, and so is SLEEK: losses are found by trimming, by `reordering`, and by
 //   the
@@ -118,6 +123,7 @@ class NsccSender : public CongestionControl {
  private:
   double target() const { return parameters_->target * static_cast<double>(parameters_->base_rtt); }
   double scale() const;
+  void learn(Time rtt) { base_ = std::min(base_, rtt); }
   void bound() { cwnd_ = std::clamp(cwnd_, 1.0, most()); }
   void average(double delay, bool marked);
   void increase(double packets, double delay);

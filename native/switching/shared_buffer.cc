@@ -14,8 +14,9 @@ SharedBuffer::SharedBuffer(const BufferParameters& parameters, int ports, uint8_
 void SharedBuffer::reconfigure(const BufferParameters& parameters, uint8_t lossless) { reconfigure(parameters, lossless, {}); }
 
 void SharedBuffer::reconfigure(const BufferParameters& parameters, uint8_t lossless,
-                               const std::vector<std::optional<PortBuffer>>& own) {
+                               const std::vector<std::optional<PortBuffer>>& own, FixedQueue fixed) {
   parameters_ = parameters;
+  fixed_ = fixed;
   lossless_ = lossless;
   const PortBuffer usual = {.headroom = parameters.headroom,
                             .beta = parameters.beta,

@@ -11,7 +11,8 @@
 // minimum, so that CNPs still pass when lossless traffic has filled the rest.
 //
 // A port may have thresholds and headroom of its own (PortBuffer): then P n t_flight is P times the sum of the ports' headroom,
-// and beta is that of the ingress, lossy_alpha that of the egress.
+// and beta is that of the ingress, lossy_alpha that of the egress. One lossy priority may have queues of a fixed length instead
+// (FixedQueue), as far as there is memory.
 //
 // Each frame also takes a packet of the memory, however short it is, as in hardware it takes a cell. What queues may hold of them
 // is shared as bytes are: a lossy queue may have alpha times the free ones, an ingress is paused above its share, and at the end
@@ -50,6 +51,12 @@ struct PortBuffer {
   int64_t fixed_threshold = 24'470;
   int64_t xon_offset = 3'000;
   double lossy_alpha = 1;
+};
+
+// How long the egress queues of one lossy priority may become, whatever is free.
+struct FixedQueue {
+  int priority = -1;  // -1: there is none
+  int64_t bytes = 0;
 };
 
 // More headroom than memory is not an error: then nothing is shared.
@@ -96,7 +103,8 @@ class SharedBuffer {
   // What is charged stays; new limits hold from now on.
   void reconfigure(const BufferParameters& parameters, uint8_t lossless);
   // The same, where `own` has what ports have instead, by port.
-  void reconfigure(const BufferParameters& parameters, uint8_t lossless, const std::vector<std::optional<PortBuffer>>& own);
+  void reconfigure(const BufferParameters& parameters, uint8_t lossless, const std::vector<std::optional<PortBuffer>>& own,
+                   FixedQueue fixed = {});
 
   // A hint for the caches.
   WEIR_FETCHES void fetch(int port, int priority) const { __builtin_prefetch(&at(port, priority), 1); }
@@ -131,11 +139,11 @@ class SharedBuffer {
     const int64_t bytes = length;
     if (!lossless(priority)) {
       const Limits& limits = limits_of(egress);
-      if (out.egress + bytes > limits.lossy_minimum) {
-        if (above_lossy_threshold(limits, out.egress + bytes, bytes)) return Admission::lossy_threshold;
+      if (out.egress + bytes > lossy_minimum(limits, priority)) {
+        if (above_lossy_threshold(limits, priority, out.egress + bytes, bytes)) return Admission::lossy_threshold;
         if (!room(0)) return Admission::buffer_full;
       }
-      if (above_lossy_frames(limits, out.egress_frames + 1)) return Admission::lossy_threshold;
+      if (above_lossy_frames(limits, priority, out.egress_frames + 1)) return Admission::lossy_threshold;
     }
     out.egress += bytes;
     ++out.egress_frames;
@@ -178,14 +186,15 @@ class SharedBuffer {
     if (in.headroom != 0 || !room(bytes)) return false;
     if (lossless(priority)) return !above_threshold(limits_of(ingress), in.ingress + bytes);
     const Limits& limits = limits_of(egress);
-    return bytes <= limits.lossy_minimum || !above_lossy_threshold(limits, bytes, 0);
+    return bytes <= lossy_minimum(limits, priority) || !above_lossy_threshold(limits, priority, bytes, 0);
   }
 
   // Whether a lossy egress queue would take frames of `bytes` together that come one after the other, the last of them of `last`.
   bool takes(int egress, int priority, uint32_t bytes, uint32_t last) const {
     const int64_t queue = at(egress, priority).egress + bytes;
     const Limits& limits = limits_of(egress);
-    return room(bytes) && (queue <= limits.lossy_minimum || !above_lossy_threshold(limits, queue, int64_t{last} - bytes));
+    return room(bytes) &&
+           (queue <= lossy_minimum(limits, priority) || !above_lossy_threshold(limits, priority, queue, int64_t{last} - bytes));
   }
 
   // For a frame that passes(): what admit() and release() would have left behind.
@@ -276,8 +285,12 @@ class SharedBuffer {
   bool above_threshold(const Limits& limits, int64_t bytes) const {
     return static_cast<double>(bytes) > limits.surely_free * static_cast<double>(free_bytes()) && bytes > pfc_threshold(limits);
   }
+  int64_t lossy_minimum(const Limits& limits, int priority) const {
+    return priority == fixed_.priority ? std::min(limits.lossy_minimum, fixed_.bytes) : limits.lossy_minimum;
+  }
   // `own`: of what is occupied, the frame that asks.
-  bool above_lossy_threshold(const Limits& limits, int64_t bytes, int64_t own) const {
+  bool above_lossy_threshold(const Limits& limits, int priority, int64_t bytes, int64_t own) const {
+    if (priority == fixed_.priority) return bytes > fixed_.bytes;
     const int64_t free = std::max<int64_t>(0, shared_size_ - occupied_ + own);
     return static_cast<double>(bytes) > limits.lossy_alpha * static_cast<double>(free);
   }
@@ -285,11 +298,13 @@ class SharedBuffer {
   bool above_frames(const Limits& limits, uint32_t frames) const {
     return frames_ >= limits.surely_fewer && frames > limits.frame_share * static_cast<double>(packets_ - frames_);
   }
-  bool above_lossy_frames(const Limits& limits, uint32_t frames) const {
+  bool above_lossy_frames(const Limits& limits, int priority, uint32_t frames) const {
+    if (priority == fixed_.priority) return frames > packets_ - frames_;
     return frames_ >= limits.surely_fewer_lossy && frames > limits.lossy_alpha * static_cast<double>(packets_ - frames_);
   }
 
   BufferParameters parameters_;
+  FixedQueue fixed_;
   int ports_;
   uint8_t lossless_;
   int64_t shared_size_;

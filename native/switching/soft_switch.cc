@@ -44,7 +44,8 @@ SoftSwitch::SoftSwitch(SwitchParameters parameters, PacketPool& pool, Driver& dr
       link_(link),
       icmp_used_(link == nullptr ? own_icmp_used_ : link->icmp_used()),
       messages_(static_cast<uint32_t>(parameters_.ports.size())) {
-  buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities, port_buffers(parameters_));
+  buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities, port_buffers(parameters_),
+                      fixed_queue(parameters_.trimming));
   apply_parameters();
 }
 
@@ -71,7 +72,8 @@ void SoftSwitch::reconfigure(SwitchParameters parameters) {
 
 void SoftSwitch::adopt(SwitchParameters parameters) {
   parameters_ = std::move(parameters);
-  buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities, port_buffers(parameters_));
+  buffer_.reconfigure(parameters_.buffer, parameters_.pfc_priorities, port_buffers(parameters_),
+                      fixed_queue(parameters_.trimming));
   forwarding_.reconfigure(parameters_.learning, parameters_.ageing);
   apply_parameters();
   for (Port& port : ports_) {

@@ -33,6 +33,7 @@ struct TrimmingParameters {
   uint32_t size = kLeastTrimSize;
   uint8_t dscp = 0;
   uint8_t queue = 0;
+  int64_t buffer = 0;
 };
 void describe(auto& v, Of<TrimmingParameters> auto& p) {
   v.type("NativeTrimming", "What is left of frames that find no room.");
@@ -40,6 +41,8 @@ void describe(auto& v, Of<TrimmingParameters> auto& p) {
   v("size", p.size, field::bytes("What is left of them, from the Ethernet header on.", kLeastTrimSize, kMostTrimSize));
   v("dscp", p.dscp, field::within(0, 63, "Of what is left."));
   v("queue", p.queue, field::priority("By which it goes on: a lossy one, and none of those trimmed."));
+  v("buffer", p.buffer,
+    field::optional(field::bytes("Most that this queue holds at a port; 0: what any lossy one may.", 0, 0x1p40)));
 }
 
 struct SwitchParameters {
@@ -94,6 +97,9 @@ inline std::vector<std::optional<PortBuffer>> port_buffers(const SwitchParameter
   std::vector<std::optional<PortBuffer>> own;
   for (const SwitchParameters::Port& port : p.ports) own.push_back(port.buffer);
   return own;
+}
+inline FixedQueue fixed_queue(const TrimmingParameters& p) {
+  return p.priorities == 0 || p.buffer == 0 ? FixedQueue{} : FixedQueue{.priority = p.queue, .bytes = p.buffer};
 }
 // Whether the router's interfaces are at ports that there are, and only one of each VLAN at a port.
 inline bool interfaces_have_ports(const SwitchParameters& p) {

@@ -65,6 +65,27 @@ TEST_CASE("nscc: a shorter round-trip time is the base of what follows, and boun
   CHECK(s.sender.average_delay() == 25);
 }
 
+TEST_CASE("nscc: what is trimmed tells of a shorter base round-trip time, but of no delay") {
+  Sender s;
+  s.sender.on_trimmed({.packets = 1, .in_flight = 20, .at = s.now + 8 * kMicro, .sent = s.now});
+  // 150 - 1, of which a base of 8 us leaves 100.
+  CHECK(s.sender.most() == doctest::Approx(100));
+  CHECK(s.sender.exact_window() == doctest::Approx(100));
+  CHECK(s.sender.average_delay() == 150);
+  // 1.25% of the 2 us that 10 us are above it: 150 + 1.25% (2'000 - 150)
+  s.now += 8 * kMicro;
+  s.base = 10 * kMicro;
+  s.hear(0, true);
+  CHECK(s.sender.average_delay() == 173);
+  // A longer one is none, and that of a packet that was sent twice is not known.
+  s.sender.on_trimmed({.packets = 1, .in_flight = 20, .at = s.now + 9 * kMicro, .sent = s.now});
+  s.sender.on_trimmed({.packets = 1, .in_flight = 20, .at = s.now + 9 * kMicro});
+  CHECK(s.sender.most() == doctest::Approx(100));
+  // No shorter than 1 ns, and a window has room for one packet.
+  s.sender.on_trimmed({.packets = 1, .in_flight = 20, .at = s.now + 9 * kMicro, .sent = s.now + 9 * kMicro});
+  CHECK(s.sender.exact_window() == 1);
+}
+
 TEST_CASE("nscc: the average of delays takes those above the target without a mark for a quarter of the base") {
   Sender s;
   s.hear(8 * kMicro);

@@ -122,6 +122,32 @@ TEST_CASE("shared buffer: a lossy egress queue holds at most alpha times what is
   CHECK(greedy.occupied() > 89'000);
 }
 
+TEST_CASE("shared buffer: queues of a fixed length are as long as that, whatever is free, and others as they were") {
+  BufferParameters p = paper();
+  p.total = 100'000;
+  p.lossy_alpha = 0.05;
+  SharedBuffer buffer(p, 4, 0);
+  buffer.reconfigure(p, 0, {}, {.priority = 5, .bytes = 20'000});
+  for (int i = 0; i < 40; ++i) REQUIRE(buffer.admit(0, 1, 5, 500) == Admission::admitted);
+  CHECK(buffer.admit(0, 1, 5, 500) == Admission::lossy_threshold);
+  CHECK(buffer.egress_bytes(1, 5) == 20'000);
+  // 5% of 80 KB
+  for (int i = 0; i < 7; ++i) REQUIRE(buffer.admit(0, 1, 1, 500) == Admission::admitted);
+  CHECK(buffer.admit(0, 1, 1, 500) == Admission::lossy_threshold);
+  CHECK(buffer.passes(0, 2, 5, 20'000));
+  CHECK_FALSE(buffer.passes(0, 2, 5, 20'001));
+  CHECK(buffer.takes(2, 5, 20'000, 500));
+  CHECK_FALSE(buffer.takes(2, 5, 20'500, 500));
+  // There is still no more than the memory.
+  for (int port = 0; port < 4; ++port) {
+    while (buffer.admit(0, port, 5, 500) == Admission::admitted) continue;
+  }
+  CHECK(buffer.occupied() <= 100'000);
+  CHECK(buffer.admit(0, 3, 5, 500) != Admission::admitted);
+  buffer.reconfigure(p, 0);
+  CHECK(buffer.admit(0, 2, 5, 500) == Admission::lossy_threshold);
+}
+
 TEST_CASE("shared buffer: what comes in goes out, under random admissions and releases") {
   struct Held {
     int in;

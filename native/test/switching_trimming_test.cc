@@ -98,6 +98,25 @@ TEST_CASE("trimming: without room for what is left a frame is dropped, for the r
   h.check_drained();
 }
 
+TEST_CASE("trimming: the queue of what is left may be longer or shorter than others") {
+  for (const int64_t buffer : {0, 60'000, 1'000}) {
+    CAPTURE(buffer);
+    SwitchParameters p = parameters();
+    p.buffer.lossy_alpha = 0.02;  // of 5,461 packets, too: of two thirds of the pool
+    p.trimming.buffer = buffer;
+    SwitchHarness h(p);
+    h.receive_pause(0, 0, kMaxPauseQuanta);
+    for (uint32_t i = 0; i < 400; ++i) send(h, 1 + i, 1, 0);
+    SwitchPriorityCounters& queue = h.device.counters(0, 1);
+    CHECK(queue.trim_packets == 382);
+    const uint64_t kept = queue.trim_packets - queue.dropped_trim_packets;
+    CHECK(h.device.queue_bytes(0, kTrimmed) == static_cast<int64_t>(kept) * 128);
+    CHECK(kept == (buffer == 0 ? 106 : buffer == 60'000 ? 382 : 7));
+    h.run(kSecond);
+    h.check_drained();
+  }
+}
+
 TEST_CASE("trimming: by the shared buffer's threshold, too; not of other priorities, of the watchdog's, and without it") {
   SwitchParameters p = parameters();
   p.ports[0].queue_limits = {};

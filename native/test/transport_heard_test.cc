@@ -166,6 +166,24 @@ TEST_CASE("transport: what came early leaves room in the congestion window, and 
   CHECK(left.rc.data_bytes() == 0);
 }
 
+TEST_CASE(
+    "transport: with selective repeat a packet is lost when one that was sent a timeout later has arrived, and REPS freezes") {
+  Talk talk(LossRecovery::selective_repeat, Spraying::reps);
+  End& left = talk.pair.left;
+  const Time timeout = ack_timeout(talk.pair.left_attributes.timeout);
+  send(left, 1);
+  const uint16_t first = send(left, 1, 1'000 + timeout - 1)[0].header.entropy;
+  CHECK_FALSE(nak(talk, 0, {1}, timeout + 9'000).lost);
+  const uint16_t second = send(left, 1, timeout + 9'500)[0].header.entropy;
+  CHECK(second == first);
+  CHECK(nak(talk, 0, {1, 2}, timeout + 20'000).lost);
+  CHECK(left.counters.local_ack_timeout_err == 0);
+  const std::vector<OutgoingPacket> sent = send(left, 4, timeout + 21'000);
+  CHECK(sent[0].header.psn == talk.pair.left_attributes.send_psn);
+  // None is drawn.
+  for (const OutgoingPacket& packet : sent) CHECK(packet.header.entropy == first);
+}
+
 TEST_CASE("transport: with selective repeat the timer is of the oldest packet, and else of the latest") {
   for (const LossRecovery recovery : {LossRecovery::selective_repeat, LossRecovery::go_back_n}) {
     Talk talk(recovery);

@@ -1,9 +1,9 @@
 // READ responses that a switch has trimmed: asked for again at once, and never believed further than that.
 #include <algorithm>
-#include <map>
+#include <utility>
 #include <vector>
 
-#include "test/transport_harness.h"
+#include "test/trimming_harness.h"
 
 namespace weir {
 namespace {
@@ -12,46 +12,23 @@ using test::End;
 using test::Frame;
 using test::Pair;
 using test::Region;
+using test::Trimming;
 
-constexpr uint32_t kMtu = 256;
+constexpr uint32_t kMtu = Trimming::kMtu;
 
 // The left end READs messages of some packets from the right one.
-struct Reads {
-  explicit Reads(bool trim_naks = true, uint64_t seed = 1) : pair(seed) {
-    pair.both([&](QueueAttributes& a) {
-      a.path_mtu = kMtu;
-      a.recovery = LossRecovery::selective_repeat;
-      a.trim_naks = trim_naks;
-      a.informs = true;
-      a.max_rd_atomic = a.max_dest_rd_atomic = 16;
-    });
-    pair.connect();
-    source = pair.right.make_region(200 * kMtu, 1);
-    target = pair.left.make_region(200 * kMtu, 2);
-  }
-  void post(uint32_t packets) {
-    pair.left.rc.post_send(
-        {0, WorkOpcode::read, kSignaled, packets * kMtu, target.address, target.key, source.key, source.address});
-  }
-  uint32_t offset(const Frame& frame) const {
-    return static_cast<uint32_t>(psn_distance(frame.psn(), pair.left_attributes.send_psn));
-  }
-  bool is_response(const End& from, const Frame& frame) const { return &from == &pair.right && is_read_response(frame.opcode()); }
-  // Transmissions of response `at` up to the `times`-th come trimmed. Counts all responses, and what the requests ask for.
+struct Reads : Trimming {
+  explicit Reads(bool trim_naks = true, uint64_t seed = 1) : Trimming(WorkOpcode::read, trim_naks, true, seed) {}
+
+  // As of Trimming; keeps what the requests ask for, too.
   void trim(std::vector<uint32_t> at, uint32_t times) {
-    pair.on_frame = [=, this](End& from, Frame& frame) {
+    Trimming::trim(std::move(at), times);
+    pair.on_frame = [=, this, trims = pair.on_frame](End& from, Frame& frame) {
       if (frame.opcode() == kOpcodeRcReadRequest) asked.push_back({offset(frame), frame.reth().dma_length / kMtu});
-      if (!is_response(from, frame)) return true;
-      const bool trims = ++sent[offset(frame)] <= times && std::ranges::count(at, offset(frame)) > 0;
-      if (trims) pair.trim(pair.left, frame);
-      return !trims;
+      return trims(from, frame);
     };
   }
-  bool arrived(uint32_t packets) const { return std::memcmp(target.data(), source.data(), packets * kMtu) == 0; }
 
-  Pair pair;
-  Region source, target;
-  std::map<uint32_t, uint32_t> sent;
   std::vector<std::pair<uint32_t, uint32_t>> asked;  // from which packet, how many
 };
 
@@ -108,7 +85,7 @@ TEST_CASE("trimmed: congestion control hears of trimmed READ responses, which ar
   Pair& pair = reads.pair;
   std::vector<Frame> responses;
   pair.on_frame = [&](End& from, Frame& frame) {
-    if (!reads.is_response(from, frame)) return true;
+    if (!reads.is_data(from, frame)) return true;
     responses.push_back(frame);
     return false;
   };
@@ -120,6 +97,7 @@ TEST_CASE("trimmed: congestion control hears of trimmed READ responses, which ar
   REQUIRE(pair.left.rc.take_heard(heard));
   CHECK(heard.trimmed.packets == 1);
   CHECK(heard.trimmed.in_flight == 3);
+  CHECK(heard.trimmed.sent == 0);  // when they were asked for
   CHECK(heard.ack.packets == 0);
   CHECK_FALSE(heard.lost);
   CHECK(pair.left.rc.data_bytes() > 0);
@@ -130,8 +108,8 @@ TEST_CASE("trimmed: headers that are not of a READ response that is awaited chan
   Pair& pair = reads.pair;
   std::vector<Frame> responses;
   pair.on_frame = [&](End& from, Frame& frame) {
-    if (reads.is_response(from, frame)) responses.push_back(frame);
-    return !reads.is_response(from, frame) || reads.offset(frame) == 0;
+    if (reads.is_data(from, frame)) responses.push_back(frame);
+    return !reads.is_data(from, frame) || reads.offset(frame) == 0;
   };
   const Region there = pair.right.make_region(kMtu, 3);
   const Region here = pair.left.make_region(kMtu, 4);
@@ -180,7 +158,7 @@ TEST_CASE("trimmed: READs arrive whole, whatever of their responses, and of othe
     Pair& pair = reads.pair;
     Random random(seed, 5);
     pair.on_frame = [&](End& from, Frame& frame) {
-      if (!reads.is_response(from, frame) || random.uniform() >= 0.2) return true;
+      if (!reads.is_data(from, frame) || random.uniform() >= 0.2) return true;
       pair.trim(pair.left, frame);
       // Some are forged: the packet comes all the same.
       return random.uniform() < 0.2;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "test/transport_harness.h"
+#include "test/trimming_harness.h"
 
 namespace weir {
 namespace {
@@ -11,39 +11,14 @@ using test::End;
 using test::Frame;
 using test::Pair;
 using test::Region;
+using test::Trimming;
 
-constexpr uint32_t kMtu = 256;
+constexpr uint32_t kMtu = Trimming::kMtu;
 
 // The left end WRITEs messages of some packets to the right one.
-struct Writes {
-  explicit Writes(bool trim_naks = true, bool informs = false) {
-    pair.both([&](QueueAttributes& a) {
-      a.path_mtu = kMtu;
-      a.recovery = LossRecovery::selective_repeat;
-      a.trim_naks = trim_naks;
-      a.informs = informs;
-    });
-    pair.connect();
-    source = pair.left.make_region(64 * kMtu, 1);
-    target = pair.right.make_region(64 * kMtu, 2);
-  }
-  void post(uint32_t packets) {
-    pair.left.rc.post_send(
-        {0, WorkOpcode::write, kSignaled, packets * kMtu, source.address, source.key, target.key, target.address});
-  }
-  // How far behind the first PSN the packet is.
-  uint32_t offset(const Frame& frame) const {
-    return static_cast<uint32_t>(psn_distance(frame.psn(), pair.left_attributes.send_psn));
-  }
-  // Transmissions of packet `at` up to the `times`-th are trimmed, and their headers are at the receiver at once. Counts all.
-  void trim(uint32_t at, uint32_t times) {
-    pair.on_frame = [=, this](End& from, Frame& frame) {
-      if (&from != &pair.left) return true;
-      const bool trims = ++sent[offset(frame)] <= times && offset(frame) == at;
-      if (trims) pair.trim(pair.right, frame);
-      return !trims;
-    };
-  }
+struct Writes : Trimming {
+  explicit Writes(bool trim_naks = true, bool informs = false) : Trimming(WorkOpcode::write, trim_naks, informs) {}
+
   Frame packet(uint32_t at) {
     DataHeader header;
     header.opcode = kOpcodeRcWriteOnly;
@@ -72,10 +47,6 @@ struct Writes {
     if (length > 0) bitmap[0] = bits;
     return pair.to(pair.left, header, bitmap);
   }
-
-  Pair pair;
-  Region source, target;
-  std::map<uint32_t, uint32_t> sent;
 };
 
 uint32_t bits_of(const Frame& nak) {
@@ -89,11 +60,11 @@ TEST_CASE("trimmed: the last packet of a message, behind which nothing comes, is
   for (uint32_t times : {1u, 3u}) {
     CAPTURE(times);
     Writes writes;
-    writes.trim(5, times);
+    writes.trim({5}, times);
     writes.post(6);
     REQUIRE(writes.pair.run());
     for (uint32_t i = 0; i < 6; ++i) CHECK(writes.sent[i] == (i == 5 ? 1 + times : 1));
-    CHECK(std::memcmp(writes.target.data(), writes.source.data(), 6 * kMtu) == 0);
+    CHECK(writes.arrived(6));
     const TransportCounters& left = writes.pair.left.counters;
     CHECK(left.local_ack_timeout_err == 0);
     CHECK(left.rx_trim_naks == times);
@@ -108,7 +79,7 @@ TEST_CASE("trimmed: the last packet of a message, behind which nothing comes, is
 
 TEST_CASE("trimmed: one in the middle is sent again once, although many that were sent later arrive") {
   Writes writes;
-  writes.trim(2, 1);
+  writes.trim({2}, 1);
   writes.post(40);
   REQUIRE(writes.pair.run());
   for (uint32_t i = 0; i < 40; ++i) CHECK(writes.sent[i] == (i == 2 ? 2 : 1));
@@ -117,7 +88,7 @@ TEST_CASE("trimmed: one in the middle is sent again once, although many that wer
 
 TEST_CASE("trimmed: without trim_naks it is as lost as any other") {
   Writes writes(false);
-  writes.trim(5, 1);
+  writes.trim({5}, 1);
   writes.post(6);
   REQUIRE(writes.pair.run());
   CHECK(writes.sent[5] == 2);
@@ -322,6 +293,36 @@ TEST_CASE("trimmed: congestion control hears of it, and what is trimmed or has c
   order.clear();
   pair.run(100 * kMicrosecond);
   CHECK(order == std::vector<uint32_t>{0, 4, 5});
+}
+
+TEST_CASE("trimmed: congestion control hears when the newest of them was sent, of those that were sent but once") {
+  Writes writes(true, true);
+  Pair& pair = writes.pair;
+  writes.post(4);
+  std::map<uint32_t, Time> sent_at;
+  pair.on_frame = [&](End& from, Frame& frame) {
+    if (&from == &pair.left) sent_at[writes.offset(frame)] = pair.now;
+    return false;
+  };
+  pair.run(100 * kMicrosecond);
+  const std::map<uint32_t, Time> first = sent_at;
+  REQUIRE(first.size() == 4);
+  const auto hears = [&](uint8_t bits) {
+    pair.deliver(pair.left, writes.nak(0, bits));
+    Heard heard;
+    REQUIRE(pair.left.rc.take_heard(heard));
+    return heard.trimmed;
+  };
+  CHECK(hears(0b0110).sent == first.at(2));
+  pair.run(100 * kMicrosecond);
+  REQUIRE(sent_at.at(2) > first.at(3));
+  const Trimmed again = hears(0b0110);
+  CHECK(again.packets == 2);
+  CHECK(again.sent == kNever);
+  pair.run(100 * kMicrosecond);
+  const Trimmed mixed = hears(0b0111);
+  CHECK(mixed.packets == 3);
+  CHECK(mixed.sent == first.at(0));
 }
 
 }  // namespace

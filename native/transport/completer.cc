@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "transport/aeth.h"
 #include "wire/bytes.h"
 
 namespace weir {
@@ -14,9 +13,11 @@ void Completer::start() {
   rnr_retries_left_ = attributes_.rnr_retry;
   recovering_ = false;
   delivered_ = 0;
+  delivered_sent_ = 0;
   news_ = 0;
   repeated_ = marked_ = lost_ = timed_out_ = has_telemetry_ = false;
   trimmed_ = 0;
+  trimmed_sent_ = kNever;
   telemetry_ = attributes_.telemetry ? std::make_unique<Telemetry>() : nullptr;
 }
 
@@ -47,7 +48,10 @@ bool Completer::take_heard(Heard& heard) {
                .telemetry = std::exchange(has_telemetry_, false) ? telemetry_.get() : nullptr};
   heard.lost = std::exchange(lost_, false);
   heard.timed_out = std::exchange(timed_out_, false);
-  heard.trimmed = {.packets = std::exchange(trimmed_, 0), .in_flight = queue_.in_flight(), .at = heard_at_};
+  heard.trimmed = {.packets = std::exchange(trimmed_, 0),
+                   .in_flight = queue_.in_flight(),
+                   .at = heard_at_,
+                   .sent = std::exchange(trimmed_sent_, kNever)};
   return true;
 }
 
@@ -89,7 +93,7 @@ void Completer::receive_trimmed(Time now, uint32_t psn) {
   if (!awaited) return void(++context_.counters.drop_trimmed);
   listen(now, false);
   queue_.change(psn, [](SendQueue::Mark& mark) { mark.lost = mark.trimmed = true; });
-  ++trimmed_;
+  heard_trimmed(queue_.mark(psn));
   ++context_.counters.trimmed_responses;
 }
 
@@ -159,7 +163,7 @@ WorkStatus Completer::receive_ack(Time now, uint32_t psn, Aeth aeth, const uint8
         return blame(queue_.find(psn), WorkStatus::rnr_retry_exceeded_error);
       }
       requester_.wait_until(now + stretched(rnr_delay(aeth.syndrome & 0x1f), attributes_.time_scale));
-      send_again();
+      send_again(true);
       return WorkStatus::success;
     case kSyndromeNak:
       if (ahead < 0 && !tells) return WorkStatus::success;
@@ -195,7 +199,7 @@ WorkStatus Completer::receive_nak(uint32_t psn, uint8_t code, const uint8_t* pay
       each_told(psn, payload, [&](uint32_t trimmed) {
         if (queue_.mark(trimmed).settled()) return;
         mark_lost(trimmed);
-        ++trimmed_;
+        heard_trimmed(queue_.mark(trimmed));
         ++context_.counters.trimmed_requests;
       });
       return WorkStatus::success;
@@ -228,7 +232,10 @@ void Completer::tell(SendQueue::Mark& mark) {
 void Completer::mark_arrived(uint32_t psn, How how) {
   queue_.change(psn, [&](SendQueue::Mark& mark) {
     tell(mark);
-    if (static_cast<int32_t>(mark.order - delivered_) > 0) delivered_ = mark.order;
+    if (static_cast<int32_t>(mark.order - delivered_) > 0) {
+      delivered_ = mark.order;
+      delivered_sent_ = mark.sent;
+    }
     mark.lost = mark.trimmed = false;
     mark.received |= how == How::received;
     mark.held |= how == How::held;
@@ -237,6 +244,12 @@ void Completer::mark_arrived(uint32_t psn, How how) {
 
 void Completer::mark_lost(uint32_t psn) {
   queue_.change(psn, [](SendQueue::Mark& mark) { mark.lost = true; });
+}
+
+void Completer::heard_trimmed(const SendQueue::Mark& mark) {
+  ++trimmed_;
+  if (mark.again) return;
+  trimmed_sent_ = trimmed_sent_ == kNever ? mark.sent : std::max(trimmed_sent_, mark.sent);
 }
 
 // The packets in flight of SENDs and WRITEs that a bitmap behind a NAK for `psn` names.
@@ -288,24 +301,29 @@ void Completer::answered(Time now, uint32_t before) {
   restart_timer(now);
 }
 
-// From una on up to the first that was sent but once, and not long ago: all behind that were sent later still.
+// From una on up to the first that was sent but once, and not long ago: all behind that were sent later still. What was sent a
+// timeout before what has arrived is as good as timed out, though the timer begins again whenever una moves.
 void Completer::find_losses() {
   const auto reordering = static_cast<int32_t>(attributes_.reordering);
+  const Time overdue = attributes_.timeout == 0 ? -kNever : delivered_sent_ - timeout();
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
     const SendQueue::Mark& mark = queue_.mark(psn);
-    const bool early = static_cast<int32_t>(delivered_ - mark.order) <= reordering;
+    const bool timed_out = mark.sent <= overdue;
+    const bool early = static_cast<int32_t>(delivered_ - mark.order) <= reordering && !timed_out;
     if (early && !mark.again) return;
     if (early || mark.settled()) continue;
+    if (timed_out && queue_.entropy != nullptr) queue_.entropy->timed_out(heard_at_);
     mark_lost(psn);
     lost_ = true;
   }
 }
 
-void Completer::mark_all_lost() {
+// The oldest, whatever was said of it: the peer waits for it.
+void Completer::mark_missing_lost(bool believe_held) {
   for (uint32_t psn = queue_.una; psn != queue_.end; psn = psn_add(psn, 1)) {
-    queue_.change(psn, [](SendQueue::Mark& mark) {
-      mark.held = false;
-      mark.lost = !mark.received;
+    queue_.change(psn, [&](SendQueue::Mark& mark) {
+      mark.held &= believe_held && psn != queue_.una;
+      mark.lost = !mark.received && !mark.held;
     });
   }
 }
@@ -315,12 +333,12 @@ void Completer::lose() {
   if (recovering_) return;
   recovering_ = true;
   lost_ = true;
-  send_again();
+  send_again(false);
 }
 
-void Completer::send_again() {
+void Completer::send_again(bool believe_held) {
   if (selective()) {
-    mark_all_lost();
+    mark_missing_lost(believe_held);
   } else {
     requester_.go_back();
   }
@@ -343,7 +361,7 @@ void Completer::sent(Time now) {
 
 void Completer::restart_timer(Time now) {
   const bool runs = attributes_.timeout != 0 && queue_.una != queue_.end;
-  deadline_ = runs ? now + stretched(ack_timeout(attributes_.timeout), attributes_.time_scale) : kNever;
+  deadline_ = runs ? now + timeout() : kNever;
 }
 
 Time Completer::next_deadline() const { return requester_.waits_until() != kNever ? requester_.waits_until() : deadline_; }
@@ -358,7 +376,7 @@ WorkStatus Completer::advance(Time now) {
   if (deadline_ > now) return WorkStatus::success;
   if (selective()) {
     const SendQueue::Mark& oldest = queue_.mark(queue_.una);
-    const Time due = (oldest.lost ? now : oldest.sent) + stretched(ack_timeout(attributes_.timeout), attributes_.time_scale);
+    const Time due = (oldest.lost ? now : oldest.sent) + timeout();
     if (due > now) {
       deadline_ = due;
       return WorkStatus::success;
@@ -368,8 +386,7 @@ WorkStatus Completer::advance(Time now) {
   timed_out_ = true;
   if (queue_.entropy != nullptr) queue_.entropy->timed_out(now);
   if (!spend_retry()) return WorkStatus::retry_exceeded_error;
-  recovering_ = true;
-  send_again();
+  send_again(!std::exchange(recovering_, true));
   restart_timer(now);
   return WorkStatus::success;
 }

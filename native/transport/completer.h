@@ -3,12 +3,16 @@
 //
 // Go-back-N takes answers in order only; whatever shows a gap makes the requester send again from the gap on, once until
 // something new is acknowledged. Selective repeat keeps answers that come early and sends again just what is missing: a packet
-// counts as lost when one sent more than three transmissions after it has arrived (as RACK, RFC 8985, but without time).
+// counts as lost when one sent more than `reordering` transmissions after it has arrived, or one sent a local ACK timeout after
+// it (as RACK, RFC 8985, which goes by time alone). After a timeout, or where a receive was missing, what the peer has said to
+// hold is left with it: responders give up nothing but what they refuse, and say so. If nothing comes of that until the next
+// timeout, all is sent again (RFC 2018 section 8).
 #pragma once
 
 #include <cstdint>
 
 #include "base/types.h"
+#include "transport/aeth.h"
 #include "transport/requester.h"
 
 namespace weir {
@@ -47,6 +51,7 @@ class Completer {
   enum class How { received, held };
   void mark_arrived(uint32_t psn, How how);
   void mark_lost(uint32_t psn);
+  void heard_trimmed(const SendQueue::Mark& mark);
   void tell(SendQueue::Mark& mark);
   void pass(uint32_t psn);
   bool acknowledge(Time now, uint32_t limit);
@@ -55,11 +60,12 @@ class Completer {
   void find_losses();
   template <class Told>
   void each_told(uint32_t psn, const uint8_t* bitmap, Told told);
-  void mark_all_lost();
+  void mark_missing_lost(bool believe_held);
   void lose();
-  void send_again();
+  void send_again(bool believe_held);
   void take_credits(Aeth aeth);
   bool spend_retry();
+  Time timeout() const { return stretched(ack_timeout(attributes_.timeout), attributes_.time_scale); }
   void restart_timer(Time now);
   void listen(Time now, bool marked);
 
@@ -75,10 +81,12 @@ class Completer {
   uint8_t rnr_retries_left_ = 0;
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
+  Time delivered_sent_ = 0;  // when that was
   // Of what take_heard() tells next.
-  Time news_sent_ = kNever;  // when the newest of those was sent
-  uint32_t news_ = 0;        // packets that have arrived since
-  uint32_t wanted_ = 0;      // packets posted and not acknowledged
+  Time trimmed_sent_ = kNever;  // when the newest trimmed packet that was sent but once was sent
+  Time news_sent_ = kNever;     // when the newest of those that have arrived was sent
+  uint32_t news_ = 0;           // packets that have arrived since
+  uint32_t wanted_ = 0;         // packets posted and not acknowledged
   Time heard_at_ = 0;
   bool repeated_ = false;  // one of those was sent more than once
   bool marked_ = false;

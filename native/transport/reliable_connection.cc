@@ -112,9 +112,10 @@ bool ReliableConnection::responder_next() const {
 uint32_t ReliableConnection::data_bytes() const {
   if (changed_) {
     changed_ = false;
-    data_bytes_ = responder_next()                ? responder_.data_bytes()
-                  : state_ == QueuePairState::rts ? requester_.data_bytes(begins())
-                                                  : 0;
+    const uint32_t bytes = responder_next()                ? responder_.data_bytes()
+                           : state_ == QueuePairState::rts ? requester_.data_bytes(begins())
+                                                           : 0;
+    data_bytes_ = static_cast<uint16_t>(bytes);
   }
   return data_bytes_;
 }

@@ -48,12 +48,12 @@ class ReliableConnection final : public VerbsTransport {
   bool responder_next() const;
   void address(OutgoingPacket& out) const;
 
+  bool responded_last_ = false;      // requests and READ responses take turns
+  uint16_t answer_entropy_ = 0;      // of the latest acknowledgement, where packets are sprayed: all values in turn
+  mutable uint16_t data_bytes_ = 0;  // unless changed_
   Requester requester_;
   Completer completer_;
   Responder responder_;
-  mutable uint32_t data_bytes_ = 0;  // unless changed_
-  bool responded_last_ = false;      // requests and READ responses take turns
-  uint16_t answer_entropy_ = 0;      // of the latest acknowledgement, where packets are sprayed: all values in turn
 };
 
 }  // namespace weir

@@ -68,9 +68,9 @@ class Requester {
   uint32_t limit_ = 0;     // LSN: the last message that the peer has a receive for; 24 bits
   bool counts_credits_ = false;
   uint32_t unrequested_ = 0;  // packets since the last AckReq
-  uint32_t congestion_window_ = UINT32_MAX;
   Time waits_until_ = kNever;
-  mutable Choice choice_;   // of the last data_bytes()
+  mutable Choice choice_;  // of the last data_bytes()
+  uint32_t congestion_window_ = UINT32_MAX;
   Ring<uint32_t> pending_;  // ends of READ pieces and atomics without their answers, in order
 };
 

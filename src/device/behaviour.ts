@@ -65,6 +65,7 @@ export function switchBehaviour(
         size: s.trimming.size,
         dscp: s.trimming.dscp,
         queue: s.trimming.queue,
+        ...(s.trimming.buffer !== undefined && { buffer: s.trimming.buffer }),
       },
     }),
     ...classes(s),

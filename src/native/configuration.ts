@@ -90,6 +90,7 @@ export interface NativeTrimming {
   /** What is left of them, from the Ethernet header on. bytes, 128 to 4096 */ size: number;
   /** Of what is left. 0 to 63 */ dscp: number;
   /** By which it goes on: a lossy one, and none of those trimmed. 0 to 7 */ queue: number;
+  /** Most that this queue holds at a port; 0: what any lossy one may. bytes, 0 to 1099511627776 */ buffer?: number;
 }
 
 /** Which queue of a port sends next. */

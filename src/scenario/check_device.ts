@@ -8,7 +8,8 @@ import type { HostConfig, SwitchConfig } from "./types.js";
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const kRoceOverhead = 64;
-/** What not all packets have: a CN-TAG; the header for telemetry. */
+/** What not all packets have: what an IPv6 header is longer by; a CN-TAG; the header for telemetry. */
+export const kIpv6More = 20;
 export const kCnTag = 4;
 export const kTelemetry = 64;
 /** Of a frame, besides its IP packet; without FCS. */
@@ -195,7 +196,7 @@ export function checkReceiveBuffer(host: HostConfig, at: Where, found: Findings)
 
 /**
  * Undefined if packets of `pathMtu` fit; else the MTU they need, and the largest path MTU that would fit.
- * @param more Bytes within the MTU that not all packets have: a CN-TAG, telemetry.
+ * @param more Bytes within the MTU that not all packets have: of IPv6, a CN-TAG, telemetry.
  */
 export function fittingPathMtu(
   pathMtu: number,

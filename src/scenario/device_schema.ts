@@ -211,6 +211,10 @@ export const switchSchema = section({
         0,
         7,
       ),
+      buffer: size(
+        "Most that this queue holds at a port, in place of `lossy_alpha` times the free buffer. Default: as any lossy queue.",
+        { min: 1_000, max: 1e9 },
+      ),
     }),
     'Packet trimming of lossy classes, as in SONiC (HLD "SONiC Packet Trimming"): unicast IP packets that a full queue or buffer would lose go on as headers.',
   ),

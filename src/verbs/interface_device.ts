@@ -103,12 +103,15 @@ export class InterfaceDevice extends Device {
     const own = this.#prefixes.find(({ address }) => !isIPv6(address))?.address;
     const { mtu } = inspectInterface(options.interface, options.namespace);
     this.#shared = this.#prefixes.map(({ address }) => kernelHasAddress(address, options.interface, options.namespace));
-    if (largestPathMtu(mtu) === undefined) {
+    const pathMtuWith = (more: number) => {
+      const largest = largestPathMtu(mtu, more);
+      if (largest !== undefined) return largest;
       throw new WeirError(`${options.interface} has an MTU of ${mtu} bytes`, {
         field: "interface",
-        hint: `RoCEv2 needs at least ${256 + kRoceOverhead}: ip link set ${options.interface} mtu 1500`,
+        hint: `RoCEv2 needs at least ${256 + kRoceOverhead + more}: ip link set ${options.interface} mtu 1500`,
       });
-    }
+    };
+    pathMtuWith(0);
     const { config } = nicFromData(
       {
         name: "verbs",
@@ -131,7 +134,7 @@ export class InterfaceDevice extends Device {
       throw new WeirError(`vlan: ${options.vlan} is not between 1 and 4094`, { field: "vlan" });
     }
     const { port, classes } = config;
-    const pathMtu = largestPathMtu(mtu, hearsTelemetry(config.congestion.algorithm) ? kTelemetryBytes : 0) ?? 256;
+    const pathMtu = pathMtuWith(hearsTelemetry(config.congestion.algorithm) ? kTelemetryBytes : 0);
     this.interface = port.interface;
     this.mac = port.mac;
     this.vlan = options.vlan;

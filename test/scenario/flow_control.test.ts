@@ -65,6 +65,8 @@ describe("packet trimming", () => {
     expect(native(kTrim)).toMatchObject({ trimming: { priorities: 1, size: 128, dscp: 40, queue: 5 } });
     expect(hostOf(kTrim).trimmed_dscp).toBe(40);
     expect(hostOf(kTrim, "host.trimmed_dscp=12").trimmed_dscp).toBe(12);
+    expect(native(kTrim).trimming).not.toHaveProperty("buffer");
+    expect(native(kTrim, "switch.trimming.buffer=60KB")).toMatchObject({ trimming: { buffer: 60_000 } });
     expect(native(kTrim, "switch.dscp_map={20: 2}", "switch.trimming.dscp=20")).toMatchObject({
       trimming: { dscp: 20, queue: 2 },
     });
@@ -76,6 +78,7 @@ describe("packet trimming", () => {
     ["a queue of its own frames", ["switch.trimming.queue=0"], /priority 0.*is one of those that are trimmed/s],
     ["a lossless queue", ["switch.trimming.queue=3"], /priority 3.*is lossless/s],
     ["too small", ["switch.trimming.size=64B"], /128 B/],
+    ["a queue too short for a few", ["switch.trimming.buffer=100B"], /1 KB/],
     ["no DSCP", ["switch.trimming.dscp=64"], /64 is too large.*at most 63/s],
   ])("refuses %s", (_, set, message) => {
     expect(refusal(kTrim, ...set)).toMatch(message);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import type { Result } from "../../src/result/result.js";
-import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
+import { loadScenario, parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
 import { sliced } from "./sliced.js";
@@ -72,6 +72,17 @@ describe("NSCC", () => {
     const under_way = (4e-6 * kLine) / 8 + 2 * kPacket.link;
     expect(Math.abs(queueOf(result).mean - (64 * kPacket.frame - under_way))).toBeLessThan(3 * kPacket.frame);
   });
+
+  it.each(["4700ns", "12us"])(
+    "shares evenly where packets are trimmed, told of a base round-trip time of %s",
+    async (base) => {
+      const set = [`congestion.parameters.nscc_base_rtt=${base}`, "duration=4ms", "warmup=2ms"];
+      const { result } = await run(loadScenario("examples/nscc-incast.yaml", { set }).scenario);
+      expect(result.transport?.trimmed_requests).toBeGreaterThan(50);
+      expect(result.totals.jain).toBeGreaterThan(0.9);
+      expect(result.totals.goodput_bps / kLine).toBeGreaterThan(0.999 * kShare);
+    },
+  );
 
   it("leaves one flow alone its link without a queue", async () => {
     const { result } = await run(incast({ hosts: 1 }));

@@ -21,6 +21,7 @@ import {
   checkUnshaped,
   fittingPathMtu,
   kCnTag,
+  kIpv6More,
   kTelemetry,
 } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkGroups, checkLimiter } from "../../scenario/check_qcn.js";
@@ -234,6 +235,26 @@ function checkAddresses({ addresses, port, queue_pairs }: NicDaemonConfig, found
   });
 }
 
+/** Packets of the longest headers that any queue pair of the file sends. */
+function checkPathMtu({ host, port, addresses, queue_pairs, congestion }: NicDaemonConfig, found: Findings): void {
+  const { algorithm } = congestion;
+  const longer = [
+    {
+      of: "IPv6",
+      bytes: kIpv6More,
+      there: addresses.every(isIPv6) || queue_pairs.some(({ peer }) => isIPv6(peer.address)),
+    },
+    { of: `${algorithm}'s telemetry`, bytes: kTelemetry, there: hearsTelemetry(algorithm) },
+    { of: "a CN-TAG", bytes: kCnTag, there: hearsCnms(algorithm) && host.qcn.cn_tag },
+  ].filter(({ there }) => there);
+  const more = longer.reduce((sum, { bytes }) => sum + bytes, 0);
+  const narrow = fittingPathMtu(host.path_mtu, port.mtu, more);
+  if (narrow === undefined) return;
+  const extra = longer.length === 0 ? "" : ` with ${longer.map(({ of }) => of).join(" and ")}`;
+  const message = `${host.path_mtu}${extra} needs an MTU of ${narrow.needed}, but ${port.interface} has ${port.mtu}`;
+  found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
+}
+
 export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: Findings): void {
   for (const [list, members] of [
     ["peers", input.peers ?? []],
@@ -247,15 +268,10 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: 
   checkAddresses(config, found);
   checkDcbx(input, found);
   checkGateways(config, found);
-  const { path_mtu, initial_rate } = config.host;
-  const { mtu, rate } = config.port;
+  const { initial_rate } = config.host;
+  const { rate } = config.port;
   const { algorithm } = config.congestion;
-  const more = hearsTelemetry(algorithm) ? kTelemetry : hearsCnms(algorithm) && config.host.qcn.cn_tag ? kCnTag : 0;
-  const narrow = fittingPathMtu(path_mtu, mtu, more);
-  if (narrow !== undefined) {
-    const message = `${path_mtu} needs an MTU of ${narrow.needed}, but ${config.port.interface} has ${mtu}`;
-    found.problem(["path_mtu"], message, `use path_mtu: ${narrow.fits}, or an MTU of ${narrow.needed}`);
-  }
+  checkPathMtu(config, found);
   if (initial_rate > rate) {
     const message = `${formatRate(initial_rate)} is more than the line rate ${formatRate(rate)}`;
     found.problem(["initial_rate"], message, "must be at most `rate`");

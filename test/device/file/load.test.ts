@@ -430,7 +430,21 @@ describe("nic.yaml", () => {
     ],
     [
       set("congestion={ algorithm: hpcc }", "transport=rc", "mtu=1151"),
-      "path_mtu: 1024 needs an MTU of 1152, but eth1 has 1151\n  hint: use path_mtu: 512, or an MTU of 1152",
+      "path_mtu: 1024 with hpcc's telemetry needs an MTU of 1152, but eth1 has 1151\n  hint: use path_mtu: 512, or an MTU of 1152",
+    ],
+    [
+      set("address=[10.0.0.1, fd00::1]", "queue_pairs.0.peer=fd00::2", "path_mtu=1024", "mtu=1107"),
+      "path_mtu: 1024 with IPv6 needs an MTU of 1108, but eth1 has 1107\n  hint: use path_mtu: 512, or an MTU of 1108",
+    ],
+    [
+      set(
+        "address=[10.0.0.1, fd00::1]",
+        "queue_pairs.0.peer=fd00::2",
+        "congestion={ algorithm: hpcc }",
+        "transport=rc",
+        "mtu=1171",
+      ),
+      "path_mtu: 1024 with IPv6 and hpcc's telemetry needs an MTU of 1172, but eth1 has 1171\n  hint: use path_mtu: 512, or an MTU of 1172",
     ],
     [set("metrics.per_qp=0"), "nic roce0.yaml (--set): metrics.per_qp: 0 is too small\n  hint: must be at least 1"],
     [
