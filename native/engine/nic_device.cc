@@ -314,9 +314,9 @@ void NicDevice::take_work() {
   for (WorkCommand command; verbs_->commands.pop(command);) {
     const SendWork& work = command.work;
     if (command.receive) {
-      nic_.post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key});
+      nic_.post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key}, command.times);
     } else {
-      nic_.post_send(command.qpn, work);
+      nic_.post_send(command.qpn, work, command.times);
     }
   }
 }

@@ -50,14 +50,11 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
       const count = pace.take(room, now);
       held ||= count < room;
       if (count === 0) continue;
-      const batch: SendRequest[] = [];
-      for (let number = first; number < first + count; number++) {
-        batch.push(number % group === 0 || number === each ? told : untold);
-      }
+      const last = first + count - 1;
+      queuePair.postSend(...inGroups(first, last, group, each, told, untold));
       marks.posted(nPosted, nPosted + count, now);
       nPosted += count;
-      posted[index] = first + count - 1;
-      queuePair.postSend(...batch);
+      posted[index] = last;
     }
     // A queue that is a quarter empty is early enough: each turn of this loop costs more than a message.
     const enough = Math.min(depth / 4, nPosted - nCompleted) / group;
@@ -76,6 +73,27 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
   }
   if (seconds !== undefined) return window.sample();
   return { messages: nCompleted, time: now - begin, peak: marks.peak() };
+}
+
+/** Messages number `first` to `last`, from 1 on, of which the last of each group and number `most` are told of. */
+function inGroups(
+  first: number,
+  last: number,
+  group: number,
+  most: number,
+  told: SendRequest,
+  untold: SendRequest,
+): SendRequest[] {
+  if (group === 1) return [{ ...told, times: last - first + 1 }];
+  const requests: SendRequest[] = [];
+  for (let number = first; number <= last; ) {
+    const end = Math.min(most, Math.ceil(number / group) * group);
+    const times = Math.min(end - 1, last) - number + 1;
+    if (times > 0) requests.push({ ...untold, times });
+    if (end <= last) requests.push(told);
+    number = end + 1;
+  }
+  return requests;
 }
 
 /** Sends and receives as many at a time; for a time, receives as long as it sends. */
