@@ -69,9 +69,9 @@ constexpr Time kAbandoned = 60 * kSecond;
 
 // How much of the link's time a late NIC makes up for at once: what so many bytes of a queue pair last. Fewer packets of each
 // than a super-frame may have go with what follows.
-constexpr Time kPiece = 128 * 1024;
+constexpr uint64_t kPiece = 128 * 1024;
 constexpr uint64_t kWorthSending = 64;
-Time piece_at(Rate rate) { return rate == 0 ? kSecond : kPiece * 8 * kSecond / rate; }
+Time time_on(Rate rate, uint64_t bytes) { return rate == 0 ? kSecond : static_cast<Time>(bytes * 8 * kSecond / static_cast<uint64_t>(rate)); }
 
 }  // namespace
 
@@ -85,7 +85,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
       programs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicPrograms>() : nullptr),
       begin_(begin),
-      piece_(piece_at(config.parameters.rate)),
+      piece_(time_on(config.parameters.rate, kPiece)),
       nic_(completed(config.parameters), begun(config_, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   if (stack_port != nullptr) ports_.push_back(std::move(*stack_port));
@@ -208,7 +208,7 @@ void NicDevice::turn(Time horizon, Time now) {
 
 // What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made.
 void NicDevice::catch_up(Time until, Time now) {
-  for (Time piece = piece_ * senders_; until - nic_.now() > piece && nic_.next_deadline() <= until; piece = piece_ * senders_) {
+  for (Time piece = next_piece(); until - nic_.now() > piece && nic_.next_deadline() <= until; piece = next_piece()) {
     const Time at = nic_.now() + piece;
     nic_.advance(at);
     collect();
@@ -216,11 +216,15 @@ void NicDevice::catch_up(Time until, Time now) {
   }
 }
 
+// Of frames like the last one no more than make super-frames: short ones are many long before a piece is full.
+Time NicDevice::next_piece() const { return std::min(piece_, joined_time_) * senders_; }
+
 // What has left the link since the last time.
 void NicDevice::collect() {
   WirePort& port = ports_.front();
   const bool joins = port.port().capabilities().joins;
-  for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
+  PacketId last = kNoPacket;
+  for (PacketId id = nic_.transmit(); id != kNoPacket; last = id, id = nic_.transmit()) {
     if (is_flow_control(pool_[id].meta.kind)) write_flow_control(pool_, id);
     ++collected_;
     const uint64_t to = load_be48(pool_.data(id));
@@ -232,6 +236,7 @@ void NicDevice::collect() {
       port.send(pool_, id);
     }
   }
+  if (joins && last != kNoPacket) joined_time_ = std::max<Time>(1, time_on(nic_.line_rate(), kWorthSending * wire_bytes(pool_[last].length)));
 }
 
 // To the port, and to this NIC itself, which gets it at `at`.

@@ -73,6 +73,7 @@ class NicDevice final : public Device, private MessageListener {
   void accept_packet(const RxFrame& frame);
   void accept_all(Time horizon, Time now);
   void catch_up(Time until, Time now);
+  Time next_piece() const;
   void collect();
   void send_collected(Time at, Time now);
   void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
@@ -109,6 +110,7 @@ class NicDevice final : public Device, private MessageListener {
   std::array<Gathered, 1024> last_gathered_{};
   uint64_t gatherings_ = 0;
   uint64_t collected_ = 0;               // frames that have left the link, and not been sent yet
+  Time joined_time_ = kNever;            // that as many frames as a super-frame may have take on the link, where they may be joined
   uint32_t senders_ = 1;                 // queue pairs that the last had frames of
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   struct Abandoned {
