@@ -136,6 +136,8 @@ class WirePort {
   std::unique_ptr<PacketPort>& holder() { return port_; }
   Time next_deadline() const { return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline()}); }
   uint64_t received() const { return received_; }
+  // Of those, how many were super-frames.
+  uint64_t super_frames() const { return super_frames_; }
 
  private:
   void abandon();
@@ -155,6 +157,7 @@ class WirePort {
   size_t count_ = 0;
   size_t used_ = 0;
   uint64_t received_ = 0;
+  uint64_t super_frames_ = 0;
   uint64_t taken_ = 0;
   bool up_ = true;
   uint32_t mtu_ = 0;
