@@ -38,11 +38,12 @@ export class WorkBuffer {
     if (isAtomic && slice.length !== kAtomicBytes) throw new RangeError("an atomic is about 8 bytes");
     if (slice.length > kMostMessage) throw new RangeError(`a message of ${slice.length} bytes; 1 GiB is the most`);
     const base = this.#writeHead(at, qpn, times, request.id ?? 0, slice);
-    const half = (place: number, value: number) => this.#view.setUint32(base + place, value, true);
-    const word = (place: number, value: bigint) => this.#view.setBigUint64(base + place, value, true);
-    this.#view.setUint8(base + kAt.receive, 0);
-    this.#view.setUint8(base + kAt.opcode, number);
-    this.#view.setUint8(base + kAt.flags, flags);
+    const view = this.#view;
+    const half = (place: number, value: number) => view.setUint32(base + place, value, true);
+    const word = (place: number, value: bigint) => view.setBigUint64(base + place, value, true);
+    view.setUint8(base + kAt.receive, 0);
+    view.setUint8(base + kAt.opcode, number);
+    view.setUint8(base + kAt.flags, flags);
     if ("remote" in request) {
       word(kAt.remote_address, request.remote.address);
       half(kAt.remote_key, request.remote.key);
