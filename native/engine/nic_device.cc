@@ -275,11 +275,18 @@ void NicDevice::accept_all(Time horizon, Time now) {
 void NicDevice::gather() {
   constexpr uint32_t kAhead = 256;
   const auto count = static_cast<uint32_t>(gathered_.size());
+  const auto sender = [&](PacketId id) { return pool_[id].meta.flow_hash; };
+  const uint32_t only = sender(gathered_.front());
+  if (std::all_of(gathered_.begin(), gathered_.end(), [&](PacketId id) { return sender(id) == only; })) {
+    for (const PacketId id : gathered_) ports_.front().send(pool_, id);
+    senders_ = 1;
+    return gathered_.clear();
+  }
   next_gathered_.assign(count, count);
   ++gatherings_;
   senders_ = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t queue_pair = pool_[gathered_[i]].meta.flow_hash;
+    const uint32_t queue_pair = sender(gathered_[i]);
     if (queue_pair == 0) continue;
     Gathered& last = last_gathered_[queue_pair % last_gathered_.size()];
     if (last.gathering == gatherings_ && last.queue_pair == queue_pair) {

@@ -107,7 +107,8 @@ describe("posting", () => {
         const most = Math.min(count, 50);
         for (let i = 0; i < most; i++) {
           const base = i * length * 8;
-          for (let n = view.getUint32(base + at.times, true); n > 0; n--) taken.push(view.getFloat64(base + at.id, true));
+          for (let n = view.getUint32(base + at.times, true); n > 0; n--)
+            taken.push(view.getFloat64(base + at.id, true));
         }
         commands += most;
         return most;
