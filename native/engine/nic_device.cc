@@ -216,8 +216,11 @@ void NicDevice::catch_up(Time until, Time now) {
   }
 }
 
-// Of frames like the last one no more than make super-frames: short ones are many long before a piece is full.
-Time NicDevice::next_piece() const { return std::min(piece_, joined_time_) * senders_; }
+// Of short frames as many as a super-frame may have take the host long enough, and are a small part of a piece.
+Time NicDevice::next_piece() const {
+  const uint64_t joined = kWorthSending * last_wire_bytes_;
+  return (joined < kPiece / 4 ? std::max<Time>(1, time_on(nic_.line_rate(), joined)) : piece_) * senders_;
+}
 
 // What has left the link since the last time.
 void NicDevice::collect() {
@@ -236,7 +239,7 @@ void NicDevice::collect() {
       port.send(pool_, id);
     }
   }
-  if (joins && last != kNoPacket) joined_time_ = std::max<Time>(1, time_on(nic_.line_rate(), kWorthSending * wire_bytes(pool_[last].length)));
+  if (joins && last != kNoPacket) last_wire_bytes_ = wire_bytes(pool_[last].length);
 }
 
 // To the port, and to this NIC itself, which gets it at `at`.

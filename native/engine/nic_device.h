@@ -110,7 +110,7 @@ class NicDevice final : public Device, private MessageListener {
   std::array<Gathered, 1024> last_gathered_{};
   uint64_t gatherings_ = 0;
   uint64_t collected_ = 0;               // frames that have left the link, and not been sent yet
-  Time joined_time_ = kNever;            // that as many frames as a super-frame may have take on the link, where they may be joined
+  uint32_t last_wire_bytes_ = UINT32_MAX;    // of the last frame, where frames may be joined
   uint32_t senders_ = 1;                 // queue pairs that the last had frames of
   std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
   struct Abandoned {

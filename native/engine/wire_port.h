@@ -95,8 +95,13 @@ class WirePort {
 
   // Owns `id` until it is sent. The frame's bytes are in the packet, complete.
   void send(PacketPool& pool, PacketId id) {
-    outgoing_.push_back({pool.data(id), pool[id].length, pool[id].offload, id});
-    unsent_bytes_ += pool[id].length;
+    const Packet& packet = pool[id];
+    TxFrame& frame = outgoing_.emplace_back();
+    frame.data = pool.data(id);
+    frame.length = packet.length;
+    frame.offload = packet.offload;
+    frame.packet = id;
+    unsent_bytes_ += packet.length;
   }
   // Hands what send() collected to the port, unless that has just refused some. `left` is told of each packet that the host has
   // now, `lost` of each that is discarded, with whether that is because the interface is not up; then they are freed.
