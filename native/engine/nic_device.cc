@@ -219,7 +219,7 @@ void NicDevice::catch_up(Time until, Time now) {
 // Of short frames as many as a super-frame may have take the host long enough, and are a small part of a piece.
 Time NicDevice::next_piece() const {
   const uint64_t joined = kWorthSending * last_wire_bytes_;
-  return (joined < kPiece / 4 ? std::max<Time>(1, time_on(nic_.line_rate(), joined)) : piece_) * senders_;
+  return (joined < kPiece / 4 ? time_on(nic_.line_rate(), joined) + 1 : piece_) * senders_;
 }
 
 // What has left the link since the last time.

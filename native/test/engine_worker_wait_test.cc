@@ -211,7 +211,7 @@ struct BulkPort final : PacketPort {
     frames[0] = {};
     frames[0].data = bytes.data();
     frames[0].length = static_cast<uint32_t>(bytes.size());
-    frames[0].stamp = now;
+    frames[0].stamp = now - 5 * kMicrosecond;  // before the turn began
     frames[0].offload = super.offload;
     ++given;
     return 1;
@@ -230,6 +230,7 @@ struct BulkPort final : PacketPort {
 TEST_CASE("worker: where super-frames follow closely it stays awake for the next") {
   WorkerConfig config = Bed::config(Polling::interrupt);
   config.prompt = true;
+  config.nics[0].port.rate = 0;
   BulkPort* port = nullptr;
   Worker worker(config, [&](const PortConfig&, const PortClock&, LentPackets&) {
     auto made = std::make_unique<BulkPort>();
