@@ -71,7 +71,9 @@ constexpr Time kAbandoned = 60 * kSecond;
 // than a super-frame may have go with what follows.
 constexpr uint64_t kPiece = 128 * 1024;
 constexpr uint64_t kWorthSending = 64;
-Time time_on(Rate rate, uint64_t bytes) { return rate == 0 ? kSecond : static_cast<Time>(bytes * 8 * kSecond / static_cast<uint64_t>(rate)); }
+Time time_on(Rate rate, uint64_t bytes) {
+  return rate == 0 ? kSecond : static_cast<Time>(bytes * 8 * kSecond / static_cast<uint64_t>(rate));
+}
 
 }  // namespace
 

@@ -153,8 +153,8 @@ class Worker {
   uint64_t frames_seen() const;
   uint64_t super_frames_seen() const;
 
-  // prompt: super-frames that come closer than this are waited for awake. To be woken costs the thread, and even more so who sends
-  // them, in whose time the kernel does that, about as much as the packets in them.
+  // prompt: super-frames that come closer than this are waited for awake. To be woken costs the thread, and even more so who
+  // sends them, in whose time the kernel does that, about as much as the packets in them.
   static constexpr Time kBulkGap = 50 * kMicrosecond;
 
   WorkerConfig config_;
@@ -194,7 +194,7 @@ class Worker {
   uint64_t bulk_seen_ = 0;  // super-frames ...
   Time bulk_at_ = 0;        // ... the last of which came then ...
   Time bulk_gap_ = kNever;  // ... and so much later than the one before
-  Time counted_from_ = 0;  // prompt: when this quantum began
+  Time counted_from_ = 0;   // prompt: when this quantum began
   uint64_t counted_ = 0;
   bool little_ = true;  // in the last
   Time checked_ = 0;    // the ports

@@ -201,8 +201,8 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }
 
-// To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames would take
-// it from those who bring them.
+// To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames would
+// take it from those who bring them.
 void Worker::yield(Time now, std::unique_lock<std::mutex>& turning) {
   turning.unlock();
   sched_yield();
