@@ -301,10 +301,10 @@ void SoftNic::modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttr
   go_on();
 }
 
-void SoftNic::post_send(uint32_t qpn, const SendWork& work) {
+void SoftNic::post_send(uint32_t qpn, const SendWork& work, uint32_t times) {
   const uint32_t index = pairs_.find_verbs(qpn);
   if (index == kNone) return;
-  pairs_[index].verbs()->post_send(work);
+  pairs_[index].verbs()->post_send(work, times);
   attend(index);
   go_on();
 }
@@ -316,9 +316,9 @@ void SoftNic::attend_queue_pair(uint32_t qpn) {
   go_on();
 }
 
-void SoftNic::post_receive(uint32_t qpn, const ReceiveWork& work) {
+void SoftNic::post_receive(uint32_t qpn, const ReceiveWork& work, uint32_t times) {
   const uint32_t index = pairs_.find_verbs(qpn);
-  if (index != kNone) pairs_[index].verbs()->post_receive(work);
+  if (index != kNone) pairs_[index].verbs()->post_receive(work, times);
 }
 
 }  // namespace weir

@@ -132,8 +132,8 @@ class SoftNic {
   // Whether a queue pair here has joined the group that a packet is for.
   bool joined(const uint8_t* frame, const PacketMeta& meta) const { return members(frame, meta) != nullptr; }
   // Work for a queue pair that is no more is ignored: its application knows.
-  void post_send(uint32_t qpn, const SendWork& work);
-  void post_receive(uint32_t qpn, const ReceiveWork& work);
+  void post_send(uint32_t qpn, const SendWork& work, uint32_t times = 1);
+  void post_receive(uint32_t qpn, const ReceiveWork& work, uint32_t times = 1);
   // The program in which its transport runs has given it more to send.
   void attend_queue_pair(uint32_t qpn);
 

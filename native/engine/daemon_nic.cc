@@ -121,9 +121,9 @@ void DaemonNic::post(const std::function<bool(WorkCommand&)>& next) {
     last = pair;
     const SendWork& work = command.work;
     if (command.receive) {
-      pair->transport->post_receive({work.id, work.local_address, work.length, work.local_key});
+      pair->transport->post_receive({work.id, work.local_address, work.length, work.local_key}, command.times);
     } else {
-      pair->transport->post_send(work);
+      pair->transport->post_send(work, command.times);
     }
   }
   if (last != nullptr) attend(*last);

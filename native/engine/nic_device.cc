@@ -69,11 +69,13 @@ constexpr Time kAbandoned = 60 * kSecond;
 
 // How much of the link's time a late NIC makes up for at once: what so many bytes of a queue pair last. Fewer packets of each
 // than a super-frame may have go with what follows.
-constexpr Time kPiece = 128 * 1024;
+constexpr uint64_t kPiece = 128 * 1024;
 constexpr uint64_t kWorthSending = 64;
 // What a NIC at least makes up for whose port takes many frames in one call: so long one, with what makes the frames, may take.
 constexpr Time kCall = 500 * kMicrosecond;
-Time piece_at(Rate rate) { return rate == 0 ? kSecond : kPiece * 8 * kSecond / rate; }
+Time time_on(Rate rate, uint64_t bytes) {
+  return rate == 0 ? kSecond : static_cast<Time>(bytes * 8 * kSecond / static_cast<uint64_t>(rate));
+}
 
 }  // namespace
 
@@ -87,7 +89,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
       programs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicPrograms>() : nullptr),
       begin_(begin),
-      piece_(piece_at(config.parameters.rate)),
+      piece_(time_on(config.parameters.rate, kPiece)),
       nic_(completed(config.parameters), begun(config_, begin), pool, verbs_.get()) {
   ports_.push_back(std::move(port));
   if (stack_port != nullptr) ports_.push_back(std::move(*stack_port));
@@ -211,7 +213,7 @@ void NicDevice::turn(Time horizon, Time now) {
 // What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made.
 void NicDevice::catch_up(Time until, Time now) {
   const uint64_t batch = ports_.front().port().capabilities().batch;
-  for (Time piece = piece_ * senders_; until - nic_.now() > piece && nic_.next_deadline() <= until; piece = piece_ * senders_) {
+  for (Time piece = next_piece(); until - nic_.now() > piece && nic_.next_deadline() <= until; piece = next_piece()) {
     const Time at = nic_.now() + piece;
     nic_.advance(at);
     collect();
@@ -219,11 +221,18 @@ void NicDevice::catch_up(Time until, Time now) {
   }
 }
 
+// Of short frames as many as a super-frame may have take the host long enough, and are a small part of a piece.
+Time NicDevice::next_piece() const {
+  const uint64_t joined = kWorthSending * last_wire_bytes_;
+  return (joined < kPiece / 4 ? time_on(nic_.line_rate(), joined) + 1 : piece_) * senders_;
+}
+
 // What has left the link since the last time.
 void NicDevice::collect() {
   WirePort& port = ports_.front();
   const bool joins = port.port().capabilities().joins;
-  for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
+  PacketId last = kNoPacket;
+  for (PacketId id = nic_.transmit(); id != kNoPacket; last = id, id = nic_.transmit()) {
     if (is_flow_control(pool_[id].meta.kind)) write_flow_control(pool_, id);
     ++collected_;
     const uint64_t to = load_be48(pool_.data(id));
@@ -235,6 +244,7 @@ void NicDevice::collect() {
       port.send(pool_, id);
     }
   }
+  if (joins && last != kNoPacket) last_wire_bytes_ = wire_bytes(pool_[last].length);
 }
 
 // To the port, and to this NIC itself, which gets it at `at`.
@@ -273,11 +283,18 @@ void NicDevice::accept_all(Time horizon, Time now) {
 void NicDevice::gather() {
   constexpr uint32_t kAhead = 256;
   const auto count = static_cast<uint32_t>(gathered_.size());
+  const auto sender = [&](PacketId id) { return pool_[id].meta.flow_hash; };
+  const uint32_t only = sender(gathered_.front());
+  if (std::all_of(gathered_.begin(), gathered_.end(), [&](PacketId id) { return sender(id) == only; })) {
+    for (const PacketId id : gathered_) ports_.front().send(pool_, id);
+    senders_ = 1;
+    return gathered_.clear();
+  }
   next_gathered_.assign(count, count);
   ++gatherings_;
   senders_ = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t queue_pair = pool_[gathered_[i]].meta.flow_hash;
+    const uint32_t queue_pair = sender(gathered_[i]);
     if (queue_pair == 0) continue;
     Gathered& last = last_gathered_[queue_pair % last_gathered_.size()];
     if (last.gathering == gatherings_ && last.queue_pair == queue_pair) {
@@ -317,9 +334,9 @@ void NicDevice::take_work() {
   for (WorkCommand command; verbs_->commands.pop(command);) {
     const SendWork& work = command.work;
     if (command.receive) {
-      nic_.post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key});
+      nic_.post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key}, command.times);
     } else {
-      nic_.post_send(command.qpn, work);
+      nic_.post_send(command.qpn, work, command.times);
     }
   }
 }

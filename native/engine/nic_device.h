@@ -73,6 +73,7 @@ class NicDevice final : public Device, private MessageListener {
   void accept_packet(const RxFrame& frame);
   void accept_all(Time horizon, Time now);
   void catch_up(Time until, Time now);
+  Time next_piece() const;
   void collect();
   void send_collected(Time at, Time now);
   void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
@@ -108,9 +109,10 @@ class NicDevice final : public Device, private MessageListener {
   std::vector<uint32_t> next_gathered_;
   std::array<Gathered, 1024> last_gathered_{};
   uint64_t gatherings_ = 0;
-  uint64_t collected_ = 0;               // frames that have left the link, and not been sent yet
-  uint32_t senders_ = 1;                 // queue pairs that the last had frames of
-  std::map<uint32_t, uint32_t> owners_;  // programs of queue pairs that others drive
+  uint64_t collected_ = 0;                 // frames that have left the link, and not been sent yet
+  uint32_t last_wire_bytes_ = UINT32_MAX;  // of the last frame, where frames may be joined
+  uint32_t senders_ = 1;                   // queue pairs that the last had frames of
+  std::map<uint32_t, uint32_t> owners_;    // programs of queue pairs that others drive
   struct Abandoned {
     uint32_t qpn;
     Time until;

@@ -15,6 +15,7 @@ namespace weir {
 struct WorkCommand {
   uint32_t qpn = 0;
   bool receive = false;  // then of `work` only id, local_address, length and local_key count
+  uint32_t times = 1;    // so many that are all the same
   SendWork work;
 };
 void describe(auto& v, Of<WorkCommand> auto& command) {
@@ -22,6 +23,7 @@ void describe(auto& v, Of<WorkCommand> auto& command) {
   v.base(command.work);
   v("receive", command.receive, field::any("Then of the request only id, local_address, length and local_key count."));
   v("qpn", command.qpn, field::any("Queue pair."));
+  v("times", command.times, field::any("So many that are all the same."));
 }
 
 // How much work the queue pairs of an application's NIC may hold together: so much finds room in a ring of completions.

@@ -88,7 +88,11 @@ bool WirePort::poll(size_t burst) {
     const size_t end = (first_ + count_) & mask;
     const size_t room = std::min({burst, window_.size() - count_ - used_, window_.size() - end});
     const size_t got = port_->receive(std::span(&window_[end], room));
-    for (size_t i = 0; i < got; ++i) newest_ = window_[end + i].stamp = arrival(window_[end + i]);
+    for (size_t i = 0; i < got; ++i) {
+      RxFrame& frame = window_[end + i];
+      newest_ = frame.stamp = arrival(frame);
+      super_frames_ += frame.offload.gso != Gso::none;
+    }
     count_ += got;
     received_ += got;
     burst -= got;

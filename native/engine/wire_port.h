@@ -95,8 +95,13 @@ class WirePort {
 
   // Owns `id` until it is sent. The frame's bytes are in the packet, complete.
   void send(PacketPool& pool, PacketId id) {
-    outgoing_.push_back({pool.data(id), pool[id].length, pool[id].offload, id});
-    unsent_bytes_ += pool[id].length;
+    const Packet& packet = pool[id];
+    TxFrame& frame = outgoing_.emplace_back();
+    frame.data = pool.data(id);
+    frame.length = packet.length;
+    frame.offload = packet.offload;
+    frame.packet = id;
+    unsent_bytes_ += packet.length;
   }
   // Hands what send() collected to the port, unless that has just refused some. `left` is told of each packet that the host has
   // now, `lost` of each that is discarded, with whether that is because the interface is not up; then they are freed.
@@ -136,6 +141,8 @@ class WirePort {
   std::unique_ptr<PacketPort>& holder() { return port_; }
   Time next_deadline() const { return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline()}); }
   uint64_t received() const { return received_; }
+  // Of those, how many were super-frames.
+  uint64_t super_frames() const { return super_frames_; }
 
  private:
   void abandon();
@@ -155,6 +162,7 @@ class WirePort {
   size_t count_ = 0;
   size_t used_ = 0;
   uint64_t received_ = 0;
+  uint64_t super_frames_ = 0;
   uint64_t taken_ = 0;
   bool up_ = true;
   uint32_t mtu_ = 0;

@@ -146,9 +146,16 @@ class Worker {
   void sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& turning);
   void end_sleep(Time now);
   bool comes_little(Time now);
+  bool in_bulk(Time now) const { return bulk_gap_ < kBulkGap && now - bulk_at_ < kBulkGap; }
+  void yield(Time now, std::unique_lock<std::mutex>& turning);
   bool gives_way() const;
   void doze(Time duration);
   uint64_t frames_seen() const;
+  uint64_t super_frames_seen() const;
+
+  // prompt: super-frames that come closer than this are waited for awake. To be woken costs the thread, and even more so who
+  // sends them, in whose time the kernel does that, about as much as the packets in them.
+  static constexpr Time kBulkGap = 50 * kMicrosecond;
 
   WorkerConfig config_;
   PortFactory factory_;
@@ -173,7 +180,7 @@ class Worker {
   Time rung_ = 0;
   bool had_work_ = false;  // in the last turn: frames came, or something was due
   Time napped_ = 0;        // spinning: when its last nap was to end
-  Time shares_until_ = 0;  // adaptive: with another thread of this CPU
+  Time shares_until_ = 0;  // adaptive, and in bulk: with another thread of this CPU
   Time published_ = 0;
   Time turned_ = 0;  // up to when the devices have counted
   Time begin_ = 0;
@@ -184,7 +191,10 @@ class Worker {
   Time idle_slept_ = 0;
   Time last_frame_ = 0;
   uint64_t seen_ = 0;
-  Time counted_from_ = 0;  // prompt: when this quantum began
+  uint64_t bulk_seen_ = 0;  // super-frames ...
+  Time bulk_at_ = 0;        // ... the last of which came then ...
+  Time bulk_gap_ = kNever;  // ... and so much later than the one before
+  Time counted_from_ = 0;   // prompt: when this quantum began
   uint64_t counted_ = 0;
   bool little_ = true;  // in the last
   Time checked_ = 0;    // the ports

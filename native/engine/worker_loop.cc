@@ -15,7 +15,7 @@ constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame th
 constexpr Time kLongestSleep = 50 * kMillisecond;
 constexpr Time kGapWindow = 10 * kSecond;
 constexpr uint64_t kLittle = 4;                 // prompt: frames in a quantum; as many as two ends that take turns have
-constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive: another thread wants the same CPU ...
+constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive, and in bulk: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
 constexpr Time kNapEvery = kMillisecond;        // spinning: others get some 5% of the CPU, by 50 us
 constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
@@ -31,6 +31,14 @@ timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_
 uint64_t Worker::frames_seen() const {
   uint64_t frames = 0;
   for (const Device* device : devices_) frames += device->frames_seen();
+  return frames;
+}
+
+uint64_t Worker::super_frames_seen() const {
+  uint64_t frames = 0;
+  for (Device* device : devices_) {
+    for (const WirePort& port : device->ports()) frames += port.super_frames();
+  }
   return frames;
 }
 
@@ -112,6 +120,10 @@ Time Worker::turn() {
     had_work_ = true;
   }
   seen_ = frames;
+  if (const uint64_t bulk = super_frames_seen(); bulk != bulk_seen_) {
+    bulk_gap_ = now - std::exchange(bulk_at_, now);
+    bulk_seen_ = bulk;
+  }
   // What was counted since then is told before a long sleep.
   return told() ? deadline_ : std::min(deadline_, published_ + kPublishInterval);
 }
@@ -172,13 +184,7 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
     if (quiet == 0) return;
     if (quiet >= kBusyFor && deadline > now + kWakeUp) return sleep_until(deadline - kWakeUp, now, turning);
     if (now < shares_until_) return sleep_until(deadline, now, turning);
-    // To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames
-    // would take it from those who bring them.
-    turning.unlock();
-    sched_yield();
-    const Time after = monotonic_now();
-    if (after - now > kLongYield) shares_until_ = after + kSharing;
-    return;
+    return yield(now, turning);
   }
   // No sched_yield(): a thread that gets the CPU by it keeps it until the next tick, which may be milliseconds; one that runs
   // while this one naps mostly loses it when the nap is over.
@@ -187,11 +193,21 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
     napped_ = now + config_.quantum;
   }
   const bool sparse = config_.prompt && comes_little(now);
+  if (sparse && in_bulk(now) && now >= shares_until_) return yield(now, turning);
   if (deadline > now + (sparse ? 0 : config_.quantum) && (sparse || quiet >= kBusyFor))
     return sleep_until(deadline, now, turning);
   const timespec until = to_timespec(now + config_.quantum);
   turning.unlock();
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+}
+
+// To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames would
+// take it from those who bring them.
+void Worker::yield(Time now, std::unique_lock<std::mutex>& turning) {
+  turning.unlock();
+  sched_yield();
+  const Time after = monotonic_now();
+  if (after - now > kLongYield) shares_until_ = after + kSharing;
 }
 
 // Whether fewer frames come than a nap would gather: then it would only make them wait.

@@ -1,5 +1,7 @@
 // How a worker's loop waits, and that others may turn it.
 #include <doctest/doctest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,6 +16,7 @@
 #include "engine/worker.h"
 #include "test/memory_port.h"
 #include "test/nic_harness.h"
+#include "test/super_frames.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -194,6 +197,60 @@ TEST_CASE("worker: where little comes, a nap is not what makes it wait") {
     CHECK(Bed::eventually([&] { return bed.comes(); }));
   }
   CHECK(monotonic_now() - began < 8 * config.quantum);
+}
+
+// Has a super-frame in each 10 us for who looks, and says so by its descriptor only when it is told to.
+struct BulkPort final : PacketPort {
+  BulkPort() : event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~BulkPort() override { ::close(event); }
+  size_t receive(std::span<RxFrame> frames) override {
+    const Time now = monotonic_now();
+    if (frames.empty() || now - given_at < 10 * kMicrosecond) return 0;
+    given_at = now;
+    bytes = super.bytes;
+    frames[0] = {};
+    frames[0].data = bytes.data();
+    frames[0].length = static_cast<uint32_t>(bytes.size());
+    frames[0].stamp = now - 5 * kMicrosecond;  // before the turn began
+    frames[0].offload = super.offload;
+    ++given;
+    return 1;
+  }
+  void release(size_t) override {}
+  Transmitted transmit(std::span<const TxFrame> frames) override { return {frames.size()}; }
+  int wait_descriptor() const override { return event; }
+
+  const int event;
+  const SuperFrame super = join_all(roce_packets(path_to(kNicMac, kPeerMac), 10, 100, 100));
+  Bytes bytes;  // the NIC takes it apart in place
+  Time given_at = 0;
+  std::atomic<uint64_t> given{0};
+};
+
+TEST_CASE("worker: where super-frames follow closely it stays awake for the next") {
+  WorkerConfig config = Bed::config(Polling::interrupt);
+  config.prompt = true;
+  config.nics[0].port.rate = 0;
+  BulkPort* port = nullptr;
+  Worker worker(config, [&](const PortConfig&, const PortClock&, LentPackets&) {
+    auto made = std::make_unique<BulkPort>();
+    port = made.get();
+    return made;
+  });
+  worker.open();
+  worker.begin(monotonic_now());
+  REQUIRE(Bed::eventually([&] { return worker.ready(); }));
+  // Woken for each it sees that they come closely; then nobody wakes it.
+  CHECK(Bed::eventually([&] {
+    eventfd_t ignored;
+    ::eventfd_write(port->event, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ::eventfd_read(port->event, &ignored);
+    const uint64_t before = port->given;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return port->given > before + 20;
+  }));
+  worker.stop();
 }
 
 }  // namespace

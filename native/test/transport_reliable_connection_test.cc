@@ -291,6 +291,41 @@ TEST_CASE("work that cannot be taken is completed at once") {
   CHECK(pair.left.take().size() == 2);
 }
 
+TEST_CASE("requests that are posted as one are as many as if each had been posted by itself") {
+  Pair pair(1, 5);
+  pair.connect();
+  Region local = pair.left.make_region(3'000, 7);
+  Region remote = pair.right.make_region(3'000);
+  pair.left.rc.post_send(work_on(WorkOpcode::write, local, remote, 8, 1));
+  pair.left.rc.post_send(work_on(WorkOpcode::write, local, remote, 3'000, 2), 6);  // two too many
+  std::vector<Completion> done = pair.left.take();
+  REQUIRE(done.size() == 2);
+  for (const Completion& c : done) CHECK((c.id == 2 && c.status == WorkStatus::local_operation_error));
+  CHECK(pair.run());
+  done = pair.left.take();
+  REQUIRE(done.size() == 5);
+  for (size_t i = 0; i < done.size(); ++i) {
+    CHECK(done[i].id == (i == 0 ? 1 : 2));
+    CHECK(done[i].status == WorkStatus::success);
+    CHECK(done[i].retired == 1);
+  }
+  CHECK(pair.right.rc.received().messages == 5);
+  CHECK(std::memcmp(local.data(), remote.data(), 3'000) == 0);
+  // Of those without a completion of their own the next one tells.
+  SendWork quiet = work_on(WorkOpcode::send, local, remote, 8, 3);
+  quiet.flags = 0;
+  pair.right.rc.post_receive({9, remote.address, remote.length, remote.key}, 3);
+  pair.left.rc.post_send(quiet, 2);
+  pair.left.rc.post_send(work_on(WorkOpcode::send, local, remote, 8, 4));
+  CHECK(pair.run());
+  CHECK(only(pair.left).retired == 3);
+  done = pair.right.take();
+  REQUIRE(done.size() == 3);
+  for (const Completion& c : done) CHECK((c.id == 9 && c.receive));
+  pair.right.rc.post_receive({10, remote.address, remote.length, remote.key}, 7);  // two too many
+  CHECK(pair.right.take().size() == 2);
+}
+
 TEST_CASE("work whose PSNs add up to more than there are") {
   Pair pair;
   pair.both([](QueueAttributes& a) { a.path_mtu = 256; });

@@ -114,8 +114,13 @@ void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length, bo
 
 // At the expected PSN. True also when it was not executed but the peer may try again.
 bool Responder::execute(const Bth& received, const uint8_t* packet, uint32_t length) {
-  Bth bth = received;
-  bth.opcode = plain_opcode(received.opcode);
+  // A copy of what has just been written byte by byte waits for all of that: only where it must be another.
+  Bth plain;
+  if (has_telemetry(received.opcode)) {
+    plain = received;
+    plain.opcode = plain_opcode(received.opcode);
+  }
+  const Bth& bth = has_telemetry(received.opcode) ? plain : received;
   const OpcodeShape opcode = opcode_shape(bth.opcode);
   const uint32_t headers = kBthHeader + extension_length(received.opcode);
   const uint32_t payload = length - headers - bth.pad_count;

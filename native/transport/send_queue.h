@@ -51,18 +51,21 @@ class SendQueue {
     entropy.reset();
   }
 
-  bool full() const { return tail - head == depth_; }
+  uint32_t room() const { return depth_ - static_cast<uint32_t>(tail - head); }
   bool empty() const { return head == tail; }
   SendEntry& at(uint64_t index) { return entries_[index & entry_mask_]; }
   const SendEntry& at(uint64_t index) const { return entries_[index & entry_mask_]; }
 
-  // Only when not full.
-  void push(const SendWork& work, uint32_t path_mtu) {
-    SendEntry& entry = at(tail++);
-    entry.work = work;
-    entry.first_psn = assigned;
-    entry.packets = (work.flags & kLocal) != 0 ? 0 : packets_of(work.length, path_mtu);
-    assigned = entry.end_psn();
+  // So many that are all the same. Only while there is room.
+  void push(const SendWork& work, uint32_t path_mtu, uint32_t times = 1) {
+    const uint32_t packets = (work.flags & kLocal) != 0 ? 0 : packets_of(work.length, path_mtu);
+    for (; times > 0; --times) {
+      SendEntry& entry = at(tail++);
+      entry.work = work;
+      entry.first_psn = assigned;
+      entry.packets = packets;
+      assigned = entry.end_psn();
+    }
     skip_local();
   }
 

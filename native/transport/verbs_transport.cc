@@ -1,5 +1,6 @@
 #include "transport/verbs_transport.h"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
@@ -66,20 +67,22 @@ SendQueueState VerbsTransport::send_queue_state() const {
   return send_queue_ == SendQueueState::draining && !busy() ? SendQueueState::drained : send_queue_;
 }
 
-void VerbsTransport::post_send(const SendWork& work) {
+void VerbsTransport::post_send(const SendWork& work, uint32_t times) {
   changed_ = true;
   const bool failed = send_queue_ == SendQueueState::failed;
-  if (state_ != QueuePairState::rts || failed || !serves(work) || sends_.full()) return refuse(work.id, false);
-  sends_.push(work, attributes_.path_mtu);
-  sends_.settle(qpn_, context_.completions);
+  if (state_ == QueuePairState::rts && !failed && serves(work)) {
+    const uint32_t taken = std::min(times, sends_.room());
+    sends_.push(work, attributes_.path_mtu, taken);
+    sends_.settle(qpn_, context_.completions);
+    times -= taken;
+  }
+  for (; times > 0; --times) refuse(work.id, false);
 }
 
-void VerbsTransport::post_receive(const ReceiveWork& work) {
-  if ((may_receive() || state_ == QueuePairState::init) && !receives_.full()) {
-    receives_.push(work);
-  } else {
-    refuse(work.id, true);
-  }
+void VerbsTransport::post_receive(const ReceiveWork& work, uint32_t times) {
+  const bool taken = may_receive() || state_ == QueuePairState::init;
+  for (; taken && times > 0 && !receives_.full(); --times) receives_.push(work);
+  for (; times > 0; --times) refuse(work.id, true);
 }
 
 void VerbsTransport::refuse(uint64_t id, bool receive) {

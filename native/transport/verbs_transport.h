@@ -20,9 +20,10 @@ class VerbsTransport : public Transport {
   // In rts, SQD: work is taken and waits, but for that which has begun. A transition to rts ends this, and SQE.
   void drain();
   SendQueueState send_queue_state() const;
-  // Work that cannot be taken is completed at once: flushed in the error state and in SQE, else as a local operation error.
-  void post_send(const SendWork& work);
-  void post_receive(const ReceiveWork& work);
+  // So many requests that are all the same. Those that cannot be taken are completed at once: flushed in the error state and in
+  // SQE, else as a local operation error.
+  void post_send(const SendWork& work, uint32_t times = 1);
+  void post_receive(const ReceiveWork& work, uint32_t times = 1);
   bool may_receive() const { return state_ == QueuePairState::rtr || state_ == QueuePairState::rts; }
   const Received& received() const { return received_; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "wire/checksum.h"
 #include "wire/segmentation.h"
@@ -32,13 +33,33 @@ bool has_plain_headers(const uint8_t* frame, uint32_t length, uint32_t& l3, uint
   return load_be16(frame + header - 6) == kRocePort && load_be16(frame + header - 2) == 0;
 }
 
+// 0: both have the same bytes at [from, to). By words, which overlap where the length is no multiple of theirs.
+template <uint32_t from, uint32_t to>
+uint64_t difference(const uint8_t* a, const uint8_t* b) {
+  using Word = std::conditional_t<(to - from >= 8), uint64_t, std::conditional_t<(to - from >= 4), uint32_t, uint16_t>>;
+  uint64_t all = 0;
+  const auto compare = [&](uint32_t at) {
+    Word one, other;
+    std::memcpy(&one, a + at, sizeof one);
+    std::memcpy(&other, b + at, sizeof other);
+    all |= one ^ other;
+  };
+  for (uint32_t at = from; at + sizeof(Word) <= to; at += sizeof(Word)) compare(at);
+  if ((to - from) % sizeof(Word) != 0) compare(to - sizeof(Word));
+  return all;
+}
+
 // Whether all but lengths, identification and checksum is as in the first.
-bool same_headers(const uint8_t* first, const uint8_t* next, uint32_t l3, uint32_t header) {
-  const auto same = [&](uint32_t from, uint32_t to) { return std::memcmp(first + from, next + from, to - from) == 0; };
-  const bool ipv4 = first[l3] >> 4 == 4;
-  const uint32_t lengths = header - kUdpHeader + kUdpLength;
-  return same(0, l3 + (ipv4 ? 2 : 4)) && (!ipv4 || same(l3 + 6, l3 + 10)) && same(l3 + (ipv4 ? 12 : 6), lengths) &&
-         same(header - 2, header);
+template <uint32_t l3>
+bool same_headers(const uint8_t* first, const uint8_t* next) {
+  if (first[l3] >> 4 == 4) {
+    constexpr uint32_t kUdp = l3 + kIpv4Header;
+    return (difference<0, l3 + 2>(first, next) | difference<l3 + 6, l3 + 10>(first, next) |
+            difference<l3 + 12, kUdp + kUdpLength>(first, next) | difference<kUdp + 6, kUdp + 8>(first, next)) == 0;
+  }
+  constexpr uint32_t kUdp = l3 + kIpv6Header;
+  return (difference<0, l3 + 4>(first, next) | difference<l3 + 6, kUdp + kUdpLength>(first, next) |
+          difference<kUdp + 6, kUdp + 8>(first, next)) == 0;
 }
 
 }  // namespace
@@ -58,7 +79,9 @@ bool SuperFrameJoin::begin(const uint8_t* frame, uint32_t length) {
 bool SuperFrameJoin::add(const uint8_t* frame, uint32_t length) {
   if (ended_ || length > header_ + segment_ || length < header_ + kLeastRoceSegment) return false;
   const uint32_t body = length - header_;
-  if (header_ - l3_ + total_ + body > kLongestDatagram || !same_headers(first_, frame, l3_, header_)) return false;
+  if (header_ - l3_ + total_ + body > kLongestDatagram) return false;
+  const bool tagged = l3_ != kEthernetHeader;
+  if (!(tagged ? same_headers<kEthernetHeader + kVlanTag> : same_headers<kEthernetHeader>)(first_, frame)) return false;
   const uint8_t* ip = frame + l3_;
   if (ip[0] >> 4 == 4 && load_be16(ip + 4) != static_cast<uint16_t>(load_be16(first_ + l3_ + 4) + packets_)) return false;
   if (l3_ + ip_total_length(ip) != length) return false;

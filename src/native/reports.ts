@@ -225,7 +225,7 @@ export interface SimulationCounters {
 /** A WorkCommand: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */
 export const kWorkCommand = {
   words: 10,
-  at: { id: 0, local_address: 8, remote_address: 16, compare: 24, swap_add: 32, length: 40, local_key: 44, remote_key: 48, immediate: 52, address_handle: 56, remote_qpn: 60, queue_key: 64, opcode: 68, flags: 69, receive: 70, qpn: 72 },
+  at: { id: 0, local_address: 8, remote_address: 16, compare: 24, swap_add: 32, length: 40, local_key: 44, remote_key: 48, immediate: 52, address_handle: 56, remote_qpn: 60, queue_key: 64, opcode: 68, flags: 69, receive: 70, qpn: 72, times: 76 },
 } as const;
 
 /** A Completion: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */

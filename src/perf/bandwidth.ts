@@ -34,30 +34,25 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
   let nCompleted = 0;
   let now = begin;
 
-  // Of each queue pair: the message that completes for its group, and the others.
   const requests = queuePairs.map((_, index) => {
     const base = { id: index, local: session.outbound(index, size) };
     const message = opcode === "send" ? { ...base, opcode } : { ...base, opcode, remote: session.remoteMemory(index) };
-    return { told: message satisfies SendRequest, untold: { ...message, signaled: false } satisfies SendRequest };
+    return new Groups(message, group, each);
   });
 
   while (nCompleted < total && now < window.end) {
     let held = false;
     for (const [index, queuePair] of queuePairs.entries()) {
-      const { told, untold } = requests[index] as (typeof requests)[number];
       const first = (posted[index] as number) + 1;
       const room = Math.min(each, (completed[index] as number) + depth) - first + 1;
       const count = pace.take(room, now);
       held ||= count < room;
       if (count === 0) continue;
-      const batch: SendRequest[] = [];
-      for (let number = first; number < first + count; number++) {
-        batch.push(number % group === 0 || number === each ? told : untold);
-      }
+      const last = first + count - 1;
+      queuePair.postSend(...(requests[index] as Groups).between(first, last));
       marks.posted(nPosted, nPosted + count, now);
       nPosted += count;
-      posted[index] = first + count - 1;
-      queuePair.postSend(...batch);
+      posted[index] = last;
     }
     // A queue that is a quarter empty is early enough: each turn of this loop costs more than a message.
     const enough = Math.min(depth / 4, nPosted - nCompleted) / group;
@@ -76,6 +71,35 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
   }
   if (seconds !== undefined) return window.sample();
   return { messages: nCompleted, time: now - begin, peak: marks.peak() };
+}
+
+/** The messages of a queue pair, from number 1 on, of which the last of each group and number `most` complete for those before. */
+class Groups {
+  readonly #told: SendRequest;
+  /** So many that do not complete, by their number. */
+  readonly #untold: SendRequest[];
+
+  constructor(
+    message: SendRequest,
+    readonly group: number,
+    readonly most: number,
+  ) {
+    this.#told = message;
+    this.#untold = Array.from({ length: group }, (_, times) => ({ ...message, signaled: false, times }));
+  }
+
+  between(first: number, last: number): SendRequest[] {
+    if (this.group === 1) return [{ ...this.#told, times: last - first + 1 }];
+    const requests: SendRequest[] = [];
+    for (let number = first; number <= last; ) {
+      const end = Math.min(this.most, Math.ceil(number / this.group) * this.group);
+      const untold = Math.min(end - 1, last) - number + 1;
+      if (untold > 0) requests.push(this.#untold[untold] as SendRequest);
+      if (end <= last) requests.push(this.#told);
+      number = end + 1;
+    }
+    return requests;
+  }
 }
 
 /** Sends and receives as many at a time; for a time, receives as long as it sends. */

@@ -9,7 +9,7 @@ import { type Connection, connect, listen } from "../verbs/connection.js";
 import type { Device } from "../verbs/device.js";
 import type { MemoryRegion } from "../verbs/memory_region.js";
 import type { QueuePair } from "../verbs/queue_pair.js";
-import type { ReceiveRequest, RemoteMemory, Slice } from "../verbs/types.js";
+import type { RemoteMemory, Slice } from "../verbs/types.js";
 import { gidOfAddress } from "../wire/address.js";
 import { Completions } from "./completions.js";
 import { Control, outOfStep, type Role } from "./control.js";
@@ -116,8 +116,7 @@ export class Session {
 
   /** Posts so many receives to queue pair `index`, which is their ID. */
   postReceives(index: number, count: number): void {
-    const request = { id: index, local: this.inbound(index) };
-    this.queuePairs[index]?.postReceive(...new Array<ReceiveRequest>(count).fill(request));
+    this.queuePairs[index]?.postReceive({ id: index, local: this.inbound(index), times: count });
   }
 
   /** Connects everything and learns the peer's memory. `server` is its address; undefined: waits for a client. */

@@ -4,7 +4,16 @@ import { asWeirError, WeirError } from "../base/error.js";
 import { pathTo } from "../device/path.js";
 import { kWorkCommand, type NativeAddon, type VerbsWorker } from "../native/types.js";
 import { AddressHandle } from "./address_handle.js";
-import type { Access, Completion, QueuePairAttributes, ReceiveRequest, SendRequest, State, Status } from "./types.js";
+import type {
+  Access,
+  Completion,
+  QueuePairAttributes,
+  ReceiveRequest,
+  Repeated,
+  SendRequest,
+  State,
+  Status,
+} from "./types.js";
 import { accessBits } from "./types.js";
 import { WorkBuffer } from "./work.js";
 
@@ -243,9 +252,10 @@ export class QueuePair {
     if (this.#state !== "rts" && this.#state !== "error") {
       throw new WeirError(`a queue pair in state ${this.#state} cannot send`, { hint: "it has to be in rts" });
     }
-    if (requests.length > this.sendRoom) throw full("send", this.sendDepth);
-    const ways = this.type === "ud" ? requests.map((request) => this.#wayOf(request)) : [];
-    const write = (buffer: WorkBuffer, at: number, request: SendRequest) => buffer.writeSend(at, this.qpn, request);
+    if (timesOfAll(requests) > this.sendRoom) throw full("send", this.sendDepth);
+    const ways = this.type === "ud" ? requests.flatMap((request) => this.#waysOf(request)) : [];
+    const write = (buffer: WorkBuffer, at: number, request: SendRequest, times: number) =>
+      buffer.writeSend(at, this.qpn, request, times);
     this.#post("send", requests, write, (from, to) => this.#ways.push(...ways.slice(from, to)));
   }
 
@@ -255,8 +265,8 @@ export class QueuePair {
     if (this.#state === "reset") {
       throw new WeirError("a queue pair in state reset cannot receive", { hint: "it has to be in init, rtr or rts" });
     }
-    if (requests.length > this.receiveRoom) throw full("receive", this.receiveDepth);
-    this.#post("receive", requests, (buffer, at, request) => buffer.writeReceive(at, this.qpn, request));
+    if (timesOfAll(requests) > this.receiveRoom) throw full("receive", this.receiveDepth);
+    this.#post("receive", requests, (buffer, at, request, times) => buffer.writeReceive(at, this.qpn, request, times));
   }
 
   /** Called once when the queue pair fails; "success" when the peer or a received request is to blame. */
@@ -282,8 +292,8 @@ export class QueuePair {
     (receive ? this.receiveCompletions : this.sendCompletions).push(completion);
   }
 
-  /** @throws WeirError for what is no datagram, or has no destination that there is. */
-  #wayOf(request: SendRequest): AddressHandle {
+  /** For each of its times. @throws WeirError for what is no datagram, or has no destination that there is. */
+  #waysOf(request: SendRequest): AddressHandle[] {
     if (request.opcode !== "send" && request.opcode !== "send_with_imm") {
       throw new WeirError(`opcode: a datagram queue pair has no ${request.opcode}`, {
         field: "opcode",
@@ -292,7 +302,9 @@ export class QueuePair {
     }
     if (request.to === undefined) throw new WeirError("to: a datagram needs a destination", { field: "to" });
     const { address } = request.to;
-    if (address instanceof AddressHandle && address.isOf(this.device.native.worker)) return address;
+    if (address instanceof AddressHandle && address.isOf(this.device.native.worker)) {
+      return new Array(request.times ?? 1).fill(address);
+    }
     throw new WeirError("to.address: no address handle of this device, or one that was destroyed", {
       field: "to.address",
       hint: "make one: await device.createAddressHandle(address)",
@@ -306,29 +318,33 @@ export class QueuePair {
     callback?.(status);
   }
 
-  #post<T>(
+  #post<T extends Repeated>(
     which: "send" | "receive",
     requests: readonly T[],
-    write: (buffer: WorkBuffer, at: number, request: T) => void,
+    write: (buffer: WorkBuffer, at: number, request: T, times: number) => void,
     onPosted: (from: number, to: number) => void = () => {},
   ): void {
     const { work, native } = this.device;
-    for (let first = 0; first < requests.length; first += WorkBuffer.kRequests) {
-      const count = Math.min(WorkBuffer.kRequests, requests.length - first);
-      for (let i = 0, same = 1; i < count; i += same, same = 1) {
-        const request = requests[first + i] as T;
-        while (i + same < count && requests[first + i + same] === request) same++;
-        write(work, i, request);
-        work.repeat(i, same);
+    let posted = 0;
+    for (let next = 0; next < requests.length; ) {
+      let count = 0;
+      // One that comes several times in a row is written once.
+      for (; count < WorkBuffer.kRequests && next < requests.length; count++) {
+        const request = requests[next] as T;
+        let times = 0;
+        do times += request.times ?? 1;
+        while (requests[++next] === request);
+        write(work, count, request, times);
       }
       for (let taken = 0; taken < count; ) {
         const words = taken === 0 ? work.words : work.words.subarray(taken * kWorkCommand.words);
         // A full ring is emptied at the worker's next turn.
-        const more = native.worker.post(0, words, count - taken);
-        if (more === 0) this.device.readRecords();
-        onPosted(first + taken, first + taken + more);
-        taken += more;
-        this.#posted[which] += more;
+        const end = taken + native.worker.post(0, words, count - taken);
+        if (end === taken) this.device.readRecords();
+        const before = posted;
+        while (taken < end) posted += work.times(taken++);
+        onPosted(before, posted);
+        this.#posted[which] += posted - before;
         this.device.requireOpen();
       }
     }
@@ -338,6 +354,13 @@ export class QueuePair {
     this.device.requireOpen();
     if (this.#destroyed) throw new WeirError("the queue pair was destroyed");
   }
+}
+
+/** @throws WeirError for a number of times that cannot be. */
+function timesOfAll(requests: readonly Repeated[]): number {
+  let all = 0;
+  for (const { times = 1 } of requests) all += times === 1 ? 1 : within("times", times, 1, kMostDepth);
+  return all;
 }
 
 function full(which: "send" | "receive", depth: number): WeirError {

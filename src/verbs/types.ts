@@ -31,7 +31,13 @@ export interface RemoteMemory {
   key: number;
 }
 
-interface SendBase {
+/** A request stands for several that are all the same: each of them is a work request. */
+export interface Repeated {
+  /** How many. Default 1. */
+  times?: number;
+}
+
+interface SendBase extends Repeated {
   /** Comes back in the completion. Default 0. */
   id?: number;
   /** A completion also on success. Default true. */
@@ -63,7 +69,7 @@ export interface Destination {
   queueKey: number;
 }
 
-export interface ReceiveRequest {
+export interface ReceiveRequest extends Repeated {
   id?: number;
   /** Absent: only for messages of no bytes. */
   local?: Slice;

@@ -22,10 +22,10 @@ export class WorkBuffer {
   readonly #view = new DataView(this.words.buffer);
 
   /**
-   * Writes request number `at`. @throws RangeError for a slice outside of its region, or longer than a message may be, or an
+   * Writes request number `at`, `times` over. @throws RangeError for a slice outside of its region, or longer than a message may be, or an
    * opcode that there is not.
    */
-  writeSend(at: number, qpn: number, request: SendRequest): void {
+  writeSend(at: number, qpn: number, request: SendRequest, times = 1): void {
     const { opcode, local } = request;
     const number = kOpcodes.indexOf(opcode);
     if (number < 0) throw new RangeError(`opcode: ${opcode} is none of ${kOpcodes.join(", ")}`);
@@ -37,12 +37,13 @@ export class WorkBuffer {
     const slice = local === undefined ? kNothing : resolveSlice(local, isAtomic ? kAtomicBytes : undefined);
     if (isAtomic && slice.length !== kAtomicBytes) throw new RangeError("an atomic is about 8 bytes");
     if (slice.length > kMostMessage) throw new RangeError(`a message of ${slice.length} bytes; 1 GiB is the most`);
-    const base = this.#writeHead(at, qpn, request.id ?? 0, slice);
-    const half = (place: number, value: number) => this.#view.setUint32(base + place, value, true);
-    const word = (place: number, value: bigint) => this.#view.setBigUint64(base + place, value, true);
-    this.#view.setUint8(base + kAt.receive, 0);
-    this.#view.setUint8(base + kAt.opcode, number);
-    this.#view.setUint8(base + kAt.flags, flags);
+    const base = this.#writeHead(at, qpn, times, request.id ?? 0, slice);
+    const view = this.#view;
+    const half = (place: number, value: number) => view.setUint32(base + place, value, true);
+    const word = (place: number, value: bigint) => view.setBigUint64(base + place, value, true);
+    view.setUint8(base + kAt.receive, 0);
+    view.setUint8(base + kAt.opcode, number);
+    view.setUint8(base + kAt.flags, flags);
     if ("remote" in request) {
       word(kAt.remote_address, request.remote.address);
       half(kAt.remote_key, request.remote.key);
@@ -61,26 +62,23 @@ export class WorkBuffer {
     }
   }
 
-  writeReceive(at: number, qpn: number, { id = 0, local }: ReceiveRequest): void {
+  writeReceive(at: number, qpn: number, { id = 0, local }: ReceiveRequest, times = 1): void {
     const { address, length, key } = local === undefined ? kNothing : resolveSlice(local);
     // No message fills more, and the field holds no more.
-    const base = this.#writeHead(at, qpn, id, { address, length: Math.min(length, kMostMessage), key });
+    const base = this.#writeHead(at, qpn, times, id, { address, length: Math.min(length, kMostMessage), key });
     this.#view.setUint8(base + kAt.receive, 1);
   }
 
-  /** Writes request number `at`, which is written, anew behind itself: `times` in all. */
-  repeat(at: number, times: number): void {
-    const { words } = kWorkCommand;
-    for (let done = 1; done < times; done *= 2) {
-      const more = Math.min(done, times - done);
-      this.words.copyWithin((at + done) * words, at * words, (at + more) * words);
-    }
+  /** How many work requests number `at` stands for. */
+  times(at: number): number {
+    return this.#view.getUint32(at * kWorkCommand.words * 8 + kAt.times, true);
   }
 
   /** Returns where the request begins. */
-  #writeHead(at: number, qpn: number, id: number, { address, length, key }: typeof kNothing): number {
+  #writeHead(at: number, qpn: number, times: number, id: number, { address, length, key }: typeof kNothing): number {
     const base = at * kWorkCommand.words * 8;
     this.#view.setUint32(base + kAt.qpn, qpn, true);
+    this.#view.setUint32(base + kAt.times, times, true);
     // Opaque to the core: any number comes back as it was.
     this.#view.setFloat64(base + kAt.id, id, true);
     this.#view.setUint32(base + kAt.local_address, address % 2 ** 32, true);

@@ -9,7 +9,7 @@ import type { Established, LocalParameters, PeerParameters } from "../../src/cm/
 import { ConnectionRejected, kReject } from "../../src/cm/reject.js";
 import type { Device } from "../../src/verbs/device.js";
 import type { WorkCompletion } from "../../src/verbs/queue_pair.js";
-import type { QueuePairAttributes, ReceiveRequest, SendRequest, Status } from "../../src/verbs/types.js";
+import type { QueuePairAttributes, ReceiveRequest, Repeated, SendRequest, Status } from "../../src/verbs/types.js";
 
 type Completion = Pick<WorkCompletion, "id" | "status" | "opcode" | "byteLength">;
 /** As the fakes see them: their regions are FakeRegions. */
@@ -230,19 +230,21 @@ class FakePair {
 
   postSend(...requests: SendRequest[]): void {
     this.device.requireOpen();
-    const held = this.#sends.length + this.#unsignaled + requests.length;
+    const all = requests.flatMap(repeated);
+    const held = this.#sends.length + this.#unsignaled + all.length;
     if (held > this.options.sendDepth) throw new WeirError("the send queue is full");
-    this.#sends.push(...(requests as Send[]));
+    this.#sends.push(...(all as Send[]));
     if (this.state === "error") this.#flush();
     else this.progress();
   }
   postReceive(...requests: ReceiveRequest[]): void {
     this.device.requireOpen();
     if (this.state === "reset") throw new WeirError("a queue pair in state reset cannot receive");
-    if (this.receives.length + requests.length > this.options.receiveDepth) {
+    const all = requests.flatMap(repeated);
+    if (this.receives.length + all.length > this.options.receiveDepth) {
       throw new WeirError("the receive queue is full");
     }
-    this.receives.push(...requests);
+    this.receives.push(...all);
     if (this.state === "error") this.#flush();
     else this.#peer?.progress();
   }
@@ -308,6 +310,10 @@ class FakePair {
     }
     for (const { id } of this.receives.splice(0)) this.complete("recv", id, "wr_flush_err", 0);
   }
+}
+
+function repeated<T extends Repeated>(request: T): T[] {
+  return new Array<T>(request.times ?? 1).fill(request);
 }
 
 function bytesOf(slice: SendRequest["local"]): Buffer {

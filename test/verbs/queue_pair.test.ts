@@ -96,27 +96,51 @@ describe("a queue pair", () => {
 });
 
 describe("posting", () => {
-  it("hands over many requests in order, the same ones many times, however few are taken at a time", () => {
+  it("hands over many requests in order, the same ones once, however few are taken at a time", () => {
     const { device, make } = setUp();
     const taken: number[] = [];
+    let commands = 0;
     const { at, words: length } = kWorkCommand;
     Object.assign(device.native.worker, {
       post: (_: number, words: BigUint64Array, count: number) => {
         const view = new DataView(words.buffer, words.byteOffset, words.byteLength);
         const most = Math.min(count, 50);
-        for (let i = 0; i < most; i++) taken.push(view.getFloat64(i * length * 8 + at.id, true));
+        for (let i = 0; i < most; i++) {
+          const base = i * length * 8;
+          for (let n = view.getUint32(base + at.times, true); n > 0; n--)
+            taken.push(view.getFloat64(base + at.id, true));
+        }
+        commands += most;
         return most;
       },
     });
-    const pair = make("rc", 300);
+    const pair = make("rc", 1300);
     const [same, other] = [1, 2].map((id) => ({ id, opcode: "send" }) as const) as [SendRequest, SendRequest];
     const requests = Array.from({ length: 300 }, (_, i): SendRequest => {
       if (i % 10 === 9) return { id: 1000 + i, opcode: "send" };
       return i % 32 === 31 ? other : same;
     });
-    pair.postSend(...requests);
-    expect(taken).toEqual(requests.map(({ id }) => id));
+    pair.postSend(...requests, { ...other, times: 1000 });
+    expect(taken).toEqual([...requests.map(({ id }) => id), ...new Array(1000).fill(2)]);
+    expect(commands).toBeLessThan(100);
     expect(pair.sendRoom).toBe(0);
+    expect(() => pair.postSend(same)).toThrow("the send queue is full: it holds 1300 work requests");
+  });
+
+  it("refuses more times than there is room, and a number of times that is none, and posts nothing", () => {
+    const { make, posted } = setUp();
+    const pair = make("rc", 10);
+    expect(() => pair.postSend({ opcode: "send", times: 6 }, { opcode: "send", times: 5 })).toThrow("is full");
+    expect(() => pair.postReceive({ times: 129 })).toThrow("the receive queue is full: it holds 128 work requests");
+    for (const times of [0, -1, 1.5, Number.NaN, 32_769]) {
+      expect(() => pair.postSend({ opcode: "send", times })).toThrow(
+        `times: ${times} is not an integer between 1 and 32768`,
+      );
+    }
+    expect(posted()).toBe(0);
+    expect([pair.sendRoom, pair.receiveRoom]).toEqual([10, 128]);
+    pair.postReceive({ times: 28 });
+    expect(pair.receiveRoom).toBe(100);
   });
 });
 
@@ -134,10 +158,8 @@ describe("an address handle", () => {
   it("is kept while datagrams that use it wait, whoever else has forgotten it", async () => {
     const { make, handle, destroyed } = setUp();
     const pair = make("ud");
-    const post = (number: number, count: number) => {
-      const address = handle(number);
-      for (let i = 0; i < count; i++) pair.postSend({ opcode: "send", signaled: false, to: to(address) });
-    };
+    const post = (number: number, times: number) =>
+      pair.postSend({ opcode: "send", signaled: false, to: to(handle(number)), times });
     post(3, 2);
     post(4, 1);
     const completion = { id: 0, status: "success", opcode: "send", byteLength: 0, queuePair: pair } as const;

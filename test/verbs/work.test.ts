@@ -25,6 +25,7 @@ function decode(buffer: WorkBuffer, index: number) {
   const number = (place: number) => view.getUint32(place, true);
   return {
     qpn: number(at.qpn),
+    times: number(at.times),
     receive: view.getUint8(at.receive) === 1,
     opcode: view.getUint8(at.opcode),
     flags: view.getUint8(at.flags),
@@ -56,6 +57,7 @@ describe("WorkBuffer", () => {
       at: fc.nat(WorkBuffer.kRequests - 1),
       opcode: fc.nat(7),
       qpn: fc.nat(0xff_ffff),
+      times: fc.nat(0xffff),
       id: integer,
       signaled: fc.boolean(),
       solicited: fc.boolean(),
@@ -77,7 +79,7 @@ describe("WorkBuffer", () => {
     fc.assert(
       fc.property(fields, (f) => {
         const length = kAtomic.includes(f.opcode) ? 8 : f.length;
-        buffer.writeSend(f.at, f.qpn, {
+        const request = {
           opcode: kOpcodes[f.opcode],
           id: f.id,
           signaled: f.signaled,
@@ -90,9 +92,12 @@ describe("WorkBuffer", () => {
           ...(f.opcode === 6 && { compare: f.compare, swap: f.swap }),
           ...(f.opcode === 7 && { add: f.swap }),
           ...(f.opcode < 2 && { to: { address: { handle: f.handle }, qpn: f.remoteQpn, queueKey: f.queueKey } }),
-        } as SendRequest);
+        } as SendRequest;
+        buffer.writeSend(f.at, f.qpn, request, f.times);
+        expect(buffer.times(f.at)).toBe(f.times);
         expect(decode(buffer, f.at)).toMatchObject({
           qpn: f.qpn,
+          times: f.times,
           receive: false,
           opcode: f.opcode,
           flags: Number(f.signaled) + 2 * Number(f.solicited) + 4 * Number(f.fence),
@@ -114,7 +119,7 @@ describe("WorkBuffer", () => {
   it("has defaults: signaled, no data, the rest of the region, the 8 bytes of an atomic", () => {
     const buffer = new WorkBuffer();
     buffer.writeSend(0, 1, { opcode: "send" });
-    expect(decode(buffer, 0)).toMatchObject({ flags: 1, id: 0, localAddress: 0, length: 0, localKey: 0 });
+    expect(decode(buffer, 0)).toMatchObject({ times: 1, flags: 1, id: 0, localAddress: 0, length: 0, localKey: 0 });
     buffer.writeSend(0, 1, { opcode: "send", local: { region: region(100), offset: 40 } });
     expect(decode(buffer, 0)).toMatchObject({ localAddress: 0x7f00_0000_0000 + 40, length: 60 });
     const remote = { address: 0n, key: 0 };
@@ -122,28 +127,13 @@ describe("WorkBuffer", () => {
     expect(decode(buffer, 0)).toMatchObject({ length: 8, swapAdd: 2n ** 64n - 1n });
   });
 
-  it("repeats a request behind itself, and changes nothing else", () => {
-    fc.assert(
-      fc.property(fc.nat(WorkBuffer.kRequests - 1), fc.integer({ min: 1, max: WorkBuffer.kRequests }), (at, wanted) => {
-        const buffer = new WorkBuffer();
-        const times = Math.min(wanted, WorkBuffer.kRequests - at);
-        for (let i = 0; i < WorkBuffer.kRequests; i++) buffer.writeReceive(i, i, { id: -i });
-        buffer.repeat(at, times);
-        for (let i = 0; i < WorkBuffer.kRequests; i++) {
-          const from = i >= at && i < at + times ? at : i;
-          expect(decode(buffer, i)).toMatchObject({ qpn: from, id: -from });
-        }
-      }),
-    );
-  });
-
   it("writes a receive, of which no more than a message counts", () => {
     const buffer = new WorkBuffer();
     buffer.writeReceive(2, 0xff_ffff, { id: 7, local: { region: region(2 ** 33), offset: 3 } });
     const receive = { qpn: 0xff_ffff, receive: true, id: 7, localAddress: 0x7f00_0000_0003, localKey: 0xffff_ffff };
     expect(decode(buffer, 2)).toMatchObject({ ...receive, length: 2 ** 30 });
-    buffer.writeReceive(2, 1, {});
-    expect(decode(buffer, 2)).toMatchObject({ receive: true, id: 0, length: 0, localKey: 0 });
+    buffer.writeReceive(2, 1, {}, 3);
+    expect(decode(buffer, 2)).toMatchObject({ receive: true, times: 3, id: 0, length: 0, localKey: 0 });
   });
 
   const remote = { address: 0n, key: 0 };
