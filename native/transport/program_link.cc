@@ -52,6 +52,11 @@ void ProgramLink::take_in(TransportCounters& counters) {
     at.held = true;
     std::memcpy(&at.packet, &memory_.packets[slot].packet, sizeof at.packet);
     const auto found = transports_.find(at.packet.qpn);
+    if (found != transports_.end() && (at.packet.flags & ProgramPacket::kWithdrawal) != 0) {
+      found->second->drop(found->second->requests_);
+      give_back(slot);
+      continue;
+    }
     if (found == transports_.end() || !found->second->allows(at.packet)) {
       refuse(counters);
       give_back(slot);
@@ -129,6 +134,8 @@ void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attribu
   if (from == QueuePairState::rtr || from == QueuePairState::rts) return;
   attributes_ = attributes;
   unanswered_ = attributes.receive_psn;
+  const bool watched = state_ == QueuePairState::rtr && service_ == Service::connection && attributes.informs;
+  if (watched) watch_ = std::make_unique<ConnectionWatch>(packets_in_flight(attributes), attributes.telemetry);
 }
 
 bool RelayedTransport::allows(const ProgramPacket& packet) const {
@@ -139,24 +146,66 @@ bool RelayedTransport::allows(const ProgramPacket& packet) const {
           opcode_shape(packet.opcode).kind != RequestKind::none || packet.opcode == kOpcodeRcReadResponseMiddle);
 }
 
-bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
+bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive() && state_ != QueuePairState::error) return ++context_.counters.drop_wrong_state, false;
   if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
+  if (watch_ != nullptr && is_response(meta.opcode)) hear(now, frame, meta);
   if (is_response(meta.opcode) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
                   service_ == Service::datagram || opcode_shape(meta.opcode & kOpcodeOperation).last);
   return true;
 }
 
+// As far as the program takes it as an answer, too.
+void RelayedTransport::hear(Time now, const uint8_t* frame, const PacketMeta& meta) {
+  const uint8_t* const packet = frame + meta.bth_offset;
+  const Bth bth = load_bth(packet);
+  if (state_ != QueuePairState::rts || !admits(bth.partition_key)) return;
+  const Aeth aeth = (extensions(bth.opcode) & kHasAeth) != 0 ? load_aeth(packet + kBthHeader) : Aeth{};
+  watch_->hear(now, bth, aeth, meta.ecn == 3, waiting_end());
+}
+
+uint32_t RelayedTransport::waiting_end() const {
+  if (requests_.last == ProgramLink::kNone) return watch_->end();
+  const ProgramLink::Slot& last = link_.slots_[requests_.last];
+  return psn_add(last.packet.psn, last.packets);
+}
+
+bool RelayedTransport::request_may_go() const {
+  if (requests_.first == ProgramLink::kNone) return false;
+  if (watch_ == nullptr || state_ != QueuePairState::rts) return true;
+  const ProgramLink::Slot& first = link_.slots_[requests_.first];
+  return watch_->allows(first.packet.psn, first.packets);
+}
+
+// In the program's order, but for requests that are held.
+uint32_t RelayedTransport::next() const {
+  if (!request_may_go()) return responses_.first;
+  if (responses_.first == ProgramLink::kNone) return requests_.first;
+  const uint32_t request = link_.slots_[requests_.first].turn;
+  return static_cast<int32_t>(request - link_.slots_[responses_.first].turn) < 0 ? requests_.first : responses_.first;
+}
+
 uint32_t RelayedTransport::data_bytes() const {
-  if (data_.first == ProgramLink::kNone) return 0;
-  const ProgramPacket& packet = link_.slots_[data_.first].packet;
+  const uint32_t slot = next();
+  if (slot == ProgramLink::kNone) return 0;
+  const ProgramPacket& packet = link_.slots_[slot].packet;
   return packet_length(packet.opcode, packet.payload_bytes);
 }
 
-bool RelayedTransport::take_data(Time, OutgoingPacket& out) {
-  const uint32_t slot = pop(data_);
-  if (is_response(link_.slots_[slot].packet.opcode)) ++responses_taken_;
+bool RelayedTransport::take_data(Time now, OutgoingPacket& out) {
+  const uint32_t slot = next();
+  const ProgramLink::Slot& at = link_.slots_[slot];
+  if (is_response(at.packet.opcode)) {
+    pop(responses_);
+    ++responses_taken_;
+  } else {
+    pop(requests_);
+    if (watch_ != nullptr && state_ == QueuePairState::rts) {
+      const RequestKind kind = opcode_shape(at.packet.opcode).kind;
+      watch_->sent(now, at.packet.psn, at.packets, kind == RequestKind::read || kind == RequestKind::atomic);
+    }
+  }
   if (service_ == Service::datagram) {
     out.headers = context_.addresses->find(link_.slots_[slot].packet.address_handle);
     if (out.headers == nullptr) return link_.refuse(context_.counters), link_.give_back(slot), false;
@@ -165,15 +214,30 @@ bool RelayedTransport::take_data(Time, OutgoingPacket& out) {
   return true;
 }
 
+// A program that goes back sends all from there on again, and what is before that is acknowledged: what waits would only hold it
+// up.
 void RelayedTransport::push(uint32_t slot) {
   ProgramLink::Slot& at = link_.slots_[slot];
-  Queue& queue = is_control(at.packet) ? control_ : data_;
+  at.packet.psn &= kPsnMask;
   if (is_control(at.packet)) {
     at.behind = responses_submitted_;
-  } else if (is_response(at.packet.opcode)) {
-    ++responses_submitted_;
+    return append(control_, slot);
   }
-  at.next = ProgramLink::kNone;
+  at.turn = turns_++;
+  if (is_response(at.packet.opcode)) {
+    ++responses_submitted_;
+    return append(responses_, slot);
+  }
+  if (watch_ != nullptr) {
+    const bool read = at.packet.opcode == kOpcodeRcReadRequest;
+    at.packets = read ? std::min(packets_of(at.packet.reth.dma_length, attributes_.path_mtu), kMostPsns) : 1;
+    if (requests_.last != ProgramLink::kNone && psn_distance(at.packet.psn, waiting_end()) < 0) drop(requests_);
+  }
+  append(requests_, slot);
+}
+
+void RelayedTransport::append(Queue& queue, uint32_t slot) {
+  link_.slots_[slot].next = ProgramLink::kNone;
   (queue.last == ProgramLink::kNone ? queue.first : link_.slots_[queue.last].next) = slot;
   queue.last = slot;
 }
@@ -190,10 +254,12 @@ void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   const ProgramPacket& packet = link_.slots_[slot].packet;
   out.header.opcode = packet.opcode;
   out.header.destination_qp = (service_ == Service::datagram ? packet.destination_qp : attributes_.remote_qpn) & 0xffffff;
-  out.header.psn = packet.psn & 0xffffff;
-  out.header.ack_request = (packet.flags & ProgramPacket::kAckRequest) != 0;
+  out.header.psn = packet.psn;
+  out.header.ack_request =
+      (packet.flags & ProgramPacket::kAckRequest) != 0 || (watch_ != nullptr && !is_response(packet.opcode));
   out.header.solicited = (packet.flags & ProgramPacket::kSolicited) != 0;
-  out.header.becn = (packet.flags & ProgramPacket::kBecn) != 0;
+  // Of marks peers are told where they go by that.
+  out.header.becn = (packet.flags & ProgramPacket::kBecn) != 0 && attributes_.informs;
   out.header.partition_key = attributes_.partition_key;
   out.header.deth = {packet.queue_key, qpn_};
   out.header.reth = packet.reth;
@@ -207,10 +273,14 @@ void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   link_.give_back(slot);
 }
 
+void RelayedTransport::drop(Queue& queue) {
+  while (queue.first != ProgramLink::kNone) link_.give_back(pop(queue));
+}
+
 void RelayedTransport::drop_all() {
-  for (Queue* queue : {&control_, &data_}) {
-    while (queue->first != ProgramLink::kNone) link_.give_back(pop(*queue));
-  }
+  drop(control_);
+  drop(responses_);
+  drop(requests_);
   responses_taken_ = responses_submitted_;
 }
 

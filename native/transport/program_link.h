@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "transport/connection_watch.h"
 #include "transport/program_rings.h"
 #include "transport/verbs_transport.h"
 
@@ -54,7 +56,9 @@ class ProgramLink {
   struct Slot {
     ProgramPacket packet;  // as it was when it was submitted
     uint32_t next = kNone;
-    uint32_t behind = 0;  // of an answer that is control: so many READ responses of its queue pair go before it
+    uint32_t behind = 0;   // of an answer that is control: so many READ responses of its queue pair go before it
+    uint32_t turn = 0;     // of data: its place among that of its queue pair
+    uint32_t packets = 1;  // PSNs that it takes up
     bool held = false;
   };
   void take_in(TransportCounters& counters);
@@ -98,8 +102,13 @@ class RelayedTransport final : public VerbsTransport {
   void take_control(OutgoingPacket& out) override { fill(out, pop(control_)); }
   uint32_t data_bytes() const override;
   bool take_data(Time now, OutgoingPacket& out) override;
-  Time next_deadline() const override { return kNever; }
+  // That the program's timer has run out shows when something leaves, and is told soon after.
+  Time next_deadline() const override { return watch_ == nullptr ? kNever : watch_->timed_out_at(); }
   void advance(Time) override {}
+  bool take_heard(Heard& heard) override { return watch_ != nullptr && watch_->take(heard); }
+  void limit(uint32_t packets) override {
+    if (watch_ != nullptr) watch_->limit(packets);
+  }
   const QueueAttributes& attributes() const { return attributes_; }
   // PSN of the first of the peer's requests that no answer has left for.
   uint32_t unanswered() const { return unanswered_; }
@@ -114,22 +123,35 @@ class RelayedTransport final : public VerbsTransport {
   void enter(QueuePairState from, const QueueAttributes& attributes) override;
   // What was sent before the queue pair failed has a right to leave: its last answer says why.
   void stop() override {
-    if (state_ == QueuePairState::reset) drop_all();
+    if (state_ != QueuePairState::reset) return;
+    drop_all();
+    watch_.reset();
   }
   bool serves(const SendWork&) const override { return false; }
   bool busy() const override { return false; }
   // Whether a packet is one that this queue pair may send now.
   bool allows(const ProgramPacket& packet) const;
   void push(uint32_t slot);
+  void append(Queue& queue, uint32_t slot);
   uint32_t pop(Queue& queue);
+  bool request_may_go() const;
+  // The slot of the data packet that may go now; kNone: there is none.
+  uint32_t next() const;
+  uint32_t waiting_end() const;
+  void hear(Time now, const uint8_t* frame, const PacketMeta& meta);
   void fill(OutgoingPacket& out, uint32_t slot);
+  void drop(Queue& queue);
   void drop_all();
 
   ProgramLink& link_;
   Service service_;
   uint32_t unanswered_ = 0;
+  // What answers the peer waits for nothing that congestion control holds.
   Queue control_;
-  Queue data_;
+  Queue responses_;
+  Queue requests_;
+  uint32_t turns_ = 0;
+  std::unique_ptr<ConnectionWatch> watch_;  // null: congestion control wants to hear nothing of it
   // READ responses.
   uint32_t responses_submitted_ = 0;
   uint32_t responses_taken_ = 0;

@@ -45,6 +45,8 @@ class ReliableConnection final : public VerbsTransport {
   void stop() override;
   bool serves(const SendWork& work) const override;
   bool busy() const override { return sends_.head != sends_.begun; }
+  // Whether its own requests may go.
+  bool requests() const { return state_ == QueuePairState::rts && !holds_requests_; }
   bool responder_next() const;
   void address(OutgoingPacket& out) const;
 

@@ -49,7 +49,7 @@ void Responder::take_telemetry(const uint8_t* telemetry) {
 }
 
 bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
-  marked &= attributes_.informs;
+  marked &= attributes_.echoes;
   const int32_t ahead = psn_distance(bth.psn, expected_);
   if (ahead > 0) return early(bth, packet, length, marked), true;
   marked_ = marked;
