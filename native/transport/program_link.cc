@@ -72,14 +72,21 @@ void ProgramLink::give_back(uint32_t slot) { free_.push_back(slot); }
 
 bool ProgramLink::deliver(const uint8_t* frame, const PacketMeta& meta) {
   // Up to the pad: what is behind it has been checked.
-  const uint32_t length =
-      meta.bth_offset + kBthHeader + extension_length(meta.opcode) + meta.payload_length + uint32_t{meta.pad_count};
+  const uint8_t opcode = plain_opcode(meta.opcode);
+  const uint32_t headers = meta.bth_offset + kBthHeader + extension_length(opcode);
+  const uint32_t length = headers + meta.payload_length + uint32_t{meta.pad_count};
   const uint32_t read = memory_.frames_read.load(std::memory_order_acquire);
   if (frames_ - read >= kProgramFrames || length > kProgramFrameBytes) return false;
   ProgramFrameSlot& slot = memory_.frames[frames_ & kFrameMask];
   slot.meta = meta;
   slot.length = length;
-  std::memcpy(slot.bytes, frame, length);
+  if (opcode == meta.opcode) {
+    std::memcpy(slot.bytes, frame, length);
+  } else {
+    std::memcpy(slot.bytes, frame, headers);
+    std::memcpy(slot.bytes + headers, frame + headers + kTelemetryHeader, length - headers);
+    slot.meta.opcode = slot.bytes[meta.bth_offset] = opcode;
+  }
   memory_.frames_written.store(++frames_, std::memory_order_release);
   given_frames_ = true;
   return true;
@@ -135,13 +142,15 @@ void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attribu
   attributes_ = attributes;
   unanswered_ = attributes.receive_psn;
   const bool watched = state_ == QueuePairState::rtr && service_ == Service::connection && attributes.informs;
-  if (watched) watch_ = std::make_unique<ConnectionWatch>(packets_in_flight(attributes), attributes.telemetry);
+  if (!watched) return;
+  watch_ = std::make_unique<ConnectionWatch>(packets_in_flight(attributes), attributes.telemetry);
+  echo_.start(attributes.telemetry);
 }
 
 bool RelayedTransport::allows(const ProgramPacket& packet) const {
   if (state_ == QueuePairState::reset || state_ == QueuePairState::init) return false;
   if (packet.payload_bytes > (is_control(packet) ? kMaxSelectiveWindow / 8 : attributes_.path_mtu)) return false;
-  return understands(packet.opcode) &&
+  return understands(packet.opcode) && !has_telemetry(packet.opcode) &&
          (is_unreliable(packet.opcode) || extensions(packet.opcode) != 0 ||
           opcode_shape(packet.opcode).kind != RequestKind::none || packet.opcode == kOpcodeRcReadResponseMiddle);
 }
@@ -149,8 +158,8 @@ bool RelayedTransport::allows(const ProgramPacket& packet) const {
 bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive() && state_ != QueuePairState::error) return ++context_.counters.drop_wrong_state, false;
   if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
-  if (watch_ != nullptr && is_response(meta.opcode)) hear(now, frame, meta);
-  if (is_response(meta.opcode) && meta.payload_length == 0) return true;
+  if (watch_ != nullptr) hear(now, frame, meta);
+  if (is_response(plain_opcode(meta.opcode)) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
                   service_ == Service::datagram || opcode_shape(meta.opcode & kOpcodeOperation).last);
   return true;
@@ -160,7 +169,14 @@ bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta&
 void RelayedTransport::hear(Time now, const uint8_t* frame, const PacketMeta& meta) {
   const uint8_t* const packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
-  if (state_ != QueuePairState::rts || !admits(bth.partition_key)) return;
+  if (!admits(bth.partition_key)) return;
+  const uint8_t* const telemetry = has_telemetry(bth.opcode) ? packet + telemetry_offset(bth.opcode) : nullptr;
+  if (!is_response(plain_opcode(bth.opcode))) {
+    if (telemetry != nullptr) echo_.take(telemetry, context_.counters);
+    return;
+  }
+  if (state_ != QueuePairState::rts) return;
+  if (telemetry != nullptr) watch_->take_telemetry(telemetry, context_.counters);
   const Aeth aeth = (extensions(bth.opcode) & kHasAeth) != 0 ? load_aeth(packet + kBthHeader) : Aeth{};
   watch_->hear(now, bth, aeth, meta.ecn == 3, waiting_end());
 }
@@ -190,7 +206,7 @@ uint32_t RelayedTransport::data_bytes() const {
   const uint32_t slot = next();
   if (slot == ProgramLink::kNone) return 0;
   const ProgramPacket& packet = link_.slots_[slot].packet;
-  return packet_length(packet.opcode, packet.payload_bytes);
+  return packet_length(wire_opcode(packet), packet.payload_bytes);
 }
 
 bool RelayedTransport::take_data(Time now, OutgoingPacket& out) {
@@ -249,10 +265,21 @@ uint32_t RelayedTransport::pop(Queue& queue) {
   return slot;
 }
 
+// Telemetry is the NIC's, and has room in what the transport of a queue pair of the NIC's own would give it.
+uint8_t RelayedTransport::wire_opcode(const ProgramPacket& packet) const {
+  if (watch_ == nullptr || !attributes_.telemetry) return packet.opcode;
+  const RequestKind kind = opcode_shape(packet.opcode).kind;
+  return kind == RequestKind::send || kind == RequestKind::write ? packet.opcode | kOpcodeTelemetry : packet.opcode;
+}
+
 // Whose packet it is and to whom a connection leads is not the program's to say.
 void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   const ProgramPacket& packet = link_.slots_[slot].packet;
-  out.header.opcode = packet.opcode;
+  out.header.opcode = wire_opcode(packet);
+  if (packet.opcode == kOpcodeRcAcknowledge && (packet.aeth.syndrome & kSyndromeKind) == kSyndromeAck) {
+    out.header.telemetry = echo_.next();
+    if (out.header.telemetry != nullptr) out.header.opcode = kOpcodeRcAcknowledge | kOpcodeTelemetry;
+  }
   out.header.destination_qp = (service_ == Service::datagram ? packet.destination_qp : attributes_.remote_qpn) & 0xffffff;
   out.header.psn = packet.psn;
   out.header.ack_request =

@@ -10,6 +10,7 @@
 
 #include "transport/connection_watch.h"
 #include "transport/program_rings.h"
+#include "transport/telemetry_echo.h"
 #include "transport/verbs_transport.h"
 
 namespace weir {
@@ -33,7 +34,8 @@ class ProgramLink {
     take_in(counters);
     for (const uint32_t qpn : told_) told(qpn);
   }
-  // A frame for the program; false when it leaves no room. What the frame is part of must be valid.
+  // A frame for the program, which gets it without telemetry; false when it leaves no room. What the frame is part of must be
+  // valid.
   bool deliver(const uint8_t* frame, const PacketMeta& meta);
   // Gives back the slots of what was sent since the last call: their payload has been read by now.
   void publish();
@@ -91,7 +93,8 @@ class RelayedTransport final : public VerbsTransport {
 
   bool understands(uint8_t opcode) const override {
     if (service_ == Service::datagram) return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate;
-    return service_ == Service::unreliable ? is_unreliable(opcode) : opcode >> 5 == 0;
+    if (service_ == Service::unreliable) return is_unreliable(opcode);
+    return opcode >> 5 == 0 || (attributes_.telemetry && has_telemetry(opcode));
   }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   // Answers leave in order: who gets one takes it that all before it have been answered (IBTA volume 1, 9.7.5.1.5).
@@ -126,6 +129,7 @@ class RelayedTransport final : public VerbsTransport {
     if (state_ != QueuePairState::reset) return;
     drop_all();
     watch_.reset();
+    echo_.start(false);
   }
   bool serves(const SendWork&) const override { return false; }
   bool busy() const override { return false; }
@@ -139,6 +143,7 @@ class RelayedTransport final : public VerbsTransport {
   uint32_t next() const;
   uint32_t waiting_end() const;
   void hear(Time now, const uint8_t* frame, const PacketMeta& meta);
+  uint8_t wire_opcode(const ProgramPacket& packet) const;
   void fill(OutgoingPacket& out, uint32_t slot);
   void drop(Queue& queue);
   void drop_all();
@@ -152,6 +157,7 @@ class RelayedTransport final : public VerbsTransport {
   Queue requests_;
   uint32_t turns_ = 0;
   std::unique_ptr<ConnectionWatch> watch_;  // null: congestion control wants to hear nothing of it
+  TelemetryEcho echo_;
   // READ responses.
   uint32_t responses_submitted_ = 0;
   uint32_t responses_taken_ = 0;
