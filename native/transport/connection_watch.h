@@ -5,7 +5,7 @@
 //   una   the oldest PSN that is not acknowledged, or whose response has not come
 //   end   behind the newest PSN that has left
 //
-// That the program's own timer has run out shows by una being sent again when nothing that was told is a reason to.
+// That the program's own timer has run out shows by its going back to una when nothing that was told is a reason to.
 //
 // It believes a program in that it goes by its PSNs. Whatever these are, what is in flight is bounded, and so are memory and work:
 // one place for each packet in flight, of which a READ's request is one, and none further than the window.
@@ -59,9 +59,11 @@ class ConnectionWatch {
   uint32_t limit_;
   uint32_t una_ = 0;
   uint32_t end_ = 0;
+  uint32_t next_ = 0;  // behind what has left last
   bool begun_ = false;
   bool recovering_ = false;   // a loss was told, and nothing new was acknowledged since
   bool sends_again_ = false;  // the program was given a reason to, and has not yet
+  bool waits_ = false;        // the peer was not ready, and nothing has left since
   Time timed_out_at_ = kNever;
   Ring<Request> requests_;  // whose PSNs are from una to end
   HeardNews news_;
