@@ -177,11 +177,12 @@ void ProgramTransports::remove(ProgramPair& pair) {
 
 void ProgramTransports::attend(ProgramPair& pair) { send(pair, program_now()); }
 
-// Whether the daemon is to be given more, and for the transport whether that may be a request.
+// Whether the daemon is to be given more, and for the transport whether that may be a request. One that goes back always may: the
+// others that the daemon has may wait for it.
 bool ProgramTransports::takes_data(ProgramPair& pair) const {
   const bool holds = pair.requests.submitted >= pair.requests.most || free_.size() <= kKept;
   if (!pair.reliable) return !holds;
-  pair.transport->hold_requests(holds);
+  pair.transport->hold_requests(holds && !static_cast<const ReliableConnection&>(*pair.transport).goes_back());
   return pair.responses.submitted < pair.responses.most;
 }
 
