@@ -8,6 +8,7 @@
 #include "test/transport_harness.h"
 #include "transport/opcode.h"
 #include "transport/program_link.h"
+#include "wire/telemetry.h"
 
 namespace weir {
 namespace {
@@ -269,6 +270,70 @@ TEST_CASE("marks are echoed to the peer where congestion control goes by acknowl
     l.relayed.take_control(out);
     CHECK(out.header.becn == informs);
   }
+}
+
+TEST_CASE("telemetry is the NIC's: requests have room for it, acknowledgements bring it back, and the program sees none of it") {
+  Linked l;
+  l.attributes.informs = l.attributes.telemetry = true;
+  l.connect();
+  const auto sent = [&](uint8_t opcode) {
+    l.packet(0) = {.qpn = kQpn, .payload_bytes = opcode == kOpcodeRcWriteOnly ? 5u : 0u, .psn = l.written, .opcode = opcode};
+    l.submit(0);
+    l.take();
+    OutgoingPacket out;
+    if (l.relayed.control_waits()) {
+      l.relayed.take_control(out);
+    } else {
+      const uint32_t bytes = l.relayed.data_bytes();
+      REQUIRE(l.relayed.take_data(1, out));
+      CHECK(bytes == packet_length(out.header.opcode, out.payload_bytes));
+    }
+    l.link.publish();
+    return out.header;
+  };
+  CHECK(sent(kOpcodeRcWriteOnly).opcode == (kOpcodeRcWriteOnly | kOpcodeTelemetry));
+  CHECK(sent(kOpcodeRcReadRequest).opcode == kOpcodeRcReadRequest);
+  CHECK(sent(kOpcodeRcReadResponseOnly).opcode == kOpcodeRcReadResponseOnly);
+  CHECK(sent(kOpcodeRcAcknowledge).opcode == kOpcodeRcAcknowledge);  // there is nothing to echo
+
+  uint8_t telemetry[kTelemetryHeader];
+  store_telemetry(telemetry);
+  write_hop(telemetry, {.time = 1, .sent = 2, .queue = 640, .rate = 1'000'000'000});
+  const uint8_t payload[6] = {1, 2, 3, 4, 5, 6};
+  const auto receive = [&](uint8_t opcode, uint32_t bytes) -> const ProgramFrameSlot& {
+    DataHeader header;
+    header.opcode = opcode | kOpcodeTelemetry;
+    header.destination_qp = kQpn;
+    header.partition_key = 0x8001;
+    header.telemetry = telemetry;
+    const test::Frame frame = test::build_frame(RoceTemplate(test::path_between(2, 1)), header, payload, bytes);
+    REQUIRE(l.relayed.understands(frame.meta.opcode));
+    CHECK(l.relayed.receive(2, frame.bytes.data(), frame.meta));
+    return l.memory->frames[(l.memory->frames_written - 1) % kProgramFrames];
+  };
+  const ProgramFrameSlot& request = receive(kOpcodeRcWriteOnlyImmediate, sizeof payload);
+  CHECK(request.meta.opcode == kOpcodeRcWriteOnlyImmediate);
+  const uint32_t bth = request.meta.bth_offset;
+  CHECK(request.bytes[bth] == kOpcodeRcWriteOnlyImmediate);
+  CHECK(request.length == bth + kBthHeader + kRethHeader + kImmediateHeader + 8);
+  CHECK(std::memcmp(request.bytes + bth + kBthHeader + kRethHeader + kImmediateHeader, payload, sizeof payload) == 0);
+  const DataHeader echo = sent(kOpcodeRcAcknowledge);
+  CHECK(echo.opcode == (kOpcodeRcAcknowledge | kOpcodeTelemetry));
+  CHECK(std::memcmp(echo.telemetry, telemetry, kTelemetryHeader) == 0);
+  CHECK(sent(kOpcodeRcAcknowledge).opcode == kOpcodeRcAcknowledge);
+
+  CHECK(receive(kOpcodeRcAcknowledge, 0).length == bth + kBthHeader + kAethHeader);
+  Heard heard;
+  REQUIRE(l.relayed.take_heard(heard));
+  REQUIRE(heard.ack.telemetry != nullptr);
+  CHECK(heard.ack.telemetry->hops == 1);
+  CHECK(heard.ack.telemetry->hop[0].queue == 640);
+  CHECK(l.counters.rx_telemetry == 1);
+  // A program that writes such opcodes itself is refused.
+  l.packet(0) = {.qpn = kQpn, .opcode = kOpcodeRcWriteOnly | kOpcodeTelemetry};
+  l.submit(0);
+  l.take();
+  CHECK(l.counters.drop_program_packet == 1);
 }
 
 TEST_CASE("what a queue pair may not send is refused and counted, and its slot given back") {

@@ -187,68 +187,75 @@ uint32_t RelayedTransport::waiting_end() const {
   return psn_add(last.packet.psn, last.packets);
 }
 
-bool RelayedTransport::request_may_go() const {
-  if (requests_.first == ProgramLink::kNone) return false;
-  if (watch_ == nullptr || state_ != QueuePairState::rts) return true;
-  const ProgramLink::Slot& first = link_.slots_[requests_.first];
-  return watch_->allows(first.packet.psn, first.packets);
-}
-
 // In the program's order, but for requests that are held.
-uint32_t RelayedTransport::next() const {
-  if (!request_may_go()) return responses_.first;
+uint32_t RelayedTransport::next_watched() const {
+  if (requests_.first == ProgramLink::kNone) return responses_.first;
+  const ProgramLink::Slot& request = link_.slots_[requests_.first];
+  if (state_ == QueuePairState::rts && !watch_->allows(request.packet.psn, request.packets)) return responses_.first;
   if (responses_.first == ProgramLink::kNone) return requests_.first;
-  const uint32_t request = link_.slots_[requests_.first].turn;
-  return static_cast<int32_t>(request - link_.slots_[responses_.first].turn) < 0 ? requests_.first : responses_.first;
+  return static_cast<int32_t>(request.turn - link_.slots_[responses_.first].turn) < 0 ? requests_.first : responses_.first;
 }
 
 uint32_t RelayedTransport::data_bytes() const {
   const uint32_t slot = next();
   if (slot == ProgramLink::kNone) return 0;
   const ProgramPacket& packet = link_.slots_[slot].packet;
-  return packet_length(wire_opcode(packet), packet.payload_bytes);
+  return packet_length(watch_ == nullptr ? packet.opcode : wire_opcode(packet), packet.payload_bytes);
 }
 
 bool RelayedTransport::take_data(Time now, OutgoingPacket& out) {
   const uint32_t slot = next();
-  const ProgramLink::Slot& at = link_.slots_[slot];
-  if (is_response(at.packet.opcode)) {
-    pop(responses_);
-    ++responses_taken_;
-  } else {
-    pop(requests_);
-    if (watch_ != nullptr && state_ == QueuePairState::rts) {
-      const RequestKind kind = opcode_shape(at.packet.opcode).kind;
-      watch_->sent(now, at.packet.psn, at.packets, kind == RequestKind::read || kind == RequestKind::atomic);
-    }
-  }
+  const bool response = is_response(link_.slots_[slot].packet.opcode);
+  if (response) ++responses_taken_;
+  pop(response && watch_ != nullptr ? responses_ : requests_);
   if (service_ == Service::datagram) {
     out.headers = context_.addresses->find(link_.slots_[slot].packet.address_handle);
     if (out.headers == nullptr) return link_.refuse(context_.counters), link_.give_back(slot), false;
   }
   fill(out, slot);
+  if (watch_ != nullptr && !response) fill_watched(now, out, slot);
   return true;
 }
 
-// A program that goes back sends all from there on again, and what is before that is acknowledged: what waits would only hold it
-// up.
+// Of each request an acknowledgement is asked for.
+void RelayedTransport::fill_watched(Time now, OutgoingPacket& out, uint32_t slot) {
+  const ProgramLink::Slot& at = link_.slots_[slot];
+  out.header.opcode = wire_opcode(at.packet);
+  out.header.ack_request = true;
+  if (state_ != QueuePairState::rts) return;
+  const RequestKind kind = opcode_shape(at.packet.opcode).kind;
+  watch_->sent(now, at.packet.psn, at.packets, kind == RequestKind::read || kind == RequestKind::atomic);
+}
+
+// Marks are echoed where peers go by that.
+void RelayedTransport::take_control(OutgoingPacket& out) {
+  fill(out, pop(control_));
+  out.header.becn &= watch_ != nullptr;
+  if (watch_ == nullptr || out.header.opcode != kOpcodeRcAcknowledge) return;
+  if ((out.header.aeth.syndrome & kSyndromeKind) != kSyndromeAck) return;
+  out.header.telemetry = echo_.next();
+  if (out.header.telemetry != nullptr) out.header.opcode = kOpcodeRcAcknowledge | kOpcodeTelemetry;
+}
+
 void RelayedTransport::push(uint32_t slot) {
   ProgramLink::Slot& at = link_.slots_[slot];
-  at.packet.psn &= kPsnMask;
   if (is_control(at.packet)) {
     at.behind = responses_submitted_;
     return append(control_, slot);
   }
+  if (is_response(at.packet.opcode)) ++responses_submitted_;
+  watch_ == nullptr ? append(requests_, slot) : push_watched(at, slot);
+}
+
+// A program that goes back sends all from there on again, and what is before that is acknowledged: what waits would only hold it
+// up.
+void RelayedTransport::push_watched(ProgramLink::Slot& at, uint32_t slot) {
   at.turn = turns_++;
-  if (is_response(at.packet.opcode)) {
-    ++responses_submitted_;
-    return append(responses_, slot);
-  }
-  if (watch_ != nullptr) {
-    const bool read = at.packet.opcode == kOpcodeRcReadRequest;
-    at.packets = read ? std::min(packets_of(at.packet.reth.dma_length, attributes_.path_mtu), kMostPsns) : 1;
-    if (requests_.last != ProgramLink::kNone && psn_distance(at.packet.psn, waiting_end()) < 0) drop(requests_);
-  }
+  if (is_response(at.packet.opcode)) return append(responses_, slot);
+  at.packet.psn &= kPsnMask;
+  const bool read = at.packet.opcode == kOpcodeRcReadRequest;
+  at.packets = read ? std::min(packets_of(at.packet.reth.dma_length, attributes_.path_mtu), kMostPsns) : 1;
+  if (requests_.last != ProgramLink::kNone && psn_distance(at.packet.psn, waiting_end()) < 0) drop(requests_);
   append(requests_, slot);
 }
 
@@ -267,7 +274,7 @@ uint32_t RelayedTransport::pop(Queue& queue) {
 
 // Telemetry is the NIC's, and has room in what the transport of a queue pair of the NIC's own would give it.
 uint8_t RelayedTransport::wire_opcode(const ProgramPacket& packet) const {
-  if (watch_ == nullptr || !attributes_.telemetry) return packet.opcode;
+  if (!attributes_.telemetry) return packet.opcode;
   const RequestKind kind = opcode_shape(packet.opcode).kind;
   return kind == RequestKind::send || kind == RequestKind::write ? packet.opcode | kOpcodeTelemetry : packet.opcode;
 }
@@ -275,18 +282,12 @@ uint8_t RelayedTransport::wire_opcode(const ProgramPacket& packet) const {
 // Whose packet it is and to whom a connection leads is not the program's to say.
 void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   const ProgramPacket& packet = link_.slots_[slot].packet;
-  out.header.opcode = wire_opcode(packet);
-  if (packet.opcode == kOpcodeRcAcknowledge && (packet.aeth.syndrome & kSyndromeKind) == kSyndromeAck) {
-    out.header.telemetry = echo_.next();
-    if (out.header.telemetry != nullptr) out.header.opcode = kOpcodeRcAcknowledge | kOpcodeTelemetry;
-  }
+  out.header.opcode = packet.opcode;
   out.header.destination_qp = (service_ == Service::datagram ? packet.destination_qp : attributes_.remote_qpn) & 0xffffff;
-  out.header.psn = packet.psn;
-  out.header.ack_request =
-      (packet.flags & ProgramPacket::kAckRequest) != 0 || (watch_ != nullptr && !is_response(packet.opcode));
+  out.header.psn = packet.psn & kPsnMask;
+  out.header.ack_request = (packet.flags & ProgramPacket::kAckRequest) != 0;
   out.header.solicited = (packet.flags & ProgramPacket::kSolicited) != 0;
-  // Of marks peers are told where they go by that.
-  out.header.becn = (packet.flags & ProgramPacket::kBecn) != 0 && attributes_.informs;
+  out.header.becn = (packet.flags & ProgramPacket::kBecn) != 0;
   out.header.partition_key = attributes_.partition_key;
   out.header.deth = {packet.queue_key, qpn_};
   out.header.reth = packet.reth;

@@ -102,7 +102,7 @@ class RelayedTransport final : public VerbsTransport {
     if (control_.first == ProgramLink::kNone) return false;
     return static_cast<int32_t>(responses_taken_ - link_.slots_[control_.first].behind) >= 0;
   }
-  void take_control(OutgoingPacket& out) override { fill(out, pop(control_)); }
+  void take_control(OutgoingPacket& out) override;
   uint32_t data_bytes() const override;
   bool take_data(Time now, OutgoingPacket& out) override;
   // That the program's timer has run out shows when something leaves, and is told soon after.
@@ -138,23 +138,24 @@ class RelayedTransport final : public VerbsTransport {
   void push(uint32_t slot);
   void append(Queue& queue, uint32_t slot);
   uint32_t pop(Queue& queue);
-  bool request_may_go() const;
+  void push_watched(ProgramLink::Slot& at, uint32_t slot);
   // The slot of the data packet that may go now; kNone: there is none.
-  uint32_t next() const;
+  uint32_t next() const { return watch_ == nullptr ? requests_.first : next_watched(); }
+  uint32_t next_watched() const;
   uint32_t waiting_end() const;
   void hear(Time now, const uint8_t* frame, const PacketMeta& meta);
   uint8_t wire_opcode(const ProgramPacket& packet) const;
   void fill(OutgoingPacket& out, uint32_t slot);
+  void fill_watched(Time now, OutgoingPacket& out, uint32_t slot);
   void drop(Queue& queue);
   void drop_all();
 
   ProgramLink& link_;
   Service service_;
   uint32_t unanswered_ = 0;
-  // What answers the peer waits for nothing that congestion control holds.
   Queue control_;
-  Queue responses_;
-  Queue requests_;
+  Queue requests_;   // and READ responses, where nothing is held
+  Queue responses_;  // apart from what congestion control holds, for which they do not wait
   uint32_t turns_ = 0;
   std::unique_ptr<ConnectionWatch> watch_;  // null: congestion control wants to hear nothing of it
   TelemetryEcho echo_;
