@@ -1,11 +1,10 @@
 // What the daemon hears of a connection that it only passes on: the same as who has the connection, and what a program writes
 // does no harm.
-#include "transport/connection_watch.h"
-
 #include <deque>
 #include <random>
 
 #include "test/transport_harness.h"
+#include "transport/connection_watch.h"
 
 namespace weir::test {
 namespace {

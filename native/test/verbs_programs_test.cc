@@ -184,7 +184,8 @@ SwiftParameters one_in_flight() {
   return swift;
 }
 
-TEST_CASE("programs: with a window of one packet READs and WRITEs both ways, of several connections, do not wait for each other") {
+TEST_CASE(
+    "programs: with a window of one packet READs and WRITEs both ways, of several connections, do not wait for each other") {
   ProgramsBed bed(0, one_in_flight());
   TestProgram left(bed, 0);
   TestProgram right(bed, 1);

@@ -7,8 +7,8 @@
 //
 // That the program's own timer has run out shows by its going back to una when nothing that was told is a reason to.
 //
-// It believes a program in that it goes by its PSNs. Whatever these are, what is in flight is bounded, and so are memory and work:
-// one place for each packet in flight, of which a READ's request is one, and none further than the window.
+// It believes a program in that it goes by its PSNs. Whatever these are, what is in flight is bounded, and so are memory and
+// work: one place for each packet in flight, of which a READ's request is one, and none further than the window.
 #pragma once
 
 #include <algorithm>

@@ -85,7 +85,7 @@ class Responder {
   uint32_t response_payload(const Response& response) const;
 
   uint32_t qpn_;
-  bool early_marked_ = false;   // a packet that is kept met congestion, and no NAK has told of it yet
+  bool early_marked_ = false;  // a packet that is kept met congestion, and no NAK has told of it yet
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   ReceiveQueue& receives_;

@@ -66,7 +66,7 @@ class VerbsTransport : public Transport {
   Received received_;
   SendQueueState send_queue_ = SendQueueState::runs;  // but for drained
   bool holds_requests_ = false;
-  mutable bool changed_ = true;                       // since data_bytes() was last worked out
+  mutable bool changed_ = true;  // since data_bytes() was last worked out
 };
 
 // Forward one by one, and from anywhere to reset and error (IBTA volume 1, 10.3.1).
