@@ -18,6 +18,7 @@
 
 #include "base/native_error.h"
 #include "transport/datagram.h"
+#include "transport/opcode.h"
 #include "transport/reliable_connection.h"
 #include "transport/unreliable_connection.h"
 
@@ -30,6 +31,7 @@ constexpr uint32_t kFramesOfTurn = 128;
 // Data packets of a queue pair that wait in the daemon: fewer where they leave slowly, so that a timer does not run out there.
 constexpr uint32_t kLeastSubmitted = 4;
 constexpr uint32_t kMostSubmitted = 128;
+constexpr uint32_t kKept = 64;  // slots that are not for requests
 constexpr Time kSlow = 2 * kMillisecond;
 constexpr Time kFast = 500 * kMicrosecond;
 // The thread leaves all to who polls without a pause, and looks whether somebody still does: the more seldom, the longer so. Who
@@ -114,6 +116,7 @@ uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t 
   if (answer.error != 0) return answer.error;
   pair.qpn = answer.object;
   pair.datagram = service == Service::datagram;
+  pair.reliable = service == Service::connection;
   const std::lock_guard lock(mutex_);
   const TransportContext context{
       .memory = memory_, .completions = *this, .counters = counters_, .send_queue_errors = send_queue_errors_};
@@ -131,7 +134,9 @@ uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t 
   return 0;
 }
 
-uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, ProgramRequest way) {
+uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const QueueAttributes& given, ProgramRequest way) {
+  QueueAttributes attributes = given;
+  attributes.echoes = true;  // the daemon knows whether its NIC does
   const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
   const QueuePairState from = [&] {
     const std::lock_guard lock(mutex_);
@@ -172,6 +177,15 @@ void ProgramTransports::remove(ProgramPair& pair) {
 
 void ProgramTransports::attend(ProgramPair& pair) { send(pair, program_now()); }
 
+// Whether the daemon is to be given more, and for the transport whether that may be a request. One that goes back always may: the
+// others that the daemon has may wait for it.
+bool ProgramTransports::takes_data(ProgramPair& pair) const {
+  const bool holds = pair.requests.submitted >= pair.requests.most || free_.size() <= kKept;
+  if (!pair.reliable) return !holds;
+  pair.transport->hold_requests(holds && !static_cast<const ReliableConnection&>(*pair.transport).goes_back());
+  return pair.responses.submitted < pair.responses.most;
+}
+
 // Until nothing may go, or the daemon has enough of it.
 void ProgramTransports::send(ProgramPair& pair, Time now) {
   for (;;) {
@@ -180,7 +194,7 @@ void ProgramTransports::send(ProgramPair& pair, Time now) {
     if (pair.transport->control_waits()) {
       pair.transport->take_control(out);
       write(pair, out, false, now);
-    } else if (pair.submitted < pair.most_submitted && pair.transport->data_bytes() > 0) {
+    } else if (takes_data(pair) && pair.transport->data_bytes() > 0) {
       if (!pair.transport->take_data(now, out)) continue;
       write(pair, out, true, now);
       if (pair.transport->next_deadline() == 0) pair.transport->advance(now);
@@ -188,20 +202,44 @@ void ProgramTransports::send(ProgramPair& pair, Time now) {
       break;
     }
   }
+  const bool withdraws = withdraw(pair, now);
   attended(pair);
-  const bool more = pair.transport->control_waits() || pair.transport->data_bytes() > 0;
+  pair.transport->hold_requests(false);
+  const bool more = withdraws || pair.transport->control_waits() || pair.transport->data_bytes() > 0;
   if (more && !pair.dirty) dirty_.push_back(&pair);
   if (more) pair.dirty = true;
   deadline_ = std::min(deadline_, pair.transport->next_deadline());
 }
 
-void ProgramTransports::write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now) {
+// The next slot to submit, only when there is one that is free; its packet is to be written before submit().
+ProgramPacketSlot& ProgramTransports::take_slot(ProgramPair& pair, Sent sent) {
   const uint32_t slot = free_.back();
   free_.pop_back();
+  sent_[slot] = sent;
+  ++pair.unsent;
+  if (sent.share != nullptr) ++(pair.*sent.share).submitted;
+  session_.memory().submitted[submitted_++ & kPacketMask].store(slot, std::memory_order_relaxed);
   ProgramPacketSlot& at = session_.memory().packets[slot];
+  at.packet.qpn = pair.qpn;
+  return at;
+}
+
+// A connection that has failed needs no answers any more, which alone would let go what congestion control holds. Returns whether
+// there is no slot to say so yet.
+bool ProgramTransports::withdraw(ProgramPair& pair, Time now) {
+  const bool useless = pair.reliable && pair.transport->state() == QueuePairState::error && pair.requests.submitted > 0;
+  if (useless == pair.withdrawn) return false;
+  if (useless && free_.empty()) return true;
+  pair.withdrawn = useless;
+  if (useless) take_slot(pair, {.qpn = pair.qpn, .at = now}).packet.flags = ProgramPacket::kWithdrawal;
+  return false;
+}
+
+void ProgramTransports::write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now) {
   const DataHeader& header = out.header;
+  const auto share = !data ? nullptr : is_response(header.opcode) ? &ProgramPair::responses : &ProgramPair::requests;
+  ProgramPacketSlot& at = take_slot(pair, {pair.qpn, out.address_handle, share, now});
   ProgramPacket& packet = at.packet;
-  packet.qpn = pair.qpn;
   packet.payload_bytes = out.payload_bytes;
   packet.destination_qp = header.destination_qp;
   packet.address_handle = out.address_handle;
@@ -217,10 +255,6 @@ void ProgramTransports::write(ProgramPair& pair, const OutgoingPacket& out, bool
   packet.atomic = header.atomic;
   packet.atomic_original = header.atomic_original;
   if (out.payload_bytes > 0) std::memcpy(at.payload, out.payload, out.payload_bytes);
-  sent_[slot] = {pair.qpn, packet.address_handle, data, now};
-  ++pair.unsent;
-  pair.submitted += data;
-  session_.memory().submitted[submitted_++ & kPacketMask].store(slot, std::memory_order_relaxed);
 }
 
 void ProgramTransports::submit() {
@@ -238,7 +272,7 @@ void ProgramTransports::submit() {
 
 // What comes back late all at once was kept by a daemon that did not run; what leaves slowly comes back one by one.
 void ProgramTransports::take_returned(Time now) {
-  const ProgramPair* slowed = nullptr;
+  const ProgramPair::Share* slowed = nullptr;
   ProgramMemory& shared = session_.memory();
   const uint32_t written = shared.returned_written.load(std::memory_order_acquire);
   for (; returned_ != written; ++returned_) {
@@ -249,13 +283,14 @@ void ProgramTransports::take_returned(Time now) {
     if (found == pairs_.end()) continue;
     ProgramPair& pair = *found->second;
     --pair.unsent;
-    if (!sent.data) continue;
-    --pair.submitted;
+    if (sent.share == nullptr) continue;
+    ProgramPair::Share& share = pair.*sent.share;
+    --share.submitted;
     if (now - sent.at > kSlow) {
-      if (std::exchange(slowed, &pair) == &pair) continue;
-      pair.most_submitted = std::max(kLeastSubmitted, pair.most_submitted - pair.most_submitted / 8);
+      if (std::exchange(slowed, &share) == &share) continue;
+      share.most = std::max(kLeastSubmitted, share.most - share.most / 8);
     } else if (now - sent.at < kFast) {
-      pair.most_submitted = std::min(kMostSubmitted, pair.most_submitted + 1);
+      share.most = std::min(kMostSubmitted, share.most + 1);
     }
   }
 }

@@ -5,6 +5,7 @@
 // provider of libibverbs (native/verbs/), or the verbs of TypeScript (engine/daemon_nic.h).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -27,10 +28,17 @@ struct ProgramPair {
   uint32_t qpn = 0;
   std::unique_ptr<VerbsTransport> transport;
   bool datagram = false;
-  uint32_t unsent = 0;     // packets that the daemon has, acknowledgements among them
-  uint32_t submitted = 0;  // data packets that the daemon has
-  uint32_t most_submitted = 64;
-  bool dirty = false;  // has more to send, perhaps
+  bool reliable = false;
+  uint32_t unsent = 0;  // packets that the daemon has, acknowledgements among them
+  // Data packets that the daemon has. Congestion control may hold requests there: what answers the peer does not wait for that.
+  struct Share {
+    uint32_t submitted = 0;
+    uint32_t most = 64;
+  };
+  Share requests;
+  Share responses;
+  bool withdrawn = false;  // requests that the daemon has, as the queue pair has failed
+  bool dirty = false;      // has more to send, perhaps
 };
 
 class ProgramTransports : public CompletionSink {
@@ -102,9 +110,19 @@ class ProgramTransports : public CompletionSink {
   // The daemon is gone; all queue pairs have been told.
   virtual void ended() = 0;
 
+  struct Sent {
+    uint32_t qpn = 0;  // 0: nothing that has not come back
+    uint32_t address_handle = 0;
+    ProgramPair::Share ProgramPair::*share = nullptr;  // of what is data
+    Time at = 0;
+  };
+
   bool turn(Time now);
   void send(ProgramPair& pair, Time now);
+  bool takes_data(ProgramPair& pair) const;
   void write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now);
+  ProgramPacketSlot& take_slot(ProgramPair& pair, Sent sent);
+  bool withdraw(ProgramPair& pair, Time now);
   void take_returned(Time now);
   void wait_until(const std::function<bool()>& left);
   void tell_counters();
@@ -125,13 +143,7 @@ class ProgramTransports : public CompletionSink {
   std::vector<ProgramPair*> dirty_;
   std::vector<ProgramPair*> attended_;
   std::vector<uint32_t> free_;
-  struct Sent {
-    uint32_t qpn = 0;  // 0: nothing that has not come back
-    uint32_t address_handle = 0;
-    bool data = false;
-    Time at = 0;
-  };
-  Sent sent_[kProgramPackets];
+  std::array<Sent, kProgramPackets> sent_;
   uint32_t submitted_ = 0;
   uint32_t published_ = 0;
   uint32_t returned_ = 0;

@@ -29,9 +29,18 @@ struct Nobody : CompletionSink {
   void complete(const Completion&) override {}
 };
 
+// Congestion control that hears nothing of its connections, or their acknowledgements, or telemetry on them.
+NicParameters nic_of(uint8_t which) {
+  NicParameters p = fuzz::verbs_nic();
+  if (which % 4 == 1) p.congestion = DctcpParameters{};
+  if (which % 4 == 2) p.congestion = SwiftParameters{};
+  if (which % 4 == 3) p.congestion = HpccParameters{};
+  return p;
+}
+
 class World {
  public:
-  World() : pool_(64, kMaxHeaders + 4'096), nic_(fuzz::verbs_nic(), {}, pool_, &nobody_) {
+  explicit World(uint8_t which) : pool_(64, kMaxHeaders + 4'096), nic_(nic_of(which), {}, pool_, &nobody_) {
     for (int i = 0; i < kPairs; ++i) create(i);
     handle_ = nic_.create_address_handle(path(kNicMac, kPeerMac));
   }
@@ -110,7 +119,9 @@ class World {
       packet.flags = in.byte();
       packet.address_handle = (style & 64) != 0 ? static_cast<uint32_t>(in.number(4)) : handle_;
       packet.destination_qp = static_cast<uint32_t>(in.number(4));
-      packet.psn = static_cast<uint32_t>(in.number(4));
+      packet.psn = (style & 128) != 0 ? static_cast<uint32_t>(in.number(4)) : next_psn_++;
+      packet.reth.dma_length = static_cast<uint32_t>(in.number(2)) << (in.byte() % 17);
+      packet.aeth.syndrome = in.byte();
       packet.queue_key = packet.immediate = in.byte();
     }
     memory_->submitted[written_++ % kProgramPackets] = slot;
@@ -142,7 +153,11 @@ class World {
     const int i = in.byte() % kPairs;
     if (i == 1) h.opcode = kOpcodeUdSendOnly;
     h.destination_qp = qpns_[i];
-    h.psn = static_cast<uint32_t>(in.number(3));
+    const uint8_t style = in.byte();
+    h.psn = (style & 1) != 0 ? static_cast<uint32_t>(in.number(3)) : next_psn_ - style / 8;
+    h.aeth.syndrome = in.byte();
+    h.becn = (style & 2) != 0;
+    if ((style & 4) != 0 && has_telemetry(h.opcode | kOpcodeTelemetry)) h.opcode |= kOpcodeTelemetry;
     const std::vector<uint8_t> payload(in.number(2) % 4'097, 1);
     std::vector<uint8_t> bytes(kMaxHeaders + payload.size());
     const auto length = static_cast<uint32_t>(payload.size());
@@ -183,7 +198,7 @@ class World {
   void check(const uint8_t* packet, const PacketMeta& meta) {
     require(meta.payload_length <= kMtu);
     const Bth bth = load_bth(packet);
-    if (meta.opcode >> 5 == 0) return require(bth.destination_qp == kPeerQpn);
+    if (plain_opcode(meta.opcode) >> 5 == 0) return require(bth.destination_qp == kPeerQpn);
     require(meta.opcode == kOpcodeUdSendOnly || meta.opcode == kOpcodeUdSendOnlyImmediate);
     require((load_be32(packet + kBthHeader + 4) & 0xffffff) == qpns_[1]);
   }
@@ -197,11 +212,14 @@ class World {
   uint32_t qpns_[kPairs] = {};
   uint32_t handle_ = 0;
   uint32_t written_ = 0;
+  uint32_t next_psn_ = 0;
 };
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  std::make_unique<World>()->run(Input({data, size}));
+  Input in({data, size});
+  const uint8_t which = in.byte();
+  std::make_unique<World>(which)->run(in);
   return 0;
 }

@@ -182,7 +182,8 @@ class TestBroker {
 
 struct ProgramsBed {
   // `loss`: of the frames that each NIC receives.
-  explicit ProgramsBed(double loss = 0) : worker(config(loss), factory()) {
+  explicit ProgramsBed(double loss = 0, const CongestionParameters& congestion = nic_parameters().congestion)
+      : worker(config(loss, congestion), factory()) {
     worker.open();
     worker.begin(monotonic_now());
     REQUIRE(eventually([&] { return worker.ready(); }));
@@ -204,7 +205,7 @@ struct ProgramsBed {
       return std::move(near);
     };
   }
-  static WorkerConfig config(double loss) {
+  static WorkerConfig config(double loss, const CongestionParameters& congestion) {
     WorkerConfig config;
     config.name = "test";
     config.packets = 4096;
@@ -221,6 +222,7 @@ struct ProgramsBed {
       }
       nic.parameters = nic_parameters();
       nic.parameters.mac = kMacs[i];
+      nic.parameters.congestion = congestion;
       nic.parameters.verbs_queue_pairs = 64;
       nic.parameters.addresses.push_back({4, {10, 0, 0, static_cast<uint8_t>(kMacs[i])}});
       nic.arrears = kMillisecond;

@@ -176,6 +176,118 @@ TEST_CASE("programs: what is lost on the way is sent again") {
   });
 }
 
+// One packet in flight, whatever round-trip times are.
+SwiftParameters one_in_flight() {
+  SwiftParameters swift;
+  swift.base_target = kSecond;
+  swift.min_cwnd = swift.max_cwnd = 1;
+  return swift;
+}
+
+TEST_CASE(
+    "programs: with a window of one packet READs and WRITEs both ways, of several connections, do not wait for each other") {
+  ProgramsBed bed(0, one_in_flight());
+  TestProgram left(bed, 0);
+  TestProgram right(bed, 1);
+  // More of them than a program has slots, if each had as many as it may.
+  constexpr uint32_t kPairs = 10;
+  constexpr uint32_t kEach = 8;
+  std::vector<uint8_t> sources[2] = {drawn(50'000, 7), drawn(50'000, 8)};
+  std::vector<uint8_t> written[2] = {std::vector<uint8_t>(50'000), std::vector<uint8_t>(50'000)};
+  std::vector<uint8_t> read[2] = {std::vector<uint8_t>(50'000), std::vector<uint8_t>(50'000)};
+  TestProgram* const programs[2] = {&left, &right};
+  ibv_qp* qps[2][kPairs];
+  uint32_t source_keys[2];
+  uint32_t written_keys[2];
+  uint32_t read_keys[2];
+  for (const int i : {0, 1}) {
+    source_keys[i] = programs[i]->register_memory(sources[i]);
+    written_keys[i] = programs[i]->register_memory(written[i]);
+    read_keys[i] = programs[i]->register_memory(read[i]);
+    for (ibv_qp*& qp : qps[i]) qp = programs[i]->create();
+  }
+  for (uint32_t pair = 0; pair < kPairs; ++pair) {
+    left.connect(qps[0][pair], right.address, qps[1][pair]->qp_num);
+    right.connect(qps[1][pair], left.address, qps[0][pair]->qp_num);
+  }
+  const auto work = [&](int i) {
+    TestProgram& own = *programs[i];
+    for (uint32_t pair = 0; pair < kPairs; ++pair) {
+      for (uint32_t n = 0; n < kEach; ++n) {
+        REQUIRE(own.post(qps[i][pair], IBV_WR_RDMA_WRITE, TestProgram::piece(sources[i], source_keys[i]),
+                         reinterpret_cast<uintptr_t>(written[1 - i].data()), written_keys[1 - i]) == 0);
+        REQUIRE(own.post(qps[i][pair], IBV_WR_RDMA_READ, TestProgram::piece(read[i], read_keys[i]),
+                         reinterpret_cast<uintptr_t>(sources[1 - i].data()), source_keys[1 - i]) == 0);
+      }
+    }
+    for (uint32_t n = 0; n < 2 * kPairs * kEach; ++n) REQUIRE(own.wait().status == IBV_WC_SUCCESS);
+  };
+  std::thread other([&] { work(1); });
+  work(0);
+  other.join();
+  bed.turns.between([&](auto& nics) {
+    for (const int i : {0, 1}) {
+      SoftNic& nic = nics[i]->soft_nic();
+      for (uint32_t pair = 0; pair < kPairs; ++pair) {
+        CHECK(nic.flow_at(pair, nic.now()).controller.template as<SwiftSender>()->window() == 1);
+      }
+    }
+  });
+  for (const int i : {0, 1}) {
+    programs[i]->settle();
+    CHECK(written[i] == sources[1 - i]);
+    CHECK(read[i] == sources[1 - i]);
+  }
+}
+
+TEST_CASE("programs: what is lost under a window is sent again, and congestion control hears of it") {
+  ProgramsBed bed(0.05, DctcpParameters{});
+  Connected c(bed);
+  std::vector<uint8_t> here = drawn(400'000, 9);
+  std::vector<uint8_t> there(here.size());
+  std::vector<uint8_t> back(here.size());
+  const uint32_t remote_key = c.right.register_memory(there);
+  const auto remote = reinterpret_cast<uintptr_t>(there.data());
+  const ibv_sge piece = TestProgram::piece(here, c.left.register_memory(here));
+  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, piece, remote, remote_key) == 0);
+  const ibv_sge into = TestProgram::piece(back, c.left.register_memory(back));
+  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_READ, into, remote, remote_key) == 0);
+  for (int i : {0, 1}) {
+    CAPTURE(i);
+    CHECK(c.left.wait().status == IBV_WC_SUCCESS);
+  }
+  c.left.settle();
+  c.right.settle();
+  CHECK(there == here);
+  CHECK(back == here);
+  // Without a loss it would have grown by each of the packets.
+  bed.turns.between([&](auto& nics) {
+    SoftNic& nic = nics[0]->soft_nic();
+    CHECK(nic.flow_at(0, nic.now()).controller.template as<DctcpSender>()->window() < 400);
+  });
+}
+
+TEST_CASE("programs: a connection that fails under a window gives back what the NIC has held of it") {
+  ProgramsBed bed(0, one_in_flight());
+  Connected c(bed);
+  std::vector<uint8_t> here = drawn(100'000, 9);
+  const ibv_sge piece = TestProgram::piece(here, c.left.register_memory(here));
+  bed.brokers[1]->hang_up();
+  REQUIRE(eventually([&] {
+    uint32_t owner = 0;
+    bed.turns.between([&](auto& nics) { owner = nics[1]->owner(c.qp[1]->qp_num); });
+    return owner == 0;
+  }));
+  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, piece, 1, 1) == 0);
+  CHECK(c.left.wait().status == IBV_WC_REM_OP_ERR);
+  const auto returned = [&] {
+    const std::lock_guard lock(c.left.nic->mutex());
+    const ProgramMemory& shared = c.left.nic->shared_memory();
+    return shared.returned_written == shared.submitted_written;
+  };
+  CHECK(eventually(returned));
+}
+
 TEST_CASE("programs: two on one NIC reach each other, whose frames no link brings back") {
   ProgramsBed bed;
   Connected c(bed, 0, 0);

@@ -7,7 +7,7 @@
 namespace weir {
 
 bool AbandonedConnection::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
-  if (is_response(meta.opcode)) return ++context_.counters.drop_unexpected_response, false;
+  if (is_response(plain_opcode(meta.opcode))) return ++context_.counters.drop_unexpected_response, false;
   if (!admits(load_bth(frame + meta.bth_offset).partition_key)) return ++context_.counters.drop_partition_key, false;
   owed_ = true;
   return true;

@@ -15,7 +15,7 @@ class AbandonedConnection final : public VerbsTransport {
     state_ = QueuePairState::rts;
   }
 
-  bool understands(uint8_t opcode) const override { return opcode >> 5 == 0; }
+  bool understands(uint8_t opcode) const override { return opcode >> 5 == 0 || (attributes_.telemetry && has_telemetry(opcode)); }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   bool control_waits() const override { return owed_; }
   void take_control(OutgoingPacket& out) override;

@@ -14,43 +14,22 @@ void Completer::start() {
   recovering_ = false;
   delivered_ = 0;
   delivered_sent_ = 0;
-  news_ = 0;
-  repeated_ = marked_ = lost_ = timed_out_ = has_telemetry_ = false;
   trimmed_ = 0;
   trimmed_sent_ = kNever;
-  telemetry_ = attributes_.telemetry ? std::make_unique<Telemetry>() : nullptr;
+  news_.start(attributes_.telemetry);
 }
 
-void Completer::take_telemetry(const uint8_t* telemetry) {
-  if (telemetry_ == nullptr) return;
-  has_telemetry_ = load_telemetry(telemetry, *telemetry_);
-  TransportCounters& counters = context_.counters;
-  if (!has_telemetry_) return void(++counters.rx_telemetry_malformed);
-  ++counters.rx_telemetry;
-  if (telemetry_->hops == 0) ++counters.rx_telemetry_unwritten;
-  if (telemetry_->overflowed > 0) ++counters.rx_telemetry_overflowed;
-}
-
+// Wanted is what has been posted and is not acknowledged.
 void Completer::listen(Time now, bool marked) {
-  heard_at_ = now;
-  marked_ = marked;
-  wanted_ = static_cast<uint32_t>(psn_distance(queue_.assigned, queue_.una));
+  news_.listen(now, marked, static_cast<uint32_t>(psn_distance(queue_.assigned, queue_.una)));
 }
 
 bool Completer::take_heard(Heard& heard) {
-  if (news_ == 0 && !lost_ && !timed_out_ && trimmed_ == 0) return false;
-  heard.ack = {.packets = std::exchange(news_, 0),
-               .marked = marked_,
-               .in_flight = static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)) - queue_.arrived(),
-               .wanted = wanted_,
-               .arrived = heard_at_,
-               .sent = std::exchange(repeated_, false) ? kNever : news_sent_,
-               .telemetry = std::exchange(has_telemetry_, false) ? telemetry_.get() : nullptr};
-  heard.lost = std::exchange(lost_, false);
-  heard.timed_out = std::exchange(timed_out_, false);
+  if (!news_.any() && trimmed_ == 0) return false;
+  news_.take(heard, static_cast<uint32_t>(psn_distance(queue_.end, queue_.una)) - queue_.arrived());
   heard.trimmed = {.packets = std::exchange(trimmed_, 0),
                    .in_flight = queue_.in_flight(),
-                   .at = heard_at_,
+                   .at = news_.at(),
                    .sent = std::exchange(trimmed_sent_, kNever)};
   return true;
 }
@@ -224,9 +203,8 @@ WorkStatus Completer::blame(uint64_t entry, WorkStatus status) {
 void Completer::tell(SendQueue::Mark& mark) {
   if (mark.told) return;
   mark.told = true;
-  repeated_ |= mark.again;
-  news_sent_ = news_++ == 0 ? mark.sent : std::max(news_sent_, mark.sent);
-  if (!mark.again && queue_.entropy != nullptr) queue_.entropy->acknowledged(mark.entropy, marked_);
+  news_.arrived(1, mark.sent, mark.again);
+  if (!mark.again && queue_.entropy != nullptr) queue_.entropy->acknowledged(mark.entropy, news_.marked());
 }
 
 void Completer::mark_arrived(uint32_t psn, How how) {
@@ -312,9 +290,9 @@ void Completer::find_losses() {
     const bool early = static_cast<int32_t>(delivered_ - mark.order) <= reordering && !timed_out;
     if (early && !mark.again) return;
     if (early || mark.settled()) continue;
-    if (timed_out && queue_.entropy != nullptr) queue_.entropy->timed_out(heard_at_);
+    if (timed_out && queue_.entropy != nullptr) queue_.entropy->timed_out(news_.at());
     mark_lost(psn);
-    lost_ = true;
+    news_.lost();
   }
 }
 
@@ -332,7 +310,7 @@ void Completer::mark_missing_lost(bool believe_held) {
 void Completer::lose() {
   if (recovering_) return;
   recovering_ = true;
-  lost_ = true;
+  news_.lost();
   send_again(false);
 }
 
@@ -383,7 +361,7 @@ WorkStatus Completer::advance(Time now) {
     }
   }
   ++context_.counters.local_ack_timeout_err;
-  timed_out_ = true;
+  news_.timed_out();
   if (queue_.entropy != nullptr) queue_.entropy->timed_out(now);
   if (!spend_retry()) return WorkStatus::retry_exceeded_error;
   send_again(!std::exchange(recovering_, true));

@@ -13,6 +13,7 @@
 
 #include "base/types.h"
 #include "transport/aeth.h"
+#include "transport/heard_news.h"
 #include "transport/requester.h"
 
 namespace weir {
@@ -30,7 +31,7 @@ class Completer {
   // `marked`: it has the codepoint CE, which on a READ response speaks of packets that this end has asked for.
   WorkStatus receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length, bool marked);
   // What the acknowledgement that receive() is going to have echoes (kTelemetryHeader bytes).
-  void take_telemetry(const uint8_t* telemetry);
+  void take_telemetry(const uint8_t* telemetry) { news_.take_telemetry(telemetry, context_.counters); }
   // Likewise the headers of a READ response that a switch has trimmed, which nobody vouches for: the packet is asked for again,
   // and that is all.
   void receive_trimmed(Time now, uint32_t psn);
@@ -82,18 +83,8 @@ class Completer {
   bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
   Time delivered_sent_ = 0;  // when that was
-  // Of what take_heard() tells next.
-  Time trimmed_sent_ = kNever;  // when the newest trimmed packet that was sent but once was sent
-  Time news_sent_ = kNever;     // when the newest of those that have arrived was sent
-  uint32_t news_ = 0;           // packets that have arrived since
-  uint32_t wanted_ = 0;         // packets posted and not acknowledged
-  Time heard_at_ = 0;
-  bool repeated_ = false;  // one of those was sent more than once
-  bool marked_ = false;
-  bool lost_ = false;
-  bool timed_out_ = false;
-  bool has_telemetry_ = false;  // of answers since
-  std::unique_ptr<Telemetry> telemetry_;
+  Time trimmed_sent_ = kNever;  // when the newest of the trimmed packets that was sent but once was sent
+  HeardNews news_;           // that take_heard() tells next
 };
 
 }  // namespace weir

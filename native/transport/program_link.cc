@@ -52,6 +52,11 @@ void ProgramLink::take_in(TransportCounters& counters) {
     at.held = true;
     std::memcpy(&at.packet, &memory_.packets[slot].packet, sizeof at.packet);
     const auto found = transports_.find(at.packet.qpn);
+    if (found != transports_.end() && (at.packet.flags & ProgramPacket::kWithdrawal) != 0) {
+      found->second->drop(found->second->requests_);
+      give_back(slot);
+      continue;
+    }
     if (found == transports_.end() || !found->second->allows(at.packet)) {
       refuse(counters);
       give_back(slot);
@@ -67,14 +72,21 @@ void ProgramLink::give_back(uint32_t slot) { free_.push_back(slot); }
 
 bool ProgramLink::deliver(const uint8_t* frame, const PacketMeta& meta) {
   // Up to the pad: what is behind it has been checked.
-  const uint32_t length =
-      meta.bth_offset + kBthHeader + extension_length(meta.opcode) + meta.payload_length + uint32_t{meta.pad_count};
+  const uint8_t opcode = plain_opcode(meta.opcode);
+  const uint32_t headers = meta.bth_offset + kBthHeader + extension_length(opcode);
+  const uint32_t length = headers + meta.payload_length + uint32_t{meta.pad_count};
   const uint32_t read = memory_.frames_read.load(std::memory_order_acquire);
   if (frames_ - read >= kProgramFrames || length > kProgramFrameBytes) return false;
   ProgramFrameSlot& slot = memory_.frames[frames_ & kFrameMask];
   slot.meta = meta;
   slot.length = length;
-  std::memcpy(slot.bytes, frame, length);
+  if (opcode == meta.opcode) {
+    std::memcpy(slot.bytes, frame, length);
+  } else {
+    std::memcpy(slot.bytes, frame, headers);
+    std::memcpy(slot.bytes + headers, frame + headers + kTelemetryHeader, length - headers);
+    slot.meta.opcode = slot.bytes[meta.bth_offset] = opcode;
+  }
   memory_.frames_written.store(++frames_, std::memory_order_release);
   given_frames_ = true;
   return true;
@@ -129,51 +141,126 @@ void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attribu
   if (from == QueuePairState::rtr || from == QueuePairState::rts) return;
   attributes_ = attributes;
   unanswered_ = attributes.receive_psn;
+  const bool watched = state_ == QueuePairState::rtr && service_ == Service::connection && attributes.informs;
+  if (!watched) return;
+  watch_ = std::make_unique<ConnectionWatch>(packets_in_flight(attributes), attributes.telemetry);
+  echo_.start(attributes.telemetry);
 }
 
 bool RelayedTransport::allows(const ProgramPacket& packet) const {
   if (state_ == QueuePairState::reset || state_ == QueuePairState::init) return false;
   if (packet.payload_bytes > (is_control(packet) ? kMaxSelectiveWindow / 8 : attributes_.path_mtu)) return false;
-  return understands(packet.opcode) &&
+  return understands(packet.opcode) && !has_telemetry(packet.opcode) &&
          (is_unreliable(packet.opcode) || extensions(packet.opcode) != 0 ||
           opcode_shape(packet.opcode).kind != RequestKind::none || packet.opcode == kOpcodeRcReadResponseMiddle);
 }
 
-bool RelayedTransport::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
+bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive() && state_ != QueuePairState::error) return ++context_.counters.drop_wrong_state, false;
   if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
-  if (is_response(meta.opcode) && meta.payload_length == 0) return true;
+  if (watch_ != nullptr) hear(now, frame, meta);
+  if (is_response(plain_opcode(meta.opcode)) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
                   service_ == Service::datagram || opcode_shape(meta.opcode & kOpcodeOperation).last);
   return true;
 }
 
-uint32_t RelayedTransport::data_bytes() const {
-  if (data_.first == ProgramLink::kNone) return 0;
-  const ProgramPacket& packet = link_.slots_[data_.first].packet;
-  return packet_length(packet.opcode, packet.payload_bytes);
+// As far as the program takes it as an answer, too.
+void RelayedTransport::hear(Time now, const uint8_t* frame, const PacketMeta& meta) {
+  const uint8_t* const packet = frame + meta.bth_offset;
+  const Bth bth = load_bth(packet);
+  if (!admits(bth.partition_key)) return;
+  const uint8_t* const telemetry = has_telemetry(bth.opcode) ? packet + telemetry_offset(bth.opcode) : nullptr;
+  if (!is_response(plain_opcode(bth.opcode))) {
+    if (telemetry != nullptr) echo_.take(telemetry, context_.counters);
+    return;
+  }
+  if (state_ != QueuePairState::rts) return;
+  if (telemetry != nullptr) watch_->take_telemetry(telemetry, context_.counters);
+  const Aeth aeth = (extensions(bth.opcode) & kHasAeth) != 0 ? load_aeth(packet + kBthHeader) : Aeth{};
+  watch_->hear(now, bth, aeth, meta.ecn == 3, waiting_end());
 }
 
-bool RelayedTransport::take_data(Time, OutgoingPacket& out) {
-  const uint32_t slot = pop(data_);
-  if (is_response(link_.slots_[slot].packet.opcode)) ++responses_taken_;
+uint32_t RelayedTransport::waiting_end() const {
+  if (requests_.last == ProgramLink::kNone) return watch_->end();
+  const ProgramLink::Slot& last = link_.slots_[requests_.last];
+  return psn_add(last.packet.psn, last.packets);
+}
+
+// In the program's order, but for requests that are held.
+uint32_t RelayedTransport::next_watched() const {
+  if (requests_.first == ProgramLink::kNone) return responses_.first;
+  const ProgramLink::Slot& request = link_.slots_[requests_.first];
+  if (state_ == QueuePairState::rts && !watch_->allows(request.packet.psn, request.packets)) return responses_.first;
+  if (responses_.first == ProgramLink::kNone) return requests_.first;
+  return static_cast<int32_t>(request.turn - link_.slots_[responses_.first].turn) < 0 ? requests_.first : responses_.first;
+}
+
+uint32_t RelayedTransport::data_bytes() const {
+  const uint32_t slot = next();
+  if (slot == ProgramLink::kNone) return 0;
+  const ProgramPacket& packet = link_.slots_[slot].packet;
+  return packet_length(watch_ == nullptr ? packet.opcode : wire_opcode(packet), packet.payload_bytes);
+}
+
+bool RelayedTransport::take_data(Time now, OutgoingPacket& out) {
+  const uint32_t slot = next();
+  const bool response = is_response(link_.slots_[slot].packet.opcode);
+  if (response) ++responses_taken_;
+  pop(response && watch_ != nullptr ? responses_ : requests_);
   if (service_ == Service::datagram) {
     out.headers = context_.addresses->find(link_.slots_[slot].packet.address_handle);
     if (out.headers == nullptr) return link_.refuse(context_.counters), link_.give_back(slot), false;
   }
   fill(out, slot);
+  if (watch_ != nullptr && !response) fill_watched(now, out, slot);
   return true;
+}
+
+// Of each request an acknowledgement is asked for.
+void RelayedTransport::fill_watched(Time now, OutgoingPacket& out, uint32_t slot) {
+  const ProgramLink::Slot& at = link_.slots_[slot];
+  out.header.opcode = wire_opcode(at.packet);
+  out.header.ack_request = true;
+  if (state_ != QueuePairState::rts) return;
+  const RequestKind kind = opcode_shape(at.packet.opcode).kind;
+  watch_->sent(now, at.packet.psn, at.packets, kind == RequestKind::read || kind == RequestKind::atomic);
+}
+
+// Marks are echoed where peers go by that.
+void RelayedTransport::take_control(OutgoingPacket& out) {
+  fill(out, pop(control_));
+  out.header.becn &= watch_ != nullptr;
+  if (watch_ == nullptr || out.header.opcode != kOpcodeRcAcknowledge) return;
+  if ((out.header.aeth.syndrome & kSyndromeKind) != kSyndromeAck) return;
+  out.header.telemetry = echo_.next();
+  if (out.header.telemetry != nullptr) out.header.opcode = kOpcodeRcAcknowledge | kOpcodeTelemetry;
 }
 
 void RelayedTransport::push(uint32_t slot) {
   ProgramLink::Slot& at = link_.slots_[slot];
-  Queue& queue = is_control(at.packet) ? control_ : data_;
   if (is_control(at.packet)) {
     at.behind = responses_submitted_;
-  } else if (is_response(at.packet.opcode)) {
-    ++responses_submitted_;
+    return append(control_, slot);
   }
-  at.next = ProgramLink::kNone;
+  if (is_response(at.packet.opcode)) ++responses_submitted_;
+  watch_ == nullptr ? append(requests_, slot) : push_watched(at, slot);
+}
+
+// A program that goes back sends all from there on again, and what is before that is acknowledged: what waits would only hold it
+// up.
+void RelayedTransport::push_watched(ProgramLink::Slot& at, uint32_t slot) {
+  at.turn = turns_++;
+  if (is_response(at.packet.opcode)) return append(responses_, slot);
+  at.packet.psn &= kPsnMask;
+  const bool read = at.packet.opcode == kOpcodeRcReadRequest;
+  at.packets = read ? std::min(packets_of(at.packet.reth.dma_length, attributes_.path_mtu), kMostPsns) : 1;
+  if (requests_.last != ProgramLink::kNone && psn_distance(at.packet.psn, waiting_end()) < 0) drop(requests_);
+  append(requests_, slot);
+}
+
+void RelayedTransport::append(Queue& queue, uint32_t slot) {
+  link_.slots_[slot].next = ProgramLink::kNone;
   (queue.last == ProgramLink::kNone ? queue.first : link_.slots_[queue.last].next) = slot;
   queue.last = slot;
 }
@@ -185,12 +272,19 @@ uint32_t RelayedTransport::pop(Queue& queue) {
   return slot;
 }
 
+// Telemetry is the NIC's, and has room in what the transport of a queue pair of the NIC's own would give it.
+uint8_t RelayedTransport::wire_opcode(const ProgramPacket& packet) const {
+  if (!attributes_.telemetry) return packet.opcode;
+  const RequestKind kind = opcode_shape(packet.opcode).kind;
+  return kind == RequestKind::send || kind == RequestKind::write ? packet.opcode | kOpcodeTelemetry : packet.opcode;
+}
+
 // Whose packet it is and to whom a connection leads is not the program's to say.
 void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   const ProgramPacket& packet = link_.slots_[slot].packet;
   out.header.opcode = packet.opcode;
   out.header.destination_qp = (service_ == Service::datagram ? packet.destination_qp : attributes_.remote_qpn) & 0xffffff;
-  out.header.psn = packet.psn & 0xffffff;
+  out.header.psn = packet.psn & kPsnMask;
   out.header.ack_request = (packet.flags & ProgramPacket::kAckRequest) != 0;
   out.header.solicited = (packet.flags & ProgramPacket::kSolicited) != 0;
   out.header.becn = (packet.flags & ProgramPacket::kBecn) != 0;
@@ -207,10 +301,14 @@ void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   link_.give_back(slot);
 }
 
+void RelayedTransport::drop(Queue& queue) {
+  while (queue.first != ProgramLink::kNone) link_.give_back(pop(queue));
+}
+
 void RelayedTransport::drop_all() {
-  for (Queue* queue : {&control_, &data_}) {
-    while (queue->first != ProgramLink::kNone) link_.give_back(pop(*queue));
-  }
+  drop(control_);
+  drop(responses_);
+  drop(requests_);
   responses_taken_ = responses_submitted_;
 }
 

@@ -4,10 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "transport/connection_watch.h"
 #include "transport/program_rings.h"
+#include "transport/telemetry_echo.h"
 #include "transport/verbs_transport.h"
 
 namespace weir {
@@ -31,7 +34,8 @@ class ProgramLink {
     take_in(counters);
     for (const uint32_t qpn : told_) told(qpn);
   }
-  // A frame for the program; false when it leaves no room. What the frame is part of must be valid.
+  // A frame for the program, which gets it without telemetry; false when it leaves no room. What the frame is part of must be
+  // valid.
   bool deliver(const uint8_t* frame, const PacketMeta& meta);
   // Gives back the slots of what was sent since the last call: their payload has been read by now.
   void publish();
@@ -54,7 +58,9 @@ class ProgramLink {
   struct Slot {
     ProgramPacket packet;  // as it was when it was submitted
     uint32_t next = kNone;
-    uint32_t behind = 0;  // of an answer that is control: so many READ responses of its queue pair go before it
+    uint32_t behind = 0;   // of an answer that is control: so many READ responses of its queue pair go before it
+    uint32_t turn = 0;     // of data: its place among that of its queue pair
+    uint32_t packets = 1;  // PSNs that it takes up
     bool held = false;
   };
   void take_in(TransportCounters& counters);
@@ -87,7 +93,8 @@ class RelayedTransport final : public VerbsTransport {
 
   bool understands(uint8_t opcode) const override {
     if (service_ == Service::datagram) return opcode == kOpcodeUdSendOnly || opcode == kOpcodeUdSendOnlyImmediate;
-    return service_ == Service::unreliable ? is_unreliable(opcode) : opcode >> 5 == 0;
+    if (service_ == Service::unreliable) return is_unreliable(opcode);
+    return opcode >> 5 == 0 || (attributes_.telemetry && has_telemetry(opcode));
   }
   bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) override;
   // Answers leave in order: who gets one takes it that all before it have been answered (IBTA volume 1, 9.7.5.1.5).
@@ -95,11 +102,16 @@ class RelayedTransport final : public VerbsTransport {
     if (control_.first == ProgramLink::kNone) return false;
     return static_cast<int32_t>(responses_taken_ - link_.slots_[control_.first].behind) >= 0;
   }
-  void take_control(OutgoingPacket& out) override { fill(out, pop(control_)); }
+  void take_control(OutgoingPacket& out) override;
   uint32_t data_bytes() const override;
   bool take_data(Time now, OutgoingPacket& out) override;
-  Time next_deadline() const override { return kNever; }
+  // That the program's timer has run out shows when something leaves, and is told soon after.
+  Time next_deadline() const override { return watch_ == nullptr ? kNever : watch_->timed_out_at(); }
   void advance(Time) override {}
+  bool take_heard(Heard& heard) override { return watch_ != nullptr && watch_->take(heard); }
+  void limit(uint32_t packets) override {
+    if (watch_ != nullptr) watch_->limit(packets);
+  }
   const QueueAttributes& attributes() const { return attributes_; }
   // PSN of the first of the peer's requests that no answer has left for.
   uint32_t unanswered() const { return unanswered_; }
@@ -114,22 +126,39 @@ class RelayedTransport final : public VerbsTransport {
   void enter(QueuePairState from, const QueueAttributes& attributes) override;
   // What was sent before the queue pair failed has a right to leave: its last answer says why.
   void stop() override {
-    if (state_ == QueuePairState::reset) drop_all();
+    if (state_ != QueuePairState::reset) return;
+    drop_all();
+    watch_.reset();
+    echo_.start(false);
   }
   bool serves(const SendWork&) const override { return false; }
   bool busy() const override { return false; }
   // Whether a packet is one that this queue pair may send now.
   bool allows(const ProgramPacket& packet) const;
   void push(uint32_t slot);
+  void append(Queue& queue, uint32_t slot);
   uint32_t pop(Queue& queue);
+  void push_watched(ProgramLink::Slot& at, uint32_t slot);
+  // The slot of the data packet that may go now; kNone: there is none.
+  uint32_t next() const { return watch_ == nullptr ? requests_.first : next_watched(); }
+  uint32_t next_watched() const;
+  uint32_t waiting_end() const;
+  void hear(Time now, const uint8_t* frame, const PacketMeta& meta);
+  uint8_t wire_opcode(const ProgramPacket& packet) const;
   void fill(OutgoingPacket& out, uint32_t slot);
+  void fill_watched(Time now, OutgoingPacket& out, uint32_t slot);
+  void drop(Queue& queue);
   void drop_all();
 
   ProgramLink& link_;
   Service service_;
   uint32_t unanswered_ = 0;
   Queue control_;
-  Queue data_;
+  Queue requests_;   // and READ responses, where nothing is held
+  Queue responses_;  // apart from what congestion control holds, for which they do not wait
+  uint32_t turns_ = 0;
+  std::unique_ptr<ConnectionWatch> watch_;  // null: congestion control wants to hear nothing of it
+  TelemetryEcho echo_;
   // READ responses.
   uint32_t responses_submitted_ = 0;
   uint32_t responses_taken_ = 0;

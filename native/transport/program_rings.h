@@ -22,7 +22,7 @@
 
 namespace weir {
 
-inline constexpr uint32_t kProgramLayout = 3;     // changes with all that is here
+inline constexpr uint32_t kProgramLayout = 4;     // changes with all that is here
 inline constexpr uint32_t kProgramPackets = 512;  // these two are powers of two
 inline constexpr uint32_t kProgramFrames = 1024;
 inline constexpr uint32_t kProgramPayload = 4096;
@@ -33,6 +33,8 @@ struct ProgramPacket {
   static constexpr uint8_t kAckRequest = 1 << 0;
   static constexpr uint8_t kSolicited = 1 << 1;
   static constexpr uint8_t kBecn = 1 << 2;
+  // It is no packet: requests of its queue pair that wait to leave are of no use any more.
+  static constexpr uint8_t kWithdrawal = 1 << 3;
 
   uint32_t qpn = 0;
   uint32_t payload_bytes = 0;

@@ -35,9 +35,11 @@ struct QueueAttributes {
   uint16_t partition_key = kDefaultPartitionKey;
   uint8_t access = 0;  // kRemoteWrite ...: what the peer may do through this queue pair
   // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
-  // the responder's say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which the standard has
-  // for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
+  // `echoes` holds, too.
   bool informs = false;
+  // The responder's acknowledgements say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which
+  // the standard has for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
+  bool echoes = false;
   // With it: SENDs and WRITEs have room for telemetry, and acknowledgements what was written there (wire/telemetry.h). At both
   // ends.
   bool telemetry = false;

@@ -28,6 +28,7 @@ void ReliableConnection::enter(QueuePairState from, const QueueAttributes& attri
     attributes_ = attributes;
     attributes_.window = packets_in_flight(attributes);
     attributes_.informs = acknowledges_each(attributes);
+    attributes_.echoes |= attributes_.informs;
     if (state_ == QueuePairState::rtr) responder_.start();
     return;
   }
@@ -105,16 +106,14 @@ void ReliableConnection::take_control(OutgoingPacket& out) {
 // Responses that wait are still sent when the queue pair has failed: the last of them says why.
 bool ReliableConnection::responder_next() const {
   if (!responder_.has_data()) return false;
-  return !responded_last_ || state_ != QueuePairState::rts || requester_.data_bytes(begins()) == 0;
+  return !responded_last_ || !requests() || requester_.data_bytes(begins()) == 0;
 }
 
 // Asked for several times for each packet, and seldom different.
 uint32_t ReliableConnection::data_bytes() const {
   if (changed_) {
     changed_ = false;
-    const uint32_t bytes = responder_next()                ? responder_.data_bytes()
-                           : state_ == QueuePairState::rts ? requester_.data_bytes(begins())
-                                                           : 0;
+    const uint32_t bytes = responder_next() ? responder_.data_bytes() : requests() ? requester_.data_bytes(begins()) : 0;
     data_bytes_ = static_cast<uint16_t>(bytes);
   }
   return data_bytes_;

@@ -32,6 +32,8 @@ class ReliableConnection final : public VerbsTransport {
   // The PSN that the peer's next request is to have.
   uint32_t expected() const { return responder_.expected(); }
 
+  // Whether its next request is the oldest once more: after a loss, or a timeout.
+  bool goes_back() const { return sends_.next == sends_.una && sends_.una != sends_.end; }
   // PSN of the oldest request packet that is not acknowledged.
   uint32_t acknowledged() const { return sends_.una; }
   bool take_heard(Heard& heard) override { return state_ == QueuePairState::rts && completer_.take_heard(heard); }
@@ -45,6 +47,8 @@ class ReliableConnection final : public VerbsTransport {
   void stop() override;
   bool serves(const SendWork& work) const override;
   bool busy() const override { return sends_.head != sends_.begun; }
+  // Whether its own requests may go.
+  bool requests() const { return state_ == QueuePairState::rts && !holds_requests_; }
   bool responder_next() const;
   void address(OutgoingPacket& out) const;
 

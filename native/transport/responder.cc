@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "transport/aeth.h"
-#include "wire/telemetry.h"
 
 namespace weir {
 namespace {
@@ -29,8 +28,7 @@ void Responder::start() {
   responses_ = ResponseQueue(attributes_.max_dest_rd_atomic);
   executed_ = Ring<Response>(attributes_.max_dest_rd_atomic);
   marked_ = early_marked_ = discarded_marked_ = false;
-  has_telemetry_ = false;
-  telemetry_ = attributes_.telemetry ? std::make_unique<uint8_t[]>(kTelemetryHeader) : nullptr;
+  telemetry_.start(attributes_.telemetry);
   early_ = selective() ? std::make_unique<ReorderBuffer>(context_.payload ? attributes_.path_mtu : 0) : nullptr;
 }
 
@@ -38,18 +36,11 @@ void Responder::stop() {
   responses_ = ResponseQueue();
   executed_ = Ring<Response>();
   early_.reset();
-  telemetry_.reset();
-}
-
-void Responder::take_telemetry(const uint8_t* telemetry) {
-  if (telemetry_ == nullptr) return;
-  if (!telemetry_ok(telemetry)) return void(++context_.counters.rx_telemetry_malformed);
-  std::memcpy(telemetry_.get(), telemetry, kTelemetryHeader);
-  has_telemetry_ = true;
+  telemetry_.start(false);
 }
 
 bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked) {
-  marked &= attributes_.informs;
+  marked &= attributes_.echoes;
   const int32_t ahead = psn_distance(bth.psn, expected_);
   if (ahead > 0) return early(bth, packet, length, marked), true;
   marked_ = marked;
@@ -430,10 +421,8 @@ void Responder::take_control(OutgoingPacket& out) {
     }
   } else {
     ++context_.counters.tx_acks;
-    if (telemetry_ != nullptr && std::exchange(has_telemetry_, false)) {
-      out.header.opcode = kOpcodeRcAcknowledge | kOpcodeTelemetry;
-      out.header.telemetry = telemetry_.get();
-    }
+    out.header.telemetry = telemetry_.next();
+    if (out.header.telemetry != nullptr) out.header.opcode = kOpcodeRcAcknowledge | kOpcodeTelemetry;
   }
   responses_.pop();
   ask_for_trimmed();

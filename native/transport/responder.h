@@ -15,6 +15,7 @@
 #include "transport/receive_queue.h"
 #include "transport/reorder_buffer.h"
 #include "transport/response_queue.h"
+#include "transport/telemetry_echo.h"
 #include "transport/transport.h"
 
 namespace weir {
@@ -37,7 +38,7 @@ class Responder {
   // all that follows is that the peer is asked for it.
   void receive_trimmed(uint32_t psn);
   // What a packet has of it (kTelemetryHeader bytes), before receive(): it is echoed with the next acknowledgement.
-  void take_telemetry(const uint8_t* telemetry);
+  void take_telemetry(const uint8_t* telemetry) { telemetry_.take(telemetry, context_.counters); }
   uint32_t expected() const { return expected_; }
 
   bool control_waits() const { return !responses_.empty() && responses_.front().kind != Response::Kind::read; }
@@ -84,8 +85,7 @@ class Responder {
   uint32_t response_payload(const Response& response) const;
 
   uint32_t qpn_;
-  bool has_telemetry_ = false;  // that no acknowledgement has echoed yet
-  bool early_marked_ = false;   // a packet that is kept met congestion, and no NAK has told of it yet
+  bool early_marked_ = false;  // a packet that is kept met congestion, and no NAK has told of it yet
   const QueueAttributes& attributes_;
   const TransportContext& context_;
   ReceiveQueue& receives_;
@@ -102,7 +102,7 @@ class Responder {
   ResponseQueue responses_;
   Ring<Response> executed_;               // the latest READs and atomics, to answer them again
   std::unique_ptr<ReorderBuffer> early_;  // selective repeat
-  std::unique_ptr<uint8_t[]> telemetry_;
+  TelemetryEcho telemetry_;
 };
 
 }  // namespace weir

@@ -20,6 +20,12 @@ class VerbsTransport : public Transport {
   // In rts, SQD: work is taken and waits, but for that which has begun. A transition to rts ends this, and SQE.
   void drain();
   SendQueueState send_queue_state() const;
+  // Of a reliable connection: data_bytes() is about what answers the peer alone, as long as that is so.
+  void hold_requests(bool held) {
+    if (held == holds_requests_) return;
+    holds_requests_ = held;
+    changed_ = true;
+  }
   // So many requests that are all the same. Those that cannot be taken are completed at once: flushed in the error state and in
   // SQE, else as a local operation error.
   void post_send(const SendWork& work, uint32_t times = 1);
@@ -60,7 +66,8 @@ class VerbsTransport : public Transport {
   ReceiveQueue receives_;
   Received received_;
   SendQueueState send_queue_ = SendQueueState::runs;  // but for drained
-  mutable bool changed_ = true;                       // since data_bytes() was last worked out
+  bool holds_requests_ = false;
+  mutable bool changed_ = true;  // since data_bytes() was last worked out
 };
 
 // Forward one by one, and from anywhere to reset and error (IBTA volume 1, 10.3.1).

@@ -12,6 +12,7 @@ import { GroupReports } from "../cm/group_reports.js";
 import type { FrameLink } from "../cm/link.js";
 import { kPathMtus } from "../cm/messages.js";
 import { Neighbours } from "../cm/neighbour.js";
+import { hearsTelemetry } from "../congestion/flow_state.js";
 import { senderOf } from "../device/compose.js";
 import { probe } from "../device/control_client.js";
 import type { NicDaemonConfig } from "../device/file/load.js";
@@ -21,7 +22,7 @@ import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../
 import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
 import { addressBytes, addressOfGid, isGroup } from "../wire/address.js";
-import { largestPathMtu } from "../wire/frame_size.js";
+import { kTelemetryBytes, largestPathMtu } from "../wire/frame_size.js";
 import { isHello, ProgramConnections } from "./connections.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
 import { RequestBudget } from "./request_budget.js";
@@ -62,6 +63,7 @@ export interface ProgramEvents {
 export type ProgramNicConfig = Pick<NicDaemonConfig, "name" | "address" | "addresses" | "vlan" | "programs"> & {
   gateways?: NicDaemonConfig["gateways"];
   classes: Pick<NicDaemonConfig["classes"], "dscp_map">;
+  congestion: Pick<NicDaemonConfig["congestion"], "algorithm">;
   port: Pick<NicDaemonConfig["port"], "interface" | "mac" | "rate" | "mtu">;
 };
 
@@ -170,9 +172,10 @@ export class ProgramBroker {
     this.groups.close();
   }
 
-  /** bytes */
+  /** bytes; with room for what switches write, where the NIC's congestion control goes by that */
   get largestPathMtu(): number {
-    return largestPathMtu(this.config.port.mtu) ?? 256;
+    const { port, congestion } = this.config;
+    return largestPathMtu(port.mtu, hearsTelemetry(congestion.algorithm) ? kTelemetryBytes : 0) ?? 256;
   }
 
   /** The way to a peer, with its priority. @throws RangeError for a GID that is not ours, WeirError when nobody answers there. */

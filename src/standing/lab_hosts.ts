@@ -94,6 +94,7 @@ export class LabHosts {
         vlan: undefined,
         programs: { priority: kPriority, group: undefined },
         classes: neighbour,
+        congestion: this.scenario.congestion,
         port: { interface: kNicInterface, mac: hostMac(number), rate: Math.round(link.rate / scale), mtu: link.mtu },
       };
       this.#hosts.push(new InhabitedHost({ name, index, folder: this.folderOf(name), nic }, addon, worker));

@@ -302,11 +302,6 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: 
   }
   if (hearsAcknowledgements(algorithm)) {
     checkAcknowledgements(config, found);
-    if (config.programs !== undefined) {
-      found.warn(
-        `congestion: ${algorithm} goes by acknowledgements, which programs hear themselves: nothing slows their queue pairs but PFC`,
-      );
-    }
   }
   if (hearsCnps(algorithm)) {
     if (config.queue_pairs.some((pair) => pair.priority === config.host.cnp.priority)) {

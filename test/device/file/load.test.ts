@@ -339,16 +339,14 @@ describe("nic.yaml", () => {
   });
 
   it.each(["timely", "swift", "dctcp", "nscc", "hpcc"])(
-    "runs %s with each option of the transport that does not contradict another, and tells of programs",
+    "runs %s with each option of the transport that does not contradict another, and for programs",
     (algorithm) => {
       const transport =
         "transport={ type: rc, recovery: selective-repeat, spraying: reps, reordering: 250, trim_naks: true }";
       const chosen = set(`congestion.algorithm=${algorithm}`, transport, "trimmed_dscp=40");
-      expect(nicOf(NIC, ...chosen).config.transport).toMatchObject({ spraying: "reps", trim_naks: true });
-      const { warnings } = nicOf(NIC, ...chosen, "programs=true");
-      expect(warnings).toContain(
-        `congestion: ${algorithm} goes by acknowledgements, which programs hear themselves: nothing slows their queue pairs but PFC`,
-      );
+      const { config, warnings } = nicOf(NIC, ...chosen);
+      expect(config.transport).toMatchObject({ spraying: "reps", trim_naks: true });
+      expect(nicOf(NIC, ...chosen, "programs=true").warnings).toEqual(warnings);
     },
   );
 
