@@ -1,13 +1,11 @@
 /** The options of verbs that have a soft NIC of their own in the process: which interface, which address. */
-import { existsSync } from "node:fs";
-import { networkInterfaces } from "node:os";
-import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { WeirError } from "../base/error.js";
+import { ownAddresses } from "../host/interface.js";
 import type { Device } from "../verbs/device.js";
 import type { DeviceOptions } from "../verbs/open.js";
 import { parsePrefix } from "../wire/prefix.js";
-import { collect, UsageError } from "./context.js";
+import { asUsage, collect, UsageError } from "./context.js";
 
 export interface DeviceChoice {
   device?: string;
@@ -79,15 +77,9 @@ function optionsOf({ device, nic, address }: DeviceChoice): DeviceOptions {
 
 /** What the kernel has there: the first global address of each IP version. */
 export function addressesOf(name: string): string[] {
-  const all = (networkInterfaces()[name] ?? []).filter(({ scopeid }) => !scopeid);
-  if (all.length === 0 && !existsSync(join("/sys/class/net", name))) {
-    throw new UsageError(`there is no interface ${name}`, { hint: "ip link lists the interfaces there are" });
-  }
-  const chosen = ["IPv4", "IPv6"].flatMap((family) => all.find((entry) => entry.family === family)?.cidr ?? []);
-  if (chosen.length === 0) {
-    throw new UsageError(`${name} has no address`, { hint: "give one with --address, such as --address 10.0.0.9/24" });
-  }
-  return chosen;
+  const addresses = asUsage(() => ownAddresses(name));
+  if (addresses.length > 0) return addresses;
+  throw new UsageError(`${name} has no address`, { hint: "give one with --address, such as --address 10.0.0.9/24" });
 }
 
 /** A whole number for a commander option. */

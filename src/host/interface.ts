@@ -18,7 +18,7 @@ export type InspectInterface = (name: string, namespace: string | undefined) => 
 interface IpLink {
   mtu: number;
   address?: string;
-  addr_info?: { local?: string }[];
+  addr_info?: { family?: string; local?: string; prefixlen?: number; scope?: string }[];
 }
 
 /** MTU and MAC address of an interface, in a network namespace given by its path or in this process's own. */
@@ -30,6 +30,15 @@ export const inspectInterface: InspectInterface = (name, namespace): InterfaceFa
 /** Does the kernel have this IPv4 address, on the interface? */
 export function kernelHasAddress(address: string, name: string, namespace: string | undefined): boolean {
   return (ipLink(name, namespace).addr_info ?? []).some(({ local }) => local === address);
+}
+
+/** The first address of each IP version that the kernel has on the interface, with its prefix, but for those of its link alone; also where it is down. */
+export function ownAddresses(name: string): string[] {
+  const all = (ipLink(name, undefined).addr_info ?? []).filter(({ scope }) => scope !== "link");
+  return ["inet", "inet6"].flatMap((version) => {
+    const first = all.find(({ family }) => family === version);
+    return first === undefined ? [] : [`${first.local}/${first.prefixlen}`];
+  });
 }
 
 /** Asked of the kernel, not of /sys: a process may have entered a network namespace and still see the /sys of another. */
