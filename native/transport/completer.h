@@ -80,11 +80,11 @@ class Completer {
   Time deadline_ = kNever;  // of the local ACK timer
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
-  bool recovering_ = false;  // has gone back, and nothing new was acknowledged since
-  uint32_t delivered_ = 0;   // order of the latest transmission that is known to have arrived
-  Time delivered_sent_ = 0;  // when that was
+  bool recovering_ = false;     // has gone back, and nothing new was acknowledged since
+  uint32_t delivered_ = 0;      // order of the latest transmission that is known to have arrived
+  Time delivered_sent_ = 0;     // when that was
   Time trimmed_sent_ = kNever;  // when the newest of the trimmed packets that was sent but once was sent
-  HeardNews news_;           // that take_heard() tells next
+  HeardNews news_;              // that take_heard() tells next
 };
 
 }  // namespace weir
