@@ -271,8 +271,9 @@ describeUnless(liveObstacle() ?? lacking("perftest", "libibverbs-dev"), "program
     );
     const all = Object.entries(result.programs ?? {});
     expect(all).toHaveLength(10);
-    for (const [id, { status, failure, counters = {} }] of all) {
-      expect({ id, status, failure }).toEqual({ id, status: 0 });
+    // Of two ends that fail the one that is not at fault says nothing of use.
+    expect(all.flatMap(([id, { status, failure }]) => (status === 0 ? [] : [{ id, status, failure }]))).toEqual([]);
+    for (const [id, { counters = {} }] of all) {
       expect(counters[id.startsWith("client") ? "tx_packets" : "rx_packets"]).toBeGreaterThanOrEqual(400);
     }
     expect(result.frames?.missing).toBe(0);
