@@ -67,7 +67,7 @@ function casesOf({ quick }: BenchOptions, has: { tcp: boolean; ucx: boolean; lib
   );
   const latency: Case = {
     name: "write 2 B, latency, weir perf",
-    measure: (network) => ofPerf(network, "write-lat", "-s", "2", "-n", times(20_000)),
+    measure: (network) => ofPerf(network, "write-lat", "-s", "2", "-n", times(100_000)),
   };
   const tcp: Case = { name: kTcp, measure: (network) => ofTcp(network, quick ? 1 : 2), passes: true };
   const ucx = [

@@ -82,7 +82,7 @@ class Worker {
   // leaves the turns to such a helper: no thread has to be woken for what comes. Not from within between_turns(). Returns whether
   // frames have come or gone; completions that came do not ring.
   bool help();
-  // The helper polls no more; without this the thread notices within a millisecond.
+  // The helper polls no more; without this the thread notices within some 3 ms.
   void rest();
   // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
   // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.

@@ -22,7 +22,7 @@ constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a d
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
 constexpr Time kShortestNap = 50 * kMicrosecond;
-constexpr Time kLongestNap = 800 * kMicrosecond;
+constexpr Time kLongestNap = 3'200 * kMicrosecond;
 
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 

@@ -108,7 +108,7 @@ export abstract class Device implements DeviceCore {
     this.drain();
     return moved;
   }
-  /** After progress(): the device's own thread is at it again, at once instead of within a millisecond. */
+  /** After progress(): the device's own thread is at it again, at once instead of within some 3 ms. */
   rest(): void {
     if (this.works) this.native.worker.rest();
   }
