@@ -64,6 +64,7 @@ class NicPrograms {
   void doze();
   void rise();
   bool waiting() const;
+  bool empty() const { return programs_.empty(); }
 
  private:
   struct Program;

@@ -146,7 +146,7 @@ class Worker {
   void sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& turning);
   void end_sleep(Time now);
   bool comes_little(Time now);
-  bool in_bulk(Time now) const { return bulk_gap_ < kBulkGap && now - bulk_at_ < kBulkGap; }
+  bool in_bulk(Time now) const;
   void yield(Time now, std::unique_lock<std::mutex>& turning);
   bool gives_way() const;
   void doze(Time duration);

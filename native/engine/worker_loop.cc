@@ -210,6 +210,12 @@ void Worker::yield(Time now, std::unique_lock<std::mutex>& turning) {
   if (after - now > kLongYield) shares_until_ = after + kSharing;
 }
 
+// Whether the next super-frame is worth waiting for awake. Where programs have the NIC it is not: they poll, and want the CPU.
+bool Worker::in_bulk(Time now) const {
+  const auto has_programs = [](const auto& nic) { return nic->programs() != nullptr && !nic->programs()->empty(); };
+  return bulk_gap_ < kBulkGap && now - bulk_at_ < kBulkGap && std::none_of(nics_.begin(), nics_.end(), has_programs);
+}
+
 // Whether fewer frames come than a nap would gather: then it would only make them wait.
 bool Worker::comes_little(Time now) {
   if (now - counted_from_ >= config_.quantum) {
