@@ -13,9 +13,9 @@ import { liveObstacle } from "./capability.js";
 import { connectAgain, type Daemon, daemon, freePort, metric, network, portOf, startSwitch } from "./daemons.js";
 import { folder } from "./weir.js";
 
-/** Stays until the test ends, or it is ended. IPC of its own: lldpad leaves shared memory behind. */
+/** Stays until the test ends, or it is ended. */
 function inHost(net: LabNetwork, host: string, ...command: string[]): ChildProcess {
-  const child = spawn("nsenter", [`--net=${net.namespace(host).path}`, "unshare", "--ipc", ...command], {
+  const child = spawn("nsenter", [`--net=${net.namespace(host).path}`, ...command], {
     stdio: ["ignore", "ignore", "inherit"],
   });
   onTestFinished(async () => {
@@ -39,6 +39,17 @@ function startLldpd(net: LabNetwork, host: string) {
   return { cli, neighbours };
 }
 
+/**
+ * lldpad at a host's end of its link. It has a /dev/shm of its own: it keeps its process's number there beyond its end,
+ * and does not start while any process has that number.
+ */
+function startLldpad(net: LabNetwork, host: string) {
+  const config = join(folder(), "lldpad.conf");
+  const start = 'mount -t tmpfs none /dev/shm && exec lldpad -p -t -f "$0"';
+  inHost(net, host, "unshare", "--mount", "sh", "-c", start, config);
+  return (...words: string[]) => net.namespace(host).run("lldptool", [...words, "-i", "weir0"]);
+}
+
 /** Of IEEE 802.1, as lldpcli takes it. */
 const tlv = (subtype: number, ...bytes: string[]) =>
   ["oui", "00,80,c2", "subtype", String(subtype), "oui-info", bytes.join(",")] as const;
@@ -60,8 +71,7 @@ describeUnless(liveObstacle() ?? lacking("lldpd", "lldpad", "python3"), "LLDP an
   it("of a switch are read by lldpd and lldpad, which it reads; a mismatch of PFC is reported", async () => {
     const net = await network();
     const lldpd = startLldpd(net, "a");
-    inHost(net, "b", "lldpad", "-t", "-f", join(folder(), "lldpad.conf"));
-    const tool = (...words: string[]) => net.namespace("b").run("lldptool", [...words, "-i", "weir0"]);
+    const tool = startLldpad(net, "b");
     await eventually(async () => expect((await tool("adminStatus=rxtx", "-L")).stdout).toContain("adminStatus"));
     const bridge = await startSwitch(net, {
       more: "lldp: { tx_interval: 1s }\ndcbx: true\npfc: { priorities: [3] }\n",
