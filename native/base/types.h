@@ -15,6 +15,13 @@ inline constexpr Time kMicrosecond = 1'000;
 inline constexpr Time kMillisecond = 1'000'000;
 inline constexpr Time kSecond = 1'000'000'000;
 
+// Of a std::min() of a list GCC makes a list.
+template <class... Times>
+constexpr Time earliest(Time time, Times... others) {
+  ((time = others < time ? others : time), ...);
+  return time;
+}
+
 inline constexpr int kPriorities = 8;
 
 // What a frame costs a link beyond the bytes a packet socket sees: FCS 4, preamble and SFD 8, inter-packet gap 12

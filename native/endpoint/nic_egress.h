@@ -59,10 +59,14 @@ class NicEgress {
   // The same with data. `wire_bytes(queue_pair)`: of its next frame; lengths matter only between several priorities.
   template <class WireBytes>
   uint32_t take_ready(uint8_t& priority, WireBytes wire_bytes) {
-    std::array<uint32_t, kPriorities> heads{};
     const uint8_t waiting = ready_.waiting;
-    for (uint8_t left = (waiting & (waiting - 1)) != 0 ? waiting : uint8_t{0}; left != 0;
-         left = static_cast<uint8_t>(left & (left - 1))) {
+    if ((waiting & (waiting - 1)) == 0) {  // nobody to share with
+      if ((waiting & ~pause.paused_mask()) == 0) return kNobody;
+      priority = static_cast<uint8_t>(__builtin_ctz(waiting));
+      return ready_.pop(priority);
+    }
+    std::array<uint32_t, kPriorities> heads{};
+    for (uint8_t left = waiting; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
       const auto p = static_cast<size_t>(__builtin_ctz(left));
       heads[p] = wire_bytes(ready_.lists[p].head);
     }

@@ -104,8 +104,8 @@ Time SoftNic::next_event() const {
   const bool turn = notifications_.next_cnp() <= now_;
   const auto cnps = static_cast<uint8_t>(notifications_.owed() && turn ? 1u << parameters_.cnp_priority : 0u);
   const Time next_cnp = notifications_.owed() && !turn ? notifications_.next_cnp() : kNever;
-  return std::min({egress_.next_deadline(cnps), retry_at_, receive_buffer_.next_deadline(), notifications_.next_deadline(),
-                   next_cnp, storm_at_});
+  return earliest(egress_.next_deadline(cnps), retry_at_, receive_buffer_.next_deadline(), notifications_.next_deadline(),
+                  next_cnp, storm_at_);
 }
 
 // To what it is up to itself; the first of it is known since the last that happened. Returns what is next.

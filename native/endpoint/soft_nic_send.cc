@@ -153,7 +153,7 @@ void SoftNic::send_data() {
     }
     // While it waits for its turn the group has been served.
     if (const uint32_t group = flows_->group_of(index); group != kNone && !flows_->waits(index)) serve(group);
-    attend(index);
+    if (qp.converses()) attend(index);
     return runs ? void() : depart(id);
   }
 }

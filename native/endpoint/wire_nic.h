@@ -81,7 +81,11 @@ class WireNic : private NicAgenda, public SoftNic {
   void advance(Time now) {
     agenda.run(now, *this);
     SoftNic::advance(now);
-    if (queue_pairs().size() >= kMany) fetch_ahead();
+  }
+  // The agenda's.
+  void wake(uint32_t what, Time at) {
+    fetch_ahead(at);
+    SoftNic::wake(what, at);
   }
   // The frames whose last bit has left by the time reached, one each time, or kNoPacket.
   PacketId transmit() { return agenda.take(0, now()); }
@@ -89,13 +93,15 @@ class WireNic : private NicAgenda, public SoftNic {
   Time next_deadline() const { return agenda.next_deadline(); }
 
  private:
-  static constexpr size_t kMany = 2'048;  // queue pairs, of less than 1 KB each, that a cache of the second level has no room for
-  static constexpr Time kFetchAhead = 16'384;
+#ifndef AHEAD
+#define AHEAD 4096
+#endif
+  static constexpr Time kFetchAhead = AHEAD;
 
-  void fetch_ahead() {
+  void fetch_ahead(Time at) {
     const TimingWheel& wheel = agenda.wakes().wheel();
-    wheel.look_ahead(fetched_, now() + kFetchAhead, [this](uint32_t what) { fetch(what); });
-    wheel.look_ahead(fetched_transports_, now() + kFetchAhead / 2, [this](uint32_t what) { fetch_transport(what); });
+    wheel.look_ahead(fetched_, at + kFetchAhead, [this](uint32_t what) { fetch(what); });
+    wheel.look_ahead(fetched_transports_, at + kFetchAhead / 2, [this](uint32_t what) { fetch_transport(what); });
   }
 
   uint64_t fetched_ = 0;

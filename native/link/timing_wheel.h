@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/types.h"
@@ -29,9 +30,10 @@ class TimingWheel {
   // For entries below `entries`; `tick` > 0 in ns, rounded up to a power of two: about the time one turn of the loop takes is a
   // good choice.
   TimingWheel(uint32_t entries, Time tick)
-      : nodes_(entries), lists_(entries > 0 ? kLater + 1 : 0), tick_bits_(std::bit_width(static_cast<uint64_t>(tick) - 1)) {
-    due_.reserve(entries);
-  }
+      : nodes_(entries),
+        due_(std::make_unique_for_overwrite<Due[]>(entries)),
+        lists_(entries > 0 ? kLater + 1 : 0),
+        tick_bits_(std::bit_width(static_cast<uint64_t>(tick) - 1)) {}
 
   // Sets or replaces the time of `entry`; kNever cancels. A replaced entry is ordered as if scheduled now.
   void schedule(uint32_t entry, Time at) {
@@ -60,16 +62,18 @@ class TimingWheel {
 
   // The earliest scheduled time, exactly; kNever when there is none.
   Time next_deadline() const {
-    if (!due_.empty()) return due_.front().at;
+    if (due_count_ > 0) return due_[0].at;
     const uint16_t list = first_list();
     return list == kIdle ? kNever : earliest(list);
   }
 
   // Removes and returns the earliest entry scheduled at or before `now`, or kNone. Call until kNone.
   uint32_t pop_due(Time now) {
-    const uint64_t tick = tick_of(now);
-    if (tick > position_) move_to(tick);
-    if (due_.empty() || due_.front().at > now) return kNone;
+    if (due_count_ == 0) {
+      const uint64_t tick = tick_of(now);
+      if (tick > position_) move_to(tick);
+    }
+    if (due_count_ == 0 || due_[0].at > now) return kNone;
     return pop();
   }
 
@@ -114,9 +118,9 @@ class TimingWheel {
     mutable Time earliest = kNever;  // of its entries; kNever when not known
   };
   struct Due {
-    Time at = kNever;
-    uint64_t sequence = 0;
-    uint32_t entry = kNone;
+    Time at;
+    uint64_t sequence;
+    uint32_t entry;
     bool operator<(const Due& other) const { return at != other.at ? at < other.at : sequence < other.sequence; }
   };
 
@@ -135,9 +139,8 @@ class TimingWheel {
   }
   // The last one fills the hole, which goes down to a leaf first: the last one mostly belongs there.
   WEIR_CALLED void remove_due(size_t position) {
-    const Due last = due_.back();
-    due_.pop_back();
-    const size_t size = due_.size();
+    const size_t size = --due_count_;
+    const Due last = due_[size];
     if (position >= size) return;
     for (size_t child = 2 * position + 2; child <= size; child = 2 * position + 2) {
       if (child == size || due_[child - 1] < due_[child]) --child;
@@ -147,8 +150,14 @@ class TimingWheel {
     raise_due(position, last);
   }
 
+  void make_due(uint32_t entry) {
+    Node& node = nodes_[entry];
+    node.slot = kDue;
+    raise_due(due_count_++, {node.at, node.sequence, entry});
+  }
+
   uint32_t pop() {
-    const uint32_t entry = due_.front().entry;
+    const uint32_t entry = due_[0].entry;
     nodes_[entry].slot = kIdle;
     remove_due(0);
     return entry;
@@ -160,17 +169,16 @@ class TimingWheel {
   void file(uint32_t entry) {
     Node& node = nodes_[entry];
     const uint64_t tick = tick_of(node.at);
-    if (tick <= position_) {
-      node.slot = kDue;
-      due_.emplace_back();
-      raise_due(due_.size() - 1, {node.at, node.sequence, entry});
-      return;
-    }
+    if (tick <= position_) return make_due(entry);
     const uint64_t differs = tick ^ position_;
-    const int level = (differs >= uint64_t{1} << kSlotBits) + (differs >= uint64_t{1} << 2 * kSlotBits);
-    const bool later = differs >= uint64_t{1} << kLevels * kSlotBits;
-    const uint16_t slot =
-        later ? kLater : static_cast<uint16_t>(level * kSlots + static_cast<int>(tick >> (level * kSlotBits) & kSlotMask));
+    if (differs < kSlots) return enlist(entry, static_cast<uint16_t>(tick & kSlotMask));
+    if (differs >= uint64_t{1} << kLevels * kSlotBits) return enlist(entry, kLater);
+    const int level = 1 + (differs >= uint64_t{1} << 2 * kSlotBits);
+    enlist(entry, static_cast<uint16_t>(level * kSlots + static_cast<int>(tick >> (level * kSlotBits) & kSlotMask)));
+  }
+
+  void enlist(uint32_t entry, uint16_t slot) {
+    Node& node = nodes_[entry];
     node.slot = slot;
     node.previous = kNone;
     List& list = lists_[slot];
@@ -182,8 +190,8 @@ class TimingWheel {
       if (list.earliest != kNever) list.earliest = std::min(list.earliest, node.at);
     }
     list.head = entry;
-    if (later) return;
-    words_[static_cast<size_t>(level)] |= 1u << (slot / 64 % kWords);
+    if (slot == kLater) return;
+    words_[slot / kSlots] |= 1u << (slot / 64 % kWords);
     occupied_[slot / 64] |= uint64_t{1} << (slot % 64);
   }
 
@@ -236,7 +244,7 @@ class TimingWheel {
     return (above | (list & kSlotMask)) << shift;
   }
 
-  // Everything up to and including tick `target` moves to due_.
+  // The first tick with entries, up to `target`, moves to due_, which is empty: a heap of what a longer time has costs more.
   WEIR_CALLED void move_to(uint64_t target) {
     for (uint16_t list = first_list(); list != kIdle; list = first_list()) {
       const uint64_t start = first_tick(list);
@@ -249,15 +257,17 @@ class TimingWheel {
       vacate(list);
       while (entry != kNone) {
         const uint32_t previous = nodes_[entry].previous;
-        file(entry);
+        list < kSlots ? make_due(entry) : file(entry);
         entry = previous;
       }
+      if (due_count_ > 0) return;
     }
     position_ = target;
   }
 
   std::vector<Node> nodes_;
-  std::vector<Due> due_;  // a heap of every entry whose tick is at or before the position
+  std::unique_ptr<Due[]> due_;  // due_count_ of them are a heap of every entry whose tick is at or before the position
+  size_t due_count_ = 0;
   std::vector<List> lists_;
   std::array<uint32_t, kLevels> words_{};  // of each level: which of its words in occupied_ are not 0
   std::array<uint64_t, kLevels * kWords> occupied_{};
