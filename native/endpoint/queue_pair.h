@@ -92,7 +92,7 @@ struct QueuePair {
     abandoned         // a connection that was a program's, which has ended
   };
 
-  explicit QueuePair(const QueuePairParameters& p) : parameters(p), headers(p.path) {}
+  explicit QueuePair(const QueuePairParameters& p) : headers(p.path), parameters(p) {}
 
   // An application's; null: a stream, or an unused place.
   VerbsTransport* verbs() const { return kind >= Kind::connection ? static_cast<VerbsTransport*>(transport.get()) : nullptr; }
@@ -104,6 +104,7 @@ struct QueuePair {
   // Whether its transport answers, has timers, and may have something to send again after it had nothing.
   bool converses() const { return kind != Kind::stream; }
 
+  // In the order of use.
   std::unique_ptr<Transport> transport;  // null: an unused place for a queue pair of an application
   uint32_t qpn = 0;
   Kind kind = Kind::stream;
@@ -113,9 +114,9 @@ struct QueuePair {
   bool answers = false;       // in its priority's list of those with control packets to send
   uint16_t datagrams = 0;     // sent, where they are numbered
   Time timer_wakes = kNever;  // when its transport is looked at, at the latest
-  QpCounters counters;
-  QueuePairParameters parameters;
   RoceTemplate headers;
+  QueuePairParameters parameters;
+  QpCounters counters;
   PacketMeta shape;  // in simulation: what classify() would find in a packet of this path
 };
 

@@ -13,10 +13,9 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 
 WEIR_FETCHES inline void fetch_pair(const QueuePair& qp) {
-  const auto* behind = reinterpret_cast<const char*>(&qp.counters + 1);
+  const auto* behind = reinterpret_cast<const char*>(&qp.parameters.path);
   fetch_bytes(&qp, static_cast<size_t>(behind - reinterpret_cast<const char*>(&qp)));
-  fetch_bytes(&qp.parameters, 64);
-  fetch_bytes(&qp.headers, sizeof qp.headers);
+  fetch_bytes(&qp.counters, 1);
 }
 
 const NicParameters& checked(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,

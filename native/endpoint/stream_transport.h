@@ -29,22 +29,23 @@ struct StreamContext {
 class StreamTransport final : public Transport {
  public:
   StreamTransport(uint32_t qpn, const QueuePairParameters& parameters, const StreamContext& context, QpCounters& by_pair)
-      : write_(parameters.stream.operation == Operation::write),
-        path_mtu_(parameters.stream.path_mtu),
-        qpn_(qpn),
+      : path_mtu_(parameters.stream.path_mtu),
+        psn_(parameters.stream.first_psn & kPsnMask),
         remote_qpn_(parameters.remote_qpn),
         remote_key_(parameters.remote_key),
         remote_address_(parameters.remote_address),
         payload_(context.bytes),
+        write_(parameters.stream.operation == Operation::write),
+        qpn_(qpn),
+        sizes_(parameters.stream.message_bytes, parameters.stream.total_bytes),
         counters_(context.counters),
         by_pair_(by_pair),
         listener_(context.listener),
         peer_start_(parameters.peer_start),
         expected_bytes_(parameters.stream.total_bytes),
-        sizes_(parameters.stream.message_bytes, parameters.stream.total_bytes),
-        message_(sizes_.next()),
-        psn_(parameters.stream.first_psn & kPsnMask),
-        sequence_(parameters.stream.first_psn) {}
+        sequence_(parameters.stream.first_psn) {
+    message_ = sizes_.next();
+  }
 
   bool understands(uint8_t opcode) const override {
     const RequestKind kind = opcode_shape(opcode).kind;
@@ -103,22 +104,24 @@ class StreamTransport final : public Transport {
  private:
   uint32_t next_payload() const { return std::min(path_mtu_, message_ - offset_); }
 
-  bool write_;
+  // What sending needs, in the order of use.
   uint32_t path_mtu_;
-  uint32_t qpn_;
+  uint32_t message_ = 0;  // length of the message under way; 0: there are no more
+  uint32_t offset_ = 0;
+  uint32_t psn_;
   uint32_t remote_qpn_;
   uint32_t remote_key_;
   uint64_t remote_address_;
   const uint8_t* payload_;
+  bool write_;
+  uint32_t qpn_;
+  MessageSizes sizes_;
+  // What receiving needs.
   TransportCounters& counters_;
   QpCounters& by_pair_;
   MessageListener* listener_;
   Time peer_start_;
   uint64_t expected_bytes_;  // 0: no end
-  MessageSizes sizes_;
-  uint32_t message_;  // length of the message under way; 0: there are no more
-  uint32_t offset_ = 0;
-  uint32_t psn_;
   SequenceCheck sequence_;
 };
 

@@ -82,7 +82,7 @@ class WireNic : private NicAgenda, public SoftNic {
     agenda.run(now, *this);
     SoftNic::advance(now);
   }
-  // The agenda's.
+  // The agenda's. What comes next is fetched meanwhile.
   void wake(uint32_t what, Time at) {
     fetch_ahead(at);
     SoftNic::wake(what, at);
@@ -93,11 +93,10 @@ class WireNic : private NicAgenda, public SoftNic {
   Time next_deadline() const { return agenda.next_deadline(); }
 
  private:
-#ifndef AHEAD
-#define AHEAD 4096
-#endif
-  static constexpr Time kFetchAhead = AHEAD;
+  // Some ten packets of a NIC that is as busy as it can be: a cache of the first level has room for what they need.
+  static constexpr Time kFetchAhead = 4'096;
 
+  // However few queue pairs there are, frames have driven what they need from that cache.
   void fetch_ahead(Time at) {
     const TimingWheel& wheel = agenda.wakes().wheel();
     wheel.look_ahead(fetched_, at + kFetchAhead, [this](uint32_t what) { fetch(what); });

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fetch.h"
 #include "base/lazy_memory.h"
 #include "base/types.h"
 #include "wire/bth.h"
@@ -210,6 +211,12 @@ class PacketPool {
 
   // A short packet; kNoPacket when there is none: the caller counts a drop. The descriptor's fields are stale until set.
   PacketId allocate() { return allocate(short_); }
+  // Hints for the caches: what the next short packet will need, if it has been used before.
+  WEIR_FETCHES void fetch_next() const {
+    if (short_.head == kNoPacket) return;
+    fetch_bytes(&packets_[short_.head], sizeof(Packet));
+    fetch_bytes(data(short_.head), kHeaderStride);
+  }
   // A packet for a frame of `length` bytes.
   PacketId allocate(uint32_t length) {
     if (length <= room_) return allocate(short_);
