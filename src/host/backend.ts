@@ -84,12 +84,13 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
     if (role === "switch" && port.rate === 0) {
       const whole = "the kernel's super-frames and unfinished checksums pass whole";
       const few = `few at a time, ${whole}`;
-      return unshaped(probe, port.backend.receive, { what: "a veth without a rate", whole, few });
+      return unshaped(probe, port.backend.receive, { what: "a veth without a rate", whole, few, but: "" });
     }
     if (role === "nic" && port.rate >= kSuperFrameRate) {
       const whole = "RoCEv2 packets pass in super-frames";
       const few = "few at a time, and super-frames without it";
-      return unshaped(probe, port.backend.receive, { what: "a veth of a fast NIC", whole, few });
+      const but = "; single packets of many paced queue pairs, which cannot be joined, are cheaper by transmit: af_xdp";
+      return unshaped(probe, port.backend.receive, { what: "a veth of a fast NIC", whole, few, but });
     }
     if (xdp_sockets !== "") return packets(...noRights("AF_XDP sockets", xdp_sockets));
     const reason =
@@ -118,15 +119,16 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
 /**
  * A veth that is not shaped. Live frames are for XDP at the other end: in sockets of the kernel each takes a page. Of several
  * queues they would take another one than what packet sockets send, and overtake it.
- * @param what The port is; `whole`: what is good about packet sockets; `few`: what leaves by them beside live frames.
+ * @param what The port is; `whole`: what is good about packet sockets; `few`: what leaves by them beside live frames; `but`: for what
+ * they are not the best.
  */
 function unshaped(
   probe: InterfaceProbe,
   receive: BackendWish["receive"],
-  { what, whole, few }: { what: string; whole: string; few: string },
+  { what, whole, few, but }: { what: string; whole: string; few: string; but: string },
 ): Automatic {
   const packets = (why: string): Automatic => ({ both: kPacketSockets, reason: `${what}: ${whole}${why}` });
-  if (!probe.peer_xdp) return packets("");
+  if (!probe.peer_xdp) return packets(but);
   const there = "; an XDP program runs at the other end, but no live frames to it: ";
   if (receive === "af_xdp") return packets(`${there}they are picked beside packet sockets only`);
   if ((probe.transmit_queues ?? 1) > 1) return packets(`${there}${probe.transmit_queues} queues, order would be lost`);

@@ -81,7 +81,13 @@ describe("auto", () => {
       "af_xdp af_packet: a veth without a rate: the kernel's super-frames and unfinished checksums pass whole; an XDP program runs at the other end, but no live frames to it: they are picked beside packet sockets only",
     ],
     ["a slow NIC's veth", "nic", shaped, kVeth, "af_packet af_xdp: a veth that is shaped"],
-    ["a NIC's veth", "nic", { ...shaped, rate: 10e9 }, kVeth, "af_packet af_packet: a veth of a fast NIC: RoCEv2"],
+    [
+      "a NIC's veth",
+      "nic",
+      { ...shaped, rate: 10e9 },
+      kVeth,
+      "af_packet af_packet: a veth of a fast NIC: RoCEv2 packets pass in super-frames; single packets of many paced queue pairs, which cannot be joined, are cheaper by transmit: af_xdp",
+    ],
     [
       "a veth, where XDP sockets are refused",
       "nic",
