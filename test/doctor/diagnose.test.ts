@@ -244,7 +244,9 @@ describe("network", () => {
     expect(found("veth0")).toBe(
       "veth, up, MTU 1500; offloads on: tso gso tx rx txvlan rxvlan; 1 receive queue; XDP: native, several buffers; " +
         "PFC: works, a veth passes every frame; backend auto: af_packet (a veth without a rate: the kernel's super-frames " +
-        "and unfinished checksums pass whole); with a rate, or for weir nic below 10 Gb/s: af_packet in, af_xdp out (a veth that is " +
+        "and unfinished checksums pass whole); for weir nic of 10 Gb/s or more: af_packet (a veth of a fast NIC: RoCEv2 packets pass in " +
+        "super-frames; single packets of many paced queue pairs, which cannot be joined, are cheaper by transmit: af_xdp); " +
+        "with a rate, or for weir nic below 10 Gb/s: af_packet in, af_xdp out (a veth that is " +
         "shaped: a packet socket's ring in is cheapest for its senders, AF_XDP out cheapest for Weir)",
     );
     expect(found("tap0")).toContain("tap, down");

@@ -1,7 +1,7 @@
 /** Interfaces of this network namespace, and who has the RoCEv2 port. */
 
 import type { InterfaceProbe } from "../../native/types.js";
-import { chooseBackend } from "../backend.js";
+import { chooseBackend, kSuperFrameRate } from "../backend.js";
 import { describeKind, describeXdp, macControl, offloadsOn } from "../port_probe.js";
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
@@ -119,9 +119,9 @@ function describeBackends(name: string, probe: InterfaceProbe): string {
     );
     return `${receive === transmit ? receive : `${receive} in, ${transmit} out`} (${reason})`;
   };
-  const [free, shaped] = [pick("switch", 0), pick("switch", 1)];
+  const [free, fast, shaped] = [pick("switch", 0), pick("nic", kSuperFrameRate), pick("switch", 1)];
   if (free === shaped) return `backend auto: ${free}`;
-  return `backend auto: ${free}; with a rate, or for weir nic below 10 Gb/s: ${shaped}`;
+  return `backend auto: ${free}; for weir nic of 10 Gb/s or more: ${fast}; with a rate, or for weir nic below 10 Gb/s: ${shaped}`;
 }
 
 /** Software RoCE of the kernel: a device that has no hardware below and counts as rxe does. */
