@@ -3,6 +3,7 @@
 // distributions of queue lengths are all on. No bytes are touched.
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -11,7 +12,9 @@
 #include "base/random.h"
 #include "bench/bench_case.h"
 #include "switching/wire_switch.h"
+#include "wire/classify.h"
 #include "wire/roce_builder.h"
+#include "wire/super_frame.h"
 
 namespace weir::bench {
 namespace {
@@ -183,6 +186,70 @@ class Route : public BenchCase {
   Time now_ = 0;
 };
 
+// A packet in a super-frame of so many that passes whole, from the offload's check and classify() on.
+class SuperFrame : public BenchCase {
+ public:
+  explicit SuperFrame(uint32_t packets) : packets_(packets), memory_({kBatch, kHeaderStride, 0, kBatch}), pool_(memory_) {
+    wire_.device.forwarding().learn(0, frame(1, 0), 1);
+    RocePath path;
+    path.source_mac = 0x025745000000;
+    path.destination_mac = 0x025745000001;
+    path.dscp = 26;
+    path.ecn = 2;
+    const std::vector<uint8_t> payload(1'024);
+    std::vector<std::array<uint8_t, kMaxHeaders + 1'024>> all(packets);
+    SuperFrameJoin join;
+    for (uint32_t i = 0; i < packets; ++i) {
+      DataHeader data;
+      data.opcode = kOpcodeRcSendOnly;
+      data.psn = i;
+      const uint32_t length = RoceTemplate(path).build_data(all[i].data(), data, payload.data(), 1'024, static_cast<uint16_t>(i));
+      const bool joined = i == 0 ? join.begin(all[i].data(), length) : join.add(all[i].data(), length);
+      assert(joined);
+      length_ += i == 0 ? length : length - join.header_length();
+    }
+    bytes_ = all[0];
+    join.finish(bytes_.data(), offload_);
+  }
+  void run(uint64_t count) override {
+    for (uint64_t done = 0, frames = 1; done < count; done += packets_, ++frames) {
+      const PacketId id = pool_.allocate(length_);
+      Packet& packet = pool_[id];
+      packet.reset();
+      packet.length = length_;
+      packet.offload = offload_;
+      std::memcpy(pool_.data(id), bytes_.data(), kHeaderStride);
+      const bool fits = check_offload(pool_.data(id), length_, packet.offload);
+      assert(fits);
+      classify(pool_.data(id), length_, packet.meta);
+      wire_.catch_up(now_ += 300);
+      wire_.device.receive(now_, 0, id);
+      if (frames % kBatch != 0 && done + packets_ < count) continue;
+      for (PacketId sent = wire_.transmit(1); sent != kNoPacket; sent = wire_.transmit(1)) {
+        wire_.device.left(1, sent);
+        pool_.free(sent);
+      }
+      wire_.device.set_unsent(1, 0);
+    }
+    assert(wire_.device.counters(0).gso_segmented == 0);
+  }
+
+ private:
+  static SwitchParameters whole() {
+    SwitchParameters p = parameters(2, 0);
+    for (SwitchParameters::Port& port : p.ports) port.offloads = true;
+    return p;
+  }
+  uint32_t packets_;
+  PacketMemory memory_;
+  PacketPool pool_;
+  WireSwitch wire_{whole(), pool_};
+  std::array<uint8_t, kMaxHeaders + 1'024> bytes_;
+  uint32_t length_ = 0;
+  Offload offload_;
+  Time now_ = 0;
+};
+
 // Three ports send to a fourth just as fast as it sends on, behind a standing queue of about 100 KB in which RED draws.
 class Queue : public Switch {
  public:
@@ -223,6 +290,9 @@ void define_soft_switch_cases(BenchList& list) {
   define<Route>(list, "soft switch with headers, bridged", Route::How::bridged);
   define<Route>(list, "soft switch with headers, routed", Route::How::to_link);
   define<Route>(list, "soft switch with headers, routed by 64 ways of 100000 routes", Route::How::by_routes);
+  for (const uint32_t packets : {2u, 15u, 62u}) {
+    define<SuperFrame>(list, "soft switch, packet of a super-frame of " + std::to_string(packets), packets);
+  }
   define<Queue>(list, "soft switch at 10 Gb/s, standing queue");
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
 constexpr Time kGapWindow = 10 * kSecond;
-constexpr uint64_t kLittle = 4;                 // prompt: frames in a quantum; as many as two ends that take turns have
+constexpr Time kLittle = 4;                     // prompt: frames in a quantum; as many as two ends that take turns have
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive, and in bulk: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
 constexpr Time kNapEvery = kMillisecond;        // spinning: others get some 5% of the CPU, by 50 us
@@ -218,12 +218,13 @@ bool Worker::in_bulk(Time now) const {
 
 // Whether fewer frames come than a nap would gather: then it would only make them wait.
 bool Worker::comes_little(Time now) {
-  if (now - counted_from_ >= config_.quantum) {
-    little_ = seen_ - counted_ <= kLittle;
+  if (const Time passed = now - counted_from_; passed >= config_.quantum) {
+    // However long it was away: what came meanwhile came over all that time.
+    little_ = static_cast<Time>(seen_ - counted_) * config_.quantum <= kLittle * passed;
     counted_from_ = now;
     counted_ = seen_;
   }
-  return little_ && seen_ - counted_ <= kLittle;
+  return little_ && seen_ - counted_ <= static_cast<uint64_t>(kLittle);
 }
 
 void Worker::sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& turning) {

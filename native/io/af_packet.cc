@@ -138,6 +138,15 @@ void accept_source(int socket, uint16_t prefix) {
   attach_filter(socket, program);
 }
 
+// Whether a packet that ends a super-frame, for it is shorter, had better begin another: `frames` are it and what follows, `most`
+// how many of its length one takes. So all packets of a WRITE but the first, which has the longer header, are one.
+bool begins_another(std::span<const TxFrame> frames, uint32_t most) {
+  const uint32_t length = frames.front().length;
+  const auto other = std::ranges::find_if(frames, [&](const TxFrame& frame) { return frame.length != length; });
+  const auto alike = static_cast<size_t>(other - frames.begin());
+  return (alike - 1) % most != 0;  // else that would make one more
+}
+
 void check(const PortOptions& options) {
   if (options.slot_bytes < kMinimumFrame || options.slot_bytes > kMaxSlotBytes) {
     throw NativeError("INVALID_CONFIG", 0, "", "slot_bytes: " + std::to_string(options.slot_bytes) + " is out of range",
@@ -360,6 +369,11 @@ size_t AfPacketPort::prepare(std::span<const TxFrame> frames) {
         join.datagram_bytes() <= mtu_) {
       const size_t most = std::min<size_t>(count, i + join_);
       while (end < most && !frames[end].offload.pending() && join.add(frames[end].data, frames[end].length)) ++end;
+      const uint32_t last = frames[end - 1].length;
+      if (join.ended() && begins_another(frames.subspan(end - 1, count - end + 1), std::min(join_, join.room_for(last)))) {
+        join.take_back(last);
+        --end;
+      }
       // Cut short by the batch it is the first of the next.
       if (end == count && end < std::min(frames.size(), i + join_) && message > 0) break;
     }

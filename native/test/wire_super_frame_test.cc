@@ -156,6 +156,37 @@ TEST_CASE("super-frames: only equal packets of one path follow each other") {
   CHECK(joined(many) == 15);
 }
 
+TEST_CASE("super-frames: the shorter packet that ends one may be taken back") {
+  for (const uint8_t version : {uint8_t{4}, uint8_t{6}}) {
+    const RocePath way = path(version, false);
+    const std::vector<Bytes> packets = {packet(way, 0, 1'000), packet(way, 1, 1'000), packet(way, 2, 900)};
+    SuperFrameJoin join;
+    REQUIRE(join.begin(packets[0].data(), static_cast<uint32_t>(packets[0].size())));
+    REQUIRE(join.add(packets[1].data(), static_cast<uint32_t>(packets[1].size())));
+    CHECK_FALSE(join.ended());
+    const auto last = static_cast<uint32_t>(packets[2].size());
+    REQUIRE(join.add(packets[2].data(), last));
+    CHECK(join.ended());
+    join.take_back(last);
+    CHECK_FALSE(join.ended());
+    CHECK(join.packets() == 2);
+    const Super both = ::join({packets[0], packets[1]});
+    Bytes headers(join.header_length());
+    Offload offload;
+    join.finish(headers.data(), offload);
+    CHECK(headers == Bytes(both.bytes.begin(), both.bytes.begin() + join.header_length()));
+    CHECK(offload.segment_size == both.offload.segment_size);
+    // As many as have gone together.
+    for (const uint32_t payload : {16u, 1'024u, 4'096u}) {
+      const Bytes one = packet(way, 0, payload);
+      const uint32_t behind = static_cast<uint32_t>(one.size()) - join.header_length();
+      const uint32_t datagram = join.header_length() - 14 + join.room_for(static_cast<uint32_t>(one.size())) * behind;
+      CHECK(datagram <= 65'535);
+      CHECK(datagram + behind > 65'535);
+    }
+  }
+}
+
 TEST_CASE("super-frames: what cannot begin one") {
   const auto begins = [](const Bytes& frame) {
     return SuperFrameJoin().begin(frame.data(), static_cast<uint32_t>(frame.size()));

@@ -91,6 +91,14 @@ bool SuperFrameJoin::add(const uint8_t* frame, uint32_t length) {
   return true;
 }
 
+void SuperFrameJoin::take_back(uint32_t length) {
+  total_ -= length - header_;
+  ended_ = false;
+  --packets_;
+}
+
+uint32_t SuperFrameJoin::room_for(uint32_t length) const { return (kLongestDatagram - (header_ - l3_)) / (length - header_); }
+
 void SuperFrameJoin::finish(uint8_t* header, Offload& offload) const {
   std::memcpy(header, first_, header_);
   uint8_t* ip = header + l3_;

@@ -27,6 +27,12 @@ class SuperFrameJoin {
   bool begin(const uint8_t* frame, uint32_t length);
   // Whether the frame may come next; if so it is the next.
   bool add(const uint8_t* frame, uint32_t length);
+  // Whether nothing may follow, for the last packet is shorter than those before.
+  bool ended() const { return ended_; }
+  // The last packet, of `length`, comes elsewhere. Only where it has ended this.
+  void take_back(uint32_t length);
+  // How many packets of `length` a datagram has room for.
+  uint32_t room_for(uint32_t length) const;
   // So many frames. Their headers, which are not repeated, have this length.
   uint32_t packets() const { return packets_; }
   uint32_t header_length() const { return header_; }
