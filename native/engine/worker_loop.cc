@@ -17,7 +17,10 @@ constexpr Time kGapWindow = 10 * kSecond;
 constexpr uint64_t kLittle = 4;                 // prompt: frames in a quantum; as many as two ends that take turns have
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive, and in bulk: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
-constexpr Time kNapEvery = kMillisecond;        // spinning: others get some 5% of the CPU, by 50 us
+// spinning: others get a sixteenth of the CPU. Of a real-time thread's the kernel takes a twentieth for them, at once, unless they
+// have had it.
+constexpr Time kNapEvery = 900 * kMicrosecond;
+constexpr Time kNap = 60 * kMicrosecond;
 constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
@@ -188,15 +191,17 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
   }
   // No sched_yield(): a thread that gets the CPU by it keeps it until the next tick, which may be milliseconds; one that runs
   // while this one naps mostly loses it when the nap is over.
+  Time nap = config_.quantum;
   if (config_.polling == Polling::spinning && quiet < kBusyFor) {
     if (now - napped_ < kNapEvery) return;
-    napped_ = now + config_.quantum;
+    nap = kNap;
+    napped_ = now + nap;
   }
   const bool sparse = config_.prompt && comes_little(now);
   if (sparse && in_bulk(now) && now >= shares_until_) return yield(now, turning);
   if (deadline > now + (sparse ? 0 : config_.quantum) && (sparse || quiet >= kBusyFor))
     return sleep_until(deadline, now, turning);
-  const timespec until = to_timespec(now + config_.quantum);
+  const timespec until = to_timespec(now + nap);
   turning.unlock();
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }
