@@ -19,8 +19,8 @@ constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive, and in bulk: anothe
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
 // spinning: others get a sixteenth of the CPU. Of a real-time thread's the kernel takes a twentieth for them, at once, unless they
 // have had it.
-constexpr Time kNapEvery = 900 * kMicrosecond;
-constexpr Time kNap = 60 * kMicrosecond;
+constexpr Time kNapEvery = 600 * kMicrosecond;
+constexpr Time kNap = 40 * kMicrosecond;
 constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
