@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
 
 #include "engine/worker.h"
@@ -27,6 +28,13 @@ constexpr Time kHelpedLately = 50 * kMicrosecond;
 constexpr Time kShortestNap = 50 * kMicrosecond;
 constexpr Time kLongestNap = 3'200 * kMicrosecond;
 
+// Of this thread, ns since it began (CONFIG_SCHED_INFO); 0 where the kernel does not tell.
+uint64_t cpu_wait() {
+  uint64_t ran = 0, waited = 0;
+  std::ifstream("/proc/thread-self/schedstat") >> ran >> waited;
+  return waited;
+}
+
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
 }  // namespace
@@ -49,6 +57,7 @@ void Worker::loop(Time begin) {
   begin_ = begin;
   next_sample_ = config_.sample_interval > 0 ? begin : kNever;
   reset_at_ = begin + config_.reset_after;
+  const uint64_t waited_before = cpu_wait();
   turned_ = monotonic_now();
   counters_.publish(turned_);
   {
@@ -80,6 +89,7 @@ void Worker::loop(Time begin) {
   send_injected();
   for (Device* device : devices_) device->turn(clock_.now, clock_.now);
   publish(clock_.now, true);
+  fidelity_.cpu_wait = cpu_wait() - waited_before;
 }
 
 // Returns when the next is due.
@@ -89,6 +99,7 @@ Time Worker::turn() {
   end_sleep(now);
   if (previous_ != 0 && now >= begin_) {
     const auto gap = static_cast<uint64_t>(std::max<Time>(0, now - previous_ - idle_slept_));
+    if (gap > fidelity_.loop_gap.max()) fidelity_.longest_gap_at = previous_ - begin_;
     fidelity_.loop_gap.record(gap);
     note_gap(now, gap);
     if (deadline_ <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline_));

@@ -87,11 +87,11 @@ void Worker::tune() {
       fidelity_.tuning.push_back("not pinned to CPU " + std::to_string(config_.cpu));
     }
   }
-  const bool real_time = config_.real_time && schedule_real_time();
-  if (config_.real_time && !real_time) {
+  fidelity_.real_time = config_.real_time && schedule_real_time();
+  if (config_.real_time && !fidelity_.real_time) {
     fidelity_.tuning.emplace_back("real-time priority refused (needs CAP_SYS_NICE or RLIMIT_RTPRIO)");
   }
-  if (!real_time && !schedule_soon(-20)) {
+  if (!fidelity_.real_time && !schedule_soon(-20)) {
     fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE or RLIMIT_NICE)");
     schedule_soon(getpriority(PRIO_PROCESS, 0));
   }
