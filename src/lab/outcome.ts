@@ -287,7 +287,10 @@ function judge(
   const longest = outcomes.reduce((a, b) => (b.loop_gap.max > a.loop_gap.max ? b : a));
   const longestAt = Math.max(0, longest.longest_gap_at) / scale;
   // Where others had the CPU it is theirs; else it is an interrupt's, or that of the machine below a virtual one.
-  const waited = worst((o) => o.cpu_wait / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
+  const waited = Math.min(
+    1,
+    worst((o) => o.cpu_wait / Math.max(1, o.loop_gap.mean * o.loop_gap.weight)),
+  );
   // Acknowledgements, too, are a loop through both ends.
   const loops = scenario.transport.type === "rc" || !hearsNothing(scenario.congestion.algorithm);
   const slow = loops ? inGapsOver(loop) : 0;
