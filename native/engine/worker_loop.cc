@@ -21,7 +21,7 @@ constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one s
 // spinning: others get a sixteenth of the CPU. A twentieth of a second is what the kernel takes for them from a real-time thread,
 // at once, unless they have had it. A nap that becomes longer than meant is no reason for fewer: interrupts have the rest of it.
 constexpr Time kNapEvery = 600 * kMicrosecond;
-constexpr Time kNap = 40 * kMicrosecond;
+constexpr Time kNap = 50 * kMicrosecond;
 constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
