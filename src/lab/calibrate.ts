@@ -17,6 +17,8 @@ export const kMostBusyRealTime = 0.75;
 const kFirstLoad = 4e9;
 const kMostProbes = 8;
 const kSaturated = 0.9;
+/** Of what a probe's workers recorded, this much may be unread when its traffic ends: else a longer run would lose some. */
+const kMostUnread = 0.25;
 /** A probe that fits is good enough where no more than this could be gained. */
 const kWorthwhile = 0.85;
 
@@ -50,7 +52,7 @@ export async function calibrate(
     signal.throwIfAborted();
     const realTime = evidence.outcomes.every((outcome) => outcome.real_time);
     return {
-      valid: composeResult(evidence).fidelity.valid,
+      valid: composeResult(evidence).fidelity.valid && evidence.unread <= kMostUnread,
       busy: busiest(evidence),
       most: realTime ? kMostBusyRealTime : kMostBusy,
     };
@@ -78,9 +80,10 @@ export async function searchScale(first: number, probe: (scale: number) => Promi
       if (scale > kWorthwhile * passed) break;
     } else {
       failed = scale;
-      // A worker that is busy all the time does not say how much it would have to do.
-      scale = Math.max(fitting, twoDigits(scale * (busy > kSaturated ? 2 : 1.2)));
-      if (scale >= passed) break;
+      // A worker that is busy all the time does not say how much it would have to do. What else fails says nothing of how far to go.
+      const between = busy <= most && Number.isFinite(passed);
+      scale = Math.max(fitting, twoDigits(between ? Math.sqrt(scale * passed) : scale * (busy > kSaturated ? 2 : 1.2)));
+      if (scale > kWorthwhile * passed) break;
     }
   }
   return Number.isFinite(passed) ? passed : scale;

@@ -73,6 +73,8 @@ export interface RunEvidence {
   captures?: { dropped: number; errors: readonly string[] };
   /** Where it ended before its duration, meant ns from the start of traffic; and why, where somebody ended it. */
   ended?: { at: number; why?: string } | undefined;
+  /** Part of the records that the last look before the end of traffic took. */
+  unread: number;
   /** Frames that stood in queues at the end, under pauses that did not end. */
   frozen?: number;
   residents?: ResidentsResult;

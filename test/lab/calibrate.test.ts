@@ -50,6 +50,16 @@ describe("searchScale", () => {
     expect(0.2 + 10 / scale).toBeLessThanOrEqual(kMostBusy);
   });
 
+  it("goes between what passed and what failed where it was not for want of time", async () => {
+    const tried: number[] = [];
+    const scale = await searchScale(200, async (scale) => {
+      tried.push(scale);
+      return { valid: scale >= 100, busy: 20 / scale, most: kMostBusy };
+    });
+    expect(tried).toEqual([200, 34, 34, 83, 83, 130, 92, 92]);
+    expect(scale).toBe(130);
+  });
+
   it("lets a worker be busier where a probe says so", async () => {
     const { tried, probe } = host(10, { most: kMostBusyRealTime });
     expect(await searchScale(40, probe)).toBe(14);

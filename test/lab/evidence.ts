@@ -106,6 +106,7 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     switches: counterTable([]),
     nics: counterTable([]),
     outcomes: [calmOutcome(), calmOutcome()],
+    unread: 0,
     changes: [],
     parameterChanges: [],
     ...changes,
