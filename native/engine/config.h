@@ -23,7 +23,7 @@ namespace weir {
 
 // How a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms longer, then
 // sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others. spinning: as
-// interrupt, but only once between the turns of a millisecond; to others it leaves the rest of a CPU of its own, a sixteenth.
+// interrupt, but only once between the turns of a millisecond; to others it leaves the rest of a CPU of its own, a thirteenth.
 enum class Polling : uint8_t { busy, adaptive, interrupt, spinning };
 constexpr auto words_of(Polling) { return std::array{"busy", "adaptive", "interrupt", "spinning"}; }
 

@@ -18,7 +18,7 @@ constexpr Time kGapWindow = 10 * kSecond;
 constexpr uint64_t kLittle = 4;                 // prompt: frames in a quantum; as many as two ends that take turns have
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive, and in bulk: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
-// spinning: others get a sixteenth of the CPU. A twentieth of a second is what the kernel takes for them from a real-time thread,
+// spinning: others get a thirteenth of the CPU. A twentieth of a second is what the kernel takes for them from a real-time thread,
 // at once, unless they have had it. A nap that becomes longer than meant is no reason for fewer: interrupts have the rest of it.
 constexpr Time kNapEvery = 600 * kMicrosecond;
 constexpr Time kNap = 50 * kMicrosecond;
