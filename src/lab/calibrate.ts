@@ -80,9 +80,10 @@ export async function searchScale(first: number, probe: (scale: number) => Promi
       if (scale > kWorthwhile * passed) break;
     } else {
       failed = scale;
-      // A worker that is busy all the time does not say how much it would have to do. What else fails says nothing of how far to go.
+      // A worker that is busy all the time does not say how much it would have to do; what is not valid says nothing of how far to go.
+      const step = busy > kSaturated ? 2 : valid ? 1.05 : 1.2;
       const between = busy <= most && Number.isFinite(passed);
-      scale = Math.max(fitting, twoDigits(between ? Math.sqrt(scale * passed) : scale * (busy > kSaturated ? 2 : 1.2)));
+      scale = Math.max(fitting, twoDigits(between ? Math.sqrt(scale * passed) : scale * step));
       if (scale > kWorthwhile * passed) break;
     }
   }
