@@ -18,11 +18,12 @@ constexpr Time kGapWindow = 10 * kSecond;
 constexpr uint64_t kLittle = 4;                 // prompt: frames in a quantum; as many as two ends that take turns have
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive, and in bulk: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
-// spinning: others get a thirteenth of the CPU. A twentieth of a second is what the kernel takes for them from a real-time thread,
-// at once, unless they have had it. A nap that becomes longer than meant is no reason for fewer: interrupts have the rest of it.
+// spinning: others get a thirteenth of the CPU. A twentieth of a second is what the kernel takes for them from a real-time
+// thread, at once, unless they have had it. A nap that becomes longer than meant is no reason for fewer: interrupts have the rest
+// of it.
 constexpr Time kNapEvery = 600 * kMicrosecond;
 constexpr Time kNap = 50 * kMicrosecond;
-constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
+constexpr Time kWakeUp = 100 * kMicrosecond;  // adaptive: how long before a deadline a sleep ends, so that none is missed
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
 constexpr Time kShortestNap = 50 * kMicrosecond;
