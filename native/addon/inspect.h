@@ -163,8 +163,12 @@ void describe(auto& v, Of<Outcome> auto& outcome) {
   const Worker::Fidelity& f = outcome.fidelity;
   v.type("WorkerOutcome", "What a worker knows once it has stopped.");
   v("loop_gap", FilledBuckets(f.loop_gap), field::any("Between turns of the poll loop, intended idle sleep left out.", "ns"));
+  v("longest_gap_at", f.longest_gap_at, field::any("When the longest of them began, from begin() on.", "ns"));
   v("timer_lateness", FilledBuckets(f.timer_lateness), field::any("By which turns came after the deadline they were for.", "ns"));
   v("busy", f.busy, field::any("Of turns of its own thread that had something to do.", "ns"));
+  v("cpu_wait", f.cpu_wait,
+    field::any("For which its thread was ready to run, and others had its CPU; 0 where the kernel does not tell.", "ns"));
+  v("real_time", f.real_time, field::any("Its thread had real-time priority."));
   v("host_drops", f.host_drops, field::any("That the host lost: ring overruns, truncations, transmit errors.", "frames"));
   v("record_overflow", f.record_overflow, field::any("Records that found the ring full."));
   v("punt_refused", f.punt_refused, field::any("That found no room on their way up.", "frames"));

@@ -23,7 +23,7 @@ namespace weir {
 
 // How a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms longer, then
 // sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others. spinning: as
-// interrupt, but between the turns of a millisecond only once; to others it leaves the rest of a CPU of its own.
+// interrupt, but only once between the turns of a millisecond; to others it leaves the rest of a CPU of its own, a thirteenth.
 enum class Polling : uint8_t { busy, adaptive, interrupt, spinning };
 constexpr auto words_of(Polling) { return std::array{"busy", "adaptive", "interrupt", "spinning"}; }
 
@@ -176,6 +176,7 @@ struct WorkerConfig {
   Polling polling = Polling::interrupt;
   Time quantum = 25'000;
   bool prompt = false;  // with interrupt: where little comes its descriptors wake it, at once
+  bool real_time = false;
   Time sample_interval = 0;
   Time reset_after = 0;
   std::vector<SwitchDeviceConfig> switches;
@@ -203,9 +204,11 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
   v("polling", config.polling,
     optional(field::any(
         "busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load; spinning: "
-        "one such nap in a millisecond.")));
+        "one nap in a millisecond.")));
   v("quantum", config.quantum, field::ns("Least between two turns under load, with interrupt."));
   v("prompt", config.prompt, field::any("With interrupt: where little comes its descriptors wake it, at once."));
+  v("real_time", config.real_time,
+    optional(field::any("It asks for the lowest real-time priority: no other thread's turn on its CPU but in its own naps.")));
   v("sample_interval", config.sample_interval, field::ns("0: no samples; else 1 us or more, for each is a turn."));
   v("reset_after", config.reset_after, field::any("After begin(), when distributions start afresh.", "ns"));
   v("switches", config.switches, field::any("One, if it is shared."));

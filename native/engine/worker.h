@@ -42,8 +42,11 @@ class Worker {
  public:
   struct Fidelity {
     Histogram loop_gap;        // ns between the starts of two turns, intended idle sleep left out
+    Time longest_gap_at = 0;   // when the longest of them began, from begin() on
     Histogram timer_lateness;  // ns by which turns came after the deadline they were for
     uint64_t busy = 0;         // ns of turns that had something to do
+    uint64_t cpu_wait = 0;     // ns for which the thread was ready to run, and others had its CPU
+    bool real_time = false;    // it has that priority
     uint64_t host_drops = 0;   // frames that the host lost: ring overruns, truncations, transmit errors
     uint64_t record_overflow = 0;
     uint64_t punt_refused = 0;

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
 
 #include "engine/worker.h"
@@ -17,12 +18,23 @@ constexpr Time kGapWindow = 10 * kSecond;
 constexpr Time kLittle = 4;                     // prompt: frames in a quantum; as many as two ends that take turns have
 constexpr Time kLongYield = 50 * kMicrosecond;  // adaptive, and in bulk: another thread wants the same CPU ...
 constexpr Time kSharing = 20 * kMillisecond;    // ... so for a while this one sleeps where it would look again
-constexpr Time kNapEvery = kMillisecond;        // spinning: others get some 5% of the CPU, by 50 us
-constexpr Time kWakeUp = 100 * kMicrosecond;    // adaptive: how long before a deadline a sleep ends, so that none is missed
+// spinning: others get a thirteenth of the CPU. A twentieth of a second is what the kernel takes for them from a real-time
+// thread, at once, unless they have had it. A nap that becomes longer than meant is no reason for fewer: interrupts have the rest
+// of it.
+constexpr Time kNapEvery = 600 * kMicrosecond;
+constexpr Time kNap = 50 * kMicrosecond;
+constexpr Time kWakeUp = 100 * kMicrosecond;  // adaptive: how long before a deadline a sleep ends, so that none is missed
 // The thread leaves all to who helps, and looks whether somebody still does: the more seldom, the longer so.
 constexpr Time kHelpedLately = 50 * kMicrosecond;
 constexpr Time kShortestNap = 50 * kMicrosecond;
 constexpr Time kLongestNap = 3'200 * kMicrosecond;
+
+// Of this thread, ns since it began (CONFIG_SCHED_INFO); 0 where the kernel does not tell.
+uint64_t cpu_wait() {
+  uint64_t ran = 0, waited = 0;
+  std::ifstream("/proc/thread-self/schedstat") >> ran >> waited;
+  return waited;
+}
 
 timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
@@ -46,6 +58,7 @@ void Worker::loop(Time begin) {
   begin_ = begin;
   next_sample_ = config_.sample_interval > 0 ? begin : kNever;
   reset_at_ = begin + config_.reset_after;
+  const uint64_t waited_before = cpu_wait();
   turned_ = monotonic_now();
   counters_.publish(turned_);
   {
@@ -77,6 +90,7 @@ void Worker::loop(Time begin) {
   send_injected();
   for (Device* device : devices_) device->turn(clock_.now, clock_.now);
   publish(clock_.now, true);
+  fidelity_.cpu_wait = cpu_wait() - waited_before;
 }
 
 // Returns when the next is due.
@@ -86,6 +100,7 @@ Time Worker::turn() {
   end_sleep(now);
   if (previous_ != 0 && now >= begin_) {
     const auto gap = static_cast<uint64_t>(std::max<Time>(0, now - previous_ - idle_slept_));
+    if (gap > fidelity_.loop_gap.max()) fidelity_.longest_gap_at = previous_ - begin_;
     fidelity_.loop_gap.record(gap);
     note_gap(now, gap);
     if (deadline_ <= now) fidelity_.timer_lateness.record(static_cast<uint64_t>(now - deadline_));
@@ -188,15 +203,17 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
   }
   // No sched_yield(): a thread that gets the CPU by it keeps it until the next tick, which may be milliseconds; one that runs
   // while this one naps mostly loses it when the nap is over.
+  Time nap = config_.quantum;
   if (config_.polling == Polling::spinning && quiet < kBusyFor) {
     if (now - napped_ < kNapEvery) return;
-    napped_ = now + config_.quantum;
+    nap = kNap;
+    napped_ = now + nap;
   }
   const bool sparse = config_.prompt && comes_little(now);
   if (sparse && in_bulk(now) && now >= shares_until_) return yield(now, turning);
   if (deadline > now + (sparse ? 0 : config_.quantum) && (sparse || quiet >= kBusyFor))
     return sleep_until(deadline, now, turning);
-  const timespec until = to_timespec(now + config_.quantum);
+  const timespec until = to_timespec(now + nap);
   turning.unlock();
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }

@@ -37,6 +37,12 @@ bool schedule_soon(int nice) {
   return syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
 }
 
+// The kernel keeps a twentieth of each CPU for ordinary threads, and takes it from such a thread unless its naps leave that much.
+bool schedule_real_time() {
+  const sched_param parameters{.sched_priority = 1};
+  return sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &parameters) == 0;
+}
+
 }  // namespace
 
 void check(const WorkerConfig& config) {
@@ -81,7 +87,11 @@ void Worker::tune() {
       fidelity_.tuning.push_back("not pinned to CPU " + std::to_string(config_.cpu));
     }
   }
-  if (!schedule_soon(-20)) {
+  fidelity_.real_time = config_.real_time && schedule_real_time();
+  if (config_.real_time && !fidelity_.real_time) {
+    fidelity_.tuning.emplace_back("real-time priority refused (needs CAP_SYS_NICE or RLIMIT_RTPRIO)");
+  }
+  if (!fidelity_.real_time && !schedule_soon(-20)) {
     fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE or RLIMIT_NICE)");
     schedule_soon(getpriority(PRIO_PROCESS, 0));
   }

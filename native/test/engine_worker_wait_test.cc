@@ -1,8 +1,11 @@
 // How a worker's loop waits, and that others may turn it.
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -128,19 +131,25 @@ TEST_CASE("worker: what is asked for between turns is done while others turn the
 }
 
 TEST_CASE("worker: one that spins turns many times between two naps while frames come, and sleeps when they do not") {
-  WorkerConfig config = Bed::config(Polling::spinning);
-  config.quantum = 20 * kMillisecond;
-  Bed bed(config);
+  Bed bed(Bed::config(Polling::spinning));
+  uint64_t naps = 0;  // and whatever else it waits for
   const auto turns = [&] {
     uint64_t count = 0;
-    bed.worker.between_turns([&] { count = bed.worker.fidelity().loop_gap.total(); });
+    bed.worker.between_turns([&] {
+      rusage own{};
+      ::getrusage(RUSAGE_THREAD, &own);
+      naps = static_cast<uint64_t>(own.ru_nvcsw);
+      count = bed.worker.fidelity().loop_gap.total();
+    });
     return count;
   };
   const Time begin = monotonic_now();
-  // Naps between all turns would make one of them in each 20 ms.
+  turns();
+  const uint64_t naps_before = naps;
   CHECK(Bed::eventually([&] {
     bed.offer();
-    return turns() > 10 + static_cast<uint64_t>((monotonic_now() - begin) / kMillisecond);
+    const uint64_t count = turns();
+    return naps > naps_before + 10 && count > 20 * naps;
   }));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const uint64_t before = turns();
@@ -151,6 +160,23 @@ TEST_CASE("worker: one that spins turns many times between two naps while frames
   bed.worker.stop();
   CHECK(bed.worker.fidelity().busy > 0);
   CHECK(bed.worker.fidelity().busy <= static_cast<uint64_t>(monotonic_now() - begin));
+}
+
+TEST_CASE("worker: one that is to have real-time priority has it, or says that it has not") {
+  WorkerConfig config = Bed::config(Polling::interrupt);
+  for (const bool wanted : {false, true}) {
+    config.real_time = wanted;
+    Bed bed(config);
+    int policy = 0;
+    bed.worker.between_turns([&] { policy = ::sched_getscheduler(0); });
+    bed.worker.stop();
+    const Worker::Fidelity& fidelity = bed.worker.fidelity();
+    CHECK(fidelity.real_time == (policy == (SCHED_RR | SCHED_RESET_ON_FORK)));
+    const bool refused =
+        std::ranges::any_of(fidelity.tuning, [](const std::string& what) { return what.starts_with("real-time"); });
+    CHECK(refused == (wanted && !fidelity.real_time));
+    CHECK((wanted || !fidelity.real_time));
+  }
 }
 
 // Whose port fails.

@@ -11,10 +11,14 @@ import { composeResult, type RunEvidence } from "./outcome.js";
 const kProbeNs = 1e9;
 /** Part of the busier worker's time that a run may need: with the rest it makes up for moments in which it was kept from running. */
 export const kMostBusy = 0.6;
+/** The same where other threads cannot keep it from that. */
+export const kMostBusyRealTime = 0.75;
 /** Where the search begins: bits per second over all hops, were all senders at line rate. */
 const kFirstLoad = 4e9;
-const kMostProbes = 6;
+const kMostProbes = 8;
 const kSaturated = 0.9;
+/** Of what a probe's workers recorded, this much may be unread when its traffic ends: else a longer run would lose some. */
+const kMostUnread = 0.25;
 /** A probe that fits is good enough where no more than this could be gained. */
 const kWorthwhile = 0.85;
 
@@ -23,6 +27,8 @@ export interface ProbeResult {
   valid: boolean;
   /** Part of the probe's time that the busier worker needed. */
   busy: number;
+  /** Of it, what a run may need. */
+  most: number;
 }
 
 export interface CalibrationOptions {
@@ -44,30 +50,41 @@ export async function calibrate(
   return searchScale(load / kFirstLoad, async (scale) => {
     const evidence = await execute(addon, probeOf(scenario, scale), { scale, end, signal, observers: [] });
     signal.throwIfAborted();
-    return { valid: composeResult(evidence).fidelity.valid, busy: busiest(evidence) };
+    const realTime = evidence.outcomes.every((outcome) => outcome.real_time);
+    return {
+      valid: composeResult(evidence).fidelity.valid && evidence.unread <= kMostUnread,
+      busy: busiest(evidence),
+      most: realTime ? kMostBusyRealTime : kMostBusy,
+    };
   });
 }
 
 /**
  * The smallest scale found at which a probe was valid and its worker not too busy. What a worker has to do is in inverse
- * proportion to the scale, so each probe says where the next one belongs.
+ * proportion to the scale, so each probe says where the next one belongs. One that was not busy and not valid is made once again:
+ * chance may have spoilt it.
  */
 export async function searchScale(first: number, probe: (scale: number) => Promise<ProbeResult>): Promise<number> {
   let scale = twoDigits(first);
   let failed = 0;
   let passed = Number.POSITIVE_INFINITY;
+  let again = false;
   for (let i = 0; i < kMostProbes; i++) {
-    const { valid, busy } = await probe(scale);
-    const fitting = twoDigits((scale * busy) / kMostBusy);
-    if (valid && busy <= kMostBusy) {
+    const { valid, busy, most } = await probe(scale);
+    const fitting = twoDigits((scale * busy) / most);
+    again = !again && !valid && busy <= most;
+    if (again) continue;
+    if (valid && busy <= most) {
       passed = scale;
       scale = Math.max(fitting, twoDigits(failed * 1.1));
       if (scale > kWorthwhile * passed) break;
     } else {
       failed = scale;
-      // A worker that is busy all the time does not say how much it would have to do.
-      scale = Math.max(fitting, twoDigits(scale * (busy > kSaturated ? 2 : 1.2)));
-      if (scale >= passed) break;
+      // A worker that is busy all the time does not say how much it would have to do; what is not valid says nothing of how far to go.
+      const step = busy > kSaturated ? 2 : valid ? 1.05 : 1.2;
+      const between = busy <= most && Number.isFinite(passed);
+      scale = Math.max(fitting, twoDigits(between ? Math.sqrt(scale * passed) : scale * step));
+      if (scale > kWorthwhile * passed) break;
     }
   }
   return Number.isFinite(passed) ? passed : scale;

@@ -169,6 +169,7 @@ class LabComposer {
       quantum: kQuantumNs,
       polling: options.inhabited ? ("interrupt" as const) : this.polling(),
       prompt: options.prompt ?? false,
+      real_time: options.cpus.nics >= 0,
       ...(options.unsampled
         ? { sample_interval: 0, reset_after: 0 }
         : {

@@ -116,6 +116,8 @@ class RunningLab implements LabAccess {
   private readonly changed: ParameterChange[] = [];
   private ended: RunEvidence["ended"];
   private frozen = 0;
+  private readonly taken = { all: 0, lately: 0 };
+  private unread = 0;
   private readonly words = new Float64Array(kRecordWords * 4096);
 
   /** @param asWritten Before anybody changes it. */
@@ -194,6 +196,7 @@ class RunningLab implements LabAccess {
       this.check();
       this.look();
     }
+    this.unread = this.taken.lately / Math.max(1, this.taken.all);
     if (this.now() >= this.asWritten.duration) return;
     if (this.now() <= 0) throw signal.reason;
     this.ended = { at: Math.round(this.now()), ...(signal.aborted && { why: (signal.reason as Error).message }) };
@@ -240,14 +243,17 @@ class RunningLab implements LabAccess {
 
   /** Takes what the workers have recorded and counted. */
   look(): void {
+    this.taken.lately = 0;
     for (const { worker, counters } of [this.switches, this.nics]) {
       for (;;) {
         const count = worker.drainRecords(this.words);
         this.recorder.take(this.words, count);
+        this.taken.lately += count;
         if (count * kRecordWords < this.words.length) break;
       }
       counters.refresh();
     }
+    this.taken.all += this.taken.lately;
     for (const observer of this.options.observers) observer.looked?.(this);
   }
 
@@ -266,6 +272,7 @@ class RunningLab implements LabAccess {
       changes: this.rates.applied,
       parameterChanges: this.changed,
       ended,
+      unread: this.unread,
       frozen: this.frozen,
       ...(residents && { residents }),
       ...(this.options.part && { joints: this.options.part.reports(), run: this.options.part.run }),

@@ -73,6 +73,8 @@ export interface RunEvidence {
   captures?: { dropped: number; errors: readonly string[] };
   /** Where it ended before its duration, meant ns from the start of traffic; and why, where somebody ended it. */
   ended?: { at: number; why?: string } | undefined;
+  /** Part of the records that the last look before the end of traffic took. */
+  unread: number;
   /** Frames that stood in queues at the end, under pauses that did not end. */
   frozen?: number;
   residents?: ResidentsResult;
@@ -284,6 +286,13 @@ function judge(
   const inGapsOver = (limit: number) =>
     worst((o) => timeAbove(o.loop_gap, limit) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
   const away = inGapsOver(kLongGap);
+  const longest = outcomes.reduce((a, b) => (b.loop_gap.max > a.loop_gap.max ? b : a));
+  const longestAt = Math.max(0, longest.longest_gap_at) / scale;
+  // Where others had the CPU it is theirs; else it is an interrupt's, or that of the machine below a virtual one.
+  const waited = Math.min(
+    1,
+    worst((o) => o.cpu_wait / Math.max(1, o.loop_gap.mean * o.loop_gap.weight)),
+  );
   // Acknowledgements, too, are a loop through both ends.
   const loops = scenario.transport.type === "rc" || !hearsNothing(scenario.congestion.algorithm);
   const slow = loops ? inGapsOver(loop) : 0;
@@ -297,7 +306,9 @@ function judge(
   if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
   if (gap.max > allowance)
-    reasons.push(`the poll loop was away for ${ms(gap.max)}, more than the allowed lateness of ${ms(allowance)}`);
+    reasons.push(
+      `the poll loop was away for ${ms(gap.max)} at ${formatTime(Math.round(longestAt), 4)} of ${formatTime(scenario.duration)}, more than the allowed lateness of ${ms(allowance)}`,
+    );
   if (loops && gap.p99 > loop) {
     reasons.push(
       `1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
@@ -310,7 +321,9 @@ function judge(
     );
   }
   if (away > kMostAway)
-    reasons.push(`the poll loop was away for ${(100 * away).toFixed(1)}% of the time, in gaps over ${ms(kLongGap)}`);
+    reasons.push(
+      `the poll loop was away for ${(100 * away).toFixed(1)}% of the time, in gaps over ${ms(kLongGap)}; other threads had its CPU for ${(100 * waited).toFixed(1)}%`,
+    );
   const added = addedDelay({ scenario, scale, outcomes, messageTimes });
   if (added !== undefined && added.share > kMostAdded)
     reasons.push(
@@ -336,6 +349,8 @@ function judge(
     valid: reasons.length === 0,
     reasons,
     loop_gap_us: { p50: us(gap.p50), p99: us(gap.p99), max: us(gap.max) },
+    loop_gap_max_at_s: longestAt / 1e9,
+    cpu_wait_ms: worst((o) => o.cpu_wait) / 1e6,
     timer_lateness_us: { p99: us(lateness.p99), max: us(lateness.max) },
     host_drops: hostDrops,
     ...(added !== undefined && { completion_delay_us: added.ns / 1000 }),

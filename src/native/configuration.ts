@@ -418,9 +418,10 @@ export interface WorkerConfig {
   /** Each with room for packet_bytes. 1 to 1073741824 */ packets: number;
   /** Longest frame. bytes, above 192, at most 1048576 */ packet_bytes: number;
   /** Packets of 66 KiB besides. */ super_frames?: number;
-  /** busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load; spinning: one such nap in a millisecond. */ polling?: "busy" | "adaptive" | "interrupt" | "spinning";
+  /** busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load; spinning: one nap in a millisecond. */ polling?: "busy" | "adaptive" | "interrupt" | "spinning";
   /** Least between two turns under load, with interrupt. ns, 0 or more */ quantum: number;
   /** With interrupt: where little comes its descriptors wake it, at once. */ prompt: boolean;
+  /** It asks for the lowest real-time priority: no other thread's turn on its CPU but in its own naps. */ real_time?: boolean;
   /** 0: no samples; else 1 us or more, for each is a turn. ns, 0 or more */ sample_interval: number;
   /** After begin(), when distributions start afresh. ns */ reset_after: number;
   /** One, if it is shared. */ switches: NativeSwitch[];

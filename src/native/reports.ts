@@ -130,8 +130,11 @@ export interface NamedQueueHistogram extends NativeHistogram {
 /** What a worker knows once it has stopped. */
 export interface WorkerOutcome {
   /** Between turns of the poll loop, intended idle sleep left out. ns */ loop_gap: NativeHistogram;
+  /** When the longest of them began, from begin() on. ns */ longest_gap_at: number;
   /** By which turns came after the deadline they were for. ns */ timer_lateness: NativeHistogram;
   /** Of turns of its own thread that had something to do. ns */ busy: number;
+  /** For which its thread was ready to run, and others had its CPU; 0 where the kernel does not tell. ns */ cpu_wait: number;
+  /** Its thread had real-time priority. */ real_time: boolean;
   /** That the host lost: ring overruns, truncations, transmit errors. frames */ host_drops: number;
   /** Records that found the ring full. */ record_overflow: number;
   /** That found no room on their way up. frames */ punt_refused: number;

@@ -117,12 +117,13 @@ function facts({ result, source }: SavedRun): [string, string][] {
   const { scenario, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share } = result;
   const { frames, transport, model, environment, fidelity } = result;
   const { set = [] } = source ?? {};
-  const { timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning } = fidelity;
+  const { loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning } =
+    fidelity;
   return flatten({
     ...{ scenario, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share },
     ...{ frames, transport, model, environment, ...beyond(result, resultSchema.shape) },
     fidelity: {
-      ...{ timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning },
+      ...{ loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning },
       ...beyond(fidelity, fidelitySchema.shape),
     },
     ...(set.length > 0 ? { set } : {}),

@@ -40,10 +40,16 @@ export interface CompletedMessage {
   end: number;
 }
 
+/** What is complete, as it is told of; `perMessage`: bytes. */
+interface Told extends CompletedMessage {
+  perMessage: number;
+}
+
 /** What is known of each flow, by its number. */
 export class Completions {
-  /** Of flows with an end: one row for each message with a size of its own, one row for all of a flow with `bytes`. */
-  readonly table: FlowCompletion[] = [];
+  private readonly rows: FlowCompletion[] = [];
+  /** Those that have no row yet: while a lab runs its threads leave this one little of the CPUs. */
+  private readonly rowless: Told[] = [];
   /** When the latest message of a flow was complete, ns; 0: none yet. */
   readonly latest: Float64Array;
   private readonly bytes: Float64Array;
@@ -62,15 +68,22 @@ export class Completions {
     this.messages = new Uint32Array(count);
   }
 
+  /** Of flows with an end: one row for each message with a size of its own, one row for all of a flow with `bytes`. */
+  get table(): readonly FlowCompletion[] {
+    for (const told of this.rowless.splice(0)) this.rows.push(this.row(told));
+    return this.rows;
+  }
+
   /** Of a flow the messages in order. */
   complete({ flow: number, message, bytes, start, end }: CompletedMessage): void {
     const flow = this.flow(number);
     this.latest[number] = end;
     this.bytes[number] = (this.bytes[number] as number) + bytes;
     this.messages[number] = (this.messages[number] as number) + 1;
-    if (flow.sizes !== undefined) this.add(number, flow, { message, bytes, start, end, perMessage: bytes });
+    if (flow.sizes !== undefined) this.rowless.push({ flow: number, message, bytes, start, end, perMessage: bytes });
     else if (flow.bytes !== undefined && this.done(number)) {
-      this.add(number, flow, { message: 0, bytes: flow.bytes, start: flow.start, end, perMessage: flow.message });
+      const { bytes: all, start: first, message: perMessage } = flow;
+      this.rowless.push({ flow: number, message: 0, bytes: all, start: first, end, perMessage });
     }
   }
 
@@ -101,11 +114,8 @@ export class Completions {
     return { ...figures(this.table), incomplete: begun.length, bins: bins.filter((bin) => bin.count > 0) };
   }
 
-  private add(
-    number: number,
-    flow: Flow,
-    { message, bytes, start, end, perMessage }: Record<"message" | "bytes" | "start" | "end" | "perMessage", number>,
-  ): void {
+  private row({ flow: number, message, bytes, start, end, perMessage }: Told): FlowCompletion {
+    const flow = this.flow(number);
     const sender = this.scenario.hosts[this.fabric.host(flow.from)];
     const ideal = idealTime(this.path(flow), {
       bytes,
@@ -118,7 +128,7 @@ export class Completions {
       rateCap: flow.rate,
       reliable: this.scenario.transport.type === "rc",
     });
-    this.table.push({
+    return {
       flow: number,
       id: flow.id,
       from: flow.from,
@@ -129,7 +139,7 @@ export class Completions {
       end_ns: end,
       ideal_ns: ideal,
       slowdown: (end - start) / ideal,
-    });
+    };
   }
 
   private path(flow: Flow): Hop[] {

@@ -211,6 +211,7 @@ function judge(
       p99: worst((one) => one.loop_gap_us.p99),
       max: worst((one) => one.loop_gap_us.max),
     },
+    cpu_wait_ms: worst((one) => one.cpu_wait_ms),
     timer_lateness_us: {
       p99: worst((one) => one.timer_lateness_us?.p99),
       max: worst((one) => one.timer_lateness_us?.max),

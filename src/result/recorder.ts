@@ -56,6 +56,8 @@ export class Recorder {
 
   private readonly probed: ReadonlySet<string>;
   private readonly switchNames: readonly string[];
+  /** By device and index of records. */
+  private readonly queueNames = new Map<number, string[]>();
   /** Receiving host of each flow. */
   private readonly receivers: ReadonlyMap<string, string>;
   private readonly algorithm: Congestion["algorithm"];
@@ -80,63 +82,58 @@ export class Recorder {
     this.interval = interval;
   }
 
-  /** Takes `count` records of drainRecords(). */
+  /** Takes `count` records of drainRecords(). While a lab runs its threads leave this one little of the CPUs. */
   take(words: Float64Array, count: number): void {
-    for (let i = 0; i < count; i++) {
-      const [time, kind, device, index, a, b, c, d] = words.subarray(
-        i * kRecordWords,
-        (i + 1) * kRecordWords,
-      ) as unknown as number[];
-      const at = Math.round(((time as number) - this.begin) / this.interval);
-      if (kind === RecordKind.ended) {
-        if (a === 1) this.failed = true;
-      } else if (kind === RecordKind.message) {
-        this.source.completed?.(device as number, index as number, {
-          message: a as number,
-          bytes: b as number,
-          start: this.meant(c as number),
-          end: this.meant(time as number),
-        });
-      } else if (kind === RecordKind.queue || kind === RecordKind.pause) {
-        this.takeSwitch(kind, device as number, index as number, at, [a, b, c, d] as [number, number, number, number]);
-      } else if (kind === RecordKind.transmit || kind === RecordKind.receive) {
-        const flow = this.flows.get(this.source.flowAt(device as number, index as number) ?? "");
-        if (flow === undefined) continue;
-        if (kind === RecordKind.transmit) {
-          put(flow.rate, at, (a as number) * (hasWindow(this.algorithm) ? 1 : this.scale));
-          put(flow.target, at, (b as number) * this.scale);
-          put(flow.alpha, at, c as number);
-        } else {
-          put(flow.bytes, at, a as number);
-          put(flow.wireBytes, at, b as number);
-          put(flow.cnps, at, c as number);
-        }
-      }
-    }
+    for (let first = 0; first < count * kRecordWords; first += kRecordWords) this.takeOne(words, first);
   }
 
-  private takeSwitch(
-    kind: number,
-    device: number,
-    index: number,
-    at: number,
-    [a, b, c, d]: [number, number, number, number],
-  ): void {
-    const port = this.source.ports[device]?.[Math.floor(index / kPriorities)];
-    const name = `${this.switchNames[device]}:${port}:${index % kPriorities}`;
-    if (kind === RecordKind.pause) {
-      put(
-        entry(this.pauses, name, () => []),
-        at,
-        a,
-      );
-    } else if (this.probed.has(name)) {
+  private takeOne(words: Float64Array, first: number): void {
+    const word = (i: number) => words[first + i] as number;
+    const time = word(0);
+    const kind = word(1);
+    const device = word(2);
+    const index = word(3);
+    const a = word(4);
+    const b = word(5);
+    const c = word(6);
+    const at = Math.round((time - this.begin) / this.interval);
+    if (kind === RecordKind.ended) {
+      if (a === 1) this.failed = true;
+    } else if (kind === RecordKind.message) {
+      this.source.completed?.(device, index, { message: a, bytes: b, start: this.meant(c), end: this.meant(time) });
+    } else if (kind === RecordKind.queue) {
+      const name = this.queueName(device, index);
+      if (!this.probed.has(name)) return;
       const queue = entry(this.queues, name, () => ({ bytes: [], peak: [], marks: [], cnms: [] }));
       put(queue.bytes, at, a);
       put(queue.peak, at, b);
       put(queue.marks, at, c);
-      put(queue.cnms, at, d);
+      put(queue.cnms, at, word(7));
+    } else if (kind === RecordKind.pause) {
+      const sent = entry(this.pauses, this.queueName(device, index), () => []);
+      put(sent, at, a);
+    } else if (kind === RecordKind.transmit || kind === RecordKind.receive) {
+      const flow = this.flows.get(this.source.flowAt(device, index) ?? "");
+      if (flow === undefined) return;
+      if (kind === RecordKind.transmit) {
+        put(flow.rate, at, a * (hasWindow(this.algorithm) ? 1 : this.scale));
+        put(flow.target, at, b * this.scale);
+        put(flow.alpha, at, c);
+      } else {
+        put(flow.bytes, at, a);
+        put(flow.wireBytes, at, b);
+        put(flow.cnps, at, c);
+      }
     }
+  }
+
+  /** Made once, and asked for by every sample. */
+  private queueName(device: number, index: number): string {
+    const names = entry(this.queueNames, device, () => []);
+    const port = () => this.source.ports[device]?.[Math.floor(index / kPriorities)];
+    const name = names[index] ?? `${this.switchNames[device]}:${port()}:${index % kPriorities}`;
+    names[index] = name;
+    return name;
   }
 
   private meant(time: number): number {
@@ -202,7 +199,7 @@ export class Recorder {
   }
 }
 
-function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
+function entry<K, T>(map: Map<K, T>, key: K, make: () => T): T {
   const found = map.get(key) ?? make();
   map.set(key, found);
   return found;

@@ -267,6 +267,14 @@ export const fidelitySchema = open({
   loop_gap_us: open({ p50: amount, p99: amount, max: amount }).describe(
     "`p50`, `p99`, `max` of the time between the starts of two turns of the poll loop, sleep for want of work left out, us. 0 in `sim` and `model`.",
   ),
+  loop_gap_max_at_s: amount
+    .optional()
+    .describe("Of `wire`: when the longest of these gaps began, s from the start of traffic, as meant."),
+  cpu_wait_ms: amount
+    .optional()
+    .describe(
+      "Of `wire`: how long the poll thread that waited most was ready to run while other threads had its CPU, ms of wall time; 0 where the kernel does not tell. Gaps beyond that are of interrupts, or of the machine that a virtual one runs on.",
+    ),
   timer_lateness_us: open({ p99: amount, max: amount })
     .optional()
     .describe("Of `wire`: `p99`, `max` of how long after its deadline a turn came, us."),

@@ -56,7 +56,7 @@ export interface SimOutcome {
   result: Result;
   series: Series;
   /** In the order of completion. */
-  flowTable: FlowCompletion[];
+  flowTable: readonly FlowCompletion[];
   performance: SimPerformance;
   /** False when the run was stopped before its end. */
   complete: boolean;

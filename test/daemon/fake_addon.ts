@@ -228,8 +228,11 @@ export class FakeWorker implements NativeWorker {
     const none = histogramOf();
     return {
       loop_gap: none,
+      longest_gap_at: 0,
       timer_lateness: none,
       busy: 0,
+      cpu_wait: 0,
+      real_time: false,
       host_drops: 0,
       record_overflow: 0,
       punt_refused: 0,

@@ -80,7 +80,10 @@ export function calmOutcome(changes: Partial<MeasuredOutcome> = {}): MeasuredOut
   return {
     loop_gap: constant(50_000, 1000),
     timer_lateness: constant(50_000, 1000),
+    longest_gap_at: 0,
     busy: 1e9,
+    cpu_wait: 0,
+    real_time: true,
     host_drops: 0,
     record_overflow: 0,
     punt_refused: 0,
@@ -103,6 +106,7 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     switches: counterTable([]),
     nics: counterTable([]),
     outcomes: [calmOutcome(), calmOutcome()],
+    unread: 0,
     changes: [],
     parameterChanges: [],
     ...changes,

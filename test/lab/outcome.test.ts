@@ -145,8 +145,8 @@ describe("fidelity", () => {
     ],
     [
       "a gap beyond the allowance",
-      outcomes({ loop_gap: { ...constant(50_000), max: 5_000_001 } }),
-      /^the poll loop was away for 5.00 ms, more than the allowed lateness of 5.00 ms$/,
+      outcomes({ loop_gap: { ...constant(50_000), max: 5_000_001 }, longest_gap_at: 30e6 }),
+      /^the poll loop was away for 5.00 ms at 3 ms of 100 ms, more than the allowed lateness of 5.00 ms$/,
     ],
     ["samples that were lost", outcomes({ record_overflow: 8 }), /^8 samples were lost/],
     ["a worker that failed", outcomes({ failure: "out of memory" }), /^a worker failed: out of memory$/],
@@ -208,11 +208,25 @@ describe("fidelity", () => {
     expect(judge({ scenario: none, ...gaps(half + 1, 2 * most) }).valid).toBe(true);
   });
 
+  it("says when the longest gap was, of the worker that had it, and how long others had the CPU", () => {
+    const late = calmOutcome({
+      loop_gap: { ...constant(50_000), max: 900_000 },
+      longest_gap_at: 40e6,
+      cpu_wait: 3e6,
+    });
+    for (const both of [
+      [late, calmOutcome({ longest_gap_at: 7e6 })],
+      [calmOutcome({ longest_gap_at: 7e6 }), late],
+    ])
+      expect(judge({ outcomes: both })).toMatchObject({ loop_gap_max_at_s: 0.004, cpu_wait_ms: 3 });
+  });
+
   it("bounds the time spent in long gaps", () => {
     // 1000 gaps of 1 ms on average are 1 s: 2% are 20 gaps of 1 ms, and a gap of just 1 ms is none of them.
     const gaps = (value: number, count: number) => ({
       scenario: smallScenario({ congestion: { algorithm: "none" } }),
       ...outcomes({
+        cpu_wait: 15e6,
         loop_gap: {
           ...constant(50_000, 1000),
           mean: 1e6,
@@ -226,7 +240,7 @@ describe("fidelity", () => {
     expect(judge(gaps(1_000_001, 19)).valid).toBe(true);
     expect(judge(gaps(1_000_000, 100)).valid).toBe(true);
     expect(judge(gaps(2_000_000, 11)).reasons).toEqual([
-      "the poll loop was away for 2.2% of the time, in gaps over 1.00 ms",
+      "the poll loop was away for 2.2% of the time, in gaps over 1.00 ms; other threads had its CPU for 1.5%",
     ]);
   });
 

@@ -214,6 +214,7 @@ describe("the result of a lab with QCN", () => {
     outcomes: [{ ...calmOutcome(), queues: [{ ...constant(33_000), switch: "sw", port: "c", priority: 3 }] }],
     changes: [{ at: 40e6, late: 250_000 }],
     parameterChanges: [],
+    unread: 0,
   });
 
   it("counts CNMs by flow, congestion point and NIC, and per second", () => {
@@ -241,6 +242,7 @@ describe("the result of a lab with QCN", () => {
       messageTimes: new MessageTimes(),
       changes: [{ at: 40e6, late: 6e6 }],
       parameterChanges: [],
+      unread: 0,
     });
     expect(late.fidelity.reasons).toContain(
       "a rate was changed 6.00 ms late, more than the allowed lateness of 5.00 ms",

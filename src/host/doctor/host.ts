@@ -34,7 +34,7 @@ function checkAutogroup(system: System): Check {
   const enabled = system.readText("/proc/sys/kernel/sched_autogroup_enabled")?.trim();
   if (enabled !== "1") return check.ok(enabled === undefined ? "not in this kernel" : "off");
   return check.ok(
-    "on: outside of services, other sessions count as much as Weir's threads, whatever their priority " +
+    "on: outside of services, other sessions count as much as Weir's threads, whatever their nice value " +
       "(sysctl kernel.sched_autogroup_enabled=0)",
   );
 }

@@ -64,7 +64,8 @@ function checkCapability(rights: Rights, [name, use, without]: (typeof kUses)[nu
   if (rights.has(name)) return check.ok(`there, for ${use}`);
   // Limits may give the same: RLIMIT_NICE is 20 - nice, 40 for -20.
   if (name === "CAP_SYS_NICE" && rights.limit("Max nice priority") >= 40) {
-    return check.ok("not there, but RLIMIT_NICE allows the same");
+    const labs = rights.limit("Max realtime priority") >= 1 ? "" : "; that of labs' threads takes RLIMIT_RTPRIO";
+    return check.ok(`not there, but RLIMIT_NICE allows nice -20${labs}`);
   }
   if (name === "CAP_IPC_LOCK" && rights.limit("Max locked memory") === Number.POSITIVE_INFINITY) {
     return check.ok("not there, but RLIMIT_MEMLOCK is unlimited");
