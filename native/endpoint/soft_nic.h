@@ -158,6 +158,8 @@ class SoftNic {
     double alpha;
   };
   SenderSample sender_sample(uint32_t index, Time at);
+  // Whether it is the end of its stream whose congestion control rules: who sends the data, or who READs.
+  bool controls(const QueuePairParameters& p) const { return p.reads() && pulls() ? !p.serves() : p.sends_data(); }
   // The flow that congestion control holds a queue pair by, its group's or its own, caught up to `at`.
   const Flow& flow_at(uint32_t index, Time at);
   // Brings gauges and duration counters up to now().
