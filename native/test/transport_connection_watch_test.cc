@@ -196,7 +196,7 @@ TEST_CASE("watch: hears of every answer what the connection's own end hears, wha
     };
     for (int step = 0; step < 4'000; ++step) {
       pair.now += 1 + draw() % 200;
-      if (draw() % 50 == 0) pair.left.rc.limit(1 + draw() % 32, draw() % 32);
+      if (draw() % 50 == 0) pair.left.rc.limit(16 + draw() % 32, draw() % 64);
       switch (draw() % 8) {
         case 0: {
           constexpr WorkOpcode kOpcodes[] = {WorkOpcode::send, WorkOpcode::write, WorkOpcode::read, WorkOpcode::fetch_add};

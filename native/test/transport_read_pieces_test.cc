@@ -66,7 +66,7 @@ TEST_CASE("reads: a piece is a sixteenth of what may be expected in flight, and 
     Asking a({}, c.reads);
     a.pair.left.rc.limit(c.window, c.expected);
     a.read(600);
-    REQUIRE(a.pair.run(4 * kMicrosecond));  // before anything has come back
+    a.pair.run(4 * kMicrosecond);  // before anything has come back
     uint32_t under_way = 0;
     for (const auto& request : a.requests) {
       CHECK(request.packets == c.piece);
@@ -87,7 +87,7 @@ TEST_CASE("reads: what is missing of a piece is asked for as it was, whatever th
     bool lost = false;
     a.lose_response = [&](const Frame& frame) { return frame.psn() == psn_add(first, 3) && !std::exchange(lost, true); };
     a.read(16);
-    REQUIRE(a.pair.run(3 * kMicrosecond));
+    a.pair.run(3 * kMicrosecond);
     CHECK(a.requests == std::vector<Asking::Request>{{first, 8}, {psn_add(first, 8), 8}});
     a.requests.clear();
     a.pair.left.rc.limit(256, 256);  // new pieces would have 16 packets
