@@ -36,8 +36,8 @@ using CongestionParameters = Algorithms::Parameters;
 
 inline uint8_t hears(const CongestionParameters& parameters) { return Algorithms::kHears[parameters.index()]; }
 
-// Whether it hears of congestion by acknowledgements alone. The end that READs has them, and it is its rate and window that hold what
-// it asks for; the end that sends that has none, and keeps to no rate.
+// Whether it hears of congestion by acknowledgements alone. The end that READs has them, and it is its rate and window that hold
+// what it asks for; the end that sends that has none, and keeps to no rate.
 inline bool controls_reads(const CongestionParameters& parameters) {
   return (hears(parameters) & (kHearsAcknowledgements | kHearsCnps | kHearsCnms)) == kHearsAcknowledgements;
 }

@@ -149,7 +149,7 @@ uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const Q
     const QueuePairState before = pair.transport->state();
     pair.transport->modify(to, attributes);
     const bool watched = session_.memory().watches.load(std::memory_order_acquire) != 0;
-    if (pair.reliable && watched && before != to && to == QueuePairState::rts) expect_reads(pair, 1);
+    if (watched && before != to && to == QueuePairState::rts) pair.transport->expect_reads(1);
     changed(pair, before, to);
     attend(pair);
     submit();
@@ -170,11 +170,6 @@ uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const Q
   }
   if (!ends) apply();
   return 0;
-}
-
-// Of a reliable connection.
-void ProgramTransports::expect_reads(ProgramPair& pair, uint32_t packets) {
-  static_cast<ReliableConnection&>(*pair.transport).expect_reads(packets);
 }
 
 void ProgramTransports::remove(ProgramPair& pair) {
@@ -320,7 +315,7 @@ bool ProgramTransports::turn(Time now) {
     const ProgramFrameSlot& slot = shared.frames[frames_ & kFrameMask];
     if (const auto found = pairs_.find(slot.meta.destination_qp); found != pairs_.end()) {
       ProgramPair& pair = *found->second;
-      if (pair.reliable && slot.reads != 0) expect_reads(pair, slot.reads);
+      if (slot.reads != 0) pair.transport->expect_reads(slot.reads);
       pair.transport->receive(now, slot.bytes, slot.meta);
       received(pair);
       if (!pair.dirty) dirty_.push_back(&pair);

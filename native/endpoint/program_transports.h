@@ -120,7 +120,6 @@ class ProgramTransports : public CompletionSink {
   bool turn(Time now);
   void send(ProgramPair& pair, Time now);
   bool takes_data(ProgramPair& pair) const;
-  static void expect_reads(ProgramPair& pair, uint32_t packets);
   void write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now);
   ProgramPacketSlot& take_slot(ProgramPair& pair, Sent sent);
   bool withdraw(ProgramPair& pair, Time now);

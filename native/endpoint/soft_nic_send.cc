@@ -187,8 +187,8 @@ void SoftNic::account(uint32_t index, const OutgoingPacket& out, uint32_t wire_b
 // Whether the link alone is what paces it.
 bool SoftNic::keeps_up(const Flow& flow) const { return flow.rate == 0 || flow.rate >= parameters_.rate; }
 
-// Whether what READs have asked for takes its link for longer than `at`: then the next waits, whatever this link does. (Both round
-// to a ns.)
+// Whether what READs have asked for takes its link for longer than `at`: then the next waits, whatever this link does. (Both
+// round to a ns.)
 bool SoftNic::ahead(const Flow& flow, Time at) const { return pulls() && flow.limiter.release() > at + 1; }
 
 // Whether more of the queue pair's data may follow as fast as the link takes it, with nothing that could come between.

@@ -97,10 +97,10 @@ TEST_CASE("a program hears with each frame how much of READs may be expected in 
   h.request(0, 0);
   h.leave();
   h.answer(0);
-  CHECK(h.memory->frames[0].reads == 40);
+  CHECK(h.memory->frames[0].reads == 2 * 40);
   h.relayed.limit(30, 20);
   h.answer(0);
-  CHECK(h.memory->frames[1].reads == 20);
+  CHECK(h.memory->frames[1].reads == 2 * 20);
 
   Linked unwatched;
   unwatched.connect();

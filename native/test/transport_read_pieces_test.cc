@@ -59,8 +59,8 @@ TEST_CASE("reads: a piece is a sixteenth of what may be expected in flight, and 
     uint32_t piece, under_way;  // packets
   };
   for (const Case& c : {Case{UINT32_MAX, 0, 16, 64, 256},  // nobody knows: a quarter of the transport's window
-                        Case{40, 40, 16, 3, 39}, Case{8, 8, 16, 1, 8}, Case{UINT32_MAX, 100, 16, 7, 112},
-                        Case{40, 40, 1, 40, 40}, Case{40, 40, 4, 10, 40}, Case{1, 1, 16, 1, 1}}) {
+                        Case{40, 40, 16, 3, 39}, Case{8, 8, 16, 1, 8}, Case{UINT32_MAX, 100, 16, 7, 112}, Case{40, 40, 1, 40, 40},
+                        Case{40, 40, 4, 10, 40}, Case{1, 1, 16, 1, 1}}) {
     CAPTURE(c.window);
     CAPTURE(c.expected);
     Asking a({}, c.reads);

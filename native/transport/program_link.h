@@ -2,6 +2,7 @@
 // whose own transport runs there. To the NIC it is like any other: it has control packets and data packets, and takes what comes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -112,7 +113,8 @@ class RelayedTransport final : public VerbsTransport {
   void limit(uint32_t packets, uint32_t reads) override {
     if (watch_ == nullptr) return;
     watch_->limit(packets);
-    expected_reads_ = reads;
+    // Twice as much: the other half waits here, for a program that is away for a while.
+    expected_reads_ = std::min(2 * std::min(reads, kMaxWindow), kMaxWindow);
   }
   const QueueAttributes& attributes() const { return attributes_; }
   // PSN of the first of the peer's requests that no answer has left for.

@@ -41,7 +41,7 @@ class ReliableConnection final : public VerbsTransport {
     requester_.limit(packets);
     expect_reads(reads);
   }
-  void expect_reads(uint32_t packets) {
+  void expect_reads(uint32_t packets) override {
     requester_.expect_reads(packets);
     changed_ = true;
   }

@@ -3,8 +3,8 @@
 //
 // A READ longer than a quarter of the window is asked for in pieces, each a READ REQUEST of its own, so that the window also
 // bounds what comes back. Under congestion control by acknowledgements pieces are as much smaller as its window is, and more in
-// number: who asks is who slows. What was asked for together is asked for so again, from where it is missing: a responder that has
-// executed a request repeats no more than that (IBTA volume 1, 9.7.5.1.5), and each counts in the MSN.
+// number: who asks is who slows. What was asked for together is asked for so again, from where it is missing: a responder that
+// has executed a request repeats no more than that (IBTA volume 1, 9.7.5.1.5), and each counts in the MSN.
 #pragma once
 
 #include <cstdint>

@@ -425,7 +425,7 @@ void Responder::take_control(OutgoingPacket& out) {
 uint8_t Responder::opcode_of(const Response& read) const {
   const bool first = read.psn == read.first_psn;
   const bool last = psn_add(read.psn, 1) == read.end_psn;
-  const uint8_t opcode = first ? last ? kOpcodeRcReadResponseOnly : kOpcodeRcReadResponseFirst
+  const uint8_t opcode = first  ? last ? kOpcodeRcReadResponseOnly : kOpcodeRcReadResponseFirst
                          : last ? kOpcodeRcReadResponseLast
                                 : kOpcodeRcReadResponseMiddle;
   return attributes_.telemetry ? opcode | kOpcodeTelemetry : opcode;

@@ -3,12 +3,7 @@
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
-import {
-  hearsAcknowledgements,
-  hearsCnms,
-  hearsEcnEcho,
-  hearsTelemetry,
-} from "../congestion/flow_state.js";
+import { hearsAcknowledgements, hearsCnms, hearsEcnEcho, hearsTelemetry } from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
 import {
   checkPauseStorm,
