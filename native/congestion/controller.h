@@ -36,6 +36,12 @@ using CongestionParameters = Algorithms::Parameters;
 
 inline uint8_t hears(const CongestionParameters& parameters) { return Algorithms::kHears[parameters.index()]; }
 
+// Whether it hears of congestion by acknowledgements alone. The end that READs has them, and it is its rate and window that hold
+// what it asks for; the end that sends that has none, and keeps to no rate.
+inline bool controls_reads(const CongestionParameters& parameters) {
+  return (hears(parameters) & (kHearsAcknowledgements | kHearsCnps | kHearsCnms)) == kHearsAcknowledgements;
+}
+
 // In descriptions each has its name, and those that describe their parameters have these in a field of that name.
 constexpr auto words_of(const CongestionParameters&) { return Algorithms::kNames; }
 

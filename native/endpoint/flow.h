@@ -95,6 +95,12 @@ struct Flow {
     paced_rate = rate;
     limiter.sent(now, wire_bytes, rate);
   }
+  // A READ REQUEST left, and what it asks for, `wire_bytes` in all and `longest` in one packet, is as if this end had sent it.
+  void asked(Time now, uint32_t longest, uint32_t wire_bytes) {
+    tell([=](auto& c) { c.on_sent(now, longest); });
+    paced_rate = rate;
+    limiter.sent(now, wire_bytes, rate);
+  }
   bool miscounted() const { return (held & running) != counted; }
   // When to look at it again while its next packet waits.
   Time next_deadline() const { return std::min(limiter.release(), changes); }

@@ -86,19 +86,17 @@ size_t FlowTable::TraceHash::operator()(const Trace& trace) const {
 // ---- flows ----
 
 // Congestion control is its group's where there are groups; and where it hears nothing but acknowledgements, of those that have
-// some.
+// some: neither datagrams, nor a stream that only sends what its peer READs.
 void FlowTable::reset(uint32_t index, const QueuePair& qp, Time now) {
   Flow& flow = flows_[index];
   const QueuePairParameters& p = qp.parameters;
-  const uint8_t by = hears(parameters_.congestion);
-  const bool unheard = (by & kHearsAcknowledgements) != 0 && (by & (kHearsCnps | kHearsCnms)) == 0 && !qp.acknowledged();
-  const uint32_t path_mtu = qp.verbs() != nullptr ? p.transport.path_mtu : p.stream.path_mtu;
+  const bool unheard = controls_reads(parameters_.congestion) && (!qp.acknowledged() || p.serves());
   flow.started = flow.running = false;
   count(index, now);
   flow.controller.configure(grouped_ || unheard ? kNoControl : parameters_.congestion,
                             {.line_rate = parameters_.rate,
                              .window = packets_in_flight(p.transport),
-                             .packet_bytes = wire_bytes(qp.headers.bth_offset() + kBthHeader + path_mtu + kIcrc),
+                             .packet_bytes = wire_bytes(qp.headers.bth_offset() + kBthHeader + qp.path_mtu() + kIcrc),
                              .random = Random(parameters_.seed, parameters_.component, kPairPurpose + index),
                              .refused = &counters_.cc_refused_answers});
   set_cap(index, p.rate_cap);

@@ -148,6 +148,8 @@ uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const Q
     const std::lock_guard lock(mutex_);
     const QueuePairState before = pair.transport->state();
     pair.transport->modify(to, attributes);
+    const bool watched = session_.memory().watches.load(std::memory_order_acquire) != 0;
+    if (watched && before != to && to == QueuePairState::rts) pair.transport->expect_reads(1);
     changed(pair, before, to);
     attend(pair);
     submit();
@@ -313,6 +315,7 @@ bool ProgramTransports::turn(Time now) {
     const ProgramFrameSlot& slot = shared.frames[frames_ & kFrameMask];
     if (const auto found = pairs_.find(slot.meta.destination_qp); found != pairs_.end()) {
       ProgramPair& pair = *found->second;
+      if (slot.reads != 0) pair.transport->expect_reads(slot.reads);
       pair.transport->receive(now, slot.bytes, slot.meta);
       received(pair);
       if (!pair.dirty) dirty_.push_back(&pair);

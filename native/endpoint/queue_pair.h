@@ -98,6 +98,7 @@ struct QueuePair {
   VerbsTransport* verbs() const { return kind >= Kind::connection ? static_cast<VerbsTransport*>(transport.get()) : nullptr; }
   bool datagram() const { return kind == Kind::datagram; }
   bool acknowledged() const { return kind == Kind::reliable_stream || kind == Kind::connection; }
+  uint32_t path_mtu() const { return verbs() != nullptr ? parameters.transport.path_mtu : parameters.stream.path_mtu; }
   // A stream whose way is not known yet: nothing is sent on it until SoftNic::reconfigure() gives its path a destination MAC
   // address.
   bool unresolved() const { return kind < Kind::connection && parameters.path.destination_mac == 0; }

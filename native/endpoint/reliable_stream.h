@@ -59,8 +59,8 @@ class ReliableStream final : public Transport, private CompletionSink {
   Time next_deadline() const override { return sends_ == nullptr || over_ ? resumes_at_ : sends_->next_deadline(); }
   void advance(Time now) override;
   bool take_heard(Heard& heard) override { return sends_ != nullptr && sends_->take_heard(heard); }
-  void limit(uint32_t packets) override {
-    if (sends_ != nullptr) sends_->limit(packets);
+  void limit(uint32_t packets, uint32_t reads) override {
+    if (sends_ != nullptr) sends_->limit(packets, reads);
   }
 
  private:

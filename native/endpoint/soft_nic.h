@@ -158,6 +158,8 @@ class SoftNic {
     double alpha;
   };
   SenderSample sender_sample(uint32_t index, Time at);
+  // Whether it is the end of its stream whose congestion control rules: who sends the data, or who READs.
+  bool controls(const QueuePairParameters& p) const { return p.reads() && pulls() ? !p.serves() : p.sends_data(); }
   // The flow that congestion control holds a queue pair by, its group's or its own, caught up to `at`.
   const Flow& flow_at(uint32_t index, Time at);
   // Brings gauges and duration counters up to now().
@@ -233,7 +235,9 @@ class SoftNic {
   void depart(PacketId id);
   void send_data();
   PacketId make_packet(uint32_t index, uint8_t priority);
+  void account(uint32_t index, const OutgoingPacket& out, uint32_t wire_bytes);
   bool keeps_up(const Flow& flow) const;
+  bool ahead(const Flow& flow, Time at) const;
   bool may_run(uint32_t index) const;
   void run(PacketId id, uint32_t index, uint8_t priority);
   void write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority);
@@ -246,6 +250,11 @@ class SoftNic {
 
   // Queue pairs and their flows: soft_nic_flows.cc.
   bool hears(uint8_t what) const { return (weir::hears(parameters_.congestion) & what) != 0; }
+  // Congestion control hears acknowledgements alone. Then who READs controls what comes of it: nobody else hears.
+  bool pulls() const { return weir::controls_reads(parameters_.congestion); }
+  bool responds_freely(const QueuePair& qp, const Flow& flow) const;
+  void ask(uint32_t index, uint32_t bytes);
+  void limit(uint32_t index, uint32_t window, Time round_trip);
   void make_flows();
   void bind(uint32_t index);
   void unbind(uint32_t index);

@@ -71,6 +71,7 @@ void SoftNic::forget(uint32_t index) {
   unbind(index);
   schedule(index, kNever);
   if (qp.state == QueuePair::State::waiting) qp.state = QueuePair::State::idle;
+  if (qp.verbs() != nullptr) qp.verbs()->hold_requests(false);
   qp.started = false;
   qp.connected = false;
   flows_->reset(index, qp, now_);
@@ -98,8 +99,26 @@ void SoftNic::start_flow(uint32_t number, Rate rate) {
   flow.start(now_, rate);
   count(number);
   if (number < pairs_.size() && hears(kHearsAcknowledgements)) {
-    pairs_[number].transport->limit(flow.controller.visit([](const auto& c) { return c.window(); }));
+    limit(number, flow.controller.visit([](const auto& c) { return c.window(); }), 0);
   }
+}
+
+// What the transport may have in flight, as congestion control says. `round_trip`: the newest, 0: none is known.
+void SoftNic::limit(uint32_t index, uint32_t window, Time round_trip) {
+  uint32_t reads = window;
+  // Of a rate alone, what is in flight, and as much again for it to grow by.
+  if (window == CongestionControl::kNoWindow && pulls()) {
+    const QueuePair& qp = pairs_[index];
+    const uint32_t packet = wire_bytes(qp.headers.bth_offset() + kBthHeader + qp.path_mtu() + kIcrc);
+    const double in_flight = static_cast<double>((*flows_)[index].rate) * static_cast<double>(round_trip) / (packet * 8e9);
+    reads = std::max(1u, static_cast<uint32_t>(std::min(2 * in_flight, static_cast<double>(kMaxWindow))));
+  }
+  pairs_[index].transport->limit(window, reads == CongestionControl::kNoWindow ? 0 : reads);
+}
+
+// READ responses are not held by what holds the queue pair's own requests, unless it is a cap on all that it sends.
+bool SoftNic::responds_freely(const QueuePair& qp, const Flow& flow) const {
+  return pulls() && qp.kind == QueuePair::Kind::connection && flow.ceiling >= parameters_.rate;
 }
 
 void SoftNic::finish(uint32_t index) {
@@ -132,6 +151,8 @@ void SoftNic::attend(uint32_t index) {
     const uint8_t own = parameters_.ack_priority;
     egress_.push_answers(index, own == kPriorityOfData ? qp.parameters.priority : own);
   }
+  const bool waits = qp.state == QueuePair::State::waiting;
+  if (waits && responds_freely(qp, (*flows_)[index]) && qp.transport->data_bytes() > 0) return line_up(index);
   if (qp.state != QueuePair::State::idle || !(qp.started || qp.verbs() != nullptr || qp.parameters.serves())) return;
   if (qp.transport->data_bytes() > 0) return line_up(index);
   if (qp.transport->ended()) finish(index);
@@ -149,7 +170,11 @@ void SoftNic::line_up(uint32_t index) {
   Flow& flow = (*flows_)[index];
   const Time release = flow.release(now_);
   count(index);
-  if (release > now_) return schedule(index, std::min(flow.next_deadline(), stop));
+  const bool answers = responds_freely(qp, flow);
+  if (answers) qp.verbs()->hold_requests(release > now_);
+  if (release > now_ && !(answers && qp.transport->data_bytes() > 0)) {
+    return schedule(index, std::min(flow.next_deadline(), stop));
+  }
   const uint32_t group = flows_->group_of(index);
   if (group == kNone) {
     qp.state = QueuePair::State::ready;
@@ -162,7 +187,7 @@ void SoftNic::line_up(uint32_t index) {
 
 // It has been in front of its flow, and is behind it again, or the flow's rate has changed.
 void SoftNic::wait(uint32_t index) {
-  if (flows_->group_of(index) != kNone) return line_up(index);
+  if (flows_->group_of(index) != kNone || responds_freely(pairs_[index], (*flows_)[index])) return line_up(index);
   schedule(index, std::min((*flows_)[index].next_deadline(), pairs_[index].parameters.stop));
 }
 
@@ -195,6 +220,20 @@ void SoftNic::pass_turn(uint32_t index) {
   if (group == kNone || (*flows_)[group].let_go != index) return;
   (*flows_)[group].let_go = kNone;
   serve(group);
+}
+
+// A READ REQUEST of the queue pair, for so many bytes, is on the link.
+void SoftNic::ask(uint32_t index, uint32_t bytes) {
+  const QueuePair& qp = pairs_[index];
+  const uint32_t mtu = qp.path_mtu();
+  bytes = std::min(bytes, kMaxMessage);
+  const uint32_t packets = packets_of(bytes, mtu);
+  const uint32_t around = qp.headers.bth_offset() + kBthHeader + kIcrc + (hears(kHearsTelemetry) ? kTelemetryHeader : 0);
+  const uint32_t full = wire_bytes(around + mtu);
+  const uint32_t last = wire_bytes(around + (bytes - (packets - 1) * mtu));
+  const uint32_t extensions = kAethHeader * std::min(packets, 2u);
+  (*flows_)[index].asked(now_, packets > 1 ? full : last, (packets - 1) * full + last + extensions);
+  count(index);
 }
 
 // A packet of the queue pair is on the link.

@@ -241,7 +241,8 @@ void SoftNic::hear(uint32_t index, Time arrived) {
     if (heard.lost || heard.timed_out) c.on_loss({.in_flight = ack.in_flight, .timeout = heard.timed_out, .at = ack.arrived});
     window = c.window();
   });
-  transport.limit(window);
+  const bool known = ack.packets > 0 && ack.sent != kNever;
+  if (known || window != CongestionControl::kNoWindow) limit(index, window, known ? ack.arrived - ack.sent : 0);
   if (flow.rate != flow.paced_rate) repace(index);
 }
 

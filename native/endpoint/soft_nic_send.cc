@@ -136,6 +136,7 @@ void SoftNic::send_data() {
     // One that was reset while it was in the list begins anew; one that was destroyed leaves its place.
     const bool sends = qp.transport != nullptr && qp.started && qp.transport->data_bytes() > 0;
     const PacketId id = sends ? make_packet(index, priority) : kNoPacket;
+    if (pulls() && qp.verbs() != nullptr) qp.verbs()->hold_requests(false);
     if (id == kNoPacket) {
       qp.state = QueuePair::State::idle;
       pass_turn(index);
@@ -170,12 +171,26 @@ PacketId SoftNic::make_packet(uint32_t index, uint8_t priority) {
   ++qp.counters.tx_packets;
   qp.counters.tx_bytes += out.payload_bytes;
   qp.counters.tx_wire_bytes += wire;
-  sent(index, wire);
+  account(index, out, wire);
   return id;
+}
+
+// What the packet is to congestion control.
+void SoftNic::account(uint32_t index, const OutgoingPacket& out, uint32_t wire_bytes) {
+  const QueuePair& qp = pairs_[index];
+  if (pulls() && qp.acknowledged()) {
+    if (out.header.opcode == kOpcodeRcReadRequest) return ask(index, out.header.reth.dma_length);
+    if (is_read_response(plain_opcode(out.header.opcode)) && responds_freely(qp, (*flows_)[index])) return;
+  }
+  sent(index, wire_bytes);
 }
 
 // Whether the link alone is what paces it.
 bool SoftNic::keeps_up(const Flow& flow) const { return flow.rate == 0 || flow.rate >= parameters_.rate; }
+
+// Whether what READs have asked for takes its link for longer than `at`: then the next waits, whatever this link does. (Both
+// round to a ns.)
+bool SoftNic::ahead(const Flow& flow, Time at) const { return pulls() && flow.limiter.release() > at + 1; }
 
 // Whether more of the queue pair's data may follow as fast as the link takes it, with nothing that could come between.
 bool SoftNic::may_run(uint32_t index) const {
@@ -191,7 +206,7 @@ void SoftNic::run(PacketId id, uint32_t index, uint8_t priority) {
   while (egress_.busy_until() <= until && pool_.available() > 0 && qp.transport->data_bytes() > 0) {
     now_ = egress_.busy_until();
     if (flow.changes <= now_) flow.release(now_);
-    id = keeps_up(flow) ? make_packet(index, priority) : kNoPacket;
+    id = keeps_up(flow) && !ahead(flow, now_) ? make_packet(index, priority) : kNoPacket;
     if (id == kNoPacket) return;
     depart(id);
   }

@@ -452,7 +452,7 @@ void NicDevice::stop_traffic(Time now) {
 void NicDevice::sample(Time at, SpscRing<Record>& ring) {
   for (uint32_t i = 0; i < nic_.streams(); ++i) {
     const QueuePair& qp = nic_.queue_pairs()[i];
-    if (qp.parameters.sends_data()) ring.push(sample_sender(nic_, i, at, index_, i));
+    if (nic_.controls(qp.parameters)) ring.push(sample_sender(nic_, i, at, index_, i));
     if (qp.counters.rx_packets > 0) ring.push(sample_receiver(qp.counters, at, index_, i));
   }
 }

@@ -211,7 +211,10 @@ void Simulation::settle() {
 void Simulation::sample() {
   const Time at = fabric_.now();
   for (const uint32_t flow : config_.sampled_flows) {
-    records_.push_back(sample_sender(fabric_.nic_at(sender(flow).nic), sender(flow).index, at, 0, flow));
+    const auto from = sender(flow);
+    const bool controls = fabric_.nic_at(from.nic).controls(fabric_.nic_at(from.nic).queue_pairs()[from.index].parameters);
+    const auto end = controls ? from : receiver(flow);
+    records_.push_back(sample_sender(fabric_.nic_at(end.nic), end.index, at, 0, flow));
     records_.push_back(sample_receiver(counters(receiver(flow)), at, 0, flow));
   }
   for (const SampledQueue& queue : config_.sampled_queues) {

@@ -148,6 +148,7 @@ TEST_CASE("watch: hears of every answer what the connection's own end hears, wha
   for (uint32_t seed = 1; seed <= 40; ++seed) {
     CAPTURE(seed);
     std::mt19937 draw(seed);
+    std::mt19937 limits(seed);
     Pair pair(seed);
     pair.both([](QueueAttributes& a) {
       a.path_mtu = kMtu;
@@ -194,8 +195,9 @@ TEST_CASE("watch: hears of every answer what the connection's own end hears, wha
       watch.sent(pair.now, out.header.psn, packets, kind == RequestKind::read || kind == RequestKind::atomic);
       put(pair.left, to_right, out);
     };
-    for (int step = 0; step < 4'000; ++step) {
+    for (int step = 0; step < 6'000; ++step) {
       pair.now += 1 + draw() % 200;
+      if (limits() % 50 == 0) pair.left.rc.limit(16 + limits() % 32, limits() % 64);
       switch (draw() % 8) {
         case 0: {
           constexpr WorkOpcode kOpcodes[] = {WorkOpcode::send, WorkOpcode::write, WorkOpcode::read, WorkOpcode::fetch_add};

@@ -146,7 +146,7 @@ TEST_CASE("transport: with selective repeat each packet that came early is told 
 TEST_CASE("transport: what came early leaves room in the congestion window, and what is lost does, too") {
   Talk talk(LossRecovery::selective_repeat);
   End& left = talk.pair.left;
-  left.rc.limit(3);
+  left.rc.limit(3, 0);
   send(left, 3);
   CHECK(left.rc.data_bytes() == 0);
   nak(talk, 0, {1}, 9'000);

@@ -17,7 +17,7 @@ struct Held : Linked {
   explicit Held(uint32_t window = 1) {
     attributes.informs = true;
     connect();
-    relayed.limit(window);
+    relayed.limit(window, window);
   }
   void request(uint32_t slot, uint32_t psn, uint8_t opcode = kOpcodeRcWriteOnly) {
     packet(slot) = {.qpn = kQpn, .psn = psn, .opcode = opcode, .reth = {.dma_length = 3 * 1'024}};
@@ -91,6 +91,48 @@ TEST_CASE("a READ is in flight with all of its responses, and may exceed the win
   CHECK(h.leave() == Psns{3});
 }
 
+TEST_CASE("a program hears with each frame how much of READs may be expected in flight, and before the first that it is little") {
+  Held h(40);
+  CHECK(h.memory->watches == 1);
+  h.request(0, 0);
+  h.leave();
+  h.answer(0);
+  CHECK(h.memory->frames[0].reads == 2 * 40);
+  h.relayed.limit(30, 20);
+  h.answer(0);
+  CHECK(h.memory->frames[1].reads == 2 * 20);
+
+  Linked unwatched;
+  unwatched.connect();
+  CHECK(unwatched.memory->watches == 0);
+}
+
+TEST_CASE("requests wait for their rate, and what answers the peer does not wait for them, whether a window holds them or not") {
+  for (const bool informs : {true, false}) {
+    Linked l;
+    l.attributes.informs = informs;
+    l.connect();
+    const auto next = [&] {
+      OutgoingPacket out;
+      REQUIRE(l.relayed.take_data(1, out));
+      return out.header.psn;
+    };
+    const auto data = [&](uint32_t slot, uint32_t psn, uint8_t opcode) {
+      l.packet(slot) = {.qpn = kQpn, .psn = psn, .opcode = opcode};
+      l.submit(slot);
+      l.take();
+    };
+    l.relayed.hold_requests(true);
+    data(0, 70, kOpcodeRcReadResponseOnly);
+    data(1, 0, kOpcodeRcReadRequest);
+    CHECK(l.relayed.data_bytes() > 0);
+    CHECK(next() == 70);
+    CHECK(l.relayed.data_bytes() == 0);
+    l.relayed.hold_requests(false);
+    CHECK(next() == 0);
+  }
+}
+
 TEST_CASE("a program that goes back is not held up by what it has submitted before") {
   Held h(2);
   for (uint32_t psn = 0; psn < 6; ++psn) h.request(psn, psn);
@@ -161,7 +203,7 @@ TEST_CASE("telemetry is the NIC's: requests have room for it, acknowledgements b
   };
   CHECK(sent(kOpcodeRcWriteOnly).opcode == (kOpcodeRcWriteOnly | kOpcodeTelemetry));
   CHECK(sent(kOpcodeRcReadRequest).opcode == kOpcodeRcReadRequest);
-  CHECK(sent(kOpcodeRcReadResponseOnly).opcode == kOpcodeRcReadResponseOnly);
+  CHECK(sent(kOpcodeRcReadResponseOnly).opcode == (kOpcodeRcReadResponseOnly | kOpcodeTelemetry));
   CHECK(sent(kOpcodeRcAcknowledge).opcode == kOpcodeRcAcknowledge);  // there is nothing to echo
 
   uint8_t telemetry[kTelemetryHeader];

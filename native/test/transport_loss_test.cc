@@ -189,8 +189,9 @@ void exchange(LossRecovery recovery, test::Faults faults, uint32_t path_mtu, uin
     rightward.post();
     leftward.post();
     if (limited) {
-      pair.left.rc.limit(1 + static_cast<uint32_t>(random.next() % (slices % 3 == 0 ? 2 : window)));
-      pair.right.rc.limit(1 + static_cast<uint32_t>(random.next() % window));
+      const auto draw = [&](uint32_t below) { return static_cast<uint32_t>(random.next() % below); };
+      pair.left.rc.limit(1 + draw(slices % 3 == 0 ? 2 : window), draw(2 * window));
+      pair.right.rc.limit(1 + draw(window), draw(window));
     }
     pair.run(50 * kMicrosecond);
     dispatch(pair.left, rightward, leftward);

@@ -270,7 +270,7 @@ TEST_CASE("nothing that a program writes upsets the daemon, and no slot is ever 
     Linked l(static_cast<Linked::Service>(round % 3));
     l.attributes.informs = round % 2 == 0;
     l.connect();
-    l.relayed.limit(draw() % 600);
+    l.relayed.limit(draw() % 600, draw() % 600);
     const uint32_t handle = l.addresses.add(test::path_between(1, 2));
     uint32_t taken = 0;
     for (int step = 0; step < 200; ++step) {

@@ -400,7 +400,7 @@ TEST_CASE("what is sent again keeps to the congestion window, and waits for what
       for (int i = 0; i < 4; ++i) session.post(WorkOpcode::write, session.source, session.target, kBytes);
       pair.run(500 * kMicrosecond);
       CHECK(most == 24);
-      pair.left.rc.limit(window);
+      pair.left.rc.limit(window, 0);
       dead = false;
       most = 0;
       REQUIRE(pair.run());
@@ -421,7 +421,7 @@ TEST_CASE("a READ of more packets than the congestion window goes when it is the
       Pair& pair = session.pair;
       bool dead = lost;
       pair.on_frame = [&](End&, Frame&) { return !std::exchange(dead, false); };
-      pair.left.rc.limit(1);
+      pair.left.rc.limit(1, 0);
       session.post();
       REQUIRE(pair.run());
       session.check();

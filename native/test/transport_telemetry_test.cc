@@ -84,11 +84,22 @@ TEST_CASE("telemetry: it is in each packet of a message, echoed by its acknowled
   }
 }
 
-TEST_CASE("telemetry: what is asked for by READs, and their requests, have none") {
-  Talk talk;
-  talk.post(WorkOpcode::read, 3);
-  REQUIRE(talk.pair.run());
-  for (const uint8_t opcode : talk.opcodes) CHECK_FALSE(has_telemetry(opcode));
+TEST_CASE("telemetry: what is asked for by a READ brings that of its own way to who asked, and the request has none") {
+  for (const LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    Talk talk(recovery);
+    talk.post(WorkOpcode::read, 3);
+    REQUIRE(talk.pair.run());
+    CHECK(talk.arrived());
+    REQUIRE(talk.opcodes.size() == 4);
+    CHECK_FALSE(has_telemetry(talk.opcodes[0]));
+    for (size_t i = 1; i < 4; ++i) CHECK(has_telemetry(talk.opcodes[i]));
+    Heard heard;
+    REQUIRE(talk.pair.left.rc.take_heard(heard));
+    CHECK(heard.ack.packets == 3);
+    REQUIRE(heard.ack.telemetry != nullptr);
+    CHECK(heard.ack.telemetry->hop[0].sent == 3);
+    CHECK(talk.pair.left.counters.rx_telemetry == 3);
+  }
 }
 
 TEST_CASE("telemetry: a header that is not of its form is counted, echoed by nobody, and its data taken") {

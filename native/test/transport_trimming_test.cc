@@ -268,7 +268,7 @@ TEST_CASE("trimmed: a NAK that an acknowledgement has overtaken still names what
 TEST_CASE("trimmed: congestion control hears of it, and what is trimmed or has come early leaves its window") {
   Writes writes(true, true);
   Pair& pair = writes.pair;
-  pair.left.rc.limit(4);
+  pair.left.rc.limit(4, 0);
   writes.post(12);
   std::vector<uint32_t> order;
   pair.on_frame = [&](End& from, Frame& frame) {

@@ -70,7 +70,7 @@ void ProgramLink::take_in(TransportCounters& counters) {
 
 void ProgramLink::give_back(uint32_t slot) { free_.push_back(slot); }
 
-bool ProgramLink::deliver(const uint8_t* frame, const PacketMeta& meta) {
+bool ProgramLink::deliver(const uint8_t* frame, const PacketMeta& meta, uint32_t reads) {
   // Up to the pad: what is behind it has been checked.
   const uint8_t opcode = plain_opcode(meta.opcode);
   const uint32_t headers = meta.bth_offset + kBthHeader + extension_length(opcode);
@@ -80,6 +80,7 @@ bool ProgramLink::deliver(const uint8_t* frame, const PacketMeta& meta) {
   ProgramFrameSlot& slot = memory_.frames[frames_ & kFrameMask];
   slot.meta = meta;
   slot.length = length;
+  slot.reads = reads;
   if (opcode == meta.opcode) {
     std::memcpy(slot.bytes, frame, length);
   } else {
@@ -141,9 +142,11 @@ void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attribu
   if (from == QueuePairState::rtr || from == QueuePairState::rts) return;
   attributes_ = attributes;
   unanswered_ = attributes.receive_psn;
-  const bool watched = state_ == QueuePairState::rtr && service_ == Service::connection && attributes.informs;
-  if (!watched) return;
+  if (state_ != QueuePairState::rtr || service_ != Service::connection) return;
+  link_.memory_.watches.store(attributes.informs ? 1 : 0, std::memory_order_release);
+  if (!attributes.informs) return;
   watch_ = std::make_unique<ConnectionWatch>(packets_in_flight(attributes), attributes.telemetry);
+  expected_reads_ = 0;
   echo_.start(attributes.telemetry);
 }
 
@@ -157,7 +160,7 @@ bool RelayedTransport::allows(const ProgramPacket& packet) const {
 
 bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive() && state_ != QueuePairState::error) return ++context_.counters.drop_wrong_state, false;
-  if (!link_.deliver(frame, meta)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
+  if (!link_.deliver(frame, meta, expected_reads_)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
   if (watch_ != nullptr) hear(now, frame, meta);
   if (is_response(plain_opcode(meta.opcode)) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,
@@ -191,7 +194,8 @@ uint32_t RelayedTransport::waiting_end() const {
 uint32_t RelayedTransport::next_watched() const {
   if (requests_.first == ProgramLink::kNone) return responses_.first;
   const ProgramLink::Slot& request = link_.slots_[requests_.first];
-  if (state_ == QueuePairState::rts && !watch_->allows(request.packet.psn, request.packets)) return responses_.first;
+  const bool allowed = !holds_requests_ && watch_->allows(request.packet.psn, request.packets);
+  if (state_ == QueuePairState::rts && !allowed) return responses_.first;
   if (responses_.first == ProgramLink::kNone) return requests_.first;
   return static_cast<int32_t>(request.turn - link_.slots_[responses_.first].turn) < 0 ? requests_.first : responses_.first;
 }
@@ -213,7 +217,7 @@ bool RelayedTransport::take_data(Time now, OutgoingPacket& out) {
     if (out.headers == nullptr) return link_.refuse(context_.counters), link_.give_back(slot), false;
   }
   fill(out, slot);
-  if (watch_ != nullptr && !response) fill_watched(now, out, slot);
+  if (watch_ != nullptr) fill_watched(now, out, slot);
   return true;
 }
 
@@ -221,6 +225,7 @@ bool RelayedTransport::take_data(Time now, OutgoingPacket& out) {
 void RelayedTransport::fill_watched(Time now, OutgoingPacket& out, uint32_t slot) {
   const ProgramLink::Slot& at = link_.slots_[slot];
   out.header.opcode = wire_opcode(at.packet);
+  if (is_response(at.packet.opcode)) return;
   out.header.ack_request = true;
   if (state_ != QueuePairState::rts) return;
   const RequestKind kind = opcode_shape(at.packet.opcode).kind;
@@ -275,8 +280,8 @@ uint32_t RelayedTransport::pop(Queue& queue) {
 // Telemetry is the NIC's, and has room in what the transport of a queue pair of the NIC's own would give it.
 uint8_t RelayedTransport::wire_opcode(const ProgramPacket& packet) const {
   if (!attributes_.telemetry) return packet.opcode;
-  const RequestKind kind = opcode_shape(packet.opcode).kind;
-  return kind == RequestKind::send || kind == RequestKind::write ? packet.opcode | kOpcodeTelemetry : packet.opcode;
+  const bool carried = packet.opcode != kOpcodeRcAcknowledge && has_telemetry(packet.opcode | kOpcodeTelemetry);
+  return carried ? packet.opcode | kOpcodeTelemetry : packet.opcode;
 }
 
 // Whose packet it is and to whom a connection leads is not the program's to say.

@@ -2,6 +2,7 @@
 // whose own transport runs there. To the NIC it is like any other: it has control packets and data packets, and takes what comes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -34,9 +35,9 @@ class ProgramLink {
     take_in(counters);
     for (const uint32_t qpn : told_) told(qpn);
   }
-  // A frame for the program, which gets it without telemetry; false when it leaves no room. What the frame is part of must be
-  // valid.
-  bool deliver(const uint8_t* frame, const PacketMeta& meta);
+  // A frame for the program, which gets it without telemetry, and `reads` as ProgramFrameSlot has it; false when it leaves no
+  // room. What the frame is part of must be valid.
+  bool deliver(const uint8_t* frame, const PacketMeta& meta, uint32_t reads);
   // Gives back the slots of what was sent since the last call: their payload has been read by now.
   void publish();
   // Whether frames, or the slots that it wants, have been given to a program that may sleep, since the last call: it must be
@@ -109,8 +110,11 @@ class RelayedTransport final : public VerbsTransport {
   Time next_deadline() const override { return watch_ == nullptr ? kNever : watch_->timed_out_at(); }
   void advance(Time) override {}
   bool take_heard(Heard& heard) override { return watch_ != nullptr && watch_->take(heard); }
-  void limit(uint32_t packets) override {
-    if (watch_ != nullptr) watch_->limit(packets);
+  void limit(uint32_t packets, uint32_t reads) override {
+    if (watch_ == nullptr) return;
+    watch_->limit(packets);
+    // Twice as much: the other half waits here, for a program that is away for a while.
+    expected_reads_ = std::min(2 * std::min(reads, kMaxWindow), kMaxWindow);
   }
   const QueueAttributes& attributes() const { return attributes_; }
   // PSN of the first of the peer's requests that no answer has left for.
@@ -140,7 +144,12 @@ class RelayedTransport final : public VerbsTransport {
   uint32_t pop(Queue& queue);
   void push_watched(ProgramLink::Slot& at, uint32_t slot);
   // The slot of the data packet that may go now; kNone: there is none.
-  uint32_t next() const { return watch_ == nullptr ? requests_.first : next_watched(); }
+  uint32_t next() const {
+    if (watch_ != nullptr) return next_watched();
+    const bool held = holds_requests_ && requests_.first != ProgramLink::kNone && !responds(requests_.first);
+    return held ? ProgramLink::kNone : requests_.first;
+  }
+  bool responds(uint32_t slot) const { return is_response(link_.slots_[slot].packet.opcode); }
   uint32_t next_watched() const;
   uint32_t waiting_end() const;
   void hear(Time now, const uint8_t* frame, const PacketMeta& meta);
@@ -157,6 +166,7 @@ class RelayedTransport final : public VerbsTransport {
   Queue requests_;   // and READ responses, where nothing is held
   Queue responses_;  // apart from what congestion control holds, for which they do not wait
   uint32_t turns_ = 0;
+  uint32_t expected_reads_ = 0;
   std::unique_ptr<ConnectionWatch> watch_;  // null: congestion control wants to hear nothing of it
   TelemetryEcho echo_;
   // READ responses.

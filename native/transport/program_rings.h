@@ -22,7 +22,7 @@
 
 namespace weir {
 
-inline constexpr uint32_t kProgramLayout = 4;     // changes with all that is here
+inline constexpr uint32_t kProgramLayout = 5;     // changes with all that is here
 inline constexpr uint32_t kProgramPackets = 512;  // these two are powers of two
 inline constexpr uint32_t kProgramFrames = 1024;
 inline constexpr uint32_t kProgramPayload = 4096;
@@ -59,6 +59,7 @@ struct ProgramPacketSlot {
 struct ProgramFrameSlot {
   PacketMeta meta;
   uint32_t length = 0;
+  uint32_t reads = 0;  // that may be expected in flight of its queue pair: see Transport::limit()
   alignas(64) uint8_t bytes[kProgramFrameBytes];
 };
 
@@ -78,7 +79,8 @@ struct ProgramMemory {
   alignas(64) Word submitted_read;
   Word returned_written;
   Word nic_sleeps;
-  Word ended;  // the daemon serves no more
+  Word ended;    // the daemon serves no more
+  Word watches;  // congestion control holds requests of connections: READs are asked for little by little from the first on
   alignas(64) Word frames_written;
   Word bell;
   alignas(64) Word submitted[kProgramPackets];

@@ -40,8 +40,8 @@ struct QueueAttributes {
   // The responder's acknowledgements say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which
   // the standard has for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
   bool echoes = false;
-  // With it: SENDs and WRITEs have room for telemetry, and acknowledgements what was written there (wire/telemetry.h). At both
-  // ends.
+  // With it: SENDs, WRITEs and READ responses have room for telemetry, and acknowledgements what was written there
+  // (wire/telemetry.h). At both ends.
   bool telemetry = false;
   // Of selective_repeat, at both ends: the responder says at once which SENDs and WRITEs a switch has trimmed (kNakTrimmed), and
   // the requester sends these again without waiting for others to arrive.

@@ -85,7 +85,7 @@ bool ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMet
 
 void ReliableConnection::receive_trimmed(Time now, const uint8_t* frame, const PacketMeta& meta) {
   const RequestKind kind = opcode_shape(plain_opcode(meta.opcode)).kind;
-  const bool response = is_read_response(meta.opcode);
+  const bool response = is_read_response(plain_opcode(meta.opcode));
   if (!response && kind != RequestKind::send && kind != RequestKind::write) return;
   if (!may_receive() || (response && state_ != QueuePairState::rts)) return void(++context_.counters.drop_wrong_state);
   if (!admits(load_bth(frame + meta.bth_offset).partition_key)) return void(++context_.counters.drop_partition_key);

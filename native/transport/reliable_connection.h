@@ -37,8 +37,12 @@ class ReliableConnection final : public VerbsTransport {
   // PSN of the oldest request packet that is not acknowledged.
   uint32_t acknowledged() const { return sends_.una; }
   bool take_heard(Heard& heard) override { return state_ == QueuePairState::rts && completer_.take_heard(heard); }
-  void limit(uint32_t packets) override {
+  void limit(uint32_t packets, uint32_t reads) override {
     requester_.limit(packets);
+    expect_reads(reads);
+  }
+  void expect_reads(uint32_t packets) override {
+    requester_.expect_reads(packets);
     changed_ = true;
   }
 

@@ -8,6 +8,9 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kPacketsPerAck = 32;  // an acknowledgement is asked for at least every so many
+// Pieces of READs in a window that congestion control has opened: the time since the request is that of each of its responses, so
+// that the last of them seem to have waited for the others, by this part of a window's time at most.
+constexpr uint32_t kPieces = 16;
 
 }  // namespace
 
@@ -15,14 +18,26 @@ void Requester::start() {
   messages_ = limit_ = unrequested_ = 0;
   counts_credits_ = false;
   congestion_window_ = UINT32_MAX;
+  expected_reads_ = 0;
   waits_until_ = kNever;
   pending_ = Ring<uint32_t>(attributes_.max_rd_atomic);
 }
 
+uint32_t Requester::piece() const {
+  const uint32_t most = attributes_.window / 4;
+  if (expected_reads_ == 0) return most;
+  const uint32_t pieces = std::min<uint32_t>(kPieces, attributes_.max_rd_atomic);
+  return std::clamp((std::min(expected_reads_, attributes_.window) + pieces - 1) / pieces, 1u, most);
+}
+
+// Behind the piece that `psn` is in, if it was asked for before, or that begins there.
 uint32_t Requester::piece_end(const SendEntry& entry, uint32_t psn) const {
-  const uint32_t piece = attributes_.window / 4;
-  const uint32_t offset = static_cast<uint32_t>(psn_distance(psn, entry.first_psn));
-  return psn_add(entry.first_psn, std::min(entry.packets, (offset / piece + 1) * piece));
+  if (psn_distance(queue_.end, psn) <= 0) {
+    return psn_add(psn, std::min(piece(), static_cast<uint32_t>(psn_distance(entry.end_psn(), psn))));
+  }
+  uint32_t place = 0;
+  while (psn_distance(pending_[place], psn) <= 0) ++place;
+  return pending_[place];
 }
 
 // What follows from which packet of which work request it is.
@@ -90,11 +105,12 @@ bool Requester::choose() const {
   const SendEntry& entry = queue_.at(queue_.cursor);
   choice_ = {.psn = queue_.next};
   if (has_response(entry.work.opcode)) {
-    if (pending_.full()) return false;
+    if (pending_.full() && psn_distance(queue_.end, queue_.next) <= 0) return false;
     choice_.packets = static_cast<uint32_t>(psn_distance(piece_end(entry, choice_.psn), choice_.psn));
   }
   complete_choice(entry);
-  if (choice_.first && (entry.work.flags & kFence) != 0 && !pending_.empty()) return false;
+  const bool answered = pending_.empty() || psn_distance(pending_.front(), choice_.psn) > 0;
+  if (choice_.first && (entry.work.flags & kFence) != 0 && !answered) return false;
   return window_allows() && credits_allow(entry, choice_.psn);
 }
 
@@ -160,9 +176,9 @@ void Requester::account(Time now, const DataHeader& header) {
   if (psn_distance(queue_.next, queue_.end) > 0) {
     queue_.end = queue_.next;
     queue_.begun = queue_.cursor + 1;
+    if (has_response(entry.work.opcode)) pending_.push(queue_.next);
   }
   if (queue_.next == entry.end_psn()) queue_.proceed();
-  if (has_response(entry.work.opcode)) pending_.push(queue_.next);
 }
 
 void Requester::set_credits(uint32_t message_sequence, uint8_t code) {
@@ -176,7 +192,6 @@ void Requester::set_credits(uint32_t message_sequence, uint8_t code) {
 
 void Requester::go_back() {
   queue_.go_back();
-  pending_.clear();
   unrequested_ = 0;
 }
 

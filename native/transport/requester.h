@@ -2,7 +2,9 @@
 // is sent again (IBTA volume 1, 9.7.2 to 9.7.4 and 9.7.7.2; ordering 9.5).
 //
 // A READ longer than a quarter of the window is asked for in pieces, each a READ REQUEST of its own, so that the window also
-// bounds what comes back.
+// bounds what comes back. Under congestion control by acknowledgements pieces are as much smaller as its window is, and more in
+// number: who asks is who slows. What was asked for together is asked for so again, from where it is missing: a responder that
+// has executed a request repeats no more than that (IBTA volume 1, 9.7.5.1.5), and each counts in the MSN.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +36,9 @@ class Requester {
   // Congestion control: packets in flight at most, besides the window of the attributes; also of those that are sent again. If it
   // is not informed by acknowledgements, the window may close with none to come.
   void limit(uint32_t packets) { congestion_window_ = packets; }
+  // Packets that READs may be expected to have in flight, of which a piece is a part; 0: nobody knows, and they may be as many as
+  // the window has.
+  void expect_reads(uint32_t packets) { expected_reads_ = packets; }
   void wait_until(Time at) { waits_until_ = at; }
   Time waits_until() const { return waits_until_; }
   // Sends again from una on.
@@ -57,6 +62,7 @@ class Requester {
   bool window_allows() const;
   void complete_choice(const SendEntry& entry) const;
   uint32_t piece_end(const SendEntry& entry, uint32_t psn) const;
+  uint32_t piece() const;
   bool credits_allow(const SendEntry& entry, uint32_t psn) const;
   uint32_t sequence_of(const SendEntry& entry, uint32_t psn) const;
   void account(Time now, const DataHeader& header);
@@ -71,7 +77,8 @@ class Requester {
   Time waits_until_ = kNever;
   mutable Choice choice_;  // of the last data_bytes()
   uint32_t congestion_window_ = UINT32_MAX;
-  Ring<uint32_t> pending_;  // ends of READ pieces and atomics without their answers, in order
+  uint32_t expected_reads_ = 0;
+  Ring<uint32_t> pending_;  // ends of READ pieces and atomics that have been sent and are without their answers, in order
 };
 
 }  // namespace weir

@@ -11,13 +11,6 @@ namespace {
 
 constexpr uint32_t kMostBytes = 1u << 31;  // of a message (9.3.3.1)
 
-// Of a READ response's next packet.
-uint8_t opcode_of(const Response& read) {
-  const bool last = psn_add(read.psn, 1) == read.end_psn;
-  if (read.psn == read.first_psn) return last ? kOpcodeRcReadResponseOnly : kOpcodeRcReadResponseFirst;
-  return last ? kOpcodeRcReadResponseLast : kOpcodeRcReadResponseMiddle;
-}
-
 }  // namespace
 
 void Responder::start() {
@@ -426,6 +419,16 @@ void Responder::take_control(OutgoingPacket& out) {
   }
   responses_.pop();
   ask_for_trimmed();
+}
+
+// Of a READ response's next packet.
+uint8_t Responder::opcode_of(const Response& read) const {
+  const bool first = read.psn == read.first_psn;
+  const bool last = psn_add(read.psn, 1) == read.end_psn;
+  const uint8_t opcode = first  ? last ? kOpcodeRcReadResponseOnly : kOpcodeRcReadResponseFirst
+                         : last ? kOpcodeRcReadResponseLast
+                                : kOpcodeRcReadResponseMiddle;
+  return attributes_.telemetry ? opcode | kOpcodeTelemetry : opcode;
 }
 
 uint32_t Responder::response_payload(const Response& response) const {

@@ -82,6 +82,7 @@ class Responder {
   void negative(uint8_t syndrome);
   void ask_for_trimmed();
   uint8_t credits() const;
+  uint8_t opcode_of(const Response& read) const;
   uint32_t response_payload(const Response& response) const;
 
   uint32_t qpn_;

@@ -92,8 +92,9 @@ class Transport {
   //
   // Since the last call, which is to follow each receive() and advance(). False: nothing that congestion control wants to know.
   virtual bool take_heard(Heard&) { return false; }
-  // Congestion control: packets in flight at most.
-  virtual void limit(uint32_t) {}
+  // Congestion control: packets in flight at most, and how many of READs may be expected to be (0: nobody knows): they are asked
+  // for in parts of that.
+  virtual void limit(uint32_t, uint32_t) {}
   // It may send from now on.
   virtual void begin(Time) {}
   // It has sent everything, has failed, or was closed.

@@ -26,6 +26,8 @@ class VerbsTransport : public Transport {
     holds_requests_ = held;
     changed_ = true;
   }
+  // Of a reliable connection: see Requester.
+  virtual void expect_reads(uint32_t) {}
   // So many requests that are all the same. Those that cannot be taken are completed at once: flushed in the error state and in
   // SQE, else as a local operation error.
   void post_send(const SendWork& work, uint32_t times = 1);

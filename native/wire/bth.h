@@ -49,7 +49,8 @@ inline constexpr uint8_t kOpcodeRcCompareSwap = 0x13;
 inline constexpr uint8_t kOpcodeRcFetchAdd = 0x14;
 inline constexpr uint8_t kOpcodeRcSendLastInvalidate = 0x16;
 inline constexpr uint8_t kOpcodeRcSendOnlyInvalidate = 0x17;
-// Added to that of a SEND, a WRITE or an acknowledgement: the packet has a header for telemetry (wire/telemetry.h).
+// Added to that of a SEND, a WRITE, a READ response or an acknowledgement: the packet has a header for telemetry
+// (wire/telemetry.h).
 inline constexpr uint8_t kOpcodeTelemetry = 0xc0;
 inline constexpr uint8_t kOpcodeUdSendOnly = 0x64;
 inline constexpr uint8_t kOpcodeUdSendOnlyImmediate = 0x65;
@@ -108,7 +109,8 @@ constexpr bool has_telemetry(uint8_t opcode) {
   const uint8_t operation = opcode & kOpcodeOperation;
   if (operation >= kReliableOpcodes.size()) return false;
   const RequestKind kind = kReliableOpcodes[operation].kind;
-  return kind == RequestKind::send || kind == RequestKind::write || operation == kOpcodeRcAcknowledge;
+  const bool response = operation >= kOpcodeRcReadResponseFirst && operation <= kOpcodeRcAcknowledge;
+  return kind == RequestKind::send || kind == RequestKind::write || response;
 }
 // Without the telemetry.
 constexpr uint8_t plain_opcode(uint8_t opcode) {

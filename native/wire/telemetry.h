@@ -1,10 +1,12 @@
 // In-band network telemetry (INT): what switches write into a packet on its way, for controls that go by it, and how the receiver
 // sends it back (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, sections 3.1 and 4.1).
 //
-// Where: the last extension header, between those of the standard and the payload, of SENDs, RDMA WRITEs and acknowledgements of
-// a reliable connection whose opcode has kOpcodeTelemetry added. These opcodes are among those that the standard leaves to
-// manufacturers (IBTA volume 1, table 38: 110xxxxx and 111xxxxx), so who has not been told of them drops such packets as unknown,
-// and packets of others are what they were. The header has its 64 bytes from the start: no packet grows on its way.
+// Where: the last extension header, between those of the standard and the payload, of SENDs, RDMA WRITEs, READ responses and
+// acknowledgements of a reliable connection whose opcode has kOpcodeTelemetry added. Switches write into all but the last, which
+// bring back what was written on the other way; a READ response has come to who is to know of its way. These opcodes are among
+// those that the standard leaves to manufacturers (IBTA volume 1, table 38: 110xxxxx and 111xxxxx), so who has not been told of
+// them drops such packets as unknown, and packets of others are what they were. The header has its 64 bytes from the start: no
+// packet grows on its way.
 //
 //   byte  0       version 1 in the upper four bits, hops written below, 0 to 5
 //         1       hops that found no room, at most 255

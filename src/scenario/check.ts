@@ -3,13 +3,7 @@
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
-import {
-  hearsAcknowledgements,
-  hearsCnms,
-  hearsEcnEcho,
-  hearsRoundTrips,
-  hearsTelemetry,
-} from "../congestion/flow_state.js";
+import { hearsAcknowledgements, hearsCnms, hearsEcnEcho, hearsTelemetry } from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
 import {
   checkPauseStorm,
@@ -164,20 +158,10 @@ export function checkTransport(
 }
 
 /** Of algorithms that run on acknowledgements. */
-function checkFeedback({ congestion: { algorithm }, transport, switches, flows }: Scenario, found: Findings): void {
+function checkFeedback({ congestion: { algorithm }, transport, switches }: Scenario, found: Findings): void {
   if (hearsAcknowledgements(algorithm) && transport.type !== "rc") {
     const message = `${algorithm} needs acknowledgements, which transport.type ${transport.type} does not have`;
     found.problem(["congestion", "algorithm"], message, "use transport.type: rc, or algorithm: dcqcn");
-  }
-  const what = hearsTelemetry(algorithm) ? "telemetry" : "round-trip times";
-  const read =
-    hearsRoundTrips(algorithm) || hearsTelemetry(algorithm)
-      ? flows.find(({ operation }) => operation === "read")
-      : undefined;
-  if (read !== undefined) {
-    // A request asks for many packets, and what sends those hears no acknowledgements.
-    const message = `${algorithm} goes by ${what} of packets, which the data that a READ asks for do not have (flow ${read.id})`;
-    found.problem(["congestion", "algorithm"], message, "use operation: write or send, or algorithm: dcqcn or dctcp");
   }
   if (hearsEcnEcho(algorithm) && !switches.some(({ ecn }) => ecn.enabled)) {
     found.warn(

@@ -57,11 +57,6 @@ describe("congestion.algorithm hpcc", () => {
       "use transport.type: rc, or algorithm: dcqcn",
     ],
     [
-      ["traffic.0.operation=read"],
-      "congestion.algorithm: hpcc goes by telemetry of packets, which the data that a READ asks for do not have (flow x/h1)",
-      "use operation: write or send, or algorithm: dcqcn or dctcp",
-    ],
-    [
       ["host.path_mtu=1024", "topology.link.mtu=1100"],
       "path_mtu: 1024 needs an MTU of 1152, but the link h1 -- sw has 1100",
       "use path_mtu: 512, or topology.link.mtu: 1152",

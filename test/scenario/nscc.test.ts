@@ -52,11 +52,6 @@ describe("congestion.algorithm nscc", () => {
       "congestion.algorithm: nscc needs acknowledgements, which transport.type stream does not have",
       "use transport.type: rc, or algorithm: dcqcn",
     ],
-    [
-      ["traffic.0.operation=read"],
-      "congestion.algorithm: nscc goes by round-trip times of packets, which the data that a READ asks for do not have",
-      "use operation: write or send",
-    ],
   ])("%s is refused", (set, message, hint) => {
     const text = refusal(...set);
     expect(text).toContain(message);

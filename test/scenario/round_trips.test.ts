@@ -76,11 +76,6 @@ describe("congestion.algorithm timely", () => {
       "congestion.algorithm: timely needs acknowledgements, which transport.type stream does not have",
       "use transport.type: rc, or algorithm: dcqcn",
     ],
-    [
-      ["traffic.0.operation=read"],
-      "congestion.algorithm: timely goes by round-trip times of packets, which the data that a READ asks for do not have (flow x/h1)",
-      "use operation: write or send, or algorithm: dcqcn or dctcp",
-    ],
   ])("%s is refused", (set, message, hint) => {
     const text = refusal(...set);
     expect(text).toContain(message);
