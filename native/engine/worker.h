@@ -155,7 +155,7 @@ class Worker {
 
   // prompt: super-frames that come closer than this are waited for awake. To be woken costs the thread, and even more so who
   // sends them, in whose time the kernel does that, about as much as the packets in them.
-  static constexpr Time kBulkGap = 150 * kMicrosecond;
+  static constexpr Time kBulkGap = 50 * kMicrosecond;
 
   WorkerConfig config_;
   PortFactory factory_;
