@@ -174,7 +174,7 @@ PacketId SoftNic::make_packet(uint32_t index, uint8_t priority) {
   OutgoingPacket out;
   if (!qp.transport->take_data(now_, out)) return kNoPacket;
   const PacketId id = pool_.allocate();
-  pool_.fetch_next(kMaxHeaders + out.payload_bytes);
+  pool_.fetch_next(kMaxHeaders);
   write(id, qp, index, out, priority);
   const uint32_t wire = wire_bytes(pool_[id].length);
   ++qp.counters.tx_packets;

@@ -49,7 +49,7 @@ TEST_CASE("a key that was just used and is gone finds nothing, also where its pl
   CHECK(table.find(gone, 0, 0, 16, kRemoteRead) == bytes[1]);
   CHECK(table.remove(gone));
   CHECK(table.find(gone, 0, 0, 1, 0) == nullptr);
-  CHECK(table.find(0, 0, 0, 1, 0) == nullptr);
+  CHECK(table.find(0u, 0, 0, 1, 0) == nullptr);
   CHECK(!table.replace(0, {bytes[1], 0, 16, 0, kRemoteRead, nullptr}));
   CHECK(table.find(kept, 0, 0, 16, kRemoteRead) == bytes[0]);
 

@@ -92,10 +92,10 @@ class Responder {
   Received& received_;
   // Not beside the MSN: what answers copy both to is in that order, and one load of two words that were written one by one waits
   // until they have left the store buffer.
-  uint32_t expected_ = 0;          // PSN
-  bool nak_sent_ = false;          // for the expected PSN; more of them would only repeat it
-  bool marked_ = false;            // the packet at hand
-  bool discarded_marked_ = false;  // one that was not executed, and that no acknowledgement has echoed yet
+  uint32_t expected_ = 0;                    // PSN
+  bool nak_sent_ = false;                    // for the expected PSN; more of them would only repeat it
+  bool marked_ = false;                      // the packet at hand
+  bool discarded_marked_ = false;            // one that was not executed, and that no acknowledgement has echoed yet
   RequestKind message_ = RequestKind::none;  // under way
   uint32_t offset_ = 0;                      // bytes of it so far
   uint32_t sequence_ = 0;                    // MSN
