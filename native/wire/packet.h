@@ -211,12 +211,12 @@ class PacketPool {
 
   // A short packet; kNoPacket when there is none: the caller counts a drop. The descriptor's fields are stale until set.
   PacketId allocate() { return allocate(short_); }
-  // A hint for the caches: so many bytes of what allocate() gives next are about to be written. What is written into a cache that
-  // does not have it waits behind all that was written before, and who reads that again waits as well.
+  // A hint for the caches: the first `bytes` of what allocate() gives next are about to be written. What they do not have holds up
+  // all that is written behind it.
   WEIR_FETCHES void fetch_next(uint32_t bytes) {
     if (short_.head == kNoPacket) return;
     fetch_bytes(&packets_[short_.head], sizeof(Packet));
-    fetch_bytes(bytes_ + static_cast<size_t>(short_.head) * stride_, std::min(bytes, kFetched));
+    fetch_bytes(bytes_ + static_cast<size_t>(short_.head) * stride_, bytes);
   }
   // A packet for a frame of `length` bytes.
   PacketId allocate(uint32_t length) {
@@ -307,8 +307,6 @@ class PacketPool {
     --list.available;
     return id;
   }
-
-  static constexpr uint32_t kFetched = 1'280;  // of longer frames the caches find the rest themselves
 
   Packet* packets_;
   uint8_t* bytes_;

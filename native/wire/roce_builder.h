@@ -70,7 +70,7 @@ class RoceTemplate {
                       uint16_t identification = 0) const;
 
   // The same without the ICRC, which seal() writes. Who reads at once what was just written waits until it has left the
-  // processor's store buffer; later it costs half.
+  // processor's store buffer.
   uint32_t build_unsealed(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
                           uint16_t identification) const;
   // `frame`, of `length` bytes with the ICRC, has its IP header at `l3_offset`.
