@@ -211,8 +211,8 @@ class PacketPool {
 
   // A short packet; kNoPacket when there is none: the caller counts a drop. The descriptor's fields are stale until set.
   PacketId allocate() { return allocate(short_); }
-  // A hint for the caches: the first `bytes` of what allocate() gives next are about to be written. What they do not have holds up
-  // all that is written behind it.
+  // A hint for the caches: the first `bytes` of what allocate() gives next are about to be written. What they do not have holds
+  // up all that is written behind it.
   WEIR_FETCHES void fetch_next(uint32_t bytes) {
     if (short_.head == kNoPacket) return;
     fetch_bytes(&packets_[short_.head], sizeof(Packet));
