@@ -52,7 +52,7 @@ Napi::Function DaemonNicHandle::define(Napi::Env env) {
                       method<&DaemonNic::destroy_address_handle, "destroyAddressHandle(handle)">(),
                       method<&DaemonNicHandle::post, "post(words, count)">(),
                       method<&DaemonNicHandle::drain_completions, "drainCompletions(words)">(),
-                      method<&DaemonNic::help, "help()">(), method<&DaemonNic::rest, "rest()">(),
+                      method<&DaemonNicHandle::progress, "progress(words)">(), method<&DaemonNic::rest, "rest()">(),
                       method<&DaemonNic::counted, "counters()">(), method<&DaemonNicHandle::release, "close()">()});
 }
 
@@ -112,6 +112,13 @@ size_t DaemonNicHandle::drain_completions(std::span<uint64_t> words) {
   DaemonNic& nic = native();
   nic.rearm();
   return drain(nic.completions(), words);
+}
+
+double DaemonNicHandle::progress(std::span<uint64_t> words) {
+  DaemonNic& nic = native();
+  const bool moved = nic.help();
+  nic.rearm();
+  return weir::progress(moved, nic.completions(), words);
 }
 
 }  // namespace weir

@@ -29,6 +29,7 @@ class DaemonNicHandle : public Wrap<DaemonNicHandle> {
   Napi::Value create_address_handle(const ProgramWay& way);
   size_t post(std::span<uint64_t> words, uint32_t count);
   size_t drain_completions(std::span<uint64_t> words);
+  double progress(std::span<uint64_t> words);
   void release();
   static void on_exit(void* handle) { static_cast<DaemonNicHandle*>(handle)->release(); }
 

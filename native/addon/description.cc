@@ -237,7 +237,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<SimulationCounters>();
   const Napi::Array records = list("records");
   add_record<WorkCommand, RecordAt>(records);
-  add_record<Completion, RecordAt>(records);
+  add_record<CompletionRun, RecordAt>(records);
   add_record<Record, RowWriter>(records);
   add_record<Simulation::Finished, RowWriter>(records);
   const Napi::Array words = list("words");

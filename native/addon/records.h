@@ -23,16 +23,30 @@ inline void read_command(std::span<uint64_t> words, size_t at, WorkCommand& comm
   describe(record, command);
 }
 
-// Moves what fits from the ring to `words`; returns how many.
+// Moves what fits from the ring to `words`; returns how many records that are.
 inline size_t drain(SpscRing<Completion>& ring, std::span<uint64_t> words) {
-  static const size_t kWords = words_of_record<Completion>();
+  static const size_t kWords = words_of_record<CompletionRun>();
   const size_t room = words.size() / kWords;
   size_t count = 0;
-  for (Completion completion; count < room && ring.pop(completion); ++count) {
-    RecordAt record(words.data() + count * kWords);
-    describe(record, std::as_const(completion));
+  CompletionRun run;
+  for (Completion next; count < room && ring.pop(next);) {
+    if (count > 0 && next == run.completion) {
+      ++run.times;
+    } else {
+      run = {next, 1};
+      ++count;
+    }
+    RecordAt record(words.data() + (count - 1) * kWords);
+    describe(record, std::as_const(run));
   }
   return count;
+}
+
+// What a helper's turn has led to: as drain() returns it; without completions 0 if frames have come or gone, else -1. Without
+// `words` completions stay where they are.
+inline double progress(bool moved, SpscRing<Completion>& ring, std::span<uint64_t> words) {
+  const size_t count = drain(ring, words);
+  return count > 0 || moved ? static_cast<double>(count) : -1;
 }
 
 }  // namespace weir

@@ -43,4 +43,11 @@ size_t WorkerHandle::drain_completions(double nic, std::span<uint64_t> words) {
   return drain(at.verbs()->completions, words);
 }
 
+double WorkerHandle::progress(double nic, std::span<uint64_t> words) {
+  NicDevice& at = verbs_at(nic);
+  const bool moved = native().help();
+  native().rearm_doorbell();
+  return weir::progress(moved, at.verbs()->completions, words);
+}
+
 }  // namespace weir

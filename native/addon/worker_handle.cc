@@ -69,7 +69,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::on_nic<&NicDevice::detach_group, uint32_t, IpAddress>, "detachGroup(nic, qpn, group)">(),
        method<&WorkerHandle::post, "post(nic, words, count)">(),
        method<&WorkerHandle::drain_completions, "drainCompletions(nic, words)">(),
-       method<&Worker::help, "help()">(),
+       method<&WorkerHandle::progress, "progress(nic, words)">(),
        method<&Worker::rest, "rest()">(),
        method<&Worker::worst_gap, "worstGap()">(),
        method<&Worker::recent_gap, "recentGap()">(),

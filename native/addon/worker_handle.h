@@ -69,6 +69,7 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   void modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change);
   size_t post(uint32_t nic, std::span<uint64_t> words, uint32_t count);
   size_t drain_completions(double nic, std::span<uint64_t> words);
+  double progress(double nic, std::span<uint64_t> words);
   void attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places);
   void detach(CaptureHandle& capture);
   std::vector<NamedHistogram> histograms();

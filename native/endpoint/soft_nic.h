@@ -102,6 +102,8 @@ class SoftNic {
   // What the driver was given counts as sent from now on.
   void left(PacketId id);
   void hold(bool held);
+  // Whatever the driver was given has its ICRC; of a simulation none has.
+  void seal();
   Time now() const { return now_; }
 
   // For applications; between two events, as all of this.
@@ -289,6 +291,8 @@ class SoftNic {
   std::unique_ptr<FlowTable> flows_;
   bool crowded_ = false;
   bool numbers_ = false;
+  uint16_t unsealed_l3_ = 0;
+  PacketId unsealed_ = kNoPacket;  // the last that was written: its ICRC comes before the next is
   uint32_t active_ = 0;
   // Of packets that come together.
   struct Receiving {

@@ -86,16 +86,26 @@ void SoftNic::write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPa
     packet.meta.dscp = parameters_.ack_dscp;
     return;
   }
+  seal();
   packet.meta.flow_hash = index + 1;
   const uint16_t identification = numbers_ ? qp.datagrams++ : uint16_t{0};
-  packet.length = headers.build_data(pool_.data(id), out.header, out.payload, out.payload_bytes, identification);
+  packet.length = headers.build_unsealed(pool_.data(id), out.header, out.payload, out.payload_bytes, identification);
+  unsealed_ = id;
+  unsealed_l3_ = static_cast<uint16_t>(headers.l3_offset());
   if (priority != qp.parameters.priority) headers.set_class(pool_.data(id), parameters_.ack_dscp, priority);
   // Queue pairs of many flows have the path of an address handle in common.
   const uint32_t group = flows_->group_of(index);
   if (out.headers == nullptr || group == kNone || !parameters_.grouping.cn_tag) return;
+  seal();
   packet.meta.tagged = load_be16(pool_.data(id) + 12) == kEthertypeVlan;
   insert_cn_tag(pool_, id, flows_->flow_id(group));
   packet.meta = {.flow_hash = index + 1};
+}
+
+void SoftNic::seal() {
+  if (unsealed_ == kNoPacket) return;
+  RoceTemplate::seal(pool_.data(unsealed_), unsealed_l3_, pool_[unsealed_].length);
+  unsealed_ = kNoPacket;
 }
 
 void SoftNic::describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const {

@@ -88,7 +88,10 @@ class WireNic : private NicAgenda, public SoftNic {
     SoftNic::wake(what, at);
   }
   // The frames whose last bit has left by the time reached, one each time, or kNoPacket.
-  PacketId transmit() { return agenda.take(0, now()); }
+  PacketId transmit() {
+    seal();
+    return agenda.take(0, now());
+  }
   // When to call advance() next if nothing arrives.
   Time next_deadline() const { return agenda.next_deadline(); }
 

@@ -26,6 +26,17 @@ void describe(auto& v, Of<WorkCommand> auto& command) {
   v("times", command.times, field::any("So many that are all the same."));
 }
 
+// As applications read them: so many in a row that are all the same.
+struct CompletionRun {
+  Completion completion;
+  uint32_t times = 1;
+};
+void describe(auto& v, Of<CompletionRun> auto& run) {
+  v.type("CompletionRun", "What became of work requests.");
+  v.base(run.completion);
+  v("times", run.times, field::any("So many in a row that are all the same."));
+}
+
 // How much work the queue pairs of an application's NIC may hold together: so much finds room in a ring of completions.
 class WorkBudget {
  public:

@@ -35,6 +35,7 @@ class DrivenNic final : public Driver {
 
   void depart(uint16_t port, PacketId id, Time at) override {
     REQUIRE(port == 0);
+    nic.seal();
     const Packet& p = pool[id];
     Sent one{at, p.meta.kind, p.pfc_enable, p.pfc_xoff, {}};
     if (one.kind != FrameKind::pfc) {

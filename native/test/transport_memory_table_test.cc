@@ -41,6 +41,28 @@ TEST_CASE("a region up to the end of the address space") {
   CHECK(table.find(key, 0, 0, 1, kRemoteRead) == nullptr);
 }
 
+TEST_CASE("a key that was just used and is gone finds nothing, also where its place has another region") {
+  MemoryTable table(2);
+  uint8_t bytes[2][16];
+  const uint32_t kept = table.add({bytes[0], 0, 16, 0, kRemoteRead, nullptr});
+  const uint32_t gone = table.add({bytes[1], 0, 16, 0, kRemoteRead, nullptr});
+  CHECK(table.find(gone, 0, 0, 16, kRemoteRead) == bytes[1]);
+  CHECK(table.remove(gone));
+  CHECK(table.find(gone, 0, 0, 1, 0) == nullptr);
+  CHECK(table.find(0u, 0, 0, 1, 0) == nullptr);
+  CHECK(!table.replace(0, {bytes[1], 0, 16, 0, kRemoteRead, nullptr}));
+  CHECK(table.find(kept, 0, 0, 16, kRemoteRead) == bytes[0]);
+
+  const uint32_t next = table.add({bytes[1], 0, 8, 0, kRemoteRead, nullptr});
+  CHECK(next != gone);
+  CHECK(table.find(gone, 0, 0, 1, 0) == nullptr);
+  CHECK(table.find(next, 0, 0, 8, kRemoteRead) == bytes[1]);
+  CHECK(table.find(next, 0, 0, 9, kRemoteRead) == nullptr);
+  CHECK(table.rename(next, gone));
+  CHECK(table.find(next, 0, 0, 1, 0) == nullptr);
+  CHECK(table.find(gone, 0, 0, 8, kRemoteRead) == bytes[1]);
+}
+
 TEST_CASE("a table that is full, and places that are used again") {
   MemoryTable table(3);
   uint8_t byte = 0;

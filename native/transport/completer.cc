@@ -106,7 +106,8 @@ WorkStatus Completer::receive_data(Time now, uint32_t psn, const uint8_t* data, 
     mark_arrived(psn, How::received);
     queue_.skip_received(qpn_, context_.completions);
   } else {
-    pass(psn_add(psn, 1));
+    queue_.advance(psn_add(psn, 1), qpn_, context_.completions);
+    if (queue_.marks()) tell_from(psn);
   }
   answered(now, before);
   if (selective()) find_losses();
@@ -252,21 +253,16 @@ bool Completer::acknowledge(Time now, uint32_t limit) {
     }
     queue_.skip_received(qpn_, context_.completions);
   } else {
-    while (queue_.una != limit && !has_response(queue_.at(queue_.head).work.opcode)) {
-      const uint32_t end = queue_.at(queue_.head).end_psn();
-      pass(psn_distance(limit, end) < 0 ? limit : end);
-    }
+    queue_.advance_requests(limit, qpn_, context_.completions);
+    if (queue_.marks()) tell_from(before);
   }
   answered(now, before);
   return queue_.una == limit || psn_distance(queue_.una, limit) > 0;
 }
 
-// With go-back-N.
-void Completer::pass(uint32_t psn) {
-  if (queue_.marks()) {
-    for (uint32_t each = queue_.una; each != psn; each = psn_add(each, 1)) tell(queue_.mark(each));
-  }
-  queue_.advance(psn, qpn_, context_.completions);
+// With go-back-N: all from `psn` up to una.
+void Completer::tell_from(uint32_t psn) {
+  for (; psn != queue_.una; psn = psn_add(psn, 1)) tell(queue_.mark(psn));
 }
 
 // una was `before` until now.

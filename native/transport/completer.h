@@ -54,7 +54,7 @@ class Completer {
   void mark_lost(uint32_t psn);
   void heard_trimmed(const SendQueue::Mark& mark);
   void tell(SendQueue::Mark& mark);
-  void pass(uint32_t psn);
+  void tell_from(uint32_t psn);
   bool acknowledge(Time now, uint32_t limit);
   void answered(Time now, uint32_t before);
   bool selective() const { return attributes_.recovery == LossRecovery::selective_repeat; }

@@ -125,19 +125,19 @@ class MemoryTable {
   // `access`; else null. In a scratch region at most 4096 of those bytes are there.
   // `qpn`: of the queue pair that the access comes by.
   uint8_t* find(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access, uint32_t qpn = 0) const {
-    return find(find_slot(key), domain, address, length, access, qpn);
+    return find(slot_again(key), domain, address, length, access, qpn);
   }
 
   // What follows is for the memory of one's own work requests, in one piece or a list of pieces.
   // Whether find() would find all of it.
   bool allows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access) const {
-    const Slot* slot = find_slot(key);
+    const Slot* slot = slot_again(key);
     if (slot == nullptr || slot->region.lists == nullptr) return find(slot, domain, address, length, access) != nullptr;
     return each_part(slot->region, domain, address, length, access, [](uint8_t*, uint32_t) {});
   }
   // The payload of a packet, length <= 4096: where it is, or else a copy, which is there until the next. Null as with find().
   const uint8_t* read(uint32_t key, uint32_t domain, uint64_t address, uint32_t length) const {
-    const Slot* slot = find_slot(key);
+    const Slot* slot = slot_again(key);
     if (slot == nullptr || slot->region.lists == nullptr) return find(slot, domain, address, length, 0);
     if (length > kMostGathered) return nullptr;
     uint8_t* to = gathered_.get();
@@ -149,7 +149,7 @@ class MemoryTable {
   }
   // The payload of a packet comes there; `from` null: nothing but the check. False as where find() is null.
   bool write(uint32_t key, uint32_t domain, uint64_t address, const uint8_t* from, uint32_t length) const {
-    const Slot* slot = find_slot(key);
+    const Slot* slot = slot_again(key);
     if (slot != nullptr && slot->region.lists != nullptr) {
       return each_part(slot->region, domain, address, length, kLocalWrite, [&](uint8_t* to, uint32_t part) {
         if (from == nullptr) return;
@@ -220,13 +220,19 @@ class MemoryTable {
     while (index != kNone && slots_[index].key != key) index = slots_[index].next;
     return index == kNone ? nullptr : &slots_[index];
   }
+  // Packets of a queue pair have the key of the packet before. A slot whose region is gone has the key 0, and is not valid.
+  const Slot* slot_again(uint32_t key) const {
+    if (latest_ == nullptr || latest_->key != key) latest_ = find_slot(key);
+    return latest_;
+  }
 
   KeySequence keys_;
   Probe probe_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> heads_;  // of lists of slots, by the low bits of their keys
   std::vector<uint32_t> free_;
-  std::unique_ptr<uint8_t[]> gathered_;  // with lists
+  std::unique_ptr<uint8_t[]> gathered_;   // with lists
+  mutable const Slot* latest_ = nullptr;  // of slot_again()
 };
 
 }  // namespace weir

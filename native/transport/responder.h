@@ -91,14 +91,15 @@ class Responder {
   const TransportContext& context_;
   ReceiveQueue& receives_;
   Received& received_;
-  uint32_t expected_ = 0;          // PSN
-  uint32_t sequence_ = 0;          // MSN
-  bool nak_sent_ = false;          // for the expected PSN; more of them would only repeat it
-  bool marked_ = false;            // the packet at hand
-  bool discarded_marked_ = false;  // one that was not executed, and that no acknowledgement has echoed yet
-  // The message under way.
-  RequestKind message_ = RequestKind::none;
-  uint32_t offset_ = 0;  // bytes of it so far
+  // Not beside the MSN: what answers copy both to is in that order, and one load of two words that were written one by one waits
+  // until they have left the store buffer.
+  uint32_t expected_ = 0;                    // PSN
+  bool nak_sent_ = false;                    // for the expected PSN; more of them would only repeat it
+  bool marked_ = false;                      // the packet at hand
+  bool discarded_marked_ = false;            // one that was not executed, and that no acknowledgement has echoed yet
+  RequestKind message_ = RequestKind::none;  // under way
+  uint32_t offset_ = 0;                      // bytes of it so far
+  uint32_t sequence_ = 0;                    // MSN
   Reth write_;
   ResponseQueue responses_;
   Ring<Response> executed_;               // the latest READs and atomics, to answer them again

@@ -102,6 +102,20 @@ class SendQueue {
     if (una == at(head).end_psn()) retire(WorkStatus::success, qpn, completions);
   }
 
+  // The same over as many entries as there are up to `psn` without a response.
+  void advance_requests(uint32_t psn, uint32_t qpn, CompletionSink& completions) {
+    while (una != psn && !has_response(at(head).work.opcode)) {
+      const uint32_t end = at(head).end_psn();
+      if (psn_distance(psn, end) < 0) {
+        una = psn;
+        return;
+      }
+      una = end;
+      complete(WorkStatus::success, qpn, completions);
+      settle(qpn, completions);
+    }
+  }
+
   void go_back() {
     next = una;
     cursor = head;

@@ -94,6 +94,8 @@ struct Completion {
   uint32_t source_qpn = 0;               // UD receive
   uint32_t retired = 1;                  // work requests that are done with: unsignaled ones before this too
   bool solicited = false;                // of a receive: the sender asked for an event
+
+  bool operator==(const Completion&) const = default;
 };
 void describe(auto& v, Of<Completion> auto& completion) {
   v.type("Completion", "What became of a work request.");

@@ -78,13 +78,24 @@ uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, u
 
 uint32_t RoceTemplate::build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
                                   uint16_t identification) const {
+  const uint32_t length = build_unsealed(out, header, payload, payload_length, identification);
+  seal(out, l3_offset_, length);
+  return length;
+}
+
+void RoceTemplate::seal(uint8_t* frame, uint32_t l3_offset, uint32_t length) { write_icrc(frame, l3_offset, length - kIcrc); }
+
+uint32_t RoceTemplate::build_unsealed(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
+                                      uint16_t identification) const {
   const uint32_t pad = -payload_length & 3;
   uint32_t offset = write_transport(out, header, pad);
   if (payload_length > 0) std::memcpy(out + offset, payload, payload_length);
   offset += payload_length;
   std::memset(out + offset, 0, pad);
   if (bth_offset_ - l3_offset_ == kIpv4Header + kUdpHeader) store_be16(out + l3_offset_ + 4, identification);
-  return finish(out, offset + pad, ip_sum_ + identification);
+  const uint32_t length = offset + pad + kIcrc;
+  set_length(out, length, ip_sum_ + identification);
+  return length;
 }
 
 uint32_t RoceTemplate::build_headers(uint8_t* out, const DataHeader& header, uint32_t payload_length) const {
@@ -105,7 +116,10 @@ uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t 
   store_bth(out + bth_offset_,
             {.opcode = kOpcodeCnp, .becn = true, .partition_key = partition_key, .destination_qp = destination_qp});
   std::memset(out + bth_offset_ + kBthHeader, 0, kCnpReserved);
-  return finish(out, bth_offset_ + kBthHeader + kCnpReserved, ip_sum);
+  const uint32_t length = bth_offset_ + kBthHeader + kCnpReserved + kIcrc;
+  set_length(out, length, ip_sum);
+  seal(out, l3_offset_, length);
+  return length;
 }
 
 void RoceTemplate::set_class(uint8_t* frame, uint8_t dscp, uint8_t pcp) const {
@@ -130,13 +144,6 @@ void RoceTemplate::set_length(uint8_t* out, uint32_t length, uint32_t ip_sum) co
     store_be16(ip + 4, static_cast<uint16_t>(total - kIpv6Header));
   }
   store_be16(out + bth_offset_ - 4, static_cast<uint16_t>(length - bth_offset_ + kUdpHeader));
-}
-
-uint32_t RoceTemplate::finish(uint8_t* out, uint32_t icrc_offset, uint32_t ip_sum) const {
-  const uint32_t length = icrc_offset + kIcrc;
-  set_length(out, length, ip_sum);
-  write_icrc(out, l3_offset_, icrc_offset);
-  return length;
 }
 
 }  // namespace weir

@@ -69,7 +69,14 @@ class RoceTemplate {
   uint32_t build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
                       uint16_t identification = 0) const;
 
-  // The same up to the payload, which is left out with all that follows; returns the length of the whole frame.
+  // The same without the ICRC, which seal() writes. Who reads at once what was just written waits until it has left the
+  // processor's store buffer.
+  uint32_t build_unsealed(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
+                          uint16_t identification) const;
+  // `frame`, of `length` bytes with the ICRC, has its IP header at `l3_offset`.
+  static void seal(uint8_t* frame, uint32_t l3_offset, uint32_t length);
+
+  // build_data() up to the payload, which is left out with all that follows; returns the length of the whole frame.
   uint32_t build_headers(uint8_t* out, const DataHeader& header, uint32_t payload_length) const;
 
   // A congestion notification packet (annex A17.9.3): opcode 0x81, PSN 0, BECN, the P_Key of the packet that was marked, 16 zero
@@ -91,8 +98,6 @@ class RoceTemplate {
   // Writes the lengths of a frame of `length` bytes, and the checksum of an IPv4 header whose words sum up to `ip_sum` without
   // its length.
   void set_length(uint8_t* out, uint32_t length, uint32_t ip_sum) const;
-  // Writes lengths, checksum and ICRC of a frame whose ICRC starts at `icrc_offset`; returns the frame's length.
-  uint32_t finish(uint8_t* out, uint32_t icrc_offset, uint32_t ip_sum) const;
 
   uint32_t l3_offset_;
   uint32_t bth_offset_;

@@ -231,10 +231,10 @@ export const kWorkCommand = {
   at: { id: 0, local_address: 8, remote_address: 16, compare: 24, swap_add: 32, length: 40, local_key: 44, remote_key: 48, immediate: 52, address_handle: 56, remote_qpn: 60, queue_key: 64, opcode: 68, flags: 69, receive: 70, qpn: 72, times: 76 },
 } as const;
 
-/** A Completion: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */
-export const kCompletion = {
-  words: 4,
-  at: { id: 0, qpn: 8, bytes: 12, immediate: 16, source_qpn: 20, retired: 24, status: 28, receive: 29, opcode: 30, flags: 31 },
+/** A CompletionRun: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */
+export const kCompletionRun = {
+  words: 5,
+  at: { id: 0, qpn: 8, bytes: 12, immediate: 16, source_qpn: 20, retired: 24, status: 28, receive: 29, opcode: 30, flags: 31, times: 32 },
 } as const;
 
 /** A Record: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */

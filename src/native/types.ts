@@ -123,13 +123,13 @@ export interface NativeWorker extends HistogramSource {
   detachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
   /** Hands over `count` work requests (kWorkCommand); returns how many were taken. */
   post(nic: number, words: BigUint64Array, count: number): number;
-  /** Fills `words` with completions (kCompletion); returns how many. */
+  /** Fills `words` with completions (kCompletionRun); returns how many records that are. */
   drainCompletions(nic: number, words: BigUint64Array): number;
   /**
-   * Takes a turn of the loop in this thread, unless the worker's own is at it, which leaves them to such a helper from then on. Returns
-   * whether frames have come or gone.
+   * Takes a turn of the loop in this thread, unless the worker's own is at it, which leaves them to such a helper from then on; then
+   * what drainCompletions() does. Without completions returns 0 if frames have come or gone, else -1.
    */
-  help(): boolean;
+  progress(nic: number, words: BigUint64Array): number;
   /** The helper polls no more. */
   rest(): void;
   /** From open() on: frames of these ports go to `capture` too. One worker to a capture, once. Throws NO_PORT. */
@@ -155,7 +155,7 @@ export type VerbsWorker = Pick<
   | "destroyAddressHandle"
   | "post"
   | "drainCompletions"
-  | "help"
+  | "progress"
   | "rest"
 >;
 
@@ -179,8 +179,8 @@ export interface NativeDaemonNic {
   destroyAddressHandle(handle: number): void;
   post(words: BigUint64Array, count: number): number;
   drainCompletions(words: BigUint64Array): number;
-  /** Moves its transports along in this thread; returns whether anything has come or gone. */
-  help(): boolean;
+  /** Moves its transports along in this thread; returns what NativeWorker.progress() does. */
+  progress(words: BigUint64Array): number;
   /** Who helped polls no more. */
   rest(): void;
   /** Of its transports, by name. */

@@ -60,9 +60,9 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
       ? await sent.take(Math.min(pace.next, window.end))
       : await sent.take(window.end, Math.max(1, Math.floor(enough)));
     now = performance.now();
-    for (const { id: index } of found) {
+    for (const { id: index, times } of found) {
       const before = completed[index] as number;
-      const after = Math.min(each, before + group);
+      const after = Math.min(each, before + group * times);
       completed[index] = after;
       marks.completed(nCompleted, nCompleted + after - before, now);
       nCompleted += after - before;
@@ -138,8 +138,10 @@ export async function receiveMessages(
     if (found.length === 0) continue;
     last = performance.now();
     if (messages === 0) first = last;
-    messages += found.length;
-    for (const { id: index } of found) used[index] = (used[index] as number) + 1;
+    for (const { id: index, times } of found) {
+      messages += times;
+      used[index] = (used[index] as number) + times;
+    }
     for (const [index, count] of used.entries()) if (count > 0) session.postReceives(index, count);
     used.fill(0);
   }

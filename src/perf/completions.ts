@@ -35,6 +35,8 @@ export class CompletionError extends WeirError {
 /** Reads one completion queue, whose callback it takes. */
 export class Completions {
   #found: WorkCompletion[] = [];
+  /** Those, with how many times each. */
+  #count = 0;
   #wake: () => void = () => {};
   #lastTurn = 0;
 
@@ -46,6 +48,7 @@ export class Completions {
   ) {
     queue.onCompletion((completion) => {
       this.#found.push(completion);
+      this.#count += completion.times;
       this.#wake();
     });
     signal.addEventListener("abort", () => this.#wake(), { once: true });
@@ -65,10 +68,10 @@ export class Completions {
         this.#lastTurn = performance.now();
       }
       this.signal.throwIfAborted();
-      const busy = this.#found.length < least && this.device.progress();
+      const busy = this.#count < least && this.device.progress();
       const now = performance.now();
       if (busy) moved = now;
-      if (this.#found.length >= least || now >= until) break;
+      if (this.#count >= least || now >= until) break;
       if (now - moved < kPollMs) continue;
       this.device.requireOpen();
       await this.#sleep(Math.min(until - now, kSleepMs));
@@ -76,6 +79,7 @@ export class Completions {
     }
     const found = this.#found;
     this.#found = [];
+    this.#count = 0;
     for (const { status } of found) if (status !== "success") throw new CompletionError(status);
     return found;
   }

@@ -65,8 +65,8 @@ export class Session {
   ) {
     const { qps, sizes, depth, test } = options;
     const domain = device.allocateProtectionDomain();
-    const sendCompletions = device.createCompletionQueue();
-    const receiveCompletions = device.createCompletionQueue();
+    const sendCompletions = device.createCompletionQueue({ join: true });
+    const receiveCompletions = device.createCompletionQueue({ join: true });
     const receiveDepth = isSend(test) ? Math.max(1, Math.min(kMostReceives, Math.floor(kReceiveRoom / qps))) : 1;
     this.sent = new Completions(device, sendCompletions, signal);
     this.received = new Completions(device, receiveCompletions, signal);

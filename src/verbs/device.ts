@@ -4,9 +4,11 @@ import type { NativeAddon, QueuePairState, VerbsWorker } from "../native/types.j
 import type { AddressHandle } from "./address_handle.js";
 import type { Connector } from "./connector.js";
 import { ProtectionDomain } from "./protection_domain.js";
-import { CompletionQueue, type DeviceCore, type QueuePair } from "./queue_pair.js";
+import { CompletionQueue, type CompletionQueueOptions, type DeviceCore, type QueuePair } from "./queue_pair.js";
 import type { QueuePairAttributes } from "./types.js";
 import { CompletionBuffer, WorkBuffer } from "./work.js";
+
+const kNoWords = new BigUint64Array(0);
 
 export abstract class Device implements DeviceCore {
   /** Network interface. */
@@ -76,9 +78,9 @@ export abstract class Device implements DeviceCore {
     return new ProtectionDomain(this, ++this.#domains);
   }
 
-  createCompletionQueue(): CompletionQueue {
+  createCompletionQueue(options: CompletionQueueOptions = {}): CompletionQueue {
     this.requireOpen();
-    const queue = new CompletionQueue(this);
+    const queue = new CompletionQueue(this, options);
     this.#queues.add(queue);
     return queue;
   }
@@ -104,9 +106,11 @@ export abstract class Device implements DeviceCore {
    */
   progress(): boolean {
     if (!this.works) return false;
-    const moved = this.native.worker.help();
-    this.drain();
-    return moved;
+    // From a callback for a completion those behind it are still to be read.
+    const words = this.#draining ? kNoWords : this.#completions.words;
+    const count = this.native.worker.progress(0, words);
+    if (count > 0) this.#deliver(count);
+    return count >= 0;
   }
   /** After progress(): the device's own thread is at it again, at once instead of within some 3 ms. */
   rest(): void {
@@ -116,24 +120,34 @@ export abstract class Device implements DeviceCore {
   /** Brings completions to their queues. For completion queues. */
   drain(): void {
     if (!this.works || this.#draining) return;
+    const count = this.native.worker.drainCompletions(0, this.#completions.words);
+    if (count > 0) this.#deliver(count);
+  }
+
+  /** So many records of completions that have been read, and those that still wait. */
+  #deliver(count: number): void {
+    const found = this.#completions;
     this.#draining = true;
     try {
-      for (;;) {
-        const found = this.#completions;
-        const count = this.native.worker.drainCompletions(0, found.words);
-        for (let i = 0; i < count; i++) {
-          try {
-            const pair = this.#queuePairs.get(found.qpn(i));
-            pair?.take(found.read(i, pair), found.receive(i), found.retired(i));
-          } catch (error) {
-            // The application's callback failed: it hears of that, and its other completions are not lost.
-            process.nextTick(() => {
-              throw error;
-            });
+      for (let read = count; ; read = this.native.worker.drainCompletions(0, found.words)) {
+        for (let i = 0; i < read; i++) {
+          const pair = this.#queuePairs.get(found.qpn(i));
+          if (pair === undefined) continue;
+          const times = found.times(i);
+          const step = pair.joins(found.receive(i)) ? times : 1;
+          for (let told = 0; told < times; told += step) {
+            try {
+              pair.take(found.read(i, pair, step), found.receive(i), found.retired(i) * step);
+            } catch (error) {
+              // The application's callback failed: it hears of that, and its other completions are not lost.
+              process.nextTick(() => {
+                throw error;
+              });
+            }
+            if (this.#closed) return;
           }
-          if (this.#closed) return;
         }
-        if (count < CompletionBuffer.kCompletions) return;
+        if (read < CompletionBuffer.kCompletions) return;
       }
     } finally {
       this.#draining = false;

@@ -19,7 +19,13 @@ export { MemoryRegion } from "./memory_region.js";
 export type { NicOptions } from "./nic_device.js";
 export { type DeviceOptions, openDevice } from "./open.js";
 export { ProtectionDomain } from "./protection_domain.js";
-export { CompletionQueue, QueuePair, type QueuePairOptions, type WorkCompletion } from "./queue_pair.js";
+export {
+  CompletionQueue,
+  type CompletionQueueOptions,
+  QueuePair,
+  type QueuePairOptions,
+  type WorkCompletion,
+} from "./queue_pair.js";
 export type {
   Access,
   Destination,

@@ -170,7 +170,7 @@ export class NicDevice extends Device {
       },
       post: (_, words, count) => nic.post(words, count),
       drainCompletions: (_, words) => nic.drainCompletions(words),
-      help: () => nic.help(),
+      progress: (_, words) => nic.progress(words),
       rest: () => nic.rest(),
     };
   }

@@ -45,14 +45,29 @@ export interface WorkCompletion extends Completion {
   queuePair: QueuePair;
 }
 
+export interface CompletionQueueOptions {
+  /**
+   * Completions in a row that are all the same are one, with how many they are in `times`: of many short messages each would cost more
+   * than its message. Default false.
+   */
+  join?: boolean;
+}
+
 /** Where completions arrive: polled, awaited, or called back for. */
 export class CompletionQueue implements AsyncIterable<WorkCompletion> {
   #waiting: WorkCompletion[] = [];
   #wakes: (() => void)[] = [];
   #callback: ((completion: WorkCompletion) => void) | undefined;
+  /** For queue pairs. */
+  readonly joins: boolean;
 
   /** Use Device.createCompletionQueue(). */
-  constructor(private readonly device: DeviceCore) {}
+  constructor(
+    private readonly device: DeviceCore,
+    { join = false }: CompletionQueueOptions,
+  ) {
+    this.joins = join;
+  }
 
   /** Up to `most` completions that have come, oldest first; does not wait. */
   poll(most = Number.POSITIVE_INFINITY): WorkCompletion[] {
@@ -281,6 +296,11 @@ export class QueuePair {
     this.#state = "reset";
     this.device.detach(this);
     if (this.device.works) this.device.native.worker.destroyQueuePair(0, this.qpn);
+  }
+
+  /** For the device: whether it takes completions of receives, or of sends, joined. */
+  joins(receive: boolean): boolean {
+    return (receive ? this.receiveCompletions : this.sendCompletions).joins;
   }
 
   /** For the device. */

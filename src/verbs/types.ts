@@ -98,6 +98,8 @@ export interface Completion {
   opcode: SendRequest["opcode"] | "recv" | "recv_rdma_with_imm";
   /** Received, read, or sent. */
   byteLength: number;
+  /** So many in a row that are all the same, of a queue that joins them; else 1. */
+  times: number;
   immediate?: number | undefined;
   invalidatedKey?: number | undefined;
   /** Of a datagram: who sent it. The first 40 bytes of its buffer are the network header. */

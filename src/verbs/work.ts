@@ -1,12 +1,12 @@
 /** Work requests and completions in the rings of the native core. */
-import { kCompletion, kWorkCommand, WorkOpcode } from "../native/types.js";
+import { kCompletionRun, kWorkCommand, WorkOpcode } from "../native/types.js";
 import { type Completion, kStatus, type ReceiveRequest, type SendRequest, type Slice } from "./types.js";
 
 const kOpcodes = Object.keys(WorkOpcode) as (keyof typeof WorkOpcode)[];
 
 const { at: kAt } = kWorkCommand;
-const { at: kPlaces } = kCompletion;
-const kBytes = kCompletion.words * 8;
+const { at: kPlaces } = kCompletionRun;
+const kBytes = kCompletionRun.words * 8;
 const kSignaled = 1;
 const kSolicited = 2;
 const kFence = 4;
@@ -100,7 +100,7 @@ function resolveSlice({ region, offset = 0, length: wanted }: Slice, usual?: num
 /** Completions on their way up. */
 export class CompletionBuffer {
   static readonly kCompletions = 256;
-  readonly words = new BigUint64Array(CompletionBuffer.kCompletions * kCompletion.words);
+  readonly words = new BigUint64Array(CompletionBuffer.kCompletions * kCompletionRun.words);
   readonly #view = new DataView(this.words.buffer);
 
   /** Queue pair of completion number `at`. */
@@ -118,8 +118,13 @@ export class CompletionBuffer {
     return this.#view.getUint32(at * kBytes + kPlaces.retired, true);
   }
 
-  /** What it says to applications. All have the same fields in the same order, absent ones too: V8 is fast with those. */
-  read<Q>(at: number, queuePair: Q): Completion & { queuePair: Q } {
+  /** So many in a row are all the same as number `at`. */
+  times(at: number): number {
+    return this.#view.getUint32(at * kBytes + kPlaces.times, true);
+  }
+
+  /** What it says to applications, for so many of them. All have the same fields in the same order, absent ones too: V8 is fast with those. */
+  read<Q>(at: number, queuePair: Q, times = 1): Completion & { queuePair: Q } {
     const base = at * kBytes;
     const view = this.#view;
     const receive = this.receive(at);
@@ -131,6 +136,7 @@ export class CompletionBuffer {
       status: kStatus[view.getUint8(base + kPlaces.status) as keyof typeof kStatus],
       opcode: receive ? (opcode === "rdma_write_with_imm" ? "recv_rdma_with_imm" : "recv") : opcode,
       byteLength: view.getUint32(base + kPlaces.bytes, true),
+      times,
       immediate: (flags & 1) !== 0 ? immediate : undefined,
       invalidatedKey: (flags & 2) !== 0 ? immediate : undefined,
       sourceQpn: (flags & 4) !== 0 ? view.getUint32(base + kPlaces.source_qpn, true) : undefined,

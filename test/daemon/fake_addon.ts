@@ -93,7 +93,7 @@ export class FakeWorker implements NativeWorker {
   readonly detachGroup = unasked;
   readonly post = unasked;
   readonly drainCompletions = unasked;
-  readonly help = unasked;
+  readonly progress = unasked;
   readonly rest = unasked;
 
   /** As the worker's thread: a record, and the doorbell. */

@@ -68,6 +68,7 @@ describeLive("verbs", () => {
         status: "success",
         opcode: "recv",
         byteLength: 5,
+        times: 1,
         queuePair: b.queuePair,
       });
       expect(await received.next()).toMatchObject({ id: 12, byteLength: 6, immediate: 0xfedc_ba98 });

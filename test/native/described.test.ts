@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Description, typescriptOf } from "../../scripts/generate-native.js";
-import { kCompletion, kFinished, kRecord, kWorkCommand } from "../../src/native/reports.js";
+import { kCompletionRun, kFinished, kRecord, kWorkCommand } from "../../src/native/reports.js";
 import { nativeCore } from "../obstacles.js";
 
 const addon = nativeCore<{ description(): Description }>();
@@ -24,7 +24,7 @@ describe("types of the native boundary", () => {
   });
 
   it("have records without overlap", () => {
-    for (const { words, at } of [kWorkCommand, kCompletion, kRecord, kFinished]) {
+    for (const { words, at } of [kWorkCommand, kCompletionRun, kRecord, kFinished]) {
       const places = Object.values(at);
       expect(new Set(places).size).toBe(places.length);
       expect(Math.max(...places)).toBeLessThan(8 * words);

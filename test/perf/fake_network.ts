@@ -11,7 +11,7 @@ import type { Device } from "../../src/verbs/device.js";
 import type { WorkCompletion } from "../../src/verbs/queue_pair.js";
 import type { QueuePairAttributes, ReceiveRequest, Repeated, SendRequest, Status } from "../../src/verbs/types.js";
 
-type Completion = Pick<WorkCompletion, "id" | "status" | "opcode" | "byteLength">;
+type Completion = Pick<WorkCompletion, "id" | "status" | "opcode" | "byteLength" | "times">;
 /** As the fakes see them: their regions are FakeRegions. */
 type Send = Extract<SendRequest, { opcode: "send" | "rdma_write" | "rdma_read" }>;
 
@@ -285,11 +285,12 @@ class FakePair {
       status,
       opcode: request.opcode,
       byteLength: local.length,
+      times: 1,
     });
   }
 
   complete(opcode: "recv", id = 0, status: Status, byteLength: number): void {
-    this.options.receiveCompletions.push({ id, status, opcode, byteLength });
+    this.options.receiveCompletions.push({ id, status, opcode, byteLength, times: 1 });
   }
 
   remoteBytes({ address, key }: { address: bigint; key: number }, length: number): Buffer | undefined {
@@ -306,7 +307,7 @@ class FakePair {
 
   #flush(): void {
     for (const { id = 0, opcode } of this.#sends.splice(0)) {
-      this.options.sendCompletions.push({ id, status: "wr_flush_err", opcode, byteLength: 0 });
+      this.options.sendCompletions.push({ id, status: "wr_flush_err", opcode, byteLength: 0, times: 1 });
     }
     for (const { id } of this.receives.splice(0)) this.complete("recv", id, "wr_flush_err", 0);
   }

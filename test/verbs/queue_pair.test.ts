@@ -162,7 +162,7 @@ describe("an address handle", () => {
       pair.postSend({ opcode: "send", signaled: false, to: to(handle(number)), times });
     post(3, 2);
     post(4, 1);
-    const completion = { id: 0, status: "success", opcode: "send", byteLength: 0, queuePair: pair } as const;
+    const completion = { id: 0, status: "success", opcode: "send", byteLength: 0, times: 1, queuePair: pair } as const;
     await collected();
     expect(destroyed).toEqual([]);
     pair.take(completion, false, 1);

@@ -1,7 +1,7 @@
 /** Work requests and completions as words, field by field where the native core says that they are. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { kCompletion, kWorkCommand } from "../../src/native/types.js";
+import { kCompletionRun, kWorkCommand } from "../../src/native/types.js";
 import type { MemoryRegion, SendRequest } from "../../src/verbs/index.js";
 import { kStatus } from "../../src/verbs/types.js";
 import { CompletionBuffer, WorkBuffer } from "../../src/verbs/work.js";
@@ -175,11 +175,12 @@ describe("CompletionBuffer", () => {
       immediate: u32,
       source: u32,
       retired: u32,
+      times: u32,
     });
     const buffer = new CompletionBuffer();
     fc.assert(
       fc.property(fields, (f) => {
-        const { at, words } = kCompletion;
+        const { at, words } = kCompletionRun;
         const view = new DataView(buffer.words.buffer, f.at * words * 8, words * 8);
         view.setFloat64(at.id, f.id, true);
         view.setUint32(at.qpn, f.qpn, true);
@@ -191,13 +192,16 @@ describe("CompletionBuffer", () => {
         view.setUint32(at.immediate, f.immediate, true);
         view.setUint32(at.source_qpn, f.source, true);
         view.setUint32(at.retired, f.retired, true);
+        view.setUint32(at.times, f.times, true);
         expect([buffer.qpn(f.at), buffer.receive(f.at), buffer.retired(f.at)]).toEqual([f.qpn, f.receive, f.retired]);
-        expect(buffer.read(f.at, "its own")).toEqual({
+        expect(buffer.times(f.at)).toBe(f.times);
+        expect(buffer.read(f.at, "its own", f.times)).toEqual({
           queuePair: "its own",
           id: f.id,
           status: kStatus[f.status],
           opcode: f.receive ? (f.opcode === 4 ? "recv_rdma_with_imm" : "recv") : kOpcodes[f.opcode],
           byteLength: f.bytes,
+          times: f.times,
           ...((f.flags & 1) !== 0 && { immediate: f.immediate }),
           ...((f.flags & 2) !== 0 && { invalidatedKey: f.immediate }),
           ...((f.flags & 4) !== 0 && { sourceQpn: f.source }),
