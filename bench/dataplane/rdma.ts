@@ -62,7 +62,7 @@ function casesOf({ quick }: BenchOptions, has: { tcp: boolean; ucx: boolean; lib
   const small = ["write", "send"].map(
     (verb): Case => ({
       name: `${verb} 64 B, weir perf`,
-      measure: (network) => ofPerf(network, `${verb}-bw`, "-s", "64", "-n", times(1_000_000)),
+      measure: (network) => ofPerf(network, `${verb}-bw`, "-s", "64", "-n", times(4_000_000)),
     }),
   );
   const latency: Case = {
