@@ -73,11 +73,11 @@ class Requester {
   uint32_t messages_ = 0;  // begun so far, READ pieces counted: the SSN
   uint32_t limit_ = 0;     // LSN: the last message that the peer has a receive for; 24 bits
   bool counts_credits_ = false;
-  uint32_t unrequested_ = 0;  // packets since the last AckReq
+  uint16_t unrequested_ = 0;  // packets since the last AckReq, kPacketsPerAck at most
+  uint32_t expected_reads_ = 0;
   Time waits_until_ = kNever;
   mutable Choice choice_;  // of the last data_bytes()
   uint32_t congestion_window_ = UINT32_MAX;
-  uint32_t expected_reads_ = 0;
   Ring<uint32_t> pending_;  // ends of READ pieces and atomics that have been sent and are without their answers, in order
 };
 
