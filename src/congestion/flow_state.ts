@@ -33,7 +33,7 @@ export const hearsEcnEcho = (algorithm: MaybeAlgorithm): boolean =>
   hears(algorithm, "ECN echo") || hears(algorithm, "ECN echo and RTT");
 
 /** Acknowledgements of reliable connections tell by when they come. */
-export const hearsRoundTrips = (algorithm: MaybeAlgorithm): boolean =>
+const hearsRoundTrips = (algorithm: MaybeAlgorithm): boolean =>
   hears(algorithm, "RTT") || hears(algorithm, "ECN echo and RTT");
 
 /** Acknowledgements of reliable connections bring back what switches have told of themselves (INT). */
