@@ -57,6 +57,7 @@ struct Filled {
   // Until it holds the wire, or there is no room any more.
   void fill() {
     while (receive() && !end.nic.waits_for_programs()) continue;
+    pass(now + kMicrosecond);
   }
 
   std::unique_ptr<ProgramMemory> memory = std::make_unique<ProgramMemory>();
@@ -81,7 +82,7 @@ TEST_CASE("program room: the peer is paused while half of it is full, and resume
   f.memory->frames_read = f.memory->frames_written.load();
   CHECK_FALSE(f.link.crowded(f.now));
   f.end.nic.programs_have_room();
-  f.collect();
+  f.pass(f.now + kMicrosecond);
   CHECK_FALSE(f.told.back());
   const size_t frames = f.told.size();
   f.pass(f.now + 10 * kMillisecond);

@@ -1,4 +1,5 @@
-// Memory of a program that is not as it was when it was registered.
+// Memory of a program: what is registered, and what touching it does. What becomes of faults shows in test/live, for doctest
+// handles the signals itself.
 #include <sys/mman.h>
 
 #include <vector>
@@ -20,28 +21,13 @@ struct Pages {
     for (size_t i = 0; i < protections.size(); ++i) protect(i, protections[i]);
   }
   ~Pages() { ::munmap(at, bytes); }
-  void protect(size_t page, int protection) const { REQUIRE(::mprotect(at + page * kPage, kPage, protection) == 0); }
+  void protect(size_t page, int protection) { REQUIRE(::mprotect(at + page * kPage, kPage, protection) == 0); }
 
   uint8_t* at = nullptr;
   size_t bytes;
 };
 
-TEST_CASE("touch: what may be read and what may be written to, at both ends of an access") {
-  catch_touches();
-  const Pages pages({PROT_READ | PROT_WRITE, PROT_READ, PROT_NONE});
-  CHECK(is_there(pages.at, kPage, true));
-  CHECK(is_there(pages.at, 1, true));
-  CHECK(is_there(pages.at + kPage - 1, 2, false));
-  CHECK_FALSE(is_there(pages.at + kPage - 1, 2, true));
-  CHECK_FALSE(is_there(pages.at + kPage, 1, true));
-  CHECK(is_there(pages.at + kPage, kPage, false));
-  CHECK_FALSE(is_there(pages.at + 2 * kPage, 1, false));
-  CHECK_FALSE(is_there(pages.at + 2 * kPage, 1, true));
-  CHECK(is_there(pages.at + 2 * kPage, 0, true));
-}
-
 TEST_CASE("touch: to write changes nothing, also while others write") {
-  catch_touches();
   alignas(64) static std::atomic<uint8_t> bytes[2];
   std::atomic<bool> ends{false};
   std::thread other([&] {
@@ -91,26 +77,6 @@ TEST_CASE("programs: memory is registered for what it may be used for") {
   CHECK(r.refused(pages.at, SIZE_MAX, 0) == EINVAL);
   CHECK(r.refused(reinterpret_cast<void*>(0xffff'0000'0000'0000), kPage, 0) == EFAULT);
   CHECK(r.refused(nullptr, kPage, 0) == EFAULT);
-}
-
-TEST_CASE("programs: a region that becomes read-only refuses what its peer writes, and the program goes on") {
-  ProgramsBed bed;
-  Connected c(bed);
-  const Pages pages({PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE});
-  std::vector<uint8_t> here = drawn(kPage, 1);
-  uint32_t remote_key = 0;
-  {
-    const std::lock_guard lock(c.right.nic->mutex());
-    remote_key = c.right.nic->memory().add({pages.at, 0, pages.bytes, 1, kLocalWrite | kRemoteWrite | kRemoteRead, nullptr});
-  }
-  const uint32_t key = c.left.register_memory(here);
-  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, TestProgram::piece(here, key), 100, remote_key) == 0);
-  CHECK(c.left.wait().status == IBV_WC_SUCCESS);
-  pages.protect(0, PROT_READ);
-  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_READ, TestProgram::piece(here, key), 0, remote_key) == 0);
-  CHECK(c.left.wait().status == IBV_WC_SUCCESS);
-  REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, TestProgram::piece(here, key), 100, remote_key) == 0);
-  CHECK(c.left.wait().status == IBV_WC_REM_ACCESS_ERR);
 }
 
 }  // namespace
