@@ -64,6 +64,15 @@ int main(void) {
   HOLDS(next_completion(cq).status == IBV_WC_LOC_PROT_ERR);
   HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0 && ibv_dereg_mr(half) == 0);
 
+  // What is the program's own fault is as deadly as ever.
+  const pid_t child = fork();
+  if (child == 0) {
+    *(volatile char*)gone = 1;
+    _exit(0);
+  }
+  int status;
+  HOLDS(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+
   // What may only be read: by a peer's WRITE, and where a READ or a message is to come.
   char* fixed = mmap(NULL, LENGTH, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   HOLDS(fixed != MAP_FAILED);
@@ -96,15 +105,6 @@ int main(void) {
   }
   HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0 && ibv_dereg_mr(rest) == 0);
   HOLDS(ibv_reg_mr(pd, (void*)0xfffffffffffff000, 0x2000, 0) == NULL && errno == EINVAL);
-
-  // What is the program's own fault is as deadly as ever.
-  const pid_t child = fork();
-  if (child == 0) {
-    *(volatile char*)gone = 1;
-    _exit(0);
-  }
-  int status;
-  HOLDS(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 
   connect_both(cq);
   HOLDS(post_send(from, 5, IBV_WR_RDMA_WRITE, &good, 1, (uintptr_t)own, mine->rkey) == 0);
