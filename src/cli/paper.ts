@@ -6,7 +6,7 @@ import { makeFolder } from "../base/folder.js";
 import { documentOf } from "../experiments/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
 import { writePaper } from "../experiments/files.js";
-import { keyOf, type Made, madeNow } from "../experiments/made.js";
+import { keyOf, type PaperMade, paperMade } from "../experiments/made.js";
 import { type References, readReferences } from "../experiments/reference.js";
 import {
   EXPERIMENTS,
@@ -18,7 +18,7 @@ import {
 import { loadTrial, type PaperOptions, runExperiment } from "../experiments/run.js";
 import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
-import { codeVersion } from "../sweep/code_version.js";
+import { codeVersion } from "../result/code_version.js";
 import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "./context.js";
 import { addPaperAll } from "./paper_all.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
@@ -102,7 +102,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
     const began = performance.now();
     const outcome = await runExperiment(experiment, context, options);
     line?.finish();
-    const document = documentOf(outcome, origin && madeNow(origin, began));
+    const document = documentOf(outcome, origin && paperMade(origin, began));
     const report = await writePaper(directory, outcome, document);
     print(context, choice.json, document, (color) => `${renderText(document, color)}\nreport: ${report}`);
     return stop.status ?? (outcome.complete ? kExit.ok : kExit.invalid);
@@ -120,7 +120,7 @@ function referencesOf({ stderr }: CliContext, directory: string, experiment: Exp
 }
 
 /** undefined: the native core, by which versions of Weir are told apart, was not built; models run without it. */
-function originOf(experiment: Experiment, options: PaperOptions): Pick<Made, "key" | "weir"> | undefined {
+function originOf(experiment: Experiment, options: PaperOptions): Pick<PaperMade, "key" | "weir"> | undefined {
   try {
     const weir = codeVersion();
     return { key: keyOf(experiment, options, weir), weir };

@@ -5,7 +5,6 @@ import { hearsNothing } from "../congestion/flow_state.js";
 import { type CounterTable, nonZero } from "../native/counters.js";
 import { type Distribution, distribution } from "../native/histogram.js";
 import type { WorkerOutcome } from "../native/types.js";
-import { hostFacts } from "../report/host_facts.js";
 import { type Completions, hasEnd } from "../result/completions.js";
 import {
   accountFrames,
@@ -18,6 +17,7 @@ import {
 } from "../result/device_results.js";
 import { goodputLimit } from "../result/goodput_limit.js";
 import { groupResults } from "../result/groups.js";
+import { hostFacts } from "../result/made.js";
 import type { Recorder } from "../result/recorder.js";
 import type { Fidelity, FlowResult, PartResult, Result, SwitchResult } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";

@@ -58,6 +58,8 @@ export interface Comparison {
     duration_s: number;
     warmup_s: number;
     profile: string;
+    /** Version and hash of the code of the Weir that made it; "" in results of older versions. */
+    weir: string;
     valid: boolean;
     reasons: string[];
   }[];
@@ -130,10 +132,10 @@ export function common(runs: readonly ReadonlyMap<string, unknown>[]): string[] 
 }
 
 function describe({ label, result }: NamedRun): Comparison["runs"][number] {
-  const { scenario, clock, scale, seed, warmup_s = 0, profile = "-", fidelity } = result;
+  const { scenario, clock, scale, seed, warmup_s = 0, profile = "-", made, fidelity } = result;
   const duration_s = result.until_s ?? result.duration_s;
   const { valid, reasons } = fidelity;
-  return { label, scenario, clock, scale, seed, duration_s, warmup_s, profile, valid, reasons };
+  return { label, scenario, clock, scale, seed, duration_s, warmup_s, profile, weir: made?.weir ?? "", valid, reasons };
 }
 
 function notesOn(runs: Comparison["runs"]): string[] {
@@ -141,11 +143,12 @@ function notesOn(runs: Comparison["runs"]): string[] {
     ["scenario", "these are different scenarios"],
     ["profile", "different congestion profiles"],
     ["duration_s", "different durations: counts are of the whole run and do not compare"],
+    ["weir", "different versions of Weir"],
     ["warmup_s", "different warm-ups: rates and queue lengths leave out different parts"],
   ] as const;
   return kinds.flatMap(([field, note]) => {
-    const values = [...new Set(runs.map((run) => run[field]))];
-    return values.length === 1 ? [] : [`${note} (${values.map((value) => printable(String(value))).join(", ")})`];
+    const values = [...new Set(runs.map((run) => run[field]).filter((value) => value !== ""))];
+    return values.length <= 1 ? [] : [`${note} (${values.map((value) => printable(String(value))).join(", ")})`];
   });
 }
 

@@ -3,6 +3,7 @@ import Table from "cli-table3";
 import pc from "picocolors";
 import { formatTime } from "../base/units.js";
 import { hearsCnms } from "../congestion/flow_state.js";
+import { describeMade } from "../result/made_schema.js";
 import { eachQueue, type QueuePlace } from "../result/queues.js";
 import type { FlowResult, LinkResult, NicResult, Result } from "../result/result.js";
 import { type CompletionClass, completionClasses } from "./completion_classes.js";
@@ -39,6 +40,7 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
   sections.push(
     [valid ? colors.green(verdict[0] ?? "") : colors.red(verdict[0] ?? ""), ...verdict.slice(1)].join("\n"),
   );
+  if (result.made !== undefined) sections.push(`made by ${printable(describeMade(result.made))}`);
   return `${sections.join("\n\n")}\n`;
 }
 

@@ -1,5 +1,7 @@
 /** The runs of all contenders as one document. */
 import type { NamedRun } from "../report/overlay.js";
+import { madeNow } from "../result/made.js";
+import type { Made } from "../result/made_schema.js";
 import type { Result } from "../result/result.js";
 import { identityOf, type Plan, type Point, scenarioOf } from "../sweep/plan.js";
 import type { ResultStore } from "../sweep/store.js";
@@ -43,6 +45,8 @@ export interface ContenderDocument {
 
 export interface VersusDocument {
   scenario: string;
+  /** When the document was; the runs may be older. */
+  made: Made;
   /** What "converged" means: see convergenceTime(). */
   convergence: typeof kConvergence;
   seeds: number[];
@@ -73,6 +77,7 @@ export function versusDocument(plan: Plan, contenders: readonly Contender[], sto
   const [any] = stores.values();
   return {
     scenario: first[0] && any ? any.result(first[0].id).scenario : plan.sweep.name,
+    made: madeNow(),
     convergence: kConvergence,
     seeds: first.map(({ seed }) => seed),
     contenders: contenders.flatMap(({ label }, i) =>
