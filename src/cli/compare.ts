@@ -79,11 +79,15 @@ function compare({ stdout }: CliContext, paths: readonly string[], options: Comp
 }
 
 function named(paths: readonly string[], given: readonly string[] | undefined): NamedRun[] {
-  if (paths.length < 2) throw new UsageError("one run: nothing to compare it to", { hint: "give two or more" });
+  const files = paths.map(resultFile);
+  if (paths.length < 2) {
+    // What is not there is the nearer reason.
+    for (const file of files) asUsage(() => readRun(file));
+    throw new UsageError("one run: nothing to compare it to", { hint: "give two or more" });
+  }
   if (given !== undefined && given.length !== paths.length) {
     throw new UsageError(`--labels: ${given.length} for ${paths.length} runs`, { hint: "give one for each run" });
   }
-  const files = paths.map(resultFile);
   const runs = files.map((file) => asUsage(() => readRun(file)));
   const names = given ?? defaultLabels(files, runs);
   return runs.map((run, i) => ({ ...run, label: names[i] as string }));

@@ -53,10 +53,14 @@ export const addPaper: AddVerb = (parent, context, done) => {
   const paper = parent
     .command("paper")
     .description("run a figure or table of a paper again, and judge what the paper says of it")
-    .argument("<id>", "experiment, from `weir paper list`");
+    .argument("[id]", "experiment, from `weir paper list`");
   addPaperOptions(paper, "weir-results/<id>-<time>")
     .addHelpText("after", kHelp)
-    .action(async (id: string, choice: PaperChoice) => done(await run(context, id, choice)));
+    .action(async (id: string | undefined, choice: PaperChoice) => {
+      if (id !== undefined) return done(await run(context, id, choice));
+      paper.outputHelp({ error: true });
+      done(kExit.usage);
+    });
   paper
     .command("list")
     .description("list all experiments: paper, figure, clocks, how long they take")

@@ -303,7 +303,9 @@ function judge(
     reasons.push(
       `the host lost ${hostDrops} frames (receive ring overrun or refused transmission): try a larger scale, or a quieter host`,
     );
-  if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
+  // What the host has lost is missing, too.
+  const missing = frames.missing > 0 ? Math.max(0, frames.missing - hostDrops) : frames.missing;
+  if (missing !== 0) reasons.push(`${missing} ${hostDrops > 0 ? "more " : ""}frames are not accounted for`);
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
   if (gap.max > allowance)
     reasons.push(

@@ -87,7 +87,7 @@ export function compareRuns(runs: readonly NamedRun[]): Comparison {
   const described = runs.map(describe);
   return {
     runs: described,
-    notes: [...notesOn(described), ...runs.flatMap(omittedFlows)],
+    notes: [...notesOn(described), ...runs.flatMap(omittedFlows), ...earlyPauses(runs, count("pfc_sent"))],
     flows: common(flows).map((id) => ({
       id,
       goodput_bps: compared(flows.map((of) => of.get(id)?.goodput_bps ?? 0)),
@@ -150,6 +150,24 @@ function notesOn(runs: Comparison["runs"]): string[] {
     const values = [...new Set(runs.map((run) => run[field]).filter((value) => value !== ""))];
     return values.length <= 1 ? [] : [`${note} (${values.map((value) => printable(String(value))).join(", ")})`];
   });
+}
+
+/** By how much counts of PFC frames differ before somebody asks why. */
+const kStriking = 0.5;
+
+/** Where most pauses were at the start, counts of them say little. */
+function earlyPauses(runs: readonly NamedRun[], { values, difference }: Compared): string[] {
+  if (difference.every((one) => one !== null && Math.abs(one) < kStriking)) return [];
+  const early = runs.map(({ result: { warmup_s = 0 }, series: { time_s, pauses = {} } }) => {
+    const before = time_s.findLastIndex((at) => at <= warmup_s) + 1;
+    return Object.values(pauses).reduce((total, sent) => total + sent.slice(0, before).reduce((a, b) => a + b, 0), 0);
+  });
+  if (!early.every((frames, i) => frames >= (values[i] as number) / 2)) return [];
+  const shares = runs.map(({ label }, i) => `${printable(label)} ${early[i]} of ${values[i]}`).join(", ");
+  return [
+    `PFC frames: most were sent within the warm-up (${shares}), while senders still came down from line rate; there ` +
+      "microseconds decide, and counts of the whole run differ without saying that the runs do",
+  ];
 }
 
 function omittedFlows({ label, result: { flows_omitted = 0 } }: NamedRun): string[] {

@@ -72,7 +72,7 @@ function subtitle(result: Result, date: Date): string {
   const until = result.until_s === undefined ? "" : `the first ${result.until_s} s of `;
   return [
     result.clock === "wire"
-      ? `${until}${result.duration_s} s meant time on wire (${kClocks.wire})`
+      ? `${until}${result.duration_s} s of scaled time on wire (${kClocks.wire})`
       : `${until}${result.duration_s} s in ${result.clock} (${kClocks[result.clock]})`,
     ...(result.clock === "wire" ? [scale] : []),
     date

@@ -148,7 +148,9 @@ describe("weir lab run", () => {
     const saved = { until_s: 0.1, fidelity: { valid: false, reasons: [`ended by ${name}`] } };
     expect(JSON.parse(ran.stdout)).toMatchObject(saved);
     expect(json(out, "result.json")).toMatchObject(saved);
-    expect(readFileSync(join(out, "report.html"), "utf8")).toContain("the first 0.1 s of 0.25 s meant time on wire");
+    expect(readFileSync(join(out, "report.html"), "utf8")).toContain(
+      "the first 0.1 s of 0.25 s of scaled time on wire",
+    );
   });
 
   it("ends at once on a second signal", async () => {
