@@ -91,6 +91,12 @@ describe("weir compare", () => {
     expect(document.exact[0].places[0].place).toBe("series.interval_s");
   });
 
+  it("says of one run that is not there that it is not", async () => {
+    const { status, stderr } = await weir(["compare", join(directory, "none")]);
+    expect({ status, stderr }).toMatchObject({ status: 2, stderr: expect.stringContaining("none: no such file") });
+    expect((await weir(["compare", saved("alone")])).stderr).toContain("one run: nothing to compare it to");
+  });
+
   it("writes a page", async () => {
     const out = join(directory, "overlay.html");
     const { status, stdout } = await weir(["compare", saved("a"), sim(4), "--out", out]);

@@ -141,7 +141,10 @@ describe("weir sweep", () => {
       status: 1,
       stderr: expect.stringContaining("broken"),
     });
-    expect(await sweep(["run", "--points", "nosuch.jsonl", "--out", "x"])).toMatchObject({ status: 1 });
+    const nowhere = ["run", "--points", "nosuch.jsonl", "--out", "x"];
+    expect(await sweep([...nowhere, "--index", "0"])).toMatchObject({ status: 1 });
+    // By hand it is a slip, as everywhere.
+    expect(await sweep(nowhere)).toMatchObject({ status: 2 });
     expect(existsSync("x")).toBe(false);
   });
 
