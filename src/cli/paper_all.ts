@@ -14,8 +14,8 @@ import { CLOCKS, type Clock } from "../experiments/experiment.js";
 import { readReferences } from "../experiments/reference.js";
 import { EXPERIMENTS, secondsOn } from "../experiments/registry.js";
 import { since } from "../experiments/run.js";
-import { hostFacts } from "../report/host_facts.js";
-import { codeVersion } from "../sweep/code_version.js";
+import { codeVersion } from "../result/code_version.js";
+import { madeNow } from "../result/made.js";
 import { beside } from "./beside.js";
 import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
@@ -159,5 +159,5 @@ function factsOf(
     reference: reference ?? null,
     jobs,
   };
-  return { weir, host: hostFacts(), at: new Date().toISOString(), options };
+  return { ...madeNow(), weir, options };
 }
