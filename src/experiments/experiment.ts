@@ -110,6 +110,8 @@ export interface QuantityCheck<Name extends string = string> {
   quantity: Name;
   min?: number;
   max?: number;
+  /** In their place where chance decides, and the median of several seeds is judged. */
+  by_chance?: { min?: number; max?: number };
   /** At most this far from the value on that clock: `within` as a share of it, or `margin` in the unit, whichever is more. */
   near?: { clock: Clock; within: number; margin: number };
 }
@@ -191,8 +193,8 @@ export interface Experiment {
     seeds?: number;
     /** `runs` has every trial of this clock by name. */
     observe: (runs: Runs, clock: NetworkClock) => Observation;
-    /** What several seeds come to; default: the median of each quantity. */
-    summarize?: (seeds: readonly Runs[], clock: NetworkClock) => Pick<Observation, "values" | "plots">;
+    /** What several seeds come to, each as observed; default: the median of each quantity. */
+    summarize?: (seeds: readonly Observation[]) => Pick<Observation, "values" | "plots">;
     /** About how long a simulation of all trials with one seed takes on one CPU, s; absent: there is none. */
     sim_seconds?: number;
   };

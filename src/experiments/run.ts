@@ -22,7 +22,6 @@ import {
   type Experiment,
   type NetworkClock,
   type Observation,
-  type Runs,
   repeatName,
   seedsOn,
   type Trial,
@@ -235,7 +234,7 @@ class RunSeries {
   async network(clock: NetworkClock, alternative?: Alternative): Promise<ClockEvidence> {
     const { network } = this.experiment;
     if (network === undefined) throw new Error(`${this.experiment.id} has no runs`);
-    const seeds: Runs[] = [];
+    const seeds: Observation[] = [];
     const own: RunState[] = [];
     for (let seed = 0; seed < seedsOn(this.experiment, clock); seed++) {
       const found: Record<string, Evidence> = {};
@@ -244,15 +243,15 @@ class RunSeries {
         own.push(state);
         if (evidence !== undefined) found[trial.name] = evidence;
       }
-      seeds.push(found);
+      // A run that was cut short has no place where the experiment looks for its end.
+      if (own.every(({ complete }) => complete)) seeds.push(network.observe(found, clock));
     }
     const bad = own.filter(({ valid }) => !valid);
     // The reasons are long, and are told once, where the runs are.
     const doubts = bad.map(({ trial, complete }) => `run ${trial} is ${complete ? "invalid" : "incomplete"}`);
     const doubt = doubts.length > 0 ? { doubt: doubts.join("; ") } : {};
-    // A run that was cut short has no place where the experiment looks for its end.
     const whole = own.every(({ complete }) => complete);
-    return { clock, ...doubt, ...(whole && { observation: observe(network, seeds, clock) }) };
+    return { clock, ...doubt, ...(whole && { observation: together(seeds, network) }) };
   }
 
   /**
@@ -345,17 +344,12 @@ class RunSeries {
   }
 }
 
-/** What the runs of each seed show, and what they come to together. */
-function observe(
-  network: NonNullable<Experiment["network"]>,
-  seeds: readonly Runs[],
-  clock: NetworkClock,
-): Observation {
-  const each = seeds.map((runs) => network.observe(runs, clock));
-  const [first] = each as [Observation];
-  if (each.length === 1) return first;
-  const together = network.summarize?.(seeds, clock) ?? { values: medians(each.map(({ values }) => values)) };
-  return { ...first, ...together, seeds: each.map(({ values, traces }) => ({ values, ...(traces && { traces }) })) };
+/** What several seeds come to. */
+function together(seeds: readonly Observation[], { summarize }: NonNullable<Experiment["network"]>): Observation {
+  const [first] = seeds as [Observation];
+  if (seeds.length === 1) return first;
+  const own = summarize?.(seeds) ?? { values: medians(seeds.map(({ values }) => values)) };
+  return { ...first, ...own, seeds: seeds.map(({ values, traces }) => ({ values, ...(traces && { traces }) })) };
 }
 
 /** Of what the seeds have each; a value that some of them do not know is the median of the others. */

@@ -93,10 +93,17 @@ function networkOf<Seen>(
   { see, typical, ...facts }: NonNullable<Study<Seen, Quantities<Seen>, Traces<Seen>>["network"]>,
   observe: (seen: Seen) => Observation,
 ): NonNullable<Experiment["network"]> {
+  // Runs are large: of each seed what was seen is kept, and not the runs.
+  const sights = new WeakMap<Observation, Seen>();
   return {
     ...facts,
-    observe: (runs, clock) => observe(see(runs, clock)),
-    ...(typical && { summarize: (seeds, clock) => observe(typical(seeds.map((runs) => see(runs, clock)))) }),
+    observe: (runs, clock) => {
+      const seen = see(runs, clock);
+      const observation = observe(seen);
+      if (typical) sights.set(observation, seen);
+      return observation;
+    },
+    ...(typical && { summarize: (seeds) => observe(typical(seeds.map((one) => sights.get(one) as Seen))) }),
   };
 }
 
@@ -184,6 +191,20 @@ export const within = <Name extends string>(quantity: Name, min: number, max: nu
   quantity,
   min,
   max,
+});
+
+/** What `more` and `less` ask of a ratio. */
+export const MORE_OR_LESS =
+  "More and less: by 1% where equations leave no room for chance, by 10% where the median of several seeds is judged.";
+export const more = <Name extends string>(ratio: Name): QuantityCheck<Name> => ({
+  quantity: ratio,
+  min: 1.01,
+  by_chance: { min: 1.1 },
+});
+export const less = <Name extends string>(ratio: Name): QuantityCheck<Name> => ({
+  quantity: ratio,
+  max: 0.99,
+  by_chance: { max: 0.9 },
 });
 
 /** At most so far from the value on another clock: a share of it, or `margin` in the unit, whichever is more. */

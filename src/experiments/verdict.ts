@@ -127,8 +127,9 @@ function hold(
     finding: { quantity: check.quantity, measured, required, within },
   });
   if (check.near === undefined) {
-    const { min = Number.NEGATIVE_INFINITY, max = Number.MAX_VALUE } = check;
-    return finding(showBounds(check, quantity.unit), value >= min && value <= max);
+    const bounds = (observation.seeds !== undefined && check.by_chance) || check;
+    const { min = Number.NEGATIVE_INFINITY, max = Number.MAX_VALUE } = bounds;
+    return finding(showBounds(bounds, quantity.unit), value >= min && value <= max);
   }
   const { clock, within, margin } = check.near;
   if (clock === own.clock) {
@@ -192,7 +193,7 @@ export function showValue(value: number | undefined, unit: string): string {
   return unit === "" ? fixed(value) : `${fixed(value)} ${unit}`;
 }
 
-function showBounds({ min, max }: QuantityCheck, unit: string): string {
+function showBounds({ min, max }: Pick<QuantityCheck, "min" | "max">, unit: string): string {
   const suffix = unit === "" ? "" : ` ${unit}`;
   if (min !== undefined && max !== undefined) {
     return min === max ? `${fixed(min)}${suffix}` : `${fixed(min)} to ${fixed(max)}${suffix}`;

@@ -88,7 +88,7 @@ describe("an alternative", () => {
     expect(rulings(outcome.statements)[4]).toEqual(["falls short", "falls short", "not judged"]);
     expect(rulings(outcome.alternative?.statements)[4]).toEqual(["holds", "not judged"]);
     // Its simulation is held against its model.
-    expect(outcome.alternative?.statements[2]?.verdicts[0]?.findings[0]?.required).toBe("6.00 Gb/s +- 0.60 (model)");
+    expect(outcome.alternative?.statements[2]?.verdicts[0]?.findings[0]?.required).toBe("6.00 Gb/s +- 0.600 (model)");
     expect(outcome.alternative?.observations.sim?.values).toMatchObject({ fast: 18.4, slow: 9 });
   });
 
