@@ -89,7 +89,10 @@ void SoftNic::apply_parameters() {
 
 Rate SoftNic::allowed_rate(const QueuePair& qp) const {
   if (!qp.started || qp.state == QueuePair::State::finished) return 0;
-  const auto index = static_cast<uint32_t>(&qp - &pairs_[0]);
+  return limit_of(static_cast<uint32_t>(&qp - &pairs_[0]));
+}
+
+Rate SoftNic::limit_of(uint32_t index) const {
   Rate rate = parameters_.rate;
   for (const uint32_t flow : {index, flows_->group_of(index)}) {
     if (flow != kNone && (*flows_)[flow].rate > 0) rate = std::min(rate, (*flows_)[flow].rate);

@@ -270,6 +270,8 @@ class SoftNic {
   bool begin(uint32_t index);
   void start_flow(uint32_t flow, Rate rate);
   void finish(uint32_t index);
+  void stop_sending(uint32_t index);
+  Rate limit_of(uint32_t index) const;
   void attend(uint32_t index);
   void line_up(uint32_t index);
   void wait(uint32_t index);

@@ -64,10 +64,12 @@ export function asUsage<T>(action: () => T): T {
     return action();
   } catch (error) {
     if (!(error instanceof WeirError) || error instanceof ScenarioError) throw error;
-    const { field, hint } = error;
-    throw new UsageError(error.message, { cause: error, field, hint });
+    throw asUsageError(error);
   }
 }
+
+export const asUsageError = (error: WeirError) =>
+  new UsageError(error.message, { cause: error, field: error.field, hint: error.hint });
 
 export function exitStatusOf(error: unknown): number {
   return error instanceof UsageError || error instanceof ScenarioError ? kExit.usage : kExit.failure;

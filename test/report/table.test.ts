@@ -13,10 +13,10 @@ describe("renderTable", () => {
     expect(lines(text)).toContain("incast.2  h2 -> r        3        18.400     19.870   280001     0  1201");
   });
 
-  it("shows totals, and the share of what the headers leave where the limit is known", () => {
+  it("shows totals, and the share share of the payload limit where the limit is known", () => {
     expect(text).toContain("total goodput Gb/s 36.800   Jain's index 0.9987\n");
     const limited = { ...result, totals: { ...result.totals, goodput_limit_bps: 40e9 } };
-    expect(renderTable(limited)).toContain("Jain's index 0.9987   of what the headers leave 92.0%\n");
+    expect(renderTable(limited)).toContain("Jain's index 0.9987   share of the payload limit 92.0%\n");
   });
 
   it("lists queues that held something, in KB", () => {
@@ -45,7 +45,7 @@ describe("renderTable", () => {
 
   it("ends with the verdict and its reasons", () => {
     expect(text.trimEnd()).toMatch(
-      /fidelity: valid, loop gap p50 2.10 \/ p99 48.50 \/ max 912.0 us wall, host drops 0$/,
+      /fidelity: valid, poll loop gap p50 2.10 \/ p99 48.50 \/ max 912.0 us wall, host drops 0$/,
     );
     const invalid = {
       ...result,
