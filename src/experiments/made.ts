@@ -5,7 +5,7 @@ import { readScenarioText } from "../base/yaml.js";
 import { madeNow } from "../result/made.js";
 import type { Made } from "../result/made_schema.js";
 import { fileReferences, sha256 } from "../scenario/file_references.js";
-import { type Experiment, type Trial, trialsOn } from "./experiment.js";
+import { type Experiment, seedsOn, type Trial, trialsOn } from "./experiment.js";
 import { overridesOn, type PaperOptions, since, trialInput } from "./run.js";
 
 export interface PaperMade extends Made {
@@ -25,7 +25,8 @@ export function keyOf(
     // Models may solve the scenarios of any trial.
     const own = clock === "model" ? (experiment.network?.trials ?? []) : trialsOn(experiment, clock);
     const overrides = clock === "model" ? {} : overridesOn(clock, options);
-    return own.map((trial) => ({ clock, name: trial.name, ...inputOf(trial, overrides) }));
+    const seeds = clock === "model" ? 1 : seedsOn(experiment, clock);
+    return own.map((trial) => ({ clock, seeds, name: trial.name, ...inputOf(trial, overrides) }));
   });
   return sha256(JSON.stringify({ weir, experiment: experiment.id, clocks, trials, references })).slice(0, 32);
 }
