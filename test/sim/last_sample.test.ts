@@ -18,7 +18,7 @@ describe("the last sample", () => {
 
   it.each([
     ["DCQCN", {}, ["rate_bps", "target_rate_bps", "goodput_bps"]],
-    ["no congestion control", { congestion: { algorithm: "none" } }, ["rate_bps", "goodput_bps"]],
+    ["no congestion control", { congestion: { algorithm: "none" } }, ["goodput_bps"]],
     ["QCN", { congestion: { algorithm: "qcn" } }, ["rate_bps", "goodput_bps"]],
     ["DCTCP", { congestion: { algorithm: "dctcp" }, transport: { type: "rc" } }, ["cwnd_packets", "goodput_bps"]],
     ["TIMELY", { congestion: { algorithm: "timely" }, transport: { type: "rc" } }, ["rate_bps", "goodput_bps"]],
