@@ -14,7 +14,7 @@ import {
   visit,
   type YAMLMap,
 } from "yaml";
-import { fileReason, type Problem, ScenarioError, WeirError } from "./error.js";
+import { fileReason, type Problem, ScenarioError, UnreadableFile, WeirError } from "./error.js";
 import { showValue } from "./fields.js";
 import { readAtMost } from "./read_file.js";
 import { syntaxFault } from "./yaml_syntax.js";
@@ -50,10 +50,10 @@ export function readScenarioFile(
   return readScenarioText(text, file, set, kind);
 }
 
-/** @throws WeirError if it is unreadable, of more than `most` bytes, or no text; `kind`: what it describes. */
+/** @throws UnreadableFile if it is unreadable, of more than `most` bytes, or no text; `kind`: what it describes. */
 export function readConfigText(file: string, kind: string, most = kLargest): string {
   const refused = (reason: string, cause?: unknown) =>
-    new WeirError(`${kind} ${file}: ${reason}`, { field: "file", cause });
+    new UnreadableFile(`${kind} ${file}: ${reason}`, { field: "file", cause });
   let bytes: Buffer | undefined;
   try {
     bytes = readAtMost(file, most);

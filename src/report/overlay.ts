@@ -162,7 +162,8 @@ function earlyPauses(runs: readonly NamedRun[], { values, difference }: Compared
     const before = time_s.findLastIndex((at) => at <= warmup_s) + 1;
     return Object.values(pauses).reduce((total, sent) => total + sent.slice(0, before).reduce((a, b) => a + b, 0), 0);
   });
-  if (!early.every((frames, i) => frames >= (values[i] as number) / 2)) return [];
+  const most = (frames: number, all: number) => frames >= all / 2 && frames <= all;
+  if (!early.every((frames, i) => most(frames, values[i] as number))) return [];
   const shares = runs.map(({ label }, i) => `${printable(label)} ${early[i]} of ${values[i]}`).join(", ");
   return [
     `PFC frames: most were sent within the warm-up (${shares}), while senders still came down from line rate; there ` +

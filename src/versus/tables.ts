@@ -155,7 +155,7 @@ export function remarks({ contenders, convergence, seeds }: VersusDocument): str
       ? "one seed: nothing says how far these figures are by chance (--seeds 5)"
       : "+-: half of the 95% confidence interval of the mean, by Student's t; ? behind a difference: it may be none",
     ...(figures.some(({ ci95 }) => ci95 === 0)
-      ? ["+-0: the same with every seed: nothing that the seed draws has a part in it"]
+      ? ["+-0: the same with every seed"]
       : []),
     ...(figures.some(({ seeds: own }) => own === 1 && seeds.length > 1)
       ? ["without +-: only one seed has the figure"]

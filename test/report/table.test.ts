@@ -28,8 +28,8 @@ describe("renderTable", () => {
   it("lists switches and NICs with counts by priority", () => {
     const drops = { ...result, switches: { sw: { ...sampleSwitch(), drops: { buffer_full: 3, no_route: 1 } } } };
     expect(lines(renderTable(drops))).toContain("sw            8123             3:41  buffer_full:3 no_route:1");
-    expect(lines(text)).toContain("h1          0         1200                 3:22");
-    expect(lines(text)).toContain("r        4806            0                    0");
+    expect(lines(text)).toContain("h1          0           1200                 3:22");
+    expect(lines(text)).toContain("r        4806              0                    0");
   });
 
   it("says of a run that was changed by hand that it is not its scenario's", () => {

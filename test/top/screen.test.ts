@@ -103,7 +103,7 @@ describe("keys", () => {
     expect(qps()).toEqual(["qp2", "qp1", "qp0"]);
     press(own, "r");
     expect(qps()).toEqual(["qp0", "qp1", "qp2"]);
-    expect(plain(bigSample(3), own)[2]).toContain("RATE Gb/s^");
+    expect(plain(bigSample(3), own)[2]).toContain("RATE Gb/s↑");
     press(own, "s");
     expect(own.sort.pairs.key).toBe("target");
     press(own, { name: "s", sequence: "S" }, { name: "s", sequence: "S" });

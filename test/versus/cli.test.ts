@@ -109,7 +109,7 @@ describe("weir versus", () => {
     expect(stdout).not.toContain("packets sent again");
     expect(stdout).toContain("Against dcqcn, seed by seed: mean difference +- 95% confidence\n");
     expect(stdout).toMatch(/^goodput Gb\/s +0\.0% \+-0\.0% \?$/m);
-    expect(stdout).toContain("+-0: the same with every seed");
+    expect(stdout).toContain("+-0: the same with every seed\n");
   });
 
   it("has contenders where none are named, by the transport", async () => {
