@@ -128,13 +128,24 @@ void SoftNic::step(Time at) {
   egress_.pfc.advance(now_);
   receive_buffer_.advance(now_);
   if (storm_at_ <= now_) storm();
-  const uint8_t storm = parameters_.pause_storm.at(now_);
-  for (uint8_t left = egress_.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    const int priority = __builtin_ctz(left);
-    if ((storm >> priority & 1) == 0 && receive_buffer_.below_xon(priority)) egress_.pfc.resume(priority, now_);
-  }
+  resume_link();
   expire_windows(at);
   start_next();
+}
+
+// What nothing is in the way of any more.
+void SoftNic::resume_link() {
+  const uint8_t stays = parameters_.pause_storm.at(now_) | awaited_;
+  for (uint8_t left = egress_.pfc.stopped_mask() & ~stays; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    const int priority = __builtin_ctz(left);
+    if (receive_buffer_.below_xon(priority)) egress_.pfc.resume(priority, now_);
+  }
+}
+
+void SoftNic::programs_have_room() {
+  awaited_ = 0;
+  resume_link();
+  go_on();
 }
 
 // One begins, or ends: then what it has stopped goes on, unless the host's buffer is full.

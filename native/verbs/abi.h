@@ -84,24 +84,29 @@ struct verbs_mr {
 static_assert(sizeof(verbs_mr) == 56);
 static_assert(offsetof(verbs_mr, type) == 48);
 
-struct verbs_qp {
-  union {
-    ibv_qp qp;
-    ibv_qp_ex qp_ex;
-  };
-  // kExtendedQueuePair in both: since rdma-core 46 ibv_qp_ex has one operation more, and this is behind it.
-  uint64_t comp_mask;
-  uint64_t later_comp_mask;
-  void* xrcd;
+// Structs of <infiniband/verbs.h> that grow with its versions lie in room of our own: what libibverbs reads of these is where its own
+// version has it, which need not be that of the headers. Room is left for what later versions append.
+union verbs_qp {
+  char room[512];  // first: `{}` clears it
+  ibv_qp qp;
+  ibv_qp_ex qp_ex;
+  struct {
+    char operations[352];
+    // kExtendedQueuePair in both: since rdma-core 46 ibv_qp_ex has one operation more, and this is behind it.
+    uint64_t comp_mask;
+    uint64_t later_comp_mask;
+    void* xrcd;
+  } beyond;
 };
 inline constexpr uint64_t kExtendedQueuePair = 2;
-static_assert(sizeof(ibv_qp_ex) == 352 && offsetof(verbs_qp, comp_mask) == 352 && offsetof(verbs_qp, later_comp_mask) == 360);
+static_assert(sizeof(verbs_qp) == 512 && offsetof(verbs_qp, beyond.comp_mask) == 352 && offsetof(verbs_qp, beyond.later_comp_mask) == 360);
 
 union verbs_cq {
+  char room[384];  // first: `{}` clears it
   ibv_cq cq;
   ibv_cq_ex cq_ex;
 };
-static_assert(sizeof(verbs_cq) == 288);
+static_assert(sizeof(verbs_cq) == 384);
 
 struct verbs_srq {
   ibv_srq srq;
@@ -114,8 +119,8 @@ static_assert(sizeof(verbs_srq) == 160);
 static_assert(offsetof(verbs_srq, type) == 128);
 static_assert(offsetof(verbs_srq, number) == 152);
 
+// These are what every version of <infiniband/verbs.h> has; verbs_context grows at its front, and is libibverbs' own affair.
 static_assert(sizeof(ibv_qp) == 160 && sizeof(ibv_cq) == 128 && sizeof(ibv_context) == 328);
-static_assert(sizeof(verbs_context) == 648 && offsetof(verbs_context, context) == 320);
 
 // All that a provider may offer; null: it does not. In the order of the names, as of IBVERBS_PRIVATE_64; earlier ones lack some
 // (kLacking below).
