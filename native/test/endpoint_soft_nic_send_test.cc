@@ -145,7 +145,7 @@ TEST_CASE("soft nic: a QP whose stop comes while it is paused sends nothing when
   CHECK(h.nic.allowed_rate(h.nic.queue_pairs()[0]) == 0);
 }
 
-TEST_CASE("soft nic: a sample at the time when a QP stops has the rate until then, one of a QP that has sent everything has none") {
+TEST_CASE("soft nic: a sample at the stop of a QP has the rate until then; of one that has sent everything, none") {
   QueuePairParameters stopped = sender(0x21);
   stopped.rate_cap = 10'000;  // it waits for its second packet then
   stopped.stop = kMillisecond;

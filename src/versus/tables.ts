@@ -3,6 +3,7 @@ import pc from "picocolors";
 import { csvLine } from "../base/csv_line.js";
 import { count, fixed, gbps, kilobytes, percent, printable, signedPercent } from "../report/format.js";
 import { drawGrid, type Grid, type TableOptions } from "../report/table.js";
+import { describeMade } from "../result/made_schema.js";
 import { type ContenderDocument, hasClocks, nameOf, type VersusDocument } from "./document.js";
 import { type FigureName, kFigures, kPercentiles, type Spread } from "./figures.js";
 
@@ -32,7 +33,8 @@ export function renderVersus(document: VersusDocument, options: TableOptions = {
   const colors = pc.createColors(options.color ?? false);
   const lists = [remarks(document), invalidLines(document).map(colors.red)].filter((lines) => lines.length > 0);
   const grids = versusGrids(document).map((grid) => drawGrid(grid, options.color));
-  return `${[...grids, ...lists.map((lines) => lines.join("\n"))].join("\n\n")}\n`;
+  const made = `made by ${printable(describeMade(document.made))}`;
+  return `${[...grids, ...lists.map((lines) => lines.join("\n")), made].join("\n\n")}\n`;
 }
 
 /** What each got, then completion times by size where transfers have an end. Figures that are 0 for all are left out. */
@@ -154,9 +156,7 @@ export function remarks({ contenders, convergence, seeds }: VersusDocument): str
     seeds.length === 1
       ? "one seed: nothing says how far these figures are by chance (--seeds 5)"
       : "+-: half of the 95% confidence interval of the mean, by Student's t; ? behind a difference: it may be none",
-    ...(figures.some(({ ci95 }) => ci95 === 0)
-      ? ["+-0: the same with every seed"]
-      : []),
+    ...(figures.some(({ ci95 }) => ci95 === 0) ? ["+-0: the same with every seed"] : []),
     ...(figures.some(({ seeds: own }) => own === 1 && seeds.length > 1)
       ? ["without +-: only one seed has the figure"]
       : []),
