@@ -10,8 +10,6 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
-
 WEIR_FETCHES inline void fetch_pair(const QueuePair& qp) {
   const auto* behind = reinterpret_cast<const char*>(&qp.parameters.path);
   fetch_bytes(&qp, static_cast<size_t>(behind - reinterpret_cast<const char*>(&qp)));

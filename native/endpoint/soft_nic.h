@@ -53,6 +53,7 @@ class SoftNic {
   enum class Disposition : uint8_t { consumed, punt, stack };
   // Packet::ingress_port of what that sends.
   static constexpr uint16_t kFromStack = 1;
+  static constexpr uint32_t kNone = UINT32_MAX;  // no such place, group or queue pair
 
   // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers; or, in simulation,
   // kHeaderStride bytes: then packets have their headers and their meta, and no payload or ICRC. `driver` must outlive it too,

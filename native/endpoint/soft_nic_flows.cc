@@ -6,7 +6,6 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kCaughtUpAtOnce = 256;  // groups, when counters are settled: the poll loop waits meanwhile
 constexpr Time kCentisecond = 10 * kMillisecond;
 

@@ -12,11 +12,6 @@
 #include "wire/qcn.h"
 
 namespace weir {
-namespace {
-
-constexpr uint32_t kNone = UINT32_MAX;
-
-}  // namespace
 
 SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
                                       InSuperFrame place) {

@@ -10,7 +10,6 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
 constexpr Time kRetry = 10 * kMicrosecond;
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace weir {
 
 struct CompletionQueue {
-  verbs_cq base{};  // first: what libibverbs hands around
+  verbs_cq base;  // first: what libibverbs hands around
   std::vector<ibv_wc> ring;
   // When each was completed, where the program wants to know; else empty.
   struct Stamp {

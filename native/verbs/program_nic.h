@@ -38,7 +38,7 @@ struct Batch;
 
 // What libibverbs hands around.
 struct ProgramQueuePairBase {
-  verbs_qp base{};
+  verbs_qp base;
 };
 
 // One queue pair of the program.

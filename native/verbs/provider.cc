@@ -100,7 +100,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
   if (port != 1) return EINVAL;
   ProgramNic& nic = nic_of(context);
-  *out = {};
+  std::memset(out, 0, kPortAttributes);
   out->state = nic.failed() ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
   out->max_mtu = IBV_MTU_4096;
   out->active_mtu = mtu_of(nic.hello().path_mtu);
