@@ -124,7 +124,8 @@ void ProgramNic::refill() {
 
 void ProgramNic::read_event() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!events_wait_.load(std::memory_order_seq_cst)) return;
+  // A child process has a copy of what waits, which its parent hands on.
+  if (!events_wait_.load(std::memory_order_seq_cst) || ::getpid() != process_) return;
   const std::lock_guard lock(mutex());
   refill();
 }

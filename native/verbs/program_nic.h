@@ -3,6 +3,8 @@
 // their own (verbs/completion_queue.h), which polling does not need its lock for.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -114,6 +116,7 @@ class ProgramNic final : public ProgramTransports {
   EventPipe<AsyncEvent> events_;
   std::unordered_map<int, Channel> channels_;  // by their descriptors
   std::atomic<bool> events_wait_{false};       // for room in one of these
+  const pid_t process_ = ::getpid();
   uint32_t domains_ = 0;
   uint32_t shared_numbers_ = 0;
 };

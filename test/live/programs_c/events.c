@@ -58,6 +58,16 @@ int main(void) {
   get_half(NULL);
   HOLDS(pthread_join(other, NULL) == 0);
 
+  // By a child process, which has the descriptor, too.
+  make_events(MANY);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < MANY; ++i) HOLDS(get_event());
+    _exit(0);
+  }
+  int status;
+  HOLDS(waitpid(child, &status, 0) == child && status == 0);
+
   // By changes of a duplicate, as long as there are any.
   HOLDS(fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0);
   HOLDS(!get_event() && errno == EAGAIN);
@@ -70,7 +80,7 @@ int main(void) {
     while (get_event()) ++got;
   }
   HOLDS(!get_event());
-  ibv_ack_cq_events(cq, 3 * MANY);
+  ibv_ack_cq_events(cq, 4 * MANY);
 
   // What nobody has read does not keep the queue.
   make_events(MANY);
