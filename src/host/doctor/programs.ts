@@ -12,7 +12,7 @@ const kNullNumber = "1:3";
 
 export function checkPrograms(system: System): Check[] {
   const providers = providersOf(system);
-  return [checkLibraries(providers), checkLibibverbs(system, providers.abis), checkNull(system)];
+  return [checkLibraries(system, providers), checkLibibverbs(system, providers.abis), checkNull(system)];
 }
 
 interface Providers {
@@ -32,7 +32,7 @@ function providersOf(system: System): Providers {
   return { folder, files: files.filter((file) => file === kPreload || kProvider.test(file)).sort(), abis };
 }
 
-function checkLibraries({ folder, files, abis }: Providers): Check {
+function checkLibraries(system: System, { folder, files, abis }: Providers): Check {
   const check = about("weir", "verbs-provider", "verbs provider");
   if (files.includes(kPreload) && abis.length > 0) return check.ok(files.join(", "));
   const found = files.length === 0 ? "not built" : `only ${files.join(", ")}`;
