@@ -138,7 +138,7 @@ void SoftNic::send_data() {
     QueuePair& qp = pairs_[index];
     qp.state = QueuePair::State::waiting;
     if (qp.parameters.stop <= now_) {
-      finish(index);
+      stop_sending(index);
       pass_turn(index);
       continue;
     }

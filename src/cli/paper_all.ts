@@ -14,8 +14,9 @@ import { CLOCKS, type Clock } from "../experiments/experiment.js";
 import { readReferences } from "../experiments/reference.js";
 import { EXPERIMENTS, secondsOn } from "../experiments/registry.js";
 import { since } from "../experiments/run.js";
-import { hostFacts } from "../report/host_facts.js";
-import { codeVersion } from "../sweep/code_version.js";
+import { duration } from "../report/format.js";
+import { codeVersion } from "../result/code_version.js";
+import { madeNow } from "../result/made.js";
 import { beside } from "./beside.js";
 import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
@@ -76,7 +77,7 @@ async function run(context: CliContext, choice: AllChoice): Promise<number> {
   if (elevated !== undefined) return elevated;
   makeFolder(directory);
   const todo = choice.fresh ? tasks : tasks.filter((task) => savedPaper(directory, task)?.complete !== true);
-  if (!quiet) for (const line of startLines(directory, tasks, todo)) stderr.write(`${line}\n`);
+  if (!quiet) for (const line of startLines(directory, tasks, todo, jobs)) stderr.write(`${line}\n`);
   const began = performance.now();
   const stop = new StopSignals(context, quiet);
   const progress = quiet ? undefined : new AllProgress(stderr, todo, jobs);
@@ -135,22 +136,33 @@ function plan({ stderr }: CliContext, { on, only = [], seed, scale, reference }:
   return { tasks, left_out: chosen.map(({ id }) => id).filter((id) => !ids.has(id)) };
 }
 
-function startLines(directory: string, tasks: readonly Task[], todo: readonly Task[]): string[] {
+function startLines(directory: string, tasks: readonly Task[], todo: readonly Task[], jobs: number): string[] {
   const before = tasks.length - todo.length;
   const replaced = todo.filter(({ experiment }) => existsSync(join(directory, experiment.id, "paper.json")));
   return [
     `${tasks.length} experiment${tasks.length === 1 ? "" : "s"}: ${todo.length} to run${before > 0 ? `, ${before} complete before` : ""}; results in ${directory}`,
+    ...(todo.length > 0 ? [estimate(todo, jobs)] : []),
     ...replaced.map(
       ({ experiment }) => `${experiment.id}: what is there is not complete, or was made otherwise; runs again`,
     ),
   ];
 }
 
+/** By what is listed of each; the wire is alone, whatever the jobs. */
+function estimate(todo: readonly Task[], jobs: number): string {
+  const seconds = (wire: boolean) =>
+    todo.reduce((sum, task) => sum + (task.clocks.includes("wire") === wire ? task.seconds : 0), 0);
+  const [side, alone] = [seconds(false), seconds(true)];
+  const longest = Math.max(0, ...todo.filter(({ clocks }) => !clocks.includes("wire")).map((task) => task.seconds));
+  const wall = alone + Math.max(longest, side / jobs);
+  return `about ${duration(side + alone)} by one CPU, ${duration(wall)} with ${jobs} at a time, where nothing else runs`;
+}
+
 function factsOf(
   { on, seed, scale, only = [], reference }: AllChoice,
   weir: string,
   jobs: number,
-): Omit<Summary, "complete" | "rulings" | "experiments" | "left_out" | "wall_s"> {
+): Omit<Summary, "complete" | "total" | "totals" | "experiments" | "left_out" | "wall_s"> {
   const options = {
     clocks: on ?? kDefault,
     seed: seed ?? null,
@@ -159,5 +171,5 @@ function factsOf(
     reference: reference ?? null,
     jobs,
   };
-  return { weir, host: hostFacts(), at: new Date().toISOString(), options };
+  return { ...madeNow(), weir, options };
 }

@@ -55,7 +55,7 @@ const kMtus = ["256", "512", "1024", "2048", "4096"];
 const kHelp = `
 Without a server's address it is the server, and waits for one client. Give both sides the same options. The other side may be
 Weir or perftest 4.5 or later with -R (ib_write_bw -R ...); parameters are exchanged over RDMA CM, as -R has it. Needs CAP_NET_RAW,
-but with --nic. An --address that the kernel does not have is answered for by Weir.
+except with --nic. An --address that the kernel does not have is answered for by Weir.
 
 Examples:
   weir perf write-bw -d eth1 -s 1MiB -q 4 -D 10                 server

@@ -25,7 +25,7 @@ interface PingChoice extends DeviceChoice {
 
 const kHelp = `
 Speaks rping's protocol with Weir or with rping (rdma-core): for each ping the server reads the client's memory by RDMA READ
-and writes the text back by RDMA WRITE. Needs CAP_NET_RAW, but with --nic. An --address that the kernel does not have is answered for by Weir.
+and writes the text back by RDMA WRITE. Needs CAP_NET_RAW, except with --nic. An --address that the kernel does not have is answered for by Weir.
 
 Examples:
   weir ping -s -d eth1                                   serve one client; the other side: rping -c -a <address> -v

@@ -93,13 +93,22 @@ function optionsOf(schema: z.ZodType): string[] | undefined {
 }
 
 function ofCongestion(data: unknown, { algorithm, profile }: Congestion): Parameter[] {
-  const { feedback, title: group, parameters, otherSpelling, profiles, defaults } = algorithmOf(algorithm);
+  const {
+    feedback,
+    title: group,
+    parameters,
+    otherSpelling,
+    symbols = {},
+    profiles,
+    defaults,
+  } = algorithmOf(algorithm);
   if (feedback === "none") return [];
   const standard = profiles?.[profile ?? ""]?.parameters ?? defaults;
   const own = Object.entries(parameters).map(([name, parameter]) => {
     const other = otherSpelling?.(name);
+    const stated = Object.keys(symbols).filter((symbol) => symbols[symbol]?.of === name);
     const fallback = standard?.[name]?.[0] ?? "";
-    return ofAlgorithm(data, group, parameter, fallback, other === undefined ? [name] : [name, other]);
+    return ofAlgorithm(data, group, parameter, fallback, [name, ...(other === undefined ? [] : [other]), ...stated]);
   });
   if (profile === undefined) return own;
   const description = "Named set of parameters, for those that are not given one by one.";

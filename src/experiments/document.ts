@@ -1,8 +1,9 @@
 /** The outcome of an experiment as data: what paper.json holds and `weir paper --json` prints. */
 import type { Clock } from "./experiment.js";
-import type { Made } from "./made.js";
+import type { PaperMade } from "./made.js";
 import type { Difference, OverlaidCurve } from "./overlay.js";
 import type { PaperOutcome, RunState } from "./run.js";
+import { type Total, totalOf } from "./total.js";
 import type { Verdict } from "./verdict.js";
 
 export interface PaperDocument {
@@ -19,12 +20,24 @@ export interface PaperDocument {
   complete: boolean;
   runs: RunState[];
   /** `values`: null for what did not happen in the run; a clock that could not measure it is missing. */
-  quantities: { name: string; label: string; unit: string; values: Measured; alternative?: Measured }[];
+  quantities: {
+    name: string;
+    label: string;
+    unit: string;
+    values: Measured;
+    /** Where a clock has several seeds, what each has: `values` are their medians. */
+    seeds?: Partial<Record<Clock, (number | null)[]>>;
+    alternative?: Measured;
+  }[];
+  /** Of the statements. */
+  total: Total;
   statements: {
     quote: string;
     where: string;
     reading: string;
     remark?: string;
+    /** It compares Weir with Weir, and says nothing of the paper. */
+    itself?: true;
     verdicts: Verdict[];
     alternative?: Verdict[];
   }[];
@@ -40,19 +53,27 @@ export interface PaperDocument {
     differences: readonly Difference[];
   }[];
   /** Absent where the native core, which it names, was not built. */
-  made?: Made;
+  made?: PaperMade;
 }
 
 export type Measured = Partial<Record<Clock, number | null>>;
 
-export function documentOf(outcome: PaperOutcome, made?: Made): PaperDocument {
+export function documentOf(outcome: PaperOutcome, made?: PaperMade): PaperDocument {
   const { experiment, clocks, complete, runs, observations, statements, alternative, overlays } = outcome;
   const { id, paper, place, title, setup, choices, quantities } = experiment;
+  const finite = (value: number) => (Number.isFinite(value) ? value : null);
+  const seeds = (name: string) => {
+    const own = clocks.flatMap((clock) => {
+      const each = observations[clock]?.seeds?.flatMap(({ values }) => values[name] ?? []);
+      return each === undefined ? [] : [[clock, each.map(finite)] as const];
+    });
+    return own.length > 0 && { seeds: Object.fromEntries(own) };
+  };
   const measured = (name: string, by: PaperOutcome["observations"]): Measured =>
     Object.fromEntries(
       clocks.flatMap((clock) => {
         const value = by[clock]?.values[name];
-        return value === undefined || Number.isNaN(value) ? [] : [[clock, Number.isFinite(value) ? value : null]];
+        return value === undefined || Number.isNaN(value) ? [] : [[clock, finite(value)]];
       }),
     );
   return {
@@ -74,13 +95,16 @@ export function documentOf(outcome: PaperOutcome, made?: Made): PaperDocument {
       label,
       unit,
       values: measured(name, observations),
+      ...seeds(name),
       ...(alternative !== undefined && { alternative: measured(name, alternative.observations) }),
     })),
-    statements: statements.map(({ quote, where, reading, remark, verdicts }, i) => ({
+    total: totalOf([{ paper: paper.name, statements }]),
+    statements: statements.map(({ quote, where, reading, remark, itself, verdicts }, i) => ({
       quote,
       where,
       reading,
       ...(remark !== undefined && { remark }),
+      ...(itself && { itself }),
       verdicts,
       ...(alternative !== undefined && { alternative: alternative.statements[i]?.verdicts ?? [] }),
     })),

@@ -54,6 +54,9 @@ export interface Evidence {
   series: Series;
 }
 
+/** Finished runs by name of the trial. */
+export type Runs = Readonly<Record<string, Evidence>>;
+
 /** Something that is measured on every clock in the same way. */
 export interface Quantity {
   label: string;
@@ -86,6 +89,8 @@ export interface Observation {
   plots: readonly Plot[];
   /** By name of the trace. */
   traces?: Readonly<Record<string, TraceValues>>;
+  /** What each of several seeds has shown; `values` are then medians, and curves those of the first. */
+  seeds?: readonly Pick<Observation, "values" | "traces">[];
 }
 
 /** `Name` and `Traced`: what there is to ask about. */
@@ -105,11 +110,30 @@ export interface QuantityCheck<Name extends string = string> {
   quantity: Name;
   min?: number;
   max?: number;
+  /** In their place where chance decides, and the median of several seeds is judged. */
+  by_chance?: { min?: number; max?: number };
   /** At most this far from the value on that clock: `within` as a share of it, or `margin` in the unit, whichever is more. */
   near?: { clock: Clock; within: number; margin: number };
 }
 
-/** A sentence of the paper, and what would be true of the measurements if it were true. */
+/** Why statements fall short. Those that do for the same reason have the same one. */
+export interface Cause {
+  /** "fixed-point" */
+  id: string;
+  /**
+   * algorithm: what the paper prints comes to this, whoever computes it, and `proof` is the derivation or another's simulator;
+   * us: Weir, its setup or its reading may be the reason, and `proof` says what is not known or not done.
+   */
+  by: "algorithm" | "us";
+  /** A sentence. */
+  what: string;
+  proof: string;
+}
+
+/**
+ * A sentence of the paper, and what would be true of the measurements if it were true. The same sentence of a paper in several
+ * experiments is one statement with several cases: it is counted once.
+ */
 export interface Statement<Held extends Check = Check> {
   /** The paper's words. */
   quote: string;
@@ -121,6 +145,8 @@ export interface Statement<Held extends Check = Check> {
   checks: readonly Held[];
   /** What could explain it where it falls short, or why it cannot be judged. */
   remark?: string;
+  /** Why it falls short where it does, on all clocks or on each; where none is given it is not explained, which counts as ours. */
+  cause?: Cause | Partial<Record<Clock, Cause>>;
 }
 
 /** Real frames that no scenario describes: programs of this host between namespaces of it. Counts as the wire. */
@@ -163,9 +189,13 @@ export interface Experiment {
   network?: {
     clocks: readonly NetworkClock[];
     trials: readonly Trial[];
+    /** Where chance decides: with how many seeds virtual time runs all trials, from the first on; medians are judged. Default: one. */
+    seeds?: number;
     /** `runs` has every trial of this clock by name. */
-    observe: (runs: Readonly<Record<string, Evidence>>, clock: NetworkClock) => Observation;
-    /** About how long a simulation of all trials takes on one CPU, s; absent: there is none. */
+    observe: (runs: Runs, clock: NetworkClock) => Observation;
+    /** What several seeds come to, each as observed; default: the median of each quantity. */
+    summarize?: (seeds: readonly Observation[]) => Pick<Observation, "values" | "plots">;
+    /** About how long a simulation of all trials with one seed takes on one CPU, s; absent: there is none. */
     sim_seconds?: number;
   };
   /** What there is on the wire instead of scenarios. */
@@ -187,4 +217,14 @@ export function clocksOf({ network, bench, model }: Experiment): Clock[] {
 export function trialsOn({ network }: Experiment, clock: NetworkClock): Trial[] {
   if (!network?.clocks.includes(clock)) return [];
   return network.trials.filter(({ clocks }) => clocks?.includes(clock) ?? true);
+}
+
+/** How many times a clock runs each trial, each with another seed. Real frames take their time: they run once. */
+export function seedsOn({ network }: Experiment, clock: NetworkClock): number {
+  return clock === "sim" ? (network?.seeds ?? 1) : 1;
+}
+
+/** What the `position`th repeat of a trial is called, from 1. */
+export function repeatName(trial: string, position: number): string {
+  return `${trial}-seed${position}`;
 }

@@ -1,7 +1,18 @@
 /** The outcome of an experiment as Markdown. */
 import type { Grid } from "../report/table.js";
 import type { PaperDocument } from "./document.js";
-import { explanation, findingLines, grids, madeLine, otherVerdict, partialLine, runLines } from "./text.js";
+import {
+  explanations,
+  findingLines,
+  grids,
+  judgedOf,
+  kCauses,
+  madeLine,
+  otherVerdict,
+  partialLine,
+  runLines,
+} from "./text.js";
+import { causeLines, totalText } from "./total.js";
 import type { Verdict } from "./verdict.js";
 
 /** `figure`: path of the picture from where the text will lie. `level`: of its first heading. */
@@ -10,6 +21,9 @@ export function renderMarkdown(paper: PaperDocument, figure: string, level = 1):
   const heading = (depth: number, text: string) => `${"#".repeat(level + depth)} ${text}`;
   const list = choices.map((one) => `- ${one}`).join("\n");
   const open = choices.length === 0 ? "" : `\n${heading(1, "What the paper leaves open")}\n\n${list}\n`;
+  const causes = causeLines([judgedOf(paper)])
+    .map((line) => `- ${line}\n`)
+    .join("");
   const [made, partial] = [madeLine(paper), partialLine(paper)];
   return `${heading(0, `${experiment}: ${title}`)}
 
@@ -35,7 +49,9 @@ ${markdownTable({
   ]),
 })}
 
-${remarks(statements)}${grids(paper)
+${totalText(paper.total)}
+
+${remarks(statements)}${causes === "" ? "" : `${heading(1, kCauses)}\n\n${causes}\n`}${grids(paper)
   .map((grid) => `${heading(1, grid.title)}\n\n${markdownTable(grid)}\n`)
   .join("\n")}${open}${made === "" ? "" : `\n${made}\n`}`;
 }
@@ -56,9 +72,11 @@ function verdictText(verdict: Verdict, other: Verdict | undefined, name = ""): s
 }
 
 function remarks(statements: PaperDocument["statements"]): string {
-  const said = statements.filter((one) => explanation(one) !== undefined);
-  if (said.length === 0) return "";
-  return `What could explain what falls short:\n\n${said.map((one) => `- "${one.quote}": ${one.remark}`).join("\n")}\n\n`;
+  const said = statements.flatMap((one) => {
+    const lines = explanations(one);
+    return lines.length === 0 ? [] : `- "${one.quote}": ${lines.join("; ")}\n`;
+  });
+  return said.length === 0 ? "" : `${said.join("")}\n`;
 }
 
 /** Text in a cell of a table. */

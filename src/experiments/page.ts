@@ -3,10 +3,27 @@ import { banner, gridSection, list, renderPage } from "../report/html.js";
 import { escapeHtml } from "../report/markup.js";
 import { partsOf } from "../report/plot_parts.js";
 import type { PaperDocument } from "./document.js";
-import { explanation, findingLines, grids, madeLine, otherVerdict, partialLine, runLines } from "./text.js";
+import {
+  explanations,
+  findingLines,
+  grids,
+  judgedOf,
+  kCauses,
+  madeLine,
+  otherVerdict,
+  partialLine,
+  runLines,
+} from "./text.js";
+import { causeLines, totalText } from "./total.js";
 import type { Ruling, Verdict } from "./verdict.js";
 
-export const kClasses: Record<Ruling, string> = { holds: "holds", "falls short": "short", "not judged": "open" };
+export const kClasses: Record<Ruling, string> = {
+  holds: "holds",
+  "falls short": "short",
+  agrees: "open",
+  differs: "open",
+  "not judged": "open",
+};
 
 /** `svg`: the figure. */
 export function renderPaperPage(paper: PaperDocument, svg: string): string {
@@ -24,6 +41,7 @@ export function paperContent(paper: PaperDocument, svg: string, level = 2): stri
   const heading = (text: string) => `<h${level}>${text}</h${level}>`;
   const { clocks, setup, statements, choices } = paper;
   const partial = partialLine(paper);
+  const causes = causeLines([judgedOf(paper)]);
   return `${partial === "" ? "" : banner("invalid", "Partial.", partial)}
 <p>${escapeHtml(setup)}</p>
 ${list(runLines(paper))}
@@ -34,6 +52,8 @@ ${namesTable(
   ["the paper says", ...clocks],
   statements.map((one) => statementRow(one, paper.alternative?.name)),
 )}
+<p>${escapeHtml(totalText(paper.total))}</p>
+${causes.length === 0 ? "" : `${heading(kCauses)}${list(causes)}`}
 ${grids(paper)
   .map((grid) => gridSection(grid, level))
   .join("\n")}
@@ -54,8 +74,9 @@ export function quotation({ quote, where }: Pick<PaperDocument["statements"][num
 
 function statementRow(statement: PaperDocument["statements"][number], alternative: string | undefined): string {
   const { reading, verdicts } = statement;
-  const remark = explanation(statement);
-  const explained = remark === undefined ? "" : `<p class="soft">${escapeHtml(remark)}</p>`;
+  const explained = explanations(statement)
+    .map((line) => `<p class="soft">${escapeHtml(line)}</p>`)
+    .join("");
   return `<tr><td class="name">${quotation(statement)}<p class="soft">Read as: ${escapeHtml(reading)}</p>${explained}</td>${verdicts.map((verdict) => verdictCell(verdict, otherVerdict(statement, verdict), alternative)).join("")}</tr>`;
 }
 

@@ -2,7 +2,7 @@
 import { nearest } from "../base/nearest.js";
 import { DCQCN_EXPERIMENTS } from "./dcqcn/experiments.js";
 import { ECN_OR_DELAY_EXPERIMENTS } from "./ecn_or_delay/experiments.js";
-import { type Clock, clocksOf, type Experiment, trialsOn } from "./experiment.js";
+import { type Clock, clocksOf, type Experiment, seedsOn, trialsOn } from "./experiment.js";
 import { HPCC_COMPLETION } from "./hpcc/completion.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { loadTrial } from "./run.js";
@@ -69,7 +69,7 @@ export function secondsOn(experiment: Experiment, clock: Clock, scale?: number):
   const { network, bench } = experiment;
   if (clock === "wire" && bench !== undefined) return bench.seconds;
   if (clock === "model" || network === undefined) return 1;
-  if (clock === "sim") return network.sim_seconds ?? 0;
+  if (clock === "sim") return (network.sim_seconds ?? 0) * seedsOn(experiment, clock);
   const scenarios = trialsOn(experiment, clock).map((trial) => loadTrial(trial, { scale }).scenario);
   const wall = scenarios.map(({ duration, scale: own }) => (duration / 1e9) * (own === "auto" ? 1 : own));
   return Math.round(wall.reduce((sum, one) => sum + one, 0));

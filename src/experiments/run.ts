@@ -2,11 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { median } from "simple-statistics";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_report.js";
 import { writeCompletions } from "../result/completions_file.js";
+import { withMade } from "../result/made.js";
 import { before } from "../result/measure.js";
 import type { RunSource } from "../result/saved_run.js";
 import { loadScenario } from "../scenario/scenario.js";
@@ -21,6 +23,8 @@ import {
   type Experiment,
   type NetworkClock,
   type Observation,
+  repeatName,
+  seedsOn,
   type Trial,
   trialsOn,
 } from "./experiment.js";
@@ -167,7 +171,7 @@ function runsOn(experiment: Experiment, clock: Clock): number {
   const trials = trialsOn(experiment, clock);
   const again =
     alternative === undefined ? [] : trials.filter((trial) => alternative.concerns(loadTrial(trial).scenario));
-  return trials.length + again.length;
+  return (trials.length + again.length) * seedsOn(experiment, clock);
 }
 
 /** A run, and what it has shown. */
@@ -231,36 +235,45 @@ class RunSeries {
   async network(clock: NetworkClock, alternative?: Alternative): Promise<ClockEvidence> {
     const { network } = this.experiment;
     if (network === undefined) throw new Error(`${this.experiment.id} has no runs`);
-    const found: Record<string, Evidence> = {};
+    const seeds: Observation[] = [];
     const own: RunState[] = [];
-    for (const trial of trialsOn(this.experiment, clock)) {
-      const { state, evidence } = await this.trial(clock, trial, alternative);
-      own.push(state);
-      if (evidence !== undefined) found[trial.name] = evidence;
+    for (let seed = 0; seed < seedsOn(this.experiment, clock); seed++) {
+      const found: Record<string, Evidence> = {};
+      for (const trial of trialsOn(this.experiment, clock)) {
+        const { state, evidence } = await this.trial(clock, trial, seed, alternative);
+        own.push(state);
+        if (evidence !== undefined) found[trial.name] = evidence;
+      }
+      // A run that was cut short has no place where the experiment looks for its end.
+      if (own.every(({ complete }) => complete)) seeds.push(network.observe(found, clock));
     }
     const bad = own.filter(({ valid }) => !valid);
     // The reasons are long, and are told once, where the runs are.
     const doubts = bad.map(({ trial, complete }) => `run ${trial} is ${complete ? "invalid" : "incomplete"}`);
     const doubt = doubts.length > 0 ? { doubt: doubts.join("; ") } : {};
-    // A run that was cut short has no place where the experiment looks for its end.
     const whole = own.every(({ complete }) => complete);
-    return { clock, ...doubt, ...(whole && { observation: network.observe(found, clock) }) };
+    return { clock, ...doubt, ...(whole && { observation: together(seeds, network) }) };
   }
 
-  /** Under the first reading, or under the alternative: then only if it makes a difference. */
-  private async trial(clock: NetworkClock, trial: Trial, alternative?: Alternative): Promise<Run> {
-    const place = `${clock}/${trial.name}`;
+  /**
+   * Under the first reading, or under the alternative: then only if it makes a difference. `repeat`: position among the seeds, from
+   * 0.
+   */
+  private async trial(clock: NetworkClock, trial: Trial, repeat: number, alternative?: Alternative): Promise<Run> {
+    const name = seedsOn(this.experiment, clock) > 1 ? repeatName(trial.name, repeat + 1) : trial.name;
+    const place = `${clock}/${name}`;
     const overrides = overridesOn(clock, this.options);
+    if (repeat > 0) overrides.seed = loadTrial(trial, overrides).scenario.seed + repeat;
     const source = loadTrial(trial, overrides);
     if (alternative === undefined) {
-      const run = await this.make(clock, trial.name, source);
+      const run = await this.make(clock, name, source);
       this.made.set(place, run);
       return run;
     }
     const first = this.made.get(place);
     if (first !== undefined && !alternative.concerns(source.scenario)) return first;
     const other = loadTrial({ ...trial, set: [...trial.set, ...alternative.set] }, overrides);
-    return this.make(clock, trial.name, other, alternative);
+    return this.make(clock, name, other, alternative);
   }
 
   private async make(clock: NetworkClock, trial: string, source: RunSource, alternative?: Alternative): Promise<Run> {
@@ -311,7 +324,7 @@ class RunSeries {
         signal,
         onProgress: ({ now_ns, until_ns }) => this.report(facts, now_ns / until_ns),
       });
-      writeSimulation(directory, outcome, source);
+      writeSimulation(directory, { ...outcome, result: withMade(outcome.result) }, source);
       return outcome;
     }
     const outcome = await this.runners.runLab(source.scenario, {
@@ -321,7 +334,7 @@ class RunSeries {
       view: { update: ({ elapsed_ns, duration_ns }) => this.report(facts, elapsed_ns / duration_ns) },
     });
     writeCompletions(directory, outcome.result, outcome.flowTable);
-    writeRun(directory, outcome.result, outcome.series, source);
+    writeRun(directory, withMade(outcome.result), outcome.series, source);
     return outcome;
   }
 
@@ -330,6 +343,22 @@ class RunSeries {
     const facts = { clock, trial, ...(alternative !== undefined && { alternative }) };
     this.options.onProgress?.({ ...facts, done: Math.min(1, done), number, runs: this.runs });
   }
+}
+
+/** What several seeds come to. */
+function together(seeds: readonly Observation[], { summarize }: NonNullable<Experiment["network"]>): Observation {
+  const [first] = seeds as [Observation];
+  if (seeds.length === 1) return first;
+  const own = summarize?.(seeds) ?? { values: medians(seeds.map(({ values }) => values)) };
+  return { ...first, ...own, seeds: seeds.map(({ values, traces }) => ({ values, ...(traces && { traces }) })) };
+}
+
+/** Of what the seeds have each; a value that some of them do not know is the median of the others. */
+function medians(all: readonly Observation["values"][]): Observation["values"] {
+  const names = new Set(all.flatMap((values) => Object.keys(values)));
+  return Object.fromEntries(
+    [...names].map((name) => [name, median(all.map((values) => values[name]).filter((value) => value !== undefined))]),
+  );
 }
 
 function named(alternative: Alternative | undefined): { alternative?: string } {

@@ -2,6 +2,7 @@
  * A figure of a paper as it is written down. Each quantity and each trace says how it is read from what a clock has seen, in one place;
  * statements name them, and the compiler knows the names.
  */
+import { median } from "simple-statistics";
 import type { Curve, Plot } from "../report/plot.js";
 import type {
   Alternative,
@@ -9,18 +10,18 @@ import type {
   BenchOutcome,
   Check,
   Clock,
-  Evidence,
   Experiment,
   NetworkClock,
+  Observation,
   Quantity,
   QuantityCheck,
+  Runs,
   Statement,
   Trace,
   TraceValues,
 } from "./experiment.js";
 
-/** Finished runs by name of the trial. */
-export type Runs = Readonly<Record<string, Evidence>>;
+export type { Runs } from "./experiment.js";
 
 /** A quantity, and how it is read; undefined: it is not known on this clock. */
 export interface Measured<Seen> extends Quantity {
@@ -48,7 +49,11 @@ export interface Study<Seen, Named extends Quantities<Seen>, Drawn extends Trace
   statements: readonly Statement<Check<NameIn<Named>, NameIn<Drawn>>>[];
   traces?: Drawn;
   plots: (seen: Seen) => readonly Plot[];
-  network?: Omit<NonNullable<Experiment["network"]>, "observe"> & { see: (runs: Runs, clock: NetworkClock) => Seen };
+  network?: Omit<NonNullable<Experiment["network"]>, "observe" | "summarize"> & {
+    see: (runs: Runs, clock: NetworkClock) => Seen;
+    /** Of several seeds, what quantities are read from where a median of each is not meant: a ratio of medians. */
+    typical?: (seeds: readonly Seen[]) => Seen;
+  };
   model?: (alternative?: Alternative) => Seen | Promise<Seen>;
   bench?: {
     seconds: number;
@@ -69,7 +74,7 @@ export function studyOf<Seen>() {
       ...facts,
       quantities: without(quantities),
       ...(traces && { traces: without(traces) }),
-      ...(network && { network: { ...network, observe: (runs, clock) => observe(network.see(runs, clock)) } }),
+      ...(network && { network: networkOf(network, observe) }),
       ...(model && { model: async (alternative) => observe(await model(alternative)) }),
       ...(bench && {
         bench: {
@@ -81,6 +86,24 @@ export function studyOf<Seen>() {
         },
       }),
     };
+  };
+}
+
+function networkOf<Seen>(
+  { see, typical, ...facts }: NonNullable<Study<Seen, Quantities<Seen>, Traces<Seen>>["network"]>,
+  observe: (seen: Seen) => Observation,
+): NonNullable<Experiment["network"]> {
+  // Runs are large: of each seed what was seen is kept, and not the runs.
+  const sights = new WeakMap<Observation, Seen>();
+  return {
+    ...facts,
+    observe: (runs, clock) => {
+      const seen = see(runs, clock);
+      const observation = observe(seen);
+      if (typical) sights.set(observation, seen);
+      return observation;
+    },
+    ...(typical && { summarize: (seeds) => observe(typical(seeds.map((one) => sights.get(one) as Seen))) }),
   };
 }
 
@@ -150,8 +173,15 @@ export function statement<const Held extends Check>(
   reading: string,
   checks: readonly Held[],
   remark?: string,
+  cause?: Statement["cause"],
 ): Statement<Held> {
-  return { quote, where, reading, checks, ...(remark !== undefined && { remark }) };
+  return { quote, where, reading, checks, ...(remark !== undefined && { remark }), ...(cause && { cause }) };
+}
+
+/** Medians of numbers by name. */
+export function mediansOf<Name extends string>(all: readonly Readonly<Record<Name, number>>[]): Record<Name, number> {
+  const names = namesOf(all[0] as Readonly<Record<Name, number>>);
+  return byName(names, (name) => median(all.map((one) => one[name])));
 }
 
 /** Bounds are inclusive. */
@@ -161,6 +191,20 @@ export const within = <Name extends string>(quantity: Name, min: number, max: nu
   quantity,
   min,
   max,
+});
+
+/** What `more` and `less` ask of a ratio. */
+export const MORE_OR_LESS =
+  "More and less: by 1% where equations leave no room for chance, by 10% where the median of several seeds is judged.";
+export const more = <Name extends string>(ratio: Name): QuantityCheck<Name> => ({
+  quantity: ratio,
+  min: 1.01,
+  by_chance: { min: 1.1 },
+});
+export const less = <Name extends string>(ratio: Name): QuantityCheck<Name> => ({
+  quantity: ratio,
+  max: 0.99,
+  by_chance: { max: 0.9 },
 });
 
 /** At most so far from the value on another clock: a share of it, or `margin` in the unit, whichever is more. */

@@ -3,9 +3,11 @@ import { isDeepStrictEqual } from "node:util";
 import pc from "picocolors";
 import { duration } from "../report/format.js";
 import { drawGrid, type Grid } from "../report/table.js";
+import { describeMade } from "../result/made_schema.js";
 import type { PaperDocument } from "./document.js";
 import type { RunState } from "./run.js";
-import { type Ruling, showValue, type Verdict } from "./verdict.js";
+import { causeLines, totalText } from "./total.js";
+import { type Ruling, showSeeds, showValue, type Verdict } from "./verdict.js";
 
 /** Everything to know at the end of a run; ends with a line feed. */
 export function renderText(paper: PaperDocument, color = false): string {
@@ -13,6 +15,8 @@ export function renderText(paper: PaperDocument, color = false): string {
   const paint: Record<Ruling, (text: string) => string> = {
     holds: colors.green,
     "falls short": colors.red,
+    agrees: colors.cyan,
+    differs: colors.cyan,
     "not judged": colors.yellow,
   };
   const lines = ({ clock, ruling, ...rest }: Verdict, name = "") => {
@@ -25,18 +29,19 @@ export function renderText(paper: PaperDocument, color = false): string {
       const other = otherVerdict(statement, verdict);
       return [lines(verdict), ...(other === undefined ? [] : [lines(other, paper.alternative?.name)])];
     });
-    const remark = explanation(statement);
     return [
       `${i + 1}. "${statement.quote}" (${statement.where})`,
       `   read as: ${statement.reading}`,
       ...verdicts,
-      ...(remark === undefined ? [] : [`   remark: ${remark}`]),
+      ...explanations(statement).map((line) => `   ${line}`),
     ].join("\n");
   });
+  const causes = causeLines([judgedOf(paper)]).map((line) => `- ${line}\n`);
   return `${[
     colors.bold(headline(paper)),
     runLines(paper).join("\n"),
-    `${colors.bold("Statements of the paper")}\n${statements.join("\n")}`,
+    `${colors.bold("Statements of the paper")}\n${statements.join("\n")}\n${totalText(paper.total)}`,
+    ...(causes.length === 0 ? [] : [`${colors.bold(kCauses)}\n${causes.join("")}`.trimEnd()]),
     ...grids(paper).map((grid) => drawGrid(grid, color)),
   ].join("\n\n")}\n`;
 }
@@ -76,9 +81,25 @@ export function partialLine({ complete, runs }: PaperDocument): string {
   return complete ? "" : `${what}. What depends on them is not judged.`;
 }
 
-/** What could explain that a statement falls short, where it does. */
-export function explanation({ remark, verdicts }: PaperDocument["statements"][number]): string | undefined {
-  return verdicts.some(({ ruling }) => ruling === "falls short") ? remark : undefined;
+/** Heading of causes that are told once, whatever falls short by them. */
+export const kCauses = "Why statements fall short";
+
+/** What a total is made of. */
+export function judgedOf({ paper, statements }: PaperDocument) {
+  return { paper: paper.name, statements };
+}
+
+/** Whom a statement is held against, where not the paper; the causes by which it falls short, and what could explain it, where it does. */
+export function explanations({ remark, itself, verdicts }: PaperDocument["statements"][number]): string[] {
+  const causes = new Map(verdicts.flatMap(({ cause }) => (cause === undefined ? [] : [[cause.id, cause]])));
+  const named = [...causes.values()].map(({ id, by }) => `${id}, ${by === "us" ? "by us" : "by the algorithm"}`);
+  return [
+    ...(itself ? ["compared with Weir's own virtual time, which runs the same code: no verdict on the paper"] : []),
+    ...(named.length > 0 ? [`cause: ${named.join("; ")}`] : []),
+    ...(remark !== undefined && verdicts.some(({ ruling }) => ruling === "falls short" || ruling === "differs")
+      ? [`remark: ${remark}`]
+      : []),
+  ];
 }
 
 /** What the alternative comes to in the place of `verdict`; undefined: to the same. */
@@ -93,9 +114,7 @@ export function otherVerdict(
 /** By what, where and when; "" where that is not known. */
 export function madeLine({ made }: PaperDocument): string {
   if (made === undefined) return "";
-  const { weir, host, at, wall_s } = made;
-  const machine = `kernel ${host.kernel}, ${host.cpus} x ${host.cpu ?? "unknown CPU"}`;
-  return `Made by Weir ${weir} with Node.js ${host.node} on ${machine}, ${at}, in ${duration(wall_s)}.`;
+  return `Made by ${describeMade(made)}, ${made.at}, in ${duration(made.wall_s)}.`;
 }
 
 /** What was measured and what was asked for, one line for each quantity; then why it was not judged. */
@@ -119,9 +138,9 @@ function measuredGrid({ clocks, quantities, alternative }: PaperDocument): Grid 
     head: ["quantity", ...clocks, ...others.map((clock) => `${clock}, ${alternative?.name}`)],
     names: 1,
     rows: quantities
-      .map(({ label, unit, values, alternative: other }) => [
+      .map(({ label, unit, values, seeds, alternative: other }) => [
         label,
-        ...clocks.map((clock) => measured(values[clock], unit)),
+        ...clocks.map((clock) => measured(values[clock], unit, seeds?.[clock])),
         ...others.map((clock) => measured(other?.[clock], unit)),
       ])
       .filter((row) => row.slice(1).some((text) => text !== "-")),
@@ -129,8 +148,9 @@ function measuredGrid({ clocks, quantities, alternative }: PaperDocument): Grid 
 }
 
 /** null: did not happen. */
-function measured(value: number | null | undefined, unit: string): string {
-  return showValue(value === null ? Number.POSITIVE_INFINITY : value, unit);
+function measured(value: number | null | undefined, unit: string, seeds: readonly (number | null)[] = []): string {
+  const known = (one: number | null) => one ?? Number.POSITIVE_INFINITY;
+  return showSeeds(value === undefined ? undefined : known(value), seeds.map(known), unit);
 }
 
 /** One row for each two curves of a trace. */

@@ -1,5 +1,7 @@
 /** Results as perftest prints them, and as JSON with the names of open-traffic-generator's RoCEv2 flow results. */
 import { z } from "zod";
+import { madeNow } from "../result/made.js";
+import { madeSchema } from "../result/made_schema.js";
 import type { Destination } from "./messages.js";
 import { isLatency, kPerfTests, type PerfTest } from "./options.js";
 import { figuresOf, type Row } from "./run.js";
@@ -49,6 +51,7 @@ const rowSchema = z.strictObject({
 export const perfSchema = z.strictObject({
   test: z.enum(kPerfTests),
   role: z.enum(["client", "server"]),
+  made: madeSchema.optional(),
   interface: z.string(),
   address: z.string(),
   peer: z.string(),
@@ -66,6 +69,7 @@ export function reportOf(session: Session, rows: readonly Row[]): PerfReport {
   return {
     test: options.test,
     role,
+    made: madeNow(),
     interface: device.interface,
     address: device.sourceFor(peer),
     peer,

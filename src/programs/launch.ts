@@ -2,7 +2,8 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { WeirError } from "../base/error.js";
-import { controlDirectory, probe } from "../device/control_client.js";
+import { probe } from "../device/control_client.js";
+import { controlDirectory } from "../host/control_directory.js";
 import { whyNotBuilt } from "../host/verbs_libraries.js";
 import { addonFile } from "../native/addon.js";
 import { programNics, programSocket, writeSystemFiles } from "./device_files.js";

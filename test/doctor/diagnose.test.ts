@@ -144,6 +144,17 @@ describe("privileges", () => {
     expect(check("user").found).toBe("uid 0 of a user namespace");
   });
 
+  it("says where control sockets are, and fails where they would not be the user's alone", () => {
+    const path = "/tmp/weir-1000";
+    const fallback = { path, by: "fallback", problem: undefined } as const;
+    const good = look({ controlPlace: fallback });
+    expect(good.problems).toEqual([]);
+    expect(good.check("control-sockets").found).toBe(`${path}: XDG_RUNTIME_DIR names no folder of this user`);
+    const bad = look({ controlPlace: { ...fallback, problem: `${path} is a symbolic link` } });
+    expect(bad.problems).toEqual(["fail control-sockets"]);
+    expect(bad.check("control-sockets").remedy).toContain("export XDG_RUNTIME_DIR=");
+  });
+
   it("warns of few descriptors and little memory to lock", () => {
     const files = { "/proc/self/status": capabilities(12, 13, 21, 23), "/proc/self/limits": limits("65536", "256") };
     expect(look({ files }).problems).toEqual([

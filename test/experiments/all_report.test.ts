@@ -10,9 +10,9 @@ import { renderAllText } from "../../src/experiments/all/text.js";
 import { documentOf, type PaperDocument } from "../../src/experiments/document.js";
 import { CLOCKS, type Experiment } from "../../src/experiments/experiment.js";
 import { writePaper } from "../../src/experiments/files.js";
-import { madeNow } from "../../src/experiments/made.js";
+import { paperMade } from "../../src/experiments/made.js";
 import { runExperiment } from "../../src/experiments/run.js";
-import { hostFacts } from "../../src/report/host_facts.js";
+import { hostFacts } from "../../src/result/made.js";
 import { kAllFakes } from "./all_fakes.js";
 import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
 
@@ -76,7 +76,7 @@ async function finish(directory: string): Promise<{ summary: Summary; finished: 
   const run = async ({ experiment, clocks, key }: Task, runners = fakeRunners): Promise<PaperDocument> => {
     const folder = join(directory, experiment.id);
     const outcome = await runExperiment(experiment, runners, paperOptions(folder, { clocks }));
-    const document = documentOf(outcome, madeNow({ key, weir: kOptions.weir }, performance.now()));
+    const document = documentOf(outcome, paperMade({ key, weir: kOptions.weir }, performance.now()));
     await writePaper(folder, outcome, document);
     return document;
   };
@@ -108,9 +108,12 @@ describe("the report", () => {
       ["fake-c", "failed", false],
       ["fake-d", "not run", false],
     ]);
-    expect(summary.rulings).toEqual({
-      sim: { holds: 1, "falls short": 1, "not judged": 6 },
-      model: { holds: 2, "falls short": 1, "not judged": 5 },
+    // Of two experiments with the same sentences of the same paper, each is one statement.
+    const itself = { agree: 0, differ: 0, not_judged: 1 };
+    expect(summary.total).toEqual({ statements: 3, hold: 1, algorithm: 0, us: 1, not_judged: 1, itself });
+    expect(summary.totals).toEqual({
+      sim: { statements: 3, hold: 1, algorithm: 0, us: 1, not_judged: 1, itself },
+      model: { statements: 3, hold: 1, algorithm: 0, us: 0, not_judged: 2, itself },
     });
     expect(summary.experiments[0]?.runs[0]).toMatchObject({ clock: "sim", seed: 1, valid: true });
     const text = renderAllText(summary);
@@ -118,6 +121,9 @@ describe("the report", () => {
     expect(text).toContain("Partial: 3 of 4 experiments are not complete.");
     expect(text).toContain("- fake-b: 2 of 3 runs did not come to a valid end\n- fake-c: a <bug>\n- fake-d: not run\n");
     expect(text).toContain("left out, as they run on other clocks only: fake-e\nthis call took 1:01 min");
+    expect(text).toContain(
+      "3 statements: 1 hold, 0 fall short by the algorithm, 1 by us, 1 not judged; 1 compared with Weir itself: 0 agree, 0 differ, 1 not judged\nsim alone: 3 statements",
+    );
   });
 
   it("is one page that needs nothing else, with every figure, and links that lead somewhere", async () => {
@@ -152,9 +158,7 @@ describe("the report", () => {
     expect(text).toContain('| fake-a | "It is fast." (section 1) | holds | holds |');
     expect(text).toContain("\n## fake-b: goodput of <two> trials\n");
     expect(text).toContain("\n### Measured\n");
-    expect(text).toContain(
-      `\nMade by Weir ${kOptions.weir} with Node.js ${process.version} on kernel ${hostFacts().kernel}`,
-    );
+    expect(text).toContain(`\nMade by Weir ${kOptions.weir}, Linux ${hostFacts().kernel}`);
     expect(JSON.parse(readFileSync(join(directory, "summary.json"), "utf8"))).toEqual(
       JSON.parse(JSON.stringify(summary)),
     );

@@ -13,8 +13,8 @@ import type { Experiment } from "../../src/experiments/experiment.js";
 import { writePaper } from "../../src/experiments/files.js";
 import { loadTrial, type PaperOptions, type Runners, runExperiment } from "../../src/experiments/run.js";
 import { renderText } from "../../src/experiments/text.js";
-import { hostFacts } from "../../src/report/host_facts.js";
 import type { LiveStream } from "../../src/report/terminal.js";
+import { hostFacts } from "../../src/result/made.js";
 import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
 
 const root = mkdtempSync(join(tmpdir(), "weir-paper-alternative-"));
@@ -23,7 +23,14 @@ afterAll(() => rmSync(root, { recursive: true }));
 const kExperiment: Experiment = {
   ...fakeExperiment,
   statements: [
-    ...fakeExperiment.statements,
+    ...fakeExperiment.statements.slice(0, 2),
+    {
+      quote: "Both agree.",
+      where: "section 3",
+      reading: "within 10%",
+      checks: [{ quantity: "fast", near: { clock: "model", within: 0.1, margin: 0 } }],
+    },
+    ...fakeExperiment.statements.slice(3),
     { quote: "Slowly.", where: "section 5", reading: "up to 10 Gb/s", checks: [{ quantity: "slow", max: 10 }] },
   ],
   model: (alternative) => ({ values: { fast: alternative === undefined ? 12 : 6 }, plots: [] }),
@@ -80,8 +87,8 @@ describe("an alternative", () => {
       list.map(({ verdicts }) => verdicts.map(({ ruling }) => ruling));
     expect(rulings(outcome.statements)[4]).toEqual(["falls short", "falls short", "not judged"]);
     expect(rulings(outcome.alternative?.statements)[4]).toEqual(["holds", "not judged"]);
-    // Its model is held against its simulation.
-    expect(outcome.alternative?.statements[2]?.verdicts[1]?.findings[0]?.required).toBe("18.40 Gb/s +- 1.84 (sim)");
+    // Its simulation is held against its model.
+    expect(outcome.alternative?.statements[2]?.verdicts[0]?.findings[0]?.required).toBe("6.00 Gb/s +- 0.600 (model)");
     expect(outcome.alternative?.observations.sim?.values).toMatchObject({ fast: 18.4, slow: 9 });
   });
 
@@ -136,7 +143,7 @@ describe("an alternative", () => {
     const options = { clocks, seed: null, scale: null, only: [], reference: null, jobs: 1 };
     const facts = { weir: "0", host: hostFacts(), at: "", wall_s: 1, options, left_out: [] };
     const summary = summarize(finished, facts);
-    expect(summary.rulings.sim).toEqual({ holds: 1, "falls short": 2, "not judged": 2 });
+    expect(summary.totals.sim).toMatchObject({ statements: 5, hold: 1, us: 3, not_judged: 1 });
     expect(summary.experiments[0]?.statements[4]?.alternative).toEqual({
       name: "late start",
       rulings: { sim: "holds" },

@@ -77,6 +77,11 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
         for (const warning of warnings) expect(warning).toMatch(wrong?.warning ?? /^$/);
         if (network.clocks.includes("wire")) expect(scenario.scale).not.toBe("auto");
       }
+      // What repeats itself is not repeated once more.
+      if (network.seeds !== undefined)
+        expect(network.trials).toEqual(
+          network.trials.filter(({ set }) => withoutSeed({ set } as Trial).length === set.length),
+        );
       const [first] = network.trials as [Trial];
       expect(loadTrial(first, { seed: 7, scale: 2 }).scenario).toMatchObject({ seed: 7, scale: 2 });
       for (const clock of network.clocks) {

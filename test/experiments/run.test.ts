@@ -38,7 +38,7 @@ describe("runExperiment", () => {
     expect(outcome.statements.map(({ verdicts }) => verdicts.map(({ ruling }) => ruling))).toEqual([
       ["holds", "holds", "holds"],
       ["falls short", "falls short", "not judged"],
-      ["holds", "not judged", "falls short"],
+      ["agrees", "not judged", "not judged"],
       ["not judged", "not judged", "not judged"],
     ]);
     expect(new Set(seen.map(({ number, runs }) => `${number}/${runs}`))).toEqual(
@@ -63,6 +63,42 @@ describe("runExperiment", () => {
       },
     );
     expect(scenarios).toEqual(["wire 7 3", "wire 7 3", "sim 7 10 9700000000", "sim 7 10 8000000000"]);
+  });
+
+  it("runs all trials with several seeds in virtual time, and judges medians", async () => {
+    const { network } = fakeExperiment;
+    const gbps = [9, 30, 11];
+    const runs: string[] = [];
+    const experiment: Experiment = { ...fakeExperiment, ...(network && { network: { ...network, seeds: 3 } }) };
+    const folder = join(directory, "seeds");
+    const outcome = await runExperiment(
+      experiment,
+      {
+        runLab: async () => fakeOutcome({ clock: "wire", scale: 10 }),
+        runSimulation: async ({ seed }) => {
+          runs.push(String(seed));
+          const { flows } = fakeOutcome().result;
+          const bps = (gbps[seed - 7] as number) * 1e9;
+          return fakeOutcome({ clock: "sim", scale: 1, flows: flows.map((flow) => ({ ...flow, goodput_bps: bps })) });
+        },
+      },
+      paperOptions(folder, { clocks: ["wire", "sim"], seed: 7 }),
+    );
+    expect(runs).toEqual(["7", "7", "8", "8", "9", "9"]);
+    expect(outcome.runs.map(({ clock, trial }) => `${clock}/${trial}`)).toEqual([
+      "wire/fast",
+      "wire/slow",
+      ...[1, 2, 3].flatMap((seed) => [`sim/fast-seed${seed}`, `sim/slow-seed${seed}`]),
+    ]);
+    expect(existsSync(join(folder, "sim/slow-seed3/result.json"))).toBe(true);
+    const sim = outcome.statements[0]?.verdicts[1];
+    expect(sim).toMatchObject({
+      ruling: "holds",
+      findings: [{ measured: expect.stringContaining("11.00 Gb/s, with 3 seeds 9.00 to 30.00") }],
+    });
+    const document = documentOf(outcome);
+    expect(document.quantities[0]).toMatchObject({ values: { sim: 11 }, seeds: { sim: [9, 30, 11] } });
+    expect(renderText(document)).toContain("11.00 Gb/s, with 3 seeds 9.00 to 30.00");
   });
 
   it("keeps repeats of a run different, whatever the seed", () => {

@@ -33,7 +33,7 @@ describeLive("verbs of programs", () => {
     await pair(await fabric(), command);
   });
 
-  it.each(["shared_receives", "extended", "refusals", "unmapped", "multicast", "draining"])(
+  it.each(["shared_receives", "extended", "refusals", "unmapped", "multicast", "draining", "events", "limits"])(
     "programs_c/%s.c",
     async (name) => {
       const nic = await startNic(await network(["a"]), "a");

@@ -109,7 +109,7 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   workload: [...kRunners, "lab", "standing"],
   verbs: [...kRunners, "programs"],
   sim: kRunners,
-  perf: ["base", "wire", "cm", "verbs"],
+  perf: ["base", "wire", "cm", "result", "verbs"],
   top: ["base", "device", "report"],
   show: ["base", "host", "device", "report"],
   metrics: ["base", "net", "native", "device"],

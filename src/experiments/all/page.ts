@@ -4,6 +4,8 @@ import { escapeHtml } from "../../report/markup.js";
 import type { PaperDocument } from "../document.js";
 import type { Clock } from "../experiment.js";
 import { kClasses, namesTable, paperContent, quotation } from "../page.js";
+import { judgedOf, kCauses } from "../text.js";
+import { causeLines } from "../total.js";
 import { missingLines, rulingsText, type Summary, type SummaryEntry } from "./summary.js";
 import { experimentGrid, factRows, shownClocks, totalLines } from "./text.js";
 
@@ -14,6 +16,7 @@ export interface Shown {
 }
 
 export function renderAllPage(summary: Summary, shown: readonly Shown[]): string {
+  const causes = causeLines(shown.map(({ document }) => judgedOf(document)));
   const { experiments, options } = summary;
   const clocks = shownClocks(experiments, options.clocks);
   const overview = experimentGrid(summary, true);
@@ -43,6 +46,7 @@ ${namesTable(
   ["the paper says", "experiment", ...clocks],
   experiments.flatMap((entry) => statementRows(entry, clocks)),
 )}
+${causes.length === 0 ? "" : `<h2 id="causes">${kCauses}</h2>\n${list(causes)}`}
 ${sections.join("\n")}
 <h2>How it was made</h2>
 ${factsTable(factRows(summary))}`,

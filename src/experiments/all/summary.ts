@@ -1,11 +1,12 @@
 /** What `weir paper all` came to: summary.json, and what its report is drawn from. */
-import type { HostFacts } from "../../report/host_facts.js";
+import type { Made } from "../../result/made_schema.js";
 import type { PaperDocument } from "../document.js";
-import type { Clock } from "../experiment.js";
-import type { Made } from "../made.js";
+import { CLOCKS, type Clock } from "../experiment.js";
+import type { PaperMade } from "../made.js";
 import type { RunState } from "../run.js";
-import { otherVerdict } from "../text.js";
-import type { Ruling } from "../verdict.js";
+import { judgedOf, otherVerdict } from "../text.js";
+import { type Judged, type Total, totalOf } from "../total.js";
+import { RULINGS, type Ruling } from "../verdict.js";
 import type { TaskOutcome } from "./run.js";
 import type { Task } from "./task.js";
 
@@ -19,11 +20,11 @@ export interface SummaryEntry {
   title: string;
   clocks: readonly Clock[];
   state: State;
-  /** Made by an earlier call. */
+  /** PaperMade by an earlier call. */
   reused: boolean;
   /** Why it failed. */
   error?: string;
-  made?: Made;
+  made?: PaperMade;
   /** With seed, scale and fidelity of each. */
   runs: readonly RunState[];
   statements: {
@@ -48,18 +49,16 @@ export interface SummaryOptions {
   jobs: number;
 }
 
-export interface Summary {
-  /** See codeVersion(). */
-  weir: string;
-  host: HostFacts;
-  at: string;
+export interface Summary extends Made {
   /** Of this call; what was made before took its own time. */
   wall_s: number;
   options: SummaryOptions;
   /** Every experiment is. */
   complete: boolean;
-  /** How many verdicts there are on each clock. */
-  rulings: Partial<Record<Clock, Record<Ruling, number>>>;
+  /** Of all statements, each counted once, whatever number of experiments and clocks judge it. */
+  total: Total;
+  /** The same on each clock alone. */
+  totals: Partial<Record<Clock, Total>>;
   experiments: SummaryEntry[];
   /** Experiments that have none of the clocks. */
   left_out: readonly string[];
@@ -76,16 +75,23 @@ export interface Finished {
 
 export function summarize(
   finished: readonly Finished[],
-  facts: Omit<Summary, "complete" | "rulings" | "experiments">,
+  facts: Omit<Summary, "complete" | "total" | "totals" | "experiments">,
 ): Summary {
   const experiments = finished.map(entryOf);
-  const all = finished.flatMap(({ document }) => document?.statements ?? []).flatMap(({ verdicts }) => verdicts);
-  const rulings: Summary["rulings"] = {};
-  for (const { clock, ruling } of all) {
-    const counts = rulings[clock] ?? { holds: 0, "falls short": 0, "not judged": 0 };
-    rulings[clock] = { ...counts, [ruling]: counts[ruling] + 1 };
-  }
-  return { ...facts, complete: experiments.every(({ state }) => state === "complete"), rulings, experiments };
+  const judged = judgedIn(finished);
+  const clocks = CLOCKS.filter((clock) => finished.some(({ document }) => document?.clocks.includes(clock)));
+  return {
+    ...facts,
+    complete: experiments.every(({ state }) => state === "complete"),
+    total: totalOf(judged),
+    totals: Object.fromEntries(clocks.map((clock) => [clock, totalOf(judged, clock)])),
+    experiments,
+  };
+}
+
+/** What all experiments that have come to something say. */
+export function judgedIn(finished: readonly Finished[]): Judged[] {
+  return finished.flatMap(({ document }) => (document === undefined ? [] : [judgedOf(document)]));
 }
 
 function entryOf({ task, document, outcome }: Finished): SummaryEntry {
@@ -125,15 +131,21 @@ function stateOf(document: PaperDocument | undefined, error: string | undefined)
   return error === undefined ? "not run" : "failed";
 }
 
+/** In the singular and the plural. */
+const kCounted: Readonly<Record<Ruling, readonly [string, string]>> = {
+  holds: ["holds", "hold"],
+  "falls short": ["falls short", "fall short"],
+  agrees: ["agrees with Weir itself", "agree with Weir itself"],
+  differs: ["differs from Weir itself", "differ from Weir itself"],
+  "not judged": ["not judged", "not judged"],
+};
+
 /** "3 hold, 1 falls short, 1 not judged" of one experiment on one clock; "" where it does not run there. */
 export function rulingText({ statements }: Pick<SummaryEntry, "statements">, clock: Clock): string {
-  const count = (ruling: Ruling) => statements.filter(({ rulings }) => rulings[clock] === ruling).length;
-  const [holds, short, open] = [count("holds"), count("falls short"), count("not judged")];
-  return [
-    ...(holds > 0 ? [`${holds} ${holds === 1 ? "holds" : "hold"}`] : []),
-    ...(short > 0 ? [`${short} ${short === 1 ? "falls" : "fall"} short`] : []),
-    ...(open > 0 ? [`${open} not judged`] : []),
-  ].join(", ");
+  return RULINGS.flatMap((ruling) => {
+    const count = statements.filter(({ rulings }) => rulings[clock] === ruling).length;
+    return count === 0 ? [] : `${count} ${kCounted[ruling][count === 1 ? 0 : 1]}`;
+  }).join(", ");
 }
 
 /** "holds"; "holds (alpha reset: falls short)"; "" where there is no verdict. */

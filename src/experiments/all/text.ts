@@ -3,8 +3,10 @@ import { duration } from "../../report/format.js";
 import { drawGrid, type Grid } from "../../report/table.js";
 import { CLOCKS, type Clock } from "../experiment.js";
 import { markdownTable, quoted, renderMarkdown } from "../markdown.js";
+import { kCauses } from "../text.js";
+import { causeLines, totalText } from "../total.js";
 import type { Finished, Summary, SummaryEntry } from "./summary.js";
-import { missingLines, rulingsText, rulingText } from "./summary.js";
+import { judgedIn, missingLines, rulingsText, rulingText } from "./summary.js";
 
 /** For a terminal; ends with a line feed. */
 export function renderAllText(summary: Summary, color = false): string {
@@ -31,6 +33,12 @@ ${markdownTable(linked)}
 ## Statements
 
 ${markdownTable(statementGrid(summary))}
+
+## ${kCauses}
+
+${causeLines(judgedIn(finished))
+  .map((line) => `- ${line}`)
+  .join("\n")}
 
 ${finished.flatMap(({ document }) => (document === undefined ? [] : [renderMarkdown(document, `${document.experiment}/figure.svg`, 2)])).join("\n")}
 ## How it was made
@@ -80,17 +88,18 @@ export function shownClocks(experiments: readonly SummaryEntry[], wanted: readon
   return CLOCKS.filter((clock) => wanted.includes(clock) && experiments.some(({ clocks }) => clocks.includes(clock)));
 }
 
-/** One line for each clock, and what is about all. */
-export function totalLines({ rulings, wall_s, left_out }: Summary): string[] {
+/** All in one line, one for each clock, and what is about all. */
+export function totalLines({ total, totals, wall_s, left_out, experiments }: Summary): string[] {
   const lines = CLOCKS.flatMap((clock) => {
-    const counts = rulings[clock];
-    if (counts === undefined) return [];
-    return `${clock}: ${counts.holds} hold, ${counts["falls short"]} fall short, ${counts["not judged"]} not judged`;
+    const own = totals[clock];
+    return own === undefined ? [] : `${clock} alone: ${totalText(own)}`;
   });
+  const made = experiments.reduce((sum, { runs }) => sum + runs.reduce((all, { wall_s: own = 0 }) => all + own, 0), 0);
   return [
+    totalText(total),
     ...lines,
     ...(left_out.length > 0 ? [`left out, as they run on other clocks only: ${left_out.join(", ")}`] : []),
-    `this call took ${duration(wall_s)}`,
+    `this call took ${duration(wall_s)}; all runs by themselves take ${duration(made)}`,
   ];
 }
 
@@ -105,10 +114,11 @@ function partialText(summary: Summary): string[] {
 }
 
 /** Versions, host, options. */
-export function factRows({ weir, host, at, options }: Summary): [string, string][] {
+export function factRows({ weir, commit, host, at, options }: Summary): [string, string][] {
   const { clocks, seed, scale, only, reference, jobs } = options;
   return [
     ["Weir", weir],
+    ...(commit === undefined ? [] : [["commit", commit] as [string, string]]),
     ["Node.js", host.node],
     ["kernel", host.kernel],
     ["CPU", `${host.cpus} x ${host.cpu ?? "unknown"}`],

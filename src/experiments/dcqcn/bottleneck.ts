@@ -28,23 +28,23 @@ import {
   type Signal,
   total,
 } from "../../result/measure.js";
-import type { Alternative, Evidence } from "../experiment.js";
+import type { Alternative, Evidence, Trial } from "../experiment.js";
 import { byName, namesOf, plot, type Runs } from "../study.js";
 import { equationsOf } from "./alpha.js";
-import { repeated, repeats } from "./testbed.js";
 import { kFlows, kLink, milliseconds, throughput } from "./two_senders.js";
 
 const kPairFile = "dcqcn/convergence.yaml";
 export const kIncastFile = "dcqcn/n-to-1.yaml";
 /** Gb/s: 10% of the link. */
 export const kNear = 4;
-const kSeeds = 5;
+/** Which packets are marked is chance. */
+export const SEEDS = 10;
 
 export const CONVERGED =
   "Flows are apart until their throughputs, means of 10 ms, first differ by at most 4 Gb/s, 10% of the link; 200 ms: they never come so near. What is left is the mean of the absolute difference from 150 to 200 ms.";
 export const AS_PACKETS =
   "As packets the first flow sends alone for 100 ms before the second begins at 100 Mb/s; time counts from there, and the first flow's alpha has decayed by then, where in the equations both begin together, with an alpha of 1. Packets have 1,024 bytes of payload, in the equations they have 1,500 bytes.";
-export const BY_CHANCE = `As packets every setting runs with ${kSeeds} seeds; figures are medians, curves are of the first.`;
+export const BY_CHANCE = `As packets every setting runs with ${SEEDS} seeds, and medians are judged; ratios are of medians, curves of the first seed.`;
 
 const kWindow = 0.01;
 const kEnd = 0.2;
@@ -196,14 +196,9 @@ function growth(sums: readonly number[]): number[] {
   return sums.slice(1).map((sum, k) => sum - (sums[k] as number));
 }
 
-/** Of all repeats of a trial: medians of their numbers, the first one's curve. */
-export function typical<T extends Convergence | Incast>(
-  runs: Readonly<Record<string, Evidence>>,
-  name: string,
-  read: (run: Evidence) => T,
-): T {
-  const all = repeats(runs, name).map(read);
-  const middle = (name: string) => median(all.map((one) => (one as unknown as Record<string, number>)[name] as number));
+/** Of what several seeds come to: medians of the numbers, the first one's curve. */
+export function typical<T extends Convergence | Incast>(all: readonly T[]): T {
+  const middle = (name: string) => median(all.map((one) => one[name as keyof T] as number));
   const entries = Object.entries(all[0] as T).map(([name, value]) => [
     name,
     typeof value === "number" ? middle(name) : value,
@@ -222,8 +217,10 @@ function settingsOf<One extends Setting, Shown extends Convergence | Incast>(
     const names = namesOf(all);
     const changes = (name: Name, alternative?: Alternative) => ({ ...all[name].changes, ...equationsOf(alternative) });
     return {
-      trials: names.flatMap((name) => repeated(trial(name), { file, set: overrides(all[name]) }, kSeeds)),
-      asPackets: (runs: Runs) => byName(names, (name) => typical(runs, trial(name), read)),
+      trials: names.map((name): Trial => ({ name: trial(name), file, set: overrides(all[name]) })),
+      asPackets: (runs: Runs) => byName(names, (name) => read(runs[trial(name)] as Evidence)),
+      typical: (seeds: readonly Readonly<Record<Name, Shown>>[]) =>
+        byName(names, (name) => typical(seeds.map((one) => one[name]))),
       byModel: (alternative?: Alternative) => byName(names, (name) => solve(all[name], changes(name, alternative))),
     };
   };

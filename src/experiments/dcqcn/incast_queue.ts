@@ -54,3 +54,9 @@ export function usedOf({ result, scenario }: Pick<Evidence, "result" | "scenario
   const limit = goodputLimit(scenario, Number(result.payload_share));
   return limit === undefined ? undefined : (100 * result.totals.goodput_bps) / limit;
 }
+
+/** Sentences that more than one experiment judges; each is one statement of the paper. */
+export const QUEUE_OF_DCQCN = "For example, the 95th-percentile queue length is 76.6KB with DCQCN";
+export const LONGEST_QUEUE =
+  "The switch counter shows that the queue length never exceeds 100KB (translates to 20us at 40Gbps).";
+export const TOTAL_THROUGHPUT = "the total throughput is always more than 39Gbps for K:1 incast, K = 1 ... 19";

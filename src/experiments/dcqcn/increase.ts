@@ -5,7 +5,8 @@
 import type { Plot } from "../../report/plot.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../study.js";
 import { ALPHA_RESET } from "./alpha.js";
-import { AS_PACKETS, BY_CHANCE, CONVERGED, type Convergence, differencePlot, pairsOf } from "./bottleneck.js";
+import { AS_PACKETS, BY_CHANCE, CONVERGED, type Convergence, differencePlot, pairsOf, SEEDS } from "./bottleneck.js";
+import { REST_OF_EQUATIONS } from "./causes.js";
 import { DCQCN_PAPER } from "./paper.js";
 
 const kWhere = "section 5.2";
@@ -67,6 +68,7 @@ const tradeOff = <One extends Sweep>(sweep: One) =>
     `from ${kLabels[sweep]} ${kEnds[sweep][1]} to ${kEnds[sweep][0]} flows come near in 90% of the time or less, and oscillate at least 10% more`,
     [atMost(`faster_${sweep}`, 0.9), atLeast(`restless_${sweep}`, 1.1)],
     kAtRest,
+    { model: REST_OF_EQUATIONS },
   );
 
 function bars(title: string, label: string, of: (found: Convergence) => number, seen: Seen): Plot {
@@ -121,6 +123,7 @@ export const DCQCN_INCREASE = studyOf<Seen>()({
       "with R_AI 40 Mb/s and F 5 flows are apart at most twice as long as with the fastest of these settings, and oscillate at most twice as much as with the calmest",
       [atMost("best_apart", 2), atMost("best_oscillation", 2)],
       kAtRest,
+      { model: REST_OF_EQUATIONS },
     ),
   ],
   plots: (seen) => [
@@ -137,8 +140,10 @@ export const DCQCN_INCREASE = studyOf<Seen>()({
   network: {
     clocks: ["sim"],
     trials: kPairs.trials,
+    seeds: SEEDS,
     see: (runs) => kPairs.asPackets(runs),
-    sim_seconds: 30,
+    typical: kPairs.typical,
+    sim_seconds: 6,
   },
   model: (alternative) => kPairs.byModel(alternative),
   alternative: ALPHA_RESET,

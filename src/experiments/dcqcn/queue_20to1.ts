@@ -4,7 +4,19 @@
  */
 import type { Plot } from "../../report/plot.js";
 import { atLeast, atMost, grid, plot, quantity, type Runs, statement, studyOf, within } from "../study.js";
-import { kFile, kNs3, kNs3Text, kPaper, type Lengths, lengthsOf, usedOf } from "./incast_queue.js";
+import { FIXED_POINT } from "./causes.js";
+import {
+  kFile,
+  kNs3,
+  kNs3Text,
+  kPaper,
+  type Lengths,
+  LONGEST_QUEUE,
+  lengthsOf,
+  QUEUE_OF_DCQCN,
+  TOTAL_THROUGHPUT,
+  usedOf,
+} from "./incast_queue.js";
 import { DCQCN_PAPER } from "./paper.js";
 import { kBase, kGroups, kVariations, type Variation } from "./queue_variations.js";
 
@@ -47,10 +59,7 @@ function plotOf(title: string, bars: readonly Bar[]): Plot {
   );
 }
 
-const kReason =
-  "With 20 flows the marking has no place to rest: they need p = 1.6% (packets of 1,024 bytes; 2.1% of 1,500 bytes), and it jumps from Pmax = 1% at Kmax to 100% beyond.";
 const kFound = [
-  kReason,
   "So the queue runs beyond Kmax and empty in turns, as in the paper's fluid model (dcqcn-fig19) and in both ns-3.",
   "Of what was varied, only a larger Pmax leads to the paper's figures: p95 91 KB, at most 119 KB and 99% of the link with 10%; 48 KB, 65 KB and 99.5% with 20%.",
   "All else leaves p95 of 20 senders above 155 KB: RED on an average and longer links make it longer; less R_AI, a slower timer, marking at the other end of the queue and short messages with gaps make it 7 to 21% shorter; hyper increase is never reached, and CNPs find an empty way back whatever their priority. Even 4 senders have 112 KB.",
@@ -83,25 +92,28 @@ export const DCQCN_QUEUE_20TO1 = studyOf<Runs>()({
   }),
   statements: [
     statement(
-      "the 95th-percentile queue length is 76.6KB with DCQCN",
+      QUEUE_OF_DCQCN,
       "section 6.3",
       "within 20% of it, with table 14",
       [within("p95_base", 0.8 * kPaper.dcqcn.p95, 1.2 * kPaper.dcqcn.p95)],
       kFound,
+      FIXED_POINT,
     ),
     statement(
-      "The switch counter shows that the queue length never exceeds 100KB (translates to 20us at 40Gbps).",
+      LONGEST_QUEUE,
       "section 6.1",
       "the longest queue of the second half is at most 100 KB, with table 14; the paper has up to 19 senders",
       [atMost("max_base", kMost)],
-      `${kReason} With Pmax 20% it is. Before, all senders start at line rate, and the queue is longer than 6 MB, which PFC then holds; from a start at 2 Gb/s it is as long as later.`,
+      "With Pmax 20% it is. Before, all senders start at line rate, and the queue is longer than 6 MB, which PFC then holds; from a start at 2 Gb/s it is as long as later.",
+      FIXED_POINT,
     ),
     statement(
-      "the total throughput is always more than 39Gbps for K:1 incast",
+      TOTAL_THROUGHPUT,
       "section 6.1",
       "headers and all, 39 of 40 Gb/s: 97.5% of what headers leave, with table 14",
       [atLeast("used_base", (100 * kLine.least) / kLine.rate)],
-      `${kReason} Whenever the queue is empty the link is. With Pmax of 5% or more it holds here too.`,
+      "Whenever the queue is empty the link is. With Pmax of 5% or more it holds here too.",
+      FIXED_POINT,
     ),
   ],
   plots: (runs) => {

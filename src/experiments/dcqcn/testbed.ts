@@ -6,7 +6,7 @@
  */
 import type { Curve } from "../../report/plot.js";
 import { spread } from "../../result/statistics.js";
-import type { Evidence, QuantityCheck, Trial } from "../experiment.js";
+import { type Evidence, type QuantityCheck, repeatName, type Trial } from "../experiment.js";
 import { atLeast, atMost, within } from "../study.js";
 
 /** Capacity of every link, Gb/s. */
@@ -59,8 +59,6 @@ export function repeats(runs: Readonly<Record<string, Evidence>>, name: string):
   }
   return found;
 }
-
-const repeatName = (name: string, seed: number) => `${name}-seed${seed}`;
 
 /** Rates on the link of the flows of a traffic entry, Gb/s: "users#3" and "rebuild/h1_1" are of "users" and "rebuild". */
 export function linkRates({ result }: Evidence, entry: string): number[] {

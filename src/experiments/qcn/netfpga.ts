@@ -15,13 +15,16 @@ import {
   mean,
   movingMean,
   queue,
+  rates,
   type Signal,
+  total,
 } from "../../result/measure.js";
 import { jainIndex } from "../../result/statistics.js";
 import type { Scenario } from "../../scenario/types.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, grid, namesOf, near, quantity, type Runs, statement, studyOf, within } from "../study.js";
+import { UNEQUAL_FOR_SECONDS } from "./causes.js";
 import { NETFPGA } from "./papers.js";
 
 const kQueue = "sw:r:3";
@@ -34,6 +37,8 @@ const kWindow = 0.1;
 const kShortWindow = 0.02;
 const kTransient = 0.5;
 const kTag = 4;
+/** Whom feedback meets is chance where there are several. */
+const kSeeds = 10;
 
 /** Service rates in order: begin and end, s, and bit/s. */
 const kPhases = {
@@ -51,6 +56,8 @@ interface Seen {
   peaks: Signal;
   /** Of the service rate, %. */
   used: Signal;
+  /** Of all sources together, bit/s. */
+  sent: Signal;
 }
 
 const nearSetPoint = (kb: number) => kb >= kSetPoint / 2 && kb <= 1.5 * kSetPoint;
@@ -81,6 +88,11 @@ const kQuantities = {
         lastingFrom(movingMean(length, kWindow), nearSetPoint, from, to - kWindow / 2) - from,
     ),
   }),
+  adapted: quantity("the sources' rates together stay within 20% of 0.2 Gb/s from", "s", ({ sent }: Seen) => {
+    const { from, to, rate } = kPhases.reduced;
+    const close = (bps: number) => Math.abs(bps / rate - 1) <= 0.2;
+    return lastingFrom(movingMean(sent, kWindow), close, from + kWindow / 2, to - kWindow / 2) - from;
+  }),
   recovery: quantity("utilisation back at 95% after the rate returned", "s", ({ used }: Seen) => {
     const { from } = kPhases.after;
     // The first means have times before the change in them.
@@ -107,21 +119,25 @@ const kStatements = [
   statement(
     "The goal of the CP is to maintain the buffer occupancy at a desired operating point, Q_eq",
     "section 2",
-    "mean queue within 20% of 33 KB at each service rate, the first 0.5 s of it left out",
-    kNames.map((name) => within(`queue_mean_${name}`, 0.8 * kSetPoint, 1.2 * kSetPoint)),
+    "mean queue within 50% of 33 KB at each service rate, the first 0.5 s of it left out",
+    kNames.map((name) => within(`queue_mean_${name}`, 0.5 * kSetPoint, 1.5 * kSetPoint)),
     "The more sources there are and the slower the queue is served, the more their increases weigh between two samples, and the more of the samples must tell to cut: the queue settles where they do, above Q_eq.",
   ),
   statement(
     "Stable. Buffer occupancy processes should not fluctuate.",
     "section 1",
-    "standard deviation of the queue at most half of Q_eq at each service rate",
-    kNames.map((name) => atMost(`queue_deviation_${name}`, kSetPoint / 2)),
+    "at each service rate, the first 0.5 s of it left out, the queue's standard deviation is at most a quarter of Q_eq, it is longer than a frame for 99% of the time, and never full",
+    kNames.flatMap((name) => [
+      atMost(`queue_deviation_${name}`, kSetPoint / 4),
+      atLeast(`queue_p1_${name}`, kFrame / 1000),
+      atMost(`full_${name}`, 0),
+    ]),
   ),
   statement(
     "Responsive. ... The algorithm needs to rapidly adapt source rates to these variations.",
     "section 1",
-    "0.5 s after the service rate fell, the queue (mean of 0.1 s) stays within 50% of Q_eq; 0.5 s after it returned, utilisation (mean of 20 ms) is 95% again",
-    [atMost("settled_reduced", kTransient), atMost("recovery", kTransient)],
+    "0.5 s after the service rate fell, the sources' rates together (mean of 0.1 s) stay within 20% of it; 0.5 s after it returned, utilisation (mean of 20 ms) is 95% again",
+    [atMost("adapted", kTransient), atMost("recovery", kTransient)],
   ),
 ];
 const kFair = statement(
@@ -130,6 +146,7 @@ const kFair = statement(
   "Jain's index of what the sources got in the last second at least 0.95",
   [atLeast("jain", 0.95)],
   "The paper shows no rates. Shu et al. measure that two flows of QCN take more than 10 s to become equal; the phases here last 3 s.",
+  UNEQUAL_FOR_SECONDS,
 );
 
 /** Wire bytes per byte of payload, in full packets. */
@@ -149,6 +166,7 @@ function see({ qcn }: Runs): Seen {
   return {
     run,
     length: inUnits(length, 1000),
+    sent: { time: series.time_s, values: total(Object.values(rates(series)).map(({ values }) => values)) },
     peaks: { time: length.time, values: series.queues[kQueue]?.max_bytes ?? length.values },
     used: {
       time: delivered.time,
@@ -199,6 +217,7 @@ function plots({ run: { scenario, series }, length, used }: Seen): Plot[] {
   ];
 }
 
+/** By what its sources got. */
 function lastSecond({ series }: Evidence): number {
   const end = series.time_s.at(-1) ?? 0;
   const shares = Object.values(series.flows).map(({ goodput_bps = [] }) =>
@@ -220,7 +239,12 @@ function figure(number: number, sources: 1 | 8, rtt: number) {
       "The paper's figures are pictures; no numbers are printed, and where the change comes on their axis of time is not said. Here it comes after 3 s.",
       "The rates count headers, preamble and gap of the frames; the payload of a packet is 1,024 bytes. The paper does not say what its generators send.",
       "The round trip is that of the delay line, between a source and the switch; what lies behind the switch adds 2 us.",
-      ...(one ? [] : ["Four reaction points share one link of 1 Gb/s, as a NIC of the paper's has four of them."]),
+      ...(one
+        ? []
+        : [
+            "Four reaction points share one link of 1 Gb/s, as a NIC of the paper's has four of them.",
+            `Chance decides which source feedback meets: in virtual time ${kSeeds} seeds run, and medians are judged.`,
+          ]),
       "PFC is off, as the paper adds it later.",
     ],
     plots,
@@ -233,6 +257,7 @@ function figure(number: number, sources: 1 | 8, rtt: number) {
           set: rtt === 100 ? [] : delays.map((link) => `topology.links.${link}.delay=${rtt / 2}us`),
         },
       ],
+      ...(!one && { seeds: kSeeds }),
       see,
       sim_seconds: 2,
     },

@@ -11,12 +11,26 @@ import {
   type Signal,
 } from "../../result/measure.js";
 import type { Evidence } from "../experiment.js";
-import { atLeast, atMost, quantity, type Runs, statement, studyOf, within } from "../study.js";
+import {
+  atLeast,
+  atMost,
+  byName,
+  grid,
+  mediansOf,
+  namesOf,
+  quantity,
+  type Runs,
+  statement,
+  studyOf,
+  within,
+} from "../study.js";
+import { CHANCE_OF_FEEDBACK, FEEDBACK_DELAY } from "./causes.js";
 import { FAIR } from "./convergence.js";
 import { shuFigure } from "./papers.js";
 import {
   BOTTLENECK,
   BUFFER,
+  BY_CHANCE,
   CHOICES,
   DUMBBELL,
   END,
@@ -27,6 +41,7 @@ import {
   rateCurves,
   ratePlot,
   ratesOf,
+  SEEDS,
   SETUP,
   STEADY,
 } from "./two_flows.js";
@@ -53,6 +68,7 @@ export const SHU_FIGURE_1 = studyOf<Stages>()({
   setup: `${SETUP} Both start at line rate.`,
   choices: [
     ...CHOICES,
+    BY_CHANCE,
     "The third stage begins when the queue has come within 50% of Q_eq, where it stays for the rest of the first second.",
     "Which of the two flows comes out ahead depends on the seed.",
   ],
@@ -89,19 +105,23 @@ export const SHU_FIGURE_1 = studyOf<Stages>()({
       "the buffer is full, then empty, then within 50% of Q_eq, all within 50 ms",
       [atMost("overfilled", 50), atMost("emptied", 50), atMost("third_stage", 50)],
       "Here feedback is at its source within microseconds, and the first messages cut a rate by up to a half, so that the queue turns at some 200 KB. The paper does not say how long its servers and boards take. With 2 ms on each link the buffer fills and empties: --set topology.link.delay=2ms.",
+      FEEDBACK_DELAY,
     ),
     statement(
       "The duration of the former two phases lasts only about 10-20 ms",
       "section III",
       "the third stage begins after 8 to 24 ms",
       [within("third_stage", 8, 24)],
+      undefined,
+      FEEDBACK_DELAY,
     ),
     statement(
       "By investigating the experimental data of QCN, we found that the initial rates of RPs are generally (900,100) Mbps at the beginning of the third stage (as shown in Figure 1).",
       "section V-B",
       "the larger rate is then 800 Mb/s or more, the smaller at most 200 Mb/s",
       [atLeast("larger", 800), atMost("smaller", 200)],
-      "How far apart the rates are depends on which of the flows the first feedback messages meet, and on how long they take. With 500 us on each link one flow comes out with some 790 Mb/s, the other with 150: --set topology.link.delay=500us.",
+      "How far apart the rates are depends on which of the flows the first feedback messages meet, and on how long they take.",
+      FEEDBACK_DELAY,
     ),
     statement(
       "We can see that the queue length of CP becomes stable quickly.",
@@ -115,6 +135,7 @@ export const SHU_FIGURE_1 = studyOf<Stages>()({
       "converged between 10 and 20 s",
       [within("converged", 10, 20)],
       "The time depends on the rates at which the third stage begins; from 900 and 100 Mb/s, see qcn-shu-fig5. With 500 us on each link the seeds 1 to 3 take 12.3, 2.7 and 7.6 s.",
+      FEEDBACK_DELAY,
     ),
     statement(
       "Actually, we can see that QCN is able to reach fairness.",
@@ -122,11 +143,13 @@ export const SHU_FIGURE_1 = studyOf<Stages>()({
       "the smaller rate has at least 0.9 of the larger in the last second of 20",
       [atLeast("even_at_end", FAIR)],
       "Rates that have met still go their own ways: feedback meets one of the flows at random.",
+      CHANCE_OF_FEEDBACK,
     ),
   ],
   network: {
     clocks: ["wire", "sim"],
     trials: [DUMBBELL],
+    seeds: SEEDS,
     see: seeStages,
     sim_seconds: 4,
   },
@@ -155,37 +178,53 @@ function seeStages({ qcn }: Runs): Stages {
   };
 }
 
-interface Variant extends Rates {
+/** What is measured of one, and its curves. */
+interface Variant {
+  figures: { converged: number; queue_mean: number; queue_deviation: number; queue_settled: number };
+  rates: Rates["all"];
   length: Signal;
 }
 
 function seeVariant(run: Evidence): Variant {
-  return { ...ratesOf(run), length: lengthOf(run) };
+  const { all, converged } = ratesOf(run);
+  const length = lengthOf(run);
+  const { mean: queue_mean = Number.NaN, deviation: queue_deviation = Number.NaN } = steady(length) ?? {};
+  return { figures: { converged, queue_mean, queue_deviation, queue_settled: settled(length) }, rates: all, length };
 }
 
-export const SHU_FIGURE_12 = studyOf<{ plain: Variant; timed: Variant }>()({
+const kVariants = { qcn: "QCN", qcn_t: "QCN-T" } as const;
+const kVariantNames = namesOf(kVariants);
+type Variants = Readonly<Record<keyof typeof kVariants, Variant>>;
+
+export const SHU_FIGURE_12 = studyOf<Variants>()({
   ...shuFigure(12),
   title: "convergence of QCN and QCN-T",
   setup: `${SETUP} Both start at line rate; once with QCN, once with QCN-T: a timer of 2.4 ms in the place of byte counter and timer.`,
-  choices: [...CHOICES, "QCN-T enters hyper-active increase after 31 cycles: 15 ms x 5 / 2.4 ms (section VI)."],
+  choices: [
+    ...CHOICES,
+    BY_CHANCE,
+    "QCN-T enters hyper-active increase after 31 cycles: 15 ms x 5 / 2.4 ms (section VI).",
+  ],
   quantities: {
-    qcn: quantity("converged, QCN", "s", ({ plain }) => plain.converged),
-    qcn_t: quantity("converged, QCN-T", "s", ({ timed }) => timed.converged),
-    gain: quantity("time of QCN / of QCN-T", "", ({ plain, timed }) => plain.converged / timed.converged),
-    queue_mean: quantity("queue with QCN-T, mean from 1 s on", "KB", ({ timed }) => steady(timed.length)?.mean),
-    queue_deviation: quantity(
-      "queue with QCN-T, standard deviation from 1 s on",
-      "KB",
-      ({ timed }) => steady(timed.length)?.deviation,
-    ),
-    queue_settled: quantity("queue with QCN-T (mean of 10 ms) stays within 50% of Q_eq from", "s", ({ timed }) =>
-      settled(timed.length),
-    ),
-    qcn_deviation: quantity(
-      "queue with QCN, standard deviation from 1 s on",
-      "KB",
-      ({ plain }) => steady(plain.length)?.deviation,
-    ),
+    ...grid(
+      kVariantNames,
+      (seen: Variants, name) => seen[name].figures,
+      (label, name) => label.replace("*", kVariants[name]),
+    )({
+      converged: quantity("converged, *", "s", ({ converged }) => converged),
+      queue_mean: quantity("queue with *, mean from 1 s on", "KB", ({ queue_mean }) => queue_mean),
+      queue_deviation: quantity(
+        "queue with *, standard deviation from 1 s on",
+        "KB",
+        ({ queue_deviation }) => queue_deviation,
+      ),
+      queue_settled: quantity(
+        "queue with * (mean of 10 ms) stays within 50% of Q_eq from",
+        "s",
+        ({ queue_settled }) => queue_settled,
+      ),
+    }),
+    gain: quantity("time of QCN / of QCN-T", "", ({ qcn, qcn_t }) => qcn.figures.converged / qcn_t.figures.converged),
   },
   statements: [
     statement(
@@ -194,24 +233,32 @@ export const SHU_FIGURE_12 = studyOf<{ plain: Variant; timed: Variant }>()({
       "QCN takes at least twice as long",
       [atLeast("gain", 2)],
       "From line rate both flows come out of the first stage almost equal here, with QCN as with QCN-T, so that nothing remains to be gained: see qcn-shu-fig1. From 900 and 100 Mb/s: qcn-shu-fig10.",
+      FEEDBACK_DELAY,
     ),
     statement(
       "Besides, the queue length is still stable in QCN-T.",
       "section VI",
       "from 1 s on the queue (mean of 10 ms) stays within 50% of Q_eq",
-      [atMost("queue_settled", STEADY)],
+      [atMost("queue_settled_qcn_t", STEADY)],
     ),
   ],
   network: {
     clocks: ["wire", "sim"],
     trials: [DUMBBELL, { ...DUMBBELL, name: "qcn-t", set: ["congestion.variant=qcn-t"] }],
-    see: (runs) => ({ plain: seeVariant(runs.qcn as Evidence), timed: seeVariant(runs["qcn-t"] as Evidence) }),
+    seeds: SEEDS,
+    see: (runs) => ({ qcn: seeVariant(runs.qcn as Evidence), qcn_t: seeVariant(runs["qcn-t"] as Evidence) }),
+    typical: (all) =>
+      byName(kVariantNames, (name) => ({
+        ...(all[0] as Variants)[name],
+        figures: mediansOf(all.map((one) => one[name].figures)),
+      })),
     sim_seconds: 8,
   },
-  plots: ({ plain, timed }) => [
-    ratePlot("QCN: rates", rateCurves(plain.all), END),
-    ratePlot("QCN-T: rates", rateCurves(timed.all), END),
-    { ...queuePlot(plain.length, END), title: "QCN: queue length" },
-    { ...queuePlot(timed.length, END), title: "QCN-T: queue length" },
+  plots: (seen) => [
+    ...kVariantNames.map((name) => ratePlot(`${kVariants[name]}: rates`, rateCurves(seen[name].rates), END)),
+    ...kVariantNames.map((name) => ({
+      ...queuePlot(seen[name].length, END),
+      title: `${kVariants[name]}: queue length`,
+    })),
   ],
 });

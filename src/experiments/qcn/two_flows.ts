@@ -22,6 +22,10 @@ export const CHOICES = [
   "The paper does not print the round trip; here each of the three links delays by 1 us.",
 ];
 
+/** Whom feedback meets is chance. */
+export const SEEDS = 10;
+export const BY_CHANCE = `Chance decides whom feedback meets, so in virtual time ${SEEDS} seeds run, and medians are judged; ratios are of medians. Curves are those of the first seed.`;
+
 export interface Rates {
   all: Record<string, Signal>;
   converged: number;

@@ -14,6 +14,7 @@ import {
 } from "../../result/measure.js";
 import type { Evidence } from "../experiment.js";
 import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
+import { TWO_PAPERS, UNEQUAL_FOR_SECONDS } from "./causes.js";
 import { longest } from "./liss.js";
 import { NETFPGA } from "./papers.js";
 
@@ -91,6 +92,7 @@ export const QCN_VERSUS_DCQCN = studyOf<Runs>()({
       "Jain's index at least 0.95 from 50 ms on, with either",
       kNames.map((name) => atLeast(`jain_${name}`, 0.95)),
       "Flows of QCN take seconds to become equal, see qcn-shu-fig1.",
+      UNEQUAL_FOR_SECONDS,
     ),
     statement(
       "Packets may not be dropped.",
@@ -103,6 +105,8 @@ export const QCN_VERSUS_DCQCN = studyOf<Runs>()({
       "section 1, performance requirements",
       "from 50 ms on the queue's p99 is at most 4 times its median, with either",
       kNames.map((name) => atMost(`spread_${name}`, 4)),
+      undefined,
+      TWO_PAPERS,
     ),
   ],
   network: {
