@@ -384,7 +384,16 @@ describe("programs on libibverbs", () => {
   it("find nothing without a library, a provider, or /dev/null", () => {
     expect(look({ programs: { "ldconfig -p": ok("") } }).problems).toEqual(["warning libibverbs"]);
     const folders = { "/opt/weir/build-cmake/Release": ["weir.node"] };
-    expect(look({ folders }).check("verbs-provider")).toMatchObject({ status: "warning", found: "not built" });
+    expect(look({ folders }).check("verbs-provider")).toMatchObject({
+      status: "warning",
+      found: "not built: libibverbs' headers are not here",
+      remedy: "apt install libibverbs-dev, then npm run build:native",
+    });
+    const headers = { ...folders, "/usr/include/infiniband": ["verbs.h"] };
+    expect(look({ folders: headers }).check("verbs-provider")).toMatchObject({
+      found: "not built: libibverbs' headers are here, but no build has used them",
+      remedy: "npm run build:native builds them, or says what fails",
+    });
     const number = "stat -L -c %t:%T /dev/null";
     expect(look({ programs: { [number]: ok("0:0\n") } }).problems).toEqual(["warning dev-null"]);
     expect(look({ programs: { [number]: undefined } }).check("dev-null").found).toBe("not there");
