@@ -2,11 +2,11 @@
 // Our own declarations of a layout that has no header in any package; sizes and offsets are held below. Only what a provider
 // touches is spelt out.
 //
-// What is built with the headers of one rdma-core runs with the library of any other, from 44 on. Of <infiniband/verbs.h> the types
-// that programs and library share only ever grow, at their end (or, verbs_context, at its start). So nothing here or in the provider
-// may depend on the size of one that has grown: ibv_qp_ex and ibv_port_attr are the ones it touches. What is behind such a one in a
-// type of the library's is placed by number, and of such a one only what rdma-core 44 has is written. What is asserted of the types
-// in that header are places of members, and sizes of those that cannot grow, as others stand behind them.
+// What is built with the headers of one rdma-core runs with the library of any other, from 44 on. Of <infiniband/verbs.h> the
+// types that programs and library share only ever grow, at their end (or, verbs_context, at its start). So nothing here or in the
+// provider may depend on the size of one that has grown: ibv_qp_ex and ibv_port_attr are the ones it touches. What is behind such
+// a one in a type of the library's is placed by number, and of such a one only what rdma-core 44 has is written. What is asserted
+// of the types in that header are places of members, and sizes of those that cannot grow, as others stand behind them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -91,8 +91,8 @@ static_assert(sizeof(verbs_mr) == 56);
 static_assert(offsetof(verbs_mr, type) == 48);
 
 struct verbs_qp {
-  // The table of ibv_qp_ex ends at 352 in rdma-core 44 and 45, and since 46, with one operation more, at 360: what the library has
-  // behind it is in one of two places. kExtendedQueuePair is written to both. The operation more is refused with its flag.
+  // The table of ibv_qp_ex ends at 352 in rdma-core 44 and 45, and since 46, with one operation more, at 360: what the library
+  // has behind it is in one of two places. kExtendedQueuePair is written to both. The operation more is refused with its flag.
   static constexpr size_t kTableEnd = 352;
   union {
     ibv_qp qp;
