@@ -1,5 +1,6 @@
 /** What can be changed while traffic flows: ECN, PFC and buffer of switches, DCQCN or QCN of NICs. */
 import type { z } from "zod";
+import { WeirError } from "../base/error.js";
 import { capital } from "../base/fields.js";
 import { formatSize } from "../base/units.js";
 import { algorithmOf } from "../congestion/algorithms.js";
@@ -46,6 +47,24 @@ const kQcn: readonly Field[] = [
   ["cpWeight", "number"],
   ["cpSampleBase", "size"],
 ];
+
+/**
+ * A page's assignments are of what the page has shown, and of nothing else: other fields of the file name libraries to load, files to
+ * write and addresses to listen at, and are its owner's. One switch of several is named in front of a parameter of all.
+ * @throws WeirError that names the field
+ */
+export function admitAssignments(set: readonly string[], shown: readonly Parameter[]): void {
+  const paths = new Set(shown.map(({ path }) => path));
+  for (const assignment of set) {
+    const path = assignment.split("=", 1)[0] ?? "";
+    const ofAll = path.replace(/^topology\.switches\.[^.]+\./, "switch.");
+    if (paths.has(path) || paths.has(ofAll)) continue;
+    throw new WeirError(`${path} cannot change here`, {
+      field: path,
+      hint: paths.size === 0 ? "nothing can" : `what can: ${[...paths].join(", ")}; the rest in the file`,
+    });
+  }
+}
 
 export function listParameters(settings: Settings): Parameter[] {
   const { switchAt, congestion, qcn, buffer, data } = settings;
