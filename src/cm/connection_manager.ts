@@ -267,8 +267,7 @@ export class ConnectionManager {
     for (const old of this.#connections.values()) {
       const isSame = old.remoteQpn === offer.remoteQpn && old.peer.address === from.address;
       if (!isSame || !old.isConnected) continue;
-      // The peer's queue pair has begun anew: the connection that we still have is gone.
-      void old.disconnect();
+      old.superseded();
       return kReject.staleConnection;
     }
     return offer;

@@ -1,7 +1,7 @@
 /** Connected queue pairs by RDMA CM: what rdma_connect and rdma_accept are to C programs. */
 import { randomInt } from "node:crypto";
 import type { IncomingRequest } from "../cm/connection_manager.js";
-import type { Established, PeerParameters } from "../cm/parameters.js";
+import type { Disconnection, Established, PeerParameters } from "../cm/parameters.js";
 import type { OwnPsn } from "./connector.js";
 import type { Device } from "./device.js";
 import type { QueuePair } from "./queue_pair.js";
@@ -76,8 +76,8 @@ export class Connection {
     return this.established.pathMtu;
   }
 
-  /** Calls back when either side has disconnected; the queue pair is in the error state then. */
-  onDisconnected(callback: () => void): void {
+  /** Calls back when the connection has ended, with how; the queue pair is in the error state then. */
+  onDisconnected(callback: (end: Disconnection) => void): void {
     this.established.onDisconnected(callback);
   }
 
