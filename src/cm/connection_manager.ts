@@ -148,6 +148,10 @@ export class ConnectionManager {
     this.#port.close();
   }
 
+  get address(): string {
+    return this.#port.address;
+  }
+
   async #find(destination: string): Promise<Peer> {
     if (isIP(destination) !== 0 && isGroup(canonicalAddress(destination))) {
       throw new WeirError(`${destination} is a multicast group`, { hint: "connect to an address of one host" });

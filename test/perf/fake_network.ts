@@ -101,7 +101,7 @@ export class FakeDevice {
       this.listeners.set(port, onRequest);
       return { port, close: () => void this.listeners.delete(port) };
     };
-    return [{ listen }];
+    return [{ listen, address: this.address }];
   }
 
   #connect({ destination, port, ...own }: LocalParameters & { destination: string; port: number }) {
