@@ -11,7 +11,10 @@ const lines = (file: string) => read(file).trim().split("\n");
 
 describe("what packages consist of", () => {
   it("has no source maps, and of the native core no tests, benchmarks or fuzzers", () => {
-    const listing = spawnSync("npm", ["pack", "--dry-run", "--ignore-scripts", "--json"], { cwd: root, encoding: "utf8" });
+    const listing = spawnSync("npm", ["pack", "--dry-run", "--ignore-scripts", "--json"], {
+      cwd: root,
+      encoding: "utf8",
+    });
     const [{ files }] = JSON.parse(listing.stdout) as [{ files: { path: string }[] }];
     const paths = files.map(({ path }) => path);
     expect(paths).toContain("native/verbs/abi.h");
