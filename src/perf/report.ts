@@ -183,6 +183,18 @@ export function describeRow(session: Session, row: Row): string {
     : `${describeFigures(session, row)}\n`;
 }
 
+/** What `--output` may ask for. */
+export const kFigures = ["bandwidth", "message_rate", "latency"] as const;
+export type Figure = (typeof kFigures)[number];
+
+/** One figure of a row on a line of its own: average bandwidth, messages in millions per second, or average latency in us. */
+export function describeFigure(session: Session, { size, sample, peer }: Row, figure: Figure): string {
+  if ("latency" in sample) return `${sample.latency.average.toFixed(6)}\n`;
+  const name = figure === "message_rate" ? "messageRate" : "average";
+  const both = [sample, ...(peer === undefined ? [] : [peer])];
+  return `${both.reduce((sum, each) => sum + figuresOf(session, size, each)[name], 0).toFixed(6)}\n`;
+}
+
 function describeFigures(session: Session, { size, sample, peer }: Row): string {
   const { messages } = sample;
   if ("latency" in sample) {
