@@ -49,22 +49,28 @@ const kQcn: readonly Field[] = [
 ];
 
 /**
- * A page's assignments are of what the page has shown, and of nothing else: other fields of the file name libraries to load, files to
- * write and addresses to listen at, and are its owner's. One switch of several is named in front of a parameter of all.
+ * A page's assignments are of the sections whose parameters it has shown, and of nothing else: other fields of the file name libraries to
+ * load, files to write and addresses to listen at, and are its owner's. A switch of several may be named in front.
  * @throws WeirError that names the field
  */
 export function admitAssignments(set: readonly string[], shown: readonly Parameter[]): void {
   const paths = new Set(shown.map(({ path }) => path));
+  // Of congestion control the section as a whole is not open: it names algorithm and library.
+  const sections = new Set([...paths].map(sectionOf).filter((section) => section !== "congestion"));
   for (const assignment of set) {
-    const path = assignment.split("=", 1)[0] ?? "";
+    const [path, value] = assignment.split("=", 2);
+    // What is none is refused as such.
+    if (path === undefined || value === undefined) continue;
     const ofAll = path.replace(/^topology\.switches\.[^.]+\./, "switch.");
-    if (paths.has(path) || paths.has(ofAll)) continue;
+    if (paths.has(path) || sections.has(sectionOf(path)) || sections.has(sectionOf(ofAll))) continue;
     throw new WeirError(`${path} cannot change here`, {
       field: path,
-      hint: paths.size === 0 ? "nothing can" : `what can: ${[...paths].join(", ")}; the rest in the file`,
+      hint: sections.size === 0 ? "nothing can" : `what can: ${[...sections].join(", ")}; the rest in the file`,
     });
   }
 }
+
+const sectionOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf(".")));
 
 export function listParameters(settings: Settings): Parameter[] {
   const { switchAt, congestion, qcn, buffer, data } = settings;
