@@ -443,8 +443,10 @@ export class ProgramId {
   #disconnected(end: Disconnection): void {
     if (this.#state === "over") return;
     this.#state = "over";
-    if (end.reason === "rejected")
-      return this.#tell({ event: kEvent.rejected, status: end.code, privateData: end.privateData });
+    if (end.reason === "rejected") {
+      this.#tell({ event: kEvent.rejected, status: end.code, privateData: end.privateData });
+      return;
+    }
     this.#tell({ event: kEvent.disconnected, status: end.reason === "timeout" ? -ETIMEDOUT : 0 });
     this.#cancelTimewait = this.host.clock.after(kTimewaitMs, () => this.#tell({ event: kEvent.timewaitExit }));
   }
