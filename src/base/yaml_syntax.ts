@@ -45,7 +45,7 @@ export function syntaxFault({ code, message, pos }: YAMLError, text: string, lin
       if (!message.startsWith("Flow")) return placed(own, text);
       return {
         ...at,
-        message: `what ${message.includes("]") ? "[ begins has no ]" : "{ begins has no }"} before line ${line}`,
+        message: `what ${message.includes("]") ? "[ begins has no ]" : "{ begins has no }"}${line > 1 ? ` before line ${line}` : ""}`,
       };
     case "BLOCK_AS_IMPLICIT_KEY":
     case "MULTILINE_IMPLICIT_KEY":

@@ -443,10 +443,9 @@ export class ProgramId {
   #disconnected(end: Disconnection): void {
     if (this.#state === "over") return;
     this.#state = "over";
-    if (end.reason === "rejected") {
-      this.#tell({ event: kEvent.rejected, status: end.code, privateData: end.privateData });
-      return;
-    }
+    const { reason } = end;
+    if (reason === "rejected")
+      return void this.#tell({ event: kEvent.rejected, status: end.code, privateData: end.privateData });
     this.#tell({ event: kEvent.disconnected, status: end.reason === "timeout" ? -ETIMEDOUT : 0 });
     this.#cancelTimewait = this.host.clock.after(kTimewaitMs, () => this.#tell({ event: kEvent.timewaitExit }));
   }

@@ -162,7 +162,7 @@ describe("values", () => {
   });
 
   it("what is no quantity is told its range", () => {
-    expect(set("switch.buffer.total=12MBit/s")).toContain("hint: must be 1 KB to 1 GB");
+    expect(set("switch.buffer.total=12MBit/s")).toContain("hint: must be 1 KB to 64 GB");
   });
 
   it("one fault is told once", () => {
