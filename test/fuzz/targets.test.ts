@@ -56,8 +56,9 @@ it("the command runs one input again", () => {
   expect(command("cm", "--input", file)).toMatchObject({ status: 0, stderr: "nothing was found\n" });
 });
 
-it("CI has each target for a minute, by the same command", () => {
-  expect(readFileSync(".ci/run", "utf8")).toMatch(/^step \d+m npm run fuzz( -- --jobs \d+)?$/m);
+it("CI has each target for some time at every change, and longer with --all, by the same command", () => {
+  const steps = readFileSync(".ci/run", "utf8").matchAll(/^ *step \d+m npm run fuzz -- --jobs 2 --seconds (\d+)$/gm);
+  expect([...steps].map(([, seconds]) => Number(seconds))).toEqual([25, 300]);
 });
 
 function command(...options: string[]) {

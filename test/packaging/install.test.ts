@@ -27,7 +27,7 @@ function install({ programs, cmakeJs = "", options = [], event = "", checkout = 
   mkdirSync(join(tree, "scripts"));
   cpSync(join(root, "scripts/install.mjs"), join(tree, "scripts/install.mjs"));
   mkdirSync(join(tree, "bin"));
-  for (const program of programs) symlinkSync("/bin/true", join(tree, "bin", program));
+  for (const program of programs) symlinkSync(process.execPath, join(tree, "bin", program));
   write("node_modules/cmake-js/package.json", "{}");
   write("node_modules/cmake-js/bin/cmake-js", cmakeJs);
   write("node-gyp.cjs", `require("node:fs").writeFileSync(${JSON.stringify(join(tree, "node-gyp-ran"))}, "")`);

@@ -50,7 +50,9 @@ it.each([
 it("the guide asks for what is looked for", () => {
   const guide = read("docs/start/install.md");
   const before = (script: string) => guide.slice(0, guide.indexOf(script)).split("```sh").at(-1);
-  expect(before("npm run package:deb")).toContain("apt install build-essential cmake debhelper help2man");
+  expect(before("npm run package:deb")).toContain(
+    "apt install build-essential cmake libibverbs-dev debhelper help2man",
+  );
   expect(before("npm run package:tar")).toContain("apt install build-essential cmake help2man");
 });
 
