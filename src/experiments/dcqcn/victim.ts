@@ -90,6 +90,11 @@ const kQuantities = {
   pinned_change: quantity("VS, paths of the median case, change by senders under T3", "%", ({ pinned }: Seen) =>
     change([...pinned.values()], pinned.get(0) ?? 0),
   ),
+  pinned_loss: quantity(
+    "VS, paths of the median case, loss by senders under T3",
+    "%",
+    ({ pinned }: Seen) => 100 * Math.max(0, 1 - Math.min(...pinned.values()) / (pinned.get(0) ?? 0)),
+  ),
   uplink_ratio: quantity(
     "VS / mean of the senders on the same uplink, none under T3",
     "",
