@@ -1,9 +1,27 @@
-// What tsc leaves undone: the permission to run the command.
-import { chmodSync, utimesSync } from "node:fs";
+// What tsc leaves undone: the permission to run the command, and which commit it was built from.
+import { spawnSync } from "node:child_process";
+import { chmodSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
+const root = fileURLToPath(new URL("..", import.meta.url));
+const main = `${root}dist/cli/main.js`;
 chmodSync(main, 0o755);
 // tsc leaves alone what has not changed.
 const now = new Date();
 utimesSync(main, now, now);
+
+const commit = commitOf(root);
+const file = `${root}dist/build.json`;
+if (commit === undefined) rmSync(file, { force: true });
+else writeFileSync(file, `${JSON.stringify({ commit })}\n`);
+
+/** Undefined where `folder` is no checkout, though it may be within another one. */
+function commitOf(folder) {
+  const git = (...args) => {
+    const { status, stdout } = spawnSync("git", ["-C", folder, ...args], { encoding: "utf8" });
+    return status === 0 ? stdout.trim() : undefined;
+  };
+  const top = git("rev-parse", "--show-toplevel");
+  if (top === undefined || realpathSync(top) !== realpathSync(folder)) return undefined;
+  return git("describe", "--always", "--abbrev=40", "--dirty", "--exclude=*");
+}

@@ -124,6 +124,20 @@ All of it is as it happens on the wire of this host, by its clock, so that rates
 Who asks for OpenMetrics (\`Accept: application/openmetrics-text\`, as Prometheus does) gets it, everybody else Prometheus' text format.
 What a scrape costs the data path is [measured](../evidence/performance.md#observation).
 
+## Grafana
+
+\`packaging/grafana\` (of an installed package: \`/usr/share/weir/grafana\`) has dashboards for NICs, switches and the fabric. To import one by hand: *Dashboards*, *New*,
+*Import*, *Upload dashboard JSON file*; then choose the Prometheus data source at the top of the dashboard. To have Grafana load all of them, copy the files
+to the folder that this names:
+
+\`\`\`yaml
+# /etc/grafana/provisioning/dashboards/weir.yaml
+apiVersion: 1
+providers: [{ name: weir, folder: Weir, options: { path: /var/lib/grafana/dashboards/weir } }]
+\`\`\`
+
+[Daemons](../guides/daemons.md#metrics) has what Prometheus itself needs: scrape targets, and rules for alerts.
+
 ${sections.join("\n\n")}
 
 ## NIC, other names

@@ -232,7 +232,7 @@ ${kControls.map(algorithmSection).join("\n\n")}
 }
 
 function algorithmSection(name: (typeof kControls)[number]): string {
-  const { title, doc, parameters, otherSpelling, profiles = {}, defaults } = algorithmOf(name);
+  const { title, doc, parameters, otherSpelling, symbols = {}, profiles = {}, defaults } = algorithmOf(name);
   const sourced = ([value, source]: Sourced) => [String(value), escapeCell(source)];
   const meanings = Object.entries(parameters).map(([parameter, { description, unit, range }]) => {
     const other = otherSpelling?.(parameter);
@@ -240,6 +240,9 @@ function algorithmSection(name: (typeof kControls)[number]): string {
     const own = defaults?.[parameter];
     return [names, escapeCell(description), unit, range, ...(own === undefined ? [] : sourced(own))];
   });
+  for (const [symbol, { parameter }] of Object.entries(symbols)) {
+    meanings.push([`\`${symbol}\``, escapeCell(parameter.description), parameter.unit, parameter.range]);
+  }
   const head = ["parameter", "meaning", "unit of a plain number", "range", ...(defaults ? ["default", "source"] : [])];
   const sets = Object.entries(profiles).map(([profile, { title, form, parameters }]) => {
     const rows = Object.entries(parameters).map(([parameter, value]) => [`\`${parameter}\``, ...sourced(value)]);

@@ -1,7 +1,8 @@
-// Builds the native core: with cmake-js, else with node-gyp, else says what to install. Models, validation, reports and help
-// work without it, so an installation never fails here; with --strict a failed build does.
-import { spawnSync } from "node:child_process";
-import { existsSync, rmSync } from "node:fs";
+// Builds the native core, and what C programs load: with cmake-js, or where there is no cmake with node-gyp. Models, validation,
+// reports and help work without it, so where a compiler is missing an installation goes on and says what to install. A build that
+// fails ends with an error, and never goes on with the other builder: that one would hide it. --strict: what is missing fails as well.
+import { spawn } from "node:child_process";
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
@@ -11,15 +12,27 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const require = createRequire(import.meta.url);
 const strict = process.argv.includes("--strict");
 const jobs = String(Math.min(availableParallelism(), 8));
+const installs = process.env.npm_lifecycle_event === "install";
+
+/** What cmake calls it, and what it is. */
+const kTargets = {
+  weir_core: "the native core",
+  weir: "the native core's addon for Node.js",
+  weir_provider: "the verbs provider, for weir run",
+  weir_preload: "the library that weir run preloads",
+};
+/** Lines of a log that are shown where a build fails. */
+const kShown = 30;
 
 const builders = [
-  { name: "cmake-js", needs: ["cmake"], run: withCmakeJs, other: "build" },
-  { name: "node-gyp", needs: ["make", "python3"], run: withNodeGyp, other: "build-cmake" },
+  { name: "cmake-js", needs: ["cmake"], folder: "build-cmake", run: withCmakeJs },
+  { name: "node-gyp", needs: ["make", "python3"], folder: "build", run: withNodeGyp },
 ];
 
-if (!build()) process.exitCode = strict ? 1 : 0;
+process.exitCode = await build();
 
-function build() {
+/** The exit status. */
+async function build() {
   if (process.platform !== "linux") return report(["Weir runs on Linux only."]);
   const failures = [];
   if (!onPath(process.env.CXX || "g++") && !onPath("c++")) failures.push("no C++ compiler (g++)");
@@ -29,34 +42,39 @@ function build() {
       failures.push(`${builder.name}: no ${missing.join(", ")}`);
       continue;
     }
-    console.log(`weir: building the native core with ${builder.name}`);
-    const failure = builder.run();
-    if (failure === undefined) {
-      // The loader must not find an older binary of the other builder.
-      rmSync(join(root, builder.other, "Release", "weir.node"), { force: true });
-      return true;
-    }
-    failures.push(`${builder.name}: ${failure}`);
+    const log = join(root, builder.folder, "build.log");
+    mkdirSync(dirname(log), { recursive: true });
+    rmSync(log, { force: true });
+    const failure = await builder.run(log);
+    if (failure !== undefined) return failed(builder, failure, log);
+    // The loader must not find an older binary of the other builder.
+    for (const other of builders.filter((one) => one !== builder))
+      rmSync(join(root, other.folder, "Release", "weir.node"), { force: true });
+    if (installs && !existsSync(join(root, ".git"))) removeLeftovers(join(root, builder.folder));
+    return 0;
   }
   return report(failures);
 }
 
 /** Incremental: cmake looks anew for libraries, as some may have come since, and rebuilds what changed. */
-function withCmakeJs() {
+async function withCmakeJs(log) {
   const main = join(dirname(require.resolve("cmake-js/package.json")), "bin", "cmake-js");
-  const folders = ["-d", root, "-O", join(root, "build-cmake")];
-  const configured = execute(process.execPath, [main, "configure", ...folders]);
-  return configured ?? execute(process.execPath, [main, "build", ...folders, "--parallel", jobs]);
+  const folder = join(root, "build-cmake");
+  // The first build of an installation compiles the files of a folder as one, in half of the time. That is kept by later ones.
+  const whole = installs && !existsSync(join(folder, "CMakeCache.txt")) ? ["--CDWEIR_UNITY=ON"] : [];
+  const options = ["-d", root, "-O", folder, ...whole];
+  const configured = await execute([main, "configure", ...options], log);
+  return configured ?? (await execute([main, "build", ...options, "--parallel", jobs], log));
 }
 
-function withNodeGyp() {
+async function withNodeGyp(log) {
   // The one inside npm knows this machine's settings; headers are those of the running node, if they are there.
   const main = process.env.npm_config_node_gyp ?? npmsNodeGyp();
   if (main === undefined || !existsSync(main)) return "not found (it comes with npm)";
   const prefix = dirname(dirname(process.execPath));
   const headers = existsSync(join(prefix, "include", "node", "node.h")) ? [`--nodedir=${prefix}`] : [];
-  const configured = execute(process.execPath, [main, "configure", "-C", root, ...headers]);
-  return configured ?? execute(process.execPath, [main, "build", "-C", root, "-j", jobs]);
+  const configured = await execute([main, "configure", "-C", root, ...headers], log);
+  return configured ?? (await execute([main, "build", "-C", root, "-j", jobs], log));
 }
 
 function npmsNodeGyp() {
@@ -66,11 +84,77 @@ function npmsNodeGyp() {
   return join(folder, "node_modules", "node-gyp", "bin", "node-gyp.js");
 }
 
-/** Undefined, or why it failed. */
-function execute(command, args) {
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit" });
-  if (error) return error.message;
-  return status === 0 ? undefined : `exited with status ${status}`;
+/** Undefined, or why it failed. What it prints goes into the log; of that, how far it is is shown. */
+function execute(args, log) {
+  const progress = progressLine();
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+    const file = createWriteStream(log, { flags: "a" });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.pipe(file, { end: false });
+      stream.on("data", (text) => progress.read(String(text)));
+    }
+    const end = (failure) => {
+      progress.end();
+      file.end(() => resolve(failure));
+    };
+    child.on("error", (error) => end(error.message));
+    child.on("close", (status, signal) => end(status === 0 ? undefined : `ended with ${signal ?? `status ${status}`}`));
+  });
+}
+
+/** One line: kept up to date on a terminal, and elsewhere printed once, when something is compiled. */
+function progressLine() {
+  const line = "weir: compiling the native core";
+  const terminal = process.stderr.isTTY;
+  let shown = false;
+  return {
+    read(text) {
+      // make has a percentage, ninja the files that it has done.
+      const step = [...text.matchAll(/^\[ *(\d+%|\d+\/\d+)\] Building/gm)].at(-1)?.[1];
+      if (step === undefined && !/^ +CXX\(/m.test(text)) return;
+      if (terminal) process.stderr.write(`\r${line}: ${(step ?? "").replace("/", " of ")}\x1b[K`);
+      else if (!shown) process.stderr.write(`${line}\n`);
+      shown = true;
+    },
+    end() {
+      if (shown && terminal) process.stderr.write("\r\x1b[K");
+    },
+  };
+}
+
+/** Says which parts failed, and the compiler's errors. A binary that could be out of date is worse than none. */
+function failed(builder, failure, log) {
+  removeBinaries();
+  const lines = existsSync(log) ? readFileSync(log, "utf8").split("\n") : [];
+  // make and ninja name the object of a target.
+  const objects = lines.filter((line) => /\*\*\*.*Error|^FAILED: /.test(line)).join("\n");
+  const targets = new Set([...objects.matchAll(/CMakeFiles\/(\w+)\.dir/g)].map((match) => match[1]));
+  const parts = [...targets].map((target) => kTargets[target] ?? target);
+  const first = lines.findIndex((line) => /\berror\b|undefined reference/i.test(line));
+  console.error(
+    [
+      "",
+      `weir: the build failed: ${parts.length > 0 ? parts.join("; ") : failure} (${builder.name})`,
+      ...(first < 0 ? lines.slice(-kShown) : lines.slice(first, first + kShown)).map((line) => `  ${line}`),
+      `weir: all that was printed is in ${log}`,
+      "  To build it again: npm run build:native",
+    ].join("\n"),
+  );
+  return 1;
+}
+
+function removeBinaries() {
+  for (const { folder } of builders) {
+    const release = join(root, folder, "Release");
+    for (const name of existsSync(release) ? readdirSync(release) : [])
+      if (/^(weir\.node|libweir-.*\.so)$/.test(name)) rmSync(join(release, name), { force: true });
+  }
+}
+
+/** What was compiled on the way to the binaries, where nobody works on the sources. */
+function removeLeftovers(folder) {
+  for (const name of readdirSync(folder)) if (name !== "Release") rmSync(join(folder, name), { recursive: true });
 }
 
 function onPath(program) {
@@ -78,12 +162,12 @@ function onPath(program) {
   return (process.env.PATH ?? "").split(":").some((folder) => folder !== "" && existsSync(join(folder, program)));
 }
 
-/** A binary that could be out of date is worse than none. */
+/** What is missing; the exit status. */
 function report(failures) {
-  for (const folder of ["build-cmake", "build"]) rmSync(join(root, folder, "Release", "weir.node"), { force: true });
+  removeBinaries();
   const packages = existsSync("/etc/alpine-release")
     ? "apk add build-base cmake python3 linux-headers"
-    : "apt install build-essential cmake";
+    : "apt install build-essential cmake libibverbs-dev";
   console.error(
     [
       "",
@@ -95,5 +179,5 @@ function report(failures) {
       "",
     ].join("\n"),
   );
-  return false;
+  return strict ? 1 : 0;
 }

@@ -1,4 +1,5 @@
-// Builds and runs the native tests: native-tests.mjs [--sanitize=address,undefined|thread] [doctest options].
+// Builds and runs the native tests: native-tests.mjs [--build] [--sanitize=address,undefined|thread] [doctest options].
+// --build: builds them only.
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -14,12 +15,14 @@ if (spawnSync(compiler, ["--version"]).error) missing(compiler, "build-essential
 const probe = ["-std=c++20", "-fsyntax-only", "-x", "c++", "-include", "doctest/doctest.h", "/dev/null"];
 if (spawnSync(compiler, probe).status !== 0) missing("doctest/doctest.h", "doctest-dev");
 
-execute("cmake", ["-S", root, "-B", folder, "-DWEIR_TESTS=ON", `-DWEIR_SANITIZE=${sanitize}`]);
+execute("cmake", ["-S", root, "-B", folder, "-DWEIR_TESTS=ON", "-DWEIR_UNITY=ON", `-DWEIR_SANITIZE=${sanitize}`]);
 execute("cmake", ["--build", folder, "--parallel", String(Math.min(availableParallelism(), 8))]);
-execute(
-  `${folder}/weir_native_tests`,
-  options.filter((option) => !option.startsWith("--sanitize=")),
-);
+if (!options.includes("--build")) {
+  execute(
+    `${folder}/weir_native_tests`,
+    options.filter((option) => !option.startsWith("--sanitize=")),
+  );
+}
 
 function execute(command, args) {
   const { status, signal, error } = spawnSync(command, args, { cwd: root, stdio: "inherit" });

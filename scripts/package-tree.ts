@@ -38,7 +38,7 @@ interface Manifest {
 }
 type Lock = Record<string, { version: string; integrity: string }>;
 
-export const kBuildOnly = ["cmake-js", "node-addon-api", "node-api-headers", "raw-socket"];
+export const kBuildOnly = ["@types/node", "cmake-js", "node-addon-api", "node-api-headers", "raw-socket"];
 /** Of npm packages: what can be read at run time, and licences. Not: declarations, source maps, guides, sources, commands. */
 const kRead = /\.([cm]?js|json|node|ttf|css)$/;
 const kLicence = /^(licen[cs]e|copying|notice)/i;

@@ -1,4 +1,5 @@
-// npm test: installs what tests need (test/needs.json), builds, runs Vitest, and sees to it that nothing of the run is left.
+// npm test: installs what tests need (test/needs.json), builds, runs Vitest, and sees to it that nothing of the run is left. As root it
+// has folders of its own for namespaces and control sockets, so that what is left there is its own, whatever others do meanwhile.
 // Options are Vitest's: npm test -- --project unit test/cli
 import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -8,13 +9,20 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "./build.mjs";
-import { satisfy } from "./needs.mjs";
+import { findProgram, satisfy } from "./needs.mjs";
 import { kTestRun, processesWith } from "./test_processes.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const who = "npm test";
 /** For what was told to end and is about to, on a busy machine. */
 const kGraceMs = 10_000;
+/** For compiling the native tests, on a busy machine. */
+const kCompileLimitMs = 1_800_000;
+/** Set in a process that has folders of its own. */
+const kApart = "WEIR_TEST_APART";
+const kSignals = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+await goApart();
 
 const options = process.argv.slice(2);
 const asked = options.flatMap(
@@ -34,10 +42,58 @@ const { missing } = satisfy(["start", ...projects.map((name) => (name === "labs"
 });
 // With every package there, what could not be compiled before can be.
 build(who, missing.length === 0);
+if (projects.includes("native")) compileNativeTests();
 const status = await run(asked.length > 0 ? options : [...projects.map((name) => `--project=${name}`), ...options]);
 if (missing.length > 0)
   console.log(`${who}: not installed: ${missing.join(", ")}. What needs it was skipped; the line above installs it.`);
 process.exit(status);
+
+/** Where it may, goes on as another process with other mounts, and ends as that one does. */
+async function goApart() {
+  const apart = ["--mount", "--propagation", "private"];
+  if (process.getuid() !== 0 || process.env[kApart] !== undefined) return;
+  if (spawnSync("unshare", [...apart, "true"]).status !== 0) return;
+  const folders =
+    'for f in /run/netns /run/weir; do mkdir -p $f && mount -t tmpfs -o mode=755 weir-test $f; done && exec "$@"';
+  const again = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)];
+  const child = spawn("unshare", [...apart, "sh", "-c", folders, "sh", ...again], {
+    stdio: "inherit",
+    env: { ...process.env, [kApart]: "1" },
+  });
+  process.exit(await endOf(child));
+}
+
+/** Its exit status. It has this process's signals. */
+function endOf(child) {
+  for (const signal of kSignals) process.on(signal, () => child.kill(signal));
+  return new Promise((resolve) => {
+    child.on("error", (error) => {
+      console.error(`${who}: ${error.message}`);
+      resolve(1);
+    });
+    child.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
+  });
+}
+
+/** Before the tests, whose limits are for running. */
+function compileNativeTests() {
+  if (findProgram("cmake") === undefined || findProgram("c++") === undefined) return;
+  console.log(`${who}: compiling the native tests`);
+  const { status, error, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(root, "scripts/native-tests.mjs"), "--build"],
+    {
+      encoding: "utf8",
+      maxBuffer: 1 << 28,
+      timeout: kCompileLimitMs,
+    },
+  );
+  if (status === 0) return;
+  console.error(
+    `${stdout ?? ""}${stderr ?? ""}${who}: the native tests were not built: ${error?.message ?? `status ${status}`}`,
+  );
+  process.exit(1);
+}
 
 /** Vitest's exit status; 1 if something of the run is left. */
 async function run(args) {
@@ -56,14 +112,7 @@ async function run(args) {
     stdio: "inherit",
     env: { ...process.env, [kTestRun]: name, TMPDIR: folder },
   });
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => vitest.kill(signal));
-  const status = await new Promise((resolve) => {
-    vitest.on("error", (error) => {
-      console.error(`${who}: ${error.message}`);
-      resolve(1);
-    });
-    vitest.on("exit", (code, signal) => resolve(code ?? 128 + constants.signals[signal]));
-  });
+  const status = await endOf(vitest);
   const left = await leftovers(name, before);
   if (left.length > 0)
     console.error(`${who}: left behind by the tests:\n${left.map((line) => `  ${line}`).join("\n")}`);

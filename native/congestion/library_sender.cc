@@ -13,6 +13,12 @@ size_t units(const Library& library) {
   return (library.algorithm->flow_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
 }
 
+weir_cc_event of_type(weir_cc_event_type type) {
+  weir_cc_event event{};
+  event.type = type;
+  return event;
+}
+
 bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
 
 }  // namespace
@@ -50,31 +56,42 @@ void LibrarySender::start(Time now, Rate initial_rate) {
 
 void LibrarySender::on_sent(Time now, uint32_t wire_bytes) {
   advance(now);
-  tell(now, {.type = WEIR_CC_SENT, .bytes = wire_bytes});
+  weir_cc_event event = of_type(WEIR_CC_SENT);
+  event.bytes = wire_bytes;
+  tell(now, event);
 }
 
 void LibrarySender::on_ack(const Ack& ack) {
   advance(ack.arrived);
-  const uint64_t rtt = ack.sent == kNever || ack.sent >= ack.arrived ? 0 : scenario_time(ack.arrived - ack.sent);
-  tell(ack.arrived,
-       {.type = WEIR_CC_ACK, .rtt = rtt, .packets = ack.packets, .marked = ack.marked ? 1u : 0u, .in_flight = ack.in_flight});
+  weir_cc_event event = of_type(WEIR_CC_ACK);
+  event.rtt = ack.sent == kNever || ack.sent >= ack.arrived ? 0 : scenario_time(ack.arrived - ack.sent);
+  event.packets = ack.packets;
+  event.marked = ack.marked ? 1u : 0u;
+  event.in_flight = ack.in_flight;
+  tell(ack.arrived, event);
 }
 
 void LibrarySender::on_loss(const Loss& loss) {
   advance(loss.at);
-  tell(loss.at, {.type = WEIR_CC_LOSS, .in_flight = loss.in_flight, .timeout = loss.timeout ? 1u : 0u});
+  weir_cc_event event = of_type(WEIR_CC_LOSS);
+  event.in_flight = loss.in_flight;
+  event.timeout = loss.timeout ? 1u : 0u;
+  tell(loss.at, event);
 }
 
 // Version 1 has no such event, and is told of a loss.
 void LibrarySender::on_trimmed(const Trimmed& trimmed) {
   if (library_->algorithm->version == 1) return on_loss({.in_flight = trimmed.in_flight, .at = trimmed.at});
   advance(trimmed.at);
-  tell(trimmed.at, {.type = WEIR_CC_NACK, .packets = trimmed.packets, .in_flight = trimmed.in_flight});
+  weir_cc_event event = of_type(WEIR_CC_NACK);
+  event.packets = trimmed.packets;
+  event.in_flight = trimmed.in_flight;
+  tell(trimmed.at, event);
 }
 
 void LibrarySender::on_cnp(Time now) {
   advance(now);
-  tell(now, {.type = WEIR_CC_CNP});
+  tell(now, of_type(WEIR_CC_CNP));
 }
 
 void LibrarySender::advance(Time now) {
@@ -83,7 +100,7 @@ void LibrarySender::advance(Time now) {
     now_ = std::max(now_, answer_.timer);
     answer_.timer = 0;
     timer_ = kNever;
-    tell(at, {.type = WEIR_CC_TIMER});
+    tell(at, of_type(WEIR_CC_TIMER));
   }
 }
 

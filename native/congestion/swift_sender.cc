@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-constexpr Time kLongAgo = -kNever / 2;
+constexpr Time kNotDecreased = -kNever / 2;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void SwiftSender::start(Time, Rate) {
   fs_alpha_ = static_cast<double>(p.fs_range) / (1 / std::sqrt(p.fs_min_cwnd) - 1 / std::sqrt(p.fs_max_cwnd));
   fs_beta_ = -fs_alpha_ / std::sqrt(p.fs_max_cwnd);
   rtt_ = 0;
-  decreased_at_ = kLongAgo;
+  decreased_at_ = kNotDecreased;
   packet_bytes_ = timeouts_ = 0;
   cwnd_ = std::min(std::clamp(p.initial_window, p.min_cwnd, p.max_cwnd), most_);
 }

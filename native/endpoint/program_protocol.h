@@ -10,6 +10,11 @@
 
 namespace weir {
 
+// How much a program may have of a NIC: what the daemon holds it to, and what libibverbs tells it.
+inline constexpr uint32_t kProgramQueuePairs = 1024;
+inline constexpr uint32_t kProgramAddressHandles = 4096;
+inline constexpr uint32_t kProgramMemberships = 256;  // of its queue pairs in multicast groups
+
 struct ProgramRequest {
   enum Kind : uint32_t {
     kHello,

@@ -26,7 +26,6 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kPacketMask = kProgramPackets - 1;
-constexpr uint32_t kFrameMask = kProgramFrames - 1;
 constexpr uint32_t kFramesOfTurn = 128;
 // Data packets of a queue pair that wait in the daemon: fewer where they leave slowly, so that a timer does not run out there.
 constexpr uint32_t kLeastSubmitted = 4;
@@ -311,12 +310,13 @@ bool ProgramTransports::turn(Time now) {
   const uint32_t before = submitted_ + returned_ + frames_;
   const bool timers = deadline_ <= now;
   const uint32_t written = shared.frames_written.load(std::memory_order_acquire);
+  const uint32_t taken = frames_;
   for (uint32_t count = 0; frames_ != written && count < kFramesOfTurn; ++count) {
-    const ProgramFrameSlot& slot = shared.frames[frames_ & kFrameMask];
-    if (const auto found = pairs_.find(slot.meta.destination_qp); found != pairs_.end()) {
+    const ProgramFrame& frame = shared.frame(frames_);
+    if (const auto found = pairs_.find(frame.meta.destination_qp); found != pairs_.end()) {
       ProgramPair& pair = *found->second;
-      if (slot.reads != 0) pair.transport->expect_reads(slot.reads);
-      pair.transport->receive(now, slot.bytes, slot.meta);
+      if (frame.reads != 0) pair.transport->expect_reads(frame.reads);
+      pair.transport->receive(now, frame.bytes(), frame.meta);
       received(pair);
       if (!pair.dirty) dirty_.push_back(&pair);
       pair.dirty = true;
@@ -325,6 +325,7 @@ bool ProgramTransports::turn(Time now) {
     }
     shared.frames_read.store(++frames_, std::memory_order_release);
   }
+  if (frames_ != taken && shared.holds.load(std::memory_order_relaxed) != 0) session_.wake_nic();
   take_returned(now);
   if (timers) {
     deadline_ = kNever;
@@ -420,6 +421,7 @@ void ProgramTransports::run() {
     if (now - looked > kLongestSleep) {
       looked = now;
       if (session_.ended()) return fail();
+      look();
     }
     std::unique_lock lock(mutex_, std::defer_lock);
     const bool helped = !rung && now - polled_.load(std::memory_order_relaxed) < kPolledLately;

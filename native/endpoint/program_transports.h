@@ -44,9 +44,11 @@ struct ProgramPair {
 class ProgramTransports : public CompletionSink {
  public:
   using Service = RelayedTransport::Service;
-  // Of a program's own, and those that stand for what its queues keep of work (verbs/posted_work.h).
+  // Of a program's own, and those that stand for what its queues keep of work (verbs/posted_work.h): up to three for a queue
+  // pair, one for a shared receive queue.
   static constexpr uint32_t kOwnRegions = 1 << 16;
-  static constexpr uint32_t kRegions = kOwnRegions + (1 << 14);
+  static constexpr uint32_t kSharedReceives = 1 << 13;
+  static constexpr uint32_t kRegions = kOwnRegions + 3 * kProgramQueuePairs + kSharedReceives;
 
   // Throws NativeError. `probe`: whether registered memory is there, where others than the table dispose of it.
   // `send_queue_errors`: as TransportContext has it.
@@ -109,6 +111,8 @@ class ProgramTransports : public CompletionSink {
   virtual void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) = 0;
   // The daemon is gone; all queue pairs have been told.
   virtual void ended() = 0;
+  // Without the lock: several times in a second.
+  virtual void look() {}
 
   struct Sent {
     uint32_t qpn = 0;  // 0: nothing that has not come back

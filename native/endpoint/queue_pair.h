@@ -112,6 +112,7 @@ struct QueuePair {
   State state = State::idle;
   bool connected = false;     // its path says who its peer is: packets of others are not for it
   bool started = false;       // has sent
+  bool stopped = false;       // finished by its `stop`, with more to send
   bool answers = false;       // in its priority's list of those with control packets to send
   uint16_t datagrams = 0;     // sent, where they are numbered
   Time timer_wakes = kNever;  // when its transport is looked at, at the latest

@@ -10,8 +10,6 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
-
 WEIR_FETCHES inline void fetch_pair(const QueuePair& qp) {
   const auto* behind = reinterpret_cast<const char*>(&qp.parameters.path);
   fetch_bytes(&qp, static_cast<size_t>(behind - reinterpret_cast<const char*>(&qp)));
@@ -89,7 +87,10 @@ void SoftNic::apply_parameters() {
 
 Rate SoftNic::allowed_rate(const QueuePair& qp) const {
   if (!qp.started || qp.state == QueuePair::State::finished) return 0;
-  const auto index = static_cast<uint32_t>(&qp - &pairs_[0]);
+  return limit_of(static_cast<uint32_t>(&qp - &pairs_[0]));
+}
+
+Rate SoftNic::limit_of(uint32_t index) const {
   Rate rate = parameters_.rate;
   for (const uint32_t flow : {index, flows_->group_of(index)}) {
     if (flow != kNone && (*flows_)[flow].rate > 0) rate = std::min(rate, (*flows_)[flow].rate);
@@ -125,13 +126,24 @@ void SoftNic::step(Time at) {
   egress_.pfc.advance(now_);
   receive_buffer_.advance(now_);
   if (storm_at_ <= now_) storm();
-  const uint8_t storm = parameters_.pause_storm.at(now_);
-  for (uint8_t left = egress_.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
-    const int priority = __builtin_ctz(left);
-    if ((storm >> priority & 1) == 0 && receive_buffer_.below_xon(priority)) egress_.pfc.resume(priority, now_);
-  }
+  resume_link();
   expire_windows(at);
   start_next();
+}
+
+// What nothing is in the way of any more.
+void SoftNic::resume_link() {
+  const uint8_t stays = parameters_.pause_storm.at(now_) | awaited_;
+  for (uint8_t left = egress_.pfc.stopped_mask() & ~stays; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
+    const int priority = __builtin_ctz(left);
+    if (receive_buffer_.below_xon(priority)) egress_.pfc.resume(priority, now_);
+  }
+}
+
+void SoftNic::programs_have_room() {
+  awaited_ = 0;
+  resume_link();
+  go_on();
 }
 
 // One begins, or ends: then what it has stopped goes on, unless the host's buffer is full.

@@ -53,6 +53,7 @@ class SoftNic {
   enum class Disposition : uint8_t { consumed, punt, stack };
   // Packet::ingress_port of what that sends.
   static constexpr uint16_t kFromStack = 1;
+  static constexpr uint32_t kNone = UINT32_MAX;  // no such place, group or queue pair
 
   // `pool` must outlive the NIC, belong to the same worker and have room for a frame in each of its buffers; or, in simulation,
   // kHeaderStride bytes: then packets have their headers and their meta, and no payload or ICRC. `driver` must outlive it too,
@@ -93,6 +94,9 @@ class SoftNic {
   // While the host falls behind, an application's queue pairs answer data as if it had been marked: senders slow down before
   // frames are lost. Not in the paper, which has no slow hosts; NICs have it as marking by receive buffer.
   void set_crowded(bool crowded) { crowded_ = crowded; }
+  // Whether frames from the link are held back by PFC, as programs have no room for more; and that they have.
+  bool waits_for_programs() const { return awaited_ != 0; }
+  void programs_have_room();
   // Each queue pair's IPv4 datagrams have identifications that count up, so that they may be joined (wire/super_frame.h); else 0.
   void number_datagrams(bool whether) { numbers_ = whether; }
   // Where to count latencies, and by what clock; must outlive the NIC. Null: not at all.
@@ -206,6 +210,8 @@ class SoftNic {
   void go_on();
   void want(Time next);
   void apply_parameters();
+  void resume_link();
+  void wait_for_programs(int priority);
   void storm();
 
   // Receiving: soft_nic_receive.cc.
@@ -265,6 +271,8 @@ class SoftNic {
   bool begin(uint32_t index);
   void start_flow(uint32_t flow, Rate rate);
   void finish(uint32_t index);
+  void stop_sending(uint32_t index);
+  Rate limit_of(uint32_t index) const;
   void attend(uint32_t index);
   void line_up(uint32_t index);
   void wait(uint32_t index);
@@ -290,6 +298,7 @@ class SoftNic {
   PacketPool& pool_;
   std::unique_ptr<FlowTable> flows_;
   bool crowded_ = false;
+  uint8_t awaited_ = 0;  // priorities that are stopped until programs have room
   bool numbers_ = false;
   uint16_t unsealed_l3_ = 0;
   PacketId unsealed_ = kNoPacket;  // the last that was written: its ICRC comes before the next is
@@ -298,7 +307,8 @@ class SoftNic {
   struct Receiving {
     uint32_t index = UINT32_MAX;  // the queue pair of the last; UINT32_MAX: none
     uint32_t qpn = UINT32_MAX;    // what the next may be for without being looked at anew; UINT32_MAX: none
-    int priority = 0;             // with qpn
+    int priority = 0;             // with index or qpn
+    bool looped = false;          // with index: from this NIC itself, which no PFC stops
     uint16_t bth_offset = 0;
     Received before;
   };

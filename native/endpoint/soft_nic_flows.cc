@@ -6,7 +6,6 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
 constexpr uint32_t kCaughtUpAtOnce = 256;  // groups, when counters are settled: the poll loop waits meanwhile
 constexpr Time kCentisecond = 10 * kMillisecond;
 
@@ -131,6 +130,11 @@ void SoftNic::finish(uint32_t index) {
   qp.transport->close();
 }
 
+void SoftNic::stop_sending(uint32_t index) {
+  pairs_[index].stopped = true;
+  finish(index);
+}
+
 void SoftNic::close(Time now, uint32_t index) {
   pairs_[index].transport->close();
   if (!pairs_[index].parameters.serves()) return;
@@ -164,7 +168,7 @@ void SoftNic::line_up(uint32_t index) {
   if (qp.state == QueuePair::State::ready) return;
   if (!qp.started && !begin(index)) return;
   const Time stop = qp.parameters.stop;
-  if (stop <= now_) return finish(index);
+  if (stop <= now_) return stop_sending(index);
   if (flows_->waits(index)) return;
   qp.state = QueuePair::State::waiting;
   Flow& flow = (*flows_)[index];
@@ -272,7 +276,9 @@ const Flow& SoftNic::flow_at(uint32_t index, Time at) {
 
 SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   const Flow& flow = flow_at(index, at);
-  const auto rate = static_cast<double>(allowed_rate(pairs_[index]));
+  const QueuePair& qp = pairs_[index];
+  // What stops at this very time has sent until now.
+  const auto rate = static_cast<double>(qp.stopped && at <= qp.parameters.stop ? limit_of(index) : allowed_rate(qp));
   return flow.controller.visit([&](const auto& c) -> SenderSample {
     const ControllerState state = c.state();
     if (rate > 0 && state.window > 0) return {state.window, rate, state.alpha};

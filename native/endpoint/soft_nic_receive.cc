@@ -12,11 +12,6 @@
 #include "wire/qcn.h"
 
 namespace weir {
-namespace {
-
-constexpr uint32_t kNone = UINT32_MAX;
-
-}  // namespace
 
 SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
                                       InSuperFrame place) {
@@ -73,6 +68,8 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
   if (pool_.has_payload() && !icrc_ok(data, meta)) return ++counters_.rx_icrc_encapsulated, Disposition::consumed;
   // Connection management is the slow path's.
   if (meta.destination_qp == kGsiQpn && parameters_.verbs_queue_pairs > 0) return ++counters_.rx_punted, Disposition::punt;
+  receiving_.priority = priority;
+  receiving_.looped = meta.source_mac == parameters_.mac;
   if (meta.destination_qp == kMulticastQpn && meta.kind == FrameKind::roce) {
     return receive_group(arrived, data, meta), Disposition::consumed;
   }
@@ -84,7 +81,6 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
   } else {
     receive_packet(index, arrived, data, meta);
     if (pairs_[index].verbs() != nullptr) receiving_.qpn = meta.destination_qp;
-    receiving_.priority = priority;
   }
   return Disposition::consumed;
 }
@@ -275,8 +271,17 @@ void SoftNic::end_receiving() {
   QueuePair& qp = pairs_[index];
   if (qp.verbs() != nullptr) {
     count_received(qp.counters, receiving_.before, qp.verbs()->received(), receiving_.bth_offset);
+    if (!receiving_.looped && qp.verbs()->crowded(now_)) wait_for_programs(receiving_.priority);
   }
   attend(index);
+}
+
+// Where the priority is not lossless, what finds no room is lost.
+void SoftNic::wait_for_programs(int priority) {
+  const auto bit = static_cast<uint8_t>(1u << priority & parameters_.pfc_priorities);
+  if (bit == 0 || (awaited_ & bit) != 0) return;
+  awaited_ |= bit;
+  if (!egress_.pfc.stopped(priority)) egress_.pfc.stop(priority, now_);
 }
 
 void SoftNic::obey(int priority, uint16_t quanta) {

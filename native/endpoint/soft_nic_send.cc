@@ -10,7 +10,6 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
 constexpr Time kRetry = 10 * kMicrosecond;
 
 }  // namespace
@@ -139,7 +138,7 @@ void SoftNic::send_data() {
     QueuePair& qp = pairs_[index];
     qp.state = QueuePair::State::waiting;
     if (qp.parameters.stop <= now_) {
-      finish(index);
+      stop_sending(index);
       pass_turn(index);
       continue;
     }

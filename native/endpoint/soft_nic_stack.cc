@@ -5,11 +5,6 @@
 #include "wire/qcn.h"
 
 namespace weir {
-namespace {
-
-constexpr uint32_t kNone = UINT32_MAX;
-
-}  // namespace
 
 void SoftNic::send_for_stack(Time now, PacketId id) {
   catch_up(now);

@@ -21,7 +21,8 @@ void require_agreed(uint32_t error) {
       throw NativeError("NO_DAEMON", number, "", "the NIC's daemon is gone", "start weir nic again, then open the device anew");
     case ENOMEM:
       throw NativeError("NO_RESOURCES", number, "", "the NIC has no place left for this program",
-                        "1024 queue pairs and 4096 address handles at most: destroy what is not used");
+                        std::to_string(kProgramQueuePairs) + " queue pairs and " + std::to_string(kProgramAddressHandles) +
+                            " address handles at most: destroy what is not used");
     case EHOSTUNREACH:
       throw NativeError("UNREACHABLE", number, "", "nobody answers at the peer's address",
                         "look whether the peer is up, and on the NIC's link");

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/ethernet.h"
 #include "wire/segmentation.h"
 
 namespace weir {
 namespace {
 
-constexpr uint32_t kEthernetHeader = 14;
 constexpr uint32_t kTag = 4;
 // Before any other held frame: a changed frame takes its place in the stream at once.
 constexpr Time kAtOnce = INT64_MIN;

@@ -192,6 +192,7 @@ void NicDevice::turn(Time horizon, Time now) {
   // After reading and before looking at frames: a receive that was posted before its message was sent is there for it.
   if (verbs_ != nullptr) take_work();
   if (programs_ != nullptr) programs_->take(nic_);
+  if (nic_.waits_for_programs() && !programs_->crowded(nic_.now())) nic_.programs_have_room();
   if (!abandoned_.empty() && abandoned_.front().until <= now) reclaim();
   if (stack_ == nullptr) {
     for (; port.next_arrival() <= horizon; port.pop()) {
@@ -396,7 +397,7 @@ uint32_t NicDevice::create_for_program(VerbsQueuePairParameters parameters) {
   parameters.link = programs_->find(parameters.program);
   if (parameters.link == nullptr) throw NativeError("INVALID_PROGRAM", 0, "", "there is no such program", "it may have ended");
   std::set<uint32_t>& held = programs_->queue_pairs(parameters.program);
-  const uint32_t qpn = held.size() < NicPrograms::kMostQueuePairs ? create_or_reclaim(parameters) : 0;
+  const uint32_t qpn = held.size() < kProgramQueuePairs ? create_or_reclaim(parameters) : 0;
   if (qpn == 0) {
     throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left for this program", "destroy queue pairs that are not used");
   }

@@ -10,6 +10,7 @@
 
 #include <climits>
 #include <new>
+#include <string>
 
 #include "base/native_error.h"
 
@@ -77,7 +78,8 @@ NicPrograms::~NicPrograms() {
 
 ProgramOpening NicPrograms::open() {
   if (programs_.size() >= kMost) {
-    throw NativeError("NO_RESOURCES", 0, "", "256 programs use the NIC, which is as many as can", "end some of them");
+    throw NativeError("NO_RESOURCES", 0, "", std::to_string(kMost) + " programs use the NIC, which is as many as can",
+                      "end some of them");
   }
   auto program = std::make_unique<Program>();
   // Edge-triggered: what a program writes is never read, so it cannot make the worker wait.
@@ -85,7 +87,7 @@ ProgramOpening NicPrograms::open() {
   if (::epoll_ctl(descriptor_, EPOLL_CTL_ADD, program->wake_fd, &event) < 0) {
     throw NativeError::from_errno("epoll_ctl", "no memory can be shared with a program", kRemedy);
   }
-  const ProgramOpening opening{++last_, program->memory_fd, program->wake_fd};
+  const ProgramOpening opening{.number = ++last_, .memory = program->memory_fd, .wake = program->wake_fd};
   programs_[last_] = std::move(program);
   return opening;
 }
@@ -136,6 +138,12 @@ void NicPrograms::publish() {
     program->link->publish();
     if (program->link->take_wake()) program->wake();
   }
+}
+
+bool NicPrograms::crowded(Time now) {
+  bool any = false;
+  for (const auto& [number, program] : programs_) any |= program->link->crowded(now);
+  return any;
 }
 
 void NicPrograms::doze() {

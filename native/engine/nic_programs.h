@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/describe.h"
+#include "endpoint/program_protocol.h"
 #include "endpoint/soft_nic.h"
 #include "transport/program_link.h"
 
@@ -18,19 +19,22 @@ struct ProgramOpening {
   uint32_t number = 0;  // from 1
   int memory = -1;      // a sealed memfd: ProgramMemory
   int wake = -1;        // an eventfd: written when something was submitted to a NIC that sleeps
+  uint32_t address_handles = kProgramAddressHandles;
+  uint32_t memberships = kProgramMemberships;
 };
 void describe(auto& v, Of<ProgramOpening> auto& opening) {
   v.type("ProgramOpening", "What a program needs of a NIC. The descriptors end with closeProgram().");
   v("number", opening.number, field::any("The program's, from 1."));
   v("memory", opening.memory, field::any("Descriptor of the memory that both share."));
   v("wake", opening.wake, field::any("Descriptor of the eventfd that wakes the NIC."));
+  v("address_handles", opening.address_handles, field::any("How many it may have."));
+  v("memberships", opening.memberships, field::any("How often its queue pairs may be members of multicast groups."));
 }
 
 class NicPrograms {
  public:
   // Descriptors that the NIC has for a program.
   static constexpr uint32_t kMost = 256;
-  static constexpr uint32_t kMostQueuePairs = 1024;  // of one program
 
   NicPrograms();
   ~NicPrograms();
@@ -58,6 +62,8 @@ class NicPrograms {
   // In a turn: takes what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);
   void publish();
+  // Whether any has no room for more frames.
+  bool crowded(Time now);
 
   // The worker is about to sleep on descriptor(), or has risen.
   int descriptor() const { return descriptor_; }

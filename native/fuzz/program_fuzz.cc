@@ -124,7 +124,8 @@ class World {
       packet.psn = (style & 128) != 0 ? static_cast<uint32_t>(in.number(4)) : next_psn_++;
       packet.reth.dma_length = static_cast<uint32_t>(in.number(2)) << (in.byte() % 17);
       packet.aeth.syndrome = in.byte();
-      packet.queue_key = packet.immediate = in.byte();
+      packet.queue_key = static_cast<uint32_t>(in.byte()) << 24;
+      packet.immediate = in.byte();
     }
     memory_->submitted[written_++ % kProgramPackets] = slot;
     memory_->submitted_written = written_;
@@ -143,6 +144,8 @@ class World {
                                           &memory_->ended,
                                           &memory_->frames_written,
                                           &memory_->bell,
+                                          &memory_->holds,
+                                          &memory_->places[0],
                                           &memory_->submitted[0],
                                           &memory_->returned[0]};
     *words[in.byte() % std::size(words)] = static_cast<uint32_t>(in.number(4));
@@ -202,6 +205,7 @@ class World {
     const Bth bth = load_bth(packet);
     if (plain_opcode(meta.opcode) >> 5 == 0) return require(bth.destination_qp == kPeerQpn);
     require(meta.opcode == kOpcodeUdSendOnly || meta.opcode == kOpcodeUdSendOnlyImmediate);
+    require(load_be32(packet + kBthHeader) < kPrivilegedQueueKey);
     require(datagrams_.contains(load_be32(packet + kBthHeader + 4) & 0xffffff));
   }
 

@@ -147,7 +147,7 @@ bool begins_another(std::span<const TxFrame> frames, uint32_t most) {
   return (alike - 1) % most != 0;  // else that would make one more
 }
 
-void check(const PortOptions& options) {
+void check_packets(const PortOptions& options) {
   if (options.slot_bytes < kMinimumFrame || options.slot_bytes > kMaxSlotBytes) {
     throw NativeError("INVALID_CONFIG", 0, "", "slot_bytes: " + std::to_string(options.slot_bytes) + " is out of range",
                       "must be between 60 and 262144");
@@ -166,7 +166,7 @@ AfPacketPort::AfPacketPort(const PortOptions& options, const PortClock& clock, P
       long_frames_(options.offloads ? kLongFrames * kMaxSuperFrame : 0, true),
       stamps_(clock),
       join_(options.offloads ? options.join : 1) {
-  check(options);
+  check_packets(options);
   start();
 }
 

@@ -28,7 +28,7 @@ constexpr timespec kBindPause{0, 20'000'000};
 // super-frames before they come here (veth_xdp_set() in drivers/net/veth.c).
 constexpr uint32_t kLongestSingleBuffer = 3'498 + 18;
 
-void check(const PortOptions& options) {
+void check_xdp(const PortOptions& options) {
   if (options.ring < 64 || options.ring > kMaxRing || !std::has_single_bit(options.ring)) {
     throw NativeError("INVALID_CONFIG", 0, "", "ring: " + std::to_string(options.ring) + " is out of range",
                       "must be a power of two between 64 and 65536");
@@ -39,7 +39,7 @@ void check(const PortOptions& options) {
 
 AfXdpPort::AfXdpPort(const PortOptions& options, Umem& umem, const PortClock& clock)
     : InterfacePort(options), umem_(umem), pool_(umem.pool()), clock_(clock), number_(umem.add_port()) {
-  check(options);
+  check_xdp(options);
   lent_ = Ring<PacketId>(options.ring);
   start();
 }

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kLooks = 64;  // entries looked at to make room
+constexpr uint32_t kLookedAt = 64;  // entries looked at to make room
 
 }  // namespace
 
@@ -16,7 +16,7 @@ NeighbourTable::NeighbourTable(uint32_t capacity)
 
 // An entry that is known, and nobody has sent to, goes.
 bool NeighbourTable::make_room() {
-  for (uint32_t i = 0; i < kLooks; ++i) {
+  for (uint32_t i = 0; i < kLookedAt; ++i) {
     if (++hand_ >= entries_.size()) hand_ = 0;
     const Entry& entry = entries_[hand_];
     if (entry.state != State::reachable || entry.used || entry.gateway) continue;

@@ -145,6 +145,22 @@ TEST_CASE("soft nic: a QP whose stop comes while it is paused sends nothing when
   CHECK(h.nic.allowed_rate(h.nic.queue_pairs()[0]) == 0);
 }
 
+TEST_CASE("soft nic: a sample at the stop of a QP has the rate until then; of one that has sent everything, none") {
+  QueuePairParameters stopped = sender(0x21);
+  stopped.rate_cap = 10'000;  // it waits for its second packet then
+  stopped.stop = kMillisecond;
+  QueuePairParameters done = sender(0x22);
+  done.stop = kMillisecond;
+  done.stream.total_bytes = 4'096;
+  NicHarness h(nic_parameters(k1G), {stopped, done});
+  h.run(kMillisecond);
+  CHECK(h.nic.allowed_rate(h.nic.queue_pairs()[0]) == 0);
+  CHECK(h.nic.sender_sample(0, kMillisecond).rate == 10'000);
+  CHECK(h.nic.sender_sample(1, kMillisecond).rate == 0);
+  h.run(2 * kMillisecond);
+  CHECK(h.nic.sender_sample(0, 2 * kMillisecond).rate == 0);
+}
+
 TEST_CASE("soft nic: a slow QP that has stopped is inactive from its stop on, not from its next packet") {
   QueuePairParameters slow = sender(0x21);
   slow.rate_cap = 10'000;  // a packet every 0.9 s

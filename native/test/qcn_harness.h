@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "test/nic_harness.h"
+#include "test/rates.h"
 #include "wire/qcn.h"
 
 namespace weir::test {
 
-inline constexpr Rate k1G = 1'000'000'000;
 inline constexpr uint64_t kSwitchMac = 0x0257450000fe;
 
 // Without jitter, and every queue pair a flow.

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "switching/wire_switch.h"
+#include "test/rates.h"
 
 namespace weir::test {
 
 inline constexpr uint64_t kHostMac = 0x025745000000;  // + index; host i is at port i
-inline constexpr Rate k1G = 1'000'000'000;
 
 struct Departure {
   Time at = 0;  // when it was collected; exact with SwitchHarness::run()

@@ -97,10 +97,10 @@ TEST_CASE("a program hears with each frame how much of READs may be expected in 
   h.request(0, 0);
   h.leave();
   h.answer(0);
-  CHECK(h.memory->frames[0].reads == 2 * 40);
+  CHECK(h.memory->frame(0).reads == 2 * 40);
   h.relayed.limit(30, 20);
   h.answer(0);
-  CHECK(h.memory->frames[1].reads == 2 * 20);
+  CHECK(h.memory->frame(1).reads == 2 * 20);
 
   Linked unwatched;
   unwatched.connect();
@@ -210,7 +210,7 @@ TEST_CASE("telemetry is the NIC's: requests have room for it, acknowledgements b
   store_telemetry(telemetry);
   write_hop(telemetry, {.time = 1, .sent = 2, .queue = 640, .rate = 1'000'000'000});
   const uint8_t payload[6] = {1, 2, 3, 4, 5, 6};
-  const auto receive = [&](uint8_t opcode, uint32_t bytes) -> const ProgramFrameSlot& {
+  const auto receive = [&](uint8_t opcode, uint32_t bytes) -> const ProgramFrame& {
     DataHeader header;
     header.opcode = opcode | kOpcodeTelemetry;
     header.destination_qp = kQpn;
@@ -219,14 +219,14 @@ TEST_CASE("telemetry is the NIC's: requests have room for it, acknowledgements b
     const test::Frame frame = test::build_frame(RoceTemplate(test::path_between(2, 1)), header, payload, bytes);
     REQUIRE(l.relayed.understands(frame.meta.opcode));
     CHECK(l.relayed.receive(2, frame.bytes.data(), frame.meta));
-    return l.memory->frames[(l.memory->frames_written - 1) % kProgramFrames];
+    return l.memory->frame(l.memory->frames_written - 1);
   };
-  const ProgramFrameSlot& request = receive(kOpcodeRcWriteOnlyImmediate, sizeof payload);
+  const ProgramFrame& request = receive(kOpcodeRcWriteOnlyImmediate, sizeof payload);
   CHECK(request.meta.opcode == kOpcodeRcWriteOnlyImmediate);
   const uint32_t bth = request.meta.bth_offset;
-  CHECK(request.bytes[bth] == kOpcodeRcWriteOnlyImmediate);
+  CHECK(request.bytes()[bth] == kOpcodeRcWriteOnlyImmediate);
   CHECK(request.length == bth + kBthHeader + kRethHeader + kImmediateHeader + 8);
-  CHECK(std::memcmp(request.bytes + bth + kBthHeader + kRethHeader + kImmediateHeader, payload, sizeof payload) == 0);
+  CHECK(std::memcmp(request.bytes() + bth + kBthHeader + kRethHeader + kImmediateHeader, payload, sizeof payload) == 0);
   const DataHeader echo = sent(kOpcodeRcAcknowledge);
   CHECK(echo.opcode == (kOpcodeRcAcknowledge | kOpcodeTelemetry));
   CHECK(std::memcmp(echo.telemetry, telemetry, kTelemetryHeader) == 0);

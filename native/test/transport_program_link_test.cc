@@ -173,19 +173,23 @@ TEST_CASE("datagrams are from their own queue pair, whatever the program writes,
   CHECK(l.counters.drop_program_packet == 1);
 }
 
-TEST_CASE("frames come to the program as they are, up to the pad, until it takes none") {
-  Linked l;
-  l.connect();
-  const RoceTemplate headers(test::path_between(2, 1));
+// SENDs of so many bytes to the program's queue pair.
+test::Frame sent(uint32_t bytes) {
   DataHeader header;
   header.opcode = kOpcodeRcSendOnly;
   header.destination_qp = kQpn;
-  const uint8_t payload[5] = {1, 2, 3, 4, 5};
-  const test::Frame frame = test::build_frame(headers, header, payload, sizeof payload);
-  for (uint32_t i = 0; i < kProgramFrames; ++i) CHECK(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  const std::vector<uint8_t> payload(bytes, 0x5a);
+  return test::build_frame(RoceTemplate(test::path_between(2, 1)), header, payload.data(), bytes);
+}
+
+TEST_CASE("frames come to the program as they are, up to the pad, until it takes none") {
+  Linked l;
+  l.connect();
+  const test::Frame frame = sent(5);
+  for (uint32_t i = 0; i < kProgramFrames; ++i) REQUIRE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
   CHECK(l.memory->frames_written == kProgramFrames);
-  CHECK(l.memory->frames[0].length == frame.bytes.size() - kIcrc);
-  CHECK(std::memcmp(l.memory->frames[0].bytes, frame.bytes.data(), frame.bytes.size() - kIcrc) == 0);
+  CHECK(l.memory->frame(0).length == frame.bytes.size() - kIcrc);
+  CHECK(std::memcmp(l.memory->frame(0).bytes(), frame.bytes.data(), frame.bytes.size() - kIcrc) == 0);
   CHECK_FALSE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
   CHECK(l.counters.drop_program_busy == 1);
   l.memory->frames_read = 1;
@@ -194,6 +198,100 @@ TEST_CASE("frames come to the program as they are, up to the pad, until it takes
   // One that says it has read what was never written gets nothing more, until it is sensible again.
   l.memory->frames_read = kProgramFrames + 100;
   CHECK_FALSE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+}
+
+TEST_CASE("what eight connections may have in flight finds room, whatever their path MTU") {
+  for (const uint32_t mtu : {256u, 512u, 1'024u, 2'048u, 4'096u}) {
+    CAPTURE(mtu);
+    Linked l;
+    l.attributes.path_mtu = mtu;
+    l.connect();
+    const test::Frame frame = sent(mtu);
+    QueueAttributes attributes;
+    attributes.path_mtu = mtu;
+    for (uint32_t i = 0; i < 8 * packets_in_flight(attributes); ++i) {
+      REQUIRE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+    }
+    CHECK(l.counters.drop_program_busy == 0);
+  }
+}
+
+TEST_CASE("frames of any length keep their bytes round after round, and begin anew where none waits") {
+  Linked l;
+  l.attributes.path_mtu = 4'096;
+  l.connect();
+  std::mt19937 draw(3);
+  std::vector<uint32_t> lengths;  // of those that wait
+  uint32_t read = 0;
+  uint64_t bytes = 0;
+  while (bytes < 5 * uint64_t{kProgramRoom}) {
+    const test::Frame frame = sent(draw() % 4'097);
+    if (l.relayed.receive(0, frame.bytes.data(), frame.meta)) {
+      lengths.push_back(static_cast<uint32_t>(frame.bytes.size()) - kIcrc);
+      bytes += frame.bytes.size();
+    } else {
+      REQUIRE(lengths.size() > 1'000);
+    }
+    // As many as have come, on average, and fewer than there are, so that they go round.
+    for (uint32_t takes = lengths.size() < 2'000 ? 0 : draw() % 3; takes > 0; --takes) {
+      const ProgramFrame& taken = l.memory->frame(read);
+      REQUIRE(taken.length == lengths.front());
+      if (taken.meta.payload_length > 0) REQUIRE(taken.bytes()[taken.length - 1 - taken.meta.pad_count] == 0x5a);
+      lengths.erase(lengths.begin());
+      l.memory->frames_read = ++read;
+    }
+  }
+  l.memory->frames_read = l.memory->frames_written.load();
+  const test::Frame frame = sent(1);
+  CHECK(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  CHECK(&l.memory->frame(l.memory->frames_written - 1) == reinterpret_cast<ProgramFrame*>(l.memory->room));
+}
+
+TEST_CASE("a program is crowded from half of its room on until a quarter is left, and for as long as it takes anything") {
+  Linked l;
+  l.attributes.path_mtu = 4'096;
+  l.connect();
+  const test::Frame frame = sent(4'096);
+  uint32_t frames = 0;
+  const auto fill = [&](Time now) {
+    while (!l.relayed.crowded(now)) {
+      REQUIRE(l.relayed.receive(now, frame.bytes.data(), frame.meta));
+      ++frames;
+    }
+  };
+  fill(1);
+  CHECK(frames > kProgramRoom / 2 / 4'500);
+  CHECK(frames < kProgramRoom / 2 / 4'096);
+  CHECK(l.memory->holds == 1);
+  uint32_t read = 0;
+  while (l.relayed.crowded(2)) l.memory->frames_read = ++read;
+  CHECK(read > frames / 2 - 4);
+  CHECK(read < frames / 2 + 4);
+  CHECK(l.memory->holds == 0);
+  // It takes nothing any more.
+  fill(3);
+  CHECK(l.relayed.crowded(100 * kMillisecond));
+  CHECK_FALSE(l.relayed.crowded(101 * kMillisecond));
+  l.memory->frames_read = l.memory->frames_read + 1;
+  CHECK(l.relayed.crowded(5 * kSecond));
+  // Nor is there anything to wait for of one that says that it has read what was never written.
+  l.memory->frames_read = l.memory->frames_written + 1;
+  CHECK_FALSE(l.relayed.crowded(5 * kSecond));
+}
+
+TEST_CASE("datagrams with keys of management are refused, also from a queue pair that has such a key") {
+  Linked l(Linked::Service::datagram);
+  l.attributes.queue_key = 0x80010000;
+  l.connect();
+  const uint32_t handle = l.addresses.add(test::path_between(1, 2));
+  for (const uint32_t key : {0x80010000u, 0xffffffffu, 0x80000000u, 0x7fffffffu}) {
+    l.packet(0) = {.qpn = kQpn, .destination_qp = 1, .address_handle = handle, .queue_key = key, .opcode = kOpcodeUdSendOnly};
+    l.submit(0);
+    l.take();
+    CHECK((l.relayed.data_bytes() > 0) == (key == 0x7fffffff));
+    l.link.publish();
+  }
+  CHECK(l.counters.drop_program_packet == 3);
 }
 
 TEST_CASE("a program is woken only when it sleeps and something has come") {
@@ -209,19 +307,28 @@ TEST_CASE("a program is woken only when it sleeps and something has come") {
   CHECK_FALSE(l.link.take_wake());
 }
 
-TEST_CASE("what a program has counted is the NIC's too, and no more than it can have counted") {
+TEST_CASE("what a program has counted is the NIC's too, and no more of anything than frames and packets have passed") {
   Linked l;
-  const auto says = [&](uint64_t count) {
-    l.memory->counted[0] = count;
+  l.connect();
+  const auto says = [&](int which, uint64_t count) {
+    l.memory->counted[which] = count;
     l.link.count(l.counters);
-    return l.counters.words()[0];
+    return l.counters.words()[which];
   };
-  CHECK(says(5) == 5);
-  CHECK(says(5) == 5);
-  CHECK(says(12) == 12);
-  CHECK(says(3) == 12);
-  CHECK(says(UINT64_MAX / 2) == 12);
-  CHECK(says(UINT64_MAX / 2 + 1) == 13);
+  CHECK(says(0, 5) == 0);
+  const test::Frame frame = sent(5);
+  for (int i = 0; i < 15; ++i) REQUIRE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  for (uint32_t slot = 0; slot < 5; ++slot) l.submit_write(slot);
+  l.take();
+  CHECK(says(0, 5) == 0);
+  CHECK(says(0, 12) == 7);
+  CHECK(says(0, 3) == 7);
+  CHECK(says(0, 4) == 8);
+  CHECK(says(0, UINT64_MAX / 2) == 20);
+  CHECK(says(0, UINT64_MAX) == 20);
+  CHECK(says(1, 19) == 19);
+  REQUIRE(l.relayed.receive(0, frame.bytes.data(), frame.meta));
+  CHECK(says(1, 100) == 21);
 }
 
 TEST_CASE("frames that a program has not taken are counted when it is no more, and never more than there is room for") {

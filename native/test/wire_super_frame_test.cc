@@ -55,7 +55,7 @@ struct Super {
   Offload offload;
   uint32_t packets = 0;
 };
-Super join(const std::vector<Bytes>& packets) {
+Super join_all(const std::vector<Bytes>& packets) {
   Super super;
   SuperFrameJoin join;
   if (!join.begin(packets[0].data(), static_cast<uint32_t>(packets[0].size()))) return super;
@@ -72,7 +72,7 @@ Super join(const std::vector<Bytes>& packets) {
   return super;
 }
 
-uint32_t joined(const std::vector<Bytes>& packets) { return join(packets).packets; }
+uint32_t joined(const std::vector<Bytes>& packets) { return join_all(packets).packets; }
 
 }  // namespace
 
@@ -88,7 +88,7 @@ TEST_CASE("super-frames: what is cut or sliced of one is what was joined, ICRC a
         const uint32_t count = std::min(64u, 65'000 / (payload + 20));
         for (uint32_t i = 0; i < count; ++i) packets.push_back(packet(way, i, payload));
         if (payload > 60) packets.back() = packet(way, count - 1, payload / 2);  // shorter
-        Super super = join(packets);
+        Super super = join_all(packets);
         REQUIRE(super.packets == count);
         const auto length = static_cast<uint32_t>(super.bytes.size());
         Offload offload = super.offload;
@@ -170,7 +170,7 @@ TEST_CASE("super-frames: the shorter packet that ends one may be taken back") {
     join.take_back(last);
     CHECK_FALSE(join.ended());
     CHECK(join.packets() == 2);
-    const Super both = ::join({packets[0], packets[1]});
+    const Super both = join_all({packets[0], packets[1]});
     Bytes headers(join.header_length());
     Offload offload;
     join.finish(headers.data(), offload);
@@ -211,7 +211,7 @@ TEST_CASE("super-frames: what cannot begin one") {
 TEST_CASE("super-frames: a datagram of neither IP version is none") {
   std::vector<Bytes> packets;
   for (uint32_t i = 0; i < 3; ++i) packets.push_back(packet(path(6, false), i, 100));
-  Super super = join(packets);
+  Super super = join_all(packets);
   const auto length = static_cast<uint32_t>(super.bytes.size());
   CHECK(check_offload(super.bytes.data(), length, super.offload));
   super.bytes[14] = 0xb0;
@@ -222,7 +222,7 @@ TEST_CASE("super-frames: any offload and any bytes are either refused or slices 
   const RocePath way = path(4, false);
   std::vector<Bytes> packets;
   for (uint32_t i = 0; i < 6; ++i) packets.push_back(packet(way, i, 200));
-  const Super super = join(packets);
+  const Super super = join_all(packets);
   Random random(1, 2, 3);
   constexpr Refusal (*whole)(const uint8_t*, uint32_t, PacketMeta&) = classify;
   uint64_t accepted = 0, refused = 0, sliced = 0;

@@ -65,8 +65,9 @@ class KeySequence {
 class MemoryTable {
  public:
   // Room for `capacity` regions, up to 2^24 - 1. Who may not guess keys must not know `secret`.
-  // `probe` says whether memory is there, of which others than the table dispose; it is asked for each access.
-  using Probe = bool (*)(const uint8_t* first, uint64_t bytes);
+  // `probe` says whether memory is there, of which others than the table dispose, and may be written to; it is asked for each
+  // access.
+  using Probe = bool (*)(const uint8_t* first, uint64_t bytes, bool to_write);
   explicit MemoryTable(uint32_t capacity, uint64_t secret = 0, Probe probe = nullptr)
       : keys_(secret), probe_(probe), slots_(capacity), heads_(std::bit_ceil(capacity), kNone) {
     for (uint32_t i = capacity; i > 0; --i) free_.push_back(i - 1);
@@ -165,6 +166,7 @@ class MemoryTable {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kMostGathered = 4'096;
+  static constexpr uint8_t kWrites = kLocalWrite | kRemoteWrite | kRemoteAtomic;
 
   struct Slot {
     MemoryRegion region;
@@ -182,9 +184,9 @@ class MemoryTable {
     if (address < region.address || offset > region.length || length > region.length - offset) return nullptr;
     if (!region.scratch) {
       uint8_t* const first = region.data + offset;
-      return probe_ == nullptr || probe_(first, length) ? first : nullptr;
+      return probe_ == nullptr || probe_(first, length, (access & kWrites) != 0) ? first : nullptr;
     }
-    return region.sink != nullptr && (access & (kLocalWrite | kRemoteWrite)) != 0 ? region.sink : region.data;
+    return region.sink != nullptr && (access & kWrites) != 0 ? region.sink : region.data;
   }
   // The place of `key`, which its list has no more; kNone when there is no such key.
   uint32_t unlink(uint32_t key) {

@@ -10,11 +10,13 @@
 namespace weir {
 namespace {
 
-// Between two looks, which are less than a second apart.
-constexpr uint64_t kMostCounted = 1 << 24;
 constexpr uint32_t kPacketMask = kProgramPackets - 1;
-constexpr uint32_t kFrameMask = kProgramFrames - 1;
-static_assert((kProgramPackets & kPacketMask) == 0 && (kProgramFrames & kFrameMask) == 0);
+static_assert((kProgramPackets & kPacketMask) == 0 && (kProgramFrames & (kProgramFrames - 1)) == 0);
+static_assert((kProgramRoom & (kProgramRoom - 1)) == 0 && kProgramRoom % kProgramFramePlace == 0);
+
+constexpr uint32_t place_for(uint32_t length) {
+  return (sizeof(ProgramFrame) + length + kProgramFramePlace - 1) / kProgramFramePlace * kProgramFramePlace;
+}
 
 // Goes ahead of data, unpaced.
 bool is_control(const ProgramPacket& packet) {
@@ -63,6 +65,7 @@ void ProgramLink::take_in(TransportCounters& counters) {
       continue;
     }
     found->second->push(slot);
+    ++passed_;
     if (told_.empty() || told_.back() != at.packet.qpn) told_.push_back(at.packet.qpn);
   }
   memory_.submitted_read.store(submitted_, std::memory_order_release);
@@ -70,27 +73,53 @@ void ProgramLink::take_in(TransportCounters& counters) {
 
 void ProgramLink::give_back(uint32_t slot) { free_.push_back(slot); }
 
-bool ProgramLink::deliver(const uint8_t* frame, const PacketMeta& meta, uint32_t reads) {
+bool ProgramLink::deliver(Time now, const uint8_t* frame, const PacketMeta& meta, uint32_t reads) {
   // Up to the pad: what is behind it has been checked.
   const uint8_t opcode = plain_opcode(meta.opcode);
   const uint32_t headers = meta.bth_offset + kBthHeader + extension_length(opcode);
   const uint32_t length = headers + meta.payload_length + uint32_t{meta.pad_count};
   const uint32_t read = memory_.frames_read.load(std::memory_order_acquire);
   if (frames_ - read >= kProgramFrames || length > kProgramFrameBytes) return false;
-  ProgramFrameSlot& slot = memory_.frames[frames_ & kFrameMask];
-  slot.meta = meta;
-  slot.length = length;
-  slot.reads = reads;
+  const auto next_round = [&] { return (filled_ + kProgramRoom - 1) / kProgramRoom * kProgramRoom; };
+  if (read == frames_) {
+    filled_ = next_round();
+    read_at_ = now;
+  }
+  const uint32_t bytes = place_for(length);
+  const uint32_t begin = filled_ % kProgramRoom + bytes > kProgramRoom ? next_round() : filled_;
+  const uint32_t waiting = waiting_bytes(read);
+  // A program that has read what it had given back already is full.
+  if (waiting > kProgramRoom || begin - filled_ + bytes > kProgramRoom - waiting) return false;
+  filled_ = begin + bytes;
+  begins_[frames_ % kProgramFrames] = begin;
+  memory_.places[frames_ % kProgramFrames].store(begin % kProgramRoom, std::memory_order_relaxed);
+  auto& to = *reinterpret_cast<ProgramFrame*>(&memory_.room[begin % kProgramRoom]);
+  to.meta = meta;
+  to.length = length;
+  to.reads = reads;
   if (opcode == meta.opcode) {
-    std::memcpy(slot.bytes, frame, length);
+    std::memcpy(to.bytes(), frame, length);
   } else {
-    std::memcpy(slot.bytes, frame, headers);
-    std::memcpy(slot.bytes + headers, frame + headers + kTelemetryHeader, length - headers);
-    slot.meta.opcode = slot.bytes[meta.bth_offset] = opcode;
+    std::memcpy(to.bytes(), frame, headers);
+    std::memcpy(to.bytes() + headers, frame + headers + kTelemetryHeader, length - headers);
+    to.meta.opcode = to.bytes()[meta.bth_offset] = opcode;
   }
   memory_.frames_written.store(++frames_, std::memory_order_release);
+  ++passed_;
   given_frames_ = true;
   return true;
+}
+
+bool ProgramLink::crowded(Time now) {
+  const uint32_t read = memory_.frames_read.load(std::memory_order_acquire);
+  if (std::exchange(seen_read_, read) != read) read_at_ = now;
+  const uint32_t frames = frames_ - read;
+  const uint32_t share = crowded_ ? 4 : 2;
+  const bool fills = waiting_bytes(read) > kProgramRoom / share || frames > kProgramFrames / share;
+  crowded_ = fills && frames <= kProgramFrames;
+  const bool holds = crowded_ && now - read_at_ < kPatience;
+  memory_.holds.store(holds ? 1 : 0, std::memory_order_relaxed);
+  return holds;
 }
 
 void ProgramLink::publish() {
@@ -104,12 +133,17 @@ void ProgramLink::publish() {
   given_slots_ = true;
 }
 
+// It is the program's word about itself. Each frame and each packet is counted once where it is, so of nothing there is more than
+// have passed; what runs back is not believed.
 void ProgramLink::count(TransportCounters& counters) {
   for (int i = 0; i < TransportCounters::kCount; ++i) {
     const uint64_t counted = memory_.counted[i].load(std::memory_order_relaxed);
-    const uint64_t more = counted - std::exchange(counted_.words()[i], counted);
-    // It is the program's word about itself; one that runs back or leaps is not believed.
-    if (more <= kMostCounted) counters.words()[i] += more;
+    const uint64_t before = std::exchange(counted_.words()[i], counted);
+    if (counted <= before) continue;
+    uint64_t& believed = believed_.words()[i];
+    const uint64_t more = std::min(counted - before, passed_ - believed);
+    believed += more;
+    counters.words()[i] += more;
   }
 }
 
@@ -153,6 +187,8 @@ void RelayedTransport::enter(QueuePairState from, const QueueAttributes& attribu
 bool RelayedTransport::allows(const ProgramPacket& packet) const {
   if (state_ == QueuePairState::reset || state_ == QueuePairState::init) return false;
   if (packet.payload_bytes > (is_control(packet) ? kMaxSelectiveWindow / 8 : attributes_.path_mtu)) return false;
+  // Keys with that bit are of those who manage (IBTA volume 1, 10.2.5), which programs are not.
+  if (service_ == Service::datagram && (packet.queue_key & kPrivilegedQueueKey) != 0) return false;
   return understands(packet.opcode) && !has_telemetry(packet.opcode) &&
          (is_unreliable(packet.opcode) || extensions(packet.opcode) != 0 ||
           opcode_shape(packet.opcode).kind != RequestKind::none || packet.opcode == kOpcodeRcReadResponseMiddle);
@@ -160,7 +196,7 @@ bool RelayedTransport::allows(const ProgramPacket& packet) const {
 
 bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive() && state_ != QueuePairState::error) return ++context_.counters.drop_wrong_state, false;
-  if (!link_.deliver(frame, meta, expected_reads_)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
+  if (!link_.deliver(now, frame, meta, expected_reads_)) return ++context_.counters.drop_program_busy, ++link_.busy_drops_, false;
   if (watch_ != nullptr) hear(now, frame, meta);
   if (is_response(plain_opcode(meta.opcode)) && meta.payload_length == 0) return true;
   received_.count(meta.payload_length, kBthHeader + extension_length(meta.opcode) + meta.payload_length + meta.pad_count,

@@ -18,6 +18,9 @@ namespace weir {
 
 class RelayedTransport;
 
+// Of a Q_Key: that it is for management (IBTA volume 1, 3.5.3 and 10.2.5).
+inline constexpr uint32_t kPrivilegedQueueKey = 1u << 31;
+
 class ProgramLink {
  public:
   // `memory` outlives it, and is the program's to write to at any time.
@@ -35,9 +38,12 @@ class ProgramLink {
     take_in(counters);
     for (const uint32_t qpn : told_) told(qpn);
   }
-  // A frame for the program, which gets it without telemetry, and `reads` as ProgramFrameSlot has it; false when it leaves no
+  // A frame for the program, which gets it without telemetry, and `reads` as ProgramFrame has it; false when it leaves no
   // room. What the frame is part of must be valid.
-  bool deliver(const uint8_t* frame, const PacketMeta& meta, uint32_t reads);
+  bool deliver(Time now, const uint8_t* frame, const PacketMeta& meta, uint32_t reads);
+  // Whether more should not come until the program has taken what there is: more than half of the room is full, and until no more
+  // than a quarter is. One that takes nothing for kPatience is not waited for until it does.
+  bool crowded(Time now);
   // Gives back the slots of what was sent since the last call: their payload has been read by now.
   void publish();
   // Whether frames, or the slots that it wants, have been given to a program that may sleep, since the last call: it must be
@@ -56,6 +62,7 @@ class ProgramLink {
   friend class RelayedTransport;
 
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr Time kPatience = 100 * kMillisecond;
   struct Slot {
     ProgramPacket packet;  // as it was when it was submitted
     uint32_t next = kNone;
@@ -65,6 +72,7 @@ class ProgramLink {
     bool held = false;
   };
   void take_in(TransportCounters& counters);
+  uint32_t waiting_bytes(uint32_t read) const { return read == frames_ ? 0 : filled_ - begins_[read % kProgramFrames]; }
   void refuse(TransportCounters& counters) { ++counters.drop_program_packet, ++refused_packets_; }
   void give_back(uint32_t slot);
   void attach(uint32_t qpn, RelayedTransport& transport) { transports_[qpn] = &transport; }
@@ -74,9 +82,17 @@ class ProgramLink {
   uint32_t submitted_ = 0;  // read
   uint32_t returned_ = 0;   // written
   uint32_t frames_ = 0;     // written
+  // Of the room for frames: where the next begins, and where each that waits does. Both count on and on.
+  uint32_t filled_ = 0;
+  std::unique_ptr<uint32_t[]> begins_ = std::make_unique<uint32_t[]>(kProgramFrames);
+  bool crowded_ = false;
+  uint32_t seen_read_ = 0;  // frames, at the last look
+  Time read_at_ = 0;        // when that had changed
+  uint64_t passed_ = 0;     // frames and packets
   bool given_frames_ = false;
   bool given_slots_ = false;
   TransportCounters counted_;  // at the last look
+  TransportCounters believed_;
   uint64_t busy_drops_ = 0;
   uint64_t refused_packets_ = 0;
   std::array<Slot, kProgramPackets> slots_;
@@ -109,6 +125,7 @@ class RelayedTransport final : public VerbsTransport {
   // That the program's timer has run out shows when something leaves, and is told soon after.
   Time next_deadline() const override { return watch_ == nullptr ? kNever : watch_->timed_out_at(); }
   void advance(Time) override {}
+  bool crowded(Time now) const override { return link_.crowded(now); }
   bool take_heard(Heard& heard) override { return watch_ != nullptr && watch_->take(heard); }
   void limit(uint32_t packets, uint32_t reads) override {
     if (watch_ == nullptr) return;

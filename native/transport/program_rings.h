@@ -22,11 +22,14 @@
 
 namespace weir {
 
-inline constexpr uint32_t kProgramLayout = 5;     // changes with all that is here
-inline constexpr uint32_t kProgramPackets = 512;  // these two are powers of two
-inline constexpr uint32_t kProgramFrames = 1024;
+inline constexpr uint32_t kProgramLayout = 6;     // changes with all that is here
+inline constexpr uint32_t kProgramPackets = 512;  // this and the next two are powers of two
+// Frames take the room that they need, so that windows of eight reliable connections fit (kDefaultWindowBytes), whatever their
+// path MTU. A program that keeps up has all of its frames at the beginning: the rest is touched by nobody.
+inline constexpr uint32_t kProgramFrames = 1 << 15;
+inline constexpr uint32_t kProgramRoom = 16 << 20;
 inline constexpr uint32_t kProgramPayload = 4096;
-inline constexpr uint32_t kProgramFrameBytes = 4352;
+inline constexpr uint32_t kProgramFrameBytes = 4352;  // of one frame, at most
 
 // What the daemon needs to know of a packet. Whole numbers only: whatever is written there is a value.
 struct ProgramPacket {
@@ -56,12 +59,16 @@ struct ProgramPacketSlot {
   alignas(64) uint8_t payload[kProgramPayload];
 };
 
-struct ProgramFrameSlot {
+// Its bytes are behind it.
+struct ProgramFrame {
   PacketMeta meta;
   uint32_t length = 0;
   uint32_t reads = 0;  // that may be expected in flight of its queue pair: see Transport::limit()
-  alignas(64) uint8_t bytes[kProgramFrameBytes];
+
+  uint8_t* bytes() { return reinterpret_cast<uint8_t*>(this + 1); }
+  const uint8_t* bytes() const { return reinterpret_cast<const uint8_t*>(this + 1); }
 };
+inline constexpr uint32_t kProgramFramePlace = 64;  // each begins at a multiple
 
 struct ProgramMemory {
   using Word = std::atomic<uint32_t>;
@@ -81,12 +88,18 @@ struct ProgramMemory {
   Word nic_sleeps;
   Word ended;    // the daemon serves no more
   Word watches;  // congestion control holds requests of connections: READs are asked for little by little from the first on
+  Word holds;    // the NIC holds the wire back until the program has taken frames, and wants to hear of it
   alignas(64) Word frames_written;
   Word bell;
   alignas(64) Word submitted[kProgramPackets];
   Word returned[kProgramPackets];
   ProgramPacketSlot packets[kProgramPackets];
-  ProgramFrameSlot frames[kProgramFrames];
+  Word places[kProgramFrames];  // of frames: from the beginning of the room
+  alignas(kProgramFramePlace) uint8_t room[kProgramRoom];
+
+  ProgramFrame& frame(uint32_t index) {
+    return reinterpret_cast<ProgramFrame&>(room[places[index % kProgramFrames].load(std::memory_order_relaxed) % kProgramRoom]);
+  }
 };
 
 }  // namespace weir

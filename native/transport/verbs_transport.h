@@ -28,6 +28,8 @@ class VerbsTransport : public Transport {
   }
   // Of a reliable connection: see Requester.
   virtual void expect_reads(uint32_t) {}
+  // Who takes what comes has no room for much more of it.
+  virtual bool crowded(Time) const { return false; }
   // So many requests that are all the same. Those that cannot be taken are completed at once: flushed in the error state and in
   // SQE, else as a local operation error.
   void post_send(const SendWork& work, uint32_t times = 1);

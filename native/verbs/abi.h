@@ -1,6 +1,12 @@
 // What libibverbs and its providers know of each other beyond <infiniband/verbs.h>, for its private versions 34 to 64.
 // Our own declarations of a layout that has no header in any package; sizes and offsets are held below. Only what a provider
 // touches is spelt out.
+//
+// What is built with the headers of one rdma-core runs with the library of any other, from 44 on. Of <infiniband/verbs.h> the
+// types that programs and library share only ever grow, at their end (or, verbs_context, at its start). So nothing here or in the
+// provider may depend on the size of one that has grown: ibv_qp_ex and ibv_port_attr are the ones it touches. What is behind such
+// a one in a type of the library's is placed by number, and of such a one only what rdma-core 44 has is written. What is asserted
+// of the types in that header are places of members, and sizes of those that cannot grow, as others stand behind them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -85,17 +91,27 @@ static_assert(sizeof(verbs_mr) == 56);
 static_assert(offsetof(verbs_mr, type) == 48);
 
 struct verbs_qp {
+  // The table of ibv_qp_ex ends at 352 in rdma-core 44 and 45, and since 46, with one operation more, at 360: what the library
+  // has behind it is in one of two places. kExtendedQueuePair is written to both. The operation more is refused with its flag.
+  static constexpr size_t kTableEnd = 352;
   union {
     ibv_qp qp;
     ibv_qp_ex qp_ex;
+    struct {
+      char table[kTableEnd];
+      uint64_t comp_mask;
+      uint64_t later_comp_mask;
+      void* xrcd;
+    } behind;
   };
-  // kExtendedQueuePair in both: since rdma-core 46 ibv_qp_ex has one operation more, and this is behind it.
-  uint64_t comp_mask;
-  uint64_t later_comp_mask;
-  void* xrcd;
 };
 inline constexpr uint64_t kExtendedQueuePair = 2;
-static_assert(sizeof(ibv_qp_ex) == 352 && offsetof(verbs_qp, comp_mask) == 352 && offsetof(verbs_qp, later_comp_mask) == 360);
+static_assert(offsetof(ibv_qp_ex, wr_atomic_write) + sizeof(void*) == verbs_qp::kTableEnd);
+static_assert(sizeof(verbs_qp) == 376 && offsetof(verbs_qp, behind.comp_mask) == 352);
+
+// How much of it the library of rdma-core 44 has room for: a speed came behind it.
+inline constexpr size_t kPortAttributes = offsetof(ibv_port_attr, port_cap_flags2) + sizeof(ibv_port_attr::port_cap_flags2);
+static_assert(kPortAttributes == 50);
 
 union verbs_cq {
   ibv_cq cq;
@@ -115,7 +131,7 @@ static_assert(offsetof(verbs_srq, type) == 128);
 static_assert(offsetof(verbs_srq, number) == 152);
 
 static_assert(sizeof(ibv_qp) == 160 && sizeof(ibv_cq) == 128 && sizeof(ibv_context) == 328);
-static_assert(sizeof(verbs_context) == 648 && offsetof(verbs_context, context) == 320);
+static_assert(sizeof(verbs_context) - offsetof(verbs_context, context) == sizeof(ibv_context));
 
 // All that a provider may offer; null: it does not. In the order of the names, as of IBVERBS_PRIVATE_64; earlier ones lack some
 // (kLacking below).

@@ -168,7 +168,7 @@ bool add_batch(ProgramQueuePair& qp, uint64_t operations) {
   const ibv_qp_type type = qp.base.qp.qp_type;
   if ((operations & ~(type == IBV_QPT_UD ? kSends : type == IBV_QPT_UC ? kUnreliable : kReliable)) != 0) return false;
   qp.batch = std::make_shared<Batch>();
-  qp.base.comp_mask = qp.base.later_comp_mask = kExtendedQueuePair;
+  qp.base.behind.comp_mask = qp.base.behind.later_comp_mask = kExtendedQueuePair;
   ibv_qp_ex& to = qp.base.qp_ex;
   to.wr_start = start;
   to.wr_complete = complete;

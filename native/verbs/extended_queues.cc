@@ -8,9 +8,9 @@
 namespace weir {
 namespace {
 
-CompletionQueue& queue_of(ibv_cq_ex* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
+CompletionQueue& polled(ibv_cq_ex* cq) { return *reinterpret_cast<CompletionQueue*>(cq); }
 const ibv_wc& entry_of(ibv_cq_ex* cq) {
-  const CompletionQueue& queue = queue_of(cq);
+  const CompletionQueue& queue = polled(cq);
   return queue.ring[queue.at % queue.ring.size()];
 }
 
@@ -21,7 +21,7 @@ void show(ibv_cq_ex* cq) {
 
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   if (attributes->comp_mask != 0) return EINVAL;
-  CompletionQueue& queue = queue_of(cq);
+  CompletionQueue& queue = polled(cq);
   if (queue.empty()) nic_of(cq->context).help();
   queue.readers.lock();
   if (queue.empty()) {
@@ -35,7 +35,7 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
 
 // Where the poll ends is after the last that was there.
 int next_poll(ibv_cq_ex* cq) {
-  CompletionQueue& queue = queue_of(cq);
+  CompletionQueue& queue = polled(cq);
   if (queue.at + 1 == queue.written.load(std::memory_order_acquire)) return ENOENT;
   ++queue.at;
   show(cq);
@@ -43,7 +43,7 @@ int next_poll(ibv_cq_ex* cq) {
 }
 
 void end_poll(ibv_cq_ex* cq) {
-  CompletionQueue& queue = queue_of(cq);
+  CompletionQueue& queue = polled(cq);
   queue.read.store(queue.at + 1, std::memory_order_release);
   queue.readers.unlock();
   nic_of(cq->context).may_leave();
@@ -54,8 +54,8 @@ auto read(ibv_cq_ex* cq) {
   return entry_of(cq).*Field;
 }
 
-uint64_t read_clock(ibv_cq_ex* cq) { return queue_of(cq).stamps[queue_of(cq).at % queue_of(cq).ring.size()].clock; }
-uint64_t read_wall(ibv_cq_ex* cq) { return queue_of(cq).stamps[queue_of(cq).at % queue_of(cq).ring.size()].wall; }
+uint64_t read_clock(ibv_cq_ex* cq) { return polled(cq).stamps[polled(cq).at % polled(cq).ring.size()].clock; }
+uint64_t read_wall(ibv_cq_ex* cq) { return polled(cq).stamps[polled(cq).at % polled(cq).ring.size()].wall; }
 
 __be32 read_immediate(ibv_cq_ex* cq) { return entry_of(cq).imm_data; }
 

@@ -1,8 +1,10 @@
 // Memory regions.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <new>
 
 #include "verbs/provider.h"
@@ -10,22 +12,43 @@
 namespace weir {
 namespace {
 
-// A NIC would refuse to pin what is not there; without this its thread would find out.
-bool is_mapped(uintptr_t address, size_t bytes) {
-  constexpr size_t kPage = 4096;
-  unsigned char pages[1024];
+// A NIC would refuse to pin what is not there, or may not be read, or not be written to where it is to write; without this its
+// thread would find out, when a peer has sent something. Where the system hides what is mapped, it does.
+bool may_be_pinned(uintptr_t address, size_t bytes, bool to_write) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
+  if (maps == nullptr) return true;
+  uintptr_t at = address;
   const uintptr_t end = address + bytes;
-  for (uintptr_t at = address & ~(kPage - 1); at < end; at += sizeof pages * kPage) {
-    const size_t length = std::min<size_t>(end - at, sizeof pages * kPage);
-    if (::mincore(reinterpret_cast<void*>(at), length, pages) < 0 && errno == ENOMEM) return false;
+  // The lines are in the order of addresses: "55d0c8a00000-55d0c8a02000 r--p ...".
+  for (char line[512]; at < end && std::fgets(line, sizeof line, maps.get()) != nullptr;) {
+    uintptr_t first;
+    uintptr_t last;
+    char may[5];
+    const bool whole = std::strchr(line, '\n') != nullptr;
+    if (std::sscanf(line, "%lx-%lx %4s", &first, &last, may) == 3 && last > at) {
+      if (first > at || may[0] != 'r' || (to_write && may[1] != 'w')) return false;
+      at = last;
+    }
+    // The rest of a long name.
+    for (bool ends = whole; !ends && std::fgets(line, sizeof line, maps.get()) != nullptr;)
+      ends = std::strchr(line, '\n') != nullptr;
   }
-  return true;
+  return at >= end;
 }
 
 constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | kRemoteWrites;
+// With any of these, Linux pins memory to write to it.
+constexpr int kWrites = IBV_ACCESS_LOCAL_WRITE | kRemoteWrites | IBV_ACCESS_MW_BIND;
 // That windows may be bound to it needs no right of the table's.
 constexpr int kAccess = kRights | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED;
+
+// errno; 0: it may be registered.
+int refused_memory(const void* address, size_t bytes, int access) {
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  if (first + bytes < first) return EINVAL;
+  return may_be_pinned(first, bytes, (access & kWrites) != 0) ? 0 : EFAULT;
+}
 
 uint64_t base_of(void* address, uint64_t own_address, int access) {
   return (access & IBV_ACCESS_ZERO_BASED) != 0 && own_address == reinterpret_cast<uintptr_t>(address) ? 0 : own_address;
@@ -54,7 +77,7 @@ ibv_mr* add_region(ibv_pd* pd, const MemoryRegion& region, int access) {
 
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t own_address, int access) {
   if (const int error = refused_access(access); error != 0) return errno = error, nullptr;
-  if (!is_mapped(reinterpret_cast<uintptr_t>(address), bytes)) return errno = EFAULT, nullptr;
+  if (const int error = refused_memory(address, bytes, access); error != 0) return errno = error, nullptr;
   MemoryRegion region;
   region.data = static_cast<uint8_t*>(address);
   region.address = base_of(address, own_address, access);
@@ -92,10 +115,14 @@ int rereg_mr(verbs_mr* mr, int changes, ibv_pd* pd, void* address, size_t bytes,
   }
   if ((changes & IBV_REREG_MR_CHANGE_PD) != 0) region.domain = domain_of(pd).number;
   if ((changes & IBV_REREG_MR_CHANGE_TRANSLATION) != 0) {
-    if (!is_mapped(reinterpret_cast<uintptr_t>(address), bytes)) return EFAULT;
     region.data = static_cast<uint8_t*>(address);
     region.address = reinterpret_cast<uintptr_t>(address);
     region.length = bytes;
+  }
+  constexpr int kMoves = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS;
+  if ((changes & kMoves) != 0 && !region.scratch) {
+    const int rights = (changes & IBV_REREG_MR_CHANGE_ACCESS) != 0 ? access : mr->access;
+    if (const int error = refused_memory(region.data, region.length, rights); error != 0) return error;
   }
   ProgramNic& nic = nic_of(mr->mr.context);
   const std::lock_guard lock(nic.mutex());

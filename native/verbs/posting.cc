@@ -117,7 +117,7 @@ int understand(const ProgramQueuePair& qp, const ibv_send_wr& wr, SendWork& work
     work.address_handle = reinterpret_cast<const ProviderAddress*>(wr.wr.ud.ah)->handle;
     work.remote_qpn = wr.wr.ud.remote_qpn;
     // With its top bit set, the queue pair's own takes its place (IBTA volume 1, 10.2.5).
-    work.queue_key = (wr.wr.ud.remote_qkey & 0x80000000u) != 0 ? qp.attributes.qkey : wr.wr.ud.remote_qkey;
+    work.queue_key = (wr.wr.ud.remote_qkey & kPrivilegedQueueKey) != 0 ? qp.attributes.qkey : wr.wr.ud.remote_qkey;
   }
   return 0;
 }

@@ -2,7 +2,9 @@
 //  - devices' character files under /dev/infiniband are /dev/null, whose number the device's folder names: libibverbs only asks
 //    for a character device of that number, and neither root nor a mount is needed;
 //  - what is under /sys/class/infiniband is looked for under $SYSFS_PATH first, where libibverbs looks: UCX does not ask it;
-//  - NETLINK_RDMA is refused, so that libibverbs reads the folder also where the kernel has RDMA devices of its own;
+//  - NETLINK_RDMA is answered as by a kernel that has these devices and pins nothing (netlink_answers.h), also where the kernel
+//  has RDMA
+//    devices of its own;
 //  - a completion channel is a pipe: it is the one verb that asks the kernel without asking the provider;
 //  - the file by which librdmacm has connections is a socket, where what it writes are commands (connection_channels.h).
 #include <dlfcn.h>
@@ -21,6 +23,7 @@
 #include <cstring>
 
 #include "verbs/connection_channels.h"
+#include "verbs/netlink_answers.h"
 
 #define WEIR_EXPORT __attribute__((visibility("default")))
 
@@ -117,8 +120,29 @@ WEIR_EXPORT ssize_t write(int descriptor, const void* bytes, size_t length) {
 
 WEIR_EXPORT int socket(int domain, int type, int protocol) {
   static const auto real = next<int (*)(int, int, int)>("socket");
-  if (domain == AF_NETLINK && protocol == NETLINK_RDMA) return errno = EPROTONOSUPPORT, -1;
+  if (domain == AF_NETLINK && protocol == NETLINK_RDMA) return weir::open_rdma_netlink(type);
   return real(domain, type, protocol);
+}
+
+WEIR_EXPORT ssize_t sendmsg(int descriptor, const msghdr* message, int flags) {
+  static const auto real = next<ssize_t (*)(int, const msghdr*, int)>("sendmsg");
+  if (message != nullptr && weir::may_be_rdma_question(message->msg_iov, message->msg_iovlen)) {
+    if (const auto result = weir::answer_rdma_question(descriptor, message->msg_iov, message->msg_iovlen)) return *result;
+  }
+  return real(descriptor, message, flags);
+}
+
+WEIR_EXPORT ssize_t sendto(int descriptor, const void* bytes, size_t length, int flags, const sockaddr* to, socklen_t to_length) {
+  static const auto real = next<ssize_t (*)(int, const void*, size_t, int, const sockaddr*, socklen_t)>("sendto");
+  const iovec piece = {.iov_base = const_cast<void*>(bytes), .iov_len = length};
+  if (weir::may_be_rdma_question(&piece, 1)) {
+    if (const auto result = weir::answer_rdma_question(descriptor, &piece, 1)) return *result;
+  }
+  return real(descriptor, bytes, length, flags, to, to_length);
+}
+
+WEIR_EXPORT ssize_t send(int descriptor, const void* bytes, size_t length, int flags) {
+  return sendto(descriptor, bytes, length, flags, nullptr, 0);
 }
 
 WEIR_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {

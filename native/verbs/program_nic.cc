@@ -1,11 +1,7 @@
 #include "verbs/program_nic.h"
 
 #include <endian.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "verbs/touch.h"
@@ -97,32 +93,41 @@ void ProgramNic::told_error(ProgramQueuePair& qp) {
 }
 
 void ProgramNic::report(ibv_event_type type, void* element) {
-  const struct {
-    uint64_t element;
-    uint32_t type;
-    uint32_t reserved;
-  } event{reinterpret_cast<uint64_t>(element), type, 0};
-  static_assert(sizeof event == kEventBytes);
-  // With the pipe full, nobody listens.
-  (void)!::write(events_, &event, sizeof event);
+  events_.tell({reinterpret_cast<uint64_t>(element), static_cast<uint32_t>(type), 0});
+  if (events_.waits()) told();
 }
 
-uint32_t ProgramNic::withdraw(int pipe, size_t bytes, const void* element) {
-  int waiting = 0;
-  if (::ioctl(pipe, FIONREAD, &waiting) < 0 || waiting <= 0) return 0;
-  std::vector<uint8_t> events(static_cast<size_t>(waiting));
-  const ssize_t got = ::read(pipe, events.data(), events.size());
-  uint32_t count = 0;
-  for (ssize_t at = 0; at + static_cast<ssize_t>(bytes) <= got; at += static_cast<ssize_t>(bytes)) {
-    uint64_t about;
-    std::memcpy(&about, events.data() + at, sizeof about);
-    if (about == reinterpret_cast<uint64_t>(element)) {
-      ++count;
-    } else {
-      (void)!::write(pipe, events.data() + at, bytes);
-    }
+// Who has read the last of a pipe just before has not seen that something waits.
+void ProgramNic::told() {
+  events_wait_.store(true, std::memory_order_seq_cst);
+  refill();
+}
+
+ProgramNic::Channel& ProgramNic::channel_of(const ibv_cq& cq) {
+  const int descriptor = cq.channel->fd;
+  return channels_.try_emplace(descriptor, descriptor).first->second;
+}
+
+uint32_t ProgramNic::withdraw_completions(ibv_cq& cq) {
+  return cq.channel == nullptr ? 0 : channel_of(cq).withdraw(reinterpret_cast<uint64_t>(&cq));
+}
+
+void ProgramNic::refill() {
+  events_.refill();
+  bool waits = events_.waits();
+  for (auto& [descriptor, channel] : channels_) {
+    channel.refill();
+    waits |= channel.waits();
   }
-  return count;
+  events_wait_.store(waits, std::memory_order_seq_cst);
+}
+
+void ProgramNic::read_event() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // A child process has a copy of what waits, which its parent hands on.
+  if (!events_wait_.load(std::memory_order_seq_cst) || ::getpid() != process_) return;
+  const std::lock_guard lock(mutex());
+  refill();
 }
 
 void ProgramNic::complete(const Completion& c) {
@@ -175,9 +180,10 @@ void ProgramNic::complete(const Completion& c) {
   // What failed is told as if it had been asked for (IBTA volume 1, 11.4.2.2).
   if (queue.armed.load() == CompletionQueue::kSolicited && good && !c.solicited) return;
   queue.armed.store(CompletionQueue::kNone);
-  const auto handle = reinterpret_cast<uint64_t>(&queue.base.cq);
   ++queue.events;
-  (void)!::write(queue.base.cq.channel->fd, &handle, sizeof handle);
+  Channel& channel = channel_of(queue.base.cq);
+  channel.tell({reinterpret_cast<uint64_t>(&queue.base.cq)});
+  if (channel.waits()) told();
 }
 
 }  // namespace weir

@@ -3,14 +3,18 @@
 // their own (verbs/completion_queue.h), which polling does not need its lock for.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "endpoint/program_transports.h"
 #include "verbs/completion_queue.h"
+#include "verbs/event_pipe.h"
 #include "verbs/posted_work.h"
 
 namespace weir {
@@ -73,24 +77,46 @@ class ProgramNic final : public ProgramTransports {
   // Whether there are fewer receives than the program wants to be told of.
   void look_at_limit(ProgramSharedReceives& shared);
   void report(ibv_event_type type, void* element);
-  // Takes events about `element` that nobody has read out of a pipe of events, of `bytes` each; returns how many.
-  static uint32_t withdraw(int pipe, size_t bytes, const void* element);
-  uint32_t withdraw(const void* element) const { return withdraw(events_, kEventBytes, element); }
+  // Take events that nobody has read back; return how many.
+  uint32_t withdraw(const void* element) { return events_.withdraw(reinterpret_cast<uint64_t>(element)); }
+  uint32_t withdraw_completions(ibv_cq& cq);
+  // Without the lock: the program has read an event, so there may be room for others.
+  void read_event();
 
  private:
-  static constexpr size_t kEventBytes = 16;
+  // As libibverbs reads them.
+  struct AsyncEvent {
+    uint64_t element;
+    uint32_t type;
+    uint32_t reserved;
+    bool operator==(const AsyncEvent&) const = default;
+  };
+  static_assert(sizeof(AsyncEvent) == 16);
+  struct CompletionEvent {
+    uint64_t element;
+    bool operator==(const CompletionEvent&) const = default;
+  };
+  using Channel = EventPipe<CompletionEvent>;
 
+  Channel& channel_of(const ibv_cq& cq);
+  void told();  // something, for which there was no room
+  void refill();
   void received(ProgramPair& pair) override;
   void attended(ProgramPair& pair) override;
   void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) override;
   void ended() override { report(IBV_EVENT_DEVICE_FATAL, nullptr); }
+  // Who reads its descriptors without libibverbs tells nobody.
+  void look() override { read_event(); }
   // Whether its send queue has come to rest, and the program wants to be told.
   void look_at_draining(ProgramQueuePair& qp);
   // The queue pair, or its send queue alone, has failed, or was told to.
   void told_error(ProgramQueuePair& qp);
   static void purge(ProgramQueuePair& qp);
 
-  int events_;
+  EventPipe<AsyncEvent> events_;
+  std::unordered_map<int, Channel> channels_;  // by their descriptors
+  std::atomic<bool> events_wait_{false};       // for room in one of these
+  const pid_t process_ = ::getpid();
   uint32_t domains_ = 0;
   uint32_t shared_numbers_ = 0;
 };

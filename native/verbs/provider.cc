@@ -17,7 +17,7 @@
 #include <type_traits>
 
 #include "base/native_error.h"
-#include "transport/address_table.h"
+#include "endpoint/multicast_groups.h"
 
 namespace weir {
 namespace {
@@ -65,7 +65,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.max_mr_size = UINT64_MAX;
   attributes.page_size_cap = 0xfffff000;
   attributes.vendor_id = 0xffffff;  // as Linux's rxe has it: nobody's
-  attributes.max_qp = kMostQueuePairs;
+  attributes.max_qp = kProgramQueuePairs;
   attributes.max_qp_wr = kMostWork;
   attributes.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
                                 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
@@ -75,14 +75,14 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.max_mr = ProgramNic::kOwnRegions / 2;
   attributes.max_pd = 65'536;
   attributes.max_qp_rd_atom = attributes.max_qp_init_rd_atom = kMaxRdAtomic;
-  attributes.max_res_rd_atom = static_cast<int>(kMaxRdAtomic * kMostQueuePairs);
+  attributes.max_res_rd_atom = static_cast<int>(kMaxRdAtomic * kProgramQueuePairs);
   attributes.atomic_cap = IBV_ATOMIC_HCA;
-  attributes.max_ah = static_cast<int>(AddressTable::kMost);
-  attributes.max_mcast_grp = attributes.max_total_mcast_qp_attach = kMostGroups;
-  attributes.max_mcast_qp_attach = kMostGroups;
+  attributes.max_ah = kProgramAddressHandles;
+  attributes.max_mcast_grp = attributes.max_total_mcast_qp_attach = kProgramMemberships;
+  attributes.max_mcast_qp_attach = std::min<int>(kProgramMemberships, MulticastGroups::kMostMembers);
   attributes.max_pkeys = 1;
   attributes.max_mw = ProgramNic::kOwnRegions / 2;
-  attributes.max_srq = 65'536;
+  attributes.max_srq = ProgramNic::kSharedReceives;
   attributes.max_srq_wr = kMostWork;
   attributes.max_srq_sge = kMostPieces;
   attributes.local_ca_ack_delay = 15;
@@ -100,7 +100,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
   if (port != 1) return EINVAL;
   ProgramNic& nic = nic_of(context);
-  *out = {};
+  std::memset(out, 0, kPortAttributes);
   out->state = nic.failed() ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
   out->max_mtu = IBV_MTU_4096;
   out->active_mtu = mtu_of(nic.hello().path_mtu);

@@ -63,8 +63,6 @@ inline ProgramQueuePair& pair_of(ibv_qp* qp) {
   return static_cast<ProgramQueuePair&>(*reinterpret_cast<ProgramQueuePairBase*>(qp));
 }
 
-inline constexpr uint32_t kMostQueuePairs = 1024;
-inline constexpr int kMostGroups = 256;   // multicast, that a program's queue pairs have joined
 inline constexpr int kMostWork = 32'768;  // of one queue
 inline constexpr int kMostPieces = 32;    // of one work request
 inline constexpr uint32_t kMostInline = 1024;

@@ -28,13 +28,10 @@ int destroy_cq(ibv_cq* cq) {
   CompletionQueue& queue = queue_of(cq);
   if (queue.users.load() > 0) return EBUSY;
   // Those that the program has taken it has to acknowledge; others are taken back.
-  if (cq->channel != nullptr) {
-    const std::lock_guard lock(nic_of(cq->context).mutex());
-    queue.events -= ProgramNic::withdraw(cq->channel->fd, sizeof(uint64_t), cq);
-  }
   {
     ProgramNic& nic = nic_of(cq->context);
     const std::lock_guard lock(nic.mutex());
+    queue.events -= nic.withdraw_completions(*cq);
     queue.async_events -= nic.withdraw(cq);
   }
   pthread_mutex_lock(&cq->mutex);
@@ -87,7 +84,8 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) {
   return 0;
 }
 
-void cq_event(ibv_cq*) {}
+void cq_event(ibv_cq* cq) { nic_of(cq->context).read_event(); }
+void async_event(ibv_context* context, ibv_async_event*) { nic_of(context).read_event(); }
 
 // ---- queue pairs ----
 
@@ -323,6 +321,8 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   if ((mask & IBV_QP_PORT) != 0 && given->port_num != 1) return EINVAL;
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && given->pkey_index != 0) return EINVAL;
   if ((mask & IBV_QP_AV) != 0 && given->ah_attr.is_global == 0) return EINVAL;
+  // As Linux has it for who may not manage; QP 1 is the daemon's, whoever the program is.
+  if ((mask & IBV_QP_QKEY) != 0 && (given->qkey & kPrivilegedQueueKey) != 0) return EPERM;
   ibv_qp_attr merged = qp.attributes;
   take(merged, *given, mask);
   const QueuePairState state = state_of(to);
@@ -372,6 +372,7 @@ int query_qp(ibv_qp* base, ibv_qp_attr* out, int, ibv_qp_init_attr* init) {
 }  // namespace
 
 void add_queue_operations(verbs_context_ops& operations) {
+  operations.async_event = async_event;
   operations.cq_event = cq_event;
   operations.create_cq = create_cq;
   operations.create_qp = create_qp;

@@ -6,44 +6,57 @@
 #include <algorithm>
 #include <mutex>
 
-// One instruction that may fault, and what it does then: that is all that the handler knows of.
+// Two leaves without a frame, of which each has one access that may fault, and what either of them does then: that is all that
+// the handler knows of. Who touches to write writes what is there, at once, for others may write there, too.
 extern "C" {
 int weir_touch(const void* at);
-extern const char weir_touch_may_fault[];
+int weir_touch_to_write(const void* at);
 extern const char weir_touch_failed[];
 }
 
 #if defined(__x86_64__)
 asm(R"(
   .text
-  .hidden weir_touch, weir_touch_may_fault, weir_touch_failed
-  .globl weir_touch, weir_touch_may_fault, weir_touch_failed
+  .hidden weir_touch, weir_touch_to_write, weir_touch_failed
+  .globl weir_touch, weir_touch_to_write, weir_touch_failed
   .type weir_touch, @function
 weir_touch:
-weir_touch_may_fault:
   movb (%rdi), %al
   movl $1, %eax
   ret
+  .size weir_touch, . - weir_touch
+  .type weir_touch_to_write, @function
+weir_touch_to_write:
+  lock orb $0, (%rdi)
+  movl $1, %eax
+  ret
+  .size weir_touch_to_write, . - weir_touch_to_write
 weir_touch_failed:
   xorl %eax, %eax
   ret
-  .size weir_touch, . - weir_touch
 )");
 #elif defined(__aarch64__)
 asm(R"(
   .text
-  .hidden weir_touch, weir_touch_may_fault, weir_touch_failed
-  .globl weir_touch, weir_touch_may_fault, weir_touch_failed
+  .hidden weir_touch, weir_touch_to_write, weir_touch_failed
+  .globl weir_touch, weir_touch_to_write, weir_touch_failed
   .type weir_touch, %function
 weir_touch:
-weir_touch_may_fault:
   ldrb w0, [x0]
   mov w0, #1
   ret
+  .size weir_touch, . - weir_touch
+  .type weir_touch_to_write, %function
+weir_touch_to_write:
+  ldxrb w1, [x0]
+  stxrb w2, w1, [x0]
+  cbnz w2, weir_touch_to_write
+  mov w0, #1
+  ret
+  .size weir_touch_to_write, . - weir_touch_to_write
 weir_touch_failed:
   mov w0, #0
   ret
-  .size weir_touch, . - weir_touch
 )");
 #else
 #error "touching memory that may be gone is written for x86-64 and AArch64"
@@ -51,6 +64,8 @@ weir_touch_failed:
 
 namespace weir {
 namespace {
+
+constexpr uintptr_t kPage = 4'096;  // at least
 
 struct sigaction before_segv;
 struct sigaction before_bus;
@@ -66,8 +81,9 @@ auto& instruction_of(ucontext_t& at) {
 void on_fault(int signal, siginfo_t* info, void* context) {
   auto& instruction = instruction_of(*static_cast<ucontext_t*>(context));
   using Word = std::remove_reference_t<decltype(instruction)>;
-  if (instruction == reinterpret_cast<Word>(weir_touch_may_fault)) {
-    instruction = reinterpret_cast<Word>(weir_touch_failed);
+  const auto failed = reinterpret_cast<Word>(weir_touch_failed);
+  if (instruction >= reinterpret_cast<Word>(weir_touch) && instruction < failed) {
+    instruction = failed;
     return;
   }
   const struct sigaction& before = signal == SIGSEGV ? before_segv : before_bus;
@@ -82,8 +98,12 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 }  // namespace
 
-bool is_there(const uint8_t* first, uint64_t bytes) {
-  return bytes == 0 || (weir_touch(first) != 0 && weir_touch(first + std::min<uint64_t>(bytes, kMostTouched) - 1) != 0);
+bool is_there(const uint8_t* first, uint64_t bytes, bool to_write) {
+  if (bytes == 0) return true;
+  const auto touch = to_write ? weir_touch_to_write : weir_touch;
+  const uint8_t* const last = first + std::min<uint64_t>(bytes, kMostTouched) - 1;
+  const auto page = [](const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) / kPage; };
+  return touch(first) != 0 && (page(first) == page(last) || touch(last) != 0);
 }
 
 void catch_touches() {

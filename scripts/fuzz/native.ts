@@ -25,7 +25,15 @@ export function buildNative(): NativeBuild {
   const folder = `${kBuildFolder}/${isGuided ? "libfuzzer" : "seeded"}`;
   const compiler = isGuided ? [`-DCMAKE_CXX_COMPILER=${clang}`] : [];
   console.log(`${kWho}: bringing ${folder} up to date`);
-  execute("cmake", ["-S", ".", "-B", folder, `-DWEIR_FUZZ=${isGuided ? "libfuzzer" : "seeded"}`, ...compiler]);
+  execute("cmake", [
+    "-S",
+    ".",
+    "-B",
+    folder,
+    `-DWEIR_FUZZ=${isGuided ? "libfuzzer" : "seeded"}`,
+    "-DWEIR_UNITY=ON",
+    ...compiler,
+  ]);
   execute("cmake", ["--build", folder, "--parallel", `${availableParallelism()}`]);
   return { isGuided, program: (target) => `${folder}/weir_fuzz_${target}` };
 }

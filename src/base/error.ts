@@ -16,6 +16,9 @@ export class WeirError extends Error {
   }
 }
 
+/** A file that the user has named cannot be read: bad usage, whoever finds it out. */
+export class UnreadableFile extends WeirError {}
+
 /** What `action` gives. What it throws (the native core, the system) becomes an error for the user, with the remedy that it names. */
 export function asWeirError<T>(action: () => T): T {
   try {

@@ -112,10 +112,26 @@ export const choice = <const T extends readonly [string, ...string[]]>(
 export const priorities = (description: string, fallback: readonly number[]) =>
   field(z.array(z.int().min(0).max(7)).max(8), description, fallback);
 
-/** A strict object. Its "message" for unknown keys is the list of known ones, which `problemsOf` turns into a sentence. */
-export function section<T extends z.ZodRawShape>(shape: T) {
+/** Of fields of which not all belong to one thing: what hints name, by the value of a field beside the section. */
+interface Belonging {
+  field: string;
+  names: Readonly<Record<string, readonly string[]>>;
+  /** The value of that field where it is not written, or is another. */
+  fallback: string;
+}
+
+/** The "message" for unknown keys, which `problemsOf` turns into a sentence. */
+interface KnownKeys {
+  known: readonly string[];
+  belonging?: Belonging | undefined;
+}
+
+const told = (keys: KnownKeys) => JSON.stringify(keys);
+
+/** A strict object. */
+export function section<T extends z.ZodRawShape>(shape: T, belonging?: Belonging) {
   return z.strictObject(shape, {
-    error: (issue) => (issue.code === "unrecognized_keys" ? Object.keys(shape).join(" ") : undefined),
+    error: (issue) => (issue.code === "unrecognized_keys" ? told({ known: Object.keys(shape), belonging }) : undefined),
   });
 }
 
@@ -125,7 +141,7 @@ const kPriorities = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
 export function byPriority<T extends z.ZodType>(value: T) {
   return z.partialRecord(z.enum(kPriorities), value, {
     // Zod's types know of no such issue here, but it is what keys beyond an enumeration are.
-    error: ({ code }: { code: string }) => (code === "unrecognized_keys" ? kPriorities.join(" ") : undefined),
+    error: ({ code }: { code: string }) => (code === "unrecognized_keys" ? told({ known: kPriorities }) : undefined),
   });
 }
 
@@ -173,13 +189,13 @@ export function problemsOf(error: z.ZodError, input: unknown): Problem[] {
 
 function explain(issue: z.core.$ZodIssue, prefix: Path, root: unknown): Problem[] {
   const path = [...prefix, ...issue.path] as Path;
-  const value = path.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], root);
+  const value = valueAt(root, path);
   const one = (message: string, hint?: string): Problem[] => [
     hint === undefined ? { path, message } : { path, message, hint },
   ];
   switch (issue.code) {
     case "unrecognized_keys":
-      return issue.keys.map((key) => unknownField([...path, key], key, issue.message.split(" ")));
+      return issue.keys.map((key) => unknownField([...path, key], key, knownOf(issue.message, path, root)));
     case "invalid_union": {
       if (value === undefined) return one("is missing");
       const options = "options" in issue ? issue.options?.filter((option) => typeof option === "string") : undefined;
@@ -224,13 +240,23 @@ function explain(issue: z.core.$ZodIssue, prefix: Path, root: unknown): Problem[
   }
 }
 
+const valueAt = (root: unknown, path: Path) =>
+  path.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], root);
+
+function knownOf(message: string, path: Path, root: unknown): readonly string[] {
+  const { known, belonging } = JSON.parse(message) as KnownKeys;
+  if (belonging === undefined) return known;
+  const { field, names, fallback } = belonging;
+  return names[String(valueAt(root, [...path.slice(0, -1), field]))] ?? names[fallback] ?? known;
+}
+
 /** What the bounds of a value's length count. */
 function unitOf(value: unknown): string {
   if (Array.isArray(value)) return " long";
   return typeof value === "string" ? " characters" : "";
 }
 
-function unknownField(path: Path, key: string, known: string[]): Problem {
+function unknownField(path: Path, key: string, known: readonly string[]): Problem {
   const meant = nearest(key, known);
   return {
     path,

@@ -22,7 +22,8 @@ export function makeFolder(path: string, mode = 0o777): void {
       makeFolder(path, mode);
       return;
     }
-    const reason = code === "ENOENT" ? "the folder it would be in takes none, or was removed" : fileReason(error);
+    const reason =
+      code === "ENOENT" ? `no folder can be made in ${parent}: it was removed, or is the kernel's` : fileReason(error);
     throw new WeirError(`cannot make the folder ${path}: ${reason ?? message}`, { cause: error });
   }
 }

@@ -1,6 +1,9 @@
 // What a misspelt name was meant to be.
 
-/** The candidate nearest to `name` in edit distance, if it is near enough to be a slip of the pen. */
+/** Of fewer letters a name is part of too much. */
+const kLeastPart = 3;
+
+/** The candidate nearest to `name` in edit distance, if it is near enough to be a slip of the pen; else the only one that has its words, as `rpg_ai_rate` has `ai_rate`. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
@@ -13,7 +16,10 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
       bestDistance = distance;
     }
   }
-  return best;
+  if (best !== undefined || name.length < kLeastPart) return best;
+  const words = (text: string) => `_${text.toLowerCase()}_`;
+  const having = [...candidates].filter((candidate) => words(candidate).includes(words(name)));
+  return having.length === 1 ? having[0] : undefined;
 }
 
 /** Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment). */

@@ -132,6 +132,8 @@ export const parseLength = parser(kLength);
 
 /** A fraction 0..1 from `1%`, `0.01` or 0.01. Throws WeirError. */
 export function parseFraction(input: string | number): number {
+  const [, part, whole] = /^\s*(\d+)\s*\/\s*(\d+)\s*$/.exec(String(input)) ?? [];
+  if (part !== undefined) return parseFraction(Number(part) / Number(whole));
   const [amount, name] = typeof input === "number" ? [input, ""] : split(input, "1%", "fraction");
   if (name !== "" && name !== "%" && name !== "percent") {
     throw new WeirError(`${shown(input)}: unknown fraction unit; use % or a number between 0 and 1`);

@@ -12,19 +12,19 @@ import {
   parse,
   parseDocument,
   visit,
-  type YAMLError,
   type YAMLMap,
 } from "yaml";
-import { fileReason, type Problem, ScenarioError, WeirError } from "./error.js";
+import { fileReason, type Problem, ScenarioError, UnreadableFile, WeirError } from "./error.js";
 import { showValue } from "./fields.js";
 import { readAtMost } from "./read_file.js";
+import { syntaxFault } from "./yaml_syntax.js";
 
 /** Bytes of a file. */
 const kLargest = 1 << 20;
 const kMostAliases = 100;
 /** Far more than any of our files needs; the library recurses, and at the end of the stack V8 may abort the process. */
 const kDeepest = 100;
-const kMostSyntaxErrors = 3;
+const kMostRepeatedKeys = 3;
 
 type Key = string | number;
 
@@ -50,10 +50,10 @@ export function readScenarioFile(
   return readScenarioText(text, file, set, kind);
 }
 
-/** @throws WeirError if it is unreadable, of more than `most` bytes, or no text; `kind`: what it describes. */
+/** @throws UnreadableFile if it is unreadable, of more than `most` bytes, or no text; `kind`: what it describes. */
 export function readConfigText(file: string, kind: string, most = kLargest): string {
   const refused = (reason: string, cause?: unknown) =>
-    new WeirError(`${kind} ${file}: ${reason}`, { field: "file", cause });
+    new UnreadableFile(`${kind} ${file}: ${reason}`, { field: "file", cause });
   let bytes: Buffer | undefined;
   try {
     bytes = readAtMost(file, most);
@@ -92,17 +92,22 @@ export function readScenarioText(
     document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, logLevel: "error" });
     if (document.errors.length === 0) data = document.toJS({ maxAliasCount: kMostAliases });
   } catch (error) {
-    const hint = `write the ${kind} out, without so many aliases`;
-    throw new ScenarioError(source, [{ path: [], message: (error as Error).message, hint }], kind);
+    const { message } = error as Error;
+    const [, alias] = /^Unresolved alias.*: (.*)$/.exec(message) ?? [];
+    const problem =
+      alias === undefined
+        ? { path: [], message, hint: `write the ${kind} out, without so many aliases` }
+        : { path: [], message: `*${alias} stands for nothing: no &${alias} is above it` };
+    throw new ScenarioError(source, [problem], kind);
   }
-  const errors = document.errors.map((error) => ({ at: error.pos[0], message: syntaxMessage(error) }));
-  if (errors.length === 0)
-    errors.push(...repeatedKeys(document).map((at) => ({ at, message: "Map keys must be unique" })));
-  if (errors.length > 0) {
-    // One slip tends to cause more errors further on.
-    const problems = errors.slice(0, kMostSyntaxErrors).map(({ at, message }): Problem => {
+  // One slip tends to cause more errors further on.
+  const [slip] = document.errors;
+  if (slip !== undefined) throw new ScenarioError(source, [{ path: [], ...syntaxFault(slip, text, lines) }], kind);
+  const repeated = repeatedKeys(document).slice(0, kMostRepeatedKeys);
+  if (repeated.length > 0) {
+    const problems = repeated.map((at): Problem => {
       const { line, col } = lines.linePos(at);
-      return { path: [], message, line, column: col };
+      return { path: [], message: "this field is there twice", line, column: col };
     });
     throw new ScenarioError(source, problems, kind);
   }
@@ -128,10 +133,6 @@ function tooDeepAt(text: string, lines: LineCounter): number | undefined {
     if (parser.stack.length > kDeepest) return parser.offset;
   }
   return undefined;
-}
-
-function syntaxMessage({ code, message }: YAMLError): string {
-  return code === "MULTIPLE_DOCS" ? "a second document begins here; a file holds one" : message;
 }
 
 /** Where keys are that their mapping has before. */

@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { parseFraction } from "../base/units.js";
 import { writeWhole } from "../base/write_file.js";
 import { compareRuns, type NamedRun } from "../report/overlay.js";
+import { exactLines, judgeExactly } from "../report/overlay_exact.js";
 import { renderOverlay } from "../report/overlay_html.js";
 import { judge, kLimited, type Limited, type Limits } from "../report/overlay_limits.js";
 import { renderComparison } from "../report/overlay_table.js";
@@ -18,6 +19,7 @@ interface CompareOptions {
   out?: string;
   labels?: string[];
   maxDifference?: Limits;
+  exact?: boolean;
 }
 
 const kHelp = `
@@ -30,8 +32,9 @@ Examples:
   weir compare wire/ sim/ --out overlay.html --labels wire,sim
   weir compare a/result.json b/result.json c/result.json --json | jq .totals
   weir compare wire/ sim/ --max-difference goodput=5%,p50=20%,p95=20%
+  weir compare before/ after/ --exact                     is a simulation still the same, to the last digit?
 
-Exit status: 0 ok, 1 a difference is too large, or an error, 2 bad usage or not a result; 3 with --max-difference: a run is not
+Exit status: 0 ok, 1 a difference is too large (with --exact: there is one), or an error, 2 bad usage or not a result; 3 with --max-difference: a run is not
 valid, its figures mean nothing.
 `;
 
@@ -48,6 +51,7 @@ export const addCompare: AddVerb = (parent, context, done) => {
       labels,
     )
     .option("--max-difference <figure=percent,...>", "exit with 1 when a run differs more from the first", limits)
+    .option("--exact", "exit with 1 unless all of result and series is the same, but for `made`")
     .addHelpText("after", kHelp)
     .action((paths: string[], options: CompareOptions) => done(compare(context, paths, options)));
 };
@@ -56,25 +60,34 @@ function compare({ stdout }: CliContext, paths: readonly string[], options: Comp
   const runs = named(paths, options.labels);
   const comparison = compareRuns(runs);
   const verdicts = judge(comparison, options.maxDifference ?? {});
+  const exact = options.exact ? judgeExactly(runs) : [];
   if (options.out !== undefined) writeWhole(options.out, renderOverlay(runs, comparison, verdicts));
   if (options.json) {
     const limited = options.maxDifference === undefined ? {} : { limits: verdicts };
-    stdout.write(`${JSON.stringify({ ...comparison, ...limited }, undefined, 2)}\n`);
+    const compared = { ...comparison, ...limited, ...(options.exact && { exact }) };
+    stdout.write(`${JSON.stringify(compared, undefined, 2)}\n`);
   } else {
     stdout.write(renderComparison(comparison, verdicts, { color: wantsColor(stdout) }));
+    const [{ label = "" } = {}] = runs;
+    for (const verdict of exact) stdout.write(`\n${exactLines(verdict, label).join("\n")}\n`);
     if (options.out !== undefined) stdout.write(`\nreport: ${options.out}\n`);
   }
+  if (!exact.every(({ same }) => same)) return kExit.failure;
   if (options.maxDifference === undefined) return kExit.ok;
   if (comparison.runs.some(({ valid }) => !valid)) return kExit.invalid;
   return verdicts.every(({ within }) => within) ? kExit.ok : kExit.failure;
 }
 
 function named(paths: readonly string[], given: readonly string[] | undefined): NamedRun[] {
-  if (paths.length < 2) throw new UsageError("one run: nothing to compare it to", { hint: "give two or more" });
+  const files = paths.map(resultFile);
+  if (paths.length < 2) {
+    // What is not there is the nearer reason.
+    for (const file of files) asUsage(() => readRun(file));
+    throw new UsageError("one run: nothing to compare it to", { hint: "give two or more" });
+  }
   if (given !== undefined && given.length !== paths.length) {
     throw new UsageError(`--labels: ${given.length} for ${paths.length} runs`, { hint: "give one for each run" });
   }
-  const files = paths.map(resultFile);
   const runs = files.map((file) => asUsage(() => readRun(file)));
   const names = given ?? defaultLabels(files, runs);
   return runs.map((run, i) => ({ ...run, label: names[i] as string }));

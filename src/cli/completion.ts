@@ -7,8 +7,9 @@ import { dirname, join } from "node:path";
 import type { RootCommand } from "@bomb.sh/tab";
 import tab from "@bomb.sh/tab/commander";
 import type { Command } from "commander";
-import { controlDirectory, kLabSuffix } from "../device/control_client.js";
+import { kLabSuffix } from "../device/control_client.js";
 import { type ControlledDevice, runningDevices } from "../device/running.js";
+import { controlDirectory } from "../host/control_directory.js";
 
 const kVerb = "completion";
 /** Those that are tested; the library knows one more. */

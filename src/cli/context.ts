@@ -2,7 +2,7 @@
 
 import type { EventEmitter } from "node:events";
 import type { Command } from "commander";
-import { fileReason, ScenarioError, WeirError } from "../base/error.js";
+import { fileReason, ScenarioError, UnreadableFile, WeirError } from "../base/error.js";
 import { kExit } from "../base/exit_status.js";
 import { readConfigText } from "../base/yaml.js";
 import type { Handed } from "../host/rootless.js";
@@ -64,13 +64,16 @@ export function asUsage<T>(action: () => T): T {
     return action();
   } catch (error) {
     if (!(error instanceof WeirError) || error instanceof ScenarioError) throw error;
-    const { field, hint } = error;
-    throw new UsageError(error.message, { cause: error, field, hint });
+    throw asUsageError(error);
   }
 }
 
+export const asUsageError = (error: WeirError) =>
+  new UsageError(error.message, { cause: error, field: error.field, hint: error.hint });
+
 export function exitStatusOf(error: unknown): number {
-  return error instanceof UsageError || error instanceof ScenarioError ? kExit.usage : kExit.failure;
+  const byUser = [UsageError, ScenarioError, UnreadableFile].some((kind) => error instanceof kind);
+  return byUser ? kExit.usage : kExit.failure;
 }
 
 /** "error: message", and below it "  hint: ..." where there is one (any error may carry a hint). */

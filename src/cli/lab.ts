@@ -14,6 +14,7 @@ import type { Where } from "../net/http_server.js";
 import { writeRun } from "../report/run_report.js";
 import { harmless } from "../report/terminal.js";
 import { writeCompletions } from "../result/completions_file.js";
+import { withMade } from "../result/made.js";
 import type { RunSource } from "../result/saved_run.js";
 import { choosePart } from "../scenario/parts.js";
 import type { FileRequest } from "../scenario/places.js";
@@ -214,7 +215,7 @@ async function runOnce(
   const { series } = outcome;
   const { fidelity } = outcome.result;
   for (const error of fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
-  const result = options.series ? { ...outcome.result, series } : outcome.result;
+  const result = withMade(options.series ? { ...outcome.result, series } : outcome.result);
   writeCompletions(directory, result, outcome.flowTable);
   tellResult(context, options, result, writeRun(directory, result, series, source));
   // What is expected of all parts together is looked at when they are merged.

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { writeRun } from "../report/run_report.js";
 import { writeCompletions } from "../result/completions_file.js";
+import { withMade } from "../result/made.js";
 import { mergeParts } from "../result/merge_parts.js";
 import { readPart } from "../result/part_files.js";
 import { asUsage, type CliContext, UsageError } from "./context.js";
@@ -61,7 +62,7 @@ function merge(context: CliContext, folders: readonly string[], options: MergeOp
   });
   const { series, flowTable } = merged;
   const directory = options.out ?? runFolder(source.scenario.name, new Date());
-  const result = options.series ? { ...merged.result, series } : merged.result;
+  const result = withMade(options.series ? { ...merged.result, series } : merged.result);
   writeCompletions(directory, result, flowTable);
   tellResult(context, options, result, writeRun(directory, result, series, source));
   return meetExpectations(context, options, source.scenario, result, begun);

@@ -5,14 +5,14 @@ import { runCli } from "./program.js";
 
 heedNpmShell();
 
-// A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went. A full disk is one.
-for (const [name, stream] of Object.entries({ stdout: process.stdout, stderr: process.stderr })) {
-  stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") return;
-    if (name === "stdout") process.stderr.write(describeError(new Error(`cannot write to stdout: ${error.message}`)));
-    process.exit(kExit.failure);
-  });
-}
+// A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went. A full disk is one, where the output
+// is what was asked for. What cannot be said on stderr is lost, and no reason to end: daemons have their log there.
+process.stderr.on("error", () => {});
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") return;
+  process.stderr.write(describeError(new Error(`cannot write to stdout: ${error.message}`)));
+  process.exit(kExit.failure);
+});
 
 process.exitCode = await runCli(process.argv.slice(2), {
   stdin: process.stdin,

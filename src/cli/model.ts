@@ -5,6 +5,7 @@ import { fixed, gbps, kilobytes, percent, printable } from "../report/format.js"
 import { writeRun } from "../report/run_report.js";
 import { StatusLine } from "../report/status_line.js";
 import { drawGrid } from "../report/table.js";
+import { withMade } from "../result/made.js";
 import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
 import { writeSeries } from "../sim/series_files.js";
 import { type AddVerb, asUsage, type CliContext, load, print, warn } from "./context.js";
@@ -126,7 +127,7 @@ async function run(context: CliContext, file: string, choice: RunChoice): Promis
     stop.release();
   }
   const { series } = outcome;
-  const result = choice.series ? { ...outcome.result, series } : outcome.result;
+  const result = withMade(choice.series ? { ...outcome.result, series } : outcome.result);
   makeFolder(directory);
   let report: string;
   try {

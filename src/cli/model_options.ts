@@ -33,8 +33,7 @@ const kPart = "must be more than 0 and at most 1";
 export const partOption =
   (option: string) =>
   (text: string): number => {
-    const ratio = /^(\d+)\/(\d+)$/.exec(text);
-    const value = ratio === null ? parsed(option, text, parseFraction, kPart) : Number(ratio[1]) / Number(ratio[2]);
+    const value = parsed(option, text, parseFraction, kPart);
     if (value > 0 && value <= 1) return value;
     throw new UsageError(`${option} ${text}: out of range`, { hint: kPart });
   };

@@ -6,7 +6,7 @@ import { makeFolder } from "../base/folder.js";
 import { documentOf } from "../experiments/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
 import { writePaper } from "../experiments/files.js";
-import { keyOf, type Made, madeNow } from "../experiments/made.js";
+import { keyOf, type PaperMade, paperMade } from "../experiments/made.js";
 import { type References, readReferences } from "../experiments/reference.js";
 import {
   EXPERIMENTS,
@@ -18,7 +18,7 @@ import {
 import { loadTrial, type PaperOptions, runExperiment } from "../experiments/run.js";
 import { renderText } from "../experiments/text.js";
 import { drawGrid } from "../report/table.js";
-import { codeVersion } from "../sweep/code_version.js";
+import { codeVersion } from "../result/code_version.js";
 import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "./context.js";
 import { addPaperAll } from "./paper_all.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
@@ -53,10 +53,14 @@ export const addPaper: AddVerb = (parent, context, done) => {
   const paper = parent
     .command("paper")
     .description("run a figure or table of a paper again, and judge what the paper says of it")
-    .argument("<id>", "experiment, from `weir paper list`");
+    .argument("[id]", "experiment, from `weir paper list`");
   addPaperOptions(paper, "weir-results/<id>-<time>")
     .addHelpText("after", kHelp)
-    .action(async (id: string, choice: PaperChoice) => done(await run(context, id, choice)));
+    .action(async (id: string | undefined, choice: PaperChoice) => {
+      if (id !== undefined) return done(await run(context, id, choice));
+      paper.outputHelp({ error: true });
+      done(kExit.usage);
+    });
   paper
     .command("list")
     .description("list all experiments: paper, figure, clocks, how long they take")
@@ -102,7 +106,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
     const began = performance.now();
     const outcome = await runExperiment(experiment, context, options);
     line?.finish();
-    const document = documentOf(outcome, origin && madeNow(origin, began));
+    const document = documentOf(outcome, origin && paperMade(origin, began));
     const report = await writePaper(directory, outcome, document);
     print(context, choice.json, document, (color) => `${renderText(document, color)}\nreport: ${report}`);
     return stop.status ?? (outcome.complete ? kExit.ok : kExit.invalid);
@@ -120,7 +124,7 @@ function referencesOf({ stderr }: CliContext, directory: string, experiment: Exp
 }
 
 /** undefined: the native core, by which versions of Weir are told apart, was not built; models run without it. */
-function originOf(experiment: Experiment, options: PaperOptions): Pick<Made, "key" | "weir"> | undefined {
+function originOf(experiment: Experiment, options: PaperOptions): Pick<PaperMade, "key" | "weir"> | undefined {
   try {
     const weir = codeVersion();
     return { key: keyOf(experiment, options, weir), weir };

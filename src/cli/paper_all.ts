@@ -15,8 +15,8 @@ import { readReferences } from "../experiments/reference.js";
 import { EXPERIMENTS, secondsOn } from "../experiments/registry.js";
 import { since } from "../experiments/run.js";
 import { duration } from "../report/format.js";
-import { hostFacts } from "../report/host_facts.js";
-import { codeVersion } from "../sweep/code_version.js";
+import { codeVersion } from "../result/code_version.js";
+import { madeNow } from "../result/made.js";
 import { beside } from "./beside.js";
 import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
@@ -171,5 +171,5 @@ function factsOf(
     reference: reference ?? null,
     jobs,
   };
-  return { weir, host: hostFacts(), at: new Date().toISOString(), options };
+  return { ...madeNow(), weir, options };
 }

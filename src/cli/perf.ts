@@ -11,9 +11,18 @@ import {
   type PerfOptions,
   type PerfTest,
 } from "../perf/options.js";
-import { describeCost, describeRow, describeStart, reportOf } from "../perf/report.js";
+import {
+  describeCost,
+  describeFigure,
+  describeRow,
+  describeStart,
+  type Figure,
+  kFigures,
+  reportOf,
+} from "../perf/report.js";
 import { type Row, run } from "../perf/run.js";
 import { Session } from "../perf/session.js";
+import { peerAddress } from "../verbs/peer_address.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import {
   addDeviceOptions,
@@ -44,24 +53,27 @@ interface PerfChoice extends DeviceChoice {
   cpuUtil?: boolean;
   cpu_util?: boolean;
   json?: boolean;
-  output?: string;
+  output?: Figure;
+  out_json?: boolean;
+  out_json_file?: string;
 }
 
 const kMostBytes = 2 ** 30;
-const kIpv4Gid = 3;
+/** perftest's, of --out_json. */
+const kJsonFile = "perftest_out.json";
 const kMostQps = 1024;
 const kMtus = ["256", "512", "1024", "2048", "4096"];
 
 const kHelp = `
 Without a server's address it is the server, and waits for one client. Give both sides the same options. The other side may be
 Weir or perftest 4.5 or later with -R (ib_write_bw -R ...); parameters are exchanged over RDMA CM, as -R has it. Needs CAP_NET_RAW,
-but with --nic. An --address that the kernel does not have is answered for by Weir.
+except with --nic. An --address that the kernel does not have is answered for by Weir.
 
 Examples:
   weir perf write-bw -d eth1 -s 1MiB -q 4 -D 10                 server
   weir perf write-bw 10.0.0.2 -d eth1 -s 1MiB -q 4 -D 10        client: four queue pairs, ten seconds
   weir perf send-lat 10.0.0.2 -d eth1 -n 10000 --json
-  weir perf write-bw 10.0.0.2 -d eth1 -b -D 10 -F -x 3          both ways, as hands that know perftest type it
+  weir perf write-bw 10.0.0.2 -d eth1 -b -D 10 -F -x 0          both ways, as hands that know perftest type it
   weir perf write-bw 10.0.0.2 --nic roce0 -D 10                 by a running weir nic, as an ordinary user
   weir perf read-bw 10.0.0.2 -d veth0 --address 10.0.0.9/24 -a  all sizes, from an address of its own
 
@@ -75,7 +87,7 @@ export function addPerfOn(open: OpenDevice, ...[parent, context, done]: Paramete
   addDeviceOptions(parent.command("perf"))
     .description("measure bandwidth and latency, as perftest does")
     .addArgument(new Argument("<test>", "what to measure").choices(kPerfTests))
-    .argument("[server]", "address of the server; none: be the server")
+    .argument("[server]", "address or name of the server; none: be the server")
     .option("-s, --size <bytes>", "bytes of a message (default: 65536, latency 2)", size)
     .option("-a, --all", "all sizes from 2 B to 8 MiB")
     .option("-n, --iters <n>", "messages of each queue pair (default: 1000, write-bw 5000)", integer("--iters", 5, 1e9))
@@ -95,11 +107,17 @@ export function addPerfOn(open: OpenDevice, ...[parent, context, done]: Paramete
     .addOption(new Option("--report_gbits").hideHelp())
     .option("--cpu-util", "how busy the host's CPUs were; also --cpu_util")
     .addOption(new Option("--cpu_util").hideHelp())
-    .option("-x, --gid-index <n>", "use the address that has this GID on Linux: 3 is IPv4, 1 and 5 are IPv6", gidIndex)
+    .option(
+      "-x, --gid-index <n>",
+      "use the NIC's address with this GID, as programs number them: 0 is its first address",
+      integer("--gid-index", 0, 255),
+    )
     .option("-i, --ib-port <n>", "port of the device: it has one, 1", integer("--ib-port", 1, 1))
     .option("-F, --CPU-freq", "nothing: CPU frequencies do not matter here; taken because perftest needs it")
     .option("--json", "one JSON document on stdout at the end, and nothing else")
-    .option("--output <file>", "write that document to a file too")
+    .option("--output <figure>", "that figure alone on stdout: bandwidth, message_rate or latency", figure)
+    .option("--out_json", `write the document to ${kJsonFile}, or to --out_json_file`)
+    .option("--out_json_file <file>", "write the document to this file too")
     .addHelpText("after", kHelp)
     .action(async (test: PerfTest, server: string | undefined, choice: PerfChoice) => {
       const options = optionsOf(test, choice);
@@ -115,6 +133,11 @@ function optionsOf(test: PerfTest, choice: PerfChoice): PerfOptions {
   if (isLatency(test) && (qp > 1 || rateLimit !== undefined || choice.txDepth !== undefined || choice.bidirectional)) {
     throw new UsageError(`${test} sends one message at a time: -q, -t, -b and --rate-limit are for bandwidth`);
   }
+  if (choice.output !== undefined && isLatency(test) !== (choice.output === "latency")) {
+    const hint = isLatency(test) ? "--output=latency" : "--output=bandwidth or --output=message_rate";
+    throw new UsageError(`--output ${choice.output}: not a figure of ${test}`, { hint });
+  }
+  if (choice.output !== undefined && choice.json) throw new UsageError("--json and --output exclude each other");
   return {
     test,
     port: choice.port,
@@ -139,25 +162,28 @@ async function runPerf(
   options: PerfOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const print = (text: string) => void (choice.json || stdout.write(text));
+  const { json, output: only } = choice;
+  const file = choice.out_json_file ?? (choice.out_json ? kJsonFile : undefined);
+  const print = (text: string) => void (json || only !== undefined || stdout.write(text));
   return withDevice(open, chosenAddress(choice), signal, async (device) => {
     const rows: Row[] = [];
     const session = new Session(device, server === undefined ? "server" : "client", options, signal);
     try {
       if (server === undefined) print(kWaiting);
-      await session.open(server);
+      await session.open(server === undefined ? undefined : await peerAddress(device, server));
       print(describeStart(session));
       await run(session, (row) => {
         rows.push(row);
         print(describeRow(session, row));
+        if (only !== undefined) stdout.write(describeFigure(session, row, only));
       });
       print(describeCost(rows));
     } finally {
       await session.close();
     }
     const document = `${JSON.stringify(reportOf(session, rows), undefined, 2)}\n`;
-    if (choice.json) stdout.write(document);
-    if (choice.output !== undefined) writeWhole(choice.output, document);
+    if (json) stdout.write(document);
+    if (file !== undefined) writeWhole(file, document);
     return kExit.ok;
   });
 }
@@ -165,13 +191,16 @@ async function runPerf(
 /** By its GID, if one is asked for. */
 function chosenAddress(choice: PerfChoice): DeviceChoice {
   const { device, gidIndex: index } = choice;
-  if (index === undefined || device === undefined) return choice;
+  if (index === undefined) return choice;
+  if (device === undefined) {
+    if (index === 0 || choice.nic === undefined) return choice;
+    throw new UsageError(`-x ${index}: connections on a daemon's NIC are at its first address, -x 0`);
+  }
   const { address = addressesOf(device) } = choice;
-  const wanted = index === kIpv4Gid ? "IPv4" : "IPv6";
-  const own = address.filter((prefix) => prefix.includes(":") === (wanted === "IPv6"));
-  if (own.length > 0) return { device, address: own };
-  throw new UsageError(`-x ${index}: ${device} has no ${wanted} address here`, {
-    hint: `it has ${address.join(" and ")}`,
+  const own = address[index];
+  if (own !== undefined) return { device, address: [own] };
+  throw new UsageError(`-x ${index}: ${device} has no such GID here`, {
+    hint: `it has ${address.map((prefix, i) => `-x ${i}: ${prefix}`).join(", ")}`,
   });
 }
 
@@ -184,12 +213,11 @@ function size(text: string): number {
   throw new UsageError(`--size ${text}: not a size from 1 B to 1 GiB`);
 }
 
-/** As Linux numbers GIDs, those of RoCE v1 even and those of RoCE v2 odd: first the link-local one, then by address. */
-function gidIndex(text: string): number {
-  const index = integer("--gid-index", 0, 255)(text);
-  if (index % 2 === 1) return index;
-  throw new UsageError(`--gid-index ${text}: a GID of RoCE v1, and Weir speaks RoCE v2`, {
-    hint: "-x 3 is IPv4, -x 1 IPv6",
+function figure(text: string): Figure {
+  const found = kFigures.find((name) => name === text);
+  if (found !== undefined) return found;
+  throw new UsageError(`--output ${text}: not a figure`, {
+    hint: `it is one of ${kFigures.join(", ")}, as in perftest; --out_json_file ${text} writes the JSON document to a file`,
   });
 }
 

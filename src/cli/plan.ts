@@ -15,12 +15,12 @@ import {
 } from "../models/buffers/index.js";
 import { loadScenario } from "../scenario/scenario.js";
 import { type Converted, checkConverted, warningsOf } from "../sonic/convert.js";
-import { scenarioOf } from "../sonic/plan.js";
+import { checkSpeeds, scenarioOf } from "../sonic/plan.js";
 import { type AddVerb, asUsage, type CliContext, collect, kExit, load, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";
 import { quantity, rateOption, sizeOption, timeOption } from "./quantity.js";
-import { convert, portMap, type SonicOptions, withSonic } from "./sonic.js";
+import { convert, convertOptions, type SonicOptions, switchFields, withSonic } from "./sonic.js";
 
 interface BufferChoice {
   profile?: SwitchProfile & { name: string };
@@ -73,7 +73,7 @@ Examples:
   weir plan check scenario.yaml --response 0ns --set switch.buffer.headroom=30KB
   weir plan check scenario.yaml --json | jq '.links[] | select(.enough | not)'
 
-Exit status: 0 lossless, ECN before PFC, and free of deadlock, 1 not so, or an error, 2 bad usage or bad scenario.
+Exit status: 0 lossless, ECN before PFC, and free of deadlock, 1 not so, nothing to judge, or an error, 2 bad usage or bad scenario.
 `;
 
 const kDefaultRate = 40e9;
@@ -129,17 +129,20 @@ interface CheckChoice extends SonicOptions {
 
 function checked(context: CliContext, file: string | undefined, options: CheckChoice): PlanCheck {
   const { sonic, set = [], response } = options;
-  const map = portMap(options);
+  const chosen = convertOptions(options);
   if ((file === undefined) === (sonic === undefined)) {
     const message = file === undefined ? "no scenario" : "--sonic: not with a scenario";
     throw new UsageError(message, { hint: "give either a scenario.yaml, or --sonic config_db.json" });
   }
   if (sonic === undefined) return checkPlan(load(context, file ?? "", set).scenario, { response });
-  const converted = convert(sonic, { map });
+  const converted = convert(sonic, chosen);
   checkConverted(converted);
+  checkSpeeds(converted);
   for (const warning of warningsOf(converted)) warn(context, warning);
   const text = stringify(scenarioOf(converted));
-  const { scenario } = asUsage(() => loadScenario(`${sonic} (as a scenario)`, { text, set }));
+  const { scenario } = asUsage(() =>
+    loadScenario(`${sonic} (as a scenario)`, { text, set: switchFields(set, "switch") }),
+  );
   return withSharedHeadroom(checkPlan(scenario, { response }), converted);
 }
 

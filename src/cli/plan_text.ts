@@ -8,6 +8,7 @@ import { drawGrid } from "../report/table.js";
 const kMostTold = 20;
 /** Rows of a table of switches or links, at most; --json has all. */
 const kMostRows = 8;
+const verdict = (fine: boolean | null) => (fine === null ? "nothing to judge" : yes(fine));
 const yes = (fine: boolean) => (fine ? "yes" : "NO");
 
 export function bufferText(
@@ -155,9 +156,9 @@ export function checkText(check: PlanCheck, color: boolean): string {
     ...lines,
     ...more(told.length, kMostTold, "findings"),
     ...(told.length === 0 ? [] : [""]),
-    `lossless: ${yes(check.lossless)}`,
-    `ECN before PFC: ${yes(check.ecn_before_pfc)} (${check.pairs.length - late} of ${check.pairs.length} pairs of ports)`,
-    `free of deadlock: ${yes(check.deadlock_free)}`,
+    `lossless: ${verdict(check.lossless)}`,
+    `ECN before PFC: ${verdict(check.ecn_before_pfc)} (${check.pairs.length - late} of ${check.pairs.length} pairs of ports)`,
+    `free of deadlock: ${verdict(check.deadlock_free)}`,
   ].join("\n");
 }
 

@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import { loadAddon } from "../native/addon.js";
 import type { StartWorker } from "../processes/worker.js";
 import { harmless } from "../report/terminal.js";
-import { codeVersion } from "../sweep/code_version.js";
+import { codeVersion } from "../result/code_version.js";
 import type { Plan, Point } from "../sweep/plan.js";
 import type { Simulate } from "../sweep/point.js";
 import { SweepProgress } from "../sweep/progress.js";

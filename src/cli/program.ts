@@ -14,7 +14,7 @@ Examples:
   weir profiles                                 DCQCN parameter sets and where they are from
   weir paper list                               figures of papers, run again and judged
 
-Exit status: 0 ok, 1 failure at run time, 2 bad usage or bad scenario, 3 finished but invalid (the host was the
+Exit status: 0 ok, 1 failure at run time, 2 bad usage, a bad file, or one that is not there, 3 finished but invalid (the host was the
 bottleneck), 4 finished, but not as the scenario expects, 130 and 143 after SIGINT and SIGTERM.
 `;
 

@@ -52,7 +52,7 @@ export function addRunOptions(command: Command): Command {
       "--junit <output>",
       "write what the scenario expects (`expect`), and whether the run is valid, as JUnit XML",
     )
-    .option("--duration <time>", "as --set duration=<time>, meant time");
+    .option("--duration <time>", "as --set duration=<time>; of the network, not of this machine");
 }
 
 export function addSeriesOptions(command: Command): Command {

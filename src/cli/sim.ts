@@ -3,6 +3,7 @@ import { makeFolder } from "../base/folder.js";
 import { formatTime, parseTime } from "../base/units.js";
 import { kMostThreads } from "../native/simulation_types.js";
 import { count, fixed, percent } from "../report/format.js";
+import { withMade } from "../result/made.js";
 import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import type { Scenario } from "../scenario/types.js";
@@ -87,7 +88,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
     stop.release();
     removeEmpty(directory);
   }
-  const result = options.series ? { ...outcome.result, series: outcome.series } : outcome.result;
+  const result = withMade(options.series ? { ...outcome.result, series: outcome.series } : outcome.result);
   const source = { text, set, scenario };
   const report = writeSimulation(directory, { ...outcome, result }, source, options.seriesFormat);
   const warning = phaseEffect(scenario, result);

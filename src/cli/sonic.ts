@@ -1,16 +1,24 @@
 /** config_db.json of SONiC on the command line: its options, and what was taken of it. */
 import type { Command } from "commander";
 import { Option } from "commander";
+import { ScenarioError } from "../base/error.js";
+import { parseSize } from "../base/units.js";
+import { parseOverride, readScenarioText } from "../base/yaml.js";
+import { loadSwitchDaemon } from "../device/file/load.js";
 import { harmless } from "../report/terminal.js";
+import { switchSchema } from "../scenario/device_schema.js";
 import { readConfigDb } from "../sonic/config_db.js";
-import { type Converted, convertConfigDb } from "../sonic/convert.js";
+import { type Converted, type ConvertOptions, convertConfigDb, switchYaml } from "../sonic/convert.js";
 import { type Note, placeOf } from "../sonic/notes.js";
 import { readPortMap } from "../sonic/port_map.js";
+import { readSpeeds } from "../sonic/speeds.js";
 import { asUsage, type CliContext, collect, UsageError } from "./context.js";
 
 export interface SonicOptions {
   sonic?: string;
   map?: string[];
+  speed?: string;
+  set?: string[];
 }
 
 export function withSonic(command: Command): Command {
@@ -25,11 +33,46 @@ export function withSonic(command: Command): Command {
       "--map <port=interface>",
       "with --sonic: the interface of a port, or several between commas, or a file of them; only these are taken",
       collect,
+    )
+    .option(
+      "--speed <rate|file>",
+      "with --sonic: of ports whose `speed` the file does not say; a rate, or the platform's port_config.ini",
     );
 }
 
+/** What they have a config_db.json read by; undefined: there is none. */
+export function convertOptions(options: SonicOptions): ConvertOptions | undefined {
+  const { sonic, speed, set = [] } = options;
+  const map = portMap(options);
+  if (sonic === undefined) {
+    if (speed !== undefined) throw new UsageError("--speed: not without --sonic");
+    return undefined;
+  }
+  const total = set.flatMap((one) => /^(?:switch\.)?buffer\.total=(.*)$/.exec(one)?.[1] ?? []).at(-1);
+  return asUsage(() => ({
+    map,
+    ...(speed !== undefined && { speeds: readSpeeds(speed) }),
+    ...(total !== undefined && { total: parseSize(total) }),
+  }));
+}
+
+/**
+ * Fields of the switch as a switch.yaml or as a scenario has them: `buffer.total=16MB` and `switch.buffer.total=16MB` are one.
+ * @param section What they are in: `switch` in a scenario, nothing in a switch.yaml.
+ */
+export function switchFields(set: readonly string[], section: "switch" | undefined): string[] {
+  return set.map((one) => {
+    const { keys } = asUsage(() => parseOverride(one));
+    const [first = "", second = ""] = keys;
+    if (section === undefined) {
+      return first === "switch" && second in switchSchema.shape ? one.slice("switch.".length) : one;
+    }
+    return first in switchSchema.shape ? `${section}.${one}` : one;
+  });
+}
+
 /** Names of SONiC -> interfaces; undefined: not said. */
-export function portMap({ map, sonic }: SonicOptions): ReadonlyMap<string, string> | undefined {
+function portMap({ map, sonic }: SonicOptions): ReadonlyMap<string, string> | undefined {
   if (map !== undefined && sonic === undefined) {
     throw new UsageError("--map: not without --sonic", { hint: "name interfaces in the `ports` of the file" });
   }
@@ -38,6 +81,21 @@ export function portMap({ map, sonic }: SonicOptions): ReadonlyMap<string, strin
 
 export function convert(file: string, options: Parameters<typeof convertConfigDb>[2]): Converted {
   return asUsage(() => convertConfigDb(readConfigDb(file), file, options));
+}
+
+/** What `--print` shows: with --set, and as a switch takes it. @throws ScenarioError by fields, not by lines of a file that is not there yet. */
+export function printable(converted: Converted, set: readonly string[]): Converted {
+  const { source } = converted;
+  const text = switchYaml(converted);
+  try {
+    const { data } = readScenarioText(text, source, set, "config_db");
+    loadSwitchDaemon(source, { text, set });
+    return { ...converted, config: data as Converted["config"] };
+  } catch (error) {
+    if (!(error instanceof ScenarioError)) throw error;
+    const problems = error.problems.map(({ line: _, column: _c, ...problem }) => problem);
+    throw new ScenarioError(`${source} (as switch.yaml)`, problems, "config_db");
+  }
 }
 
 /** What is wrong, what differs from SONiC, and what is ignored: the same reason once. */

@@ -12,7 +12,16 @@ import { ResultStore } from "../sweep/store.js";
 import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
 import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
 import { beside } from "./beside.js";
-import { type AddVerb, asUsage, type CliContext, describeError, kExit, UsageError, warn } from "./context.js";
+import {
+  type AddVerb,
+  asUsage,
+  asUsageError,
+  type CliContext,
+  describeError,
+  kExit,
+  UsageError,
+  warn,
+} from "./context.js";
 import { integer } from "./device_options.js";
 import { kMostTold, kPointTools, type PointTools, runPoints, tellPoints, tellSummary } from "./points.js";
 import { parsed } from "./quantity.js";
@@ -159,7 +168,8 @@ async function run(tools: PointTools, context: CliContext, choice: RunChoice): P
     points = index === undefined ? plan.points : chunkOf(plan, index, choice.chunk);
   } catch (error) {
     // A file that cannot be read just now may be there the next time.
-    if (!(error instanceof WeirError) || error.cause !== undefined) throw error;
+    if (!(error instanceof WeirError)) throw error;
+    if (error.cause !== undefined) throw index === undefined ? asUsageError(error) : error;
     stderr.write(describeError(error));
     return kExit.permanent;
   }

@@ -4,7 +4,7 @@ import { packageVersion } from "../base/package_version.js";
 import type { DaemonSource } from "../daemon/kinds.js";
 import { checkConverted, switchYaml } from "../sonic/convert.js";
 import { type AddVerb, type CliContext, collect, kExit, UsageError } from "./context.js";
-import { convert, portMap, type SonicOptions, tellNotes, withSonic } from "./sonic.js";
+import { convert, convertOptions, printable, type SonicOptions, switchFields, tellNotes, withSonic } from "./sonic.js";
 
 const kSignals = `SIGHUP reads the file again, SIGTERM and SIGINT drain and stop. Logs go to stderr, one JSON object per line.
 `;
@@ -52,8 +52,8 @@ export const addSwitch: AddVerb = (parent, context, done) => {
 };
 
 async function runSwitch(context: CliContext, options: SwitchOptions): Promise<number> {
-  const { config, sonic, scale, set, print, json } = options;
-  const map = portMap(options);
+  const { config, sonic, scale, set = [], print, json } = options;
+  const chosen = convertOptions(options);
   if ((config === undefined) === (sonic === undefined)) {
     const both = config !== undefined;
     throw new UsageError(both ? "--sonic: not with --config" : "--config: missing", {
@@ -68,17 +68,21 @@ async function runSwitch(context: CliContext, options: SwitchOptions): Promise<n
   }
   if (print !== true) {
     if (json) throw new UsageError("--json: not without --print");
-    return run(context, { kind: "switch", path: sonic, sonic: { map, scale }, set });
+    return run(context, {
+      kind: "switch",
+      path: sonic,
+      sonic: { ...chosen, scale },
+      set: switchFields(set, undefined),
+    });
   }
-  const converted = convert(sonic, { map, scale });
-  const { config: made, tables, notes } = converted;
-  if (json) {
-    context.stdout.write(`${JSON.stringify({ config: made, tables, notes }, undefined, 2)}\n`);
-  } else {
-    context.stdout.write(switchYaml(converted));
-    tellNotes(context, converted);
-  }
+  const converted = convert(sonic, { ...chosen, scale });
+  if (!json) tellNotes(context, converted);
   checkConverted(converted);
+  const made = printable(converted, switchFields(set, undefined));
+  const { config: switchConfig, tables, notes } = made;
+  context.stdout.write(
+    json ? `${JSON.stringify({ config: switchConfig, tables, notes }, undefined, 2)}\n` : switchYaml(made),
+  );
   return kExit.ok;
 }
 

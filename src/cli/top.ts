@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option } from "commander";
 import { WeirError } from "../base/error.js";
-import { controlDirectory } from "../device/control_client.js";
 import { type ControlledDevice, findDevices } from "../device/running.js";
+import { controlDirectory } from "../host/control_directory.js";
 import { drawGrid } from "../report/table.js";
 import { movesCursor, wantsColor } from "../report/terminal.js";
 import { Choices } from "../top/choices.js";

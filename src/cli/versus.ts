@@ -8,7 +8,7 @@ import { wantsColor } from "../report/terminal.js";
 import type { Plan } from "../sweep/plan.js";
 import type { Simulate } from "../sweep/point.js";
 import { ResultStore } from "../sweep/store.js";
-import { type Contender, parseContenders, planVersus } from "../versus/contenders.js";
+import { type Contender, parseContenders, planVersus, usualContenders } from "../versus/contenders.js";
 import { firstRuns, kClocks, type VersusClock, versusDocument } from "../versus/document.js";
 import { renderVersusPage } from "../versus/page.js";
 import { renderVersus, versusCsv } from "../versus/tables.js";
@@ -19,7 +19,7 @@ import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, 
 import { runFolder } from "./run_folder.js";
 
 interface VersusChoice {
-  algorithms: Contender[];
+  algorithms?: Contender[];
   seeds: number;
   set?: string[];
   out?: string;
@@ -43,7 +43,11 @@ What is done in that folder is not run again: to go on after a stop, run the sam
 another, at the scenario's time scale, and one that was not valid is run again. With --on all each has a column for both clocks, and a
 table says how far apart they are.
 
+Figures are means over the seeds with half of their 95% confidence interval; a second table has the differences from the first
+congestion control, seed by seed.
+
 Examples:
+  weir versus incast.yaml
   weir versus incast.yaml --algorithms dcqcn,timely,timely-patched,swift,dctcp --set transport.type=rc
   weir versus websearch.yaml --algorithms dcqcn:hpcc-ns3,swift,none --seeds 5 --out results
   weir versus incast.yaml --algorithms dcqcn,swift --on all --set scale=100 --set transport.type=rc --seeds 1
@@ -59,7 +63,11 @@ export const addVersus: AddVerb = (parent, context, done) => addVersusOn(kPointT
 export function addVersusOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
   addPointOptions(parent.command("versus"))
     .description("run a scenario under several congestion controls and compare them")
-    .requiredOption("--algorithms <a,b:profile,...>", "congestion controls, separated by commas", contenders)
+    .option(
+      "--algorithms <a,b:profile,...>",
+      "congestion controls, separated by commas (default: dcqcn,dcqcn:mlx5,none; with transport.type: rc dcqcn,timely-patched,swift,dctcp,none)",
+      contenders,
+    )
     .option("--seeds <n>", "runs of each, with as many seeds", integer("--seeds", 1, kMostSeeds), 3)
     .addOption(
       new Option("--on <clock,...|all>", "clocks to run on: sim, wire")
@@ -76,7 +84,8 @@ function contenders(text: string): Contender[] {
 }
 
 async function versus(tools: PointTools, context: CliContext, file: string, choice: VersusChoice): Promise<number> {
-  const { algorithms, seeds, set = [], on } = choice;
+  const { seeds, set = [], on } = choice;
+  const algorithms = choice.algorithms ?? asUsage(() => usualContenders(file, set));
   const suits = on.includes("wire") ? checkForLab : undefined;
   const options = { set, seeds, code: tools.codeVersion(), suits };
   const { plan, warnings } = asUsage(() => planVersus(file, algorithms, options));

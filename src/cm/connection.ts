@@ -6,7 +6,7 @@ import { WeirError } from "../base/error.js";
 import type { Clock } from "./link.js";
 import { buildMessage, kAnswered, type Message } from "./messages.js";
 import type { Local } from "./negotiation.js";
-import type { Established, PeerParameters } from "./parameters.js";
+import type { Disconnection, Established, PeerParameters } from "./parameters.js";
 import type { CmCounters, Peer } from "./port.js";
 import { ConnectionRejected, kReject } from "./reject.js";
 import { Retransmission, timeOfCode } from "./retransmission.js";
@@ -61,7 +61,8 @@ export class Connection {
   #parameters: PeerParameters | undefined;
   /** What answers a repeated message of the peer. */
   #answer: Buffer | undefined;
-  #ended: (() => void)[] = [];
+  #end: Disconnection | undefined;
+  #listeners: ((end: Disconnection) => void)[] = [];
   #disconnected: Promise<void> | undefined;
   #onDrep = () => {};
 
@@ -132,7 +133,7 @@ export class Connection {
     this.#answer = buildMessage("REJ", this.transaction, { ...this.#ids(), answered, reason, privateData });
     this.host.send(this.peer, this.#answer);
     this.#settle()?.reject(this.#gone());
-    this.#end();
+    this.#over({ reason: "own" });
   }
 
   /** Whoever asked does not wait for the answer any more. */
@@ -205,7 +206,7 @@ export class Connection {
         this.#receiveDreq(message);
         return;
       case "DREP":
-        if (this.state === "disconnecting") this.#end();
+        if (this.state === "disconnecting") this.#over({ reason: "own" });
         else counters.unexpected++;
     }
   }
@@ -218,16 +219,21 @@ export class Connection {
     this.host.send(this.peer, this.#answer);
   }
 
+  /** The peer's queue pair has begun anew: the connection is gone, and the peer hears so in case it thinks otherwise. */
+  superseded(): void {
+    this.#settle()?.reject(this.#gone());
+    this.host.send(this.peer, this.#dreq());
+    this.#over({ reason: "peer" });
+  }
+
   disconnect(): Promise<void> {
     this.#disconnected ??= new Promise((resolve) => {
       if (!this.isConnected) return resolve();
       this.#settle()?.reject(this.#gone());
       this.state = "disconnecting";
       this.#onDrep = resolve;
-      const dreq = buildMessage("DREQ", BigInt(this.localId), { ...this.#ids(), remoteQpn: this.remoteQpn });
       const { responseTimeout, maxRetries } = this.host;
-      this.#repeat(dreq, timeOfCode(responseTimeout), maxRetries, () => this.#end());
-      this.#tellEnded();
+      this.#repeat(this.#dreq(), timeOfCode(responseTimeout), maxRetries, () => this.#over({ reason: "timeout" }));
     });
     return this.#disconnected;
   }
@@ -268,8 +274,12 @@ export class Connection {
     // Who disconnects has seen our REP: the RTU was lost.
     this.establish();
     this.host.send(this.peer, buildMessage("DREP", transaction, this.#ids()));
-    if (isOpen) this.#end();
+    if (isOpen) this.#over({ reason: "peer" });
     else this.host.counters.duplicates++;
+  }
+
+  #dreq(): Buffer {
+    return buildMessage("DREQ", BigInt(this.localId), { ...this.#ids(), remoteQpn: this.remoteQpn });
   }
 
   #repeat(mad: Buffer, interval: number, retries: number, giveUp: () => void): void {
@@ -302,12 +312,16 @@ export class Connection {
     if (this.state === "ended") return;
     this.#answer = undefined;
     this.#settle()?.reject(error);
-    this.#end();
+    const isRejected = error instanceof ConnectionRejected;
+    this.#over(
+      isRejected ? { reason: "rejected", code: error.reason, privateData: error.privateData } : { reason: "closed" },
+    );
   }
 
   /** Stays known for as long as the peer may repeat what it sent. */
-  #end(): void {
+  #over(end: Disconnection): void {
     this.state = "ended";
+    this.#end = end;
     this.#timer.start(
       2 * timeOfCode(this.host.responseTimeout),
       0,
@@ -315,11 +329,7 @@ export class Connection {
       () => this.host.forget(this),
     );
     this.#onDrep();
-    this.#tellEnded();
-  }
-
-  #tellEnded(): void {
-    for (const listener of this.#ended.splice(0)) listener();
+    for (const listener of this.#listeners.splice(0)) listener(end);
   }
 
   #settle(): Outcome | undefined {
@@ -335,8 +345,8 @@ export class Connection {
       ready: () => this.ready(),
       disconnect: () => this.disconnect(),
       onDisconnected: (listener) => {
-        if (this.state === "ended" || this.state === "disconnecting") listener();
-        else this.#ended.push(listener);
+        if (this.#end !== undefined) listener(this.#end);
+        else this.#listeners.push(listener);
       },
     };
   }

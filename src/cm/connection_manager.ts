@@ -148,6 +148,10 @@ export class ConnectionManager {
     this.#port.close();
   }
 
+  get address(): string {
+    return this.#port.address;
+  }
+
   async #find(destination: string): Promise<Peer> {
     if (isIP(destination) !== 0 && isGroup(canonicalAddress(destination))) {
       throw new WeirError(`${destination} is a multicast group`, { hint: "connect to an address of one host" });
@@ -267,8 +271,7 @@ export class ConnectionManager {
     for (const old of this.#connections.values()) {
       const isSame = old.remoteQpn === offer.remoteQpn && old.peer.address === from.address;
       if (!isSame || !old.isConnected) continue;
-      // The peer's queue pair has begun anew: the connection that we still have is gone.
-      void old.disconnect();
+      old.superseded();
       return kReject.staleConnection;
     }
     return offer;

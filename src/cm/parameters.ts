@@ -59,6 +59,15 @@ export interface PeerParameters {
   flowLabel: number;
 }
 
+/**
+ * How a connection has ended. `peer`: the other side disconnected, or its program has ended. `own`: we did, and it has said that it
+ * knows. `timeout`: we did, and it has not answered: it may not know. `rejected`: it has taken back a connection that was up (REJ),
+ * with one of IBTA's reasons (volume 1, 12.6.7.2). `closed`: the device, or the daemon whose NIC it is, has gone.
+ */
+export type Disconnection =
+  | { readonly reason: "peer" | "own" | "timeout" | "closed" }
+  | { readonly reason: "rejected"; readonly code: number; readonly privateData: Buffer };
+
 /** A connection whose both ends know each other. */
 export interface Established extends PeerParameters {
   /**
@@ -68,8 +77,8 @@ export interface Established extends PeerParameters {
   ready(): void;
   /** Tells the peer (DREQ) and waits for its answer, or until it has not answered often enough. Never fails; idempotent. */
   disconnect(): Promise<void>;
-  /** Calls `listener` once when either side has disconnected; at once if that has been. */
-  onDisconnected(listener: () => void): void;
+  /** Calls `listener` once, when it is known how the connection has ended; at once if that has been. */
+  onDisconnected(listener: (end: Disconnection) => void): void;
 }
 
 /** @throws WeirError if `mtu` is none that a path can have. */

@@ -59,6 +59,16 @@ export interface NativeSetting {
   };
 }
 
+/** Gives one of the parameters by another quantity. */
+export interface PaperSymbol {
+  /** The parameter. */
+  of: string;
+  /** `parse` gives that one's value. */
+  parameter: Parameter;
+  /** How a value of that one is written. */
+  write(value: number): ParameterInput;
+}
+
 export interface Algorithm {
   /** In headings and messages. */
   title: string;
@@ -75,6 +85,8 @@ export interface Algorithm {
   tuned?: readonly string[];
   /** Another name for a parameter. */
   otherSpelling?(name: string): string | undefined;
+  /** What the paper calls a parameter whose value it states in another way. */
+  symbols?: Readonly<Record<string, PaperSymbol>>;
   /** Named sets of parameters, the default first. */
   profiles?: Readonly<Record<string, Profile>>;
   /** Of an algorithm without profiles. */

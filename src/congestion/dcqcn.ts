@@ -1,8 +1,15 @@
 // DCQCN (Zhu et al., SIGCOMM 2015) and its parameters. Equations: native/congestion/dcqcn_reaction_point.h.
 import type { Findings } from "../base/findings.js";
-import { formatRate, formatTime } from "../base/units.js";
-import { type Algorithm, type Choice, type NativeSetting, type Profile, scaled } from "./algorithm.js";
-import { flag, number, percent, rate, size, time, type Values } from "./parameter.js";
+import { formatRate, formatTime, parseFraction } from "../base/units.js";
+import {
+  type Algorithm,
+  type Choice,
+  type NativeSetting,
+  type PaperSymbol,
+  type Profile,
+  scaled,
+} from "./algorithm.js";
+import { flag, number, type ParameterInput, percent, rate, size, time, type Values } from "./parameter.js";
 
 /**
  * `paper`: every CNP cuts the rate and raises alpha at once, alpha decays after a time without CNP (SIGCOMM 2015).
@@ -193,6 +200,25 @@ function otherSpelling(name: string): string | undefined {
   return name.startsWith("rpg_") ? name.replace("rpg_", "rp_") : `rp_${name}`;
 }
 
+/** 0 would leave alpha as it is. */
+const symbols = {
+  g: {
+    of: "dce_tcp_g",
+    parameter: {
+      kind: "fraction",
+      description: "The paper's g in the place of dce_tcp_g, which is 1024 (1 - g).",
+      unit: "",
+      range: "more than 0, at most 1, such as 1/256",
+      bounds: { min: 0, max: 1, whole: false },
+      parse(input: ParameterInput) {
+        const g = typeof input === "boolean" ? 0 : parseFraction(input);
+        return g > 0 ? 1024 * (1 - g) : undefined;
+      },
+    },
+    write: (value: number) => 1 - value / 1024,
+  },
+} satisfies Record<string, PaperSymbol>;
+
 export type DcqcnParameterName = keyof typeof parameters;
 /** What reaction and notification points run on, in base units; of rates 0 means line rate, port speed or none. */
 export type DcqcnParameters = ReturnType<typeof resolve>;
@@ -260,7 +286,7 @@ Sources also differ in what alpha does while a flow sends at line rate. With \`a
 anywhere, and stays what it is when the rate limiter begins or ends: a flow that was alone for a while is hardly cut by its first
 CNPs. With \`false\` alpha starts at \`initial_alpha_value\` with the first CNP after each time at line rate, which halves the rate.
 
-Two conversions: the paper's g is 1 - \`dce_tcp_g\` / 1024, so 1020 is g = 1/256 and mlx5's 1019 is about 1/205; and
+Two conversions: the paper's g is 1 - \`dce_tcp_g\` / 1024, so 1020 is g = 1/256 and mlx5's 1019 is about 1/205, and \`g: 1/256\` may be written as well; and
 \`rpg_gd\` 11 is the paper's factor 1 - alpha/2.`;
 
 export const dcqcn = {
@@ -271,6 +297,7 @@ export const dcqcn = {
   parameters,
   tuned: ["rpg_ai_rate", "rpg_time_reset", "rpg_byte_reset", "dce_tcp_g"],
   otherSpelling,
+  symbols,
   profiles,
   doc,
   resolve,

@@ -15,11 +15,15 @@ const controls = kControls.map(algorithmOf);
 /** Every spelling of every parameter: what it stands for, and whose it is. */
 const kSpellings = new Map(
   kControls.flatMap((algorithm) => {
-    const { parameters, otherSpelling } = algorithmOf(algorithm);
-    return Object.entries(parameters).flatMap(([name, parameter]) => {
+    const { parameters, otherSpelling, symbols = {} } = algorithmOf(algorithm);
+    const named = Object.entries(parameters).flatMap(([name, parameter]) => {
       const spellings = [name, otherSpelling?.(name)].filter((spelling) => spelling !== undefined);
       return spellings.map((spelling) => [spelling, { algorithm, name, parameter }] as const);
     });
+    const stated = Object.entries(symbols).map(
+      ([symbol, { of: name, parameter }]) => [symbol, { algorithm, name, parameter }] as const,
+    );
+    return [...named, ...stated];
   }),
 );
 
@@ -29,7 +33,16 @@ const parameterFields = [...kSpellings].map(([spelling, { parameter }]) => [
 ]);
 
 /** Parameters of all algorithms by their names; of two spellings the first stands for both. */
-const parametersSchema = section(Object.fromEntries(parameterFields)).transform((written, context) => {
+const parametersSchema = section(Object.fromEntries(parameterFields), {
+  field: "algorithm",
+  names: Object.fromEntries(
+    kAlgorithmNames.map((name) => {
+      const { parameters, symbols = {} } = algorithmOf(name);
+      return [name, [...Object.keys(parameters), ...Object.keys(symbols)]];
+    }),
+  ),
+  fallback: kAlgorithmNames[0] as AlgorithmName,
+}).transform((written, context) => {
   const result: Record<string, Parsed> = {};
   for (const [spelling, value] of Object.entries(written as Record<string, Parsed | undefined>)) {
     if (value === undefined) continue;

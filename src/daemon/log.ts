@@ -1,24 +1,48 @@
-/** Structured logs: one JSON object per line, or a line for people when stderr is a terminal. */
+/**
+ * Structured logs: one JSON object per line, or a line for people when stderr is a terminal. What is said too often is left out, and
+ * `left_out` of the next line of that kind has how many; errors are always said. Where a line cannot be written, the daemon goes on:
+ * `lost` of the next line has how many.
+ */
 import pino from "pino";
 import { harmless } from "../report/terminal.js";
+import { LogLimit } from "./log_limit.js";
 
 export type Log = pino.Logger;
+
+/** pino's number of that level. */
+const kError = 50;
 
 /** Anything that takes text, such as process.stderr. */
 export interface LogSink {
   isTTY?: boolean | undefined;
-  write(text: string): unknown;
+  write(text: string, written?: (error?: Error | null) => void): unknown;
 }
 
-export function createLog(name: string, sink: LogSink): Log {
+export function createLog(name: string, sink: LogSink, now: () => number = () => performance.now()): Log {
+  const limit = new LogLimit();
+  let lost = 0;
   const options: pino.LoggerOptions = {
+    hooks: {
+      logMethod(given, method, level) {
+        const args: unknown[] = typeof given[0] === "object" ? [...given] : [{}, ...given];
+        const leftOut = level >= kError ? 0 : limit.pass(String(args[1]), now());
+        if (leftOut === undefined) return;
+        const more = { ...(leftOut > 0 && { left_out: leftOut }), ...(lost > 0 && { lost }) };
+        args[0] = { ...(args[0] as object), ...more };
+        method.apply(this, args as Parameters<typeof method>);
+      },
+    },
     base: { daemon: name, pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
   };
-  const write = sink.isTTY
-    ? (line: string) => sink.write(harmless(forPeople(line)))
-    : (line: string) => sink.write(line);
+  const write = (line: string) => {
+    const told = lost;
+    sink.write(sink.isTTY ? harmless(forPeople(line)) : line, (error) => {
+      if (error) lost++;
+      else lost -= Math.min(lost, told);
+    });
+  };
   return pino(options, { write });
 }
 

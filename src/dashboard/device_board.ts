@@ -8,7 +8,7 @@ import { DaemonNetwork } from "./daemon_network.js";
 import { inspectDevicePort, inspectDeviceQueuePair } from "./device_inspect.js";
 import { describeDevice } from "./device_session.js";
 import type { Audience } from "./event_streams.js";
-import { listParameters } from "./parameters.js";
+import { admitAssignments, listParameters } from "./parameters.js";
 import type { Inspection, Parameter, Session, TimedChange } from "./protocol.js";
 import type { DashboardSource, InspectRequest } from "./source.js";
 
@@ -57,7 +57,9 @@ export class DeviceBoard implements DashboardSource {
     };
   }
 
+  /** @throws WeirError for what a page may not change */
   change(set: readonly string[]): void {
+    admitAssignments(set, this.#parameters());
     this.options.change(set);
     this.#changed([...set]);
   }

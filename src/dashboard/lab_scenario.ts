@@ -4,7 +4,7 @@ import { overlaid } from "../base/overlaid.js";
 import { readScenarioText } from "../base/yaml.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
-import { listParameters } from "./parameters.js";
+import { admitAssignments, listParameters } from "./parameters.js";
 import type { Parameter } from "./protocol.js";
 
 export class LabScenario {
@@ -26,6 +26,7 @@ export class LabScenario {
 
   /** With more put over it. @throws ScenarioError, WeirError, also for what cannot change while devices live. */
   with(set: readonly string[]): LabScenario {
+    admitAssignments(set, this.parameters);
     const changed = LabScenario.parse(this.file, this.text, overlaid(this.set, set));
     if (differsForGood(this.scenario, changed.scenario)) {
       const alone = set.filter((one) => set.length === 1 || this.#isForGood(one));

@@ -1,5 +1,6 @@
 /** What can be changed while traffic flows: ECN, PFC and buffer of switches, DCQCN or QCN of NICs. */
 import type { z } from "zod";
+import { WeirError } from "../base/error.js";
 import { capital } from "../base/fields.js";
 import { formatSize } from "../base/units.js";
 import { algorithmOf } from "../congestion/algorithms.js";
@@ -47,6 +48,30 @@ const kQcn: readonly Field[] = [
   ["cpSampleBase", "size"],
 ];
 
+/**
+ * A page's assignments are of the sections whose parameters it has shown, and of nothing else: other fields of the file name libraries to
+ * load, files to write and addresses to listen at, and are its owner's. A switch of several may be named in front.
+ * @throws WeirError that names the field
+ */
+export function admitAssignments(set: readonly string[], shown: readonly Parameter[]): void {
+  const paths = new Set(shown.map(({ path }) => path));
+  // Of congestion control the section as a whole is not open: it names algorithm and library.
+  const sections = new Set([...paths].map(sectionOf).filter((section) => section !== "congestion"));
+  for (const assignment of set) {
+    const [path, value] = assignment.split("=", 2);
+    // What is none is refused as such.
+    if (path === undefined || value === undefined) continue;
+    const ofAll = path.replace(/^topology\.switches\.[^.]+\./, "switch.");
+    if (paths.has(path) || sections.has(sectionOf(path)) || sections.has(sectionOf(ofAll))) continue;
+    throw new WeirError(`${path} cannot change here`, {
+      field: path,
+      hint: sections.size === 0 ? "nothing can" : `what can: ${[...sections].join(", ")}; the rest in the file`,
+    });
+  }
+}
+
+const sectionOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf(".")));
+
 export function listParameters(settings: Settings): Parameter[] {
   const { switchAt, congestion, qcn, buffer, data } = settings;
   // A NIC's file has `pfc` too.
@@ -93,13 +118,22 @@ function optionsOf(schema: z.ZodType): string[] | undefined {
 }
 
 function ofCongestion(data: unknown, { algorithm, profile }: Congestion): Parameter[] {
-  const { feedback, title: group, parameters, otherSpelling, profiles, defaults } = algorithmOf(algorithm);
+  const {
+    feedback,
+    title: group,
+    parameters,
+    otherSpelling,
+    symbols = {},
+    profiles,
+    defaults,
+  } = algorithmOf(algorithm);
   if (feedback === "none") return [];
   const standard = profiles?.[profile ?? ""]?.parameters ?? defaults;
   const own = Object.entries(parameters).map(([name, parameter]) => {
     const other = otherSpelling?.(name);
+    const stated = Object.keys(symbols).filter((symbol) => symbols[symbol]?.of === name);
     const fallback = standard?.[name]?.[0] ?? "";
-    return ofAlgorithm(data, group, parameter, fallback, other === undefined ? [name] : [name, other]);
+    return ofAlgorithm(data, group, parameter, fallback, [name, ...(other === undefined ? [] : [other]), ...stated]);
   });
   if (profile === undefined) return own;
   const description = "Named set of parameters, for those that are not given one by one.";

@@ -4,7 +4,6 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
 import { WeirError } from "../base/error.js";
-import { inUserNamespace } from "../host/rootless.js";
 import type { ControlRequests, LabRequests, StreamRequests } from "./protocol.js";
 
 const controlAnswer = z.union([
@@ -19,21 +18,6 @@ const kStartingMs = 10_000;
 
 /** A lab's socket is called so behind the lab's name, a daemon's `.sock`. */
 export const kLabSuffix = ".lab.sock";
-
-/** Names another place for them: on a host of a lab, that of its NIC. */
-export const kControlVariable = "WEIR_CONTROL_DIRECTORY";
-
-/** Where daemons and labs of this user have their control sockets. Throws WeirError if there is no such place. */
-export function controlDirectory(): string {
-  const named = process.env[kControlVariable];
-  if (named !== undefined && named !== "") return named;
-  if (process.geteuid?.() === 0 && !inUserNamespace()) return "/run/weir";
-  const runtime = process.env.XDG_RUNTIME_DIR;
-  if (runtime !== undefined && runtime !== "") return join(runtime, "weir");
-  throw new WeirError("no place for control sockets: not root, and XDG_RUNTIME_DIR is not set", {
-    hint: "set `control` in the daemon's file, and give --socket to weir show",
-  });
-}
 
 /** Does anybody listen at this socket? @param onRefused Called with the reason why not: ECONNREFUSED where a process has left it. */
 export async function probe(path: string, onRefused: (code: string) => void = () => {}): Promise<boolean> {

@@ -1,7 +1,8 @@
 /** The switches and NICs that can be asked: a daemon is one or has one for each port, a lab has several. */
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
-import { ask, controlDirectory, controlSockets, kLabSuffix } from "./control_client.js";
+import { controlDirectory } from "../host/control_directory.js";
+import { ask, controlSockets, kLabSuffix } from "./control_client.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface ControlledDevice {

@@ -1,6 +1,6 @@
 /** The outcome of an experiment as data: what paper.json holds and `weir paper --json` prints. */
 import type { Clock } from "./experiment.js";
-import type { Made } from "./made.js";
+import type { PaperMade } from "./made.js";
 import type { Difference, OverlaidCurve } from "./overlay.js";
 import type { PaperOutcome, RunState } from "./run.js";
 import { type Total, totalOf } from "./total.js";
@@ -53,12 +53,12 @@ export interface PaperDocument {
     differences: readonly Difference[];
   }[];
   /** Absent where the native core, which it names, was not built. */
-  made?: Made;
+  made?: PaperMade;
 }
 
 export type Measured = Partial<Record<Clock, number | null>>;
 
-export function documentOf(outcome: PaperOutcome, made?: Made): PaperDocument {
+export function documentOf(outcome: PaperOutcome, made?: PaperMade): PaperDocument {
   const { experiment, clocks, complete, runs, observations, statements, alternative, overlays } = outcome;
   const { id, paper, place, title, setup, choices, quantities } = experiment;
   const finite = (value: number) => (Number.isFinite(value) ? value : null);

@@ -2,19 +2,15 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { readScenarioText } from "../base/yaml.js";
-import { type HostFacts, hostFacts } from "../report/host_facts.js";
+import { madeNow } from "../result/made.js";
+import type { Made } from "../result/made_schema.js";
 import { fileReferences, sha256 } from "../scenario/file_references.js";
 import { type Experiment, seedsOn, type Trial, trialsOn } from "./experiment.js";
 import { overridesOn, type PaperOptions, since, trialInput } from "./run.js";
 
-export interface Made {
+export interface PaperMade extends Made {
   /** Hash of all that the outcome depends on, but for this host. */
   key: string;
-  /** See codeVersion(). */
-  weir: string;
-  host: HostFacts;
-  /** When it was done. */
-  at: string;
   wall_s: number;
 }
 
@@ -45,6 +41,6 @@ function inputOf(trial: Trial, overrides: Parameters<typeof trialInput>[1]) {
 }
 
 /** Of an outcome that is done now. `began`: on the clock of performance.now(). */
-export function madeNow({ key, weir }: Pick<Made, "key" | "weir">, began: number): Made {
-  return { key, weir, host: hostFacts(), at: new Date().toISOString(), wall_s: since(began) };
+export function paperMade({ key, weir }: Pick<PaperMade, "key" | "weir">, began: number): PaperMade {
+  return { key, ...madeNow(), weir, wall_s: since(began) };
 }

@@ -7,6 +7,7 @@ import { makeFolder } from "../base/folder.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
 import { writeRun } from "../report/run_report.js";
 import { writeCompletions } from "../result/completions_file.js";
+import { withMade } from "../result/made.js";
 import { before } from "../result/measure.js";
 import type { RunSource } from "../result/saved_run.js";
 import { median } from "../result/statistics.js";
@@ -323,7 +324,7 @@ class RunSeries {
         signal,
         onProgress: ({ now_ns, until_ns }) => this.report(facts, now_ns / until_ns),
       });
-      writeSimulation(directory, outcome, source);
+      writeSimulation(directory, { ...outcome, result: withMade(outcome.result) }, source);
       return outcome;
     }
     const outcome = await this.runners.runLab(source.scenario, {
@@ -333,7 +334,7 @@ class RunSeries {
       view: { update: ({ elapsed_ns, duration_ns }) => this.report(facts, elapsed_ns / duration_ns) },
     });
     writeCompletions(directory, outcome.result, outcome.flowTable);
-    writeRun(directory, outcome.result, outcome.series, source);
+    writeRun(directory, withMade(outcome.result), outcome.series, source);
     return outcome;
   }
 

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import pc from "picocolors";
 import { duration } from "../report/format.js";
 import { drawGrid, type Grid } from "../report/table.js";
+import { describeMade } from "../result/made_schema.js";
 import type { PaperDocument } from "./document.js";
 import type { RunState } from "./run.js";
 import { causeLines, totalText } from "./total.js";
@@ -113,9 +114,7 @@ export function otherVerdict(
 /** By what, where and when; "" where that is not known. */
 export function madeLine({ made }: PaperDocument): string {
   if (made === undefined) return "";
-  const { weir, host, at, wall_s } = made;
-  const machine = `kernel ${host.kernel}, ${host.cpus} x ${host.cpu ?? "unknown CPU"}`;
-  return `Made by Weir ${weir} with Node.js ${host.node} on ${machine}, ${at}, in ${duration(wall_s)}.`;
+  return `Made by ${describeMade(made)}, ${made.at}, in ${duration(made.wall_s)}.`;
 }
 
 /** What was measured and what was asked for, one line for each quantity; then why it was not judged. */

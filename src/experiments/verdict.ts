@@ -98,6 +98,7 @@ function judgeOn(own: ClockEvidence, statement: Statement, context: Context): Ve
   if (doubt !== undefined) return open(doubt, findings);
   const [missing] = checked.flatMap(({ missing: why }) => (why === undefined ? [] : [why]));
   if (missing !== undefined) return open(missing, findings);
+  if (findings.length === 0) return open("there is nothing to judge", findings);
   const met = findings.every(({ within }) => within);
   if (comparesItself(statement)) return { clock, ruling: met ? "agrees" : "differs", findings };
   return met

@@ -30,7 +30,9 @@ export class LiveStates implements LabObserver {
     const { scenario, recorder } = lab;
     const [switches, nics] = [lab.switches.counters, lab.nics.counters];
     const { algorithm } = scenario.congestion;
-    const last = (list: readonly number[] | undefined) => list?.at(-1) ?? 0;
+    // What comes later is of an empty network.
+    const end = Math.floor(scenario.duration / scenario.probes.interval) + 1;
+    const last = (list: readonly number[] | undefined) => list?.slice(0, end).at(-1) ?? 0;
     let drops = 0;
     for (const counters of [switches, nics]) {
       for (const { description, value } of counters.entries()) {
@@ -49,7 +51,7 @@ export class LiveStates implements LabObserver {
         if (!hasWindow(algorithm))
           return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
         // What arrives, where senders have a window and no rate.
-        const [before = 0, now = before] = flow?.bytes.slice(-2) ?? [];
+        const [before = 0, now = before] = flow?.bytes.slice(0, end).slice(-2) ?? [];
         const arriving = ((now - before) * 8e9) / scenario.probes.interval;
         return { id, rate_bps: arriving, target_rate_bps: arriving, alpha };
       }),

@@ -5,7 +5,6 @@ import { hearsNothing } from "../congestion/flow_state.js";
 import { type CounterTable, nonZero } from "../native/counters.js";
 import { type Distribution, distribution } from "../native/histogram.js";
 import type { WorkerOutcome } from "../native/types.js";
-import { hostFacts } from "../report/host_facts.js";
 import { type Completions, hasEnd } from "../result/completions.js";
 import {
   accountFrames,
@@ -18,6 +17,7 @@ import {
 } from "../result/device_results.js";
 import { goodputLimit } from "../result/goodput_limit.js";
 import { groupResults } from "../result/groups.js";
+import { hostFacts } from "../result/made.js";
 import type { Recorder } from "../result/recorder.js";
 import type { Fidelity, FlowResult, PartResult, Result, SwitchResult } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
@@ -303,7 +303,9 @@ function judge(
     reasons.push(
       `the host lost ${hostDrops} frames (receive ring overrun or refused transmission): try a larger scale, or a quieter host`,
     );
-  if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
+  // What the host has lost is missing, too.
+  const missing = frames.missing > 0 ? Math.max(0, frames.missing - hostDrops) : frames.missing;
+  if (missing !== 0) reasons.push(`${missing} ${hostDrops > 0 ? "more " : ""}frames are not accounted for`);
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
   if (gap.max > allowance)
     reasons.push(

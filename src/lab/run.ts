@@ -1,6 +1,6 @@
 /** Runs a scenario on this host with real frames. */
 import { packageVersion } from "../base/package_version.js";
-import { controlDirectory } from "../device/control_client.js";
+import { controlDirectory } from "../host/control_directory.js";
 import { LabNetwork } from "../host/veth.js";
 import { loadAddon } from "../native/addon.js";
 import type { SimulationAddon } from "../native/simulation_types.js";

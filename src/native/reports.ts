@@ -149,6 +149,8 @@ export interface ProgramOpening {
   /** The program's, from 1. */ number: number;
   /** Descriptor of the memory that both share. */ memory: number;
   /** Descriptor of the eventfd that wakes the NIC. */ wake: number;
+  /** How many it may have. */ address_handles: number;
+  /** How often its queue pairs may be members of multicast groups. */ memberships: number;
 }
 
 /** What a program asks of the NIC. Nothing of it has been looked at. */

@@ -1,5 +1,7 @@
 /** Results as perftest prints them, and as JSON with the names of open-traffic-generator's RoCEv2 flow results. */
 import { z } from "zod";
+import { madeNow } from "../result/made.js";
+import { madeSchema } from "../result/made_schema.js";
 import type { Destination } from "./messages.js";
 import { isLatency, kPerfTests, type PerfTest } from "./options.js";
 import { figuresOf, type Row } from "./run.js";
@@ -49,6 +51,7 @@ const rowSchema = z.strictObject({
 export const perfSchema = z.strictObject({
   test: z.enum(kPerfTests),
   role: z.enum(["client", "server"]),
+  made: madeSchema.optional(),
   interface: z.string(),
   address: z.string(),
   peer: z.string(),
@@ -66,6 +69,7 @@ export function reportOf(session: Session, rows: readonly Row[]): PerfReport {
   return {
     test: options.test,
     role,
+    made: madeNow(),
     interface: device.interface,
     address: device.sourceFor(peer),
     peer,
@@ -177,6 +181,18 @@ export function describeRow(session: Session, row: Row): string {
   return session.options.cpuUtil
     ? `${describeFigures(session, row)}\t    ${(row.busy * 100).toFixed(2)}\n`
     : `${describeFigures(session, row)}\n`;
+}
+
+/** What `--output` may ask for. */
+export const kFigures = ["bandwidth", "message_rate", "latency"] as const;
+export type Figure = (typeof kFigures)[number];
+
+/** One figure of a row on a line of its own: average bandwidth, messages in millions per second, or average latency in us. */
+export function describeFigure(session: Session, { size, sample, peer }: Row, figure: Figure): string {
+  if ("latency" in sample) return `${sample.latency.average.toFixed(6)}\n`;
+  const name = figure === "message_rate" ? "messageRate" : "average";
+  const both = [sample, ...(peer === undefined ? [] : [peer])];
+  return `${both.reduce((sum, each) => sum + figuresOf(session, size, each)[name], 0).toFixed(6)}\n`;
 }
 
 function describeFigures(session: Session, { size, sample, peer }: Row): string {

@@ -150,7 +150,7 @@ export class Session {
   /** Lets the peer hang up first, for a second. */
   async awaitHangUp(): Promise<void> {
     const gone = this.#connections.map(
-      (connection) => new Promise<void>((resolve) => connection.onDisconnected(resolve)),
+      (connection) => new Promise<void>((resolve) => connection.onDisconnected(() => resolve())),
     );
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, kGoodbyeMs);

@@ -18,7 +18,7 @@ import { probe } from "../device/control_client.js";
 import type { NicDaemonConfig } from "../device/file/load.js";
 import { pathTo, routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
-import type { NativeAddon, NativePath, ProgramAnswer, ProgramRequest } from "../native/types.js";
+import type { NativeAddon, NativePath, ProgramAnswer, ProgramOpening, ProgramRequest } from "../native/types.js";
 import type { ProgramWorker } from "../native/workers.js";
 import { dscpOf } from "../scenario/resolve.js";
 import { addressBytes, addressOfGid, isGroup } from "../wire/address.js";
@@ -32,10 +32,6 @@ const { ENOMEM, EINVAL, EHOSTUNREACH, EPROTO, ENOENT, EIO } = constants.errno;
 const kStates = ["reset", "init", "rtr", "rts", "error"] as const;
 const kOwnerOnly = 0o177;
 const kMostPriority = 7;
-/** Of one program. */
-const kMostHandles = 4096;
-/** Of one program: how often its queue pairs are members of multicast groups. */
-const kMostGroups = 256;
 /** Each channel of librdmacm is one; the native core has 256 programs at most. */
 const kMostConnections = 8192;
 const kHelloMs = 5000;
@@ -241,6 +237,8 @@ class Connection {
   /** Memberships in multicast groups, by queue pair and group: what ends each. */
   readonly #groups = new Map<string, () => void>();
   readonly #descriptor: number;
+  /** What it may have of the NIC, once it has said hello. */
+  #most: Pick<ProgramOpening, "address_handles" | "memberships"> = { address_handles: 0, memberships: 0 };
 
   constructor(
     private readonly broker: ProgramBroker,
@@ -319,7 +317,7 @@ class Connection {
         worker.destroyQueuePair(0, request.object);
         return {};
       case kKind.createHandle: {
-        if (this.#handles.size >= kMostHandles) return { error: ENOMEM };
+        if (this.#handles.size >= this.#most.address_handles) return { error: ENOMEM };
         const { path } = await this.broker.wayTo(request, this.number);
         if (this.#closed) return { error: EIO };
         const handle = worker.createAddressHandle(0, path);
@@ -345,7 +343,7 @@ class Connection {
   #join(qpn: number, group: string, key: string): ProgramAnswer {
     const { groups, host } = this.broker;
     if (this.#groups.has(key)) return {};
-    const leave = this.#groups.size < kMostGroups ? groups.join(group) : undefined;
+    const leave = this.#groups.size < this.#most.memberships ? groups.join(group) : undefined;
     if (leave === undefined) return { error: ENOMEM };
     try {
       host.worker.attachGroup(0, qpn, nativeAddress(group));
@@ -372,7 +370,8 @@ class Connection {
     const { host, config, largestPathMtu } = this.broker;
     if (this.number !== 0) return { error: EPROTO };
     const { pid, uid, gid } = host.addon.peerCredentials(this.#descriptor);
-    const { number, memory, wake } = host.worker.openProgram(0);
+    const { number, memory, wake, ...most } = host.worker.openProgram(0);
+    this.#most = most;
     clearTimeout(this.#patience);
     this.number = number;
     this.identity = { pid, uid, command: commandOf(pid) };

@@ -11,7 +11,8 @@ import { type ConnectionParameters, kCommand, kPortSpace } from "./ucma.js";
 const kHello = 0x6d63_7277;
 const kRole = { channel: 0, commands: 1 };
 const { EAGAIN, ENODEV } = constants.errno;
-const kResolveMs = 5000;
+/** As long as a NIC asks for an address. */
+const kResolveMs = 3500;
 
 export class CommandRefused extends Error {
   constructor(readonly errno: number) {

@@ -2,7 +2,9 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { WeirError } from "../base/error.js";
-import { controlDirectory, probe } from "../device/control_client.js";
+import { probe } from "../device/control_client.js";
+import { controlDirectory } from "../host/control_directory.js";
+import { whyNotBuilt } from "../host/verbs_libraries.js";
 import { addonFile } from "../native/addon.js";
 import { programNics, programSocket, writeSystemFiles } from "./device_files.js";
 
@@ -57,9 +59,8 @@ export function programLibraries(): string {
   const libraries = dirname(addonFile());
   for (const file of [kProvider.file, kPreload]) {
     if (existsSync(join(libraries, file))) continue;
-    throw new WeirError(`${join(libraries, file)} was not built`, {
-      hint: "apt install libibverbs-dev, then npm run build:native",
-    });
+    const { why, remedy } = whyNotBuilt(libraries);
+    throw new WeirError(`${join(libraries, file)} was not built: ${why}`, { hint: remedy });
   }
   return libraries;
 }

@@ -8,7 +8,7 @@ import type { ConnectionManager, IncomingRequest } from "../cm/connection_manage
 import type { GroupReports } from "../cm/group_reports.js";
 import type { Clock } from "../cm/link.js";
 import { kPathMtus, kPrivateData, type PathMtu } from "../cm/messages.js";
-import type { Established, PeerParameters } from "../cm/parameters.js";
+import type { Disconnection, Established, PeerParameters } from "../cm/parameters.js";
 import { ConnectionRejected, kReject } from "../cm/reject.js";
 import { timeOfCode } from "../cm/retransmission.js";
 import { type ServiceAnswer, ServiceRefused, type ServiceRequest } from "../cm/service_resolution.js";
@@ -29,8 +29,7 @@ import {
   type Way,
 } from "./ucma.js";
 
-const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOMEM, ENOPROTOOPT, ETIMEDOUT, EHOSTUNREACH } =
-  constants.errno;
+const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOMEM, ENOPROTOOPT, ETIMEDOUT } = constants.errno;
 /** RDMA_UDP_QKEY, of datagrams that say nothing else. */
 const kUdpQkey = 0x0123_4567;
 /** Of datagrams to a group: all of its members. */
@@ -40,6 +39,8 @@ const kPsns = 2 ** 24;
 const kMostBacklog = 1024;
 /** After its end the numbers of a connection rest so long: what Linux makes of the local ACK timeout, ms. */
 const kTimewaitMs = timeOfCode(19);
+/** Who is not found is looked for again after so long, ms. */
+const kFindAgainMs = 1000;
 const kState = { init: 1, rtr: 2, rts: 3 };
 const kAccess = { remoteWrite: 2, remoteRead: 4, remoteAtomic: 8 };
 
@@ -161,18 +162,25 @@ export class ProgramId {
     this.#source = { address: this.#own.address, port: this.#source?.port ?? 0 };
     this.#destination = { address, port: destination.port };
     this.#state = "resolving";
+    let isOver = false;
     const end = (state: State, event: ConnectionEvent) => {
       cancel();
-      if (this.#state !== "resolving") return;
+      if (isOver || this.#state !== "resolving") return;
+      isOver = true;
       this.#state = state;
       this.#tell(event);
     };
-    const failed = (errno: number) => end("bound", { event: kEvent.addressError, status: -errno });
-    const cancel = clock.after(timeoutMs, () => failed(ETIMEDOUT));
-    this.#own.find(address).then(
-      () => end("resolved", { event: kEvent.addressResolved }),
-      () => failed(EHOSTUNREACH),
-    );
+    const cancel = clock.after(timeoutMs, () => end("bound", { event: kEvent.addressError, status: -ETIMEDOUT }));
+    // As on Linux, who is not found is looked for again for as long as the program waits.
+    const { find } = this.#own;
+    const look = () => {
+      if (isOver || this.#state !== "resolving") return;
+      find(address).then(
+        () => end("resolved", { event: kEvent.addressResolved }),
+        () => void clock.after(kFindAgainMs, look),
+      );
+    };
+    look();
   }
 
   resolveRoute(): void {
@@ -250,8 +258,8 @@ export class ProgramId {
         if (this.#state !== "waiting") return void established.disconnect();
         this.#peer = established;
         this.#established = established;
-        this.#watch(established);
         this.#tell({ event: kEvent.connectResponse, ...told(established) });
+        established.onDisconnected((end) => this.#disconnected(end));
       },
       (error) => this.#failed(error),
     );
@@ -298,7 +306,7 @@ export class ProgramId {
         this.#established = established;
         this.#state = "up";
         this.#tell({ event: kEvent.established });
-        this.#watch(established);
+        established.onDisconnected((end) => this.#disconnected(end));
       },
       (error) => this.#failed(error),
     );
@@ -317,7 +325,7 @@ export class ProgramId {
     if (this.#established === undefined) throw new Refusal(EINVAL);
     if (this.#state !== "up" && this.#state !== "waiting") return;
     this.#state = "closing";
-    void this.#established.disconnect().then(() => this.#disconnected());
+    void this.#established.disconnect();
   }
 
   /** What the program's queue pair needs, to be modified to `state`. */
@@ -432,17 +440,13 @@ export class ProgramId {
     return id;
   }
 
-  #watch(established: Established): void {
-    established.onDisconnected(() => {
-      // Who disconnects hears of it when the peer has answered.
-      if (this.#state !== "closing") this.#disconnected();
-    });
-  }
-
-  #disconnected(): void {
+  #disconnected(end: Disconnection): void {
     if (this.#state === "over") return;
     this.#state = "over";
-    this.#tell({ event: kEvent.disconnected });
+    const { reason } = end;
+    if (reason === "rejected")
+      return void this.#tell({ event: kEvent.rejected, status: end.code, privateData: end.privateData });
+    this.#tell({ event: kEvent.disconnected, status: end.reason === "timeout" ? -ETIMEDOUT : 0 });
     this.#cancelTimewait = this.host.clock.after(kTimewaitMs, () => this.#tell({ event: kEvent.timewaitExit }));
   }
 

@@ -19,7 +19,7 @@ const kPageRows = { most: 1000, shown: 100 };
 export function writeRun(directory: string, result: Result, series: Series, source: RunSource): string {
   saveRun(directory, result, series, source);
   const report = join(directory, "report.html");
-  writeWhole(report, renderReport({ result, series, source }, new Date()));
+  writeWhole(report, renderReport({ result, series, source }, madeAt(result) ?? new Date()));
   return report;
 }
 
@@ -30,7 +30,13 @@ export function writeRun(directory: string, result: Result, series: Series, sour
  */
 export function renderSavedRun(resultFile: string): string {
   const run = readRun(resultFile);
-  return renderReport(run, statSync(resultFile).mtime);
+  return renderReport(run, madeAt(run.result) ?? statSync(resultFile).mtime);
+}
+
+/** Undefined in results of older versions, and where it is no date. */
+function madeAt({ made }: Result): Date | undefined {
+  const date = new Date(made?.at ?? "");
+  return Number.isNaN(date.getTime()) ? undefined : date;
 }
 
 /** The whole page. Names and texts from the run are data: none of them can become markup. `date`: when the run finished. */
@@ -66,7 +72,7 @@ function subtitle(result: Result, date: Date): string {
   const until = result.until_s === undefined ? "" : `the first ${result.until_s} s of `;
   return [
     result.clock === "wire"
-      ? `${until}${result.duration_s} s meant time on wire (${kClocks.wire})`
+      ? `${until}${result.duration_s} s of scaled time on wire (${kClocks.wire})`
       : `${until}${result.duration_s} s in ${result.clock} (${kClocks[result.clock]})`,
     ...(result.clock === "wire" ? [scale] : []),
     date
@@ -114,13 +120,13 @@ function tiles(result: Result): string {
 
 /** Everything that defines the run, and whatever else the result says about it, of a later version, too. */
 function facts({ result, source }: SavedRun): [string, string][] {
-  const { scenario, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share } = result;
+  const { scenario, made, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share } = result;
   const { frames, transport, model, environment, fidelity } = result;
   const { set = [] } = source ?? {};
   const { loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning } =
     fidelity;
   return flatten({
-    ...{ scenario, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share },
+    ...{ scenario, made, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share },
     ...{ frames, transport, model, environment, ...beyond(result, resultSchema.shape) },
     fidelity: {
       ...{ loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning },

@@ -3,6 +3,7 @@ import Table from "cli-table3";
 import pc from "picocolors";
 import { formatTime } from "../base/units.js";
 import { hearsCnms } from "../congestion/flow_state.js";
+import { describeMade } from "../result/made_schema.js";
 import { eachQueue, type QueuePlace } from "../result/queues.js";
 import type { FlowResult, LinkResult, NicResult, Result } from "../result/result.js";
 import { type CompletionClass, completionClasses } from "./completion_classes.js";
@@ -39,6 +40,7 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
   sections.push(
     [valid ? colors.green(verdict[0] ?? "") : colors.red(verdict[0] ?? ""), ...verdict.slice(1)].join("\n"),
   );
+  if (result.made !== undefined) sections.push(`made by ${printable(describeMade(result.made))}`);
   return `${sections.join("\n\n")}\n`;
 }
 
@@ -60,13 +62,13 @@ export function feedbackName({ congestion_control }: Pick<Result, "congestion_co
   return hearsCnms(congestion_control) ? "CNMs" : "CNPs";
 }
 
-/** Totals as name and value: goodput, Jain's index, the share of what the headers leave where that is known, and feedback. */
+/** Totals as name and value: goodput, Jain's index, the share share of the payload limit where that is known, and feedback. */
 export function totals(result: Result): [string, string][] {
   const { goodput_bps, jain, feedback_per_s, goodput_limit_bps } = result.totals;
   const share: [string, string][] =
     goodput_limit_bps === undefined || goodput_limit_bps <= 0
       ? []
-      : [["of what the headers leave", percent(goodput_bps / goodput_limit_bps)]];
+      : [["share of the payload limit", percent(goodput_bps / goodput_limit_bps)]];
   const feedback: [string, string][] =
     feedback_per_s === undefined ? [] : [[`${feedbackName(result)}/s`, fixed(feedback_per_s)]];
   return [["total goodput Gb/s", gbps(goodput_bps)], ["Jain's index", jain.toFixed(4)], ...share, ...feedback];
@@ -128,7 +130,7 @@ export function shorten(
 /** First the verdict, then one line for each reason. */
 export function fidelityLines({ fidelity, clock }: Result): string[] {
   const { p50, p99, max } = fidelity.loop_gap_us;
-  const onWire = `loop gap p50 ${fixed(p50)} / p99 ${fixed(p99)} / max ${fixed(max)} us wall, host drops ${fidelity.host_drops}`;
+  const onWire = `poll loop gap p50 ${fixed(p50)} / p99 ${fixed(p99)} / max ${fixed(max)} us wall, host drops ${fidelity.host_drops}`;
   const figures = { wire: onWire, sim: "virtual time", model: "equations" }[clock];
   return [
     `fidelity: ${fidelity.valid ? "valid" : "INVALID"}, ${figures}`,
@@ -313,7 +315,7 @@ function nicGrid({ nics, congestion_control }: Result): RankedGrid {
       ]
     : [
         ["CNP sent", ([, nic]) => String(nic.np_cnp_sent)],
-        ["CNP handled", ([, nic]) => String(nic.rp_cnp_handled)],
+        ["CNPs acted on", ([, nic]) => String(nic.rp_cnp_handled)],
       ];
   const told = (nic: NicResult) =>
     qcn ? (nic.rp_cnm_handled ?? 0) + sum(nic.rp_cnm_refused ?? {}) : nic.np_cnp_sent + nic.rp_cnp_handled;

@@ -17,7 +17,7 @@ export const programResultSchema = z.looseObject({
   started_s: amount
     .optional()
     .describe(
-      "When it started, s from the start of traffic, as the scenario means it: times `scale` by the clock on the wall. Absent: it never did.",
+      "When it started, s from the start of traffic, as the scenario means it: times `scale` in real time. Absent: it never did.",
     ),
   ended_s: amount.optional().describe("When it ended."),
   status: count.optional().describe("Exit status; absent where a signal ended it, or it never ran."),
@@ -44,7 +44,7 @@ export const programResultSchema = z.looseObject({
     .record(z.string(), z.number())
     .optional()
     .describe(
-      "What the [counters](metrics.md) of the host's NIC grew by while it ran, RDMA alone; zeros are left out. Times are of the clock on the wall.",
+      "What the [counters](metrics.md) of the host's NIC grew by while it ran, RDMA alone; zeros are left out. Times are real time.",
     ),
 });
 

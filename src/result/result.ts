@@ -1,8 +1,9 @@
 // The result of a run, the same for wire, sim and model: all that any of them writes is here, and schema/result.schema.json and the
 // reports are made of it. A field that not every run has is optional. Rates and times are those the scenario means: a wire run's times are
-// divided by its scale and its rates multiplied by it. Only `fidelity` and `environment` are about wall time and this host.
+// divided by its scale and its rates multiplied by it. Only `made`, `fidelity` and `environment` are about wall time and this host.
 import { z } from "zod";
 import { kAlgorithmNames } from "../congestion/algorithms.js";
+import { madeSchema } from "./made_schema.js";
 import { mergedSchema, partResultSchema } from "./part_result.js";
 import { programResultSchema, tcpResultSchema } from "./program_result.js";
 
@@ -359,6 +360,7 @@ export const seriesSchema = open({
 
 export const resultSchema = open({
   scenario: z.string().describe("Name of the scenario."),
+  made: madeSchema.optional(),
   clock: z
     .enum(["wire", "sim", "model"])
     .describe(

@@ -1,7 +1,7 @@
 // Relations between the fields of one device, the same in scenarios and daemons.
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
-import { headroomFor } from "./headroom.js";
+import { headroomFor, kFrameOverhead } from "./headroom.js";
 import { checkProfiled, settingsOf } from "./port_profiles.js";
 import { ecnThresholdBound, pfcThreshold, reservedBytes, staticThresholdBound } from "./thresholds.js";
 import type { HostConfig, SwitchConfig } from "./types.js";
@@ -34,6 +34,7 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
     const message = `${formatSize(ecn.kmin)} is greater than kmax ${formatSize(ecn.kmax)}`;
     found.problem(at("ecn", "kmin"), message, "kmin must be between 0 and kmax");
   }
+  checkKmax(s, ports, found);
   checkFlowControl(s, at, found);
   checkTrimming(s, at, found);
   if (!pfc.enabled || pfc.priorities.length === 0) return;
@@ -74,6 +75,20 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
         `on the link to ${name} (${formatRate(rate)}, ${formatTime(delay)}): packets may be lost in spite of PFC`,
     );
     break;
+  }
+}
+
+/** Figures that elsewhere are KB, without a unit: from so short a queue on every packet would be marked. */
+function checkKmax(s: SwitchConfig, ports: readonly Port[], found: Findings): void {
+  if (!s.ecn.enabled || s.ecn.priorities.length === 0) return;
+  for (const { name, mtu } of ports) {
+    const { kmax } = settingsOf(s, name).ecn;
+    if (kmax === 0 || kmax >= 2 * (mtu + kFrameOverhead)) continue;
+    found.warn(
+      `switch ${s.name}: kmax ${formatSize(kmax)} is less than two packets of MTU ${mtu}, on the port to ${name}: hardly a queue goes ` +
+        `unmarked (a size without a unit is in bytes: for KB write ${kmax}KB)`,
+    );
+    return;
   }
 }
 

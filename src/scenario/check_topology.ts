@@ -55,10 +55,10 @@ function checkLinks({ hosts, switches, links }: Scenario, found: Findings): void
     for (const end of [from, to]) {
       if (!known.has(end)) found.unknown(path, "host or switch", end, names);
     }
-    if (from === to) found.problem(path, `${from} is linked to itself`, "a link joins two devices");
+    if (from === to) found.ofNames(path, `${from} is linked to itself`, "a link joins two devices");
     const key = [from, to].sort().join(" ");
     if (seen.has(key)) {
-      found.problem(path, `${from} -- ${to} is there twice`, "there can be one link between two devices");
+      found.ofNames(path, `${from} -- ${to} is there twice`, "there can be one link between two devices");
     }
     seen.add(key);
   });
@@ -98,7 +98,7 @@ function checkRoutes(scenario: Scenario, graph: Graph, all: Findings): void {
     for (const [field, name] of Object.entries({ from, to })) {
       if (!hosts.includes(name)) found.unknown([...path, field], "host", name, hosts);
     }
-    if (from === to) found.problem(path, `${from} is both ends`);
+    if (from === to) found.ofNames(path, `${from} is both ends`);
     if (seen.has(`${from} ${to}`)) found.problem(path, `there is already a route from ${from} to ${to}`);
     seen.add(`${from} ${to}`);
     if (found.problems.length === 0) checkPath(route, [...path, "via"], graph, found);

@@ -29,7 +29,7 @@ export function checkTraffic(scenario: Scenario, input: ScenarioInput, found: Fi
     const id = entry.id ?? (unnamed ? undefined : entry.pattern);
     const other = id === undefined ? undefined : ids.get(id);
     if (id !== undefined && other !== undefined) {
-      found.problem([...path, "id"], `${id} is also the id of traffic.${other}`, "ids must differ");
+      found.ofNames([...path, "id"], `${id} is also the id of traffic.${other}`, "ids must differ");
       told.add(id);
     }
     if (id !== undefined) ids.set(id, i);
@@ -52,8 +52,8 @@ function checkEnds(entry: FlowsInput, path: (string | number)[], hosts: string[]
   senders.forEach((from, k) => {
     const where = Array.isArray(entry.from) ? [...path, "from", k] : [...path, "from"];
     if (!known.has(from)) found.unknown(where, "host", from, hosts);
-    else if (from === entry.to) found.problem(where, `${from} sends to itself`, "sender and receiver must differ");
-    if (before.has(from)) found.problem(where, `${from} is there twice`, "use qps for several queue pairs of one host");
+    else if (from === entry.to) found.ofNames(where, `${from} sends to itself`, "sender and receiver must differ");
+    if (before.has(from)) found.ofNames(where, `${from} is there twice`, "use qps for several queue pairs of one host");
     before.add(from);
   });
   if (!known.has(entry.to)) found.unknown([...path, "to"], "host", entry.to, hosts);

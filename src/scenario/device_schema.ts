@@ -16,6 +16,9 @@ import {
 } from "../base/fields.js";
 import { hostQcnSchema, switchQcnSchema } from "../congestion/qcn_points.js";
 
+/** Bytes of packet memory, most: deep-buffered routers have 8 GB for each chip. */
+export const kMostMemory = 64e9;
+
 const kName = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
 const kNameRule = "a name starts with a letter, followed by up to 31 letters, digits, - or _";
 
@@ -65,10 +68,10 @@ export const linkSchema = z.union([
 ]);
 
 export const bufferSchema = section({
-  total: size("Packet memory of the switch, shared by all ports.", { default: "12MB", min: 1_000, max: 1e9 }),
+  total: size("Packet memory of the switch, shared by all ports.", { default: "12MB", min: 1_000, max: kMostMemory }),
   headroom: size("t_flight: kept per port and priority for what arrives after a pause was sent.", {
     default: "22.4KB",
-    max: 1e9,
+    max: kMostMemory,
   }),
   priorities: integer(
     "Number of priorities that headroom is kept for, on each port. With fewer than 8, lossy ones have no memory of their own, and lossless traffic can keep CNPs out.",
@@ -83,9 +86,9 @@ export const bufferSchema = section({
   ),
   mode: choice("How t_PFC is found: from the free buffer, or fixed.", ["dynamic", "static"], "dynamic"),
   threshold: size("t_PFC of static mode, per ingress port and priority. Default: (B - P n t_flight) / (P n).", {
-    max: 1e9,
+    max: kMostMemory,
   }),
-  xon_offset: size("An ingress queue is resumed this far below t_PFC. Default: two MTU.", { max: 1e9 }),
+  xon_offset: size("An ingress queue is resumed this far below t_PFC. Default: two MTU.", { max: kMostMemory }),
   lossy_alpha: field(
     z.number().positive().max(1024),
     "An egress queue without PFC may hold this many times the free shared buffer. Greater than 0, to 1024.",
@@ -95,8 +98,8 @@ export const bufferSchema = section({
 
 export const ecnSchema = section({
   enabled: flag("Mark packets with CE.", true),
-  kmin: size("Queue length above which marking starts (paper: t_ECN).", { default: "5KB", max: 1e9 }),
-  kmax: size("Queue length above which every packet is marked.", { default: "200KB", max: 1e9 }),
+  kmin: size("Queue length above which marking starts (paper: t_ECN).", { default: "5KB", max: kMostMemory }),
+  kmax: size("Queue length above which every packet is marked.", { default: "200KB", max: kMostMemory }),
   pmax: fraction("Marking probability at kmax.", { default: "1%" }),
   mark: choice("Decide when a packet joins the queue, or when it leaves.", ["enqueue", "dequeue"], "enqueue"),
   queue: choice(
@@ -213,7 +216,7 @@ export const switchSchema = section({
       ),
       buffer: size(
         "Most that this queue holds at a port, in place of `lossy_alpha` times the free buffer. Default: as any lossy queue.",
-        { min: 1_000, max: 1e9 },
+        { min: 1_000, max: kMostMemory },
       ),
     }),
     'Packet trimming of lossy classes, as in SONiC (HLD "SONiC Packet Trimming"): unicast IP packets that a full queue or buffer would lose go on as headers.',

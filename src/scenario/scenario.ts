@@ -1,11 +1,12 @@
 // Scenario files: read, validate, fill in defaults.
 import { basename, dirname, extname } from "node:path";
-import { type Problem, ScenarioError } from "../base/error.js";
+import { type Problem, ScenarioError, WeirError } from "../base/error.js";
 import { problemsOf } from "../base/fields.js";
 import { Findings } from "../base/findings.js";
 import { readScenarioFile } from "../base/yaml.js";
 import { checkScenario } from "./check.js";
 import { rejection } from "./file_kind.js";
+import { mended } from "./mended.js";
 import { resolveScenario } from "./resolve.js";
 import { scenarioSchema } from "./schema.js";
 import type { Scenario } from "./types.js";
@@ -52,6 +53,21 @@ export function parseScenario(input: unknown, source = "scenario"): LoadedScenar
   return validate(input, source, { fallbackName: source, directory: "." }, (problem) => problem);
 }
 
+/** Names that do not fit, where single values are wrong as well: one round for all of them. */
+function problemsBesides(written: unknown, context: { fallbackName: string; directory: string }): Problem[] {
+  const rest = mended(written);
+  if (rest === undefined) return [];
+  const found = new Findings();
+  try {
+    const { scenario, graph } = resolveScenario(rest.input, { ...context, found });
+    checkScenario(scenario, rest.input, graph, found);
+  } catch (error) {
+    // What is left may refer to what was taken out.
+    if (!(error instanceof WeirError)) throw error;
+  }
+  return found.problemsOfNames.map((problem) => ({ ...problem, path: rest.writtenAt(problem.path) }));
+}
+
 function validate(
   input: unknown,
   source: string,
@@ -59,7 +75,10 @@ function validate(
   locate: (problem: Problem) => Problem,
 ): LoadedScenario {
   const parsed = scenarioSchema.safeParse(input);
-  if (!parsed.success) throw rejection("scenario", source, input, problemsOf(parsed.error, input).map(locate));
+  if (!parsed.success) {
+    const problems = [...problemsOf(parsed.error, input), ...problemsBesides(input, context)];
+    throw rejection("scenario", source, input, problems.map(locate));
+  }
   const found = new Findings();
   const { scenario, graph } = resolveScenario(parsed.data, { ...context, found });
   const { problems, warnings } = checkScenario(scenario, parsed.data, graph, found);

@@ -10,7 +10,7 @@ import type { SimOutcome } from "./types.js";
 
 /**
  * Writes all files into `directory` (created when missing) and returns the report's path. `result`: as it is to be saved.
- * All but performance.json and report.html are the same for the same scenario and seed, byte by byte.
+ * All but performance.json, report.html and `made` of the result are the same for the same scenario and seed, byte by byte.
  */
 export function writeSimulation(
   directory: string,

@@ -6,8 +6,10 @@
  * `xoff` a pool has one headroom that priority groups share, and they reserve only their `size`.
  */
 import { showValue } from "../base/fields.js";
+import { kMostMemory } from "../scenario/device_schema.js";
 import { headroomFor, kNanosecondsPerMetre } from "../scenario/headroom.js";
 import type { Entry } from "./config_db.js";
+import { kRanges } from "./ranges.js";
 import type { Reader } from "./reader.js";
 
 /** What a lossless priority group of a port may hold. */
@@ -27,6 +29,8 @@ export interface Buffers {
   groups: ReadonlyMap<string, readonly (GroupBuffer | undefined)[]>;
   /** As SONiC's buffer manager finds it by the cable, for ports whose file says nothing. */
   byCable: (port: string) => GroupBuffer;
+  /** `port|priority` of those under PFC whose priority group is lossy all the same. */
+  lossy: ReadonlySet<string>;
   /** Of lossy queues, by port and queue: their share of the free bytes, or bytes. */
   queues: ReadonlyMap<string, readonly (Pick<GroupBuffer, "alpha" | "threshold"> | undefined)[]>;
   /** Bytes that all share, with nothing reserved any more; undefined: the file does not say. */
@@ -40,23 +44,31 @@ export interface Buffers {
 /** SONiC's, of a port whose file has none. */
 const kDefaultMtu = 9100;
 
-/** @param lossless Priorities under PFC, by port. @param rates bit/s. */
+/** @param lossless Priorities under PFC, by port. @param rates bit/s. @param total Of the pool, where it is given, bytes. */
 export function readBuffers(
   reader: Reader,
   lossless: ReadonlyMap<string, readonly number[]>,
   rates: ReadonlyMap<string, number>,
+  total?: number,
 ): Buffers {
   const delays = delaysOf(reader);
   const pools = new Set<Entry>();
   const groups = new Map<string, (GroupBuffer | undefined)[]>();
+  const lossy = new Set<string>();
   let reserved = 0;
   const asked: { port: string; priority: number; own: number; headroom: number }[] = [];
   for (const { entry, ports, numbers } of reader.ofPorts("BUFFER_PG")) {
     const profile = reader.reference(entry, "profile", "BUFFER_PROFILE");
-    const size = (profile && reader.integer(profile, "size", 0, 1e12)) ?? 0;
+    const size = (profile && reader.integer(profile, "size", ...kRanges.bytes)) ?? 0;
     for (const port of ports) {
       for (const priority of numbers) {
-        const kept = lossless.get(port)?.includes(priority);
+        const paused = lossless.get(port)?.includes(priority);
+        if (paused && profile !== undefined && profile.get("xoff") === undefined) {
+          const message = `${profile.key} has no xoff: this priority group is lossy although PFC is on`;
+          reader.note("differs", entry.place("profile"), message);
+          lossy.add(`${port}|${priority}`);
+        }
+        const kept = paused && !lossy.has(`${port}|${priority}`);
         const made = kept ? groupOf(reader, entry, profile, { port, rates, delays }) : undefined;
         asked.push({ port, priority, own: size, headroom: made?.headroom ?? 0 });
         if (made === undefined) continue;
@@ -71,7 +83,7 @@ export function readBuffers(
   for (const [port, priorities] of lossless) {
     for (const priority of priorities) {
       const of = groups.get(port) ?? [];
-      if (of[priority] !== undefined) continue;
+      if (of[priority] !== undefined || lossy.has(`${port}|${priority}`)) continue;
       const place = { table: "BUFFER_PG", key: `${port}|${priority}` };
       if (reader.db.names().includes("BUFFER_PG") || reader.db.names().includes("CABLE_LENGTH")) {
         const message = "is not there: as buffermgrd does, headroom is computed from speed, MTU and cable";
@@ -82,13 +94,14 @@ export function readBuffers(
     }
   }
   const [pool] = pools.size > 0 ? pools : reader.db.entries("BUFFER_POOL").filter(isLossless);
-  const sharedHeadroom = (pool && reader.integer(pool, "xoff", 0, 1e12)) ?? 0;
+  const sharedHeadroom = (pool && reader.integer(pool, "xoff", ...kRanges.bytes)) ?? 0;
   for (const { own, headroom } of asked) reserved += sharedHeadroom > 0 ? own : Math.max(own, headroom);
   return {
     groups,
+    lossy,
     byCable: (port) => byCable(reader, port, rates, delays),
     queues: queuesOf(reader, lossless),
-    shared: sharedOf(reader, pool, reserved),
+    shared: sharedOf(reader, pool, reserved, total),
     shared_headroom: sharedHeadroom,
     delays,
   };
@@ -117,38 +130,34 @@ function groupOf(
     );
     return byCable(reader, port, rates, delays);
   }
-  const xoff = reader.integer(profile, "xoff", 0, 1e9);
-  if (xoff === undefined && profile.get("xoff") === undefined) {
-    const message = `${profile.key} has no xoff: this priority group is lossy in SONiC although PFC is on`;
-    reader.note("differs", entry.place("profile"), message);
-  }
+  const xoff = reader.integer(profile, "xoff", ...kRanges.bytes);
   const share = shareOf(reader, profile);
   if (profile.get("dynamic_th") === undefined && profile.get("static_th") === undefined) {
     reader.note("wrong", profile.place(), "has neither dynamic_th nor static_th");
   }
-  const xon = reader.integer(profile, "xon_offset", 0, 1e9);
-  return { headroom: xoff ?? 0, ...share, xon_offset: xon };
+  const xon = reader.integer(profile, "xon_offset", ...kRanges.bytes);
+  return { headroom: atMost(xoff ?? 0), ...share, xon_offset: xon && atMost(xon) };
 }
+
+const atMost = (bytes: number) => Math.min(bytes, kMostMemory);
 
 /** `dynamic_th` or `static_th`, as its pool has it. */
 function shareOf(reader: Reader, profile: Entry): Pick<GroupBuffer, "alpha" | "threshold"> {
   const pool = reader.reference(profile, "pool", "BUFFER_POOL");
-  const mode = pool && reader.choice(pool, "mode", ["dynamic", "static"]);
-  const exponent = reader.integer(profile, "dynamic_th", -8, 7);
-  const bytes = reader.integer(profile, "static_th", 0, 1e12);
-  if (mode === "static" && exponent !== undefined) {
-    reader.note("wrong", profile.place("dynamic_th"), `${pool?.key} is a static pool: it takes static_th`);
-  }
+  // What a profile has is what holds (SAI_BUFFER_PROFILE_ATTR_THRESHOLD_MODE), whatever the mode of its pool.
+  if (pool) reader.choice(pool, "mode", ["dynamic", "static"]);
+  const exponent = reader.integer(profile, "dynamic_th", ...kRanges.dynamicThreshold);
+  const bytes = reader.integer(profile, "static_th", ...kRanges.bytes);
   if (exponent !== undefined) return { alpha: 2 ** exponent, threshold: undefined };
-  return { alpha: undefined, threshold: bytes };
+  return { alpha: undefined, threshold: bytes && atMost(bytes) };
 }
 
 /** By speed, MTU and cable, as SONiC's buffer manager does where no profile is given. */
 function byCable(reader: Reader, port: string, rates: About["rates"], delays: About["delays"]): GroupBuffer {
   const of = reader.db.entry("PORT", port);
-  const mtu = (of && reader.integer(of, "mtu", 68, 65_535)) ?? kDefaultMtu;
+  const mtu = (of && reader.integer(of, "mtu", ...kRanges.mtu)) ?? kDefaultMtu;
   const lossless = reader.db.entry("DEFAULT_LOSSLESS_BUFFER_PARAMETER", "AZURE");
-  const exponent = lossless && reader.integer(lossless, "default_dynamic_th", -8, 7);
+  const exponent = lossless && reader.integer(lossless, "default_dynamic_th", ...kRanges.dynamicThreshold);
   const rate = rates.get(port) ?? 0;
   const { bytes } = headroomFor({ rate, mtu, delay: delays.get(port) ?? 0, interfaceDelay: 0, trigger: true });
   return { headroom: bytes, alpha: 2 ** (exponent ?? 0), threshold: undefined, xon_offset: undefined };
@@ -177,24 +186,35 @@ function delaysOf(reader: Reader): Map<string, number> {
   return delays;
 }
 
-function sharedOf(reader: Reader, pool: Entry | undefined, reserved: number): number | undefined {
-  if (pool === undefined) return undefined;
-  const size = reader.integer(pool, "size", 1, 1e12);
+/** Of a pool whose size the file does not say, bytes. */
+const kUsualShare = 12e6;
+const kRemedy = "--set buffer.total=SIZE says otherwise";
+
+function sharedOf(
+  reader: Reader,
+  pool: Entry | undefined,
+  reserved: number,
+  total: number | undefined,
+): number | undefined {
+  const size = pool && reader.integer(pool, "size", ...kRanges.bytes);
+  if (total !== undefined) return total > reserved ? total - reserved : undefined;
+  if (pool === undefined) {
+    const message = `is not there: 12 MB that all share are taken, and ${kRemedy}`;
+    if (reader.db.names().includes("BUFFER_PG")) reader.note("differs", { table: "BUFFER_POOL" }, message);
+    return kUsualShare;
+  }
   if (size === undefined) {
     if (pool.get("size") === undefined) {
-      reader.note(
-        "differs",
-        pool.place("size"),
-        "is not there: the buffer manager finds it for each chip; the default is taken",
-      );
+      const message = "is not there: the buffer manager finds it for each chip; 12 MB that all share are taken";
+      reader.note("differs", pool.place("size"), `${message}, and ${kRemedy}`);
     }
-    return undefined;
+    return kUsualShare;
   }
   if (size > reserved) return size - reserved;
   reader.note(
     "wrong",
     pool.place("size"),
-    `${size} is not more than the ${reserved} that priority groups reserve of it`,
+    `${size} is not more than the ${reserved} that priority groups reserve of it; ${kRemedy}`,
   );
   return undefined;
 }

@@ -15,6 +15,8 @@ const kTaken = new Set([
   ...["BUFFER_POOL", "BUFFER_PROFILE", "BUFFER_PG", "BUFFER_QUEUE", "DEFAULT_LOSSLESS_BUFFER_PARAMETER"],
 ]);
 
+const kNoTable = "is no table: SONiC reads none of it";
+
 /** One key of a table. */
 export class Entry {
   private readonly asked = new Set<string>();
@@ -109,8 +111,10 @@ export function parseConfigDb(text: string, source: string, notes: Notes): Confi
     } else if (isObject(value)) {
       if (!tables.has(name)) tables.set(name, new Map());
       for (const [key, fields] of Object.entries(value)) take(name, key, fields);
+    } else if (kTaken.has(name)) {
+      notes.add("wrong", { table: name }, `is ${showValue(value)}, not a table`);
     } else {
-      notes.add("wrong", { table: name }, `is ${showValue(value)}, not a table`, kTaken.has(name));
+      notes.add("ignored", { table: name }, kNoTable);
     }
   }
   return new ConfigDb(tables);
@@ -125,6 +129,8 @@ function fieldsOf(table: string, key: string, value: unknown, notes: Notes): Map
     return fields;
   }
   for (const [field, content] of Object.entries(value)) {
+    // As if it were not there.
+    if (content === null) continue;
     const text = textOf(content);
     if (text === undefined) {
       notes.add("wrong", { table, key, field }, `is ${showValue(content)}, not a text`, kTaken.has(table));

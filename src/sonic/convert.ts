@@ -3,6 +3,7 @@ import { basename, extname } from "node:path";
 import { stringify } from "yaml";
 import { ScenarioError } from "../base/error.js";
 import { formatRate } from "../base/units.js";
+import { kMostPorts } from "../scenario/topology_schema.js";
 import { type Buffers, readBuffers } from "./buffers.js";
 import { parseConfigDb } from "./config_db.js";
 import { whyIgnored } from "./ignored.js";
@@ -16,6 +17,10 @@ export interface ConvertOptions {
   map?: ReadonlyMap<string, string> | undefined;
   /** As of scenarios: rates are divided by it, times multiplied, bytes stay. */
   scale?: number | undefined;
+  /** Of ports whose `speed` the file does not say: bit/s of all of them, or by their names. */
+  speeds?: number | ReadonlyMap<string, number> | undefined;
+  /** Bytes of packet memory, whatever the file says. */
+  total?: number | undefined;
 }
 
 export interface TableUse {
@@ -41,8 +46,14 @@ export interface Converted {
   headroom: number;
 }
 
+const kNoPort = "no port is up: `admin_status` of a port that is has `up`, or --map names those that are to be taken";
+/** Of a port; how to say it. */
+export const kNoSpeed =
+  "is not there; --speed 100Gbps says it of all such ports, --speed port_config.ini as the platform has it";
+
 /** @throws WeirError if it is no config_db at all. */
-export function convertConfigDb(text: string, source: string, { map, scale = 1 }: ConvertOptions = {}): Converted {
+export function convertConfigDb(text: string, source: string, options: ConvertOptions = {}): Converted {
+  const { map, scale = 1, speeds, total } = options;
   const notes = new Notes();
   const db = parseConfigDb(text, source, notes);
   const all = db.entries("PORT").map(({ key }) => key);
@@ -52,16 +63,35 @@ export function convertConfigDb(text: string, source: string, { map, scale = 1 }
   }
   const first = new Reader(db, notes, new Set(map === undefined ? all : map.keys()));
   if (all.length === 0) notes.add("wrong", { table: "PORT" }, "has no port");
-  const known = readPorts(first);
+  const known = readPorts(first).map((port) => ({
+    ...port,
+    rate: port.rate ?? (typeof speeds === "object" ? speeds.get(port.name) : speeds),
+  }));
   // Down is SONiC's default; files that people make often say nothing.
   const quiet = map !== undefined || known.every(({ status }) => status === undefined);
   const ports = known.filter((port) => isTaken(first, port, quiet));
+  if (ports.length === 0 && known.some(({ name }) => first.wanted.has(name)))
+    notes.add("wrong", { table: "PORT" }, kNoPort);
+  if (ports.length > kMostPorts) {
+    const message = `${ports.length} ports are up, and a switch has ${kMostPorts} at most here: --map names those that are to be taken`;
+    notes.add("wrong", { table: "PORT" }, message);
+  }
   const reader = new Reader(db, notes, new Set(ports.map(({ name }) => name)));
-  const qos = readQos(reader);
+  for (const { name } of ports.filter(({ rate }) => rate === undefined)) {
+    reader.note("differs", { table: "PORT", key: name, field: "speed" }, `${kNoSpeed}: queues hardly form there`);
+  }
+  const asked = readQos(reader);
   const buffers = readBuffers(
     reader,
-    new Map([...qos].map(([name, { lossless }]) => [name, lossless])),
+    new Map([...asked].map(([name, { lossless }]) => [name, lossless])),
     new Map(ports.map(({ name, rate }) => [name, rate ?? 0])),
+    total,
+  );
+  const qos = new Map(
+    [...asked].map(([name, port]) => {
+      const lossless = port.lossless.filter((priority) => !buffers.lossy.has(`${name}|${priority}`));
+      return [name, { ...port, lossless }];
+    }),
   );
   const network = readNetwork(reader);
   const made = new Maker(reader, ports, qos, buffers, network, scale);

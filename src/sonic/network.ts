@@ -1,4 +1,5 @@
 /** PORT, and what separates and joins ports: port channels, VLANs, addresses and routes. */
+import { kRanges } from "./ranges.js";
 import type { Reader } from "./reader.js";
 import { readRouter } from "./routing.js";
 import { readVlans } from "./vlans.js";
@@ -13,9 +14,10 @@ export interface SonicPort {
 
 export function readPorts(reader: Reader): SonicPort[] {
   return reader.db.entries("PORT").map((entry) => {
-    const speed = reader.integer(entry, "speed", 1, 10_000_000);
+    const speed = reader.integer(entry, "speed", ...kRanges.speed);
+    entry.take();
     const status = reader.choice(entry, "admin_status", ["up", "down"]);
-    reader.integer(entry, "mtu", 68, 65_535);
+    reader.integer(entry, "mtu", ...kRanges.mtu);
     if (entry.get("pfc_asym") === "on") {
       reader.note("differs", entry.place("pfc_asym"), "asymmetric PFC: ports here send and obey the same priorities");
     }

@@ -1,8 +1,18 @@
 /** A scenario of one switch made of a config_db.json, with a host at each port: for who asks whether it is lossless. */
-import type { Converted } from "./convert.js";
+import { ScenarioError } from "../base/error.js";
+import { type Converted, kNoSpeed } from "./convert.js";
+import { placeOf } from "./notes.js";
 
 /** SONiC's, of a port whose file has none. */
 const kDefaultMtu = 9100;
+
+/** @throws ScenarioError if a port has no speed: what comes in after a pause has no bound then. */
+export function checkSpeeds({ source, ports }: Converted): void {
+  const keys = ports.filter(({ rate }) => rate === undefined).map(({ name }) => name);
+  if (keys.length === 0) return;
+  const path = [placeOf({ table: "PORT", keys, field: "speed" })];
+  throw new ScenarioError(source, [{ path, message: kNoSpeed }], "config_db");
+}
 
 /** As of a scenario file. All ports send to one at each lossless priority: an incast, whatever its degree. */
 export function scenarioOf({ config, ports }: Converted): object {

@@ -5,10 +5,14 @@
  * SONiC has four numbers where Weir has one: traffic class, queue, priority group, and priority of PFC. Here the priority is the queue:
  * DSCP -> TC -> queue. What makes the others another number than the queue of a lossless class is told.
  */
+import { kMostMemory } from "../scenario/device_schema.js";
 import type { Entry } from "./config_db.js";
+import { kRanges } from "./ranges.js";
 import type { Reader } from "./reader.js";
 
 export const kQueues = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+/** Of a switch without TC_TO_QUEUE_MAP or TC_TO_PRIORITY_GROUP_MAP: each class is in the queue and group of its number. */
+const kClasses = Array.from({ length: kRanges.trafficClass[1] + 1 }, (_, tc) => tc);
 
 export interface Marking {
   kmin: number;
@@ -83,33 +87,41 @@ function mapsOf(reader: Reader, entry: Entry): [string, Maps][] {
   const toQueue = reader.reference(entry, "tc_to_queue_map", "TC_TO_QUEUE_MAP");
   const toGroup = reader.reference(entry, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP");
   const fromPfc = reader.reference(entry, "pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE");
-  const queues = mapOf(reader, toQueue, 7, 7) ?? kQueues;
-  const classes = mapOf(reader, toTc, 63, 7);
-  const lossless = reader.list(entry, "pfc_enable", 0, 7) ?? [];
+  const written = mapOf(reader, toQueue, kRanges.trafficClass, kRanges.queueOfClass) ?? kClasses;
+  const classes = mapOf(reader, toTc, kRanges.dscp, kRanges.trafficClass);
+  const used = classes === undefined ? kQueues : [...new Set(classes)];
+  const queues = queuesHere(reader, toQueue ?? entry, written, used);
+  const lossless = reader.list(entry, "pfc_enable", ...kRanges.pfcPriority) ?? [];
   checkNumbers(reader, entry, lossless, {
+    used,
     queues,
-    groups: mapOf(reader, toGroup, 7, 7) ?? kQueues,
-    paused: mapOf(reader, fromPfc, 7, 7) ?? kQueues,
+    groups: mapOf(reader, toGroup, kRanges.trafficClass, kRanges.priorityGroup) ?? kClasses,
+    paused: mapOf(reader, fromPfc, kRanges.pfcPriority, kRanges.pfcPriority) ?? kQueues,
   });
   const scheduler = reader.reference(entry, "scheduler", "SCHEDULER");
   const dot1p = reader.reference(entry, "dot1p_to_tc_map", "DOT1P_TO_TC_MAP");
   checkDot1p(reader, dot1p, queues);
   const maps = {
-    dscp: classes?.map((tc) => queues[tc] ?? tc),
+    dscp: classes?.map((tc) => queues[tc] ?? 0),
     dot1p: dot1p !== undefined,
     lossless,
     rate: scheduler && serviceOf(reader, scheduler).rate,
-    watched: reader.list(entry, "pfcwd_sw_enable", 0, 7),
+    watched: reader.list(entry, "pfcwd_sw_enable", ...kRanges.pfcPriority),
   };
   return entry.key.split(",").map((port) => [port.trim(), maps]);
 }
 
 /** A map as a list; keys that are not written lead to 0. */
-function mapOf(reader: Reader, entry: Entry | undefined, lastKey: number, most: number): number[] | undefined {
+function mapOf(
+  reader: Reader,
+  entry: Entry | undefined,
+  [, lastKey]: readonly [number, number],
+  values: readonly [number, number],
+): number[] | undefined {
   if (entry === undefined) return undefined;
   const map = Array<number>(lastKey + 1).fill(0);
   for (const field of entry.unread().concat(entry.read())) {
-    const value = reader.integer(entry, field, 0, most);
+    const value = reader.integer(entry, field, ...values);
     const key = /^\d{1,3}$/.test(field) ? Number(field) : Number.NaN;
     if (key <= lastKey) map[key] = value ?? 0;
     else reader.note("wrong", entry.place(field), `is not a number from 0 to ${lastKey}`);
@@ -117,19 +129,30 @@ function mapOf(reader: Reader, entry: Entry | undefined, lastKey: number, most: 
   return map;
 }
 
+/** The queue of each traffic class. SONiC's switches may have more than eight. */
+function queuesHere(reader: Reader, entry: Entry, queues: readonly number[], used: readonly number[]): number[] {
+  for (const tc of used) {
+    const queue = queues[tc] ?? 0;
+    if (queue < kQueues.length) continue;
+    const message = `traffic class ${tc} is in queue ${queue} in SONiC; there are 0 to 7 here, and it is in 0`;
+    reader.note("differs", entry.place(String(tc)), message);
+  }
+  return queues.map((queue) => (queue < kQueues.length ? queue : 0));
+}
+
 /** Whether queue, priority group and priority of PFC are one number for each lossless class. */
 function checkNumbers(
   reader: Reader,
   entry: Entry,
   lossless: readonly number[],
-  { queues, groups, paused }: Readonly<Record<"queues" | "groups" | "paused", readonly number[]>>,
+  { used, queues, groups, paused }: Readonly<Record<"used" | "queues" | "groups" | "paused", readonly number[]>>,
 ): void {
   for (const priority of lossless) {
     if (paused[priority] !== priority) {
       const message = `PFC of priority ${priority} stops queue ${paused[priority]} in SONiC, and queue ${priority} here`;
       reader.note("differs", entry.place("pfc_to_queue_map"), message);
     }
-    const classes = kQueues.filter((tc) => queues[tc] === priority);
+    const classes = used.filter((tc) => queues[tc] === priority);
     if (classes.length === 0) {
       reader.note("differs", entry.place("pfc_enable"), `nothing leads to queue ${priority}: PFC protects no class`);
     }
@@ -142,7 +165,7 @@ function checkNumbers(
 }
 
 function checkDot1p(reader: Reader, entry: Entry | undefined, queues: readonly number[]): void {
-  const classes = mapOf(reader, entry, 7, 7);
+  const classes = mapOf(reader, entry, kRanges.dot1p, kRanges.trafficClass);
   if (entry === undefined || classes?.every((tc, pcp) => queues[tc] === pcp)) return;
   reader.note("differs", entry.place(), "a tag's priority is the priority here, whatever the map has");
 }
@@ -183,9 +206,9 @@ const kEcn = [
 function markingOf(reader: Reader, entry: Entry): Marking | undefined {
   const ecn = reader.choice(entry, "ecn", kEcn) ?? "ecn_none";
   const enabled = reader.choice(entry, "wred_green_enable", ["true", "false"]) ?? "false";
-  const kmin = reader.integer(entry, "green_min_threshold", 0, 1e9);
-  const kmax = reader.integer(entry, "green_max_threshold", 0, 1e9);
-  const percent = reader.integer(entry, "green_drop_probability", 0, 100) ?? 100;
+  const kmin = reader.integer(entry, "green_min_threshold", ...kRanges.bytes);
+  const kmax = reader.integer(entry, "green_max_threshold", ...kRanges.bytes);
+  const percent = reader.integer(entry, "green_drop_probability", ...kRanges.percent) ?? 100;
   if (!ecn.includes("green") && ecn !== "ecn_all") {
     const message = "does not mark green packets: RED drops here nothing, and marks what it may";
     reader.note("ignored", entry.place("ecn"), message);
@@ -205,14 +228,15 @@ function markingOf(reader: Reader, entry: Entry): Marking | undefined {
     return undefined;
   }
   reader.note("differs", entry.place(), "packets that cannot be marked (not ECN-capable) are not dropped by RED here");
-  return { kmin, kmax, pmax: percent / 100 };
+  const most = (bytes: number) => Math.min(bytes, kMostMemory);
+  return { kmin: most(kmin), kmax: most(kmax), pmax: percent / 100 };
 }
 
 function serviceOf(reader: Reader, entry: Entry): Service {
   const type = reader.choice(entry, "type", ["DWRR", "WRR", "STRICT"]) ?? "WRR";
-  const weight = reader.integer(entry, "weight", 1, 100) ?? 1;
+  const weight = reader.integer(entry, "weight", ...kRanges.weight) ?? 1;
   const meter = reader.choice(entry, "meter_type", ["bytes", "packets"]) ?? "bytes";
-  const peak = reader.integer(entry, "pir", 0, 1.25e12);
+  const peak = reader.integer(entry, "pir", ...kRanges.peak);
   if (type === "WRR") reader.note("differs", entry.place("type"), "WRR counts packets in SONiC, and bytes (DWRR) here");
   if (peak && meter === "packets") {
     reader.note("ignored", entry.place("pir"), "packets each second: queues have limits in bits each second here");
@@ -226,8 +250,8 @@ function watchdogOf(reader: Reader, port: string, watched: readonly number[] | u
   const entry = reader.db.entry("PFC_WD", port);
   if (entry === undefined) return undefined;
   const found = {
-    detection: reader.integer(entry, "detection_time", 100, 5000),
-    restoration: reader.integer(entry, "restoration_time", 100, 60_000),
+    detection: reader.integer(entry, "detection_time", ...kRanges.detection),
+    restoration: reader.integer(entry, "restoration_time", ...kRanges.restoration),
     action: reader.choice(entry, "action", ["drop", "forward", "alert"]),
   };
   return watched?.length === 0 ? undefined : found;

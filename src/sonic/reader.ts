@@ -29,7 +29,7 @@ export class Reader {
   integer(entry: Entry, field: string, least: number, most: number): number | undefined {
     const text = entry.get(field);
     if (text === undefined) return undefined;
-    const value = /^[+-]?\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
+    const value = /^[+-]?\d{1,20}$/.test(text.trim()) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
     const problem = Number.isNaN(value) ? "is not a whole number" : "is out of range";
     this.note("wrong", entry.place(field), `${showValue(text)} ${problem}: ${least} to ${most}`);
@@ -75,9 +75,15 @@ export class Reader {
   /** Entries of a table with keys of ports and numbers 0 to 7. */
   ofPorts(table: string): OfPorts[] {
     return this.db.entries(table).flatMap((entry) => {
-      const parts = entry.key.split("|");
-      if (parts.length === 4) {
-        this.note("ignored", { table }, "virtual output queues of a chassis: its fabric is not here");
+      const written = entry.key.split("|");
+      // Virtual output queues of a chassis: HOST|ASIC|PORT|NUMBER.
+      const parts = written.length === 4 ? written.slice(2) : written;
+      if (written.length === 4 && !this.isOwn(written[0] ?? "", written[1] ?? "")) {
+        this.notes.add(
+          "ignored",
+          entry.place(),
+          "virtual output queues to ports of another card: a chassis' fabric is not here",
+        );
         return [];
       }
       const [ports = "", range] = parts;
@@ -89,6 +95,14 @@ export class Reader {
       const known = this.knownPorts(entry, ports);
       return numbers.length === 0 || known.length === 0 ? [] : [{ entry, ports: known, numbers }];
     });
+  }
+
+  /** Whether that is this card of a chassis, as far as the file says which one it is. */
+  private isOwn(host: string, asic: string): boolean {
+    const own = this.db.entry("DEVICE_METADATA", "localhost");
+    const is = (name: string | undefined, other: string) =>
+      name === undefined || name.toLowerCase() === other.toLowerCase();
+    return is(own?.get("hostname"), host) && is(own?.get("asic_name"), asic);
   }
 
   /** Those of `Ethernet0,Ethernet4` that are ports. */
@@ -119,7 +133,10 @@ export class Reader {
 
   /** A key that names ports is needed if one of them is. */
   private isNeeded(key: string | undefined): boolean {
-    const named = (key?.split("|")[0] ?? "").split(",").filter((name) => this.db.entry("PORT", name) !== undefined);
+    const parts = key?.split("|") ?? [];
+    const named = (parts[parts.length === 4 ? 2 : 0] ?? "")
+      .split(",")
+      .filter((name) => this.db.entry("PORT", name) !== undefined);
     return named.length === 0 || named.some((name) => this.wanted.has(name));
   }
 }

@@ -1,7 +1,7 @@
 /** How a program comes onto a host of a lab: into its namespaces, with what leads to its NIC. */
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
-import { kControlVariable } from "../device/control_client.js";
+import { kControlVariable } from "../host/control_directory.js";
 import { programEnvironment, programLibraries } from "../programs/launch.js";
 import { kSystemFolder } from "./place.js";
 

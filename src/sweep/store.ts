@@ -9,11 +9,12 @@ import { z } from "zod";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import { kUnfinished, writeWhole } from "../base/write_file.js";
+import { madeNow } from "../result/made.js";
 import { type Result, resultSchema, type Series, seriesSchema } from "../result/result.js";
 import type { SimPerformance } from "../sim/types.js";
 import type { Identity } from "./plan.js";
 
-/** `<id>.json`: the same to the last byte wherever and whenever it is made. */
+/** `<id>.json`: but for `made`, the same to the last byte wherever and whenever it is made. */
 const resultFile = z.object({ id: z.string(), point: z.unknown(), result: resultSchema });
 /** `<id>.failed.json`: a point that fails for reasons of its own; to try again would not help. */
 const failureFile = z.object({ id: z.string(), point: z.unknown(), error: z.string() });
@@ -68,7 +69,7 @@ export class ResultStore {
   /** @param performance Undefined: of a run on the wire. */
   saveResult(id: string, point: Identity, result: Result, performance: SimPerformance | undefined): void {
     if (performance !== undefined) this.write(`${id}.perf.json`, json(performance));
-    this.write(`${id}.json`, json({ id, point, result }));
+    this.write(`${id}.json`, json({ id, made: madeNow(), point, result }));
   }
 
   /** It is to be made again. */

@@ -117,7 +117,7 @@ function table<Row>(
       )
       .join(kGap)
       .trimEnd();
-  const heads = columns.map(({ key, head }) => (key === sort.key ? `${head}${sort.reverse ? "^" : "v"}` : head));
+  const heads = columns.map(({ key, head }) => (key === sort.key ? `${head}${sort.reverse ? "↑" : "↓"}` : head));
   const head = cut(line(heads), size.columns);
   const hidden = rows.length - cells.length;
   const note = hidden > 0 ? `  ${offset + 1}-${offset + cells.length} of ${rows.length}` : "";

@@ -2,6 +2,7 @@
 import { WeirError } from "../base/error.js";
 import { kQuantities } from "../base/quantity.js";
 import { Random } from "../base/random.js";
+import type { PaperSymbol } from "../congestion/algorithm.js";
 import { type AlgorithmName, algorithmOf, type Congestion } from "../congestion/algorithms.js";
 import type { Parameter, ParameterInput } from "../congestion/parameter.js";
 
@@ -65,7 +66,8 @@ function parseDimension(
   if (bounds === undefined)
     throw new WeirError(`${name} is true or false`, { hint: "name parameters that are numbers" });
   const standard = standardOf(name, parameter, congestion, written);
-  const write = (value: number) => writeValue(parameter, value);
+  const [key, symbol] = writtenAs(name, algorithm, written);
+  const write = (value: number) => symbol?.write(value) ?? writeValue(parameter, value);
   const log = !kLinear.includes(parameter.unit);
   const value = typeof standard === "number" ? standard : (parsedNumber(parameter, standard) ?? 0);
   const reach = (bounds.max - bounds.min) * kPart;
@@ -78,9 +80,21 @@ function parseDimension(
     const what = from === undefined ? `has no usual range about ${String(standard)}` : `${from}..${to} is no range`;
     throw new WeirError(`${name}: ${what}`, { hint });
   }
-  const other = algorithmOf(algorithm).otherSpelling?.(name);
-  const field = `congestion.parameters.${other !== undefined && written[other] !== undefined ? other : name}`;
+  const field = `congestion.parameters.${key}`;
   return { name, field, low, high, log, standard: typeof standard === "number" ? write(standard) : standard, write };
+}
+
+/** The spelling by which a parameter is given, its name where it is not. */
+function writtenAs(
+  name: string,
+  algorithm: AlgorithmName,
+  written: Readonly<Record<string, ParameterInput>>,
+): [key: string, symbol: PaperSymbol | undefined] {
+  const { otherSpelling, symbols = {} } = algorithmOf(algorithm);
+  const symbol = Object.keys(symbols).find((key) => symbols[key]?.of === name && written[key] !== undefined);
+  if (symbol !== undefined) return [symbol, symbols[symbol]];
+  const other = otherSpelling?.(name);
+  return [other !== undefined && written[other] !== undefined ? other : name, undefined];
 }
 
 function find(algorithm: AlgorithmName, spelling: string): [string, Parameter] {
@@ -98,9 +112,11 @@ function standardOf(
   { algorithm, profile, parameters }: Congestion,
   written: Readonly<Record<string, ParameterInput>>,
 ): ParameterInput {
-  const { profiles, defaults, otherSpelling } = algorithmOf(algorithm);
+  const { profiles, defaults } = algorithmOf(algorithm);
   const sourced = (profiles?.[profile ?? ""]?.parameters ?? defaults)?.[name]?.[0] ?? 0;
-  const raw = written[name] ?? written[otherSpelling?.(name) ?? ""] ?? sourced;
+  const [key, symbol] = writtenAs(name, algorithm, written);
+  const found = written[key] ?? sourced;
+  const raw = symbol === undefined ? found : (parsedNumber(symbol.parameter, found) ?? 0);
   const resolved = (parameters as Readonly<Record<string, unknown>>)[name];
   return kind !== "number" && typeof resolved === "number" ? resolved : raw;
 }

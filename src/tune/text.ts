@@ -4,6 +4,7 @@ import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { type AlgorithmName, algorithmOf } from "../congestion/algorithms.js";
 import { fixed, percent, printable } from "../report/format.js";
 import { drawGrid } from "../report/table.js";
+import { describeMade } from "../result/made_schema.js";
 import type { Comparison, TuneDocument } from "./tune.js";
 
 const kVerdicts: Readonly<Record<TuneDocument["verdict"], string>> = {
@@ -47,7 +48,7 @@ export function renderTuning(document: TuneDocument, color: boolean): string {
           `found ${tuned_on.unmet.after + verified_on.unmet.after}; that comes before the objective`,
       ]
     : [];
-  const lines = [...unmet, verdictText(document)];
+  const lines = [...unmet, verdictText(document), "", `made by ${printable(describeMade(document.made))}`];
   return `${[...grids.map((grid) => drawGrid(grid, color)), lines.join("\n")].join("\n\n")}\n`;
 }
 

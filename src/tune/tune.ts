@@ -4,6 +4,8 @@ import { ScenarioError, WeirError } from "../base/error.js";
 import { readScenarioFile } from "../base/yaml.js";
 import type { ParameterInput } from "../congestion/parameter.js";
 import { judgeExpectations } from "../result/expectations.js";
+import { madeNow } from "../result/made.js";
+import type { Made } from "../result/made_schema.js";
 import { type LoadedScenario, loadScenario, parseScenarioText } from "../scenario/scenario.js";
 import { type Plan, type Point, planSweep } from "../sweep/plan.js";
 import { type Override, overridesOf, type SweepSpec, showOverride } from "../sweep/spec.js";
@@ -46,6 +48,8 @@ export type TuneVerdict = "kept" | "holds" | "unclear" | "fails";
 
 export interface TuneDocument {
   scenario: string;
+  /** When the document was; runs may be older. */
+  made: Made;
   algorithm: string;
   objective: string;
   parameters: { name: string; low: number; high: number; before: ParameterInput; after: ParameterInput }[];
@@ -127,6 +131,7 @@ export class Tuning {
     const after = this.drawn[best] as Candidate;
     return {
       scenario: scenario.name,
+      made: madeNow(),
       algorithm: scenario.congestion.algorithm,
       objective: objective.text,
       parameters: this.space.map(({ name, low, high, standard }, i) => ({

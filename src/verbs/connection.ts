@@ -1,9 +1,10 @@
 /** Connected queue pairs by RDMA CM: what rdma_connect and rdma_accept are to C programs. */
 import { randomInt } from "node:crypto";
 import type { IncomingRequest } from "../cm/connection_manager.js";
-import type { Established, PeerParameters } from "../cm/parameters.js";
+import type { Disconnection, Established, PeerParameters } from "../cm/parameters.js";
 import type { OwnPsn } from "./connector.js";
 import type { Device } from "./device.js";
+import { peerAddress } from "./peer_address.js";
 import type { QueuePair } from "./queue_pair.js";
 import type { QueuePairAttributes } from "./types.js";
 
@@ -16,7 +17,7 @@ export type ConnectionAttributes = Partial<
 >;
 
 export interface ConnectOptions {
-  /** IP address of the listener. */
+  /** IP address or name of the listener. */
   address: string;
   port: number;
   /** In state reset or init. */
@@ -76,8 +77,8 @@ export class Connection {
     return this.established.pathMtu;
   }
 
-  /** Calls back when either side has disconnected; the queue pair is in the error state then. */
-  onDisconnected(callback: () => void): void {
+  /** Calls back when the connection has ended, with how; the queue pair is in the error state then. */
+  onDisconnected(callback: (end: Disconnection) => void): void {
     this.established.onDisconnected(callback);
   }
 
@@ -97,7 +98,8 @@ export class Connection {
 
 /** Connects a queue pair; it is in RTS afterwards. @throws WeirError, ConnectionRejected. */
 export async function connect(device: Device, options: ConnectOptions): Promise<Connection> {
-  const { queuePair, address, port, privateData, maxRdAtomic = 16, retryCount = 7, rnrRetry = 7 } = options;
+  const { queuePair, port, privateData, maxRdAtomic = 16, retryCount = 7, rnrRetry = 7 } = options;
+  const address = await peerAddress(device, options.address);
   const startingPsn = randomInt(1 << 24);
   const pathMtu = options.pathMtu ?? device.largestPathMtu;
   prepare(queuePair, { ...options.attributes, pathMtu });

@@ -8,6 +8,8 @@ export interface OwnPsn {
 }
 
 export interface Connector {
+  /** The NIC's, at which connections are. */
+  readonly address: string;
   connect(options: ConnectOptions): Promise<Established & OwnPsn>;
   /** `ready` fails if nobody can listen there, where that is not known at once. */
   listen(

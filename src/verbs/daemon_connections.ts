@@ -7,6 +7,7 @@ import {
   type ConnectOptions,
   checkPort,
   checkPrivateData,
+  type Disconnection,
   type Established,
   type LocalParameters,
   type PeerParameters,
@@ -178,28 +179,37 @@ export class DaemonConnections implements Connector {
 
   #established(id: number, uid: bigint, name: string, ready: () => void) {
     const { client } = this;
-    const listeners: (() => void)[] = [];
-    let over = false;
-    const end = () => {
-      if (over) return;
-      over = true;
+    const listeners: ((end: Disconnection) => void)[] = [];
+    let over: Disconnection | undefined;
+    let disconnecting = false;
+    const end = (how: Disconnection) => {
+      if (over !== undefined) return;
+      over = how;
       this.#ids.delete(uid);
-      this.#connections.delete(end);
+      this.#connections.delete(closed);
       void client.destroy(id).catch(() => {});
-      for (const listener of listeners) listener();
+      for (const listener of listeners) listener(how);
     };
-    this.#connections.add(end);
-    this.#ids.set(uid, ({ event }) => void (event === kEvent.disconnected && end()));
+    const closed = () => end({ reason: "closed" });
+    this.#connections.add(closed);
+    this.#ids.set(uid, ({ event, status, privateData }) => {
+      if (event === kEvent.rejected) end({ reason: "rejected", code: status, privateData });
+      if (event !== kEvent.disconnected) return;
+      end({ reason: status !== 0 ? "timeout" : disconnecting ? "own" : "peer" });
+    });
     return {
       ready: () => {
-        if (over) throw new WeirError(`the connection with ${name} has ended meanwhile`, { hint: "connect again" });
+        if (over !== undefined)
+          throw new WeirError(`the connection with ${name} has ended meanwhile`, { hint: "connect again" });
         ready();
       },
-      onDisconnected: (listener: () => void) => void (over ? listener() : listeners.push(listener)),
+      onDisconnected: (listener: (end: Disconnection) => void) =>
+        void (over !== undefined ? listener(over) : listeners.push(listener)),
       disconnect: async () => {
-        if (over) return;
-        const ended = new Promise<void>((resolve) => void listeners.push(resolve));
-        await client.disconnect(id).catch(end);
+        if (over !== undefined) return;
+        disconnecting = true;
+        const ended = new Promise<void>((resolve) => void listeners.push(() => resolve()));
+        await client.disconnect(id).catch(closed);
         await ended;
       },
     };

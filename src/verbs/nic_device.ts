@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { asWeirError, WeirError } from "../base/error.js";
-import { controlDirectory, probe } from "../device/control_client.js";
+import { probe } from "../device/control_client.js";
+import { controlDirectory, kSystemControlDirectory } from "../host/control_directory.js";
 import { loadAddon } from "../native/addon.js";
 import type {
   NativeAddon,
@@ -26,8 +27,6 @@ export interface NicOptions {
   nic: string;
 }
 
-/** Where daemons of root have their sockets. */
-const kSystemFolder = "/run/weir";
 const kGone = "the daemon of the NIC is gone";
 
 export class NicDevice extends Device {
@@ -193,7 +192,7 @@ function notHere(field: string, reason: string): WeirError {
 async function serving(nic: string) {
   const isPath = nic.includes("/");
   const name = isPath ? basename(nic, ".sock") : nic;
-  const folders = isPath ? [dirname(nic)] : [...new Set([ownFolder(), kSystemFolder])];
+  const folders = isPath ? [dirname(nic)] : [...new Set([ownFolder(), kSystemControlDirectory])];
   for (const folder of folders) {
     const socket = programSocket(folder, name);
     if (socket === undefined) continue;
@@ -227,7 +226,7 @@ function ownFolder(): string {
   try {
     return controlDirectory();
   } catch {
-    return kSystemFolder;
+    return kSystemControlDirectory;
   }
 }
 

@@ -3,7 +3,7 @@ import { basename, dirname, extname } from "node:path";
 import { type Problem, ScenarioError, WeirError } from "../base/error.js";
 import { readConfigText } from "../base/yaml.js";
 import { type AlgorithmName, algorithmOf, kAlgorithmNames } from "../congestion/algorithms.js";
-import { parseScenarioText } from "../scenario/scenario.js";
+import { loadScenario, parseScenarioText } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import { type Plan, planSweep } from "../sweep/plan.js";
 import { type Override, overridesOf } from "../sweep/spec.js";
@@ -31,6 +31,14 @@ const kNames = new Map(
       ];
     }),
 );
+
+/** Where none are named. */
+const kUsual = { stream: "dcqcn,dcqcn:mlx5,none", rc: "dcqcn,timely-patched,swift,dctcp,none" } as const;
+
+/** By the transport: over connections of `rc` those run that hear acknowledgements, too. @throws ScenarioError */
+export function usualContenders(file: string, set: readonly string[]): Contender[] {
+  return parseContenders(kUsual[loadScenario(file, { set }).scenario.transport.type]);
+}
 
 /** "dcqcn,timely,timely-patched,dcqcn:hpcc-ns3,file". @throws WeirError when one is none, or twice. */
 export function parseContenders(text: string): Contender[] {

@@ -1,8 +1,11 @@
 /** The runs of all contenders as one document. */
 import type { NamedRun } from "../report/overlay.js";
+import { madeNow } from "../result/made.js";
+import type { Made } from "../result/made_schema.js";
 import type { Result } from "../result/result.js";
 import { identityOf, type Plan, type Point, scenarioOf } from "../sweep/plan.js";
 import type { ResultStore } from "../sweep/store.js";
+import { type PairedDifference, pairedDifference } from "./confidence.js";
 import type { Contender } from "./contenders.js";
 import { kConvergence } from "./convergence.js";
 import {
@@ -37,12 +40,16 @@ export interface ContenderDocument {
   profile: string;
   /** Absent where no run has the figure. */
   figures: Partial<Record<FigureName, Spread>>;
+  /** Of all but the first on this clock: how far from that one, seed by seed; absent where it cannot be told. */
+  against_first?: Partial<Record<FigureName, PairedDifference>>;
   sizes: SizeFigures[];
   runs: VersusRun[];
 }
 
 export interface VersusDocument {
   scenario: string;
+  /** When the document was; the runs may be older. */
+  made: Made;
   /** What "converged" means: see convergenceTime(). */
   convergence: typeof kConvergence;
   seeds: number[];
@@ -73,12 +80,28 @@ export function versusDocument(plan: Plan, contenders: readonly Contender[], sto
   const [any] = stores.values();
   return {
     scenario: first[0] && any ? any.result(first[0].id).scenario : plan.sweep.name,
+    made: madeNow(),
     convergence: kConvergence,
     seeds: first.map(({ seed }) => seed),
-    contenders: contenders.flatMap(({ label }, i) =>
-      [...stores].map(([clock, store]) => contenderDocument({ label, clock }, plan, points[i] ?? [], store)),
+    contenders: againstFirst(
+      contenders.flatMap(({ label }, i) =>
+        [...stores].map(([clock, store]) => contenderDocument({ label, clock }, plan, points[i] ?? [], store)),
+      ),
     ),
   };
+}
+
+function againstFirst(contenders: readonly ContenderDocument[]): ContenderDocument[] {
+  return contenders.map((one) => {
+    const first = contenders.find(({ clock }) => clock === one.clock);
+    if (first === undefined || first === one) return one;
+    const values = ({ runs }: ContenderDocument, name: FigureName) => runs.map(({ figures }) => figures[name]);
+    const differences = kFigures.flatMap((name) => {
+      const difference = pairedDifference(values(first, name), values(one, name));
+      return difference === undefined ? [] : [[name, difference] as const];
+    });
+    return { ...one, against_first: Object.fromEntries(differences) };
+  });
 }
 
 function contenderDocument(

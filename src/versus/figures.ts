@@ -5,6 +5,7 @@ import { networkCounts } from "../result/counts.js";
 import { eachQueue } from "../result/queues.js";
 import type { QueueResult, Result, Series } from "../result/result.js";
 import type { Scenario } from "../scenario/types.js";
+import { halfWidth } from "./confidence.js";
 import { convergenceTime } from "./convergence.js";
 
 /** One run. Undefined: it has none. */
@@ -35,6 +36,8 @@ export interface Spread {
   max: number;
   /** Of a sample; absent with one seed. */
   stddev?: number;
+  /** Half of the width of the 95% confidence interval of the mean; absent with one seed. */
+  ci95?: number;
   /** How many seeds. */
   seeds: number;
 }
@@ -83,8 +86,9 @@ export function figuresOf(result: Result, scenario: Scenario, series: Series | u
 export function spreadOf(values: readonly (number | undefined)[]): Spread | undefined {
   const known = values.filter((value) => value !== undefined);
   if (known.length === 0) return undefined;
-  const stddev = known.length > 1 ? { stddev: sampleStandardDeviation(known) } : {};
-  return { mean: mean(known), min: min(known), max: max(known), ...stddev, seeds: known.length };
+  const ci95 = halfWidth(known);
+  const spread = ci95 === undefined ? {} : { stddev: sampleStandardDeviation(known), ci95 };
+  return { mean: mean(known), min: min(known), max: max(known), ...spread, seeds: known.length };
 }
 
 /** All sizes, then by class from the smallest; a class counts in the runs that have transfers of it. */

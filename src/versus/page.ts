@@ -3,6 +3,7 @@ import { barFigure } from "../report/fct_chart.js";
 import { count } from "../report/format.js";
 import { banner, curves, gridSection, list, renderPage } from "../report/html.js";
 import type { NamedRun } from "../report/overlay.js";
+import { describeMade } from "../result/made_schema.js";
 import type { ContenderDocument, VersusDocument } from "./document.js";
 import { kPercentiles, type Percentile } from "./figures.js";
 import { columnNames, invalidLines, remarks, versusGrids } from "./tables.js";
@@ -12,14 +13,14 @@ const kColors = Array.from({ length: 8 }, (_, i) => `var(--c${i})`);
 
 /** @param runs One of each contender, whose curves are drawn over each other. */
 export function renderVersusPage(document: VersusDocument, runs: readonly NamedRun[]): string {
-  const { contenders, scenario, seeds } = document;
+  const { contenders, scenario, seeds, made } = document;
   const names = columnNames(document);
   const { main, data } = curves(runs);
   const invalid = invalidLines(document);
   return renderPage({
     title: scenario,
     kind: "Weir comparison of congestion controls",
-    subtitle: `${names.join(", ")}; seeds ${seeds.join(", ")}; curves are of seed ${seeds[0]}`,
+    subtitle: `${names.join(", ")}; seeds ${seeds.join(", ")}; curves are of seed ${seeds[0]}; ${describeMade(made)}`,
     main: `${invalid.length === 0 ? "" : banner("invalid", "INVALID", "some runs do not count", invalid)}
 ${versusGrids(document)
   .map((grid) => gridSection(grid))

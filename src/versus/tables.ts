@@ -3,6 +3,7 @@ import pc from "picocolors";
 import { csvLine } from "../base/csv_line.js";
 import { count, fixed, gbps, kilobytes, percent, printable, signedPercent } from "../report/format.js";
 import { drawGrid, type Grid, type TableOptions } from "../report/table.js";
+import { describeMade } from "../result/made_schema.js";
 import { type ContenderDocument, hasClocks, nameOf, type VersusDocument } from "./document.js";
 import { type FigureName, kFigures, kPercentiles, type Spread } from "./figures.js";
 
@@ -32,14 +33,15 @@ export function renderVersus(document: VersusDocument, options: TableOptions = {
   const colors = pc.createColors(options.color ?? false);
   const lists = [remarks(document), invalidLines(document).map(colors.red)].filter((lines) => lines.length > 0);
   const grids = versusGrids(document).map((grid) => drawGrid(grid, options.color));
-  return `${[...grids, ...lists.map((lines) => lines.join("\n"))].join("\n\n")}\n`;
+  const made = `made by ${printable(describeMade(document.made))}`;
+  return `${[...grids, ...lists.map((lines) => lines.join("\n")), made].join("\n\n")}\n`;
 }
 
 /** What each got, then completion times by size where transfers have an end. Figures that are 0 for all are left out. */
 export function versusGrids(document: VersusDocument): Grid[] {
   const { contenders, seeds, scenario } = document;
   const labels = columnNames(document);
-  const over = seeds.length === 1 ? `seed ${seeds[0]}` : `mean +- standard deviation over ${seeds.length} seeds`;
+  const over = seeds.length === 1 ? `seed ${seeds[0]}` : `mean +- 95% confidence over ${seeds.length} seeds`;
   // To have converged from the start on says something.
   const tells = (name: FigureName, spread: Spread | undefined) =>
     spread !== undefined && (spread.max > 0 || name === "convergence_s");
@@ -50,6 +52,7 @@ export function versusGrids(document: VersusDocument): Grid[] {
   });
   const grids = [
     { title: `${printable(scenario)}, ${over}`, head: ["figure", ...labels], names: 1, rows },
+    pairedGrid(document, shown),
     differenceGrid(document, shown),
     sizeGrid(document, "slowdown", "Slowdown: completion time / that in the empty network"),
     sizeGrid(document, "fct_us", "Completion times, us"),
@@ -60,6 +63,34 @@ export function versusGrids(document: VersusDocument): Grid[] {
 export function columnNames(document: VersusDocument): string[] {
   const several = hasClocks(document);
   return document.contenders.map((one) => printable(nameOf(one, several)));
+}
+
+/** How far each is from the first, seed by seed. */
+function pairedGrid(document: VersusDocument, shown: readonly FigureName[]): Grid {
+  const { contenders } = document;
+  const names = columnNames(document);
+  const columns = contenders.flatMap((one, i) => {
+    const first = contenders.find(({ clock }) => clock === one.clock);
+    return one.against_first === undefined || first === undefined ? [] : [{ one, first, name: names[i] as string }];
+  });
+  const text = ({ one, first }: (typeof columns)[number], name: FigureName) => {
+    const difference = one.against_first?.[name];
+    const base = first.figures[name]?.mean ?? 0;
+    if (difference === undefined) return "-";
+    const write = kRows[name][1];
+    const { mean, ci95 } = difference;
+    const sign = mean < 0 ? "-" : "+";
+    const certain = Math.abs(mean) > ci95 ? "" : " ?";
+    if (base === 0) return `${sign}${write(Math.abs(mean))} +-${write(ci95)}${certain}`;
+    return `${signedPercent(mean / base)} +-${percent(ci95 / Math.abs(base))}${certain}`;
+  };
+  const rows = shown.map((name) => [kRows[name][0], ...columns.map((column) => text(column, name))]);
+  return {
+    title: `Against ${printable(contenders[0]?.label ?? "")}, seed by seed: mean difference +- 95% confidence`,
+    head: ["figure", ...columns.map(({ name }) => name)],
+    names: 1,
+    rows: columns.some(({ one }) => Object.keys(one.against_first ?? {}).length > 0) ? rows : [],
+  };
 }
 
 /** How far the wire is from virtual time. */
@@ -108,19 +139,27 @@ function expected(name: FigureName, { figures, runs }: ContenderDocument, seeds:
   return name === "convergence_s" ? runs.length : (figures[name]?.seeds ?? seeds);
 }
 
-/** "38.214 +-0.102", "12.4 (2 of 3)", "-". */
+/** "38.214 +-0.102", "12.4 +-1.1 (2 of 3)", "12.4 (1 of 3)", "-". */
 function cell(spread: Spread | undefined, text: (value: number) => string, of: number): string {
   if (spread === undefined || spread.seeds === 0) return "-";
-  const deviation = (spread.stddev ?? 0) > 0 ? ` +-${text(spread.stddev as number)}` : "";
-  return `${text(spread.mean)}${deviation}${spread.seeds < of ? ` (${spread.seeds} of ${of})` : ""}`;
+  const confidence = spread.ci95 === undefined ? "" : ` +-${spread.ci95 === 0 ? "0" : text(spread.ci95)}`;
+  return `${text(spread.mean)}${confidence}${spread.seeds < of ? ` (${spread.seeds} of ${of})` : ""}`;
 }
 
 /** How to read the tables. */
-export function remarks({ contenders, convergence }: VersusDocument): string[] {
+export function remarks({ contenders, convergence, seeds }: VersusDocument): string[] {
   const { within, smoothed, proof } = convergence;
   const converged = contenders.some(({ figures }) => figures.convergence_s !== undefined);
   const unfinished = contenders.some(({ figures }) => (figures.incomplete?.max ?? 0) > 0);
+  const figures = contenders.flatMap((one) => Object.values(one.figures));
   return [
+    seeds.length === 1
+      ? "one seed: nothing says how far these figures are by chance (--seeds 5)"
+      : "+-: half of the 95% confidence interval of the mean, by Student's t; ? behind a difference: it may be none",
+    ...(figures.some(({ ci95 }) => ci95 === 0) ? ["+-0: the same with every seed"] : []),
+    ...(figures.some(({ seeds: own }) => own === 1 && seeds.length > 1)
+      ? ["without +-: only one seed has the figure"]
+      : []),
     ...(converged
       ? [
           `converged: goodputs of flows without an end to one receiver, each its mean over ${percent(smoothed)} of the run, stay within ` +

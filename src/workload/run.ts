@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../base/folder.js";
-import { controlDirectory } from "../device/control_client.js";
+import { controlDirectory } from "../host/control_directory.js";
 import { raiseOwnSession } from "../host/session.js";
 import { runLab } from "../lab/run.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";

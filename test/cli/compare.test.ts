@@ -31,6 +31,13 @@ const sim = (percent: number) =>
     if (flow) flow.goodput_bps *= 1 + percent / 100;
   });
 
+/** The same with samples of another interval. */
+function resampled(): string {
+  const folder = saved("again");
+  writeFileSync(join(folder, "series.json"), JSON.stringify({ ...sampleSeries(2, 50), interval_s: 7 }));
+  return folder;
+}
+
 describe("weir compare", () => {
   it("compares folders and files, and names runs by their clocks", async () => {
     const { status, stdout } = await weir(["compare", saved("a"), join(sim(4), "result.json")]);
@@ -63,6 +70,31 @@ describe("weir compare", () => {
     expect(JSON.parse(limited.stdout).limits).toEqual([
       { figure: "jain", limit: 0.01, worst: { difference: 0, where: "all flows", run: "sim" }, within: true },
     ]);
+  });
+
+  it("with --exact fails unless all but `made` is the same", async () => {
+    const made = (weir: string) => (result: Result) => {
+      result.made = { weir, at: "2026-01-01T00:00:00.000Z", host: { kernel: "6", cpus: 2, node: "v20" } };
+    };
+    const [first, same] = [saved("first", made("0.1.0+a")), saved("same", made("0.1.0+b"))];
+    const equal = await weir(["compare", first, same, "--exact"]);
+    expect(equal.status).toBe(0);
+    expect(equal.stdout).toContain("note: different versions of Weir (0.1.0+a, 0.1.0+b)");
+    expect(equal.stdout).toContain("\nexact: same is the same as first, but for when and where it was made\n");
+    const other = await weir(["compare", first, sim(4), "--exact"]);
+    expect(other.status).toBe(1);
+    expect(other.stdout).toContain(
+      '\nexact: sim DIFFERS from wire in 2 places\n  clock: "wire", "sim"\n  flows.0.goodput_bps: ',
+    );
+    const document = JSON.parse((await weir(["compare", first, resampled(), "--exact", "--json"])).stdout);
+    expect(document.exact).toMatchObject([{ run: "again", same: false, differences: 1 }]);
+    expect(document.exact[0].places[0].place).toBe("series.interval_s");
+  });
+
+  it("says of one run that is not there that it is not", async () => {
+    const { status, stderr } = await weir(["compare", join(directory, "none")]);
+    expect({ status, stderr }).toMatchObject({ status: 2, stderr: expect.stringContaining("none: no such file") });
+    expect((await weir(["compare", saved("alone")])).stderr).toContain("one run: nothing to compare it to");
   });
 
   it("writes a page", async () => {

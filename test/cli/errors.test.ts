@@ -54,6 +54,23 @@ it("nor what it is warned of", () => {
   expect(text()).toBe("warning: x?]0;pwn??[31m?2J?txt?y??\n");
 });
 
+it.each([
+  ["validate", "none.yaml"],
+  ["sim", "run", "none.yaml"],
+  ["sweep", "plan", "none.yaml"],
+  ["sweep", "merge", "none"],
+  ["switch", "-c", "none.yaml"],
+  ["nic", "-c", "none.yaml"],
+  ["switch", "--sonic", "none.json"],
+  ["report", "none"],
+  ["compare", "none"],
+  ["lab", "merge", "none"],
+  ["plan", "check", "none.yaml"],
+])("a file that is not there is bad usage: weir %s %s %s", async (...argv) => {
+  const { status, stderr } = await weir(argv.filter((word) => word !== undefined));
+  expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringMatching(/no such (file|folder)/) });
+});
+
 it("leaves alone what is not about a file", () => {
   const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect" });
   expect(describeError(refused)).toBe("error: connect ECONNREFUSED\n");

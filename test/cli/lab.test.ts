@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
 import type { LabOptions } from "../../src/lab/types.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
+import { unmade } from "../result/unmade.js";
 import { type FakeLab, finishedLab, weir } from "./harness.js";
 
 const kIncast = fileURLToPath(new URL("./fixtures/incast.yaml", import.meta.url));
@@ -29,7 +30,7 @@ describe("weir lab run", () => {
     expect(stdout).toContain("incast.2  h2 -> r");
     expect(stdout.endsWith(`\nreport: ${join(out, "report.html")}\n`)).toBe(true);
     expect(readdirSync(out).sort()).toEqual(["report.html", "result.json", "scenario.json", "series.json"]);
-    expect(json(out, "result.json")).toEqual(sampleResult(2));
+    expect(unmade(readFileSync(join(out, "result.json"), "utf8"))).toEqual(sampleResult(2));
     expect(json(out, "series.json").time_s).toHaveLength(50);
     expect(json(out, "scenario.json")).toMatchObject({ set: ["seed=9"], scenario: { seed: 9, name: "incast" } });
     const page = readFileSync(join(out, "report.html"), "utf8");
@@ -38,7 +39,7 @@ describe("weir lab run", () => {
   });
 
   it("prints exactly one JSON document with --json, the series only on request", async () => {
-    const bare = JSON.parse((await weir(["lab", "run", kIncast, "--out", folder(), "--json"])).stdout);
+    const bare = unmade((await weir(["lab", "run", kIncast, "--out", folder(), "--json"])).stdout);
     expect(bare).toEqual(sampleResult(2));
     const full = JSON.parse((await weir(["lab", "run", kIncast, "--out", folder(), "--json", "--series"])).stdout);
     expect(full.series.time_s).toHaveLength(50);
@@ -147,7 +148,9 @@ describe("weir lab run", () => {
     const saved = { until_s: 0.1, fidelity: { valid: false, reasons: [`ended by ${name}`] } };
     expect(JSON.parse(ran.stdout)).toMatchObject(saved);
     expect(json(out, "result.json")).toMatchObject(saved);
-    expect(readFileSync(join(out, "report.html"), "utf8")).toContain("the first 0.1 s of 0.25 s meant time on wire");
+    expect(readFileSync(join(out, "report.html"), "utf8")).toContain(
+      "the first 0.1 s of 0.25 s of scaled time on wire",
+    );
   });
 
   it("ends at once on a second signal", async () => {

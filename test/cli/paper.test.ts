@@ -37,7 +37,7 @@ describe("weir paper ID", () => {
     // A statement that falls short is a result, no failure.
     expect(status).toBe(0);
     expect(stdout).toContain('2. "Given a determined byte threshold');
-    expect(stdout).toMatch(/ {3}model {2}falls short {2}time on 10 Gb\/s/);
+    expect(stdout).toMatch(/ {3}model {2}holds {8}time on 10 Gb\/s/);
     expect(stdout).toContain(`report: ${join(directory, "fig4", "report.html")}`);
     for (const name of ["report.html", "report.md", "figure.svg", "paper.json"]) {
       expect(existsSync(join(directory, "fig4", name)), name).toBe(true);
@@ -76,7 +76,7 @@ describe("weir paper ID", () => {
     const ran = await weir(["paper", "qcn-shu-fig12", ...out("stopped")], finishedLab, undefined, stopped);
     expect(ran.status).toBe(130);
     expect(ran.stdout).toContain("INCOMPLETE (stopped at 1 s of 20 s)");
-    expect(ran.stdout).toContain("sim, qcn-t: seed 1, INCOMPLETE (not run)");
+    expect(ran.stdout).toContain("sim, qcn-t-seed1: seed 1, INCOMPLETE (not run)");
     expect(ran.stderr).toContain("SIGINT: stopping");
   });
 

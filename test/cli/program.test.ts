@@ -154,6 +154,12 @@ describe("weir schema", () => {
     expect(JSON.parse(stdout)).toMatchObject({ $schema: expect.stringContaining("json-schema.org"), type: "object" });
   });
 
+  it("lists them without a name", async () => {
+    const { status, stdout } = await weir(["schema"]);
+    expect(status).toBe(0);
+    expect(stdout.match(/^weir schema (scenario|result|sweep|switch|nic) +\w/gm)).toHaveLength(5);
+  });
+
   it("knows no others", async () => {
     expect(await weir(["schema", "../package"])).toMatchObject({ status: 2, stdout: "" });
   });

@@ -2,11 +2,22 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
 import type { IncomingRequest } from "../../src/cm/connection_manager.js";
-import type { Message, MessageKind } from "../../src/cm/messages.js";
+import { buildMessage, type Message, type MessageKind } from "../../src/cm/messages.js";
 import type { Established } from "../../src/cm/parameters.js";
 import { ConnectionRejected, kReject } from "../../src/cm/reject.js";
 import { guidOfMac } from "../../src/wire/address.js";
-import { connected, failureOf, kAddresses, kMacs, kPort, kResponseMs, kRetries, setUp } from "./pair.js";
+import {
+  connected,
+  endsOf,
+  failureOf,
+  hostile,
+  kAddresses,
+  kMacs,
+  kPort,
+  kResponseMs,
+  kRetries,
+  setUp,
+} from "./pair.js";
 
 describe("a connection", () => {
   it("tells each side about the other", async () => {
@@ -77,13 +88,14 @@ describe("a connection", () => {
     const net = setUp();
     const ends = await connected(net);
     const told: string[] = [];
-    ends.client.onDisconnected(() => told.push("client"));
-    ends.server.onDisconnected(() => told.push("server"));
+    ends.client.onDisconnected(({ reason }) => told.push(`client: ${reason}`));
+    ends.server.onDisconnected(({ reason }) => told.push(`server: ${reason}`));
     const done = ends[who].disconnect();
     void ends[who].disconnect();
     await net.clock.run(10);
     await done;
-    expect(told.sort()).toEqual(["client", "server"]);
+    const by = (side: string) => `${side}: ${side === who ? "own" : "peer"}`;
+    expect(told.sort()).toEqual([by("client"), by("server")]);
     expect(net.kinds().slice(3)).toEqual(["DREQ", "DREP"]);
     let late = 0;
     ends.client.onDisconnected(() => late++);
@@ -96,9 +108,12 @@ describe("a connection", () => {
   it("is ended by both at once", async () => {
     const net = setUp();
     const ends = await connected(net);
+    const how = endsOf(ends);
     const done = [ends.client.disconnect(), ends.server.disconnect()];
     await net.clock.run(10);
     await Promise.all(done);
+    // Each hears of the other's before its own is answered, as on Linux.
+    expect(how).toEqual({ client: { reason: "peer" }, server: { reason: "peer" } });
     expect(net.kinds().slice(3)).toEqual(["DREQ", "DREQ", "DREP", "DREP"]);
   });
 
@@ -303,12 +318,30 @@ describe("who does not answer", () => {
 
   it("to a DREQ is left alone after sixteen", async () => {
     const net = setUp((message) => message.kind === "DREQ");
-    const { client } = await connected(net);
+    const { client, server } = await connected(net);
+    const how = endsOf({ client, server });
     const done = client.disconnect();
-    await net.clock.run(kResponseMs * (kRetries + 1) + 10);
+    await net.clock.run(kResponseMs * kRetries);
+    expect(how.client).toBeUndefined();
+    await net.clock.run(kResponseMs + 10);
     await done;
     expect(net.kinds().filter((kind) => kind === "DREQ")).toHaveLength(kRetries + 1);
+    expect(how).toEqual({ client: { reason: "timeout" } });
   });
+});
+
+it("a connection that is up and is rejected ends so, with the peer's reason and words", async () => {
+  const net = setUp();
+  const { client, server } = await connected(net);
+  const how = endsOf({ client, server });
+  const [req] = net.seen as [Message<"REQ">];
+  const [rep] = net.seen.filter(({ kind }) => kind === "REP") as [Message<"REP">];
+  const ids = { localId: req.fields.localId, remoteId: rep.fields.localId };
+  const refusal = { ...ids, answered: 1, reason: kReject.timeout, privateData: Buffer.from("late") };
+  hostile(net).send(buildMessage("REJ", 1n, refusal));
+  expect(how.client).toBeUndefined();
+  expect(how.server).toMatchObject({ reason: "rejected", code: kReject.timeout });
+  expect(how.server?.reason === "rejected" && how.server.privateData.toString("latin1", 0, 5)).toBe("late\0");
 });
 
 describe("data before RTU", () => {
@@ -355,18 +388,15 @@ describe("a port", () => {
 describe("close", () => {
   it("tells peers, fails what waits, leaves no timer", async () => {
     const net = setUp();
-    const { server } = await connected(net);
-    let isEnded = false;
-    server.onDisconnected(() => {
-      isEnded = true;
-    });
+    const { client, server } = await connected(net);
+    const how = endsOf({ client, server });
     const failing = failureOf(net.connect({ qpn: 99 }));
     await net.clock.run(10);
     net.client.cm.close();
     net.client.cm.close();
     expect((await failing)?.message).toContain("the device was closed");
     await net.clock.run(10);
-    expect(isEnded).toBe(true);
+    expect(how).toEqual({ client: { reason: "closed" }, server: { reason: "peer" } });
     net.server.cm.close();
     await net.clock.run(10);
     expect(net.clock.pending).toBe(0);

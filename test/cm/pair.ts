@@ -4,7 +4,7 @@ import type { WeirError } from "../../src/base/error.js";
 import { ConnectionManager, type IncomingRequest } from "../../src/cm/connection_manager.js";
 import { buildMadFrame } from "../../src/cm/frame.js";
 import { buildMessage, type Message } from "../../src/cm/messages.js";
-import type { ConnectOptions } from "../../src/cm/parameters.js";
+import type { ConnectOptions, Disconnection, Established } from "../../src/cm/parameters.js";
 import { addressBytes, gidOfAddress, guidOfMac } from "../../src/wire/address.js";
 import { FakeClock, FakeLink, join, messageIn } from "./fakes.js";
 
@@ -65,6 +65,18 @@ export async function connected(net: Pair, options: Partial<ConnectOptions> = {}
   client.ready();
   await net.clock.run(10);
   return { client, server: await accepting };
+}
+
+/** How each has ended, once it has. */
+export function endsOf({ client, server }: { client: Established; server: Established }) {
+  const how: { client?: Disconnection; server?: Disconnection } = {};
+  client.onDisconnected((end) => {
+    how.client = end;
+  });
+  server.onDisconnected((end) => {
+    how.server = end;
+  });
+  return how;
 }
 
 export const failureOf = (promise: Promise<unknown>) =>

@@ -21,10 +21,18 @@ describe("congestion control", () => {
   });
 
   it("has a name of its own for every parameter, profile and variant", () => {
-    const names = kControls.map(algorithmOf).flatMap(({ parameters, otherSpelling, profiles = {}, variants }) => {
-      const others = Object.keys(parameters).flatMap((name) => otherSpelling?.(name) ?? []);
-      return [...Object.keys(parameters), ...others, ...Object.keys(profiles), ...(variants?.names ?? [])];
-    });
+    const names = kControls
+      .map(algorithmOf)
+      .flatMap(({ parameters, otherSpelling, symbols = {}, profiles = {}, variants }) => {
+        const others = Object.keys(parameters).flatMap((name) => otherSpelling?.(name) ?? []);
+        return [
+          ...Object.keys(parameters),
+          ...others,
+          ...Object.keys(symbols),
+          ...Object.keys(profiles),
+          ...(variants?.names ?? []),
+        ];
+      });
     expect(new Set(names).size).toBe(names.length);
   });
 });

@@ -136,6 +136,19 @@ describe("a switch's dashboard", () => {
     expect(told).toEqual([]);
   });
 
+  it.each([
+    ["congestion.algorithm=library", "congestion.algorithm"],
+    ["congestion.library.file=/tmp/evil.so", "congestion.library.file"],
+    ["congestion.library={file: /tmp/evil.so}", "congestion.library"],
+    ["control=/tmp/other.sock", "control"],
+    ["dashboard.address=0.0.0.0", "dashboard.address"],
+    ["ports.0.interface=eth0", "ports.0.interface"],
+  ])("refuses what a page has no business with, before anything reads it: %s", (assignment, field) => {
+    const { board: one, changed } = board(config, own(), device);
+    expect(() => one.change(["ecn.kmin=1KB", assignment])).toThrow(expect.objectContaining({ field }));
+    expect(changed).toEqual([]);
+  });
+
   it("composes no session for nobody", () => {
     const { board: one, told, audience, reload } = board(config, own(), device);
     audience.watched = false;

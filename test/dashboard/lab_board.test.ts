@@ -169,13 +169,14 @@ describe("changes", () => {
     ["congestion.parameters.rpg_time_reset=1s", "congestion.parameters.rp_time_reset", /given twice/],
     ["congestion.parameters.dce_tcp_g=1024", "congestion.parameters.dce_tcp_g", /leaves alpha as it is/],
     ["duration=2s", "duration", /duration cannot change here/],
-    ["topology.hosts=[a, b, c, d]", "topology.hosts", /host d has no link/],
+    ["topology.hosts=[a, b, c, d]", "topology.hosts", /topology.hosts cannot change here/],
+    ["congestion.library.file=/tmp/evil.so", "congestion.library.file", /congestion.library.file cannot change here/],
     ["switch.buffer.total=99MB", "switch.buffer.total", /switch.buffer.total cannot change here/],
     ["congestion.algorithm=none", "congestion.algorithm", /congestion.algorithm cannot change here/],
     ["traffic.0.to=b", "traffic.0.to", /./],
     ["switch.ecn.kmin=10KB", "switch.ecn.kmin", /this changes nothing/],
     ["nonsense", undefined, /no value/],
-    ["__proto__.x=1", undefined, /not a field/],
+    ["__proto__.x=1", undefined, /__proto__.x cannot change here/],
   ])("are refused as a whole: %s", (bad, field, message) => {
     const it = board();
     it.board.start();

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WeirError } from "../../src/base/error.js";
-import { ask, askStream, controlDirectory, controlSockets } from "../../src/device/control_client.js";
+import { ask, askStream, controlSockets } from "../../src/device/control_client.js";
 import { ControlServer, type Handler, Stream } from "../../src/device/control_server.js";
 import { type DeviceChoice, findDevices } from "../../src/device/running.js";
 import { eventually } from "../patience.js";
@@ -377,19 +377,6 @@ describe("the client", () => {
     expect(await findDevices({ socket }, directory)).toMatchObject([{ name: "sw2", kind: "switch", socket }]);
     expect(await socketsOf({ name: "sw2", socket })).toEqual([socket]);
     await expect(findDevices({ name: "sw0", socket }, directory)).rejects.toMatchObject({ hint: "running: sw2" });
-  });
-
-  it("looks in /run as root, and where the session says as a user", () => {
-    onTestFinished(() => void vi.restoreAllMocks());
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const user = vi.spyOn(process, "geteuid" as never) as unknown as { mockReturnValue(id: number): void };
-    user.mockReturnValue(0);
-    expect(controlDirectory()).toBe("/run/weir");
-    user.mockReturnValue(1000);
-    vi.stubEnv("XDG_RUNTIME_DIR", "/run/user/1000");
-    expect(controlDirectory()).toBe("/run/user/1000/weir");
-    vi.stubEnv("XDG_RUNTIME_DIR", "");
-    expect(controlDirectory).toThrow("no place for control sockets");
   });
 });
 

@@ -144,6 +144,17 @@ describe("privileges", () => {
     expect(check("user").found).toBe("uid 0 of a user namespace");
   });
 
+  it("says where control sockets are, and fails where they would not be the user's alone", () => {
+    const path = "/tmp/weir-1000";
+    const fallback = { path, by: "fallback", problem: undefined } as const;
+    const good = look({ controlPlace: fallback });
+    expect(good.problems).toEqual([]);
+    expect(good.check("control-sockets").found).toBe(`${path}: XDG_RUNTIME_DIR names no folder of this user`);
+    const bad = look({ controlPlace: { ...fallback, problem: `${path} is a symbolic link` } });
+    expect(bad.problems).toEqual(["fail control-sockets"]);
+    expect(bad.check("control-sockets").remedy).toContain("export XDG_RUNTIME_DIR=");
+  });
+
   it("warns of few descriptors and little memory to lock", () => {
     const files = { "/proc/self/status": capabilities(12, 13, 21, 23), "/proc/self/limits": limits("65536", "256") };
     expect(look({ files }).problems).toEqual([
@@ -373,7 +384,16 @@ describe("programs on libibverbs", () => {
   it("find nothing without a library, a provider, or /dev/null", () => {
     expect(look({ programs: { "ldconfig -p": ok("") } }).problems).toEqual(["warning libibverbs"]);
     const folders = { "/opt/weir/build-cmake/Release": ["weir.node"] };
-    expect(look({ folders }).check("verbs-provider")).toMatchObject({ status: "warning", found: "not built" });
+    expect(look({ folders }).check("verbs-provider")).toMatchObject({
+      status: "warning",
+      found: "not built: libibverbs' headers are not here",
+      remedy: "apt install libibverbs-dev, then npm run build:native",
+    });
+    const headers = { ...folders, "/usr/include/infiniband": ["verbs.h"] };
+    expect(look({ folders: headers }).check("verbs-provider")).toMatchObject({
+      found: "not built: libibverbs' headers are here, but no build has used them",
+      remedy: "npm run build:native builds them, or says what fails",
+    });
     const number = "stat -L -c %t:%T /dev/null";
     expect(look({ programs: { [number]: ok("0:0\n") } }).problems).toEqual(["warning dev-null"]);
     expect(look({ programs: { [number]: undefined } }).check("dev-null").found).toBe("not there");

@@ -20,6 +20,7 @@ export interface FakeMachine {
   native?: Error;
   rawSocket?: Error;
   sleep?: number;
+  controlPlace?: ReturnType<System["controlPlace"]>;
 }
 
 export const ok = (stdout = ""): ProgramOutput => ({ status: 0, stdout, stderr: "" });
@@ -91,6 +92,7 @@ export function machine(with_: FakeMachine = {}): System {
     find: (program) => (with_.missing?.includes(program) ? undefined : `/usr/bin/${program}`),
     run: (program, args) => programs[[program, ...args].join(" ")],
     probe: (name) => (with_.native === undefined ? { ...kProbes, ...with_.probes }[name] : undefined),
+    controlPlace: () => with_.controlPlace ?? { path: "/run/weir", by: "root", problem: undefined },
     loadNative() {
       if (with_.native) throw with_.native;
     },

@@ -13,8 +13,8 @@ import type { Experiment } from "../../src/experiments/experiment.js";
 import { writePaper } from "../../src/experiments/files.js";
 import { loadTrial, type PaperOptions, type Runners, runExperiment } from "../../src/experiments/run.js";
 import { renderText } from "../../src/experiments/text.js";
-import { hostFacts } from "../../src/report/host_facts.js";
 import type { LiveStream } from "../../src/report/terminal.js";
+import { hostFacts } from "../../src/result/made.js";
 import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
 
 const root = mkdtempSync(join(tmpdir(), "weir-paper-alternative-"));

@@ -156,6 +156,13 @@ describe("fidelity", () => {
     expect(reasons).toEqual([expect.stringMatching(reason)]);
   });
 
+  it("says once of frames that the host lost that they are missing", () => {
+    const missing = (count: number) =>
+      judge({ ...outcomes({ host_drops: 3 }), nics: counterTable([["tx_packets", { device: "a" }, count]]) }).reasons;
+    expect(missing(3)).toEqual([expect.stringMatching(/^the host lost 3 frames/)]);
+    expect(missing(7)).toEqual([expect.any(String), "4 more frames are not accounted for"]);
+  });
+
   it("counts a switch without descriptors as a drop and says why", () => {
     const switches = counterTable([["drop_no_descriptor", { switch: "sw", port: "a" }, 5]]);
     const nics = counterTable([["tx_packets", { device: "a" }, 5]]);

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { kControlVariable } from "../../src/host/control_directory.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
@@ -216,6 +217,17 @@ describeOrdinaryUser("weir lab up without root", () => {
     await eventually(() => expect(program.output()).toContain("here"));
     expect(await lab.run("lab", "down")).toMatchObject({ status: 0 });
     await program.finished;
+    await lab.nothingLeft();
+  });
+
+  it("runs where no session gives it a folder for its sockets, and is found there", async () => {
+    const unset = ["env", "-u", kControlVariable, "-u", "XDG_RUNTIME_DIR"];
+    const lab = new Standing([...kOrdinaryUser, ...unset]);
+    const name = `nowhere-${process.pid}`;
+    expect(await lab.up(lab.scenario(), "--name", name)).toMatchObject({ name, user_namespace: true });
+    expect((await lab.ps()).map((each) => each.name)).toContain(name);
+    expect(await lab.exec(`${name}.a`, "cat", "/proc/sys/kernel/hostname")).toBe("a\n");
+    expect(await lab.run("lab", "down", name)).toMatchObject({ status: 0, stdout: `${name} is down\n` });
     await lab.nothingLeft();
   });
 });

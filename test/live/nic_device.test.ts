@@ -4,7 +4,7 @@ import { randomFillSync } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { pingClient, pingServer } from "../../src/perf/ping.js";
-import { connect, type Device, listen, openDevice } from "../../src/verbs/index.js";
+import { connect, type Device, type Disconnection, listen, openDevice } from "../../src/verbs/index.js";
 import { kRoot } from "../command.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
@@ -116,7 +116,7 @@ describeLive("TypeScript's verbs on a daemon's NIC", () => {
     const { a: left, b: right } = await nics();
     const { a, connection } = await connected(await opened(left), await opened(right));
     const failed = new Promise<Error>((resolve) => a.device.onFailed(resolve));
-    const disconnected = new Promise<void>((resolve) => connection.onDisconnected(resolve));
+    const disconnected = new Promise<Disconnection>((resolve) => connection.onDisconnected(resolve));
     // Nobody takes it: it is under way until the end.
     for (let i = 0; i < 64; i++) a.queuePair.postSend({ opcode: "send", id: i, local: { region: a.memory } });
     left.child.kill("SIGKILL");
@@ -124,7 +124,7 @@ describeLive("TypeScript's verbs on a daemon's NIC", () => {
       expect(await a.queuePair.sendCompletions.next()).toMatchObject({ id: i, status: "wr_flush_err" });
     }
     expect((await failed).message).toBe("the device has failed: the daemon of the NIC is gone");
-    await disconnected;
+    expect(await disconnected).toEqual({ reason: "closed" });
     expect(a.queuePair.state).toBe("error");
     await expect(a.queuePair.sendCompletions.next()).rejects.toThrow("the daemon of the NIC is gone");
     a.device.close();

@@ -13,7 +13,7 @@ function compiled(name: string): string {
   const program = join(folder(), name);
   execFileSync(
     "cc",
-    ["-Wall", "-Wextra", "-O1", join(kSources, `${name}.c`), "-o", program, "-libverbs", "-lpthread"],
+    ["-Wall", "-Wextra", "-O1", join(kSources, `${name}.c`), "-o", program, "-libverbs", "-lrdmacm", "-lpthread"],
     {
       env: { ...process.env, PATH: process.env.WEIR_BUILD_PATH },
     },
@@ -33,11 +33,21 @@ describeLive("verbs of programs", () => {
     await pair(await fabric(), command);
   });
 
-  it.each(["shared_receives", "extended", "refusals", "unmapped", "multicast", "draining"])(
+  it.each(["shared_receives", "extended", "refusals", "unmapped", "multicast", "draining", "events", "limits"])(
     "programs_c/%s.c",
     async (name) => {
       const nic = await startNic(await network(["a"]), "a");
       const { status, output } = await run(nic, compiled(name)).ended;
+      expect(output).toBe("as it should be\n");
+      expect(status).toBe(0);
+    },
+  );
+
+  it.each([[], ["env", "RDMAV_FORK_SAFE=1"]])(
+    "programs_c/forks.c, as it is and asked to be safe (%s)",
+    async (...env) => {
+      const nic = await startNic(await network(["a"]), "a");
+      const { status, output } = await run(nic, ...env, compiled("forks")).ended;
       expect(output).toBe("as it should be\n");
       expect(status).toBe(0);
     },

@@ -68,7 +68,7 @@ describeLive("objects of verbs", () => {
 
     it("outlive a queue pair that was destroyed, until the peer ends them", async () => {
       const { a, b } = await connected(fabric);
-      const ended = new Promise<void>((resolve) => a.connection.onDisconnected(resolve));
+      const ended = new Promise<void>((resolve) => a.connection.onDisconnected(() => resolve()));
       a.queuePair.destroy();
       await b.connection.disconnect();
       await ended;
@@ -316,7 +316,7 @@ describeLive("objects of verbs", () => {
     try {
       const { a, b } = await connected(other);
       await perform(a.queuePair, { opcode: "rdma_write", remote: b.memory.remote() });
-      const told = new Promise<void>((resolve) => b.connection.onDisconnected(resolve));
+      const told = new Promise<void>((resolve) => b.connection.onDisconnected(() => resolve()));
       const next = expect(a.queuePair.sendCompletions.next()).rejects.toThrow("the device is closed");
       const loop = (async () => {
         for await (const _ of a.queuePair.receiveCompletions) throw new Error("nothing was posted");

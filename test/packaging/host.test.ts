@@ -1,4 +1,5 @@
 /** The Debian package, the tarball and the container image: recipes that fit each other, the product and its documentation. */
+import { spawnSync } from "node:child_process";
 import { basename } from "node:path";
 import { validate } from "dockerfile-utils";
 import { describe, expect, it } from "vitest";
@@ -9,6 +10,17 @@ const units = list("packaging/systemd");
 const lines = (file: string) => read(file).trim().split("\n");
 
 describe("what packages consist of", () => {
+  it("has no source maps, and of the native core no tests, benchmarks or fuzzers", () => {
+    const listing = spawnSync("npm", ["pack", "--dry-run", "--ignore-scripts", "--json"], {
+      cwd: root,
+      encoding: "utf8",
+    });
+    const [{ files }] = JSON.parse(listing.stdout) as [{ files: { path: string }[] }];
+    const paths = files.map(({ path }) => path);
+    expect(paths).toContain("native/verbs/abi.h");
+    expect(paths.filter((path) => /\.map$|^native\/(test|bench|fuzz)\//.test(path))).toEqual([]);
+  });
+
   it("has every npm package that the program asks for", () => {
     const imported = new Set<string>();
     for (const file of filesUnder(`${root}src`).filter((name) => name.endsWith(".ts"))) {
@@ -89,7 +101,8 @@ describe("the container image", () => {
 
   it("is built from all that the package is made of", () => {
     const ignored = lines(".dockerignore").filter((line) => !line.startsWith("#"));
-    const needed = [...manifest.files.filter((name) => name !== "dist"), "src", "README.md", "CHANGELOG.md", "LICENSE"];
+    const parts = manifest.files.filter((name) => name !== "dist" && !name.startsWith("!"));
+    const needed = [...parts, "src", "README.md", "CHANGELOG.md", "LICENSE"];
     for (const name of needed) {
       expect(exists(name)).toBe(true);
       expect(ignored).not.toContain(basename(name));

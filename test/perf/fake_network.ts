@@ -5,7 +5,7 @@
 
 import { WeirError } from "../../src/base/error.js";
 import type { IncomingRequest } from "../../src/cm/connection_manager.js";
-import type { Established, LocalParameters, PeerParameters } from "../../src/cm/parameters.js";
+import type { Disconnection, Established, LocalParameters, PeerParameters } from "../../src/cm/parameters.js";
 import { ConnectionRejected, kReject } from "../../src/cm/reject.js";
 import type { Device } from "../../src/verbs/device.js";
 import type { WorkCompletion } from "../../src/verbs/queue_pair.js";
@@ -101,7 +101,7 @@ export class FakeDevice {
       this.listeners.set(port, onRequest);
       return { port, close: () => void this.listeners.delete(port) };
     };
-    return [{ listen }];
+    return [{ listen, address: this.address }];
   }
 
   #connect({ destination, port, ...own }: LocalParameters & { destination: string; port: number }) {
@@ -111,12 +111,12 @@ export class FakeDevice {
       new ConnectionRejected(`${destination} port ${port}`, reason, privateData);
     if (peer === undefined || onRequest === undefined) return Promise.reject(refuse(kReject.invalidServiceId));
     return new Promise<Established>((resolve, reject) => {
-      const ended: (() => void)[] = [];
+      const ended: ((end: Disconnection) => void)[] = [];
       let over = false;
       const end = () => {
         if (over) return;
         over = true;
-        for (const listener of ended) listener();
+        for (const listener of ended) listener({ reason: "peer" });
       };
       this.ends.push(end);
       peer.ends.push(end);
@@ -124,7 +124,7 @@ export class FakeDevice {
         ...parametersOf(of, parameters),
         ready: () => {},
         disconnect: async () => end(),
-        onDisconnected: (listener) => (over ? listener() : void ended.push(listener)),
+        onDisconnected: (listener) => (over ? listener({ reason: "peer" }) : void ended.push(listener)),
       });
       onRequest({
         ...parametersOf(this, own),

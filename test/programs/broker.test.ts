@@ -40,6 +40,9 @@ function config(programs = "{ priority: 3 }"): NicDaemonConfig {
   return loadNicDaemon("nic.yaml", { inspect: inspect as never, text }).config;
 }
 
+/** What the native core says that a program may have. */
+const kMost = { address_handles: 5, memberships: 256 };
+
 const command = () => readFileSync(`/proc/${process.pid}/comm`, "utf8").trimEnd();
 
 /** Requests are numbers on the wire here: the place of each in `requests`. */
@@ -50,6 +53,7 @@ async function serve(programs?: string, folder?: string) {
   const sent: Buffer[] = [];
   let numbers = 0;
   let qpns = 100;
+  let handles = 55;
   const listeners = new Set<(frame: Buffer) => void>();
   const remember =
     (name: string, result: () => unknown = () => true) =>
@@ -76,12 +80,12 @@ async function serve(programs?: string, folder?: string) {
       },
     },
     worker: {
-      openProgram: remember("open", () => ({ number: ++numbers, memory: 1, wake: 2 })) as never,
+      openProgram: remember("open", () => ({ number: ++numbers, memory: 1, wake: 2, ...kMost })) as never,
       closeProgram: remember("close") as never,
       createQueuePair: remember("create", () => qpns++) as never,
       modifyQueuePair: remember("modify") as never,
       destroyQueuePair: remember("destroy") as never,
-      createAddressHandle: remember("handle", () => 55) as never,
+      createAddressHandle: remember("handle", () => handles++) as never,
       destroyAddressHandle: remember("unhandle") as never,
       attachGroup: remember("attach") as never,
       detachGroup: remember("detach") as never,
@@ -215,6 +219,17 @@ it("lets queue pairs of datagrams join groups, of which the link's switches are 
   expect(await ask(client, { kind: 6, object: 102, gid })).toEqual({ error: ENOMEM });
   client.destroy();
   await eventually(() => expect(reports(0x17)).toBe(258));
+});
+
+it("gives a program as many address handles as the native core says, and again when some are gone", async () => {
+  const { program, ask } = await serve();
+  const client = await program();
+  await ask(client, {});
+  for (let i = 0; i < kMost.address_handles; i++)
+    expect(await ask(client, { kind: 4 })).toMatchObject({ object: 55 + i });
+  expect(await ask(client, { kind: 4 })).toEqual({ error: ENOMEM });
+  expect(await ask(client, { kind: 5, object: 55 })).toEqual({});
+  expect(await ask(client, { kind: 4 })).toMatchObject({ object: 55 + kMost.address_handles });
 });
 
 it("sends as the program says: by traffic class, else by service level, and so far", async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { expect, onTestFinished } from "vitest";
 import { GroupReports } from "../../src/cm/group_reports.js";
-import { systemClock } from "../../src/cm/link.js";
+import { type Clock, systemClock } from "../../src/cm/link.js";
 import { isHello, ProgramConnections } from "../../src/programs/connections.js";
 import { isGroup, macOfGroup } from "../../src/wire/address.js";
 import { FakeLink, join } from "../cm/fakes.js";
@@ -29,13 +29,19 @@ export const kEvent = {
   established: 9,
   disconnected: 10,
   groupJoined: 12,
+  timewaitExit: 15,
 };
 
-/** Programs have queue pairs 100 to 199, whatever their user. `who` is changed to be another. */
-export async function network(families = 1) {
+/**
+ * Programs have queue pairs 100 to 199, whatever their user. `who` is changed to be another.
+ * @param clock Of what waits and repeats; frames take a real millisecond.
+ */
+export async function network(families = 1, clock: Clock = systemClock) {
   const links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const;
   join(systemClock, ...links);
   const who = { pid: 7, uid: 8 };
+  /** Who is on the links besides, once it is there: MAC address by address. */
+  const late = new Map<string, number>();
   const path = mkdtempSync(joinPath(tmpdir(), "weir-test-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const nics = await Promise.all(
@@ -45,7 +51,7 @@ export async function network(families = 1) {
         neighbours: {
           resolve: async (address: string) => {
             const host = address === kStranger ? 1 : family.indexOf(address);
-            const found = isGroup(address) ? macOfGroup(address) : kMacs[host];
+            const found = late.get(address) ?? (isGroup(address) ? macOfGroup(address) : kMacs[host]);
             if (found === undefined) throw new Error("nobody answers");
             return found;
           },
@@ -58,6 +64,7 @@ export async function network(families = 1) {
         pathMtu: 1024,
         link,
         groups,
+        clock,
         credentials: () => ({ ...who }),
         ownsQueuePair: (_, qpn) => qpn >= 100 && qpn < 200,
       });
@@ -83,7 +90,7 @@ export async function network(families = 1) {
   );
   let keys = 0n;
   const program = (nic: 0 | 1) => UcmaClient.open(nics[nic] as string, ++keys);
-  return { program, who, links };
+  return { program, who, links, late };
 }
 
 /** A server on NIC 1 that listens, and its id. */

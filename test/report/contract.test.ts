@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { composeResult } from "../../src/lab/outcome.js";
 import { runModel } from "../../src/models/dcqcn/index.js";
-import { hostFacts } from "../../src/report/host_facts.js";
+import { hostFacts } from "../../src/result/made.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import { runSimulation } from "../../src/sim/run.js";
 import { faultsOf } from "../fixtures/closed_schema.js";

@@ -27,6 +27,19 @@ const simulated = run("sim", (result) => {
 const wire = run("wire");
 
 describe("compareRuns", () => {
+  it("explains counts of PFC frames that differ where they are of the start", () => {
+    const paused = (label: string, frames: number, at: number) =>
+      run(label, (result, series) => {
+        (result.switches.sw as { pfc_sent: object }).pfc_sent = { 3: frames };
+        series.pauses = { "sw:r:3": series.time_s.map((_, i) => (i === at ? frames : 0)) };
+        result.warmup_s = series.time_s[5] as number;
+      });
+    const { notes } = compareRuns([paused("wire", 8, 1), paused("sim", 162, 1)]);
+    expect(notes).toEqual([expect.stringContaining("within the warm-up (wire 8 of 8, sim 162 of 162)")]);
+    expect(compareRuns([paused("wire", 8, 40), paused("sim", 162, 1)]).notes).toEqual([]);
+    expect(compareRuns([paused("wire", 160, 1), paused("sim", 162, 1)]).notes).toEqual([]);
+  });
+
   it("relates every figure to the first run", () => {
     const { flows, queues, totals, counts, not_compared, notes, runs } = compareRuns([wire, simulated, run("again")]);
     expect(flows.map(({ id }) => id)).toEqual(["incast.1", "incast.2"]);

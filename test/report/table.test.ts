@@ -13,10 +13,10 @@ describe("renderTable", () => {
     expect(lines(text)).toContain("incast.2  h2 -> r        3        18.400     19.870   280001     0  1201");
   });
 
-  it("shows totals, and the share of what the headers leave where the limit is known", () => {
+  it("shows totals, and the share share of the payload limit where the limit is known", () => {
     expect(text).toContain("total goodput Gb/s 36.800   Jain's index 0.9987\n");
     const limited = { ...result, totals: { ...result.totals, goodput_limit_bps: 40e9 } };
-    expect(renderTable(limited)).toContain("Jain's index 0.9987   of what the headers leave 92.0%\n");
+    expect(renderTable(limited)).toContain("Jain's index 0.9987   share of the payload limit 92.0%\n");
   });
 
   it("lists queues that held something, in KB", () => {
@@ -28,8 +28,8 @@ describe("renderTable", () => {
   it("lists switches and NICs with counts by priority", () => {
     const drops = { ...result, switches: { sw: { ...sampleSwitch(), drops: { buffer_full: 3, no_route: 1 } } } };
     expect(lines(renderTable(drops))).toContain("sw            8123             3:41  buffer_full:3 no_route:1");
-    expect(lines(text)).toContain("h1          0         1200                 3:22");
-    expect(lines(text)).toContain("r        4806            0                    0");
+    expect(lines(text)).toContain("h1          0           1200                 3:22");
+    expect(lines(text)).toContain("r        4806              0                    0");
   });
 
   it("says of a run that was changed by hand that it is not its scenario's", () => {
@@ -45,7 +45,7 @@ describe("renderTable", () => {
 
   it("ends with the verdict and its reasons", () => {
     expect(text.trimEnd()).toMatch(
-      /fidelity: valid, loop gap p50 2.10 \/ p99 48.50 \/ max 912.0 us wall, host drops 0$/,
+      /fidelity: valid, poll loop gap p50 2.10 \/ p99 48.50 \/ max 912.0 us wall, host drops 0$/,
     );
     const invalid = {
       ...result,

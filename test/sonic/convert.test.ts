@@ -196,7 +196,7 @@ describe("what is wrong in a config_db.json", () => {
     [
       "no number",
       (db) => Object.assign(section(db, "PORT").Ethernet0 ?? {}, { speed: "fast" }),
-      "PORT|Ethernet0|speed: fast is not a whole number: 1 to 10000000",
+      "PORT|Ethernet0|speed: fast is not a whole number: 1 to 1600000",
     ],
     [
       "thresholds the wrong way round",
@@ -252,7 +252,7 @@ describe("what is wrong in a config_db.json", () => {
     [
       "a pool that is too small",
       (db) => Object.assign(section(db, "BUFFER_POOL").ingress_lossless_pool ?? {}, { size: "250000" }),
-      "BUFFER_POOL|ingress_lossless_pool|size: 250000 is not more than the 250000 that priority groups reserve of it",
+      "BUFFER_POOL|ingress_lossless_pool|size: 250000 is not more than the 250000 that priority groups reserve of it; --set buffer.total=SIZE says otherwise",
     ],
   ])("%s is told with its place, and refused", (_, change, message) => {
     const converted = changed(change);
@@ -272,7 +272,7 @@ describe("what is wrong in a config_db.json", () => {
     );
     expect(told(converted, "wrong").sort()).toEqual([
       "ACL_TABLE|x|ports: is a mapping, not a text",
-      "PORT|Ethernet0|speed: fast is not a whole number: 1 to 10000000",
+      "PORT|Ethernet0|speed: fast is not a whole number: 1 to 1600000",
       "QUEUE|Ethernet99|3: there is no PORT|Ethernet99",
     ]);
     expect(() => checkConverted(converted)).not.toThrow();
@@ -317,7 +317,7 @@ describe("what is otherwise than in SONiC", () => {
     [
       "a priority group without headroom",
       (db) => delete section(db, "BUFFER_PROFILE").pg_lossless_100000_40m_profile?.xoff,
-      "BUFFER_PG|Ethernet12|3|profile: pg_lossless_100000_40m_profile has no xoff: this priority group is lossy in SONiC although PFC is on",
+      "BUFFER_PG|Ethernet12|3|profile: pg_lossless_100000_40m_profile has no xoff: this priority group is lossy although PFC is on",
     ],
   ])("%s is told", (_, change, message) => {
     expect(told(changed(change), "differs")).toContain(message);

@@ -54,7 +54,7 @@ describe("VLANs of SONiC", () => {
       convert(two)
         .tables.filter(({ taken }) => taken)
         .map(({ table }) => table),
-    ).toEqual(["VLAN", "VLAN_MEMBER"]);
+    ).toEqual(["PORT", "VLAN", "VLAN_MEMBER"]);
   });
 
   it("have a port channel at the first of its members that is taken", () => {

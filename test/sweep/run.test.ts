@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { type Plan, planText } from "../../src/sweep/plan.js";
 import { type RunOptions, runSweep, type SweepOutcome } from "../../src/sweep/run.js";
 import { ResultStore } from "../../src/sweep/store.js";
+import { unmadeText } from "../result/unmade.js";
 import { fakeSimulate } from "./fake_simulate.js";
 import { startFakeWorker } from "./fake_tools.js";
 import { folder, kScenario, plan, writeSweep } from "./fixture.js";
@@ -33,7 +34,7 @@ const results = (directory: string) =>
     readdirSync(directory)
       .filter((name) => /^[0-9a-f]{32}\.json$/.test(name))
       .sort()
-      .map((name) => [name, readFileSync(join(directory, name), "utf8")]),
+      .map((name) => [name, unmadeText(readFileSync(join(directory, name), "utf8"))]),
   );
 const indices = (points: { point: { index: number } }[]) => points.map(({ point }) => point.index);
 const kSeeds = (count: number) => plan(writeSweep(folder(), { seeds: count }));

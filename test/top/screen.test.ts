@@ -21,10 +21,10 @@ describe("a screen", () => {
     expect(plain(small, choices(), { columns: 120, rows: 12 })).toEqual([
       "weir top 12:03:44  1 NIC, 1 switch, 1 queue pair  every 1 s",
       "lab at scale 1/40: meant units",
-      "DEVICEv  QP    PEER   STAGE    RATE Gb/s   TARGET   ALPHA   TX Gb/s   RX Gb/s   BYTES",
+      "DEVICE↓  QP    PEER   STAGE    RATE Gb/s   TARGET   ALPHA   TX Gb/s   RX Gb/s   BYTES",
       "lab.h1   to-b  b      fast         0.400    0.500  0.2500    10.400     0.000  2.4 GB",
       "",
-      "DEVICEv  PORT    RX Gb/s   TX Gb/s   RX pps   TX pps   QUEUE KB   MARKS/s   PFC RX/s   PFC TX/s   DROPS/s",
+      "DEVICE↓  PORT    RX Gb/s   TX Gb/s   RX pps   TX pps   QUEUE KB   MARKS/s   PFC RX/s   PFC TX/s   DROPS/s",
       "lab.h1   weir0     0.000    10.000        5    1.00M          -      7.00       2.00          0      2.00",
       "lab.sw   h1       10.000     0.000        0        0       0.00      7.00          0       9.00      4.00",
       "lab.sw   r         0.000     0.000        0        0      61.20         0          0          0         0",
@@ -51,7 +51,7 @@ describe("a screen", () => {
 
   it("leaves out what tells least where it is narrow, never what names the row", () => {
     const [, , head] = plain(small, choices(), { columns: 50, rows: 24 });
-    expect(head).toBe("DEVICEv  QP     RATE Gb/s   ALPHA   TX Gb/s");
+    expect(head).toBe("DEVICE↓  QP     RATE Gb/s   ALPHA   TX Gb/s");
   });
 
   it("shows 64 queue pairs a page at a time, and both tables share the room", () => {
@@ -70,7 +70,7 @@ describe("a screen", () => {
   it("has the ports where there are no queue pairs, also where one table fits", () => {
     const ports = { ...bigSample(64), queue_pairs: [] };
     const lines = plain(ports, choices(), { columns: 120, rows: 6 });
-    expect(lines[2]).toMatch(/^DEVICEv .*PORT/);
+    expect(lines[2]).toMatch(/^DEVICE↓ .*PORT/);
     expect(lines[3]).toContain("weir0");
   });
 
@@ -103,7 +103,7 @@ describe("keys", () => {
     expect(qps()).toEqual(["qp2", "qp1", "qp0"]);
     press(own, "r");
     expect(qps()).toEqual(["qp0", "qp1", "qp2"]);
-    expect(plain(bigSample(3), own)[2]).toContain("RATE Gb/s^");
+    expect(plain(bigSample(3), own)[2]).toContain("RATE Gb/s↑");
     press(own, "s");
     expect(own.sort.pairs.key).toBe("target");
     press(own, { name: "s", sequence: "S" }, { name: "s", sequence: "S" });

@@ -26,6 +26,12 @@ describe("what tuning may change", () => {
     expect(g?.field).toBe("congestion.parameters.dce_tcp_g");
   });
 
+  it("goes on with the paper's symbol where the scenario has that", () => {
+    const [g] = space("dce_tcp_g", "dcqcn", { g: "1/16" });
+    expect(g).toMatchObject({ field: "congestion.parameters.g", low: 832, high: 1024, standard: 1 / 16 });
+    expect(g?.write(1020)).toBe(1 / 256);
+  });
+
   it.each(["dcqcn", "timely", "swift", "dctcp"])("has a usual space of %s", (algorithm) => {
     expect(space(undefined, algorithm).length).toBeGreaterThan(1);
   });

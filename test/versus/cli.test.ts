@@ -96,17 +96,29 @@ describe("weir versus", () => {
     expect(again).toMatchObject({ status: 0, stderr: "" });
   });
 
-  it("shows figures of each with their spread over the seeds", async () => {
+  it("shows figures of each with confidence over the seeds, and differences seed by seed", async () => {
     const { status, stdout, page } = await versus(["--algorithms", "dcqcn,none", "--seeds", "3"]);
     expect(status).toBe(0);
     expect(page).toContain("<title>incast - Weir</title>");
     expect(page).toContain("Slowdown by size, p99");
     expect(page).toContain('id="charts"');
-    expect(stdout).toContain("incast, mean +- standard deviation over 3 seeds\n");
-    expect(stdout).toMatch(/^goodput Gb\/s +2\.000 \+-1\.000 +2\.000 \+-1\.000$/m);
-    expect(stdout).toMatch(/^paused us, all senders +25\.00 +25\.00$/m);
-    expect(stdout).toMatch(/^up to 10 KB +p99 +3\.75 +3\.75$/m);
+    expect(stdout).toContain("incast, mean +- 95% confidence over 3 seeds\n");
+    expect(stdout).toMatch(/^goodput Gb\/s +2\.000 \+-2\.484 +2\.000 \+-2\.484$/m);
+    expect(stdout).toMatch(/^paused us, all senders +25\.00 \+-0 +25\.00 \+-0$/m);
+    expect(stdout).toMatch(/^up to 10 KB +p99 +3\.75 \+-0 +3\.75 \+-0$/m);
     expect(stdout).not.toContain("packets sent again");
+    expect(stdout).toContain("Against dcqcn, seed by seed: mean difference +- 95% confidence\n");
+    expect(stdout).toMatch(/^goodput Gb\/s +0\.0% \+-0\.0% \?$/m);
+    expect(stdout).toContain("+-0: the same with every seed\n");
+  });
+
+  it("has contenders where none are named, by the transport", async () => {
+    const usual = async (...more: string[]) => {
+      const { stdout } = await versus(["--seeds", "1", "--json", ...more]);
+      return JSON.parse(stdout).contenders.map(({ label }: { label: string }) => label);
+    };
+    expect(await usual()).toEqual(["dcqcn", "dcqcn:mlx5", "none"]);
+    expect(await usual("--set", "transport.type=rc")).toEqual(["dcqcn", "timely-patched", "swift", "dctcp", "none"]);
   });
 
   it("has all as JSON, and each run as CSV", async () => {

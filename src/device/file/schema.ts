@@ -144,7 +144,7 @@ function daemonFields<Kind extends "switch" | "nic">(kind: Kind) {
         .string()
         .regex(/^\//, { error: "give an absolute path" })
         .max(107, { error: "a socket's path has at most 107 characters" }),
-      "Control socket. Default: weir/NAME.sock in /run, or in $XDG_RUNTIME_DIR when not root.",
+      "Control socket. Default: weir/NAME.sock in /run, or when not root in $XDG_RUNTIME_DIR, or NAME.sock in /tmp/weir-UID where that is not set.",
     ),
     lldp: field(
       z.union([z.boolean(), lldpSchema]),

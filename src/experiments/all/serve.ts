@@ -4,7 +4,7 @@ import { serveTasks } from "../../processes/serve.js";
 import { documentOf } from "../document.js";
 import type { Clock, Experiment } from "../experiment.js";
 import { writePaper } from "../files.js";
-import { madeNow } from "../made.js";
+import { paperMade } from "../made.js";
 import type { References } from "../reference.js";
 import { type PaperProgress, type Runners, runExperiment } from "../run.js";
 
@@ -43,7 +43,7 @@ export function serveExperiments(find: (id: string) => Experiment | undefined, r
         const options = { clocks, seed, scale, references, directory: folder, signal, onProgress };
         const outcome = await runExperiment(experiment, runners, options);
         if (signal.aborted) return { status: "stopped" };
-        await writePaper(folder, outcome, documentOf(outcome, madeNow({ key, weir }, began)));
+        await writePaper(folder, outcome, documentOf(outcome, paperMade({ key, weir }, began)));
         return { status: "done" };
       } catch (error) {
         return { status: "failed", error: error instanceof Error ? error.message : String(error) };

@@ -1,8 +1,8 @@
 /** What `weir paper all` came to: summary.json, and what its report is drawn from. */
-import type { HostFacts } from "../../report/host_facts.js";
+import type { Made } from "../../result/made_schema.js";
 import type { PaperDocument } from "../document.js";
 import { CLOCKS, type Clock } from "../experiment.js";
-import type { Made } from "../made.js";
+import type { PaperMade } from "../made.js";
 import type { RunState } from "../run.js";
 import { judgedOf, otherVerdict } from "../text.js";
 import { type Judged, type Total, totalOf } from "../total.js";
@@ -20,11 +20,11 @@ export interface SummaryEntry {
   title: string;
   clocks: readonly Clock[];
   state: State;
-  /** Made by an earlier call. */
+  /** PaperMade by an earlier call. */
   reused: boolean;
   /** Why it failed. */
   error?: string;
-  made?: Made;
+  made?: PaperMade;
   /** With seed, scale and fidelity of each. */
   runs: readonly RunState[];
   statements: {
@@ -49,11 +49,7 @@ export interface SummaryOptions {
   jobs: number;
 }
 
-export interface Summary {
-  /** See codeVersion(). */
-  weir: string;
-  host: HostFacts;
-  at: string;
+export interface Summary extends Made {
   /** Of this call; what was made before took its own time. */
   wall_s: number;
   options: SummaryOptions;

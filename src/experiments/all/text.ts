@@ -114,10 +114,11 @@ function partialText(summary: Summary): string[] {
 }
 
 /** Versions, host, options. */
-export function factRows({ weir, host, at, options }: Summary): [string, string][] {
+export function factRows({ weir, commit, host, at, options }: Summary): [string, string][] {
   const { clocks, seed, scale, only, reference, jobs } = options;
   return [
     ["Weir", weir],
+    ...(commit === undefined ? [] : [["commit", commit] as [string, string]]),
     ["Node.js", host.node],
     ["kernel", host.kernel],
     ["CPU", `${host.cpus} x ${host.cpu ?? "unknown"}`],

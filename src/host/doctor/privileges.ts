@@ -1,6 +1,7 @@
 /** What this process may do: capabilities, user namespaces, limits. */
 
 import { type Capability, hasCapability } from "../../native/capabilities.js";
+import { type ControlPlace, kControlPlaceRemedy, kControlVariable } from "../control_directory.js";
 import { userNamespaceRemedy } from "../rootless.js";
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
@@ -35,6 +36,7 @@ export function checkPrivileges(system: System): Check[] {
     checkUserNamespaces(system, rights),
     checkLockedMemory(rights),
     checkOpenFiles(rights),
+    checkControlSockets(system),
   ];
 }
 
@@ -114,4 +116,19 @@ function checkOpenFiles(rights: Rights): Check {
   const found = limit === Number.POSITIVE_INFINITY ? "unlimited" : String(limit);
   if (limit >= kOpenFiles) return check.ok(found);
   return check.warning(found, "labs of many links do not start", "ulimit -n 4096");
+}
+
+const kChosenBy: Readonly<Record<ControlPlace["by"], string>> = {
+  variable: `named by ${kControlVariable}`,
+  root: "that of root",
+  session: "in $XDG_RUNTIME_DIR",
+  fallback: "XDG_RUNTIME_DIR names no folder of this user",
+};
+
+function checkControlSockets(system: System): Check {
+  const check = about("privileges", "control-sockets", "control sockets");
+  const { path, by, problem } = system.controlPlace();
+  if (problem === undefined) return check.ok(`${path}: ${kChosenBy[by]}`);
+  const impact = "weir switch, weir nic, weir lab up and weir show do not run";
+  return check.fail(problem, impact, kControlPlaceRemedy.replace("set it", "set XDG_RUNTIME_DIR"));
 }

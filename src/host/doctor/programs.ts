@@ -1,5 +1,6 @@
 /** What programs on libibverbs need of the host, besides a NIC: `weir run` prepares the rest. */
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { whyNotBuilt } from "../verbs_libraries.js";
 import { about, type Check } from "./report.js";
 import { nativeCoreFile } from "./software.js";
 import type { System } from "./system.js";
@@ -11,10 +12,12 @@ const kNullNumber = "1:3";
 
 export function checkPrograms(system: System): Check[] {
   const providers = providersOf(system);
-  return [checkLibraries(providers), checkLibibverbs(system, providers.abis), checkNull(system)];
+  return [checkLibraries(system, providers), checkLibibverbs(system, providers.abis), checkNull(system)];
 }
 
 interface Providers {
+  /** Of the native core; undefined where that does not load. */
+  folder: string | undefined;
   files: string[];
   /** Provider ABIs of libibverbs. */
   abis: number[];
@@ -23,16 +26,18 @@ interface Providers {
 /** They are beside the native core. */
 function providersOf(system: System): Providers {
   const core = nativeCoreFile(system);
-  const files = core === undefined ? [] : system.list(dirname(core));
+  const folder = core === undefined ? undefined : dirname(core);
+  const files = folder === undefined ? [] : system.list(folder);
   const abis = files.flatMap((file) => kProvider.exec(file)?.[1] ?? []).map(Number);
-  return { files: files.filter((file) => file === kPreload || kProvider.test(file)).sort(), abis };
+  return { folder, files: files.filter((file) => file === kPreload || kProvider.test(file)).sort(), abis };
 }
 
-function checkLibraries({ files, abis }: Providers): Check {
+function checkLibraries(system: System, { folder, files, abis }: Providers): Check {
   const check = about("weir", "verbs-provider", "verbs provider");
   if (files.includes(kPreload) && abis.length > 0) return check.ok(files.join(", "));
   const found = files.length === 0 ? "not built" : `only ${files.join(", ")}`;
-  return check.warning(found, "weir run does not run", "apt install libibverbs-dev, then npm run build:native");
+  const { why, remedy } = whyNotBuilt(folder, (path) => system.list(dirname(path)).includes(basename(path)));
+  return check.warning(`${found}: ${why}`, "weir run does not run", remedy);
 }
 
 function checkLibibverbs(system: System, abis: readonly number[]): Check {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { loadAddon } from "../../native/addon.js";
 import type { InterfaceProbe, NativeAddon } from "../../native/types.js";
 import { loadRawSocket } from "../../probe/raw_socket.js";
+import { type ControlPlace, controlPlace, controlPlaceProblem } from "../control_directory.js";
 
 export interface ProgramOutput {
   /** Null if a signal ended it. */
@@ -31,6 +32,8 @@ export interface System {
   run(program: string, args: readonly string[]): ProgramOutput | undefined;
   /** An interface of this network namespace; undefined where the native core does not load, or it is gone. */
   probe(name: string): InterfaceProbe | undefined;
+  /** Where control sockets are, and what is wrong with that place. */
+  controlPlace(): ControlPlace & { problem: string | undefined };
   /** These throw what the user would see. */
   loadNative(): void;
   loadRawSocket(): void;
@@ -75,6 +78,10 @@ export const thisSystem: System = {
     return (error as NodeJS.ErrnoException | undefined)?.code === "ENOENT" ? undefined : { status, stdout, stderr };
   },
   probe: (name) => attempt(() => loadAddon<NativeAddon>().probeInterface(name)),
+  controlPlace() {
+    const place = controlPlace();
+    return { ...place, problem: controlPlaceProblem(place) };
+  },
   loadNative: () => void loadAddon<unknown>(),
   loadRawSocket: () => void loadRawSocket(),
   measureSleep() {

@@ -86,11 +86,12 @@ export interface PlanCheck {
   scenario: string;
   /** What peers take to obey, ns; null: what the standard allows. */
   response_ns: number | null;
-  lossless: boolean;
+  /** null, here and below: there was nothing to judge, and a note says what is missing. */
+  lossless: boolean | null;
   /** For the traffic of the scenario. */
-  ecn_before_pfc: boolean;
+  ecn_before_pfc: boolean | null;
   /** Pauses cannot wait for each other. */
-  deadlock_free: boolean;
+  deadlock_free: boolean | null;
   /** Where they can. */
   cycles: PlanCycle[];
   switches: CheckedSwitch[];
@@ -141,12 +142,20 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
   tellOrder(pairs, switches, devices, tell);
   const cycles = cyclesOf(scenario, all, devices);
   for (const cycle of cycles) tellCycle(cycle, devices, tell);
+  // A verdict over nothing is none.
+  const verdict = (bad: boolean, judged: number) => (bad ? false : judged > 0 ? true : null);
+  const found = (kind: FindingKind) => findings.some((finding) => finding.kind === kind);
+  const verdicts = {
+    lossless: verdict(found("loss"), links.length),
+    ecn_before_pfc: verdict(found("order"), pairs.length),
+    deadlock_free: verdict(cycles.length > 0, lossless.length === 0 ? 0 : all.length),
+  };
+  if (lossless.length === 0) tell("note", scenario.name, "nothing to judge: no priority of any switch is lossless");
+  else if (pairs.length === 0) tell("note", scenario.name, "nothing to judge of ECN: no lossless traffic is marked");
   return {
     scenario: scenario.name,
     response_ns: response ?? null,
-    lossless: !findings.some(({ kind }) => kind === "loss"),
-    ecn_before_pfc: !findings.some(({ kind }) => kind === "order"),
-    deadlock_free: cycles.length === 0,
+    ...verdicts,
     cycles,
     switches,
     links,

@@ -156,7 +156,7 @@ export class FluidRun {
     const bits = 8 * parameters.packet;
     const { y } = solver;
     series.time.push(time);
-    // What begins or ends at this time has begun or ended, though the solver comes to it with its next step.
+    // What begins at this time has begun, though the solver comes to it with its next step; what ends has sent until now.
     flows.forEach(({ start, stop, rate, alpha }, i) => {
       const [r, t, a] = [system.rateAt(i), system.targetAt(i), system.alphaAt(i)].map((at) => y[at]) as [
         number,
@@ -164,7 +164,7 @@ export class FluidRun {
         number,
       ];
       const now =
-        time >= stop
+        time > stop
           ? [0, 0, 0]
           : time === start
             ? [rate, rate, alpha]

@@ -269,10 +269,7 @@ ports:
     ],
     ["ports: [{ interface: a }]\ncontrol: sw0.sock", "switch sw0.yaml:2:1: control: give an absolute path"],
     ["ports: [{ interface: a }]\npcf: {}", "switch sw0.yaml:2:1: pcf: unknown field\n  hint: did you mean pfc?"],
-    [
-      "ports: [",
-      "switch sw0.yaml:1:9: Flow sequence in block collection must be sufficiently indented and end with a ]",
-    ],
+    ["ports: [", "switch sw0.yaml:1:9: what [ begins has no ]"],
   ])("%j is refused with a reason", (text, expected) => {
     expect(refusalOf(() => switchOf(text))).toContain(expected);
   });

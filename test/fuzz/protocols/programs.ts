@@ -39,7 +39,7 @@ class Holdings {
     this.worker = {
       openProgram: () => {
         this.programs.set(++this.#last, new Set());
-        return { number: this.#last, memory: descriptor, wake: descriptor };
+        return { number: this.#last, memory: descriptor, wake: descriptor, address_handles: 4096, memberships: 256 };
       },
       closeProgram: (_: number, program: number) => {
         this.#must(this.programs.delete(program), "a program that was not open is closed");

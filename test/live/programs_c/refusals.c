@@ -37,6 +37,12 @@ int main(void) {
   struct ibv_xrcd_init_attr domain = {.fd = -1, .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS};
   HOLDS(ibv_open_xrcd(context, &domain) == NULL && errno == EOPNOTSUPP);
 
+  // Keys of management.
+  struct ibv_qp* datagrams = make_qp(IBV_QPT_UD, cq, NULL);
+  struct ibv_qp_attr keyed = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x80010000};
+  HOLDS(ibv_modify_qp(datagrams, &keyed, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == EPERM);
+  HOLDS(ibv_destroy_qp(datagrams) == 0);
+
   // A window keeps its region.
   struct ibv_mw* window = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
   HOLDS(window != NULL);

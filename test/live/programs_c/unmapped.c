@@ -1,4 +1,4 @@
-// Memory that is given back to the system while it is registered: who uses it gets an error, and the program goes on.
+// Memory that is given back to the system or protected while it is registered: who uses it gets an error, and the program goes on.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -72,6 +72,39 @@ int main(void) {
   }
   int status;
   HOLDS(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+
+  // What may only be read: by a peer's WRITE, and where a READ or a message is to come.
+  char* fixed = mmap(NULL, LENGTH, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  HOLDS(fixed != MAP_FAILED);
+  HOLDS(ibv_reg_mr(pd, fixed, LENGTH, access) == NULL && errno == EFAULT);
+  struct ibv_mr* rest = ibv_reg_mr(pd, fixed, LENGTH, IBV_ACCESS_REMOTE_READ);
+  HOLDS(rest != NULL);
+  HOLDS(ibv_rereg_mr(rest, IBV_REREG_MR_CHANGE_ACCESS, pd, NULL, 0, access) != 0);
+  HOLDS(mprotect(fixed, LENGTH, PROT_READ | PROT_WRITE) == 0);
+  HOLDS(ibv_rereg_mr(rest, IBV_REREG_MR_CHANGE_ACCESS, pd, NULL, 0, access) == 0);
+  HOLDS(mprotect(fixed + LENGTH / 2, LENGTH / 2, PROT_READ) == 0);
+  struct ibv_sge into = piece_of(rest, fixed, LENGTH);
+  connect_both(cq);
+  HOLDS(post_send(from, 7, IBV_WR_RDMA_READ, &good, 1, (uintptr_t)fixed, rest->rkey) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_SUCCESS);
+  HOLDS(post_send(from, 8, IBV_WR_RDMA_WRITE, &good, 1, (uintptr_t)fixed, rest->rkey) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_REM_ACCESS_ERR);
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
+  connect_both(cq);
+  HOLDS(post_send(from, 9, IBV_WR_RDMA_READ, &into, 1, (uintptr_t)own, mine->rkey) == 0);
+  HOLDS(next_completion(cq).status == IBV_WC_LOC_PROT_ERR);
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
+  connect_both(cq);
+  struct ibv_recv_wr receive = {.wr_id = 10, .sg_list = &into, .num_sge = 1};
+  struct ibv_recv_wr* refused;
+  HOLDS(ibv_post_recv(to, &receive, &refused) == 0);
+  HOLDS(post_send(from, 11, IBV_WR_SEND, &good, 1, 0, 0) == 0);
+  for (int i = 0; i < 2; ++i) {
+    const struct ibv_wc wc = next_completion(cq);
+    HOLDS(wc.status == (wc.wr_id == 10 ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_OP_ERR));
+  }
+  HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0 && ibv_dereg_mr(rest) == 0);
+  HOLDS(ibv_reg_mr(pd, (void*)0xfffffffffffff000, 0x2000, 0) == NULL && errno == EINVAL);
 
   connect_both(cq);
   HOLDS(post_send(from, 5, IBV_WR_RDMA_WRITE, &good, 1, (uintptr_t)own, mine->rkey) == 0);

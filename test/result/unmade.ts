@@ -1,0 +1,15 @@
+/** What a file or document of a run has besides `made`, which differs each time; fails where that is missing. */
+import { expect } from "vitest";
+import { madeSchema } from "../../src/result/made_schema.js";
+
+export function unmade(document: string): unknown {
+  const { made, ...rest } = JSON.parse(document) as { made?: unknown };
+  expect(madeSchema.safeParse(made).success).toBe(true);
+  return rest;
+}
+
+/** The same as text, for comparisons of bytes: what stands before and behind stays as it is. */
+export function unmadeText(text: string): string {
+  unmade(text);
+  return text.replace(/\n {2}"made": \{.*?\n {2}\},/s, "");
+}
