@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { median } from "simple-statistics";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import type { LabOptions, LabOutcome } from "../lab/types.js";
@@ -11,6 +10,7 @@ import { writeCompletions } from "../result/completions_file.js";
 import { withMade } from "../result/made.js";
 import { before } from "../result/measure.js";
 import type { RunSource } from "../result/saved_run.js";
+import { median } from "../result/statistics.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import { writeSimulation } from "../sim/files.js";

@@ -2,8 +2,8 @@
  * A figure of a paper as it is written down. Each quantity and each trace says how it is read from what a clock has seen, in one place;
  * statements name them, and the compiler knows the names.
  */
-import { median } from "simple-statistics";
 import type { Curve, Plot } from "../report/plot.js";
+import { median } from "../result/statistics.js";
 import type {
   Alternative,
   BenchOptions,

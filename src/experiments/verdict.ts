@@ -1,6 +1,6 @@
 /** Holds the statements of a paper against what was measured. */
-import { median } from "simple-statistics";
 import { fixed } from "../report/format.js";
+import { median } from "../result/statistics.js";
 import type {
   Cause,
   Check,
@@ -163,11 +163,11 @@ function compare(
   const reference = other?.observation?.traces?.[name];
   if (reference === undefined || other?.doubt !== undefined) return { missing: `needs ${clock} as well: --on all` };
   const references = tracesOf(other?.observation, name);
-  const each = tracesOf(observation, name).flatMap((one) =>
-    references.map((another) => meanDifference(one, another, trace.x_range)),
-  );
+  const each = tracesOf(observation, name)
+    .flatMap((one) => references.map((another) => meanDifference(one, another, trace.x_range)))
+    .filter((difference) => !Number.isNaN(difference));
+  if (each.length === 0) return { missing: `${trace.title}: nothing in common with ${clock}` };
   const difference = median(each);
-  if (Number.isNaN(difference)) return { missing: `${trace.title}: nothing in common with ${clock}` };
   const measured = `${trace.title}, mean difference from ${clock} ${showSeeds(difference, each, trace.unit)}`;
   const required = `at most ${showValue(most, trace.unit)}`;
   return { finding: { quantity: name, measured, required, within: difference <= most } };
@@ -184,6 +184,7 @@ function tracesOf(observation: Observation | undefined, name: string): TraceValu
 export function showSeeds(value: number | undefined, seeds: readonly number[], unit: string): string {
   if (seeds.length < 2) return showValue(value, unit);
   const [least, most] = [Math.min(...seeds), Math.max(...seeds)].map((one) => showValue(one, ""));
+  if (least === most) return `${showValue(value, unit)}, with each of ${seeds.length} seeds`;
   return `${showValue(value, unit)}, with ${seeds.length} seeds ${least} to ${most}`;
 }
 

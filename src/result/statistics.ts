@@ -40,6 +40,14 @@ export function summarize(samples: readonly number[]): Summary {
     : { mean: mean([...samples]), p50, p95, p99, max: sorted.at(-1) as number };
 }
 
+/** The middle one, or the mean of the middle two. Infinity, for what did not happen, is above all others. @throws Error without values. */
+export function median(values: readonly number[]): number {
+  if (values.length === 0) throw new Error("no values");
+  const sorted = Float64Array.from(values).sort();
+  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]] as [number, number];
+  return low === high ? low : (low + high) / 2;
+}
+
 /** The smallest of ascending samples with that share at or below it. */
 function quantile(sorted: Float64Array, share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] as number;

@@ -7,7 +7,6 @@
  *
  * Throughput is what flows take of the link, headers and all, in Gb/s.
  */
-import { median } from "simple-statistics";
 import {
   type DcqcnModelParameters,
   type FluidFlows,
@@ -28,6 +27,7 @@ import {
   type Signal,
   total,
 } from "../../result/measure.js";
+import { median } from "../../result/statistics.js";
 import type { Alternative, Evidence, Trial } from "../experiment.js";
 import { byName, namesOf, plot, type Runs } from "../study.js";
 import { equationsOf } from "./alpha.js";

@@ -66,19 +66,27 @@ export const PAUSES_BY_TIME: Cause = {
   proof: "the users' traffic is ours, and it is what crosses the spines",
 };
 
-export const WRITE_GOES_BACK_AT_ONCE: Cause = {
+export const ASKS_AGAIN_AT_ONCE: Cause = {
   id: "recovery-of-that-age",
   by: "us",
-  what: "Weir's requester asks again for what is missing at once, with one NAK for each gap; how the paper's adapters recovered a READ is not said, but for that sizes matter.",
+  what: "Weir's requester of a READ asks again for what is missing as soon as it sees the gap; how the paper's adapters recovered a READ is not said, but for that sizes matter.",
   proof:
     "by arithmetic, for a READ that is sent to its end and then again from the lost packet on, the statement holds",
 };
 
-export const LOST_NAKS: Cause = {
+export const LOST_REQUESTS: Cause = {
   id: "time-outs",
   by: "us",
   what: "What is missing at 0.1% are time-outs of 67 ms, the standard's default code; the paper does not say its time-out.",
   proof: "with a time-out of 1 ms 97% remain",
+};
+
+export const WHOLE_AGAIN: Cause = {
+  id: "rest-of-a-read-in-vain",
+  by: "algorithm",
+  what: "A READ of 4 MB that loses one packet is sent to its end, half of it in vain in the mean, and then again from there on.",
+  proof:
+    "arithmetic of what the paper says of READs: n packets take n + p / (1 - p) n (n + 1) / 2; smaller messages lose less",
 };
 
 export const SOFT_NIC: Cause = {

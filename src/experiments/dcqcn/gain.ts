@@ -140,7 +140,7 @@ export const DCQCN_FIGURE_12 = studyOf<Seen>()({
       "from 40 Gb/s and 0 flows are apart longer with g 1/256 than with 1/16, but at most twice as long",
       [more("slower"), atMost("slower", 2)],
       "With a small g the first alpha of 1 lasts, and the flow from 40 Gb/s is cut the more for it. If its alpha is 0 at the start, as it is where that flow was alone before, the equations have flows apart for 41.5 ms with 1/16, 49.5 with 1/256 and 129.5 with 1/1024.",
-      { model: ALPHA_AT_START },
+      { sim: CHANCE_OF_MARKS, model: ALPHA_AT_START },
     ),
     statement(
       "in current settings, there is no buffer starvation with 16:1 incast (Figure 12).",

@@ -4,6 +4,7 @@
  */
 import type { Plot } from "../../report/plot.js";
 import { atLeast, atMost, grid, quantity, type Runs, statement, studyOf } from "../study.js";
+import { NO_HOST_MODEL, SOFT_NIC } from "./causes.js";
 import { cpuPlot, latencyPlot, MESSAGE, SIZES, throughputPlot } from "./message_sizes_figure.js";
 import {
   BENCH_SECONDS,
@@ -19,8 +20,8 @@ import { dcqcnFigure } from "./paper.js";
 
 const kFile = "dcqcn/message-sizes.yaml";
 const kWhere = "section 2.1";
-/** Whose latency is simulated; scenarios do not have READ. */
-const kOperations = ["write", "send"] as const;
+/** Whose latency is simulated. */
+const kOperations = ["read", "write", "send"] as const;
 
 /** What either clock shows; the wire alone has TCP and CPUs. */
 interface Seen {
@@ -29,7 +30,7 @@ interface Seen {
   /** What headers leave, Gb/s. */
   limit: number;
   /** us */
-  latency: { tcp?: number; read?: number; write: number | undefined; send: number | undefined };
+  latency: { tcp?: number; read: number | undefined; write: number | undefined; send: number | undefined };
   wire?: Measured;
 }
 
@@ -126,7 +127,7 @@ export const DCQCN_FIGURE_1 = studyOf<Seen>()({
     "wire: an RDMA end is one application thread and the soft NIC's thread. An adapter takes the latter's work off the CPU; here nothing does.",
     "wire: TCP as in the paper, with segmentation offload and zero copy, but with one stream for each core of this host instead of 16 threads on 16 cores. iperf3 writes at most 1 MiB at a time: TCP ends there, and stands for 4 MB.",
     "wire: latency of WRITE, SEND and TCP is half of the time to and fro of one message, of READ from posting to completion, as perftest has it. `weir perf` runs in JavaScript beside its NIC's thread and polls; sockperf is native and blocks in recv().",
-    "sim: scenarios have no READ. WRITEs stand for READs: from posting to completion of 2 KB the headers of the two differ by 4 ns. 16 are under way.",
+    "sim: throughput is of READs, 16 under way.",
     "sim: latency is from posting to completion, and consists of time on two links with 3 m of cable each and on a switch that stores and forwards. It leaves out PCIe, the adapters' own processing, the switch's pipeline, driver and application.",
   ],
   quantities: kQuantities,
@@ -149,6 +150,7 @@ export const DCQCN_FIGURE_1 = studyOf<Seen>()({
       "at every size at most 3% of all cores",
       [atMost("rdma_client_cpu", 3)],
       kSoftNic,
+      SOFT_NIC,
     ),
     statement(
       "The RDMA server, as expected, consumes almost no CPU cycles.",
@@ -156,6 +158,7 @@ export const DCQCN_FIGURE_1 = studyOf<Seen>()({
       "at every size at most 1% of all cores",
       [atMost("rdma_server_cpu", 1)],
       kSoftNic,
+      SOFT_NIC,
     ),
     statement(
       "With RDMA, a single thread saturates the link.",
@@ -163,6 +166,7 @@ export const DCQCN_FIGURE_1 = studyOf<Seen>()({
       "one queue pair moves 90% or more of what headers leave of the link, at every size",
       [atLeast("rdma_share", 90)],
       "On the wire each packet costs CPU time at both ends, which is what limits it.",
+      SOFT_NIC,
     ),
     statement(
       "TCP latency (25.4 us) is significantly higher than RDMA (1.7 us for Read/Write and 2.8 us for Send).",
@@ -170,6 +174,7 @@ export const DCQCN_FIGURE_1 = studyOf<Seen>()({
       "TCP takes at least twice as long as each of READ, WRITE and SEND",
       [atLeast("tcp_to_rdma", 2)],
       "On the wire a message of RDMA passes four threads, the application's and the NIC's at either end, and a NIC's thread sleeps up to 20 us between two turns (design.md). Of TCP the kernel takes it from one process to the other.",
+      SOFT_NIC,
     ),
     statement(
       "1.7 us for Read/Write and 2.8 us for Send",
@@ -177,12 +182,17 @@ export const DCQCN_FIGURE_1 = studyOf<Seen>()({
       "SEND takes at least 1.1 times as long as WRITE",
       [atLeast("send_to_write", 1.1)],
       "On a link the two differ by 16 bytes of header. What makes a SEND slower, the receiver's work, is not simulated.",
+      { sim: NO_HOST_MODEL, wire: SOFT_NIC },
     ),
   ],
   network: {
     clocks: ["sim"],
     trials: [
-      ...SIZES.map(({ name, bytes }) => ({ name: `rdma-${name}`, file: kFile, set: [`traffic.0.message=${bytes}`] })),
+      ...SIZES.map(({ name, bytes }) => ({
+        name: `rdma-${name}`,
+        file: kFile,
+        set: ["traffic.0.operation=read", `traffic.0.message=${bytes}`],
+      })),
       ...kOperations.map((operation) => ({
         name: `latency-${operation}`,
         file: kFile,
@@ -204,11 +214,11 @@ export const DCQCN_FIGURE_1 = studyOf<Seen>()({
 
 function seeSimulation(runs: Runs): Seen {
   const all = SIZES.map(({ name }) => runs[`rdma-${name}`]?.result.totals);
-  const [write, send] = kOperations.map((operation) => runs[`latency-${operation}`]?.result.fct?.fct_us.mean);
+  const [read, write, send] = kOperations.map((operation) => runs[`latency-${operation}`]?.result.fct?.fct_us.mean);
   return {
     rdma: all.map((totals) => (totals?.goodput_bps ?? 0) / 1e9),
     limit: (all[0]?.goodput_limit_bps ?? Number.NaN) / 1e9,
-    latency: { write, send },
+    latency: { read, write, send },
   };
 }
 
@@ -220,8 +230,8 @@ function plots({ rdma, limit, latency, wire }: Seen): Plot[] {
   const { tcp: tcpTime, read, write, send } = latency;
   if (wire === undefined) {
     return [
-      throughputPlot([{ label: "RDMA", values: rdma }], [{ label: "headers leave", value: limit }]),
-      latencyPlot({ "READ, WRITE": write, SEND: send }),
+      throughputPlot([{ label: "RDMA READ", values: rdma }], [{ label: "headers leave", value: limit }]),
+      latencyPlot({ READ: read, WRITE: write, SEND: send }),
     ];
   }
   const { tcp, cores } = wire;

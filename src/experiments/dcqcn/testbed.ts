@@ -6,6 +6,7 @@
  */
 import type { Curve } from "../../report/plot.js";
 import { spread } from "../../result/statistics.js";
+import { kEthernetOverhead, kHeaderBytes } from "../../wire/frame_size.js";
 import { type Evidence, type QuantityCheck, repeatName, type Trial } from "../experiment.js";
 import { atLeast, atMost, within } from "../study.js";
 
@@ -63,6 +64,16 @@ export function repeats(runs: Readonly<Record<string, Evidence>>, name: string):
 /** Rates on the link of the flows of a traffic entry, Gb/s: "users#3" and "rebuild/h1_1" are of "users" and "rebuild". */
 export function linkRates({ result }: Evidence, entry: string): number[] {
   return result.flows.filter(({ id }) => id.split(/[/#]/)[0] === entry).map(({ wire_bps }) => wire_bps / 1e9);
+}
+
+/** What the link takes of payload in full packets of 1,024 bytes. */
+export const kOfPayload = (1024 + kHeaderBytes + kEthernetOverhead) / 1024;
+
+/** Rates on the link of the complete transfers of a traffic entry, Gb/s; 0: none was complete. */
+export function transferRates({ result }: Evidence, entry: string): Record<"p10" | "p50", number> {
+  const { p10, p50 } = result.groups?.[entry]?.transfers?.throughput_bps ?? { p10: 0, p50: 0 };
+  const rate = (bps: number) => (bps / 1e9) * kOfPayload;
+  return { p10: rate(p10), p50: rate(p50) };
 }
 
 /** Rate on the link of all flows from a host, Gb/s. */

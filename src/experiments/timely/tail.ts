@@ -1,4 +1,5 @@
 /** Messages beside an incast that shares their sender's link: PFC alone, and with congestion control by round-trip times. */
+import { TIMELY_SWINGS } from "../causes.js";
 import type { Evidence, Paper, Trial } from "../experiment.js";
 import { atLeast, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 
@@ -65,6 +66,7 @@ export const TIMELY_TAIL = studyOf<Runs>()({
       "with TIMELY the link to the receiver of the incast is used by at least 90%",
       [atLeast("used_timely", 90)],
       "With 16 flows that begin at line rate TIMELY's rates swing: the queue is empty most of the time. Swift, a later one of the same kind, uses all of the link.",
+      TIMELY_SWINGS,
     ),
   ],
   plots: (runs) => [

@@ -1,5 +1,6 @@
 /** An incast and a permutation under NSCC, which SMaRTT became, and under the controls that its paper compares it with. */
 import { between, describe, inUnits, queue } from "../../result/measure.js";
+import { SWIFT_BEGINS_LOW } from "../causes.js";
 import type { Evidence, Trial } from "../experiment.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { SMARTT, UEC_FILE } from "./papers.js";
@@ -128,6 +129,7 @@ export const UEC_INCAST = studyOf<Seen>()({
       "incast or permutation: the last completion is at least 50% shorter than with Swift, and than with DCQCN",
       [atLeast("than_swift", 50), atLeast("than_roce", 50)],
       "Swift's permutation takes so long because it begins with 10 packets; NSCC begins with 1.5 times what the network holds.",
+      SWIFT_BEGINS_LOW,
     ),
   ],
   plots: (seen) => [

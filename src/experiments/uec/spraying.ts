@@ -1,4 +1,5 @@
 /** How long the last flow of a permutation takes by the way that packets are spread: in a whole fabric, with slow links, with one that fails. */
+import { TIMEOUT_FIRST } from "../causes.js";
 import type { Trial } from "../experiment.js";
 import { atLeast, atMost, byName, plot, quantity, type Runs, statement, studyOf } from "../study.js";
 import { REPS, UEC_FILE } from "./papers.js";
@@ -118,6 +119,7 @@ export const UEC_SPRAYING = studyOf<Seen>()({
       "the last flow is complete less than 100 us later than without the failure",
       [atMost("later_reps", 100)],
       "Nothing is trimmed on a dead link. So a flow hears of it by its local ACK timeout alone, 131 us here (65 us is the next that RoCEv2 has), and by two of them where the last of its acknowledgements is lost there, too.",
+      TIMEOUT_FIRST,
     ),
   ],
   plots: (seen) => [
