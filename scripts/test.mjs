@@ -50,16 +50,14 @@ process.exit(status);
 
 /** Where it may, goes on as another process with other mounts, and ends as that one does. */
 async function goApart() {
-  const apart = ["--mount", "--propagation", "private"];
   if (process.getuid() !== 0 || process.env[kApart] !== undefined) return;
-  if (spawnSync("unshare", [...apart, "true"]).status !== 0) return;
   const folders =
-    'for f in /run/netns /run/weir; do mkdir -p $f && mount -t tmpfs -o mode=755 weir-test $f; done && exec "$@"';
-  const again = [process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2)];
-  const child = spawn("unshare", [...apart, "sh", "-c", folders, "sh", ...again], {
-    stdio: "inherit",
-    env: { ...process.env, [kApart]: "1" },
-  });
+    'for f in /run/netns /run/weir; do mkdir -p $f && mount -t tmpfs -o mode=755 weir-test $f || exit; done; exec "$@"';
+  const apart = (...command) => ["--mount", "--propagation", "private", "sh", "-c", folders, "sh", ...command];
+  // Root of a user namespace may make no folders there.
+  if (spawnSync("unshare", apart("true")).status !== 0) return;
+  const again = apart(process.execPath, fileURLToPath(import.meta.url), ...process.argv.slice(2));
+  const child = spawn("unshare", again, { stdio: "inherit", env: { ...process.env, [kApart]: "1" } });
   process.exit(await endOf(child));
 }
 
