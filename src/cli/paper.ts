@@ -1,8 +1,10 @@
 /** `weir paper`: figures and tables of papers, run again and held against what the papers say of them. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import pc from "picocolors";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
+import { wrap } from "../base/wrap.js";
 import { documentOf } from "../experiments/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../experiments/experiment.js";
 import { writePaper } from "../experiments/files.js";
@@ -17,7 +19,6 @@ import {
 } from "../experiments/registry.js";
 import { loadTrial, type PaperOptions, runExperiment } from "../experiments/run.js";
 import { renderText } from "../experiments/text.js";
-import { drawGrid } from "../report/table.js";
 import { codeVersion } from "../result/code_version.js";
 import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "./context.js";
 import { addPaperAll } from "./paper_all.js";
@@ -147,20 +148,23 @@ function chosenClocks(experiment: Experiment, wanted: readonly Clock[] | undefin
   return all.filter((clock) => wanted.includes(clock));
 }
 
+const kWidth = 80;
+
+/** By paper: how long each experiment takes where, and what it is, in lines that fit any terminal. */
 function listing(list: readonly Listing[], color: boolean): string {
-  const grid = {
-    title: "Experiments",
-    head: ["id", "paper", "place", "title", "clocks and their time, about"],
-    names: 5,
-    rows: list.map(({ id, paper, place, title, clocks: own, seconds }) => [
-      id,
-      paper,
-      place,
-      title,
-      own.map((clock) => `${clock} ${about(seconds[clock] ?? 0)}`).join(", "),
-    ]),
-  };
-  return drawGrid(grid, color);
+  const colors = pc.createColors(color);
+  const column = Math.max(...list.map(({ id }) => id.length)) + 2;
+  const papers = [...new Set(list.map(({ paper }) => paper))];
+  return papers
+    .map((name) => {
+      const own = list.filter(({ paper }) => paper === name);
+      const lines = own.flatMap(({ id, place, title, clocks, seconds }) => [
+        `${id.padEnd(column)}${clocks.map((clock) => `${clock} ${about(seconds[clock] ?? 0)}`).join(", ")}`,
+        ...wrap(`${place}: ${title}`, kWidth - 4).map((line) => `    ${line}`),
+      ]);
+      return `${[colors.bold(name), ...lines].join("\n")}\n`;
+    })
+    .join("\n");
 }
 
 function about(seconds: number): string {

@@ -72,7 +72,7 @@ export function totalText(total: Total): string {
   const short = `${algorithm} fall short by the algorithm, ${us} by us`;
   const apart = itself.agree + itself.differ + itself.not_judged;
   const beside = `; ${apart} compared with Weir itself: ${itself.agree} agree, ${itself.differ} differ, ${itself.not_judged} not judged`;
-  return `${statements} statements: ${hold} hold, ${short}, ${not_judged} not judged${apart > 0 ? beside : ""}`;
+  return `${statements} ${statements === 1 ? "statement" : "statements"}: ${hold} hold, ${short}, ${not_judged} not judged${apart > 0 ? beside : ""}`;
 }
 
 /** Each cause once, and how many statements fall short by it. */

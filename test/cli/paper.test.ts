@@ -15,8 +15,9 @@ describe("weir paper list", () => {
   it("shows every experiment with its paper, figure, clocks and time", async () => {
     const { status, stdout } = await weir(["paper", "list"]);
     expect(status).toBe(0);
-    expect(stdout).toMatch(/qcn-netfpga-fig8 +Kabbani and Yasuda +figure 8 .* wire 2 min, sim 2 s/);
-    expect(stdout).toMatch(/qcn-shu-fig3 +Shu et al\. +figure 3 .* model 1 s/);
+    expect(stdout).toMatch(/^Kabbani and Yasuda\nqcn-netfpga-fig8 +wire 2 min, sim 2 s\n {4}figure 8: queue and/m);
+    expect(stdout).toMatch(/^Shu et al\.\n(?:.+\n)*qcn-shu-fig3 +model 1 s\n {4}figure 3: /m);
+    for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
   });
 
   it("is JSON on request", async () => {

@@ -1,6 +1,8 @@
 /** Microbenchmarks of the DCQCN paper (figures 10, 13 and 21, section 6.1) with made-up runs: what is measured in them. */
+
 import { describe, expect, it } from "vitest";
 import { DCQCN_EXPERIMENTS } from "../../src/experiments/dcqcn/experiments.js";
+import { barsOf } from "../../src/experiments/dcqcn/marking.js";
 import {
   type Evidence,
   type Experiment,
@@ -168,5 +170,36 @@ describe("figure 21", () => {
     }
     const share = 16 / (takes[16] as number);
     expect((values["gbn_16kb_1%"] as number) / (values.gbn_16kb_0 as number)).toBeCloseTo(share, 10);
+  });
+});
+
+describe("marks by the length of the queue (figure 5)", () => {
+  const every5 = (packets: (middle: number) => number, marks: (middle: number) => number) =>
+    Array.from({ length: 50 }, (_, i) => 5 * i + 2.5).map((middle) => {
+      return { middle, packets: packets(middle), marks: marks(middle) };
+    });
+
+  it("draws what few packets saw, too, but nothing across a threshold", () => {
+    // Many up to 35 KB, none about the threshold, 100 in each class from 60 to 90 KB, which is less than are drawn by themselves.
+    const found = every5(
+      (middle) => (middle < 35 ? 1000 : middle > 60 && middle < 90 ? 100 : 0),
+      (middle) => (middle > 60 && middle < 90 ? 101 : 0),
+    );
+    const bars = barsOf(found, { kmin: 40, kmax: 40 });
+    expect(bars.filter(({ from }) => from < 40).every(({ to, marks }) => to <= 40 && marks === 0)).toBe(true);
+    const beyond = bars.filter(({ from }) => from >= 40);
+    expect(beyond).toEqual([{ from: 40, to: 90, packets: 600, marks: 606 }]);
+  });
+
+  it("draws nothing of hardly any packets", () => {
+    expect(
+      barsOf(
+        every5(
+          (middle) => (middle > 240 ? 10 : 0),
+          () => 0,
+        ),
+        { kmin: 5, kmax: 200 },
+      ),
+    ).toEqual([]);
   });
 });

@@ -17,8 +17,12 @@ type Marking = typeof kRed;
 /** KB: width of a class of lengths, and the last one. */
 const kClass = 5;
 const kLast = 250;
-/** Packets that a class must have seen to be drawn. */
+/** Packets that what is drawn as one must have seen: classes with fewer are drawn with those beside them. */
 const kEnough = 500;
+/** Fewer between two thresholds say nothing. */
+const kLeast = 50;
+/** KB: the width that a vertical step is drawn with, as x must increase. */
+const kStep = 0.001;
 /** KB: an interval in which the queue changes by more belongs to no class. */
 const kSteady = 5;
 const kPayload = 1024;
@@ -74,8 +78,59 @@ function classes({ series, scenario }: Evidence, { kmin, kmax }: Marking): Class
 /** Percent of the packets between two lengths, KB. */
 function share(all: readonly Class[], [from, to]: readonly [number, number]): number | undefined {
   const some = all.filter(({ middle }) => middle > from && middle < to);
-  const sum = (of: "packets" | "marks") => some.reduce((add, one) => add + one[of], 0);
-  return sum("packets") > 0 ? (100 * sum("marks")) / sum("packets") : undefined;
+  const packets = some.reduce((sum, one) => sum + one.packets, 0);
+  const marks = some.reduce((sum, one) => sum + one.marks, 0);
+  return packets > 0 ? percent({ packets, marks }) : undefined;
+}
+
+/** Packets follow from the link's rate; there are at least as many as marks. */
+function percent({ packets, marks }: Pick<Class, "packets" | "marks">): number {
+  return (100 * marks) / Math.max(packets, marks);
+}
+
+/** What is drawn as one: several classes between two thresholds. */
+interface Bar extends Omit<Class, "middle"> {
+  /** KB */
+  from: number;
+  to: number;
+}
+
+/** Classes as they are drawn: with the next ones, up to a threshold, until there are enough packets. */
+export function barsOf(all: readonly Class[], { kmin, kmax }: Pick<Marking, "kmin" | "kmax">): Bar[] {
+  const bars: Bar[] = [];
+  let open: Bar | undefined;
+  const close = () => {
+    if (open === undefined) return;
+    const last = bars.at(-1);
+    const joins = last !== undefined && last.to === open.from && last.to !== kmin && last.to !== kmax;
+    if (open.packets < kEnough && joins) {
+      bars[bars.length - 1] = add(last, open);
+    } else if (open.packets >= kLeast) bars.push(open);
+    open = undefined;
+  };
+  for (const { middle, packets, marks } of all) {
+    const [from, to] = [middle - kClass / 2, middle + kClass / 2];
+    if (from === kmin || from === kmax) close();
+    if (packets === 0 && open === undefined && from !== 0 && from !== kmin && from !== kmax) continue;
+    const own = { from, to, packets, marks };
+    open = open === undefined ? own : packets === 0 ? open : add(open, own);
+    if (open.packets >= kEnough) close();
+  }
+  close();
+  return bars;
+}
+
+function add(one: Bar, other: Bar): Bar {
+  const { from } = one;
+  return { from, to: other.to, packets: one.packets + other.packets, marks: one.marks + other.marks };
+}
+
+/** Level over the width of each, and upright between them. */
+function stepped(bars: readonly Bar[]): TraceValues {
+  return {
+    x: bars.flatMap(({ from, to }) => [from + kStep, to]),
+    y: bars.flatMap((bar) => [percent(bar), percent(bar)]),
+  };
 }
 
 /** Lengths that are asked about, KB. */
@@ -109,21 +164,21 @@ function drawn(title: string, { curve }: Marked, to: number, most: number): Plot
 
 function counted(run: Evidence, marking: Marking): Marked {
   const all = classes(run, marking);
-  const some = all.filter(({ packets }) => packets >= kEnough);
-  return {
-    curve: { x: some.map(({ middle }) => middle), y: some.map(({ packets, marks }) => (100 * marks) / packets) },
-    share: (between) => share(all, between),
-  };
+  return { curve: stepped(barsOf(all, marking)), share: (between) => share(all, between) };
 }
 
-/** Equation 5 in the middle of each class, but for the one beyond the jump, which has no packets to count. */
+/** Equation 5: upright at Kmax. Shares are of the middles of classes, without the one beyond the jump, which has no packets to count. */
 function expected(marking: Marking): Marked {
-  const middles = Array.from({ length: kLast / kClass }, (_, i) => (i + 0.5) * kClass);
-  const x = middles.filter((middle) => middle < marking.kmax || middle > marking.kmax + kSteady);
-  const y = x.map((kilobytes) => equation5(marking, kilobytes));
+  const { kmin, kmax } = marking;
+  const x = [...new Set([0, kmin, kmax, kmax + kStep, kLast])].sort((a, b) => a - b);
+  const middles = Array.from({ length: kLast / kClass }, (_, i) => (i + 0.5) * kClass).filter(
+    (middle) => middle < kmax || middle > kmax + kSteady,
+  );
   return {
-    curve: { x, y },
-    share: ([from, to]) => mean(y.filter((_, i) => (x[i] as number) > from && (x[i] as number) < to)),
+    // At Kmax itself the line has its end, whatever the equation has there.
+    curve: { x, y: x.map((kilobytes) => equation5(marking, kilobytes === kmax ? kmax - kStep : kilobytes)) },
+    share: ([from, to]) =>
+      mean(middles.filter((middle) => middle > from && middle < to).map((middle) => equation5(marking, middle))),
   };
 }
 
@@ -134,7 +189,7 @@ export const DCQCN_FIGURE_5 = studyOf<Seen>()({
     "Equation 5, and as packets: 16 machines send to one for 400 ms, two with Kmin = Kmax = 40 KB and Pmax 1, and the marks of each microsecond are counted by the length of the queue.",
   choices: [
     "As packets the length is the mean of the microsecond's ends, in classes of 5 KB; microseconds in which it changes by more than 5 KB, may have gone through a threshold or is less than a packet do not count.",
-    "How many packets joined follows from what the busy link sent and what the queue grew by, so that the share of all of them may come out a little beside 100%.",
+    `How many packets joined follows from what the busy link sent and what the queue grew by, and there are no fewer than marks. Classes that saw less than ${kEnough} packets are drawn with those beside them, but not across a threshold, so that what the table speaks of is in the picture.`,
   ],
   quantities: byName(namesOf(kPlaces), (place) => {
     const { label, of, between } = kPlaces[place];

@@ -1,5 +1,7 @@
 /** All checks of `weir doctor`, and how they are shown. */
+
 import pc from "picocolors";
+import { wrap } from "../../base/wrap.js";
 import { checkHost } from "./host.js";
 import { checkKernel } from "./kernel.js";
 import { checkNetwork } from "./network.js";
@@ -54,30 +56,12 @@ export function renderReport(result: DoctorReport, color = false): string {
 
 function describe({ status, title, found, impact, remedy }: Check, paint: (text: string) => string): string[] {
   const word = status === "fail" ? "FAIL" : status;
-  const [first = "", ...more] = wrap(found);
+  const [first = "", ...more] = wrap(found, kWidth - kIndent);
   const head = `  ${paint(word.padEnd(kStatusWidth - 2))}${title.padEnd(kTitleWidth - 1)} ${first}`;
   const rest = [
     ...more,
-    ...(impact === undefined ? [] : wrap(`-> ${impact}`, 3)),
-    ...(remedy === undefined ? [] : wrap(`remedy: ${remedy}`, 8)),
+    ...(impact === undefined ? [] : wrap(`-> ${impact}`, kWidth - kIndent, 3)),
+    ...(remedy === undefined ? [] : wrap(`remedy: ${remedy}`, kWidth - kIndent, 8)),
   ];
   return [head.trimEnd(), ...rest.map((line) => " ".repeat(kIndent) + line)];
-}
-
-/** Breaks at blanks and line feeds; a word longer than a line stays whole. Later lines are indented by `hanging`. */
-function wrap(text: string, hanging = 0): string[] {
-  const lines: string[] = [];
-  for (const paragraph of text.split("\n")) {
-    let line = "";
-    for (const word of paragraph.trim().split(/\s+/)) {
-      if (line.trim() !== "" && kIndent + line.length + 1 + word.length > kWidth) {
-        lines.push(line);
-        line = "";
-      }
-      if (line === "") line = lines.length > 0 ? " ".repeat(hanging) + word : word;
-      else line += ` ${word}`;
-    }
-    lines.push(line);
-  }
-  return lines;
 }
