@@ -25,5 +25,10 @@ it("marks of packets are those of equation 5", async () => {
   }
   const { sim } = outcome.observations;
   expect(Object.keys(sim?.values ?? {}).sort()).toEqual(Object.keys(experiment.quantities).sort());
+  // What the table says of queues beyond 40 KB is in the picture, too.
+  const cut = sim?.traces?.cut_off;
+  expect(cut?.x.at(-1)).toBeGreaterThan(60);
+  expect(cut?.y.at(-1)).toBeGreaterThan(99);
+  for (const value of Object.values(sim?.values ?? {})) expect(value).toBeLessThanOrEqual(100);
   for (const { differences } of outcome.overlays) expect(differences[0]?.mean_absolute).toBeLessThan(0.5);
 });
