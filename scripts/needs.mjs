@@ -12,6 +12,10 @@ export const kNeeds = JSON.parse(readFileSync(new URL("../test/needs.json", impo
 /** The distribution's own first: what a user keeps beside them may lack the modules that its packages bring. */
 const kFolders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
+/** A mirror may be out of order for a while. */
+const kTries = 3;
+const kInstall = ["install", "-y", "--no-install-recommends"];
+
 /** Where a program is; undefined if nowhere. */
 export function findProgram(name) {
   return [...kFolders, ...(process.env.PATH ?? "").split(delimiter)]
@@ -68,7 +72,7 @@ export function satisfy(users, { who, refusal, without }) {
   const packages = missingPackages(users);
   if (packages.length === 0) return { installed: [], missing: [] };
   const root = process.getuid() === 0;
-  const command = ["apt-get", "install", "-y", "--no-install-recommends", ...packages];
+  const command = ["apt-get", ...kInstall, ...packages];
   if (process.env[refusal] === "0" || !isDebian() || !(root || mayUseSudo())) {
     const line = [...(root ? [] : ["sudo"]), ...command].join(" ");
     const how = isDebian() ? line : `on Debian or Ubuntu: ${line}`;
@@ -79,16 +83,23 @@ export function satisfy(users, { who, refusal, without }) {
   const started = Date.now();
   const log = mkdtempSync(join(tmpdir(), "weir-apt-"));
   try {
-    if (!apt(["update"], root, log) || !apt(command.slice(1), root, log)) {
-      console.error(
-        `${who}: apt-get failed. ${without}\n${readFileSync(join(log, "log"), "utf8").split("\n").slice(-15).join("\n")}`,
-      );
+    for (let tried = 1; missingPackages(users).length > 0 && tried <= kTries; tried++) {
+      // Each by itself in the end: one that cannot be had takes no other with it.
+      const all = missingPackages(users);
+      const groups = tried < kTries ? [all] : all.map((name) => [name]);
+      apt(["update"], root, log);
+      for (const group of groups) {
+        if (apt([...kInstall, ...group], root, log)) continue;
+        const said = readFileSync(join(log, "log"), "utf8").trimEnd().split("\n").slice(-15).join("\n");
+        console.error(`${who}: apt-get failed for ${group.join(", ")}\n${said}`);
+      }
     }
   } finally {
     rmSync(log, { recursive: true });
   }
   const missing = missingPackages(users);
   const installed = packages.filter((name) => !missing.includes(name));
+  if (missing.length > 0) console.error(`${who}: could not be installed: ${missing.join(", ")}. ${without}`);
   console.log(
     `${who}: ${installed.length} of ${packages.length} installed, ${Math.round((Date.now() - started) / 1000)} s`,
   );
@@ -98,7 +109,7 @@ export function satisfy(users, { who, refusal, without }) {
 function apt(args, root, folder) {
   const log = openSync(join(folder, "log"), "w");
   const environment = ["DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"];
-  const options = ["-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0"];
+  const options = ["-q", "-o", "DPkg::Lock::Timeout=300", "-o", "Dpkg::Use-Pty=0", "-o", "Acquire::Retries=3"];
   const command = [...(root ? [] : ["sudo", "-n"]), "env", ...environment, "apt-get", ...options, ...args];
   return spawnSync(command[0], command.slice(1), { stdio: ["ignore", log, log] }).status === 0;
 }

@@ -4,6 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findProgram, kNeeds, lackingOf, programsForTests } from "../scripts/needs.mjs";
 
+/** What lacking() begins with. */
+export const kNotInstalled = "not installed: ";
+
 /** Why something that needs these packages cannot run here; undefined if it can. */
 export function lacking(...packages: readonly string[]): string | undefined {
   const absent = packages.filter((name) => {
@@ -11,7 +14,7 @@ export function lacking(...packages: readonly string[]): string | undefined {
     if (need === undefined) throw new Error(`${name} is not in test/needs.json`);
     return lackingOf(need).length > 0;
   });
-  return absent.length === 0 ? undefined : `not installed: ${absent.join(", ")}`;
+  return absent.length === 0 ? undefined : `${kNotInstalled}${absent.join(", ")}`;
 }
 
 /** The path of a program for what takes no name; only where lacking() has nothing to say. */

@@ -9,6 +9,7 @@
 
 #include "addon/wrap.h"
 #include "endpoint/program_protocol.h"
+#include "engine/nic_programs.h"
 #include "transport/program_rings.h"
 
 namespace weir {
@@ -26,6 +27,8 @@ PeerCredentials peer_credentials(int socket) {
 }
 
 double request_bytes() { return sizeof(ProgramRequest); }
+
+double most_programs() { return NicPrograms::kMost; }
 
 ProgramRequest read_request(std::span<uint8_t> bytes) {
   ProgramRequest request;
@@ -58,6 +61,7 @@ bool answer(int socket, ProgramAnswer answer, const std::vector<int>& descriptor
 void define_program_socket(Napi::Object& exports) {
   add_function<&peer_credentials, "peerCredentials(socket)">(exports);
   add_function<&request_bytes, "programRequestBytes()">(exports);
+  add_function<&most_programs, "mostPrograms()">(exports);
   add_function<&read_request, "readProgramRequest(bytes)">(exports);
   add_function<&answer, "answerProgram(socket, answer, descriptors)">(exports);
 }

@@ -21,7 +21,7 @@ void describe(auto& v, Of<PeerCredentials> auto& peer) {
   v("gid", peer.gid, field::any("Effective group."));
 }
 
-// peerCredentials, readProgramRequest, programRequestBytes, answerProgram.
+// peerCredentials, readProgramRequest, programRequestBytes, mostPrograms, answerProgram.
 void define_program_socket(Napi::Object& exports);
 
 }  // namespace weir

@@ -8,6 +8,7 @@ import { addAddress, setUpLink } from "../native/kernel_links.js";
 import { RouteReader, readLinks, readNeighbours } from "../native/kernel_tables.js";
 import type { RouteSockets } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
+import { prefixText } from "../wire/prefix.js";
 import type { Log } from "./log.js";
 
 /** AF_NETLINK, SOCK_RAW, NETLINK_ROUTE. */
@@ -90,6 +91,19 @@ export class ControlPlane {
     this.#watch = this.#socket = -1;
   }
 
+  /** Of those that were not there before. */
+  #warnOfWays(table: LearnedTable): void {
+    const before = new Set(this.#applied.routes);
+    const cut = table.routes.filter((route) => route.left_out !== undefined && !before.has(route));
+    const [first] = cut;
+    if (first === undefined) return;
+    const { to, ways, left_out } = first;
+    this.log.warn(
+      { route: prefixText(to), taken: ways.length, left_out, routes: cut.length },
+      "a route has more ways than a router can take: the first are taken",
+    );
+  }
+
   #numbers(): (number | undefined)[] {
     const names = new Map([...readLinks(this.#socket)].map(([number, name]) => [name, number]));
     return this.config.router.interfaces.map(({ name }) => names.get(name));
@@ -110,6 +124,7 @@ export class ControlPlane {
       if (!isSame(table, this.#applied)) {
         this.#table = table;
         this.changed();
+        this.#warnOfWays(table);
         this.#applied = table;
       }
     } catch (error) {

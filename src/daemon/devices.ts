@@ -1,6 +1,6 @@
 /** The devices of a daemon: a switch, a NIC, or a NIC of each port; what each does for itself, and what they do together. */
 import { dirname, join } from "node:path";
-import { portsOf } from "../device/compose.js";
+import { kProgramQueuePairs, portsOf } from "../device/compose.js";
 import type { ControlRequest } from "../device/control_server.js";
 import type { Device, DeviceHost, DevicePort } from "../device/device.js";
 import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
@@ -119,7 +119,8 @@ export class DaemonDevices {
         ended: ({ pid, ...of }: { pid: number }) => log.info({ program: pid, ...of }, "program ended"),
       };
       const link = runner.link(configuration.port.mac);
-      const nic = { addon: this.addon, worker: runner.worker.forPrograms(), link, events };
+      const worker = runner.worker.forPrograms();
+      const nic = { addon: this.addon, worker, link, events, queuePairs: kProgramQueuePairs };
       const broker = await ProgramBroker.open(path, configuration, nic);
       one.broker = broker;
       runner.programs = () => broker.programs();

@@ -41,7 +41,7 @@ const kNicDescriptors = 4608;
 /** RoCEv2 packets in a super-frame, at most: 64 KiB of those with 1,024 bytes. */
 const kJoined = 64;
 /** Places for queue pairs of programs. */
-const kProgramQueuePairs = 4096;
+export const kProgramQueuePairs = 4096;
 
 /** How frames pass between an interface and the worker. */
 type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring"> &

@@ -78,7 +78,9 @@ function learnedRoute(
     return [{ interface: place, gateway: gateway && addressText(gateway), weight }];
   });
   // By interfaces that the switch has not: a shorter prefix of its own must not take those packets elsewhere.
-  return taken.length === 0 ? { to, kind: "unreachable", ways: [] } : { to, kind, ways: taken.slice(0, kMostWays) };
+  if (taken.length === 0) return { to, kind: "unreachable", ways: [] };
+  const left = taken.length - kMostWays;
+  return { to, kind, ways: taken.slice(0, kMostWays), ...(left > 0 && { left_out: left }) };
 }
 
 const byteCount = (address: string) => (address.includes(":") ? 16 : 4);

@@ -36,8 +36,8 @@ export interface ComposeOptions {
 
 /** Half of the control loop, wall ns, to which naps of the poll loop, 50 to 100 us each, are little. */
 const kNapsMatterNot = 1e6;
-/** Of a host's programs. */
-const kProgramQueuePairs = 1024;
+/** Places for queue pairs of a host's programs: one program may have the 1,024 that it is promised, and some are kept for others. */
+export const kProgramQueuePairs = 1280;
 /** Super-frames of kernels that a worker may hold at a time, 66 KiB each: senders are asked to make none. */
 const kSuperFrames = 64;
 /** What frames of a host's kernel may take of its NIC's memory, bytes, per priority: some 650 frames of 1,500 bytes. */

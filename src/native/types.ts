@@ -320,6 +320,8 @@ export interface NativeAddon extends RouteSockets {
   peerCredentials(socket: number): PeerCredentials;
   /** Bytes of a program's request. */
   programRequestBytes(): number;
+  /** Programs that use a NIC at a time. */
+  mostPrograms(): number;
   /** Of that many bytes. */
   readProgramRequest(bytes: Uint8Array): ProgramRequest;
   /** Sends an answer, and descriptors along; false if it could not be sent whole. */

@@ -15,21 +15,25 @@ import { type Clock, type FrameLink, systemClock } from "../cm/link.js";
 import type { PathMtu } from "../cm/messages.js";
 import type { Neighbours } from "../cm/neighbour.js";
 import { guidOfMac } from "../wire/address.js";
-import { type ChannelHost, type CommandAnswer, ProgramChannel } from "./program_channel.js";
+import { type ChannelHost, type CommandAnswer, type Program, ProgramChannel } from "./program_channel.js";
 import type { NicAddress } from "./program_id.js";
 import { ProgramListeners } from "./program_listeners.js";
 import { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
+import { RequestBudget } from "./request_budget.js";
+import { Shares } from "./shares.js";
 import { isKnown, kPortSpace, readCommand } from "./ucma.js";
 
 const { EBADF, EEXIST, EINVAL, EIO, EMFILE, ENOMEM, EOPNOTSUPP, EPROTO } = constants.errno;
 /** Unlike any length of a request of native/endpoint/program_protocol.h, which begins with its own. */
 const kHello = 0x6d63_7277;
 const kRole = { channel: 0, commands: 1 };
-const kHelloBytes = 16;
+export const kHelloBytes = 16;
 const kCommandHeader = 16;
 const kMostCommand = 512;
 const kMostExtra = 512;
+/** Bytes of commands that wait: no more are read. */
+const kMostPending = 64 * 1024;
 /** Of one program; librdmacm knows numbers of ids up to 65535. */
 const kMostIds = 4096;
 const kMostChannels = 4096;
@@ -69,6 +73,7 @@ export class ProgramConnections implements ChannelHost {
   /** Of ids: in use, and how many a program has. */
   readonly #numbers = new Set<number>();
   readonly #counts = new Map<number, number>();
+  readonly #shares = new Shares(kMostNumbers);
   /** In multicast groups, of each program. */
   readonly #memberships = new Map<number, number>();
   #lastNumber = 0;
@@ -87,29 +92,18 @@ export class ProgramConnections implements ChannelHost {
     });
   }
 
-  /** Takes a connection over, whose end others see to; `first` is what has come. */
+  /** Takes a connection over, whose end others see to; `first` is what has come, at least a whole hello. */
   serve(socket: Socket, first: Buffer): void {
-    let pending = Buffer.alloc(0);
-    let take = (bytes: Buffer): Buffer | undefined => {
-      if (bytes.length < kHelloBytes) return bytes;
-      const role = bytes.readUInt32LE(4);
-      const key = bytes.readBigUInt64LE(8);
-      const error = role === kRole.channel ? this.#open(socket, key) : role === kRole.commands ? 0 : EPROTO;
-      socket.write(words(error));
-      if (error !== 0) return;
-      const user = this.host.credentials(socket).uid;
-      take = role === kRole.commands ? (more) => this.#runAll(socket, user, more) : nothing;
-      return take(bytes.subarray(kHelloBytes));
-    };
-    const receive = (bytes: Buffer) => {
-      const left = take(pending.length === 0 ? bytes : Buffer.concat([pending, bytes]));
-      if (left === undefined) socket.destroy();
-      else pending = Buffer.from(left);
-      // A program that does not read its answers is not asked for more.
-      if (socket.writableNeedDrain) socket.pause();
-    };
-    socket.on("data", receive).on("drain", () => void socket.resume());
-    receive(first);
+    const role = first.readUInt32LE(4);
+    const key = first.readBigUInt64LE(8);
+    const error = role === kRole.channel ? this.#open(socket, key) : role === kRole.commands ? 0 : EPROTO;
+    socket.write(words(error));
+    const more = first.subarray(kHelloBytes);
+    if (error !== 0) socket.destroy();
+    else if (role === kRole.commands) this.#takeCommands(socket, this.host.credentials(socket).uid, more);
+    // A program says nothing more on a channel.
+    else if (more.length > 0) socket.destroy();
+    else socket.on("data", () => socket.destroy());
   }
 
   ownsQueuePair(uid: number, qpn: number): boolean {
@@ -121,9 +115,9 @@ export class ProgramConnections implements ChannelHost {
     return channel?.uid === uid ? channel : undefined;
   }
 
-  newNumber(pid: number): number {
+  newNumber({ pid, uid }: Program): number {
     const count = this.#counts.get(pid) ?? 0;
-    if (count >= kMostIds || this.#numbers.size >= kMostNumbers) throw new Refusal(ENOMEM);
+    if (count >= kMostIds || !this.#shares.take(uid)) throw new Refusal(ENOMEM);
     do {
       this.#lastNumber = (this.#lastNumber % kMostNumbers) + 1;
     } while (this.#numbers.has(this.#lastNumber));
@@ -132,14 +126,15 @@ export class ProgramConnections implements ChannelHost {
     return this.#lastNumber;
   }
 
-  freeNumber(number: number, pid: number): void {
+  freeNumber(number: number, { pid, uid }: Program): void {
     const count = this.#counts.get(pid) ?? 0;
     if (!this.#numbers.delete(number)) return;
+    this.#shares.give(uid);
     if (count > 1) this.#counts.set(pid, count - 1);
     else this.#counts.delete(pid);
   }
 
-  countMembership(pid: number, change: 1 | -1): void {
+  countMembership({ pid }: Program, change: 1 | -1): void {
     const count = (this.#memberships.get(pid) ?? 0) + change;
     if (count > kMostMemberships) throw new Refusal(ENOMEM);
     if (count > 0) this.#memberships.set(pid, count);
@@ -169,20 +164,45 @@ export class ProgramConnections implements ChannelHost {
     return 0;
   }
 
-  /** All whole commands, in their order. Undefined: what comes makes no sense. */
-  #runAll(socket: Socket, uid: number, bytes: Buffer): Buffer | undefined {
-    let rest = bytes;
-    while (rest.length >= kCommandHeader) {
-      const [length, more] = [rest.readUInt32LE(0), rest.readUInt32LE(4)];
-      if (length > kMostCommand || more > kMostExtra) return;
-      const end = kCommandHeader + length + more;
-      if (rest.length < end) break;
-      const command = rest.subarray(kCommandHeader, kCommandHeader + length);
-      const [error, answer] = this.#run(rest.readBigUInt64LE(8), uid, command, rest.subarray(end - more, end));
-      socket.write(Buffer.concat([words(error, answer.bytes.length, answer.taken, 0), answer.bytes]));
-      rest = rest.subarray(end);
-    }
-    return rest;
+  /** Commands in their order, as fast as the connection's budget allows. What makes no sense ends the connection. */
+  #takeCommands(socket: Socket, uid: number, first: Buffer): void {
+    const budget = new RequestBudget();
+    let pending = Buffer.alloc(0);
+    let working = false;
+    const work = async () => {
+      if (working) return;
+      working = true;
+      for (let bytes = whole(pending); bytes !== 0 && !socket.destroyed; bytes = whole(pending)) {
+        if (bytes === undefined) {
+          socket.destroy();
+          return;
+        }
+        await budget.next();
+        const one = pending.subarray(0, bytes);
+        pending = pending.subarray(bytes);
+        if (pending.length < kMostPending) socket.resume();
+        socket.write(this.#answer(uid, one));
+        // A program that does not read its answers is not heard.
+        if (socket.writableNeedDrain)
+          await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
+      }
+      working = false;
+    };
+    const receive = (bytes: Buffer) => {
+      pending = Buffer.concat([pending, bytes]);
+      if (pending.length >= kMostPending) socket.pause();
+      void work();
+    };
+    socket.on("data", receive);
+    receive(first);
+  }
+
+  /** @param bytes A whole command. */
+  #answer(uid: number, bytes: Buffer): Buffer {
+    const more = bytes.readUInt32LE(4);
+    const command = bytes.subarray(kCommandHeader, bytes.length - more);
+    const [error, answer] = this.#run(bytes.readBigUInt64LE(8), uid, command, bytes.subarray(bytes.length - more));
+    return Buffer.concat([words(error, answer.bytes.length, answer.taken, 0), answer.bytes]);
   }
 
   #run(key: bigint, uid: number, bytes: Buffer, extra: Buffer): [number, CommandAnswer] {
@@ -223,8 +243,14 @@ function withLoopback(link: FrameLink): FrameLink {
   };
 }
 
-/** A program says nothing more on a channel. */
-const nothing = (bytes: Buffer): Buffer | undefined => (bytes.length === 0 ? bytes : undefined);
+/** How many bytes the first command of these has; 0: it is not there as a whole. Undefined: it is too long. */
+function whole(bytes: Buffer): number | undefined {
+  if (bytes.length < kCommandHeader) return 0;
+  const [length, more] = [bytes.readUInt32LE(0), bytes.readUInt32LE(4)];
+  if (length > kMostCommand || more > kMostExtra) return undefined;
+  const end = kCommandHeader + length + more;
+  return bytes.length < end ? 0 : end;
+}
 
 function words(...values: number[]): Buffer {
   const out = Buffer.alloc(4 * values.length);

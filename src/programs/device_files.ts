@@ -2,9 +2,20 @@
  * A NIC as the kernel would show it under /sys, in plain files: where libibverbs looks for devices when $SYSFS_PATH says so. The
  * daemon writes those of its own; a launcher puts together what a program sees.
  */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileReason, WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import { gidOfAddress, guidOfMac } from "../wire/address.js";
 
@@ -15,6 +26,7 @@ const kSocketFile = "weir_socket";
 const kInterfaces = "ports/1/gid_attrs/ndevs";
 /** Of the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
 const kNullDevice = "1:3";
+const kReadable = 0o755;
 /** IB_USER_VERBS_ABI_VERSION, and RDMA_USER_CM_ABI_VERSION. */
 const kVerbsAbi = "6";
 const kConnectionsAbi = "4";
@@ -31,7 +43,7 @@ export interface ProgramNic {
   socket: string;
 }
 
-/** The files of one NIC, in `folder`. @throws WeirError if it cannot be made. */
+/** The files of one NIC, which are `folder` from one moment to the next, whatever was there. @throws WeirError if they cannot be made. */
 export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
   const guid = groups(guidOfMac(nic.mac));
   const files: Record<string, string> = {
@@ -53,7 +65,21 @@ export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
     files[`ports/1/gid_attrs/types/${i}`] = "RoCE v2";
     files[`${kInterfaces}/${i}`] = nic.interface;
   });
-  write(folder, files);
+  let fresh: string | undefined;
+  try {
+    // Of a name that nobody could know before: where others may write beside it, none of the files is a link of theirs.
+    fresh = mkdtempSync(`${folder}.`);
+    write(fresh, files);
+    chmodSync(fresh, kReadable);
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(fresh, folder);
+  } catch (cause) {
+    if (fresh !== undefined) rmSync(fresh, { recursive: true, force: true });
+    throw new WeirError(`cannot write ${folder}: ${fileReason(cause) ?? (cause as Error).message}`, {
+      cause,
+      hint: "programs find the NIC by it; set `control` to a path beside which there is room",
+    });
+  }
 }
 
 /** Names of the NICs that serve programs, by their files in the folder of control sockets. */

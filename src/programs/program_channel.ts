@@ -33,13 +33,19 @@ interface Membership {
   leave(): void;
 }
 
+/** Whose channel it is. */
+export interface Program {
+  readonly pid: number;
+  readonly uid: number;
+}
+
 /** All channels of a NIC, and what they share. */
 export interface ChannelHost extends IdHost {
-  /** A number for one more id of the program `pid`. @throws Refusal when it has too many. */
-  newNumber(pid: number): number;
-  freeNumber(number: number, pid: number): void;
+  /** A number for one more id of the program. @throws Refusal when it or its user has too many. */
+  newNumber(program: Program): number;
+  freeNumber(number: number, program: Program): void;
   /** Counts one membership more, or less, in a multicast group. @throws Refusal when it has too many. */
-  countMembership(pid: number, change: 1 | -1): void;
+  countMembership(program: Program, change: 1 | -1): void;
   ownsQueuePair(uid: number, qpn: number): boolean;
   /** That this user may use. */
   channel(key: bigint, uid: number): ProgramChannel | undefined;
@@ -147,7 +153,7 @@ export class ProgramChannel implements IdOwner {
 
   #create(space: number, uid: bigint): ProgramId {
     if (this.host.ports[space] === undefined) throw new Refusal(EPROTONOSUPPORT);
-    const number = this.host.newNumber(this.pid);
+    const number = this.host.newNumber(this);
     const id = new ProgramId(this.host, this, number, space, uid);
     this.#ids.set(number, id);
     return id;
@@ -198,10 +204,10 @@ export class ProgramChannel implements IdOwner {
   }
 
   #join(id: ProgramId, uid: bigint, group: SocketAddress | undefined): Membership {
-    const number = this.host.newNumber(this.pid);
+    const number = this.host.newNumber(this);
     let counted = false;
     try {
-      this.host.countMembership(this.pid, 1);
+      this.host.countMembership(this, 1);
       counted = true;
       const { event, leave } = id.joinGroup(group);
       const membership = { id, number, uid, reported: 0, leave };
@@ -209,8 +215,8 @@ export class ProgramChannel implements IdOwner {
       this.#push({ id, event, membership });
       return membership;
     } catch (error) {
-      if (counted) this.host.countMembership(this.pid, -1);
-      this.host.freeNumber(number, this.pid);
+      if (counted) this.host.countMembership(this, -1);
+      this.host.freeNumber(number, this);
       throw error;
     }
   }
@@ -226,8 +232,8 @@ export class ProgramChannel implements IdOwner {
   #end(membership: Membership): void {
     this.#memberships.delete(membership.number);
     membership.leave();
-    this.host.countMembership(this.pid, -1);
-    this.host.freeNumber(membership.number, this.pid);
+    this.host.countMembership(this, -1);
+    this.host.freeNumber(membership.number, this);
   }
 
   #forget(id: ProgramId): void {
@@ -235,7 +241,7 @@ export class ProgramChannel implements IdOwner {
     this.#ids.delete(id.number);
     this.#reported.delete(id);
     id.destroy();
-    this.host.freeNumber(id.number, this.pid);
+    this.host.freeNumber(id.number, this);
   }
 
   /** An id of another channel becomes one of this, with its events. */

@@ -1,5 +1,4 @@
 /** The result as plain tables for a terminal or a log: rates in Gb/s, sizes in KB (1000 B), ASCII only. */
-import Table from "cli-table3";
 import pc from "picocolors";
 import { formatTime } from "../base/units.js";
 import { hearsCnms } from "../congestion/flow_state.js";
@@ -384,27 +383,24 @@ function byKey(counts: Record<string, number>, text: (n: number) => string = Str
   return some.length === 0 ? "0" : some.map(([key, n]) => `${printable(key)}:${text(n)}`).join(" ");
 }
 
-/** One table under its title, no trailing blanks and no final line feed. */
-export function drawGrid(grid: Grid, color = false): string {
+/** One table under its title, no trailing blanks and no final line feed. Takes time by its cells alone: the kernel's routes are many. */
+export function drawGrid({ title, head, names, rows }: Grid, color = false): string {
   const colors = pc.createColors(color);
-  const none = { top: "", "top-mid": "", "top-left": "", "top-right": "", left: "", right: "", "left-mid": "" };
-  const table = new Table({
-    head: grid.head.map((name) => colors.dim(name)),
-    colAligns: grid.head.map((_, i) => (i < grid.names ? "left" : "right")),
-    chars: {
-      ...none,
-      bottom: "",
-      "bottom-mid": "",
-      "bottom-left": "",
-      "bottom-right": "",
-      "right-mid": "",
-      mid: "-",
-      "mid-mid": "  ",
-      middle: "  ",
-    },
-    style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },
-  });
-  table.push(...grid.rows);
-  const lines = table.toString().split("\n");
-  return [colors.bold(grid.title), ...lines.map((line) => line.trimEnd())].join("\n");
+  // Cells are ASCII: a character is a column of the terminal.
+  const widths = head.map((name) => name.length);
+  for (const row of rows)
+    row.forEach((cell, i) => {
+      widths[i] = Math.max(widths[i] ?? 0, cell.length);
+    });
+  const draw = (cells: readonly string[]) =>
+    widths
+      .map((width, i) => (i < names ? (cells[i] ?? "").padEnd(width) : (cells[i] ?? "").padStart(width)))
+      .join("  ");
+  const rule = widths.map((width) => "-".repeat(width)).join("  ");
+  const lines = [
+    colors.dim(draw(head).trimEnd()),
+    ...(rows.length > 0 ? [rule] : []),
+    ...rows.map((row) => draw(row).trimEnd()),
+  ];
+  return [colors.bold(title), ...lines].join("\n");
 }

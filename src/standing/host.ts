@@ -7,6 +7,7 @@ import type { Device } from "../device/device.js";
 import type { ProgramIdentity } from "../device/protocol.js";
 import type { NetworkNamespace } from "../host/namespace.js";
 import { ToolError } from "../host/tools.js";
+import { kProgramQueuePairs } from "../lab/compose.js";
 import { kNicInterface } from "../lab/devices.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import { programWorker } from "../native/workers.js";
@@ -63,6 +64,7 @@ export class InhabitedHost {
       addon: this.addon,
       worker: programWorker(this.worker, index),
       link: this.#link(),
+      queuePairs: kProgramQueuePairs,
       events: { began: (one) => events.began(told(one)), ended: (one) => events.ended(told(one)) },
     });
     writeSystemFiles(folder, [nic.name], join(folder, kSystemFolder), () => true);

@@ -288,6 +288,7 @@ export class FakeAddon implements NativeAddon {
   readonly DaemonNic = unasked as unknown as NativeAddon["DaemonNic"];
   readonly peerCredentials = unasked;
   readonly programRequestBytes = unasked;
+  readonly mostPrograms = unasked;
   readonly readProgramRequest = unasked;
   readonly answerProgram = unasked;
   readonly Memory = unasked as unknown as NativeAddon["Memory"];

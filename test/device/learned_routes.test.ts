@@ -103,6 +103,16 @@ it("refuses packets whose route leads elsewhere, and has no route by links that 
   expect(toOf(found)).toEqual(["10.9.0.0/16", "fd00:9::/64"]);
 });
 
+it("says how many ways of a route there is no room for", () => {
+  const ways = Array.from({ length: 200 }, (_, i): [number, string] => [7, `10.1.0.${i + 2}`]);
+  const [found] = learnedTable(router, [7, 8], [route("10.60.0.0/16", ways)], []).routes;
+  expect(found).toMatchObject({ left_out: 136 });
+  expect(found?.ways).toHaveLength(64);
+  expect(learnedTable(router, [7, 8], [route("10.60.0.0/16", ways.slice(0, 64))], []).routes[0]).not.toHaveProperty(
+    "left_out",
+  );
+});
+
 it("makes nothing anew of routes that it has seen, and goes by what the file says now", () => {
   const known = new WeakMap();
   const [first, second] = [route("10.9.0.0/16", [[7, "10.1.0.2"]]), route("10.50.0.0/16", [[7, "10.1.0.2"]])];

@@ -5,9 +5,11 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
+import { lacking } from "../needs.js";
+import { describeUnless, itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { connectedAtLast, refused } from "../rdma_cm.js";
-import { describeLive } from "./capability.js";
+import { liveObstacle } from "./capability.js";
 import { type Daemon, network } from "./daemons.js";
 import { type Ended, fabric, type Nics, run, runBy } from "./program_runs.js";
 import { folder } from "./weir.js";
@@ -55,7 +57,7 @@ function preload(): string {
   return join(found ?? "", "librspreload.so");
 }
 
-describeLive("programs on librdmacm", () => {
+describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm", () => {
   it("have connections, and the bytes that were sent", async () => {
     const nics = await fabric();
     const pinged = await pair(
@@ -78,7 +80,7 @@ describeLive("programs on librdmacm", () => {
     await pair(nics, ["cmtime"], ["cmtime", "-s", kServer, "-c", "50"], true);
   });
 
-  it("have sockets, also those that know nothing of them", async () => {
+  itUnless(lacking("iperf", "librdmacm1"), "have sockets, also those that know nothing of them", async () => {
     const net = await network();
     const nics = await fabric({ net });
     const small = ["-S", "65536", "-I", "20", "-C", "5"];

@@ -1,5 +1,7 @@
 /** What other programs are built on: UCX, libfabric; and qperf, which is neither of perftest nor of rdma-core. */
-import { expect, it } from "vitest";
+import { expect } from "vitest";
+import { lacking } from "../needs.js";
+import { itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { freePort, network } from "./daemons.js";
@@ -17,39 +19,45 @@ async function hosts() {
 }
 
 describeLive("middleware on programs' NICs", () => {
-  it("is UCX: messages, PUT, GET and atomics over connections, and all over datagrams", async () => {
-    const nics = await fabric();
-    const perftest = (transports: string, test: string, bytes: number) =>
-      pair(nics, ["env", `UCX_TLS=${transports},self`, "ucx_perftest", "-t", test, "-n", "100", "-s", String(bytes)]);
-    for (const [test, bytes] of [
-      ["tag_lat", 8],
-      ["tag_bw", 300_000],
-      ["ucp_am_bw", 5_000],
-      ["ucp_put_lat", 4_000],
-      ["ucp_get", 20_000],
-      ["ucp_fadd", 8],
-    ] as const) {
-      expect(await perftest("rc,ud", test, bytes), test).toMatch(/Final: +100 /);
-    }
-    expect(await perftest("ud", "tag_lat", 5_000)).toMatch(/Final: +100 /);
-  });
+  itUnless(
+    lacking("ucx-utils"),
+    "is UCX: messages, PUT, GET and atomics over connections, and all over datagrams",
+    async () => {
+      const nics = await fabric();
+      const perftest = (transports: string, test: string, bytes: number) =>
+        pair(nics, ["env", `UCX_TLS=${transports},self`, "ucx_perftest", "-t", test, "-n", "100", "-s", String(bytes)]);
+      for (const [test, bytes] of [
+        ["tag_lat", 8],
+        ["tag_bw", 300_000],
+        ["ucp_am_bw", 5_000],
+        ["ucp_put_lat", 4_000],
+        ["ucp_get", 20_000],
+        ["ucp_fadd", 8],
+      ] as const) {
+        expect(await perftest("rc,ud", test, bytes), test).toMatch(/Final: +100 /);
+      }
+      expect(await perftest("ud", "tag_lat", 5_000)).toMatch(/Final: +100 /);
+    },
+  );
 
-  it.each([
+  for (const [provider, kind] of [
     ["verbs", "msg"],
     ["verbs;ofi_rxm", "rdm"],
-  ])("is libfabric: %s", async (provider, kind) => {
-    const { on } = await hosts();
-    const port = String(await freePort());
-    const server = on("b", "fi_pingpong", "-p", provider, "-e", kind, "-c", "-B", port);
-    // Until the server listens a client is refused.
-    await eventually(async () => {
-      const client = await on("a", "fi_pingpong", "-p", provider, "-e", kind, "-c", "-P", port, kServer).ended;
-      expect(client.output).toMatch(/^1m +10 +=10 /m);
+  ] as const) {
+    itUnless(lacking("libfabric-bin"), `is libfabric: ${provider}`, async () => {
+      const { on } = await hosts();
+      const port = String(await freePort());
+      const server = on("b", "fi_pingpong", "-p", provider, "-e", kind, "-c", "-B", port);
+      // Until the server listens a client is refused.
+      await eventually(async () => {
+        const client = await on("a", "fi_pingpong", "-p", provider, "-e", kind, "-c", "-P", port, kServer).ended;
+        expect(client.output).toMatch(/^1m +10 +=10 /m);
+      });
+      expect(await server.ended).toMatchObject({ status: 0 });
     });
-    expect(await server.ended).toMatchObject({ status: 0 });
-  });
+  }
 
-  it("is qperf, which verifies what it got", async () => {
+  itUnless(lacking("qperf"), "is qperf, which verifies what it got", async () => {
     const { on } = await hosts();
     const port = String(await freePort());
     const server = on("b", "qperf", "-lp", port);

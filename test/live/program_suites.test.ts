@@ -8,7 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import { lacking } from "../needs.js";
+import { itUnless } from "../obstacles.js";
 import { describeLive } from "./capability.js";
 import { type Daemon, freePort, network, weir } from "./daemons.js";
 import { startNic } from "./program_runs.js";
@@ -42,7 +44,7 @@ interface Told {
 }
 
 describeLive("suites of others", () => {
-  it("rdma-core's tests of pyverbs", async () => {
+  itUnless(lacking("python3-pyverbs"), "rdma-core's tests of pyverbs", async () => {
     const nic = await startNic(await network(["a"]), "a");
     const { stdout, stderr } = await run(nic, "python3", kPyverbs, unpackedTests(), "--dev", "roce-a", "--gid", "0");
     const told = stdout
@@ -57,7 +59,7 @@ describeLive("suites of others", () => {
     await expect(`${lines.sort().join("\n")}\n`).toMatchFileSnapshot("suites/pyverbs.txt");
   });
 
-  it("perftest's loopback script, and ibverbs-utils", async () => {
+  itUnless(lacking("perftest", "ibverbs-utils"), "perftest's loopback script, and ibverbs-utils", async () => {
     const nic = await startNic(await network(["a"]), "a");
     const looped = async (command: string) => {
       const [program = "", ...options] = command.split(" ");

@@ -1,5 +1,15 @@
 /** The broker with a worker that only remembers, and a program that speaks by hand. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, type Socket } from "node:net";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,8 +19,14 @@ import type { NicDaemonConfig } from "../../src/device/file/load.js";
 import { loadNicDaemon } from "../../src/device/file/load.js";
 import type { NativePath, ProgramAnswer, ProgramRequest } from "../../src/native/types.js";
 import { ProgramBroker } from "../../src/programs/broker.js";
+import { Shares } from "../../src/programs/shares.js";
 import { gidOfAddress } from "../../src/wire/address.js";
 import { eventually } from "../patience.js";
+
+vi.mock("node:fs", async (original) => {
+  const real = await original<typeof import("node:fs")>();
+  return { ...real, renameSync: vi.fn(real.renameSync) };
+});
 
 const { EINVAL, ENOENT, ENOMEM, EPROTO } = constants.errno;
 const kRequestBytes = 4;
@@ -46,7 +62,7 @@ const kMost = { address_handles: 5, memberships: 256 };
 const command = () => readFileSync(`/proc/${process.pid}/comm`, "utf8").trimEnd();
 
 /** Requests are numbers on the wire here: the place of each in `requests`. */
-async function serve(programs?: string, folder?: string) {
+async function serve(programs?: string, folder?: string, limits = { programs: 256, queuePairs: 4096 }) {
   const calls: unknown[][] = [];
   const requests: ProgramRequest[] = [];
   const answers: ProgramAnswer[] = [];
@@ -65,14 +81,19 @@ async function serve(programs?: string, folder?: string) {
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const socket = join(path, "roce0.verbs");
   const told: unknown[] = [];
+  /** The user of those that connect from now on, and say hello. */
+  const who = { uid: 8 };
+  /** Why no program begins. */
+  const refuse: { with?: Error | undefined } = {};
   const broker = await ProgramBroker.open(socket, config(programs), {
     events: {
       began: (program) => void told.push(["began", program]),
       ended: (program) => void told.push(["ended", program]),
     },
     addon: {
-      peerCredentials: () => ({ pid: process.pid, uid: 8, gid: 9 }),
+      peerCredentials: () => ({ pid: process.pid, uid: who.uid, gid: 9 }),
       programRequestBytes: () => kRequestBytes,
+      mostPrograms: () => limits.programs,
       readProgramRequest: (bytes: Uint8Array) => requests[Buffer.from(bytes).readUInt32LE()] as ProgramRequest,
       answerProgram: (_: number, answer: ProgramAnswer) => {
         answers.push(answer);
@@ -80,7 +101,10 @@ async function serve(programs?: string, folder?: string) {
       },
     },
     worker: {
-      openProgram: remember("open", () => ({ number: ++numbers, memory: 1, wake: 2, ...kMost })) as never,
+      openProgram: remember("open", () => {
+        if (refuse.with !== undefined) throw refuse.with;
+        return { number: ++numbers, memory: 1, wake: 2, ...kMost };
+      }) as never,
       closeProgram: remember("close") as never,
       createQueuePair: remember("create", () => qpns++) as never,
       modifyQueuePair: remember("modify") as never,
@@ -90,6 +114,7 @@ async function serve(programs?: string, folder?: string) {
       attachGroup: remember("attach") as never,
       detachGroup: remember("detach") as never,
     },
+    queuePairs: limits.queuePairs,
     link: {
       mac: 0x02_00_00_00_00_01,
       // Its peer answers ARP.
@@ -120,7 +145,7 @@ async function serve(programs?: string, folder?: string) {
     await eventually(() => expect(answers.length).toBeGreaterThan(before));
     return answers.at(-1);
   };
-  return { broker, socket, path, calls, sent, told, answers, requests, program, ask };
+  return { broker, who, refuse, socket, path, calls, sent, told, answers, requests, program, ask };
 }
 
 it("serves a program from its hello to its end, and gives back what it had", async () => {
@@ -303,13 +328,68 @@ it("slows a program down that asks without end, and stays there for others", asy
   expect(answers.length - turns).toBeLessThan(kFlood / 4);
 });
 
-it("drops who says nothing", async () => {
+it("keeps an eighth of its programs and queue pairs for other users", async () => {
+  const { who, program, ask, broker } = await serve(undefined, undefined, { programs: 32, queuePairs: 64 });
+  const first = await program();
+  for (let i = 0; i < 28; i++) expect(await ask(i === 0 ? first : await program(), {})).not.toHaveProperty("error");
+  expect(await ask(await program(), {})).toEqual({ error: ENOMEM });
+  for (let i = 0; i < 56; i++) expect(await ask(first, { kind: 1 })).toHaveProperty("object");
+  expect(await ask(first, { kind: 1 })).toEqual({ error: ENOMEM });
+  who.uid = 0;
+  const other = await program();
+  expect(await ask(other, {})).not.toHaveProperty("error");
+  expect(await ask(other, { kind: 1 })).toHaveProperty("object");
+  // What one gives back may be had again.
+  for (const object of [100, 101]) expect(await ask(first, { kind: 3, object })).toEqual({});
+  expect(await ask(first, { kind: 1 })).toHaveProperty("object");
+  expect(await ask(first, { kind: 1 })).toEqual({ error: ENOMEM });
+  first.destroy();
+  other.destroy();
+  await eventually(() => expect(broker.programs().size).toBe(27));
+  who.uid = 8;
+  expect(await ask(await program(), {})).not.toHaveProperty("error");
+});
+
+it("says what the system has none of", async () => {
+  const { refuse, program, ask } = await serve();
+  refuse.with = Object.assign(new Error("memfd_create: Too many open files"), { code: "EMFILE" });
+  expect(await ask(await program(), {})).toEqual({ error: constants.errno.EMFILE });
+  refuse.with = undefined;
+  expect(await ask(await program(), {})).not.toHaveProperty("error");
+});
+
+it("closes connections of a user who has too many", async () => {
+  const { program, ask } = await serve();
+  vi.spyOn(Shares.prototype, "take").mockReturnValueOnce(false);
+  const client = await program();
+  await new Promise((resolve) => client.once("close", resolve));
+  expect(await ask(await program(), {})).not.toHaveProperty("error");
+});
+
+it("exits with an error that names its files where they cannot be written", async () => {
+  const path = mkdtempSync(join(tmpdir(), "weir-test-"));
+  vi.mocked(renameSync).mockImplementationOnce(() => {
+    throw Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
+  });
+  await expect(serve(undefined, path)).rejects.toThrow(`cannot write ${path}/roce0.rdma: no space left on the device`);
+  // Nobody listens there any more, and nothing is left.
+  expect(readdirSync(path)).toEqual([]);
+});
+
+it("drops who says nothing, or half of a hello", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const { program } = await serve();
-  const silent = await program();
-  const closed = new Promise((resolve) => silent.once("close", resolve));
-  await new Promise((resolve) => setImmediate(resolve));
-  vi.advanceTimersByTime(5000);
-  await closed;
+  const half = Buffer.alloc(8);
+  half.writeUInt32LE(0x6d63_7277, 0);
+  half.writeUInt32LE(1, 4);
+  for (const said of [Buffer.alloc(0), half, half.subarray(0, 4)]) {
+    const silent = await program();
+    const closed = new Promise((resolve) => silent.once("close", resolve));
+    silent.write(said);
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(5000);
+    await closed;
+  }
 });

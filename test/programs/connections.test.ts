@@ -401,3 +401,18 @@ const creating = () => {
   bytes.writeUInt16LE(0x0106, 24);
   return bytes;
 };
+
+it("slows down who commands without end, and stays there for others", async () => {
+  const net = await network();
+  const [flood, other] = [await net.program(0), await net.program(0)];
+  // Of no channel: each is answered with an error, 16 bytes.
+  const kFlood = 40_000;
+  flood.commands.socket.write(Buffer.alloc(16 * kFlood));
+  const answered = () => flood.commands.waiting / 16;
+  await other.create(1);
+  expect(answered()).toBeLessThan(kFlood / 2);
+  await eventually(() => expect(answered()).toBeGreaterThan(8192));
+  const before = answered();
+  await other.create(2);
+  expect(answered() - before).toBeLessThan(kFlood / 4);
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderTable } from "../../src/report/table.js";
+import { drawGrid, renderTable } from "../../src/report/table.js";
 import { sampleResult, simulatedResult } from "./sample.js";
 
 const lines = (text: string) => text.split("\n");
@@ -105,6 +105,13 @@ describe("renderTable", () => {
       ...Array.from({ length: 9 }, (_, i) => `s${51 + i}`),
     ]);
     expect(text).toContain("Flows (2 of 100, the first)\n");
+  });
+
+  it("draws as many rows as the kernel has routes", () => {
+    const rows = Array.from({ length: 100_000 }, (_, i) => [`10.${i}`, "p1", String(i)]);
+    const text = drawGrid({ title: "Routes", head: ["to", "port", "metric"], names: 2, rows });
+    expect(text.split("\n")).toHaveLength(100_003);
+    expect(text.split("\n").at(-1)).toBe("10.99999  p1     99999");
   });
 
   it("is plain ASCII, whatever the names hold, unless colours are asked for", () => {

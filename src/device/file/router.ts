@@ -112,6 +112,8 @@ export interface LearnedRoute {
   kind: "forward" | "own" | "unreachable" | "blackhole";
   /** `gateway` undefined: on the link itself. */
   ways: { interface: number; gateway: string | undefined; weight: number }[];
+  /** Ways that the kernel has besides, for which the router has no room. */
+  left_out?: number;
 }
 
 /** @param mac Of the first port. */

@@ -81,6 +81,7 @@ export async function openPrograms(folder: string): Promise<Part> {
   const broker = await ProgramBroker.open(join(folder, "roce0.verbs"), config, {
     addon,
     worker: holdings.worker,
+    queuePairs: 4096,
     link: {
       mac: kMac,
       send: (frame) => {
