@@ -108,13 +108,17 @@ void mind() {
 }
 
 const weir_cc_description& load(const std::string& file) {
-  void* const loaded = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  mind();
+  const Library unknown{.title = file, .algorithm = nullptr, .values = {}};
+  void* loaded = nullptr;
+  {
+    InLibrary in(unknown);
+    loaded = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (loaded == nullptr) refuse(::dlerror(), "file: a shared library for this machine, made as native/congestion/weir_cc.h says");
   const auto algorithm = reinterpret_cast<const weir_cc_description* (*)()>(::dlsym(loaded, "weir_cc_algorithm"));
   if (algorithm == nullptr)
     refuse(file + " has no function weir_cc_algorithm", "native/congestion/weir_cc.h has its declaration");
-  mind();
-  const Library unknown{.title = file, .algorithm = nullptr, .values = {}};
   const weir_cc_description* found = nullptr;
   {
     InLibrary in(unknown);
@@ -164,6 +168,13 @@ Library bind(const weir_cc_description& algorithm, const LibraryParameters& para
 InLibrary::Thread& InLibrary::join() {
   struct Place {
     ~Place() {
+      // A thread does not end within a call, but by exit(): whatever its status, the run has no result.
+      if (const char* const title = held->running.load(std::memory_order_relaxed)) {
+        say("error: the congestion control ");
+        say(title);
+        say(" has ended this process\n");
+        ::_exit(1);
+      }
       const std::lock_guard lock(threads().mutex);
       held->taken = false;
       thread = nullptr;

@@ -41,8 +41,9 @@ import { timeOption } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunOptions, removeEmpty, tellResult } from "./run_options.js";
 import { StopSignals } from "./stop_signals.js";
+import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
-interface LabChoice extends RunOptions {
+interface LabChoice extends RunOptions, TrustOptions {
   capture?: FileRequest[];
   dashboard?: DashboardAddress;
   metrics?: Where;
@@ -68,7 +69,7 @@ Ctrl-C stops the traffic and still writes what there was until then, marked inva
 
 export const addLab: AddVerb = (parent, context, done) => {
   const lab = parent.command("lab").description("run networks of software NICs and switches on this host");
-  addRunOptions(lab.command("run"))
+  addTrustOption(addRunOptions(lab.command("run")))
     .description("run a scenario and report")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--scale <n|auto>", "as --set scale=<n>: rates divided, times multiplied by it")
@@ -105,12 +106,14 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   const chosen = (whole: Scenario) => (part === undefined ? whole : choosePart(whole, part));
   checkOptions(options);
   // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
-  asUsage(() => {
+  const asked = asUsage(() => {
     const scenario = chosen(loadScenario(file, { set, text }).scenario);
     checkForLab(scenario);
     checkScaleOfPart(scenario);
     planCaptures(scenario, options.capture ?? [], "");
+    return scenario;
   });
+  await askForTrust(context, file, asked, options);
   const listeners = Object.entries({ dashboard: options.dashboard, metrics: options.metrics }).flatMap(
     ([name, where]) => (where === undefined ? [] : [[name, () => openListener(where, purposeOf(name))] as const]),
   );

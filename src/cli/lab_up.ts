@@ -21,9 +21,10 @@ import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import { answeringLabs, kLogFile, labFolder, labSocket } from "../standing/place.js";
 import { asUsage, type CliContext, collect, load, print, readScenario, UsageError, warn } from "./context.js";
+import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 import { untilSignal } from "./until_signal.js";
 
-interface UpOptions {
+interface UpOptions extends TrustOptions {
   name?: string;
   scale?: string;
   set?: string[];
@@ -50,8 +51,7 @@ const kLookMs = 50;
 const kMostRows = 32;
 
 export function addUp(lab: Command, context: CliContext, done: (status: number) => void): void {
-  lab
-    .command("up")
+  addTrustOption(lab.command("up"))
     .description("build the network of a scenario, and keep it for programs: ps, exec, logs, down")
     .argument("<file>", "scenario file (YAML)")
     .option("--name <name>", "what the lab is called (default: as the scenario, and its part)")
@@ -70,6 +70,8 @@ export function addUp(lab: Command, context: CliContext, done: (status: number) 
 const overrides = ({ set = [], scale }: UpOptions) => (scale === undefined ? set : [...set, `scale=${scale}`]);
 
 /** The file's own traffic does not matter; nothing sends any. */
+const kTraffic = false;
+
 function checkForStanding(scenario: Scenario): void {
   checkForLab({ ...scenario, flows: [], tcp: [], programs: [] });
 }
@@ -83,6 +85,7 @@ async function up(context: CliContext, file: string, options: UpOptions): Promis
     return part === undefined ? whole : choosePart(whole, part);
   });
   asUsage(() => checkForStanding(scenario));
+  await askForTrust(context, file, scenario, options, kTraffic);
   const name = options.name ?? (part === undefined ? scenario.name : `${scenario.name}-${part}`);
   if (!kNamePattern.test(name)) {
     throw new UsageError(`--name ${printable(name)}: a name has up to 100 printable characters, without /`);
@@ -135,7 +138,17 @@ async function launch(
   const set = overrides(options).flatMap((one) => ["--set", one]);
   const part = options.part === undefined ? [] : ["--part", options.part];
   const output = openSync(log, "w");
-  const args = [...process.execArgv, process.argv[1] as string, "lab", "up", source, "--foreground", "--name", name];
+  const args = [
+    ...process.execArgv,
+    process.argv[1] as string,
+    "lab",
+    "up",
+    source,
+    "--foreground",
+    "--name",
+    name,
+    "--trust",
+  ];
   const child = spawn(process.execPath, [...args, ...set, ...part], {
     stdio: ["ignore", output, output],
     detached: true,

@@ -26,8 +26,9 @@ import {
 } from "./run_options.js";
 import { ProgressLine } from "./sim_progress.js";
 import { StopSignals } from "./stop_signals.js";
+import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
-interface SimChoice extends RunOptions, SeriesOptions {
+interface SimChoice extends RunOptions, SeriesOptions, TrustOptions {
   until?: number;
   trace?: FileRequest[];
   threads?: number;
@@ -47,7 +48,7 @@ Ctrl-C stops at the time reached and still writes the results so far (exit statu
 
 export const addSim: AddVerb = (parent, context, done) => {
   const sim = parent.command("sim").description("simulate networks in virtual time, with the code of the wire");
-  addSeriesOptions(addRunOptions(sim.command("run")))
+  addTrustOption(addSeriesOptions(addRunOptions(sim.command("run"))))
     .description("simulate a scenario and report")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--until <time>", "end the run at this time, whatever the duration", until)
@@ -69,6 +70,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   const set = overridesOf(options);
   const { scenario, text } = load(context, file, set);
   asUsage(() => refuseKernelTraffic(scenario, "virtual time"));
+  await askForTrust(context, file, scenario, options);
   for (const { target } of options.trace ?? []) asUsage(() => findPlaces(scenario.links, target, "--trace"));
   if (options.until !== undefined && options.until <= scenario.warmup) {
     warn(

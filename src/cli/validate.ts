@@ -3,6 +3,7 @@
 import { formatRate, formatTime } from "../base/units.js";
 import { profileText } from "../congestion/algorithms.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../device/file/load.js";
+import { printable } from "../report/format.js";
 import { kindOfFile } from "../scenario/file_kind.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
@@ -19,6 +20,7 @@ import {
   UsageError,
   warn,
 } from "./context.js";
+import { libraryOf } from "./trust.js";
 
 export const addValidate: AddVerb = (parent, context, done) => {
   parent
@@ -92,6 +94,8 @@ function describe(file: string, { scenario, warnings }: ReturnType<typeof load>)
     duration_ns: scenario.duration,
     scale: scenario.scale,
     profile: profileText(scenario.congestion),
+    commands: scenario.programs.map(({ host, run }) => ({ host, run })),
+    library: libraryOf(scenario),
     warnings,
   };
 }
@@ -116,5 +120,7 @@ function summary(one: Sound): string {
     many(one.flows, "flow"),
     `${formatTime(one.duration_ns)} at scale ${one.scale}`,
     `congestion control ${one.profile}`,
+    ...(one.commands.length === 0 ? [] : [`runs ${many(one.commands.length, "command")}`]),
+    ...(one.library === undefined ? [] : [`loads ${printable(one.library)}`]),
   ].join(", ");
 }

@@ -5,6 +5,7 @@ import { writeWhole } from "../base/write_file.js";
 import { checkForLab } from "../lab/check.js";
 import type { LabView } from "../lab/live_state.js";
 import { wantsColor } from "../report/terminal.js";
+import { loadScenario } from "../scenario/scenario.js";
 import type { Plan } from "../sweep/plan.js";
 import type { Simulate } from "../sweep/point.js";
 import { ResultStore } from "../sweep/store.js";
@@ -17,8 +18,9 @@ import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.j
 import { integer } from "./device_options.js";
 import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
 import { runFolder } from "./run_folder.js";
+import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
-interface VersusChoice {
+interface VersusChoice extends TrustOptions {
   algorithms?: Contender[];
   seeds: number;
   set?: string[];
@@ -61,7 +63,7 @@ export const addVersus: AddVerb = (parent, context, done) => addVersusOn(kPointT
 
 /** The verb with tools of the caller's. */
 export function addVersusOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
-  addPointOptions(parent.command("versus"))
+  addTrustOption(addPointOptions(parent.command("versus")))
     .description("run a scenario under several congestion controls and compare them")
     .option(
       "--algorithms <a,b:profile,...>",
@@ -89,6 +91,8 @@ async function versus(tools: PointTools, context: CliContext, file: string, choi
   const suits = on.includes("wire") ? checkForLab : undefined;
   const options = { set, seeds, code: tools.codeVersion(), suits };
   const { plan, warnings } = asUsage(() => planVersus(file, algorithms, options));
+  // In virtual time a scenario has no commands, and plans have no libraries.
+  if (on.includes("wire")) await askForTrust(context, file, loadScenario(file, { set }).scenario, choice);
   const elevated = on.includes("wire") ? await context.elevate() : undefined;
   if (elevated !== undefined) return elevated;
   for (const warning of warnings) warn(context, warning);

@@ -8,22 +8,19 @@ import { dirname } from "node:path";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import { GroupReports } from "../cm/group_reports.js";
-import type { FrameLink } from "../cm/link.js";
 import { Neighbours } from "../cm/neighbour.js";
 import { hearsTelemetry } from "../congestion/flow_state.js";
 import { senderOf } from "../device/compose.js";
 import { probe } from "../device/control_client.js";
-import type { NicDaemonConfig } from "../device/file/load.js";
 import { pathTo, routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
-import type { NativeAddon, NativePath, ProgramRequest } from "../native/types.js";
-import type { ProgramWorker } from "../native/workers.js";
+import type { NativePath, ProgramRequest } from "../native/types.js";
 import { dscpOf } from "../scenario/resolve.js";
 import { addressOfGid } from "../wire/address.js";
 import { kTelemetryBytes, largestPathMtu } from "../wire/frame_size.js";
 import { isHello, kHelloBytes, ProgramConnections } from "./connections.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
-import { descriptorOf, ProgramSession, type SessionHost } from "./session.js";
+import { descriptorOf, type ProgramHost, type ProgramNicConfig, ProgramSession, type SessionHost } from "./session.js";
 import { Shares } from "./shares.js";
 import { openToGroup } from "./socket_access.js";
 
@@ -34,34 +31,6 @@ const kMostConnections = 8192;
 /** Of all programs, in multicast groups: as many groups as the NIC may be a member of. */
 const kMostMemberships = 4096;
 const kHelloMs = 5000;
-/** Told of each program. */
-export interface ProgramEvents {
-  began(program: ProgramIdentity & { gid: number }): void;
-  ended(program: ProgramIdentity): void;
-}
-
-/** What of a NIC's configuration programs have to do with; a daemon's is its file's. */
-export type ProgramNicConfig = Pick<NicDaemonConfig, "name" | "address" | "addresses" | "vlan" | "programs"> & {
-  gateways?: NicDaemonConfig["gateways"];
-  classes: Pick<NicDaemonConfig["classes"], "dscp_map">;
-  congestion: Pick<NicDaemonConfig["congestion"], "algorithm">;
-  port: Pick<NicDaemonConfig["port"], "interface" | "mac" | "rate" | "mtu">;
-};
-
-/** The NIC as far as programs are concerned. */
-export interface ProgramHost {
-  addon: Pick<
-    NativeAddon,
-    "peerCredentials" | "programRequestBytes" | "mostPrograms" | "readProgramRequest" | "answerProgram"
-  >;
-  worker: ProgramWorker;
-  /** Where frames that are not for queue pairs come and go. */
-  link: FrameLink;
-  /** That the worker has places for. */
-  queuePairs: number;
-  events?: ProgramEvents;
-}
-
 export class ProgramBroker implements SessionHost {
   readonly #connections = new Set<ProgramSession>();
   readonly #sockets = new Set<Socket>();

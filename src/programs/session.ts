@@ -4,11 +4,13 @@ import type { Socket } from "node:net";
 import { constants } from "node:os";
 import { WeirError } from "../base/error.js";
 import type { GroupReports } from "../cm/group_reports.js";
+import type { FrameLink } from "../cm/link.js";
 import { kPathMtus } from "../cm/messages.js";
+import type { NicDaemonConfig } from "../device/file/load.js";
 import type { ProgramIdentity } from "../device/protocol.js";
-import type { NativePath, ProgramAnswer, ProgramOpening, ProgramRequest } from "../native/types.js";
+import type { NativeAddon, NativePath, ProgramAnswer, ProgramOpening, ProgramRequest } from "../native/types.js";
+import type { ProgramWorker } from "../native/workers.js";
 import { addressBytes, addressOfGid, isGroup } from "../wire/address.js";
-import type { ProgramHost, ProgramNicConfig } from "./broker.js";
 import { RequestBudget } from "./request_budget.js";
 import type { Shares } from "./shares.js";
 
@@ -27,6 +29,34 @@ const kKind = {
   attachGroup: 6,
   detachGroup: 7,
 };
+
+/** Told of each program. */
+export interface ProgramEvents {
+  began(program: ProgramIdentity & { gid: number }): void;
+  ended(program: ProgramIdentity): void;
+}
+
+/** What of a NIC's configuration programs have to do with; a daemon's is its file's. */
+export type ProgramNicConfig = Pick<NicDaemonConfig, "name" | "address" | "addresses" | "vlan" | "programs"> & {
+  gateways?: NicDaemonConfig["gateways"];
+  classes: Pick<NicDaemonConfig["classes"], "dscp_map">;
+  congestion: Pick<NicDaemonConfig["congestion"], "algorithm">;
+  port: Pick<NicDaemonConfig["port"], "interface" | "mac" | "rate" | "mtu">;
+};
+
+/** The NIC as far as programs are concerned. */
+export interface ProgramHost {
+  addon: Pick<
+    NativeAddon,
+    "peerCredentials" | "programRequestBytes" | "mostPrograms" | "readProgramRequest" | "answerProgram"
+  >;
+  worker: ProgramWorker;
+  /** Where frames that are not for queue pairs come and go. */
+  link: FrameLink;
+  /** That the worker has places for. */
+  queuePairs: number;
+  events?: ProgramEvents;
+}
 
 /** The NIC whose programs have sessions. */
 export interface SessionHost {

@@ -11,8 +11,9 @@ import { kProgramQueuePairs } from "../lab/compose.js";
 import { kNicInterface } from "../lab/devices.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import { programWorker } from "../native/workers.js";
-import { ProgramBroker, type ProgramNicConfig } from "../programs/broker.js";
+import { ProgramBroker } from "../programs/broker.js";
 import { writeSystemFiles } from "../programs/device_files.js";
+import type { ProgramNicConfig } from "../programs/session.js";
 import { kSystemFolder } from "./place.js";
 
 /** Bytes beside a frame on the link that the kernel does not count: FCS, preamble and gap. */

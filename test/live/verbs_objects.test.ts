@@ -80,7 +80,7 @@ describeLive("objects of verbs", () => {
         "10.0.1.2 is not in 10.0.0.1/24, and there is no gateway",
       );
       await expect(connect(fabric.a, { address: "nowhere", port: 1, queuePair })).rejects.toThrow(
-        "nowhere is not an IP address",
+        "nowhere is neither an IP address nor a name that is known here",
       );
       const privateData = Buffer.alloc(57);
       await expect(connect(fabric.a, { address: kServer, port: 6002, queuePair, privateData })).rejects.toThrow(

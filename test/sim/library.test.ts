@@ -78,12 +78,14 @@ describe("a congestion control of a library", () => {
     [1, "SIGSEGV", "has crashed (SIGSEGV), and this process with it"],
     [2, "SIGABRT", "has crashed (SIGABRT), and this process with it"],
     [3, "SIGABRT", "has not come back for seconds, and this process ends with it"],
-  ])("is named when it crashes, or does not come back: %s", (crash, signal, what) => {
+    [4, null, "has ended this process"],
+  ])("is named when it crashes, does not come back, or exits: %s", (crash, signal, what) => {
     const file = join(folder, "crash.json");
     writeFileSync(file, JSON.stringify(incast(library(kTold, { crash }))));
     const [node = "", main = ""] = kWeir;
     const ended = spawnSync(node, [main, "sim", "run", file, "--out", join(folder, "out")], { encoding: "utf8" });
     expect(ended.signal).toBe(signal);
+    expect(ended.status).toBe(signal === null ? 1 : null);
     expect(ended.stderr).toBe(`error: the congestion control told of ${folder}/told.so ${what}\n`);
   });
 });

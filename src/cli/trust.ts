@@ -1,0 +1,79 @@
+/**
+ * A scenario can run code: commands of its traffic, and a congestion control in a library. Of the user's own files that is what the
+ * user wants; of anybody else's it is said, and asked. A file is another's if another user owns it, or everybody may write it.
+ */
+import { statSync } from "node:fs";
+import { createInterface } from "node:readline/promises";
+import type { Command } from "commander";
+import type { LibraryChoice } from "../congestion/algorithm.js";
+import { inUserNamespace } from "../host/rootless.js";
+import { printable } from "../report/format.js";
+import type { Scenario } from "../scenario/types.js";
+import { type CliContext, UsageError } from "./context.js";
+
+const kForEverybody = 0o002;
+const kRoot = 0;
+
+export interface TrustOptions {
+  trust?: boolean;
+}
+
+export const addTrustOption = (command: Command): Command =>
+  command.option("--trust", "run the commands and the library that another user's file names, without asking");
+
+/** The library that it loads. */
+export function libraryOf({ congestion }: Pick<Scenario, "congestion">): string | undefined {
+  return congestion.algorithm === "library" ? (congestion.parameters as LibraryChoice).file : undefined;
+}
+
+/**
+ * Comes back where the scenario of `file` may run what it names.
+ * @param runsCommands Of its traffic; a library runs in any case.
+ * @throws UsageError if it may not, or nobody can be asked
+ */
+export async function askForTrust(
+  context: CliContext,
+  file: string,
+  scenario: Pick<Scenario, "congestion" | "programs">,
+  { trust = false }: TrustOptions,
+  runsCommands = true,
+): Promise<void> {
+  const library = libraryOf(scenario);
+  const commands = runsCommands ? scenario.programs : [];
+  // In a namespace of its own files have other owners, and the process that made it has asked.
+  if (trust || inUserNamespace() || (library === undefined && commands.length === 0)) return;
+  const reasons = [file, ...(library === undefined ? [] : [library])].flatMap((one) => whyNotOurs(one) ?? []);
+  if (reasons.length === 0) return;
+  const lines = [
+    ...commands.map(({ host, run }) => `  on ${host}: ${run}`),
+    ...(library === undefined ? [] : [`  the library ${library}`]),
+  ];
+  context.stderr.write(`${reasons.join("; ")}. This would run, as you:\n${lines.map(printable).join("\n")}\n`);
+  if (await agreed(context)) return;
+  throw new UsageError(`${file} may not run that`, { hint: "read the file; with --trust it may" });
+}
+
+/** Undefined: it is the user's, or the system's. What cannot be looked at is no file: a pipe of the user's, or an error that is told later. */
+function whyNotOurs(file: string): string | undefined {
+  let found: { uid: number; mode: number; isFile(): boolean };
+  try {
+    found = statSync(file);
+  } catch {
+    return undefined;
+  }
+  // With sudo the files are those of who has called it.
+  const ours = [kRoot, process.geteuid?.(), Number(process.env.SUDO_UID ?? kRoot)];
+  if (!ours.includes(found.uid)) return `${printable(file)} belongs to another user (${found.uid})`;
+  if (found.isFile() && (found.mode & kForEverybody) !== 0) return `${printable(file)} can be written by everybody`;
+  return undefined;
+}
+
+async function agreed({ stdin, stderr }: CliContext): Promise<boolean> {
+  if (stdin.isTTY !== true || stderr.isTTY !== true) return false;
+  const question = createInterface({ input: stdin, output: stderr });
+  try {
+    return /^y(es)?$/i.test((await question.question("Run it? [y/N] ")).trim());
+  } finally {
+    question.close();
+  }
+}
