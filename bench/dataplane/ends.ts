@@ -106,7 +106,7 @@ export async function weirPerf(
   const inside = (end: End, ...more: string[]) =>
     new Timed(at(network, end, process.execPath, "--import", "tsx", kMain, "perf", ...options, "-d", "weir0", ...more));
   try {
-    const serving = inside("b", "--output", file);
+    const serving = inside("b", "--out_json_file", file);
     await serving.until((text) => text.includes("Waiting for client"));
     const { text } = await inside("a", addressOf("b"), "--json").ended;
     await serving.ended;

@@ -36,7 +36,7 @@ export function perfCommand(
     ...["perf", test, "--device", pair.interface, "--address", `${pair.nicAddress(host)}/24`],
     ...["--size", String(size), "--duration", String(seconds)],
     ...(depth === undefined ? [] : ["--tx-depth", String(depth)]),
-    ...(report === undefined ? [] : ["--output", report, pair.nicAddress(host === "a" ? "b" : "a")]),
+    ...(report === undefined ? [] : ["--out_json_file", report, pair.nicAddress(host === "a" ? "b" : "a")]),
   ];
 }
 
