@@ -4,10 +4,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
+import { controlSockets, kLabSuffix } from "../../src/device/control_client.js";
+import { controlDirectory } from "../../src/host/control_directory.js";
 import { runLab } from "../../src/lab/run.js";
 import type { Result, Series } from "../../src/result/result.js";
 import { loadScenario } from "../../src/scenario/scenario.js";
 import { faultsOf } from "../fixtures/closed_schema.js";
+import { eventually } from "../patience.js";
 import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.js";
 import { namespacesHeld } from "./processes.js";
 import { folder, kIncast, labRun, start, sum } from "./weir.js";
@@ -61,12 +64,16 @@ describeLive("a run that is stopped", () => {
     await running.nothingLeft();
   });
 
-  it("by SIGKILL leaves nothing either", async () => {
-    const running = await start(endless(folder()));
+  it("by SIGKILL leaves nothing either, but its socket until somebody looks for labs", async () => {
+    const running = await start([...endless(folder()), "--set", "name=killed"]);
     await running.untilTraffic();
     running.child.kill("SIGKILL");
     expect(await running.finished).toMatchObject({ status: null, signal: "SIGKILL" });
     await running.nothingLeft();
+    await eventually(async () => {
+      expect(await controlSockets(controlDirectory())).not.toContain("killed.lab");
+      expect(existsSync(join(controlDirectory(), `killed${kLabSuffix}`))).toBe(false);
+    });
   });
 
   it("by a capture that cannot be written says so, exits with 1, and leaves nothing", async () => {
