@@ -2,8 +2,12 @@
 import { expect } from "vitest";
 import { kPatienceMs } from "./limits.js";
 
-/** Of a connection; of datagrams (SIDR status 1: no such service); of a socket. */
-const kRefused = /RDMA_CM_EVENT_REJECTED[;,] error:? 8|RDMA_CM_EVENT_UNREACHABLE[;,] error:? 1\b|Connection refused/;
+/**
+ * Of a connection; of datagrams (SIDR status 1: no such service); of a socket; of one that connects in the background, where rstream is
+ * told by POLLERR and prints whatever error was before.
+ */
+const kRefused =
+  /RDMA_CM_EVENT_REJECTED[;,] error:? 8|RDMA_CM_EVENT_UNREACHABLE[;,] error:? 1\b|Connection refused|^rpoll: Transport endpoint is not connected/m;
 
 /**
  * rping's own race, on any NIC: the thread that waits for events asks for one more while the main thread, which is done, destroys the

@@ -5,6 +5,7 @@
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, expect } from "vitest";
 import type { Session } from "../../src/dashboard/protocol.js";
+import { kPatienceMs } from "../limits.js";
 import { describeUnless } from "../obstacles.js";
 import { browserObstacle, useBrowser } from "./chromium.js";
 import { FakeServer } from "./fake_server.js";
@@ -41,7 +42,7 @@ export function describePage(name: string, body: (bench: Bench) => void, obstacl
       over = false;
       const context = await newContext({ viewport: { width: 1280, height: 900 }, ...options });
       // Before the test's own time is up, so that it says what it waited for.
-      context.setDefaultTimeout(15_000);
+      context.setDefaultTimeout(kPatienceMs);
       await context.addInitScript(installPixels);
       const page = await context.newPage();
       const complain = (text: string) => {
