@@ -54,10 +54,11 @@ const stepsOf = (suite) => [
   },
   { name: "npm ci without a compiler", limit: 10 * kMinute, script: "npm ci" },
   {
+    // Whether the run is valid (status 3: it is not) depends on what else the machine does.
     name: "npm start",
     limit: 40 * kMinute,
     script:
-      "npm start > /tmp/start 2>&1; status=$?; cat /tmp/start; grep -qi 'fidelity: \\(valid\\|invalid\\)' /tmp/start || exit $((status + 1))",
+      "status=0; npm start > /tmp/start 2>&1 || status=$?; cat /tmp/start; [ $status = 0 ] || { [ $status = 3 ] && grep -q '^fidelity: ' /tmp/start; }",
   },
   {
     name: "programs between two namespaces",

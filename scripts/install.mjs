@@ -60,8 +60,8 @@ async function build() {
 async function withCmakeJs(log) {
   const main = join(dirname(require.resolve("cmake-js/package.json")), "bin", "cmake-js");
   const folder = join(root, "build-cmake");
-  // The first build of an installation compiles the files of a folder as one, in half of the time. That is kept by later ones.
-  const whole = installs && !existsSync(join(folder, "CMakeCache.txt")) ? ["--CDWEIR_UNITY=ON"] : [];
+  // The first build compiles the files of a folder as one, in half of the time. That is kept by later ones.
+  const whole = !existsSync(join(folder, "CMakeCache.txt")) ? ["--CDWEIR_UNITY=ON"] : [];
   const options = ["-d", root, "-O", folder, ...whole];
   const configured = await execute([main, "configure", ...options], log);
   return configured ?? (await execute([main, "build", ...options, "--parallel", jobs], log));
