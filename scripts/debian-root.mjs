@@ -140,6 +140,8 @@ function step(suite, name, limit, command, args) {
 
 function inRoot(root, script) {
   const mounts = [
+    // Namespaces are made where / is a mount of its own.
+    `mount --bind ${root} ${root}`,
     `mount --rbind /dev ${root}/dev`,
     `mount -t proc proc ${root}/proc`,
     `mount --rbind /sys ${root}/sys`,

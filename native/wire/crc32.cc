@@ -6,10 +6,14 @@
 
 #if defined(__x86_64__)
 // GCC 12 takes the operands that AVX-512 intrinsics leave undefined for mistakes (its bug 105593).
+#ifndef __clang__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#ifndef __clang__
 #pragma GCC diagnostic pop
+#endif
 #endif
 
 namespace weir {
