@@ -38,6 +38,7 @@ describe("parameters of QCN", () => {
       parameters: {
         rpgTimeReset: 15e6,
         rpgByteReset: 150_000,
+        rpgAiCycle: 0.5,
         rpgThreshold: 5,
         hyperThreshold: 5,
         rpgAiRate: 5e6,

@@ -43,6 +43,7 @@ import {
   ratesOf,
   SEEDS,
   SETUP,
+  SLOW_FEEDBACK,
   STEADY,
 } from "./two_flows.js";
 
@@ -151,8 +152,9 @@ export const SHU_FIGURE_1 = studyOf<Stages>()({
     trials: [DUMBBELL],
     seeds: SEEDS,
     see: seeStages,
-    sim_seconds: 4,
+    sim_seconds: 8,
   },
+  alternative: SLOW_FEEDBACK,
   plots: ({ all, length }) => [
     ratePlot("(a) Rates", rateCurves(all), END),
     queuePlot(length, END),
@@ -252,8 +254,9 @@ export const SHU_FIGURE_12 = studyOf<Variants>()({
         ...(all[0] as Variants)[name],
         figures: mediansOf(all.map((one) => one[name].figures)),
       })),
-    sim_seconds: 8,
+    sim_seconds: 16,
   },
+  alternative: SLOW_FEEDBACK,
   plots: (seen) => [
     ...kVariantNames.map((name) => ratePlot(`${kVariants[name]}: rates`, rateCurves(seen[name].rates), END)),
     ...kVariantNames.map((name) => ({

@@ -2,7 +2,7 @@
 
 import type { Curve, Plot } from "../../report/plot.js";
 import { evenness, firstTime, inUnits, movingMean, queue, rates, type Signal } from "../../result/measure.js";
-import type { Evidence, Trial } from "../experiment.js";
+import type { Alternative, Evidence, Trial } from "../experiment.js";
 import { type Axis, plot } from "../study.js";
 import { FAIR, LINK } from "./convergence.js";
 
@@ -21,6 +21,15 @@ export const CHOICES = [
   "Converged: the smaller rate first has 0.9 of the larger, by means of 0.5 s (the paper's line of epsilon = 0.9, section V-B, for rates that are not expectations).",
   "The paper does not print the round trip; here each of the three links delays by 1 us.",
 ];
+
+/** Beside the setup as printed: feedback that takes as long as it may on boards and servers. */
+export const SLOW_FEEDBACK: Alternative = {
+  name: "slow feedback",
+  reading:
+    "A change of rate is at the congestion point, and its feedback at the source, 1 ms after one another: each link delays by 500 us. The paper prints a round trip of tens of microseconds, and nothing of how long its boards and servers take.",
+  set: ["topology.link.delay=500us"],
+  concerns: () => true,
+};
 
 /** Whom feedback meets is chance. */
 export const SEEDS = 10;
