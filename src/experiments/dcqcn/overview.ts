@@ -30,11 +30,16 @@ export const OVERVIEW: Paper = {
   citation: "Mellanox: Understanding DC-QCN Algorithm for RoCE Congestion Control, version 8",
 };
 
-/** When the second flow comes, when both are seen to share, when it goes, and the end, s. */
+/**
+ * When the second flow comes, from when on both are looked at, when it goes, and the end, s. With SIGCOMM's values alpha forgets within
+ * 14 ms to 1/e, and it begins at 1: after 120 ms nothing of that is left.
+ */
 const kComes = 0.005;
-const kShared = 0.01;
-const kGoes = 0.02;
-const kEnd = 0.04;
+const kShared = 0.125;
+const kGoes = 0.165;
+const kEnd = 0.185;
+/** What is looked at of the first flow alone, s. */
+const kAlone = 0.01;
 /** Width of the means that throughput is seen by, s. */
 const kWidth = 0.0005;
 const kTimes = [
@@ -153,7 +158,7 @@ function alphas({ run }: Phases): { alpha: number; slots: number } {
 
 /** Means of the first flow's throughput while it shares the link, and in the end, Gb/s. */
 const shared = ({ run }: Phases) => mean(between(throughput(run, "first"), kShared, kGoes));
-const freed = ({ run }: Phases) => mean(between(throughput(run, "first"), kEnd - (kGoes - kShared), kEnd));
+const freed = ({ run }: Phases) => mean(between(throughput(run, "first"), kEnd - kAlone, kEnd));
 
 /** Mean of what the increase at a position of its phase adds. */
 function gain(all: readonly Change[], position: number): number {
@@ -168,7 +173,7 @@ export const OVERVIEW_PHASES = studyOf<Seen>()({
   place: "The DC-QCN Algorithm",
   title: "what alpha, cuts and the three phases of increase do",
   setup:
-    "Two senders and a receiver on one switch, 40 Gb/s, profile mellanox-overview; the second sends from 5 to 20 ms of 40. Once with the firmware's values, once with those of the SIGCOMM paper, in slots of 50 us; rates are sampled each microsecond, and looked at from 10 to 20 ms.",
+    "Two senders and a receiver on one switch, 40 Gb/s, profile mellanox-overview; the second sends from 5 to 165 ms of 185. Once with the firmware's values, once with those of the SIGCOMM paper, in slots of 50 us; rates are sampled each microsecond, and looked at from 125 to 165 ms.",
   choices: [
     "The overview prints no values, so none of its words is about how much or how soon: most statements ask whether what runs does what is written, seen from outside, in samples.",
     `Every is read as ${kNearlyAll}%: a cut and an increase, or two increases, may come within one sample.`,
@@ -210,7 +215,7 @@ export const OVERVIEW_PHASES = studyOf<Seen>()({
       const found = firstTime(movingMean(throughput(run, "first"), kWidth), (gbps) => gbps >= 0.9 * kLink, kGoes);
       return 1000 * (found - kGoes);
     }),
-    queue: quantity("queue, p99 from 10 to 20 ms", "KB", ({ run: { series } }) => {
+    queue: quantity("queue, p99 from 125 to 165 ms", "KB", ({ run: { series } }) => {
       const bytes = Object.values(series.queues)[0]?.bytes ?? [];
       return describe(between(inUnits({ time: series.time_s, values: bytes }, 1000), kShared, kGoes))?.p99;
     }),

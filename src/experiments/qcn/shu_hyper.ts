@@ -82,7 +82,7 @@ const HYPER_BY_BYTES: Cause = {
   by: "algorithm",
   what: "By equation 5 hyper-active increase has no time in 2 to 3 ms to take a link.",
   proof:
-    "a cycle of 75 KB takes 0.6 ms at 1 Gb/s or more, so 3 ms have 5 steps of the byte counter and one of the timer, which add up to 21 R_HAI = 105 Mb/s",
+    "a cycle of 75 KB takes 0.51 ms at 1 Gb/s or more, its jitter included, so 3 ms have 5 steps of the byte counter and one of the timer at most, which add up to 21 R_HAI = 105 Mb/s",
 };
 
 export const SHU_HYPER = studyOf<Seen>()({
