@@ -44,8 +44,8 @@
 //   T and BC count on under all of them: clamp_tgt_rate asks which of the two there was.
 //   Reading of figure 7: the text asks for "F = 5 successive iterations" of fast recovery, so the counter is incremented first
 //   and the F-th expiration still recovers. ns3-rdma tests stage < F after incrementing (F - 1 steps) and hyper at both >= F;
-//   HPCC's ns-3 does F steps, but has only the timer, whose expirations after F + 1 alone are hyper. The latter is not offered:
-//   with R_HAI = R_AI the two agree.
+//   HPCC's ns-3 does F steps, but has only the timer, whose expirations after F + 1 alone are hyper: stage_by_increases with its
+//   F of 1; else with R_HAI = R_AI the two agree.
 //
 // Release as in rate_limiter.h: the queue pair becomes unlimited. A cut that is due (slotted) holds it back.
 //

@@ -265,7 +265,7 @@ export const OVERVIEW_PHASES = studyOf<Seen>()({
     clocks: ["sim"],
     trials: kNames.map((name) => ({ name, file: kFile, set: [...kTimes, ...kValues[name].set] })),
     see: (runs) => byName(kNames, (name) => phasesOf(kValues[name], runs[name] as Evidence)),
-    sim_seconds: 4,
+    sim_seconds: 3,
   },
   plots: (seen) =>
     kNames.map((name) =>
