@@ -210,6 +210,9 @@ TEST_CASE("reaction point: the overview's three rules together, in slots") {
   CHECK(rp.target_rate() == kLine);
   rp.on_sent(200 * kUs, 1);  // one byte since
   CHECK(rp.exact_rate() == 36'781'250'000);
-  rp.advance(290 * kUs);  // the third: + 4, beyond the line rate
-  CHECK_FALSE(rp.limited());
+  rp.on_cnp(285 * kUs);   // due at 320 us, which holds the release back
+  rp.advance(290 * kUs);  // the third: + 4 would be beyond the line rate
+  CHECK(rp.limited());
+  CHECK(rp.exact_rate() == kLine);
+  CHECK(rp.exact_target_rate() == kLine);
 }

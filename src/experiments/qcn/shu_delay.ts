@@ -14,7 +14,7 @@ import {
   studyOf,
   within,
 } from "../study.js";
-import { CHANCE_OF_FEEDBACK } from "./causes.js";
+import { SHORT_ROUND_TRIPS } from "./causes.js";
 import { SHU } from "./papers.js";
 import { ratio, sweep } from "./shu_sweeps.js";
 import {
@@ -149,6 +149,8 @@ export const SHU_ROUND_TRIP = studyOf<Trips>()({
       "section V-B3",
       "the queue deviates by more with 250 us than with 1 us",
       [more("oscillation")],
+      undefined,
+      SHORT_ROUND_TRIPS,
     ),
     statement(
       "If the queue length still satisfies the fourth assumption, the convergence time will slightly decrease due to larger feedback values.",
@@ -156,7 +158,7 @@ export const SHU_ROUND_TRIP = studyOf<Trips>()({
       "with 250 us less than with 1 us, and at least half of it",
       [within("time", 0.5, 0.9)],
       undefined,
-      CHANCE_OF_FEEDBACK,
+      SHORT_ROUND_TRIPS,
     ),
     statement(
       kSooner,
@@ -164,7 +166,7 @@ export const SHU_ROUND_TRIP = studyOf<Trips>()({
       "as packets, where the round trip makes it oscillate: with 250 us less than with 1 us",
       [less("time")],
       undefined,
-      CHANCE_OF_FEEDBACK,
+      SHORT_ROUND_TRIPS,
     ),
   ],
   network: {
