@@ -362,35 +362,6 @@ TEST_CASE("QCN reaction point, aimd: additive increase each full cycle of the by
   CHECK_FALSE(rp.limited());
 }
 
-TEST_CASE("QCN reaction point: cycles after fast recovery last ai_cycle of those in it") {
-  QcnParameters p = exact();
-  Time timer = 0;
-  uint32_t bytes = 0;
-  SUBCASE("a quarter") {
-    p.ai_cycle = 0.25;
-    timer = 3'750'000;
-    bytes = 37'500;
-  }
-  SUBCASE("half, by default") {
-    timer = 7'500'000;
-    bytes = 75'000;
-  }
-  SUBCASE("all") {
-    p.ai_cycle = 1;
-    timer = 15'000'000;
-    bytes = 150'000;
-  }
-  Flow flow(p, 1'000'000'000);
-  flow.send(0, 150'000, 5);
-  CHECK(flow.rp.rate() == 1'000'000'000);
-  flow.rp.on_sent(0, bytes - 1);
-  CHECK(flow.rp.rate() == 1'000'000'000);
-  flow.rp.on_sent(0, 1);  // the first beyond fast recovery: TR 1.005 G, CR half the way
-  CHECK(flow.rp.rate() == 1'002'500'000);
-  flow.rp.advance(75 * kMs);  // cycles of the timer are full ones until five of them are over
-  CHECK(flow.rp.next_deadline() == 75 * kMs + timer);
-}
-
 TEST_CASE("QCN reaction point: counters that are off") {
   QcnParameters p = exact();
   p.rpg_time_reset = 0;
