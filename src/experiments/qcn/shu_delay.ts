@@ -21,7 +21,7 @@ import {
   BOTTLENECK,
   BUFFER,
   BY_CHANCE,
-  CHOICES,
+  CONVERGED_BY_MEANS,
   END,
   lengthOf,
   queuePlot,
@@ -117,7 +117,7 @@ export const SHU_ROUND_TRIP = studyOf<Trips>()({
   title: "what a longer round trip makes of queue and convergence",
   setup: `${SETUP} They start at 900 and 100 Mb/s; each of three links delays by 1, 50 or 250 us, so that feedback and what it changes take 2, 100 or 500 us.`,
   choices: [
-    ...CHOICES,
+    CONVERGED_BY_MEANS,
     BY_CHANCE,
     MORE_OR_LESS,
     "Which round trips the paper has in mind is not printed. Slightly is read as the paper itself does of G_d in section V-B1, whose impact is slight as the time only decreases by half: not below half of the time.",
