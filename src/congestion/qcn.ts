@@ -15,7 +15,7 @@ const profiles = {
     parameters: {
       rpgTimeReset: ["15ms", kMib],
       rpgByteReset: ["150KB", kMib],
-      rpgAiCycle: ["50%", "the standard halves the cycles after fast recovery (802.1Q clause 32)"],
+      rpgAiCycle: ["50%", `not in the MIB; ${kKabbani} section 2, of the 10 Gb/s baseline: reduced to half`],
       rpgThreshold: [5, kMib],
       rpgAiRate: ["5Mbps", kMib],
       rpgHaiRate: ["50Mbps", kMib],
