@@ -42,6 +42,7 @@ void DcqcnReactionPoint::on_sent(Time now, uint32_t wire_bytes) {
   while (limited_ && byte_count_ >= parameters_->rpg_byte_reset) {
     byte_count_ -= parameters_->rpg_byte_reset;
     ++byte_expirations_;
+    if (parameters_->increase_restarts_counters) start_rate_timer(now);
     increase();
   }
 }
@@ -62,6 +63,7 @@ void DcqcnReactionPoint::advance(Time now) {
       }
       rate_timer_at_ += parameters_->rpg_time_reset;
       ++timer_expirations_;
+      if (parameters_->increase_restarts_counters) byte_count_ = 0;
       increase();
     }
   }
@@ -72,6 +74,11 @@ Time DcqcnReactionPoint::next_deadline() const { return std::min(cut_at_, rate_t
 
 DcqcnReactionPoint::Stage DcqcnReactionPoint::stage() const {
   const uint32_t threshold = parameters_->rpg_threshold;
+  if (parameters_->stage_by_increases) {
+    const uint64_t increases = uint64_t{timer_expirations_} + byte_expirations_;
+    if (increases <= threshold) return Stage::fast_recovery;
+    return increases > 2 * uint64_t{threshold} ? Stage::hyper_increase : Stage::additive_increase;
+  }
   if (std::max(timer_expirations_, byte_expirations_) <= threshold) return Stage::fast_recovery;
   return std::min(timer_expirations_, byte_expirations_) > threshold ? Stage::hyper_increase : Stage::additive_increase;
 }
@@ -99,6 +106,10 @@ void DcqcnReactionPoint::start_alpha(Time now) {
 void DcqcnReactionPoint::restart_increase(Time now) {
   timer_expirations_ = byte_expirations_ = 0;
   byte_count_ = 0;
+  start_rate_timer(now);
+}
+
+void DcqcnReactionPoint::start_rate_timer(Time now) {
   rate_timer_at_ = parameters_->rpg_time_reset > 0 ? now + parameters_->rpg_time_reset : kNever;
 }
 
@@ -112,17 +123,26 @@ void DcqcnReactionPoint::cut(Time now) {
   restart_increase(now);
 }
 
+// i, where hyper increase scales.
+double DcqcnReactionPoint::hyper_step() const {
+  const uint64_t threshold = parameters_->rpg_threshold;
+  if (!parameters_->stage_by_increases) return static_cast<double>(std::min(timer_expirations_, byte_expirations_) - threshold);
+  return static_cast<double>(uint64_t{timer_expirations_} + byte_expirations_ - 2 * threshold);
+}
+
 void DcqcnReactionPoint::increase() {
   const DcqcnParameters& p = *parameters_;
   const Stage now_in = stage();
-  if (now_in == Stage::hyper_increase) {
-    const uint32_t scale = p.hyper_increase_scales ? std::min(timer_expirations_, byte_expirations_) - p.rpg_threshold : 1;
-    target_rate_ += static_cast<double>(p.rpg_hai_rate) * scale;
-  } else if (now_in == Stage::additive_increase) {
-    target_rate_ += static_cast<double>(p.rpg_ai_rate);
+  double step = 0;
+  if (now_in == Stage::additive_increase) step = static_cast<double>(p.rpg_ai_rate);
+  if (now_in == Stage::hyper_increase) step = static_cast<double>(p.rpg_hai_rate) * (p.hyper_increase_scales ? hyper_step() : 1);
+  if (p.increase_raises_rate && now_in != Stage::fast_recovery) {
+    current_rate_ = std::min(current_rate_ + step, line_rate_);
+    target_rate_ = std::max(target_rate_, current_rate_);
+  } else {
+    target_rate_ = std::min(target_rate_ + step, line_rate_);
+    current_rate_ = (target_rate_ + current_rate_) / 2;
   }
-  target_rate_ = std::min(target_rate_, line_rate_);
-  current_rate_ = (target_rate_ + current_rate_) / 2;
   if (current_rate_ >= release_rate() && cut_at_ == kNever) release();
 }
 

@@ -32,13 +32,20 @@
 //     max(T, BC) <= F    fast recovery:                          R_C = (R_T + R_C) / 2
 //     min(T, BC) >  F    hyper increase:     R_T += i R_HAI,     R_C = (R_T + R_C) / 2,   i = min(T, BC) - F or 1
 //     otherwise          additive increase:  R_T += R_AI,        R_C = (R_T + R_C) / 2
-//   Counters do not restart each other, and R_C follows R_T, in both forms: as in QCN. Mellanox's overview, which refers to QCN
-//   and calls its account simplified, has time and bytes count "since previous rate increase", and the rate "increased by a
-//   constant value" beyond fast recovery; HPCC's model of the same NICs averages with R_T. R_T never exceeds the line rate.
+//   Counters do not restart each other, and R_C follows R_T, in both forms: as in QCN. R_T never exceeds the line rate.
+//   Mellanox's overview, which calls its account simplified, has other rules; each is an option of its own, for either form:
+//     increase_restarts_counters   an increase comes a period or some bytes "since previous rate increase": whichever counter
+//                                  expires, both restart. Bytes of the packet that the increase came with count for the next one.
+//     stage_by_increases           "after the number of rate increase events in a phase passed predefined threshold, the logic
+//                                  moves to the next phase": with n = T + BC, n <= F is fast recovery, n <= 2F additive, and
+//                                  beyond hyper increase, whose i is the position among the increases of its phase, n - 2F.
+//     increase_raises_rate         "the rate is increased by a constant value": R_C += R_AI or R_HAI in the place of (4), and R_T
+//                                  is at least R_C. A constant does not scale, so hyper_increase_scales is refused beside it.
+//   T and BC count on under all of them: clamp_tgt_rate asks which of the two there was.
 //   Reading of figure 7: the text asks for "F = 5 successive iterations" of fast recovery, so the counter is incremented first
 //   and the F-th expiration still recovers. ns3-rdma tests stage < F after incrementing (F - 1 steps) and hyper at both >= F;
-//   HPCC's ns-3 does F steps, but has only the timer, whose expirations after F + 1 alone are hyper. The latter is not offered:
-//   with R_HAI = R_AI the two agree.
+//   HPCC's ns-3 does F steps, but has only the timer, whose expirations after F + 1 alone are hyper: stage_by_increases with its
+//   F of 1; else with R_HAI = R_AI the two agree.
 //
 // Release as in rate_limiter.h: the queue pair becomes unlimited. A cut that is due (slotted) holds it back.
 //
@@ -51,6 +58,7 @@
 //   rpg_ai_rate                    R_AI   bit/s     40 M     5 M             additive increase
 //   rpg_hai_rate                   R_HAI  bit/s     - [1]    50 M            hyper increase
 //   hyper_increase_scales          -      bool      true     false           i = min(T, BC) - F (QCN), else i = 1
+//   increase_restarts_counters, stage_by_increases, increase_raises_rate: false in both columns, see above
 //   rpg_max_rate                   -      bit/s     0        0               released when reached; 0: line rate
 //   rpg_min_rate                   -      bit/s     - [1]    1 M             floor of R_C (never below 1 bit/s)
 //   rpg_min_dec_fac                -      fraction  - [1]    0.5             a cut leaves at least this part of R_C
@@ -91,6 +99,9 @@ struct DcqcnParameters {
   Rate rpg_ai_rate = 40'000'000;
   Rate rpg_hai_rate = 200'000'000;
   bool hyper_increase_scales = true;
+  bool increase_restarts_counters = false;
+  bool stage_by_increases = false;
+  bool increase_raises_rate = false;
   Rate rpg_max_rate = 0;
   Rate rpg_min_rate = 1'000'000;
   double rpg_min_dec_fac = 0.5;
@@ -115,6 +126,9 @@ void describe(auto& v, Of<DcqcnParameters> auto& p) {
   v("rpg_ai_rate", p.rpg_ai_rate, field::bps("R_AI: step of additive increase."));
   v("rpg_hai_rate", p.rpg_hai_rate, field::bps("R_HAI: step of hyper increase."));
   v("hyper_increase_scales", p.hyper_increase_scales, field::any("Step i of hyper increase adds i R_HAI (QCN), not R_HAI."));
+  v("increase_restarts_counters", p.increase_restarts_counters, field::any("An increase restarts timer and byte counter."));
+  v("stage_by_increases", p.stage_by_increases, field::any("F increases recover, the next F are additive, then hyper."));
+  v("increase_raises_rate", p.increase_raises_rate, field::any("Beyond recovery the current rate rises by a constant."));
   v("rpg_max_rate", p.rpg_max_rate, field::bps("Released when reached; 0: line rate."));
   v("rpg_min_rate", p.rpg_min_rate, field::bps("Floor of the current rate."));
   v("rpg_min_dec_fac", p.rpg_min_dec_fac, field::fraction("A cut leaves at least this part of the rate."));
@@ -129,6 +143,7 @@ void describe(auto& v, Of<DcqcnParameters> auto& p) {
   v("rate_to_set_on_first_cnp", p.rate_to_set_on_first_cnp, field::bps("0: no override."));
   v.rule(p.form == DcqcnParameters::Form::paper || p.rate_reduce_monitor_period > 0,
          "rate_reduce_monitor_period must be above 0");
+  v.rule(!(p.increase_raises_rate && p.hyper_increase_scales), "increase_raises_rate needs hyper_increase_scales to be false");
 }
 
 // One per sending queue pair.
@@ -170,8 +185,10 @@ class DcqcnReactionPoint : public RateLimiter<DcqcnParameters> {
   void release();
   void start_alpha(Time now);
   void restart_increase(Time now);
+  void start_rate_timer(Time now);
   void cut(Time now);
   void increase();
+  double hyper_step() const;
   void end_alpha_period();
   Time slot_end(Time period, Time now) const;
 

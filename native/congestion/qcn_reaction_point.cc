@@ -105,8 +105,8 @@ void QcnReactionPoint::start_byte_counter() {
 // The length of a counter's next cycle, in its unit.
 int64_t QcnReactionPoint::cycle(double full, uint32_t completed) {
   const QcnParameters& p = *parameters_;
-  const bool half = p.variant != Variant::aimd && completed >= p.rpg_threshold;
-  const double jittered = (half ? full / 2 : full) * (1 + p.jitter * (2 * random_.uniform() - 1));
+  const bool shorter = p.variant != Variant::aimd && completed >= p.rpg_threshold;
+  const double jittered = (shorter ? full * p.ai_cycle : full) * (1 + p.jitter * (2 * random_.uniform() - 1));
   return std::max<int64_t>(static_cast<int64_t>(jittered), 1);
 }
 

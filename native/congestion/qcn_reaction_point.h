@@ -14,7 +14,8 @@
 //     CR = max(CR (1 - G_d F_b), rpg_min_dec_fac CR, rpg_min_rate)
 //     T = BC = 0; the timer restarts.
 //
-// Rate increase. Cycles last rpg_time_reset and rpg_byte_reset; after rpg_threshold (F) of them since the last cut, half as long.
+// Rate increase. Cycles last rpg_time_reset and rpg_byte_reset; after rpg_threshold (F) of them since the last cut, ai_cycle of
+// that: half as long, but for who asks what another T_AI would do ([S], V-B1), which is then that of both counters.
 // Each is jittered by a draw of its own, uniform in [1 - jitter, 1 + jitter). When a counter completes a cycle, the limiter's
 // stage says what that does; with H = max(F, hyper_threshold), and T and BC as they were until then:
 //     T <  F and BC <  F     fast recovery:       I = 0
@@ -48,7 +49,7 @@
 //     "larger than 5", which is the same of the cycle that a counter is in. [P] compares both counters with > after counting: an
 //     increase by one counter is then additive, or hyper, only when the other has completed six. ns3-rdma, whose states have the
 //     names of [Q]'s, compares stage < rpgThreshold after counting: four cycles recover.
-//   - The first cycle after those is half as long already ([S] equation 19, [P]).
+//   - The first cycle after those is the shorter one already ([S] equation 19, [P]).
 //   - i counts hyper increases since the cut ([S]: "i is the times of HAI after the last rate decrease"; [K]: "the ith time that
 //   a
 //     cycle for either ... is completed"). In [P] and ns3-rdma it counts cycles of the slower counter, min(T, BC) - F, which at
@@ -91,6 +92,7 @@ struct QcnParameters {
   double gd = 1.0 / 128;
   double rpg_min_dec_fac = 0.5;
   double jitter = 0.15;
+  double ai_cycle = 0.5;
 };
 
 constexpr auto words_of(QcnParameters::Variant) { return std::array{"qcn", "timer", "aimd"}; }
@@ -108,6 +110,7 @@ void describe(auto& v, Of<QcnParameters> auto& p) {
   v("gd", p.gd, field::fraction("G_d: part of the rate that a cut takes, per unit of F_b."));
   v("rpg_min_dec_fac", p.rpg_min_dec_fac, field::fraction("A cut leaves at least this part of the rate."));
   v("jitter", p.jitter, field::optional(field::below(field::fraction("Of each cycle."))));
+  v("ai_cycle", p.ai_cycle, field::above(field::fraction("A cycle after fast recovery, as a part of one in it.")));
 }
 
 // One per rate limiter.

@@ -64,6 +64,10 @@ NicParameters nic_parameters(Input& in) {
   p.grouping.limiter = groups & 128 ? Limiter::token_bucket : Limiter::pacer;
   const uint8_t host = in.byte();
   dcqcn.alpha_decays_at_line_rate = host & 16;
+  dcqcn.increase_restarts_counters = groups & 1;
+  dcqcn.stage_by_increases = groups & 2;
+  dcqcn.increase_raises_rate = groups & 8;
+  dcqcn.hyper_increase_scales = !dcqcn.increase_raises_rate;
   const CongestionParameters controls[] = {dcqcn, qcn, CongestionControl::Parameters{}, DctcpParameters{}};
   p.congestion = controls[(style + (host >> 5)) % 4];
   p.receive_buffer.drain = host % 4 * Rate{100'000'000};

@@ -376,6 +376,9 @@ TEST_CASE("reaction point: coarse and fine polling agree to the last bit; invari
     p.clamp_tgt_rate_after_time_inc = pick(2) == 0;
     p.hyper_increase_scales = pick(2) == 0;
     p.alpha_decays_at_line_rate = pick(2) == 0;
+    p.increase_restarts_counters = pick(2) == 0;
+    p.stage_by_increases = pick(2) == 0;
+    p.increase_raises_rate = !p.hyper_increase_scales && pick(2) == 0;
     p.rpg_max_rate = pick(4) == 0 ? 20'000'000'000 : 0;
     Flow coarse(p, pick(2) == 0 ? kLine : kLine / 8);
     Flow fine(p, coarse.rp.rate());

@@ -102,3 +102,34 @@ TEST_CASE("QCN reaction point: the seed decides the cycles") {
   CHECK(first.rp.next_deadline() == again.rp.next_deadline());
   CHECK(first.rp.next_deadline() != other.rp.next_deadline());
 }
+
+TEST_CASE("QCN reaction point: cycles after fast recovery last ai_cycle of those in it") {
+  QcnParameters p;
+  p.jitter = 0;
+  Time timer = 0;
+  uint32_t bytes = 0;
+  SUBCASE("a quarter") {
+    p.ai_cycle = 0.25;
+    timer = 3'750'000;
+    bytes = 37'500;
+  }
+  SUBCASE("half, by default") {
+    timer = 7'500'000;
+    bytes = 75'000;
+  }
+  SUBCASE("all") {
+    p.ai_cycle = 1;
+    timer = 15'000'000;
+    bytes = 150'000;
+  }
+  Flow flow(p);
+  flow.rp.start(0, 1'000'000'000);
+  for (int i = 0; i < 5; ++i) flow.rp.on_sent(0, 150'000);
+  CHECK(flow.rp.rate() == 1'000'000'000);
+  flow.rp.on_sent(0, bytes - 1);
+  CHECK(flow.rp.rate() == 1'000'000'000);
+  flow.rp.on_sent(0, 1);  // the first beyond fast recovery: TR 1.005 G, CR half the way
+  CHECK(flow.rp.rate() == 1'002'500'000);
+  flow.rp.advance(75'000'000);  // cycles of the timer are full ones until five of them are over
+  CHECK(flow.rp.next_deadline() == 75'000'000 + timer);
+}

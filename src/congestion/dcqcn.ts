@@ -49,6 +49,15 @@ const parameters = {
   clamp_tgt_rate_after_time_inc: flag("The same, if the last increase was by time."),
   rate_to_set_on_first_cnp: rate("Rate set at the first CNP; 0 means no override.", 0),
   hyper_increase_scales: flag("Step i of hyper increase adds i R_HAI (QCN), not always R_HAI. Not an mlx5 name."),
+  increase_restarts_counters: flag(
+    "A rate increase, by time or by bytes, restarts both counters: each counts since the previous increase. Not an mlx5 name.",
+  ),
+  stage_by_increases: flag(
+    "The number of increases since the last cut decides: F of fast recovery, F of additive increase, then hyper increase, whose step i is then the i-th increase of its kind. Without, each counter has to pass F by itself. Not an mlx5 name.",
+  ),
+  increase_raises_rate: flag(
+    "Additive and hyper increase raise the current rate by their step, not the target rate with the current rate half the way behind. Not an mlx5 name.",
+  ),
   min_time_between_cnps: time("N: least time between two CNPs of one flow (notification point).", 0, 10e9),
 };
 
@@ -59,6 +68,17 @@ const kNs3Code = "ns3-rdma qbb-net-device.cc";
 const kHpccConfig = "HPCC config.txt";
 const kHpccCode = "HPCC rdma-hw.cc";
 const kOtgModel = "OTG models port/rocev2.yaml";
+const kOverview = "Mellanox, Understanding DC-QCN Algorithm for RoCE";
+const kOverviewDump = `not printed; ${kMlx5Dump}`;
+
+/** As QCN has it, which all sources but Mellanox's overview follow. */
+function increaseAsQcn(source: string) {
+  return {
+    increase_restarts_counters: [false, source],
+    stage_by_increases: [false, source],
+    increase_raises_rate: [false, source],
+  } as const;
+}
 
 /** The sources disagree on "the DCQCN defaults", so every value says where it is from. */
 const profiles = {
@@ -84,6 +104,7 @@ const profiles = {
       clamp_tgt_rate_after_time_inc: [true, "implied by clamp_tgt_rate"],
       rate_to_set_on_first_cnp: [0, "no override in the paper"],
       hyper_increase_scales: [true, "paper section 3.1 refers to QCN, whose step i of hyper increase adds i R_HAI"],
+      ...increaseAsQcn("paper section 3.1, figure 7 and equations (3) and (4), as in QCN"),
       min_time_between_cnps: ["50us", "paper section 3.1: N"],
     },
   },
@@ -112,7 +133,36 @@ const profiles = {
       clamp_tgt_rate_after_time_inc: [true, kMlx5Dump],
       rate_to_set_on_first_cnp: [0, kMlx5Dump],
       hyper_increase_scales: [false, "HPCC's model of ConnectX-4; the firmware is not published"],
+      ...increaseAsQcn("as QCN and HPCC's model of ConnectX-4; the firmware is not published"),
       min_time_between_cnps: ["2us", "mlxconfig shows 0 or 2 by firmware version"],
+    },
+  },
+  "mellanox-overview": {
+    title: `${kOverview} Congestion Control, its rules with the firmware's values`,
+    form: "slotted" as DcqcnForm,
+    parameters: {
+      rpg_time_reset: ["300us", kOverviewDump],
+      rpg_byte_reset: [32767, kOverviewDump],
+      rpg_threshold: [1, kOverviewDump],
+      rpg_ai_rate: ["5Mbps", kOverviewDump],
+      rpg_hai_rate: ["50Mbps", kOverviewDump],
+      rpg_max_rate: [0, kOverviewDump],
+      rpg_min_rate: ["1Mbps", kOverviewDump],
+      rpg_gd: [11, `${kOverview}: old_rate (1 - alpha/2)`],
+      rpg_min_dec_fac: ["50%", "never binding: alpha/2 is at most one half"],
+      dce_tcp_g: [1019, kOverviewDump],
+      dce_tcp_rtt: ["1us", kOverviewDump],
+      rate_reduce_monitor_period: ["4us", kOverviewDump],
+      initial_alpha_value: [1023, kOverviewDump],
+      alpha_decays_at_line_rate: [false, "not said; as mlx5"],
+      clamp_tgt_rate: [true, `${kOverview}: upon rate decrease the rate before it is stored in target_rate`],
+      clamp_tgt_rate_after_time_inc: [true, "implied by clamp_tgt_rate"],
+      rate_to_set_on_first_cnp: [0, kOverviewDump],
+      hyper_increase_scales: [false, `${kOverview}: a constant value`],
+      increase_restarts_counters: [true, `${kOverview}: time or bytes since previous rate increase`],
+      stage_by_increases: [true, `${kOverview}: the number of rate increase events in the phase`],
+      increase_raises_rate: [true, `${kOverview}: the rate is increased by a constant value`],
+      min_time_between_cnps: ["2us", "not said; as mlx5"],
     },
   },
   "ns3-rdma": {
@@ -137,6 +187,7 @@ const profiles = {
       clamp_tgt_rate_after_time_inc: [false, kNs3Config],
       rate_to_set_on_first_cnp: [0, kNs3Code],
       hyper_increase_scales: [true, kNs3Code],
+      ...increaseAsQcn(kNs3Code),
       min_time_between_cnps: ["50us", kNs3Config],
     },
   },
@@ -162,6 +213,7 @@ const profiles = {
       clamp_tgt_rate_after_time_inc: [true, `${kHpccCode}: the first cut after an increase clamps`],
       rate_to_set_on_first_cnp: [0, kHpccCode],
       hyper_increase_scales: [false, kHpccCode],
+      ...increaseAsQcn(kHpccCode),
       min_time_between_cnps: [0, `${kHpccCode}: every ACK of a marked packet carries the CNP flag`],
     },
   },
@@ -187,14 +239,24 @@ const profiles = {
       clamp_tgt_rate_after_time_inc: [true, "not in the model; mlx5 default"],
       rate_to_set_on_first_cnp: ["0.002%", kOtgModel],
       hyper_increase_scales: [false, "not in the model; as mlx5"],
+      ...increaseAsQcn("not in the model; as mlx5"),
       min_time_between_cnps: ["55us", `${kOtgModel}: cnp_delay_timer`],
     },
   },
 } satisfies Record<string, Profile<keyof typeof parameters>>;
 
+/** What mlx5 has no name for. */
+const kOwnNames: ReadonlySet<string> = new Set([
+  "alpha_decays_at_line_rate",
+  "hyper_increase_scales",
+  "increase_restarts_counters",
+  "stage_by_increases",
+  "increase_raises_rate",
+]);
+
 /** mlx5's other spelling, from debugfs `cc_params/`: `rp_time_reset` for `rpg_time_reset`. */
 function otherSpelling(name: string): string | undefined {
-  if (name === "hyper_increase_scales" || name === "alpha_decays_at_line_rate") return undefined;
+  if (kOwnNames.has(name)) return undefined;
   if (name === "min_time_between_cnps") return `np_${name}`;
   if (name === "clamp_tgt_rate_after_time_inc") return "rp_clamp_tgt_rate_ati";
   return name.startsWith("rpg_") ? name.replace("rpg_", "rp_") : `rp_${name}`;
@@ -253,6 +315,10 @@ function check(p: DcqcnParameters, lineRate: number, found: Findings): void {
     const hint = "dce_tcp_g must be less than 1024";
     problem("dce_tcp_g", "1024 leaves alpha as it is, whatever comes", hint);
   }
+  if (p.increase_raises_rate && p.hyper_increase_scales) {
+    const message = "a constant value that the rate is increased by does not scale";
+    problem("increase_raises_rate", message, "increase_raises_rate needs hyper_increase_scales: false");
+  }
   if (p.form === "slotted" && p.rate_reduce_monitor_period === 0) {
     const message = "0 s is no time between two cuts, which this profile looks for CNPs at";
     const hint = "rate_reduce_monitor_period must be greater than 0, or use a profile in which each CNP cuts";
@@ -285,6 +351,11 @@ a flag; free-running timers look at it every \`rate_reduce_monitor_period\` to c
 Sources also differ in what alpha does while a flow sends at line rate. With \`alpha_decays_at_line_rate: true\` it decays there as
 anywhere, and stays what it is when the rate limiter begins or ends: a flow that was alone for a while is hardly cut by its first
 CNPs. With \`false\` alpha starts at \`initial_alpha_value\` with the first CNP after each time at line rate, which halves the rate.
+
+Sources differ in how a rate increases, too. By QCN, which the paper refers to, timer and byte counter run by themselves, each counts its own
+expirations, and the target rate rises with the current rate half the way behind it. Mellanox's overview of the same NICs has three other rules:
+\`increase_restarts_counters\`, \`stage_by_increases\` and \`increase_raises_rate\`. Each may be taken by itself, in either form; the profile
+\`mellanox-overview\` has all of them.
 
 Two conversions: the paper's g is 1 - \`dce_tcp_g\` / 1024, so 1020 is g = 1/256 and mlx5's 1019 is about 1/205, and \`g: 1/256\` may be written as well; and
 \`rpg_gd\` 11 is the paper's factor 1 - alpha/2.`;

@@ -67,9 +67,9 @@ export function rate(description: string, min: number): Parameter<"rate"> {
   };
 }
 
-export const percent = (description: string): Parameter<"fraction"> => ({
-  ...quantity("fraction", "%", description, 0, 1),
-  range: "0% to 100%",
+export const percent = (description: string, min = 0): Parameter<"fraction"> => ({
+  ...quantity("fraction", "%", description, min, 1),
+  range: `${min * 100}% to 100%`,
 });
 
 export function number(

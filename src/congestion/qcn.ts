@@ -15,6 +15,7 @@ const profiles = {
     parameters: {
       rpgTimeReset: ["15ms", kMib],
       rpgByteReset: ["150KB", kMib],
+      rpgAiCycle: ["50%", `not in the MIB; ${kKabbani} section 2, of the 10 Gb/s baseline: reduced to half`],
       rpgThreshold: [5, kMib],
       rpgAiRate: ["5Mbps", kMib],
       rpgHaiRate: ["50Mbps", kMib],
@@ -29,6 +30,7 @@ const profiles = {
     parameters: {
       rpgTimeReset: ["25ms", `${kKabbani} section 3.2: timer`],
       rpgByteReset: ["150KB", `${kKabbani} section 3.2: byte counter`],
+      rpgAiCycle: ["50%", `${kKabbani} section 2: half the cycles in active increase`],
       rpgThreshold: [5, `${kKabbani} section 2: cycles of fast recovery`],
       rpgAiRate: ["0.5Mbps", `${kKabbani} table 2: AI_INC`],
       rpgHaiRate: ["5Mbps", `${kKabbani} table 2: HAI_INC`],
@@ -43,6 +45,7 @@ const profiles = {
     parameters: {
       rpgTimeReset: ["15ms", `${kShu} section II: timer`],
       rpgByteReset: ["150KB", `${kShu} section II: byte counter`],
+      rpgAiCycle: ["50%", `${kShu} section II: 75 KB and 7.5 ms`],
       rpgThreshold: [5, `${kShu} section II`],
       rpgAiRate: ["0.5Mbps", `${kShu} section II: R_AI at 1 Gb/s`],
       rpgHaiRate: ["5Mbps", `${kShu} section II: 10 R_AI`],
@@ -129,7 +132,7 @@ const doc = `With \`algorithm: qcn\` the parameters are those of a reaction poin
 | \`variant\` | rates increase |
 | --- | --- |
 | \`qcn\` | by byte counter and timer, as 802.1Qau has it |
-| \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after as many cycles of that timer as fit in \`rpgThreshold\` times the profile's \`rpgTimeReset\`: 31, which take 43 ms, as all but the first \`rpgThreshold\` are half as long |
+| \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after as many cycles of that timer as fit in \`rpgThreshold\` times the profile's \`rpgTimeReset\`: 31, which take 43 ms, as all but the first \`rpgThreshold\` last \`rpgAiCycle\`, half as long |
 | \`qcn-aimd\` | by \`rpgAiRate\` each \`rpgByteReset\` bytes, without fast recovery (Shu et al. section V) |`;
 
 function nativeRpg(resolved: QcnParameters, variant: QcnVariant, scale: number) {
@@ -138,6 +141,7 @@ function nativeRpg(resolved: QcnParameters, variant: QcnVariant, scale: number) 
     variant: kVariants[variant],
     rpg_time_reset: p.rpgTimeReset,
     rpg_byte_reset: p.rpgByteReset,
+    ai_cycle: p.rpgAiCycle,
     rpg_threshold: p.rpgThreshold,
     hyper_threshold: p.hyperThreshold,
     rpg_ai_rate: p.rpgAiRate,

@@ -33,8 +33,9 @@ export interface Trial {
 }
 
 /**
- * Another reading of the paper's algorithm, where its words leave one: the same trials with another parameter, in virtual time and by
- * equations, judged beside the first. Only where it comes to other figures: it takes its time.
+ * Another reading of the paper, where its words leave one, of the algorithm or of what it does not print of its setup: the same trials
+ * with another parameter, in virtual time and by equations, judged beside the first, which alone counts. Only where it comes to other
+ * figures: it takes its time.
  */
 export interface Alternative {
   /** "alpha reset": with the clock it names columns, and a folder beside the trials'. */

@@ -12,6 +12,9 @@ export interface NativeDcqcn {
   /** R_AI: step of additive increase. bit/s, 0 or more */ rpg_ai_rate: number;
   /** R_HAI: step of hyper increase. bit/s, 0 or more */ rpg_hai_rate: number;
   /** Step i of hyper increase adds i R_HAI (QCN), not R_HAI. */ hyper_increase_scales: boolean;
+  /** An increase restarts timer and byte counter. */ increase_restarts_counters: boolean;
+  /** F increases recover, the next F are additive, then hyper. */ stage_by_increases: boolean;
+  /** Beyond recovery the current rate rises by a constant. */ increase_raises_rate: boolean;
   /** Released when reached; 0: line rate. bit/s, 0 or more */ rpg_max_rate: number;
   /** Floor of the current rate. bit/s, 0 or more */ rpg_min_rate: number;
   /** A cut leaves at least this part of the rate. 0 to 1 */ rpg_min_dec_fac: number;
@@ -40,6 +43,7 @@ export interface NativeQcn {
   /** G_d: part of the rate that a cut takes, per unit of F_b. 0 to 1 */ gd: number;
   /** A cut leaves at least this part of the rate. 0 to 1 */ rpg_min_dec_fac: number;
   /** Of each cycle. 0 or more, below 1 */ jitter?: number;
+  /** A cycle after fast recovery, as a part of one in it. above 0, at most 1 */ ai_cycle: number;
 }
 
 /** What senders of DCTCP run on. */

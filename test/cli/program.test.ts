@@ -136,7 +136,7 @@ describe("weir profiles", () => {
 
   it("gives the same as JSON", async () => {
     const profiles = JSON.parse((await weir(["profiles", "--json"])).stdout);
-    const dcqcn = ["paper-sigcomm15", "mlx5", "ns3-rdma", "hpcc-ns3", "otg"];
+    const dcqcn = ["paper-sigcomm15", "mlx5", "mellanox-overview", "ns3-rdma", "hpcc-ns3", "otg"];
     const others = ["802.1qau", "netfpga", "shu", "timely-sigcomm15", "timely-snippet"];
     expect(Object.keys(profiles)).toEqual([...dcqcn, ...others]);
     expect(profiles["802.1qau"]).toMatchObject({

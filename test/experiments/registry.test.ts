@@ -29,6 +29,7 @@ const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
   "qcn-shu-fig9": ["holds"],
   "qcn-shu-fig10": ["holds", "holds", "falls short"],
   "qcn-shu-fig11": ["holds", "holds"],
+  "qcn-shu-feedback": ["holds", "holds"],
 };
 
 /** Settings that are wrong on purpose, and what each switch is warned of. */

@@ -38,6 +38,7 @@ describe("parameters of QCN", () => {
       parameters: {
         rpgTimeReset: 15e6,
         rpgByteReset: 150_000,
+        rpgAiCycle: 0.5,
         rpgThreshold: 5,
         hyperThreshold: 5,
         rpgAiRate: 5e6,
@@ -65,6 +66,8 @@ describe("parameters of QCN", () => {
       rpgMinRate: 500_000,
     });
     expect(qcnOf("congestion.parameters.rpgTimeReset=10").parameters.rpgTimeReset).toBe(10e6);
+    expect(qcnOf("congestion.parameters.rpgAiCycle=25").parameters.rpgAiCycle).toBe(0.25);
+    expect(() => qcnOf("congestion.parameters.rpgAiCycle=0")).toThrow(/rpgAiCycle: 0 is out of range/);
   });
 
   it.each(Object.keys(qcn.profiles))("of profile %s are within their ranges", (name) => {
@@ -211,7 +214,7 @@ describe("a wrong scenario with QCN", () => {
     ],
     [
       ["congestion.algorithm=dcqcn", "congestion.profile=shu"],
-      "congestion.profile: shu is a profile of QCN\n  hint: use paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, or algorithm: qcn",
+      "congestion.profile: shu is a profile of QCN\n  hint: use paper-sigcomm15, mlx5, mellanox-overview, ns3-rdma, hpcc-ns3, otg, or algorithm: qcn",
     ],
     [
       ["congestion.parameters.rpg_ai_rate=5"],

@@ -293,7 +293,7 @@ describe("a wrong scenario", () => {
     ],
     [
       ["congestion.profile=mxl5"],
-      "congestion.profile: mxl5 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu, timely-sigcomm15, timely-snippet\n  hint: did you mean mlx5?",
+      "congestion.profile: mxl5 is not one of paper-sigcomm15, mlx5, mellanox-overview, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu, timely-sigcomm15, timely-snippet\n  hint: did you mean mlx5?",
     ],
     [["congestion.parameters={rpg_ai_rate: 5, rp_ai_rate: 6}"], "congestion.parameters.rp_ai_rate: is given twice"],
     [["topology.hosts={h1: {}, h2: {}, r: {}, 1x: {}}"], "topology.hosts.1x: 1x: a name starts with a letter"],

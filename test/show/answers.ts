@@ -296,6 +296,7 @@ export const kNic: Partial<ControlRequests> = {
       most: 100,
       rpgTimeReset: 15e6,
       rpgByteReset: 150_000,
+      rpgAiCycle: 0.5,
       rpgThreshold: 5,
       hyperThreshold: 5,
       rpgAiRate: 5e6,

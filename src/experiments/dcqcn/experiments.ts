@@ -9,6 +9,8 @@ import { DCQCN_FIGURE_5 } from "./marking.js";
 import { DCQCN_FIGURE_1 } from "./message_sizes.js";
 import { DCQCN_FIGURE_20 } from "./multi_bottleneck.js";
 import { DCQCN_FIGURE_18 } from "./need_for_pfc.js";
+import { OVERVIEW_PHASES } from "./overview.js";
+import { OVERVIEW_RULES } from "./overview_rules.js";
 import { DCQCN_FIGURE_21 } from "./packet_loss.js";
 import { DCQCN_SECTION_5 } from "./parameter_selection.js";
 import { DCQCN_QUEUE_20TO1 } from "./queue_20to1.js";
@@ -48,4 +50,6 @@ export const DCQCN_EXPERIMENTS: readonly Experiment[] = [
   DCQCN_QUEUE_20TO1,
   DCQCN_TCP,
   DCQCN_LARGE_SCALE,
+  OVERVIEW_PHASES,
+  OVERVIEW_RULES,
 ];

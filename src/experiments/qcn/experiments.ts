@@ -2,6 +2,8 @@
 import type { Experiment } from "../experiment.js";
 import { LISS_CONVERGENCE } from "./liss.js";
 import { NETFPGA_FIGURES } from "./netfpga.js";
+import { SHU_FEEDBACK, SHU_ROUND_TRIP } from "./shu_delay.js";
+import { SHU_HYPER } from "./shu_hyper.js";
 import { SHU_FIGURE_3, SHU_FIGURE_4 } from "./shu_model.js";
 import { SHU_FIGURE_1, SHU_FIGURE_12 } from "./shu_stages.js";
 import { SHU_SWEEPS } from "./shu_sweeps.js";
@@ -19,6 +21,9 @@ export const QCN_EXPERIMENTS: readonly Experiment[] = [
   SHU_FIGURE_5,
   SHU_FIGURE_6,
   ...SHU_SWEEPS,
+  SHU_FEEDBACK,
+  SHU_ROUND_TRIP,
+  SHU_HYPER,
   SHU_FIGURE_12,
   LISS_CONVERGENCE,
   QCN_VERSUS_DCQCN,

@@ -56,7 +56,7 @@ interface Sweep<Name extends string, Derived extends string>
   seconds?: number;
 }
 
-function sweep<Name extends string, Derived extends string>(figure: Sweep<Name, Derived>): Experiment {
+export function sweep<Name extends string, Derived extends string>(figure: Sweep<Name, Derived>): Experiment {
   const { cases, derived, choices = [], seconds, ...facts } = figure;
   const names = namesOf(cases);
   const trials = names.flatMap((name) => {
@@ -133,7 +133,7 @@ function derive<Case extends string>(label: string, of: (times: Readonly<Record<
 }
 
 /** a / b of two times. */
-function ratio<Case extends string>(label: string, over: Case, under: Case) {
+export function ratio<Case extends string>(label: string, over: Case, under: Case) {
   return derive<Case>(label, (times) => times[over] / times[under]);
 }
 
@@ -201,11 +201,15 @@ const figure8 = sweep({
 const figure9 = sweep({
   ...shuFigure(9),
   title: "rate evolution with different T_AI",
-  choices: ["As packets there is no such parameter: the standard halves the byte counter, and so does Weir."],
+  choices: ["As packets T_AI is that of both counters, as the standard's is: with 37.5 KB the timer's is 3.75 ms."],
   cases: {
-    tai_37: { label: "T_AI 37.5 KB", input: { ai_cycle: 0.25 } },
-    tai_75: { label: "T_AI 75 KB (standard)", input: {} },
-    tai_150: { label: "T_AI 150 KB", input: { ai_cycle: 1 } },
+    tai_37: {
+      label: "T_AI 37.5 KB",
+      input: { ai_cycle: 0.25 },
+      set: ["congestion.parameters.rpgAiCycle=25%"],
+    },
+    tai_75: { label: "T_AI 75 KB (standard)", input: {}, set: [] },
+    tai_150: { label: "T_AI 150 KB", input: { ai_cycle: 1 }, set: ["congestion.parameters.rpgAiCycle=100%"] },
   },
   derived: {
     shorter: ratio("time with 37.5 KB / with 75 KB", "tai_37", "tai_75"),
@@ -217,6 +221,8 @@ const figure9 = sweep({
       "section V-B1",
       "shorter with 37.5 KB than with 75 KB, longer with 150 KB",
       [less("shorter"), more("longer")],
+      undefined,
+      CHANCE_OF_FEEDBACK,
     ),
   ],
   seconds: 30,

@@ -19,6 +19,7 @@ import {
   ratesOf,
   SEEDS,
   SETUP,
+  SLOW_FEEDBACK,
   STEADY,
   WINDOW,
 } from "./two_flows.js";
@@ -70,8 +71,9 @@ function unevenStart(number: 5 | 6, start: readonly [number, number], statements
         const { converged } = rates;
         return { model: model(), converged, packets: { ...rates, length: lengthOf(qcn as Evidence) } };
       },
-      sim_seconds: 4,
+      sim_seconds: 8,
     },
+    alternative: SLOW_FEEDBACK,
     model: () => {
       const run = model();
       return { model: run, converged: run.converged };
@@ -210,8 +212,9 @@ export const SHU_TABLE_1 = studyOf<Counts | undefined>()({
     clocks: ["wire", "sim"],
     trials: [{ name: "qcn", file: "qcn/shu-uneven-start.yaml", set: [] }],
     see: ({ qcn }) => countFeedback(qcn as Evidence),
-    sim_seconds: 4,
+    sim_seconds: 8,
   },
+  alternative: SLOW_FEEDBACK,
   plots: (seen) => {
     if (seen === undefined) return [];
     return [

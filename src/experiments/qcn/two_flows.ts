@@ -2,7 +2,7 @@
 
 import type { Curve, Plot } from "../../report/plot.js";
 import { evenness, firstTime, inUnits, movingMean, queue, rates, type Signal } from "../../result/measure.js";
-import type { Evidence, Trial } from "../experiment.js";
+import type { Alternative, Evidence, Trial } from "../experiment.js";
 import { type Axis, plot } from "../study.js";
 import { FAIR, LINK } from "./convergence.js";
 
@@ -17,10 +17,21 @@ export const STEADY = 1;
 export const DUMBBELL: Trial = { name: "qcn", file: "qcn/shu-dumbbell.yaml", set: [] };
 export const SETUP =
   "Two reaction points behind one link of 1 Gb/s, Q_eq 64 KB, Q_max 512 KB, w 2, G_d 1/128, R_AI 0.5 Mb/s, byte counter 150 KB, timer 15 ms, 20 s.";
+export const CONVERGED_BY_MEANS =
+  "Converged: the smaller rate first has 0.9 of the larger, by means of 0.5 s (the paper's line of epsilon = 0.9, section V-B, for rates that are not expectations).";
 export const CHOICES = [
-  "Converged: the smaller rate first has 0.9 of the larger, by means of 0.5 s (the paper's line of epsilon = 0.9, section V-B, for rates that are not expectations).",
-  "The paper does not print the round trip; here each of the three links delays by 1 us.",
+  CONVERGED_BY_MEANS,
+  "Of the round trip the paper prints tens of microseconds (section V-A), and nothing of its hosts; here each of the three links delays by 1 us.",
 ];
+
+/** Beside the setup as printed: feedback that takes as long as it may on boards and servers. */
+export const SLOW_FEEDBACK: Alternative = {
+  name: "slow feedback",
+  reading:
+    "A change of rate is at the congestion point, and its feedback at the source, 1 ms after one another: each link delays by 500 us. The paper prints a round trip of tens of microseconds, and nothing of how long its boards and servers take.",
+  set: ["topology.link.delay=500us"],
+  concerns: () => true,
+};
 
 /** Whom feedback meets is chance. */
 export const SEEDS = 10;

@@ -204,6 +204,9 @@ function trafficProblems({ flows, hosts, transport }: Scenario): Problem[] {
   ]);
 }
 
+/** Of Mellanox's overview; the equations are of the paper's increases. */
+const kIncreaseRules = ["increase_restarts_counters", "stage_by_increases", "increase_raises_rate"] as const;
+
 /** What in the congestion control the equations cannot describe. */
 export function algorithmProblems(congestion: Congestion): Problem[] {
   if (!isDcqcn(congestion)) {
@@ -219,6 +222,11 @@ export function algorithmProblems(congestion: Congestion): Problem[] {
     [p.rate_decrease_factor === 0.5, "rpg_gd", "equation 9 halves: must be 11"],
     [p.rpg_min_dec_fac <= 0.5, "rpg_min_dec_fac", "equation 9 has no limit to a cut: must be at most 50%"],
     [p.clamp_tgt_rate, "clamp_tgt_rate", "equation 8 sets R_T to R_C at every cut: must be true"],
+    ...kIncreaseRules.map((rule): [boolean, string, string] => [
+      !p[rule],
+      rule,
+      "the equations have the paper's rate increase: must be false",
+    ]),
     [p.rate_to_set_on_first_cnp === 0, "rate_to_set_on_first_cnp", "the equations have no first CNP: must be 0"],
     [p.min_time_between_cnps > 0, "min_time_between_cnps", "it is tau of equations 8 and 9: must be more than 0"],
     [p.rpg_ai_rate > 0, "rpg_ai_rate", "without it there is no fixed point: must be more than 0"],

@@ -409,7 +409,7 @@ describe("nic.yaml", () => {
     ],
     [
       set("congestion.profile=mlx4"),
-      "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu, timely-sigcomm15, timely-snippet\n  hint: did you mean mlx5?",
+      "nic roce0.yaml (--set): congestion.profile: mlx4 is not one of paper-sigcomm15, mlx5, mellanox-overview, ns3-rdma, hpcc-ns3, otg, 802.1qau, netfpga, shu, timely-sigcomm15, timely-snippet\n  hint: did you mean mlx5?",
     ],
     [
       set("congestion={ algorithm: timely }"),
