@@ -1,9 +1,11 @@
 /** `weir validate`: is a file sound, and what does it come to? */
 
-import { formatRate, formatTime } from "../base/units.js";
+import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { profileText } from "../congestion/algorithms.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../device/file/load.js";
 import { kindOfFile } from "../scenario/file_kind.js";
+import { automaticHeadroom, switchesWithPorts } from "../scenario/port_headroom.js";
+import { switchPorts } from "../scenario/topology.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
 import {
@@ -82,6 +84,7 @@ function validateSweep(context: CliContext, file: string, text: string, set: rea
 }
 
 function describe(file: string, { scenario, warnings }: ReturnType<typeof load>) {
+  const headroom = automaticHeadroom(switchesWithPorts(scenario, switchPorts(scenario)));
   return {
     file,
     scenario: scenario.name,
@@ -92,6 +95,7 @@ function describe(file: string, { scenario, warnings }: ReturnType<typeof load>)
     duration_ns: scenario.duration,
     scale: scenario.scale,
     profile: profileText(scenario.congestion),
+    ...(headroom.length > 0 && { headroom }),
     warnings,
   };
 }
@@ -116,5 +120,9 @@ function summary(one: Sound): string {
     many(one.flows, "flow"),
     `${formatTime(one.duration_ns)} at scale ${one.scale}`,
     `congestion control ${one.profile}`,
+    ...(one.headroom ?? []).map(
+      ({ rate_bps, delay_ns, mtu, headroom_bytes, ports }) =>
+        `headroom ${formatSize(headroom_bytes)} on ${many(ports, "port")} of ${formatRate(rate_bps)}, ${formatTime(delay_ns)}, MTU ${mtu}`,
+    ),
   ].join(", ");
 }

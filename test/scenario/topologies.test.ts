@@ -149,7 +149,8 @@ describe("kinds of topology", () => {
   ])("refuses %j", (topology, message) => expect(problems(topology)[0]).toMatch(message));
 
   it("tells of many devices alike in few warnings", () => {
-    const { warnings } = parseScenario({ topology: { kind: "fat-tree", k: 8, link: { rate: "100Gbps" } } });
+    const topology = { kind: "fat-tree", k: 8 };
+    const { warnings } = parseScenario({ topology, switch: { ecn: { kmin: "1MB", kmax: "2MB" } } });
     expect(warnings).toHaveLength(20);
     expect(warnings.at(-1)).toBe("and 61 more warnings");
   });
