@@ -120,6 +120,8 @@ export function headroomFor(input: HeadroomInput): Headroom {
 
 /** A port as far as its headroom goes by it. */
 export type HeadroomPort = Pick<HeadroomInput, "rate" | "mtu" | "delay">;
+/** `rate` 0: not shaped. */
+export type NamedPort = HeadroomPort & { name: string };
 
 /** What a port of Weir's switch needs, of which `weir plan check` then finds that it is enough. MAC and PHY count as part of the delay. */
 export function headroomOfLink({ rate, mtu, delay }: HeadroomPort): number {

@@ -1,7 +1,7 @@
 // Headroom of a switch's ports: one size for all, sizes of profiles, or what the link of each needs (`auto`).
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
-import { type HeadroomPort, headroomFor, headroomOfCable, headroomOfLink } from "./headroom.js";
+import { type HeadroomPort, headroomFor, headroomOfCable, headroomOfLink, type NamedPort } from "./headroom.js";
 import { settingsOf } from "./port_profiles.js";
 import type { SwitchPort } from "./topology.js";
 import type { Scenario, SwitchConfig } from "./types.js";
@@ -12,9 +12,6 @@ export interface WrittenHeadroom {
   /** mm. */
   cable?: number | undefined;
 }
-
-/** `rate` in bit/s, 0: not shaped; `delay` in ns. */
-export type NamedPort = HeadroomPort & { name: string };
 
 export interface PortHeadroom {
   /** Of ports that have none of their own, bytes. */

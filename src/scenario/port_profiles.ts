@@ -6,7 +6,7 @@ import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize } from "../base/units.js";
 import type { switchQcnSchema } from "../congestion/qcn_points.js";
 import type { ecnSchema, portProfileSchema } from "./device_schema.js";
-import type { NamedPort } from "./port_headroom.js";
+import type { NamedPort } from "./headroom.js";
 
 type Written = z.output<typeof portProfileSchema>;
 type Profiles = Readonly<Record<string, Written>>;

@@ -11,8 +11,9 @@ import type { SwitchQcn, WrittenGroups } from "../congestion/qcn_points.js";
 import { resolveCongestion, resolveGroups } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
+import type { NamedPort } from "./headroom.js";
 import { resolveParts } from "./parts.js";
-import { type NamedPort, portHeadroom } from "./port_headroom.js";
+import { portHeadroom } from "./port_headroom.js";
 import { profilesOf, resolveProfile } from "./port_profiles.js";
 import { resolvePrograms, resolveTcp } from "./programs.js";
 import {
