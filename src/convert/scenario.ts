@@ -1,7 +1,8 @@
 /** From a network and its flows to the text of a scenario, and to the lists of flows beside it. */
-import { ScenarioError } from "../base/error.js";
+import { ScenarioError, WeirError } from "../base/error.js";
 import { filled } from "../base/fields.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
+import { kLargestFile } from "../base/yaml.js";
 import { linkDefaultsSchema } from "../scenario/device_schema.js";
 import { headroomOfLink } from "../scenario/headroom.js";
 import { parseScenarioText } from "../scenario/scenario.js";
@@ -56,6 +57,14 @@ export function scenarioFile(
       : used.map((priority) => ({ id: listId(priority, used), pattern: "list", csv: listName(priority), priority }));
   checkNetwork(head, madeBy);
   const text = `# ${madeBy}\n${yamlOf({ ...head, ...(entries.length > 0 && { traffic: entries }) })}`;
+  if (Buffer.byteLength(text) > kLargestFile) {
+    throw new WeirError(`the scenario would have ${Buffer.byteLength(text)} bytes; the limit is ${kLargestFile}`, {
+      hint:
+        listName === undefined && all.length > 0
+          ? "with --output flows are a list of their own"
+          : "`kind` of a topology has fat trees and others in a line",
+    });
+  }
   return {
     text,
     lists:

@@ -75,6 +75,30 @@ describe("weir convert hpcc", () => {
     expect(s3?.buffer.total).toBeGreaterThan(8 * 100e6 + 32e6);
   });
 
+  it("says where flows are too many for a scenario, which a list is not", async () => {
+    const at = folder();
+    writeFileSync(join(at, "flow.txt"), `20000\n${"0 1 3 100 1000 0\n".repeat(20_000)}`);
+    const argv = ["convert", "hpcc", join(at, "net.txt"), "--flows", join(at, "flow.txt")];
+    const { status, stdout, stderr } = await weir(argv);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toMatch(/^error: the scenario would have \d+ bytes; the limit is 1048576\n {2}hint: with --output/);
+    expect((await weir([...argv, "-o", join(at, "made.yaml")])).status).toBe(0);
+    expect(loadScenario(join(at, "made.yaml")).scenario.flows).toHaveLength(20_000);
+  });
+
+  it("weir validate says what headroom its links have", async () => {
+    const at = folder();
+    const made = join(at, "made.yaml");
+    await weir(["convert", "hpcc", join(at, "net.txt"), "-o", made]);
+    expect((await weir(["validate", made])).stdout).toMatch(
+      /, headroom 54\.866 KB on 3 ports of 100 Gb\/s, 1 us, MTU 1500, headroom 262\.57 KB on 2 ports of 400 Gb\/s, 2 us, MTU 1500\n$/,
+    );
+    const [{ headroom }] = JSON.parse((await weir(["validate", made, "--json"])).stdout);
+    expect(headroom[0]).toMatchObject({ rate_bps: 100e9, delay_ns: 1000, mtu: 1500, headroom_bytes: 54_866, ports: 3 });
+    const plain = JSON.parse((await weir(["validate", made, "--json", "--set", "switch.buffer.headroom=1MB"])).stdout);
+    expect(plain[0]).not.toHaveProperty("headroom");
+  });
+
   it.each([
     [["net.txt", "--flows", "missing.txt"], /^error: file \S+missing\.txt: no such file/],
     [["flow.txt"], /^error: \S+flow\.txt:1: 1 columns in the first line/],
