@@ -159,7 +159,10 @@ class TopologyReader {
     kinds.forEach((kind, node) => {
       const ports = own.get(node)?.length ?? 0;
       if (kind === "nvswitch") return;
-      if (ports === 0) throw columns.error(undefined, `${this.name(node)} has no link`);
+      if (ports === 0) {
+        const but = kinds.includes("nvswitch") ? " but to NVSwitches, which are no Ethernet" : "";
+        throw columns.error(undefined, `${this.name(node)} has no link${but}`);
+      }
       if (ports > kMostPorts) {
         throw columns.error(
           own.get(node)?.[kMostPorts]?.row,

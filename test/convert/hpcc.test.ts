@@ -96,6 +96,7 @@ describe("a topology", () => {
       "net.txt: h2, and 3 more, cannot be reached from h0",
     ],
     ["3 1 1\n2\n0 2 1Gbps 1us 0", "net.txt: h1 has no link"],
+    ["3 2 1 0 2 H100\n2\n0 2 1Gbps 1us 0\n1 2 1Gbps 1us 0", "net.txt: h0 has no link but to NVSwitches"],
   ])("is refused where it is none: %j", (text, message) => {
     expect(() => topology(text)).toThrow(message);
     expect(() => topology(text)).toThrow(WeirError);

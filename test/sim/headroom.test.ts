@@ -37,3 +37,31 @@ describe("an incast at 400 Gb/s", () => {
     expect(Object.values(result.switches.sw?.pfc_sent ?? {}).reduce((sum, n) => sum + n, 0)).toBeGreaterThan(100);
   });
 });
+
+describe("a bottleneck of another rate and length than the hosts' links", () => {
+  /** Eight hosts fill a link of 400 Gb/s and 5 us to a switch whose host has 100 Gb/s: that link's peer is paused, and then they are. */
+  async function lost(buffer: string) {
+    const { scenario } = parseScenarioText(`
+name: funnel
+duration: 400us
+topology:
+  kind: dumbbell
+  senders: 8
+  receivers: 1
+  link: { rate: 100Gbps, delay: 500ns }
+  bottleneck: { rate: 400Gbps, delay: 5us }
+switch: { buffer: { ${buffer} } }
+congestion: { algorithm: none }
+traffic: [{ from: [s1, s2, s3, s4, s5, s6, s7, s8], to: r1 }]
+`);
+    const { result } = await runSimulation(scenario, { signal: new AbortController().signal });
+    for (const name of ["left", "right"]) expect(result.switches[name]?.pfc_sent["3"] ?? 0).toBeGreaterThan(0);
+    return result.frames?.dropped;
+  }
+
+  it("has headroom of its own with auto, at its end alone", async () => {
+    expect(await lost("headroom: auto, total: 10MB")).toBe(0);
+    // As much as the hosts' links need is too little for it.
+    expect(await lost("headroom: 43KB, total: 10MB")).toBeGreaterThan(1000);
+  });
+});
