@@ -61,21 +61,29 @@ interface QuantityOptions {
   default?: string | number;
   /** Written out instead of 0, for example `unlimited`. */
   zero?: string;
+  /** May stand in place of a quantity, and is taken as it is: `auto`. */
+  word?: string;
 }
+
+/** What a field of a quantity is once it is read. */
+type Read<Options> = Options extends { word: infer Word extends string } ? number | Word : number;
 
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function quantity<const Options extends QuantityOptions>(name: QuantityName, description: string, options: Options) {
   const kind: Quantity = kQuantities[name];
-  const { min = kind.min, max = kind.max, zero } = options;
-  const range = `${kind.format(min)} to ${kind.format(max)}${zero === undefined ? "" : `, or ${zero}`}`;
+  const { min = kind.min, max = kind.max, zero, word } = options;
+  const or = [zero, word].map((name) => (name === undefined ? "" : `, or ${name}`)).join("");
+  const range = `${kind.format(min)} to ${kind.format(max)}${or}`;
   const plain = kind.plain === "" ? "" : `; a plain number means ${kind.plain}`;
   const written = z.union([z.string(), z.number()], {
     error: (issue) => `${showValue(issue.input)} is not a ${name} such as ${kind.example}`,
   });
   const read = (input: string | number) => {
+    if (word !== undefined && input === word) return word as Read<Options>;
     const value = input === zero ? 0 : kind.parse(input);
-    return (value >= min && value <= max) || (value === 0 && zero !== undefined) ? value : undefined;
+    const inRange = (value >= min && value <= max) || (value === 0 && zero !== undefined);
+    return inRange ? (value as Read<Options>) : undefined;
   };
   // Who writes `duration: 5` hardly means nanoseconds.
   const hint = (input: string | number) => `must be ${range}${typeof input === "number" ? plain : ""}`;

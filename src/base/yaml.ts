@@ -20,7 +20,7 @@ import { readAtMost } from "./read_file.js";
 import { syntaxFault } from "./yaml_syntax.js";
 
 /** Bytes of a file. */
-const kLargest = 1 << 20;
+export const kLargestFile = 1 << 20;
 const kMostAliases = 100;
 /** Far more than any of our files needs; the library recurses, and at the end of the stack V8 may abort the process. */
 const kDeepest = 100;
@@ -51,7 +51,7 @@ export function readScenarioFile(
 }
 
 /** @throws UnreadableFile if it is unreadable, of more than `most` bytes, or no text; `kind`: what it describes. */
-export function readConfigText(file: string, kind: string, most = kLargest): string {
+export function readConfigText(file: string, kind: string, most = kLargestFile): string {
   const refused = (reason: string, cause?: unknown) =>
     new UnreadableFile(`${kind} ${file}: ${reason}`, { field: "file", cause });
   let bytes: Buffer | undefined;
@@ -77,7 +77,8 @@ export function readScenarioText(
   set: readonly string[],
   kind = "scenario",
 ): ScenarioFile {
-  if (text.length > kLargest) throw new WeirError(`${kind} ${source}: ${tooLarge(kLargest)}`, { field: "file" });
+  if (text.length > kLargestFile)
+    throw new WeirError(`${kind} ${source}: ${tooLarge(kLargestFile)}`, { field: "file" });
   const lines = new LineCounter();
   const deep = tooDeepAt(text, lines);
   if (deep !== undefined) {

@@ -70,7 +70,7 @@ interface Words {
 }
 
 const kFileArguments = ["file", "scenario.yaml", "result.json", "run", "dir"];
-const kFileOptions = ["config", "points", "out", "output", "results", "reference", "socket"];
+const kFileOptions = ["config", "points", "out", "output", "results", "reference", "socket", "flows"];
 
 function completeArguments(root: RootCommand, { running, files }: Words): void {
   const offer = (words: () => readonly string[]) => (complete: (value: string, description: string) => void) => {

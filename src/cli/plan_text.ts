@@ -157,7 +157,7 @@ export function checkText(check: PlanCheck, color: boolean): string {
     ...more(told.length, kMostTold, "findings"),
     ...(told.length === 0 ? [] : [""]),
     `lossless: ${verdict(check.lossless)}`,
-    `ECN before PFC: ${verdict(check.ecn_before_pfc)} (${check.pairs.length - late} of ${check.pairs.length} pairs of ports)`,
+    `ECN before PFC: ${verdict(check.ecn_before_pfc)} (${check.pairs.length - late} of ${check.pairs.length} pairs of ports${check.ecn_heard ? "" : "; no condition here"})`,
     `free of deadlock: ${verdict(check.deadlock_free)}`,
   ].join("\n");
 }

@@ -103,6 +103,7 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   clear: async () => (await import("./clear.js")).addClear,
   capture: async () => (await import("./capture.js")).addCapture,
   validate: async () => (await import("./validate.js")).addValidate,
+  convert: async () => (await import("./convert.js")).addConvert,
   schema: async () => (await import("./schema.js")).addSchema,
   profiles: async () => (await import("./profiles.js")).addProfiles,
   plan: async () => (await import("./plan.js")).addPlan,

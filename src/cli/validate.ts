@@ -1,10 +1,12 @@
 /** `weir validate`: is a file sound, and what does it come to? */
 
-import { formatRate, formatTime } from "../base/units.js";
+import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { profileText } from "../congestion/algorithms.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../device/file/load.js";
 import { printable } from "../report/format.js";
 import { kindOfFile } from "../scenario/file_kind.js";
+import { automaticHeadroom, switchesWithPorts } from "../scenario/port_headroom.js";
+import { switchPorts } from "../scenario/topology.js";
 import { planSweep } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
 import {
@@ -84,6 +86,7 @@ function validateSweep(context: CliContext, file: string, text: string, set: rea
 }
 
 function describe(file: string, { scenario, warnings }: ReturnType<typeof load>) {
+  const headroom = automaticHeadroom(switchesWithPorts(scenario, switchPorts(scenario)));
   return {
     file,
     scenario: scenario.name,
@@ -96,6 +99,7 @@ function describe(file: string, { scenario, warnings }: ReturnType<typeof load>)
     profile: profileText(scenario.congestion),
     commands: scenario.programs.map(({ host, run }) => ({ host, run })),
     library: libraryOf(scenario),
+    ...(headroom.length > 0 && { headroom }),
     warnings,
   };
 }
@@ -122,5 +126,9 @@ function summary(one: Sound): string {
     `congestion control ${one.profile}`,
     ...(one.commands.length === 0 ? [] : [`runs ${many(one.commands.length, "command")}`]),
     ...(one.library === undefined ? [] : [`loads ${printable(one.library)}`]),
+    ...(one.headroom ?? []).map(
+      ({ rate_bps, delay_ns, mtu, headroom_bytes, ports }) =>
+        `headroom ${formatSize(headroom_bytes)} on ${many(ports, "port")} of ${formatRate(rate_bps)}, ${formatTime(delay_ns)}, MTU ${mtu}`,
+    ),
   ].join(", ");
 }

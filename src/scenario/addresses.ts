@@ -46,6 +46,7 @@ export function flowMac(index: number): number {
   return 0x0257_5100_0000 + index + 1;
 }
 
+/** Ports are in rows of 256: the first rows of all switches, then their second ones, and so on. */
 export function switchMac(index: number, port: number): number {
-  return 0x0257_5300_0000 + index * 256 + port;
+  return 0x0257_5300_0000 + (port >> 8) * 0x40_0000 + index * 256 + (port & 0xff);
 }

@@ -18,6 +18,7 @@ import { checkFailures } from "./check_failures.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkGroups, checkQcnNetwork } from "./check_qcn.js";
 import { checkTopology } from "./check_topology.js";
 import { checkPriorities, checkTraffic } from "./check_traffic.js";
+import { checkAutomatic, switchesWithPorts, warnOfHeadroom } from "./port_headroom.js";
 import { checkPortProfiles } from "./port_profiles.js";
 import { kMostSelectiveWindow, slowestHostRate } from "./resolve.js";
 import type { ScenarioInput } from "./schema.js";
@@ -46,16 +47,13 @@ export function checkScenario(
   checkTrimNaks(scenario, found);
   const at = originsIn(input);
   const devices = [...scenario.hosts, ...scenario.switches].map(({ name }) => name);
-  for (const s of scenario.switches) {
-    const own = (graph.ports.get(s.name) ?? []).map(({ peer, link: { rate, delay, mtu } }) => ({
-      name: peer,
-      rate,
-      delay,
-      mtu,
-    }));
+  const ported = switchesWithPorts(scenario, graph.ports);
+  warnOfHeadroom(ported, "`switch.buffer.headroom: auto` is as much as each link needs", found);
+  for (const [s, own] of ported) {
     const where = (...field: string[]) => at("switch", s.name, field);
     const peers = own.map(({ name }) => name);
     checkSwitch(s, own, where, found);
+    checkAutomatic(s, own, where, found);
     checkCongestionPoints(s, peers, where, found);
     const known = (path: Problem["path"]) => (path[0] === "topology" ? peers : devices);
     checkPortProfiles(s.port_profiles, own, known, where, found);

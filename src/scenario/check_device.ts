@@ -1,7 +1,7 @@
 // Relations between the fields of one device, the same in scenarios and daemons.
 import type { Findings, Where } from "../base/findings.js";
-import { formatRate, formatSize, formatTime } from "../base/units.js";
-import { headroomFor, kFrameOverhead } from "./headroom.js";
+import { formatSize, formatTime } from "../base/units.js";
+import { kFrameOverhead } from "./headroom.js";
 import { checkProfiled, settingsOf } from "./port_profiles.js";
 import { ecnThresholdBound, pfcThreshold, reservedBytes, staticThresholdBound } from "./thresholds.js";
 import type { HostConfig, SwitchConfig } from "./types.js";
@@ -38,7 +38,7 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
   checkFlowControl(s, at, found);
   checkTrimming(s, at, found);
   if (!pfc.enabled || pfc.priorities.length === 0) return;
-  if (buffer.headroom === 0) {
+  if (buffer.headroom === 0 && !buffer.automatic) {
     const message = `there is none, but priorities ${pfc.priorities.join(", ")} are lossless`;
     const off = pfc.by === "pause" ? "pfc.link_pause: false" : "switch PFC off: pfc.enabled: false";
     found.problem(at("buffer", "headroom"), message, `give headroom, or ${off}`);
@@ -54,7 +54,7 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
       `${formatSize(buffer.total)} is too small for the headroom of switch ${s.name}: ` +
       (buffer.besides === 0
         ? `${buffer.priorities} priorities x ${n} ports x ${formatSize(buffer.headroom)} = ${formatSize(reserved)}`
-        : `${buffer.priorities} priorities of ${n} ports, with their profiles, ${formatSize(reserved)}`);
+        : `${buffer.priorities} priorities of ${n} ports, by their ${buffer.automatic ? "links" : "profiles"}, ${formatSize(reserved)}`);
     found.problem(
       at("buffer", "total"),
       message,
@@ -64,18 +64,6 @@ export function checkSwitch(s: SwitchConfig, ports: readonly Port[], at: Where, 
   }
   checkThresholds(s, n, at, found);
   checkLongestFrame(s, ports, at, found);
-  for (const { name, rate, delay, mtu } of ports) {
-    // Without a rate there is no bound. Devices of Weir obey at once, and the delay of a link is all there is between them.
-    if (rate === 0) continue;
-    const { bytes: inFlight } = headroomFor({ rate, delay, mtu, response: 0, interfaceDelay: 0, trigger: true });
-    const { headroom } = settingsOf(s, name).buffer;
-    if (headroom >= inFlight) continue;
-    found.warn(
-      `switch ${s.name}: headroom ${formatSize(headroom)} is less than the ${formatSize(inFlight)} that can be under way ` +
-        `on the link to ${name} (${formatRate(rate)}, ${formatTime(delay)}): packets may be lost in spite of PFC`,
-    );
-    break;
-  }
 }
 
 /** Figures that elsewhere are KB, without a unit: from so short a queue on every packet would be marked. */

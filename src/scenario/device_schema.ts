@@ -69,10 +69,10 @@ export const linkSchema = z.union([
 
 export const bufferSchema = section({
   total: size("Packet memory of the switch, shared by all ports.", { default: "12MB", min: 1_000, max: kMostMemory }),
-  headroom: size("t_flight: kept per port and priority for what arrives after a pause was sent.", {
-    default: "22.4KB",
-    max: kMostMemory,
-  }),
+  headroom: size(
+    "t_flight: kept per port and priority for what arrives after a pause was sent. In scenarios `auto`: at each port what its link needs, by rate, delay, MTU and the response time that IEEE 802.3 allows, as `weir plan` has it.",
+    { default: "22.4KB", max: kMostMemory, word: "auto" },
+  ),
   priorities: integer(
     "Number of priorities that headroom is kept for, on each port. With fewer than 8, lossy ones have no memory of their own, and lossless traffic can keep CNPs out.",
     1,

@@ -118,11 +118,17 @@ export function headroomFor(input: HeadroomInput): Headroom {
   return { bytes: terms.reduce((sum, { bytes }) => sum + bytes, 0), terms };
 }
 
-/**
- * What a port of Weir's switch needs: `cable` in mm, of which `weir plan check` then finds that it is enough. MAC and PHY count as part of the
- * cable.
- */
-export function headroomOfCable({ cable, ...port }: Pick<HeadroomInput, "rate" | "mtu"> & { cable: number }): number {
-  const delay = Math.ceil((cable * kNanosecondsPerMetre) / 1000);
-  return headroomFor({ ...port, delay, interfaceDelay: 0, trigger: true }).bytes;
+/** A port as far as its headroom goes by it. */
+export type HeadroomPort = Pick<HeadroomInput, "rate" | "mtu" | "delay">;
+/** `rate` 0: not shaped. */
+export type NamedPort = HeadroomPort & { name: string };
+
+/** What a port of Weir's switch needs, of which `weir plan check` then finds that it is enough. MAC and PHY count as part of the delay. */
+export function headroomOfLink({ rate, mtu, delay }: HeadroomPort): number {
+  return headroomFor({ rate, mtu, delay, interfaceDelay: 0, trigger: true }).bytes;
+}
+
+/** The same by the length of the cable, in mm. */
+export function headroomOfCable({ cable, ...port }: Omit<HeadroomPort, "delay"> & { cable: number }): number {
+  return headroomOfLink({ ...port, delay: Math.ceil((cable * kNanosecondsPerMetre) / 1000) });
 }

@@ -6,7 +6,7 @@ import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize } from "../base/units.js";
 import type { switchQcnSchema } from "../congestion/qcn_points.js";
 import type { ecnSchema, portProfileSchema } from "./device_schema.js";
-import { headroomOfCable } from "./headroom.js";
+import type { NamedPort } from "./headroom.js";
 
 type Written = z.output<typeof portProfileSchema>;
 type Profiles = Readonly<Record<string, Written>>;
@@ -22,8 +22,8 @@ export interface PortThresholds {
 
 /** What one port has, in full. */
 export interface PortProfile {
-  /** Of the profile. */
-  name: string;
+  /** Of the profile; undefined: there is none, and headroom alone is of the port's own. */
+  name: string | undefined;
   ecn: Marking;
   buffer: PortThresholds;
   qcn: Points;
@@ -46,11 +46,7 @@ const usualOf = ({ ecn, buffer, qcn }: Usual): Usual => ({
 });
 
 /** A port as far as profiles go by it; `rate` in bit/s, 0: not shaped. */
-export interface ProfiledPort {
-  name: string;
-  rate: number;
-  mtu: number;
-}
+export type ProfiledPort = Pick<NamedPort, "name" | "rate">;
 
 /** The name of the profile of each port that has one. */
 export function profilesOf(profiles: Profiles, ports: readonly ProfiledPort[]): Map<string, string> {
@@ -65,20 +61,19 @@ export function profilesOf(profiles: Profiles, ports: readonly ProfiledPort[]): 
   );
 }
 
-/** Headroom of ports that have one of their own, bytes. */
-export function ownHeadroom({ buffer }: Written, { rate, mtu }: ProfiledPort): number | undefined {
-  if (buffer?.cable === undefined || rate === 0) return buffer?.headroom;
-  return headroomOfCable({ rate, mtu, cable: buffer.cable });
-}
-
-export function resolveProfile(name: string, written: Written, port: ProfiledPort, usual: Usual): PortProfile {
-  const { cable: _, ...buffer } = written.buffer ?? {};
-  const headroom = ownHeadroom(written, port);
+/** @param headroom That of the port, bytes. */
+export function resolveProfile(
+  name: string | undefined,
+  written: Written,
+  headroom: number,
+  usual: Usual,
+): PortProfile {
+  const { cable: _, headroom: _h, ...buffer } = written.buffer ?? {};
   const all = usualOf(usual);
   return {
     name,
     ecn: { ...all.ecn, ...given(written.ecn) },
-    buffer: { ...all.buffer, ...given(buffer), ...(headroom !== undefined && { headroom }) },
+    buffer: { ...all.buffer, ...given(buffer), headroom },
     qcn: { ...all.qcn, ...given(written.qcn) },
   };
 }
@@ -119,13 +114,15 @@ export function checkPortProfiles(
         "a rate has one profile",
       );
     }
-    if (buffer?.cable !== undefined) {
-      if (buffer.headroom !== undefined)
-        found.problem(where("buffer", "cable"), "headroom is given, too", "give one of the two");
+    if (buffer?.cable !== undefined && buffer.headroom !== undefined) {
+      found.problem(where("buffer", "cable"), "headroom is given, too", "give one of the two");
+    }
+    if (buffer?.cable !== undefined || buffer?.headroom === "auto") {
       const unrated = ports.filter((port) => port.rate === 0 && profilesOf(profiles, [port]).get(port.name) === name);
       if (unrated.length > 0) {
         const message = `${unrated.map((port) => port.name).join(", ")} has no rate, by which headroom is found`;
-        found.problem(where("buffer", "cable"), message, "give the port a rate, or `headroom`");
+        const written = buffer.cable === undefined ? "headroom" : "cable";
+        found.problem(where("buffer", written), message, "give the port a rate, or `headroom` a size");
       }
     }
   });
@@ -140,6 +137,8 @@ export function checkProfiled(
 ): void {
   for (const profile of profiles.values()) {
     const { name, ecn, buffer } = profile;
+    // What is not of a profile is the switch's, and told there.
+    if (name === undefined) continue;
     const where = (...path: string[]) => at("port_profiles", name, ...path);
     if (ecn.kmin > ecn.kmax) {
       const message = `${formatSize(ecn.kmin)} is greater than kmax ${formatSize(ecn.kmax)}`;

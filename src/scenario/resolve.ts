@@ -11,8 +11,10 @@ import type { SwitchQcn, WrittenGroups } from "../congestion/qcn_points.js";
 import { resolveCongestion, resolveGroups } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
+import type { NamedPort } from "./headroom.js";
 import { resolveParts } from "./parts.js";
-import { ownHeadroom, type ProfiledPort, profilesOf, resolveProfile } from "./port_profiles.js";
+import { portHeadroom } from "./port_headroom.js";
+import { profilesOf, resolveProfile } from "./port_profiles.js";
 import { resolvePrograms, resolveTcp } from "./programs.js";
 import {
   changeSchema,
@@ -50,31 +52,31 @@ function dscpMap(input: Full<typeof switchSchema>["dscp_map"]): number[] {
 export function resolveSwitch(
   name: string,
   input: Full<typeof switchSchema>,
-  ports: readonly ProfiledPort[],
+  ports: readonly NamedPort[],
 ): SwitchConfig {
   const { pfc, scheduler, trimming, port_profiles: profiles } = input;
   const dscp_map = dscpMap(input.dscp_map);
   const chosen = profilesOf(profiles, ports);
-  const profiled = ports.flatMap((port) => {
-    const profile = chosen.get(port.name);
-    const written = profile === undefined ? undefined : profiles[profile];
-    return profile === undefined || written === undefined ? [] : [{ port, profile, written }];
-  });
-  const more = profiled.map(
-    ({ port, written }) => (ownHeadroom(written, port) ?? input.buffer.headroom) - input.buffer.headroom,
-  );
-  const besides = input.buffer.priorities * more.reduce((sum, bytes) => sum + bytes, 0);
+  const profileOf = (port: string) => profiles[chosen.get(port) ?? ""];
+  const { headroom: asked, priorities } = input.buffer;
+  const { usual: headroom, own, besides: more } = portHeadroom(asked, ports, (port) => profileOf(port)?.buffer);
+  const besides = priorities * more;
   const longest = Math.max(0, ...ports.map(({ mtu }) => mtu));
-  const { threshold = staticThresholdBound({ ...input.buffer, besides }, ports.length), xon_offset = 2 * longest } =
-    input.buffer;
-  const buffer = { ...input.buffer, threshold, xon_offset, besides };
+  const { threshold = staticThresholdBound({ ...input.buffer, headroom, besides }, ports.length) } = input.buffer;
+  const { xon_offset = 2 * longest } = input.buffer;
+  const buffer = { ...input.buffer, headroom, threshold, xon_offset, besides, automatic: asked === "auto" };
   const usual = { ecn: input.ecn, buffer, qcn: input.qcn };
   return {
     ...input,
     name,
     buffer,
     profiled: new Map(
-      profiled.map(({ port, profile, written }) => [port.name, resolveProfile(profile, written, port, usual)]),
+      ports
+        .filter((port) => chosen.has(port.name) || own.has(port.name))
+        .map(({ name: port }) => [
+          port,
+          resolveProfile(chosen.get(port), profileOf(port) ?? {}, own.get(port) ?? headroom, usual),
+        ]),
     ),
     pfc:
       pfc.link_pause && !pfc.enabled
@@ -187,6 +189,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     const ports = (graph.ports.get(name) ?? []).map(({ peer, link }) => ({
       name: peer,
       rate: link.rate,
+      delay: link.delay,
       mtu: link.mtu,
     }));
     return resolveSwitch(name, merge<object>(top.switch, overrides) as typeof top.switch, ports);

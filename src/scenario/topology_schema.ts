@@ -6,7 +6,8 @@ import { hostSchema, linkDefaultsSchema, linkSchema, nameSchema, switchSchema } 
 /** Hosts and switches that one scenario may have. */
 export const kMostHosts = 65_000;
 export const kMostSwitches = 10_000;
-export const kMostPorts = 250;
+/** Of one switch: the largest that are sold have 512 and some for management. Addresses (addresses.ts) have room for as many. */
+export const kMostPorts = 1024;
 
 const kind = <const Kind extends string>(name: Kind, description: string) => z.literal(name).meta({ description });
 
@@ -83,7 +84,7 @@ const parkingLot = section({
   switches: required("Number of switches.", 2, kMostSwitches),
   hosts: field(
     z.union([count(1), z.array(count(0))]),
-    "Hosts of each switch, or a list with the number for each. 1 to 248.",
+    `Hosts of each switch, or a list with the number for each. 1 to ${kMostPorts - 2}.`,
     1,
   ),
   uplink: field(linkDefaultsSchema, "What differs from `link` on links between switches."),

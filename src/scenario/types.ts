@@ -32,7 +32,10 @@ export interface Link extends Omit<Full<typeof linkDefaultsSchema>, "impairment"
 }
 
 /** `threshold` is filled in also for dynamic mode, and unused there. */
-export interface BufferConfig extends With<Full<typeof bufferSchema>, { threshold: number; xon_offset: number }> {
+export interface BufferConfig
+  extends With<Full<typeof bufferSchema>, { headroom: number; threshold: number; xon_offset: number }> {
+  /** `headroom` was found by the links. */
+  automatic: boolean;
   /** Bytes that ports with headroom of their own reserve beyond `headroom`; negative where that is less. */
   besides: number;
 }

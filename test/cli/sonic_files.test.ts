@@ -107,6 +107,19 @@ describe("deep buffers", () => {
 });
 
 describe("ports", () => {
+  it("of the largest switches are all there", async () => {
+    const names = [...Array.from({ length: 512 }, (_, i) => `Ethernet${i * 2}`), "Ethernet1024", "Ethernet1026"];
+    const path = file({ ...card(), PORT: ports(names, { speed: "100000", admin_status: "up" }), QUEUE: {} });
+    const { status, stdout } = await print(path);
+    expect(status).toBe(0);
+    expect(loadSwitchDaemon("made.yaml", { text: stdout }).config.ports).toHaveLength(514);
+    expect(JSON.parse((await check(path)).stdout).links).toHaveLength(514);
+    const many = ports(Array.from({ length: 1025 }, (_, i) => `Ethernet${i}`));
+    expect((await print(file({ PORT: many }))).stderr).toContain(
+      "1025 ports are up, and a switch has 1024 at most here",
+    );
+  });
+
   it.each([[print], [check]])("none that is up is one sentence", async (verb) => {
     const { status, stdout, stderr } = await verb(
       file({ PORT: ports(kTwo, { speed: "100000", admin_status: "down" }) }),
@@ -152,6 +165,18 @@ describe("verdicts", () => {
     const { stdout: text } = await weir(["plan", "check", "--sonic", path]);
     expect(text).toContain("lossless: nothing to judge\n");
     expect(text).toContain("nothing to judge: no priority of any switch is lossless");
+  });
+
+  it("need no marks where the NICs take none", async () => {
+    const db = card();
+    db.WRED_PROFILE.AZURE_LOSSLESS.wred_green_enable = "false";
+    const path = file(db);
+    expect((await check(path)).status).toBe(1);
+    const swift = ["--set", "congestion.algorithm=swift", "--set", "transport.type=rc"];
+    const { status, stdout } = await check(path, ...swift);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ lossless: true, ecn_before_pfc: null, ecn_heard: false });
+    expect((await weir(["plan", "check", "--sonic", path, ...swift])).stdout).toContain("swift takes no marks");
   });
 
   it("follow --set, as a switch.yaml or a scenario has it, also where the pool is too small", async () => {

@@ -89,7 +89,7 @@ it.each(guides.filter((file) => file !== "CHANGELOG.md"))(
   "the files that commands of %s read are there, or made in it",
   (file) => {
     const text = readFileSync(file, "utf8");
-    const made = [...text.matchAll(/^# (\S+\.ya?ml)$|\s> (\S+\.ya?ml)/gm)].map(
+    const made = [...text.matchAll(/^# (\S+\.ya?ml)$|\s(?:>|-o) (\S+\.ya?ml)/gm)].map(
       ([, named, written]) => named ?? written,
     );
     const read = shellLines(file)

@@ -304,3 +304,35 @@ describe("a plan check", () => {
     expect(findings).toContainEqual({ kind: "note", device: "s", message: "not checked: links without a rate, to t" });
   });
 });
+
+describe("ECN before PFC", () => {
+  const scenario = (algorithm: string, ecn: object) =>
+    parseScenario({
+      topology: { kind: "star", hosts: 3, link: { delay: "0ns" } },
+      switch: { ecn },
+      congestion: { algorithm },
+      transport: { type: "rc" },
+      traffic: [{ from: ["h1", "h2"], to: "h3" }],
+    }).scenario;
+  const late = { kmin: "11MB", kmax: "12MB" };
+
+  it.each(["timely", "swift", "hpcc", "none"])(
+    "is no condition under %s, which takes no marks, and that is told",
+    (algorithm) => {
+      const unmarked = checkPlan(scenario(algorithm, { enabled: false }), { response: 0 });
+      expect(unmarked).toMatchObject({ lossless: true, ecn_before_pfc: null, ecn_heard: false });
+      const found = checkPlan(scenario(algorithm, late), { response: 0 });
+      expect(found).toMatchObject({ ecn_before_pfc: false, ecn_heard: false });
+      expect(new Set(found.findings.map(({ kind }) => kind))).toEqual(new Set(["note"]));
+      expect(found.findings.at(-1)?.message).toBe(
+        `congestion control ${algorithm} takes no marks: that ECN comes before PFC is no condition`,
+      );
+    },
+  );
+
+  it.each(["dcqcn", "dctcp", "nscc"])("is one under %s", (algorithm) => {
+    expect(checkPlan(scenario(algorithm, { enabled: false }))).toMatchObject({ ecn_before_pfc: null, ecn_heard: true });
+    const { findings } = checkPlan(scenario(algorithm, late), { response: 0 });
+    expect(findings.map(({ kind }) => kind)).toContain("order");
+  });
+});

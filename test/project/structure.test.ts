@@ -107,6 +107,7 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   lab: kRunners,
   programs: kRunners,
   sonic: ["base", "wire", "scenario"],
+  convert: ["base", "scenario"],
   daemon: [...kRunners, "programs", "sonic"],
   standing: [...kRunners, "programs", "lab", "daemon"],
   workload: [...kRunners, "lab", "standing"],

@@ -1,7 +1,9 @@
 /** Kinds of topology: their shapes, that every host reaches every other, over as many paths as there should be. */
 import { describe, expect, it } from "vitest";
+import { switchMac } from "../../src/scenario/addresses.js";
 import { parseScenario, type ScenarioError } from "../../src/scenario/scenario.js";
 import { Graph, kUnreachable, switchPorts } from "../../src/scenario/topology.js";
+import { kMostPorts } from "../../src/scenario/topology_schema.js";
 import type { Scenario } from "../../src/scenario/types.js";
 
 const scenarioOf = (topology: object, rest: object = {}) => parseScenario({ topology, ...rest }).scenario;
@@ -123,7 +125,7 @@ describe("kinds of topology", () => {
     [{ kind: "ring" }, /^topology.kind: ring is not one of graph, star, dumbbell, .*fat-tree/],
     [{ kind: "fat-tre", k: 4 }, /^topology.kind: .*did you mean fat-tree\?$/],
     [{ kind: "star" }, /^topology.hosts: is missing/],
-    [{ kind: "star", hosts: 251 }, /^topology.hosts: 251 is too large; must be at most 250/],
+    [{ kind: "star", hosts: 1025 }, /^topology.hosts: 1025 is too large; must be at most 1024/],
     [{ kind: "star", hosts: 2, links: ["h1 -- sw"] }, /^topology.links: unknown field; did you mean link\?/],
     [{ kind: "fat-tree", k: 5 }, /^topology.k: k must be even/],
     [
@@ -135,8 +137,8 @@ describe("kinds of topology", () => {
       /^topology.hosts: 2 numbers for 3 switches; give one number for all switches/,
     ],
     [
-      { kind: "leaf-spine", leaves: 2, spines: 10, hosts: 245 },
-      /^topology.links: switch leaf1 has 255 ports; at most 250/,
+      { kind: "leaf-spine", leaves: 2, spines: 10, hosts: 1020 },
+      /^topology.links: switch leaf1 has 1030 ports; at most 1024/,
     ],
     [
       { kind: "testbed", switch_overrides: { t5: {} } },
@@ -149,9 +151,25 @@ describe("kinds of topology", () => {
   ])("refuses %j", (topology, message) => expect(problems(topology)[0]).toMatch(message));
 
   it("tells of many devices alike in few warnings", () => {
-    const { warnings } = parseScenario({ topology: { kind: "fat-tree", k: 8, link: { rate: "100Gbps" } } });
+    const topology = { kind: "fat-tree", k: 8 };
+    const { warnings } = parseScenario({ topology, switch: { ecn: { kmin: "1MB", kmax: "2MB" } } });
     expect(warnings).toHaveLength(20);
     expect(warnings.at(-1)).toBe("and 61 more warnings");
+  });
+});
+
+describe("addresses of ports", () => {
+  it("are each of one, of the most switches with the most ports, and apart from others'", () => {
+    const seen = new Set<number>();
+    for (const index of [0, 1, 255, 256, 9_998, 9_999]) {
+      for (let port = 0; port < kMostPorts; port++) seen.add(switchMac(index, port));
+    }
+    expect(seen.size).toBe(6 * kMostPorts);
+    expect(Math.min(...seen)).toBe(0x0257_5300_0000);
+    expect(Math.max(...seen)).toBeLessThan(0x0257_5400_0000);
+    // Rows of 256 do not meet: the last switch's first row ends before the second of the first begins.
+    expect(switchMac(9_999, 255)).toBeLessThan(switchMac(0, 256));
+    expect(switchMac(9_999, 511)).toBeLessThan(switchMac(0, 512));
   });
 });
 

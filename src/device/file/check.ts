@@ -25,6 +25,7 @@ import {
   kTelemetry,
 } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkGroups, checkLimiter } from "../../scenario/check_qcn.js";
+import { warnOfHeadroom } from "../../scenario/port_headroom.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
 import { checkRouter } from "./router.js";
@@ -88,6 +89,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     checkRouting(config, found);
   }
   checkSwitch(config.switch, config.ports, (...field) => field, found);
+  checkHeadroom(config, input, found);
   checkCongestionPoints(config.switch, names, (...field) => field, found, config.router !== undefined);
   checkPortProfiles(
     config.switch.port_profiles,
@@ -109,6 +111,22 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     pfc: { ...config.switch.pfc, enabled: config.switch.pfc.enabled && input.pfc !== undefined },
   };
   checkUnshaped(asked, config.ports, found);
+}
+
+/** A daemon does not know how long the cables of its host are: only labs and simulations have the delays of their links. */
+function checkHeadroom(
+  { switch: s, ports }: SwitchDaemonConfig,
+  { port_profiles }: SwitchDaemonInput,
+  found: Findings,
+): void {
+  const hint = "give a size, or the length of the cable: port_profiles.NAME.buffer.cable";
+  const refuse = (...path: string[]) =>
+    found.problem(path, "auto, but a switch.yaml does not say how long cables are", hint);
+  if (s.buffer.automatic) refuse("buffer", "headroom");
+  for (const [name, { buffer }] of Object.entries(port_profiles ?? {})) {
+    if (buffer?.headroom === "auto") refuse("port_profiles", name, "buffer", "headroom");
+  }
+  warnOfHeadroom([[s, ports]], "`port_profiles` find headroom by the `cable` of a port", found);
 }
 
 /** Bytes under way at a port, at most: what its ring holds of full frames. */

@@ -10,6 +10,7 @@ import {
   switchSchema,
 } from "../../scenario/device_schema.js";
 import { changeSchema, transportSchema } from "../../scenario/schema.js";
+import { kMostPorts } from "../../scenario/topology_schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
 import { routerSchema } from "./router.js";
 import { addressSchema, macSchema, namespacePath } from "./schema_parts.js";
@@ -224,7 +225,7 @@ export const rateChangeSchema = section({
 
 export const switchDaemonSchema = section({
   ...daemonFields("switch"),
-  ports: z.array(portSchema).min(1).max(250).meta({ description: "The switch's ports." }),
+  ports: z.array(portSchema).min(1).max(kMostPorts).meta({ description: "The switch's ports." }),
   workers: field(
     z.array(workerSchema).min(1).max(64),
     "Threads that the ports are spread over. Default: one, on any CPU.",

@@ -20,6 +20,7 @@
  */
 
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
+import { hearsCnps, hearsEcnEcho } from "../../congestion/flow_state.js";
 import { linksAvoidedInTurn } from "../../scenario/failures.js";
 import { headroomFor } from "../../scenario/headroom.js";
 import { settingsOf } from "../../scenario/port_profiles.js";
@@ -35,7 +36,7 @@ import type { HostConfig, Link, Scenario, SwitchConfig } from "../../scenario/ty
 import { type BufferCycle, bufferCycles } from "./cycles.js";
 import { type PortPair, portPairs, routedPairs } from "./pairs.js";
 
-/** `loss`: frames can be lost. `order`: PFC can act before ECN marks. `deadlock`: pauses can wait for each other. `note`: worth knowing. */
+/** `loss`: frames can be lost. `order`: PFC can act before ECN marks, which somebody goes by. `deadlock`: pauses can wait for each other. `note`: worth knowing. */
 export type FindingKind = "loss" | "order" | "deadlock" | "note";
 
 export interface PlanFinding {
@@ -90,6 +91,8 @@ export interface PlanCheck {
   lossless: boolean | null;
   /** For the traffic of the scenario. */
   ecn_before_pfc: boolean | null;
+  /** Whether its congestion control takes marks: else the former is no condition. */
+  ecn_heard: boolean;
   /** Pauses cannot wait for each other. */
   deadlock_free: boolean | null;
   /** Where they can. */
@@ -139,7 +142,9 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
     }
   }
   const pairs = checkedPairs(all, devices, (s) => portsOf(s).length);
-  tellOrder(pairs, switches, devices, tell);
+  const { algorithm } = scenario.congestion;
+  const ecn_heard = hearsCnps(algorithm) || hearsEcnEcho(algorithm);
+  tellOrder(pairs, switches, devices, ecn_heard ? tell : (_, ...told) => tell("note", ...told));
   const cycles = cyclesOf(scenario, all, devices);
   for (const cycle of cycles) tellCycle(cycle, devices, tell);
   // A verdict over nothing is none.
@@ -147,11 +152,22 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
   const found = (kind: FindingKind) => findings.some((finding) => finding.kind === kind);
   const verdicts = {
     lossless: verdict(found("loss"), links.length),
-    ecn_before_pfc: verdict(found("order"), pairs.length),
+    ecn_before_pfc: verdict(
+      pairs.some((pair) => !pair.ecn_before_pfc),
+      pairs.length,
+    ),
+    ecn_heard,
     deadlock_free: verdict(cycles.length > 0, lossless.length === 0 ? 0 : all.length),
   };
   if (lossless.length === 0) tell("note", scenario.name, "nothing to judge: no priority of any switch is lossless");
   else if (pairs.length === 0) tell("note", scenario.name, "nothing to judge of ECN: no lossless traffic is marked");
+  if (!ecn_heard && lossless.length > 0) {
+    tell(
+      "note",
+      scenario.name,
+      `congestion control ${algorithm} takes no marks: that ECN comes before PFC is no condition`,
+    );
+  }
   return {
     scenario: scenario.name,
     response_ns: response ?? null,

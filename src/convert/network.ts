@@ -1,0 +1,47 @@
+/** What converters make of another simulator's files: a network of numbered nodes, and flows between its hosts. */
+
+export interface Converted {
+  network: Network;
+  /** Undefined: no file of them was given. */
+  flows: Flows | undefined;
+}
+
+export interface Network {
+  /** Nodes that are hosts, ascending; the rest of those that have links are switches. */
+  hosts: readonly number[];
+  switches: readonly number[];
+  links: readonly NetworkLink[];
+  /** What is read in another way than the file's owner may think, in sentences. */
+  notes: readonly string[];
+}
+
+export interface NetworkLink {
+  from: number;
+  to: number;
+  /** bit/s. */
+  rate: number;
+  /** ns. */
+  delay: number;
+  /** Probability that a frame is lost. */
+  loss: number;
+}
+
+export interface Flows {
+  flows: readonly NetworkFlow[];
+  notes: readonly string[];
+}
+
+export interface NetworkFlow {
+  from: number;
+  to: number;
+  priority: number;
+  bytes: number;
+  /** ns. */
+  start: number;
+}
+
+/** Names that a scenario has for nodes: `h3` and `s320`, by their numbers. */
+export const hostName = (node: number) => `h${node}`;
+export const switchName = (node: number) => `s${node}`;
+
+export const counted = (n: number, one: string, several = `${one}s`) => `${n} ${n === 1 ? one : several}`;
