@@ -140,7 +140,6 @@ function step(suite, name, limit, command, args) {
 
 function inRoot(root, script) {
   const mounts = [
-    // Namespaces are made where / is a mount of its own.
     `mount --bind ${root} ${root}`,
     `mount --rbind /dev ${root}/dev`,
     `mount -t proc proc ${root}/proc`,
@@ -162,8 +161,13 @@ function inRoot(root, script) {
   const environment = ["HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", ...variables];
   const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   const words = [...environment, path].map((word) => `'${word}'`).join(" ");
-  const enter = `exec env -i ${words} chroot ${root} bash /step.sh`;
-  return ["--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", [...mounts, enter].join("\n")];
+  // Not by chroot: who enters the namespaces of a lab would be outside of it.
+  const enter = [
+    `mkdir -p ${root}/host && cd ${root} && pivot_root . host && cd /`,
+    "umount --lazy /host",
+    `exec env -i ${words} bash /step.sh`,
+  ];
+  return ["--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", [...mounts, ...enter].join("\n")];
 }
 
 /** What a machine of this site has: the committed tree, certificates, names, npm's settings. */
