@@ -1,6 +1,6 @@
 /** Experiments on the testbed of the DCQCN paper, with made-up runs: what is measured in them, and that the paper's own figures hold. */
 import { expect, describe as group, it } from "vitest";
-import { transferRates } from "../../src/experiments/dcqcn/unfairness.js";
+import { transferRates } from "../../src/experiments/dcqcn/testbed.js";
 import type { Evidence, Trial } from "../../src/experiments/experiment.js";
 import type { Result, Series } from "../../src/result/result.js";
 import { sampleResult } from "../report/sample.js";
@@ -49,7 +49,7 @@ group("unfairness (figures 3 and 8)", () => {
       flows: [{ ...(found as Result["flows"][number]), id: "senders/h1_1", from: "h1_1" }],
     };
     const evidence = { result, series: { interval_s, time_s, flows, queues: {} }, scenario: {} } as unknown as Evidence;
-    const rates = transferRates(evidence, "h1_1").map((gbps) => (gbps * 1024) / 1106);
+    const rates = transferRates(evidence, "h1_1", 4e6, 0.02).map((gbps) => (gbps * 1024) / 1106);
     // 3 MB in 1 ms and 1 MB in 1/6 ms; then 4 MB in 4/6 ms.
     expect(rates).toEqual([expect.closeTo(32 / (7 / 6), 6), expect.closeTo(48, 6)]);
   });
