@@ -90,6 +90,23 @@ group("the victim flow (figures 4 and 9)", () => {
     expect(saved.rulings).toEqual(all("holds", 2));
   });
 
+  it("a run counts with its first transfer of 250 MB, however many it has time for", () => {
+    const time_s = Array.from({ length: 600 }, (_, i) => (i + 1) / 1000);
+    // Twice as fast once the first 250 MB are through, 216 ms after the warm-up at 10 Gb/s of the link.
+    const rate = (at: number, least: number) => ((at <= 0.24 ? least : 2 * least) * 1e9 * 1024) / 1106;
+    const make = (trial: Trial, seed: number): Made => {
+      const flow = { goodput_bps: time_s.map((at) => rate(at, trial.name.startsWith("ecmp") ? 10 + seed : 10)) };
+      const series = { interval_s: 1e-3, time_s, flows: { "victim/h1_5": flow }, queues: {} };
+      return { ...run(15, added(trial)), series };
+    };
+    const { values } = outcome("dcqcn-fig4", "sim", make);
+    expect(values.pinned_0).toBeCloseTo(10, 1);
+    expect(values.ecmp_0).toBeCloseTo(15.5, 1);
+    // Too short for one: the mean of what there is.
+    const short = outcome("dcqcn-fig4", "sim", (trial) => run(4, added(trial)));
+    expect(short.values.pinned_0).toBe(4);
+  });
+
   it("a lab has no draws of paths and no times of pauses", () => {
     const make = (trial: Trial): Made => {
       const { rates, result } = run([10, 7, 4.5][added(trial)] as number, 0);

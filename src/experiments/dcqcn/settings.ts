@@ -238,7 +238,7 @@ export const DCQCN_FIGURE_13 = studyOf<Seen>()({
     clocks: ["wire", "sim"],
     trials: [...kTrials, kHalf, kLong],
     see: (runs) => see(runs),
-    sim_seconds: 16,
+    sim_seconds: 25,
   },
   model: async (alternative) => see(await fluidRuns(kTrials, alternative), true),
   alternative: ALPHA_RESET,
