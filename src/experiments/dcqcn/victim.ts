@@ -205,7 +205,7 @@ function experiment(
         trials(count, [...set, `traffic.2.from=${kAdded[count]}`], kDuration[setting], seeds),
       ),
       see,
-      sim_seconds: setting === "pfc" ? 140 : 36,
+      sim_seconds: setting === "pfc" ? 92 : 33,
     },
     plots: ({ pinned, drawn }) => [
       plot(

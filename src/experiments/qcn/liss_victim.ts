@@ -17,7 +17,7 @@ import {
 import { LISS, LISS_PFC_ALONE } from "./papers.js";
 
 const kFile = "dcqcn/victim.yaml";
-/** The victim's share of the uplink by which it is hurt, Gb/s, where it shares it with two others that the receiver's link does not hold up. */
+/** Capacity of every link, Gb/s. */
 const kLink = 40;
 
 const kRuns = {
