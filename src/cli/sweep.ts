@@ -88,7 +88,7 @@ Examples:
   weir sweep merge results > table.csv
   weir sweep merge results --group --collect totals.goodput_bps,fct.slowdown.p99
 
-Exit status: 0 ok, 1 points are missing (not with --partial), 2 bad usage.
+Exit status: 0 ok, 1 points are missing (with --partial: all of them), 2 bad usage, 3 a result is not valid.
 `;
 const kSubmitHelp = `
 Nothing is submitted: the script or manifest goes to stdout.
@@ -261,12 +261,21 @@ function mergeResults(context: CliContext, directory: string, choice: MergeChoic
     stderr,
     merged.failed.map(({ point, error }) => `point ${point.index} fails: ${error}`),
   );
+  tellPoints(
+    stderr,
+    merged.invalid.map(({ point, reasons }) => `point ${point.index} is not valid: ${reasons.join("; ")}`),
+  );
+  const whole = merged.invalid.length > 0 ? kExit.invalid : kExit.ok;
   const absent = merged.missing.length + merged.failed.length;
-  if (absent === 0) return kExit.ok;
+  if (absent === 0) return whole;
   const indices = merged.missing.slice(0, kMostTold).map(({ index }) => index);
   const which = indices.length > 0 ? `: ${indices.join(", ")}${merged.missing.length > kMostTold ? ", ..." : ""}` : "";
   stderr.write(`${merged.missing.length} of ${plan.points.length} points are missing${which}\n`);
-  return choice.partial ? kExit.ok : kExit.failure;
+  if (merged.rows.length === 0) {
+    stderr.write("no point has a result: there is nothing to make a table of\n");
+    return kExit.failure;
+  }
+  return choice.partial ? whole : kExit.failure;
 }
 
 function submit(choice: SubmitChoice): string {

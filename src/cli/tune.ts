@@ -41,8 +41,8 @@ Examples:
   weir tune incast.yaml --objective "min switches.sw.queues.r.3.p99" --set 'expect=["totals.goodput_bps > 35Gbps"]'
   weir tune incast.yaml --objective "max totals.jain" --parameters rpg_ai_rate=5Mbps..400Mbps,dce_tcp_g --runs 100
 
-Exit status: 0 ok, also where nothing better was found, 1 a run has no result, or its result not the objective's field, 2 bad usage or
-bad scenario, 42 a run fails for reasons of its own, 130 and 143 after SIGINT and SIGTERM.
+Exit status: 0 ok, also where nothing better was found, 1 a run has no result, or its result not the objective's field, or no run says
+anything, 2 bad usage or bad scenario, 42 a run fails for reasons of its own, 130 and 143 after SIGINT and SIGTERM.
 `;
 
 const kObjective = "min fct.slowdown.p99";
@@ -85,16 +85,17 @@ async function tune(tools: PointTools, context: CliContext, file: string, choice
   const found = join(out, kFound);
   writeWhole(found, tunedYaml(document));
   const { stdout } = context;
+  const judged = document.verdict === "nothing" ? kExit.failure : kExit.ok;
   if (choice.json) {
     stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
-    return kExit.ok;
+    return judged;
   }
   stdout.write(renderTuning(document, wantsColor(stdout)));
   if (document.set.length > 0) {
     const again = [...set, ...document.set].map((assignment) => `--set ${quoted(assignment)}`);
     stdout.write(`\nweir sim run ${quoted(file)} ${again.join(" ")}\nwritten: ${found}\n`);
   }
-  return kExit.ok;
+  return judged;
 }
 
 /** For a shell. */

@@ -18,6 +18,7 @@ import {
 import { goodputLimit } from "../result/goodput_limit.js";
 import { groupResults } from "../result/groups.js";
 import { hostFacts } from "../result/made.js";
+import { nothingSent } from "../result/nothing.js";
 import type { Recorder } from "../result/recorder.js";
 import type { Fidelity, FlowResult, PartResult, Result, SwitchResult } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
@@ -305,6 +306,11 @@ function judge(
     );
   // What the host has lost is missing, too.
   const missing = frames.missing > 0 ? Math.max(0, frames.missing - hostDrops) : frames.missing;
+  // What all parts sent together counts when they are merged.
+  const nothing = scenario.part === undefined ? nothingSent(frames) : undefined;
+  if (nothing !== undefined) reasons.push(nothing);
+  if (outcomes.some(({ loop_gap }) => loop_gap.weight === 0))
+    reasons.push("a poll loop has no gaps to judge this host by");
   if (missing !== 0) reasons.push(`${missing} ${hostDrops > 0 ? "more " : ""}frames are not accounted for`);
   if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
   if (gap.max > allowance)

@@ -1,17 +1,19 @@
 /** A run as a report of tests, as JUnit and those that read its XML have it: what was expected, and whether it can be believed. */
 import type { Judged } from "../result/expectations.js";
-import type { Result } from "../result/result.js";
+import type { Fidelity, Result } from "../result/result.js";
 
 /** @param seconds That the run took, wall time. */
 export function junitXml({ scenario, clock, fidelity }: Result, judged: readonly Judged[], seconds: number): string {
-  const failures = judged.filter(({ met }) => !met).length;
+  // A run that is not valid says nothing about what was expected.
+  const skipped = fidelity.valid ? 0 : judged.length;
+  const failures = fidelity.valid ? judged.filter(({ met }) => !met).length : 0;
   const errors = fidelity.valid ? 0 : 1;
   const suite = attributes({
     name: scenario,
     tests: judged.length + 1,
     failures,
     errors,
-    skipped: 0,
+    skipped,
     time: seconds.toFixed(3),
   });
   const cases = [
@@ -20,9 +22,7 @@ export function junitXml({ scenario, clock, fidelity }: Result, judged: readonly
       `${clock}: the run is valid`,
       fidelity.valid ? "" : element("error", fidelity.reasons.join("; ")),
     ),
-    ...judged.map(({ expect, reason }) =>
-      testCase(scenario, expect, reason === undefined ? "" : element("failure", reason)),
-    ),
+    ...judged.map(({ expect, reason }) => testCase(scenario, expect, outcome(fidelity, reason))),
   ];
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
@@ -31,6 +31,11 @@ export function junitXml({ scenario, clock, fidelity }: Result, judged: readonly
     "</testsuite></testsuites>",
     "",
   ].join("\n");
+}
+
+function outcome({ valid }: Pick<Fidelity, "valid">, reason: string | undefined): string {
+  if (!valid) return element("skipped", "the run is not valid: nothing to judge");
+  return reason === undefined ? "" : element("failure", reason);
 }
 
 function testCase(scenario: string, name: string, inside: string): string {

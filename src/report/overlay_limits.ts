@@ -41,17 +41,26 @@ export function judge(comparison: Comparison, limits: Limits): Verdict[] {
 }
 
 function verdict(comparison: Comparison, figure: Limited, limit: number): Verdict {
-  const found = figuresOf(comparison, figure).flatMap(([where, { difference }]) =>
-    difference.slice(1).map((value, i) => ({
-      difference: value,
-      where,
-      run: comparison.runs[i + 1]?.label ?? "",
-    })),
-  );
+  const found = figuresOf(comparison, figure)
+    .filter(saysSomething(figure))
+    .flatMap(([where, { difference }]) =>
+      difference.slice(1).map((value, i) => ({
+        difference: value,
+        where,
+        run: comparison.runs[i + 1]?.label ?? "",
+      })),
+    );
   const [worst] = found.sort((a, b) => size(b.difference) - size(a.difference));
   if (worst === undefined) return { figure, limit, within: false };
   return { figure, limit, worst, within: size(worst.difference) <= limit };
 }
+
+/** Where no run has delivered or completed anything all figures of that are 0, and agree about nothing. That nothing was counted is a count. */
+const saysSomething =
+  (figure: Limited) =>
+  ([, { values }]: [string, Compared]) =>
+    kCounts.has(figure) || values.some((value) => value !== 0);
+const kCounts: ReadonlySet<Limited> = new Set(["mean", "p50", "p95", "marks", "cnps", "cnms", "pfc"]);
 
 function size(difference: number | null): number {
   return difference === null ? Number.POSITIVE_INFINITY : Math.abs(difference);

@@ -114,7 +114,8 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
 
 /** "goodput: 2.4% at most (incast/h1, sim), within 5.0%". */
 export function verdictLine({ figure, limit, worst, within }: Verdict): string {
-  if (worst === undefined) return `${figure}: NOT JUDGED: the runs have none in common`;
+  if (worst === undefined)
+    return `${figure}: NOT JUDGED: the runs have none in common, or nothing was delivered in any`;
   const { difference } = worst;
   const size = difference === null ? "from 0 to something" : signedPercent(Math.abs(difference)).replace("+", "");
   const largest = `${size} at most`;

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { writeWhole } from "../base/write_file.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { networkCounts } from "../result/counts.js";
+import { nothingSent } from "../result/nothing.js";
 import { fidelitySchema, type Result, resultSchema, type Series } from "../result/result.js";
 import { readRun, saveRun } from "../result/run_files.js";
 import type { RunSource, SavedRun } from "../result/saved_run.js";
@@ -86,6 +87,7 @@ const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function banner(result: Result): string {
   const { valid, reasons } = result.fidelity;
+  const empty = result.frames !== undefined && nothingSent(result.frames) !== undefined;
   const [figures = ""] = fidelityLines(result);
   const [good, bad] =
     result.clock === "wire"
@@ -94,7 +96,9 @@ function banner(result: Result): string {
           "This host, not the network, shaped the figures; do not use them.",
         ]
       : ["The run is complete.", "The run is not what was asked for."];
-  const verdict = valid ? `<strong>Valid.</strong> ${good}` : `<strong>Invalid.</strong> ${bad}`;
+  const verdict = valid
+    ? `<strong>Valid.</strong> ${good}`
+    : `<strong>Invalid.</strong> ${empty ? "The run has no figures." : bad}`;
   const measured = figures.replace(/^fidelity: \w+, /, "");
   return `<div class="banner ${valid ? "valid" : "invalid"}" role="status"><p>${verdict}</p>${list(reasons)}
 ${happened(changeLines(result))}${happened(eventLines(result))}

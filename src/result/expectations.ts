@@ -1,5 +1,6 @@
 /** Whether a result is what its scenario expects. */
 import type { Expectation } from "../scenario/expectations.js";
+import { nothingIn } from "./nothing.js";
 import type { Result } from "./result.js";
 
 /** What became of one expectation. */
@@ -33,7 +34,7 @@ export function judgePrograms({ programs = {}, flows }: Pick<Result, "programs" 
   return [...ran, ...broken];
 }
 
-/** Why it is not met; a field that is not there meets nothing. */
+/** Why it is not met; a field that is not there meets nothing, nor does one that says nothing. */
 function unmet(result: Result, { path, operator, value }: Expectation): string | undefined {
   const found = [...valuesAt(result, path)];
   if (found.length === 0) return `the result has no ${path.join(".")}`;
@@ -42,6 +43,9 @@ function unmet(result: Result, { path, operator, value }: Expectation): string |
     const kind = odd.value === undefined ? "is not there" : `is no ${typeof value}`;
     return `${odd.place} ${kind}`;
   }
+  // What figures of nothing are, nobody can have expected.
+  const [nothing] = found.flatMap(({ place }) => nothingIn(result, place.split(".")) ?? []);
+  if (nothing !== undefined) return nothing;
   const failed = found.filter((one) => !holds(one.value as number, operator, value as number));
   if (failed.length === 0) return undefined;
   const shown = failed.slice(0, kMostShown).map((one) => `${one.place} is ${String(one.value)}`);

@@ -7,6 +7,7 @@ import { Completions, type FlowCompletion, hasEnd } from "./completions.js";
 import { runFacts } from "./device_results.js";
 import { goodputLimit } from "./goodput_limit.js";
 import { groupResults } from "./groups.js";
+import { nothingSent } from "./nothing.js";
 import type { Fidelity, FlowResult, MergedResult, PartResult, Result, Series } from "./result.js";
 import { mapSamples } from "./series.js";
 import { jainIndex } from "./statistics.js";
@@ -185,7 +186,7 @@ function framesOf(results: readonly Result[], { links }: Pick<MergedResult, "lin
 /** Valid are all parts or none. */
 function judge(
   results: readonly Result[],
-  { missing }: NonNullable<Result["frames"]>,
+  { sent, received, missing }: NonNullable<Result["frames"]>,
   { parts, links, marked_on_the_way }: MergedResult,
 ): Fidelity {
   const all = results.map(({ fidelity }) => fidelity);
@@ -197,6 +198,8 @@ function judge(
       `${sent} frames went from part ${from} to ${to} on ${link}, and ${received} came: the network between them loses frames, or has some of another lab`,
     );
   }
+  const nothing = nothingSent({ sent, received });
+  if (nothing !== undefined) reasons.push(nothing);
   if (missing !== 0) reasons.push(`${missing} frames are not accounted for`);
   if (marked_on_the_way > 0) {
     reasons.push(

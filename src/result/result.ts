@@ -262,7 +262,7 @@ export const fidelitySchema = open({
   valid: z
     .boolean()
     .describe(
-      "False: this host, not the network, was the bottleneck, or the run is not whole. The exit status is then 3, and the result means nothing.",
+      "False: this host, not the network, was the bottleneck, the run is not whole, or nothing was sent in it. The exit status is then 3, and the result means nothing.",
     ),
   reasons: z.array(z.string()).describe("Why the run is not valid, one sentence each."),
   loop_gap_us: open({ p50: amount, p99: amount, max: amount }).describe(

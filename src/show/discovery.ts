@@ -60,9 +60,11 @@ const list = (priorities: readonly number[] | undefined) =>
   priorities === undefined ? "-" : priorities.join(",") || "none";
 const yesNo = (value: boolean | undefined) => (value === undefined ? "-" : value ? "yes" : "no");
 
-function verdict({ peers, peer, mismatches }: DcbxPortReport): string {
+function verdict({ peers, peer, mismatches, local, peer_roce_priority }: DcbxPortReport): string {
   if (peers > 1) return `${peers} peers`;
   if (peer === null) return "no peer";
+  const comparesRoce = local.roce_priority !== null && peer_roce_priority !== null;
+  if ((peer.pfc ?? null) === null && !comparesRoce) return "nothing to compare";
   return mismatches.length === 0 ? "ok" : mismatches.map(({ of }) => `${of} mismatch`).join(", ");
 }
 

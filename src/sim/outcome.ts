@@ -14,6 +14,7 @@ import {
 } from "../result/device_results.js";
 import { goodputLimit } from "../result/goodput_limit.js";
 import { groupResults } from "../result/groups.js";
+import { nothingSent } from "../result/nothing.js";
 import type { FlowResult, LinkResult, Result } from "../result/result.js";
 import { jainIndex } from "../result/statistics.js";
 import type { Fabric } from "../scenario/fabric.js";
@@ -57,6 +58,8 @@ export function composeResult(evidence: SimulationEvidence): Result {
   const reasons: string[] = [];
   if (now < until) reasons.push(`stopped at ${formatTime(now)} of ${formatTime(until)}`);
   if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
+  const nothing = nothingSent(frames);
+  if (nothing !== undefined) reasons.push(nothing);
   const rows = scenario.flows.slice(0, kFlowRows);
   const omitted = scenario.flows.length - rows.length;
   const fct = evidence.completions.result(now);

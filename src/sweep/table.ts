@@ -1,5 +1,6 @@
 /** The table of a sweep: a row for each point, or for each combination of values with statistics over the seeds. */
 import { max, mean, min, sampleStandardDeviation } from "simple-statistics";
+import { nothingIn } from "../result/nothing.js";
 import type { Result } from "../result/result.js";
 import type { Plan, Point, Sweep } from "./plan.js";
 import { showValue } from "./spec.js";
@@ -16,13 +17,19 @@ export interface Table {
 /** What a merge found: the rows that there are, in the order of the plan, and the points that have none. */
 export interface Merged {
   rows: { point: Point; fields: Cell[] }[];
+  /** Those of the rows that are not valid, each with why. */
+  invalid: { point: Point; reasons: string[] }[];
   missing: Point[];
   failed: { point: Point; error: string }[];
 }
 
-/** The fields of a result at `paths`, list members by number. What is no number, text, or true or false counts as absent. */
+/**
+ * The fields of a result at `paths`, list members by number. What is no number, text, or true or false counts as absent, and so do figures of
+ * nothing, which are 0 in the result.
+ */
 export function collectFields(result: Result, paths: readonly string[]): Cell[] {
   return paths.map((path) => {
+    if (nothingIn(result, path.split(".")) !== undefined) return undefined;
     const value = path.split(".").reduce<unknown>((at, key) => {
       return typeof at === "object" && at !== null && Object.hasOwn(at, key)
         ? (at as Record<string, unknown>)[key]
@@ -35,10 +42,12 @@ export function collectFields(result: Result, paths: readonly string[]): Cell[] 
 
 /** Reads the results of all points of `plan`. */
 export function merge({ points }: Plan, store: ResultStore, collect: readonly string[]): Merged {
-  const merged: Merged = { rows: [], missing: [], failed: [] };
+  const merged: Merged = { rows: [], invalid: [], missing: [], failed: [] };
   for (const point of points) {
     if (store.hasResult(point.id)) {
-      merged.rows.push({ point, fields: collectFields(store.result(point.id), collect) });
+      const result = store.result(point.id);
+      merged.rows.push({ point, fields: collectFields(result, collect) });
+      if (!result.fidelity.valid) merged.invalid.push({ point, reasons: result.fidelity.reasons });
       continue;
     }
     const error = store.failure(point.id);

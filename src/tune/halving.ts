@@ -14,6 +14,8 @@ export interface Round {
 export interface Score {
   unmet: number;
   objective: number;
+  /** The run is not valid, or the objective is a figure of nothing. It counts as one that is not met. */
+  nothing?: boolean;
 }
 
 /** Seeds of each round, for `seeds` in all: 1, 1, 2, 4, ... and what is left. */

@@ -1,6 +1,7 @@
 /** What tuning is for: one field of the result, as small or as large as it gets. */
 import { WeirError } from "../base/error.js";
 import { valuesAt } from "../result/expectations.js";
+import { nothingIn } from "../result/nothing.js";
 import type { Result } from "../result/result.js";
 import { parseField } from "../scenario/expectations.js";
 
@@ -27,9 +28,9 @@ function isQueue({ switches }: Pick<Result, "switches">, [first, name = "", thir
   return first === "switches" && third === "queues" && (name === "*" || Object.hasOwn(switches, name));
 }
 
-/** Of completion times where nothing was complete: the figures are 0, and mean nothing. */
-export function isEmpty({ fct }: Pick<Result, "fct">, { path }: Objective): boolean {
-  return path[0] === "fct" && fct?.count === 0;
+/** Of completion times where nothing was complete, and the like: the figures are 0, and mean nothing. */
+export function isEmpty(result: object, { path }: Objective): boolean {
+  return [...valuesAt(result, path)].some(({ place }) => nothingIn(result, place.split(".")) !== undefined);
 }
 
 /** The worst of the field's values. @throws WeirError when there is none, or one is no number. */

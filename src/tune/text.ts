@@ -8,6 +8,8 @@ import { describeMade } from "../result/made_schema.js";
 import type { Comparison, TuneDocument } from "./tune.js";
 
 const kVerdicts: Readonly<Record<TuneDocument["verdict"], string>> = {
+  nothing:
+    "NOTHING TO JUDGE: no run is valid and has the objective's figure, as of completion times where no transfer is complete; run longer (--set duration=...)",
   kept: "nothing better than what the scenario has was found: it stays",
   holds: "what was found is better with seeds that it was not tuned on, too",
   unclear:

@@ -41,10 +41,11 @@ export interface Comparison {
 }
 
 /**
- * `kept`: nothing better than what the scenario has was found. Of what was found, with seeds that it was not tuned on: it is better by
+ * `nothing`: no run of either says anything: they are not valid, or the objective is a figure of nothing, as of completion times where no
+ * transfer was complete. `kept`: nothing better than what the scenario has was found. Of what was found, with seeds that it was not tuned on: it is better by
  * more than two standard errors of the differences (`holds`), by less (`unclear`), or not at all (`fails`).
  */
-export type TuneVerdict = "kept" | "holds" | "unclear" | "fails";
+export type TuneVerdict = "nothing" | "kept" | "holds" | "unclear" | "fails";
 
 export interface TuneDocument {
   scenario: string;
@@ -129,6 +130,7 @@ export class Tuning {
     const tuned_on = comparison(at(0, seeds), found.before, found.after, objective);
     const verified_on = comparison(at(seeds, verify), verified[0] ?? [], verified[1] ?? [], objective);
     const after = this.drawn[best] as Candidate;
+    const compared = [...found.before, ...found.after, ...verified.flat()];
     return {
       scenario: scenario.name,
       made: madeNow(),
@@ -141,7 +143,11 @@ export class Tuning {
       candidates: this.drawn.length,
       runs: this.ran.size,
       ...{ tuned_on, verified_on },
-      verdict: best === 0 ? "kept" : verdict(verified_on, objective),
+      verdict: compared.every(({ nothing }) => nothing)
+        ? "nothing"
+        : best === 0
+          ? "kept"
+          : verdict(verified_on, objective),
       set: best === 0 ? [] : this.overridesOf(after).map(showOverride),
     };
   }
@@ -166,9 +172,9 @@ export class Tuning {
     const { objective } = this.options;
     const result = store.result(id);
     const judged = judgeExpectations(result, this.loaded.scenario.expect);
-    const meaningless = !result.fidelity.valid || isEmpty(result, objective);
-    const unmet = judged.filter(({ met }) => !met).length + (meaningless ? 1 : 0);
-    return { unmet, objective: objective.sign * objectiveOf(result, objective) };
+    const nothing = !result.fidelity.valid || isEmpty(result, objective);
+    const unmet = judged.filter(({ met }) => !met).length + (nothing ? 1 : 0);
+    return { unmet, objective: objective.sign * objectiveOf(result, objective), nothing };
   }
 
   private spec(numbers: readonly number[], seeds: readonly number[]): SweepSpec {

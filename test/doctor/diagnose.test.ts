@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { WeirError } from "../../src/base/error.js";
 import { diagnose, renderReport } from "../../src/host/doctor/diagnose.js";
-import { doctorSchema } from "../../src/host/doctor/report.js";
+import { doctorSchema, report } from "../../src/host/doctor/report.js";
 import { thisSystem } from "../../src/host/doctor/system.js";
 import { kHardware, kVeth } from "../daemon/probes.js";
 import {
@@ -297,6 +297,14 @@ describe("network", () => {
     expect(check("interface:ens2").remedy).toBe(
       "if it is not wanted: ip link set ens2 xdp off; ethtool -K ens2 lro off; ethtool -A ens2 autoneg off rx off tx off",
     );
+  });
+
+  it("warns where there is no interface to judge", () => {
+    const { result, problems, check } = look({ programs: interfaces(link("lo", { flags: ["LOOPBACK", "UP"] })) });
+    expect(problems).toEqual(["warning interfaces"]);
+    expect(check("interfaces").found).toBe("none but lo in this network namespace: nothing to judge");
+    expect(result.healthy).toBe(true);
+    expect(report("1", []).healthy).toBe(false);
   });
 
   it("shows 32 interfaces and counts the rest", () => {

@@ -74,10 +74,10 @@ const kPrograms = {
   "stat -L -c %t:%T /dev/null": ok("1:3\n"),
   "unshare --user --map-root-user --net true": ok(),
   "systemctl --version": ok("systemd 252 (252.39-1)\n"),
-  "ip -json link show": ok(JSON.stringify([link("lo", { flags: ["LOOPBACK", "UP", "LOWER_UP"] })])),
+  "ip -json link show": ok(JSON.stringify([link("lo", { flags: ["LOOPBACK", "UP", "LOWER_UP"] }), link("up0")])),
 };
 
-const kProbes = { lo: { ...kVeth, kind: "", driver: "", loopback: true } };
+const kProbes = { lo: { ...kVeth, kind: "", driver: "", loopback: true }, up0: kVeth };
 
 export function machine(with_: FakeMachine = {}): System {
   const files: Record<string, string | undefined> = { ...kFiles, ...with_.files };

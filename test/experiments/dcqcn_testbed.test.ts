@@ -1,6 +1,6 @@
 /** Experiments on the testbed of the DCQCN paper, with made-up runs: what is measured in them, and that the paper's own figures hold. */
 import { expect, describe as group, it } from "vitest";
-import { transferRates } from "../../src/experiments/dcqcn/unfairness.js";
+import { transferRates } from "../../src/experiments/dcqcn/testbed.js";
 import type { Evidence, Trial } from "../../src/experiments/experiment.js";
 import type { Result, Series } from "../../src/result/result.js";
 import { sampleResult } from "../report/sample.js";
@@ -49,7 +49,7 @@ group("unfairness (figures 3 and 8)", () => {
       flows: [{ ...(found as Result["flows"][number]), id: "senders/h1_1", from: "h1_1" }],
     };
     const evidence = { result, series: { interval_s, time_s, flows, queues: {} }, scenario: {} } as unknown as Evidence;
-    const rates = transferRates(evidence, "h1_1").map((gbps) => (gbps * 1024) / 1106);
+    const rates = transferRates(evidence, "h1_1", 4e6, 0.02).map((gbps) => (gbps * 1024) / 1106);
     // 3 MB in 1 ms and 1 MB in 1/6 ms; then 4 MB in 4/6 ms.
     expect(rates).toEqual([expect.closeTo(32 / (7 / 6), 6), expect.closeTo(48, 6)]);
   });
@@ -88,6 +88,23 @@ group("the victim flow (figures 4 and 9)", () => {
     expect(hurt.rulings).toEqual(all("holds", 6));
     const saved = outcome("dcqcn-fig9", "sim", () => run(20, 0));
     expect(saved.rulings).toEqual(all("holds", 2));
+  });
+
+  it("a run counts with its first transfer of 250 MB, however many it has time for", () => {
+    const time_s = Array.from({ length: 600 }, (_, i) => (i + 1) / 1000);
+    // Twice as fast once the first 250 MB are through, 216 ms after the warm-up at 10 Gb/s of the link.
+    const rate = (at: number, least: number) => ((at <= 0.24 ? least : 2 * least) * 1e9 * 1024) / 1106;
+    const make = (trial: Trial, seed: number): Made => {
+      const flow = { goodput_bps: time_s.map((at) => rate(at, trial.name.startsWith("ecmp") ? 10 + seed : 10)) };
+      const series = { interval_s: 1e-3, time_s, flows: { "victim/h1_5": flow }, queues: {} };
+      return { ...run(15, added(trial)), series };
+    };
+    const { values } = outcome("dcqcn-fig4", "sim", make);
+    expect(values.pinned_0).toBeCloseTo(10, 1);
+    expect(values.ecmp_0).toBeCloseTo(15, 1);
+    // Too short for one: the mean of what there is.
+    const short = outcome("dcqcn-fig4", "sim", (trial) => run(4, added(trial)));
+    expect(short.values.pinned_0).toBe(4);
   });
 
   it("a lab has no draws of paths and no times of pauses", () => {

@@ -94,7 +94,13 @@ export function calmOutcome(changes: Partial<MeasuredOutcome> = {}): MeasuredOut
   };
 }
 
-/** Evidence of a run without frames; `changes` replaces parts of it. */
+/** Frames that a NIC sent and another one received. */
+export const kCarried: readonly Counter[] = [
+  ["tx_packets", { device: "a" }, 1000],
+  ["rx_packets", { device: "c" }, 1000],
+];
+
+/** Evidence of a run that nothing happened in but for some frames; `changes` replaces parts of it. */
 export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
   const scenario = changes.scenario ?? smallScenario();
   return {
@@ -104,7 +110,7 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     completions: completionsOf(scenario),
     messageTimes: new MessageTimes(),
     switches: counterTable([]),
-    nics: counterTable([]),
+    nics: counterTable(kCarried),
     outcomes: [calmOutcome(), calmOutcome()],
     unread: 0,
     changes: [],

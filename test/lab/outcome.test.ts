@@ -10,6 +10,7 @@ import {
   counterTable,
   dcqcnOf,
   evidence,
+  kCarried,
   recorderOf,
   smallScenario,
 } from "./evidence.js";
@@ -135,7 +136,7 @@ describe("fidelity", () => {
     ],
     [
       "no descriptors at a NIC",
-      { nics: counterTable([["tx_no_descriptor", { device: "a" }, 2]]) },
+      { nics: counterTable([...kCarried, ["tx_no_descriptor", { device: "a" }, 2]]) },
       /^packet memory ran out 2 times$/,
     ],
     [
@@ -149,6 +150,12 @@ describe("fidelity", () => {
       /^the poll loop was away for 5.00 ms at 3 ms of 100 ms, more than the allowed lateness of 5.00 ms$/,
     ],
     ["samples that were lost", outcomes({ record_overflow: 8 }), /^8 samples were lost/],
+    ["no frame at all", { nics: counterTable([]) }, /^nothing to judge: no frame was sent$/],
+    [
+      "a poll loop that was never seen to turn",
+      outcomes({ loop_gap: constant(0, 0) }),
+      /^a poll loop has no gaps to judge this host by$/,
+    ],
     ["a worker that failed", outcomes({ failure: "out of memory" }), /^a worker failed: out of memory$/],
   ])("is not valid with %s", (_name, changes, reason) => {
     const { valid, reasons } = judge(changes);
@@ -275,7 +282,7 @@ describe("a run that was ended early", () => {
       words.set([at as number, RecordKind.receive, 2, 0, bytes as number, 0, 0], i * kRecordWords);
     }
     recorder.take(words, 2);
-    const nics = counterTable([["np_cnp_sent", { device: "c" }, 30]]);
+    const nics = counterTable([...kCarried, ["np_cnp_sent", { device: "c" }, 30]]);
     const result = composeResult(evidence({ scenario, recorder, nics, ended }));
     expect(result.fidelity).toMatchObject({ valid: false, reasons: ["ended by SIGINT, at 60 ms of 100 ms"] });
     expect(result).toMatchObject({ duration_s: 0.1, until_s: 0.06, totals: { feedback_per_s: 500 } });

@@ -76,6 +76,15 @@ describe("weir plan check", () => {
     }
   });
 
+  it("judges nothing where no traffic is lossless, though switches are", () => {
+    const flows = ring.flows.map((flow) => ({ ...flow, priority: 0 }));
+    const { deadlock_free, lossless, findings } = checkPlan({ ...ring, flows });
+    expect({ deadlock_free, lossless }).toEqual({ deadlock_free: null, lossless: false });
+    expect(findings.map(({ message }) => message)).toContainEqual(
+      expect.stringContaining("nothing to judge of deadlocks: no traffic is lossless"),
+    );
+  });
+
   it("goes by routes where there is no traffic", () => {
     expect(checkPlan({ ...ring, flows: [] }).deadlock_free).toBe(false);
     expect(checkPlan({ ...ring, flows: ring.flows.slice(1) }).deadlock_free).toBe(true);

@@ -146,6 +146,26 @@ describe("judge", () => {
     });
   });
 
+  it("does not keep a limit on what was delivered where nothing was, and does on what was counted", () => {
+    const still = (label: string) =>
+      run(label, (result) => {
+        result.flows = result.flows.map((flow) => ({ ...flow, goodput_bps: 0 }));
+        Object.assign(result.totals, { goodput_bps: 0, jain: 0 });
+        (result.switches.sw as { pfc_sent: object }).pfc_sent = {};
+        const none = { mean: 0, p50: 0, p95: 0, p99: 0, max: 0 };
+        result.fct = { count: 0, slowdown: none, fct_us: none, incomplete: 3, bins: [] };
+      });
+    const comparison = compareRuns([still("a"), still("b")]);
+    const verdicts = judge(comparison, { goodput: 1, total: 1, jain: 1, fct: 1, slowdown: 1, pfc: 0 });
+    expect(verdicts.map(({ figure, within }) => [figure, within])).toEqual([
+      ...["goodput", "total", "jain", "fct", "slowdown"].map((figure) => [figure, false]),
+      ["pfc", true],
+    ]);
+    expect(renderComparison(comparison, verdicts)).toContain(
+      "fct: NOT JUDGED: the runs have none in common, or nothing was delivered in any",
+    );
+  });
+
   it("does not keep a limit on what the runs do not share", () => {
     const renamed = run("b", (result) => {
       result.flows = result.flows.map((flow) => ({ ...flow, id: `x${flow.id}` }));

@@ -82,4 +82,45 @@ it("JUnit's XML has a case for validity and one for each, and nothing of a name 
   const invalid = { ...result, fidelity: { ...result.fidelity, valid: false, reasons: ["too late"] } } as Result;
   expect(junitXml(invalid, [], 1)).toContain('errors="1"');
   expect(junitXml(invalid, [], 1)).toContain('<error message="too late"/>');
+  // What was expected of it passes no more than it fails.
+  const unjudged = junitXml(invalid, judge("totals.jain > 0.9", "flows.*.lost < 2"), 1);
+  expect(unjudged).toContain('tests="3" failures="0" errors="1" skipped="2"');
+  expect(unjudged.match(/<skipped message="the run is not valid: nothing to judge"\/>/g)).toHaveLength(2);
+});
+
+it("figures of nothing meet nothing, whatever they are", () => {
+  const none = { count: 0, slowdown: { p99: 0 }, fct_us: { p99: 0 } };
+  const empty = {
+    ...result,
+    flows: [
+      { id: "a", packets: 0, lost: 0, ecn_marked: 0, goodput_bps: 0 },
+      { id: "b", packets: 9, lost: 0, ecn_marked: 0, goodput_bps: 0 },
+      // Its sender is in another part of the lab.
+      { id: "c", packets: 0, lost: 0, end: "receiver" },
+    ],
+    fct: { ...none, incomplete: 0, bins: [none] },
+    groups: { incast: { transfers: { count: 0, throughput_bps: { p50: 0 } } } },
+  } as unknown as Result;
+  const reasons = (of: Result, ...texts: string[]) =>
+    judgeExpectations(of, texts.map(parseExpectation)).map(({ reason }) => reason);
+  expect(
+    reasons(
+      empty,
+      ...["fct.slowdown.p99 < 4", "fct.bins.*.fct_us.p99 < 1000", "fct.incomplete == 0"],
+      ...["groups.*.transfers.throughput_bps.p50 >= 0", "flows.0.lost == 0", "flows.*.lost == 0"],
+    ),
+  ).toEqual([
+    "nothing to judge: no transfer of fct was complete",
+    "nothing to judge: no transfer of fct.bins.0 was complete",
+    "nothing to judge: no transfer of fct began",
+    "nothing to judge: no transfer of groups.incast.transfers was complete",
+    "nothing to judge: flows.0 sent no packet",
+    "nothing to judge: flows.0 sent no packet",
+  ]);
+  // That nothing came through, or was complete, is itself a figure.
+  const known = ["flows.0.packets == 0", "flows.*.goodput_bps >= 0", "flows.1.lost == 0", "flows.2.lost == 0"];
+  expect(reasons({ ...empty, flows: empty.flows.slice(0, 2) } as Result, ...known.slice(0, 3))).toEqual(
+    Array(3).fill(undefined),
+  );
+  expect(reasons(empty, known[3] as string, "fct.count == 0")).toEqual([undefined, undefined]);
 });

@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ControlServer } from "../../src/device/control_server.js";
-import type { ControlRequests, CounterValue, SwitchReport } from "../../src/device/protocol.js";
+import type {
+  ControlRequests,
+  CounterValue,
+  DcbxPortReport,
+  DcbxReport,
+  SwitchReport,
+} from "../../src/device/protocol.js";
 import type { View } from "../../src/show/view.js";
 import { kViews } from "../../src/show/views.js";
 import { weir } from "../cli/harness.js";
@@ -179,6 +185,16 @@ describe("of a switch", () => {
       ["a", "host", "yes", "no", "3", "none", "none (peer's)", "3", "5", "roce-priority mismatch"],
       ["b", "-", "no", "-", "3", "-", "3", "3", "-", "no peer"],
     ]);
+    // A peer that says nothing of PFC and of RoCEv2's priority cannot be at odds with this end.
+    const { enabled, ports: all } = kSwitch.dcbx as DcbxReport;
+    const silent = all.map((port) => ({
+      ...port,
+      peer: port.peer && { ...port.peer, pfc: undefined },
+      peer_roce_priority: null,
+      mismatches: [],
+    }));
+    const found = rows(kViews.dcbx, { ...kSwitch, dcbx: { enabled, ports: silent as DcbxPortReport[] } })[0];
+    expect(found?.map((row) => row.at(-1))).toEqual(["nothing to compare", "no peer"]);
     const strict = ["strict", "strict"];
     const own = ["60%", ...strict, "40%", ...strict, ...strict];
     expect(ets).toEqual([

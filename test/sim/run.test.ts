@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { RecordKind } from "../../src/native/types.js";
+import { renderReport } from "../../src/report/run_report.js";
 import { runSimulation } from "../../src/sim/run.js";
 import type { SimOptions, SimProgress } from "../../src/sim/types.js";
 import { type FakeScript, FakeSimulation } from "./fake_simulation.js";
@@ -16,9 +17,12 @@ async function run(scenario = incast(), script: Partial<FakeScript> = {}, option
   return { fake, ...outcome };
 }
 
+/** Frames that a NIC sent and another one received. */
+const kCarried = { cells: () => ({ "nics.0.tx_packets": 10, "nics.2.rx_packets": 10 }) };
+
 describe("runSimulation", () => {
   it("goes on in slices to the warm-up and to the end, and frees the simulation", async () => {
-    const { fake, complete, result } = await run();
+    const { fake, complete, result } = await run(incast(), kCarried);
     expect(fake.runs.map(({ until }) => until)).toEqual([200_000, 1e6, 1e6, 1e6]);
     expect(fake.closed).toBe(1);
     expect(complete).toBe(true);
@@ -113,7 +117,8 @@ describe("runSimulation", () => {
 
   it("stops where it is when aborted, with what there is, and says so", async () => {
     const abort = new AbortController();
-    const fake = new FakeSimulation({ step: 250_000, cells: (now) => ({ "receivers.0.rx_bytes": now }) });
+    const cells = (now: number) => ({ ...kCarried.cells(), "receivers.0.rx_bytes": now });
+    const fake = new FakeSimulation({ step: 250_000, cells });
     const running = runSimulation(incast(), { signal: abort.signal }, fake.addon);
     // Two slices: to the end of the warm-up, and 250 us more.
     while (fake.runs.length < 2) await new Promise(setImmediate);
@@ -135,8 +140,20 @@ describe("runSimulation", () => {
     expect(series.time_s).toEqual([0]);
   });
 
+  it("is not valid where no frame was sent", async () => {
+    const { result, complete } = await run();
+    expect(complete).toBe(true);
+    expect(result.fidelity).toMatchObject({ valid: false, reasons: ["nothing to judge: no frame was sent"] });
+    expect(
+      renderReport(
+        { result, series: { interval_s: 1, time_s: [], flows: {}, queues: {} }, source: undefined },
+        new Date(0),
+      ),
+    ).toContain("The run has no figures.");
+  });
+
   it("ends at `until`, complete and valid", async () => {
-    const { fake, result, complete, series } = await run(incast(), {}, { until: 500_000 });
+    const { fake, result, complete, series } = await run(incast(), kCarried, { until: 500_000 });
     expect(fake.runs.at(-1)?.until).toBe(500_000);
     expect(complete).toBe(true);
     expect(result).toMatchObject({ duration_s: 0.001, until_s: 0.0005, fidelity: { valid: true } });

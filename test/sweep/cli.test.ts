@@ -96,6 +96,24 @@ describe("weir sweep", () => {
     );
   });
 
+  it("gives figures of nothing no value, and says which results are not valid", async () => {
+    const { run, merge } = await planned({ set: { description: "nothing" }, seeds: [1, 3] });
+    await sweep([...run, "--index", "0", "--chunk", "2", "--quiet"]);
+    const { status, stdout, stderr } = await sweep([...merge, "--collect", "fct.slowdown.p99,fct.count"]);
+    expect(stdout).toBe("index,seed,fct.slowdown.p99,fct.count\n0,1,,0\n1,3,,0\n");
+    expect(stderr).toContain("no result has a value at fct.slowdown.p99");
+    expect(stderr).toContain("point 1 is not valid: nothing to judge: no frame was sent\n");
+    expect(status).toBe(3);
+  });
+
+  it("makes no table of no results", async () => {
+    const { run, merge } = await planned({ set: { description: "refuse" }, seeds: [1, 3] });
+    await sweep([...run, "--index", "0", "--chunk", "2", "--quiet"]);
+    const none = await sweep([...merge, "--partial"]);
+    expect(none.status).toBe(1);
+    expect(none.stderr).toContain("no point has a result: there is nothing to make a table of\n");
+  });
+
   it("misses points that have no result, unless the table may be partial", async () => {
     const { run, merge, points } = await planned(kTwoBySeeds);
     await sweep([...run, "--index", "1"]);

@@ -7,7 +7,8 @@ import { sampleResult, sampleSeries } from "../report/sample.js";
 
 /**
  * Goodput is 1000 times the seed plus kmax, and seed 1 has a field `first`. Words of the description: `refuse` fails; `break` throws; `die-once FILE` and `die`
- * kill the process; `wait MS` takes its time; `sleep` goes on until it is stopped; `log FILE` notes each run.
+ * kill the process; `wait MS` takes its time; `sleep` goes on until it is stopped; `log FILE` notes each run; `nothing`
+ * completes no transfer and is not valid.
  */
 export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) => {
   const [word, file = ""] = scenario.description.split(" ");
@@ -28,6 +29,11 @@ export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) =
   result.seed = scenario.seed;
   result.totals.goodput_bps = 1000 * scenario.seed + kmax;
   if (scenario.seed === 1) result.totals.first = 1;
+  if (word === "nothing") {
+    const none = { mean: 0, p50: 0, p95: 0, p99: 0, max: 0 };
+    result.fct = { count: 0, slowdown: none, fct_us: none, incomplete: 1, bins: [] };
+    result.fidelity = { ...result.fidelity, valid: false, reasons: ["nothing to judge: no frame was sent"] };
+  }
   return {
     result,
     series: sampleSeries(2, 50),

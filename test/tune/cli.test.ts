@@ -14,6 +14,7 @@ import { runVerb } from "../sweep/verb.js";
 /** The queue is the longer the farther R_AI is from 100 Mb/s; with "overfit" only with the seeds 1 to 4, otherwise the other way. */
 const simulate: Simulate = async ({ congestion, description, seed }) => {
   const result = simulatedResult();
+  if (description === "nothing") Object.assign(result, kNothing);
   const { rpg_ai_rate = 0 } = congestion.parameters as { rpg_ai_rate?: number };
   const off = Math.abs(Math.log(rpg_ai_rate / 100e6));
   const told = description === "overfit" && seed > 4 ? 10 - off : off;
@@ -22,6 +23,10 @@ const simulate: Simulate = async ({ congestion, description, seed }) => {
   const performance = { cpu_s: 1, wall_s: 1, events: 1, hops: 1, threads: 1, round_ns: 1, rounds: 1, rss_bytes: 1 };
   return { result, series: sampleSeries(2, 50), performance, complete: true };
 };
+
+/** A run in which no transfer was complete. */
+const kNone = { count: 0, slowdown: { mean: 0, p50: 0, p95: 0, p99: 0, max: 0 } };
+const kNothing = { fct: { ...kNone, fct_us: kNone.slowdown, incomplete: 8, bins: [] } };
 
 async function tune(argv: readonly string[], text = kScenario) {
   const directory = folder();
@@ -63,6 +68,15 @@ describe("weir tune", () => {
     const { stdout, found } = await tune([...kQueue, "--set", "congestion.parameters.rpg_ai_rate=100Mbps"]);
     expect(stdout).toContain("nothing better than what the scenario has was found");
     expect(stdout).not.toContain("weir sim run");
+    expect(found).not.toContain("congestion:");
+  });
+
+  it("says that there is nothing to judge where no run says anything", async () => {
+    const argv = ["--objective", "min fct.slowdown.p99", "--parameters", "rpg_ai_rate", "--runs", "40"];
+    const { status, stdout, found } = await tune(argv, `${kScenario}description: nothing\n`);
+    expect(status).toBe(1);
+    expect(stdout).toContain("NOTHING TO JUDGE: no run is valid and has the objective's figure");
+    expect(stdout).not.toContain("nothing better than");
     expect(found).not.toContain("congestion:");
   });
 

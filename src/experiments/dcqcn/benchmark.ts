@@ -7,6 +7,7 @@ import { spread } from "../../result/statistics.js";
 import type { Evidence, Trial } from "../experiment.js";
 import { dashed, grid, namesOf, quantity, type Runs } from "../study.js";
 import {
+  completedRates,
   kRates,
   kSettings,
   kWords,
@@ -15,7 +16,6 @@ import {
   repeated,
   repeats,
   type Setting,
-  transferRates,
 } from "./testbed.js";
 
 const kFile = "dcqcn/benchmark.yaml";
@@ -126,7 +126,7 @@ export function shareQuantities<Value extends number>(values: readonly Value[], 
 export function shares(runs: readonly Evidence[]): Fares {
   const over = (entry: string, percentile: "p10" | "p50") =>
     mean(runs.map((run) => spread(linkRates(run, entry))[percentile]));
-  const transfers = (percentile: "p10" | "p50") => mean(runs.map((run) => transferRates(run, "users")[percentile]));
+  const transfers = (percentile: "p10" | "p50") => mean(runs.map((run) => completedRates(run, "users")[percentile]));
   return {
     users_p50: over("users", "p50"),
     users_p10: over("users", "p10"),

@@ -1,5 +1,6 @@
 /** All experiments on DCQCN, in the order of the paper's figures. */
 import type { Experiment } from "../experiment.js";
+import { DCQCN_SECTION_3_3 } from "./cnp_rate.js";
 import { DCQCN_FIGURE_12 } from "./gain.js";
 import { DCQCN_FIGURE_16 } from "./incast_degree.js";
 import { DCQCN_INCREASE } from "./increase.js";
@@ -32,6 +33,7 @@ export const DCQCN_EXPERIMENTS: readonly Experiment[] = [
   DCQCN_FIGURE_5,
   DCQCN_FIGURE_8,
   DCQCN_FIGURE_9,
+  DCQCN_SECTION_3_3,
   DCQCN_FIGURE_10,
   DCQCN_FIGURE_11,
   DCQCN_FIGURE_12,

@@ -77,6 +77,19 @@ const kNotification: readonly Variation[] = [
     short: "CNP 25us",
     set: [parameter("min_time_between_cnps", "25us")],
   },
+  // Section 3.3: ConnectX-3 Pro generates one CNP per 1 to 5 us, whichever flows they are of.
+  {
+    name: "cnp-nic-1us",
+    label: "one CNP per 1 us of the whole NIC",
+    short: "NIC 1us",
+    set: ["host.cnp.nic_interval=1us"],
+  },
+  {
+    name: "cnp-nic-5us",
+    label: "one CNP per 5 us of the whole NIC",
+    short: "NIC 5us",
+    set: ["host.cnp.nic_interval=5us"],
+  },
   {
     name: "cnp-priority",
     label: "CNPs as best effort",

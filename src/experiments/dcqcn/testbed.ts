@@ -70,7 +70,7 @@ export function linkRates({ result }: Evidence, entry: string): number[] {
 export const kOfPayload = (1024 + kHeaderBytes + kEthernetOverhead) / 1024;
 
 /** Rates on the link of the complete transfers of a traffic entry, Gb/s; 0: none was complete. */
-export function transferRates({ result }: Evidence, entry: string): Record<"p10" | "p50", number> {
+export function completedRates({ result }: Evidence, entry: string): Record<"p10" | "p50", number> {
   const { p10, p50 } = result.groups?.[entry]?.transfers?.throughput_bps ?? { p10: 0, p50: 0 };
   const rate = (bps: number) => (bps / 1e9) * kOfPayload;
   return { p10: rate(p10), p50: rate(p50) };
@@ -113,4 +113,29 @@ export function whiskers(label: string, x: readonly number[], runs: readonly (re
     low: all.map(({ min }) => min),
     high: all.map(({ max }) => max),
   };
+}
+
+/** Of each `size` bytes that a host sends, one after another from the end of the warm-up on, by when they were delivered; Gb/s on the link. */
+export function transferRates({ result, series }: Evidence, host: string, size: number, warmup: number): number[] {
+  const flow = result.flows.find(({ from }) => from === host)?.id ?? "";
+  const { goodput_bps = [] } = series.flows[flow] ?? {};
+  const found: number[] = [];
+  let left = size;
+  let began: number | undefined;
+  goodput_bps.forEach((bps, i) => {
+    const end = series.time_s[i] as number;
+    let at = end - series.interval_s;
+    if (at < warmup) return;
+    began ??= at;
+    let bytes = (bps * series.interval_s) / 8;
+    while (bytes >= left) {
+      at += (8 * left) / bps;
+      found.push(((8 * size) / (at - began) / 1e9) * kOfPayload);
+      bytes -= left;
+      left = size;
+      began = at;
+    }
+    left -= bytes;
+  });
+  return found;
 }

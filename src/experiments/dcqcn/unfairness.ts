@@ -14,7 +14,6 @@ import {
   equal,
   higher,
   kLink,
-  kOfPayload,
   kRates,
   kSettings,
   kStream,
@@ -26,6 +25,7 @@ import {
   repeated,
   repeats,
   type Setting,
+  transferRates,
 } from "./testbed.js";
 
 const kFile = "dcqcn/unfairness.yaml";
@@ -231,33 +231,8 @@ function byHost<Value>(make: (host: (typeof kHosts)[number]) => Value): Record<H
 }
 
 function transfersOf(draws: readonly Evidence[], host: string): Transfers {
-  const all = draws.flatMap((run) => transferRates(run, host));
+  const all = draws.flatMap((run) => transferRates(run, host, kTransfer, kWarmup));
   return { count: all.length, ...spread(all) };
-}
-
-/** Of each 4 MB that a host sends, one after another, by when they were delivered; Gb/s on the link. */
-export function transferRates({ result, series }: Evidence, host: string): number[] {
-  const flow = result.flows.find(({ from }) => from === host)?.id ?? "";
-  const { goodput_bps = [] } = series.flows[flow] ?? {};
-  const found: number[] = [];
-  let left = kTransfer;
-  let began: number | undefined;
-  goodput_bps.forEach((bps, i) => {
-    const end = series.time_s[i] as number;
-    let at = end - series.interval_s;
-    if (at < kWarmup) return;
-    began ??= at;
-    let bytes = (bps * series.interval_s) / 8;
-    while (bytes >= left) {
-      at += (8 * left) / bps;
-      found.push(((8 * kTransfer) / (at - began) / 1e9) * kOfPayload);
-      bytes -= left;
-      left = kTransfer;
-      began = at;
-    }
-    left -= bytes;
-  });
-  return found;
 }
 
 export const DCQCN_FIGURE_3 = experiment(3, "pfc", "PFC's unfairness to flows that share an input", kUnfair);

@@ -1,6 +1,8 @@
 /** All experiments on QCN, in the order of the papers. */
 import type { Experiment } from "../experiment.js";
 import { LISS_CONVERGENCE } from "./liss.js";
+import { LISS_DCB } from "./liss_dcb.js";
+import { LISS_VICTIM } from "./liss_victim.js";
 import { NETFPGA_FIGURES } from "./netfpga.js";
 import { SHU_FEEDBACK, SHU_ROUND_TRIP } from "./shu_delay.js";
 import { SHU_HYPER } from "./shu_hyper.js";
@@ -26,5 +28,7 @@ export const QCN_EXPERIMENTS: readonly Experiment[] = [
   SHU_HYPER,
   SHU_FIGURE_12,
   LISS_CONVERGENCE,
+  LISS_VICTIM,
+  LISS_DCB,
   QCN_VERSUS_DCQCN,
 ];

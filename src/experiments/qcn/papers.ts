@@ -21,3 +21,6 @@ export const LISS: Paper = {
   citation:
     "L. Liss: Quantized Congestion Control (QCN): Experiences with Ethernet and RoCE, OpenFabrics Alliance workshop",
 };
+
+/** What takes congestion control out of a scenario of Liss's, and leaves PFC. */
+export const LISS_PFC_ALONE = ["congestion={algorithm: none}", "switch.qcn.enabled=false", "switch.ecn.enabled=false"];

@@ -47,7 +47,7 @@ export function report(version: string, checks: readonly Check[]): DoctorReport 
   const summary = { ok: count("ok"), warning: count("warning"), fail: count("fail") };
   return {
     version,
-    healthy: summary.fail === 0,
+    healthy: checks.length > 0 && summary.fail === 0,
     summary,
     checks: kGroups.flatMap((group) => checks.filter((check) => check.group === group)),
   };

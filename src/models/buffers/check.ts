@@ -150,6 +150,7 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
   // A verdict over nothing is none.
   const verdict = (bad: boolean, judged: number) => (bad ? false : judged > 0 ? true : null);
   const found = (kind: FindingKind) => findings.some((finding) => finding.kind === kind);
+  const waiting = all.filter(isLossless(devices)).length;
   const verdicts = {
     lossless: verdict(found("loss"), links.length),
     ecn_before_pfc: verdict(
@@ -157,7 +158,7 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
       pairs.length,
     ),
     ecn_heard,
-    deadlock_free: verdict(cycles.length > 0, lossless.length === 0 ? 0 : all.length),
+    deadlock_free: verdict(cycles.length > 0, waiting),
   };
   if (lossless.length === 0) tell("note", scenario.name, "nothing to judge: no priority of any switch is lossless");
   else if (pairs.length === 0) tell("note", scenario.name, "nothing to judge of ECN: no lossless traffic is marked");
@@ -168,6 +169,8 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
       `congestion control ${algorithm} takes no marks: that ECN comes before PFC is no condition`,
     );
   }
+  if (lossless.length > 0 && waiting === 0)
+    tell("note", scenario.name, "nothing to judge of deadlocks: no traffic is lossless");
   return {
     scenario: scenario.name,
     response_ns: response ?? null,
@@ -179,6 +182,14 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
     findings,
   };
 }
+
+/** Only what stands in a lossless queue waits for a pause. */
+const isLossless =
+  (devices: ReadonlyMap<string, SwitchConfig>) =>
+  ({ switch: name, priority }: PortPair) => {
+    const pfc = devices.get(name)?.pfc;
+    return pfc?.enabled === true && pfc.priorities.includes(priority);
+  };
 
 function checkedSwitch({ name, buffer, ecn }: SwitchConfig, ports: number): CheckedSwitch {
   const bound = ecnThresholdBound(buffer, ports);

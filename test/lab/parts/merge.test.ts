@@ -57,6 +57,23 @@ describe("mergeParts", () => {
     expect(series.flows.x).toEqual({ rate_bps: [9, 9], goodput_bps: [5, 6] });
   });
 
+  it("judges nothing where no part has sent a frame", () => {
+    const scenario = whole();
+    const idle = ["one", "two"].map((name) => {
+      const part = choosePart(whole(), name);
+      const none = counterTable([]);
+      const result = composeResult(evidence({ scenario: part, switches: none, nics: none }));
+      // That one of several is idle is no fault of it.
+      expect(result.fidelity.reasons).toEqual([]);
+      return result;
+    });
+    const given = parts(scenario).map((part, i) => ({ ...part, result: idle[i] as typeof part.result }));
+    expect(mergeParts(scenario, given).result.fidelity).toMatchObject({
+      valid: false,
+      reasons: ["nothing to judge: no frame was sent"],
+    });
+  });
+
   it("counts what was lost between parts, and marks that no switch made", () => {
     const scenario = whole();
     const { result } = mergeParts(scenario, parts(scenario, { came: 90, marked: 2 }));
