@@ -8,7 +8,16 @@ import { composeResult } from "../../src/lab/outcome.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
 import type { CompletedMessage } from "../../src/result/completions.js";
 import type { Scenario } from "../../src/scenario/types.js";
-import { calmOutcome, completionsOf, constant, counterTable, evidence, recorderOf, smallScenario } from "./evidence.js";
+import {
+  calmOutcome,
+  completionsOf,
+  constant,
+  counterTable,
+  evidence,
+  kCarried,
+  recorderOf,
+  smallScenario,
+} from "./evidence.js";
 
 const kReliable = { transport: { type: "rc" }, congestion: { algorithm: "none" } };
 
@@ -108,7 +117,7 @@ describe("a lab's messages", () => {
   });
 
   it("are none of an invalid run, where one was not told", () => {
-    const nics = counterTable([["untold_messages", { device: "a" }, 5]]);
+    const nics = counterTable([...kCarried, ["untold_messages", { device: "a" }, 5]]);
     expect(resultOf(smallScenario(kReliable), [], { nics }).fidelity.reasons).toEqual([
       "5 messages were complete, and are missing in the completion times",
     ]);

@@ -476,9 +476,17 @@ describe("hostile files", () => {
 });
 
 describe("examples", () => {
+  /** What is meant to be as it is. */
+  const meant: Record<string, string[]> = {
+    "liss-dcb.yaml": [
+      "switch sw: priority 0 of the traffic is not lossless (pfc.priorities: 3)",
+      "traffic bursts: priority 0 is not a CNPV, so QCN does not slow it",
+    ],
+  };
+
   it.each(examples("scenario"))("%s loads without warnings", (file) => {
     const { scenario, warnings } = loadScenario(file);
-    expect(warnings).toEqual([]);
+    expect(warnings).toEqual(meant[basename(file)] ?? []);
     expect(`${scenario.name}.yaml`).toBe(basename(file));
   });
 });
