@@ -140,8 +140,8 @@ std::vector<ProgramCopy> copy_programs(NicDevice& device) {
   for (const uint32_t number : programs.numbers()) {
     const std::set<uint32_t>& pairs = programs.queue_pairs(number);
     const ProgramLink& link = *programs.find(number);
-    ProgramCopy& program = copy.emplace_back(
-        ProgramCopy{number, static_cast<uint32_t>(pairs.size()), link.busy_drops(), link.refused_packets(), programs.past(number)});
+    ProgramCopy& program = copy.emplace_back(ProgramCopy{number, static_cast<uint32_t>(pairs.size()), link.busy_drops(),
+                                                         link.refused_packets(), programs.past(number)});
     for (const uint32_t qpn : pairs) program.counters.add(device.soft_nic().find_queue_pair(qpn)->counters);
   }
   return copy;
