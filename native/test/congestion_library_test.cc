@@ -164,8 +164,8 @@ TEST_CASE("library: what is none is refused, and says why") {
   CHECK(refusal({.file = "libm.so.6"}).find("no function weir_cc_algorithm") != std::string::npos);
   CHECK(refusal(told({"speed"}, {1})).find("has no parameter speed | parameters: rate, window, timer, crash") !=
         std::string::npos);
-  CHECK(refusal(told({"crash"}, {4})).find("crash of told of") != std::string::npos);
-  CHECK(refusal(told({"crash"}, {4})).find("from 0") != std::string::npos);
+  CHECK(refusal(told({"crash"}, {5})).find("crash of told of") != std::string::npos);
+  CHECK(refusal(told({"crash"}, {5})).find("from 0") != std::string::npos);
   CHECK(refusal(told({"crash"}, {NAN})) != "");
   CHECK(refusal(told({"rate"})).find("each name needs a value") != std::string::npos);
 }
