@@ -81,11 +81,8 @@ export class ProgramBroker implements SessionHost {
     const server = createServer();
     const broker = new ProgramBroker(host, config, server, path);
     server.on("connection", (socket) => broker.#serve(socket));
-    const umask = process.umask(kOwnerOnly);
     try {
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject).listen(path, resolve);
-      });
+      await listenPrivately(server, path);
       const group = config.programs?.group;
       if (group !== undefined) openToGroup(path, group);
       const { port, name, addresses } = config;
@@ -105,8 +102,6 @@ export class ProgramBroker implements SessionHost {
         cause: error,
         hint: "run as root, or set `control` to a path that you may write",
       });
-    } finally {
-      process.umask(umask);
     }
     // A connection that could not be accepted (no descriptors left) is the program's to repeat.
     server.on("error", () => {});
@@ -213,5 +208,17 @@ export class ProgramBroker implements SessionHost {
   #removeFiles(): void {
     rmSync(this.#files, { recursive: true, force: true });
     rmSync(this.path, { force: true });
+  }
+}
+
+/** The socket is its owner's from its first moment. */
+async function listenPrivately(server: Server, path: string): Promise<void> {
+  const umask = process.umask(kOwnerOnly);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(path, resolve);
+    });
+  } finally {
+    process.umask(umask);
   }
 }

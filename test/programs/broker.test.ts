@@ -280,6 +280,9 @@ it("leaves a socket and files that nobody else may use, and takes them away", as
   const { broker, socket, path } = await serve();
   expect(statSync(socket).mode & 0o777).toBe(0o600);
   expect(readFileSync(join(path, "roce0.rdma/weir_socket"), "utf8")).toBe(`${socket}\n`);
+  // Everybody may see that there is a NIC.
+  expect(statSync(join(path, "roce0.rdma/ports/1")).mode & 0o777).toBe(0o755);
+  expect(statSync(join(path, "roce0.rdma/weir_socket")).mode & 0o777).toBe(0o644);
   broker.close();
   expect(existsSync(socket)).toBe(false);
   expect(existsSync(join(path, "roce0.rdma"))).toBe(false);
