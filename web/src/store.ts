@@ -8,6 +8,7 @@ import type {
   Refusal,
   Rights,
   RunDescription,
+  Sample,
   Session,
 } from "../../src/dashboard/protocol.js";
 import { sampleOf } from "../../src/dashboard/sample.js";
@@ -64,7 +65,7 @@ export function takeHistory({ run, samples }: History): void {
   const now = session.value;
   if (now === null) return;
   if (run !== liveRun) begin(now, run);
-  for (const sample of samples) live.value?.append(sample);
+  for (const sample of samples) keep(now, sample);
   requestDraw();
 }
 
@@ -72,12 +73,13 @@ export function takeFrame(frame: Frame): void {
   const now = session.value;
   if (now === null) return;
   if (frame.run !== liveRun) begin(now, frame.run);
-  live.value?.append(sampleOf(frame));
+  keep(now, sampleOf(frame));
   // With the history comes the newest frame, once more after a reconnection.
   const known = frames.last?.t_ns === frame.t_ns;
   frames.last = frame;
   if (!known) for (const listener of frameListeners) listener(frame);
-  if (paused.value) return;
+  // What comes when traffic is over is not the run: its flows have no rate any more.
+  if (paused.value || frame.t_ns > (now.duration_ns ?? frame.t_ns)) return;
   frames.seen = frame;
   requestDraw();
 }
@@ -105,12 +107,19 @@ export function pause(on: boolean): void {
     pausedAt.value = on ? (live.value?.span?.[1] ?? 0) : Number.POSITIVE_INFINITY;
     announcement.value = on ? "View paused; data is still received" : "Following";
   });
-  if (!on) frames.seen = frames.last;
+  if (!on && frames.last !== null && frames.last.t_ns <= (session.value?.duration_ns ?? frames.last.t_ns)) {
+    frames.seen = frames.last;
+  }
   requestDraw();
 }
 
 export const parameters = computed<readonly Parameter[]>(() => session.value?.parameters ?? []);
 export const queues = computed<readonly QueueDescription[]>(() => session.value?.queues ?? []);
+
+/** Samples that begin after the end of the run's traffic are of a network that only empties. */
+function keep({ duration_ns }: Session, sample: Sample): void {
+  if (duration_ns === null || sample.since_ns < duration_ns) live.value?.append(sample);
+}
 
 function begin(next: Session, run: number): void {
   batch(() => {

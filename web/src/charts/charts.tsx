@@ -18,8 +18,8 @@ const kManyLines = 24;
 /** A chart on paper, CSS pixels; the style sheet fits it to the page. */
 const kPaperWidth = 680;
 
-/** `apart`: each names its times. */
-export function Charts({ apart = false }: { apart?: boolean }) {
+/** `withRuns`: their names are told nowhere else. */
+export function Charts({ withRuns = false }: { withRuns?: boolean }) {
   const panels = useComputed(() => {
     const now = session.value;
     const finished = shown.value;
@@ -35,10 +35,9 @@ export function Charts({ apart = false }: { apart?: boolean }) {
       congestionControl: now?.congestion_control ?? "dcqcn",
     });
   });
-  const list = panels.value;
   return (
     <section class="charts" aria-label="Charts">
-      {apart && shown.value.length > 1 && (
+      {withRuns && shown.value.length > 1 && (
         <section class="legend" aria-label="Runs">
           {shown.value.map(({ key, label }, run) => (
             <button
@@ -55,8 +54,8 @@ export function Charts({ apart = false }: { apart?: boolean }) {
           ))}
         </section>
       )}
-      {list.map((panel, i) => (
-        <Chart key={panel.id} panel={panel} withTimes={apart || i === list.length - 1} />
+      {panels.value.map((panel) => (
+        <Chart key={panel.id} panel={panel} />
       ))}
     </section>
   );
@@ -86,7 +85,7 @@ function Legend({ name, lines }: { name: string; lines: readonly (Look & { label
   );
 }
 
-function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
+function Chart({ panel }: { panel: Panel }) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
   const note = useRef<HTMLSpanElement>(null);
@@ -98,7 +97,6 @@ function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
       plot.current?.destroy();
       plot.current = new Plot(element, {
         panel,
-        withTimes,
         width: printing.value ? kPaperWidth * unit() : element.clientWidth,
         warmup,
         changes: () => (recordings.value.length === 1 ? (recordings.value[0]?.changes ?? []) : []),
@@ -109,7 +107,7 @@ function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
     draw.current = () => {
       const made = plot.current as Plot;
       if (panel.fixed) {
-        made.update(panel.fixed, [0, panel.fixed.x.at(-1) ?? 1]);
+        made.update(panel.fixed, [0, panel.fixed.until]);
         return;
       }
       const range = rangeInView();
@@ -136,7 +134,7 @@ function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [panel, withTimes]);
+  }, [panel]);
 
   useSignalEffect(() => {
     theme.value;

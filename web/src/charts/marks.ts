@@ -1,7 +1,7 @@
 /** What charts carry besides curves: thresholds, warm-up, lines where a parameter was changed, and the names of lanes. */
 import type uPlot from "uplot";
 import type { Change } from "../data/recording.js";
-import { dots, ink } from "../theme.js";
+import { dots, faded, ink } from "../theme.js";
 import type { Panel, Threshold } from "./panels.js";
 import { short } from "./plot.js";
 
@@ -47,7 +47,9 @@ export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void
     ctx.stroke();
     const near = placed.filter((one) => Math.abs(one.y - y) < kRow * dots()).map(({ left }) => left);
     const end = Math.min(right, ...near.map((left) => left - 12 * dots()));
-    placed.push({ y, left: end - ctx.measureText(label).width });
+    const width = ctx.measureText(label).width;
+    placed.push({ y, left: end - width });
+    plate(ctx, end - width, y - kRow * dots(), width, (kRow - 1) * dots());
     write(ctx, label, end, y - 4 * dots());
   }
   ctx.restore();
@@ -149,6 +151,14 @@ export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: rea
 
 function setFont(ctx: CanvasRenderingContext2D, size: number, weight = ""): void {
   ctx.font = `${weight}${size * dots()}px ${kFontFamily}`;
+}
+
+/** Dense curves go up and down through any text: they end at a ground of its own. */
+function plate(ctx: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
+  const { fillStyle } = ctx;
+  ctx.fillStyle = faded("panel", 0.88);
+  ctx.fillRect(x - 3 * dots(), y, width + 6 * dots(), height);
+  ctx.fillStyle = fillStyle;
 }
 
 /** Text with a rim of the ground, so that curves do not run through it. */

@@ -35,8 +35,8 @@ export interface Panel {
   thresholds?: () => Threshold[];
   /** Its lines are told apart by nothing else on the page. */
   legend?: boolean;
-  /** Not over time: all there is to draw, which does not change. */
-  fixed?: { x: number[]; unit: string; ys: (number | null)[][] };
+  /** Not over time: all there is to draw, which does not change, and where the axis ends. */
+  fixed?: { x: number[]; unit: string; ys: (number | null)[][]; until: number };
   /** Lanes share no axis: each is as high as its largest value, and all heights are square roots: a burst leaves room for the rest. */
   lanes?: string[];
   /** The axis never ends above. */

@@ -2,15 +2,13 @@
 import uPlot from "uplot";
 import type { Gathered } from "../data/gather.js";
 import type { Change } from "../data/recording.js";
-import { faded, ink, printing, unit } from "../theme.js";
+import { faded, ink, unit } from "../theme.js";
 import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, drawWarmup, laneHeight, laneRange } from "./marks.js";
 import type { Line, Panel } from "./panels.js";
 import { Tip } from "./tip.js";
 
 export interface PlotOptions {
   panel: Panel;
-  /** Where charts stand close to each other, the last names the times. */
-  withTimes: boolean;
   width: number;
   /** What a run's figures leave out, ms. */
   warmup: () => number;
@@ -26,7 +24,6 @@ const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", 
 const kLeft = 64;
 const kRight = 12;
 const kTimes = 34;
-const kTimesHidden = 6;
 const kManyLines = 16;
 /** Part of the samples that decides where an axis ends, and how many are looked at. */
 const kUsual = 0.985;
@@ -53,7 +50,7 @@ export class Plot {
   }
 
   get height(): number {
-    return unit() * (this.options.panel.height + (this.withTimes ? kTimes : kTimesHidden));
+    return unit() * (this.options.panel.height + kTimes);
   }
 
   update({ x, ys }: Gathered, [min, max]: readonly [number, number]): void {
@@ -101,10 +98,6 @@ export class Plot {
     this.tip.remove();
   }
 
-  private get withTimes(): boolean {
-    return this.options.withTimes || this.panel.fixed !== undefined || printing.value;
-  }
-
   private get panel(): Panel {
     return this.options.panel;
   }
@@ -124,7 +117,6 @@ export class Plot {
 
   private configuration(): uPlot.Options {
     const { panel, width, changes, warmup, onZoom } = this.options;
-    const { withTimes } = this;
     const { fixed, lanes = [] } = panel;
     const px = unit();
     const font = `${kFontSize * px}px ${kFontFamily}`;
@@ -165,8 +157,8 @@ export class Plot {
       axes: [
         {
           ...axis,
-          size: px * (withTimes ? kTimes : kTimesHidden),
-          values: (u, splits) => (withTimes ? this.textsOf(u, splits) : splits.map(() => "")),
+          size: px * kTimes,
+          values: (u, splits) => this.textsOf(u, splits),
           space: 70 * px,
         },
         {
