@@ -65,7 +65,7 @@ export function takeHistory({ run, samples }: History): void {
   const now = session.value;
   if (now === null) return;
   if (run !== liveRun) begin(now, run);
-  for (const sample of samples) keep(now, sample);
+  for (const sample of samples) if (ofTraffic(now, sample)) live.value?.append(sample);
   requestDraw();
 }
 
@@ -73,14 +73,13 @@ export function takeFrame(frame: Frame): void {
   const now = session.value;
   if (now === null) return;
   if (frame.run !== liveRun) begin(now, frame.run);
-  keep(now, sampleOf(frame));
+  if (ofTraffic(now, frame)) live.value?.append(sampleOf(frame));
   // With the history comes the newest frame, once more after a reconnection.
   const known = frames.last?.t_ns === frame.t_ns;
   frames.last = frame;
   if (!known) for (const listener of frameListeners) listener(frame);
-  // What comes when traffic is over is not the run: its flows have no rate any more.
-  if (paused.value || frame.t_ns > (now.duration_ns ?? frame.t_ns)) return;
-  frames.seen = frame;
+  if (paused.value) return;
+  if (ofTraffic(now, frame)) frames.seen = frame;
   requestDraw();
 }
 
@@ -107,18 +106,17 @@ export function pause(on: boolean): void {
     pausedAt.value = on ? (live.value?.span?.[1] ?? 0) : Number.POSITIVE_INFINITY;
     announcement.value = on ? "View paused; data is still received" : "Following";
   });
-  if (!on && frames.last !== null && frames.last.t_ns <= (session.value?.duration_ns ?? frames.last.t_ns)) {
-    frames.seen = frames.last;
-  }
+  const { last } = frames;
+  if (!on && last !== null && session.value !== null && ofTraffic(session.value, last)) frames.seen = last;
   requestDraw();
 }
 
 export const parameters = computed<readonly Parameter[]>(() => session.value?.parameters ?? []);
 export const queues = computed<readonly QueueDescription[]>(() => session.value?.queues ?? []);
 
-/** Samples that begin after the end of the run's traffic are of a network that only empties. */
-function keep({ duration_ns }: Session, sample: Sample): void {
-  if (duration_ns === null || sample.since_ns < duration_ns) live.value?.append(sample);
+/** What comes when a run's traffic is over is of a network that only empties: flows have no rate any more. */
+function ofTraffic({ duration_ns }: Session, { t_ns }: Pick<Sample, "t_ns">): boolean {
+  return duration_ns === null || t_ns <= duration_ns;
 }
 
 function begin(next: Session, run: number): void {

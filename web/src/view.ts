@@ -29,11 +29,9 @@ export const flowIds = computed<readonly string[]>(() => [...new Set(recordings.
 export function rangeInView(): Range {
   if (zoom.value) return zoom.value;
   const ends = recordings.value.map(({ span }) => span?.[1] ?? 0);
-  const duration = session.value?.duration_ns ?? null;
-  // The newest sample of a run may have come a little after its end.
-  const end = shown.value.length > 0 || duration === null ? Number.POSITIVE_INFINITY : duration / 1e6;
-  const last = Math.max(0, Math.min(Math.max(0, ...ends), pausedAt.value, end));
+  const last = Math.max(0, Math.min(Math.max(0, ...ends), pausedAt.value));
   if (shown.value.length > 0) return [0, last || 1];
+  const duration = session.value?.duration_ns ?? null;
   const length = followed.value ?? (duration === null ? kDaemonSpanMs : null);
   if (length === null) return [0, Math.max(last, (duration ?? 1e6) / 1e6)];
   return [Math.max(0, last - length), Math.max(last, length)];

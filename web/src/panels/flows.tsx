@@ -43,13 +43,24 @@ export function Flows() {
   }, []);
 
   useEffect(() => {
-    let written = 0;
-    return onDraw(() => {
-      const now = performance.now();
-      if (now - written < kWriteMs && now > written) return;
-      written = now;
+    let written = Number.NEGATIVE_INFINITY;
+    /** What was too early for its figures: they may be the last. */
+    let later: ReturnType<typeof setTimeout> | undefined;
+    const writeNow = () => {
+      clearTimeout(later);
+      later = undefined;
+      written = performance.now();
       if (table.current) writeFigures(table.current);
+    };
+    const stop = onDraw(() => {
+      const wait = written + kWriteMs - performance.now();
+      if (wait <= 0) writeNow();
+      else later ??= setTimeout(writeNow, wait);
     });
+    return () => {
+      clearTimeout(later);
+      stop();
+    };
   }, []);
 
   const onSearchKey = (event: KeyboardEvent) => {

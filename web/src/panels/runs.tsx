@@ -195,7 +195,7 @@ export function Ended() {
   return (
     <p class="card ended">
       <span>
-        Run {run.id} has ended ({stateOf(run)}). Below is what it was like at its end.
+        Run {run.id} has ended ({stateOf(run)}). The charts are what this page has of it.
       </span>
       {hasResult(run) && (
         <button
@@ -221,9 +221,7 @@ function Run({ run, chosen: isChosen, onToggle }: RunProps) {
         <input type="checkbox" disabled={!hasResult(run)} checked={isChosen} onChange={() => onToggle(key)} />
         <strong>Run {run.id}</strong>
       </label>
-      <span class={`state ${run.valid === false ? "bad" : ""}`}>
-        {stateOf(run)}
-      </span>
+      <span class={`state ${run.valid === false ? "bad" : ""}`}>{stateOf(run)}</span>
       {run.set.length > 0 && <span class="set">{run.set.join(", ")}</span>}
       {run.changes.map(({ t_ns, set }) => (
         <span key={t_ns} class="set">

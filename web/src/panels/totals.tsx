@@ -32,7 +32,7 @@ export function Totals() {
       </header>
       {runs.length === 1 ? <Tiles rows={rows} /> : <Table runs={runs} rows={rows} />}
       {invalid.map(({ key, label, result }) => (
-        <div key={key} class="error">
+        <div key={key} class="error reasons">
           <p>INVALID: the figures of {label} do not count:</p>
           <ul>
             {result.fidelity.reasons.map((reason) => (
