@@ -5,7 +5,7 @@ import { gather } from "../data/gather.js";
 import { onDraw } from "../draw.js";
 import { frames, pausedAt, session } from "../store.js";
 import { printing, theme, unit } from "../theme.js";
-import { flowIds, flowsInView, hiddenRuns, rangeInView, recordings, setZoom, shown, toggleRun } from "../view.js";
+import { flowIds, flowsInView, hiddenRuns, rangeInView, recordings, setZoom, shown, toggleRun, zoom } from "../view.js";
 import { dashOfRun, type Look, lookOf } from "./palette.js";
 import { type Panel, panelsOf, type Threshold, thresholdsOf } from "./panels.js";
 import { Plot } from "./plot.js";
@@ -110,7 +110,7 @@ function Chart({ panel }: { panel: Panel }) {
         made.update(panel.fixed, [0, panel.fixed.until]);
         return;
       }
-      const range = rangeInView();
+      const range = zoom.value ?? panel.span ?? rangeInView();
       const most = panel.lines.length > kManyLines ? kPointsOfMany : kPoints;
       const curves = panel.lines.flatMap(({ curve }) => curve ?? []);
       made.update(gather(curves, range, pausedAt.value, most), range);

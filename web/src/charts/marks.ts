@@ -2,24 +2,13 @@
 import type uPlot from "uplot";
 import type { Change } from "../data/recording.js";
 import { dots, faded, ink } from "../theme.js";
+import type { LanePeak } from "./lanes.js";
 import type { Panel, Threshold } from "./panels.js";
 import { short } from "./plot.js";
 
 const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
-/** Part of a lane that its largest value takes. */
-const kLaneFill = 0.82;
 const kRow = 14;
-
-/** How high a value is in its lane, and back. */
-export const laneHeight = (value: number): number => Math.sqrt(value);
-export const laneValue = (height: number): number => height ** 2;
-
-/** Bounds of a scale that puts 0 at the lower edge of lane `lane` of `count` and `peak` below its upper edge. */
-export function laneRange(lane: number, count: number, peak: number): [number, number] {
-  const height = laneHeight(peak > 0 ? peak : 1) / kLaneFill;
-  const below = count - 1 - lane;
-  return [-below * height, (count - below) * height];
-}
+const kLaneRow = 12;
 
 export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void {
   const { ctx, bbox } = u;
@@ -119,8 +108,8 @@ export function shortName(set: string): string {
   return [path.split(".").at(-1), ...value].join("=");
 }
 
-/** Left of each lane its name and largest value, and a line below it. */
-export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: readonly number[]): void {
+/** Left of each lane its name and largest value, of the start too where that is beyond it, and a line below it. */
+export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: readonly LanePeak[]): void {
   const { ctx, bbox } = u;
   if (lanes.length === 0) return;
   ctx.save();
@@ -139,14 +128,26 @@ export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: rea
     ctx.fillStyle = ink(sole.length === 1 ? (sole[0]?.color ?? "ink") : "ink");
     setFont(ctx, 11, "600 ");
     ctx.textBaseline = "bottom";
-    ctx.fillText(name, right, bottom - height / 2 + dots());
+    const { peak, start } = peaks[lane] ?? { peak: 0, start: undefined };
+    const below = [
+      peak > 0 ? `max ${compact(peak)}` : "none",
+      ...(start === undefined ? [] : [`start ${compact(start)}`]),
+    ];
+    const middle = bottom - (height + (below.length - 1) * kLaneRow * dots()) / 2;
+    ctx.fillText(name, right, middle + dots());
     ctx.fillStyle = ink("soft");
     setFont(ctx, 10.5);
     ctx.textBaseline = "top";
-    const peak = peaks[lane] ?? 0;
-    ctx.fillText(peak > 0 ? `max ${short(peak)}` : "none", right, bottom - height / 2 + 2 * dots());
+    below.forEach((text, row) => {
+      ctx.fillText(text, right, middle + (2 + row * kLaneRow) * dots());
+    });
   });
   ctx.restore();
+}
+
+/** There is little room beside a lane: "14.2k". */
+function compact(value: number): string {
+  return value >= 1e4 ? `${Number((value / 1e3).toPrecision(3))}k` : String(short(value));
 }
 
 function setFont(ctx: CanvasRenderingContext2D, size: number, weight = ""): void {

@@ -4,6 +4,7 @@ import type { Session } from "../../../src/dashboard/protocol.js";
 import type { QueueThresholds } from "../../../src/result/thresholds.js";
 import type { Curve } from "../data/gather.js";
 import { type EventKind, type FlowField, kEventKinds, type Loaded, type Recording } from "../data/recording.js";
+import type { Range } from "../view.js";
 import { cdfPanel } from "./distribution.js";
 import { dashOfRun, type Look, lookOf } from "./palette.js";
 
@@ -37,6 +38,8 @@ export interface Panel {
   legend?: boolean;
   /** Not over time: all there is to draw, which does not change, and where the axis ends. */
   fixed?: { x: number[]; unit: string; ys: (number | null)[][]; until: number };
+  /** A time of its own, ms, unless a part is zoomed to: there is nothing outside of it. */
+  span?: Range;
   /** Lanes share no axis: each is as high as its largest value, and all heights are square roots: a burst leaves room for the rest. */
   lanes?: string[];
   /** The axis never ends above. */
@@ -325,15 +328,31 @@ function comparedQueuePanels(drawn: Drawn): Panel[] {
   });
 }
 
+/** How much longer than what it has a chart's own time is, and how much of the run that is at most. */
+const kStartRoom = 1.25;
+const kStartPart = 0.2;
+const kStartAlone = "At the start alone, drawn on a time axis of its own: none came later";
+
+/** Where all events of a long run came at its start: they would be one spike at its left edge. */
+function startAlone({ columns, span }: Recording, own: readonly number[]): Range | undefined {
+  const last = Math.max(...own.map((column) => columns.column(column).findLastIndex((count) => count > 0)));
+  const end = kStartRoom * (columns.time[last] ?? 0);
+  return end > 0 && end < kStartPart * (span?.[1] ?? 0) ? [0, end] : undefined;
+}
+
 /** Where events happened, of a kind that happened at several places. */
 function placePanels({ recording }: Loaded): Panel[] {
   return kEventKinds.flatMap((kind) => {
     const own = recording.places.map((place, index) => ({ ...place, index })).filter((place) => place.kind === kind);
     if (own.length < 2) return [];
+    const start = startAlone(
+      recording,
+      own.map(({ index }) => recording.placeColumn(index)),
+    );
     return {
       id: `places-${kind}`,
       title: kPlaceTitles[kind],
-      note: "",
+      ...(start === undefined ? { note: "" } : { note: kStartAlone, span: start }),
       unit: "per ms",
       legend: true,
       lines: own.map(({ name, index }, i) => ({
@@ -370,7 +389,7 @@ function threshold(name: string, values: readonly (number | null)[]): Threshold[
 }
 
 function eventPanel(drawn: Drawn): Panel {
-  const { recordings, eventsPer } = drawn;
+  const { recordings, eventsPer, finished } = drawn;
   const controls = controlsOf(drawn);
   const labels = labelsOf(drawn);
   const compared = recordings.length > 1;
@@ -380,7 +399,9 @@ function eventPanel(drawn: Drawn): Panel {
   return {
     id: "events",
     title: "Events",
-    note: compared ? "Colour: run" : "Height by square root, each kind up to its own maximum",
+    note: compared
+      ? "Colour: run"
+      : `Height by square root, each kind up to its own maximum${finished.length > 0 ? ", of the time after the warm-up" : ""}`,
     unit: eventsPer,
     lanes: kinds.map((kind) => kLaneTitles[kind]),
     lines: kinds.flatMap((kind, lane) =>

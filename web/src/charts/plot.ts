@@ -1,9 +1,10 @@
 /** One panel on a canvas: uPlot with the page's inks, thresholds, change lines, lanes, a tip at the cursor, and zoom by dragging. */
 import uPlot from "uplot";
-import type { Gathered } from "../data/gather.js";
+import { type Gathered, largest } from "../data/gather.js";
 import type { Change } from "../data/recording.js";
 import { faded, ink, unit } from "../theme.js";
-import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, drawWarmup, laneHeight, laneRange } from "./marks.js";
+import { type LanePeak, laneHeightWithin, lanePeak, laneRange } from "./lanes.js";
+import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, drawWarmup } from "./marks.js";
 import type { Line, Panel } from "./panels.js";
 import { Tip } from "./tip.js";
 
@@ -32,8 +33,9 @@ const kSampled = 3000;
 export class Plot {
   private readonly plot: uPlot;
   private readonly tip: Tip;
-  /** Largest value of each lane. */
-  private readonly peaks: number[] = [];
+  private readonly lanes: LanePeak[] = [];
+  /** As they came: lanes are drawn as other heights. */
+  private values: Gathered["ys"] = [];
   /** Largest value, and the largest that the axis shows. */
   private most = 0;
   private shown = 0;
@@ -56,12 +58,15 @@ export class Plot {
   update({ x, ys }: Gathered, [min, max]: readonly [number, number]): void {
     this.most = Math.max(0, ...ys.map(largest));
     this.shown = this.panel.lanes ? this.most : withoutSpikes(ys, this.most);
+    this.values = ys;
     this.panel.lanes?.forEach((_, lane) => {
-      this.peaks[lane] = Math.max(0, ...this.panel.lines.map((line, i) => (line.lane === lane ? largest(ys[i]) : 0)));
+      const own = ys.filter((__, i) => this.panel.lines[i]?.lane === lane);
+      this.lanes[lane] = lanePeak(x, own, this.options.warmup());
     });
-    const heights = ys.map((line, i) =>
-      this.panel.lines[i]?.lane === undefined ? line : line.map((value) => (value === null ? null : laneHeight(value))),
-    );
+    const heights = ys.map((line, i) => {
+      const lane = this.panel.lines[i]?.lane;
+      return lane === undefined ? line : line.map((value) => laneHeightWithin(value, this.lanes[lane]));
+    });
     this.plot.batch(() => {
       this.plot.setData([x, ...heights], false);
       this.plot.setScale("x", { min, max });
@@ -135,7 +140,7 @@ export class Plot {
       legend: { show: false },
       cursor: {
         points: { show: false },
-        ...(fixed === undefined && { sync: { key: kSync, setSeries: false } }),
+        ...(fixed === undefined && panel.span === undefined && { sync: { key: kSync, setSeries: false } }),
         drag: { x: fixed === undefined, y: false, setScale: false },
         bind: {
           dblclick: () => () => {
@@ -150,7 +155,7 @@ export class Plot {
         ...Object.fromEntries(
           lanes.map((_, lane) => [
             laneScale(lane),
-            { range: () => laneRange(lane, lanes.length, this.peaks[lane] ?? 0) },
+            { range: () => laneRange(lane, lanes.length, this.lanes[lane]?.peak ?? 0) },
           ]),
         ),
       },
@@ -172,7 +177,7 @@ export class Plot {
       series: [{}, ...panel.lines.map((line) => this.seriesOf(line))],
       hooks: {
         drawClear: [
-          (u) => drawLaneNames(u, panel, this.peaks),
+          (u) => drawLaneNames(u, panel, this.lanes),
           (u) => {
             if (fixed === undefined) drawWarmup(u, warmup());
           },
@@ -182,7 +187,7 @@ export class Plot {
           (u) => drawChanges(u, fixed === undefined ? changes() : []),
           (u) => this.tellBeyond(u),
         ],
-        setCursor: [(u) => this.tip.show(u, this.host.matches(":hover, :focus"))],
+        setCursor: [(u) => this.tip.show(u, this.values, this.host.matches(":hover, :focus"))],
         setSelect: [
           (u) => {
             const { left, width: selected } = u.select;
@@ -226,12 +231,6 @@ export class Plot {
 
 function laneScale(lane: number): string {
   return `lane${lane}`;
-}
-
-function largest(values: readonly (number | null)[] | undefined): number {
-  let most = 0;
-  for (const value of values ?? []) if (value !== null && value > most) most = value;
-  return most;
 }
 
 /**

@@ -20,6 +20,12 @@ export interface Gathered {
   ys: (number | null)[][];
 }
 
+export function largest(values: readonly (number | null)[], from = 0): number {
+  let most = 0;
+  for (let i = from; i < values.length; i++) most = Math.max(most, values[i] ?? 0);
+  return most;
+}
+
 type Range = readonly [from: number, to: number];
 
 /**
