@@ -25,6 +25,20 @@ function zigzag(): Record<string, unknown> {
   return result;
 }
 
+/** Part of the columns in which a shade is: coloured, and paler than any curve. */
+function paleColumns(page: Page, chart: string): Promise<number> {
+  return page.locator(`#chart-${chart}`).evaluate((host) => {
+    const { width, data } = pixelsOfChart(host);
+    const pale = new Uint8Array(width);
+    for (let i = 0; i < data.length; i += 4) {
+      const [r = 0, g = 0, b = 0, a = 0] = data.slice(i, i + 4);
+      // What shines through has the alpha of the shade.
+      if (a > 20 && a < 150 && Math.max(r, g, b) - Math.min(r, g, b) > 60) pale[(i / 4) % width] = 1;
+    }
+    return pale.reduce((sum, one) => sum + one, 0) / width;
+  });
+}
+
 /** Where the distribution of the queue's length leaves 0, from left to right. */
 function firstRise(page: Page): Promise<number> {
   return page.locator("#chart-cdf").evaluate((host) => {
@@ -76,6 +90,53 @@ describePage("runs", ({ open }) => {
     expect((await inkOf(page, "throughput")).hash).not.toBe(alone.hash);
     await page.getByRole("region", { name: "Totals" }).getByRole("button", { name: "Back to live" }).click();
     await expect.poll(() => inkOf(page, "throughput")).toEqual(live);
+  });
+
+  it("of many flows are compared by a mean and a band of each, as long as nobody asks for each flow", async () => {
+    const { page } = await open(syntheticSession());
+    const results = [syntheticResult("one"), syntheticResult("two", { goodput: 30e9 })];
+    await page.locator("#open-file").setInputFiles(results.map((result, i) => file(result, `${i}.json`)));
+    await page.getByRole("heading", { name: "Comparing 2 runs" }).waitFor();
+    const chart = page.locator("#chart-goodput");
+    const [first] = results as { series: { flows: Record<string, { goodput_bps: number[] }> } }[];
+    const last = Object.values(first?.series.flows ?? {}).map(
+      ({ goodput_bps }) => (goodput_bps.at(-1) as number) / 1e9,
+    );
+    const [low, high, mean] = [Math.min(...last), Math.max(...last), last.reduce((a, b) => a + b) / last.length];
+    const text = (value: number) => `${Number(value.toPrecision(4))} Gb/s`;
+    await expect
+      .poll(() => chart.getAttribute("aria-label"))
+      .toContain(
+        `one (0.json), highest ${text(high)}, one (0.json), lowest ${text(low)}, one (0.json) ${text(mean)}, two (1.json 2)`,
+      );
+    const caption = page.locator("#figure-goodput figcaption");
+    expect(await caption.textContent()).toContain(
+      "Mean of 4 flows, shaded from the lowest to the highest; colour: run",
+    );
+    expect(await paleColumns(page, "goodput")).toBeGreaterThan(0.8);
+    // A flow's name has no colour where no curve has it.
+    expect(await page.locator(".flows td .sample").count()).toBe(0);
+    expect(await page.locator("[data-flow='incast/h1'] [data-field=throughput]").allTextContents()).toEqual([
+      "9.18",
+      "7.50",
+    ]);
+    await page.getByLabel("How flows of several runs are drawn").selectOption("each flow");
+    await expect.poll(() => chart.getAttribute("aria-label")).toContain("incast/h1, one (0.json) ");
+    expect(await caption.textContent()).toContain("Colour: flow; dashes: run");
+    expect(await page.locator(".flows td .sample").count()).toBe(4);
+    await page.getByLabel("How flows of several runs are drawn").selectOption("mean and band of each run");
+    await page.getByRole("button", { name: "incast/h2" }).click();
+    // One flow has no band.
+    await expect.poll(() => chart.getAttribute("aria-label")).toMatch(/^Throughput of each flow: incast\/h2, one/);
+    expect(await page.getByLabel("How flows of several runs are drawn").count()).toBe(0);
+  });
+
+  it("do not hide each other's queues: each is a mean and a shade", async () => {
+    const { page } = await open(syntheticSession());
+    await page.locator("#open-file").setInputFiles([file(zigzag(), "a.json"), file(syntheticResult("even"), "b.json")]);
+    await page.getByRole("heading", { name: "Comparing 2 runs" }).waitFor();
+    expect(await page.locator("#figure-queue .legend li").count()).toBe(2);
+    expect(await paleColumns(page, "queue")).toBeGreaterThan(0.9);
   });
 
   it("of another server at the same place are others", async () => {

@@ -5,9 +5,21 @@ import { gather } from "../data/gather.js";
 import { onDraw } from "../draw.js";
 import { frames, pausedAt, session } from "../store.js";
 import { printing, theme, unit } from "../theme.js";
-import { flowIds, flowsInView, hiddenRuns, rangeInView, recordings, setZoom, shown, toggleRun, zoom } from "../view.js";
-import { dashOfRun, type Look, lookOf } from "./palette.js";
-import { type Panel, panelsOf, type Threshold, thresholdsOf } from "./panels.js";
+import {
+  eachFlow,
+  flowIds,
+  flowsInView,
+  hiddenRuns,
+  rangeInView,
+  recordings,
+  setZoom,
+  shown,
+  toggleRun,
+  zoom,
+} from "../view.js";
+import { areBanded } from "./bands.js";
+import { dashOfRun, lookOf } from "./palette.js";
+import { type Line, type Panel, panelsOf, type Threshold, thresholdsOf } from "./panels.js";
 import { Plot } from "./plot.js";
 import { Sample } from "./sample.js";
 
@@ -31,6 +43,7 @@ export function Charts({ withRuns = false }: { withRuns?: boolean }) {
       eventsPer: finished.length === 0 && now?.duration_ns === null ? "per s" : "per ms",
       flowIds: flowIds.value,
       flows: flowsInView.value,
+      banded: areBanded(recordings.value.length, flowsInView.value.size, eachFlow.value),
       queueThresholds,
       congestionControl: now?.congestion_control ?? "dcqcn",
     });
@@ -72,15 +85,17 @@ function warmup(): number {
   return others.length > 0 ? 0 : 1000 * all;
 }
 
-function Legend({ name, lines }: { name: string; lines: readonly (Look & { label: string })[] }) {
+function Legend({ name, lines }: { name: string; lines: readonly Line[] }) {
   return (
     <ul class="legend" aria-label={name}>
-      {lines.map(({ label, ...look }) => (
-        <li key={label}>
-          <Sample {...look} />
-          {label}
-        </li>
-      ))}
+      {lines
+        .filter(({ edge }) => edge === undefined)
+        .map(({ label, ...look }) => (
+          <li key={label}>
+            <Sample color={look.color} dash={look.dash} />
+            {label}
+          </li>
+        ))}
     </ul>
   );
 }
@@ -111,7 +126,7 @@ function Chart({ panel }: { panel: Panel }) {
         return;
       }
       const range = zoom.value ?? panel.span ?? rangeInView();
-      const most = panel.lines.length > kManyLines ? kPointsOfMany : kPoints;
+      const most = panel.points ?? (panel.lines.length > kManyLines ? kPointsOfMany : kPoints);
       const curves = panel.lines.flatMap(({ curve }) => curve ?? []);
       made.update(gather(curves, range, pausedAt.value, most), range);
       if (note.current && typeof panel.note === "function") note.current.textContent = panel.note();

@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import { type Gathered, largest } from "../data/gather.js";
 import type { Change } from "../data/recording.js";
 import { faded, ink, unit } from "../theme.js";
+import { bandEdges } from "./bands.js";
 import { type LanePeak, laneHeightWithin, lanePeak, laneRange } from "./lanes.js";
 import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, drawWarmup } from "./marks.js";
 import type { Line, Panel } from "./panels.js";
@@ -26,6 +27,8 @@ const kLeft = 64;
 const kRight = 12;
 const kTimes = 34;
 const kManyLines = 16;
+/** How much of its colour a shade has. */
+const kShade = 0.2;
 /** Part of the samples that decides where an axis ends, and how many are looked at. */
 const kUsual = 0.985;
 const kSampled = 3000;
@@ -175,6 +178,10 @@ export class Plot {
         },
       ],
       series: [{}, ...panel.lines.map((line) => this.seriesOf(line))],
+      bands: bandEdges(panel.lines).map(({ high, low, color }) => ({
+        series: [high + 1, low + 1],
+        fill: () => faded(color, kShade),
+      })),
       hooks: {
         drawClear: [
           (u) => drawLaneNames(u, panel, this.lanes),
@@ -210,15 +217,16 @@ export class Plot {
     if (!lanes && this.most > (u.scales.y?.max ?? 0)) drawBeyond(u, `up to ${short(this.most)} ${unit}`);
   }
 
-  private seriesOf({ label, color, dash, faint, lane, curve }: Line): uPlot.Series {
+  private seriesOf({ label, color, dash, faint, edge, lane, curve }: Line): uPlot.Series {
     const { lines, lanes, fixed } = this.panel;
-    const stepped = fixed !== undefined || (curve !== undefined && !["last", "mean"].includes(curve.fold));
+    const folded = curve !== undefined && edge === undefined && !["last", "mean"].includes(curve.fold);
+    const stepped = fixed !== undefined || folded;
     const many = lines.length > kManyLines;
     const single = lane !== undefined && lines.filter((line) => line.lane === lane).length === 1;
     return {
       label,
       scale: lane === undefined ? "y" : laneScale(lane),
-      stroke: () => (faint ? faded(color, 0.6) : many ? faded(color, 0.8) : ink(color)),
+      stroke: () => (edge ? "transparent" : faint ? faded(color, 0.6) : many ? faded(color, 0.8) : ink(color)),
       width: unit() * (faint || many ? 1 : 1.6),
       // Among many nobody can follow a dash, and dashes are slow to draw.
       dash: many ? [] : dash.map((length) => length * unit()),
