@@ -217,16 +217,18 @@ export class Plot {
     if (!lanes && this.most > (u.scales.y?.max ?? 0)) drawBeyond(u, `up to ${short(this.most)} ${unit}`);
   }
 
-  private seriesOf({ label, color, dash, faint, edge, lane, curve }: Line): uPlot.Series {
+  private seriesOf({ label, color, dash, faint, edge, lane, run, curve }: Line): uPlot.Series {
     const { lines, lanes, fixed } = this.panel;
     const folded = curve !== undefined && edge === undefined && !["last", "mean"].includes(curve.fold);
     const stepped = fixed !== undefined || folded;
     const many = lines.length > kManyLines;
+    // Events of several runs stand in one lane, where one would hide the other.
+    const opacity = faint || (lane !== undefined && run !== undefined) ? 0.6 : many ? 0.8 : 1;
     const single = lane !== undefined && lines.filter((line) => line.lane === lane).length === 1;
     return {
       label,
       scale: lane === undefined ? "y" : laneScale(lane),
-      stroke: () => (edge ? "transparent" : faint ? faded(color, 0.6) : many ? faded(color, 0.8) : ink(color)),
+      stroke: () => (edge ? "transparent" : opacity < 1 ? faded(color, opacity) : ink(color)),
       width: unit() * (faint || many ? 1 : 1.6),
       // Among many nobody can follow a dash, and dashes are slow to draw.
       dash: many ? [] : dash.map((length) => length * unit()),
