@@ -2,9 +2,8 @@
 import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../../../src/congestion/flow_state.js";
 import type { Session } from "../../../src/dashboard/protocol.js";
 import type { QueueThresholds } from "../../../src/result/thresholds.js";
-import type { Curve } from "../data/gather.js";
+import type { Curve, Range } from "../data/gather.js";
 import { type EventKind, type FlowField, kEventKinds, type Loaded, type Recording } from "../data/recording.js";
-import type { Range } from "../view.js";
 import { bandOverFlows, bandOverTime, kBandPoints } from "./bands.js";
 import { cdfPanel } from "./distribution.js";
 import { dashOfRun, type Look, lookOf } from "./palette.js";

@@ -28,7 +28,7 @@ export function largest(values: readonly (number | null)[], from = 0): number {
   return most;
 }
 
-type Range = readonly [from: number, to: number];
+export type Range = readonly [from: number, to: number];
 
 /**
  * @param until Later samples are left out.
