@@ -12,28 +12,31 @@ const kLaneRow = 12;
 
 export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void {
   const { ctx, bbox } = u;
+  const all = thresholds.map(({ label, value }) => ({ label, y: u.valToPos(value, "y", true) }));
+  const within = all.filter(({ y }) => y >= bbox.top);
   ctx.save();
   setFont(ctx, 11);
   ctx.textAlign = "right";
   ctx.textBaseline = "alphabetic";
-  const right = bbox.left + bbox.width - 5 * dots();
-  let above = 0;
-  /** Where texts stand already: one at nearly the same height goes to the left of them. */
-  const placed: { y: number; left: number }[] = [];
-  for (const { label, value } of thresholds) {
-    const y = u.valToPos(value, "y", true);
-    ctx.strokeStyle = ctx.fillStyle = ink("soft");
-    ctx.lineWidth = dots();
-    if (y < bbox.top) {
-      above++;
-      write(ctx, `${label} (above)`, right, bbox.top + (above * kRow - 1) * dots());
-      continue;
-    }
-    ctx.setLineDash([5 * dots(), 4 * dots()]);
+  ctx.strokeStyle = ctx.fillStyle = ink("soft");
+  ctx.lineWidth = dots();
+  ctx.setLineDash([5 * dots(), 4 * dots()]);
+  for (const { y } of within) {
     ctx.beginPath();
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
+  }
+  // After all lines, for one may go through the name of another.
+  const right = bbox.left + bbox.width - 5 * dots();
+  all
+    .filter(({ y }) => y < bbox.top)
+    .forEach(({ label }, i) => {
+      write(ctx, `${label} (above)`, right, bbox.top + ((i + 1) * kRow - 1) * dots());
+    });
+  /** Where texts stand already: one at nearly the same height goes to the left of them. */
+  const placed: { y: number; left: number }[] = [];
+  for (const { label, y } of within) {
     const near = placed.filter((one) => Math.abs(one.y - y) < kRow * dots()).map(({ left }) => left);
     const end = Math.min(right, ...near.map((left) => left - 12 * dots()));
     const width = ctx.measureText(label).width;
