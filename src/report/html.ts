@@ -74,11 +74,14 @@ function tableOf({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): 
 <tbody>${body}</tbody></table></div>`;
 }
 
-export function factsTable(rows: readonly [string, string][]): string {
-  const body = rows.map(
-    ([name, value]) => `<tr><td class="name">${escapeHtml(name)}</td><td class="name">${escapeHtml(value)}</td></tr>`,
-  );
-  return `<div class="scroll"><table class="defines"><tbody>${body.join("\n")}</tbody></table></div>`;
+/** Names and values; behind them what they mean, where any of them says so. */
+export function factsTable(rows: readonly (readonly [name: string, value: string, meaning?: string])[]): string {
+  const explained = rows.some(([, , meaning]) => meaning !== undefined);
+  const body = rows.map(([name, value, meaning = ""]) => {
+    const cells = [name, value, ...(explained ? [meaning] : [])];
+    return `<tr>${cells.map((text) => `<td class="name">${escapeHtml(text)}</td>`).join("")}</tr>`;
+  });
+  return `<div class="scroll"><table class="${explained ? "explains" : "defines"}"><tbody>${body.join("\n")}</tbody></table></div>`;
 }
 
 /** What a page says first: a word and a sentence, which is text, then a list. */

@@ -6,9 +6,10 @@ import { writeWhole } from "../base/write_file.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { networkCounts } from "../result/counts.js";
 import { nothingSent } from "../result/nothing.js";
-import { fidelitySchema, type Result, resultSchema, type Series } from "../result/result.js";
+import type { Result, Series } from "../result/result.js";
 import { readRun, saveRun } from "../result/run_files.js";
 import type { RunSource, SavedRun } from "../result/saved_run.js";
+import { parameterFacts, runFacts } from "./facts.js";
 import { fctFigure } from "./fct_chart.js";
 import { curves, factsTable, gridSection, list, renderPage } from "./html.js";
 import { escapeHtml } from "./markup.js";
@@ -44,6 +45,7 @@ function madeAt({ made }: Result): Date | undefined {
 export function renderReport(run: SavedRun, date: Date): string {
   const { result, source } = run;
   const { main, data } = curves([{ ...run, label: result.scenario }]);
+  const parameters = parameterFacts(run);
   return renderPage({
     title: result.scenario,
     kind: "Weir report",
@@ -56,7 +58,8 @@ ${grids(result, kPageRows)
   .map((grid) => gridSection(grid))
   .join("\n")}
 <h2>What was run</h2>
-${factsTable(facts(run))}
+${factsTable(runFacts(run))}
+${parameters.facts.length === 0 ? "" : `<h3>${escapeHtml(parameters.title)}</h3>\n${factsTable(parameters.facts)}`}
 ${source === undefined ? "" : `<h2>Scenario file</h2>\n<pre>${escapeHtml(source.text)}</pre>`}`,
     data,
   });
@@ -120,37 +123,4 @@ function tiles(result: Result): string {
     ([name, value]) => `<div><dt>${escapeHtml(name)}</dt><dd>${escapeHtml(value)}</dd></div>`,
   );
   return `<dl class="tiles">${items.join("")}</dl>`;
-}
-
-/** Everything that defines the run, and whatever else the result says about it, of a later version, too. */
-function facts({ result, source }: SavedRun): [string, string][] {
-  const { scenario, made, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share } = result;
-  const { frames, transport, model, environment, fidelity } = result;
-  const { set = [] } = source ?? {};
-  const { loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning } =
-    fidelity;
-  return flatten({
-    ...{ scenario, made, clock, scale, seed, duration_s, warmup_s, profile, path_mtu, payload_share },
-    ...{ frames, transport, model, environment, ...beyond(result, resultSchema.shape) },
-    fidelity: {
-      ...{ loop_gap_max_at_s, cpu_wait_ms, timer_lateness_us, stragglers, capture_dropped, capture_errors, tuning },
-      ...beyond(fidelity, fidelitySchema.shape),
-    },
-    ...(set.length > 0 ? { set } : {}),
-    parameters: source?.scenario.congestion?.parameters,
-  });
-}
-
-function beyond(fields: object, known: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !(name in known)));
-}
-
-/** { environment: { node: "v20" } } as [["environment.node", "v20"]]. */
-function flatten(fields: object, prefix = ""): [string, string][] {
-  return Object.entries(fields).flatMap(([name, value]): [string, string][] => {
-    if (value === undefined) return [];
-    if (Array.isArray(value)) return value.length === 0 ? [] : [[prefix + name, value.join("; ")]];
-    if (typeof value === "object" && value !== null) return flatten(value, `${prefix}${name}.`);
-    return [[prefix + name, String(value)]];
-  });
 }

@@ -27,6 +27,25 @@ describePage("charts", ({ open }) => {
     },
   );
 
+  it("have times of their own, each of them", async () => {
+    const { page, server } = await open(syntheticSession());
+    server.send(20);
+    await drawn(page, server);
+    for (const chart of kCharts) {
+      // Below the axis there is nothing but its texts.
+      const dots = await page.locator(`#chart-${chart}`).evaluate((host) => {
+        const canvas = host.querySelector("canvas") as HTMLCanvasElement;
+        const over = host.querySelector(".u-over") as HTMLElement;
+        const top = over.offsetTop + over.clientHeight + 8;
+        const { data } = canvas
+          .getContext("2d")
+          ?.getImageData(over.offsetLeft + 40, top, over.clientWidth - 80, canvas.height - top) ?? { data: [] };
+        return data.filter((value, i) => i % 4 === 3 && value > 100).length;
+      });
+      expect(dots, chart).toBeGreaterThan(50);
+    }
+  });
+
   it("stand still while the view is paused, which the space bar does; data is received all the same", async () => {
     const { page, server } = await open(syntheticSession());
     server.send(60);

@@ -9,6 +9,7 @@ import { lacking } from "../needs.js";
 import { describeUnless, nativeObstacle } from "../obstacles.js";
 import { emptyFigures, figureCount } from "./charts.js";
 import { browserObstacle, useBrowser } from "./chromium.js";
+import { inkOf, installPixels } from "./pixels.js";
 import { readPdf, shades } from "./printed.js";
 import { KINDS, type Kind, makeReports } from "./report_files.js";
 
@@ -149,6 +150,57 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
     await expect
       .poll(() => emptyFigures(page))
       .toEqual(["Rate R_C and target rate R_T Gb/s", "Throughput Gb/s", "Alpha"]);
+  });
+
+  it("has charts as wide as the page, and the flows in view above them", async () => {
+    const { page } = await open("lab run", { viewport: { width: 1280, height: 900 } });
+    const { charts, whole } = await page.evaluate(() => ({
+      charts: document.querySelector(".charts")?.getBoundingClientRect().width,
+      whole: document.querySelector("main")?.getBoundingClientRect().width,
+    }));
+    expect(charts).toBe(whole);
+    await page.locator("#figure-events").scrollIntoViewIfNeeded();
+    const flow = page.getByRole("button", { name: "incast.4" });
+    expect((await flow.boundingBox())?.y).toBeGreaterThanOrEqual(0);
+    expect((await flow.boundingBox())?.y).toBeLessThan(120);
+    await flow.click();
+    expect(await page.locator(".flows header").textContent()).toContain("1 of 4 drawn");
+  });
+
+  it("draws events of the start alone on a time axis of their own, until a part is zoomed to", async () => {
+    const { page } = await open("sim run");
+    await page.addScriptTag({ content: `(${installPixels})()` });
+    expect(await page.locator("#figure-places-pfc figcaption").textContent()).toContain("At the start alone");
+    const inked = async () => (await inkOf(page, "places-pfc")).inked / (await inkOf(page, "places-pfc")).columns;
+    expect(await inked()).toBeGreaterThan(0.7);
+    const alone = await inkOf(page, "places-pfc");
+    const over = (await page.locator("#chart-rate .u-over").boundingBox()) as { x: number; y: number; width: number };
+    await page.mouse.move(over.x + over.width * 0.5, over.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(over.x + over.width * 0.9, over.y + 20, { steps: 4 });
+    await page.mouse.up();
+    await expect.poll(async () => (await inkOf(page, "places-pfc")).hash).not.toBe(alone.hash);
+    await page.locator("#chart-rate .u-over").dblclick();
+    await expect.poll(() => inkOf(page, "places-pfc")).toEqual(alone);
+  });
+
+  it("draws events after the warm-up as high as they are there, however many there were in it", async () => {
+    const { page } = await open("sim run");
+    await page.addScriptTag({ content: `(${installPixels})()` });
+    // Of the first lane, marks, after the warm-up of 10 of 60 ms.
+    const height = await page.locator("#chart-events").evaluate((host) => {
+      const { width, height, data } = pixelsOfChart(host);
+      const lanes = 4;
+      for (let y = 0; y < height / lanes; y++) {
+        for (let x = Math.ceil(width / 5); x < width; x++) {
+          const [r = 0, g = 0, b = 0, a = 0] = data.slice(4 * (y * width + x), 4 * (y * width + x) + 4);
+          if (a > 200 && Math.max(r, g, b) - Math.min(r, g, b) > 60) return 1 - y / (height / lanes);
+        }
+      }
+      return 0;
+    });
+    expect(height).toBeGreaterThan(0.7);
+    expect(height).toBeLessThan(0.95);
   });
 
   it("hides a run of a comparison in all charts, and shows it again", async () => {

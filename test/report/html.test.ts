@@ -63,6 +63,32 @@ describe("renderReport", () => {
     expect(page).toContain('<td class="name">sw:h2:3</td><td class="name">PFC frames sent, in each interval</td>');
   });
 
+  it("says what was run with units, and what its parameters mean", () => {
+    const parameters = { form: "paper", rpg_time_reset: 55_000, rpg_ai_rate: 40e6, rpg_byte_reset: 10e6, g: 1 / 256 };
+    const scenario = { ...kSource.scenario, congestion: { parameters: { ...parameters, clamp_tgt_rate: true } } };
+    const fidelity = { ...sampleResult(1).fidelity, timer_lateness_us: { p99: 74.752, max: 900 }, cpu_wait_ms: 1.5 };
+    const result = { ...sampleResult(1), payload_share: 0.926, fidelity };
+    const text = report(result, sampleSeries(1, 10), { ...kSource, scenario });
+    const cells = (...all: string[]) => `<tr>${all.map((one) => `<td class="name">${one}</td>`).join("")}</tr>`;
+    const start = "T: time between rate increases while no CNP comes.";
+    for (const row of [
+      cells("duration", "250 ms"),
+      cells("warm-up", "50 ms"),
+      cells("path MTU", "1024 bytes"),
+      cells("payload share", "92.6%"),
+      cells("fidelity: timer lateness: p99", "74.752 us"),
+      cells("fidelity: cpu wait", "1.5 ms"),
+      cells("rpg_time_reset", "55 us", start),
+      cells("rpg_ai_rate", "40 Mb/s", "R_AI: step of the target rate in additive increase."),
+      cells("clamp_tgt_rate", "on", "Every cut also sets the target rate to the rate before it."),
+    ]) {
+      expect(text).toContain(row);
+    }
+    expect(text).toContain('<td class="name">rpg_byte_reset</td><td class="name">10 MB</td>');
+    expect(text).toContain("<h3>Parameters of DCQCN</h3>");
+    expect(text).not.toMatch(/<td class="name">(duration_s|parameters\.)/);
+  });
+
   it("makes data of hostile names and texts", () => {
     const result = { ...sampleResult(1), scenario: kHostile };
     result.flows = result.flows.map((flow) => ({ ...flow, id: kHostile, from: `"${kHostile}` }));

@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { pageRuns } from "../../src/report/page_data.js";
 import type { Result, Series } from "../../src/result/result.js";
 import type { SavedSource } from "../../src/result/saved_run.js";
+import { areBanded } from "../../web/src/charts/bands.js";
+import { laneHeightWithin, lanePeak } from "../../web/src/charts/lanes.js";
 import { type Panel, panelsOf } from "../../web/src/charts/panels.js";
 import { gather } from "../../web/src/data/gather.js";
 import { Recording } from "../../web/src/data/recording.js";
@@ -20,10 +22,10 @@ const run = (label: string, result = sampleResult(2), series = sampleSeries(resu
 });
 
 function panels(...runs: Run[]): Panel[] {
-  return panelsWithout([], ...runs);
+  return panelsWith({}, ...runs);
 }
 
-function panelsWithout(hidden: number[], ...runs: Run[]): Panel[] {
+function panelsWith({ hidden = [], banded = false }: { hidden?: number[]; banded?: boolean }, ...runs: Run[]): Panel[] {
   const finished = pageRuns(runs.map((one) => ({ source: undefined, ...one }))).map((one, i) => ({
     ...one,
     key: String(i),
@@ -33,7 +35,7 @@ function panelsWithout(hidden: number[], ...runs: Run[]): Panel[] {
   const flowIds = [...new Set(recordings.flatMap(({ flows }) => flows))];
   return panelsOf({
     ...{ recordings, finished, flowIds, flows: new Set(flowIds) },
-    ...{ hidden: new Set(hidden), eventsPer: "per ms" as const },
+    ...{ hidden: new Set(hidden), banded, eventsPer: "per ms" as const },
     queueThresholds: () => [],
     congestionControl: "none",
   });
@@ -99,7 +101,28 @@ describe("of one run", () => {
     expect(sampled?.ys[0]?.[0]).toBe(0);
     expect(sampled?.ys[0]?.at(-1)).toBe(1);
     Object.assign(result.switches.sw ?? {}, { queue_cdf: { r: { "3": measured } } });
-    expect(panel(panels(run("a", result)), "cdf").fixed).toEqual({ x: [0, 1, 64], unit: "KB", ys: [[0, 0.25, 1]] });
+    expect(panel(panels(run("a", result)), "cdf").fixed).toEqual({
+      x: [0, 1, 64],
+      unit: "KB",
+      ys: [[0, 0.25, 1]],
+      until: 64,
+    });
+  });
+
+  it("end the axis of a distribution a little beyond what is usual, and say what is longer", () => {
+    const cdf = (...points: [number, number][]) => {
+      const result = sampleResult(1);
+      Object.assign(result.switches.sw ?? {}, { queue_cdf: { r: { "3": points } } });
+      return panel(panels(run("a", result)), "cdf");
+    };
+    const burst = cdf([1000, 0.25], [80_000, 0.992], [1_188_000, 1]);
+    expect(burst.fixed?.until).toBe(100);
+    expect(burst.note).toBe(
+      "Fraction of the time at or below a length; beyond the axis for 0.8 % of it, up to 1188 KB",
+    );
+    // Twice as long is no burst, and neither is what takes its time.
+    expect(cdf([80_000, 0.992], [160_000, 1]).fixed?.until).toBe(160);
+    expect(cdf([80_000, 0.98], [1_188_000, 1]).fixed?.until).toBe(1188);
   });
 
   it("know what was changed by hand", () => {
@@ -115,6 +138,20 @@ describe("of one run", () => {
     Object.assign(calm, { pauses: {}, marks: { "sw:r:3": calm.time_s.map(() => 0) }, cnps: {} });
     expect(idsOf(panels(run("a", sampleResult(2), calm)))).not.toContain("events");
   });
+
+  it("have a time of their own for places of events that all came at the start", () => {
+    const series = sampleSeries(2, 500);
+    const places = (last: number) => {
+      const counts = series.time_s.map((_, i) => (i <= last ? 1 : 0));
+      return panel(
+        panels(run("a", sampleResult(2), { ...series, pauses: { one: counts, two: counts } })),
+        "places-pfc",
+      );
+    };
+    expect(places(40).span).toEqual([0, 5]);
+    expect(places(40).note).toContain("At the start alone");
+    expect(places(200).span).toBeUndefined();
+  });
 });
 
 describe("of several runs", () => {
@@ -129,11 +166,56 @@ describe("of several runs", () => {
       ["incast.2, sim", "c1", 2],
     ]);
     expect(panel(all, "queue").title).toBe("Queue depth, sw:r:3");
-    expect(panel(all, "queue").lines.map(({ label, color }) => [label, color])).toEqual([
-      ["wire", "c0"],
-      ["sim", "c1"],
+    expect(panel(all, "queue").lines.map(({ label, color, edge }) => [label, color, edge])).toEqual([
+      ["wire, highest", "c0", "high"],
+      ["wire, lowest", "c0", "low"],
+      ["wire", "c0", undefined],
+      ["sim, highest", "c1", "high"],
+      ["sim, lowest", "c1", "low"],
+      ["sim", "c1", undefined],
     ]);
     expect(panel(all, "cdf").lines.map(({ label }) => label)).toEqual(["wire", "sim"]);
+  });
+
+  it("are a mean and a band of each where flows are many", () => {
+    expect([areBanded(2, 3, null), areBanded(2, 4, null), areBanded(1, 40, null), areBanded(9, 1, null)]).toEqual([
+      false,
+      true,
+      false,
+      false,
+    ]);
+    expect([areBanded(2, 2, false), areBanded(2, 40, true), areBanded(1, 4, false)]).toEqual([true, false, false]);
+    const one = run("a", sampleResult(4));
+    const rates = panel(panelsWith({ banded: true }, one, run("b", sampleResult(4))), "rate");
+    expect(rates.lines.map(({ label }) => label)).toEqual([
+      "a, highest",
+      "a, lowest",
+      "a",
+      "b, highest",
+      "b, lowest",
+      "b",
+    ]);
+    expect(rates.note).toBe("Mean of 4 flows, shaded from the lowest to the highest; colour: run");
+    const { ys } = drawn(rates);
+    const values = Object.values(one.series.flows).map(({ rate_bps }) => (rate_bps?.[7] as number) / 1e9);
+    expect(ys[0]?.[7]).toBeCloseTo(Math.max(...values), 3);
+    expect(ys[1]?.[7]).toBeCloseTo(Math.min(...values), 3);
+    expect(ys[2]?.[7]).toBeCloseTo(values.reduce((a, b) => a + b) / 4, 3);
+  });
+
+  it("have queues that go from the least to the greatest in each part of the time", () => {
+    const one = run("a", sampleResult(1));
+    const queue = panel(panels(one, run("b", sampleResult(1))), "queue");
+    const { ys } = gather(
+      queue.lines.flatMap(({ curve }) => curve ?? []),
+      [0, 1e6],
+      Number.POSITIVE_INFINITY,
+      10,
+    );
+    const own = (one.series.queues["sw:r:3"]?.max_bytes ?? []).slice(5, 10).map((bytes) => bytes / 1000);
+    expect(ys[0]?.[1]).toBeCloseTo(Math.max(...own), 2);
+    expect(ys[1]?.[1]).toBeCloseTo(Math.min(...own), 2);
+    expect(ys[2]?.[1]).toBeCloseTo(own.reduce((a, b) => a + b) / 5, 2);
   });
 
   it("have what the algorithm of any of them has", () => {
@@ -146,7 +228,7 @@ describe("of several runs", () => {
   });
 
   it("keep their colours and dashes when one is hidden", () => {
-    const all = panelsWithout([0], run("wire"), run("sim"));
+    const all = panelsWith({ hidden: [0] }, run("wire"), run("sim"));
     expect(idsOf(all)).toEqual(idsOf(panels(run("wire"), run("sim"))));
     for (const { id, lines, fixed } of all) {
       expect(
@@ -179,5 +261,25 @@ describe("of several runs", () => {
       { label: "Kmin 5 KB (lowest of 2)", value: 5 },
       { label: "Kmax 200 KB", value: 200 },
     ]);
+  });
+});
+
+describe("lanes of events", () => {
+  it("are as high as the largest after the warm-up in view, and tell the start", () => {
+    const x = [1, 2, 3, 4];
+    expect(lanePeak(x, [[400, 7, 9, null]], 1)).toEqual({ peak: 9, start: 400 });
+    expect(lanePeak(x, [[400, 0, 0, 0]], 1)).toEqual({ peak: 400, start: undefined });
+    expect(lanePeak(x, [[4, 7, 9, 8]], 1)).toEqual({ peak: 9, start: undefined });
+    expect(lanePeak(x, [[4, 7, 9, 8]], 9)).toEqual({ peak: 9, start: undefined });
+    expect(lanePeak([], [[]], 1)).toEqual({ peak: 0, start: undefined });
+  });
+
+  it("cut the start where the next lane begins, and nothing else", () => {
+    const cut = laneHeightWithin(400, { peak: 9, start: 400 }) as number;
+    expect(cut).toBeGreaterThan(3);
+    expect(cut).toBeLessThan(3 / 0.8);
+    expect(laneHeightWithin(9, { peak: 9, start: 400 })).toBe(3);
+    expect(laneHeightWithin(9, { peak: 9, start: undefined })).toBe(3);
+    expect(laneHeightWithin(null, { peak: 9, start: undefined })).toBeNull();
   });
 });

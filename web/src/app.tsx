@@ -6,7 +6,7 @@ import { Header } from "./panels/header.js";
 import { Help } from "./panels/help.js";
 import { Inspector } from "./panels/inspector.js";
 import { Parameters } from "./panels/parameters.js";
-import { openFiles, Runs } from "./panels/runs.js";
+import { Ended, openFiles, Runs } from "./panels/runs.js";
 import { Totals } from "./panels/totals.js";
 import { announcement, session } from "./store.js";
 import { Topology } from "./topology/topology.js";
@@ -37,6 +37,7 @@ export function App() {
     >
       <Header />
       <main>
+        <Ended />
         {shown.value.length === 0 ? <Topology /> : <Totals />}
         {hasCurves && <Charts />}
         {session.value === null && shown.value.length === 0 && <p class="waiting soft">Waiting for the server.</p>}

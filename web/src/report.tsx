@@ -16,7 +16,7 @@ function Report() {
   return (
     <div class="curves">
       {flowIds.value.length > 0 && <Flows />}
-      <Charts apart />
+      <Charts withRuns />
     </div>
   );
 }

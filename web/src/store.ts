@@ -8,6 +8,7 @@ import type {
   Refusal,
   Rights,
   RunDescription,
+  Sample,
   Session,
 } from "../../src/dashboard/protocol.js";
 import { sampleOf } from "../../src/dashboard/sample.js";
@@ -64,7 +65,7 @@ export function takeHistory({ run, samples }: History): void {
   const now = session.value;
   if (now === null) return;
   if (run !== liveRun) begin(now, run);
-  for (const sample of samples) live.value?.append(sample);
+  for (const sample of samples) if (ofTraffic(now, sample)) live.value?.append(sample);
   requestDraw();
 }
 
@@ -72,13 +73,13 @@ export function takeFrame(frame: Frame): void {
   const now = session.value;
   if (now === null) return;
   if (frame.run !== liveRun) begin(now, frame.run);
-  live.value?.append(sampleOf(frame));
+  if (ofTraffic(now, frame)) live.value?.append(sampleOf(frame));
   // With the history comes the newest frame, once more after a reconnection.
   const known = frames.last?.t_ns === frame.t_ns;
   frames.last = frame;
   if (!known) for (const listener of frameListeners) listener(frame);
   if (paused.value) return;
-  frames.seen = frame;
+  if (ofTraffic(now, frame)) frames.seen = frame;
   requestDraw();
 }
 
@@ -105,12 +106,18 @@ export function pause(on: boolean): void {
     pausedAt.value = on ? (live.value?.span?.[1] ?? 0) : Number.POSITIVE_INFINITY;
     announcement.value = on ? "View paused; data is still received" : "Following";
   });
-  if (!on) frames.seen = frames.last;
+  const { last } = frames;
+  if (!on && last !== null && session.value !== null && ofTraffic(session.value, last)) frames.seen = last;
   requestDraw();
 }
 
 export const parameters = computed<readonly Parameter[]>(() => session.value?.parameters ?? []);
 export const queues = computed<readonly QueueDescription[]>(() => session.value?.queues ?? []);
+
+/** What comes when a run's traffic is over is of a network that only empties: flows have no rate any more. */
+function ofTraffic({ duration_ns }: Session, { t_ns }: Pick<Sample, "t_ns">): boolean {
+  return duration_ns === null || t_ns <= duration_ns;
+}
 
 function begin(next: Session, run: number): void {
   batch(() => {

@@ -79,6 +79,8 @@ const kAllUpTo = 16;
 export const picked = signal<ReadonlySet<string> | null>(null);
 /** How many of the fastest are drawn; null: as many as are legible. */
 export const top = signal<number | "all" | null>(null);
+/** Of several runs: whether each flow is drawn, or one band of each run; null: each, as long as they are few. */
+export const eachFlow = signal<boolean | null>(null);
 /** Flows in the order of their mean throughput; renewed now and then. */
 const ranking = signal<readonly string[]>([]);
 

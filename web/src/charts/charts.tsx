@@ -5,9 +5,21 @@ import { gather } from "../data/gather.js";
 import { onDraw } from "../draw.js";
 import { frames, pausedAt, session } from "../store.js";
 import { printing, theme, unit } from "../theme.js";
-import { flowIds, flowsInView, hiddenRuns, rangeInView, recordings, setZoom, shown, toggleRun } from "../view.js";
-import { dashOfRun, type Look, lookOf } from "./palette.js";
-import { type Panel, panelsOf, type Threshold, thresholdsOf } from "./panels.js";
+import {
+  eachFlow,
+  flowIds,
+  flowsInView,
+  hiddenRuns,
+  rangeInView,
+  recordings,
+  setZoom,
+  shown,
+  toggleRun,
+  zoom,
+} from "../view.js";
+import { areBanded } from "./bands.js";
+import { dashOfRun, lookOf } from "./palette.js";
+import { type Line, type Panel, panelsOf, type Threshold, thresholdsOf } from "./panels.js";
 import { Plot } from "./plot.js";
 import { Sample } from "./sample.js";
 
@@ -18,8 +30,8 @@ const kManyLines = 24;
 /** A chart on paper, CSS pixels; the style sheet fits it to the page. */
 const kPaperWidth = 680;
 
-/** `apart`: each names its times. */
-export function Charts({ apart = false }: { apart?: boolean }) {
+/** `withRuns`: their names are told nowhere else. */
+export function Charts({ withRuns = false }: { withRuns?: boolean }) {
   const panels = useComputed(() => {
     const now = session.value;
     const finished = shown.value;
@@ -31,14 +43,14 @@ export function Charts({ apart = false }: { apart?: boolean }) {
       eventsPer: finished.length === 0 && now?.duration_ns === null ? "per s" : "per ms",
       flowIds: flowIds.value,
       flows: flowsInView.value,
+      banded: areBanded(recordings.value.length, flowsInView.value.size, eachFlow.value),
       queueThresholds,
       congestionControl: now?.congestion_control ?? "dcqcn",
     });
   });
-  const list = panels.value;
   return (
     <section class="charts" aria-label="Charts">
-      {apart && shown.value.length > 1 && (
+      {withRuns && shown.value.length > 1 && (
         <section class="legend" aria-label="Runs">
           {shown.value.map(({ key, label }, run) => (
             <button
@@ -55,8 +67,8 @@ export function Charts({ apart = false }: { apart?: boolean }) {
           ))}
         </section>
       )}
-      {list.map((panel, i) => (
-        <Chart key={panel.id} panel={panel} withTimes={apart || i === list.length - 1} />
+      {panels.value.map((panel) => (
+        <Chart key={panel.id} panel={panel} />
       ))}
     </section>
   );
@@ -73,20 +85,22 @@ function warmup(): number {
   return others.length > 0 ? 0 : 1000 * all;
 }
 
-function Legend({ name, lines }: { name: string; lines: readonly (Look & { label: string })[] }) {
+function Legend({ name, lines }: { name: string; lines: readonly Line[] }) {
   return (
     <ul class="legend" aria-label={name}>
-      {lines.map(({ label, ...look }) => (
-        <li key={label}>
-          <Sample {...look} />
-          {label}
-        </li>
-      ))}
+      {lines
+        .filter(({ edge }) => edge === undefined)
+        .map(({ label, ...look }) => (
+          <li key={label}>
+            <Sample color={look.color} dash={look.dash} />
+            {label}
+          </li>
+        ))}
     </ul>
   );
 }
 
-function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
+function Chart({ panel }: { panel: Panel }) {
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
   const note = useRef<HTMLSpanElement>(null);
@@ -98,7 +112,6 @@ function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
       plot.current?.destroy();
       plot.current = new Plot(element, {
         panel,
-        withTimes,
         width: printing.value ? kPaperWidth * unit() : element.clientWidth,
         warmup,
         changes: () => (recordings.value.length === 1 ? (recordings.value[0]?.changes ?? []) : []),
@@ -109,11 +122,11 @@ function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
     draw.current = () => {
       const made = plot.current as Plot;
       if (panel.fixed) {
-        made.update(panel.fixed, [0, panel.fixed.x.at(-1) ?? 1]);
+        made.update(panel.fixed, [0, panel.fixed.until]);
         return;
       }
-      const range = rangeInView();
-      const most = panel.lines.length > kManyLines ? kPointsOfMany : kPoints;
+      const range = zoom.value ?? panel.span ?? rangeInView();
+      const most = panel.points ?? (panel.lines.length > kManyLines ? kPointsOfMany : kPoints);
       const curves = panel.lines.flatMap(({ curve }) => curve ?? []);
       made.update(gather(curves, range, pausedAt.value, most), range);
       if (note.current && typeof panel.note === "function") note.current.textContent = panel.note();
@@ -136,7 +149,7 @@ function Chart({ panel, withTimes }: { panel: Panel; withTimes: boolean }) {
       plot.current?.destroy();
       plot.current = null;
     };
-  }, [panel, withTimes]);
+  }, [panel]);
 
   useSignalEffect(() => {
     theme.value;

@@ -1,53 +1,47 @@
 /** What charts carry besides curves: thresholds, warm-up, lines where a parameter was changed, and the names of lanes. */
 import type uPlot from "uplot";
 import type { Change } from "../data/recording.js";
-import { dots, ink } from "../theme.js";
+import { dots, faded, ink } from "../theme.js";
+import type { LanePeak } from "./lanes.js";
 import type { Panel, Threshold } from "./panels.js";
 import { short } from "./plot.js";
 
 const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
-/** Part of a lane that its largest value takes. */
-const kLaneFill = 0.82;
 const kRow = 14;
-
-/** How high a value is in its lane, and back. */
-export const laneHeight = (value: number): number => Math.sqrt(value);
-export const laneValue = (height: number): number => height ** 2;
-
-/** Bounds of a scale that puts 0 at the lower edge of lane `lane` of `count` and `peak` below its upper edge. */
-export function laneRange(lane: number, count: number, peak: number): [number, number] {
-  const height = laneHeight(peak > 0 ? peak : 1) / kLaneFill;
-  const below = count - 1 - lane;
-  return [-below * height, (count - below) * height];
-}
+const kLaneRow = 12;
 
 export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void {
   const { ctx, bbox } = u;
+  const all = thresholds.map(({ label, value }) => ({ label, y: u.valToPos(value, "y", true) }));
+  const within = all.filter(({ y }) => y >= bbox.top);
   ctx.save();
   setFont(ctx, 11);
   ctx.textAlign = "right";
   ctx.textBaseline = "alphabetic";
-  const right = bbox.left + bbox.width - 5 * dots();
-  let above = 0;
-  /** Where texts stand already: one at nearly the same height goes to the left of them. */
-  const placed: { y: number; left: number }[] = [];
-  for (const { label, value } of thresholds) {
-    const y = u.valToPos(value, "y", true);
-    ctx.strokeStyle = ctx.fillStyle = ink("soft");
-    ctx.lineWidth = dots();
-    if (y < bbox.top) {
-      above++;
-      write(ctx, `${label} (above)`, right, bbox.top + (above * kRow - 1) * dots());
-      continue;
-    }
-    ctx.setLineDash([5 * dots(), 4 * dots()]);
+  ctx.strokeStyle = ctx.fillStyle = ink("soft");
+  ctx.lineWidth = dots();
+  ctx.setLineDash([5 * dots(), 4 * dots()]);
+  for (const { y } of within) {
     ctx.beginPath();
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
+  }
+  // After all lines, for one may go through the name of another.
+  const right = bbox.left + bbox.width - 5 * dots();
+  all
+    .filter(({ y }) => y < bbox.top)
+    .forEach(({ label }, i) => {
+      write(ctx, `${label} (above)`, right, bbox.top + ((i + 1) * kRow - 1) * dots());
+    });
+  /** Where texts stand already: one at nearly the same height goes to the left of them. */
+  const placed: { y: number; left: number }[] = [];
+  for (const { label, y } of within) {
     const near = placed.filter((one) => Math.abs(one.y - y) < kRow * dots()).map(({ left }) => left);
     const end = Math.min(right, ...near.map((left) => left - 12 * dots()));
-    placed.push({ y, left: end - ctx.measureText(label).width });
+    const width = ctx.measureText(label).width;
+    placed.push({ y, left: end - width });
+    plate(ctx, end - width, y - kRow * dots(), width, (kRow - 1) * dots());
     write(ctx, label, end, y - 4 * dots());
   }
   ctx.restore();
@@ -117,8 +111,8 @@ export function shortName(set: string): string {
   return [path.split(".").at(-1), ...value].join("=");
 }
 
-/** Left of each lane its name and largest value, and a line below it. */
-export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: readonly number[]): void {
+/** Left of each lane its name and largest value, of the start too where that is beyond it, and a line below it. */
+export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: readonly LanePeak[]): void {
   const { ctx, bbox } = u;
   if (lanes.length === 0) return;
   ctx.save();
@@ -137,18 +131,38 @@ export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: rea
     ctx.fillStyle = ink(sole.length === 1 ? (sole[0]?.color ?? "ink") : "ink");
     setFont(ctx, 11, "600 ");
     ctx.textBaseline = "bottom";
-    ctx.fillText(name, right, bottom - height / 2 + dots());
+    const { peak, start } = peaks[lane] ?? { peak: 0, start: undefined };
+    const below = [
+      peak > 0 ? `max ${compact(peak)}` : "none",
+      ...(start === undefined ? [] : [`start ${compact(start)}`]),
+    ];
+    const middle = bottom - (height + (below.length - 1) * kLaneRow * dots()) / 2;
+    ctx.fillText(name, right, middle + dots());
     ctx.fillStyle = ink("soft");
     setFont(ctx, 10.5);
     ctx.textBaseline = "top";
-    const peak = peaks[lane] ?? 0;
-    ctx.fillText(peak > 0 ? `max ${short(peak)}` : "none", right, bottom - height / 2 + 2 * dots());
+    below.forEach((text, row) => {
+      ctx.fillText(text, right, middle + (2 + row * kLaneRow) * dots());
+    });
   });
   ctx.restore();
 }
 
+/** There is little room beside a lane: "14.2k". */
+function compact(value: number): string {
+  return value >= 1e4 ? `${Number((value / 1e3).toPrecision(3))}k` : String(short(value));
+}
+
 function setFont(ctx: CanvasRenderingContext2D, size: number, weight = ""): void {
   ctx.font = `${weight}${size * dots()}px ${kFontFamily}`;
+}
+
+/** Dense curves go up and down through any text: they end at a ground of its own. */
+function plate(ctx: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
+  const { fillStyle } = ctx;
+  ctx.fillStyle = faded("panel", 0.88);
+  ctx.fillRect(x - 3 * dots(), y, width + 6 * dots(), height);
+  ctx.fillStyle = fillStyle;
 }
 
 /** Text with a rim of the ground, so that curves do not run through it. */

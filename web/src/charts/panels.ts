@@ -2,8 +2,9 @@
 import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../../../src/congestion/flow_state.js";
 import type { Session } from "../../../src/dashboard/protocol.js";
 import type { QueueThresholds } from "../../../src/result/thresholds.js";
-import type { Curve } from "../data/gather.js";
+import type { Curve, Range } from "../data/gather.js";
 import { type EventKind, type FlowField, kEventKinds, type Loaded, type Recording } from "../data/recording.js";
+import { bandOverFlows, bandOverTime, kBandPoints } from "./bands.js";
 import { cdfPanel } from "./distribution.js";
 import { dashOfRun, type Look, lookOf } from "./palette.js";
 
@@ -13,6 +14,8 @@ export interface Line extends Look {
   curve?: Curve;
   /** Thin and pale: of second rank. */
   faint?: boolean;
+  /** Not drawn itself: the edge of a shade. */
+  edge?: "high" | "low";
   /** Which of several runs it is of. */
   run?: number;
   /** Which lane of a panel with lanes, from the top. */
@@ -35,10 +38,14 @@ export interface Panel {
   thresholds?: () => Threshold[];
   /** Its lines are told apart by nothing else on the page. */
   legend?: boolean;
-  /** Not over time: all there is to draw, which does not change. */
-  fixed?: { x: number[]; unit: string; ys: (number | null)[][] };
+  /** Not over time: all there is to draw, which does not change, and where the axis ends. */
+  fixed?: { x: number[]; unit: string; ys: (number | null)[][]; until: number };
+  /** A time of its own, ms, unless a part is zoomed to: there is nothing outside of it. */
+  span?: Range;
   /** Lanes share no axis: each is as high as its largest value, and all heights are square roots: a burst leaves room for the rest. */
   lanes?: string[];
+  /** Points on the axis, about, where they are fewer than a screen shows. */
+  points?: number;
   /** The axis never ends above. */
   most?: number;
   height: number;
@@ -55,6 +62,8 @@ export interface Drawn {
   flowIds: readonly string[];
   /** Those drawn. */
   flows: ReadonlySet<string>;
+  /** Of several runs the flows of each are drawn as one band. */
+  banded: boolean;
   /** Of the run under way. */
   queueThresholds: () => Threshold[];
   /** Of the run under way. */
@@ -141,11 +150,13 @@ const controlsOf = ({ finished, congestionControl }: Drawn): Control[] =>
 const labelsOf = ({ finished }: Drawn): string[] => finished.map(({ label }) => label);
 
 function ratePanel(drawn: Drawn): Panel {
-  const targets = drawn.flows.size * drawn.recordings.length <= kFlowsWithTarget;
+  const targets = !drawn.banded && drawn.flows.size * drawn.recordings.length <= kFlowsWithTarget;
   return {
     id: "rate",
     title: targets ? "Rate R_C and target rate R_T" : "Rate R_C",
-    note: targets ? "R_C solid, R_T thin" : `R_T: with ${kFlowsWithTarget} flows or fewer`,
+    note: targets
+      ? "R_C solid, R_T thin"
+      : (capital(bandNote(drawn)) ?? `R_T: with ${kFlowsWithTarget} flows or fewer`),
     unit: "Gb/s",
     lines: [...flowLines(drawn, "rate"), ...(targets ? flowLines(drawn, "target") : [])],
     height: 170,
@@ -178,7 +189,7 @@ function throughputPanel(drawn: Drawn): Panel {
     id: compared ? "goodput" : "throughput",
     title: compared ? "Throughput of each flow" : "Throughput",
     note: compared
-      ? "Colour: flow; dashes: run"
+      ? (capital(bandNote(drawn)) ?? "Colour: flow; dashes: run")
       : finished.length === 0 && first
         ? () => togetherNow(first)
         : "Goodput of each flow",
@@ -192,7 +203,7 @@ function windowPanel(drawn: Drawn): Panel {
   return {
     id: "window",
     title: "Congestion window",
-    note: "Packets that each flow may have in flight",
+    note: ["Packets that each flow may have in flight", bandNote(drawn)].filter(Boolean).join("; "),
     unit: "packets",
     lines: flowLines(drawn, "window"),
     height: 140,
@@ -213,7 +224,7 @@ function alphaPanel(drawn: Drawn): Panel {
   return {
     id: "alpha",
     title: "Alpha",
-    note: "Congestion estimate, 0 to 1",
+    note: ["Congestion estimate, 0 to 1", bandNote(drawn)].filter(Boolean).join("; "),
     unit: "",
     lines: flowLines(drawn, "alpha"),
     most: 1,
@@ -221,10 +232,25 @@ function alphaPanel(drawn: Drawn): Panel {
   };
 }
 
+const capital = (text: string | undefined) => text && text.charAt(0).toUpperCase() + text.slice(1);
+
+function bandNote({ banded, flows }: Drawn): string | undefined {
+  return banded ? `mean of ${flows.size} flows, shaded from the lowest to the highest; colour: run` : undefined;
+}
+
 function flowLines(drawn: Drawn, field: FlowField): Line[] {
-  const { recordings, flowIds, flows } = drawn;
+  const { recordings, flowIds, flows, banded } = drawn;
   const labels = labelsOf(drawn);
   const compared = recordings.length > 1;
+  const fold = field === "throughput" ? "mean" : "last";
+  if (banded) {
+    return recordings.flatMap((recording, run) => {
+      const columns = recording.flows.flatMap((id, index) =>
+        flows.has(id) ? [recording.flowColumn(index, field)] : [],
+      );
+      return bandOverFlows({ recording, columns, fold }, { look: lookOf(run), run, label: labels[run] ?? "" });
+    });
+  }
   return recordings.flatMap((recording, run) =>
     flowIds.flatMap((id, position): Line[] => {
       const index = recording.flows.indexOf(id);
@@ -239,7 +265,7 @@ function flowLines(drawn: Drawn, field: FlowField): Line[] {
             recording,
             columns: [recording.flowColumn(index, field)],
             across: "sum",
-            fold: field === "throughput" ? "mean" : "last",
+            fold,
           },
           ...(field === "target" && { faint: true }),
         },
@@ -249,6 +275,12 @@ function flowLines(drawn: Drawn, field: FlowField): Line[] {
 }
 
 const kQueuePanel = { title: "Queue depth", note: "Longest in each interval", unit: "KB", height: 170 };
+/** Traces of runs over each other hide each other. */
+const kComparedQueuePanel = {
+  ...kQueuePanel,
+  note: "Mean of the longest in each interval, shaded from the least of them to the greatest; zoom in for each",
+  points: kBandPoints,
+};
 
 function queuePanel(drawn: Drawn): Panel {
   const { recordings, finished, queueThresholds } = drawn;
@@ -268,10 +300,17 @@ function queuePanel(drawn: Drawn): Panel {
   });
   if (recordings.length > 1) {
     const labels = labelsOf(drawn);
-    const lines = recordings.map(
-      (one, run): Line => ({ ...lookOf(run), run, label: labels[run] ?? "", curve: longest(one) }),
+    const lines = recordings.flatMap((one, run) =>
+      bandOverTime(longest(one), { look: lookOf(run), run, label: labels[run] ?? "" }),
     );
-    return { id: "queue", ...kQueuePanel, title: "Queue depth, longest queue", lines, thresholds, legend: true };
+    return {
+      id: "queue",
+      ...kComparedQueuePanel,
+      title: "Queue depth, longest queue",
+      lines,
+      thresholds,
+      legend: true,
+    };
   }
   const lines = recordings.flatMap((recording): Line[] => {
     const { queues } = recording;
@@ -305,17 +344,20 @@ function comparedQueuePanels(drawn: Drawn): Panel[] {
     const id = i === 0 ? "" : `-${i}`;
     const thresholds = finished.flatMap((run) => run.thresholds[queue] ?? []);
     const looks = finished.map((_, run) => ({ ...lookOf(run), run }));
-    const lines = finished.map(({ recording, label }, run) => queueLine(recording, queue, looks[run] as Look, label));
+    const lines = finished.flatMap(({ recording, label }, run) => {
+      const columns = [recording.queueColumn(recording.queues.indexOf(queue))];
+      return bandOverTime({ recording, columns, across: "max" }, { look: lookOf(run), run, label });
+    });
     const curves = finished.map((run, i) => ({ run, queue, label: run.label, look: looks[i] as Look }));
     return [
       {
         id: `queue${id}`,
-        ...kQueuePanel,
+        ...kComparedQueuePanel,
         title: `Queue depth, ${queue}`,
         note:
           common.length > longest.length
-            ? `${kQueuePanel.note}; ${longest.length} of ${common.length} queues, the longest`
-            : kQueuePanel.note,
+            ? `${kComparedQueuePanel.note}; ${longest.length} of ${common.length} queues, the longest`
+            : kComparedQueuePanel.note,
         lines,
         thresholds: () => thresholdsOf(thresholds, []),
         legend: true,
@@ -325,15 +367,31 @@ function comparedQueuePanels(drawn: Drawn): Panel[] {
   });
 }
 
+/** How much longer than what it has a chart's own time is, and how much of the run that is at most. */
+const kStartRoom = 1.25;
+const kStartPart = 0.2;
+const kStartAlone = "At the start alone, drawn on a time axis of its own: none came later";
+
+/** Where all events of a long run came at its start: they would be one spike at its left edge. */
+function startAlone({ columns, span }: Recording, own: readonly number[]): Range | undefined {
+  const last = Math.max(...own.map((column) => columns.column(column).findLastIndex((count) => count > 0)));
+  const end = kStartRoom * (columns.time[last] ?? 0);
+  return end > 0 && end < kStartPart * (span?.[1] ?? 0) ? [0, end] : undefined;
+}
+
 /** Where events happened, of a kind that happened at several places. */
 function placePanels({ recording }: Loaded): Panel[] {
   return kEventKinds.flatMap((kind) => {
     const own = recording.places.map((place, index) => ({ ...place, index })).filter((place) => place.kind === kind);
     if (own.length < 2) return [];
+    const start = startAlone(
+      recording,
+      own.map(({ index }) => recording.placeColumn(index)),
+    );
     return {
       id: `places-${kind}`,
       title: kPlaceTitles[kind],
-      note: "",
+      ...(start === undefined ? { note: "" } : { note: kStartAlone, span: start }),
       unit: "per ms",
       legend: true,
       lines: own.map(({ name, index }, i) => ({
@@ -370,7 +428,7 @@ function threshold(name: string, values: readonly (number | null)[]): Threshold[
 }
 
 function eventPanel(drawn: Drawn): Panel {
-  const { recordings, eventsPer } = drawn;
+  const { recordings, eventsPer, finished } = drawn;
   const controls = controlsOf(drawn);
   const labels = labelsOf(drawn);
   const compared = recordings.length > 1;
@@ -380,7 +438,7 @@ function eventPanel(drawn: Drawn): Panel {
   return {
     id: "events",
     title: "Events",
-    note: compared ? "Colour: run" : "Height by square root, each kind up to its own maximum",
+    note: `${compared ? "Colour: run; height" : "Height"} by square root, each kind up to its own maximum${finished.length > 0 ? ", of the time after the warm-up" : ""}`,
     unit: eventsPer,
     lanes: kinds.map((kind) => kLaneTitles[kind]),
     lines: kinds.flatMap((kind, lane) =>

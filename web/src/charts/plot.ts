@@ -1,16 +1,16 @@
 /** One panel on a canvas: uPlot with the page's inks, thresholds, change lines, lanes, a tip at the cursor, and zoom by dragging. */
 import uPlot from "uplot";
-import type { Gathered } from "../data/gather.js";
+import { type Gathered, largest } from "../data/gather.js";
 import type { Change } from "../data/recording.js";
-import { faded, ink, printing, unit } from "../theme.js";
-import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, drawWarmup, laneHeight, laneRange } from "./marks.js";
+import { faded, ink, unit } from "../theme.js";
+import { bandEdges } from "./bands.js";
+import { type LanePeak, laneHeightWithin, lanePeak, laneRange } from "./lanes.js";
+import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, drawWarmup } from "./marks.js";
 import type { Line, Panel } from "./panels.js";
 import { Tip } from "./tip.js";
 
 export interface PlotOptions {
   panel: Panel;
-  /** Where charts stand close to each other, the last names the times. */
-  withTimes: boolean;
   width: number;
   /** What a run's figures leave out, ms. */
   warmup: () => number;
@@ -26,8 +26,9 @@ const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", 
 const kLeft = 64;
 const kRight = 12;
 const kTimes = 34;
-const kTimesHidden = 6;
 const kManyLines = 16;
+/** How much of its colour a shade has. */
+const kShade = 0.2;
 /** Part of the samples that decides where an axis ends, and how many are looked at. */
 const kUsual = 0.985;
 const kSampled = 3000;
@@ -35,8 +36,9 @@ const kSampled = 3000;
 export class Plot {
   private readonly plot: uPlot;
   private readonly tip: Tip;
-  /** Largest value of each lane. */
-  private readonly peaks: number[] = [];
+  private readonly lanes: LanePeak[] = [];
+  /** As they came: lanes are drawn as other heights. */
+  private values: Gathered["ys"] = [];
   /** Largest value, and the largest that the axis shows. */
   private most = 0;
   private shown = 0;
@@ -53,18 +55,21 @@ export class Plot {
   }
 
   get height(): number {
-    return unit() * (this.options.panel.height + (this.withTimes ? kTimes : kTimesHidden));
+    return unit() * (this.options.panel.height + kTimes);
   }
 
   update({ x, ys }: Gathered, [min, max]: readonly [number, number]): void {
     this.most = Math.max(0, ...ys.map(largest));
     this.shown = this.panel.lanes ? this.most : withoutSpikes(ys, this.most);
+    this.values = ys;
     this.panel.lanes?.forEach((_, lane) => {
-      this.peaks[lane] = Math.max(0, ...this.panel.lines.map((line, i) => (line.lane === lane ? largest(ys[i]) : 0)));
+      const own = ys.filter((__, i) => this.panel.lines[i]?.lane === lane);
+      this.lanes[lane] = lanePeak(x, own, this.options.warmup());
     });
-    const heights = ys.map((line, i) =>
-      this.panel.lines[i]?.lane === undefined ? line : line.map((value) => (value === null ? null : laneHeight(value))),
-    );
+    const heights = ys.map((line, i) => {
+      const lane = this.panel.lines[i]?.lane;
+      return lane === undefined ? line : line.map((value) => laneHeightWithin(value, this.lanes[lane]));
+    });
     this.plot.batch(() => {
       this.plot.setData([x, ...heights], false);
       this.plot.setScale("x", { min, max });
@@ -101,10 +106,6 @@ export class Plot {
     this.tip.remove();
   }
 
-  private get withTimes(): boolean {
-    return this.options.withTimes || this.panel.fixed !== undefined || printing.value;
-  }
-
   private get panel(): Panel {
     return this.options.panel;
   }
@@ -124,7 +125,6 @@ export class Plot {
 
   private configuration(): uPlot.Options {
     const { panel, width, changes, warmup, onZoom } = this.options;
-    const { withTimes } = this;
     const { fixed, lanes = [] } = panel;
     const px = unit();
     const font = `${kFontSize * px}px ${kFontFamily}`;
@@ -143,7 +143,7 @@ export class Plot {
       legend: { show: false },
       cursor: {
         points: { show: false },
-        ...(fixed === undefined && { sync: { key: kSync, setSeries: false } }),
+        ...(fixed === undefined && panel.span === undefined && { sync: { key: kSync, setSeries: false } }),
         drag: { x: fixed === undefined, y: false, setScale: false },
         bind: {
           dblclick: () => () => {
@@ -158,15 +158,15 @@ export class Plot {
         ...Object.fromEntries(
           lanes.map((_, lane) => [
             laneScale(lane),
-            { range: () => laneRange(lane, lanes.length, this.peaks[lane] ?? 0) },
+            { range: () => laneRange(lane, lanes.length, this.lanes[lane]?.peak ?? 0) },
           ]),
         ),
       },
       axes: [
         {
           ...axis,
-          size: px * (withTimes ? kTimes : kTimesHidden),
-          values: (u, splits) => (withTimes ? this.textsOf(u, splits) : splits.map(() => "")),
+          size: px * kTimes,
+          values: (u, splits) => this.textsOf(u, splits),
           space: 70 * px,
         },
         {
@@ -178,9 +178,13 @@ export class Plot {
         },
       ],
       series: [{}, ...panel.lines.map((line) => this.seriesOf(line))],
+      bands: bandEdges(panel.lines).map(({ high, low, color }) => ({
+        series: [high + 1, low + 1],
+        fill: () => faded(color, kShade),
+      })),
       hooks: {
         drawClear: [
-          (u) => drawLaneNames(u, panel, this.peaks),
+          (u) => drawLaneNames(u, panel, this.lanes),
           (u) => {
             if (fixed === undefined) drawWarmup(u, warmup());
           },
@@ -190,7 +194,7 @@ export class Plot {
           (u) => drawChanges(u, fixed === undefined ? changes() : []),
           (u) => this.tellBeyond(u),
         ],
-        setCursor: [(u) => this.tip.show(u, this.host.matches(":hover, :focus"))],
+        setCursor: [(u) => this.tip.show(u, this.values, this.host.matches(":hover, :focus"))],
         setSelect: [
           (u) => {
             const { left, width: selected } = u.select;
@@ -213,15 +217,18 @@ export class Plot {
     if (!lanes && this.most > (u.scales.y?.max ?? 0)) drawBeyond(u, `up to ${short(this.most)} ${unit}`);
   }
 
-  private seriesOf({ label, color, dash, faint, lane, curve }: Line): uPlot.Series {
+  private seriesOf({ label, color, dash, faint, edge, lane, run, curve }: Line): uPlot.Series {
     const { lines, lanes, fixed } = this.panel;
-    const stepped = fixed !== undefined || (curve !== undefined && !["last", "mean"].includes(curve.fold));
+    const folded = curve !== undefined && edge === undefined && !["last", "mean"].includes(curve.fold);
+    const stepped = fixed !== undefined || folded;
     const many = lines.length > kManyLines;
+    // Events of several runs stand in one lane, where one would hide the other.
+    const opacity = faint || (lane !== undefined && run !== undefined) ? 0.6 : many ? 0.8 : 1;
     const single = lane !== undefined && lines.filter((line) => line.lane === lane).length === 1;
     return {
       label,
       scale: lane === undefined ? "y" : laneScale(lane),
-      stroke: () => (faint ? faded(color, 0.6) : many ? faded(color, 0.8) : ink(color)),
+      stroke: () => (edge ? "transparent" : opacity < 1 ? faded(color, opacity) : ink(color)),
       width: unit() * (faint || many ? 1 : 1.6),
       // Among many nobody can follow a dash, and dashes are slow to draw.
       dash: many ? [] : dash.map((length) => length * unit()),
@@ -234,12 +241,6 @@ export class Plot {
 
 function laneScale(lane: number): string {
   return `lane${lane}`;
-}
-
-function largest(values: readonly (number | null)[] | undefined): number {
-  let most = 0;
-  for (const value of values ?? []) if (value !== null && value > most) most = value;
-  return most;
 }
 
 /**

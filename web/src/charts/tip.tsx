@@ -1,8 +1,8 @@
 /** The values at the cursor, beside it. */
 import { render } from "preact";
 import type uPlot from "uplot";
-import { laneValue } from "./marks.js";
-import type { Line, Panel } from "./panels.js";
+import type { Gathered } from "../data/gather.js";
+import type { Panel } from "./panels.js";
 import { placeText, short } from "./plot.js";
 import { Sample } from "./sample.js";
 
@@ -21,7 +21,8 @@ export class Tip {
     host.append(this.box);
   }
 
-  show(u: uPlot, wanted: boolean): void {
+  /** @param values Of the panel's lines, as they are told. */
+  show(u: uPlot, values: Gathered["ys"], wanted: boolean): void {
     const { idx, left = -1, top = 0 } = u.cursor;
     const time = idx === null || idx === undefined ? undefined : u.data[0][idx];
     if (!wanted || time === undefined || left < 0) {
@@ -29,7 +30,7 @@ export class Tip {
       return;
     }
     const rows = this.panel.lines
-      .map((line, i) => ({ line, value: u.data[i + 1]?.[idx as number] }))
+      .map((line, i) => ({ line, value: values[i]?.[idx as number] }))
       .filter((row): row is { line: Panel["lines"][number]; value: number } => typeof row.value === "number");
     if (!this.panel.lanes) rows.sort((a, b) => b.value - a.value);
     render(
@@ -37,7 +38,8 @@ export class Tip {
         <strong>{placeText(this.panel, time, u.scales.x?.max ?? 0)}</strong>
         {rows.slice(0, kRows).map(({ line, value }) => (
           <div key={line.label}>
-            <Sample color={line.color} dash={line.dash} /> {line.label} <b>{this.figure(line, value)}</b>
+            <Sample color={line.color} dash={line.dash} /> {line.label}{" "}
+            <b>{`${short(value)} ${this.panel.unit}`.trim()}</b>
           </div>
         ))}
         {rows.length > kRows && `and ${rows.length - kRows} more`}
@@ -49,10 +51,6 @@ export class Tip {
     const wide = this.box.offsetWidth;
     this.box.style.left = `${edge + wide + 24 > this.host.clientWidth ? edge - wide - 12 : edge + 14}px`;
     this.box.style.top = `${Math.max(0, Math.min(top, this.host.clientHeight - this.box.offsetHeight))}px`;
-  }
-
-  private figure({ lane }: Line, value: number): string {
-    return `${short(lane === undefined ? value : laneValue(value))} ${this.panel.unit}`.trim();
   }
 
   remove(): void {

@@ -5,13 +5,15 @@
 import type { Recording } from "./recording.js";
 
 /** How several samples become one point. "per ms" and "per s": counts by the time they took. */
-export type Fold = "last" | "mean" | "max" | "per ms" | "per s";
+export type Fold = "last" | "mean" | "max" | "min" | "per ms" | "per s";
 
-/** One curve: a column, or the sum or the maximum over several. */
+type Across = "sum" | "mean" | "max" | "min";
+
+/** One curve: a column, or what several come to. */
 export interface Curve {
   recording: Recording;
   columns: readonly number[];
-  across: "sum" | "max";
+  across: Across;
   fold: Fold;
 }
 
@@ -20,7 +22,13 @@ export interface Gathered {
   ys: (number | null)[][];
 }
 
-type Range = readonly [from: number, to: number];
+export function largest(values: readonly (number | null)[], from = 0): number {
+  let most = 0;
+  for (let i = from; i < values.length; i++) most = Math.max(most, values[i] ?? 0);
+  return most;
+}
+
+export type Range = readonly [from: number, to: number];
 
 /**
  * @param until Later samples are left out.
@@ -75,16 +83,16 @@ function valuesOf({ recording, columns, across, fold }: Curve, { x, starts }: Th
     /** ms that the samples with a value took: they differ. */
     let took = 0;
     for (let at = starts[i] as number; at < (starts[i + 1] as number); at++) {
-      let value = Number.NaN;
-      for (const source of sources) value = joined(value, source[at] as number, across);
+      const value = acrossAll(sources, at, across);
       if (Number.isNaN(value)) continue;
       const interval = intervalOf(time, at);
       took += interval;
       if (fold === "last") folded = value;
-      else folded = joined(folded, fold === "mean" ? value * interval : value, fold === "max" ? "max" : "sum");
+      else if (fold === "max" || fold === "min") folded = joined(folded, value, fold);
+      else folded = joined(folded, fold === "mean" ? value * interval : value, "sum");
     }
     if (took === 0) return null;
-    if (fold === "last" || fold === "max") return folded;
+    if (fold === "last" || fold === "max" || fold === "min") return folded;
     return (fold === "per s" ? 1000 * folded : folded) / took;
   });
 }
@@ -95,10 +103,23 @@ function intervalOf(time: Float64Array, at: number): number {
   return end < time.length ? (time[end] as number) - (time[end - 1] as number) : 1;
 }
 
-function joined(soFar: number, value: number, how: "sum" | "max"): number {
+/** Of those columns that have a value. */
+function acrossAll(sources: readonly Float32Array[], at: number, across: Across): number {
+  let value = Number.NaN;
+  let known = 0;
+  for (const source of sources) {
+    const one = source[at] as number;
+    if (Number.isNaN(one)) continue;
+    known++;
+    value = joined(value, one, across === "mean" ? "sum" : across);
+  }
+  return across === "mean" ? value / known : value;
+}
+
+function joined(soFar: number, value: number, how: Exclude<Across, "mean">): number {
   if (Number.isNaN(value)) return soFar;
   if (Number.isNaN(soFar)) return value;
-  return how === "sum" ? soFar + value : Math.max(soFar, value);
+  return how === "sum" ? soFar + value : Math[how](soFar, value);
 }
 
 /** Values on another axis that has all of their times: between two samples of its own each curve goes straight. */

@@ -1,11 +1,24 @@
 /** Which flows are drawn, and their figures now. The figures are written into the cells: the list is not rendered again. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { lookOf } from "../charts/palette.js";
+import { areBanded } from "../charts/bands.js";
+import { dashOfRun, lookOf } from "../charts/palette.js";
 import { Sample } from "../charts/sample.js";
 import { onDraw } from "../draw.js";
 import { frames, session } from "../store.js";
-import { flowIds, flowsInView, isolate, picked, rankFlows, shown, toggleFlow, top, topCount } from "../view.js";
+import {
+  eachFlow,
+  flowIds,
+  flowsInView,
+  isolate,
+  picked,
+  rankFlows,
+  recordings,
+  shown,
+  toggleFlow,
+  top,
+  topCount,
+} from "../view.js";
 import { inspectFlow } from "./inspected.js";
 
 const kRankMs = 2000;
@@ -35,6 +48,8 @@ export function Flows() {
   const ids = flowIds.value;
   // Of one finished run the mean is what there is to say.
   const live = shown.value.length === 0;
+  /** Of throughput: one, or of several runs one of each. */
+  const columns = live ? [""] : shown.value.map(({ label }) => label);
 
   useEffect(() => {
     rankFlows();
@@ -43,13 +58,24 @@ export function Flows() {
   }, []);
 
   useEffect(() => {
-    let written = 0;
-    return onDraw(() => {
-      const now = performance.now();
-      if (now - written < kWriteMs && now > written) return;
-      written = now;
+    let written = Number.NEGATIVE_INFINITY;
+    /** What was too early for its figures: they may be the last. */
+    let later: ReturnType<typeof setTimeout> | undefined;
+    const writeNow = () => {
+      clearTimeout(later);
+      later = undefined;
+      written = performance.now();
       if (table.current) writeFigures(table.current);
+    };
+    const stop = onDraw(() => {
+      const wait = written + kWriteMs - performance.now();
+      if (wait <= 0) writeNow();
+      else later ??= setTimeout(writeNow, wait);
     });
+    return () => {
+      clearTimeout(later);
+      stop();
+    };
   }, []);
 
   const onSearchKey = (event: KeyboardEvent) => {
@@ -60,6 +86,7 @@ export function Flows() {
     }
   };
   const visible = flowsInView.value;
+  const banded = areBanded(recordings.value.length, visible.size, eachFlow.value);
   return (
     <section class="card flows" aria-label="Flows">
       <header>
@@ -100,6 +127,18 @@ export function Flows() {
             ))}
           <option value="all">all {ids.length}</option>
         </select>
+        {recordings.value.length > 1 && visible.size > 1 && (
+          <select
+            aria-label="How flows of several runs are drawn"
+            value={banded ? "band" : "each"}
+            onChange={(event) => {
+              eachFlow.value = event.currentTarget.value === "each";
+            }}
+          >
+            <option value="band">mean and band of each run</option>
+            <option value="each">each flow</option>
+          </select>
+        )}
       </div>
       <div class="scroll list">
         <table>
@@ -113,9 +152,12 @@ export function Flows() {
                   R_C <span class="unit">Gb/s</span>
                 </th>
               )}
-              <th scope="col">
-                thr. <span class="unit">Gb/s</span>
-              </th>
+              {columns.map((label, run) => (
+                <th key={label} scope="col" class="run" title={label}>
+                  {columns.length > 1 && <Sample color={lookOf(run).color} dash={dashOfRun(run)} />}
+                  {columns.length > 1 ? label : "thr."} <span class="unit">Gb/s</span>
+                </th>
+              ))}
               {live && (
                 <>
                   <th scope="col">alpha</th>
@@ -145,12 +187,14 @@ export function Flows() {
                       event.ctrlKey || event.metaKey || event.shiftKey ? toggleFlow(id) : isolate(id)
                     }
                   >
-                    <Sample {...lookOf(position)} />
+                    {!banded && <Sample {...lookOf(position)} />}
                     {id}
                   </button>
                 </td>
                 {live && <td data-field="rate" />}
-                <td data-field="throughput" />
+                {columns.map((label) => (
+                  <td key={label} data-field="throughput" title={columns.length > 1 ? label : ""} />
+                ))}
                 {live && (
                   <>
                     <td data-field="alpha" />
@@ -176,23 +220,28 @@ function writeFigures(rows: HTMLTableSectionElement): void {
   const { flows } = frames.seen ?? {};
   const ids = session.value?.flows ?? [];
   const positions = new Map(ids.map(({ id }, i) => [id, i]));
-  const [finished, ...more] = shown.value;
-  const means = new Map(more.length > 0 ? [] : finished?.result.flows.map((flow) => [flow.id, flow.goodput_bps]));
+  const means = shown.value.map(({ result }) => new Map(result.flows.map((flow) => [flow.id, flow.goodput_bps])));
   for (const row of rows.rows) {
     const id = row.dataset.flow ?? "";
-    const index = finished ? undefined : positions.get(id);
-    const value = (field: "rate" | "throughput" | "alpha") => {
-      if (index !== undefined) return flows?.[field][index];
-      return field === "throughput" ? means.get(id) : null;
-    };
-    write(row, "rate", value("rate"), 1e9, 2);
-    write(row, "throughput", value("throughput"), 1e9, 2);
-    write(row, "alpha", value("alpha"), 1, 3);
+    const index = positions.get(id) ?? -1;
+    const now = (field: "rate" | "throughput" | "alpha") => flows?.[field][index];
+    write(row, "rate", [now("rate")], 1e9, 2);
+    write(row, "throughput", means.length > 0 ? means.map((of) => of.get(id)) : [now("throughput")], 1e9, 2);
+    write(row, "alpha", [now("alpha")], 1, 3);
   }
 }
 
-function write(row: HTMLElement, field: string, value: number | null | undefined, unit: number, digits: number): void {
-  const cell = row.querySelector(`[data-field="${field}"]`);
-  const text = value === null || value === undefined ? "-" : (value / unit).toFixed(digits);
-  if (cell && cell.textContent !== text) cell.textContent = text;
+/** One value for each cell of a field. */
+function write(
+  row: HTMLElement,
+  field: string,
+  values: readonly (number | null | undefined)[],
+  unit: number,
+  digits: number,
+): void {
+  row.querySelectorAll(`[data-field="${field}"]`).forEach((cell, i) => {
+    const value = values[i];
+    const text = value === null || value === undefined ? "-" : (value / unit).toFixed(digits);
+    if (cell.textContent !== text) cell.textContent = text;
+  });
 }

@@ -18,7 +18,7 @@ export function Header() {
   useEffect(
     () =>
       onDraw(() => {
-        const frame = frames.seen;
+        const frame = paused.value ? frames.seen : frames.last;
         if (!frame) return;
         write(time.current, meantTime(frame.t_ns, session.value?.duration_ns ?? null));
         const us = frame.loop_gap_max_us;

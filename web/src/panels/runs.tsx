@@ -1,11 +1,11 @@
 /** The runs so far and opened files: look at one, lay several over each other, start again, stop. */
-import { effect, signal, useSignal } from "@preact/signals";
+import { effect, signal, untracked, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { RunDescription } from "../../../src/dashboard/protocol.js";
+import type { RunDescription, Session } from "../../../src/dashboard/protocol.js";
 import { type Loaded, Recording } from "../data/recording.js";
 import { checkResult, readResultFile } from "../data/result_file.js";
 import { fetchRun, requestRun } from "../live/api.js";
-import { announcement, currentRun, queues, session } from "../store.js";
+import { announcement, currentRun, paused, queues, session } from "../store.js";
 import { show, shown } from "../view.js";
 
 /** Opened from disk. */
@@ -19,19 +19,32 @@ const fetched = new Map<string, Loaded>();
 let server = "";
 /** Somebody who comes when all is over sees the last run. */
 let looked = false;
+/** The page has seen that a run was under way, and not yet that it ended. */
+let underWay = false;
 let opened = 0;
 
 effect(() => {
-  const last = session.value?.runs.at(-1);
-  if (session.value === null) return;
-  if (session.value.started !== server) fetched.clear();
-  server = session.value.started;
-  if (looked) return;
+  const now = session.value;
+  if (now !== null) untracked(() => followRuns(now));
+});
+
+/**
+ * The result of a run comes into view when the run ends, and when somebody comes after its end: what goes on in an idle network says
+ * nothing of it. Who looks at another run, or has stopped the view, is left alone.
+ */
+function followRuns({ started, runs }: Session): void {
+  const last = runs.at(-1);
+  if (started !== server) fetched.clear();
+  server = started;
+  const ended = last !== undefined && last.state !== "running";
+  const wanted = ended && (!looked || (underWay && shown.value.length === 0 && !paused.value));
   looked = true;
-  if (last === undefined || !hasResult(last)) return;
+  if (underWay && ended) announcement.value = `Run ${last.id} has ended: ${stateOf(last)}`;
+  underWay = last?.state === "running";
+  if (!wanted || !hasResult(last)) return;
   chosen.value = new Set([keyOf(last)]);
   view();
-});
+}
 
 async function view(): Promise<void> {
   busy.value = true;
@@ -170,19 +183,45 @@ interface RunProps {
   onToggle: (key: string) => void;
 }
 
+/** "complete, valid". */
+function stateOf({ state, valid }: RunDescription): string {
+  return `${state}${valid === null ? "" : valid ? ", valid" : ", INVALID"}`;
+}
+
+/** Beside the live view of a run that has ended. */
+export function Ended() {
+  const run = currentRun.value;
+  if (run === undefined || run.state === "running" || shown.value.length > 0) return null;
+  return (
+    <p class="card ended">
+      <span>
+        Run {run.id} has ended ({stateOf(run)}). The charts are what this page has of it.
+      </span>
+      {hasResult(run) && (
+        <button
+          type="button"
+          disabled={busy.value}
+          onClick={() => {
+            chosen.value = new Set([keyOf(run)]);
+            view();
+          }}
+        >
+          View its result
+        </button>
+      )}
+    </p>
+  );
+}
+
 function Run({ run, chosen: isChosen, onToggle }: RunProps) {
   const key = keyOf(run);
-  const judged = run.valid === null ? "" : run.valid ? ", valid" : ", INVALID";
   return (
     <li class={run.state}>
       <label>
         <input type="checkbox" disabled={!hasResult(run)} checked={isChosen} onChange={() => onToggle(key)} />
         <strong>Run {run.id}</strong>
       </label>
-      <span class={`state ${run.valid === false ? "bad" : ""}`}>
-        {run.state}
-        {judged}
-      </span>
+      <span class={`state ${run.valid === false ? "bad" : ""}`}>{stateOf(run)}</span>
       {run.set.length > 0 && <span class="set">{run.set.join(", ")}</span>}
       {run.changes.map(({ t_ns, set }) => (
         <span key={t_ns} class="set">

@@ -1,5 +1,6 @@
 /** Figures of finished runs beside each other. */
 
+import { formatTime } from "../../../src/base/units.js";
 import { fixed, gbps } from "../../../src/report/format.js";
 import { compareRuns } from "../../../src/report/overlay.js";
 import { eachQueue } from "../../../src/result/queues.js";
@@ -24,15 +25,21 @@ export function Totals() {
     <section class="card totals" aria-label="Totals">
       <header>
         <h2>{runs.length > 1 ? `Comparing ${runs.length} runs` : runs[0]?.label}</h2>
+        {runs.length === 1 && <span class="soft">{spanOf(runs)}</span>}
         <button type="button" onClick={() => show([])}>
           Back to live
         </button>
       </header>
       {runs.length === 1 ? <Tiles rows={rows} /> : <Table runs={runs} rows={rows} />}
       {invalid.map(({ key, label, result }) => (
-        <p key={key} class="error">
-          INVALID: the figures of {label} do not count: {result.fidelity.reasons.join("; ")}
-        </p>
+        <div key={key} class="error reasons">
+          <p>INVALID: the figures of {label} do not count:</p>
+          <ul>
+            {result.fidelity.reasons.map((reason) => (
+              <li key={reason}>{reason}</li>
+            ))}
+          </ul>
+        </div>
       ))}
       {without.map(({ key, label }) => (
         <p key={key} class="notice">
@@ -42,6 +49,16 @@ export function Totals() {
       ))}
     </section>
   );
+}
+
+/** Of which time the figures are. */
+function spanOf([run]: readonly Loaded[]): string {
+  if (run === undefined) return "";
+  const { duration_s, until_s, warmup_s = 0 } = run.result;
+  const until = formatTime(Math.round((until_s ?? duration_s) * 1e9), 4);
+  const stopped = until_s === undefined ? "" : `stopped at ${until} of `;
+  const whole = formatTime(Math.round(duration_s * 1e9), 4);
+  return `ended, ${stopped}${whole}${warmup_s > 0 ? `; rates and queues without the first ${formatTime(Math.round(warmup_s * 1e9), 4)}` : ""}`;
 }
 
 function Tiles({ rows }: { rows: readonly Row[] }) {
