@@ -63,6 +63,7 @@ export class ProgramBroker implements SessionHost {
     };
     this.#cm = new ProgramConnections({
       groups: this.groups,
+      memberships: this.shares.memberships,
       addresses: config.addresses.map((address, i) => ({ address, neighbours: this.#neighbours[i] as Neighbours })),
       pathMtu: this.largestPathMtu,
       link,

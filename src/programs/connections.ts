@@ -48,6 +48,8 @@ export interface ConnectionHost {
   link: FrameLink;
   /** That the link's switches are told of. */
   groups: Pick<GroupReports, "join">;
+  /** In groups, of all users: those of queue pairs count, too. */
+  memberships: Shares;
   credentials(socket: Socket): { pid: number; uid: number };
   /** Has a program of this user the queue pair? */
   ownsQueuePair(uid: number, qpn: number): boolean;
@@ -134,9 +136,11 @@ export class ProgramConnections implements ChannelHost {
     else this.#counts.delete(pid);
   }
 
-  countMembership({ pid }: Program, change: 1 | -1): void {
+  countMembership({ pid, uid }: Program, change: 1 | -1): void {
     const count = (this.#memberships.get(pid) ?? 0) + change;
-    if (count > kMostMemberships) throw new Refusal(ENOMEM);
+    const { memberships } = this.host;
+    if (count > kMostMemberships || (change > 0 && !memberships.take(uid))) throw new Refusal(ENOMEM);
+    if (change < 0) memberships.give(uid);
     if (count > 0) this.#memberships.set(pid, count);
     else this.#memberships.delete(pid);
   }
@@ -169,6 +173,7 @@ export class ProgramConnections implements ChannelHost {
     const budget = new RequestBudget();
     let pending = Buffer.alloc(0);
     let working = false;
+    let wake = () => {};
     const work = async () => {
       if (working) return;
       working = true;
@@ -178,13 +183,17 @@ export class ProgramConnections implements ChannelHost {
           return;
         }
         await budget.next();
+        if (socket.destroyed) return;
         const one = pending.subarray(0, bytes);
         pending = pending.subarray(bytes);
         if (pending.length < kMostPending) socket.resume();
         socket.write(this.#answer(uid, one));
         // A program that does not read its answers is not heard.
-        if (socket.writableNeedDrain)
-          await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
+        if (socket.writableNeedDrain && !socket.destroyed) {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
       }
       working = false;
     };
@@ -193,7 +202,10 @@ export class ProgramConnections implements ChannelHost {
       if (pending.length >= kMostPending) socket.pause();
       void work();
     };
-    socket.on("data", receive);
+    socket
+      .on("data", receive)
+      .on("drain", () => wake())
+      .on("close", () => wake());
     receive(first);
   }
 

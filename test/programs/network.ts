@@ -7,12 +7,14 @@ import { expect, onTestFinished } from "vitest";
 import { GroupReports } from "../../src/cm/group_reports.js";
 import { type Clock, systemClock } from "../../src/cm/link.js";
 import { isHello, ProgramConnections } from "../../src/programs/connections.js";
+import { Shares } from "../../src/programs/shares.js";
 import { isGroup, macOfGroup } from "../../src/wire/address.js";
 import { FakeLink, join } from "../cm/fakes.js";
 import { UcmaClient } from "./ucma_client.js";
 
 export const kUdp = 0x0111;
 export const kPort = 7471;
+const kMostMemberships = 4096;
 export const kMacs = [0x02_00_00_00_00_01, 0x02_00_00_00_00_02] as const;
 export const kAddresses = ["10.0.0.1", "10.0.0.2"] as const;
 /** On the second NIC's link; its connections are not a program's. */
@@ -64,6 +66,7 @@ export async function network(families = 1, clock: Clock = systemClock) {
         pathMtu: 1024,
         link,
         groups,
+        memberships: new Shares(kMostMemberships),
         clock,
         credentials: () => ({ ...who }),
         ownsQueuePair: (_, qpn) => qpn >= 100 && qpn < 200,
