@@ -76,6 +76,22 @@ it("is joined as often as a program may, and again once it has left", async () =
   expect(await other.join(more, 20, kGroup)).toMatchObject({ error: 0 });
 });
 
+it("is joined out of what queue pairs of the same user's programs leave, and another user's", async () => {
+  const net = await network();
+  const client = await net.program(0);
+  const id = await towards(client, kGroup);
+  while (net.memberships[0]?.take(net.who.uid)) {}
+  expect(await client.join(id, 20, kGroup)).toMatchObject({ error: ENOMEM });
+  net.who.uid++;
+  const other = await net.program(0);
+  const theirs = await towards(other, kGroup);
+  expect(await other.join(theirs, 20, kGroup)).toMatchObject({ error: 0 });
+  net.memberships[0]?.give(net.who.uid - 1);
+  expect(await client.join(id, 20, kGroup)).toMatchObject({ error: ENOMEM });
+  await other.destroy(theirs);
+  expect(await client.join(id, 20, kGroup)).toMatchObject({ error: 0 });
+});
+
 it("goes with its id to another channel", async () => {
   const net = await network();
   const [one, other] = [await net.program(0), await net.program(0)];

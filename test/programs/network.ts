@@ -44,6 +44,8 @@ export async function network(families = 1, clock: Clock = systemClock) {
   const who = { pid: 7, uid: 8 };
   /** Who is on the links besides, once it is there: MAC address by address. */
   const late = new Map<string, number>();
+  /** In groups, of all users of a NIC. */
+  const memberships = links.map(() => new Shares(kMostMemberships));
   const path = mkdtempSync(joinPath(tmpdir(), "weir-test-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const nics = await Promise.all(
@@ -66,7 +68,7 @@ export async function network(families = 1, clock: Clock = systemClock) {
         pathMtu: 1024,
         link,
         groups,
-        memberships: new Shares(kMostMemberships),
+        memberships: memberships[i] as Shares,
         clock,
         credentials: () => ({ ...who }),
         ownsQueuePair: (_, qpn) => qpn >= 100 && qpn < 200,
@@ -93,7 +95,7 @@ export async function network(families = 1, clock: Clock = systemClock) {
   );
   let keys = 0n;
   const program = (nic: 0 | 1) => UcmaClient.open(nics[nic] as string, ++keys);
-  return { program, who, links, late };
+  return { program, who, links, late, memberships };
 }
 
 /** A server on NIC 1 that listens, and its id. */

@@ -1,0 +1,105 @@
+// Prints the SHA-256 of everything that examples become: composed configurations of labs at several scales, of simulations and of
+// daemons, and results of short runs in virtual time and by the fluid model. A change that moves code about prints the same lines
+// before and after:
+//   npx tsx scripts/fingerprint.ts [--out FOLDER] > before.txt
+// With --out, what the sums are of is written to files of that folder, for diff.
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { WeirError } from "../src/base/error.js";
+import { composeNicWorker, composeSwitchWorkers } from "../src/device/compose.js";
+import { loadNicDaemon, loadSwitchDaemon } from "../src/device/file/load.js";
+import { composeLab, labNetwork } from "../src/lab/compose.js";
+import { runModel } from "../src/models/dcqcn/index.js";
+import { Fabric } from "../src/scenario/fabric.js";
+import { loadScenario } from "../src/scenario/scenario.js";
+import type { Scenario } from "../src/scenario/types.js";
+import { composeSimulation } from "../src/sim/compose.js";
+import { runSimulation } from "../src/sim/run.js";
+
+const kFolder = "examples";
+const kScales = [1, 40, 400];
+/** Virtual time after the warm-up for which scenarios are run, ns. */
+const kRun = 2e6;
+
+const { values } = parseArgs({ options: { out: { type: "string" } } });
+if (values.out !== undefined) mkdirSync(values.out, { recursive: true });
+
+const files = readdirSync(kFolder, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".yaml"))
+  .sort()
+  .map((file) => join(kFolder, file));
+for (const file of files) {
+  const scenario = loaded(() => loadScenario(file).scenario);
+  const found = scenario === undefined ? ofDaemon(file) : await ofScenario(scenario);
+  if (found.size === 0) console.log(`${"-".repeat(16)}  ${file}: nothing of these`);
+  for (const [what, value] of found) tell(`${file} ${what}`, value);
+}
+
+/** What a file holds, if it is one of the kind that is asked for. */
+function loaded<T>(load: () => T): T | undefined {
+  try {
+    return load();
+  } catch (error) {
+    if (error instanceof WeirError) return undefined;
+    throw error;
+  }
+}
+
+function ofDaemon(file: string): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  const ofSwitch = loaded(() => loadSwitchDaemon(file).config);
+  if (ofSwitch !== undefined) found.set("switch", sorted(composeSwitchWorkers(ofSwitch, [])));
+  const nics = loaded(() => loadNicDaemon(file));
+  if (nics !== undefined)
+    found.set(
+      "nics",
+      [nics.config, ...nics.others].map((nic) => sorted(composeNicWorker(nic))),
+    );
+  return found;
+}
+
+async function ofScenario(scenario: Scenario): Promise<Map<string, unknown>> {
+  const found = new Map<string, unknown>();
+  const end = (link: number, node: string) => ({ interface: `${node}-${link}`, namespaceFd: link });
+  const cpus = { switches: 0, nics: 1 };
+  for (const scale of kScales) {
+    for (const inhabited of [false, true]) {
+      const name = `lab ${scale}${inhabited ? " inhabited" : ""}`;
+      found.set(name, sorted(composeLab(scenario, { scale, end, cpus, inhabited })));
+    }
+  }
+  found.set("lab network", sorted([labNetwork(scenario), labNetwork(scenario, true)]));
+  found.set("sim", sorted(composeSimulation(scenario, new Fabric(scenario), [])));
+  const signal = new AbortController().signal;
+  const until = Math.min(scenario.duration, scenario.warmup + kRun);
+  for (const [what, run] of [
+    ["sim result", () => runSimulation(scenario, { signal, until })],
+    ["model result", () => runModel(scenario, { signal })],
+  ] as const) {
+    try {
+      const { result, series } = await run();
+      found.set(what, { result, series });
+    } catch (error) {
+      if (!(error instanceof WeirError)) throw error;
+      found.set(what, error.message);
+    }
+  }
+  return found;
+}
+
+/** With fields in the order of their names, and columns as lists: neither means anything. */
+function sorted(value: unknown): unknown {
+  if (ArrayBuffer.isView(value)) return [...(value as unknown as Iterable<unknown>)];
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([, one]) => one !== undefined);
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, one]) => [key, sorted(one)]));
+}
+
+function tell(what: string, value: unknown): void {
+  const text = JSON.stringify(value, (_, one) => (typeof one === "bigint" ? `${one}` : one), 1);
+  console.log(`${createHash("sha256").update(text).digest("hex").slice(0, 16)}  ${what}`);
+  if (values.out !== undefined) writeFileSync(join(values.out, `${what.replaceAll(/[/ ]/g, "_")}.json`), text);
+}
