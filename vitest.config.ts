@@ -10,65 +10,78 @@ const env = { PATH: makePath(), WEIR_BUILD_PATH: process.env.PATH ?? "", TERM: "
 /** Labs that are asked whether their run was valid: no other test takes CPUs from them. */
 const kMeasured = ["test/live/lab_{hpcc,messages,nscc,parts,qcn,round_trips,run,trimming}.test.ts"];
 
-/** In the order in which they run, one after another. */
-const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [
-  {
-    name: "unit",
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/{native,live,browser,interop}/**"],
-    // Every CPU, so a test may take longer than alone.
-    maxWorkers: "100%",
-    testTimeout: kTestLimitMs,
-    hookTimeout: kTestLimitMs,
-  },
-  {
-    // Builds and runs the native tests.
-    name: "native",
-    include: ["test/native/**/*.test.ts"],
-    testTimeout: 1_200_000,
-  },
-  {
-    // Namespaces, veth and packet sockets of this machine. Two files at a time: most of them wait for something.
-    name: "live",
-    include: ["test/live/**/*.test.ts"],
-    exclude: kMeasured,
-    maxWorkers: 2,
-    testTimeout: kTestLimitMs,
-    hookTimeout: kTestLimitMs,
-  },
-  {
-    name: "labs",
-    include: kMeasured,
-    fileParallelism: false,
-    testTimeout: kTestLimitMs,
-    hookTimeout: kTestLimitMs,
-  },
-  {
-    // The dashboard's page in Chromium: one file at a time.
-    name: "browser",
-    include: ["test/browser/**/*.test.ts"],
-    globalSetup: "test/browser/setup.ts",
-    fileParallelism: false,
-    testTimeout: kTestLimitMs,
-    hookTimeout: kTestLimitMs,
-  },
-  {
-    // Linux guests in emulation: one file at a time, on a machine that may have other things to do.
-    name: "interop",
-    include: ["test/interop/**/*.test.ts"],
-    globalSetup: "test/interop/setup.ts",
-    fileParallelism: false,
-    testTimeout: kTestLimitMs,
-    hookTimeout: kTestLimitMs,
-  },
+/** In the order in which they run: those of a list beside one another, lists one after another. */
+const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
+  [
+    {
+      name: "unit",
+      include: ["test/**/*.test.ts"],
+      exclude: ["test/{native,live,browser,interop}/**"],
+      // Every CPU, so a test may take longer than alone.
+      maxWorkers: "100%",
+      testTimeout: kTestLimitMs,
+      hookTimeout: kTestLimitMs,
+    },
+    {
+      // Builds and runs the native tests.
+      name: "native",
+      include: ["test/native/**/*.test.ts"],
+      maxWorkers: "100%",
+      testTimeout: 1_200_000,
+    },
+  ],
+  [
+    {
+      // Namespaces, veth and packet sockets of this machine. Four files at a time: most of them wait for something.
+      name: "live",
+      include: ["test/live/**/*.test.ts"],
+      exclude: kMeasured,
+      maxWorkers: 4,
+      testTimeout: kTestLimitMs,
+      hookTimeout: kTestLimitMs,
+    },
+  ],
+  [
+    {
+      name: "labs",
+      include: kMeasured,
+      fileParallelism: false,
+      testTimeout: kTestLimitMs,
+      hookTimeout: kTestLimitMs,
+    },
+  ],
+  [
+    {
+      // The dashboard's page in Chromium.
+      name: "browser",
+      include: ["test/browser/**/*.test.ts"],
+      globalSetup: "test/browser/setup.ts",
+      maxWorkers: 2,
+      testTimeout: kTestLimitMs,
+      hookTimeout: kTestLimitMs,
+    },
+  ],
+  [
+    {
+      // Linux guests in emulation: one file at a time, on a machine that may have other things to do.
+      name: "interop",
+      include: ["test/interop/**/*.test.ts"],
+      globalSetup: "test/interop/setup.ts",
+      fileParallelism: false,
+      testTimeout: kTestLimitMs,
+      hookTimeout: kTestLimitMs,
+    },
+  ],
 ];
 
 export default defineConfig({
   test: {
     reporters: ["default", new SummaryReporter()],
     globalSetup: "test/command.ts",
-    projects: projects.map((test, groupOrder) => ({
-      test: { ...test, env, sequence: { groupOrder }, expect: { poll: { timeout: kPatienceMs } } },
-    })),
+    projects: groups.flatMap((group, groupOrder) =>
+      group.map((test) => ({
+        test: { ...test, env, sequence: { groupOrder }, expect: { poll: { timeout: kPatienceMs } } },
+      })),
+    ),
   },
 });
