@@ -1,11 +1,11 @@
 /** `--on` of verbs that run on several clocks. */
 import { UsageError } from "./context.js";
 
-/** "sim,wire", or "all", in the order that they are named. */
+/** "sim,wire", or "all", in the order that they are named. @param all What "all" is. */
 export const clockList =
-  <T extends string>(known: readonly T[]) =>
+  <T extends string>(known: readonly T[], all: readonly T[] = known) =>
   (text: string): T[] => {
-    if (text === "all") return [...known];
+    if (text === "all") return [...all];
     const wanted = text.split(",").map((part) => {
       const found = known.find((clock) => clock === part.trim());
       if (found !== undefined) return found;

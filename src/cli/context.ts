@@ -5,14 +5,12 @@ import type { Command } from "commander";
 import { fileReason, ScenarioError, UnreadableFile, WeirError } from "../base/error.js";
 import { kExit } from "../base/exit_status.js";
 import { readConfigText } from "../base/yaml.js";
+import type { Clocks } from "../clocks/clocks.js";
 import type { Handed } from "../host/rootless.js";
-import type { LabOptions, LabOutcome } from "../lab/types.js";
 import type { LiveStream } from "../report/terminal.js";
 import { harmless, wantsColor } from "../report/terminal.js";
 import type { FileRequest } from "../scenario/places.js";
 import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
-import type { Scenario } from "../scenario/types.js";
-import type { SimOptions, SimOutcome } from "../sim/types.js";
 import type { KeyStream } from "../top/terminal.js";
 
 export { kExit };
@@ -26,8 +24,7 @@ export interface CliContext {
   signals: EventEmitter;
   /** Ends the process at once. */
   exit: (status: number) => void;
-  runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
-  runSimulation: (scenario: Scenario, options: SimOptions) => Promise<SimOutcome>;
+  clocks: Clocks;
   /**
    * Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them.
    * @param handed What the other process cannot get by itself.

@@ -1,6 +1,5 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
 
-import { makeFolder } from "../base/folder.js";
 import type { DashboardAddress } from "../dashboard/address.js";
 import type { RunEnd } from "../dashboard/lab_board.js";
 import { LabScenario } from "../dashboard/lab_scenario.js";
@@ -9,12 +8,8 @@ import type { LabObserver } from "../lab/access.js";
 import { planCaptures } from "../lab/capture.js";
 import { checkForLab, checkScaleOfPart } from "../lab/check.js";
 import { LiveView } from "../lab/live_view.js";
-import type { LabOutcome } from "../lab/types.js";
 import type { Where } from "../net/http_server.js";
-import { writeRun } from "../report/run_report.js";
 import { harmless } from "../report/terminal.js";
-import { writeCompletions } from "../result/completions_file.js";
-import { withMade } from "../result/made.js";
 import type { RunSource } from "../result/saved_run.js";
 import { choosePart } from "../scenario/parts.js";
 import type { FileRequest } from "../scenario/places.js";
@@ -30,7 +25,6 @@ import {
   UsageError,
   warn,
 } from "./context.js";
-import { meetExpectations } from "./expectations.js";
 import { runDashboard, unusedFolder } from "./lab_dashboard.js";
 import { addMerge } from "./lab_merge.js";
 import type { LabMetrics } from "./lab_metrics.js";
@@ -39,11 +33,11 @@ import { addUp } from "./lab_up.js";
 import { listenOption, openListener, purposeOf } from "./listen_address.js";
 import { timeOption } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
-import { addRunOptions, overridesOf, type RunOptions, removeEmpty, tellResult } from "./run_options.js";
-import { StopSignals } from "./stop_signals.js";
+import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
+import { runScenario, untilSignal } from "./run_scenario.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
-interface LabChoice extends RunOptions, TrustOptions {
+interface LabChoice extends RunChoice, TrustOptions {
   capture?: FileRequest[];
   dashboard?: DashboardAddress;
   metrics?: Where;
@@ -145,23 +139,14 @@ function checkOptions({ part, wait, dashboard }: LabChoice): void {
 /** What its folder is called. */
 const nameOf = ({ name, part }: Scenario) => (part === undefined ? name : `${name}-${part}`);
 
-async function runAlone(
+function runAlone(
   context: CliContext,
   options: LabChoice,
   source: RunSource,
   metrics: LabMetrics | undefined,
 ): Promise<number> {
-  const stop = new StopSignals(context, options.quiet === true);
-  try {
-    const directory = options.out ?? runFolder(nameOf(source.scenario), new Date());
-    const { status } = await runOnce(context, options, source, directory, stop.signal, metrics);
-    return stop.status ?? status;
-  } catch (error) {
-    if (stop.status !== undefined) return stop.status;
-    throw error;
-  } finally {
-    stop.release();
-  }
+  const directory = options.out ?? runFolder(nameOf(source.scenario), new Date());
+  return untilSignal(context, options, (signal) => runOnce(context, options, source, directory, signal, metrics));
 }
 
 /** The first run takes the folder that a run takes, the others one beside it. */
@@ -179,7 +164,6 @@ function withDashboard(
   });
 }
 
-/** To its end, or where it is aborted: files in `directory`, tables or JSON on stdout. Rejects when aborted before there is traffic. */
 async function runOnce(
   context: CliContext,
   options: LabChoice,
@@ -188,14 +172,14 @@ async function runOnce(
   signal: AbortSignal,
   metrics: LabMetrics | undefined,
   observers: readonly LabObserver[] = [],
-): Promise<RunEnd & { status: number }> {
-  makeFolder(directory);
-  const begun = performance.now();
-  const { scenario } = source;
-  const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: scenario.name });
-  let outcome: LabOutcome;
-  try {
-    outcome = await context.runLab(scenario, {
+): Promise<RunEnd & { complete: boolean; status: number }> {
+  const view = options.quiet ? undefined : new LiveView(context.stderr, { scenario: source.scenario.name });
+  const { result, complete, status } = await runScenario(context, options, {
+    clock: context.clocks.wire,
+    source,
+    directory,
+    progress: view,
+    options: {
       view,
       observers: metrics === undefined ? observers : [metrics, ...observers],
       control: {
@@ -208,21 +192,9 @@ async function runOnce(
         tell: (text) => (options.quiet ? undefined : void context.stderr.write(`${harmless(text)}\n`)),
         warn: (text) => warn(context, text),
       },
-      capture: options.capture ?? [],
-      captureDir: directory,
-    });
-  } finally {
-    view?.finish();
-    removeEmpty(directory);
-  }
-  const { series } = outcome;
-  const { fidelity } = outcome.result;
-  for (const error of fidelity.capture_errors ?? []) warn(context, `the capture is cut short: ${error}`);
-  const result = withMade(options.series ? { ...outcome.result, series } : outcome.result);
-  writeCompletions(directory, result, outcome.flowTable);
-  tellResult(context, options, result, writeRun(directory, result, series, source));
-  // What is expected of all parts together is looked at when they are merged.
-  const expected = scenario.part === undefined ? scenario : { ...scenario, expect: [] };
-  const status = meetExpectations(context, options, expected, result, begun);
-  return { folder: directory, valid: fidelity.valid, status };
+      capture: options.capture,
+    },
+    warnings: ({ fidelity }) => fidelity.capture_errors?.map((error) => `the capture is cut short: ${error}`) ?? [],
+  });
+  return { folder: directory, valid: result.fidelity.valid, complete, status };
 }

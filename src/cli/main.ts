@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { kClocks } from "../clocks/clocks.js";
 import { describeError, kExit } from "./context.js";
 import { heedNpmShell } from "./npm_shell.js";
 import { runCli } from "./program.js";
@@ -22,6 +23,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
   exit: (status) => process.exit(status),
   // Loaded when needed: help, validation and reports work where the native core does not.
   elevate: async (handed) => (await import("../host/rootless.js")).reexecuteRootless(handed),
-  runSimulation: async (scenario, options) => (await import("../sim/run.js")).runSimulation(scenario, options),
-  runLab: async (scenario, options) => (await import("../workload/run.js")).runWorkload(scenario, options),
+  clocks: kClocks,
 });

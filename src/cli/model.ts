@@ -1,16 +1,11 @@
-import { makeFolder } from "../base/folder.js";
 import { formatTime } from "../base/units.js";
-import { dcqcnFixedPoint, dcqcnStability, type ModelOutcome, runModel } from "../models/dcqcn/index.js";
+import type { RunProgress } from "../clocks/clock.js";
+import { dcqcnFixedPoint, dcqcnStability } from "../models/dcqcn/index.js";
 import { fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
-import { writeRun } from "../report/run_report.js";
 import { StatusLine } from "../report/status_line.js";
 import { drawGrid } from "../report/table.js";
-import { withMade } from "../result/made.js";
-import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
-import { writeSeries } from "../sim/series_files.js";
 import { type AddVerb, asUsage, type CliContext, load, print, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import { meetExpectations } from "./expectations.js";
 import {
   addLinkOptions,
   delayOption,
@@ -21,18 +16,10 @@ import {
   partOption,
 } from "./model_options.js";
 import { runFolder } from "./run_folder.js";
-import {
-  addRunOptions,
-  addSeriesOptions,
-  overridesOf,
-  type RunOptions,
-  removeEmpty,
-  type SeriesOptions,
-  tellResult,
-} from "./run_options.js";
-import { StopSignals } from "./stop_signals.js";
+import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
+import { runScenario, untilSignal } from "./run_scenario.js";
 
-interface RunChoice extends RunOptions, SeriesOptions {
+interface ModelChoice extends RunChoice {
   delay?: number;
 }
 
@@ -81,7 +68,7 @@ export const addModel: AddVerb = (parent, context, done) => {
     .command("model")
     .description("the fluid model of DCQCN: the equations of its paper")
     .addHelpText("after", kHelp);
-  addSeriesOptions(addRunOptions(model.command("run")))
+  addRunOptions(model.command("run"))
     .description("solve the equations for a scenario and report")
     .option(
       "--delay <time>",
@@ -89,7 +76,7 @@ export const addModel: AddVerb = (parent, context, done) => {
       delayOption("--delay"),
     )
     .addHelpText("after", kRunHelp)
-    .action(async (file: string, choice: RunChoice) => done(await run(context, file, choice)));
+    .action(async (file: string, choice: ModelChoice) => done(await run(context, file, choice)));
   addLinkOptions(model.command("fixed-point"))
     .description("where N flows rest")
     .requiredOption("--flows <n>", "identical flows", flowCount)
@@ -107,38 +94,27 @@ export const addModel: AddVerb = (parent, context, done) => {
     .action((choice: StabilityChoice) => stability(context, choice));
 };
 
-async function run(context: CliContext, file: string, choice: RunChoice): Promise<number> {
+async function run(context: CliContext, file: string, choice: ModelChoice): Promise<number> {
   const set = overridesOf(choice);
   const { scenario, text } = load(context, file, set);
-  asUsage(() => refuseKernelTraffic(scenario, "the fluid model"));
+  const clock = context.clocks.model;
+  asUsage(() => clock.check(scenario));
   const directory = choice.out ?? runFolder(scenario.name, new Date());
-  const progress = choice.quiet ? undefined : new StatusLine(context.stderr);
-  const begun = performance.now();
-  const stop = new StopSignals(context, choice.quiet === true);
-  let outcome: ModelOutcome;
-  try {
-    outcome = await runModel(scenario, {
-      signal: stop.signal,
-      delay: choice.delay,
-      onProgress: progress && ((part) => progress.show(() => `${printable(scenario.name)}: ${percent(part)}`)),
-    });
-  } finally {
-    progress?.close();
-    stop.release();
-  }
-  const { series } = outcome;
-  const result = withMade(choice.series ? { ...outcome.result, series } : outcome.result);
-  makeFolder(directory);
-  let report: string;
-  try {
-    if (choice.seriesFormat !== undefined) writeSeries(directory, series, choice.seriesFormat);
-    report = writeRun(directory, result, series, { text, set, scenario });
-  } finally {
-    removeEmpty(directory);
-  }
-  tellResult(context, choice, result, report);
-  const status = meetExpectations(context, choice, scenario, result, begun);
-  return outcome.complete ? status : (stop.status ?? status);
+  const line = choice.quiet ? undefined : new StatusLine(context.stderr);
+  return untilSignal(context, choice, (signal) =>
+    runScenario(context, choice, {
+      clock,
+      source: { text, set, scenario },
+      directory,
+      progress: line && { finish: () => line.close() },
+      options: {
+        signal,
+        delay: choice.delay,
+        onProgress:
+          line && (({ done }: RunProgress) => line.show(() => `${printable(scenario.name)}: ${percent(done)}`)),
+      },
+    }),
+  );
 }
 
 function fixedPoint(context: CliContext, choice: LinkChoice & { flows: number; json?: boolean }): void {

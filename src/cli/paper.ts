@@ -105,7 +105,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
   rmSync(join(directory, "paper.json"), { force: true });
   try {
     const began = performance.now();
-    const outcome = await runExperiment(experiment, context, options);
+    const outcome = await runExperiment(experiment, context.clocks, options);
     line?.finish();
     const document = documentOf(outcome, origin && paperMade(origin, began));
     const report = await writePaper(directory, outcome, document);

@@ -2,12 +2,13 @@
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
+import type { Clock } from "../clocks/clock.js";
+import { kClocks } from "../clocks/clocks.js";
 import { loadAddon } from "../native/addon.js";
 import type { StartWorker } from "../processes/worker.js";
 import { harmless } from "../report/terminal.js";
 import { codeVersion } from "../result/code_version.js";
 import type { Plan, Point } from "../sweep/plan.js";
-import type { Simulate } from "../sweep/point.js";
 import { SweepProgress } from "../sweep/progress.js";
 import { type RunSummary, runSweep } from "../sweep/run.js";
 import type { Cell } from "../sweep/table.js";
@@ -19,17 +20,17 @@ import { StopSignals } from "./stop_signals.js";
 /** What verbs that run points work with; tests give their own. */
 export interface PointTools {
   codeVersion: () => string;
-  simulate: () => Promise<Simulate>;
+  clock: () => Pick<Clock, "run">;
   startWorker: StartWorker;
   environment: Readonly<Record<string, string | undefined>>;
 }
 
 export const kPointTools: PointTools = {
   codeVersion,
-  simulate: async () => {
+  clock: () => {
     // A native core that does not load is this machine's failure, not a point's.
     loadAddon();
-    return (await import("../sim/run.js")).runSimulation;
+    return kClocks.sim;
   },
   startWorker: () => fork(beside("../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
   environment: process.env,
@@ -51,14 +52,14 @@ export const kMostTold = 10;
 
 /** Runs those of `points` that have no result yet. `stopped`: a signal ended it, before it was done. */
 export async function runPoints(
-  tools: Pick<PointTools, "simulate" | "startWorker">,
+  tools: Pick<PointTools, "clock" | "startWorker">,
   context: CliContext,
   plan: Plan,
   points: readonly Point[],
   { out, jobs, quiet, onStart, onDone }: PointsChoice,
 ): Promise<{ status: number; summary: RunSummary; stopped: boolean }> {
   const { stdout, stderr } = context;
-  const simulate = await tools.simulate();
+  const clock = tools.clock();
   let progress: SweepProgress | undefined;
   const write = (text: string) => {
     progress?.clear();
@@ -70,7 +71,7 @@ export async function runPoints(
     summary = await runSweep(plan, points, {
       directory: out,
       jobs,
-      simulate,
+      clock,
       startWorker: tools.startWorker,
       signal: signals.signal,
       onStart: (todo) => {

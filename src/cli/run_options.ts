@@ -2,12 +2,13 @@
 
 import { readdirSync, rmdirSync } from "node:fs";
 import { type Command, Option } from "commander";
+import type { SeriesFormat } from "../clocks/series_files.js";
 import { renderTable } from "../report/table.js";
 import type { Result } from "../result/result.js";
-import type { SeriesFormat } from "../sim/series_files.js";
 import { type CliContext, collect, print } from "./context.js";
 
-export interface RunOptions {
+/** What was chosen. */
+export interface RunChoice {
   json?: boolean;
   set?: string[];
   out?: string;
@@ -17,10 +18,11 @@ export interface RunOptions {
   scale?: string;
   duration?: string;
   junit?: string;
+  seriesFormat?: SeriesFormat;
 }
 
 /** Fields of the scenario that options put over the file. */
-export function overridesOf(options: RunOptions): string[] {
+export function overridesOf(options: RunChoice): string[] {
   const named = (["seed", "scale", "duration"] as const).filter((name) => options[name] !== undefined);
   return [...(options.set ?? []), ...named.map((name) => `${name}=${options[name]}`)];
 }
@@ -31,16 +33,12 @@ export function removeEmpty(folder: string): void {
 }
 
 /** Of a run that has ended: tables, and where its report is, or the document. `more`: behind the tables. */
-export function tellResult(context: CliContext, { json }: RunOptions, result: Result, report: string, more = ""): void {
+export function tellResult(context: CliContext, { json }: RunChoice, result: Result, report: string, more = ""): void {
   print(context, json, result, (color) => `${renderTable(result, { color })}${more}\nreport: ${report}`);
 }
 
-/** A run whose series other programs can have too. */
-export interface SeriesOptions {
-  seriesFormat?: SeriesFormat;
-}
-
 export function addRunOptions(command: Command): Command {
+  const formats = ["csv", "arrow"] satisfies SeriesFormat[];
   return command
     .argument("<file>", "scenario file (YAML)")
     .option("--json", "the result as one JSON document on stdout instead of tables")
@@ -52,12 +50,6 @@ export function addRunOptions(command: Command): Command {
       "--junit <output>",
       "write what the scenario expects (`expect`), and whether the run is valid, as JUnit XML",
     )
-    .option("--duration <time>", "as --set duration=<time>; of the network, not of this machine");
-}
-
-export function addSeriesOptions(command: Command): Command {
-  const formats = ["csv", "arrow"] satisfies SeriesFormat[];
-  return command.addOption(
-    new Option("--series-format <format>", "series as files for other programs, too").choices(formats),
-  );
+    .option("--duration <time>", "as --set duration=<time>; of the network, not of this machine")
+    .addOption(new Option("--series-format <format>", "series as files for other programs, too").choices(formats));
 }

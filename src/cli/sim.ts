@@ -1,34 +1,19 @@
-import { isAbsolute, join } from "node:path";
-import { makeFolder } from "../base/folder.js";
 import { formatTime, parseTime } from "../base/units.js";
 import { kMostThreads } from "../native/simulation_types.js";
 import { count, fixed, percent } from "../report/format.js";
-import { withMade } from "../result/made.js";
-import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
-import type { Scenario } from "../scenario/types.js";
-import { writeSimulation } from "../sim/files.js";
 import { phaseEffect } from "../sim/phase_effect.js";
-import type { SimOutcome, SimPerformance } from "../sim/types.js";
+import type { SimPerformance } from "../sim/types.js";
 import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import { meetExpectations } from "./expectations.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
-import {
-  addRunOptions,
-  addSeriesOptions,
-  overridesOf,
-  type RunOptions,
-  removeEmpty,
-  type SeriesOptions,
-  tellResult,
-} from "./run_options.js";
+import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
+import { runScenario, untilSignal } from "./run_scenario.js";
 import { ProgressLine } from "./sim_progress.js";
-import { StopSignals } from "./stop_signals.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
-interface SimChoice extends RunOptions, SeriesOptions, TrustOptions {
+interface SimChoice extends RunChoice, TrustOptions {
   until?: number;
   trace?: FileRequest[];
   threads?: number;
@@ -48,7 +33,7 @@ Ctrl-C stops at the time reached and still writes the results so far (exit statu
 
 export const addSim: AddVerb = (parent, context, done) => {
   const sim = parent.command("sim").description("simulate networks in virtual time, with the code of the wire");
-  addTrustOption(addSeriesOptions(addRunOptions(sim.command("run"))))
+  addTrustOption(addRunOptions(sim.command("run")))
     .description("simulate a scenario and report")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--until <time>", "end the run at this time, whatever the duration", until)
@@ -67,11 +52,13 @@ export const addSim: AddVerb = (parent, context, done) => {
 };
 
 async function run(context: CliContext, file: string, options: SimChoice): Promise<number> {
+  const clock = context.clocks.sim;
   const set = overridesOf(options);
   const { scenario, text } = load(context, file, set);
-  asUsage(() => refuseKernelTraffic(scenario, "virtual time"));
+  asUsage(() => clock.check(scenario));
   await askForTrust(context, file, scenario, options);
-  for (const { target } of options.trace ?? []) asUsage(() => findPlaces(scenario.links, target, "--trace"));
+  const { trace, threads = "auto" } = options;
+  for (const { target } of trace ?? []) asUsage(() => findPlaces(scenario.links, target, "--trace"));
   if (options.until !== undefined && options.until <= scenario.warmup) {
     warn(
       context,
@@ -80,48 +67,24 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
     );
   }
   const directory = options.out ?? runFolder(scenario.name, new Date());
-  makeFolder(directory);
-  const begun = performance.now();
-  const stop = new StopSignals(context, options.quiet === true);
-  let outcome: SimOutcome;
-  try {
-    outcome = await simulate(context, scenario, options, directory, stop);
-  } finally {
-    stop.release();
-    removeEmpty(directory);
-  }
-  const result = withMade(options.series ? { ...outcome.result, series: outcome.series } : outcome.result);
-  const source = { text, set, scenario };
-  const report = writeSimulation(directory, { ...outcome, result }, source, options.seriesFormat);
-  const warning = phaseEffect(scenario, result);
-  if (warning !== undefined) warn(context, warning);
-  tellResult(context, options, result, report, `${performanceLine(outcome.performance)}\n`);
-  const status = meetExpectations(context, options, scenario, result, begun);
-  return outcome.complete ? status : (stop.status ?? status);
-}
-
-async function simulate(
-  context: CliContext,
-  scenario: Scenario,
-  options: SimChoice,
-  directory: string,
-  stop: StopSignals,
-): Promise<SimOutcome> {
-  const line = options.quiet ? undefined : new ProgressLine(context.stderr, scenario.name);
-  try {
-    return await context.runSimulation(scenario, {
-      signal: stop.signal,
-      onProgress: line && ((progress) => line.update(progress)),
-      until: options.until,
-      threads: options.threads ?? "auto",
-      trace: options.trace?.map(({ target, file }) => ({
-        target,
-        file: isAbsolute(file) ? file : join(directory, file),
-      })),
-    });
-  } finally {
-    line?.finish();
-  }
+  const progress = options.quiet ? undefined : new ProgressLine(context.stderr, scenario.name);
+  return untilSignal(context, options, (signal) =>
+    runScenario(context, options, {
+      clock,
+      source: { text, set, scenario },
+      directory,
+      progress,
+      options: {
+        signal,
+        onProgress: progress && ((reached) => progress.update(reached)),
+        until: options.until,
+        threads,
+        trace,
+      },
+      warnings: (result) => [phaseEffect(scenario, result) ?? []].flat(),
+      more: ({ performance }) => `${performanceLine(performance)}\n`,
+    }),
+  );
 }
 
 /** "performance: 1.24 s CPU, 0.69 s wall, 2 threads (4% waiting), 11.2M hops, 9.03M hops per CPU second, 142 MB". */

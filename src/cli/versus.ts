@@ -2,15 +2,14 @@
 import { basename, extname, join } from "node:path";
 import { Option } from "commander";
 import { writeWhole } from "../base/write_file.js";
-import { checkForLab } from "../lab/check.js";
-import type { LabView } from "../lab/live_state.js";
+import type { ClockName } from "../clocks/clock.js";
 import { wantsColor } from "../report/terminal.js";
 import { loadScenario } from "../scenario/scenario.js";
+import type { Scenario } from "../scenario/types.js";
 import type { Plan } from "../sweep/plan.js";
-import type { Simulate } from "../sweep/point.js";
 import { ResultStore } from "../sweep/store.js";
 import { type Contender, parseContenders, planVersus, usualContenders } from "../versus/contenders.js";
-import { firstRuns, kClocks, type VersusClock, versusDocument } from "../versus/document.js";
+import { firstRuns, versusDocument } from "../versus/document.js";
 import { renderVersusPage } from "../versus/page.js";
 import { renderVersus, versusCsv } from "../versus/tables.js";
 import { clockList } from "./clock_option.js";
@@ -29,11 +28,13 @@ interface VersusChoice extends TrustOptions {
   json?: boolean;
   csv?: boolean;
   quiet?: boolean;
-  on: VersusClock[];
+  on: ClockName[];
 }
 
 const kMostSeeds = 1000;
 const kPage = "versus.html";
+/** In the order of their columns. */
+const kClocks = ["sim", "wire", "model"] as const satisfies ClockName[];
 
 const kHelp = `
 Runs the scenario under each congestion control, in virtual time or, with --on wire, on real frames, with the same seeds: the scenario's own and those after it. Each
@@ -72,8 +73,8 @@ export function addVersusOn(tools: PointTools, ...[parent, context, done]: Param
     )
     .option("--seeds <n>", "runs of each, with as many seeds", integer("--seeds", 1, kMostSeeds), 3)
     .addOption(
-      new Option("--on <clock,...|all>", "clocks to run on: sim, wire")
-        .argParser(clockList(kClocks))
+      new Option("--on <clock,...|all>", "clocks to run on: sim, wire, both (all), model (equations, for dcqcn alone)")
+        .argParser(clockList(kClocks, ["sim", "wire"]))
         .default(["sim"], "sim"),
     )
     .addOption(new Option("--csv", "a row for each run on stdout instead of tables").conflicts("json"))
@@ -88,7 +89,9 @@ function contenders(text: string): Contender[] {
 async function versus(tools: PointTools, context: CliContext, file: string, choice: VersusChoice): Promise<number> {
   const { seeds, set = [], on } = choice;
   const algorithms = choice.algorithms ?? asUsage(() => usualContenders(file, set));
-  const suits = on.includes("wire") ? checkForLab : undefined;
+  const suits = (scenario: Scenario) => {
+    for (const clock of on) context.clocks[clock].check(scenario);
+  };
   const options = { set, seeds, code: tools.codeVersion(), suits };
   const { plan, warnings } = asUsage(() => planVersus(file, algorithms, options));
   // In virtual time a scenario has no commands, and plans have no libraries.
@@ -97,9 +100,9 @@ async function versus(tools: PointTools, context: CliContext, file: string, choi
   if (elevated !== undefined) return elevated;
   for (const warning of warnings) warn(context, warning);
   const folder = choice.out ?? runFolder(basename(file, extname(file)), new Date());
-  const stores = new Map<VersusClock, ResultStore>();
+  const stores = new Map<ClockName, ResultStore>();
   for (const clock of kClocks.filter((one) => on.includes(one))) {
-    const out = clock === "wire" ? join(folder, "wire") : folder;
+    const out = clock === "sim" ? folder : join(folder, clock);
     const status = await runOn(clock, tools, context, plan, out, choice);
     if (status !== kExit.ok) return status;
     stores.set(clock, ResultStore.open(out));
@@ -116,7 +119,7 @@ async function versus(tools: PointTools, context: CliContext, file: string, choi
 
 /** Results of all points in `out`; or the exit status of why not, which is told. */
 async function runOn(
-  clock: VersusClock,
+  clock: ClockName,
   tools: PointTools,
   context: CliContext,
   plan: Plan,
@@ -124,29 +127,19 @@ async function runOn(
   { jobs, quiet = false }: VersusChoice,
 ): Promise<number> {
   const { points } = plan;
+  if (clock === "wire") removeInvalid(plan, ResultStore.create(out));
+  // Two labs at once would be in each other's way, and equations are soon solved.
   const ran =
     clock === "sim"
       ? await runPoints(tools, context, plan, points, { out, jobs: workers(jobs), quiet })
-      : await runLabs(tools, context, plan, out, quiet);
+      : await runPoints({ ...tools, clock: () => context.clocks[clock] }, context, plan, points, {
+          ...{ out, jobs: undefined, quiet },
+        });
   if (ran.status !== kExit.ok) tellSummary(context, ran.summary, points, { out, quiet });
   return ran.status;
 }
 
-/** One after another: two labs at once would be in each other's way. What was not valid may be so this time. */
-function runLabs(tools: PointTools, context: CliContext, plan: Plan, out: string, quiet: boolean) {
-  const { points } = plan;
-  const store = ResultStore.create(out);
+/** What was not valid may be so this time. */
+function removeInvalid({ points }: Plan, store: ResultStore): void {
   for (const { id } of points) if (store.hasResult(id) && !store.result(id).fidelity.valid) store.removeResult(id);
-  const simulate = async () => labInPlaceOf(context);
-  return runPoints({ ...tools, simulate }, context, plan, points, { out, jobs: undefined, quiet });
 }
-
-const labInPlaceOf =
-  ({ runLab }: Pick<CliContext, "runLab">): Simulate =>
-  async (scenario, { signal, onProgress }) => {
-    const view: LabView = {
-      update: ({ elapsed_ns, duration_ns }) => onProgress?.({ now_ns: elapsed_ns, until_ns: duration_ns }),
-    };
-    const { result, series } = await runLab(scenario, { signal, view, capture: [], captureDir: "" });
-    return { result, series, complete: result.until_s === undefined };
-  };

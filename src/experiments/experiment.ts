@@ -4,13 +4,12 @@
  * Papers' figures are written as a Study (study.ts), which an experiment is made from.
  */
 
+import { kClockNames as CLOCKS, type ClockName as Clock } from "../clocks/clock.js";
 import type { Plot } from "../report/plot.js";
 import type { Result, Series } from "../result/result.js";
 import type { Scenario } from "../scenario/types.js";
 
-/** How an experiment runs: real frames, discrete events, or equations. */
-export const CLOCKS = ["wire", "sim", "model"] as const;
-export type Clock = (typeof CLOCKS)[number];
+export { CLOCKS, type Clock };
 export type NetworkClock = Exclude<Clock, "model">;
 
 export interface Paper {

@@ -4,17 +4,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
-import type { LabOptions, LabOutcome } from "../lab/types.js";
-import { writeRun } from "../report/run_report.js";
-import { writeCompletions } from "../result/completions_file.js";
+import type { Outcome } from "../clocks/clock.js";
+import type { Clocks } from "../clocks/clocks.js";
+import { writeOutcome } from "../clocks/files.js";
 import { withMade } from "../result/made.js";
 import { before } from "../result/measure.js";
 import type { RunSource } from "../result/saved_run.js";
 import { median } from "../result/statistics.js";
 import { loadScenario } from "../scenario/scenario.js";
-import type { Scenario } from "../scenario/types.js";
-import { writeSimulation } from "../sim/files.js";
-import type { SimOptions, SimOutcome } from "../sim/types.js";
 import {
   type Alternative,
   type Bench,
@@ -54,10 +51,8 @@ export interface PaperProgress extends Pick<RunState, "clock" | "trial" | "alter
   runs: number;
 }
 
-export interface Runners {
-  runLab: (scenario: Scenario, options: LabOptions) => Promise<LabOutcome>;
-  runSimulation: (scenario: Scenario, options: SimOptions) => Promise<SimOutcome>;
-}
+/** What scenarios of papers run on; their equations are their own. */
+export type Runners = { [Name in NetworkClock]: Pick<Clocks[Name], "run"> };
 
 /** How one run went. */
 export interface RunState {
@@ -316,25 +311,14 @@ class RunSeries {
     source: RunSource,
     facts: Pick<RunState, "clock" | "trial" | "alternative">,
     folder: string,
-  ): Promise<Pick<Evidence, "result" | "series">> {
+  ): Promise<Outcome> {
     const directory = join(this.options.directory, folder);
-    const { signal } = this.options;
-    if (clock === "sim") {
-      const outcome = await this.runners.runSimulation(source.scenario, {
-        signal,
-        onProgress: ({ now_ns, until_ns }) => this.report(facts, now_ns / until_ns),
-      });
-      writeSimulation(directory, { ...outcome, result: withMade(outcome.result) }, source);
-      return outcome;
-    }
-    const outcome = await this.runners.runLab(source.scenario, {
-      signal,
-      capture: [],
-      captureDir: directory,
-      view: { update: ({ elapsed_ns, duration_ns }) => this.report(facts, elapsed_ns / duration_ns) },
+    const outcome = await this.runners[clock].run(source.scenario, {
+      signal: this.options.signal,
+      folder: directory,
+      onProgress: ({ done }) => this.report(facts, done),
     });
-    writeCompletions(directory, outcome.result, outcome.flowTable);
-    writeRun(directory, withMade(outcome.result), outcome.series, source);
+    writeOutcome(directory, { ...outcome, result: withMade(outcome.result) }, source);
     return outcome;
   }
 

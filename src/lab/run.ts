@@ -1,11 +1,13 @@
 /** Runs a scenario on this host with real frames. */
 import { packageVersion } from "../base/package_version.js";
+import type { Outcome, RunOptions } from "../clocks/clock.js";
 import { controlDirectory } from "../host/control_directory.js";
 import { LabNetwork } from "../host/veth.js";
 import { loadAddon } from "../native/addon.js";
 import type { SimulationAddon } from "../native/simulation_types.js";
 import type { LinkSockets, NativeAddon } from "../native/types.js";
 import type { Scenario } from "../scenario/types.js";
+import type { LabObserver } from "./access.js";
 import { type CalibrationOptions, calibrate } from "./calibrate.js";
 import { LabCaptureFile, planCaptures } from "./capture.js";
 import { checkForLab } from "./check.js";
@@ -16,7 +18,7 @@ import { LiveStates } from "./live_state.js";
 import { composeResult, endOf } from "./outcome.js";
 import { type PartOptions, PartRun } from "./parts/part_run.js";
 import type { Residents } from "./residents.js";
-import type { LabOptions, LabOutcome } from "./types.js";
+import type { LabOptions } from "./types.js";
 
 /** Who does not say waits a minute for the other parts. */
 const kAlone: PartOptions = { patience: 60e9, tell: () => {}, warn: () => {} };
@@ -26,9 +28,9 @@ const kAlone: PartOptions = { patience: 60e9, tell: () => {}, warn: () => {} };
  * also on failure and when aborted. Aborted while traffic flows, it gives what there was until then, which is not valid.
  * @throws WeirError for what the user can mend; the signal's reason when aborted before there is traffic.
  */
-export async function runLab(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
+export async function runLab(scenario: Scenario, options: LabOptions): Promise<Outcome> {
   checkForLab(scenario);
-  const planned = planCaptures(scenario, options.capture, options.captureDir);
+  const planned = planCaptures(scenario, options.capture ?? [], options.folder ?? "");
   const addon = loadAddon<NativeAddon & LinkSockets & Pick<SimulationAddon, "simulationManifest">>();
   options.signal.throwIfAborted();
   const files: LabCaptureFile[] = [];
@@ -54,6 +56,7 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
       part,
       observers: [
         ...(options.view ? [new LiveStates(options.view)] : []),
+        ...(options.onProgress ? [tellProgress(options.onProgress)] : []),
         ...(control ? [control] : []),
         ...files,
         ...(options.observers ?? []),
@@ -66,10 +69,12 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
     };
     const transport = addon.simulationManifest().transport.map(({ name }) => name);
     const series = evidence.recorder.series(endOf(evidence));
+    const result = composeResult({ ...evidence, captures }, transport);
     return {
-      result: composeResult({ ...evidence, captures }, transport),
+      result,
       series: { ...series, flows: { ...series.flows, ...evidence.residents?.series } },
       flowTable: [...evidence.completions.table].sort((a, b) => a.end_ns - b.end_ns),
+      complete: result.until_s === undefined,
     };
   } catch (error) {
     part?.close((error as Error).message);
@@ -81,6 +86,10 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<L
     network?.close();
     for (const file of files) file.close();
   }
+}
+
+function tellProgress(tell: NonNullable<RunOptions["onProgress"]>): LabObserver {
+  return { looked: (lab) => tell({ done: Math.min(1, Math.max(0, lab.now() / lab.scenario.duration)) }) };
 }
 
 /** Nobody lives there. */

@@ -1,7 +1,6 @@
 /** What the command line and the lab agree on. */
 
-import type { FlowCompletion } from "../result/completions.js";
-import type { Result, Series } from "../result/result.js";
+import type { RunOptions } from "../clocks/clock.js";
 import type { FileRequest } from "../scenario/places.js";
 import type { Scenario } from "../scenario/types.js";
 import type { LabObserver } from "./access.js";
@@ -9,7 +8,7 @@ import type { LabView } from "./live_state.js";
 import type { PartOptions } from "./parts/part_run.js";
 import type { Residents } from "./residents.js";
 
-export interface LabOptions {
+export interface LabOptions extends RunOptions {
   view?: LabView | undefined;
   /** Others that look on, or have a hand in it. */
   observers?: readonly LabObserver[] | undefined;
@@ -22,17 +21,6 @@ export interface LabOptions {
   residents?: ((scenario: Scenario, control: string | undefined) => Promise<Residents>) | undefined;
   /** Of a scenario of which a part was chosen. */
   part?: PartOptions | undefined;
-  /** Once aborted, the lab stops and cleans up; see runLab(). */
-  signal: AbortSignal;
   /** To a pcap or, by its suffix, pcapng file. */
-  capture: readonly FileRequest[];
-  /** Where capture files with relative paths go; exists when the lab starts. */
-  captureDir: string;
-}
-
-export interface LabOutcome {
-  result: Result;
-  series: Series;
-  /** In the order of completion. */
-  flowTable: readonly FlowCompletion[];
+  capture?: readonly FileRequest[] | undefined;
 }

@@ -30,6 +30,7 @@ export class ProgressMeter {
     this.reported = { wall, now };
     const eta = this.pace > 0 ? (this.until - now) / this.pace : Number.POSITIVE_INFINITY;
     this.report?.({
+      done: this.until > 0 ? now / this.until : 1,
       now_ns: now,
       until_ns: this.until,
       events,
@@ -44,11 +45,13 @@ export class ProgressMeter {
   performance(progress: SimulationProgress): SimPerformance {
     const { events, hops, threads, round, rounds, together, partitions, crossed, taken, waited } = progress;
     const { user, system } = process.cpuUsage(this.cpuBefore);
+    const cpu = (user + system) / 1e6;
     return {
-      cpu_s: (user + system) / 1e6,
+      cpu_s: cpu,
       wall_s: this.wall(),
       events,
       hops,
+      hops_per_cpu_s: cpu > 0 ? hops / cpu : 0,
       threads,
       round_ns: round,
       rounds,

@@ -1,5 +1,6 @@
 /** Runs a scenario in virtual time. */
 import { availableParallelism } from "node:os";
+import { isAbsolute, join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { asWeirError } from "../base/error.js";
 import { loadAddon } from "../native/addon.js";
@@ -18,6 +19,7 @@ import { changedAt, changeTimes } from "../scenario/changes.js";
 import { Fabric, type SwitchTable } from "../scenario/fabric.js";
 import { linksAvoided, linksDown, networkEvents } from "../scenario/failures.js";
 import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
+import type { FileRequest } from "../scenario/places.js";
 import type { Link, Scenario } from "../scenario/types.js";
 import { composeRoutes, composeSimulation, composeSwitch } from "./compose.js";
 import { requireMemory } from "./footprint.js";
@@ -44,7 +46,7 @@ export async function runSimulation(
   refuseKernelTraffic(scenario, "virtual time");
   requireMemory(scenario, addon);
   const fabric = new Fabric(scenario);
-  const taps = new Taps(scenario, fabric, options.trace ?? []);
+  const taps = new Taps(scenario, fabric, tracesOf(options));
   const composed = composeSimulation(scenario, fabric, taps.places);
   const config = { ...composed, ...threading(options.threads ?? 1) };
   const until = Math.min(scenario.duration, options.until ?? scenario.duration);
@@ -68,6 +70,10 @@ export async function runSimulation(
     taps.close();
     simulation.close();
   }
+}
+
+function tracesOf({ trace = [], folder = "" }: SimOptions): FileRequest[] {
+  return trace.map(({ target, file }) => ({ target, file: isAbsolute(file) ? file : join(folder, file) }));
 }
 
 function threading(threads: number | "auto"): Pick<SimulationConfig, "threads" | "fewer_threads"> {

@@ -1,15 +1,11 @@
 /** What the simulator and its callers (command line, sweeps) agree on. Times are virtual ns unless they are called wall. */
 
+import type { Outcome, RunOptions, RunProgress } from "../clocks/clock.js";
 import type { SimulationProgress } from "../native/simulation_types.js";
-import type { FlowCompletion } from "../result/completions.js";
-import type { Result, Series } from "../result/result.js";
 import type { FileRequest } from "../scenario/places.js";
 
-export interface SimOptions {
-  /** Once aborted, the run ends at the time that it has reached, with the result of what has happened until then. */
-  signal: AbortSignal;
-  /** Called about 5 times a second of wall time. */
-  onProgress?: ((progress: SimProgress) => void) | undefined;
+/** Progress is told about 5 times a second of wall time. */
+export interface SimOptions extends RunOptions<SimProgress> {
   /** To pcapng files. */
   trace?: readonly FileRequest[] | undefined;
   /** How many carry it out, one by default; "auto": as many as there are CPUs, fewer where the network gains nothing by them. */
@@ -18,7 +14,9 @@ export interface SimOptions {
   until?: number | undefined;
 }
 
-export interface SimProgress extends Pick<SimulationProgress, "events" | "hops" | "flows_started" | "flows_ended"> {
+export interface SimProgress
+  extends RunProgress,
+    Pick<SimulationProgress, "events" | "hops" | "flows_started" | "flows_ended"> {
   now_ns: number;
   until_ns: number;
   /** Wall time so far, and what is left of it at the present pace. */
@@ -26,12 +24,13 @@ export interface SimProgress extends Pick<SimulationProgress, "events" | "hops" 
   eta_s: number;
 }
 
-/** What the run cost this machine. Differs from run to run, so it is kept apart from the result. */
+/** What a run cost this machine. */
 export interface SimPerformance {
   cpu_s: number;
   wall_s: number;
   events: number;
   hops: number;
+  hops_per_cpu_s: number;
   threads: number;
   /** For so long parts of the network live by themselves, ns. */
   round_ns: number;
@@ -52,12 +51,6 @@ export interface SimPerformance {
   rss_bytes: number;
 }
 
-export interface SimOutcome {
-  result: Result;
-  series: Series;
-  /** In the order of completion. */
-  flowTable: readonly FlowCompletion[];
+export interface SimOutcome extends Outcome {
   performance: SimPerformance;
-  /** False when the run was stopped before its end. */
-  complete: boolean;
 }

@@ -1,19 +1,9 @@
 /** One point: from the plan to a file of results, or of why there can be none. */
 import { WeirError } from "../base/error.js";
-import type { Scenario } from "../scenario/types.js";
-import type { SimOutcome, SimProgress } from "../sim/types.js";
+import type { Clock } from "../clocks/clock.js";
 import { identityOf, type Point, type Sweep, scenarioOf } from "./plan.js";
 import type { ResultStore } from "./store.js";
 import { type Cell, collectFields } from "./table.js";
-
-/** runSimulation() of src/sim/run.ts, or a lab in its place, which has no performance of its own. */
-export type Simulate = (
-  scenario: Scenario,
-  options: {
-    signal: AbortSignal;
-    onProgress?: (progress: Pick<SimProgress, "now_ns" | "until_ns">) => void;
-  },
-) => Promise<Pick<SimOutcome, "result" | "series" | "complete"> & Partial<Pick<SimOutcome, "performance">>>;
 
 export interface PointOptions {
   signal: AbortSignal;
@@ -30,7 +20,7 @@ export type PointOutcome =
 
 /** Runs one point into the store. What is not the point's own fault is thrown. */
 export async function runPoint(
-  simulate: Simulate,
+  clock: Pick<Clock, "run">,
   sweep: Sweep,
   point: Point,
   store: ResultStore,
@@ -39,9 +29,9 @@ export async function runPoint(
   const identity = identityOf(sweep, point);
   try {
     const { scenario } = scenarioOf(identity, store.filesDirectory);
-    const outcome = await simulate(scenario, {
+    const outcome = await clock.run(scenario, {
       signal,
-      onProgress: ({ now_ns, until_ns }) => onProgress(until_ns > 0 ? now_ns / until_ns : 0),
+      onProgress: ({ done }) => onProgress(done),
     });
     if (!outcome.complete) return { status: "stopped" };
     if (sweep.series) store.saveSeries(point.id, outcome.series);

@@ -1,9 +1,10 @@
 /** A sweep's points, in this process or on workers: what is done already is left out, and everything is told as it happens. */
 
+import type { Clock } from "../clocks/clock.js";
 import { runJobs } from "../processes/jobs.js";
 import type { Crash, StartWorker } from "../processes/worker.js";
 import { filesByContent, type Plan, type Point, planText } from "./plan.js";
-import { type PointOutcome, runPoint, type Simulate } from "./point.js";
+import { type PointOutcome, runPoint } from "./point.js";
 import type { SweepSetup } from "./serve.js";
 import { ResultStore } from "./store.js";
 
@@ -16,7 +17,8 @@ export interface RunOptions {
   directory: string;
   /** Workers; undefined: the points run in this process, one after another. */
   jobs: number | undefined;
-  simulate: Simulate;
+  /** Runs the points of this process. */
+  clock: Pick<Clock, "run">;
   startWorker: StartWorker;
   /** Ends the run; points that are not done leave nothing behind. */
   signal: AbortSignal;
@@ -61,7 +63,7 @@ export async function runSweep(plan: Plan, points: readonly Point[], options: Ru
     for (const point of todo) {
       if (signal.aborted) break;
       const context = { signal, onProgress: (fraction: number) => onProgress(point, fraction) };
-      onOutcome(point, await runPoint(options.simulate, plan.sweep, point, store, context));
+      onOutcome(point, await runPoint(options.clock, plan.sweep, point, store, context));
     }
     return summary;
   } finally {

@@ -1,7 +1,8 @@
 /** A worker's side: runs the points that it is handed into the store. */
+import type { Clock } from "../clocks/clock.js";
 import { serveTasks } from "../processes/serve.js";
 import type { Point, Sweep } from "./plan.js";
-import { type PointOutcome, runPoint, type Simulate } from "./point.js";
+import { type PointOutcome, runPoint } from "./point.js";
 import { ResultStore } from "./store.js";
 
 /** What all points share. */
@@ -10,9 +11,9 @@ export interface SweepSetup {
   directory: string;
 }
 
-export function serve(simulate: Simulate): void {
+export function serve(clock: Pick<Clock, "run">): void {
   serveTasks<SweepSetup, Point, number, PointOutcome>(({ sweep, directory }) => {
     const store = ResultStore.create(directory);
-    return (point, context) => runPoint(simulate, sweep, point, store, context);
+    return (point, context) => runPoint(clock, sweep, point, store, context);
   });
 }

@@ -11,7 +11,6 @@ import { makeFolder } from "../base/folder.js";
 import { kUnfinished, writeWhole } from "../base/write_file.js";
 import { madeNow } from "../result/made.js";
 import { type Result, resultSchema, type Series, seriesSchema } from "../result/result.js";
-import type { SimPerformance } from "../sim/types.js";
 import type { Identity } from "./plan.js";
 
 /** `<id>.json`: but for `made`, the same to the last byte wherever and whenever it is made. */
@@ -66,8 +65,8 @@ export class ResultStore {
     return this.read(resultFile, `${id}.json`).result;
   }
 
-  /** @param performance Undefined: of a run on the wire. */
-  saveResult(id: string, point: Identity, result: Result, performance: SimPerformance | undefined): void {
+  /** @param performance Where the clock tells what the run cost. */
+  saveResult(id: string, point: Identity, result: Result, performance: object | undefined): void {
     if (performance !== undefined) this.write(`${id}.perf.json`, json(performance));
     this.write(`${id}.json`, json({ id, made: madeNow(), point, result }));
   }

@@ -1,5 +1,5 @@
 /** The worker process of `weir sweep run`. */
-import { runSimulation } from "../sim/run.js";
+import { kClocks } from "../clocks/clocks.js";
 import { serve } from "./serve.js";
 
-serve(runSimulation);
+serve(kClocks.sim);

@@ -1,4 +1,5 @@
 /** The runs of all contenders as one document. */
+import type { ClockName } from "../clocks/clock.js";
 import type { NamedRun } from "../report/overlay.js";
 import { madeNow } from "../result/made.js";
 import type { Made } from "../result/made_schema.js";
@@ -19,10 +20,6 @@ import {
   spreadOf,
 } from "./figures.js";
 
-/** Virtual time, and real frames on this host. */
-export const kClocks = ["sim", "wire"] as const;
-export type VersusClock = (typeof kClocks)[number];
-
 /** One run. */
 export interface VersusRun {
   seed: number;
@@ -35,7 +32,7 @@ export interface VersusRun {
 
 export interface ContenderDocument {
   label: string;
-  clock: VersusClock;
+  clock: ClockName;
   algorithm: string;
   profile: string;
   /** Absent where no run has the figure. */
@@ -65,7 +62,7 @@ export function nameOf({ label, clock }: Pick<ContenderDocument, "label" | "cloc
 export const hasClocks = ({ contenders }: VersusDocument) => new Set(contenders.map(({ clock }) => clock)).size > 1;
 
 /** Where the results of each clock are. */
-export type VersusStores = ReadonlyMap<VersusClock, ResultStore>;
+export type VersusStores = ReadonlyMap<ClockName, ResultStore>;
 
 /** The points of each contender, in the order of the contenders. */
 export function pointsOf({ points }: Plan, contenders: readonly Contender[]): Point[][] {

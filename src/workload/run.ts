@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeFolder } from "../base/folder.js";
+import type { Outcome } from "../clocks/clock.js";
 import { controlDirectory } from "../host/control_directory.js";
 import { raiseOwnSession } from "../host/session.js";
 import { runLab } from "../lab/run.js";
-import type { LabOptions, LabOutcome } from "../lab/types.js";
+import type { LabOptions } from "../lab/types.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import type { Scenario } from "../scenario/types.js";
@@ -14,7 +15,7 @@ import { labFolder } from "../standing/place.js";
 import { LabResidents } from "./residents.js";
 
 /** As runLab() does it; where there are no such, it is runLab(). */
-export function runWorkload(scenario: Scenario, options: LabOptions): Promise<LabOutcome> {
+export function runWorkload(scenario: Scenario, options: LabOptions): Promise<Outcome> {
   if (scenario.programs.length + scenario.tcp.length === 0) return runLab(scenario, options);
   raiseOwnSession();
   // Each host has sockets to remove at the end.
@@ -24,7 +25,7 @@ export function runWorkload(scenario: Scenario, options: LabOptions): Promise<La
     residents: (_, control) =>
       LabResidents.build(loadAddon<NativeAddon>(), scenario, {
         folder: ownFolder(control),
-        results: options.captureDir,
+        results: options.folder ?? "",
         warn: options.control?.warn ?? (() => {}),
       }),
   });

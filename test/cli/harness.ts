@@ -3,7 +3,9 @@ import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import type { CliContext } from "../../src/cli/context.js";
 import { runCli } from "../../src/cli/program.js";
-import type { LabOptions, LabOutcome } from "../../src/lab/types.js";
+import type { Outcome } from "../../src/clocks/clock.js";
+import { kClocks } from "../../src/clocks/clocks.js";
+import type { LabOptions } from "../../src/lab/types.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import type { SimOptions, SimOutcome } from "../../src/sim/types.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
@@ -16,12 +18,13 @@ export interface Ran {
   exits: number[];
 }
 
-export type FakeLab = (options: LabOptions, signals: EventEmitter) => Promise<LabOutcome>;
+export type FakeLab = (options: LabOptions, signals: EventEmitter) => Promise<Outcome>;
 
 export const finishedLab: FakeLab = async () => ({
   result: sampleResult(2),
   series: sampleSeries(2, 50),
   flowTable: [],
+  complete: true,
 });
 
 export type FakeSim = (options: SimOptions, signals: EventEmitter, scenario: Scenario) => Promise<SimOutcome>;
@@ -48,8 +51,11 @@ export async function weir(
     signals,
     exit: (status) => void exits.push(status),
     elevate: async () => elevated,
-    runSimulation: (scenario, options) => sim(options, signals, scenario),
-    runLab: (_scenario, options) => lab(options, signals),
+    clocks: {
+      ...kClocks,
+      wire: { ...kClocks.wire, run: (_scenario, options) => lab(options, signals) },
+      sim: { ...kClocks.sim, run: (scenario, options) => sim(options, signals, scenario) },
+    },
   };
   const status = await runCli(argv, context);
   return { status, stdout: out.text(), stderr: err.text(), exits };

@@ -67,7 +67,7 @@ describe("weir lab run", () => {
     );
     await weir(["lab", "run", kIncast, "--out", out, "--quiet"], watch);
     expect(seen[0]).toMatchObject({
-      captureDir: out,
+      folder: out,
       capture: [
         { target: "sw", file: "a.pcap" },
         { target: "h1--sw", file: "/tmp/b:c.pcap" },
@@ -85,6 +85,7 @@ describe("weir lab run", () => {
       result,
       series: sampleSeries(2, 50),
       flowTable: [],
+      complete: true,
     }));
     expect(status).toBe(3);
     expect(stdout).toContain("fidelity: INVALID");
@@ -139,7 +140,7 @@ describe("weir lab run", () => {
         signal.addEventListener("abort", () => {
           const result = { ...sampleResult(2), until_s: 0.1 };
           result.fidelity = { ...result.fidelity, valid: false, reasons: [(signal.reason as Error).message] };
-          resolve({ result, series: sampleSeries(2, 50), flowTable: [] });
+          resolve({ result, series: sampleSeries(2, 50), flowTable: [], complete: false });
         });
         signals.emit(name, name);
       });

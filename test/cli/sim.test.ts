@@ -34,6 +34,7 @@ const outcome = (changes: Partial<SimOutcome> = {}): SimOutcome => ({
   performance: {
     cpu_s: 2,
     wall_s: 2.5,
+    hops_per_cpu_s: 6e6,
     events: 5e6,
     hops: 12e6,
     threads: 1,
@@ -86,7 +87,7 @@ describe("weir sim run", () => {
       "series.json",
     ]);
     expect(unmade(readFileSync(join(out, "result.json"), "utf8"))).toEqual(simulatedResult());
-    expect(json(out, "performance.json")).toEqual({ ...outcome().performance, hops_per_cpu_s: 6e6 });
+    expect(json(out, "performance.json")).toEqual(outcome().performance);
     expect(json(out, "scenario.json")).toMatchObject({ set: ["seed=9"], scenario: { seed: 9 } });
     expect(readFileSync(join(out, "fct.csv"), "utf8")).toBe(
       "flow,id,from,to,message,bytes,start_ns,end_ns,ideal_ns,slowdown\n" +
@@ -119,8 +120,9 @@ describe("weir sim run", () => {
     expect(seen[0]?.[1].duration).toBe(100_000);
     expect(seen[0]?.[0]).toMatchObject({
       until: 60_000,
+      folder: out,
       trace: [
-        { target: "sw", file: join(out, "a.pcapng") },
+        { target: "sw", file: "a.pcapng" },
         { target: "h1--sw", file: "/tmp/b:c.pcapng" },
       ],
     });
@@ -175,7 +177,7 @@ describe("weir sim run", () => {
   });
 
   it("tells how far it is, every ten seconds where there is no terminal", async () => {
-    const progress = { until_ns: 2e6, events: 1, flows_started: 7, flows_ended: 3 };
+    const progress = { done: 0.5, until_ns: 2e6, events: 1, flows_started: 7, flows_ended: 3 };
     const slow: FakeSim = async ({ onProgress }) => {
       onProgress?.({ ...progress, now_ns: 1e5, hops: 1e6, wall_s: 1, eta_s: 19 });
       onProgress?.({ ...progress, now_ns: 1e6, hops: 20e6, wall_s: 10, eta_s: 4000 });

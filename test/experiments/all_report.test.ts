@@ -72,7 +72,7 @@ describe("planTasks", () => {
 async function finish(directory: string): Promise<{ summary: Summary; finished: Finished[] }> {
   const names = ["a", "b", "c", "d"].map((name): Experiment => ({ ...fakeExperiment, id: `fake-${name}` }));
   const [a, b, c, d] = planTasks(names, { ...kOptions, clocks: ["sim", "model"] }) as [Task, Task, Task, Task];
-  const late = { ...fakeRunners, runSimulation: async () => fakeOutcome(invalid("the host was late")) };
+  const late = { ...fakeRunners, sim: { run: async () => fakeOutcome(invalid("the host was late")) } };
   const run = async ({ experiment, clocks, key }: Task, runners = fakeRunners): Promise<PaperDocument> => {
     const folder = join(directory, experiment.id);
     const outcome = await runExperiment(experiment, runners, paperOptions(folder, { clocks }));

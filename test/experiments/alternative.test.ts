@@ -45,10 +45,12 @@ const kExperiment: Experiment = {
 /** 18.4 Gb/s, but of runs of 7 s. */
 const kRunners: Runners = {
   ...fakeRunners,
-  runSimulation: async ({ duration }) => {
-    const outcome = fakeOutcome({ clock: "sim", scale: 1 });
-    if (duration === 7e9) for (const flow of outcome.result.flows) flow.goodput_bps = 9e9;
-    return outcome;
+  sim: {
+    run: async ({ duration }) => {
+      const outcome = fakeOutcome({ clock: "sim", scale: 1 });
+      if (duration === 7e9) for (const flow of outcome.result.flows) flow.goodput_bps = 9e9;
+      return outcome;
+    },
   },
 };
 
@@ -95,7 +97,7 @@ describe("an alternative", () => {
   it("is not judged by where a run that it shares is invalid", async () => {
     const late: Runners = {
       ...kRunners,
-      runSimulation: async ({ duration }) => fakeOutcome(duration === 8e9 ? {} : invalid("the host was late")),
+      sim: { run: async ({ duration }) => fakeOutcome(duration === 8e9 ? {} : invalid("the host was late")) },
     };
     const { outcome } = await run({}, late);
     expect(outcome.alternative?.statements[0]?.verdicts[0]).toMatchObject({

@@ -19,6 +19,6 @@ async function run({ description }: Scenario, clock: string, signal: AbortSignal
 }
 
 serveExperiments((id) => kAllFakes.find((one) => one.id === id), {
-  runLab: (scenario, { signal }) => run(scenario, "wire", signal as AbortSignal),
-  runSimulation: (scenario, { signal }) => run(scenario, "sim", signal as AbortSignal),
+  wire: { run: (scenario, { signal }) => run(scenario, "wire", signal) },
+  sim: { run: (scenario, { signal }) => run(scenario, "sim", signal) },
 });

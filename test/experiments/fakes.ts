@@ -73,20 +73,35 @@ export function fakeOutcome(differs: Partial<Result> = {}): SimOutcome {
     result: { ...sampleResult(2), ...differs },
     series: sampleSeries(2, 50),
     flowTable: [],
-    performance: { cpu_s: 1, wall_s: 1, events: 1, hops: 1, threads: 1, round_ns: 1, rounds: 1, rss_bytes: 1 },
+    performance: {
+      cpu_s: 1,
+      wall_s: 1,
+      events: 1,
+      hops: 1,
+      hops_per_cpu_s: 1,
+      threads: 1,
+      round_ns: 1,
+      rounds: 1,
+      rss_bytes: 1,
+    },
     complete: differs.until_s === undefined,
   };
 }
 
 export const fakeRunners: Runners = {
-  runLab: async () => fakeOutcome({ clock: "wire", scale: 10 }),
-  runSimulation: async (_scenario, { onProgress }) => {
-    onProgress?.({ ...kHalf });
-    return fakeOutcome({ clock: "sim", scale: 1 });
+  wire: { run: async () => fakeOutcome({ clock: "wire", scale: 10 }) },
+  sim: {
+    run: async (_scenario, { onProgress }) => {
+      onProgress?.({ ...kHalf });
+      return fakeOutcome({ clock: "sim", scale: 1 });
+    },
   },
 };
 
-const kHalf = { now_ns: 5, until_ns: 10, events: 0, hops: 0, flows_started: 0, flows_ended: 0, wall_s: 0, eta_s: 0 };
+const kHalf = {
+  ...{ done: 0.5, now_ns: 5, until_ns: 10, wall_s: 0, eta_s: 0 },
+  ...{ events: 0, hops: 0, flows_started: 0, flows_ended: 0 },
+};
 
 export const invalid = (reason: string): Partial<Result> => ({
   fidelity: { ...sampleResult(1).fidelity, valid: false, reasons: [reason] },

@@ -18,7 +18,7 @@ it("marks of packets are those of equation 5", async () => {
   const experiment = findExperiment("dcqcn-fig5");
   if (experiment === undefined) throw new Error("no figure 5");
   const options = paperOptions(directory, { clocks: ["sim", "model"] });
-  const outcome = await runExperiment(experiment, { ...fakeRunners, runSimulation }, options);
+  const outcome = await runExperiment(experiment, { ...fakeRunners, sim: { run: runSimulation } }, options);
   expect(outcome.complete).toBe(true);
   for (const { verdicts } of outcome.statements) {
     expect(verdicts.map(({ ruling }) => ruling)).toEqual(["holds", "holds"]);

@@ -18,7 +18,11 @@ afterAll(() => rmSync(directory, { recursive: true }));
 it("figure 8 of the NetFPGA paper: the queue returns to Q_eq, the rate to the link", async () => {
   const experiment = findExperiment("qcn-netfpga-fig8");
   if (experiment === undefined) throw new Error("no figure 8");
-  const outcome = await runExperiment(experiment, { ...fakeRunners, runSimulation }, paperOptions(directory));
+  const outcome = await runExperiment(
+    experiment,
+    { ...fakeRunners, sim: { run: runSimulation } },
+    paperOptions(directory),
+  );
   expect(outcome.runs).toMatchObject([{ clock: "sim", trial: "qcn", valid: true, folder: "sim/qcn" }]);
   expect(outcome.statements.map(({ verdicts }) => verdicts[0]?.ruling)).toEqual([
     "not judged", // compares the wire with it

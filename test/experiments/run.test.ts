@@ -52,13 +52,17 @@ describe("runExperiment", () => {
     await run(
       { clocks: ["wire", "sim"], seed: 7, scale: 3 },
       {
-        runLab: async ({ seed, scale }) => {
-          scenarios.push(`wire ${seed} ${scale}`);
-          return fakeOutcome();
+        wire: {
+          run: async ({ seed, scale }) => {
+            scenarios.push(`wire ${seed} ${scale}`);
+            return fakeOutcome();
+          },
         },
-        runSimulation: async ({ seed, scale, duration }) => {
-          scenarios.push(`sim ${seed} ${scale} ${duration}`);
-          return fakeOutcome();
+        sim: {
+          run: async ({ seed, scale, duration }) => {
+            scenarios.push(`sim ${seed} ${scale} ${duration}`);
+            return fakeOutcome();
+          },
         },
       },
     );
@@ -74,12 +78,14 @@ describe("runExperiment", () => {
     const outcome = await runExperiment(
       experiment,
       {
-        runLab: async () => fakeOutcome({ clock: "wire", scale: 10 }),
-        runSimulation: async ({ seed }) => {
-          runs.push(String(seed));
-          const { flows } = fakeOutcome().result;
-          const bps = (gbps[seed - 7] as number) * 1e9;
-          return fakeOutcome({ clock: "sim", scale: 1, flows: flows.map((flow) => ({ ...flow, goodput_bps: bps })) });
+        wire: { run: async () => fakeOutcome({ clock: "wire", scale: 10 }) },
+        sim: {
+          run: async ({ seed }) => {
+            runs.push(String(seed));
+            const { flows } = fakeOutcome().result;
+            const bps = (gbps[seed - 7] as number) * 1e9;
+            return fakeOutcome({ clock: "sim", scale: 1, flows: flows.map((flow) => ({ ...flow, goodput_bps: bps })) });
+          },
         },
       },
       paperOptions(folder, { clocks: ["wire", "sim"], seed: 7 }),
@@ -111,7 +117,7 @@ describe("runExperiment", () => {
   });
 
   it("does not judge by a run that is invalid, and shows its figures", async () => {
-    const runners = { runSimulation: async () => fakeOutcome(invalid("the host was late")) };
+    const runners = { sim: { run: async () => fakeOutcome(invalid("the host was late")) } };
     const outcome = await run({}, runners);
     expect(outcome.complete).toBe(false);
     const [verdict] = outcome.statements[0]?.verdicts ?? [];
@@ -129,10 +135,12 @@ describe("runExperiment", () => {
     const outcome = await run(
       { clocks: ["sim", "model"], signal: stop.signal },
       {
-        runSimulation: async () => {
-          runs++;
-          stop.abort(new Error("stopped by SIGINT"));
-          return fakeOutcome({ until_s: 1.5, ...invalid("stopped at 1.5 s of 9.7 s") });
+        sim: {
+          run: async () => {
+            runs++;
+            stop.abort(new Error("stopped by SIGINT"));
+            return fakeOutcome({ until_s: 1.5, ...invalid("stopped at 1.5 s of 9.7 s") });
+          },
         },
       },
     );
@@ -151,11 +159,11 @@ describe("runExperiment", () => {
     const runLab = async () => {
       throw new WeirError("no user namespaces");
     };
-    const outcome = await run({ clocks: ["wire", "sim"] }, { runLab });
+    const outcome = await run({ clocks: ["wire", "sim"] }, { wire: { run: runLab } });
     expect(outcome.complete).toBe(false);
     expect(outcome.statements[0]?.verdicts.map(({ ruling }) => ruling)).toEqual(["not judged", "holds"]);
     expect(outcome.runs[0]?.reasons).toEqual(["no user namespaces"]);
-    const broken = run({}, { runSimulation: () => Promise.reject(new TypeError("a bug")) });
+    const broken = run({}, { sim: { run: () => Promise.reject(new TypeError("a bug")) } });
     await expect(broken).rejects.toThrow("a bug");
   });
 });
@@ -286,7 +294,11 @@ describe("what an experiment leaves", () => {
   it("says that it is partial where it is", async () => {
     const folder = join(directory, "partial");
     const runSimulation = async () => fakeOutcome(invalid("the host was late"));
-    const outcome = await runExperiment(fakeExperiment, { ...fakeRunners, runSimulation }, paperOptions(folder));
+    const outcome = await runExperiment(
+      fakeExperiment,
+      { ...fakeRunners, sim: { run: runSimulation } },
+      paperOptions(folder),
+    );
     const page = readFileSync(await writePaper(folder, outcome), "utf8");
     expect(page).toContain("<strong>Partial.</strong> 2 of 2 runs did not come to a valid end.");
     expect(readFileSync(join(folder, "report.md"), "utf8")).toContain("**Partial: 2 of 2 runs");

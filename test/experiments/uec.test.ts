@@ -17,7 +17,11 @@ afterAll(() => rmSync(directory, { recursive: true }));
 it("the last flows are complete within the targets of uet-htsim, but where it falls short of them, too", async () => {
   const experiment = findExperiment("uec-targets");
   if (experiment === undefined) throw new Error("no uec-targets");
-  const outcome = await runExperiment(experiment, { ...fakeRunners, runSimulation }, paperOptions(directory));
+  const outcome = await runExperiment(
+    experiment,
+    { ...fakeRunners, sim: { run: runSimulation } },
+    paperOptions(directory),
+  );
   expect(outcome.runs.every(({ valid }) => valid)).toBe(true);
   expect(outcome.statements.map(({ verdicts }) => verdicts[0]?.ruling)).toEqual([
     "holds",

@@ -89,13 +89,13 @@ describe("runLab", () => {
     const options = {
       signal: new AbortController().signal,
       capture: [{ target: "h9", file: "x.pcap" }],
-      captureDir: "/out",
+      folder: "/out",
     };
     await expect(runLab(smallScenario(), options)).rejects.toThrow(WeirError);
   });
 
   it("refuses what only the simulator does", async () => {
-    const options = { signal: new AbortController().signal, capture: [], captureDir: "/out" };
+    const options = { signal: new AbortController().signal, capture: [], folder: "/out" };
     const scenario = smallScenario({ failures: [{ link: "a -- sw", at: "10ms" }] });
     await expect(runLab(scenario, options)).rejects.toThrow("links and switches of a lab do not fail");
   });

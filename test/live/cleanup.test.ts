@@ -109,7 +109,7 @@ describeLive("a run in a process that goes on", () => {
     const { scenario } = loadScenario(kIncast, { set: [`name=${name}`, "duration=20ms", "warmup=2ms"] });
     const run = runLab(scenario, {
       capture: [{ target: "r", file: "r.pcapng" }],
-      captureDir: path,
+      folder: path,
       control: { warn: () => {} },
       signal: new AbortController().signal,
     });

@@ -231,7 +231,7 @@ describe("a result", () => {
     const abort = new AbortController();
     const outcome = await runModel(scenario(), {
       signal: abort.signal,
-      onProgress: (part) => void (part >= 0.5 && abort.abort()),
+      onProgress: ({ done }) => void (done >= 0.5 && abort.abort()),
     });
     expect(outcome.complete).toBe(false);
     expect(outcome.result).toMatchObject({

@@ -86,7 +86,7 @@ const kBelowDevice = [
   "capture",
   "result",
 ];
-const kRunners = [...kBelowDevice, "device", "report"];
+const kRunners = [...kBelowDevice, "device", "report", "clocks"];
 const kRooms: Readonly<Record<string, readonly string[]>> = {
   base: [],
   net: ["base"],
@@ -102,7 +102,8 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   capture: ["base", "native", "wire"],
   result: ["base", "wire", "congestion", "scenario", "native"],
   report: ["base", "congestion", "scenario", "result"],
-  models: ["base", "wire", "congestion", "scenario", "processes", "result", "report"],
+  models: ["base", "wire", "congestion", "scenario", "processes", "result", "report", "clocks"],
+  clocks: ["base", "scenario", "result", "report", "models", "lab", "sim", "workload"],
   device: kBelowDevice,
   lab: kRunners,
   programs: kRunners,
@@ -118,10 +119,10 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   show: ["base", "host", "device", "report"],
   metrics: ["base", "net", "native", "device"],
   dashboard: [...kRunners, "lab", "daemon"],
-  sweep: [...kRunners, "processes", "lab", "sim"],
-  experiments: [...kRunners, "processes", "models", "perf", "lab", "sim", "sweep"],
+  sweep: [...kRunners, "processes"],
+  experiments: [...kRunners, "processes", "models", "perf", "sweep"],
   tune: ["base", "congestion", "scenario", "result", "report", "sweep"],
-  versus: ["base", "congestion", "scenario", "result", "report", "sweep"],
+  versus: ["base", "congestion", "scenario", "result", "report", "clocks", "sweep"],
 };
 
 describe("src/", () => {

@@ -1,14 +1,14 @@
 /** Whole simulations on the native core: what they say, and that nothing but scenario and seed changes it. */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { writeOutcome } from "../../src/clocks/files.js";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import { renderTable } from "../../src/report/table.js";
 import { Fabric } from "../../src/scenario/fabric.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import { composeSimulation } from "../../src/sim/compose.js";
-import { writeSimulation } from "../../src/sim/files.js";
 import { phaseEffect } from "../../src/sim/phase_effect.js";
 import { runSimulation } from "../../src/sim/run.js";
 import type { SimOptions } from "../../src/sim/types.js";
@@ -130,8 +130,9 @@ describe("the same scenario and seed", () => {
     const first = await bytes(scenario());
     expect(await bytes(scenario())).toBe(first);
     expect(await bytes(scenario(), {}, sliced(37))).toBe(first);
-    const trace = [{ target: scenario().switches[0]?.name ?? "", file: join(folder, "trace.pcapng") }];
-    expect(await bytes(scenario(), { trace })).toBe(first);
+    const trace = [{ target: scenario().switches[0]?.name ?? "", file: "trace.pcapng" }];
+    expect(await bytes(scenario(), { trace, folder })).toBe(first);
+    expect(existsSync(join(folder, "trace.pcapng"))).toBe(true);
   });
 
   it.each([2, 3, 7])("leave the same files with %i threads, but for performance and report", async (count) => {
@@ -141,7 +142,7 @@ describe("the same scenario and seed", () => {
       const trace = [{ target: scenario.switches[0]?.name ?? "", file: join(folder, `${name}.pcapng`) }];
       const outcome = await run(scenario, { threads: wanted, trace });
       threads.set(name, outcome.performance.threads);
-      writeSimulation(join(folder, name), outcome, { text: "", set: [], scenario }, "csv");
+      writeOutcome(join(folder, name), outcome, { text: "", set: [], scenario }, "csv");
     }
     expect([...threads.values()]).toEqual([1, count]);
     for (const file of ["result.json", "series.json", "fct.csv", "scenario.json", "flows.csv"]) {

@@ -183,14 +183,14 @@ describe("weir sweep", () => {
   it("stops at a signal and leaves no half a point", async () => {
     const { run, out } = await planned({ vary: { description: ["", "sleep"] } });
     const signals = new EventEmitter();
-    const simulate = async () => {
+    const clock = () => {
       const stopSoon: typeof fakeSimulate = (scenario, options) => {
         if (scenario.description === "sleep") setImmediate(() => signals.emit("SIGTERM"));
         return fakeSimulate(scenario, options);
       };
-      return stopSoon;
+      return { run: stopSoon };
     };
-    const { status, stderr } = await sweep([...run, "--index", "0", "--chunk", "2"], { simulate }, signals);
+    const { status, stderr } = await sweep([...run, "--index", "0", "--chunk", "2"], { clock }, signals);
     expect(status).toBe(143);
     expect(stderr).toContain("2 points: 1 done, 1 left; results in");
     expect(readdirSync(out).filter((name) => !name.endsWith(".perf.json"))).toHaveLength(2);

@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../../src/base/error.js";
-import type { Simulate } from "../../src/sweep/point.js";
+import type { Clock } from "../../src/clocks/clock.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 
 /**
@@ -10,10 +10,10 @@ import { sampleResult, sampleSeries } from "../report/sample.js";
  * kill the process; `wait MS` takes its time; `sleep` goes on until it is stopped; `log FILE` notes each run; `nothing`
  * completes no transfer and is not valid.
  */
-export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) => {
+export const fakeSimulate: Clock["run"] = async (scenario, { signal, onProgress }) => {
   const [word, file = ""] = scenario.description.split(" ");
   const kmax = scenario.switches[0]?.ecn.kmax ?? 0;
-  onProgress?.({ now_ns: 1, until_ns: 2 } as Parameters<typeof onProgress>[0]);
+  onProgress?.({ done: 0.5 });
   if (word === "refuse") throw new WeirError("no such thing");
   if (word === "break") throw new Error("broken");
   if (word === "log") appendFileSync(file, `${scenario.seed}\n`);
@@ -37,6 +37,7 @@ export const fakeSimulate: Simulate = async (scenario, { signal, onProgress }) =
   return {
     result,
     series: sampleSeries(2, 50),
+    flowTable: [],
     performance: {
       cpu_s: performance.now(),
       wall_s: 1,

@@ -1,13 +1,14 @@
 /** `weir` with no verb but `sweep`, and the simulation of the tests. */
 import { Command } from "commander";
 import { addSweepOn } from "../../src/cli/sweep.js";
+import { kClocks } from "../../src/clocks/clocks.js";
 import { fakeSimulate } from "./fake_simulate.js";
 import { kCode, startFakeWorker } from "./fake_tools.js";
 
 const { stdin, stdout, stderr, env, exit } = process;
 const program = new Command("weir");
 addSweepOn(
-  { codeVersion: () => kCode, simulate: async () => fakeSimulate, startWorker: startFakeWorker, environment: env },
+  { codeVersion: () => kCode, clock: () => ({ run: fakeSimulate }), startWorker: startFakeWorker, environment: env },
   program,
   {
     stdin,
@@ -15,8 +16,7 @@ addSweepOn(
     stderr,
     signals: process,
     exit,
-    runLab: () => Promise.reject(new Error("no labs here")),
-    runSimulation: () => Promise.reject(new Error("no simulations here")),
+    clocks: kClocks,
     elevate: async () => undefined,
   },
   (status) => {

@@ -2,4 +2,4 @@
 import { serve } from "../../src/sweep/serve.js";
 import { fakeSimulate } from "./fake_simulate.js";
 
-serve(fakeSimulate);
+serve({ run: fakeSimulate });

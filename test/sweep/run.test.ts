@@ -18,7 +18,7 @@ async function run(made: Plan, directory: string, options: Partial<RunOptions> =
   const summary = await runSweep(made, made.points, {
     directory,
     jobs: undefined,
-    simulate: fakeSimulate,
+    clock: { run: fakeSimulate },
     startWorker: startFakeWorker,
     signal: new AbortController().signal,
     onStart: () => {},
@@ -73,7 +73,7 @@ describe("a sweep's run", () => {
     const made = plan(writeSweep(folder(), { vary: { description: ["refuse", `log ${log}`] } }));
     const first = await run(made, directory, { jobs: 1 });
     expect(first.summary).toMatchObject({ done: 1, failed: [{ point: { index: 0 }, error: "no such thing" }] });
-    const again = await run(made, directory, { simulate: () => Promise.reject(new Error("ran")) });
+    const again = await run(made, directory, { clock: { run: () => Promise.reject(new Error("ran")) } });
     expect(again.summary).toMatchObject({ done: 0, skipped: 1, failed: [{ error: "no such thing" }] });
   });
 
@@ -144,9 +144,11 @@ traffic:
     const directory = folder();
     const seen: number[] = [];
     await run(made, directory, {
-      simulate: (one, options) => {
-        seen.push(one.flows.length);
-        return fakeSimulate(one, options);
+      clock: {
+        run: (one, options) => {
+          seen.push(one.flows.length);
+          return fakeSimulate(one, options);
+        },
       },
     });
     expect(seen).toEqual([1]);

@@ -4,6 +4,7 @@ import { Writable } from "node:stream";
 import { Command } from "commander";
 import { type AddVerb, type CliContext, describeError, exitStatusOf } from "../../src/cli/context.js";
 import type { PointTools } from "../../src/cli/points.js";
+import { kClocks } from "../../src/clocks/clocks.js";
 import { fakeSimulate } from "./fake_simulate.js";
 import { kCode, startFakeWorker } from "./fake_tools.js";
 
@@ -24,10 +25,16 @@ export async function runVerb(
         done();
       },
     });
-  const context = { stdout: stream("stdout"), stderr: stream("stderr"), signals, ...more } as unknown as CliContext;
+  const context = {
+    stdout: stream("stdout"),
+    stderr: stream("stderr"),
+    signals,
+    clocks: kClocks,
+    ...more,
+  } as unknown as CliContext;
   const all: PointTools = {
     codeVersion: () => kCode,
-    simulate: async () => fakeSimulate,
+    clock: () => ({ run: fakeSimulate }),
     startWorker: startFakeWorker,
     environment: {},
     ...tools,

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { addTuneOn } from "../../src/cli/tune.js";
+import type { Clock } from "../../src/clocks/clock.js";
 import { loadScenario } from "../../src/scenario/scenario.js";
-import type { Simulate } from "../../src/sweep/point.js";
 import { parseObjective } from "../../src/tune/objective.js";
 import { type Comparison, verdict } from "../../src/tune/tune.js";
 import { sampleSeries, simulatedResult } from "../report/sample.js";
@@ -12,7 +12,7 @@ import { folder, kScenario } from "../sweep/fixture.js";
 import { runVerb } from "../sweep/verb.js";
 
 /** The queue is the longer the farther R_AI is from 100 Mb/s; with "overfit" only with the seeds 1 to 4, otherwise the other way. */
-const simulate: Simulate = async ({ congestion, description, seed }) => {
+const simulate: Clock["run"] = async ({ congestion, description, seed }) => {
   const result = simulatedResult();
   if (description === "nothing") Object.assign(result, kNothing);
   const { rpg_ai_rate = 0 } = congestion.parameters as { rpg_ai_rate?: number };
@@ -21,7 +21,7 @@ const simulate: Simulate = async ({ congestion, description, seed }) => {
   if (result.switches.sw)
     result.switches.sw.queues = { r: { 3: { mean: 0, p50: 0, p95: 0, p99: 1e5 + told, max: 0 } } };
   const performance = { cpu_s: 1, wall_s: 1, events: 1, hops: 1, threads: 1, round_ns: 1, rounds: 1, rss_bytes: 1 };
-  return { result, series: sampleSeries(2, 50), performance, complete: true };
+  return { result, series: sampleSeries(2, 50), flowTable: [], performance, complete: true };
 };
 
 /** A run in which no transfer was complete. */
@@ -34,7 +34,7 @@ async function tune(argv: readonly string[], text = kScenario) {
   const out = join(directory, "out");
   writeFileSync(file, text);
   const all = ["tune", file, "--jobs", "1", "--quiet", "--out", out, ...argv];
-  const ran = await runVerb(addTuneOn, all, { simulate: async () => simulate });
+  const ran = await runVerb(addTuneOn, all, { clock: () => ({ run: simulate }) });
   const found = join(out, "tuned.yaml");
   return { ...ran, file, found: existsSync(found) ? readFileSync(found, "utf8") : "" };
 }

@@ -4,28 +4,29 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { CliContext } from "../../src/cli/context.js";
 import { addVersusOn } from "../../src/cli/versus.js";
+import type { Clock } from "../../src/clocks/clock.js";
+import { kClocks } from "../../src/clocks/clocks.js";
 import { runSimulation } from "../../src/sim/run.js";
-import type { Simulate } from "../../src/sweep/point.js";
 import { sampleSeries, simulatedResult } from "../report/sample.js";
 import { folder, kScenario } from "../sweep/fixture.js";
 import { runVerb } from "../sweep/verb.js";
 
 /** Goodput is the seed in Gb/s, and the queue that of the algorithm. */
-const simulate = (): Simulate => async (scenario) => {
+const simulate = (): Clock["run"] => async (scenario) => {
   const result = simulatedResult();
   const { algorithm, profile } = scenario.congestion;
   Object.assign(result, { scenario: scenario.name, congestion_control: algorithm, profile, seed: scenario.seed });
   result.totals.goodput_bps = scenario.seed * 1e9;
   result.fidelity.valid = !scenario.description.includes("invalid");
   const performance = { cpu_s: 1, wall_s: 1, events: 1, hops: 1, threads: 1, round_ns: 1, rounds: 1, rss_bytes: 1 };
-  return { result, series: sampleSeries(2, 50), performance, complete: true };
+  return { result, series: sampleSeries(2, 50), flowTable: [], performance, complete: true };
 };
 
 /** Runs every point in this process. */
 async function versus(
   argv: readonly string[],
   text = kScenario,
-  simulation: (signals: EventEmitter) => Simulate = simulate,
+  simulation: (signals: EventEmitter) => Clock["run"] = simulate,
   directory = folder(),
   context: Partial<CliContext> = {},
 ) {
@@ -33,7 +34,7 @@ async function versus(
   const file = join(directory, "incast.yaml");
   const out = join(directory, "out");
   writeFileSync(file, text);
-  const tools = { simulate: async () => simulation(signals) };
+  const tools = { clock: () => ({ run: simulation(signals) }) };
   const ran = await runVerb(
     addVersusOn,
     ["versus", file, "--jobs", "1", "--out", out, ...argv],
@@ -46,7 +47,7 @@ async function versus(
 }
 
 /** Stops the run by Ctrl-C at the second point. */
-const interrupted = (signals: EventEmitter): Simulate => {
+const interrupted = (signals: EventEmitter): Clock["run"] => {
   let points = 0;
   return async (scenario, options) => {
     const outcome = await simulate()(scenario, options);
@@ -58,14 +59,15 @@ const interrupted = (signals: EventEmitter): Simulate => {
 /** Labs of which the first is not valid; how many there were is counted. */
 function labs() {
   const ran: string[] = [];
-  const runLab: CliContext["runLab"] = async (scenario, { signal }) => {
+  const run: Clock["run"] = async (scenario, { signal }) => {
     ran.push(scenario.congestion.algorithm);
     const { result, series } = await simulate()(scenario, { signal });
     result.totals.goodput_bps /= 2;
     result.fidelity.valid = ran.length > 1;
-    return { result, series, flowTable: [] };
+    return { result, series, flowTable: [], complete: true };
   };
-  return { ran, context: { runLab, elevate: async () => undefined } };
+  const clocks = { ...kClocks, wire: { ...kClocks.wire, run } };
+  return { ran, context: { clocks, elevate: async () => undefined } };
 }
 
 const kReal = `${kScenario}transport: { type: rc }
@@ -159,13 +161,23 @@ describe("weir versus", () => {
     ]);
   });
 
+  it("has equations beside virtual time, for what they are of", async () => {
+    const on = ["--on", "sim,model", "--seeds", "1", "--quiet"];
+    const { status, stdout } = await versus(["--algorithms", "dcqcn", ...on], kScenario);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^figure +dcqcn sim +dcqcn model$/m);
+    expect(stdout).toMatch(/^goodput Gb\/s +1\.000 +\d/m);
+    const other = await versus(["--algorithms", "dcqcn,none", ...on], kScenario);
+    expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining("with none: congestion.algorithm: ") });
+  });
+
   it("says what no lab runs before anything runs", async () => {
     const failing = `${kScenario}failures: [{ switch: sw, at: 1ms, until: 2ms }]\n`;
     const { status, stderr } = await versus(["--algorithms", "dcqcn", "--on", "wire"], failing);
     expect(status).toBe(2);
     expect(stderr).toContain("links and switches of a lab do not fail");
-    const unknown = await versus(["--algorithms", "dcqcn", "--on", "model"]);
-    expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining("use sim, wire or all") });
+    const unknown = await versus(["--algorithms", "dcqcn", "--on", "hardware"]);
+    expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining("use sim, wire, model or all") });
   });
 
   it("refuses with status 2, and says with 3 that runs are not valid", async () => {

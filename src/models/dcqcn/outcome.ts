@@ -6,6 +6,7 @@
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { formatTime } from "../../base/units.js";
+import type { Outcome, RunOptions } from "../../clocks/clock.js";
 import { runFacts } from "../../result/device_results.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
 import type { FlowResult, NicResult, Result, Series } from "../../result/result.js";
@@ -16,20 +17,9 @@ import { dcqcnFixedPoint } from "./fixed_point.js";
 import { type FlowSums, FluidRun, type FluidSeries } from "./run.js";
 import { type ModelledScenario, modelScenario } from "./scenario.js";
 
-export interface ModelOptions {
-  /** Once aborted, the run ends at the time that it has reached, with the result of what came until then. */
-  signal: AbortSignal;
-  /** Model time reached as a part of the duration. */
-  onProgress?: ((fraction: number) => void) | undefined;
+export interface ModelOptions extends RunOptions {
   /** tau*, ns; default: CNP interval and propagation. */
   delay?: number | undefined;
-}
-
-export interface ModelOutcome {
-  result: Result;
-  series: Series;
-  /** False when the run was stopped before its end. */
-  complete: boolean;
 }
 
 /** Points of a queue's distribution. */
@@ -38,16 +28,16 @@ const kDistribution = 200;
 const kSlices = 100;
 
 /** Solves the equations for a scenario. Throws ScenarioError for scenarios that they cannot describe. */
-export async function runModel(scenario: Scenario, options: ModelOptions): Promise<ModelOutcome> {
+export async function runModel(scenario: Scenario, options: ModelOptions): Promise<Outcome> {
   const modelled = modelScenario(scenario, options.delay);
   const { duration, warmup, probes } = scenario;
   const run = new FluidRun(modelled.parameters, modelled.classes, { horizon: duration, step: probes.interval, warmup });
   for (let slice = 1; slice <= kSlices && !options.signal.aborted; slice++) {
     run.advance(Math.round((duration * slice) / kSlices));
-    options.onProgress?.(slice / kSlices);
+    options.onProgress?.({ done: slice / kSlices });
     await turn();
   }
-  return { ...compose(scenario, modelled, run), complete: run.done };
+  return { ...compose(scenario, modelled, run), flowTable: [], complete: run.done };
 }
 
 function compose(scenario: Scenario, modelled: ModelledScenario, run: FluidRun): { result: Result; series: Series } {

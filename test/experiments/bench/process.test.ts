@@ -1,6 +1,5 @@
 /** Programs of this host that a measurement starts: what they say, how they end, and what CPU they take. */
 import { createServer } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../../src/base/error.js";
 import { CpuWatch } from "../../../src/experiments/bench/cpu.js";
@@ -84,11 +83,10 @@ describe("the watch on CPUs", () => {
     try {
       await Promise.all([busy.spoken(), idle.spoken()]);
       const watch = new CpuWatch(busy.pid, idle.pid);
-      await sleep(400);
+      // A busy machine may give one of them its turns late, and the other one its last.
+      await expect.poll(() => watch.use()).toSatisfy(({ client, server }) => client > 0.01 && client > 8 * server);
       const use = watch.use();
-      expect(use.client).toBeGreaterThan(0.02);
       expect(use.client).toBeLessThan(1.2);
-      expect(use.server).toBeLessThan(0.02);
       expect(use).toMatchObject({ client_nic: 0, server_nic: 0 });
       expect(use.others).toBeGreaterThanOrEqual(0);
     } finally {

@@ -5,8 +5,8 @@ import { tableFromIPC } from "@uwdata/flechette";
 import { tableFromIPC as apacheTableFromIPC } from "apache-arrow";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { csvLine } from "../../src/base/csv_line.js";
+import { writeSeries } from "../../src/clocks/series_files.js";
 import type { Series } from "../../src/result/result.js";
-import { writeSeries } from "../../src/sim/series_files.js";
 import { sampleSeries } from "../report/sample.js";
 
 let directory: string;
