@@ -14,7 +14,7 @@ const kMeasured = ["test/live/lab_{hpcc,messages,nscc,parts,qcn,round_trips,run,
 const projects: NonNullable<TestProjectInlineConfiguration["test"]>[] = [
   {
     name: "unit",
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "papers/**/*.test.ts"],
     exclude: ["test/{native,live,browser,interop}/**"],
     // Every CPU, so a test may take longer than alone.
     maxWorkers: "100%",

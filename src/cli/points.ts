@@ -31,7 +31,7 @@ export const kPointTools: PointTools = {
     loadAddon();
     return (await import("../sim/run.js")).runSimulation;
   },
-  startWorker: () => fork(beside("../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
+  startWorker: () => fork(beside(import.meta.url, "../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
   environment: process.env,
 };
 
