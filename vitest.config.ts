@@ -15,7 +15,7 @@ const groups: NonNullable<TestProjectInlineConfiguration["test"]>[][] = [
   [
     {
       name: "unit",
-      include: ["test/**/*.test.ts"],
+      include: ["test/**/*.test.ts", "papers/**/*.test.ts"],
       exclude: ["test/{native,live,browser,interop}/**"],
       // Every CPU, so a test may take longer than alone.
       maxWorkers: "100%",

@@ -1,4 +1,4 @@
-// Prints the SHA-256 of everything that examples become: composed configurations of labs at several scales, of simulations and of
+// Prints the SHA-256 of everything that examples and scenarios of papers become: composed configurations of labs at several scales, of simulations and of
 // daemons, and results of short runs in virtual time and by the fluid model. A change that moves code about prints the same lines
 // before and after:
 //   npx tsx scripts/fingerprint.ts [--out FOLDER] > before.txt
@@ -18,7 +18,7 @@ import type { Scenario } from "../src/scenario/types.js";
 import { composeSimulation } from "../src/sim/compose.js";
 import { runSimulation } from "../src/sim/run.js";
 
-const kFolder = "examples";
+const kFolders = ["examples", "papers"];
 const kScales = [1, 40, 400];
 /** Virtual time after the warm-up for which scenarios are run, ns. */
 const kRun = 2e6;
@@ -26,10 +26,10 @@ const kRun = 2e6;
 const { values } = parseArgs({ options: { out: { type: "string" } } });
 if (values.out !== undefined) mkdirSync(values.out, { recursive: true });
 
-const files = readdirSync(kFolder, { recursive: true, encoding: "utf8" })
+const files = kFolders
+  .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => join(folder, file)))
   .filter((file) => file.endsWith(".yaml"))
-  .sort()
-  .map((file) => join(kFolder, file));
+  .sort();
 for (const file of files) {
   const scenario = loaded(() => loadScenario(file).scenario);
   const found = scenario === undefined ? ofDaemon(file) : await ofScenario(scenario);

@@ -1,6 +1,6 @@
-// What tsc leaves undone: the permission to run the command, and which commit it was built from.
+// What tsc leaves undone: the permission to run the command, where papers find the product, and which commit it was built from.
 import { spawnSync } from "node:child_process";
-import { chmodSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -9,6 +9,17 @@ chmodSync(main, 0o755);
 // tsc leaves alone what has not changed.
 const now = new Date();
 utimesSync(main, now, now);
+
+// In the checkout papers/ is beside src/; what is built of src/ is dist/ itself, with papers/ in it.
+for (const name of readdirSync(`${root}dist/papers`, { recursive: true, encoding: "utf8" })) {
+  if (!name.endsWith(".js")) continue;
+  const module = `${root}dist/papers/${name}`;
+  const text = readFileSync(module, "utf8");
+  const placed = text.replace(/(\bfrom |\bimport\(|^import )"((?:\.\.\/)+)src\//gm, '$1"$2');
+  if (placed !== text) writeFileSync(module, placed);
+}
+// tsc needs to know what it has built for as long as it runs, and every build builds everything.
+for (const part of ["src", "papers"]) rmSync(`${root}dist/${part}.tsbuildinfo`, { force: true });
 
 const commit = commitOf(root);
 const file = `${root}dist/build.json`;

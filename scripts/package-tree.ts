@@ -1,7 +1,7 @@
 /**
  * What every package of Weir consists of, in folders for packages to pick from:
  *
- *     weir/            the program: dist, native core, schemas, examples, the header for congestion controls of users,
+ *     weir/            the program: dist, native core, schemas, examples, papers' scenarios, the header for congestion controls of users,
  *                      npm packages that are needed at run time
  *     man/             the manual page, made of --help by help2man
  *     completion/      completion of words for shells, made by weir completion
@@ -106,11 +106,13 @@ const kSources = [
   "package.json",
   "tsconfig.json",
   "tsconfig.build.json",
+  "tsconfig.papers.json",
   "CMakeLists.txt",
   "binding.gyp",
   "native",
   "scripts",
   "src",
+  "papers",
   "web",
 ];
 /** Of the native core: what has not changed is not compiled again. */
@@ -135,6 +137,11 @@ export async function stage(folder: string): Promise<void> {
   const program = join(folder, "weir");
   cpSync(join(built, "dist"), join(program, "dist"), { recursive: true });
   for (const part of ["schema", "examples"]) cpSync(join(root, part), join(program, part), { recursive: true });
+  // What there is of them besides scenarios is in dist.
+  cpSync(join(root, "papers"), join(program, "papers"), {
+    recursive: true,
+    filter: (file) => !file.endsWith(".ts") && basename(file) !== "test",
+  });
   cpSync(join(root, "native/congestion/weir_cc.h"), join(program, "include/weir_cc.h"));
   // Declares nothing, and starts as a script does.
   rmSync(join(program, "dist/cli/main.d.ts"));

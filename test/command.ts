@@ -11,7 +11,15 @@ export const kWeir: readonly string[] = [process.execPath, kMain];
 
 /** Vitest's global set-up: builds what is older than its sources. */
 export function setup(): void {
-  const sources = ["src", "web", "package.json", "tsconfig.json", "tsconfig.build.json"];
+  const sources = [
+    "src",
+    "papers",
+    "web",
+    "package.json",
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "tsconfig.papers.json",
+  ];
   const built = statSync(kMain, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (sources.every((path) => newest(join(kRoot, path)) < built)) return;
   const { status, stdout, stderr } = spawnSync("npm", ["run", "--silent", "build:ts"], {

@@ -1,6 +1,6 @@
 /** Whose the CPUs were: a figure is worth little if something else had them. */
 import { readFileSync } from "node:fs";
-import { busySeconds } from "../../src/experiments/bench/cpu.js";
+import { busySeconds } from "../../papers/engine/bench/cpu.js";
 
 /** Above this a row says that it was disturbed, %. */
 export const kDisturbed = 15;

@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { median } from "simple-statistics";
-import { busySeconds } from "../../src/experiments/bench/cpu.js";
+import { busySeconds } from "../../papers/engine/bench/cpu.js";
 import { runTool, ToolError } from "../../src/host/tools.js";
 import type { BenchOptions, Row } from "../row.js";
 import { BRIDGE, type RunningDevice, WEIR_DEVICES } from "./devices.js";

@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A module by its path from here, without ending, which is that of this one. */
-export function beside(name: string): string {
-  return fileURLToPath(new URL(`${name}${extname(import.meta.url)}`, import.meta.url));
+/** A module by its path from that of `url`, without ending, which is the same: a worker of what was built was built, too. */
+export function beside(url: string, name: string): string {
+  return fileURLToPath(new URL(`${name}${extname(url)}`, url));
 }

@@ -32,7 +32,7 @@ export const kPointTools: PointTools = {
     loadAddon();
     return kClocks.sim;
   },
-  startWorker: () => fork(beside("../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
+  startWorker: () => fork(beside(import.meta.url, "../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
   environment: process.env,
 };
 

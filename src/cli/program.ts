@@ -1,4 +1,5 @@
 /** The command line: verbs, help, and how a run of weir ends. */
+import { extname } from "node:path";
 import { Command, CommanderError } from "commander";
 import { packageVersion } from "../base/package_version.js";
 import { type AddVerb, type CliContext, describeError, exitStatusOf, kExit } from "./context.js";
@@ -90,6 +91,12 @@ function runHint(argv: readonly string[], error: string): string {
   return runs.length === 0 ? "" : `  hint: ${runs.map((verb) => `weir ${verb} ${unknown}`).join(", or ")}\n`;
 }
 
+/**
+ * The verb of papers. They are proof, and no part of the product, which is made without knowing them: built, they are in dist/ with it,
+ * and as sources beside src/.
+ */
+const kPapers = extname(import.meta.url) === ".ts" ? "../../papers/cli/paper.ts" : "../papers/cli/paper.js";
+
 /** Verbs, in the order of the help. A file is loaded where its verb is asked for: what others need takes longer than many a verb. */
 const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   lab: async () => (await import("./lab.js")).addLab,
@@ -112,7 +119,7 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   versus: async () => (await import("./versus.js")).addVersus,
   tune: async () => (await import("./tune.js")).addTune,
   sweep: async () => (await import("./sweep.js")).addSweep,
-  paper: async () => (await import("./paper.js")).addPaper,
+  paper: async () => ((await import(kPapers)) as { addPaper: AddVerb }).addPaper,
   perf: async () => (await import("./perf.js")).addPerf,
   ping: async () => (await import("./ping.js")).addPing,
   probe: async () => (await import("./probe.js")).addProbe,

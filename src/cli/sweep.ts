@@ -1,4 +1,5 @@
 /** `weir sweep`: many simulations of one scenario, on this machine or as tasks of a scheduler. */
+
 import { availableParallelism } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
@@ -6,12 +7,12 @@ import { csvLine } from "../base/csv_line.js";
 import { WeirError } from "../base/error.js";
 import { formatSize, parseSize } from "../base/units.js";
 import { writeWhole } from "../base/write_file.js";
+import { THIS_COMMAND } from "../processes/this_command.js";
 import { type Plan, type Point, planSweep, planText, readPlan } from "../sweep/plan.js";
 import { loadSweep } from "../sweep/spec.js";
 import { ResultStore } from "../sweep/store.js";
 import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
 import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
-import { beside } from "./beside.js";
 import {
   type AddVerb,
   asUsage,
@@ -297,15 +298,12 @@ function submit(choice: SubmitChoice): string {
     }
     const points_file = resolve(choice.points);
     const results = resolve(choice.results ?? join(dirname(points_file), "results"));
-    return slurmScript({ ...tasks, command: [process.execPath, ...process.execArgv, main()], points_file, results });
+    return slurmScript({ ...tasks, command: THIS_COMMAND, points_file, results });
   }
   if (choice.results !== undefined) throw refuse("--results", "Kubernetes, where results go to the claim");
   if (image === undefined || claim === undefined) throw new UsageError("--k8s needs --image and --claim");
   return kubernetesManifest({ ...tasks, image, claim, configMap });
 }
-
-/** This installation's command. */
-const main = () => beside("main");
 
 const chunk = (text: string) => integer("--chunk", 1, kMostPoints)(text);
 

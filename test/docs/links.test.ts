@@ -32,7 +32,9 @@ it.each(guides)("links of %s lead somewhere within the repository", (file) => {
 });
 
 it.each(guides)("files that %s names are there", (file) => {
-  const named = [...prose(file).matchAll(/`((?:docs|examples|native|packaging|schema|scripts|src|test)\/[\w./@-]+)`/g)];
+  const named = [
+    ...prose(file).matchAll(/`((?:docs|examples|native|packaging|papers|schema|scripts|src|test)\/[\w./@-]+)`/g),
+  ];
   const missing = named.map(([, path = ""]) => path).filter((path) => !existsSync(path));
   expect(missing).toEqual([]);
 });

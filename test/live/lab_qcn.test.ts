@@ -71,7 +71,7 @@ traffic: [{ from: a, to: c }]
   it("slows TCP of the kernel by five-tuple: connections between the same hosts have reaction points of their own", async (context) => {
     const traffic = "traffic=[{ id: tcp, pattern: tcp, from: [t1, t2], to: r, streams: 8, priority: 3 }]";
     const run = (...set: string[]) => ({
-      file: "examples/paper/qcn/tcp-by-five-tuple.yaml",
+      file: "papers/qcn/tcp-by-five-tuple.yaml",
       args: ["duration=300ms", "warmup=100ms", traffic, ...set].flatMap((one) => ["--set", one]),
     });
     const ofHosts = ({ nics }: LabResult, name: "rp_created" | "rp_limited_s") =>

@@ -1,7 +1,7 @@
 /** The parts of figure 1's measurement on real links: RDMA by two processes of the command line, TCP by the distribution's programs. */
 import { expect, it } from "vitest";
-import { rdma, tcpLatency, tcpThroughput } from "../../src/experiments/bench/exchange.js";
-import { HostPair } from "../../src/experiments/bench/host_pair.js";
+import { rdma, tcpLatency, tcpThroughput } from "../../papers/engine/bench/exchange.js";
+import { HostPair } from "../../papers/engine/bench/host_pair.js";
 import { kWeir } from "../command.js";
 import { kPatienceMs } from "../limits.js";
 import { lacking } from "../needs.js";

@@ -1,4 +1,4 @@
-/** The repository's own rules: who may know whom in the native core and in src/, one list of sources, one set of build flags, file sizes. */
+/** The repository's own rules: who may know whom in the native core, in src/ and in papers/, one list of sources, one set of build flags, file sizes. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, extname, join, normalize } from "node:path";
@@ -120,7 +120,6 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   metrics: ["base", "net", "native", "device"],
   dashboard: [...kRunners, "lab", "daemon"],
   sweep: [...kRunners, "processes"],
-  experiments: [...kRunners, "processes", "models", "perf", "sweep"],
   tune: ["base", "congestion", "scenario", "result", "report", "sweep"],
   versus: ["base", "congestion", "scenario", "result", "report", "clocks", "sweep"],
 };
@@ -128,7 +127,6 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
 describe("src/", () => {
   const files = filesUnder("src", ".ts");
   const imports = new Map(files.map((file) => [file, importsOf(file)]));
-  const roomOf = (file: string) => file.split("/")[1] ?? "";
 
   it("has rooms that know only what they may", () => {
     const others = files.flatMap((file) =>
@@ -140,17 +138,67 @@ describe("src/", () => {
     expect(others).toEqual([]);
   });
 
+  it("knows nothing of papers/", () => {
+    expect(files.filter((file) => imports.get(file)?.some((other) => other.startsWith("papers/")))).toEqual([]);
+  });
+
   it("has no circles of files", () => {
     expect(circlesOf(imports).map((circle) => circle.join(" -> "))).toEqual([]);
   });
 });
 
-/** The files of src/ that a file imports, for their types or values, now or later. */
+/** What each part of papers/ may import, besides itself: of papers/, and of the rooms of src/. Every paper is a part of its own. */
+const kPaper = {
+  parts: ["engine"],
+  rooms: ["base", "congestion", "models", "report", "result", "wire"],
+};
+const kParts: Readonly<Record<string, typeof kPaper>> = {
+  engine: {
+    parts: [],
+    rooms: ["base", "clocks", "host", "perf", "processes", "report", "result", "scenario"],
+  },
+  dcqcn: kPaper,
+  "ecn-or-delay": kPaper,
+  hpcc: kPaper,
+  qcn: kPaper,
+  timely: kPaper,
+  uec: kPaper,
+  "registry.ts": { parts: ["engine", "dcqcn", "ecn-or-delay", "hpcc", "qcn", "timely", "uec"], rooms: ["base"] },
+  cli: { parts: ["engine", "registry.ts"], rooms: ["base", "cli", "clocks", "report", "result"] },
+};
+
+describe("papers/", () => {
+  const files = filesUnder("papers", ".ts").filter((file) => !file.includes("/test/"));
+  const imports = new Map(files.map((file) => [file, importsOf(file)]));
+
+  it("has parts that know only what they may", () => {
+    const others = files.flatMap((file) =>
+      (imports.get(file) ?? [])
+        .filter((other) => !(other.startsWith("papers/") && roomOf(other) === roomOf(file)))
+        .filter(
+          (other) => !kParts[roomOf(file)]?.[other.startsWith("src/") ? "rooms" : "parts"].includes(roomOf(other)),
+        )
+        .map((other) => `${file} imports ${other}`),
+    );
+    expect(others).toEqual([]);
+  });
+
+  it("has no circles of files", () => {
+    expect(circlesOf(imports).map((circle) => circle.join(" -> "))).toEqual([]);
+  });
+});
+
+/** The second word of a path: a room of src/, a part of papers/. */
+function roomOf(file: string): string {
+  return file.split("/")[1] ?? "";
+}
+
+/** The files of src/ and papers/ that a file imports, for their types or values, now or later. */
 function importsOf(file: string): string[] {
   const paths = [...read(file).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, path]) =>
     normalize(join(dirname(file), path ?? "")).replace(/\.js$/, ".ts"),
   );
-  return [...new Set(paths)].filter((path) => path.startsWith("src/"));
+  return [...new Set(paths)].filter((path) => /^(src|papers)\//.test(path));
 }
 
 /** Of each set of files that reach one another a way round, as short as it is found. */
@@ -240,7 +288,9 @@ describe("the command", () => {
 describe("files", () => {
   const all = [
     ...sources,
-    ...["src", "web", "test", "scripts"].flatMap((folder) => filesUnder(folder, ".ts", ".tsx", ".mjs", ".js", ".css")),
+    ...["src", "papers", "web", "test", "scripts"].flatMap((folder) =>
+      filesUnder(folder, ".ts", ".tsx", ".mjs", ".js", ".css"),
+    ),
   ];
   it.each(all)("%s has at most 500 lines", (file) => {
     expect(read(file).trimEnd().split("\n").length).toBeLessThanOrEqual(500);

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { memoryStream } from "../../../test/cli/memory_stream.js";
+import type { Task } from "../../engine/all/task.js";
+import { allFake } from "../../engine/test/all_fakes.js";
+import { AllProgress } from "../paper_all_progress.js";
+
+/** Two on two CPUs, and one on the wire; a stream that remembers, and a clock in ms that is set by hand. */
+function setup(isTTY: boolean) {
+  const { stream, writes: written } = memoryStream({ isTTY });
+  const clock = { now: 1000 };
+  const task = (name: string, seconds: number, own: Partial<Task> = {}): Task => {
+    return { experiment: allFake(name), clocks: ["sim"], references: {}, key: "", seconds, ...own };
+  };
+  const tasks = [task("a", 10), task("b", 20), task("c", 100, { clocks: ["wire"] })] as const;
+  const progress = new AllProgress(stream, tasks, 2, () => clock.now);
+  return { progress, tasks, written, clock };
+}
+
+const half = { clock: "sim", trial: "one", done: 0, number: 2, runs: 2 } as const;
+
+describe("progress of weir paper all", () => {
+  it("is plain lines where there is no terminal: what begins, what ends, and every ten seconds what runs", () => {
+    const { progress, tasks, written, clock } = setup(false);
+    const [a, b] = tasks;
+    progress.begin(a);
+    progress.begin(b);
+    progress.update(b, half);
+    expect(written).toEqual(["fake-a: begins (sim)\n", "fake-b: begins (sim)\n"]);
+    clock.now += 10_000;
+    progress.update(b, half);
+    // 10 s of a and half of b on two CPUs, which have done half of what is listed in that time; then the wire.
+    expect(written.slice(2)).toEqual(["0 of 3 done, 10.0 s, about 2:00 min left: fake-a 0.0%, fake-b 50.0%\n"]);
+    clock.now += 10_000;
+    // It took twice as long as it is listed with; b will, too, the wire will not.
+    progress.end(a, { status: "done" });
+    expect(written[3]).toBe("fake-a: done, 20.0 s (1 of 3 done, 20.0 s, about 2:00 min left)\n");
+    progress.end(b, { status: "failed", error: "a bug" });
+    expect(written.at(-1)).toContain("fake-b: failed: a bug, 20.0 s (2 of 3 done, 20.0 s, about 1:40 min left)");
+    progress.finish();
+  });
+
+  it("is a line that is drawn again on a terminal, below what has ended", () => {
+    const { progress, tasks, written, clock } = setup(true);
+    const [a] = tasks;
+    progress.begin(a);
+    clock.now += 300;
+    progress.update(a, half);
+    expect(written.join("")).toContain("fake-a 50.0%");
+    expect(written.join("")).not.toContain("begins");
+    progress.end(a, { status: "done" });
+    expect(written.join("")).toContain("fake-a: done, 0.3 s");
+    const before = written.length;
+    progress.finish();
+    expect(written.slice(before).join("")).not.toContain("fake");
+  });
+});

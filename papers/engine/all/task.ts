@@ -1,0 +1,67 @@
+/** Which experiments `weir paper all` runs, on which clocks, and what their outcomes depend on. */
+import { WeirError } from "../../../src/base/error.js";
+import { nearest } from "../../../src/base/nearest.js";
+import { type Clock, clocksOf, type Experiment } from "../experiment.js";
+import { keyOf } from "../made.js";
+import type { References } from "../reference.js";
+
+/** One experiment to run. */
+export interface Task {
+  experiment: Experiment;
+  clocks: readonly Clock[];
+  references: References;
+  /** See Made. */
+  key: string;
+  /** About how long it takes, s. */
+  seconds: number;
+}
+
+export interface TaskOptions {
+  clocks: readonly Clock[];
+  /** Clocks that were asked for by name: someone must have each. */
+  named: boolean;
+  seed?: number | undefined;
+  scale?: number | undefined;
+  references: ReadonlyMap<string, References>;
+  /** See codeVersion(). */
+  weir: string;
+  seconds: (experiment: Experiment, clock: Clock) => number;
+}
+
+/** Those whose id is one of `patterns`, in which * stands for any text. @throws WeirError for one that nothing is meant by. */
+export function selectExperiments(all: readonly Experiment[], patterns: readonly string[]): Experiment[] {
+  if (patterns.length === 0) return [...all];
+  const chosen = patterns.map((pattern) => {
+    const parts = pattern.split("*").map((part) => part.replace(/[^\w-]/g, "\\$&"));
+    const expression = new RegExp(`^${parts.join(".*")}$`);
+    const found = all.filter(({ id }) => expression.test(id));
+    if (found.length > 0) return found;
+    const ids = all.map(({ id }) => id);
+    const meant = nearest(pattern, ids);
+    throw new WeirError(`no experiment ${pattern}`, {
+      hint: meant === undefined ? "weir paper list shows all" : `did you mean ${meant}?`,
+    });
+  });
+  return all.filter((experiment) => chosen.some((found) => found.includes(experiment)));
+}
+
+/** A task for each experiment that has any of the clocks. @throws WeirError, ScenarioError */
+export function planTasks(chosen: readonly Experiment[], options: TaskOptions): Task[] {
+  const { clocks: wanted, named, references, weir, seconds, ...overrides } = options;
+  const missing = wanted.find((clock) => !chosen.some((experiment) => clocksOf(experiment).includes(clock)));
+  if (named && missing !== undefined) {
+    throw new WeirError(`none of the experiments runs on ${missing}`, { hint: "weir paper list shows what each has" });
+  }
+  return chosen.flatMap((experiment) => {
+    const clocks = clocksOf(experiment).filter((clock) => wanted.includes(clock));
+    if (clocks.length === 0) return [];
+    const own = references.get(experiment.id) ?? {};
+    return {
+      experiment,
+      clocks,
+      references: own,
+      key: keyOf(experiment, { ...overrides, clocks, references: own }, weir),
+      seconds: clocks.reduce((sum, clock) => sum + seconds(experiment, clock), 0),
+    };
+  });
+}

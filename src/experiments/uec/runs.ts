@@ -1,7 +1,0 @@
-/** What the experiments read of a run of this network. */
-import type { Evidence } from "../experiment.js";
-
-/** When the last flow is complete, us; Infinity: not all are. */
-export function lastCompletion({ result: { fct } }: Evidence): number {
-  return fct === undefined || fct.incomplete > 0 ? Number.POSITIVE_INFINITY : (fct.fct_us?.max ?? Number.NaN);
-}
