@@ -1,6 +1,6 @@
 /**
- * Two pages of web/: the dashboard's, which becomes dist/dashboard/web, one document and assets named by their content; and with
- * `--mode report` the charts of reports, which become dist/report/page: one script and one style that reports have inside.
+ * Two pages of web/: the dashboard's, which becomes dist/web/dashboard, one document and assets named by their content; and with
+ * `--mode report` the charts of reports, which become dist/web/report: one script and one style that reports have inside.
  */
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
@@ -19,7 +19,7 @@ export default defineConfig(({ mode }) => ({
     reportCompressedSize: false,
     ...(mode === "report"
       ? {
-          outDir: here("../dist/report/page"),
+          outDir: here("../dist/web/report"),
           copyPublicDir: false,
           lib: {
             entry: here("src/report.tsx"),
@@ -30,7 +30,7 @@ export default defineConfig(({ mode }) => ({
           },
         }
       : {
-          outDir: here("../dist/dashboard/web"),
+          outDir: here("../dist/web/dashboard"),
           // The page's policy allows no data: addresses.
           assetsInlineLimit: 0,
         }),

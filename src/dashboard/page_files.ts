@@ -1,11 +1,10 @@
 /** The files of the page, as they were built. Only what is in the folder now has a name here: no path of a request is ever looked up. */
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { WeirError } from "../base/error.js";
+import { packageFile } from "../base/package_file.js";
 
-/** The same from sources and from dist/. */
-const kBuilt = fileURLToPath(new URL("../../dist/dashboard/web", import.meta.url));
+const kBuilt = packageFile("dist/web/dashboard");
 
 const kTypes: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",

@@ -1,7 +1,7 @@
 /** Pages of finished runs as one HTML file that needs nothing else: styles, the dashboard's charts and their data are inside. */
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { WeirError } from "../base/error.js";
+import { packageFile } from "../base/package_file.js";
 import type { SavedRun } from "../result/saved_run.js";
 import { curveGrid } from "./curve_table.js";
 import { escapeHtml, scriptJson } from "./markup.js";
@@ -9,8 +9,8 @@ import { pageRuns } from "./page_data.js";
 import type { Grid } from "./table.js";
 
 const kPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'";
-/** Script and style as web/ was built, the same from sources and from dist/. */
-const kBuilt = fileURLToPath(new URL("../../dist/report/page/", import.meta.url));
+/** Script and style as web/ was built. */
+const kBuilt = packageFile("dist/web/report/");
 
 /** One page: `main` is markup, `data` what its charts are drawn from, all else text. */
 export interface Page {

@@ -9,7 +9,7 @@ import type { Frame, Inspection, ParameterChange, Refusal, RunRequest, Session }
 import { kHeaders } from "../../src/net/http_server.js";
 import { syntheticFrame, syntheticRun } from "./synthetic.js";
 
-const kPage = fileURLToPath(new URL("../../dist/dashboard/web/", import.meta.url));
+const kPage = fileURLToPath(new URL("../../dist/web/dashboard/", import.meta.url));
 const kTypes: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript",

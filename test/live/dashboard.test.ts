@@ -303,5 +303,5 @@ describeLive("dashboards of daemons", () => {
 });
 
 it("has its page built, which these tests need", () => {
-  expect(existsSync(join(kRoot, "dist/dashboard/web/index.html"))).toBe(true);
+  expect(existsSync(join(kRoot, "dist/web/dashboard/index.html"))).toBe(true);
 });

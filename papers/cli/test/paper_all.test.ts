@@ -21,7 +21,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 
 const kCommand = [kMain, "paper", "all"];
 /** Two models that take no time, and simulations that take many seconds. */
-const kQuick = "qcn-shu-fig3,qcn-shu-fig9";
+const kQuick = "qcn-shu-fig3,qcn-shu-fig4";
 const kSlow = "qcn-shu-fig10";
 
 const call = (out: string, ...args: string[]) =>
