@@ -144,12 +144,22 @@ describe("src/", () => {
   });
 });
 
-/** The files of src/ that a file imports, for their types or values, now or later. */
+describe("web/", () => {
+  const files = filesUnder("web/src", ".ts", ".tsx");
+  const sourceOf = new Map(files.map((file) => [file.replace(/\.tsx$/, ".ts"), file]));
+
+  it("has no circles of files", () => {
+    const imports = files.map((file) => [file, importsOf(file).map((path) => sourceOf.get(path) ?? path)] as const);
+    expect(circlesOf(new Map(imports)).map((circle) => circle.join(" -> "))).toEqual([]);
+  });
+});
+
+/** The files of src/ and web/ that a file imports, for their types or values, now or later. */
 function importsOf(file: string): string[] {
   const paths = [...read(file).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, path]) =>
     normalize(join(dirname(file), path ?? "")).replace(/\.js$/, ".ts"),
   );
-  return [...new Set(paths)].filter((path) => path.startsWith("src/"));
+  return [...new Set(paths)].filter((path) => /^(src|web)\//.test(path));
 }
 
 /** Of each set of files that reach one another a way round, as short as it is found. */
