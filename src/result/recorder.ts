@@ -2,10 +2,9 @@
 import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../congestion/flow_state.js";
 import { kRecordWords, RecordKind } from "../native/types.js";
 import type { Congestion, Flow, Scenario } from "../scenario/types.js";
+import { kPriorities } from "../wire/priority.js";
 import type { CompletedMessage } from "./completions.js";
 import type { Series } from "./result.js";
-
-const kPriorities = 8;
 
 interface FlowSamples {
   /** Of an algorithm with a window the window, packets. */
@@ -130,8 +129,8 @@ export class Recorder {
   /** Made once, and asked for by every sample. */
   private queueName(device: number, index: number): string {
     const names = entry(this.queueNames, device, () => []);
-    const port = () => this.source.ports[device]?.[Math.floor(index / kPriorities)];
-    const name = names[index] ?? `${this.switchNames[device]}:${port()}:${index % kPriorities}`;
+    const port = () => this.source.ports[device]?.[Math.floor(index / kPriorities.length)];
+    const name = names[index] ?? `${this.switchNames[device]}:${port()}:${index % kPriorities.length}`;
     names[index] = name;
     return name;
   }
