@@ -11,7 +11,7 @@ namespace weir {
 struct Record {
   enum class Kind : uint16_t {
     queue = 1,     // egress queue: bytes now, most since the last sample, CE marks and CNMs so far; index = port * 8 + priority
-    transmit = 2,  // QP as sender: rate, target rate, alpha, payload bytes so far; index = QP
+    transmit = 2,  // QP as sender: rate, target rate, alpha, window in packets; index = QP
     receive = 3,   // QP as receiver: payload bytes, wire bytes, CNPs sent, packets lost so far; index = QP
     pause = 4,     // switch ingress: PFC frames sent so far, stopped now (0/1), ingress bytes; index = port * 8 + priority
     port = 6,      // an interface: 1 = up, 0 = down, gone or not to be opened; MTU, 0 = unknown; 1 = opened anew; index = port

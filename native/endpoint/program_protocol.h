@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/describe.h"
+#include "transport/queue_attributes.h"
 
 namespace weir {
 
@@ -28,7 +30,7 @@ struct ProgramRequest {
   };
   // Numbers only: they are a stranger's, and the daemon looks at each.
   uint32_t bytes = sizeof(ProgramRequest);
-  uint32_t kind = kHello;
+  uint32_t kind = kHello;    // Kind
   uint32_t object = 0;       // queue pair or address handle
   uint32_t datagram = 0;     // 1: UD
   uint32_t state = 0;        // QueuePairState
@@ -43,15 +45,30 @@ struct ProgramRequest {
   uint32_t receive_psn = 0;
   uint32_t unreliable = 0;  // 1: UC
 };
+constexpr auto words_of(ProgramRequest::Kind) {
+  return std::array{"hello",
+                    "create-queue-pair",
+                    "modify-queue-pair",
+                    "destroy-queue-pair",
+                    "create-address-handle",
+                    "destroy-address-handle",
+                    "attach-group",
+                    "detach-group"};
+}
+// The word that a stranger's number stands for; nothing if there is none.
+template <Worded Enum>
+constexpr std::optional<Enum> known(uint32_t number) {
+  return number < words_of(Enum{}).size() ? std::optional(static_cast<Enum>(number)) : std::nullopt;
+}
 void describe(auto& v, Of<ProgramRequest> auto& request) {
   v.type("ProgramRequest", "What a program asks of the NIC. Nothing of it has been looked at.");
   v("bytes", request.bytes, field::any("Of the request.", "bytes"));
-  v("kind", request.kind,
-    field::any("0 hello; queue pair: 1 create, 2 modify, 3 destroy; address handle: 4 create, 5 destroy; queue pair and "
-               "multicast group: 6 attach, 7 detach."));
+  const auto kind = known<ProgramRequest::Kind>(request.kind);
+  v("kind", kind, field::optional(field::any("Absent: its number means nothing.")));
   v("object", request.object, field::any("Queue pair or address handle."));
   v("datagram", request.datagram, field::any("1: UD."));
-  v("state", request.state, field::any("To come: 0 reset, 1 init, 2 rtr, 3 rts, 4 error."));
+  const auto state = known<QueuePairState>(request.state);
+  v("state", state, field::optional(field::any("That the queue pair comes to. Absent: its number means nothing.")));
   v("path_mtu", request.path_mtu, field::any("Of the connection.", "bytes"));
   v("remote_qpn", request.remote_qpn, field::any("The peer's number."));
   v("partition_key", request.partition_key, field::any("Of the BTH."));

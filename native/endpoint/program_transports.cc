@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,7 +15,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/native_error.h"
+#include "base/secret.h"
 #include "transport/datagram.h"
 #include "transport/opcode.h"
 #include "transport/reliable_connection.h"
@@ -40,14 +39,6 @@ constexpr Time kShortestNap = 20 * kMicrosecond;
 constexpr Time kLongestNap = 320 * kMicrosecond;
 constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
 constexpr Time kLongestSleep = 100 * kMillisecond;  // then it looks whether the daemon lives
-
-uint64_t secret() {
-  uint64_t value = 0;
-  if (::getrandom(&value, sizeof value, 0) < 0) {
-    throw NativeError::from_errno("getrandom", "the system gives no random numbers", "allow the system call getrandom");
-  }
-  return value;
-}
 
 }  // namespace
 

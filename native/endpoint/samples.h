@@ -11,8 +11,7 @@ namespace weir {
 // Of queue pair `index` of `nic` as a sender; `device` and `number` are what the record calls them.
 inline Record sample_sender(SoftNic& nic, uint32_t index, Time at, uint16_t device, uint32_t number) {
   const SoftNic::SenderSample sender = nic.sender_sample(index, at);
-  const auto sent = static_cast<double>(nic.queue_pairs()[index].counters.tx_bytes);
-  return {at, Record::Kind::transmit, device, number, {sender.rate, sender.target_rate, sender.alpha, sent}};
+  return {at, Record::Kind::transmit, device, number, {sender.rate, sender.target_rate, sender.alpha, sender.window}};
 }
 
 inline Record sample_receiver(const QpCounters& counters, Time at, uint16_t device, uint32_t number) {

@@ -156,12 +156,12 @@ class SoftNic {
   // The rate a queue pair may send at now: its flow's, its cap and the line's smallest. 0 while it does not send.
   Rate allowed_rate(const QueuePair& qp) const;
   // For samples: what holds a queue pair that sends, at `at`. Not held below its allowed rate: both rates are that, and alpha is
-  // 0 unless it runs there. Of an algorithm with a window `rate` is the window, packets, and
-  // `target_rate` the allowed rate.
+  // 0 unless it runs there.
   struct SenderSample {
     double rate;         // bit/s
     double target_rate;  // bit/s
     double alpha;
+    double window;  // packets; 0 while it does not send, and of an algorithm that has none
   };
   SenderSample sender_sample(uint32_t index, Time at);
   // Whether it is the end of its stream whose congestion control rules: who sends the data, or who READs.

@@ -281,9 +281,9 @@ SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   const auto rate = static_cast<double>(qp.stopped && at <= qp.parameters.stop ? limit_of(index) : allowed_rate(qp));
   return flow.controller.visit([&](const auto& c) -> SenderSample {
     const ControllerState state = c.state();
-    if (rate > 0 && state.window > 0) return {state.window, rate, state.alpha};
+    if (rate > 0 && state.window > 0) return {rate, rate, state.alpha, state.window};
     const bool has_alpha = state.alpha_runs && (rate > 0 || flow.held);
-    return {rate, flow.held ? static_cast<double>(state.target_rate) : rate, has_alpha ? state.alpha : 0};
+    return {rate, flow.held ? static_cast<double>(state.target_rate) : rate, has_alpha ? state.alpha : 0, 0};
   });
 }
 

@@ -9,7 +9,6 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kTag = 4;
 // Before any other held frame: a changed frame takes its place in the stream at once.
 constexpr Time kAtOnce = INT64_MIN;
 
@@ -125,7 +124,7 @@ void ImpairmentPort::flip(uint32_t slot, uint64_t draw) {
   uint8_t* data = bytes_.data() + size_t{slot} * slot_bytes_;
   const uint32_t length = frames_[slot].length;
   const bool tagged = length >= kEthernetHeader && data[12] == 0x81 && data[13] == 0x00;
-  const uint32_t header = kEthernetHeader + (tagged ? kTag : 0);
+  const uint32_t header = kEthernetHeader + (tagged ? kVlanTag : 0);
   if (length <= header) return;
   const uint64_t bit = draw % (uint64_t{length - header} * 8);
   data[header + bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));

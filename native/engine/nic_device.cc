@@ -1,13 +1,12 @@
 #include "engine/nic_device.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
 
 #include "base/native_error.h"
+#include "base/secret.h"
 #include "endpoint/samples.h"
 #include "wire/classify.h"
 #include "wire/ethernet.h"
@@ -18,14 +17,6 @@
 
 namespace weir {
 namespace {
-
-uint64_t secret() {
-  uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) < 0) {
-    throw NativeError::from_errno("getrandom", "the system gives no random numbers", "allow the system call getrandom");
-  }
-  return random;
-}
 
 // Refers to the sizes of `config`.
 std::vector<QueuePairParameters> begun(const NicDeviceConfig& config, Time begin) {

@@ -315,7 +315,7 @@ class World {
     for (uint32_t i = 0; i < kPairs; ++i) {
       const SoftNic::SenderSample sample = nic_.sender_sample(i, nic_.now());
       require(sample.rate >= 0 && sample.rate <= kRate && sample.target_rate >= 0 && sample.target_rate <= kRate);
-      require(sample.alpha >= 0 && sample.alpha <= 1);
+      require(sample.alpha >= 0 && sample.alpha <= 1 && sample.window >= 0);
     }
   }
 

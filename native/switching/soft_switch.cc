@@ -7,16 +7,12 @@
 #include "wire/ethernet.h"
 #include "wire/ip.h"
 #include "wire/segmentation.h"
+#include "wire/tags.h"
 #include "wire/telemetry.h"
 #include "wire/udp.h"
 
 namespace weir {
 namespace {
-
-// In front of the IP packet, tags included.
-uint32_t header_length(const PacketMeta& meta) {
-  return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
-}
 
 SwitchParameters checked(SwitchParameters parameters) {
   check(parameters);
@@ -154,7 +150,7 @@ void SoftSwitch::emit(Port& in, uint16_t to, PacketId id) {
   if (vlans_.heeded() && !leave_in_vlan(in, out, id)) return;
   const Packet& packet = pool_[id];
   const uint32_t longest = packet.offload.largest_segment(packet.length);
-  if (!out.egress.fits(longest, kEthernetHeader) && !out.egress.fits(longest, header_length(packet.meta)))
+  if (!out.egress.fits(longest, kEthernetHeader) && !out.egress.fits(longest, link_header_length(packet.meta)))
     return drop(in.counters.drop_mtu_exceeded, id);
   if (packet.offload.pending() && !takes_offload(out, packet)) return finish_offload(in, to, id);
   admit(in, out, id);

@@ -23,10 +23,6 @@ namespace {
 constexpr Time kPerIcmp = kSecond / 1000;
 constexpr Time kIcmpBurst = 50 * kPerIcmp;
 
-uint32_t link_header_length(const PacketMeta& meta) {
-  return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
-}
-
 inline bool is_link_local(const AddressBits& address) { return address.high >> 54 == 0xfe80 >> 6; }
 
 // RFC 1812, 5.3.7, and RFC 4291, 2.5: what is no destination, or no source, beyond a link. Groups are not routed.

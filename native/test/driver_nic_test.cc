@@ -105,7 +105,7 @@ void check_same(SoftNic& wire, SoftNic& driven) {
     check_same(wire.queue_pairs()[i].counters, driven.queue_pairs()[i].counters);
     const SoftNic::SenderSample a = wire.sender_sample(i, wire.now());
     const SoftNic::SenderSample b = driven.sender_sample(i, driven.now());
-    CHECK(std::tuple(a.rate, a.target_rate, a.alpha) == std::tuple(b.rate, b.target_rate, b.alpha));
+    CHECK(std::tuple(a.rate, a.target_rate, a.alpha, a.window) == std::tuple(b.rate, b.target_rate, b.alpha, b.window));
   }
 }
 

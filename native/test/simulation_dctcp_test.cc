@@ -194,12 +194,14 @@ TEST_CASE("simulation: a sample of a flow under DCTCP has its window and alpha")
   finish(simulation, 4 * kMillisecond);
   SoftNic& busy = simulation.fabric().nic_at(0);
   const SoftNic::SenderSample sample = busy.sender_sample(0, busy.now());
+  CHECK(sample.rate == busy.line_rate());
   CHECK(sample.target_rate == busy.line_rate());
   const DctcpSender* dctcp = busy.flow_at(0, busy.now()).controller.as<DctcpSender>();
-  CHECK(sample.rate == dctcp->window());
+  CHECK(sample.window == dctcp->window());
   CHECK(sample.alpha == dctcp->alpha());
   SoftNic& idle = simulation.fabric().nic_at(1);
   CHECK(idle.sender_sample(0, idle.now()).rate == 0);
+  CHECK(idle.sender_sample(0, idle.now()).window == 0);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "wire/checksum.h"
 #include "wire/icmp.h"
+#include "wire/tags.h"
 
 namespace weir {
 namespace {
@@ -97,7 +98,7 @@ uint32_t build_icmp(uint8_t* out, const LinkHeader& link, const uint8_t* from, c
 
 bool read_neighbour_message(const uint8_t* frame, uint32_t present, const PacketMeta& meta, NeighbourMessage& message) {
   if (meta.ethertype == kEthertypeArp) {
-    const uint32_t start = kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
+    const uint32_t start = link_header_length(meta);
     return present > start && read_arp(frame + start, present - start, message);
   }
   if (meta.ip_version != 6 || meta.l3_offset == 0 || meta.l3_offset >= present) return false;

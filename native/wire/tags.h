@@ -4,11 +4,17 @@
 #include <cstdint>
 #include <optional>
 
+#include "wire/ethernet.h"
 #include "wire/packet.h"
 
 namespace weir {
 
 inline constexpr uint32_t kTagsOffset = 12;  // behind the MAC addresses
+
+// Length of what is in front of the IP packet: Ethernet header and tags.
+inline uint32_t link_header_length(const PacketMeta& meta) {
+  return kEthernetHeader + (meta.tagged ? kVlanTag : 0) + (meta.cn_tagged ? kCnTag : 0);
+}
 
 // What stands from `offset` on in a packet moves `by` bytes towards its end, or so many bytes there are taken out (by < 0). Of
 // packets without payload what exists moves. There must be room().

@@ -143,13 +143,11 @@ export function section<T extends z.ZodRawShape>(shape: T, belonging?: Belonging
   });
 }
 
-const kPriorities = ["0", "1", "2", "3", "4", "5", "6", "7"] as const;
-
-/** A mapping of some priorities; unknown keys are told as those of a section. */
-export function byPriority<T extends z.ZodType>(value: T) {
-  return z.partialRecord(z.enum(kPriorities), value, {
+/** A mapping of some of `keys`; unknown ones are told as those of a section. */
+export function mapping<const K extends string, T extends z.ZodType>(keys: readonly K[], value: T) {
+  return z.partialRecord(z.enum(keys), value, {
     // Zod's types know of no such issue here, but it is what keys beyond an enumeration are.
-    error: ({ code }: { code: string }) => (code === "unrecognized_keys" ? told({ known: kPriorities }) : undefined),
+    error: ({ code }: { code: string }) => (code === "unrecognized_keys" ? told({ known: keys }) : undefined),
   });
 }
 

@@ -1,4 +1,5 @@
 /** What a captured frame says about congestion, in words: the comment beside it in a pcapng file. */
+import { kPriorities } from "../wire/priority.js";
 import { type Frames, kFrameKinds, kRefusals } from "./frames.js";
 
 /** The rate of the link by which pause quanta are told as times. */
@@ -10,7 +11,6 @@ export interface CommentRate {
 }
 
 const kEcn = ["Not-ECT: cannot be marked", "ECT(1)", "ECT(0)", "CE: congestion experienced"] as const;
-const kPriorities = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 /** One quantum is the time of so many bits at the link's rate (IEEE 802.3 annex 31B). */
 const kQuantumBits = 512;
 /** Ethernet header and opcode. */

@@ -1,6 +1,7 @@
 /** `weir probe`: is there a RoCEv2 responder, and do ECN marks survive the path to it? */
 import { Option } from "commander";
 import { parseTime } from "../base/units.js";
+import { kFirstQpn } from "../device/behaviour.js";
 import { listen } from "../probe/listen.js";
 import { type ProbeNetwork, realNetwork } from "../probe/network.js";
 import { probe } from "../probe/probe.js";
@@ -22,7 +23,6 @@ interface ProbeOptions {
 
 const kProbes = 3;
 const kTimeoutMs = 1000;
-const kFirstQpn = 0x11;
 
 const kHelp = `
 Sends RC WRITE ONLY frames of zero bytes, which name no memory; probe a queue pair without traffic, from the address that

@@ -1,6 +1,7 @@
 /** ARP for IPv4 over Ethernet (RFC 826). MAC addresses are 48-bit numbers, IPv4 addresses dotted text. */
 import { addressBytes, addressText } from "../wire/address.js";
-import { kEthernetHeader, kEtherType, newFrame } from "./link.js";
+import { kEthernetHeader } from "../wire/headers.js";
+import { kEtherType, newFrame } from "./link.js";
 
 /** Hardware Ethernet, protocol IPv4, and the lengths of their addresses. */
 const kEthernetIpv4 = Buffer.from("000108000604", "hex");

@@ -1,7 +1,8 @@
 /** Answers ping for an address that the kernel does not have. */
 import { isStation } from "../wire/address.js";
+import { kEthernetHeader } from "../wire/headers.js";
 import { echoReply } from "../wire/icmp.js";
-import { type Clock, kEthernetHeader, kEtherType, newFrame, systemClock } from "./link.js";
+import { type Clock, kEtherType, newFrame, systemClock } from "./link.js";
 
 /** As many as Linux makes of other ICMP messages in a second, and at once. */
 const kPerSecond = 1000;

@@ -5,23 +5,26 @@
 
 import { addressBytes } from "../wire/address.js";
 import { icrc, internetChecksum } from "../wire/checksum.js";
+import {
+  kBth,
+  kEthernetHeader,
+  kHopLimit,
+  kIcrc,
+  kIpv4Header,
+  kIpv6Header,
+  kProtocolUdp,
+  kRocePort,
+  kUdpHeader,
+} from "../wire/headers.js";
 import { type IpHeader, readIp } from "../wire/icmp.js";
-import { kEthernetHeader, kEtherType, newFrame } from "./link.js";
+import { kEtherType, newFrame } from "./link.js";
 
 export const kMad = 256;
-const kIpv4Header = 20;
-const kIpv6Header = 40;
-const kUdpHeader = 8;
-const kBth = 12;
 const kDeth = 8;
-const kIcrc = 4;
 const kDatagram = kUdpHeader + kBth + kDeth + kMad + kIcrc;
 
-const kUdp = 17;
-const kHopLimit = 64;
 /** The same for all of rxe's MADs: they need not be spread over paths. */
 export const kMadSourcePort = 55410;
-export const kRocePort = 4791;
 const kUdSendOnly = 0x64;
 const kDefaultPartition = 0xffff;
 const kGsiQpn = 1;
@@ -53,7 +56,7 @@ export function buildMadFrame(frame: MadFrame, identification: number): Buffer {
   if (isIpv6) {
     packet.writeUInt8(0x60, 0);
     packet.writeUInt16BE(kDatagram, 4);
-    packet.set([kUdp, kHopLimit], 6);
+    packet.set([kProtocolUdp, kHopLimit], 6);
     packet.set(source, 8);
     packet.set(destination, 24);
   } else {
@@ -61,7 +64,7 @@ export function buildMadFrame(frame: MadFrame, identification: number): Buffer {
     packet.writeUInt16BE(packet.length, 2);
     packet.writeUInt16BE(identification, 4);
     packet.writeUInt16BE(0x4000, 6); // don't fragment
-    packet.set([kHopLimit, kUdp], 8);
+    packet.set([kHopLimit, kProtocolUdp], 8);
     packet.set(source, 12);
     packet.set(destination, 16);
     packet.writeUInt16BE(internetChecksum(packet.subarray(0, kIpv4Header)), 10);
@@ -116,7 +119,7 @@ export function readMadFrame(frame: Buffer): MadFrame | undefined {
 function readUdp(frame: Buffer): (IpHeader & { packet: Buffer }) | undefined {
   const packet = frame.subarray(kEthernetHeader);
   const ip = readIp(packet);
-  if (ip === undefined || ip.protocol !== kUdp || ip.total > packet.length) return;
+  if (ip === undefined || ip.protocol !== kProtocolUdp || ip.total > packet.length) return;
   if (frame.readUInt16BE(12) !== (ip.version === 4 ? kEtherType.ipv4 : kEtherType.ipv6)) return;
   if (ip.version === 4 && internetChecksum(packet.subarray(0, ip.header)) !== 0) return;
   return { ...ip, packet: packet.subarray(0, ip.total) };

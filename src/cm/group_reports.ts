@@ -6,7 +6,8 @@
  */
 import { addressBytes, addressText, guidOfMac, macOfGroup } from "../wire/address.js";
 import { internetChecksum } from "../wire/checksum.js";
-import { type Clock, type FrameLink, kEthernetHeader, kEtherType, newFrame, systemClock } from "./link.js";
+import { kEthernetHeader, kIpv4Header, kIpv6Header } from "../wire/headers.js";
+import { type Clock, type FrameLink, kEtherType, newFrame, systemClock } from "./link.js";
 
 const kAgainMs = 1000;
 const kRefreshMs = 60_000;
@@ -20,8 +21,6 @@ const kMostDelay = { igmp: 100, mld: 10_000 };
 const kRouters = { ipv4: "224.0.0.2", ipv6: "ff02::2" };
 /** Options that make routers look: in the IPv4 header, and in a header of its own with what comes next. */
 const kRouterAlert = { ipv4: Buffer.from("94040000", "hex"), ipv6: Buffer.from("3a00050200000100", "hex") };
-const kIpv4Header = 20;
-const kIpv6Header = 40;
 
 export interface GroupReportsOptions {
   link: FrameLink;

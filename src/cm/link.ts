@@ -1,4 +1,5 @@
 /** What connection management stands on: Ethernet frames and a clock, both replaceable in tests. */
+import { kEthernetHeader, kVlanTag } from "../wire/headers.js";
 
 /** Ethernet frames without FCS and VLAN tag; addresses are 48-bit numbers. */
 export interface FrameLink {
@@ -25,7 +26,6 @@ export const systemClock: Clock = {
 };
 
 export const kEtherType = { ipv4: 0x0800, arp: 0x0806, vlan: 0x8100, ipv6: 0x86dd } as const;
-export const kEthernetHeader = 14;
 const kTypeOffset = 12;
 /** The least that Ethernet carries, without FCS. */
 const kLeastFrame = 60;
@@ -47,6 +47,6 @@ export function taggedFrame(frame: Uint8Array, vlan: number): Buffer {
 
 /** Without its 802.1Q tag, if it has one: itself then, or a copy. */
 export function untaggedFrame(frame: Buffer): Buffer {
-  if (frame.length < kEthernetHeader + 4 || frame.readUInt16BE(kTypeOffset) !== kEtherType.vlan) return frame;
-  return Buffer.concat([frame.subarray(0, kTypeOffset), frame.subarray(kTypeOffset + 4)]);
+  if (frame.length < kEthernetHeader + kVlanTag || frame.readUInt16BE(kTypeOffset) !== kEtherType.vlan) return frame;
+  return Buffer.concat([frame.subarray(0, kTypeOffset), frame.subarray(kTypeOffset + kVlanTag)]);
 }

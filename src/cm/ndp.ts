@@ -1,7 +1,8 @@
 /** Neighbour solicitation and advertisement of IPv6 over Ethernet (RFC 4861, RFC 2464). MAC addresses are 48-bit numbers. */
 import { addressBytes, addressText, macOfGroup } from "../wire/address.js";
 import { internetChecksum } from "../wire/checksum.js";
-import { kEthernetHeader, kEtherType, newFrame } from "./link.js";
+import { kEthernetHeader, kIpv6Header } from "../wire/headers.js";
+import { kEtherType, newFrame } from "./link.js";
 
 const kSolicitation = 135;
 const kAdvertisement = 136;
@@ -10,12 +11,11 @@ const kTargetOption = 2;
 const kSolicited = 0x40;
 const kOverride = 0x20;
 const kNextHeaderIcmp = 58;
-const kIpv6Header = 40;
 /** ICMPv6 up to the options; an option with a MAC address. */
 const kMessage = 24;
 const kOption = 8;
 /** What no router forwards: a packet with it comes from this link. */
-const kHopLimit = 255;
+const kOnLinkHopLimit = 255;
 export const kUnspecified = "::";
 const kAllNodes = "ff02::1";
 
@@ -35,7 +35,7 @@ export function readNeighbourMessage(frame: Buffer): NeighbourMessage | undefine
   if (frame.length < kEthernetHeader + kIpv6Header + kMessage || frame.readUInt16BE(12) !== kEtherType.ipv6) return;
   const ip = frame.subarray(kEthernetHeader);
   const length = ip.readUInt16BE(4);
-  if (ip.readUInt8(0) >> 4 !== 6 || ip.readUInt8(6) !== kNextHeaderIcmp || ip.readUInt8(7) !== kHopLimit) return;
+  if (ip.readUInt8(0) >> 4 !== 6 || ip.readUInt8(6) !== kNextHeaderIcmp || ip.readUInt8(7) !== kOnLinkHopLimit) return;
   if (length < kMessage || ip.length < kIpv6Header + length) return;
   const icmp = ip.subarray(kIpv6Header, kIpv6Header + length);
   const type = icmp.readUInt8(0);
@@ -94,7 +94,7 @@ function build(
   const ip = frame.subarray(kEthernetHeader);
   ip.writeUInt8(0x60, 0);
   ip.writeUInt16BE(kMessage + kOption, 4);
-  ip.set([kNextHeaderIcmp, kHopLimit], 6);
+  ip.set([kNextHeaderIcmp, kOnLinkHopLimit], 6);
   ip.set(addressBytes(source), 8);
   ip.set(destination, 24);
   const icmp = ip.subarray(kIpv6Header);

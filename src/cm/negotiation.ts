@@ -1,5 +1,6 @@
 /** What REQ and REP say, from what the application wants and for what it needs to know. Values as Linux rxe has them. */
 import { addressOfGid, gidOfAddress } from "../wire/address.js";
+import { kHopLimit } from "../wire/headers.js";
 import {
   buildIpHeader,
   buildMessage,
@@ -23,7 +24,6 @@ import { kReject } from "./reject.js";
 /** RoCE has no LIDs. */
 const kPermissiveLid = 0xffff;
 export const kDefaultPartition = 0xffff;
-const kHopLimit = 64;
 const kAckTimeout = 19;
 /** Code of the delay before our acknowledgements, 134 ms. */
 const kTargetAckDelay = 15;

@@ -1,9 +1,10 @@
 /** The general services interface of a device: sends MADs to queue pair 1 of others and delivers those that come to ours. */
 import { randomInt } from "node:crypto";
 import { canonicalAddress, isStation } from "../wire/address.js";
+import { kEthernetHeader, kRocePort } from "../wire/headers.js";
 import { readUnreachable } from "../wire/icmp.js";
-import { buildMadFrame, kMadSourcePort, kRocePort, readMadFrame } from "./frame.js";
-import { type FrameLink, kEthernetHeader } from "./link.js";
+import { buildMadFrame, kMadSourcePort, readMadFrame } from "./frame.js";
+import type { FrameLink } from "./link.js";
 import { type Message, readMessage } from "./messages.js";
 
 /** Where a message came from, or is to go. */

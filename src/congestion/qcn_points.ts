@@ -1,6 +1,7 @@
 // QCN as devices have it: congestion points of switches, reaction points of hosts. Names are those of IEEE8021-CN-MIB.
 import { z } from "zod";
-import { byPriority, choice, type Full, field, flag, integer, priorities, section, size } from "../base/fields.js";
+import { choice, type Full, field, flag, integer, mapping, priorities, section, size } from "../base/fields.js";
+import { kPriorityKeys } from "../wire/priority.js";
 import { parameterSchema } from "./parameter_schema.js";
 import { kRpgParameters } from "./qcn_parameters.js";
 
@@ -74,7 +75,7 @@ export const hostQcnSchema = section({
     100,
   ),
   reaction_point_groups: field(
-    byPriority(groupSchema),
+    mapping(kPriorityKeys, groupSchema),
     "CNPV -> parameters of its reaction point group (RPG) in place of those of `congestion`, such as `{ 4: { rpgAiRate: 10Mbps } }`.",
     {},
   ),

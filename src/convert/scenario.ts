@@ -6,6 +6,7 @@ import { kLargestFile } from "../base/yaml.js";
 import { linkDefaultsSchema } from "../scenario/device_schema.js";
 import { headroomOfLink } from "../scenario/headroom.js";
 import { parseScenarioText } from "../scenario/scenario.js";
+import { kPriorities } from "../wire/priority.js";
 import { type Converted, hostName, type Network, type NetworkFlow, switchName } from "./network.js";
 
 /** Bytes that the ports of a switch share: what HPCC's config.txt has. Headroom comes on top. */
@@ -13,7 +14,6 @@ const kShared = 32e6;
 const kMegabyte = 1e6;
 /** Of a message; a larger flow has several. */
 const kLongestMessage = 2 ** 31;
-const kPriorities = 8;
 /** What the flows may take longer than the busiest link would at its rate, and at least; ns. */
 const kSlack = 1.25;
 const kLeastTail = 1e6;
@@ -134,7 +134,7 @@ function memoryOf({ switches, links }: Network): number {
   const { mtu } = filled(linkDefaultsSchema, {});
   const needed = new Map(switches.map((node) => [node, 0]));
   for (const { from, to, rate, delay } of links) {
-    const bytes = kPriorities * headroomOfLink({ rate, delay, mtu });
+    const bytes = kPriorities.length * headroomOfLink({ rate, delay, mtu });
     for (const end of [from, to]) if (needed.has(end)) needed.set(end, (needed.get(end) ?? 0) + bytes);
   }
   const reserved = [...needed.values()].reduce((largest, bytes) => Math.max(largest, bytes), 0);

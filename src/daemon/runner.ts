@@ -22,7 +22,7 @@ import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { DeviceWorkers } from "../native/workers.js";
-import { kPriorities } from "../scenario/resolve.js";
+import { kPriorities } from "../wire/priority.js";
 import { ControlPlane, routesByKernel } from "./control_plane.js";
 import { Discovery } from "./discovery.js";
 import type { Log } from "./log.js";

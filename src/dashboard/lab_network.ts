@@ -74,7 +74,7 @@ export class LabNetwork implements Network {
       const rate = samples?.rate.at(-1) ?? 0;
       if (rate <= 0) return { rate: null, target: null, alpha: null };
       const alpha = estimates ? (samples?.alpha.at(-1) ?? null) : null;
-      // A window is no rate.
+      // Where a window holds a flow its rate is mostly the line's, which tells nothing.
       if (hasWindow(algorithm)) return { rate: null, target: null, alpha };
       return { rate, target: samples?.target.at(-1) ?? null, alpha };
     });

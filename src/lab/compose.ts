@@ -12,6 +12,7 @@ import { Share } from "../scenario/parts.js";
 import type { Flow, Link, Scenario } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
 import { kHeaderBytes } from "../wire/frame_size.js";
+import { kPriorities } from "../wire/priority.js";
 import { halfControlLoop, kShortestLoop } from "./control_loop.js";
 
 export interface ComposeOptions {
@@ -42,7 +43,6 @@ export const kProgramQueuePairs = 1280;
 const kSuperFrames = 64;
 /** What frames of a host's kernel may take of its NIC's memory, bytes, per priority: some 650 frames of 1,500 bytes. */
 const kStackQueue = 1 << 20;
-const kPriorities = 8;
 const kCnTagBytes = 4;
 
 /** Addresses of a host's kernel, and of its NIC: one of each IP version, without prefix lengths. */
@@ -179,7 +179,7 @@ class LabComposer {
     };
     const packets = switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096);
     const long = options.inhabited ? { super_frames: kSuperFrames } : {};
-    const ofStack = options.inhabited ? kPriorities * Math.ceil(kStackQueue / common.packet_bytes) : 0;
+    const ofStack = options.inhabited ? kPriorities.length * Math.ceil(kStackQueue / common.packet_bytes) : 0;
     const ofNics = 4096 + (512 + ofStack) * nics.length;
     return [
       { ...common, ...long, name: "switches", cpu: options.cpus.switches, packets, switches, nics: [] },

@@ -2,7 +2,8 @@
  * LLDP at one port (IEEE 802.1AB-2016, clauses 9.2.8 to 9.2.10): when to send, credit by which changes cannot flood a link, fast
  * start for new neighbours, and what neighbours told, for as long as they said.
  */
-import { type Clock, kEthernetHeader, newFrame } from "../cm/link.js";
+import { type Clock, newFrame } from "../cm/link.js";
+import { kEthernetHeader } from "../wire/headers.js";
 import {
   buildLldpdu,
   chassisText,

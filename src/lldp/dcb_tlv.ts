@@ -1,9 +1,9 @@
 /** What LLDP carries for data center bridging: organizationally specific TLVs of IEEE 802.1 (IEEE 802.1Q-2018, annex D.2). */
+import { kPriorities } from "../wire/priority.js";
 import type { OrganizationTlv } from "./lldpdu.js";
 
 export const kIeee8021 = 0x0080c2;
 const kSubtype = { congestion: 8, ets: 9, recommendation: 10, pfc: 11, application: 12 } as const;
-const kPriorities = 8;
 
 /** Transmission selection algorithms (TSA assignment table of D.2.8): strict priority, credit based shaper, ETS, a vendor's. */
 export type Tsa = "strict" | "cbs" | "ets" | "vendor" | "reserved";
@@ -62,7 +62,7 @@ export interface DcbTlvs {
 }
 
 const maskOf = (priorities: readonly number[]) => priorities.reduce((mask, priority) => mask | (1 << priority), 0);
-const inMask = (mask: number) => [...Array(kPriorities).keys()].filter((priority) => (mask >> priority) & 1);
+const inMask = (mask: number) => kPriorities.filter((priority) => (mask >> priority) & 1);
 
 /** Those that are malformed, or there twice, are as if they were not there, and are counted. */
 export function readDcb(tlvs: readonly OrganizationTlv[]): { dcb: DcbTlvs; malformed: number } {
@@ -91,7 +91,12 @@ const kReaders: { [Name in keyof DcbTlvs]-?: (information: Buffer) => DcbTlvs[Na
     const ets = readEts(information);
     const first = information[0] ?? 0;
     return (
-      ets && { willing: first >> 7 === 1, cbs: ((first >> 6) & 1) === 1, max_tcs: first & 7 || kPriorities, ...ets }
+      ets && {
+        willing: first >> 7 === 1,
+        cbs: ((first >> 6) & 1) === 1,
+        max_tcs: first & 7 || kPriorities.length,
+        ...ets,
+      }
     );
   },
   recommendation: readEts,
@@ -122,14 +127,12 @@ const kReaders: { [Name in keyof DcbTlvs]-?: (information: Buffer) => DcbTlvs[Na
 /** Flags; a nibble of traffic class for each priority; a byte of bandwidth, and one of algorithm, for each traffic class. */
 function readEts(information: Buffer): Ets | undefined {
   if (information.length !== 21) return undefined;
-  const prio_tc = [...Array(kPriorities).keys()].map(
-    (p) => (information.readUInt8(1 + (p >> 1)) >> (p % 2 === 0 ? 4 : 0)) & 15,
-  );
+  const prio_tc = kPriorities.map((p) => (information.readUInt8(1 + (p >> 1)) >> (p % 2 === 0 ? 4 : 0)) & 15);
   const bandwidth = [...information.subarray(5, 13)];
   const tsa = [...information.subarray(13)].map((code) => kTsa[code] ?? "reserved");
   const total = bandwidth.reduce((sum, percent) => sum + percent, 0);
   const shares = tsa.includes("ets");
-  if (prio_tc.some((tc) => tc >= kPriorities) || (shares && total !== 100) || total > 100) return undefined;
+  if (prio_tc.some((tc) => tc >= kPriorities.length) || (shares && total !== 100) || total > 100) return undefined;
   return { prio_tc, bandwidth, tsa };
 }
 
@@ -160,7 +163,7 @@ export function buildDcb({ ets, recommendation, pfc, applications, congestion }:
 }
 
 function etsBytes({ prio_tc, bandwidth, tsa }: Ets): number[] {
-  if ([prio_tc, bandwidth, tsa].some((list) => list.length !== kPriorities))
+  if ([prio_tc, bandwidth, tsa].some((list) => list.length !== kPriorities.length))
     throw new RangeError("ETS has eight of each");
   const pairs = [0, 2, 4, 6].map((p) => ((prio_tc[p] ?? 0) << 4) | (prio_tc[p + 1] ?? 0));
   return [...pairs, ...bandwidth, ...tsa.map((algorithm) => kTsaCode[algorithm])];

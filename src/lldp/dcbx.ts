@@ -2,10 +2,11 @@
  * DCBX (IEEE 802.1Q-2018, clause 38.4): which parameters a port uses, its own or its peer's. Both state machines have no memory
  * but what the peer told last; so they are functions of that.
  */
+import { kRocePort } from "../wire/headers.js";
+import { kPriorities } from "../wire/priority.js";
 import type { Application, CongestionNotification, DcbTlvs, Ets, EtsConfiguration, Pfc } from "./dcb_tlv.js";
 
 /** UDP port of RoCEv2. */
-export const kRocePort = 4791;
 
 /** What a port is configured with. */
 export interface DcbxLocal {
@@ -46,8 +47,6 @@ export interface DcbxState {
 export type Mismatch =
   | { of: "pfc"; local: readonly number[]; peer: readonly number[] }
   | { of: "roce-priority"; local: number; peer: number };
-
-const kPriorities = 8;
 
 export function negotiate(local: DcbxLocal, peer: DcbxPeer | undefined): DcbxState {
   const pfc = symmetric(local, peer);
@@ -102,11 +101,11 @@ function cnState(cnpv: number, heard: CongestionNotification | undefined): CnSta
 /** What a port tells: what it does now, and what it would have its peer do. */
 export function announcement(local: DcbxLocal, state: DcbxState): DcbTlvs {
   const { from: _, ...ets } = state.ets;
-  const configuration: EtsConfiguration = { willing: local.willing, cbs: false, max_tcs: kPriorities, ...ets };
+  const configuration: EtsConfiguration = { willing: local.willing, cbs: false, max_tcs: kPriorities.length, ...ets };
   const pfc: Pfc = {
     willing: local.willing,
     mbc: false,
-    capability: kPriorities,
+    capability: kPriorities.length,
     priorities: [...state.pfc.priorities],
   };
   const { congestion, rocePriority: priority } = local;

@@ -3,6 +3,7 @@ import type { DcbxReport, LldpReport, ProgramReport, QueuePairReport } from "../
 import type { CounterTable } from "../native/counters.js";
 import type { NamedHistogram } from "../native/histogram.js";
 import type { CounterDescription, CounterName, SwitchState } from "../native/types.js";
+import { kPriorities } from "../wire/priority.js";
 import { aliasesOf } from "./aliases.js";
 import { Busiest } from "./busiest.js";
 import type { Labels, MetricFamily, Sample } from "./family.js";
@@ -349,8 +350,6 @@ const pairOf = (device = "", qpn = "") => `${device} ${qpn}`;
 const kMismatches = ["pfc", "roce-priority"] as const;
 
 const has = (priorities: readonly number[], p: number) => (priorities.includes(p) ? 1 : 0);
-
-const kPriorities = [0, 1, 2, 3, 4, 5, 6, 7];
 
 const kOfQueuePairs: readonly GaugeName[] = [
   "weir_qp_rate_bytes_per_second",

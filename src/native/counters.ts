@@ -1,4 +1,5 @@
 /** Reading counters by name: those of a worker by their labels, those of a simulation by their tables. */
+import { kPriorities } from "../wire/priority.js";
 import type { CounterDescription, NativeWorker } from "./types.js";
 
 /** Some counters of a run, such as all of one switch. */
@@ -66,7 +67,7 @@ export class CounterTable {
         ),
       byPriority: (name) =>
         nonZero(
-          Array.from({ length: 8 }, (_, priority) => [
+          kPriorities.map((priority) => [
             String(priority),
             total((description) => description.name === name && description.labels.priority === String(priority)),
           ]),

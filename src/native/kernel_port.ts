@@ -1,9 +1,8 @@
 /** Keeps the kernel from answering RoCEv2 packets with ICMP "port unreachable" at an address that it has too. */
 import { closeSync } from "node:fs";
 import { asWeirError } from "../base/error.js";
+import { kRocePort } from "../wire/headers.js";
 import type { NativeAddon } from "./types.js";
-
-const kRocePort = 4791;
 
 export class KernelPort {
   #descriptor: number;

@@ -156,10 +156,10 @@ export interface ProgramOpening {
 /** What a program asks of the NIC. Nothing of it has been looked at. */
 export interface ProgramRequest {
   /** Of the request. bytes */ bytes: number;
-  /** 0 hello; queue pair: 1 create, 2 modify, 3 destroy; address handle: 4 create, 5 destroy; queue pair and multicast group: 6 attach, 7 detach. */ kind: number;
+  /** Absent: its number means nothing. */ kind?: "hello" | "create-queue-pair" | "modify-queue-pair" | "destroy-queue-pair" | "create-address-handle" | "destroy-address-handle" | "attach-group" | "detach-group";
   /** Queue pair or address handle. */ object: number;
   /** 1: UD. */ datagram: number;
-  /** To come: 0 reset, 1 init, 2 rtr, 3 rts, 4 error. */ state: number;
+  /** That the queue pair comes to. Absent: its number means nothing. */ state?: "reset" | "init" | "rtr" | "rts" | "error";
   /** Of the connection. bytes */ path_mtu: number;
   /** The peer's number. */ remote_qpn: number;
   /** Of the BTH. */ partition_key: number;

@@ -4,8 +4,8 @@ import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../base/error.js";
+import { kRocePort } from "../wire/headers.js";
 import { kProtocol, openIpSocket } from "./raw_socket.js";
-import { kRocePort } from "./roce_frame.js";
 
 export interface ProbeNetwork {
   /** The IPv4 address of a host name or address. Fails with a WeirError. */

@@ -1,4 +1,5 @@
 /** Sends single RoCEv2 frames and judges what comes back. */
+import { kRocePort } from "../wire/headers.js";
 import type { ProbeNetwork } from "./network.js";
 import type { Answer, ProbeReport } from "./report.js";
 import {
@@ -7,7 +8,6 @@ import {
   type Ecn,
   kAcknowledge,
   kCnp,
-  kRocePort,
   type RoceFrame,
   readFrame,
   readUnreachable,

@@ -4,22 +4,18 @@
  * Sources: IBTA volume 1, chapter 9 (BTH, RETH, AETH) and annex A17 (RoCEv2, ICRC, CNP); RFC 791, 792, 768, 3168.
  */
 import { icrc, internetChecksum } from "../wire/checksum.js";
+import { kBth, kIcrc, kIpv4Header, kRocePort, kUdpHeader } from "../wire/headers.js";
 import { readUnreachable as readAnyUnreachable, readIp } from "../wire/icmp.js";
 
 /** ECN field of IPv4 (RFC 3168): names by value. */
 export const kEcn = ["not-ect", "ect1", "ect0", "ce"] as const;
 export type Ecn = (typeof kEcn)[number];
 
-export const kRocePort = 4791;
 export const kCnp = 0x81;
 export const kAcknowledge = 0x11;
 const kWriteOnly = 0x0a;
 
-const kIpHeader = 20;
-const kUdpHeader = 8;
-const kBth = 12;
 const kReth = 16;
-const kIcrc = 4;
 
 /** IPv4 addresses are dotted text throughout. */
 export interface ProbeFrame {
@@ -59,7 +55,7 @@ export interface RoceFrame {
  * memory (a zero-length write has its R_Key not checked) and uses up no receive request.
  */
 export function buildProbe(frame: ProbeFrame): Buffer {
-  const packet = Buffer.alloc(kIpHeader + kUdpHeader + kBth + kReth + kIcrc);
+  const packet = Buffer.alloc(kIpv4Header + kUdpHeader + kBth + kReth + kIcrc);
   packet[0] = 0x45;
   packet[1] = (frame.dscp << 2) | kEcn.indexOf(frame.ecn);
   packet.writeUInt16BE(packet.length, 2);
@@ -69,9 +65,9 @@ export function buildProbe(frame: ProbeFrame): Buffer {
   packet[9] = 17;
   packet.set(address(frame.source), 12);
   packet.set(address(frame.destination), 16);
-  packet.writeUInt16BE(internetChecksum(packet.subarray(0, kIpHeader)), 10);
+  packet.writeUInt16BE(internetChecksum(packet.subarray(0, kIpv4Header)), 10);
 
-  const udp = packet.subarray(kIpHeader);
+  const udp = packet.subarray(kIpv4Header);
   udp.writeUInt16BE(frame.sourcePort, 0);
   udp.writeUInt16BE(kRocePort, 2);
   udp.writeUInt16BE(udp.length, 4); // checksum 0: none, as annex A17 has it

@@ -18,6 +18,7 @@ import type { NativePath, ProgramRequest } from "../native/types.js";
 import { dscpOf } from "../scenario/resolve.js";
 import { addressOfGid } from "../wire/address.js";
 import { kTelemetryBytes, largestPathMtu } from "../wire/frame_size.js";
+import { kPriorities } from "../wire/priority.js";
 import { isHello, kHelloBytes, ProgramConnections } from "./connections.js";
 import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
 import { descriptorOf, type ProgramHost, type ProgramNicConfig, ProgramSession, type SessionHost } from "./session.js";
@@ -25,7 +26,6 @@ import { Shares } from "./shares.js";
 import { openToGroup } from "./socket_access.js";
 
 const kOwnerOnly = 0o177;
-const kMostPriority = 7;
 /** Each channel of librdmacm is one, and each program. */
 const kMostConnections = 8192;
 /** Of all programs, in multicast groups: as many groups as the NIC may be a member of. */
@@ -144,7 +144,8 @@ export class ProgramBroker implements SessionHost {
       ? addressOfGid(Uint8Array.from(request.gid))
       : (config.addresses[request.source_index] ?? config.address);
     const { traffic_class, service_level, hop_limit } = request;
-    if (traffic_class > 0xff || service_level > kMostPriority || hop_limit > 0xff) throw new RangeError("no such way");
+    if (traffic_class > 0xff || service_level >= kPriorities.length || hop_limit > 0xff)
+      throw new RangeError("no such way");
     const meant = service_level || (config.programs?.priority ?? 0);
     const dscp = traffic_class >> 2 || dscpOf(config.classes.dscp_map, meant);
     const priority = config.classes.dscp_map[dscp] ?? 0;

@@ -15,20 +15,8 @@ import { RequestBudget } from "./request_budget.js";
 import type { Shares } from "./shares.js";
 
 const { ENOMEM, EINVAL, EHOSTUNREACH, EPROTO, ENOENT, EIO } = constants.errno;
-const kStates = ["reset", "init", "rtr", "rts", "error"] as const;
 /** Requests of one program that wait: it may ask on when they are answered. */
 const kMostPending = 64;
-/** Requests of ProgramRequest::Kind. */
-const kKind = {
-  hello: 0,
-  createQueuePair: 1,
-  modifyQueuePair: 2,
-  destroyQueuePair: 3,
-  createHandle: 4,
-  destroyHandle: 5,
-  attachGroup: 6,
-  detachGroup: 7,
-};
 
 /** Told of each program. */
 export interface ProgramEvents {
@@ -148,11 +136,11 @@ export class ProgramSession {
   async #answer(request: ProgramRequest, size: number): Promise<ProgramAnswer & { descriptors?: number[] }> {
     const { worker } = this.broker.host;
     if (request.bytes !== size) return { error: EPROTO };
-    if (request.kind === kKind.hello) return this.#hello();
+    if (request.kind === "hello") return this.#hello();
     if (this.number === 0) return { error: EPROTO };
     const held = this.#queuePairs.get(request.object);
     switch (request.kind) {
-      case kKind.createQueuePair: {
+      case "create-queue-pair": {
         const datagram = request.datagram === 1;
         const unreliable = request.unreliable === 1;
         const program = this.number;
@@ -167,16 +155,16 @@ export class ProgramSession {
           throw error;
         }
       }
-      case kKind.modifyQueuePair:
+      case "modify-queue-pair":
         return held === undefined ? { error: ENOENT } : this.#modify(request, held);
-      case kKind.destroyQueuePair:
+      case "destroy-queue-pair":
         if (held === undefined) return { error: ENOENT };
         this.#queuePairs.delete(request.object);
         for (const key of this.#groups.keys()) if (key.startsWith(`${request.object} `)) this.#leave(key);
         worker.destroyQueuePair(0, request.object);
         this.broker.shares.queuePairs.give(this.identity.uid);
         return {};
-      case kKind.createHandle: {
+      case "create-address-handle": {
         if (this.#handles.size >= this.#most.address_handles) return { error: ENOMEM };
         const { path } = await this.broker.wayTo(request, this.number);
         if (this.#closed) return { error: EIO };
@@ -184,16 +172,16 @@ export class ProgramSession {
         this.#handles.add(handle);
         return { object: handle, mac: path.destination_mac };
       }
-      case kKind.destroyHandle:
+      case "destroy-address-handle":
         if (!this.#handles.delete(request.object)) return { error: ENOENT };
         worker.destroyAddressHandle(0, request.object);
         return {};
-      case kKind.attachGroup:
-      case kKind.detachGroup: {
+      case "attach-group":
+      case "detach-group": {
         const group = addressOfGid(Uint8Array.from(request.gid));
         if (held?.datagram !== true || !isGroup(group)) return { error: held === undefined ? ENOENT : EINVAL };
         const key = `${request.object} ${group}`;
-        return request.kind === kKind.attachGroup ? this.#join(request.object, group, key) : this.#leave(key);
+        return request.kind === "attach-group" ? this.#join(request.object, group, key) : this.#leave(key);
       }
       default:
         return { error: EPROTO };
@@ -256,8 +244,7 @@ export class ProgramSession {
 
   async #modify(request: ProgramRequest, { datagram }: { datagram: boolean }): Promise<ProgramAnswer> {
     const { broker } = this;
-    const state = kStates[request.state];
-    const mtu = request.path_mtu;
+    const { state, path_mtu: mtu } = request;
     if (state === undefined || !(kPathMtus as readonly number[]).includes(mtu) || mtu > broker.largestPathMtu)
       return { error: EINVAL };
     if (request.remote_qpn > 0xff_ffff || request.partition_key > 0xffff) return { error: EINVAL };

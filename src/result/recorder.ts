@@ -2,17 +2,16 @@
 import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../congestion/flow_state.js";
 import { kRecordWords, RecordKind } from "../native/types.js";
 import type { Congestion, Flow, Scenario } from "../scenario/types.js";
+import { kPriorities } from "../wire/priority.js";
 import type { CompletedMessage } from "./completions.js";
 import type { Series } from "./result.js";
 
-const kPriorities = 8;
-
 interface FlowSamples {
-  /** Of an algorithm with a window the window, packets. */
   rate: number[];
-  /** Of an algorithm with a window its rate. */
   target: number[];
   alpha: number[];
+  /** packets; of an algorithm that has one */
+  window: number[];
   /** Cumulative. */
   bytes: number[];
   wireBytes: number[];
@@ -71,7 +70,7 @@ export class Recorder {
   ) {
     const { flows = scenario.flows, scale, begin, interval } = source;
     this.flows = new Map(
-      flows.map(({ id }) => [id, { rate: [], target: [], alpha: [], bytes: [], wireBytes: [], cnps: [] }]),
+      flows.map(({ id }) => [id, { rate: [], target: [], alpha: [], window: [], bytes: [], wireBytes: [], cnps: [] }]),
     );
     this.probed = new Set(scenario.probes.queues.map((q) => `${q.switch}:${q.port}:${q.priority}`));
     this.receivers = new Map(flows.map((flow) => [flow.id, flow.to]));
@@ -96,6 +95,7 @@ export class Recorder {
     const a = word(4);
     const b = word(5);
     const c = word(6);
+    const d = word(7);
     const at = Math.round((time - this.begin) / this.interval);
     if (kind === RecordKind.ended) {
       if (a === 1) this.failed = true;
@@ -108,7 +108,7 @@ export class Recorder {
       put(queue.bytes, at, a);
       put(queue.peak, at, b);
       put(queue.marks, at, c);
-      put(queue.cnms, at, word(7));
+      put(queue.cnms, at, d);
     } else if (kind === RecordKind.pause) {
       const sent = entry(this.pauses, this.queueName(device, index), () => []);
       put(sent, at, a);
@@ -116,9 +116,10 @@ export class Recorder {
       const flow = this.flows.get(this.source.flowAt(device, index) ?? "");
       if (flow === undefined) return;
       if (kind === RecordKind.transmit) {
-        put(flow.rate, at, a * (hasWindow(this.algorithm) ? 1 : this.scale));
+        put(flow.rate, at, a * this.scale);
         put(flow.target, at, b * this.scale);
         put(flow.alpha, at, c);
+        if (hasWindow(this.algorithm)) put(flow.window, at, d);
       } else {
         put(flow.bytes, at, a);
         put(flow.wireBytes, at, b);
@@ -130,8 +131,8 @@ export class Recorder {
   /** Made once, and asked for by every sample. */
   private queueName(device: number, index: number): string {
     const names = entry(this.queueNames, device, () => []);
-    const port = () => this.source.ports[device]?.[Math.floor(index / kPriorities)];
-    const name = names[index] ?? `${this.switchNames[device]}:${port()}:${index % kPriorities}`;
+    const port = () => this.source.ports[device]?.[Math.floor(index / kPriorities.length)];
+    const name = names[index] ?? `${this.switchNames[device]}:${port()}:${index % kPriorities.length}`;
     names[index] = name;
     return name;
   }
@@ -166,10 +167,10 @@ export class Recorder {
           id,
           {
             ...(hasRates(this.algorithm) && {
-              rate_bps: level(hasWindow(this.algorithm) ? f.target : f.rate),
+              rate_bps: level(f.rate),
               target_rate_bps: level(f.target),
             }),
-            ...(hasWindow(this.algorithm) && { cwnd_packets: level(f.rate) }),
+            ...(hasWindow(this.algorithm) && { cwnd_packets: level(f.window) }),
             alpha: hasAlpha(this.algorithm) ? level(f.alpha) : null,
             goodput_bps: growth(f.bytes, seconds / 8),
           },

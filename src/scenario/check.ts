@@ -5,15 +5,8 @@ import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
 import { hearsAcknowledgements, hearsCnms, hearsEcnEcho, hearsTelemetry } from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
-import {
-  checkPauseStorm,
-  checkReceiveBuffer,
-  checkSwitch,
-  checkUnshaped,
-  fittingPathMtu,
-  kCnTag,
-  kTelemetry,
-} from "./check_device.js";
+import { kCnTagBytes, kTelemetryBytes } from "../wire/frame_size.js";
+import { checkPauseStorm, checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
 import { checkFailures } from "./check_failures.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkGroups, checkQcnNetwork } from "./check_qcn.js";
 import { checkTopology } from "./check_topology.js";
@@ -63,10 +56,10 @@ export function checkScenario(
   const narrowest = scenario.links.reduce((least, link) => (link.mtu < least.mtu ? link : least));
   const { algorithm } = scenario.congestion;
   const qcn = hearsCnms(algorithm);
-  const telemetry = hearsTelemetry(algorithm) ? kTelemetry : 0;
+  const telemetry = hearsTelemetry(algorithm) ? kTelemetryBytes : 0;
   for (const host of scenario.hosts) {
     const where = (...field: string[]) => at("host", host.name, field);
-    const more = telemetry + (qcn && host.qcn.cn_tag ? kCnTag : 0);
+    const more = telemetry + (qcn && host.qcn.cn_tag ? kCnTagBytes : 0);
     const rate = graph.hostLink(host.name)?.rate ?? 0;
     checkHost(host, { narrowest, more }, rate, where, found);
     if (qcn) checkGroups(host, rate, where, found);

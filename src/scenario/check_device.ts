@@ -1,6 +1,7 @@
 // Relations between the fields of one device, the same in scenarios and daemons.
 import type { Findings, Where } from "../base/findings.js";
 import { formatSize, formatTime } from "../base/units.js";
+import { kEthernetHeader, kIpv4Header, kIpv6Header, kVlanTag } from "../wire/headers.js";
 import { kFrameOverhead } from "./headroom.js";
 import { checkProfiled, settingsOf } from "./port_profiles.js";
 import { ecnThresholdBound, pfcThreshold, reservedBytes, staticThresholdBound } from "./thresholds.js";
@@ -8,13 +9,8 @@ import type { HostConfig, SwitchConfig } from "./types.js";
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const kRoceOverhead = 64;
-/** What not all packets have: what an IPv6 header is longer by; a CN-TAG; the header for telemetry. */
-export const kIpv6More = 20;
-export const kCnTag = 4;
-export const kTelemetry = 64;
-/** Of a frame, besides its IP packet; without FCS. */
-const kEthernetHeader = 14;
-const kVlanTag = 4;
+/** How much longer an IPv6 header is than one of IPv4. */
+export const kIpv6More = kIpv6Header - kIpv4Header;
 
 interface Port {
   /** Whom it leads to. */

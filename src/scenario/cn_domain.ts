@@ -1,9 +1,8 @@
 // The congestion notification domain (802.1Q clauses 30 to 32): which ports of a switch are inside it, and how its edge is defended.
 import { hearsCnms } from "../congestion/flow_state.js";
 import type { CnDefence, SwitchQcn } from "../congestion/qcn_points.js";
+import { kPriorities } from "../wire/priority.js";
 import type { Congestion, HostConfig, Scenario, SwitchConfig } from "./types.js";
-
-const kPriorities = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
 /** Of one port, by priority. */
 export interface PortDefence {

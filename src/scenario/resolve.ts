@@ -9,6 +9,7 @@ import { merge } from "../base/merge.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import type { SwitchQcn, WrittenGroups } from "../congestion/qcn_points.js";
 import { resolveCongestion, resolveGroups } from "../congestion/section.js";
+import { kPriorities } from "../wire/priority.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
 import type { NamedPort } from "./headroom.js";
@@ -35,7 +36,6 @@ const kGoBackNWindow = 2048;
 /** Packets in flight that a receiver can tell apart in a selective acknowledgement. */
 export const kMostSelectiveWindow = 256;
 
-export const kPriorities = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 /** DSCP that is customary for each priority: CS and AFx1 classes, EF for 5. */
 const kCustomaryDscp = [0, 10, 18, 26, 34, 46, 48, 56];
 

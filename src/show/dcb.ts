@@ -2,26 +2,27 @@
 
 import { bandwidths } from "../device/ets.js";
 import type { DcbxPortReport, DcbxReport, PortStatus, QosReport } from "../device/protocol.js";
+import { kPriorityKeys } from "../wire/priority.js";
 import { byPort, jsonByPort } from "./by_port.js";
 import { Counts, kPfc } from "./counts.js";
-import { type Answers, kPriorities, textView } from "./view.js";
+import { type Answers, textView } from "./view.js";
 
 /** "0:off 1:on ", as dcb has arrays. */
 const array = (name: string, values: readonly (string | number)[]) =>
   `${name} ${values.map((value, i) => `${i}:${value} `).join("")}\n`;
 
 const onOff = (on: boolean) => (on ? "on" : "off");
-const filled = <T>(value: T) => kPriorities.map(() => value);
+const filled = <T>(value: T) => kPriorityKeys.map(() => value);
 
 function pfcOf({ qos, counters }: Answers<"qos" | "counters">) {
   const own = new Counts(counters.counters);
   const frames = (names: (typeof kPfc)["sent" | "received"], port: string) =>
-    kPriorities.map((priority) => own.ofPriority(names, port, priority));
+    kPriorityKeys.map((priority) => own.ofPriority(names, port, priority));
   return ({ name }: PortStatus) => ({
     pfc_cap: 8,
     macsec_bypass: false,
     delay: 0,
-    prio_pfc: kPriorities.map((priority) => qos.pfc_priorities.includes(Number(priority))),
+    prio_pfc: kPriorityKeys.map((priority) => qos.pfc_priorities.includes(Number(priority))),
     requests: frames(kPfc.sent, name),
     indications: frames(kPfc.received, name),
   });
@@ -63,8 +64,8 @@ function etsOf({ scheduler }: QosReport, dcbx: DcbxPortReport | undefined) {
     cbs: false,
     tc_bw: bandwidths(scheduler),
     pg_bw: filled(0),
-    tc_tsa: kPriorities.map((priority) => (scheduler.strict.includes(Number(priority)) ? "strict" : "ets")),
-    prio_tc: kPriorities.map(Number),
+    tc_tsa: kPriorityKeys.map((priority) => (scheduler.strict.includes(Number(priority)) ? "strict" : "ets")),
+    prio_tc: kPriorityKeys.map(Number),
     reco_tc_bw: recommended?.bandwidth ?? filled(0),
     reco_tc_tsa: recommended?.tsa.map((tsa) => kTsaNames[tsa]) ?? filled("strict"),
     reco_prio_tc: recommended?.prio_tc ?? filled(0),
@@ -98,7 +99,7 @@ function size(bytes: number): string {
 function bufferOf({ headroom, port_headroom }: QosReport, port: string) {
   const own = headroom.map((bytes) => (bytes === 0 ? 0 : (port_headroom[port] ?? bytes)));
   return {
-    prio_buffer: kPriorities.map((_, p) => ((own[p] ?? 0) > 0 ? p : 0)),
+    prio_buffer: kPriorityKeys.map((_, p) => ((own[p] ?? 0) > 0 ? p : 0)),
     buffer_size: own,
     total_size: own.reduce((sum, bytes) => sum + bytes, 0),
   };

@@ -2,9 +2,10 @@
 
 import type { FdbEntry, PortStatus } from "../device/protocol.js";
 import { printable } from "../report/format.js";
+import { kPriorityKeys } from "../wire/priority.js";
 import { Counts, kPfc, text } from "./counts.js";
 import { kNotAvailable, tabulate, withCommas } from "./tabulate.js";
-import { type Answers, kPriorities, textView } from "./view.js";
+import { type Answers, textView } from "./view.js";
 
 type Names = { nic: string; switch: string };
 
@@ -12,11 +13,11 @@ type Names = { nic: string; switch: string };
 export function pfcRows(own: Counts, ports: readonly PortStatus[], names: Names, show: (value: number) => string) {
   return ports.map(({ name }) => [
     printable(name),
-    ...kPriorities.map((priority) => show(own.ofPriority(names, name, priority))),
+    ...kPriorityKeys.map((priority) => show(own.ofPriority(names, name, priority))),
   ]);
 }
 
-export const pfcHead = (first: string) => [first, ...kPriorities.map((p) => `PFC${p}`)];
+export const pfcHead = (first: string) => [first, ...kPriorityKeys.map((p) => `PFC${p}`)];
 
 const pfcCounters = textView({
   description: "PFC frames received and sent, by port and priority",
@@ -35,7 +36,7 @@ const pfcCounters = textView({
       Object.fromEntries(
         ports.map(({ name }) => [
           name,
-          Object.fromEntries(kPriorities.map((p) => [`PFC${p}`, own.ofPriority(names, name, p)])),
+          Object.fromEntries(kPriorityKeys.map((p) => [`PFC${p}`, own.ofPriority(names, name, p)])),
         ]),
       );
     return { "Port Rx": byPort(kPfc.received), "Port Tx": byPort(kPfc.sent) };
@@ -88,7 +89,7 @@ const queueView = (description: string, columns: QueueColumns) =>
         .map(({ name }) =>
           tabulate(
             head,
-            kPriorities.map((priority) => [
+            kPriorityKeys.map((priority) => [
               printable(name),
               `UC${priority}`,
               ...columns.map(({ of }) => cell(own, name, priority, of)),
@@ -102,7 +103,7 @@ const queueView = (description: string, columns: QueueColumns) =>
       const queue = (port: string, priority: string) =>
         Object.fromEntries(columns.map(({ key, of }) => [key, cell(own, port, priority, of)]));
       return Object.fromEntries(
-        ports.map(({ name }) => [name, Object.fromEntries(kPriorities.map((p) => [`UC${p}`, queue(name, p)]))]),
+        ports.map(({ name }) => [name, Object.fromEntries(kPriorityKeys.map((p) => [`UC${p}`, queue(name, p)]))]),
       );
     },
   });
@@ -113,11 +114,11 @@ function cell(own: Counts, port: string, priority: string, of: string | undefine
 
 /** One row per port, one column per queue or priority group, under a line of its own. @param rowsInJson As watermarkstat has them. */
 const countView = (description: string, title: string, prefix: "UC" | "PG", counter: string, rowsInJson = true) => {
-  const head = ["Port", ...kPriorities.map((p) => `${prefix}${p}`)];
+  const head = ["Port", ...kPriorityKeys.map((p) => `${prefix}${p}`)];
   const rows = (own: Counts, ports: readonly PortStatus[]) =>
     ports.map(({ name }) => [
       printable(name),
-      ...kPriorities.map((priority) => text(own.get(counter, { port: name, priority }))),
+      ...kPriorityKeys.map((priority) => text(own.get(counter, { port: name, priority }))),
     ]);
   return textView({
     description,

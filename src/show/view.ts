@@ -55,5 +55,3 @@ export function textView<const Names extends Request>(
 ): View & { text: NonNullable<View["text"]> } {
   return definition;
 }
-
-export const kPriorities = ["0", "1", "2", "3", "4", "5", "6", "7"];

@@ -2,8 +2,7 @@
 import { type CounterView, nonZero } from "../native/counters.js";
 import type { SimulationCounters, SimulationManifest } from "../native/simulation_types.js";
 import type { CounterDescription } from "../native/types.js";
-
-const kPriorities = 8;
+import { kPriorities } from "../wire/priority.js";
 
 /** Some rows of one or two tables; the second has a row for each priority of each row of the first. */
 class RowsView implements CounterView {
@@ -23,10 +22,8 @@ class RowsView implements CounterView {
   }
 
   byPriority(name: string): Record<string, number> {
-    const table = this.tables.find((one) => one.rowsPerRow === kPriorities);
-    return nonZero(
-      Array.from({ length: kPriorities }, (_, p) => [String(p), table?.sum(name, this.first, this.count, p) ?? 0]),
-    );
+    const table = this.tables.find((one) => one.rowsPerRow === kPriorities.length);
+    return nonZero(kPriorities.map((p) => [String(p), table?.sum(name, this.first, this.count, p) ?? 0]));
   }
 }
 
@@ -78,11 +75,11 @@ export class SimulationTables {
   ) {
     this.ports = [
       new Table(manifest.switch_port, counters.switch_ports),
-      new Table(manifest.switch_priority, counters.switch_priorities, kPriorities),
+      new Table(manifest.switch_priority, counters.switch_priorities, kPriorities.length),
     ];
     this.nics = [
       new Table(manifest.nic, counters.nics),
-      new Table(manifest.nic_priority, counters.nic_priorities, kPriorities),
+      new Table(manifest.nic_priority, counters.nic_priorities, kPriorities.length),
     ];
     this.transports = [new Table(manifest.transport, counters.transports)];
     this.senders = [new Table(manifest.queue_pair, counters.senders)];

@@ -1,10 +1,6 @@
 /** Checksums of RoCEv2 over IPv4 and IPv6, of whole buffers. */
 import { crc32 } from "node:zlib";
-
-const kIpv4Header = 20;
-const kIpv6Header = 40;
-const kUdpHeader = 8;
-const kIcrc = 4;
+import { kIcrc, kIpv4Header, kIpv6Header, kUdpHeader } from "./headers.js";
 
 /** The internet checksum (RFC 1071) of the parts one after the other; only the last may have an odd length. */
 export function internetChecksum(...parts: readonly Uint8Array[]): number {

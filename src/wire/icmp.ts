@@ -1,12 +1,9 @@
 /** ICMP and ICMPv6 (RFC 792, RFC 4443) as far as a RoCEv2 endpoint has to do with it: echo, and who is not there. */
 import { addressBytes, addressText } from "./address.js";
 import { internetChecksum } from "./checksum.js";
+import { kHopLimit, kIpv4Header, kIpv6Header, kProtocolUdp } from "./headers.js";
 
-const kIpv4Header = 20;
-const kIpv6Header = 40;
 const kIcmpHeader = 8;
-const kUdp = 17;
-const kHopLimit = 64;
 /** By IP version: protocol, and types of messages; code of "port unreachable". */
 const kIcmp = {
   4: { protocol: 1, request: 8, reply: 0, unreachable: 3, port: 3 },
@@ -66,7 +63,7 @@ export function readUnreachable(packet: Buffer): Unreachable | undefined {
   if (ip.protocol !== protocol || packet.readUInt8(ip.header) !== unreachable) return;
   const quote = packet.subarray(ip.header + kIcmpHeader);
   const inner = readIp(quote);
-  if (inner?.version !== ip.version || inner.protocol !== kUdp || quote.length < inner.header + 4) return;
+  if (inner?.version !== ip.version || inner.protocol !== kProtocolUdp || quote.length < inner.header + 4) return;
   const code = packet.readUInt8(ip.header + 1);
   const { source, destination, tos } = inner;
   const [sourcePort, destinationPort] = [quote.readUInt16BE(inner.header), quote.readUInt16BE(inner.header + 2)];

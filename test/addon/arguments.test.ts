@@ -247,3 +247,22 @@ describe("a simulation", () => {
     simulation.close();
   });
 });
+
+describe("requests of programs", () => {
+  const kKindAt = 4;
+  const kStateAt = 16;
+
+  it("have words for numbers that mean something, and none for others", () => {
+    const bytes = Buffer.alloc(addon.programRequestBytes());
+    bytes.writeUInt32LE(2, kKindAt);
+    bytes.writeUInt32LE(3, kStateAt);
+    expect(addon.readProgramRequest(bytes)).toMatchObject({ kind: "modify-queue-pair", state: "rts" });
+    for (const number of [8, 0xffff_ffff]) {
+      bytes.writeUInt32LE(number, kKindAt);
+      bytes.writeUInt32LE(number, kStateAt);
+      const request = addon.readProgramRequest(bytes);
+      expect(request).not.toHaveProperty("kind");
+      expect(request).not.toHaveProperty("state");
+    }
+  });
+});

@@ -60,14 +60,14 @@ describe("Recorder", () => {
   it("has windows as they are, packets at any scale", () => {
     const scenario = smallScenario({ transport: { type: "rc" }, congestion: { algorithm: "dctcp" } });
     const r = recorderOf(scenario, { begin: kBegin, interval: kInterval });
-    take(r, [0, RecordKind.transmit, kHostA, 0, 12, 12, 0.5]);
+    take(r, [0, RecordKind.transmit, kHostA, 0, 1e8, 1e8, 0.5, 12]);
     expect(r.series(kDuration).flows["x/a"]).toMatchObject({ cwnd_packets: Array(11).fill(12) });
   });
 
   it("has the rate of HPCC beside its window, scaled as rates are", () => {
     const scenario = smallScenario({ transport: { type: "rc" }, congestion: { algorithm: "hpcc" } });
     const r = recorderOf(scenario, { begin: kBegin, interval: kInterval });
-    take(r, [0, RecordKind.transmit, kHostA, 0, 12, 1e8, 0]);
+    take(r, [0, RecordKind.transmit, kHostA, 0, 1e8, 1e8, 0, 12]);
     const rates = Array(11).fill(1e9);
     expect(r.series(kDuration).flows["x/a"]).toMatchObject({
       cwnd_packets: Array(11).fill(12),

@@ -8,7 +8,7 @@ import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/types.js";
 import { kProtocol, loadRawSocket, openIpSocket } from "../../src/probe/raw_socket.js";
 import type { Arrival, ProbeReport } from "../../src/probe/report.js";
-import { kRocePort } from "../../src/probe/roce_frame.js";
+import { kRocePort } from "../../src/wire/headers.js";
 import { describeUnless, itUnless } from "../obstacles.js";
 import { kOrdinaryUser, liveObstacle, ordinaryUserObstacle } from "./capability.js";
 import { type Running, start } from "./weir.js";

@@ -1,8 +1,9 @@
 /** LLDP at one port, in virtual time. */
 import { describe, expect, it } from "vitest";
-import { kEthernetHeader, newFrame } from "../../src/cm/link.js";
+import { newFrame } from "../../src/cm/link.js";
 import { LldpAgent, type Neighbour } from "../../src/lldp/agent.js";
 import { buildLldpdu, kLldpEtherType, kNearestBridge, type Lldpdu, readLldpdu } from "../../src/lldp/lldpdu.js";
+import { kEthernetHeader } from "../../src/wire/headers.js";
 import { FakeClock } from "../cm/fakes.js";
 
 const kMac = 0x02_00_00_00_00_01;

@@ -34,10 +34,8 @@ const kPeerMac = 0x02_00_00_00_00_02;
 
 const kRequest: ProgramRequest = {
   bytes: kRequestBytes,
-  kind: 0,
   object: 0,
   datagram: 0,
-  state: 0,
   path_mtu: 1024,
   remote_qpn: 0,
   partition_key: 0xffff,
@@ -49,6 +47,8 @@ const kRequest: ProgramRequest = {
   gid: [...gidOfAddress("10.0.0.2")],
   receive_psn: 0,
 };
+
+const kHello = { kind: "hello" } as const;
 
 function config(programs = "{ priority: 3 }"): NicDaemonConfig {
   const text = `name: roce0\ninterface: eth1\naddress: 10.0.0.1\nprograms: ${programs}\n`;
@@ -151,11 +151,11 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
 it("serves a program from its hello to its end, and gives back what it had", async () => {
   const { broker, calls, told, program, ask } = await serve();
   const client = await program();
-  expect(await ask(client, {})).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024, gids: 1 });
+  expect(await ask(client, kHello)).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024, gids: 1 });
   expect([...broker.programs()]).toEqual([[1, { pid: process.pid, uid: 8, command: command() }]]);
-  expect(await ask(client, { kind: 1, datagram: 0 })).toEqual({ object: 100 });
-  expect(await ask(client, { kind: 2, object: 100, state: 2, remote_qpn: 9 })).toEqual({});
-  expect(await ask(client, { kind: 4 })).toEqual({ object: 55, mac: expect.any(Number) });
+  expect(await ask(client, { kind: "create-queue-pair", datagram: 0 })).toEqual({ object: 100 });
+  expect(await ask(client, { kind: "modify-queue-pair", object: 100, state: "rtr", remote_qpn: 9 })).toEqual({});
+  expect(await ask(client, { kind: "create-address-handle" })).toEqual({ object: 55, mac: expect.any(Number) });
   client.destroy();
   await eventually(() => expect(broker.programs().size).toBe(0));
   expect(calls.map(([name]) => name)).toEqual(["open", "create", "modify", "handle", "close", "unhandle"]);
@@ -177,71 +177,79 @@ it("serves a program from its hello to its end, and gives back what it had", asy
 it("refuses what is not the program's, and what makes no sense", async () => {
   const { calls, program, ask } = await serve();
   const [one, other] = [await program(), await program()];
-  expect(await ask(one, { kind: 1 })).toEqual({ error: EPROTO }); // without a hello
+  expect(await ask(one, { kind: "create-queue-pair" })).toEqual({ error: EPROTO }); // without a hello
   expect(await ask(one, { bytes: 5 })).toEqual({ error: EPROTO });
-  await ask(one, {});
-  await ask(other, {});
-  expect(await ask(one, {})).toEqual({ error: EPROTO }); // twice
-  expect(await ask(one, { kind: 1 })).toEqual({ object: 100 });
-  expect(await ask(other, { kind: 2, object: 100, state: 1 })).toEqual({ error: ENOENT });
-  expect(await ask(other, { kind: 3, object: 100 })).toEqual({ error: ENOENT });
-  expect(await ask(other, { kind: 5, object: 55 })).toEqual({ error: ENOENT });
-  expect(await ask(one, { kind: 2, object: 100, state: 5 })).toEqual({ error: EINVAL });
-  expect(await ask(one, { kind: 2, object: 100, state: 1, path_mtu: 4096 })).toEqual({ error: EINVAL });
-  expect(await ask(one, { kind: 2, object: 100, state: 1, path_mtu: 1000 })).toEqual({ error: EINVAL });
-  expect(await ask(one, { kind: 2, object: 100, state: 1, remote_qpn: 1 << 24 })).toEqual({ error: EINVAL });
-  expect(await ask(one, { kind: 2, object: 100, state: 2, source_index: 1 })).toEqual({ error: EINVAL });
-  expect(await ask(one, { kind: 77 })).toEqual({ error: EPROTO });
+  await ask(one, kHello);
+  await ask(other, kHello);
+  expect(await ask(one, kHello)).toEqual({ error: EPROTO }); // twice
+  expect(await ask(one, { kind: "create-queue-pair" })).toEqual({ object: 100 });
+  expect(await ask(other, { kind: "modify-queue-pair", object: 100, state: "init" })).toEqual({ error: ENOENT });
+  expect(await ask(other, { kind: "destroy-queue-pair", object: 100 })).toEqual({ error: ENOENT });
+  expect(await ask(other, { kind: "destroy-address-handle", object: 55 })).toEqual({ error: ENOENT });
+  expect(await ask(one, { kind: "modify-queue-pair", object: 100 })).toEqual({ error: EINVAL });
+  expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "init", path_mtu: 4096 })).toEqual({
+    error: EINVAL,
+  });
+  expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "init", path_mtu: 1000 })).toEqual({
+    error: EINVAL,
+  });
+  expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "init", remote_qpn: 1 << 24 })).toEqual({
+    error: EINVAL,
+  });
+  expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "rtr", source_index: 1 })).toEqual({
+    error: EINVAL,
+  });
+  expect(await ask(one, {})).toEqual({ error: EPROTO });
   expect(calls.map(([name]) => name)).toEqual(["open", "open", "create"]);
 });
 
 it("lets queue pairs of datagrams join groups, of which the link's switches are told", async () => {
   const { calls, sent, requests, program, ask } = await serve();
   const [client, other] = [await program(), await program()];
-  await ask(client, {});
-  await ask(other, {});
+  await ask(client, kHello);
+  await ask(other, kHello);
   const [pair, connection] = [{ object: 100 }, { object: 101 }];
-  expect(await ask(client, { kind: 1, datagram: 1 })).toEqual(pair);
-  expect(await ask(client, { kind: 1 })).toEqual(connection);
+  expect(await ask(client, { kind: "create-queue-pair", datagram: 1 })).toEqual(pair);
+  expect(await ask(client, { kind: "create-queue-pair" })).toEqual(connection);
   const gid = [...gidOfAddress("239.1.2.3")];
   const group = { version: 4, bytes: Buffer.from([239, 1, 2, 3]) };
   const reports = (type: number) =>
     sent.filter((frame) => frame.readUInt8(23) === 2 && frame.readUInt8(38) === type).length;
 
   calls.length = 0;
-  expect(await ask(client, { kind: 6, ...connection, gid })).toEqual({ error: EINVAL });
-  expect(await ask(client, { kind: 6, ...pair })).toEqual({ error: EINVAL }); // no group
-  expect(await ask(other, { kind: 6, ...pair, gid })).toEqual({ error: ENOENT });
-  expect(await ask(client, { kind: 7, ...pair, gid })).toEqual({ error: EINVAL });
+  expect(await ask(client, { kind: "attach-group", ...connection, gid })).toEqual({ error: EINVAL });
+  expect(await ask(client, { kind: "attach-group", ...pair })).toEqual({ error: EINVAL }); // no group
+  expect(await ask(other, { kind: "attach-group", ...pair, gid })).toEqual({ error: ENOENT });
+  expect(await ask(client, { kind: "detach-group", ...pair, gid })).toEqual({ error: EINVAL });
   expect(calls).toEqual([]);
-  expect(await ask(client, { kind: 6, ...pair, gid })).toEqual({});
-  expect(await ask(client, { kind: 6, ...pair, gid })).toEqual({});
+  expect(await ask(client, { kind: "attach-group", ...pair, gid })).toEqual({});
+  expect(await ask(client, { kind: "attach-group", ...pair, gid })).toEqual({});
   expect(calls).toEqual([["attach", 100, group]]);
   expect(reports(0x16)).toBe(1);
-  expect(await ask(other, { kind: 7, ...pair, gid })).toEqual({ error: ENOENT });
-  expect(await ask(client, { kind: 7, ...pair, gid })).toEqual({});
+  expect(await ask(other, { kind: "detach-group", ...pair, gid })).toEqual({ error: ENOENT });
+  expect(await ask(client, { kind: "detach-group", ...pair, gid })).toEqual({});
   expect(calls.at(-1)).toEqual(["detach", 100, group]);
   expect(reports(0x17)).toBe(1);
 
   // No connection leads to one; datagrams do, and nobody is asked where it is.
-  expect(await ask(client, { kind: 2, ...connection, state: 2, gid })).toEqual({ error: EINVAL });
-  expect(await ask(client, { kind: 4, gid })).toEqual({ object: 55, mac: 0x01_00_5e_01_02_03 });
+  expect(await ask(client, { kind: "modify-queue-pair", ...connection, state: "rtr", gid })).toEqual({ error: EINVAL });
+  expect(await ask(client, { kind: "create-address-handle", gid })).toEqual({ object: 55, mac: 0x01_00_5e_01_02_03 });
   expect(calls.at(-1)).toMatchObject(["handle", { destination_mac: 0x01_00_5e_01_02_03, destination_ip: group.bytes }]);
 
   // With its queue pair, and with the program, however it ends.
-  expect(await ask(client, { kind: 6, ...pair, gid })).toEqual({});
-  expect(await ask(client, { kind: 3, ...pair })).toEqual({});
+  expect(await ask(client, { kind: "attach-group", ...pair, gid })).toEqual({});
+  expect(await ask(client, { kind: "destroy-queue-pair", ...pair })).toEqual({});
   expect(calls.filter(([name]) => name === "detach")).toHaveLength(2);
-  expect(await ask(client, { kind: 1, datagram: 1 })).toEqual({ object: 102 });
+  expect(await ask(client, { kind: "create-queue-pair", datagram: 1 })).toEqual({ object: 102 });
   const many = Array.from({ length: 256 }, (_, i) => {
     const word = Buffer.alloc(kRequestBytes);
     const own = [...gidOfAddress(`239.7.0.${i}`)];
-    word.writeUInt32LE(requests.push({ ...kRequest, kind: 6, object: 102, gid: own }) - 1);
+    word.writeUInt32LE(requests.push({ ...kRequest, kind: "attach-group", object: 102, gid: own }) - 1);
     return word;
   });
   client.write(Buffer.concat(many));
   await eventually(() => expect(calls.filter(([name]) => name === "attach")).toHaveLength(258));
-  expect(await ask(client, { kind: 6, object: 102, gid })).toEqual({ error: ENOMEM });
+  expect(await ask(client, { kind: "attach-group", object: 102, gid })).toEqual({ error: ENOMEM });
   client.destroy();
   await eventually(() => expect(reports(0x17)).toBe(258));
 });
@@ -249,21 +257,21 @@ it("lets queue pairs of datagrams join groups, of which the link's switches are 
 it("gives a program as many address handles as the native core says, and again when some are gone", async () => {
   const { program, ask } = await serve();
   const client = await program();
-  await ask(client, {});
+  await ask(client, kHello);
   for (let i = 0; i < kMost.address_handles; i++)
-    expect(await ask(client, { kind: 4 })).toMatchObject({ object: 55 + i });
-  expect(await ask(client, { kind: 4 })).toEqual({ error: ENOMEM });
-  expect(await ask(client, { kind: 5, object: 55 })).toEqual({});
-  expect(await ask(client, { kind: 4 })).toMatchObject({ object: 55 + kMost.address_handles });
+    expect(await ask(client, { kind: "create-address-handle" })).toMatchObject({ object: 55 + i });
+  expect(await ask(client, { kind: "create-address-handle" })).toEqual({ error: ENOMEM });
+  expect(await ask(client, { kind: "destroy-address-handle", object: 55 })).toEqual({});
+  expect(await ask(client, { kind: "create-address-handle" })).toMatchObject({ object: 55 + kMost.address_handles });
 });
 
 it("sends as the program says: by traffic class, else by service level, and so far", async () => {
   const { calls, program, ask } = await serve();
   const client = await program();
-  await ask(client, {});
-  await ask(client, { kind: 1 });
+  await ask(client, kHello);
+  await ask(client, { kind: "create-queue-pair" });
   const way = async (more: Partial<ProgramRequest>) => {
-    expect(await ask(client, { kind: 2, object: 100, state: 2, ...more })).toEqual({});
+    expect(await ask(client, { kind: "modify-queue-pair", object: 100, state: "rtr", ...more })).toEqual({});
     const [, , { priority, path }] = calls.at(-1) as [string, number, { priority: number; path: NativePath }];
     return { priority, dscp: path.dscp, ttl: path.ttl };
   };
@@ -272,7 +280,9 @@ it("sends as the program says: by traffic class, else by service level, and so f
   expect(await way({ service_level: 5, traffic_class: 26 << 2 })).toMatchObject({ dscp: 26 });
   expect(await way({ hop_limit: 255 })).toMatchObject({ ttl: 255 });
   for (const wrong of [{ service_level: 8 }, { traffic_class: 256 }, { hop_limit: 256 }]) {
-    expect(await ask(client, { kind: 2, object: 100, state: 2, ...wrong })).toEqual({ error: EINVAL });
+    expect(await ask(client, { kind: "modify-queue-pair", object: 100, state: "rtr", ...wrong })).toEqual({
+      error: EINVAL,
+    });
   }
 });
 
@@ -309,56 +319,56 @@ it("replaces what a daemon that was killed has left", async () => {
   renameSync(`${socket}.kept`, socket);
   const again = await serve(undefined, path);
   expect(existsSync(stale)).toBe(false);
-  expect(await again.ask(await again.program(), {})).toMatchObject({ path_mtu: 1024 });
+  expect(await again.ask(await again.program(), kHello)).toMatchObject({ path_mtu: 1024 });
 });
 
 it("slows a program down that asks without end, and stays there for others", async () => {
   const { program, ask, answers, requests } = await serve();
   const [flood, other] = [await program(), await program()];
-  await ask(flood, {});
+  await ask(flood, kHello);
   const word = Buffer.alloc(kRequestBytes);
-  word.writeUInt32LE(requests.push({ ...kRequest, kind: 5 }) - 1);
+  word.writeUInt32LE(requests.push({ ...kRequest, kind: "destroy-address-handle" }) - 1);
   const kFlood = 40_000;
   flood.write(Buffer.concat(Array.from({ length: kFlood }, () => word)));
   const before = answers.length;
   // Others are answered long before the flood is.
-  await ask(other, {});
+  await ask(other, kHello);
   expect(answers.length - before).toBeLessThan(kFlood / 2);
   // And once it has spent what it may ask at once, it gets no further than a little in each second.
   await eventually(() => expect(answers.length).toBeGreaterThan(8192));
   const turns = answers.length;
-  await ask(other, { kind: 1 });
+  await ask(other, { kind: "create-queue-pair" });
   expect(answers.length - turns).toBeLessThan(kFlood / 4);
 });
 
 it("keeps an eighth of its programs and queue pairs for other users", async () => {
   const { who, program, ask, broker } = await serve(undefined, undefined, { programs: 32, queuePairs: 64 });
   const first = await program();
-  for (let i = 0; i < 28; i++) expect(await ask(i === 0 ? first : await program(), {})).not.toHaveProperty("error");
-  expect(await ask(await program(), {})).toEqual({ error: ENOMEM });
-  for (let i = 0; i < 56; i++) expect(await ask(first, { kind: 1 })).toHaveProperty("object");
-  expect(await ask(first, { kind: 1 })).toEqual({ error: ENOMEM });
+  for (let i = 0; i < 28; i++) expect(await ask(i === 0 ? first : await program(), kHello)).not.toHaveProperty("error");
+  expect(await ask(await program(), kHello)).toEqual({ error: ENOMEM });
+  for (let i = 0; i < 56; i++) expect(await ask(first, { kind: "create-queue-pair" })).toHaveProperty("object");
+  expect(await ask(first, { kind: "create-queue-pair" })).toEqual({ error: ENOMEM });
   who.uid = 0;
   const other = await program();
-  expect(await ask(other, {})).not.toHaveProperty("error");
-  expect(await ask(other, { kind: 1 })).toHaveProperty("object");
+  expect(await ask(other, kHello)).not.toHaveProperty("error");
+  expect(await ask(other, { kind: "create-queue-pair" })).toHaveProperty("object");
   // What one gives back may be had again.
-  for (const object of [100, 101]) expect(await ask(first, { kind: 3, object })).toEqual({});
-  expect(await ask(first, { kind: 1 })).toHaveProperty("object");
-  expect(await ask(first, { kind: 1 })).toEqual({ error: ENOMEM });
+  for (const object of [100, 101]) expect(await ask(first, { kind: "destroy-queue-pair", object })).toEqual({});
+  expect(await ask(first, { kind: "create-queue-pair" })).toHaveProperty("object");
+  expect(await ask(first, { kind: "create-queue-pair" })).toEqual({ error: ENOMEM });
   first.destroy();
   other.destroy();
   await eventually(() => expect(broker.programs().size).toBe(27));
   who.uid = 8;
-  expect(await ask(await program(), {})).not.toHaveProperty("error");
+  expect(await ask(await program(), kHello)).not.toHaveProperty("error");
 });
 
 it("says what the system has none of", async () => {
   const { refuse, program, ask } = await serve();
   refuse.with = Object.assign(new Error("memfd_create: Too many open files"), { code: "EMFILE" });
-  expect(await ask(await program(), {})).toEqual({ error: constants.errno.EMFILE });
+  expect(await ask(await program(), kHello)).toEqual({ error: constants.errno.EMFILE });
   refuse.with = undefined;
-  expect(await ask(await program(), {})).not.toHaveProperty("error");
+  expect(await ask(await program(), kHello)).not.toHaveProperty("error");
 });
 
 it("closes connections of a user who has too many", async () => {
@@ -366,7 +376,7 @@ it("closes connections of a user who has too many", async () => {
   vi.spyOn(Shares.prototype, "take").mockReturnValueOnce(false);
   const client = await program();
   await new Promise((resolve) => client.once("close", resolve));
-  expect(await ask(await program(), {})).not.toHaveProperty("error");
+  expect(await ask(await program(), kHello)).not.toHaveProperty("error");
 });
 
 it("exits with an error that names its files where they cannot be written", async () => {

@@ -95,10 +95,10 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   cm: ["base", "wire"],
   lldp: ["base", "wire", "cm"],
   probe: ["base", "wire"],
-  congestion: ["base"],
-  scenario: ["base", "congestion"],
-  native: ["base", "congestion"],
-  host: ["base", "native", "probe"],
+  congestion: ["base", "wire"],
+  scenario: ["base", "wire", "congestion"],
+  native: ["base", "wire", "congestion"],
+  host: ["base", "wire", "native", "probe"],
   capture: ["base", "native", "wire"],
   result: ["base", "wire", "congestion", "scenario", "native"],
   report: ["base", "congestion", "scenario", "result"],
@@ -108,7 +108,7 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   lab: kRunners,
   programs: kRunners,
   sonic: ["base", "wire", "scenario"],
-  convert: ["base", "scenario"],
+  convert: ["base", "wire", "scenario"],
   daemon: [...kRunners, "programs", "sonic"],
   standing: [...kRunners, "programs", "lab", "daemon"],
   workload: [...kRunners, "lab", "standing"],
@@ -116,8 +116,8 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   sim: kRunners,
   perf: ["base", "wire", "cm", "result", "verbs"],
   top: ["base", "device", "report"],
-  show: ["base", "host", "device", "report"],
-  metrics: ["base", "net", "native", "device"],
+  show: ["base", "wire", "host", "device", "report"],
+  metrics: ["base", "net", "wire", "native", "device"],
   dashboard: [...kRunners, "lab", "daemon"],
   sweep: [...kRunners, "processes"],
   tune: ["base", "congestion", "scenario", "result", "report", "sweep"],
@@ -188,17 +188,27 @@ describe("papers/", () => {
   });
 });
 
+describe("web/", () => {
+  const files = filesUnder("web/src", ".ts", ".tsx");
+  const sourceOf = new Map(files.map((file) => [file.replace(/\.tsx$/, ".ts"), file]));
+
+  it("has no circles of files", () => {
+    const imports = files.map((file) => [file, importsOf(file).map((path) => sourceOf.get(path) ?? path)] as const);
+    expect(circlesOf(new Map(imports)).map((circle) => circle.join(" -> "))).toEqual([]);
+  });
+});
+
 /** The second word of a path: a room of src/, a part of papers/. */
 function roomOf(file: string): string {
   return file.split("/")[1] ?? "";
 }
 
-/** The files of src/ and papers/ that a file imports, for their types or values, now or later. */
+/** The files of src/, papers/ and web/ that a file imports, for their types or values, now or later. */
 function importsOf(file: string): string[] {
   const paths = [...read(file).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)].map(([, path]) =>
     normalize(join(dirname(file), path ?? "")).replace(/\.js$/, ".ts"),
   );
-  return [...new Set(paths)].filter((path) => /^(src|papers)\//.test(path));
+  return [...new Set(paths)].filter((path) => /^(src|papers|web)\//.test(path));
 }
 
 /** Of each set of files that reach one another a way round, as short as it is found. */

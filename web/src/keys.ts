@@ -1,5 +1,5 @@
 /** Keys of the page. Fields keep theirs; so do buttons and links theirs for pressing. */
-import { helpOpen } from "./panels/help.js";
+import { helpOpen } from "./panels/help_open.js";
 import { inspected } from "./panels/inspected.js";
 import { pause, paused } from "./store.js";
 import { toggleTheme } from "./theme.js";

@@ -20,13 +20,12 @@ import {
   checkSwitch,
   checkUnshaped,
   fittingPathMtu,
-  kCnTag,
   kIpv6More,
-  kTelemetry,
 } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkGroups, checkLimiter } from "../../scenario/check_qcn.js";
 import { warnOfHeadroom } from "../../scenario/port_headroom.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
+import { kCnTagBytes, kTelemetryBytes } from "../../wire/frame_size.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
 import { checkRouter } from "./router.js";
 import type { NicInput, SwitchDaemonInput } from "./schema.js";
@@ -262,8 +261,8 @@ function checkPathMtu({ host, port, addresses, queue_pairs, congestion }: NicDae
       bytes: kIpv6More,
       there: addresses.every(isIPv6) || queue_pairs.some(({ peer }) => isIPv6(peer.address)),
     },
-    { of: `${algorithm}'s telemetry`, bytes: kTelemetry, there: hearsTelemetry(algorithm) },
-    { of: "a CN-TAG", bytes: kCnTag, there: hearsCnms(algorithm) && host.qcn.cn_tag },
+    { of: `${algorithm}'s telemetry`, bytes: kTelemetryBytes, there: hearsTelemetry(algorithm) },
+    { of: "a CN-TAG", bytes: kCnTagBytes, there: hearsCnms(algorithm) && host.qcn.cn_tag },
   ].filter(({ there }) => there);
   const more = longer.reduce((sum, { bytes }) => sum + bytes, 0);
   const narrow = fittingPathMtu(host.path_mtu, port.mtu, more);

@@ -8,10 +8,12 @@ import { resolveCongestion, resolveGroups } from "../../congestion/section.js";
 import type { BackendWish } from "../../host/backend.js";
 import type { InterfaceFacts } from "../../host/interface.js";
 import { hostSchema, switchSchema } from "../../scenario/device_schema.js";
-import { dscpOf, kPriorities, resolveHost, resolveSwitch, resolveTransport } from "../../scenario/resolve.js";
+import { dscpOf, resolveHost, resolveSwitch, resolveTransport } from "../../scenario/resolve.js";
 import { transportSchema } from "../../scenario/schema.js";
 import type { SwitchConfig } from "../../scenario/types.js";
 import { canonicalAddress } from "../../wire/address.js";
+import { kPriorities } from "../../wire/priority.js";
+import { kFirstQpn } from "../behaviour.js";
 import { resolveRouter } from "./router.js";
 import {
   kDcbx,
@@ -44,7 +46,6 @@ export type Inspector = (name: string, namespace: string | undefined, path: Prob
 const kDefaultCnpvs = [3];
 /** Programs want their bytes across more than even spacing: as late as a poll loop beside them is. */
 const kProgramBurstSeconds = 100e-6;
-const kFirstQpn = 0x11;
 
 type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "dashboard" | "control" | "lldp"> &
   Pick<SwitchDaemonInput, "dcbx">;

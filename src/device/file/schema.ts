@@ -1,6 +1,6 @@
 // switch.yaml and nic.yaml as users write them: the sections of a scenario, and what ties a daemon to its host.
 import { z } from "zod";
-import { byPriority, choice, field, flag, integer, rate, section, size, time } from "../../base/fields.js";
+import { choice, field, flag, integer, mapping, rate, section, size, time } from "../../base/fields.js";
 import { congestionSchema } from "../../congestion/section.js";
 import {
   hostSchema,
@@ -12,6 +12,7 @@ import {
 import { changeSchema, transportSchema } from "../../scenario/schema.js";
 import { kMostPorts } from "../../scenario/topology_schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
+import { kPriorityKeys } from "../../wire/priority.js";
 import { routerSchema } from "./router.js";
 import { addressSchema, macSchema, namespacePath } from "./schema_parts.js";
 import { vlansSchema } from "./vlans.js";
@@ -203,7 +204,8 @@ export const portSchema = section({
     "Faults on purpose in what arrives at this port: loss, duplication, corruption, reordering.",
   ),
   limits: field(
-    byPriority(
+    mapping(
+      kPriorityKeys,
       section({
         rate: rate("Most that the egress queue of this priority may send."),
         buffer: size("Most bytes that it may hold; what comes beyond is dropped. Lossy priorities only.", {

@@ -1,12 +1,12 @@
 /** Interfaces of this network namespace, and who has the RoCEv2 port. */
 
 import type { InterfaceProbe } from "../../native/types.js";
+import { kRocePort } from "../../wire/headers.js";
 import { chooseBackend, kSuperFrameRate } from "../backend.js";
 import { describeKind, describeXdp, macControl, offloadsOn } from "../port_probe.js";
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
-const kRocePort = 4791;
 /** More than a person reads; hosts of containers have thousands. */
 const kMostInterfaces = 32;
 

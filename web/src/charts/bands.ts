@@ -1,7 +1,7 @@
 /** Many curves of one run as three: their mean, and between the lowest and the highest a shade through which other runs are seen. */
 import type { Curve } from "../data/gather.js";
 import type { Look } from "./palette.js";
-import type { Line } from "./panels.js";
+import type { Line } from "./panel.js";
 
 /** More lines than these, of several runs, nobody can follow. */
 const kLinesCompared = 6;

@@ -19,7 +19,8 @@ import {
 } from "../view.js";
 import { areBanded } from "./bands.js";
 import { dashOfRun, lookOf } from "./palette.js";
-import { type Line, type Panel, panelsOf, type Threshold, thresholdsOf } from "./panels.js";
+import type { Line, Panel, Threshold } from "./panel.js";
+import { panelsOf, thresholdsOf } from "./panels.js";
 import { Plot } from "./plot.js";
 import { Sample } from "./sample.js";
 

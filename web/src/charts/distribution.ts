@@ -2,7 +2,7 @@
 import { queueCdf } from "../../../src/result/queue_cdf.js";
 import type { Loaded } from "../data/recording.js";
 import type { Look } from "./palette.js";
-import type { Panel } from "./panels.js";
+import type { Panel } from "./panel.js";
 
 /** A queue of a run. */
 interface Distribution {

@@ -3,8 +3,8 @@ import type uPlot from "uplot";
 import type { Change } from "../data/recording.js";
 import { dots, faded, ink } from "../theme.js";
 import type { LanePeak } from "./lanes.js";
-import type { Panel, Threshold } from "./panels.js";
-import { short } from "./plot.js";
+import { short } from "./number_text.js";
+import type { Panel, Threshold } from "./panel.js";
 
 const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const kRow = 14;

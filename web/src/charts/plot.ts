@@ -6,7 +6,8 @@ import { faded, ink, unit } from "../theme.js";
 import { bandEdges } from "./bands.js";
 import { type LanePeak, laneHeightWithin, lanePeak, laneRange } from "./lanes.js";
 import { drawBeyond, drawChanges, drawLaneNames, drawThresholds, drawWarmup } from "./marks.js";
-import type { Line, Panel } from "./panels.js";
+import { short, timeTexts } from "./number_text.js";
+import type { Line, Panel } from "./panel.js";
 import { Tip } from "./tip.js";
 
 export interface PlotOptions {
@@ -209,7 +210,9 @@ export class Plot {
 
   private textsOf(u: uPlot, splits: readonly number[]): string[] {
     const { fixed } = this.panel;
-    return fixed ? splits.map((value, i) => `${short(value)}${i === 0 ? ` ${fixed.unit}` : ""}`) : timeTexts(u, splits);
+    return fixed
+      ? splits.map((value, i) => `${short(value)}${i === 0 ? ` ${fixed.unit}` : ""}`)
+      : timeTexts(splits, u.scales.x?.max ?? 0);
   }
 
   private tellBeyond(u: uPlot): void {
@@ -276,27 +279,4 @@ function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const step = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8].find((one) => one * power >= value);
   return (step ?? 10) * power;
-}
-
-/** Where the cursor is. */
-export function placeText({ fixed }: Panel, x: number, largest: number): string {
-  return fixed ? `${short(x)} ${fixed.unit}` : timeText(x, largest);
-}
-
-function timeTexts(u: uPlot, splits: readonly number[]): string[] {
-  const unit = timeUnit(u.scales.x?.max ?? 0);
-  return splits.map((ms, i) => `${short(ms / unit.ms)}${i === 0 ? ` ${unit.name}` : ""}`);
-}
-
-function timeUnit(largestMs: number): { name: string; ms: number } {
-  return largestMs > 5000 ? { name: "s", ms: 1000 } : { name: "ms", ms: 1 };
-}
-
-function timeText(ms: number, largestMs: number): string {
-  const unit = timeUnit(largestMs);
-  return `${(ms / unit.ms).toFixed(2)} ${unit.name}`;
-}
-
-export function short(value: number): number {
-  return Number(value.toPrecision(4));
 }

@@ -2,8 +2,8 @@
 import { render } from "preact";
 import type uPlot from "uplot";
 import type { Gathered } from "../data/gather.js";
-import type { Panel } from "./panels.js";
-import { placeText, short } from "./plot.js";
+import { placeText, short } from "./number_text.js";
+import type { Panel } from "./panel.js";
 import { Sample } from "./sample.js";
 
 const kRows = 10;

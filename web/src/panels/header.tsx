@@ -4,7 +4,7 @@ import { onDraw } from "../draw.js";
 import { connection, frames, mayChange, pause, paused, refusal, session } from "../store.js";
 import { theme, toggleTheme } from "../theme.js";
 import { follow, followed, liveState, shown, zoom } from "../view.js";
-import { helpOpen } from "./help.js";
+import { helpOpen } from "./help_open.js";
 import { RunButtons } from "./runs.js";
 
 const kKinds = { lab: "lab", switch: "switch daemon", nic: "NIC daemon" };

@@ -1,9 +1,7 @@
 /** Which keys there are. */
-import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { kKeys } from "../keys.js";
-
-export const helpOpen = signal(false);
+import { helpOpen } from "./help_open.js";
 
 export function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
