@@ -1,8 +1,8 @@
 /**
  * What every package of Weir consists of, in folders for packages to pick from:
  *
- *     weir/            the program: dist, native core, schemas, examples, papers' scenarios, the header for congestion controls of users,
- *                      npm packages that are needed at run time
+ *     weir/            the program: dist, native core, schemas, examples, scenarios of papers, the header for congestion
+ *                      controls of users, npm packages that are needed at run time
  *     man/             the manual page, made of --help by help2man
  *     completion/      completion of words for shells, made by weir completion
  *     doc/             README, guides, changelog and SECURITY.md
@@ -137,11 +137,9 @@ export async function stage(folder: string): Promise<void> {
   const program = join(folder, "weir");
   cpSync(join(built, "dist"), join(program, "dist"), { recursive: true });
   for (const part of ["schema", "examples"]) cpSync(join(root, part), join(program, part), { recursive: true });
-  // What there is of them besides scenarios is in dist.
-  cpSync(join(root, "papers"), join(program, "papers"), {
-    recursive: true,
-    filter: (file) => !file.endsWith(".ts") && basename(file) !== "test",
-  });
+  // Their figures are in dist.
+  for (const file of filesUnder(join(root, "papers")).filter((file) => !file.endsWith(".ts")))
+    cpSync(file, join(program, relative(root, file)));
   cpSync(join(root, "native/congestion/weir_cc.h"), join(program, "include/weir_cc.h"));
   // Declares nothing, and starts as a script does.
   rmSync(join(program, "dist/cli/main.d.ts"));

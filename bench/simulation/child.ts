@@ -1,8 +1,8 @@
 /** Runs one case in this process and sends what it took to the parent: fork(child, [JSON of a Request]). */
 import { readFileSync } from "node:fs";
+import { runSimulation } from "../../src/clocks/sim/run.js";
 import { loadAddon } from "../../src/native/addon.js";
 import type { NativeSimulation, SimulationAddon, SimulationConfig } from "../../src/native/simulation_types.js";
-import { runSimulation } from "../../src/sim/run.js";
 import { CASES, type Request, type Sample } from "./cases.js";
 
 const request = JSON.parse(process.argv[2] ?? "") as Request;

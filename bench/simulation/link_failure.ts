@@ -4,12 +4,12 @@
  */
 import { writeFileSync } from "node:fs";
 import { Command } from "commander";
+import { runSimulation } from "../../src/clocks/sim/run.js";
 import { drawFigure } from "../../src/report/figure.js";
 import { fixed } from "../../src/report/format.js";
 import type { Grid } from "../../src/report/table.js";
 import type { Result, Series } from "../../src/result/result.js";
 import { loadScenario, type Scenario } from "../../src/scenario/scenario.js";
-import { runSimulation } from "../../src/sim/run.js";
 import { numberIn } from "../options.js";
 import { markdown } from "../table.js";
 

@@ -1,10 +1,10 @@
 /** The figures of an incast run that the two ns-3 simulators were measured by: see docs/evidence/ns3.md. */
 import { mean, sum } from "simple-statistics";
+import { runSimulation } from "../../src/clocks/sim/run.js";
 import type { SimulationAddon } from "../../src/native/simulation_types.js";
 import type { Result, Series } from "../../src/result/result.js";
 import { jainIndex } from "../../src/result/statistics.js";
 import { loadScenario } from "../../src/scenario/scenario.js";
-import { runSimulation } from "../../src/sim/run.js";
 
 /** Rates in Gb/s, queue lengths in bytes. "Last half": from the end of the warm-up. */
 export interface IncastFigures {

@@ -1,5 +1,5 @@
 /** The fluid model as the third clock of an experiment: trials solved by the equations, measured like runs of packets. */
-import { runModel } from "../../src/models/dcqcn/index.js";
+import { runModel } from "../../src/clocks/model.js";
 import { before } from "../../src/result/measure.js";
 import type { Alternative, Evidence, Trial } from "../engine/experiment.js";
 import { loadTrial } from "../engine/run.js";

@@ -5,7 +5,7 @@
  * one packet of each later, so that it swings between Qmax - A and Qmax, growing evenly, with Qmax = K + N and A = sqrt(2 N (C RTT + K)) / 2
  * in packets (equations 3 to 8).
  */
-import { runModel } from "../../src/models/dcqcn/index.js";
+import { runModel } from "../../src/clocks/model.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../src/wire/frame_size.js";
 import type { Evidence, TraceValues, Trial } from "../engine/experiment.js";
 import { loadTrial } from "../engine/run.js";

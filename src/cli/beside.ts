@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** A module by its path from that of `url`, without ending, which is the same: a worker of what was built was built, too. */
+/** The file of a module by its path, without ending, from the module at `url`, which has the same ending: both were built, or neither. */
 export function beside(url: string, name: string): string {
   return fileURLToPath(new URL(`${name}${extname(url)}`, url));
 }

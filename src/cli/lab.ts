@@ -1,13 +1,13 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
 
+import type { LabObserver } from "../clocks/lab/access.js";
+import { planCaptures } from "../clocks/lab/capture.js";
+import { checkForLab, checkScaleOfPart } from "../clocks/lab/check.js";
+import { LiveView } from "../clocks/lab/live_view.js";
 import type { DashboardAddress } from "../dashboard/address.js";
 import type { RunEnd } from "../dashboard/lab_board.js";
 import { LabScenario } from "../dashboard/lab_scenario.js";
 import { inheritedText } from "../host/rootless.js";
-import type { LabObserver } from "../lab/access.js";
-import { planCaptures } from "../lab/capture.js";
-import { checkForLab, checkScaleOfPart } from "../lab/check.js";
-import { LiveView } from "../lab/live_view.js";
 import type { Where } from "../net/http_server.js";
 import { harmless } from "../report/terminal.js";
 import type { RunSource } from "../result/saved_run.js";

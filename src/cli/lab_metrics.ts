@@ -2,11 +2,11 @@
 
 import { WeirError } from "../base/error.js";
 import { packageVersion } from "../base/package_version.js";
+import type { LabAccess, LabObserver } from "../clocks/lab/access.js";
+import { labDevices } from "../clocks/lab/devices.js";
 import type { Device } from "../device/device.js";
 import { assessHealth, type Health } from "../device/health.js";
 import { inheritedListener } from "../host/rootless.js";
-import type { LabAccess, LabObserver } from "../lab/access.js";
-import { labDevices } from "../lab/devices.js";
 import { metricsOf } from "../metrics/devices.js";
 import { MetricsRegistry } from "../metrics/registry.js";
 import { MetricsServer } from "../metrics/server.js";

@@ -8,18 +8,18 @@ import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
 import { packageVersion } from "../base/package_version.js";
 import { formatRate } from "../base/units.js";
+import { checkForLab } from "../clocks/lab/check.js";
+import { answeringLabs, kLogFile, labFolder, labSocket } from "../clocks/standing/place.js";
 import { ask } from "../device/control_client.js";
 import type { StandingReport } from "../device/protocol.js";
 import { controlDirectory } from "../host/control_directory.js";
 import { inheritedText } from "../host/rootless.js";
-import { checkForLab } from "../lab/check.js";
 import { programLibraries } from "../programs/launch.js";
 import { printable } from "../report/format.js";
 import { drawGrid } from "../report/table.js";
 import { choosePart } from "../scenario/parts.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
-import { answeringLabs, kLogFile, labFolder, labSocket } from "../standing/place.js";
 import { asUsage, type CliContext, collect, load, print, readScenario, UsageError, warn } from "./context.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 import { untilSignal } from "./until_signal.js";
@@ -94,7 +94,7 @@ async function up(context: CliContext, file: string, options: UpOptions): Promis
   if (options.foreground) {
     const elevated = await context.elevate({ text });
     if (elevated !== undefined) return elevated;
-    const { runStanding } = await import("../standing/run.js");
+    const { runStanding } = await import("../clocks/standing/run.js");
     const { stderr, signals } = context;
     return runStanding(scenario, { name, file, version: packageVersion(), directory, stderr, signals });
   }

@@ -1,9 +1,9 @@
 import { formatTime, parseTime } from "../base/units.js";
+import { phaseEffect } from "../clocks/sim/phase_effect.js";
+import type { SimPerformance } from "../clocks/sim/types.js";
 import { kMostThreads } from "../native/simulation_types.js";
 import { count, fixed, percent } from "../report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
-import { phaseEffect } from "../sim/phase_effect.js";
-import type { SimPerformance } from "../sim/types.js";
 import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { parsed } from "./quantity.js";

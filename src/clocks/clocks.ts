@@ -1,10 +1,12 @@
 /** The clocks that there are. What carries a run out is loaded when a run begins. */
-import { checkForLab } from "../lab/check.js";
-import type { LabOptions } from "../lab/types.js";
-import { type ModelOptions, modelScenario } from "../models/dcqcn/index.js";
+
+import { modelScenario } from "../models/dcqcn/index.js";
 import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";
-import type { SimOptions, SimOutcome } from "../sim/types.js";
 import type { Clock } from "./clock.js";
+import { checkForLab } from "./lab/check.js";
+import type { LabOptions } from "./lab/types.js";
+import type { ModelOptions } from "./model.js";
+import type { SimOptions, SimOutcome } from "./sim/types.js";
 
 export interface Clocks {
   wire: Clock<LabOptions>;
@@ -16,16 +18,16 @@ export const kClocks: Clocks = {
   wire: {
     name: "wire",
     check: checkForLab,
-    run: async (scenario, options) => (await import("../workload/run.js")).runWorkload(scenario, options),
+    run: async (scenario, options) => (await import("./workload/run.js")).runWorkload(scenario, options),
   },
   sim: {
     name: "sim",
     check: (scenario) => refuseKernelTraffic(scenario, "virtual time"),
-    run: async (scenario, options) => (await import("../sim/run.js")).runSimulation(scenario, options),
+    run: async (scenario, options) => (await import("./sim/run.js")).runSimulation(scenario, options),
   },
   model: {
     name: "model",
     check: (scenario) => void modelScenario(scenario),
-    run: async (scenario, options) => (await import("../models/dcqcn/index.js")).runModel(scenario, options),
+    run: async (scenario, options) => (await import("./model.js")).runModel(scenario, options),
   },
 };

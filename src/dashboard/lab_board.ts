@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
+import type { LabAccess, LabObserver } from "../clocks/lab/access.js";
 import { Frames } from "../device/frames.js";
-import type { LabAccess, LabObserver } from "../lab/access.js";
 import type { Scenario } from "../scenario/types.js";
 import type { Audience } from "./event_streams.js";
 import { inspectLabPort, inspectLabQueuePair } from "./lab_inspect.js";

@@ -1,9 +1,9 @@
 /** Ports and queue pairs of a running lab. */
 import { packageVersion } from "../base/package_version.js";
 import { formatRate, formatTime } from "../base/units.js";
+import type { LabAccess } from "../clocks/lab/access.js";
+import { labDevices } from "../clocks/lab/devices.js";
 import type { Device } from "../device/device.js";
-import type { LabAccess } from "../lab/access.js";
-import { labDevices } from "../lab/devices.js";
 import { inspectPair, inspectPort, portOf } from "./inspect.js";
 import type { Inspection } from "./protocol.js";
 

@@ -1,8 +1,9 @@
 /** The network of a lab's run, for frames: what its workers count and record, in meant units. */
+
+import type { LabAccess } from "../clocks/lab/access.js";
 import { hasAlpha, hasWindow } from "../congestion/flow_state.js";
 import type { Frame } from "../device/frame.js";
 import type { Network } from "../device/frames.js";
-import type { LabAccess } from "../lab/access.js";
 import { switchPorts } from "../scenario/topology.js";
 
 /** Switches that are asked for a frame: each question makes their thread stop for a moment. The others keep what they said. */

@@ -1,6 +1,7 @@
 /** Whatever JavaScript hands to the native core, it is taken or refused with an error; memory stays as it is. */
 import { describe, expect, it } from "vitest";
-import { composeLab } from "../../src/lab/compose.js";
+import { composeLab } from "../../src/clocks/lab/compose.js";
+import { composeSimulation } from "../../src/clocks/sim/compose.js";
 import type { NativeSimulationSwitch, SimulationAddon } from "../../src/native/simulation_types.js";
 import type {
   NativeAddon,
@@ -10,10 +11,9 @@ import type {
   WorkerConfig,
 } from "../../src/native/types.js";
 import { Fabric } from "../../src/scenario/fabric.js";
-import { composeSimulation } from "../../src/sim/compose.js";
-import { smallScenario } from "../lab/evidence.js";
+import { smallScenario } from "../clocks/lab/evidence.js";
+import { incast } from "../clocks/sim/scenarios.js";
 import { nativeCore } from "../obstacles.js";
-import { incast } from "../sim/scenarios.js";
 
 const addon = nativeCore<NativeAddon & SimulationAddon>();
 

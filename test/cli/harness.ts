@@ -5,9 +5,9 @@ import type { CliContext } from "../../src/cli/context.js";
 import { runCli } from "../../src/cli/program.js";
 import type { Outcome } from "../../src/clocks/clock.js";
 import { kClocks } from "../../src/clocks/clocks.js";
-import type { LabOptions } from "../../src/lab/types.js";
+import type { LabOptions } from "../../src/clocks/lab/types.js";
+import type { SimOptions, SimOutcome } from "../../src/clocks/sim/types.js";
 import type { Scenario } from "../../src/scenario/types.js";
-import type { SimOptions, SimOutcome } from "../../src/sim/types.js";
 import { sampleResult, sampleSeries } from "../report/sample.js";
 import { memoryStream } from "./memory_stream.js";
 

@@ -6,8 +6,8 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Result } from "../../src/result/result.js";
 import { saveRun } from "../../src/result/run_files.js";
 import { choosePart } from "../../src/scenario/parts.js";
+import { parts, whole } from "../clocks/lab/parts/made.js";
 import { faultsOf } from "../fixtures/closed_schema.js";
-import { parts, whole } from "../lab/parts/made.js";
 import { weir } from "./harness.js";
 
 const merge = (...args: string[]) => weir(["lab", "merge", ...args]);

@@ -5,7 +5,7 @@ import type { Frame, Session } from "../../src/dashboard/protocol.js";
 import type { Device } from "../../src/device/device.js";
 import type { DeviceConfig } from "../../src/device/file/load.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
-import type { Counter } from "../lab/evidence.js";
+import type { Counter } from "../clocks/lab/evidence.js";
 import { FakeCounters } from "./fake_lab.js";
 
 const kSwitch = `

@@ -1,10 +1,10 @@
 /** A running lab that counts and changes as it is told. */
 
-import type { LabAccess, LabObserver } from "../../src/lab/access.js";
+import type { LabAccess, LabObserver } from "../../src/clocks/lab/access.js";
 import { CounterTable } from "../../src/native/counters.js";
 import type { NativeWorker, SwitchState } from "../../src/native/types.js";
 import type { Scenario } from "../../src/scenario/types.js";
-import { type Counter, recorderOf } from "../lab/evidence.js";
+import { type Counter, recorderOf } from "../clocks/lab/evidence.js";
 
 const kZeros = [0, 0, 0, 0, 0, 0, 0, 0];
 

@@ -3,8 +3,8 @@ import { expect, it } from "vitest";
 import { LabNetwork } from "../../src/dashboard/lab_network.js";
 import { Frames } from "../../src/device/frames.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
-import type { Counter } from "../lab/evidence.js";
-import { smallScenario } from "../lab/evidence.js";
+import type { Counter } from "../clocks/lab/evidence.js";
+import { smallScenario } from "../clocks/lab/evidence.js";
 import { FakeCounters, FakeLab } from "./fake_lab.js";
 
 const atC = { switch: "sw", port: "c" };

@@ -60,6 +60,20 @@ describe("the fuzzer", () => {
     expect(again).toMatchObject({ runs: corpus, corpus, added: 0 });
   });
 
+  it("takes for a failure what fails only while what shows something new is shortened", async () => {
+    let whole: Uint8Array | undefined;
+    const run = (input: Input) => {
+      const bytes = input.take(64);
+      whole ??= bytes;
+      if (bytes.length < whole.length) throw new Error("shorter");
+      return ["any"];
+    };
+    const { runs, failure } = await fuzz(options({ longest: 64, run }));
+    expect(runs).toBe(1);
+    expect(failure?.error).toMatchObject({ message: "shorter" });
+    expect(failure?.input.length).toBeLessThan(whole?.length ?? 0);
+  });
+
   it("draws the same inputs from the same seed and corpus, and others from another", async () => {
     const triedWith = async (seed: number) => {
       const tried: Uint8Array[] = [];

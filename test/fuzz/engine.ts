@@ -96,10 +96,19 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
       ftruncateSync(current);
       writeSync(current, input, 0, input.length, 0);
       progress.runs++;
-      let added: string[];
+      // A beginning of an input that shows something new may be what fails.
+      let tried = input;
+      let kept: Uint8Array;
       try {
-        added = unseen(await once(target, input), seen);
+        const added = unseen(await once(target, input), seen);
         heap.look(now);
+        for (const feature of added) seen.add(feature);
+        if (added.length === 0 || progress.runs <= progress.corpus - progress.added) continue;
+        kept = await shortest(input, async (one) => {
+          tried = one;
+          const shown = new Set(await once(target, one));
+          return added.every((feature) => shown.has(feature));
+        });
       } catch (error) {
         const failsSo = (one: Uint8Array) =>
           once(target, one).then(
@@ -108,14 +117,8 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
           );
         // What takes long does so each time.
         const isSlow = messageOf(error).startsWith(kTookLong);
-        return { ...progress, failure: { error, input: isSlow ? input : await shortest(input, failsSo) } };
+        return { ...progress, failure: { error, input: isSlow ? tried : await shortest(tried, failsSo) } };
       }
-      for (const feature of added) seen.add(feature);
-      if (added.length === 0 || progress.runs <= progress.corpus - progress.added) continue;
-      const kept = await shortest(input, async (one) => {
-        const shown = new Set(await once(target, one));
-        return added.every((feature) => shown.has(feature));
-      });
       known.push(kept);
       progress.corpus++;
       progress.added++;

@@ -1,10 +1,10 @@
 /** What `weir plan check` says of scenarios, and whether simulations of them lose frames and pause as it says. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runSimulation } from "../../src/clocks/sim/run.js";
 import { checkPlan } from "../../src/models/buffers/check.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { pfcThresholdAlone } from "../../src/scenario/thresholds.js";
-import { runSimulation } from "../../src/sim/run.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
 
 const simulate = (scenario: Scenario) => runSimulation(scenario, { signal: new AbortController().signal });

@@ -1,6 +1,7 @@
 /** Scenarios as the fluid model sees them, what it refuses, and results beside those of the other clocks. */
 import { describe, expect, it } from "vitest";
-import { dcqcnFixedPoint, modelScenario, runModel } from "../../src/models/dcqcn/index.js";
+import { runModel } from "../../src/clocks/model.js";
+import { dcqcnFixedPoint, modelScenario } from "../../src/models/dcqcn/index.js";
 import { compareRuns } from "../../src/report/overlay.js";
 import { renderOverlay } from "../../src/report/overlay_html.js";
 import { renderTable } from "../../src/report/table.js";

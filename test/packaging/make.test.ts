@@ -73,6 +73,12 @@ it("builds in a copy: what an earlier build left of the core stays, everything e
     expect(Math.abs(theirs - ours)).toBeLessThanOrEqual(1);
   }
   // Whatever the build's own files name is in the copy.
-  for (const file of ["src/cli/main.ts", "web/vite.config.ts", "scripts/install.mjs", "scripts/finish-build.mjs"])
+  for (const file of [
+    "src/cli/main.ts",
+    "papers/cli/paper.ts",
+    "web/vite.config.ts",
+    "scripts/install.mjs",
+    "scripts/finish-build.mjs",
+  ])
     expect(existsSync(join(copy, file)), file).toBe(true);
 });

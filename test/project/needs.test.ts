@@ -19,7 +19,7 @@ it("tests find the programs of the list, those of Node.js, and no others", () =>
 });
 
 it.each(
-  ["test", "src"].flatMap((folder) =>
+  ["test", "src", "papers"].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((file) => [".ts", ".py"].includes(extname(file)))
       .map((file) => `${folder}/${file}`),

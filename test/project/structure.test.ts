@@ -86,7 +86,7 @@ const kBelowDevice = [
   "capture",
   "result",
 ];
-const kRunners = [...kBelowDevice, "device", "report", "clocks"];
+const kRunners = [...kBelowDevice, "device", "report"];
 const kRooms: Readonly<Record<string, readonly string[]>> = {
   base: [],
   net: ["base"],
@@ -102,24 +102,20 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   capture: ["base", "native", "wire"],
   result: ["base", "wire", "congestion", "scenario", "native"],
   report: ["base", "congestion", "scenario", "result"],
-  models: ["base", "wire", "congestion", "scenario", "processes", "result", "report", "clocks"],
-  clocks: ["base", "scenario", "result", "report", "models", "lab", "sim", "workload"],
+  models: ["base", "wire", "congestion", "scenario", "processes", "result", "report"],
   device: kBelowDevice,
-  lab: kRunners,
   programs: kRunners,
   sonic: ["base", "wire", "scenario"],
   convert: ["base", "wire", "scenario"],
   daemon: [...kRunners, "programs", "sonic"],
-  standing: [...kRunners, "programs", "lab", "daemon"],
-  workload: [...kRunners, "lab", "standing"],
+  clocks: [...kRunners, "models", "programs", "daemon"],
   verbs: [...kRunners, "programs"],
-  sim: kRunners,
   perf: ["base", "wire", "cm", "result", "verbs"],
   top: ["base", "device", "report"],
   show: ["base", "wire", "host", "device", "report"],
   metrics: ["base", "net", "wire", "native", "device"],
-  dashboard: [...kRunners, "lab", "daemon"],
-  sweep: [...kRunners, "processes"],
+  dashboard: [...kRunners, "daemon", "clocks"],
+  sweep: [...kRunners, "processes", "clocks"],
   tune: ["base", "congestion", "scenario", "result", "report", "sweep"],
   versus: ["base", "congestion", "scenario", "result", "report", "clocks", "sweep"],
 };
@@ -150,7 +146,7 @@ describe("src/", () => {
 /** What each part of papers/ may import, besides itself: of papers/, and of the rooms of src/. Every paper is a part of its own. */
 const kPaper = {
   parts: ["engine"],
-  rooms: ["base", "congestion", "models", "report", "result", "wire"],
+  rooms: ["base", "clocks", "congestion", "models", "report", "result", "wire"],
 };
 const kParts: Readonly<Record<string, typeof kPaper>> = {
   engine: {

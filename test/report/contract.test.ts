@@ -1,14 +1,14 @@
 /** What runs write, of all three clocks, is what the published schema says: no field more, and none of another shape. */
 import { describe, expect, it } from "vitest";
-import { composeResult } from "../../src/lab/outcome.js";
-import { runModel } from "../../src/models/dcqcn/index.js";
+import { composeResult } from "../../src/clocks/lab/outcome.js";
+import { runModel } from "../../src/clocks/model.js";
+import { runSimulation } from "../../src/clocks/sim/run.js";
 import { hostFacts } from "../../src/result/made.js";
 import type { Scenario } from "../../src/scenario/types.js";
-import { runSimulation } from "../../src/sim/run.js";
+import { calmOutcome, constant, counterTable, evidence, smallScenario } from "../clocks/lab/evidence.js";
+import { fatTree, incast } from "../clocks/sim/scenarios.js";
 import { faultsOf } from "../fixtures/closed_schema.js";
-import { calmOutcome, constant, counterTable, evidence, smallScenario } from "../lab/evidence.js";
 import { nativeObstacle, skipWhere } from "../obstacles.js";
-import { fatTree, incast } from "../sim/scenarios.js";
 
 const signal = new AbortController().signal;
 const rc = { transport: { type: "rc" } };

@@ -1,6 +1,6 @@
 /** DCTCP in scenarios and files of daemons: its parameters, what it needs, and what is refused. */
 import { describe, expect, it } from "vitest";
-import { checkForLab } from "../../src/lab/check.js";
+import { checkForLab } from "../../src/clocks/lab/check.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import { refusalOf } from "../fixtures/refusal.js";
 

@@ -1,7 +1,7 @@
 /** HPCC in scenarios: its parameters, what it needs, and what is refused. */
 import { describe, expect, it } from "vitest";
+import { checkForLab } from "../../src/clocks/lab/check.js";
 import { NetworkComposer } from "../../src/device/network.js";
-import { checkForLab } from "../../src/lab/check.js";
 import { Fabric } from "../../src/scenario/fabric.js";
 import { variationsOf } from "./variations.js";
 

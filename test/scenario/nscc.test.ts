@@ -1,8 +1,8 @@
 /** NSCC and spraying in scenarios: their parameters, what they need, and what is refused. */
 import { describe, expect, it } from "vitest";
-import { checkForLab } from "../../src/lab/check.js";
+import { checkForLab } from "../../src/clocks/lab/check.js";
+import { composeSimulation } from "../../src/clocks/sim/compose.js";
 import { Fabric } from "../../src/scenario/fabric.js";
-import { composeSimulation } from "../../src/sim/compose.js";
 import { variationsOf } from "./variations.js";
 
 const BASE = `

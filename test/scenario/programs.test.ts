@@ -1,11 +1,11 @@
 /** Programs and TCP in scenario files: what they become, what is refused, and who refuses them. */
 import { describe, expect, it } from "vitest";
+import { countsIn } from "../../src/clocks/workload/interface_counts.js";
 import { modelScenario } from "../../src/models/dcqcn/scenario.js";
 import { judgePrograms } from "../../src/result/expectations.js";
 import { refuseKernelTraffic } from "../../src/scenario/kernel_traffic.js";
 import { parseScenario, type ScenarioError } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";
-import { countsIn } from "../../src/workload/interface_counts.js";
 
 function scenarioOf(...traffic: object[]): Scenario {
   const topology = { kind: "star", hosts: 3, link: { rate: "10Gbps" } };

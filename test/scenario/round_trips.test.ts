@@ -1,6 +1,6 @@
 /** TIMELY and Swift in scenarios and files of daemons: their parameters, what they need, and what is refused. */
 import { describe, expect, it } from "vitest";
-import { checkForLab } from "../../src/lab/check.js";
+import { checkForLab } from "../../src/clocks/lab/check.js";
 import { variationsOf } from "./variations.js";
 
 const BASE = `

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { runSimulation } from "../../../src/sim/run.js";
+import { runSimulation } from "../../../src/clocks/sim/run.js";
 import { nativeObstacle, skipWhere } from "../../../test/obstacles.js";
 import { runExperiment } from "../../engine/run.js";
 import { fakeRunners, paperOptions } from "../../engine/test/fakes.js";

@@ -1,7 +1,7 @@
 /** The queue of a 20 to 1 incast: what ns-3 is said to have measured, the model of DCTCP, and what is varied. */
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { runSimulation } from "../../../src/sim/run.js";
+import { runSimulation } from "../../../src/clocks/sim/run.js";
 import { itUnless, nativeObstacle } from "../../../test/obstacles.js";
 import type { Trial } from "../../engine/experiment.js";
 import { readReferences } from "../../engine/reference.js";

@@ -1,8 +1,8 @@
 /** What the DCQCN paper saw on its testbed, in short simulations of papers/dcqcn. docs/evidence/testbed.md has the long ones. */
 import { beforeAll, describe, expect, it } from "vitest";
+import { runSimulation } from "../../../src/clocks/sim/run.js";
 import type { Result } from "../../../src/result/result.js";
 import { loadScenario, type Scenario } from "../../../src/scenario/scenario.js";
-import { runSimulation } from "../../../src/sim/run.js";
 import { examples } from "../../../test/fixtures/examples.js";
 import { describeUnless, itUnless, nativeObstacle, skipWhere } from "../../../test/obstacles.js";
 

@@ -1,7 +1,7 @@
 /** An experiment of two trials that measures the goodput of its first flow, and runners that give it whatever a test wants. */
 
+import type { SimOutcome } from "../../../src/clocks/sim/types.js";
 import type { Result } from "../../../src/result/result.js";
-import type { SimOutcome } from "../../../src/sim/types.js";
 import { sampleResult, sampleSeries } from "../../../test/report/sample.js";
 import type { Evidence, Experiment } from "../experiment.js";
 import type { PaperOptions, Runners } from "../run.js";

@@ -1,6 +1,5 @@
 /** The fluid model of DCQCN: equations 5 to 11 of its paper. See docs/guides/models.md. */
 export { dcqcnFixedPoint } from "./fixed_point.js";
-export { type ModelOptions, runModel } from "./outcome.js";
 export {
   DCQCN_PAPER,
   DCQCN_STRAWMAN,

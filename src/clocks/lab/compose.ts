@@ -1,0 +1,370 @@
+/** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
+
+import {
+  kEct0,
+  kFirstQpn,
+  kQuantumNs,
+  receiveSlots,
+  switchDescriptors,
+  udpSourcePort,
+} from "../../device/behaviour.js";
+import { gatewayOf } from "../../device/fabric_router.js";
+import { NetworkComposer } from "../../device/network.js";
+import type { LabEnd, LabLink, LabNetwork, LabNode } from "../../host/veth.js";
+import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../../native/types.js";
+import { flowMac, hostIp, hostIpv6, hostMac, kMacPrefix, routerIp, routerIpv6 } from "../../scenario/addresses.js";
+import { sendsCnTags } from "../../scenario/cn_domain.js";
+import { Fabric, type FabricPort } from "../../scenario/fabric.js";
+import { Share } from "../../scenario/parts.js";
+import type { Flow, Link, Scenario } from "../../scenario/types.js";
+import { addressBytes } from "../../wire/address.js";
+import { kHeaderBytes } from "../../wire/frame_size.js";
+import { kPriorities } from "../../wire/priority.js";
+import { halfControlLoop, kShortestLoop } from "./control_loop.js";
+
+export interface ComposeOptions {
+  /** Wall time = meant time * scale; wall rate = meant rate / scale. */
+  scale: number;
+  /** The end of link number `link` at the device `node`. */
+  end(link: number, node: string): LabEnd;
+  /** Service rates are those of this time, meant ns from the start of traffic; default: 0. */
+  time?: number;
+  /** CPUs for the switch and the NIC worker; -1: any. */
+  cpus: { switches: number; nics: number };
+  /**
+   * Programs live on the hosts, whose kernels send and receive through the NICs: packets with unfinished checksums pass, frames to
+   * groups go along a tree, and threads sleep while nothing happens.
+   */
+  inhabited?: boolean;
+  /** Short messages of programs wait for nobody's nap. Connections of TCP that a run has meanwhile lose little by naps, and whoever turns for each frame needs a CPU. */
+  prompt?: boolean;
+  /** Nobody takes samples. */
+  unsampled?: boolean;
+}
+
+/** Half of the control loop, wall ns, to which naps of the poll loop, 50 to 100 us each, are little. */
+const kNapsMatterNot = 1e6;
+/** Places for queue pairs of a host's programs: one program may have the 1,024 that it is promised, and some are kept for others. */
+export const kProgramQueuePairs = 1280;
+/** Super-frames of kernels that a worker may hold at a time, 66 KiB each: senders are asked to make none. */
+const kSuperFrames = 64;
+/** What frames of a host's kernel may take of its NIC's memory, bytes, per priority: some 650 frames of 1,500 bytes. */
+const kStackQueue = 1 << 20;
+const kCnTagBytes = 4;
+
+/** Addresses of a host's kernel, and of its NIC: one of each IP version, without prefix lengths. */
+export const hostAddresses = (index: number): [string, string] => [[...hostIp(index)].join("."), hostIpv6(index)];
+
+/** Of the router of a host, as `hostAddresses`; empty where switches do not route. */
+export function gatewayAddresses(fabric: Fabric, host: number): string[] {
+  const gateway = gatewayOf(fabric, host);
+  return gateway === undefined ? [] : [[...routerIp(gateway)].join("."), routerIpv6(gateway)];
+}
+
+/** The node of a lab's network where a host's kernel and its programs live; that of the host's own name has its NIC. */
+export const stackNode = (host: string) => `${host} (stack)`;
+
+/** Of the interface of a host's kernel: its NIC may put a CN-TAG into each frame. */
+export function stackMtu(scenario: Scenario, index: number): number {
+  const { congestion, hosts } = scenario;
+  const host = hosts[index] as Scenario["hosts"][number];
+  const tags = host.qcn.priorities.some((priority) => sendsCnTags(congestion, host, priority));
+  return new Fabric(scenario).attachment(index).link.mtu - (tags ? kCnTagBytes : 0);
+}
+
+/**
+ * The namespaces and links that a scenario needs, or the part of it that runs here.
+ * @param inhabited As in ComposeOptions: each host has a node more, for its kernel, and a link from its NIC to there, behind all
+ *   others.
+ */
+export function labNetwork(scenario: Scenario, inhabited = false): { nodes: LabNode[]; links: LabLink[] } {
+  const share = new Share(scenario);
+  const own = <T>(all: readonly T[], places: readonly number[]) => places.map((i) => all[i] as T);
+  const [hosts, switches] = [own(scenario.hosts, share.hosts), own(scenario.switches, share.switches)];
+  const links = own(scenario.links, share.links);
+  const stacks = inhabited ? share.hosts.map((index, i) => ({ name: hosts[i]?.name as string, index })) : [];
+  const fabric = new Fabric(scenario);
+  const stack = (index: number) => {
+    const [ipv4, ipv6] = hostAddresses(index);
+    const gateways = gatewayAddresses(fabric, index);
+    const prefix = gateways.length === 0 ? kPrefix : kHostBits;
+    return { addresses: [`${ipv4}/${prefix[4]}`, `${ipv6}/${prefix[6]}`], ...(gateways.length > 0 && { gateways }) };
+  };
+  return {
+    nodes: [
+      ...hosts.map(({ name }) => ({ name, role: "host" as const })),
+      ...switches.map(({ name }) => ({ name, role: "switch" as const })),
+      ...stacks.map(({ name, index }) => ({
+        name: stackNode(name),
+        role: "host" as const,
+        ...stack(index),
+      })),
+    ],
+    // The addresses of a NIC's interfaces are the kernel's choice: frames for the soft NIC's are not for the kernel there, which
+    // would look for a route for each.
+    links: [
+      ...links.map(({ from, to, mtu }) => ({ from, to, mtu })),
+      ...stacks.map(({ name, index }) => ({
+        from: name,
+        to: stackNode(name),
+        mtu: stackMtu(scenario, index),
+        toMac: hostMac(index),
+      })),
+    ],
+  };
+}
+
+/**
+ * Where links end here: number `link` of the scenario at the device `node`, and behind all of them those of hosts' kernels. A link
+ * to another part ends at an interface of this process's own network namespace.
+ */
+export function labEnds(scenario: Scenario, network: LabNetwork): (link: number, node: string) => LabEnd {
+  const share = new Share(scenario);
+  const count = scenario.links.length;
+  const stacks = share.hosts.map((host) => count + host);
+  const places = new Map([...share.links, ...stacks].map((link, i) => [link, i]));
+  const crossings = new Map(share.crossings.map((crossing) => [crossing.link, crossing]));
+  return (link, node) => {
+    const crossing = crossings.get(link);
+    if (crossing !== undefined) return { interface: crossing.interface, namespaceFd: -1, shared: true };
+    return network.end(places.get(link) ?? -1, node);
+  };
+}
+
+/** One network for all hosts, or a link for each. */
+const kPrefix = { 4: 16, 6: 64 };
+const kHostBits = { 4: 32, 6: 128 };
+
+/** Worker configurations: one for all switches, one for all NICs. */
+export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerConfig[] {
+  return new LabComposer(scenario, options).workers();
+}
+
+class LabComposer {
+  private readonly common: NetworkComposer;
+  private readonly fabric: Fabric;
+  private readonly tree: Fabric["tree"];
+  private readonly share: Share;
+  /** Addresses of flows that have their own, by the hosts that send them. */
+  private readonly ownMacs: readonly { from: string; to: string; mac: number }[];
+  /** Bytes of the longest frame, and of the smallest common one. */
+  private readonly longest: number;
+  private readonly smallest: number;
+
+  constructor(
+    private readonly scenario: Scenario,
+    private readonly options: ComposeOptions,
+  ) {
+    this.fabric = new Fabric(scenario);
+    this.tree = this.fabric.tree;
+    this.share = new Share(scenario);
+    this.common = new NetworkComposer(scenario, this.fabric, options.scale, scenario.fidelity.lateness);
+    this.ownMacs = scenario.flows.flatMap(({ from, to, source_mac }, i) =>
+      source_mac === "own" ? [{ from, to, mac: flowMac(i) }] : [],
+    );
+    this.longest = Math.max(...scenario.links.map((link) => link.mtu)) + 18;
+    this.smallest = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
+  }
+
+  workers(): WorkerConfig[] {
+    const { scenario, options, smallest } = this;
+    const switches = this.share.switches.map((i) => this.switchAt(i, options.time ?? 0));
+    const nics = this.share.hosts.map((i) => this.nic(i));
+    const common = {
+      seed: scenario.seed,
+      packet_bytes: Math.ceil((this.longest + 64) / 64) * 64,
+      quantum: kQuantumNs,
+      polling: options.inhabited ? ("interrupt" as const) : this.polling(),
+      prompt: options.prompt ?? false,
+      real_time: options.cpus.nics >= 0,
+      ...(options.unsampled
+        ? { sample_interval: 0, reset_after: 0 }
+        : {
+            sample_interval: this.common.time(scenario.probes.interval),
+            reset_after: this.common.time(scenario.warmup),
+          }),
+    };
+    const packets = switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096);
+    const long = options.inhabited ? { super_frames: kSuperFrames } : {};
+    const ofStack = options.inhabited ? kPriorities.length * Math.ceil(kStackQueue / common.packet_bytes) : 0;
+    const ofNics = 4096 + (512 + ofStack) * nics.length;
+    return [
+      { ...common, ...long, name: "switches", cpu: options.cpus.switches, packets, switches, nics: [] },
+      { ...common, ...long, name: "nics", cpu: options.cpus.nics, packets: ofNics, switches: [], nics },
+    ];
+  }
+
+  /** Naps where a few of them are nothing to the control loop; else a CPU for each worker. */
+  private polling(): NonNullable<WorkerConfig["polling"]> {
+    // A message waits for its acknowledgement, whatever congestion control hears by.
+    const reliable = this.scenario.transport.type === "rc" ? kShortestLoop / 2 : Number.POSITIVE_INFINITY;
+    const loop = Math.min(halfControlLoop(this.scenario), reliable);
+    return loop * this.options.scale >= kNapsMatterNot ? "interrupt" : "spinning";
+  }
+
+  private switchAt(index: number, time: number): NativeSwitch {
+    const { ports, ...own } = this.common.switchAt(index, time);
+    const table = this.fabric.tables[index] as Fabric["tables"][number];
+    const shared = (port: number) =>
+      this.options.inhabited && { offloads: true, ...(!own.learning && { floods: this.tree[index]?.[port] ?? false }) };
+    return {
+      ...own,
+      name: this.fabric.nameOf(index),
+      ports: ports.map((port, i) => ({ ...this.port(index, i), ...port, ...shared(i) })),
+      ...this.common.router(index, table, this.options.inhabited ? [4, 6] : [4]),
+      routes: own.learning ? [] : this.scenario.hosts.flatMap((host, i) => this.routesTo(host.name, i, index)),
+      pins: table.pins.flatMap(({ from, to, port }) => {
+        const [source, target] = [this.scenario.hosts[from]?.name, this.scenario.hosts[to]?.name];
+        const flows = this.ownMacs.filter((flow) => flow.from === source && flow.to === target);
+        const sources = [hostMac(from), ...flows.map(({ mac }) => mac)];
+        return sources.map((source_mac) => ({ source_mac, destination_mac: hostMac(to), port }));
+      }),
+    };
+  }
+
+  private nic(index: number): NativeNic {
+    const name = this.scenario.hosts[index]?.name ?? "";
+    const addresses = hostAddresses(index).map((own, i) => ({ version: i === 0 ? 4 : 6, bytes: addressBytes(own) }));
+    const { inhabited } = this.options;
+    return {
+      ...this.common.nic(index),
+      ...(inhabited
+        ? {
+            verbs_queue_pairs: kProgramQueuePairs,
+            addresses,
+            stack_queue: kStackQueue,
+            stack_port: this.stackPort(index),
+          }
+        : { lab: true }),
+      name,
+      port: { ...this.port(this.fabric.device(name), 0), ...(inhabited && { offloads: true }) },
+      first_qpn: kFirstQpn,
+      queue_pairs: queuePairsOf(this.scenario, name).map((pair) => this.queuePair(pair)),
+    };
+  }
+
+  private port(device: number, number: number): NativePort {
+    const { link, side, peer } = (this.fabric.ports[device] as FabricPort[])[number] as FabricPort;
+    const { impairment, ...meant } = this.scenario.links[link] as Link;
+    const [rate, delay] = [this.common.rate(meant.rate), this.common.time(meant.delay)];
+    const end = this.options.end(link, this.fabric.nameOf(device));
+    return {
+      name: this.fabric.nameOf(peer),
+      interface: end.interface,
+      namespace_fd: end.namespaceFd,
+      ...(end.shared && { source_prefix: kMacPrefix }),
+      slot_bytes: this.longest,
+      receive_slots: receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: this.smallest }),
+      rate,
+      delay,
+      ...(impairment && {
+        impairment: {
+          ...impairment,
+          delay: 0,
+          jitter: this.common.time(impairment.jitter),
+          reorder_delay: this.common.time(impairment.reorder_delay),
+          component: 2 * link + side,
+        },
+      }),
+    };
+  }
+
+  /** To the host's kernel, which is asked to send no faster than the link. */
+  private stackPort(index: number): NativePort {
+    const { scenario, options } = this;
+    const { name } = scenario.hosts[index] as Scenario["hosts"][number];
+    const { link } = this.fabric.attachment(index);
+    const end = options.end(scenario.links.length + index, name);
+    const rate = this.common.rate(link.rate);
+    return {
+      name: "stack",
+      interface: end.interface,
+      namespace_fd: end.namespaceFd,
+      slot_bytes: this.longest,
+      receive_slots: receiveSlots(rate, scenario.fidelity.lateness, { delay: 0, frame: this.smallest }),
+      rate: 0,
+      delay: 0,
+      offloads: true,
+    };
+  }
+
+  /** What goes to a flow's own address (CNMs do) takes the way to its host. */
+  private routesTo(host: string, number: number, device: number): NativeSwitch["routes"] {
+    const ports = [...this.fabric.portsTowards(number, device)];
+    if (ports.length === 0) return [];
+    const addresses = this.ownMacs.filter(({ from }) => from === host).map(({ mac }) => mac);
+    return [hostMac(number), ...addresses].map((destination_mac) => ({ destination_mac, ports }));
+  }
+
+  /** Its timers are those of a clock that is slower by the scale. */
+  private reliable({ outstanding, sizes }: Flow) {
+    const { type: _, ...transport } = this.scenario.transport;
+    const time_scale = this.options.scale;
+    return {
+      reliable: true,
+      outstanding,
+      transport: { ...transport, time_scale },
+      ...(sizes && { sizes: Uint32Array.from(sizes) }),
+    };
+  }
+
+  private queuePair({ flow, number, sends, remoteQpn }: HostQueuePair): NativeQueuePair {
+    const [from, to] = [this.fabric.host(flow.from), this.fabric.host(flow.to)];
+    const [self, peer] = sends ? [from, to] : [to, from];
+    const reads = flow.operation === "read";
+    return {
+      ...this.common.flow(number),
+      name: flow.id,
+      remote_qpn: remoteQpn,
+      path: {
+        destination_mac: this.common.nextMac(self, peer),
+        source_mac: hostMac(self),
+        tagged: false,
+        vlan_tci: 0,
+        ip_version: 4,
+        source_ip: hostIp(self),
+        destination_ip: hostIp(peer),
+        dscp: flow.dscp,
+        ecn: kEct0,
+        udp_source_port: udpSourcePort(number),
+      },
+      first_psn: 0,
+      // Who receives them asks for READs.
+      ...(sends !== reads && { start: this.common.time(flow.start) }),
+      ...((sends || reads) && { stop: this.common.time(Math.min(flow.stop, this.scenario.duration)) }),
+      ...(!sends && reads && { rate_cap: 0 }),
+      ...(!sends && { peer_start: this.common.time(flow.start) }),
+      ...(this.scenario.transport.type === "rc" && this.reliable(flow)),
+      remote_address: 0,
+      remote_key: 0,
+      ...(sends && flow.source_mac === "own" && { source_mac: flowMac(number) }),
+    };
+  }
+}
+
+export interface HostQueuePair {
+  flow: Flow;
+  /** Its place among the scenario's flows. */
+  number: number;
+  /** True at the flow's sender. */
+  sends: boolean;
+  remoteQpn: number;
+}
+
+/** The queue pairs of a host in the order of their numbers: one for each flow that it sends or receives. */
+export function queuePairsOf({ flows }: Pick<Scenario, "flows">, host: string): HostQueuePair[] {
+  // How many each host has so far.
+  const counts = new Map<string, number>();
+  const next = (name: string) => {
+    const qpn = kFirstQpn + (counts.get(name) ?? 0);
+    counts.set(name, qpn - kFirstQpn + 1);
+    return qpn;
+  };
+  const pairs: HostQueuePair[] = [];
+  flows.forEach((flow, number) => {
+    const [sender, receiver] = [next(flow.from), next(flow.to)];
+    if (flow.from === host) pairs.push({ flow, number, sends: true, remoteQpn: receiver });
+    else if (flow.to === host) pairs.push({ flow, number, sends: false, remoteQpn: sender });
+  });
+  return pairs;
+}

@@ -1,0 +1,290 @@
+/** One execution of a scenario on native workers: open, begin, watch, drain, stop. */
+import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { asWeirError, WeirError } from "../../base/error.js";
+import type { LabEnd } from "../../host/veth.js";
+import { CounterTable } from "../../native/counters.js";
+import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../../native/types.js";
+import { Completions, completedAt } from "../../result/completions.js";
+import { Recorder } from "../../result/recorder.js";
+import { changeTimes } from "../../scenario/changes.js";
+import { Fabric } from "../../scenario/fabric.js";
+import { Share } from "../../scenario/parts.js";
+import { switchPorts } from "../../scenario/topology.js";
+import type { HostConfig, Scenario, SwitchConfig } from "../../scenario/types.js";
+import type { LabAccess, LabObserver, LabWorker } from "./access.js";
+import { RateChanges } from "./changes.js";
+import { composeLab, queuePairsOf } from "./compose.js";
+import { pausedFrames } from "./frozen.js";
+import { MessageTimes } from "./message_times.js";
+import { endOf, frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
+import type { PartRun } from "./parts/part_run.js";
+import type { Residents } from "./residents.js";
+
+export interface ExecutionOptions {
+  scale: number;
+  end(link: number, node: string): LabEnd;
+  signal: AbortSignal;
+  observers: readonly LabObserver[];
+  residents?: Residents | undefined;
+  /** Of a part: what it has to do with the others. */
+  part?: PartRun | undefined;
+}
+
+/** From the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
+const kLeadNs = 100e6;
+/** The same where programs find their NICs before that. */
+const kSettlingNs = 500e6;
+const kWatchMs = 50;
+const kDrainStepMs = 20;
+/** Without anything new, until all has come. */
+const kCalmLooks = 3;
+/** Of the longest pause: bits, 65,535 quanta of 512. */
+const kLongestPause = 65_535 * 512;
+/** How long frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
+const kDrainMs = 2000;
+
+/**
+ * Aborted while traffic flows, it ends there, and the evidence is of what happened until then.
+ * @throws WeirError when a worker cannot open its ports or fails; the signal's reason when aborted before there is traffic.
+ */
+export async function execute(addon: NativeAddon, scenario: Scenario, options: ExecutionOptions): Promise<RunEvidence> {
+  const compose = composer(options);
+  const workers: NativeWorker[] = [];
+  const { residents } = options;
+  const observers = [...options.observers, ...(residents ? [residents] : [])];
+  try {
+    for (const config of compose(scenario, 0)) {
+      const worker: NativeWorker = new addon.Worker(config, () => hearPunted(workers, worker, residents));
+      workers.push(worker);
+      asWeirError(() => worker.open());
+    }
+    const [switches, nics] = workers.map((worker) => ({ worker })) as [
+      { worker: NativeWorker },
+      { worker: NativeWorker },
+    ];
+    for (const observer of observers) observer.opened?.({ scenario, scale: options.scale, switches, nics });
+    const { part, signal } = options;
+    const begin = part ? await part.agree(signal) : addon.monotonicNow() + (residents ? kSettlingNs : kLeadNs);
+    for (const worker of workers) worker.begin(begin);
+    const both = workers as [NativeWorker, NativeWorker];
+    const lab = new RunningLab(addon, scenario, { ...options, observers }, both, begin, compose);
+    await residents?.settle(lab);
+    await lab.traffic();
+    await residents?.end();
+    await lab.drain();
+    for (const worker of workers) worker.stop();
+    lab.look();
+    return lab.evidence(workers.map((worker) => measured(worker.outcome())));
+  } finally {
+    for (const observer of observers) observer.ended?.();
+    for (const worker of workers.splice(0)) worker.close();
+  }
+}
+
+/** ARP and such, where there is somebody to hear it. @param workers Those that are open. */
+function hearPunted(workers: readonly NativeWorker[], worker: NativeWorker, residents: Residents | undefined): void {
+  if (residents === undefined || !workers.includes(worker)) return;
+  const [, nics] = workers;
+  for (const { device, bytes } of worker.drainPunted()) if (worker === nics) residents.take(device, bytes);
+}
+
+/** The workers, switches first, as they are from a time on. */
+type Compose = (scenario: Scenario, time: number) => [WorkerConfig, WorkerConfig];
+
+function composer({ scale, end, residents }: ExecutionOptions): Compose {
+  const count = availableParallelism();
+  const inhabited = residents !== undefined;
+  // Programs run anywhere, and a thread goes where they are not.
+  const cpus = count >= 2 && !inhabited ? { switches: count - 1, nics: 0 } : { switches: -1, nics: -1 };
+  const fixed = { scale, end, cpus, inhabited };
+  return (scenario, time) => {
+    const prompt = scenario.programs.length > 0;
+    return composeLab(scenario, { ...fixed, prompt, time }) as [WorkerConfig, WorkerConfig];
+  };
+}
+
+class RunningLab implements LabAccess {
+  readonly scale: number;
+  readonly switches: LabWorker;
+  readonly nics: LabWorker;
+  readonly recorder: Recorder;
+  private readonly completions: Completions;
+  private readonly messageTimes = new MessageTimes();
+  private current: Scenario;
+  private readonly rates: RateChanges;
+  private readonly changed: ParameterChange[] = [];
+  private ended: RunEvidence["ended"];
+  private frozen = 0;
+  private readonly taken = { all: 0, lately: 0 };
+  private unread = 0;
+  private readonly words = new Float64Array(kRecordWords * 4096);
+
+  /** @param asWritten Before anybody changes it. */
+  constructor(
+    private readonly addon: NativeAddon,
+    private readonly asWritten: Scenario,
+    private readonly options: ExecutionOptions,
+    [ofSwitches, ofNics]: readonly [NativeWorker, NativeWorker],
+    private readonly begin: number,
+    private readonly compose: Compose,
+  ) {
+    this.current = asWritten;
+    this.scale = options.scale;
+    this.switches = { worker: ofSwitches, counters: new CounterTable(ofSwitches) };
+    this.nics = { worker: ofNics, counters: new CounterTable(ofNics) };
+    const planned = changeTimes(asWritten).map((at) => ({ at, config: compose(asWritten, at)[0] }));
+    this.rates = new RateChanges(ofSwitches, planned, {
+      begin,
+      scale: this.scale,
+      now: () => addon.monotonicNow(),
+    });
+    const share = new Share(asWritten);
+    // In the order of the workers' devices, which are those of this part.
+    const hosts = share.hosts.map((i) => asWritten.hosts[i] as HostConfig);
+    const switches = share.switches.map((i) => asWritten.switches[i] as SwitchConfig);
+    const pairs = hosts.map((host) => queuePairsOf(asWritten, host.name));
+    const portsOf = switchPorts(asWritten);
+    this.completions = new Completions(asWritten, new Fabric(asWritten), (flow) =>
+      share.has(completedAt(flow, asWritten)),
+    );
+    const recorded = { ...asWritten, switches };
+    this.recorder = new Recorder(recorded, {
+      ports: switches.map(({ name }) => (portsOf.get(name) ?? []).map((port) => port.peer)),
+      flows: asWritten.flows.filter((flow) => share.sees(flow)),
+      flowAt: (device, index) => pairs[device]?.[index]?.flow.id,
+      completed: (device, index, message) => {
+        const pair = pairs[device]?.[index];
+        // Acknowledgements still come when nobody sends any more.
+        if (pair !== undefined && message.end <= endOf({ scenario: asWritten, ended: this.ended })) {
+          this.completions.complete({ flow: pair.number, ...message });
+          this.messageTimes.take(message.end - message.start, this.completions.hops(pair.number));
+        }
+      },
+      scale: this.scale,
+      begin,
+      interval: Math.round(asWritten.probes.interval * this.scale),
+    });
+    for (const observer of options.observers) observer.begun?.(this);
+  }
+
+  get scenario(): Scenario {
+    return this.current;
+  }
+
+  now(): number {
+    return (this.addon.monotonicNow() - this.begin) / this.scale;
+  }
+
+  change(scenario: Scenario, set: readonly string[]): void {
+    const [switches, nics] = this.compose(scenario, this.rates.applied.at(-1)?.at ?? 0);
+    this.switches.worker.reconfigure(switches);
+    this.nics.worker.reconfigure(nics);
+    this.rates.replan((at) => this.compose(scenario, at)[0]);
+    this.current = scenario;
+    this.changed.push({ at: Math.max(0, this.now()), set });
+  }
+
+  /** Until the scenario's duration is over, or somebody ends it. */
+  async traffic(): Promise<void> {
+    const { signal, residents } = this.options;
+    // Programs that are all the traffic there is say by themselves when it is over.
+    const done = () => this.asWritten.flows.length === 0 && (residents?.done() ?? false);
+    while (this.now() < this.asWritten.duration && !signal.aborted && !done()) {
+      await this.rates.wait(kWatchMs);
+      this.rates.apply();
+      this.check();
+      this.look();
+    }
+    this.unread = this.taken.lately / Math.max(1, this.taken.all);
+    if (this.now() >= this.asWritten.duration) return;
+    if (this.now() <= 0) throw signal.reason;
+    this.ended = { at: Math.round(this.now()), ...(signal.aborted && { why: (signal.reason as Error).message }) };
+    if (this.ended.why !== undefined) this.options.part?.leave(this.ended.why);
+    for (const { worker } of [this.nics, this.switches]) worker.stopTraffic();
+  }
+
+  /** Until every frame that was sent is accounted for, or time is up: then the rest is missing. */
+  async drain(): Promise<void> {
+    const { switches, links } = this.asWritten;
+    // With PFC, switches may be full one behind the other, of frames for one link.
+    const buffer = switches.reduce((sum, { buffer: { total } }) => sum + total, 0);
+    const slowest = Math.min(...links.map((link) => link.rate)) / this.scale;
+    const delays = links.reduce((sum, link) => sum + link.delay, 0) * this.scale;
+    // Who ends a run does not wait for all of that.
+    const pause = (kLongestPause * 1e9) / slowest;
+    const patience = this.ended === undefined ? (buffer * 8e9) / slowest + delays + pause : 0;
+    const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + patience;
+    let calm = 0;
+    let before = { moved: -1, data: -1, since: 0 };
+    const { part } = this.options;
+    // Others may still send; who ends a run before its time does not wait for them, nor they for it.
+    const done = () => calm >= kCalmLooks && (part === undefined || part.quiet || this.ended !== undefined);
+    while (!done() && this.addon.monotonicNow() < limit) {
+      await sleep(kDrainStepMs);
+      this.check();
+      this.look();
+      const { counters } = this.nics;
+      const { sent, missing } = frameAccount(this.asWritten, this.switches.counters, counters);
+      // What a NIC has yet to take has reached its host's interface already.
+      const arrived = counters.sum("rx_packets") + this.switches.counters.sum("tx_packets");
+      const moved = sent + arrived;
+      const data = counters.sum("tx_packets") + arrived; // pauses go on where nothing else does
+      calm = missing === 0 && moved === before.moved ? calm + 1 : 0;
+      part?.calm(calm >= kCalmLooks);
+      before = { moved, data, since: data === before.data ? before.since : this.addon.monotonicNow() };
+    }
+    // A pause that nobody renews would have ended, and frames would have moved.
+    if (this.addon.monotonicNow() - before.since > pause + kDrainMs * 5e5) {
+      const { switches: count } = new Share(this.asWritten);
+      this.frozen = pausedFrames(this.switches.worker, count.length, this.switches.counters);
+    }
+  }
+
+  /** Takes what the workers have recorded and counted. */
+  look(): void {
+    this.taken.lately = 0;
+    for (const { worker, counters } of [this.switches, this.nics]) {
+      for (;;) {
+        const count = worker.drainRecords(this.words);
+        this.recorder.take(this.words, count);
+        this.taken.lately += count;
+        if (count * kRecordWords < this.words.length) break;
+      }
+      counters.refresh();
+    }
+    this.taken.all += this.taken.lately;
+    for (const observer of this.options.observers) observer.looked?.(this);
+  }
+
+  evidence(outcomes: RunEvidence["outcomes"]): RunEvidence {
+    const { asWritten: scenario, ended } = this;
+    const residents = this.options.residents?.result(this, endOf({ scenario, ended }));
+    return {
+      scenario,
+      scale: this.scale,
+      recorder: this.recorder,
+      completions: this.completions,
+      messageTimes: this.messageTimes,
+      switches: this.switches.counters,
+      nics: this.nics.counters,
+      outcomes,
+      changes: this.rates.applied,
+      parameterChanges: this.changed,
+      ended,
+      unread: this.unread,
+      frozen: this.frozen,
+      ...(residents && { residents }),
+      ...(this.options.part && { joints: this.options.part.reports(), run: this.options.part.run }),
+    };
+  }
+
+  private check(): void {
+    if (this.recorder.failed) {
+      const failure = [this.switches, this.nics].map(({ worker }) => worker.outcome().failure);
+      throw new WeirError(`a native worker failed: ${failure.filter(Boolean).join("; ")}`);
+    }
+    const failure = this.options.residents?.failure();
+    if (failure !== undefined) throw new WeirError(failure);
+  }
+}

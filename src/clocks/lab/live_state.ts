@@ -1,0 +1,94 @@
+/** From a running lab to what LiveView draws. */
+import { hasAlpha, hasWindow } from "../../congestion/flow_state.js";
+import { lossOf } from "../../device/growth.js";
+import { queueThresholds } from "../../result/thresholds.js";
+import type { LabAccess, LabObserver } from "./access.js";
+
+const kHistory = 60;
+
+/** What a run looks like at one moment. */
+export type LiveState = ReturnType<LiveStates["state"]>;
+export type LiveQueue = NonNullable<LiveState["queue"]>;
+
+/** Drawn while a lab runs; see LiveView. */
+export interface LabView {
+  update(state: LiveState): void;
+}
+
+export class LiveStates implements LabObserver {
+  private readonly history: number[] = [];
+  private queueMax = 0;
+
+  constructor(private readonly view: LabView) {}
+
+  looked(lab: LabAccess): void {
+    this.view.update(this.state(lab));
+  }
+
+  /** Meant units, except the loop gap, which is wall time. */
+  state(lab: LabAccess) {
+    const { scenario, recorder } = lab;
+    const [switches, nics] = [lab.switches.counters, lab.nics.counters];
+    const { algorithm } = scenario.congestion;
+    // What comes later is of an empty network.
+    const end = Math.floor(scenario.duration / scenario.probes.interval) + 1;
+    const last = (list: readonly number[] | undefined) => list?.slice(0, end).at(-1) ?? 0;
+    let drops = 0;
+    for (const counters of [switches, nics]) {
+      for (const { description, value } of counters.entries()) {
+        if (description.labels.qpn === undefined && lossOf(description.name) !== undefined) drops += value;
+      }
+    }
+    return {
+      // Since traffic started, and how long it lasts.
+      elapsed_ns: Math.min(scenario.duration, Math.max(0, lab.now())),
+      duration_ns: scenario.duration,
+      scale: lab.scale,
+      flows: scenario.flows.map(({ id }) => {
+        const flow = recorder.flows.get(id);
+        // R_C, R_T; no alpha where the algorithm has none.
+        const alpha = hasAlpha(algorithm) ? last(flow?.alpha) : null;
+        if (!hasWindow(algorithm))
+          return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
+        // What arrives, where senders have a window and no rate.
+        const [before = 0, now = before] = flow?.bytes.slice(0, end).slice(-2) ?? [];
+        const arriving = ((now - before) * 8e9) / scenario.probes.interval;
+        return { id, rate_bps: arriving, target_rate_bps: arriving, alpha };
+      }),
+      queue: this.fullestQueue(lab),
+      congestion_control: algorithm,
+      // Counted since the start; CNMs of QCN, the others of DCQCN.
+      cnm_sent: switches.sum("cn_cp_transmitted_cnms"),
+      cnm_handled: nics.sum("rp_cnm_handled"),
+      ecn_marked: switches.sum("wred_ecn_marked_packets"),
+      cnp_sent: nics.sum("np_cnp_sent"),
+      cnp_handled: nics.sum("rp_cnp_handled"),
+      pfc_sent: switches.sum("pfc_tx_packets"),
+      drops,
+      loop_gap_max_us: Math.max(lab.switches.worker.worstGap(), lab.nics.worker.worstGap()) / 1000,
+    };
+  }
+
+  /** The probed queue that has been longest so far: the bottleneck. */
+  private fullestQueue({ recorder, scenario }: LabAccess) {
+    let name: string | undefined;
+    let most = -1;
+    for (const [key, queue] of recorder.queues) {
+      const peak = queue.peak.reduce((max, x) => Math.max(max, x), 0);
+      if (peak > most) [name, most] = [key, peak];
+    }
+    const queue = name === undefined ? undefined : recorder.queues.get(name);
+    if (name === undefined || queue === undefined) return undefined;
+    const bytes = queue.bytes.at(-1) ?? 0;
+    this.history.push(bytes);
+    if (this.history.length > kHistory) this.history.shift();
+    this.queueMax = Math.max(this.queueMax, most);
+    return {
+      name,
+      bytes,
+      max_bytes: this.queueMax,
+      history: this.history,
+      ...queueThresholds(scenario, [name])[name],
+    };
+  }
+}

@@ -1,0 +1,415 @@
+/** From counters, samples and what the workers say of themselves to the result contract. */
+
+import { formatTime } from "../../base/units.js";
+import { hearsNothing } from "../../congestion/flow_state.js";
+import { type CounterTable, nonZero } from "../../native/counters.js";
+import { type Distribution, distribution } from "../../native/histogram.js";
+import type { WorkerOutcome } from "../../native/types.js";
+import { type Completions, hasEnd } from "../../result/completions.js";
+import {
+  accountFrames,
+  type FrameAccount,
+  feedbackPerSecond,
+  flowResult,
+  nicResult,
+  runFacts,
+  switchResult,
+} from "../../result/device_results.js";
+import { goodputLimit } from "../../result/goodput_limit.js";
+import { groupResults } from "../../result/groups.js";
+import { hostFacts } from "../../result/made.js";
+import { nothingSent } from "../../result/nothing.js";
+import type { Recorder } from "../../result/recorder.js";
+import type { Fidelity, FlowResult, PartResult, Result, SwitchResult } from "../../result/result.js";
+import { jainIndex } from "../../result/statistics.js";
+import { digestOf, linkName, Share } from "../../scenario/parts.js";
+import { switchPorts } from "../../scenario/topology.js";
+import type { Flow, Link, Scenario, SwitchConfig } from "../../scenario/types.js";
+import type { AppliedChange } from "./changes.js";
+import { halfControlLoop } from "./control_loop.js";
+import type { MessageTimes } from "./message_times.js";
+import { crossedFrames } from "./parts/crossed.js";
+import type { JointReport } from "./parts/joint.js";
+import type { ResidentsResult } from "./residents.js";
+
+/** A gap of the poll loop, wall ns, that no scheduler noise of a healthy host makes; and how much of a run they may take. */
+const kLongGap = 1e6;
+const kMostAway = 0.02;
+/** How much of a run gaps longer than half of the control loop may take: as much as 1% of gaps does where all others are naps. */
+const kMostSlow = 0.05;
+/** How much of the median completion time may be this host's. */
+const kMostAdded = 0.25;
+
+/** With figures in place of histograms. */
+export type MeasuredOutcome = ReturnType<typeof measured>;
+
+export function measured(outcome: WorkerOutcome) {
+  return {
+    ...outcome,
+    loop_gap: distribution(outcome.loop_gap),
+    timer_lateness: distribution(outcome.timer_lateness),
+    queues: outcome.queues.map(({ switch: name, port, priority, ...lengths }) => ({
+      ...distribution(lengths),
+      switch: name,
+      port,
+      priority,
+    })),
+  };
+}
+
+export interface RunEvidence {
+  scenario: Scenario;
+  scale: number;
+  recorder: Recorder;
+  completions: Completions;
+  messageTimes: MessageTimes;
+  switches: CounterTable;
+  nics: CounterTable;
+  outcomes: readonly MeasuredOutcome[];
+  /** Changes of service rates that were made. */
+  changes: readonly AppliedChange[];
+  /** Of the scenario's parameters, by somebody while it ran. */
+  parameterChanges: readonly ParameterChange[];
+  /** Frames that are missing in capture files, and files that end early, each with why. */
+  captures?: { dropped: number; errors: readonly string[] };
+  /** Where it ended before its duration, meant ns from the start of traffic; and why, where somebody ended it. */
+  ended?: { at: number; why?: string } | undefined;
+  /** Part of the records that the last look before the end of traffic took. */
+  unread: number;
+  /** Frames that stood in queues at the end, under pauses that did not end. */
+  frozen?: number;
+  residents?: ResidentsResult;
+  /** Of a part: the ends of links to others. */
+  joints?: readonly JointReport[];
+  /** Of a part: which run of all parts this is. */
+  run?: number;
+}
+
+/** Where a run ended, meant ns. */
+export const endOf = ({ scenario, ended }: Pick<RunEvidence, "scenario" | "ended">): number =>
+  Math.min(scenario.duration, ended?.at ?? scenario.duration);
+
+export interface ParameterChange {
+  /** Meant ns from the start of traffic. */
+  at: number;
+  /** Each `path=value`. */
+  set: readonly string[];
+}
+
+/** Of all that the workers have counted; of a part, with what has left for others and come from them. */
+export function frameAccount(scenario: Scenario, switches: CounterTable, nics: CounterTable, frozen = 0): FrameAccount {
+  const ofSwitches = switches.view();
+  // Queue pairs count some of the same things as their NIC, under the same names.
+  const ofNics = nics.view({}, "qpn");
+  const both = (name: string) => ofSwitches.sum(name) + ofNics.sum(name);
+  const faults = { duplicated: both("duplicated"), lost: both("lost") + both("overflow") };
+  const crossed = scenario.part === undefined ? undefined : crossedFrames(new Share(scenario), switches, nics);
+  const account = accountFrames(ofSwitches, ofNics, faults, crossed);
+  // Who is frozen goes on to be told so: of each link's pauses one may be on its way when the run ends.
+  const control = (way: string) => both(`${way}_pfc_frames`) + both(`${way}_pause_frames`);
+  const pauses = frozen === 0 ? 0 : Math.min(2 * scenario.links.length, Math.max(0, control("tx") - control("rx")));
+  const inNetwork = Math.max(0, Math.min(account.missing, frozen + pauses));
+  return inNetwork === 0 ? account : { ...account, in_network: inNetwork, missing: account.missing - inNetwork };
+}
+
+/** @param transportCounters Their names. */
+export function composeResult(evidence: RunEvidence, transportCounters: readonly string[] = []): Result {
+  const { scenario, scale, switches, nics, parameterChanges, completions, residents } = evidence;
+  const pairs = queuePairCounters(nics);
+  const share = new Share(scenario);
+  const whole = scenario.part === undefined;
+  const own = scenario.flows.flatMap((flow, i) =>
+    share.sees(flow) ? [ofShare(resultOf(evidence, pairs, flow, i), share, scenario.transport.type === "rc")] : [],
+  );
+  const flows = [...own, ...(residents?.flows ?? [])];
+  const goodputs = flows.filter(({ end }) => end !== "sender").map((flow) => flow.goodput_bps);
+  const fct = completions.result(endOf(evidence));
+  const frames = frameAccount(scenario, switches, nics, evidence.frozen);
+  const facts = runFacts(scenario);
+  const { algorithm } = scenario.congestion;
+  const feedback = feedbackPerSecond(algorithm, switches.view(), nics.view({}, "qpn"), endOf(evidence) / 1e9);
+  const limit = goodputLimit(scenario, facts.payload_share);
+  return {
+    scenario: scenario.name,
+    clock: "wire",
+    scale,
+    ...facts,
+    ...(evidence.ended !== undefined && { until_s: endOf(evidence) / 1e9 }),
+    ...(parameterChanges.length > 0 && {
+      changes: parameterChanges.map(({ at, set }) => ({ at_s: at / 1e9, set: [...set] })),
+    }),
+    fidelity: judge(evidence, frames),
+    flows,
+    totals: {
+      goodput_bps: totalGoodput(
+        evidence,
+        whole ? goodputs : scenario.flows.map(({ id }) => flows.find((one) => one.id === id)?.goodput_bps ?? 0),
+      ),
+      jain: jainIndex(goodputs),
+      ...(feedback !== undefined && { feedback_per_s: feedback }),
+      ...(limit !== undefined && whole && { goodput_limit_bps: limit }),
+    },
+    // Those of all parts belong together.
+    ...(whole && { groups: groupResults(scenario, goodputs, completions.table) }),
+    ...(fct !== undefined && { fct }),
+    frames,
+    ...(residents?.programs && { programs: residents.programs }),
+    ...(!whole && { part: partResult(evidence, share) }),
+    switches: Object.fromEntries(
+      scenario.switches.filter(({ name }) => share.has(name)).map((s) => [s.name, resultOfSwitch(evidence, s)]),
+    ),
+    nics: Object.fromEntries(
+      scenario.hosts
+        .filter(({ name }) => share.has(name))
+        .map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm, scale)]),
+    ),
+    ...(scenario.transport.type === "rc" && { transport: transportCounts(evidence, transportCounters) }),
+    environment: { ...hostFacts(), backend: "af_packet" },
+  };
+}
+
+/** A flow's other end may be in another part. */
+function ofShare(flow: FlowResult, share: Share, reliable: boolean): FlowResult {
+  const [from, to] = [share.has(flow.from), share.has(flow.to)];
+  if (from && to) return flow;
+  // A receiver of reliable connections sees what is lost; of streams it takes what was sent.
+  return { ...flow, lost: to && reliable ? flow.lost : 0, end: from ? "sender" : "receiver" };
+}
+
+function partResult({ scenario, joints = [], switches, nics, run = 0 }: RunEvidence, share: Share): PartResult {
+  const counted = crossedFrames(share, switches, nics);
+  return {
+    name: scenario.part ?? "",
+    digest: digestOf(scenario),
+    run,
+    links: counted.map(({ crossing, sent, received }) => {
+      const joint = joints.find((one) => one.crossing.link === crossing.link);
+      return {
+        link: linkName(scenario.links[crossing.link] as Link),
+        part: crossing.farPart,
+        interface: crossing.interface,
+        kind: joint?.carrier.kind ?? "",
+        mtu: joint?.carrier.mtu ?? 0,
+        sent,
+        received,
+        round_trip_us: (joint?.roundTrip ?? 0) / 1000,
+        losses: { ...joint?.losses },
+      };
+    }),
+  };
+}
+
+/** Of all NICs, less those without any. */
+function transportCounts({ nics }: RunEvidence, names: readonly string[]): Record<string, number> {
+  const ofNics = nics.view({}, "qpn");
+  return nonZero(names.map((name) => [name, ofNics.sum(name)] as const));
+}
+
+type QueuePairCounters = (flow: string, host: string) => { sum(name: string): number };
+
+/** What queue pairs count, found by flow and host: views would look at all of them for each. */
+function queuePairCounters(nics: CounterTable): QueuePairCounters {
+  const found = new Map<string, Map<string, number>>();
+  for (const { description, value } of nics.entries()) {
+    const { flow, device } = description.labels;
+    if (flow === undefined) continue;
+    const key = `${flow} ${device}`;
+    const own = found.get(key) ?? new Map<string, number>();
+    found.set(key, own.set(description.name, value));
+  }
+  return (flow, host) => ({ sum: (name) => found.get(`${flow} ${host}`)?.get(name) ?? 0 });
+}
+
+function resultOf(evidence: RunEvidence, pairs: QueuePairCounters, flow: Flow, number: number): FlowResult {
+  const counters = { sender: pairs(flow.id, flow.from), receiver: pairs(flow.id, flow.to) };
+  const { bytes, wireBytes, seconds } = delivered(evidence, counters.receiver, flow, number);
+  return flowResult(flow, evidence.scenario, counters, { bytes, wireBytes }, seconds);
+}
+
+/** As in virtual time: of a flow with an end over its own lifetime, of others after the warm-up. */
+function delivered(
+  evidence: RunEvidence,
+  receiver: ReturnType<QueuePairCounters>,
+  flow: Flow,
+  number: number,
+): { bytes: number; wireBytes: number; seconds: number } {
+  const { scenario, recorder, completions } = evidence;
+  const over = (from: number, to: number) => ({ seconds: Math.max(0, to - from) / 1e9 });
+  if (hasEnd(flow) && completions.done(number)) {
+    const [bytes, wireBytes] = [receiver.sum("rx_bytes"), receiver.sum("rx_wire_bytes")];
+    return { bytes, wireBytes, ...over(flow.start, completions.latest[number] as number) };
+  }
+  const from = hasEnd(flow) ? flow.start : Math.max(scenario.warmup, flow.start);
+  const to = Math.min(endOf(evidence), flow.stop);
+  return { ...recorder.delivered(flow.id, from, to), ...over(from, to) };
+}
+
+/** RDMA flows with an end count with what arrived after the warm-up, over that time. */
+function totalGoodput(evidence: RunEvidence, goodputs: readonly number[]): number {
+  const { flows, warmup } = evidence.scenario;
+  const end = endOf(evidence);
+  const seconds = (end - warmup) / 1e9;
+  return goodputs.reduce((sum, goodput, i) => {
+    const flow = flows[i];
+    if (flow === undefined || !hasEnd(flow)) return sum + goodput;
+    return seconds <= 0 ? sum : sum + (evidence.recorder.delivered(flow.id, warmup, end).bytes * 8) / seconds;
+  }, 0);
+}
+
+function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, qcn }: SwitchConfig): SwitchResult {
+  const peers = switchPorts(scenario).get(name) ?? [];
+  const ports = peers.map(({ peer }) => [peer, switches.view({ switch: name, port: peer })] as const);
+  const queues = outcomes
+    .flatMap((outcome) => outcome.queues)
+    // Frames that go straight on leave a queue of length 0.
+    .filter((queue) => queue.switch === name && queue.max > 0);
+  return switchResult(switches.view({ switch: name }), queues, qcn.enabled ? ports : undefined);
+}
+
+/** Was this host, rather than the network, the bottleneck? Wall time throughout. */
+function judge(
+  { scenario, scale, outcomes, switches, nics, messageTimes, changes, captures, ended, joints = [] }: RunEvidence,
+  frames: FrameAccount,
+): Fidelity {
+  const us = (ns: number) => ns / 1000;
+  const worst = (pick: (outcome: MeasuredOutcome) => number) => Math.max(0, ...outcomes.map(pick));
+  const gap = {
+    p50: worst((o) => o.loop_gap.p50),
+    p99: worst((o) => o.loop_gap.p99),
+    max: worst((o) => o.loop_gap.max),
+  };
+  const lateness = { p99: worst((o) => o.timer_lateness.p99), max: worst((o) => o.timer_lateness.max) };
+  const hostDrops = outcomes.reduce((sum, o) => sum + o.host_drops, 0);
+  const descriptors =
+    switches.sum("drop_no_descriptor") + switches.sum("cn_cp_unsent_cnms") + nics.sum("tx_no_descriptor");
+  const allowance = scenario.fidelity.lateness;
+  const loop = halfControlLoop(scenario) * scale;
+  const inGapsOver = (limit: number) =>
+    worst((o) => timeAbove(o.loop_gap, limit) / Math.max(1, o.loop_gap.mean * o.loop_gap.weight));
+  const away = inGapsOver(kLongGap);
+  const longest = outcomes.reduce((a, b) => (b.loop_gap.max > a.loop_gap.max ? b : a));
+  const longestAt = Math.max(0, longest.longest_gap_at) / scale;
+  // Where others had the CPU it is theirs; else it is an interrupt's, or that of the machine below a virtual one.
+  const waited = Math.min(
+    1,
+    worst((o) => o.cpu_wait / Math.max(1, o.loop_gap.mean * o.loop_gap.weight)),
+  );
+  // Acknowledgements, too, are a loop through both ends.
+  const loops = scenario.transport.type === "rc" || !hearsNothing(scenario.congestion.algorithm);
+  const slow = loops ? inGapsOver(loop) : 0;
+  const reasons: string[] = [];
+  if (ended?.why !== undefined)
+    reasons.push(`${ended.why}, at ${formatTime(ended.at, 4)} of ${formatTime(scenario.duration)}`);
+  if (hostDrops > 0)
+    reasons.push(
+      `the host lost ${hostDrops} frames (receive ring overrun or refused transmission): try a larger scale, or a quieter host`,
+    );
+  // What the host has lost is missing, too.
+  const missing = frames.missing > 0 ? Math.max(0, frames.missing - hostDrops) : frames.missing;
+  // What all parts sent together counts when they are merged.
+  const nothing = scenario.part === undefined ? nothingSent(frames) : undefined;
+  if (nothing !== undefined) reasons.push(nothing);
+  if (outcomes.some(({ loop_gap }) => loop_gap.weight === 0))
+    reasons.push("a poll loop has no gaps to judge this host by");
+  if (missing !== 0) reasons.push(`${missing} ${hostDrops > 0 ? "more " : ""}frames are not accounted for`);
+  if (descriptors > 0) reasons.push(`packet memory ran out ${descriptors} times`);
+  if (gap.max > allowance)
+    reasons.push(
+      `the poll loop was away for ${ms(gap.max)} at ${formatTime(Math.round(longestAt), 4)} of ${formatTime(scenario.duration)}, more than the allowed lateness of ${ms(allowance)}`,
+    );
+  if (loops && gap.p99 > loop) {
+    reasons.push(
+      `1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
+    );
+  }
+  // By time, for a loop that spins has millions of short gaps beside each long one.
+  if (slow > kMostSlow) {
+    reasons.push(
+      `for ${(100 * slow).toFixed(1)}% of the time the poll loop was in gaps of more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
+    );
+  }
+  if (away > kMostAway)
+    reasons.push(
+      `the poll loop was away for ${(100 * away).toFixed(1)}% of the time, in gaps over ${ms(kLongGap)}; other threads had its CPU for ${(100 * waited).toFixed(1)}%`,
+    );
+  const added = addedDelay({ scenario, scale, outcomes, messageTimes });
+  if (added !== undefined && added.share > kMostAdded)
+    reasons.push(
+      `this host adds about ${formatTime(Math.round(added.ns), 3)} to the time of each message, ${(100 * added.share).toFixed(0)}% of the median: try a larger scale`,
+    );
+  for (const { crossing, roundTrip } of joints) {
+    if (roundTrip <= allowance) continue;
+    reasons.push(
+      `${crossing.interface} takes ${ms(roundTrip)} to part ${crossing.farPart} and back, more than the allowed lateness of ${ms(allowance)}`,
+    );
+  }
+  const late = changes.reduce((worst, change) => Math.max(worst, change.late), 0);
+  if (late > allowance)
+    reasons.push(`a rate was changed ${ms(late)} late, more than the allowed lateness of ${ms(allowance)}`);
+  const overflow = outcomes.reduce((sum, o) => sum + o.record_overflow, 0);
+  if (overflow > 0) reasons.push(`${overflow} samples were lost, the series are incomplete`);
+  const untold = nics.sum("untold_messages");
+  if (untold > 0) reasons.push(`${untold} messages were complete, and are missing in the completion times`);
+  for (const { failure } of outcomes) {
+    if (failure !== undefined) reasons.push(`a worker failed: ${failure}`);
+  }
+  return {
+    valid: reasons.length === 0,
+    reasons,
+    loop_gap_us: { p50: us(gap.p50), p99: us(gap.p99), max: us(gap.max) },
+    loop_gap_max_at_s: longestAt / 1e9,
+    cpu_wait_ms: worst((o) => o.cpu_wait) / 1e6,
+    timer_lateness_us: { p99: us(lateness.p99), max: us(lateness.max) },
+    host_drops: hostDrops,
+    ...(added !== undefined && { completion_delay_us: added.ns / 1000 }),
+    ...(changes.length > 0 && { changes: changes.map(({ at, late }) => ({ at_s: at / 1e9, late_us: us(late) })) }),
+    capture_dropped: captures?.dropped ?? 0,
+    stragglers: switches.sum("stragglers") + nics.sum("stragglers"),
+    capture_errors: [...(captures?.errors ?? [])],
+    tuning: [...new Set(outcomes.flatMap((o) => o.tuning))],
+  };
+}
+
+/**
+ * What the time of a message has of this host, meant ns: a frame that arrives waits for the rest of the gap that its device's poll loop is in,
+ * at each device on the way, and its acknowledgement on the way back. Undefined when nothing is complete.
+ */
+function addedDelay({
+  scenario,
+  scale,
+  outcomes,
+  messageTimes,
+}: Pick<RunEvidence, "scenario" | "scale" | "outcomes" | "messageTimes">): { ns: number; share: number } | undefined {
+  const messages = messageTimes.summary();
+  if (messages === undefined) return undefined;
+  const [switches = 0, nics = 0] = outcomes.map(({ loop_gap }) => meanWait(loop_gap));
+  const ways = scenario.transport.type === "rc" ? 2 : 1;
+  const ns = (ways * ((messages.hops - 1) * switches + nics)) / scale;
+  return { ns, share: ns / messages.median };
+}
+
+/** Of one who comes at any time: longer gaps are met more often. */
+function meanWait({ cdf }: Distribution): number {
+  let [sum, squares, before] = [0, 0, 0];
+  for (const [value, fraction] of cdf) {
+    sum += value * (fraction - before);
+    squares += value * value * (fraction - before);
+    before = fraction;
+  }
+  return sum > 0 ? squares / (2 * sum) : 0;
+}
+
+/** Sum of all values above `limit`. */
+function timeAbove(distribution: Distribution, limit: number): number {
+  let sum = 0;
+  let before = 0;
+  for (const [value, fraction] of distribution.cdf) {
+    if (value > limit) sum += value * (fraction - before) * distribution.weight;
+    before = fraction;
+  }
+  return sum;
+}
+
+function ms(ns: number): string {
+  return `${(ns / 1e6).toFixed(2)} ms`;
+}

@@ -1,0 +1,235 @@
+/** Runs a scenario in virtual time. */
+import { availableParallelism } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
+import { asWeirError } from "../../base/error.js";
+import { loadAddon } from "../../native/addon.js";
+import { distribution } from "../../native/histogram.js";
+import {
+  kFinishedWords,
+  kMostThreads,
+  type NativeSimulation,
+  type SimulationAddon,
+  type SimulationConfig,
+} from "../../native/simulation_types.js";
+import { kRecordWords } from "../../native/types.js";
+import { Completions } from "../../result/completions.js";
+import { Recorder } from "../../result/recorder.js";
+import { changedAt, changeTimes } from "../../scenario/changes.js";
+import { Fabric, type SwitchTable } from "../../scenario/fabric.js";
+import { linksAvoided, linksDown, networkEvents } from "../../scenario/failures.js";
+import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
+import type { FileRequest } from "../../scenario/places.js";
+import type { Link, Scenario } from "../../scenario/types.js";
+import { composeRoutes, composeSimulation, composeSwitch } from "./compose.js";
+import { requireMemory } from "./footprint.js";
+import { composeResult } from "./outcome.js";
+import { ProgressMeter } from "./progress.js";
+import { SimulationTables } from "./tables.js";
+import { Taps } from "./taps.js";
+import type { SimOptions, SimOutcome } from "./types.js";
+
+/** Events between two looks at signals and samples: some 20 to 100 ms. */
+const kSlice = 200_000;
+const kDrained = 4096;
+
+/**
+ * Runs until the scenario's duration, or `options.until`, or until aborted: then the outcome is of what has happened so far, and
+ * not valid. The result depends on scenario, seed and `until` alone, not on how many threads there are.
+ * @throws WeirError for what the user can mend.
+ */
+export async function runSimulation(
+  scenario: Scenario,
+  options: SimOptions,
+  addon = loadAddon<SimulationAddon>(),
+): Promise<SimOutcome> {
+  refuseKernelTraffic(scenario, "virtual time");
+  requireMemory(scenario, addon);
+  const fabric = new Fabric(scenario);
+  const taps = new Taps(scenario, fabric, tracesOf(options));
+  const composed = composeSimulation(scenario, fabric, taps.places);
+  const config = { ...composed, ...threading(options.threads ?? 1) };
+  const until = Math.min(scenario.duration, options.until ?? scenario.duration);
+  const meter = new ProgressMeter(until, options.onProgress);
+  const simulation = asWeirError(() => new addon.Simulation(config));
+  try {
+    taps.open();
+    const run = new Run(addon, scenario, fabric, taps, simulation, meter);
+    const changes = changeTimes(scenario);
+    const events = networkEvents(scenario).map(({ at }) => at);
+    for (const time of stops([scenario.warmup, ...changes, ...events], until)) {
+      await run.to(time, options.signal);
+      if (run.now < time) break;
+      if (time === scenario.warmup) run.markWarm();
+      if (changes.includes(time)) run.change(time);
+      if (events.includes(time)) run.fail(time);
+    }
+    await run.to(until, options.signal);
+    return run.outcome(until);
+  } finally {
+    taps.close();
+    simulation.close();
+  }
+}
+
+function tracesOf({ trace = [], folder = "" }: SimOptions): FileRequest[] {
+  return trace.map(({ target, file }) => ({ target, file: isAbsolute(file) ? file : join(folder, file) }));
+}
+
+function threading(threads: number | "auto"): Pick<SimulationConfig, "threads" | "fewer_threads"> {
+  if (threads !== "auto") return { threads, fewer_threads: false };
+  return { threads: Math.min(availableParallelism(), kMostThreads), fewer_threads: true };
+}
+
+/** Those of the times that come before the end, or with it, in order. */
+function stops(times: readonly number[], until: number): number[] {
+  return [...new Set(times)].filter((time) => time <= until).sort((a, b) => a - b);
+}
+
+function sameLinks(a: ReadonlySet<Link>, b: ReadonlySet<Link>): boolean {
+  return a.size === b.size && [...a].every((link) => b.has(link));
+}
+
+class Run {
+  now = 0;
+  private readonly recorder: Recorder;
+  private readonly completions: Completions;
+  private readonly records = new Float64Array(kRecordWords * kDrained);
+  private readonly finished = new Float64Array(kFinishedWords * kDrained);
+  private warm: SimulationTables | undefined;
+  private down: ReadonlySet<Link> = new Set();
+  private avoided: ReadonlySet<Link> = new Set();
+  private tables: readonly SwitchTable[];
+
+  constructor(
+    private readonly addon: SimulationAddon,
+    private readonly scenario: Scenario,
+    private readonly fabric: Fabric,
+    private readonly taps: Taps,
+    private readonly simulation: NativeSimulation,
+    private readonly meter: ProgressMeter,
+  ) {
+    const flows = scenario.flows.slice(0, scenario.probes.flows);
+    this.recorder = new Recorder(scenario, {
+      ports: scenario.switches.map((_, i) => fabric.peers(i)),
+      flowAt: (_, index) => flows[index]?.id,
+      flows,
+      scale: 1,
+      begin: 0,
+      interval: scenario.probes.interval,
+    });
+    this.completions = new Completions(scenario, fabric);
+    this.tables = fabric.tables;
+  }
+
+  /** Goes on until virtual time `until`, or until aborted. */
+  async to(until: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const reached = this.simulation.run(until, kSlice);
+      this.drain();
+      const progress = this.simulation.progress();
+      this.now = reached ? until : progress.now;
+      this.meter.update(progress);
+      await turn();
+      if (reached) return;
+    }
+  }
+
+  /** Rates count from now on. */
+  markWarm(): void {
+    this.warm = this.counters();
+  }
+
+  /** Service rates become those of `time`. */
+  change(time: number): void {
+    const changed = changedAt(this.scenario, time);
+    this.scenario.switches.forEach(({ name }, i) => {
+      if (changed.has(name)) this.reconfigure(i, time);
+    });
+  }
+
+  /** Links and routes become those of `time`. */
+  fail(time: number): void {
+    const { scenario, fabric, simulation } = this;
+    const down = linksDown(scenario, time);
+    scenario.links.forEach((link, i) => {
+      if (down.has(link) !== this.down.has(link)) simulation.setLink(i, !down.has(link));
+    });
+    this.down = down;
+    const avoided = linksAvoided(scenario, time);
+    if (sameLinks(avoided, this.avoided)) return;
+    this.avoided = avoided;
+    this.tables = fabric.tablesWithout(avoided);
+    this.tables.forEach((table, i) => {
+      const forwarding = scenario.switches[i]?.forwarding;
+      if (forwarding === "routed") this.reconfigure(i, time);
+      else simulation.reroute(i, composeRoutes(table, forwarding === "learning"));
+    });
+  }
+
+  private reconfigure(index: number, time: number): void {
+    const table = this.tables[index] as SwitchTable;
+    this.simulation.reconfigureSwitch(index, composeSwitch(this.scenario, this.fabric, index, time, { table }));
+  }
+
+  outcome(until: number): SimOutcome {
+    const { scenario, fabric, completions, warm, now, simulation } = this;
+    const result = composeResult({
+      scenario,
+      fabric,
+      completions,
+      now,
+      until,
+      counters: this.counters(),
+      warm,
+      queues: simulation.queueDistributions().map(({ switch: index, port, priority, ...lengths }) => ({
+        ...distribution(lengths),
+        switch: index,
+        port,
+        priority,
+      })),
+      underWay: simulation.underWay(),
+      packets: simulation.progress().packets,
+    });
+    return {
+      result,
+      series: this.recorder.series(Math.min(now, scenario.duration)),
+      flowTable: completions.table,
+      performance: this.meter.performance(simulation.progress()),
+      complete: now >= until,
+    };
+  }
+
+  private counters(): SimulationTables {
+    const { scenario, fabric } = this;
+    const ports = scenario.switches.map((_, i) => fabric.ports[i]?.length ?? 0);
+    const counts = { nics: scenario.hosts.length, links: scenario.links.length };
+    return new SimulationTables(this.addon.simulationManifest(), this.simulation.counters(), ports, counts);
+  }
+
+  private drain(): void {
+    const { simulation, records, finished } = this;
+    for (let count = kDrained; count === kDrained; ) {
+      count = simulation.drainRecords(records);
+      this.recorder.take(records, count);
+    }
+    for (let count = kDrained; count === kDrained; ) {
+      count = simulation.drainFinished(finished);
+      this.complete(finished, count);
+    }
+    this.taps.write(simulation.drainTrace());
+  }
+
+  private complete(words: Float64Array, count: number): void {
+    for (let at = 0; at < count * kFinishedWords; at += kFinishedWords) {
+      const [flow, message, bytes, start, end] = words.subarray(at, at + kFinishedWords) as unknown as [
+        number,
+        number,
+        number,
+        number,
+        number,
+      ];
+      this.completions.complete({ flow, message, bytes, start, end });
+    }
+  }
+}

@@ -1,0 +1,41 @@
+/** How a program comes onto a host of a lab: into its namespaces, with what leads to its NIC. */
+import { join } from "node:path";
+import { WeirError } from "../../base/error.js";
+import { kControlVariable } from "../../host/control_directory.js";
+import { programEnvironment, programLibraries } from "../../programs/launch.js";
+import { kSystemFolder } from "./place.js";
+
+/** What is set for programs of a host. @param folder The host's. */
+export function hostEnvironment(folder: string): Record<string, string> {
+  return { [kControlVariable]: folder, ...nicEnvironment(join(folder, kSystemFolder)) };
+}
+
+/** Where the libraries were not built, whoever built the lab has said so. */
+function nicEnvironment(files: string): Record<string, string> {
+  try {
+    return programEnvironment(programLibraries(), files);
+  } catch (error) {
+    if (error instanceof WeirError) return {};
+    throw error;
+  }
+}
+
+/**
+ * The command that runs `command` on a host, in this process's folder where the host has that.
+ * @param pid Of the host's process 1.
+ * @param userNamespace The host is in another user namespace than this process.
+ */
+export function enterHost(
+  { pid, userNamespace }: { pid: number; userNamespace: boolean },
+  environment: Readonly<Record<string, string>>,
+  command: readonly string[],
+): [string, ...string[]] {
+  const namespaces = [
+    ...["--target", String(pid), "--net", "--uts", "--mount", "--pid"],
+    ...(userNamespace ? ["--user", "--preserve-credentials"] : []),
+  ];
+  // Entering mounts leads to their root. The variables are set there: nsenter and the shell are none of the programs that need them.
+  const inside = ["sh", "-c", 'cd "$0" 2> /dev/null; exec env "$@"', process.cwd()];
+  const settings = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
+  return ["nsenter", ...namespaces, "--", ...inside, ...settings, ...command];
+}

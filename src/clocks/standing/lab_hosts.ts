@@ -1,0 +1,185 @@
+/** The hosts of a lab as places where programs live: namespaces and links, a kernel's stack and a NIC on each, what runs there. */
+import { writeFileSync } from "node:fs";
+import { isIPv6 } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Device } from "../../device/device.js";
+import type { ProgramIdentity } from "../../device/protocol.js";
+import { type Inhabitant, inhabitants, processNamespace } from "../../host/inhabitants.js";
+import { Machine } from "../../host/machine.js";
+import { NetworkNamespace } from "../../host/namespace.js";
+import { LabNetwork } from "../../host/veth.js";
+import type { NativeAddon, NativeWorker } from "../../native/types.js";
+import { hostMac } from "../../scenario/addresses.js";
+import { Fabric } from "../../scenario/fabric.js";
+import { Share } from "../../scenario/parts.js";
+import type { Scenario } from "../../scenario/types.js";
+import { gatewayAddresses, hostAddresses, labNetwork, stackNode } from "../lab/compose.js";
+import { kNicInterface } from "../lab/devices.js";
+import { type HostEvents, InhabitedHost, shapeKernel } from "./host.js";
+
+/** Of what programs send, where they do not say: that of scenarios' traffic. */
+const kPriority = 3;
+const kStepMs = 10;
+/** How long programs may take to end when they are told to. */
+const kPatienceMs = 2000;
+
+export interface LabHostsEvents {
+  /** It cannot go on: process 1 of a host has ended. */
+  failed(reason: string): void;
+  warn(message: string, fields?: object): void;
+}
+
+export class LabHosts {
+  readonly #machines = new Map<string, Machine>();
+  readonly #hosts: InhabitedHost[] = [];
+  readonly #fabric: Fabric;
+  /** Names of those that run here, and their places in the scenario. */
+  readonly #places: readonly { name: string; number: number }[];
+  #network: LabNetwork | undefined;
+
+  private constructor(
+    private readonly scenario: Scenario,
+    /** With a folder for each host. */
+    private readonly folder: string,
+    private readonly events: LabHostsEvents,
+  ) {
+    this.#fabric = new Fabric(scenario);
+    this.#places = new Share(scenario).hosts.map((number) => ({ name: scenario.hosts[number]?.name ?? "", number }));
+  }
+
+  /** Namespaces, links, addresses. @param folder It is there. @throws WeirError where they cannot be: then nothing is left. */
+  static async build(scenario: Scenario, folder: string, events: LabHostsEvents): Promise<LabHosts> {
+    const hosts = new LabHosts(scenario, folder, events);
+    await hosts.#build();
+    return hosts;
+  }
+
+  get network(): LabNetwork {
+    return this.#network as LabNetwork;
+  }
+
+  machine(host: string): Machine {
+    return this.#machines.get(host) as Machine;
+  }
+
+  folderOf(host: string): string {
+    return join(this.folder, host);
+  }
+
+  /** The kernels send as their links at `scale` carry it. */
+  async shape(scale: number): Promise<void> {
+    const lacking = new Set([...this.#machines.values()].map((one) => one.lacking).filter((what) => what !== ""));
+    for (const { name, number } of this.#places) {
+      const rate = Math.round(this.#fabric.attachment(number).link.rate / scale);
+      const why = await shapeKernel(this.machine(name), rate);
+      if (why !== undefined) lacking.add(why);
+    }
+    for (const what of lacking) this.events.warn("not all of a host could be had", { what });
+  }
+
+  /** @param worker Of the NICs; its ports are open. */
+  open(addon: NativeAddon, worker: NativeWorker, scale: number): void {
+    this.#places.forEach(({ name, number }, index) => {
+      const { link, neighbour } = this.#fabric.attachment(number);
+      const addresses = hostAddresses(number);
+      const nic = {
+        name: kNicInterface,
+        address: addresses[0],
+        addresses,
+        gateways: gatewayAddresses(this.#fabric, number).map((address) => ({
+          address,
+          prefix: isIPv6(address) ? 128 : 32,
+        })),
+        vlan: undefined,
+        programs: { priority: kPriority, group: undefined },
+        classes: neighbour,
+        congestion: this.scenario.congestion,
+        port: { interface: kNicInterface, mac: hostMac(number), rate: Math.round(link.rate / scale), mtu: link.mtu },
+      };
+      this.#hosts.push(new InhabitedHost({ name, index, folder: this.folderOf(name), nic }, addon, worker));
+    });
+  }
+
+  /** Programs find their NICs from now on. @throws WeirError where a socket cannot be made. */
+  async serve(devices: ReadonlyMap<string, Device>, events: HostEvents): Promise<void> {
+    for (const host of this.#hosts) {
+      const device = devices.get(host.place.name);
+      if (device !== undefined) await host.serve(device, events);
+    }
+  }
+
+  /** Who uses the NIC of host number `host` of those here. */
+  programs(host: number): ReadonlyMap<number, ProgramIdentity> {
+    return this.#hosts[host]?.programs() ?? new Map();
+  }
+
+  /** A frame that is not for queue pairs has come to host number `host` of those here. */
+  take(host: number, bytes: Buffer): void {
+    this.#hosts[host]?.take(bytes);
+  }
+
+  /** By host; without process 1. */
+  processes(): Map<string, Inhabitant[]> {
+    const namespaces = new Map([...this.#machines].map(([name, { pid }]) => [name, processNamespace(pid) ?? ""]));
+    const found = inhabitants(new Set([...namespaces.values()].filter((one) => one !== "")));
+    return new Map(
+      [...this.#machines].map(([name, { pid }]) => [
+        name,
+        (found.get(namespaces.get(name) ?? "") ?? []).filter((one) => one.pid !== pid),
+      ]),
+    );
+  }
+
+  /** Programs are told to end. Those that still run after two seconds are left. @param signals All of them. */
+  async endPrograms(...signals: readonly NodeJS.Signals[]): Promise<void> {
+    const living = () => [...this.processes().values()].flat().map(({ pid }) => pid);
+    for (const pid of living()) for (const signal of signals) tryToKill(pid, signal);
+    const limit = Date.now() + kPatienceMs;
+    while (Date.now() < limit && living().length > 0) await sleep(kStepMs);
+  }
+
+  /** Programs' NICs are gone; their threads are to be stopped next, and then leave(). Idempotent. */
+  close(): void {
+    for (const host of this.#hosts) host.close();
+  }
+
+  /** Whatever runs on the hosts is killed; interfaces and namespaces go. Idempotent. */
+  leave(): void {
+    this.#network?.close();
+  }
+
+  async #build(): Promise<void> {
+    const { scenario, folder, events } = this;
+    const hosts = join(folder, "hosts");
+    writeFileSync(hosts, hostsFile(scenario));
+    const { nodes, links } = labNetwork(scenario, true);
+    const inhabited = new Map(this.#places.map(({ name }) => [stackNode(name), name]));
+    this.#network = await LabNetwork.create(nodes, links, async (node) => {
+      const name = inhabited.get(node.name);
+      if (name === undefined) return NetworkNamespace.create();
+      const machine = await Machine.create({
+        name,
+        hosts,
+        onLost: () => events.failed(`process 1 of ${name} has ended`),
+      });
+      this.#machines.set(name, machine);
+      return machine;
+    });
+  }
+}
+
+/** It may be gone already. */
+function tryToKill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It is.
+  }
+}
+
+/** What programs see as /etc/hosts. */
+export function hostsFile({ hosts }: Pick<Scenario, "hosts">): string {
+  const own = hosts.flatMap(({ name }, i) => hostAddresses(i).map((address) => `${address} ${name}`));
+  return `${["127.0.0.1 localhost", "::1 localhost", ...own].join("\n")}\n`;
+}

@@ -1,0 +1,42 @@
+/** Where a lab that stays has its files: NAME.lab beside its control socket. A host has a folder of its own in there. */
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { controlSockets, kLabSuffix } from "../../device/control_client.js";
+
+const kFolderSuffix = kLabSuffix.replace(/\.sock$/, "");
+
+export const labSocket = (directory: string, name: string) => join(directory, name + kLabSuffix);
+export const labFolder = (directory: string, name: string) => join(directory, name + kFolderSuffix);
+
+/** In a lab's folder: what it says while it runs in the background. */
+export const kLogFile = "log";
+/** In a host's folder: the files of its NIC for $SYSFS_PATH. */
+export const kSystemFolder = "sys";
+
+/** Names of the labs that answer, those of `weir lab run` too. What labs left that were killed is removed on the way. */
+export async function answeringLabs(directory: string): Promise<string[]> {
+  const suffix = kLabSuffix.replace(/\.sock$/, "");
+  const sockets = await controlSockets(directory);
+  const names = sockets.filter((name) => name.endsWith(suffix)).map((name) => name.slice(0, -suffix.length));
+  removeLeft(directory, names);
+  return names;
+}
+
+/** So long after its folder was made a lab may be about to have its socket. */
+const kStartingMs = 10_000;
+
+function removeLeft(directory: string, alive: readonly string[]): void {
+  let files: string[];
+  try {
+    files = readdirSync(directory);
+  } catch {
+    return;
+  }
+  for (const file of files.filter((name) => name.endsWith(kFolderSuffix))) {
+    const name = file.slice(0, -kFolderSuffix.length);
+    if (alive.includes(name) || files.includes(name + kLabSuffix)) continue;
+    const folder = join(directory, file);
+    const { mtimeMs } = statSync(folder, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() };
+    if (Date.now() - mtimeMs > kStartingMs) rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,16 @@
+/** At which scale a lab that people live in runs, where nothing says so. */
+
+import { Graph } from "../../scenario/topology.js";
+import type { Scenario } from "../../scenario/types.js";
+import { twoDigits } from "../lab/calibrate.js";
+
+/** What the fastest link of a host runs at on this one then, bit/s: two CPUs carry some of these across a fabric, and their programs. */
+const kFastestHere = 250e6;
+
+/** There is no traffic to try scales with, so `auto` goes by the links. */
+export function standingScale(scenario: Pick<Scenario, "scale" | "hosts" | "switches" | "links" | "routes">): number {
+  if (scenario.scale !== "auto") return scenario.scale;
+  const graph = new Graph(scenario);
+  const rates = scenario.hosts.map(({ name }) => graph.hostLink(name)?.rate ?? 0);
+  return twoDigits(Math.max(0, ...rates) / kFastestHere);
+}
