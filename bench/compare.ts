@@ -1,6 +1,6 @@
 /** A run of the benchmarks beside a saved one. */
-import { fixed } from "../src/report/format.js";
-import type { Grid } from "../src/report/table.js";
+import { fixed } from "../src/result/report/format.js";
+import type { Grid } from "../src/result/report/table.js";
 import type { Host } from "./host.js";
 import type { Metric, Row } from "./row.js";
 

@@ -7,7 +7,7 @@
  *
  *   DUT sent lost p50 p90 p99 p99.9 max
  */
-import type { Grid } from "../src/report/table.js";
+import type { Grid } from "../src/result/report/table.js";
 
 export interface PrintedResult {
   /** What its rows "custom" are called. */

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command, InvalidArgumentError } from "commander";
-import { drawGrid } from "../src/report/table.js";
+import { drawGrid } from "../src/result/report/table.js";
 import { BENCHMARKS } from "./benchmarks.js";
 import type { Answer, Request } from "./child.js";
 import { type BenchResult, compare, comparisonGrid, merge, missing } from "./compare.js";

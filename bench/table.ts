@@ -1,6 +1,6 @@
 /** Rows of a benchmark as a table. */
-import { fixed } from "../src/report/format.js";
-import type { Grid } from "../src/report/table.js";
+import { fixed } from "../src/result/report/format.js";
+import type { Grid } from "../src/result/report/table.js";
 import type { Metric, Row } from "./row.js";
 
 /** One column per metric, in the order of first use; notes last. */

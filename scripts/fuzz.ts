@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Command, InvalidArgumentError } from "commander";
-import { drawGrid } from "../src/report/table.js";
+import { drawGrid } from "../src/result/report/table.js";
 import { Job, type JobOptions, replay } from "./fuzz/job.js";
 import { buildNative } from "./fuzz/native.js";
 import {

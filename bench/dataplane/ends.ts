@@ -8,8 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { runTool } from "../../src/host/tools.js";
 import { LabNetwork } from "../../src/host/veth.js";
-import type { PerfReport, PerfRow } from "../../src/perf/report.js";
 import { hostIp, hostMac } from "../../src/scenario/addresses.js";
+import type { PerfReport, PerfRow } from "../../src/verbs/perf/report.js";
 
 const kMain = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const kLimitMs = 120_000;

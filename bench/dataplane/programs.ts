@@ -7,8 +7,8 @@
 import { readFileSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { median } from "simple-statistics";
+import { prepareLaunch } from "../../src/daemon/programs/launch.js";
 import type { LabNetwork } from "../../src/host/veth.js";
-import { prepareLaunch } from "../../src/programs/launch.js";
 import { BenchDaemon, freePort } from "../daemon.js";
 import type { BenchOptions, Metric, Row } from "../row.js";
 import { addressOf, type End, type Ends, listensIn, pair, Timed, tcpStream, weirPerf } from "./ends.js";

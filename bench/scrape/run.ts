@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
-import { drawGrid, type Grid } from "../../src/report/table.js";
+import { drawGrid, type Grid } from "../../src/result/report/table.js";
 import { describeHost, headline, load } from "../host.js";
 import { numberIn } from "../options.js";
 import { type ScrapedDaemon, withLab } from "./lab.js";

@@ -5,9 +5,9 @@
 import { writeFileSync } from "node:fs";
 import { Command } from "commander";
 import { runSimulation } from "../../src/clocks/sim/run.js";
-import { drawFigure } from "../../src/report/figure.js";
-import { fixed } from "../../src/report/format.js";
-import type { Grid } from "../../src/report/table.js";
+import { drawFigure } from "../../src/result/report/figure.js";
+import { fixed } from "../../src/result/report/format.js";
+import type { Grid } from "../../src/result/report/table.js";
 import type { Result, Series } from "../../src/result/result.js";
 import { loadScenario, type Scenario } from "../../src/scenario/scenario.js";
 import { numberIn } from "../options.js";

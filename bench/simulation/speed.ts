@@ -8,7 +8,7 @@ import { fork } from "node:child_process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
-import { drawGrid } from "../../src/report/table.js";
+import { drawGrid } from "../../src/result/report/table.js";
 import { numberIn, pattern } from "../options.js";
 import { markdown } from "../table.js";
 import { CASES, type Request, type Sample } from "./cases.js";

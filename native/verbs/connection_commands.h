@@ -1,4 +1,4 @@
-// How librdmacm's commands get to a NIC's daemon, and what it answers; src/programs/connections.ts has what is said.
+// How librdmacm's commands get to a NIC's daemon, and what it answers; src/daemon/programs/connections.ts has what is said.
 #pragma once
 
 #include <sys/un.h>

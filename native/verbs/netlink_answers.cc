@@ -19,7 +19,7 @@
 namespace weir {
 namespace {
 
-// Of the connections' file, as src/programs/device_files.ts has it.
+// Of the connections' file, as src/daemon/programs/device_files.ts has it.
 constexpr uint64_t kConnectionsAbi = 4;
 constexpr size_t kMostQuestion = 4096;
 constexpr char kVerbs[] = "uverbs";

@@ -1,5 +1,5 @@
 // A frame that was captured, on the wire or in a simulation, as it is handed to TypeScript: this record, the captured bytes
-// behind it, and zeros up to a multiple of 8 bytes (src/capture/frames.ts reads them).
+// behind it, and zeros up to a multiple of 8 bytes (src/device/capture/frames.ts reads them).
 #pragma once
 
 #include <bit>

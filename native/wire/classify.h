@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// Why a frame, or its upper part, was not accepted. Captures give these names (src/capture/frames.ts).
+// Why a frame, or its upper part, was not accepted. Captures give these names (src/device/capture/frames.ts).
 enum class Refusal : uint8_t {
   none,
   runt,                   // shorter than an Ethernet header

@@ -1,8 +1,8 @@
 /** How far `weir paper all` is: a line for each experiment that ends, and one of what is under way. */
 
-import { duration, percent } from "../../src/report/format.js";
-import { StatusLine } from "../../src/report/status_line.js";
-import type { LiveStream } from "../../src/report/terminal.js";
+import { duration, percent } from "../../src/result/report/format.js";
+import { StatusLine } from "../../src/result/report/status_line.js";
+import type { LiveStream } from "../../src/result/report/terminal.js";
 import type { TaskOutcome } from "../engine/all/run.js";
 import type { Task } from "../engine/all/task.js";
 import type { PaperProgress } from "../engine/run.js";

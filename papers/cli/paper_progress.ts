@@ -1,8 +1,8 @@
 /** The line that says how far an experiment is, and at which of its runs. */
 
-import { percent } from "../../src/report/format.js";
-import { StatusLine } from "../../src/report/status_line.js";
-import type { LiveStream } from "../../src/report/terminal.js";
+import { percent } from "../../src/result/report/format.js";
+import { StatusLine } from "../../src/result/report/status_line.js";
+import type { LiveStream } from "../../src/result/report/terminal.js";
 import type { PaperProgress } from "../engine/run.js";
 import { runName } from "../engine/text.js";
 

@@ -14,7 +14,6 @@ import {
   DCQCN_PAPER as kTable14,
   runFluid,
 } from "../../src/models/dcqcn/index.js";
-import type { Plot } from "../../src/report/plot.js";
 import {
   between,
   describe,
@@ -27,6 +26,7 @@ import {
   type Signal,
   total,
 } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import { median } from "../../src/result/statistics.js";
 import type { Alternative, Evidence, Trial } from "../engine/experiment.js";
 import { byName, namesOf, plot, type Runs } from "../engine/study.js";

@@ -1,6 +1,7 @@
 /** Figure 12 of the DCQCN paper: what g does to the length of the queue, with 2 and 16 flows, by the equations and as packets. */
-import type { Plot } from "../../src/report/plot.js";
+
 import { overMilliseconds } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import {
   atLeast,
   atMost,

@@ -2,7 +2,7 @@
  * What section 5.2 of the DCQCN paper says of R_AI and F without a figure: how far a target rate rises at a time, and after how many
  * steps of fast recovery it begins to. Two flows that are to become equal, by the equations and as packets.
  */
-import type { Plot } from "../../src/report/plot.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../engine/study.js";
 import { ALPHA_RESET } from "./alpha.js";
 import { AS_PACKETS, BY_CHANCE, CONVERGED, type Convergence, differencePlot, pairsOf, SEEDS } from "./bottleneck.js";

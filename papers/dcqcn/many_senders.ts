@@ -4,8 +4,9 @@
  * Each K has its own trial, with K + 1 machines: those that send nothing make no difference. The switch has the paper's 6.2656 MB to
  * share and headroom for the ports that are there (8 x 22.4 KB each).
  */
-import type { Curve, Plot } from "../../src/report/plot.js";
+
 import { between, inUnits, mean, overMilliseconds, queue } from "../../src/result/measure.js";
+import type { Curve, Plot } from "../../src/result/report/plot.js";
 import type { Evidence, Trial } from "../engine/experiment.js";
 import {
   atLeast,

@@ -1,7 +1,7 @@
 /** Figure 5 of the DCQCN paper: probability of a mark by the length of the queue, equation 5, and marks counted in a simulated switch. */
 import { marking, regimeOf } from "../../src/models/dcqcn/terms.js";
-import type { Plot } from "../../src/report/plot.js";
 import { mean, queue, total } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../src/wire/frame_size.js";
 import type { Evidence, TraceValues } from "../engine/experiment.js";
 import {

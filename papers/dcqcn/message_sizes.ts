@@ -2,7 +2,7 @@
  * Figure 1 of the DCQCN paper: TCP and RDMA by message size (section 2.1). Here: what is asked of the figure, and RDMA on the
  * simulated 40 Gb/s switch. message_sizes_wire.ts measures both on this host.
  */
-import type { Plot } from "../../src/report/plot.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import { atLeast, atMost, grid, quantity, type Runs, statement, studyOf } from "../engine/study.js";
 import { NO_HOST_MODEL, SOFT_NIC } from "./causes.js";
 import { cpuPlot, latencyPlot, MESSAGE, SIZES, throughputPlot } from "./message_sizes_figure.js";

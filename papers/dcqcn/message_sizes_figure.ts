@@ -1,6 +1,6 @@
 /** What the clocks of figure 1 have in common: message sizes and the three plots. */
 
-import type { Curve, Plot } from "../../src/report/plot.js";
+import type { Curve, Plot } from "../../src/result/report/plot.js";
 import { plot } from "../engine/study.js";
 
 /** The figure's axis. */

@@ -8,7 +8,7 @@
  * Each packet in turn is lost p / (1 - p) times before it arrives, and each time it and all behind it are in vain: a message of n
  * packets takes n + p / (1 - p) n (n + 1) / 2.
  */
-import type { Curve, Plot } from "../../src/report/plot.js";
+import type { Curve, Plot } from "../../src/result/report/plot.js";
 import type { NetworkClock, Trial } from "../engine/experiment.js";
 import {
   atLeast,

@@ -3,8 +3,8 @@
 import { excess } from "../../src/models/dcqcn/fixed_point.js";
 import { dcqcnFixedPoint, dcqcnStability, DCQCN_PAPER as kTable14 } from "../../src/models/dcqcn/index.js";
 import { inPackets } from "../../src/models/dcqcn/parameters.js";
-import type { Plot } from "../../src/report/plot.js";
 import { overMilliseconds } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import {
   atLeast,
   atMost,

@@ -2,7 +2,7 @@
  * The paper's queue in an incast of 20 to 1 is a third as long as in its own fluid model, in ns-3 and here. What could explain it is varied,
  * one thing at a time, with all else as in table 14.
  */
-import type { Plot } from "../../src/report/plot.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import { atLeast, atMost, grid, plot, quantity, type Runs, statement, studyOf, within } from "../engine/study.js";
 import { FIXED_POINT } from "./causes.js";
 import {

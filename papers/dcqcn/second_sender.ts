@@ -3,8 +3,9 @@
  *
  * The rate is R_C, which all clocks have: the reaction point's on wire and sim, equation 9's in the model.
  */
-import type { Plot } from "../../src/report/plot.js";
+
 import { between, describe, firstTime, movingMean, overMilliseconds, type Signal } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import type { Evidence, Trial } from "../engine/experiment.js";
 import { byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf, trace } from "../engine/study.js";
 import { ALPHA_RESET } from "./alpha.js";

@@ -4,8 +4,9 @@
  * Fairness is the difference of the two throughputs and Jain's index, oscillation the standard deviation of a flow's throughput by
  * means of 1 ms, as a share of its mean (coefficient of variation), the mean of both flows.
  */
-import type { Plot } from "../../src/report/plot.js";
+
 import { describe, mean, movingMean, overMilliseconds } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import { jainIndex } from "../../src/result/statistics.js";
 import type { Evidence, Trial } from "../engine/experiment.js";
 import { atLeast, atMost, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../engine/study.js";

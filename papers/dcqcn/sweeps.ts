@@ -1,7 +1,7 @@
 /** Figure 11 of the DCQCN paper: which parameters make two flows equal. Four sweeps by the equations, their corners as packets. */
 import { DCQCN_STRAWMAN, type DcqcnModelParameters } from "../../src/models/dcqcn/index.js";
-import type { Plot } from "../../src/report/plot.js";
 import { overMilliseconds } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import {
   atLeast,
   atMost,

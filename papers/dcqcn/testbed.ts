@@ -4,7 +4,7 @@
  * Rates are those on the link, with headers, FCS, preamble and gap: shares of 40 Gb/s. A payload of 1024 bytes takes 1106 of the
  * link, so goodput is 1 / 1.080 of it.
  */
-import type { Curve } from "../../src/report/plot.js";
+import type { Curve } from "../../src/result/report/plot.js";
 import { spread } from "../../src/result/statistics.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../src/wire/frame_size.js";
 import { type Evidence, type QuantityCheck, repeatName, type Trial } from "../engine/experiment.js";

@@ -5,7 +5,7 @@
  */
 
 import { kClockNames as CLOCKS, type ClockName as Clock } from "../../src/clocks/clock.js";
-import type { Plot } from "../../src/report/plot.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import type { Result, Series } from "../../src/result/result.js";
 import type { Scenario } from "../../src/scenario/types.js";
 

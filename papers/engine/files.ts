@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { makeFolder } from "../../src/base/folder.js";
 import { writeWhole } from "../../src/base/write_file.js";
-import { drawFigure } from "../../src/report/figure.js";
+import { drawFigure } from "../../src/result/report/figure.js";
 import { documentOf, type PaperDocument } from "./document.js";
 import { CLOCKS } from "./experiment.js";
 import { renderMarkdown } from "./markdown.js";

@@ -1,5 +1,5 @@
 /** The outcome of an experiment as Markdown. */
-import type { Grid } from "../../src/report/table.js";
+import type { Grid } from "../../src/result/report/table.js";
 import type { PaperDocument } from "./document.js";
 import {
   explanations,

@@ -2,7 +2,7 @@
  * Clocks laid over each other: for each trace the curves of all clocks that have it and of other simulators, in one plot, and how
  * far each two of them are apart (trace.ts).
  */
-import type { Curve, Plot, PlotColumn } from "../../src/report/plot.js";
+import type { Curve, Plot, PlotColumn } from "../../src/result/report/plot.js";
 import type { Clock, Experiment, Trace, TraceValues } from "./experiment.js";
 import type { References } from "./reference.js";
 import { meanDifference } from "./trace.js";

@@ -1,7 +1,7 @@
 /** The outcome of an experiment as one HTML file that needs nothing else, not even a script: the picture is SVG. */
-import { banner, gridSection, list, renderPage } from "../../src/report/html.js";
-import { escapeHtml } from "../../src/report/markup.js";
-import { partsOf } from "../../src/report/plot_parts.js";
+import { banner, gridSection, list, renderPage } from "../../src/result/report/html.js";
+import { escapeHtml } from "../../src/result/report/markup.js";
+import { partsOf } from "../../src/result/report/plot_parts.js";
 import type { PaperDocument } from "./document.js";
 import {
   explanations,

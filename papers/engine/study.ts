@@ -2,7 +2,7 @@
  * A figure of a paper as it is written down. Each quantity and each trace says how it is read from what a clock has seen, in one place;
  * statements name them, and the compiler knows the names.
  */
-import type { Curve, Plot } from "../../src/report/plot.js";
+import type { Curve, Plot } from "../../src/result/report/plot.js";
 import { median } from "../../src/result/statistics.js";
 import type {
   Alternative,

@@ -1,9 +1,9 @@
 /** The outcome of an experiment for a terminal, and what its texts and pages have in common. */
 import { isDeepStrictEqual } from "node:util";
 import pc from "picocolors";
-import { duration } from "../../src/report/format.js";
-import { drawGrid, type Grid } from "../../src/report/table.js";
 import { describeMade } from "../../src/result/made_schema.js";
+import { duration } from "../../src/result/report/format.js";
+import { drawGrid, type Grid } from "../../src/result/report/table.js";
 import type { PaperDocument } from "./document.js";
 import type { RunState } from "./run.js";
 import { causeLines, totalText } from "./total.js";

@@ -1,5 +1,5 @@
 /** Holds the statements of a paper against what was measured. */
-import { fixed } from "../../src/report/format.js";
+import { fixed } from "../../src/result/report/format.js";
 import { median } from "../../src/result/statistics.js";
 import type {
   Cause,

@@ -3,7 +3,7 @@
  * they are drawn.
  */
 
-import type { Curve, Plot } from "../../src/report/plot.js";
+import type { Curve, Plot } from "../../src/result/report/plot.js";
 import { plot } from "../engine/study.js";
 import { type QcnConvergence, type QcnModelInput, qcnConvergence } from "./model/index.js";
 

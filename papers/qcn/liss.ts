@@ -1,6 +1,5 @@
 /** What Liss observed of QCN in adapters and a switch: two ports of one adapter send to one port of another. */
 
-import type { Plot } from "../../src/report/plot.js";
 import { networkCounts } from "../../src/result/counts.js";
 import {
   between,
@@ -17,6 +16,7 @@ import {
   type Signal,
   total,
 } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import type { Evidence } from "../engine/experiment.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../engine/study.js";
 import { LISS } from "./papers.js";

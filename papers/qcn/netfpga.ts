@@ -3,7 +3,6 @@
  * Gb/s and comes back, with 1 and 8 sources and round trips of 100, 500 and 1000 us.
  */
 
-import type { Plot } from "../../src/report/plot.js";
 import { networkCounts } from "../../src/result/counts.js";
 import {
   between,
@@ -19,6 +18,7 @@ import {
   type Signal,
   total,
 } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import { jainIndex } from "../../src/result/statistics.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../src/wire/frame_size.js";
 import type { Evidence } from "../engine/experiment.js";

@@ -2,8 +2,9 @@
  * Figures 7 to 11 of Shu et al.: what parameters and variants make of the convergence time. By the paper's own model, as in the
  * paper, and, where there is such a parameter, as packets.
  */
-import type { Plot } from "../../src/report/plot.js";
+
 import { evenness, movingMean } from "../../src/result/measure.js";
+import type { Plot } from "../../src/result/report/plot.js";
 import type { Evidence, Experiment } from "../engine/experiment.js";
 import {
   atLeast,

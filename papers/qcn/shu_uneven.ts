@@ -1,6 +1,7 @@
 /** Figures 5 and 6 and table I of Shu et al.: two reaction points from uneven rates, the paper's model beside them. */
-import type { Curve, Plot } from "../../src/report/plot.js";
+
 import { between, describe, mean, movingMean, type Signal } from "../../src/result/measure.js";
+import type { Curve, Plot } from "../../src/result/report/plot.js";
 import type { Evidence } from "../engine/experiment.js";
 import { atMost, namesOf, plot, quantity, type StatementsOn, statement, studyOf, within } from "../engine/study.js";
 import { CHANCE_OF_FEEDBACK, QUANTIZED_FEEDBACK } from "./causes.js";

@@ -1,7 +1,7 @@
 /** Two reaction points at one bottleneck of 1 Gb/s, run as packets: what the figures of Shu et al. share, measured and drawn. */
 
-import type { Curve, Plot } from "../../src/report/plot.js";
 import { evenness, firstTime, inUnits, movingMean, queue, rates, type Signal } from "../../src/result/measure.js";
+import type { Curve, Plot } from "../../src/result/report/plot.js";
 import type { Alternative, Evidence, Trial } from "../engine/experiment.js";
 import { type Axis, plot } from "../engine/study.js";
 import { FAIR, LINK } from "./convergence.js";

@@ -1,7 +1,7 @@
 /** Experiments on made-up runs: what they measure in them, and what is ruled of it. */
 
 import type { FlowResult, Result, Series } from "../../src/result/result.js";
-import { sampleResult, sampleSeries } from "../../test/report/sample.js";
+import { sampleResult, sampleSeries } from "../../test/result/report/sample.js";
 import { type Evidence, type Experiment, type NetworkClock, type Trial, trialsOn } from "../engine/experiment.js";
 import { judge } from "../engine/verdict.js";
 import { findExperiment } from "../registry.js";

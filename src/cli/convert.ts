@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import type { Command } from "commander";
 import { writeWhole } from "../base/write_file.js";
-import { readHpccFlows } from "../convert/hpcc_flows.js";
-import { readHpccTopology } from "../convert/hpcc_topology.js";
-import type { Converted } from "../convert/network.js";
-import { scenarioFile } from "../convert/scenario.js";
-import { harmless } from "../report/terminal.js";
+import { harmless } from "../result/report/terminal.js";
+import { readHpccFlows } from "../scenario/convert/hpcc_flows.js";
+import { readHpccTopology } from "../scenario/convert/hpcc_topology.js";
+import type { Converted } from "../scenario/convert/network.js";
+import { scenarioFile } from "../scenario/convert/scenario.js";
 import { type AddVerb, asUsage, type CliContext, UsageError } from "./context.js";
 
 const kHpccHelp = `

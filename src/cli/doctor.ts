@@ -1,7 +1,7 @@
 /** `weir doctor`: what this host lets Weir do, what would fail, and the remedy. */
 import { diagnose, renderReport } from "../host/doctor/diagnose.js";
 import { type System, thisSystem } from "../host/doctor/system.js";
-import { wantsColor } from "../report/terminal.js";
+import { wantsColor } from "../result/report/terminal.js";
 import { type AddVerb, kExit } from "./context.js";
 
 const kHelp = `

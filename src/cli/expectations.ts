@@ -1,8 +1,8 @@
 /** What a scenario expects of its result, and of its programs: told, written for CI, and made the exit status. */
 import { writeWhole } from "../base/write_file.js";
-import { junitXml } from "../report/junit.js";
-import { harmless } from "../report/terminal.js";
 import { judgeExpectations, judgePrograms } from "../result/expectations.js";
+import { junitXml } from "../result/report/junit.js";
+import { harmless } from "../result/report/terminal.js";
 import type { Result } from "../result/result.js";
 import type { Scenario } from "../scenario/types.js";
 import { type CliContext, kExit } from "./context.js";

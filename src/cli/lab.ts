@@ -9,7 +9,7 @@ import type { RunEnd } from "../dashboard/lab_board.js";
 import { LabScenario } from "../dashboard/lab_scenario.js";
 import { inheritedText } from "../host/rootless.js";
 import type { Where } from "../net/http_server.js";
-import { harmless } from "../report/terminal.js";
+import { harmless } from "../result/report/terminal.js";
 import type { RunSource } from "../result/saved_run.js";
 import { choosePart } from "../scenario/parts.js";
 import type { FileRequest } from "../scenario/places.js";

@@ -1,11 +1,11 @@
 /** `weir lab merge`: the results of all parts of a lab as one. */
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { writeRun } from "../report/run_report.js";
 import { writeCompletions } from "../result/completions_file.js";
 import { withMade } from "../result/made.js";
 import { mergeParts } from "../result/merge_parts.js";
 import { readPart } from "../result/part_files.js";
+import { writeRun } from "../result/report/run_report.js";
 import { asUsage, type CliContext, UsageError } from "./context.js";
 import { meetExpectations } from "./expectations.js";
 import { runFolder } from "./run_folder.js";

@@ -1,9 +1,9 @@
 import { formatTime } from "../base/units.js";
 import type { RunProgress } from "../clocks/clock.js";
 import { dcqcnFixedPoint, dcqcnStability } from "../models/dcqcn/index.js";
-import { fixed, gbps, kilobytes, percent, printable } from "../report/format.js";
-import { StatusLine } from "../report/status_line.js";
-import { drawGrid } from "../report/table.js";
+import { fixed, gbps, kilobytes, percent, printable } from "../result/report/format.js";
+import { StatusLine } from "../result/report/status_line.js";
+import { drawGrid } from "../result/report/table.js";
 import { type AddVerb, asUsage, type CliContext, load, print, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import {

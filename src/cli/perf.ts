@@ -2,6 +2,7 @@
 import { Argument, Option } from "commander";
 import { parseRate, parseSize, parseTime } from "../base/units.js";
 import { writeWhole } from "../base/write_file.js";
+import { peerAddress } from "../verbs/peer_address.js";
 import {
   defaultsOf,
   isLatency,
@@ -10,7 +11,7 @@ import {
   kPerfTests,
   type PerfOptions,
   type PerfTest,
-} from "../perf/options.js";
+} from "../verbs/perf/options.js";
 import {
   describeCost,
   describeFigure,
@@ -19,10 +20,9 @@ import {
   type Figure,
   kFigures,
   reportOf,
-} from "../perf/report.js";
-import { type Row, run } from "../perf/run.js";
-import { Session } from "../perf/session.js";
-import { peerAddress } from "../verbs/peer_address.js";
+} from "../verbs/perf/report.js";
+import { type Row, run } from "../verbs/perf/run.js";
+import { Session } from "../verbs/perf/session.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import {
   addDeviceOptions,

@@ -1,7 +1,7 @@
 /** `weir ping`: rping's client and server. */
 import { Option } from "commander";
-import { kPingPort, kPingSize, kPingSizes, type Ping, pingClient, pingServer } from "../perf/ping.js";
 import { peerAddress } from "../verbs/peer_address.js";
+import { kPingPort, kPingSize, kPingSizes, type Ping, pingClient, pingServer } from "../verbs/perf/ping.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import {
   addDeviceOptions,

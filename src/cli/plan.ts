@@ -2,6 +2,8 @@
 import type { Command } from "commander";
 import { stringify } from "yaml";
 import { formatLength, formatSize, parseLength } from "../base/units.js";
+import { type Converted, checkConverted, warningsOf } from "../device/sonic/convert.js";
+import { checkSpeeds, scenarioOf } from "../device/sonic/plan.js";
 import {
   type BufferPlanInput,
   checkPlan,
@@ -14,8 +16,6 @@ import {
   type SwitchProfile,
 } from "../models/buffers/index.js";
 import { loadScenario } from "../scenario/scenario.js";
-import { type Converted, checkConverted, warningsOf } from "../sonic/convert.js";
-import { checkSpeeds, scenarioOf } from "../sonic/plan.js";
 import { type AddVerb, asUsage, type CliContext, collect, kExit, load, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";

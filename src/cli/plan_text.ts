@@ -1,8 +1,8 @@
 /** What `weir plan` found, for people: KB are 1000 bytes. */
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import type { BufferPlan, EcnPlan, PlanCheck, SwitchProfile } from "../models/buffers/index.js";
-import { kilobytes, percent } from "../report/format.js";
-import { drawGrid } from "../report/table.js";
+import { kilobytes, percent } from "../result/report/format.js";
+import { drawGrid } from "../result/report/table.js";
 
 /** Lines of what was found, at most. */
 const kMostTold = 20;

@@ -2,7 +2,7 @@
 
 import type { Algorithm, Profile } from "../congestion/algorithm.js";
 import { algorithmOf, kControls } from "../congestion/algorithms.js";
-import { drawGrid } from "../report/table.js";
+import { drawGrid } from "../result/report/table.js";
 import type { AddVerb } from "./context.js";
 import { print } from "./context.js";
 

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 import { InvalidArgumentError, Option } from "commander";
 import { createLogUpdate } from "log-update";
-import type { LiveStream } from "../report/terminal.js";
-import { movesCursor } from "../report/terminal.js";
+import type { LiveStream } from "../result/report/terminal.js";
+import { movesCursor } from "../result/report/terminal.js";
 import { type CliContext, kExit } from "./context.js";
 
 const kShortest = 0.1;

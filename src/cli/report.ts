@@ -1,7 +1,7 @@
 /** `weir report`: the HTML page of a finished run. */
 import { dirname, join } from "node:path";
 import { writeWhole } from "../base/write_file.js";
-import { renderSavedRun } from "../report/run_report.js";
+import { renderSavedRun } from "../result/report/run_report.js";
 import { type AddVerb, asUsage } from "./context.js";
 
 export const addReport: AddVerb = (parent, context) => {

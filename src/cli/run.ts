@@ -4,8 +4,8 @@ import { rmSync } from "node:fs";
 import { constants } from "node:os";
 import { basename, dirname } from "node:path";
 import { WeirError } from "../base/error.js";
-import { deafness, programFile } from "../programs/executable.js";
-import { prepareLaunch } from "../programs/launch.js";
+import { deafness, programFile } from "../daemon/programs/executable.js";
+import { prepareLaunch } from "../daemon/programs/launch.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { socketOption } from "./show.js";
 

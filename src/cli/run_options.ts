@@ -3,7 +3,7 @@
 import { readdirSync, rmdirSync } from "node:fs";
 import { type Command, Option } from "commander";
 import type { SeriesFormat } from "../clocks/series_files.js";
-import { renderTable } from "../report/table.js";
+import { renderTable } from "../result/report/table.js";
 import type { Result } from "../result/result.js";
 import { type CliContext, collect, print } from "./context.js";
 

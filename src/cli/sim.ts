@@ -2,7 +2,7 @@ import { formatTime, parseTime } from "../base/units.js";
 import { phaseEffect } from "../clocks/sim/phase_effect.js";
 import type { SimPerformance } from "../clocks/sim/types.js";
 import { kMostThreads } from "../native/simulation_types.js";
-import { count, fixed, percent } from "../report/format.js";
+import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";

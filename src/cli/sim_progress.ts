@@ -1,9 +1,9 @@
 /** The one line that says how far a simulation is. */
 import { formatTime } from "../base/units.js";
 import type { SimProgress } from "../clocks/sim/types.js";
-import { count, percent, printable } from "../report/format.js";
-import { StatusLine } from "../report/status_line.js";
-import type { LiveStream } from "../report/terminal.js";
+import { count, percent, printable } from "../result/report/format.js";
+import { StatusLine } from "../result/report/status_line.js";
+import type { LiveStream } from "../result/report/terminal.js";
 
 export class ProgressLine {
   private readonly status: StatusLine;

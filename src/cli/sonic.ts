@@ -5,13 +5,13 @@ import { ScenarioError } from "../base/error.js";
 import { parseSize } from "../base/units.js";
 import { parseOverride, readScenarioText } from "../base/yaml.js";
 import { loadSwitchDaemon } from "../device/file/load.js";
-import { harmless } from "../report/terminal.js";
+import { readConfigDb } from "../device/sonic/config_db.js";
+import { type Converted, type ConvertOptions, convertConfigDb, switchYaml } from "../device/sonic/convert.js";
+import { type Note, placeOf } from "../device/sonic/notes.js";
+import { readPortMap } from "../device/sonic/port_map.js";
+import { readSpeeds } from "../device/sonic/speeds.js";
+import { harmless } from "../result/report/terminal.js";
 import { switchSchema } from "../scenario/device_schema.js";
-import { readConfigDb } from "../sonic/config_db.js";
-import { type Converted, type ConvertOptions, convertConfigDb, switchYaml } from "../sonic/convert.js";
-import { type Note, placeOf } from "../sonic/notes.js";
-import { readPortMap } from "../sonic/port_map.js";
-import { readSpeeds } from "../sonic/speeds.js";
 import { asUsage, type CliContext, collect, UsageError } from "./context.js";
 
 export interface SonicOptions {

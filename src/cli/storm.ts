@@ -1,7 +1,7 @@
 /** `weir storm`: a NIC that pauses its peer without end, as a fault to try a fabric with. */
 import { existsSync } from "node:fs";
 import { formatRate, formatTime } from "../base/units.js";
-import { count } from "../report/format.js";
+import { count } from "../result/report/format.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import { rateOption, timeOption } from "./quantity.js";

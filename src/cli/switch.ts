@@ -2,7 +2,7 @@
 
 import { packageVersion } from "../base/package_version.js";
 import type { DaemonSource } from "../daemon/kinds.js";
-import { checkConverted, switchYaml } from "../sonic/convert.js";
+import { checkConverted, switchYaml } from "../device/sonic/convert.js";
 import { type AddVerb, type CliContext, collect, kExit, UsageError } from "./context.js";
 import { convert, convertOptions, printable, type SonicOptions, switchFields, tellNotes, withSonic } from "./sonic.js";
 

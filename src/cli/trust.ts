@@ -7,7 +7,7 @@ import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import type { LibraryChoice } from "../congestion/algorithm.js";
 import { inUserNamespace } from "../host/rootless.js";
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import type { Scenario } from "../scenario/types.js";
 import { type CliContext, UsageError } from "./context.js";
 

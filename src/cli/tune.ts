@@ -1,7 +1,7 @@
 /** `weir tune`: parameters of a scenario's congestion control, found by many runs. */
 import { basename, extname, join } from "node:path";
 import { writeWhole } from "../base/write_file.js";
-import { wantsColor } from "../report/terminal.js";
+import { wantsColor } from "../result/report/terminal.js";
 import { ResultStore } from "../sweep/store.js";
 import { type Objective, parseObjective } from "../tune/objective.js";
 import { renderTuning, tunedYaml } from "../tune/text.js";

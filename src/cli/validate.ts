@@ -3,7 +3,7 @@
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { profileText } from "../congestion/algorithms.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../device/file/load.js";
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import { kindOfFile } from "../scenario/file_kind.js";
 import { automaticHeadroom, switchesWithPorts } from "../scenario/port_headroom.js";
 import { switchPorts } from "../scenario/topology.js";

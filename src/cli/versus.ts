@@ -3,7 +3,7 @@ import { basename, extname, join } from "node:path";
 import { Option } from "commander";
 import { writeWhole } from "../base/write_file.js";
 import type { ClockName } from "../clocks/clock.js";
-import { wantsColor } from "../report/terminal.js";
+import { wantsColor } from "../result/report/terminal.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import type { Plan } from "../sweep/plan.js";

@@ -2,8 +2,8 @@
 import { join } from "node:path";
 import { makeFolder } from "../base/folder.js";
 import { writeWhole } from "../base/write_file.js";
-import { writeRun } from "../report/run_report.js";
 import { writeCompletions } from "../result/completions_file.js";
+import { writeRun } from "../result/report/run_report.js";
 import type { RunSource } from "../result/saved_run.js";
 import type { Outcome } from "./clock.js";
 import { type SeriesFormat, writeSeries } from "./series_files.js";

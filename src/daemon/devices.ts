@@ -10,8 +10,8 @@ import { answerAmong } from "../device/several.js";
 import { kernelHasAddress } from "../host/interface.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
-import { ProgramBroker } from "../programs/broker.js";
 import type { Log } from "./log.js";
+import { ProgramBroker } from "./programs/broker.js";
 import { DeviceRunner } from "./runner.js";
 
 /** One of them as those see it who serve it to others. */

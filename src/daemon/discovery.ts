@@ -1,14 +1,22 @@
 /** LLDP and DCBX at the ports of a daemon's device: what they tell, what they hear, and what of that the device takes over. */
 import { macText } from "../base/mac.js";
-import { type Clock, systemClock } from "../cm/link.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { portsOf } from "../device/compose.js";
 import { etsOf, schedulerOf } from "../device/ets.js";
 import type { DaemonPort, DcbxConfig, DeviceConfig, LldpConfig } from "../device/file/types.js";
 import type { DcbxPortReport, DcbxReport, LldpPortReport, LldpReport } from "../device/protocol.js";
-import { LldpAgent, type Neighbour, neighbourText } from "../lldp/agent.js";
-import { buildDcb, type DcbTlvs, readDcb } from "../lldp/dcb_tlv.js";
-import { announcement, type DcbxLocal, type DcbxPeer, type DcbxState, type Mismatch, negotiate } from "../lldp/dcbx.js";
+import type { TrafficClasses } from "../scenario/types.js";
+import { type Clock, systemClock } from "../wire/cm/link.js";
+import { LldpAgent, type Neighbour, neighbourText } from "../wire/lldp/agent.js";
+import { buildDcb, type DcbTlvs, readDcb } from "../wire/lldp/dcb_tlv.js";
+import {
+  announcement,
+  type DcbxLocal,
+  type DcbxPeer,
+  type DcbxState,
+  type Mismatch,
+  negotiate,
+} from "../wire/lldp/dcbx.js";
 import {
   capabilityNames,
   chassisText,
@@ -18,8 +26,7 @@ import {
   type Lldpdu,
   macIdentifier,
   portText,
-} from "../lldp/lldpdu.js";
-import type { TrafficClasses } from "../scenario/types.js";
+} from "../wire/lldp/lldpdu.js";
 import type { Log } from "./log.js";
 
 /** What peers have a willing device do. */

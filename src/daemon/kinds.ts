@@ -4,9 +4,15 @@ import { readConfigText } from "../base/yaml.js";
 import { hearsAcknowledgements, hearsTelemetry } from "../congestion/flow_state.js";
 import { hearsCnmDatagrams } from "../device/compose.js";
 import { type DeviceConfig, loadNicDaemon, loadSwitchDaemon, type SwitchDaemonPort } from "../device/file/load.js";
+import { readConfigDb } from "../device/sonic/config_db.js";
+import {
+  type ConvertOptions,
+  checkConverted,
+  convertConfigDb,
+  switchYaml,
+  warningsOf,
+} from "../device/sonic/convert.js";
 import type { InspectInterface } from "../host/interface.js";
-import { readConfigDb } from "../sonic/config_db.js";
-import { type ConvertOptions, checkConverted, convertConfigDb, switchYaml, warningsOf } from "../sonic/convert.js";
 import type { DeviceConfigs } from "./devices.js";
 
 /** What a daemon is made of. */

@@ -4,7 +4,7 @@
  * `lost` of the next line has how many.
  */
 import pino from "pino";
-import { harmless } from "../report/terminal.js";
+import { harmless } from "../result/report/terminal.js";
 import { LogLimit } from "./log_limit.js";
 
 export type Log = pino.Logger;

@@ -1,6 +1,6 @@
 /** MAC addresses of peers whose file does not give them: asked for by ARP until they answer, and from time to time again. */
-import { type Clock, type FrameLink, systemClock } from "../cm/link.js";
-import { Neighbours } from "../cm/neighbour.js";
+import { type Clock, type FrameLink, systemClock } from "../wire/cm/link.js";
+import { Neighbours } from "../wire/cm/neighbour.js";
 
 export interface PeerEvents {
   /** It answers, for the first time or with another MAC address than `before`. */

@@ -1,10 +1,10 @@
 /** A device's side of a capture: the answer to the request, and the stream of pcapng blocks that follows it. */
 import type { Writable } from "node:stream";
 import { WeirError } from "../base/error.js";
-import { countsBlock } from "../capture/counts.js";
-import { type CaptureStart, kindsMask, parseCaptureRequest } from "../capture/request.js";
-import { addCounts, FrameTap, type TapPlace } from "../capture/tap.js";
 import type { CaptureCounts, NativeAddon } from "../native/types.js";
+import { countsBlock } from "./capture/counts.js";
+import { type CaptureStart, kindsMask, parseCaptureRequest } from "./capture/request.js";
+import { addCounts, FrameTap, type TapPlace } from "./capture/tap.js";
 import { Stream } from "./control_server.js";
 
 /** A port, and where its frames pass. */

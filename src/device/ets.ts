@@ -1,6 +1,7 @@
 /** The scheduler of a device as IEEE 802.1Q's enhanced transmission selection has it, and back. A priority is a traffic class of its own. */
-import type { Ets } from "../lldp/dcb_tlv.js";
+
 import type { TrafficClasses } from "../scenario/types.js";
+import type { Ets } from "../wire/lldp/dcb_tlv.js";
 
 type Scheduler = TrafficClasses["scheduler"];
 

@@ -3,15 +3,15 @@
  * ones. A lab, as a daemon with several NICs, has one socket for all its devices, and a request names one: `{"request": "counters", "device": "h1"}`.
  */
 
-import type { CaptureStart } from "../capture/request.js";
 import type { QcnParameters, QcnVariant } from "../congestion/qcn.js";
 import type { ReceiveBackend } from "../host/backend.js";
 import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
-import type { DcbTlvs, Ets } from "../lldp/dcb_tlv.js";
-import type { CnState, DcbxState, Mismatch } from "../lldp/dcbx.js";
 import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
 import type { Usual } from "../scenario/port_profiles.js";
 import type { SwitchConfig, TrafficClasses } from "../scenario/types.js";
+import type { DcbTlvs, Ets } from "../wire/lldp/dcb_tlv.js";
+import type { CnState, DcbxState, Mismatch } from "../wire/lldp/dcbx.js";
+import type { CaptureStart } from "./capture/request.js";
 import type { StormKind } from "./file/types.js";
 import type { PortVlans } from "./file/vlans.js";
 

@@ -53,7 +53,7 @@ export const kCaptureKinds = { roce: 1, cnp: 2, pfc: 4, cnm: 8, other: 16, ce: 3
 
 /** Frames on their way from one worker, which need not live any more. */
 export interface NativeCapture {
-  /** Fills `target`, of at least `snap_length` + 40 bytes, with whole frames (src/capture/frames.ts); returns how many bytes. */
+  /** Fills `target`, of at least `snap_length` + 40 bytes, with whole frames (src/device/capture/frames.ts); returns how many bytes. */
   drain(target: Uint8Array): number;
   /** Of each tap. */
   counts(): CaptureCounts[];

@@ -1,6 +1,6 @@
 /** Of tools that show one port. */
 import type { PortStatus } from "../device/protocol.js";
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 
 /** Of several ports each is under the command that would show it. */
 export function byPort(command: string, ports: readonly PortStatus[], show: (port: PortStatus) => string): string {

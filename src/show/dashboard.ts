@@ -1,5 +1,5 @@
 /** Where a daemon's page is, with the right to change things there: who may ask here has it. */
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import { textView } from "./view.js";
 
 export const dashboard = textView({

@@ -1,6 +1,6 @@
 /** Weir's own tables of LLDP and DCBX: who is at the other ends of links, and what was agreed on with them. */
 import type { DcbxPortReport } from "../device/protocol.js";
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import { gridView } from "./view.js";
 
 const state = (enabled: boolean) => (enabled ? "" : " off");

@@ -1,7 +1,7 @@
 /** Counters of each port in the shape of `ethtool -S`, under the names of mlx5 where mlx5 has them. */
 
 import type { CounterValue, PortStatus } from "../device/protocol.js";
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import { byPort, jsonByPort } from "./by_port.js";
 import { Counts, text } from "./counts.js";
 import { type Answers, textView } from "./view.js";

@@ -1,7 +1,7 @@
 /** Weir's own tables of NICs: queue pairs, reaction points. */
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import type { ProgramIdentity } from "../device/protocol.js";
-import { fixed, gbps, printable } from "../report/format.js";
+import { fixed, gbps, printable } from "../result/report/format.js";
 import { Counts, text } from "./counts.js";
 import { gridView } from "./view.js";
 

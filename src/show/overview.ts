@@ -1,8 +1,8 @@
 /** Weir's own tables of what switches and NICs have in common: counters, PFC, ECN. */
 
 import type { CounterValue } from "../device/protocol.js";
-import { fixed, printable } from "../report/format.js";
-import type { Grid } from "../report/table.js";
+import { fixed, printable } from "../result/report/format.js";
+import type { Grid } from "../result/report/table.js";
 import { Counts, kPfc, text } from "./counts.js";
 import { pfcHead, pfcRows } from "./sonic.js";
 import { gridView } from "./view.js";

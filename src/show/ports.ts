@@ -2,7 +2,7 @@
 import { formatRate } from "../base/units.js";
 import type { PortStatus } from "../device/protocol.js";
 import { describeKind, describeXdp, offloadsOn, type PortProbe } from "../host/port_probe.js";
-import { gbps, printable } from "../report/format.js";
+import { gbps, printable } from "../result/report/format.js";
 import { gridView } from "./view.js";
 
 export const ports = gridView({

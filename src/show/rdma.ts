@@ -1,7 +1,7 @@
 /** Lines in the shape of iproute2's `rdma`: `rdma link`, `rdma res`, `rdma res show qp`, `rdma statistic`. */
 
 import type { PortStatus, QueuePairReport, Status } from "../device/protocol.js";
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import { Counts, text } from "./counts.js";
 import { type Answers, type Request, textView } from "./view.js";
 

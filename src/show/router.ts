@@ -1,5 +1,5 @@
 /** Tables of switches that route: routes, neighbors. */
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import { Counts, text } from "./counts.js";
 import { gridView } from "./view.js";
 

@@ -1,7 +1,7 @@
 /** Tables under the names and headings of SONiC's `show`, for who reads or parses those. */
 
 import type { FdbEntry, PortStatus } from "../device/protocol.js";
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import { kPriorityKeys } from "../wire/priority.js";
 import { Counts, kPfc, text } from "./counts.js";
 import { kNotAvailable, tabulate, withCommas } from "./tabulate.js";

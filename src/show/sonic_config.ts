@@ -1,6 +1,6 @@
 /** What a switch is set to, in the shapes of SONiC's `pfcwd`, `ecnconfig` and `mmuconfig`. */
 import type { SwitchReport } from "../device/protocol.js";
-import { printable } from "../report/format.js";
+import { printable } from "../result/report/format.js";
 import { Counts, text } from "./counts.js";
 import { kPool } from "./sonic.js";
 import { kNotAvailable, tabulate } from "./tabulate.js";

@@ -2,7 +2,7 @@
 
 import { formatRate, formatTime } from "../base/units.js";
 import { kStormKinds } from "../device/file/types.js";
-import { kilobytes, printable } from "../report/format.js";
+import { kilobytes, printable } from "../result/report/format.js";
 import { Counts, text } from "./counts.js";
 import { fdbCells } from "./sonic.js";
 import { gridView } from "./view.js";

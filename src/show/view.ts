@@ -1,7 +1,7 @@
 /** What a view of `weir show` is: the requests it makes of a device, and what it draws of the answers. */
 
 import type { ControlRequests } from "../device/protocol.js";
-import type { Grid } from "../report/table.js";
+import type { Grid } from "../result/report/table.js";
 
 export type Request =
   | "status"

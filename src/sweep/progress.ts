@@ -1,6 +1,6 @@
 /** How far a sweep is: points that are done, that failed, and how long the rest takes at the pace so far. */
-import { duration } from "../report/format.js";
-import { StatusLine } from "../report/status_line.js";
+import { duration } from "../result/report/format.js";
+import { StatusLine } from "../result/report/status_line.js";
 
 export class SweepProgress {
   private readonly started: number;

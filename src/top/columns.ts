@@ -1,6 +1,6 @@
 /** Columns of the tables of `weir top`: what they are called, how they sort, what they show, and which go first for want of room. */
 import { formatSize } from "../base/units.js";
-import { count, fixed, gbps, kilobytes, printable } from "../report/format.js";
+import { count, fixed, gbps, kilobytes, printable } from "../result/report/format.js";
 import type { PairSample, PortSample } from "./sample.js";
 
 export interface Column<Row> {

@@ -1,6 +1,6 @@
 /** `weir top` at a terminal, until the user quits. */
 import type { EventEmitter } from "node:events";
-import type { LiveStream } from "../report/terminal.js";
+import type { LiveStream } from "../result/report/terminal.js";
 import type { Choices } from "./choices.js";
 import type { Poll } from "./poll.js";
 import type { Sample } from "./sample.js";

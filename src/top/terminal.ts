@@ -1,6 +1,6 @@
 /** A terminal that is ours for a while: alternate screen, no cursor, single keys. */
 import { emitKeypressEvents } from "node:readline";
-import type { LiveStream } from "../report/terminal.js";
+import type { LiveStream } from "../result/report/terminal.js";
 import type { Key } from "./choices.js";
 
 /** Where keys come from; process.stdin is one. */

@@ -2,9 +2,9 @@
 import { stringify } from "yaml";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { type AlgorithmName, algorithmOf } from "../congestion/algorithms.js";
-import { fixed, percent, printable } from "../report/format.js";
-import { drawGrid } from "../report/table.js";
 import { describeMade } from "../result/made_schema.js";
+import { fixed, percent, printable } from "../result/report/format.js";
+import { drawGrid } from "../result/report/table.js";
 import type { Comparison, TuneDocument } from "./tune.js";
 
 const kVerdicts: Readonly<Record<TuneDocument["verdict"], string>> = {

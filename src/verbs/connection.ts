@@ -1,7 +1,7 @@
 /** Connected queue pairs by RDMA CM: what rdma_connect and rdma_accept are to C programs. */
 import { randomInt } from "node:crypto";
-import type { IncomingRequest } from "../cm/connection_manager.js";
-import type { Disconnection, Established, PeerParameters } from "../cm/parameters.js";
+import type { IncomingRequest } from "../wire/cm/connection_manager.js";
+import type { Disconnection, Established, PeerParameters } from "../wire/cm/parameters.js";
 import type { OwnPsn } from "./connector.js";
 import type { Device } from "./device.js";
 import { peerAddress } from "./peer_address.js";

@@ -1,6 +1,6 @@
 /** Connection management as devices have it: their own connection manager, or a daemon's. */
-import type { IncomingRequest } from "../cm/connection_manager.js";
-import type { ConnectOptions, Established } from "../cm/parameters.js";
+import type { IncomingRequest } from "../wire/cm/connection_manager.js";
+import type { ConnectOptions, Established } from "../wire/cm/parameters.js";
 
 /** Our own first PSN, where connection management has chosen it. */
 export interface OwnPsn {

@@ -1,8 +1,10 @@
 /** Connection management by a daemon: its NIC's, which programs of librdmacm use as well. */
 import { constants } from "node:os";
 import { WeirError } from "../base/error.js";
-import type { IncomingRequest } from "../cm/connection_manager.js";
-import { kPathMtus, kPrivateData, type PathMtu } from "../cm/messages.js";
+import { type ChannelEvent, CommandRefused, ConnectionClient } from "../daemon/programs/connection_client.js";
+import { kEvent } from "../daemon/programs/ucma.js";
+import type { IncomingRequest } from "../wire/cm/connection_manager.js";
+import { kPathMtus, kPrivateData, type PathMtu } from "../wire/cm/messages.js";
 import {
   type ConnectOptions,
   checkPort,
@@ -11,10 +13,8 @@ import {
   type Established,
   type LocalParameters,
   type PeerParameters,
-} from "../cm/parameters.js";
-import { ConnectionRejected } from "../cm/reject.js";
-import { type ChannelEvent, CommandRefused, ConnectionClient } from "../programs/connection_client.js";
-import { kEvent } from "../programs/ucma.js";
+} from "../wire/cm/parameters.js";
+import { ConnectionRejected } from "../wire/cm/reject.js";
 import type { Connector, OwnPsn } from "./connector.js";
 
 const { EADDRINUSE } = constants.errno;

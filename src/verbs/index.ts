@@ -1,8 +1,8 @@
 /** Verbs for applications: a soft RoCEv2 NIC in the process, with queue pairs, memory and RDMA CM. See docs/guides/verbs.md. */
 
 export { WeirError } from "../base/error.js";
-export type { Disconnection } from "../cm/parameters.js";
-export { ConnectionRejected } from "../cm/reject.js";
+export type { Disconnection } from "../wire/cm/parameters.js";
+export { ConnectionRejected } from "../wire/cm/reject.js";
 export { AddressHandle } from "./address_handle.js";
 export {
   type AcceptOptions,

@@ -2,9 +2,6 @@
 import { isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asWeirError, WeirError } from "../base/error.js";
-import { ConnectionManager } from "../cm/connection_manager.js";
-import { type FrameLink, taggedFrame } from "../cm/link.js";
-import { Neighbours } from "../cm/neighbour.js";
 import { hearsTelemetry } from "../congestion/flow_state.js";
 import { composeNicWorker } from "../device/compose.js";
 import { nicFromData } from "../device/file/load.js";
@@ -17,6 +14,9 @@ import { kRecordWords, type NativeAddon, type NativeWorker, type QueuePairState,
 import { dscpOf } from "../scenario/resolve.js";
 import type { Impairment } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
+import { ConnectionManager } from "../wire/cm/connection_manager.js";
+import { type FrameLink, taggedFrame } from "../wire/cm/link.js";
+import { Neighbours } from "../wire/cm/neighbour.js";
 import { kRoceOverhead, kTelemetryBytes, largestPathMtu } from "../wire/frame_size.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
 import { AddressHandle } from "./address_handle.js";

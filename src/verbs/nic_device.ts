@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { basename, dirname, join } from "node:path";
 import { asWeirError, WeirError } from "../base/error.js";
+import { kFilesSuffix, programNics, programSocket } from "../daemon/programs/device_files.js";
 import { probe } from "../device/control_client.js";
 import { controlDirectory, kSystemControlDirectory } from "../host/control_directory.js";
 import { loadAddon } from "../native/addon.js";
@@ -14,7 +15,6 @@ import type {
   QueuePairState,
   VerbsWorker,
 } from "../native/types.js";
-import { kFilesSuffix, programNics, programSocket } from "../programs/device_files.js";
 import { addressOfGid, gidOfAddress } from "../wire/address.js";
 import { AddressHandle } from "./address_handle.js";
 import type { Connector } from "./connector.js";

@@ -1,8 +1,8 @@
 /** The runs of all contenders as one document. */
 import type { ClockName } from "../clocks/clock.js";
-import type { NamedRun } from "../report/overlay.js";
 import { madeNow } from "../result/made.js";
 import type { Made } from "../result/made_schema.js";
+import type { NamedRun } from "../result/report/overlay.js";
 import type { Result } from "../result/result.js";
 import { identityOf, type Plan, type Point, scenarioOf } from "../sweep/plan.js";
 import type { ResultStore } from "../sweep/store.js";

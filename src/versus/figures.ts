@@ -1,8 +1,8 @@
 /** What is compared of a run, and of several that differ in their seeds. */
 import { max, mean, min, sampleStandardDeviation, sum } from "simple-statistics";
-import { sizeClass } from "../report/completion_classes.js";
 import { networkCounts } from "../result/counts.js";
 import { eachQueue } from "../result/queues.js";
+import { sizeClass } from "../result/report/completion_classes.js";
 import type { QueueResult, Result, Series } from "../result/result.js";
 import type { Scenario } from "../scenario/types.js";
 import { halfWidth } from "./confidence.js";

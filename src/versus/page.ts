@@ -1,9 +1,10 @@
 /** A comparison of congestion controls as one HTML file that needs nothing else. Its bytes depend on the results only. */
-import { barFigure } from "../report/fct_chart.js";
-import { count } from "../report/format.js";
-import { banner, curves, gridSection, list, renderPage } from "../report/html.js";
-import type { NamedRun } from "../report/overlay.js";
+
 import { describeMade } from "../result/made_schema.js";
+import { barFigure } from "../result/report/fct_chart.js";
+import { count } from "../result/report/format.js";
+import { banner, curves, gridSection, list, renderPage } from "../result/report/html.js";
+import type { NamedRun } from "../result/report/overlay.js";
 import type { ContenderDocument, VersusDocument } from "./document.js";
 import { kPercentiles, type Percentile } from "./figures.js";
 import { columnNames, invalidLines, remarks, versusGrids } from "./tables.js";

@@ -1,9 +1,9 @@
 /** A comparison of congestion controls as plain tables and as CSV: a column for each, means over the seeds. */
 import pc from "picocolors";
 import { csvLine } from "../base/csv_line.js";
-import { count, fixed, gbps, kilobytes, percent, printable, signedPercent } from "../report/format.js";
-import { drawGrid, type Grid, type TableOptions } from "../report/table.js";
 import { describeMade } from "../result/made_schema.js";
+import { count, fixed, gbps, kilobytes, percent, printable, signedPercent } from "../result/report/format.js";
+import { drawGrid, type Grid, type TableOptions } from "../result/report/table.js";
 import { type ContenderDocument, hasClocks, nameOf, type VersusDocument } from "./document.js";
 import { type FigureName, kFigures, kPercentiles, type Spread } from "./figures.js";
 

@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { renderReport } from "../../src/report/run_report.js";
+import { renderReport } from "../../src/result/report/run_report.js";
 import { kMain, kRoot } from "../command.js";
-import { sampleResult, sampleSeries } from "../report/sample.js";
+import { sampleResult, sampleSeries } from "../result/report/sample.js";
 
 const kIncast = join(kRoot, "examples/incast-4to1.yaml");
 

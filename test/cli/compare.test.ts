@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Result } from "../../src/result/result.js";
-import { sampleResult, sampleSeries } from "../report/sample.js";
+import { sampleResult, sampleSeries } from "../result/report/sample.js";
 import { weir } from "./harness.js";
 
 let directory: string;

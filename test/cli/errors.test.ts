@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { describeError, warn } from "../../src/cli/context.js";
 import { itUnless, nativeObstacle } from "../obstacles.js";
-import { sampleResult } from "../report/sample.js";
+import { sampleResult } from "../result/report/sample.js";
 import { weir } from "./harness.js";
 import { memoryStream } from "./memory_stream.js";
 

@@ -8,7 +8,7 @@ import { kClocks } from "../../src/clocks/clocks.js";
 import type { LabOptions } from "../../src/clocks/lab/types.js";
 import type { SimOptions, SimOutcome } from "../../src/clocks/sim/types.js";
 import type { Scenario } from "../../src/scenario/types.js";
-import { sampleResult, sampleSeries } from "../report/sample.js";
+import { sampleResult, sampleSeries } from "../result/report/sample.js";
 import { memoryStream } from "./memory_stream.js";
 
 export interface Ran {

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
 import type { LabOptions } from "../../src/clocks/lab/types.js";
-import { sampleResult, sampleSeries } from "../report/sample.js";
+import { sampleResult, sampleSeries } from "../result/report/sample.js";
 import { unmade } from "../result/unmade.js";
 import { type FakeLab, finishedLab, weir } from "./harness.js";
 

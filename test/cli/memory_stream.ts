@@ -1,5 +1,5 @@
 import { Writable } from "node:stream";
-import type { LiveStream } from "../../src/report/terminal.js";
+import type { LiveStream } from "../../src/result/report/terminal.js";
 
 /** A stream that remembers what was written to it; a terminal if it is told so. */
 export function memoryStream(terminal: Partial<Pick<LiveStream, "isTTY" | "columns" | "rows">> = {}) {

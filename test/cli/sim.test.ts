@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { WeirError } from "../../src/base/error.js";
 import type { SimOptions, SimOutcome } from "../../src/clocks/sim/types.js";
 import type { Scenario } from "../../src/scenario/types.js";
-import { sampleSeries, simulatedResult } from "../report/sample.js";
+import { sampleSeries, simulatedResult } from "../result/report/sample.js";
 import { unmade } from "../result/unmade.js";
 import { type FakeSim, weir as run } from "./harness.js";
 

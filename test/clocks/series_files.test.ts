@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { csvLine } from "../../src/base/csv_line.js";
 import { writeSeries } from "../../src/clocks/series_files.js";
 import type { Series } from "../../src/result/result.js";
-import { sampleSeries } from "../report/sample.js";
+import { sampleSeries } from "../result/report/sample.js";
 
 let directory: string;
 beforeAll(() => {

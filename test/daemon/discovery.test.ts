@@ -4,7 +4,7 @@ import { Discovery } from "../../src/daemon/discovery.js";
 import { composeSwitchWorker } from "../../src/device/compose.js";
 import { schedulerOf } from "../../src/device/ets.js";
 import { type DeviceConfig, loadSwitchDaemon, nicFromData } from "../../src/device/file/load.js";
-import { FakeClock } from "../cm/fakes.js";
+import { FakeClock } from "../wire/cm/fakes.js";
 
 const kMacs = { sw: 0x02_00_00_00_00_10, nic: 0x02_00_00_00_00_20 };
 

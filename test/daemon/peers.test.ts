@@ -1,8 +1,8 @@
 /** Peers without a MAC address in the file: asked for by ARP, followed, and told to the native core. */
 import { describe, expect, it } from "vitest";
-import { arpReply, readArp } from "../../src/cm/arp.js";
 import { Peers } from "../../src/daemon/peers.js";
-import { FakeClock, FakeLink } from "../cm/fakes.js";
+import { arpReply, readArp } from "../../src/wire/cm/arp.js";
+import { FakeClock, FakeLink } from "../wire/cm/fakes.js";
 
 const kMac = 0x02_00_00_00_00_01;
 const kPeer = 0x02_00_00_00_00_02;

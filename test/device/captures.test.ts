@@ -6,18 +6,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { kCountsBlock } from "../../src/capture/counts.js";
-import { block, blockAt, kBlock } from "../../src/capture/pcapng.js";
-import { receiveCapture } from "../../src/capture/receive.js";
+import { kCountsBlock } from "../../src/device/capture/counts.js";
+import { block, blockAt, kBlock } from "../../src/device/capture/pcapng.js";
+import { receiveCapture } from "../../src/device/capture/receive.js";
 import { Captures } from "../../src/device/captures.js";
 import { askStream } from "../../src/device/control_client.js";
 import { ControlServer, Stream } from "../../src/device/control_server.js";
 import type { NativeCapture } from "../../src/native/types.js";
-import { packetBlock } from "../capture/blocks.js";
-import { frameRecord } from "../capture/frames.js";
 import { weir } from "../cli/harness.js";
 import { FakeCapture } from "../daemon/fake_addon.js";
 import { eventually } from "../patience.js";
+import { packetBlock } from "./capture/blocks.js";
+import { frameRecord } from "./capture/frames.js";
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-capture-"));

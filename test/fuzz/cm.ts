@@ -4,10 +4,12 @@
  */
 
 import { WeirError } from "../../src/base/error.js";
-import { arpReply, arpRequest } from "../../src/cm/arp.js";
-import { ConnectionManager, type IncomingRequest } from "../../src/cm/connection_manager.js";
-import { buildMadFrame, type MadFrame, readMadFrame } from "../../src/cm/frame.js";
-import { type Clock, type FrameLink, kEtherType, newFrame } from "../../src/cm/link.js";
+import { readFrame, readUnreachable } from "../../src/probe/roce_frame.js";
+import { gidOfAddress } from "../../src/wire/address.js";
+import { arpReply, arpRequest } from "../../src/wire/cm/arp.js";
+import { ConnectionManager, type IncomingRequest } from "../../src/wire/cm/connection_manager.js";
+import { buildMadFrame, type MadFrame, readMadFrame } from "../../src/wire/cm/frame.js";
+import { type Clock, type FrameLink, kEtherType, newFrame } from "../../src/wire/cm/link.js";
 import {
   buildIpHeader,
   buildMessage,
@@ -15,14 +17,12 @@ import {
   type MessageKind,
   readMessage,
   serviceId,
-} from "../../src/cm/messages.js";
-import { neighbourAdvertisement, neighbourSolicitation } from "../../src/cm/ndp.js";
-import { Neighbours } from "../../src/cm/neighbour.js";
-import type { Established } from "../../src/cm/parameters.js";
-import { readFrame, readUnreachable } from "../../src/probe/roce_frame.js";
-import { gidOfAddress } from "../../src/wire/address.js";
+} from "../../src/wire/cm/messages.js";
+import { neighbourAdvertisement, neighbourSolicitation } from "../../src/wire/cm/ndp.js";
+import { Neighbours } from "../../src/wire/cm/neighbour.js";
+import type { Established } from "../../src/wire/cm/parameters.js";
 import { readIp } from "../../src/wire/icmp.js";
-import { capturedFrames } from "../cm/fakes.js";
+import { capturedFrames } from "../wire/cm/fakes.js";
 import { icmpPacket } from "../wire/icmp_packet.js";
 import type { OpenTarget } from "./engine.js";
 import { Finding, type Input, requireThat } from "./input.js";

@@ -36,7 +36,7 @@ it("cm: a reader of frames that reads beyond their end", async () => {
   const change = ({ readArp }: Record<string, unknown>) => ({
     readArp: (frame: Buffer) => frame.readUInt16BE(40) && (readArp as Methods[string])(frame),
   });
-  expect(await finding("cm", "../../src/cm/arp.js", change)).toMatch(/outside buffer bounds|out of range/);
+  expect(await finding("cm", "../../src/wire/cm/arp.js", change)).toMatch(/outside buffer bounds|out of range/);
 });
 
 it("cm: pings that are answered without a limit", async () => {
@@ -52,7 +52,9 @@ it("cm: pings that are answered without a limit", async () => {
     return { EchoResponder };
   };
   const { echoReply } = await import("../../src/wire/icmp.js");
-  expect(await finding("cm", "../../src/cm/echo.js", () => change({ echoReply }))).toMatch(/^\d+ pings were answered/);
+  expect(await finding("cm", "../../src/wire/cm/echo.js", () => change({ echoReply }))).toMatch(
+    /^\d+ pings were answered/,
+  );
 });
 
 it("config: fields that nobody compares with each other", async () => {
@@ -72,7 +74,7 @@ it("config: a library that prints what it thinks of a file", async () => {
 
 it("results: a page with what a file says as it is", async () => {
   const change = () => ({ escapeHtml: (text: string) => text });
-  expect(await finding("results", "../../src/report/markup.js", change)).toBe(
+  expect(await finding("results", "../../src/result/report/markup.js", change)).toBe(
     "a page has markup that a file brought along",
   );
 });
@@ -91,5 +93,7 @@ it("protocols: a daemon that takes a request for what it should be", async () =>
   const change = () => ({
     parseCaptureRequest: ({ ports }: { ports: string[] }) => ports.map((port) => port.toUpperCase()),
   });
-  expect(await finding("protocols", "../../src/capture/request.js", change)).toMatch(/is not a function|undefined/);
+  expect(await finding("protocols", "../../src/device/capture/request.js", change)).toMatch(
+    /is not a function|undefined/,
+  );
 });

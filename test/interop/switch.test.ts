@@ -4,8 +4,8 @@
  */
 import { randomFillSync } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { kPingPort, pingServer } from "../../src/perf/ping.js";
 import { connect, type Device, listen, openDevice } from "../../src/verbs/index.js";
+import { kPingPort, pingServer } from "../../src/verbs/perf/ping.js";
 import { describeInterop } from "./capability.js";
 import { connected, exchange, inGuest, type Program } from "./exchange.js";
 import type { Guest } from "./guest.js";

@@ -3,7 +3,6 @@
  * What is answered to its queue pair 1 it hears.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { kEtherType, newFrame } from "../../src/cm/link.js";
 import { composeNicWorker } from "../../src/device/compose.js";
 import { loadNicDaemon } from "../../src/device/file/load.js";
 import { inspectInterface } from "../../src/host/interface.js";
@@ -11,6 +10,7 @@ import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/types.js";
 import { addressBytes } from "../../src/wire/address.js";
 import { icrc, internetChecksum } from "../../src/wire/checksum.js";
+import { kEtherType, newFrame } from "../../src/wire/cm/link.js";
 
 export const kPeerMac = 0x02_57_00_00_00_09;
 export function macText(mac: number): string {

@@ -1,10 +1,10 @@
 /** What a Weir device makes of peers that break the rules: memory stays, the answer is the standard's, a counter says so. */
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { arpRequest, readArp } from "../../src/cm/arp.js";
-import { buildMadFrame } from "../../src/cm/frame.js";
-import { kEtherType } from "../../src/cm/link.js";
-import { neighbourSolicitation, readNeighbourMessage } from "../../src/cm/ndp.js";
 import type { MemoryRegion, QueuePairAttributes } from "../../src/verbs/index.js";
+import { arpRequest, readArp } from "../../src/wire/cm/arp.js";
+import { buildMadFrame } from "../../src/wire/cm/frame.js";
+import { kEtherType } from "../../src/wire/cm/link.js";
+import { neighbourSolicitation, readNeighbourMessage } from "../../src/wire/cm/ndp.js";
 import { eventually } from "../patience.js";
 import { atomic, ethernet, kOpcode, kPeerMac, type Packet, reth, roceFrame, word } from "./bad_peer.js";
 import {

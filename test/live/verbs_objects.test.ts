@@ -4,8 +4,8 @@ import { MessageChannel } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Fabric } from "../../bench/dataplane/fabric.js";
 import { WeirError } from "../../src/base/error.js";
-import { ConnectionRejected } from "../../src/cm/reject.js";
 import { connect, listen, openDevice, type QueuePairAttributes, type WorkCompletion } from "../../src/verbs/index.js";
+import { ConnectionRejected } from "../../src/wire/cm/reject.js";
 import { describeLive } from "./capability.js";
 import { connected, perform } from "./verbs_pair.js";
 

@@ -2,12 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { runModel } from "../../src/clocks/model.js";
 import { dcqcnFixedPoint, modelScenario } from "../../src/models/dcqcn/index.js";
-import { compareRuns } from "../../src/report/overlay.js";
-import { renderOverlay } from "../../src/report/overlay_html.js";
-import { renderTable } from "../../src/report/table.js";
+import { compareRuns } from "../../src/result/report/overlay.js";
+import { renderOverlay } from "../../src/result/report/overlay_html.js";
+import { renderTable } from "../../src/result/report/table.js";
 import { type Result, resultSchema, seriesSchema } from "../../src/result/result.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
-import { sampleResult, sampleSeries } from "../report/sample.js";
+import { sampleResult, sampleSeries } from "../result/report/sample.js";
 
 const kTopology = {
   link: { rate: "40Gbps", delay: "1us", mtu: 1500 },

@@ -1,7 +1,7 @@
 /** What a scenario expects: how it is written, when a result meets it, and what CI is told. */
 import { expect, it } from "vitest";
-import { junitXml } from "../../src/report/junit.js";
 import { judgeExpectations } from "../../src/result/expectations.js";
+import { junitXml } from "../../src/result/report/junit.js";
 import type { Result } from "../../src/result/result.js";
 import { parseExpectation } from "../../src/scenario/expectations.js";
 import { parseScenario, ScenarioError } from "../../src/scenario/scenario.js";

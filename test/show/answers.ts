@@ -1,6 +1,6 @@
 /** Answers of a switch and of a NIC as daemons give them. */
 import type { ControlRequests, CounterValue, Status } from "../../src/device/protocol.js";
-import type { Tsa } from "../../src/lldp/dcb_tlv.js";
+import type { Tsa } from "../../src/wire/lldp/dcb_tlv.js";
 import { kVeth } from "../daemon/probes.js";
 
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];

@@ -6,7 +6,7 @@ import type { Clock } from "../../src/clocks/clock.js";
 import { loadScenario } from "../../src/scenario/scenario.js";
 import { parseObjective } from "../../src/tune/objective.js";
 import { type Comparison, verdict } from "../../src/tune/tune.js";
-import { sampleSeries, simulatedResult } from "../report/sample.js";
+import { sampleSeries, simulatedResult } from "../result/report/sample.js";
 import { unmadeText } from "../result/unmade.js";
 import { folder, kScenario } from "../sweep/fixture.js";
 import { runVerb } from "../sweep/verb.js";

@@ -3,7 +3,7 @@ import type { ParameterInput } from "../../src/congestion/parameter.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import { isEmpty, objectiveOf, parseObjective } from "../../src/tune/objective.js";
 import { candidates, parseSpace } from "../../src/tune/space.js";
-import { simulatedResult } from "../report/sample.js";
+import { simulatedResult } from "../result/report/sample.js";
 import { kScenario } from "../sweep/fixture.js";
 
 function space(text: string | undefined, algorithm = "dcqcn", written: Record<string, ParameterInput> = {}) {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { writeDeviceFiles } from "../../src/programs/device_files.js";
+import { writeDeviceFiles } from "../../src/daemon/programs/device_files.js";
 import { type DeviceOptions, openDevice, WeirError } from "../../src/verbs/index.js";
 
 async function refusal(options: object): Promise<WeirError> {

@@ -7,7 +7,7 @@ import { addVersusOn } from "../../src/cli/versus.js";
 import type { Clock } from "../../src/clocks/clock.js";
 import { kClocks } from "../../src/clocks/clocks.js";
 import { runSimulation } from "../../src/clocks/sim/run.js";
-import { sampleSeries, simulatedResult } from "../report/sample.js";
+import { sampleSeries, simulatedResult } from "../result/report/sample.js";
 import { folder, kScenario } from "../sweep/fixture.js";
 import { runVerb } from "../sweep/verb.js";
 

@@ -1,6 +1,6 @@
 /** Which curves are in which chart: of one finished run, and of several over each other. */
 import { describe, expect, it } from "vitest";
-import { pageRuns } from "../../src/report/page_data.js";
+import { pageRuns } from "../../src/result/report/page_data.js";
 import type { Result, Series } from "../../src/result/result.js";
 import type { SavedSource } from "../../src/result/saved_run.js";
 import { areBanded } from "../../web/src/charts/bands.js";
@@ -9,7 +9,7 @@ import type { Panel } from "../../web/src/charts/panel.js";
 import { panelsOf } from "../../web/src/charts/panels.js";
 import { gather } from "../../web/src/data/gather.js";
 import { Recording } from "../../web/src/data/recording.js";
-import { sampleResult, sampleSeries } from "../report/sample.js";
+import { sampleResult, sampleSeries } from "../result/report/sample.js";
 
 interface Run {
   label: string;

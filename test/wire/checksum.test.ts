@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { icrc, internetChecksum } from "../../src/wire/checksum.js";
-import { capturedFrames } from "../cm/fakes.js";
+import { capturedFrames } from "./cm/fakes.js";
 
 describe("icrc", () => {
   it.each(["ops_rc", "ops_rc6", "ops_ud", "ops_ud6", "rping", "rping6"])(

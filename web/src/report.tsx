@@ -5,7 +5,7 @@ import "./style/charts.css";
 import "./style/panels.css";
 import "./style/report.css";
 import { render } from "preact";
-import type { PageRun } from "../../src/report/page_data.js";
+import type { PageRun } from "../../src/result/report/page_data.js";
 import { Charts } from "./charts/charts.js";
 import { Recording } from "./data/recording.js";
 import { Flows } from "./panels/flows.js";

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { Result, Series } from "../../../src/result/result.js";
-import { sampleResult } from "../../../test/report/sample.js";
+import { sampleResult } from "../../../test/result/report/sample.js";
 import {
   type Evidence,
   type Experiment,

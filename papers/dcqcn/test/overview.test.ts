@@ -1,7 +1,7 @@
 /** Mellanox's overview with made-up runs: what is seen of phases and cuts in samples, and that another rule would be seen. */
 import { describe, expect, it } from "vitest";
 import { isDcqcn } from "../../../src/congestion/algorithms.js";
-import { sampleResult } from "../../../test/report/sample.js";
+import { sampleResult } from "../../../test/result/report/sample.js";
 import type { Evidence } from "../../engine/experiment.js";
 import { loadTrial } from "../../engine/run.js";
 import { judge } from "../../engine/verdict.js";

@@ -1,7 +1,7 @@
 /** Experiments on the testbed of the DCQCN paper, with made-up runs: what is measured in them, and that the paper's own figures hold. */
 import { expect, describe as group, it } from "vitest";
 import type { Result, Series } from "../../../src/result/result.js";
-import { sampleResult } from "../../../test/report/sample.js";
+import { sampleResult } from "../../../test/result/report/sample.js";
 import type { Evidence, Trial } from "../../engine/experiment.js";
 import { all, type Made, outcome } from "../../test/made_runs.js";
 import { transferRates } from "../testbed.js";

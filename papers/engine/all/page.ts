@@ -1,6 +1,6 @@
 /** What all experiments came to, as one HTML file that needs nothing else: every figure is inside, and links stay in the page. */
-import { banner, factsTable, list, renderPage } from "../../../src/report/html.js";
-import { escapeHtml } from "../../../src/report/markup.js";
+import { banner, factsTable, list, renderPage } from "../../../src/result/report/html.js";
+import { escapeHtml } from "../../../src/result/report/markup.js";
 import type { PaperDocument } from "../document.js";
 import type { Clock } from "../experiment.js";
 import { kClasses, namesTable, paperContent, quotation } from "../page.js";

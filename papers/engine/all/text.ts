@@ -1,6 +1,6 @@
 /** What all experiments came to, for a terminal and as Markdown. */
-import { duration } from "../../../src/report/format.js";
-import { drawGrid, type Grid } from "../../../src/report/table.js";
+import { duration } from "../../../src/result/report/format.js";
+import { drawGrid, type Grid } from "../../../src/result/report/table.js";
 import { CLOCKS, type Clock } from "../experiment.js";
 import { markdownTable, quoted, renderMarkdown } from "../markdown.js";
 import { kCauses } from "../text.js";

@@ -2,7 +2,7 @@
 
 import type { SimOutcome } from "../../../src/clocks/sim/types.js";
 import type { Result } from "../../../src/result/result.js";
-import { sampleResult, sampleSeries } from "../../../test/report/sample.js";
+import { sampleResult, sampleSeries } from "../../../test/result/report/sample.js";
 import type { Evidence, Experiment } from "../experiment.js";
 import type { PaperOptions, Runners } from "../run.js";
 

@@ -1,7 +1,7 @@
 /** What was added to the figures of Shu et al., with made-up runs: the round trip, hyper-active increase, T_AI, slow feedback. */
 import { describe, expect, it } from "vitest";
 import type { Series } from "../../../src/result/result.js";
-import { sampleResult } from "../../../test/report/sample.js";
+import { sampleResult } from "../../../test/result/report/sample.js";
 import type { Evidence, Experiment, Trial } from "../../engine/experiment.js";
 import { loadTrial } from "../../engine/run.js";
 import { judge } from "../../engine/verdict.js";

@@ -1,7 +1,7 @@
 /** TCP with QCN, with made-up runs: what is measured in them, and what holds where it is so. */
 import { describe, expect, it } from "vitest";
 import type { Series } from "../../../src/result/result.js";
-import { sampleSeries } from "../../../test/report/sample.js";
+import { sampleSeries } from "../../../test/result/report/sample.js";
 import { all, type Made, outcome, tcpFlow } from "../../test/made_runs.js";
 
 describe("TCP with QCN", () => {

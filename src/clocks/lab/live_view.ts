@@ -3,8 +3,8 @@ import { createLogUpdate } from "log-update";
 import pc from "picocolors";
 import { formatSize, formatTime } from "../../base/units.js";
 import { hasWindow, hearsCnms } from "../../congestion/flow_state.js";
-import { count, fixed, gbps, kilobytes, percent, printable } from "../../report/format.js";
-import { type LiveStream, movesCursor, wantsColor } from "../../report/terminal.js";
+import { count, fixed, gbps, kilobytes, percent, printable } from "../../result/report/format.js";
+import { type LiveStream, movesCursor, wantsColor } from "../../result/report/terminal.js";
 import type { LabView, LiveQueue, LiveState } from "./live_state.js";
 
 export interface LiveViewOptions {

@@ -3,7 +3,7 @@
  * drops: always the same one finds room (Floyd and Jacobson, "Traffic Phase Effects in Packet-Switched Gateways", 1991).
  */
 
-import { percent } from "../../report/format.js";
+import { percent } from "../../result/report/format.js";
 import type { Result } from "../../result/result.js";
 import type { Scenario } from "../../scenario/types.js";
 

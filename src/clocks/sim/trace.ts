@@ -1,9 +1,9 @@
 /** Frames of a simulation as a pcapng file. */
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { fileReason, WeirError } from "../../base/error.js";
-import { Frames } from "../../capture/frames.js";
-import { PacketBlocks } from "../../capture/packet_blocks.js";
-import { fileHeader } from "../../capture/pcapng.js";
+import { Frames } from "../../device/capture/frames.js";
+import { PacketBlocks } from "../../device/capture/packet_blocks.js";
+import { fileHeader } from "../../device/capture/pcapng.js";
 
 /** What is written at a time. */
 const kBlocksBytes = 1 << 20;

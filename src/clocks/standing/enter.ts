@@ -1,8 +1,8 @@
 /** How a program comes onto a host of a lab: into its namespaces, with what leads to its NIC. */
 import { join } from "node:path";
 import { WeirError } from "../../base/error.js";
+import { programEnvironment, programLibraries } from "../../daemon/programs/launch.js";
 import { kControlVariable } from "../../host/control_directory.js";
-import { programEnvironment, programLibraries } from "../../programs/launch.js";
 import { kSystemFolder } from "./place.js";
 
 /** What is set for programs of a host. @param folder The host's. */

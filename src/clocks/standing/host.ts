@@ -1,7 +1,9 @@
 /** A host of a lab that stays: where programs live, and the kernel's stack, which sends and receives through the host's NIC. */
 import { join } from "node:path";
 import { makeFolder } from "../../base/folder.js";
-import { type FrameLink, untaggedFrame } from "../../cm/link.js";
+import { ProgramBroker } from "../../daemon/programs/broker.js";
+import { writeSystemFiles } from "../../daemon/programs/device_files.js";
+import type { ProgramNicConfig } from "../../daemon/programs/session.js";
 import { ControlServer } from "../../device/control_server.js";
 import type { Device } from "../../device/device.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
@@ -9,9 +11,7 @@ import type { NetworkNamespace } from "../../host/namespace.js";
 import { ToolError } from "../../host/tools.js";
 import type { NativeAddon, NativeWorker } from "../../native/types.js";
 import { programWorker } from "../../native/workers.js";
-import { ProgramBroker } from "../../programs/broker.js";
-import { writeSystemFiles } from "../../programs/device_files.js";
-import type { ProgramNicConfig } from "../../programs/session.js";
+import { type FrameLink, untaggedFrame } from "../../wire/cm/link.js";
 import { kProgramQueuePairs } from "../lab/compose.js";
 import { kNicInterface } from "../lab/devices.js";
 import { kSystemFolder } from "./place.js";

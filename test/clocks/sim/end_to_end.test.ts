@@ -9,7 +9,7 @@ import { phaseEffect } from "../../../src/clocks/sim/phase_effect.js";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
 import type { SimOptions } from "../../../src/clocks/sim/types.js";
 import type { SimulationAddon } from "../../../src/native/simulation_types.js";
-import { renderTable } from "../../../src/report/table.js";
+import { renderTable } from "../../../src/result/report/table.js";
 import { Fabric } from "../../../src/scenario/fabric.js";
 import type { Scenario } from "../../../src/scenario/types.js";
 import { nativeObstacle, skipWhere } from "../../obstacles.js";

@@ -1,7 +1,7 @@
 /** What 802.3x, packet trimming and a NIC's limit of CNPs do to an incast. */
 import { describe, expect, it } from "vitest";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
-import { renderTable } from "../../../src/report/table.js";
+import { renderTable } from "../../../src/result/report/table.js";
 import type { Result } from "../../../src/result/result.js";
 import { loadScenario } from "../../../src/scenario/scenario.js";
 import { nativeObstacle, skipWhere } from "../../obstacles.js";

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
 import { checkPlan } from "../../../src/models/buffers/check.js";
-import { renderTable } from "../../../src/report/table.js";
+import { renderTable } from "../../../src/result/report/table.js";
 import type { Result } from "../../../src/result/result.js";
 import { loadScenario } from "../../../src/scenario/scenario.js";
 import { nativeObstacle, skipWhere } from "../../obstacles.js";

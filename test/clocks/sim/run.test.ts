@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
 import type { SimOptions, SimProgress } from "../../../src/clocks/sim/types.js";
 import { RecordKind } from "../../../src/native/types.js";
-import { renderReport } from "../../../src/report/run_report.js";
+import { renderReport } from "../../../src/result/report/run_report.js";
 import { type FakeScript, FakeSimulation } from "./fake_simulation.js";
 import { fatTree, incast } from "./scenarios.js";
 

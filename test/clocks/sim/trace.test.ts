@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WeirError } from "../../../src/base/error.js";
 import { openTrace } from "../../../src/clocks/sim/trace.js";
 import { buildProbe } from "../../../src/probe/roce_frame.js";
-import { frameRecord } from "../../capture/frames.js";
+import { frameRecord } from "../../device/capture/frames.js";
 import { lacking } from "../../needs.js";
 import { itUnless } from "../../obstacles.js";
 import { packets } from "../../probe/captures.js";

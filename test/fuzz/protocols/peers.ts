@@ -1,11 +1,11 @@
 /** perftest's and rping's protocols between two ends of ours, where what one says reaches the other changed. */
 import { WeirError } from "../../../src/base/error.js";
-import { kPerfTests, type PerfOptions } from "../../../src/perf/options.js";
-import { pingClient, pingServer } from "../../../src/perf/ping.js";
-import { describeRow, describeStart, perfSchema, reportOf } from "../../../src/perf/report.js";
-import { type Row, run } from "../../../src/perf/run.js";
-import { Session } from "../../../src/perf/session.js";
-import { FakeNetwork } from "../../perf/fake_network.js";
+import { kPerfTests, type PerfOptions } from "../../../src/verbs/perf/options.js";
+import { pingClient, pingServer } from "../../../src/verbs/perf/ping.js";
+import { describeRow, describeStart, perfSchema, reportOf } from "../../../src/verbs/perf/report.js";
+import { type Row, run } from "../../../src/verbs/perf/run.js";
+import { Session } from "../../../src/verbs/perf/session.js";
+import { FakeNetwork } from "../../verbs/perf/fake_network.js";
 import { Finding, type Input } from "../input.js";
 import { kindOf } from "../mutate.js";
 import type { Part } from "../protocols.js";

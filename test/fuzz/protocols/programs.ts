@@ -4,13 +4,13 @@ import { openSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { arpReply } from "../../../src/cm/arp.js";
+import { ProgramBroker } from "../../../src/daemon/programs/broker.js";
+import type { ProgramHost } from "../../../src/daemon/programs/session.js";
 import { loadNicDaemon } from "../../../src/device/file/load.js";
 import { loadAddon } from "../../../src/native/addon.js";
 import type { NativeAddon } from "../../../src/native/types.js";
-import { ProgramBroker } from "../../../src/programs/broker.js";
-import type { ProgramHost } from "../../../src/programs/session.js";
 import { gidOfAddress } from "../../../src/wire/address.js";
+import { arpReply } from "../../../src/wire/cm/arp.js";
 import { type Input, requireThat } from "../input.js";
 import type { Part } from "../protocols.js";
 

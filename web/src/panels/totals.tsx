@@ -1,9 +1,9 @@
 /** Figures of finished runs beside each other. */
 
 import { formatTime } from "../../../src/base/units.js";
-import { fixed, gbps } from "../../../src/report/format.js";
-import { compareRuns } from "../../../src/report/overlay.js";
 import { eachQueue } from "../../../src/result/queues.js";
+import { fixed, gbps } from "../../../src/result/report/format.js";
+import { compareRuns } from "../../../src/result/report/overlay.js";
 import type { Result } from "../../../src/result/result.js";
 import { dashOfRun, lookOf } from "../charts/palette.js";
 import { Sample } from "../charts/sample.js";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../../../src/base/error.js";
-import type { PerfReport } from "../../../../src/perf/report.js";
+import type { PerfReport } from "../../../../src/verbs/perf/report.js";
 import { readPerf } from "../../bench/rdma.js";
 import { iperfClient, readIperf, readSockperf } from "../../bench/tcp.js";
 

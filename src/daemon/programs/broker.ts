@@ -1,0 +1,226 @@
+/**
+ * Serves the programs that use a NIC: who they are, their queue pairs, where their peers are. What a program asks is in
+ * native/endpoint/program_protocol.h; its transport runs in its own process.
+ */
+import { rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { dirname } from "node:path";
+import { WeirError } from "../../base/error.js";
+import { makeFolder } from "../../base/folder.js";
+import { hearsTelemetry } from "../../congestion/flow_state.js";
+import { senderOf } from "../../device/compose.js";
+import { probe } from "../../device/control_client.js";
+import { pathTo, routeFrom } from "../../device/path.js";
+import type { ProgramIdentity } from "../../device/protocol.js";
+import type { NativePath, ProgramRequest } from "../../native/types.js";
+import { dscpOf } from "../../scenario/resolve.js";
+import { addressOfGid } from "../../wire/address.js";
+import { GroupReports } from "../../wire/cm/group_reports.js";
+import { Neighbours } from "../../wire/cm/neighbour.js";
+import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
+import { kPriorities } from "../../wire/priority.js";
+import { isHello, kHelloBytes, ProgramConnections } from "./connections.js";
+import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
+import { descriptorOf, type ProgramHost, type ProgramNicConfig, ProgramSession, type SessionHost } from "./session.js";
+import { Shares } from "./shares.js";
+import { openToGroup } from "./socket_access.js";
+
+const kOwnerOnly = 0o177;
+/** Each channel of librdmacm is one, and each program. */
+const kMostConnections = 8192;
+/** Of all programs, in multicast groups: as many groups as the NIC may be a member of. */
+const kMostMemberships = 4096;
+const kHelloMs = 5000;
+export class ProgramBroker implements SessionHost {
+  readonly #connections = new Set<ProgramSession>();
+  readonly #sockets = new Set<Socket>();
+  /** Of each address, in their order. */
+  readonly #neighbours: readonly Neighbours[];
+  /** Of programs that use librdmacm. */
+  readonly #cm: ProgramConnections;
+  readonly groups: GroupReports;
+  readonly shares: SessionHost["shares"];
+  readonly #connected = new Shares(kMostConnections);
+  readonly #files: string;
+  readonly #onExit = () => this.#removeFiles();
+
+  private constructor(
+    readonly host: ProgramHost,
+    readonly config: ProgramNicConfig,
+    private readonly server: Server,
+    readonly path: string,
+  ) {
+    // Who asks for the NIC's address is answered elsewhere.
+    const { link } = host;
+    this.#neighbours = config.addresses.map(
+      (address) => new Neighbours({ link, address, answers: false, route: routeFrom(config.gateways ?? [], address) }),
+    );
+    this.groups = new GroupReports({ link, addresses: config.addresses });
+    this.shares = {
+      programs: new Shares(host.addon.mostPrograms()),
+      queuePairs: new Shares(host.queuePairs),
+      memberships: new Shares(kMostMemberships),
+    };
+    this.#cm = new ProgramConnections({
+      groups: this.groups,
+      memberships: this.shares.memberships,
+      addresses: config.addresses.map((address, i) => ({ address, neighbours: this.#neighbours[i] as Neighbours })),
+      pathMtu: this.largestPathMtu,
+      link,
+      credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
+      ownsQueuePair: (uid, qpn) =>
+        [...this.#connections].some(({ number, identity, has }) => number !== 0 && identity.uid === uid && has(qpn)),
+    });
+    this.#files = path.replace(/\.verbs$/, "") + kFilesSuffix;
+  }
+
+  /** Listens at `path`, which only its owner may open. @throws WeirError when another daemon does, or the socket cannot be made. */
+  static async open(path: string, config: ProgramNicConfig, host: ProgramHost): Promise<ProgramBroker> {
+    makeFolder(dirname(path), 0o755);
+    if (await probe(path)) throw new WeirError(`another daemon serves programs at ${path}`, { hint: "stop it first" });
+    rmSync(path, { force: true });
+    const server = createServer();
+    const broker = new ProgramBroker(host, config, server, path);
+    server.on("connection", (socket) => broker.#serve(socket));
+    try {
+      await listenPrivately(server, path);
+      const group = config.programs?.group;
+      if (group !== undefined) openToGroup(path, group);
+      const { port, name, addresses } = config;
+      // It replaces what a daemon that was killed has left, which may be of another NIC.
+      writeDeviceFiles(broker.#files, {
+        name,
+        addresses,
+        interface: port.interface,
+        mac: port.mac,
+        rate: port.rate,
+        socket: path,
+      });
+    } catch (error) {
+      broker.close();
+      if (error instanceof WeirError) throw error;
+      throw new WeirError(`socket for programs ${path}: ${(error as NodeJS.ErrnoException).code}`, {
+        cause: error,
+        hint: "run as root, or set `control` to a path that you may write",
+      });
+    }
+    // A connection that could not be accepted (no descriptors left) is the program's to repeat.
+    server.on("error", () => {});
+    process.on("exit", broker.#onExit);
+    return broker;
+  }
+
+  /** Those that are connected and have said hello, by their numbers. */
+  programs(): Map<number, ProgramIdentity> {
+    const all = [...this.#connections].filter(({ number }) => number !== 0);
+    return new Map(all.map(({ number, identity }) => [number, identity]));
+  }
+
+  /** Programs hear that the NIC is gone. Idempotent. */
+  close(): void {
+    process.off("exit", this.#onExit);
+    this.#removeFiles();
+    this.server.close();
+    this.#cm.close();
+    for (const connection of this.#connections) connection.close();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const neighbours of this.#neighbours) neighbours.close();
+    this.groups.close();
+  }
+
+  /** bytes; with room for what switches write, where the NIC's congestion control goes by that */
+  get largestPathMtu(): number {
+    const { port, congestion } = this.config;
+    return largestPathMtu(port.mtu, hearsTelemetry(congestion.algorithm) ? kTelemetryBytes : 0) ?? 256;
+  }
+
+  /** The way to a peer, with its priority. @throws RangeError for a GID that is not ours, WeirError when nobody answers there. */
+  async wayTo(request: ProgramRequest, order: number): Promise<{ path: NativePath; priority: number }> {
+    const { config } = this;
+    const neighbours = this.#neighbours[request.source_index];
+    if (neighbours === undefined) throw new RangeError("there is no such GID");
+    // No GID: the NIC itself.
+    const address = request.gid.some((byte) => byte !== 0)
+      ? addressOfGid(Uint8Array.from(request.gid))
+      : (config.addresses[request.source_index] ?? config.address);
+    const { traffic_class, service_level, hop_limit } = request;
+    if (traffic_class > 0xff || service_level >= kPriorities.length || hop_limit > 0xff)
+      throw new RangeError("no such way");
+    const meant = service_level || (config.programs?.priority ?? 0);
+    const dscp = traffic_class >> 2 || dscpOf(config.classes.dscp_map, meant);
+    const priority = config.classes.dscp_map[dscp] ?? 0;
+    const mac = await neighbours.resolve(address);
+    const path = pathTo(senderOf(config), { address, mac }, dscp, priority, order);
+    return { path: { ...path, ...(hop_limit > 0 && { ttl: hop_limit }) }, priority };
+  }
+
+  /** The path of a queue pair that has no peer yet. */
+  nowhere(priority: number): NativePath {
+    return pathTo(senderOf(this.config), undefined, 0, priority, 0);
+  }
+
+  #serve(socket: Socket): void {
+    const uid = this.#userOf(socket);
+    if (uid === undefined || !this.#connected.take(uid)) {
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    const patience = setTimeout(() => socket.destroy(), kHelloMs).unref();
+    socket
+      .on("error", () => {})
+      .on("close", () => {
+        clearTimeout(patience);
+        this.#sockets.delete(socket);
+        this.#connected.give(uid);
+      });
+    let begun = Buffer.alloc(0);
+    const hear = (bytes: Buffer) => {
+      begun = Buffer.concat([begun, bytes]);
+      // A hello that is begun is none yet.
+      if (isHello(begun) && begun.length < kHelloBytes) return;
+      socket.off("data", hear);
+      if (isHello(begun)) {
+        clearTimeout(patience);
+        this.#cm.serve(socket, begun);
+      } else this.#begin(socket, begun, patience);
+    };
+    socket.on("data", hear);
+  }
+
+  /** Undefined: it has gone already. */
+  #userOf(socket: Socket): number | undefined {
+    try {
+      return this.host.addon.peerCredentials(descriptorOf(socket)).uid;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #begin(socket: Socket, first: Buffer, patience: NodeJS.Timeout): void {
+    const connection = new ProgramSession(this, socket, patience);
+    this.#connections.add(connection);
+    socket.on("close", () => {
+      this.#connections.delete(connection);
+      connection.close();
+    });
+    connection.receive(first);
+  }
+
+  #removeFiles(): void {
+    rmSync(this.#files, { recursive: true, force: true });
+    rmSync(this.path, { force: true });
+  }
+}
+
+/** The socket is its owner's from its first moment. */
+async function listenPrivately(server: Server, path: string): Promise<void> {
+  const umask = process.umask(kOwnerOnly);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(path, resolve);
+    });
+  } finally {
+    process.umask(umask);
+  }
+}

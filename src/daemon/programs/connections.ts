@@ -1,0 +1,273 @@
+/**
+ * Serves programs of librdmacm at the socket of their NIC. A program has two kinds of connection there: one for each channel of events
+ * (what it takes for /dev/infiniband/rdma_cm; native/verbs/connection_channels.cc), and one for its commands, which name the channel
+ * by its key. Both begin with the same hello; all numbers are in the host's order of bytes.
+ *
+ *     hello    u32 kHello, u32 role (0 channel, 1 commands), u64 key of the channel; answer: u32 errno
+ *     command  u32 length of the command, u32 of what it points to, u64 key, both; answer: u32 errno, u32 length, u32 taken, 0, bytes
+ *     channel  a byte for each event that waits
+ */
+import type { Socket } from "node:net";
+import { constants } from "node:os";
+import { guidOfMac } from "../../wire/address.js";
+import { ConnectionManager } from "../../wire/cm/connection_manager.js";
+import type { GroupReports } from "../../wire/cm/group_reports.js";
+import { type Clock, type FrameLink, systemClock } from "../../wire/cm/link.js";
+import type { PathMtu } from "../../wire/cm/messages.js";
+import type { Neighbours } from "../../wire/cm/neighbour.js";
+import { type ChannelHost, type CommandAnswer, type Program, ProgramChannel } from "./program_channel.js";
+import type { NicAddress } from "./program_id.js";
+import { ProgramListeners } from "./program_listeners.js";
+import { PortSpace } from "./program_ports.js";
+import { Refusal } from "./refusal.js";
+import { RequestBudget } from "./request_budget.js";
+import { Shares } from "./shares.js";
+import { isKnown, kPortSpace, readCommand } from "./ucma.js";
+
+const { EBADF, EEXIST, EINVAL, EIO, EMFILE, ENOMEM, EOPNOTSUPP, EPROTO } = constants.errno;
+/** Unlike any length of a request of native/endpoint/program_protocol.h, which begins with its own. */
+const kHello = 0x6d63_7277;
+const kRole = { channel: 0, commands: 1 };
+export const kHelloBytes = 16;
+const kCommandHeader = 16;
+const kMostCommand = 512;
+const kMostExtra = 512;
+/** Bytes of commands that wait: no more are read. */
+const kMostPending = 64 * 1024;
+/** Of one program; librdmacm knows numbers of ids up to 65535. */
+const kMostIds = 4096;
+const kMostChannels = 4096;
+/** The same, in multicast groups. */
+const kMostMemberships = 256;
+const kMostNumbers = 65_535;
+
+export interface ConnectionHost {
+  /** In the order of the table of GIDs. */
+  addresses: readonly { address: string; neighbours: Pick<Neighbours, "resolve"> }[];
+  pathMtu: number;
+  link: FrameLink;
+  /** That the link's switches are told of. */
+  groups: Pick<GroupReports, "join">;
+  /** In groups, of all users: those of queue pairs count, too. */
+  memberships: Shares;
+  credentials(socket: Socket): { pid: number; uid: number };
+  /** Has a program of this user the queue pair? */
+  ownsQueuePair(uid: number, qpn: number): boolean;
+  clock?: Clock;
+}
+
+/** Whether what a program sends first is for `ProgramConnections`. */
+export function isHello(bytes: Buffer): boolean {
+  return bytes.length >= 4 && bytes.readUInt32LE(0) === kHello;
+}
+
+export class ProgramConnections implements ChannelHost {
+  readonly addresses: readonly (NicAddress & { manager: ConnectionManager; listeners: ProgramListeners })[];
+  readonly guid: Buffer;
+  readonly pathMtu: PathMtu;
+  readonly clock: Clock;
+  readonly groups: Pick<GroupReports, "join">;
+  readonly ports: Readonly<Record<number, PortSpace>> = {
+    [kPortSpace.tcp]: new PortSpace(),
+    [kPortSpace.udp]: new PortSpace(),
+  };
+  readonly #channels = new Map<bigint, ProgramChannel>();
+  /** Of ids: in use, and how many a program has. */
+  readonly #numbers = new Set<number>();
+  readonly #counts = new Map<number, number>();
+  readonly #shares = new Shares(kMostNumbers);
+  /** In multicast groups, of each program. */
+  readonly #memberships = new Map<number, number>();
+  #lastNumber = 0;
+
+  constructor(private readonly host: ConnectionHost) {
+    this.guid = guidOfMac(host.link.mac);
+    this.pathMtu = host.pathMtu as PathMtu;
+    this.groups = host.groups;
+    const clock = host.clock ?? systemClock;
+    this.clock = clock;
+    const link = withLoopback(host.link);
+    this.addresses = host.addresses.map(({ address, neighbours }, index) => {
+      const manager = new ConnectionManager({ link, neighbours, address, clock });
+      const find = (peer: string) => neighbours.resolve(peer);
+      return { address, index, manager, listeners: new ProgramListeners(manager, clock), find };
+    });
+  }
+
+  /** Takes a connection over, whose end others see to; `first` is what has come, at least a whole hello. */
+  serve(socket: Socket, first: Buffer): void {
+    const role = first.readUInt32LE(4);
+    const key = first.readBigUInt64LE(8);
+    const error = role === kRole.channel ? this.#open(socket, key) : role === kRole.commands ? 0 : EPROTO;
+    socket.write(words(error));
+    const more = first.subarray(kHelloBytes);
+    if (error !== 0) socket.destroy();
+    else if (role === kRole.commands) this.#takeCommands(socket, this.host.credentials(socket).uid, more);
+    // A program says nothing more on a channel.
+    else if (more.length > 0) socket.destroy();
+    else socket.on("data", () => socket.destroy());
+  }
+
+  ownsQueuePair(uid: number, qpn: number): boolean {
+    return this.host.ownsQueuePair(uid, qpn);
+  }
+
+  channel(key: bigint, uid: number): ProgramChannel | undefined {
+    const channel = this.#channels.get(key);
+    return channel?.uid === uid ? channel : undefined;
+  }
+
+  newNumber({ pid, uid }: Program): number {
+    const count = this.#counts.get(pid) ?? 0;
+    if (count >= kMostIds || !this.#shares.take(uid)) throw new Refusal(ENOMEM);
+    do {
+      this.#lastNumber = (this.#lastNumber % kMostNumbers) + 1;
+    } while (this.#numbers.has(this.#lastNumber));
+    this.#counts.set(pid, count + 1);
+    this.#numbers.add(this.#lastNumber);
+    return this.#lastNumber;
+  }
+
+  freeNumber(number: number, { pid, uid }: Program): void {
+    const count = this.#counts.get(pid) ?? 0;
+    if (!this.#numbers.delete(number)) return;
+    this.#shares.give(uid);
+    if (count > 1) this.#counts.set(pid, count - 1);
+    else this.#counts.delete(pid);
+  }
+
+  countMembership({ pid, uid }: Program, change: 1 | -1): void {
+    const count = (this.#memberships.get(pid) ?? 0) + change;
+    const { memberships } = this.host;
+    if (count > kMostMemberships || (change > 0 && !memberships.take(uid))) throw new Refusal(ENOMEM);
+    if (change < 0) memberships.give(uid);
+    if (count > 0) this.#memberships.set(pid, count);
+    else this.#memberships.delete(pid);
+  }
+
+  /** Peers are told. Idempotent. */
+  close(): void {
+    for (const { listeners } of this.addresses) listeners.close();
+    for (const channel of this.#channels.values()) channel.close();
+    this.#channels.clear();
+    for (const { manager } of this.addresses) manager.close();
+  }
+
+  #open(socket: Socket, key: bigint): number {
+    const { pid, uid } = this.host.credentials(socket);
+    if (this.#channels.has(key)) return EEXIST;
+    let held = 0;
+    for (const channel of this.#channels.values()) if (channel.pid === pid) held++;
+    if (held >= kMostChannels) return EMFILE;
+    const channel = new ProgramChannel(this, socket, pid, uid);
+    this.#channels.set(key, channel);
+    socket.on("close", () => {
+      this.#channels.delete(key);
+      channel.close();
+    });
+    return 0;
+  }
+
+  /** Commands in their order, as fast as the connection's budget allows. What makes no sense ends the connection. */
+  #takeCommands(socket: Socket, uid: number, first: Buffer): void {
+    const budget = new RequestBudget();
+    let pending = Buffer.alloc(0);
+    let working = false;
+    let wake = () => {};
+    const work = async () => {
+      if (working) return;
+      working = true;
+      for (let bytes = whole(pending); bytes !== 0 && !socket.destroyed; bytes = whole(pending)) {
+        if (bytes === undefined) {
+          socket.destroy();
+          return;
+        }
+        await budget.next();
+        if (socket.destroyed) return;
+        const one = pending.subarray(0, bytes);
+        pending = pending.subarray(bytes);
+        if (pending.length < kMostPending) socket.resume();
+        socket.write(this.#answer(uid, one));
+        // A program that does not read its answers is not heard.
+        if (socket.writableNeedDrain && !socket.destroyed) {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      }
+      working = false;
+    };
+    const receive = (bytes: Buffer) => {
+      pending = Buffer.concat([pending, bytes]);
+      if (pending.length >= kMostPending) socket.pause();
+      void work();
+    };
+    socket
+      .on("data", receive)
+      .on("drain", () => wake())
+      .on("close", () => wake());
+    receive(first);
+  }
+
+  /** @param bytes A whole command. */
+  #answer(uid: number, bytes: Buffer): Buffer {
+    const more = bytes.readUInt32LE(4);
+    const command = bytes.subarray(kCommandHeader, bytes.length - more);
+    const [error, answer] = this.#run(bytes.readBigUInt64LE(8), uid, command, bytes.subarray(bytes.length - more));
+    return Buffer.concat([words(error, answer.bytes.length, answer.taken, 0), answer.bytes]);
+  }
+
+  #run(key: bigint, uid: number, bytes: Buffer, extra: Buffer): [number, CommandAnswer] {
+    const none = { bytes: Buffer.alloc(0), taken: 0 };
+    const channel = this.channel(key, uid);
+    if (channel === undefined) return [EBADF, none];
+    const command = readCommand(bytes, Buffer.from(extra));
+    if (command === undefined) return [isKnown(bytes) ? EINVAL : EOPNOTSUPP, none];
+    try {
+      return [0, channel.run(command)];
+    } catch (error) {
+      return [error instanceof Refusal ? error.errno : EIO, none];
+    }
+  }
+}
+
+/** Programs on one NIC reach each other, too: what is for the NIC itself comes back. */
+function withLoopback(link: FrameLink): FrameLink {
+  const listeners = new Set<(frame: Buffer) => void>();
+  return {
+    mac: link.mac,
+    send: (frame) => {
+      const bytes = Buffer.from(frame);
+      if (bytes.readUIntBE(0, 6) !== link.mac) return link.send(frame);
+      setImmediate(() => {
+        for (const listener of listeners) listener(bytes);
+      });
+      return true;
+    },
+    onFrame: (listener) => {
+      listeners.add(listener);
+      const end = link.onFrame(listener);
+      return () => {
+        listeners.delete(listener);
+        end();
+      };
+    },
+  };
+}
+
+/** How many bytes the first command of these has; 0: it is not there as a whole. Undefined: it is too long. */
+function whole(bytes: Buffer): number | undefined {
+  if (bytes.length < kCommandHeader) return 0;
+  const [length, more] = [bytes.readUInt32LE(0), bytes.readUInt32LE(4)];
+  if (length > kMostCommand || more > kMostExtra) return undefined;
+  const end = kCommandHeader + length + more;
+  return bytes.length < end ? 0 : end;
+}
+
+function words(...values: number[]): Buffer {
+  const out = Buffer.alloc(4 * values.length);
+  values.forEach((value, i) => {
+    out.writeUInt32LE(value, 4 * i);
+  });
+  return out;
+}

@@ -1,0 +1,500 @@
+/**
+ * One of the ids by which a program of librdmacm has connections (struct rdma_cm_id): what its commands do, and which events come of
+ * that. Connections themselves are the connection manager's (src/wire/cm/); errors are those that Linux has.
+ */
+import { randomInt } from "node:crypto";
+import { constants } from "node:os";
+import { isGroup } from "../../wire/address.js";
+import type { ConnectionManager, IncomingRequest } from "../../wire/cm/connection_manager.js";
+import type { GroupReports } from "../../wire/cm/group_reports.js";
+import type { Clock } from "../../wire/cm/link.js";
+import { kPathMtus, kPrivateData, type PathMtu } from "../../wire/cm/messages.js";
+import type { Disconnection, Established, PeerParameters } from "../../wire/cm/parameters.js";
+import { ConnectionRejected, kReject } from "../../wire/cm/reject.js";
+import { timeOfCode } from "../../wire/cm/retransmission.js";
+import { type ServiceAnswer, ServiceRefused, type ServiceRequest } from "../../wire/cm/service_resolution.js";
+import type { ProgramListeners } from "./program_listeners.js";
+import type { PortSpace } from "./program_ports.js";
+import { Refusal } from "./refusal.js";
+import {
+  attributesAnswer,
+  type ConnectionEvent,
+  type ConnectionParameters,
+  kCommunicationEstablished,
+  kEvent,
+  kOption,
+  kPortSpace,
+  routeAnswer,
+  type SocketAddress,
+  type Way,
+} from "./ucma.js";
+
+const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOMEM, ENOPROTOOPT, ETIMEDOUT } = constants.errno;
+/** RDMA_UDP_QKEY, of datagrams that say nothing else. */
+const kUdpQkey = 0x0123_4567;
+/** Of datagrams to a group: all of its members. */
+const kGroupQpn = 0xff_ffff;
+const kPsns = 2 ** 24;
+/** Linux' default of net.rdma_ucm.max_backlog. */
+const kMostBacklog = 1024;
+/** After its end the numbers of a connection rest so long: what Linux makes of the local ACK timeout, ms. */
+const kTimewaitMs = timeOfCode(19);
+/** Who is not found is looked for again after so long, ms. */
+const kFindAgainMs = 1000;
+const kState = { init: 1, rtr: 2, rts: 3 };
+const kAccess = { remoteWrite: 2, remoteRead: 4, remoteAtomic: 8 };
+
+/** One of the NIC's addresses, and who manages its connections. */
+export interface NicAddress {
+  readonly address: string;
+  /** In the table of GIDs. */
+  readonly index: number;
+  readonly manager: Pick<ConnectionManager, "connect" | "services">;
+  readonly listeners: Pick<ProgramListeners, "listen">;
+  /** Fails when nobody is found there. */
+  find(address: string): Promise<unknown>;
+}
+
+/** The NIC, as far as ids are concerned. */
+export interface IdHost {
+  /** At least one. */
+  readonly addresses: readonly NicAddress[];
+  /** EUI-64. */
+  readonly guid: Buffer;
+  readonly pathMtu: PathMtu;
+  readonly clock: Clock;
+  readonly groups: Pick<GroupReports, "join">;
+  readonly ports: Readonly<Record<number, PortSpace>>;
+}
+
+/** The program that the id is of. */
+export interface IdOwner {
+  event(id: ProgramId, event: ConnectionEvent): void;
+  /** Somebody wants to connect to `listener`. @throws Refusal when the program has no room for one more. */
+  connectRequest(listener: ProgramId, event: ConnectionEvent): ProgramId;
+  ownsQueuePair(qpn: number): boolean;
+}
+
+/**
+ * bound: has an address; resolved: knows where its peer is, and the way to it; waiting: connect or accept were called; asked: a peer
+ * wants to connect; closing: the program has disconnected, and the peer has not answered.
+ */
+type State =
+  | "idle"
+  | "bound"
+  | "resolving"
+  | "resolved"
+  | "routed"
+  | "listening"
+  | "waiting"
+  | "asked"
+  | "up"
+  | "closing"
+  | "over";
+
+export class ProgramId {
+  /** Requests that the program has not been told of, of a listener: room for so many more. */
+  backlog = 0;
+  sharesPort = false;
+  #state: State = "idle";
+  #source: SocketAddress | undefined;
+  /** Whose `#source` is, unless it is all addresses. */
+  #own: NicAddress | undefined;
+  /** Of "::": no connections of IPv4. */
+  #onlyItsFamily = false;
+  #destination: SocketAddress | undefined;
+  /** It holds its source port, not a listener's. */
+  #holdsPort = false;
+  #trafficClass = 0;
+  #ackTimeout: number | undefined;
+  #psn = randomInt(kPsns);
+  readonly #gone = new AbortController();
+  /** What the peer said: of a request an offer. */
+  #peer: PeerParameters | undefined;
+  #request: IncomingRequest | undefined;
+  #established: Established | undefined;
+  #answerService: ((answer: ServiceAnswer | undefined) => void) | undefined;
+  #closeListener = () => {};
+  #cancelTimewait = () => {};
+
+  constructor(
+    private readonly host: IdHost,
+    public owner: IdOwner,
+    readonly number: number,
+    readonly space: number,
+    /** The program's name of it; 0 until it has accepted. */
+    public uid: bigint,
+  ) {}
+
+  get isDatagram(): boolean {
+    return this.space === kPortSpace.udp;
+  }
+
+  get listens(): boolean {
+    return this.#state === "listening";
+  }
+
+  /** @param address Port 0: any. @throws Refusal, as all that follow. */
+  bind(address: SocketAddress | undefined): void {
+    this.#require("idle");
+    if (address === undefined) throw new Refusal(EINVAL);
+    const own = this.host.addresses.find((one) => one.address === address.address);
+    if (!isAny(address.address) && own === undefined) throw new Refusal(EADDRNOTAVAIL);
+    this.#own = own;
+    this.#takePort(address);
+    this.#state = "bound";
+  }
+
+  /** An event tells when the peer is found, or that it is not. */
+  resolveAddress(source: SocketAddress | undefined, destination: SocketAddress | undefined, timeoutMs: number): void {
+    const { addresses, clock } = this.host;
+    if (destination === undefined) throw new Refusal(EINVAL);
+    const nowhere = isAny(destination.address);
+    const isReachable = ({ address }: NicAddress) => isIpv6(address) === isIpv6(destination.address);
+    const own = addresses.find(isReachable) ?? (nowhere ? addresses[0] : undefined);
+    if (own === undefined) throw new Refusal(ENETUNREACH);
+    if (this.#state === "idle") this.bind(source ?? { address: own.address, port: 0 });
+    this.#require("bound");
+    this.#own ??= own;
+    // Nowhere in particular is here.
+    const address = nowhere ? this.#own.address : destination.address;
+    if (isIpv6(address) !== isIpv6(this.#own.address)) throw new Refusal(EINVAL);
+    this.#source = { address: this.#own.address, port: this.#source?.port ?? 0 };
+    this.#destination = { address, port: destination.port };
+    this.#state = "resolving";
+    let isOver = false;
+    const end = (state: State, event: ConnectionEvent) => {
+      cancel();
+      if (isOver || this.#state !== "resolving") return;
+      isOver = true;
+      this.#state = state;
+      this.#tell(event);
+    };
+    const cancel = clock.after(timeoutMs, () => end("bound", { event: kEvent.addressError, status: -ETIMEDOUT }));
+    // As on Linux, who is not found is looked for again for as long as the program waits.
+    const { find } = this.#own;
+    const look = () => {
+      if (isOver || this.#state !== "resolving") return;
+      find(address).then(
+        () => end("resolved", { event: kEvent.addressResolved }),
+        () => void clock.after(kFindAgainMs, look),
+      );
+    };
+    look();
+  }
+
+  resolveRoute(): void {
+    this.#require("resolved");
+    this.#state = "routed";
+    this.#tell({ event: kEvent.routeResolved });
+  }
+
+  route(): Buffer {
+    return routeAnswer({
+      // Who listens on all addresses is on no NIC in particular.
+      guid: isAny(this.#source?.address ?? "") ? Buffer.alloc(8) : this.host.guid,
+      source: this.#source,
+      destination: this.#destination,
+      isResolved: this.#destination !== undefined && this.#state !== "resolving" && this.#state !== "resolved",
+      pathMtu: codeOf(this.host.pathMtu),
+      trafficClass: this.#trafficClass,
+    });
+  }
+
+  /** @param backlog 0 or less: the most. */
+  listen(backlog: number): void {
+    if (this.#state === "idle") this.bind({ address: "::", port: 0 });
+    this.#require("bound");
+    const { address = "::", port = 0 } = this.#source ?? {};
+    if (!this.host.ports[this.space]?.isAlone(port, this)) throw new Refusal(EADDRINUSE);
+    this.backlog = backlog > 0 ? Math.min(backlog, kMostBacklog) : kMostBacklog;
+    this.#state = "listening";
+    // All of IPv6's are IPv4's, too, unless the program says otherwise.
+    const bothFamilies = isIpv6(address) && !this.#onlyItsFamily;
+    const isServed = (own: NicAddress) =>
+      this.#own === undefined ? bothFamilies || isIpv6(own.address) === isIpv6(address) : own === this.#own;
+    const open = this.host.addresses
+      .filter(isServed)
+      .map((own) =>
+        this.isDatagram
+          ? own.manager.services.listen(port, (request) => this.#serviceAsked(own, request))
+          : own.listeners.listen(port, (request) => this.#asked(own, request)),
+      );
+    this.#closeListener = () => {
+      for (const listener of open) listener.close();
+    };
+  }
+
+  connect(parameters: ConnectionParameters): void {
+    this.#require("routed");
+    const { address = "", port = 0 } = this.#destination ?? {};
+    const manager = this.#own?.manager;
+    if (port === 0 || manager === undefined || isGroup(address)) throw new Refusal(EINVAL);
+    const most = this.isDatagram ? kPrivateData.SIDR_REQ : kPrivateData.REQ;
+    if (parameters.privateData.length > most) throw new Refusal(EINVAL);
+    const common = { sourcePort: this.#source?.port ?? 0, signal: this.#gone.signal };
+    this.#state = "waiting";
+    if (this.isDatagram) {
+      manager.services.resolve(address, port, parameters.privateData, common).then(
+        ({ remoteQpn, qkey, privateData }) => {
+          if (this.#state !== "waiting") return;
+          this.#state = "up";
+          const datagram = { ...this.#way(0), qpn: remoteQpn, qkey };
+          this.#tell({ event: kEvent.established, privateData, datagram });
+        },
+        (error) => this.#failed(error),
+      );
+      return;
+    }
+    this.#checkQueuePair(parameters.qpn);
+    const { responderResources, initiatorDepth, retryCount, rnrRetryCount, privateData, qpn } = parameters;
+    const options = {
+      ...{ destination: address, port, qpn, startingPsn: this.#psn, pathMtu: this.host.pathMtu, privateData },
+      ...{ responderResources, initiatorDepth, retryCount, rnrRetryCount, trafficClass: this.#trafficClass, ...common },
+      ...(this.#ackTimeout !== undefined && { ackTimeout: this.#ackTimeout }),
+    };
+    manager.connect(options).then(
+      (established) => {
+        if (this.#state !== "waiting") return void established.disconnect();
+        this.#peer = established;
+        this.#established = established;
+        this.#tell({ event: kEvent.connectResponse, ...told(established) });
+        established.onDisconnected((end) => this.#disconnected(end));
+      },
+      (error) => this.#failed(error),
+    );
+  }
+
+  /** @returns What the program is told, and what ends it. */
+  joinGroup(group: SocketAddress | undefined): { event: ConnectionEvent; leave(): void } {
+    const own = this.#own;
+    if (own === undefined || !this.isDatagram || this.#state === "listening") throw new Refusal(EINVAL);
+    const { address = "" } = group ?? {};
+    if (address === "" || !isGroup(address) || isIpv6(address) !== isIpv6(own.address)) throw new Refusal(EINVAL);
+    const leave = this.host.groups.join(address);
+    if (leave === undefined) throw new Refusal(ENOMEM);
+    const way = { address, sourceIndex: own.index, trafficClass: this.#trafficClass, flowLabel: 0 };
+    return { event: { event: kEvent.groupJoined, datagram: { ...way, qpn: kGroupQpn, qkey: kUdpQkey } }, leave };
+  }
+
+  /** Of who was asked: yes. Of who asked and was answered: it is ready. */
+  accept(uid: bigint, parameters: ConnectionParameters): void {
+    if (this.#established !== undefined && this.#state === "waiting") {
+      try {
+        this.#established.ready();
+      } catch {
+        throw new Refusal(EINVAL);
+      }
+      this.#state = "up";
+      return;
+    }
+    this.#require("asked");
+    const { qpn, qkey, privateData, responderResources, initiatorDepth, rnrRetryCount } = parameters;
+    if (privateData.length > (this.isDatagram ? kPrivateData.SIDR_REP : kPrivateData.REP)) throw new Refusal(EINVAL);
+    this.#checkQueuePair(qpn);
+    this.uid = uid;
+    if (this.#answerService !== undefined) {
+      this.#state = "up";
+      this.#answerService({ qpn, qkey: qkey === 0 ? kUdpQkey : qkey, privateData });
+      return;
+    }
+    this.#state = "waiting";
+    const own = { qpn, startingPsn: this.#psn, privateData, responderResources, initiatorDepth, rnrRetryCount };
+    this.#request?.accept(own).then(
+      (established) => {
+        if (this.#state !== "waiting") return void established.disconnect();
+        this.#established = established;
+        this.#state = "up";
+        this.#tell({ event: kEvent.established });
+        established.onDisconnected((end) => this.#disconnected(end));
+      },
+      (error) => this.#failed(error),
+    );
+  }
+
+  /** @param reason One of IBTA's; 0: the application's own. */
+  reject(privateData: Buffer, reason: number): void {
+    this.#require("asked");
+    if (privateData.length > (this.isDatagram ? kPrivateData.SIDR_REP : kPrivateData.REJ)) throw new Refusal(EINVAL);
+    this.#state = "over";
+    this.#answerService?.(undefined);
+    this.#request?.reject(privateData, reason === 0 ? undefined : reason);
+  }
+
+  disconnect(): void {
+    if (this.#established === undefined) throw new Refusal(EINVAL);
+    if (this.#state !== "up" && this.#state !== "waiting") return;
+    this.#state = "closing";
+    void this.#established.disconnect();
+  }
+
+  /** What the program's queue pair needs, to be modified to `state`. */
+  attributes(state: number): Buffer {
+    const peer = this.#peer;
+    if (this.#own === undefined) throw new Refusal(EINVAL);
+    if (this.isDatagram || peer === undefined) {
+      const first = { state, partition: true, port: true } as const;
+      return attributesAnswer(this.isDatagram ? { ...first, qkey: kUdpQkey } : { ...first, access: 0 });
+    }
+    const { responderResources, initiatorDepth, retryCount, rnrRetryCount } = peer;
+    switch (state) {
+      case kState.init: {
+        const reads = responderResources > 0 ? kAccess.remoteRead | kAccess.remoteAtomic : 0;
+        return attributesAnswer({ state, partition: true, port: true, access: kAccess.remoteWrite | reads });
+      }
+      case kState.rtr:
+        return attributesAnswer({
+          ...{ state, way: this.#way(peer.flowLabel), pathMtu: codeOf(peer.pathMtu), rnrTimer: 0, responderResources },
+          ...{ remoteQpn: peer.remoteQpn, receivePsn: this.#psn },
+        });
+      case kState.rts:
+        return attributesAnswer({
+          ...{ state, sendPsn: peer.remoteStartingPsn, retryCount, rnrRetryCount, initiatorDepth },
+          timeout: this.#ackTimeout ?? peer.ackTimeout,
+        });
+      default:
+        throw new Refusal(EINVAL);
+    }
+  }
+
+  setOption(level: number, name: number, value: Buffer): void {
+    const [byte = 0] = value;
+    const isNumber = value.length === 4;
+    if (level !== kOption.levelId) throw new Refusal(ENOPROTOOPT);
+    if (name === kOption.tos && value.length === 1) this.#trafficClass = byte;
+    else if (name === kOption.reuseAddress && isNumber) this.sharesPort = byte !== 0;
+    else if (name === kOption.ackTimeout && value.length === 1 && byte < 32) this.#ackTimeout = byte;
+    else if (name === kOption.addressFamilyOnly && isNumber) this.#onlyItsFamily = byte !== 0;
+    else throw new Refusal(EINVAL);
+  }
+
+  notify(event: number): void {
+    if (event !== kCommunicationEstablished) throw new Refusal(EINVAL);
+    this.#request?.dataReceived();
+  }
+
+  /** Its peer is told, and nothing comes of it any more. Idempotent. */
+  destroy(): void {
+    this.#state = "over";
+    this.uid = 0n;
+    this.#closeListener();
+    this.#cancelTimewait();
+    this.#gone.abort();
+    this.#answerService?.(undefined);
+    this.#request?.reject();
+    void this.#established?.disconnect();
+    if (this.#holdsPort) this.host.ports[this.space]?.give(this.#source?.port ?? 0, this);
+    this.#holdsPort = false;
+  }
+
+  /** The id of a connection that a peer has asked for. */
+  asked(
+    listener: ProgramId,
+    own: NicAddress,
+    request: IncomingRequest | ServiceRequest,
+    answer?: (given?: ServiceAnswer) => void,
+  ): void {
+    this.#state = "asked";
+    this.#own = own;
+    this.#source = { address: own.address, port: listener.#source?.port ?? 0 };
+    this.#destination = { address: request.remoteAddress, port: request.remotePort };
+    this.#trafficClass = listener.#trafficClass;
+    this.#ackTimeout = listener.#ackTimeout;
+    this.#answerService = answer;
+    if (!("accept" in request)) return;
+    this.#request = request;
+    this.#peer = request;
+    // Linux' librdmacm is told what to send with before it accepts: both ways begin with the same number.
+    this.#psn = request.remoteStartingPsn;
+  }
+
+  #asked(own: NicAddress, request: IncomingRequest): void {
+    if (request.pathMtu > this.host.pathMtu) {
+      request.reject(undefined, kReject.invalidPathMtu);
+      return;
+    }
+    try {
+      const id = this.#newRequest({ event: kEvent.connectRequest, ...told(request) });
+      id.asked(this, own, request);
+    } catch {
+      request.reject();
+    }
+  }
+
+  #serviceAsked(own: NicAddress, request: ServiceRequest): Promise<ServiceAnswer | undefined> {
+    return new Promise((resolve) => {
+      try {
+        const { privateData } = request;
+        const id = this.#newRequest({ event: kEvent.connectRequest, privateData });
+        id.asked(this, own, request, resolve);
+      } catch {
+        resolve(undefined);
+      }
+    });
+  }
+
+  #newRequest(event: ConnectionEvent): ProgramId {
+    if (this.backlog === 0) throw new Refusal(EINVAL);
+    const id = this.owner.connectRequest(this, event);
+    this.backlog--;
+    return id;
+  }
+
+  #disconnected(end: Disconnection): void {
+    if (this.#state === "over") return;
+    this.#state = "over";
+    const { reason } = end;
+    if (reason === "rejected")
+      return void this.#tell({ event: kEvent.rejected, status: end.code, privateData: end.privateData });
+    this.#tell({ event: kEvent.disconnected, status: end.reason === "timeout" ? -ETIMEDOUT : 0 });
+    this.#cancelTimewait = this.host.clock.after(kTimewaitMs, () => this.#tell({ event: kEvent.timewaitExit }));
+  }
+
+  #failed(error: unknown): void {
+    if (this.#state !== "waiting") return;
+    this.#state = "over";
+    if (error instanceof ConnectionRejected) {
+      this.#tell({ event: kEvent.rejected, status: error.reason, privateData: error.privateData });
+    } else if (error instanceof ServiceRefused) {
+      this.#tell({ event: kEvent.unreachable, status: error.status, privateData: error.privateData });
+    } else {
+      this.#tell({ event: kEvent.unreachable, status: -ETIMEDOUT });
+    }
+  }
+
+  #tell(event: ConnectionEvent): void {
+    if (this.uid !== 0n) this.owner.event(this, event);
+  }
+
+  #way(flowLabel: number): Way {
+    const { address = "" } = this.#destination ?? {};
+    return { address, sourceIndex: this.#own?.index ?? 0, trafficClass: this.#trafficClass, flowLabel };
+  }
+
+  #takePort({ address, port }: SocketAddress): void {
+    const taken = this.host.ports[this.space]?.take(port, this) ?? 0;
+    this.#holdsPort = true;
+    this.#source = { address, port: taken };
+  }
+
+  #checkQueuePair(qpn: number): void {
+    if (!this.owner.ownsQueuePair(qpn)) throw new Refusal(EINVAL);
+  }
+
+  #require(state: State): void {
+    if (this.#state !== state) throw new Refusal(EINVAL);
+  }
+}
+
+const told = (peer: PeerParameters) => ({
+  privateData: peer.privateData,
+  qpn: peer.remoteQpn,
+  responderResources: peer.responderResources,
+  initiatorDepth: peer.initiatorDepth,
+  retryCount: peer.retryCount,
+  rnrRetryCount: peer.rnrRetryCount,
+});
+/** Of no NIC in particular: all addresses, and loopback addresses (as cma_any_addr() of Linux has it). */
+const isAny = (address: string) => ["0.0.0.0", "::", "::1"].includes(address) || address.startsWith("127.");
+const isIpv6 = (address: string) => address.includes(":");
+const codeOf = (mtu: PathMtu) => kPathMtus.indexOf(mtu) + 1;

@@ -1,0 +1,40 @@
+/** A scenario of one switch made of a config_db.json, with a host at each port: for who asks whether it is lossless. */
+import { ScenarioError } from "../../base/error.js";
+import { type Converted, kNoSpeed } from "./convert.js";
+import { placeOf } from "./notes.js";
+
+/** SONiC's, of a port whose file has none. */
+const kDefaultMtu = 9100;
+
+/** @throws ScenarioError if a port has no speed: what comes in after a pause has no bound then. */
+export function checkSpeeds({ source, ports }: Converted): void {
+  const keys = ports.filter(({ rate }) => rate === undefined).map(({ name }) => name);
+  if (keys.length === 0) return;
+  const path = [placeOf({ table: "PORT", keys, field: "speed" })];
+  throw new ScenarioError(source, [{ path, message: kNoSpeed }], "config_db");
+}
+
+/** As of a scenario file. All ports send to one at each lossless priority: an incast, whatever its degree. */
+export function scenarioOf({ config, ports }: Converted): object {
+  const { name, ports: _, pfc_watchdog: _w, router: _r, ...section } = config;
+  const priorities = (section.pfc as { priorities: number[] }).priorities;
+  const [receiver, ...senders] = ports.map((port) => port.name);
+  return {
+    name,
+    scale: 1,
+    switch: section,
+    topology: {
+      switches: [name],
+      hosts: ports.map((port) => port.name),
+      links: ports.map(({ name: from, rate, mtu = kDefaultMtu, delay = 0 }) => ({
+        ...{ from, to: name, mtu },
+        rate: rate ?? "unlimited",
+        delay: `${delay}ns`,
+      })),
+    },
+    traffic:
+      senders.length === 0
+        ? []
+        : priorities.map((priority) => ({ id: `incast-${priority}`, from: senders, to: receiver, priority })),
+  };
+}

@@ -1,0 +1,210 @@
+/**
+ * Topologies of HPCC's simulator for ns-3 and its descendants (conweave-ns3, ns-3-alibabacloud, SimAI):
+ *
+ *   nodes switches links                                             or, of SimAI: nodes GPUS_PER_SERVER NVSWITCHES switches links GPU_TYPE
+ *   ids of the switches                                              (SimAI: of NVSwitches before)
+ *   src dst rate delay error_rate                                    for each link
+ *
+ * As there, what follows the links that are counted is a comment. NVSwitches and their links are left out: they are no Ethernet.
+ */
+import { parseRate, parseTime } from "../../base/units.js";
+import { kMostHosts, kMostPorts, kMostSwitches } from "../topology_schema.js";
+import { ColumnFile, type Row } from "./columns.js";
+import { counted, hostName, type Network, type NetworkLink, switchName } from "./network.js";
+
+const kHeader = ["nodes", "switches", "links"];
+const kSimaiHeader = ["nodes", "gpus_per_server", "nvswitches", "switches", "links", "gpu_type"];
+const kLink = ["src", "dst", "rate", "delay", "error_rate"];
+const kMostNodes = kMostHosts + kMostSwitches;
+const kMostLinks = 10_000_000;
+const kRates = { least: 1_000, most: 10e12, range: "1 kb/s to 10 Tb/s, such as 100Gbps" };
+const kDelays = { least: 0, most: 10e9, range: "0 to 10 s in whole nanoseconds, such as 1us" };
+
+/** What a node is. */
+type Kind = "host" | "switch" | "nvswitch";
+
+/** @throws WeirError */
+export function readHpccTopology(file: string, text?: string): Network {
+  return new TopologyReader(new ColumnFile(file, text)).read();
+}
+
+/** As ns-3 has it: without a unit bit/s, and seconds. */
+const rateOf = (text: string) => parseRate(/^\d+$/.test(text) ? Number(text) : text);
+const delayOf = (text: string) => parseTime(/^[\d.eE+-]+$/.test(text) ? `${text}s` : text);
+
+type PlacedLink = NetworkLink & { row: Row };
+
+class TopologyReader {
+  private kinds: readonly Kind[] = [];
+
+  constructor(private readonly columns: ColumnFile) {}
+
+  read(): Network {
+    const { nodes, nvswitches, switches, links: count } = this.header();
+    const kinds = Array<Kind>(nodes).fill("host");
+    this.ids([...Array<Kind>(nvswitches).fill("nvswitch"), ...Array<Kind>(switches).fill("switch")], kinds);
+    this.kinds = kinds;
+    const all = this.links(count);
+    const rest = this.columns.next();
+    const links = all.filter(({ from, to }) => kinds[from] !== "nvswitch" && kinds[to] !== "nvswitch");
+    this.checkEnds(links);
+    this.checkReach(links);
+    const ofKind = (kind: Kind) => kinds.flatMap((of, node) => (of === kind ? [node] : []));
+    const lossy = links.filter(({ loss }) => loss > 0).length;
+    return {
+      hosts: ofKind("host"),
+      switches: ofKind("switch"),
+      links: links.map(({ row: _, ...link }) => link),
+      notes: [
+        ...(nvswitches === 0 ? [] : [leftOut(nvswitches, all.length - links.length)]),
+        ...(lossy === 0
+          ? []
+          : [
+              `the error rate of ${counted(lossy, "link")} is impairment.loss: of all frames, both ways, those of PFC among them`,
+            ]),
+        ...(rest === undefined || !isLink(rest)
+          ? []
+          : [`line ${rest.line} and what follows is not read: ${count} links are counted in the first line`]),
+      ],
+    };
+  }
+
+  private header() {
+    const { columns } = this;
+    const row = columns.next();
+    if (row === undefined) throw columns.error(undefined, "is empty", `begins with ${kHeader.join(" ")}`);
+    const fields = [kHeader, kSimaiHeader].find(({ length }) => length === row.words.length);
+    if (fields === undefined) {
+      const hint = `${kHeader.join(" ")}; or, of SimAI, ${kSimaiHeader.join(" ")}`;
+      throw columns.error(row, `${row.words.length} columns in the first line`, hint);
+    }
+    const value = (field: string, least: number, most: number) =>
+      fields.includes(field) ? columns.integer(row, fields.indexOf(field), field, least, most) : 0;
+    const nodes = value("nodes", 1, kMostNodes);
+    const nvswitches = value("nvswitches", 0, nodes - 1);
+    const switches = value("switches", 0, Math.min(nodes - nvswitches - 1, kMostSwitches));
+    const hosts = nodes - switches - nvswitches;
+    if (hosts > kMostHosts) throw columns.error(row, `${hosts} hosts are too many`, `at most ${kMostHosts}`);
+    return { nodes, nvswitches, switches, links: value("links", 1, kMostLinks) };
+  }
+
+  /** Ids of switches, of which there may be several lines: what the nodes are, in the order of `wanted`. */
+  private ids(wanted: readonly Kind[], kinds: Kind[]): void {
+    const { columns } = this;
+    for (let read = 0; read < wanted.length; ) {
+      const row = columns.next();
+      if (row === undefined) {
+        throw columns.error(undefined, `ends after the ids of ${read} of the ${wanted.length} switches`);
+      }
+      if (row.words.length > wanted.length - read) {
+        const message = `${read + row.words.length} ids of switches, of which the first line counts ${wanted.length}`;
+        throw columns.error(row, message, "the ids of all switches, then a line for each link");
+      }
+      for (const column of row.words.keys()) {
+        const id = columns.integer(row, column, "id of a switch", 0, kinds.length - 1);
+        if (kinds[id] !== "host") throw columns.error(row, `id of a switch: ${id} is there twice`);
+        kinds[id] = wanted[read++] ?? "switch";
+      }
+    }
+  }
+
+  private links(count: number): PlacedLink[] {
+    const { columns, kinds } = this;
+    const links: PlacedLink[] = [];
+    const known = new Map<string, Row>();
+    while (links.length < count) {
+      const what = `link ${links.length + 1} of the ${count} that the first line counts`;
+      const row = columns.record(kLink, what);
+      if (!isLink(row)) throw columns.error(row, `${what}: src is no number of a node`, kLink.join(" "));
+      const [from, to] = [0, 1].map((end) => columns.integer(row, end, kLink[end] ?? "", 0, kinds.length - 1));
+      const ends = { from: from ?? 0, to: to ?? 0 };
+      if (from === to) throw columns.error(row, `${this.name(ends.to)} is linked to itself`, "a link joins two nodes");
+      const key = [Math.min(ends.from, ends.to), Math.max(ends.from, ends.to)].join();
+      const other = known.get(key);
+      if (other !== undefined) {
+        const message = `${this.name(ends.from)} -- ${this.name(ends.to)} is there twice (line ${other.line})`;
+        throw columns.error(row, message, "there can be one link between two nodes: give it the rate of both together");
+      }
+      known.set(key, row);
+      links.push({
+        ...ends,
+        rate: columns.quantity(row, 2, "rate", rateOf, kRates),
+        delay: columns.quantity(row, 3, "delay", delayOf, kDelays),
+        loss: columns.number(row, 4, "error_rate", 0, 1),
+        row,
+      });
+    }
+    return links;
+  }
+
+  private name(node: number): string {
+    if (this.kinds[node] === "nvswitch") return `NVSwitch ${node}`;
+    return this.kinds[node] === "switch" ? switchName(node) : hostName(node);
+  }
+
+  /** A host has one link, and a switch so many. */
+  private checkEnds(links: readonly PlacedLink[]): void {
+    const { columns, kinds } = this;
+    const own = new Map<number, PlacedLink[]>();
+    for (const link of links) for (const end of [link.from, link.to]) collect(own, end, link);
+    const several = kinds.flatMap((kind, node) => (kind === "host" && (own.get(node)?.length ?? 0) > 1 ? [node] : []));
+    const [first] = several;
+    if (first !== undefined) {
+      const peers = (own.get(first) ?? []).map(({ from, to }) => this.name(from === first ? to : from));
+      const others = several.length === 1 ? "" : `, and so it is with ${counted(several.length - 1, "more host")}`;
+      const message = `host ${this.name(first)} has ${peers.length} links, to ${peers.join(" and ")}${others}`;
+      const hint = "a host of Weir has one link: keep one for each host, with the rate of all of its links together";
+      throw columns.error(own.get(first)?.[1]?.row, message, hint);
+    }
+    kinds.forEach((kind, node) => {
+      const ports = own.get(node)?.length ?? 0;
+      if (kind === "nvswitch") return;
+      if (ports === 0) {
+        const but = kinds.includes("nvswitch") ? " but to NVSwitches, which are no Ethernet" : "";
+        throw columns.error(undefined, `${this.name(node)} has no link${but}`);
+      }
+      if (ports > kMostPorts) {
+        throw columns.error(
+          own.get(node)?.[kMostPorts]?.row,
+          `${this.name(node)} has more ports`,
+          `at most ${kMostPorts}`,
+        );
+      }
+    });
+  }
+
+  private checkReach(links: readonly NetworkLink[]): void {
+    const { kinds } = this;
+    const neighbours = new Map<number, number[]>();
+    for (const { from, to } of links) {
+      collect(neighbours, from, to);
+      collect(neighbours, to, from);
+    }
+    const start = kinds.indexOf("host");
+    const reached = new Set([start]);
+    // What is added while it is walked is walked, too.
+    for (const node of reached) for (const peer of neighbours.get(node) ?? []) reached.add(peer);
+    const lost = kinds.flatMap((kind, node) => (kind !== "nvswitch" && !reached.has(node) ? [node] : []));
+    const [first] = lost;
+    if (first === undefined) return;
+    const more = lost.length === 1 ? "" : `, and ${lost.length - 1} more,`;
+    throw this.columns.error(
+      undefined,
+      `${this.name(first)}${more} cannot be reached from ${this.name(start)}`,
+      "every node needs a way to every other",
+    );
+  }
+}
+
+const leftOut = (nvswitches: number, links: number) =>
+  `${counted(nvswitches, "NVSwitch", "NVSwitches")} and ${counted(links, "link")} to them are left out: that is no Ethernet, and GPUs of a ` +
+  "server send each other by their NICs here";
+
+/** Whether a line begins as one of a link does; behind those that are counted there may be comments. */
+const isLink = ({ words }: Row) => words.length === kLink.length && /^\d+$/.test(words[0] ?? "");
+
+function collect<T>(lists: Map<number, T[]>, key: number, member: T): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [member]);
+  else list.push(member);
+}
