@@ -1,12 +1,12 @@
-// Writes docs/reference/metrics.md from the native counters' definitions and src/metrics. With --check it writes nothing and exits with 1
+// Writes docs/reference/metrics.md from the native counters' definitions and src/watch/metrics. With --check it writes nothing and exits with 1
 // if the file is out of date.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { aliasesOf } from "../src/metrics/aliases.js";
-import { kGauges } from "../src/metrics/gauges.js";
-import { kHistograms } from "../src/metrics/histograms.js";
-import { type Metric, metricOf, type Scope } from "../src/metrics/mapping.js";
+import { aliasesOf } from "../src/watch/metrics/aliases.js";
+import { kGauges } from "../src/watch/metrics/gauges.js";
+import { kHistograms } from "../src/watch/metrics/histograms.js";
+import { type Metric, metricOf, type Scope } from "../src/watch/metrics/mapping.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const kPage = "docs/reference/metrics.md";

@@ -9,7 +9,7 @@ import { algorithmOf, kControls } from "../src/congestion/algorithms.js";
 import { nicDaemonSchema, switchDaemonSchema } from "../src/device/file/schema.js";
 import { resultSchema } from "../src/result/result.js";
 import { scenarioSchema } from "../src/scenario/schema.js";
-import { sweepSchema } from "../src/sweep/spec.js";
+import { sweepSchema } from "../src/study/sweep/spec.js";
 import { type Node, withDefinitions } from "./schema_definitions.js";
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");

@@ -22,7 +22,7 @@ export default defineConfig(({ mode }) => ({
           outDir: here("../dist/web/report"),
           copyPublicDir: false,
           lib: {
-            entry: here("src/result/report.tsx"),
+            entry: here("src/report.tsx"),
             formats: ["iife"],
             name: "report",
             fileName: () => "report.js",

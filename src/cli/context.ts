@@ -11,7 +11,7 @@ import type { LiveStream } from "../result/report/terminal.js";
 import { harmless, wantsColor } from "../result/report/terminal.js";
 import type { FileRequest } from "../scenario/places.js";
 import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
-import type { KeyStream } from "../top/terminal.js";
+import type { KeyStream } from "../watch/top/terminal.js";
 
 export { kExit };
 

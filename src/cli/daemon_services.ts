@@ -1,11 +1,11 @@
 /** What daemons are served by: metrics, dashboard. */
 import { WeirError } from "../base/error.js";
+import { isLoopback } from "../base/http/address.js";
 import type { DaemonService, DaemonServices, ServedDaemon } from "../daemon/run.js";
-import { openDaemonDashboard } from "../dashboard/daemon_dashboard.js";
-import { metricsOf } from "../metrics/devices.js";
-import { MetricsRegistry } from "../metrics/registry.js";
-import { MetricsServer } from "../metrics/server.js";
-import { isLoopback } from "../net/address.js";
+import { openDaemonDashboard } from "../watch/dashboard/daemon_dashboard.js";
+import { metricsOf } from "../watch/metrics/devices.js";
+import { MetricsRegistry } from "../watch/metrics/registry.js";
+import { MetricsServer } from "../watch/metrics/server.js";
 
 const kMetricsPurpose = {
   name: "metrics",

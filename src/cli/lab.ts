@@ -1,20 +1,20 @@
 /** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
 
+import type { Where } from "../base/http/http_server.js";
 import type { LabObserver } from "../clocks/lab/access.js";
 import { planCaptures } from "../clocks/lab/capture.js";
 import { checkForLab, checkScaleOfPart } from "../clocks/lab/check.js";
 import { LiveView } from "../clocks/lab/live_view.js";
-import type { DashboardAddress } from "../dashboard/address.js";
-import type { RunEnd } from "../dashboard/lab_board.js";
-import { LabScenario } from "../dashboard/lab_scenario.js";
 import { inheritedText } from "../host/rootless.js";
-import type { Where } from "../net/http_server.js";
 import { harmless } from "../result/report/terminal.js";
 import type { RunSource } from "../result/saved_run.js";
 import { choosePart } from "../scenario/parts.js";
 import type { FileRequest } from "../scenario/places.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
+import type { DashboardAddress } from "../watch/dashboard/address.js";
+import type { RunEnd } from "../watch/dashboard/lab_board.js";
+import { LabScenario } from "../watch/dashboard/lab_scenario.js";
 import {
   type AddVerb,
   asUsage,

@@ -1,13 +1,13 @@
 /** `weir lab run --dashboard`: the first run at once, then whatever the page asks for, until a signal. */
 import { existsSync } from "node:fs";
 import { packageVersion } from "../base/package_version.js";
-import type { DashboardAddress } from "../dashboard/address.js";
-import { EventStreams } from "../dashboard/event_streams.js";
-import { LabBoard, type RunEnd, type RunOrder } from "../dashboard/lab_board.js";
-import type { LabScenario } from "../dashboard/lab_scenario.js";
-import { pageFiles } from "../dashboard/page_files.js";
-import { DashboardServer } from "../dashboard/server.js";
 import { inheritedListener } from "../host/rootless.js";
+import type { DashboardAddress } from "../watch/dashboard/address.js";
+import { EventStreams } from "../watch/dashboard/event_streams.js";
+import { LabBoard, type RunEnd, type RunOrder } from "../watch/dashboard/lab_board.js";
+import type { LabScenario } from "../watch/dashboard/lab_scenario.js";
+import { pageFiles } from "../watch/dashboard/page_files.js";
+import { DashboardServer } from "../watch/dashboard/server.js";
 import { type CliContext, describeError, kExit, warn } from "./context.js";
 import { purposeOf } from "./listen_address.js";
 import { StopSignals } from "./stop_signals.js";

@@ -1,19 +1,19 @@
 /** `weir lab run --metrics`: what Prometheus is told of the run that is under way. */
 
 import { WeirError } from "../base/error.js";
+import { isLoopback } from "../base/http/address.js";
+import type { Where } from "../base/http/http_server.js";
 import { packageVersion } from "../base/package_version.js";
 import type { LabAccess, LabObserver } from "../clocks/lab/access.js";
 import { labDevices } from "../clocks/lab/devices.js";
 import type { Device } from "../device/device.js";
 import { assessHealth, type Health } from "../device/health.js";
 import { inheritedListener } from "../host/rootless.js";
-import { metricsOf } from "../metrics/devices.js";
-import { MetricsRegistry } from "../metrics/registry.js";
-import { MetricsServer } from "../metrics/server.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
-import { isLoopback } from "../net/address.js";
-import type { Where } from "../net/http_server.js";
+import { metricsOf } from "../watch/metrics/devices.js";
+import { MetricsRegistry } from "../watch/metrics/registry.js";
+import { MetricsServer } from "../watch/metrics/server.js";
 import { type CliContext, warn } from "./context.js";
 import { purposeOf } from "./listen_address.js";
 

@@ -1,7 +1,7 @@
 /** Options that name an address to listen at, and the sockets for them. */
 import { createServer, type Server } from "node:net";
 import { Option } from "commander";
-import { listen, type Purpose, type Where } from "../net/http_server.js";
+import { listen, type Purpose, type Where } from "../base/http/http_server.js";
 import { UsageError } from "./context.js";
 
 const kAddress = "127.0.0.1";

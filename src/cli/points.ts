@@ -2,16 +2,16 @@
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
+import type { StartWorker } from "../base/processes/worker.js";
 import type { Clock } from "../clocks/clock.js";
 import { kClocks } from "../clocks/clocks.js";
 import { loadAddon } from "../native/addon.js";
-import type { StartWorker } from "../processes/worker.js";
 import { codeVersion } from "../result/code_version.js";
 import { harmless } from "../result/report/terminal.js";
-import type { Plan, Point } from "../sweep/plan.js";
-import { SweepProgress } from "../sweep/progress.js";
-import { type RunSummary, runSweep } from "../sweep/run.js";
-import type { Cell } from "../sweep/table.js";
+import type { Plan, Point } from "../study/sweep/plan.js";
+import { SweepProgress } from "../study/sweep/progress.js";
+import { type RunSummary, runSweep } from "../study/sweep/run.js";
+import type { Cell } from "../study/sweep/table.js";
 import { beside } from "./beside.js";
 import { type CliContext, collect, kExit } from "./context.js";
 import { integer } from "./device_options.js";
@@ -32,7 +32,8 @@ export const kPointTools: PointTools = {
     loadAddon();
     return kClocks.sim;
   },
-  startWorker: () => fork(beside(import.meta.url, "../sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
+  startWorker: () =>
+    fork(beside(import.meta.url, "../study/sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
   environment: process.env,
 };
 

@@ -6,9 +6,9 @@ import { nearest } from "../base/nearest.js";
 import { askDevice, type ControlledDevice, findDevices, NotRunning } from "../device/running.js";
 import { drawGrid } from "../result/report/table.js";
 import { wantsColor } from "../result/report/terminal.js";
-import { onlyPort } from "../show/port_choice.js";
-import type { Answers, View } from "../show/view.js";
-import { kViews } from "../show/views.js";
+import { onlyPort } from "../watch/show/port_choice.js";
+import type { Answers, View } from "../watch/show/view.js";
+import { kViews } from "../watch/show/views.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { intervalOption, repeat } from "./repeat.js";
 

@@ -5,14 +5,14 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { csvLine } from "../base/csv_line.js";
 import { WeirError } from "../base/error.js";
+import { THIS_COMMAND } from "../base/processes/this_command.js";
 import { formatSize, parseSize } from "../base/units.js";
 import { writeWhole } from "../base/write_file.js";
-import { THIS_COMMAND } from "../processes/this_command.js";
-import { type Plan, type Point, planSweep, planText, readPlan } from "../sweep/plan.js";
-import { loadSweep } from "../sweep/spec.js";
-import { ResultStore } from "../sweep/store.js";
-import { kubernetesManifest, slurmScript, taskCount } from "../sweep/submit.js";
-import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../sweep/table.js";
+import { type Plan, type Point, planSweep, planText, readPlan } from "../study/sweep/plan.js";
+import { loadSweep } from "../study/sweep/spec.js";
+import { ResultStore } from "../study/sweep/store.js";
+import { kubernetesManifest, slurmScript, taskCount } from "../study/sweep/submit.js";
+import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../study/sweep/table.js";
 import {
   type AddVerb,
   asUsage,

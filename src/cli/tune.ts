@@ -2,10 +2,10 @@
 import { basename, extname, join } from "node:path";
 import { writeWhole } from "../base/write_file.js";
 import { wantsColor } from "../result/report/terminal.js";
-import { ResultStore } from "../sweep/store.js";
-import { type Objective, parseObjective } from "../tune/objective.js";
-import { renderTuning, tunedYaml } from "../tune/text.js";
-import { Tuning } from "../tune/tune.js";
+import { ResultStore } from "../study/sweep/store.js";
+import { type Objective, parseObjective } from "../study/tune/objective.js";
+import { renderTuning, tunedYaml } from "../study/tune/text.js";
+import { Tuning } from "../study/tune/tune.js";
 import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";

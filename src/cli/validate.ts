@@ -7,8 +7,8 @@ import { printable } from "../result/report/format.js";
 import { kindOfFile } from "../scenario/file_kind.js";
 import { automaticHeadroom, switchesWithPorts } from "../scenario/port_headroom.js";
 import { switchPorts } from "../scenario/topology.js";
-import { planSweep } from "../sweep/plan.js";
-import { loadSweep } from "../sweep/spec.js";
+import { planSweep } from "../study/sweep/plan.js";
+import { loadSweep } from "../study/sweep/spec.js";
 import {
   type AddVerb,
   asUsage,

@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 import type { Writable } from "node:stream";
 import { WeirError } from "../base/error.js";
 import { makeFolder } from "../base/folder.js";
-import { Connections } from "../net/connections.js";
+import { Connections } from "../base/http/connections.js";
 import { type ControlAnswer, probe } from "./control_client.js";
 
 /** Longest request, characters. */

@@ -1,8 +1,8 @@
 /** The page and a real daemon: a switch whose port is slower than the NIC that sends to it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import type { Session } from "../../src/dashboard/protocol.js";
 import { ask } from "../../src/device/control_client.js";
+import type { Session } from "../../src/watch/dashboard/protocol.js";
 import { liveObstacle } from "../live/capability.js";
 import { freePort, network, portOf, startNic, startSwitch } from "../live/daemons.js";
 import { browserObstacle } from "./chromium.js";

@@ -4,9 +4,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { EventStreams } from "../../src/dashboard/event_streams.js";
-import type { Frame, Inspection, ParameterChange, Refusal, RunRequest, Session } from "../../src/dashboard/protocol.js";
-import { kHeaders } from "../../src/net/http_server.js";
+import { kHeaders } from "../../src/base/http/http_server.js";
+import { EventStreams } from "../../src/watch/dashboard/event_streams.js";
+import type {
+  Frame,
+  Inspection,
+  ParameterChange,
+  Refusal,
+  RunRequest,
+  Session,
+} from "../../src/watch/dashboard/protocol.js";
 import { syntheticFrame, syntheticRun } from "./synthetic.js";
 
 const kPage = fileURLToPath(new URL("../../dist/web/dashboard/", import.meta.url));

@@ -4,7 +4,7 @@
  */
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterEach, expect } from "vitest";
-import type { Session } from "../../src/dashboard/protocol.js";
+import type { Session } from "../../src/watch/dashboard/protocol.js";
 import { kPatienceMs } from "../limits.js";
 import { describeUnless } from "../obstacles.js";
 import { browserObstacle, useBrowser } from "./chromium.js";

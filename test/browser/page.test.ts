@@ -1,7 +1,7 @@
 /** All of the page around the charts: topology, inspector, parameters, keys, theme, connection, daemons. */
 import type { Page } from "playwright-core";
 import { expect, it, onTestFinished } from "vitest";
-import type { QueueDescription } from "../../src/dashboard/protocol.js";
+import type { QueueDescription } from "../../src/watch/dashboard/protocol.js";
 import { FakeServer } from "./fake_server.js";
 import { describePage, drawn } from "./harness.js";
 import { changeLines, inkOf } from "./pixels.js";

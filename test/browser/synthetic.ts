@@ -1,5 +1,5 @@
 /** Made-up sessions and frames for the page, the same each time: an incast whose rates swing, whose queue marks and pauses. */
-import type { Frame, Parameter, RunDescription, Session } from "../../src/dashboard/protocol.js";
+import type { Frame, Parameter, RunDescription, Session } from "../../src/watch/dashboard/protocol.js";
 
 const kLinkRate = 40e9;
 /** Meant time between two frames. */

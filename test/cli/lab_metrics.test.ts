@@ -3,8 +3,8 @@ import { expect, it, onTestFinished } from "vitest";
 import { LabMetrics } from "../../src/cli/lab_metrics.js";
 import { parseAddress } from "../../src/cli/listen_address.js";
 import { smallScenario } from "../clocks/lab/evidence.js";
-import { FakeCounters, FakeLab } from "../dashboard/fake_lab.js";
 import { itUnless, nativeObstacle } from "../obstacles.js";
+import { FakeCounters, FakeLab } from "../watch/dashboard/fake_lab.js";
 import { weir } from "./harness.js";
 import { memoryStream } from "./memory_stream.js";
 

@@ -81,12 +81,16 @@ it("results: a page with what a file says as it is", async () => {
 
 it("protocols: a dashboard that lets everybody change things", async () => {
   const change = (original: Record<string, unknown>) => withMethod(original, "Guard", "mayChange", () => true);
-  expect(await finding("protocols", "../../src/dashboard/guard.js", change)).toBe("a stranger has changed something");
+  expect(await finding("protocols", "../../src/watch/dashboard/guard.js", change)).toBe(
+    "a stranger has changed something",
+  );
 });
 
 it("protocols: a dashboard that takes changes from pages of others", async () => {
   const change = (original: Record<string, unknown>) => withMethod(original, "Guard", "admitChange", () => undefined);
-  expect(await finding("protocols", "../../src/dashboard/guard.js", change)).toBe("a stranger has changed something");
+  expect(await finding("protocols", "../../src/watch/dashboard/guard.js", change)).toBe(
+    "a stranger has changed something",
+  );
 });
 
 it("protocols: a daemon that takes a request for what it should be", async () => {

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
-import { kViews } from "../../src/show/views.js";
+import { kViews } from "../../src/watch/show/views.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { type Daemon, daemon, metric, network, portOf, startSwitch } from "./daemons.js";

@@ -6,10 +6,10 @@ import { spawnSync } from "node:child_process";
 import { expect, it, onTestFinished } from "vitest";
 import { hasData, Prometheus, panelQueries } from "../../bench/scrape/prometheus.js";
 import { kRoot } from "../command.js";
-import { kRules } from "../metrics/promql.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
+import { kRules } from "../watch/metrics/promql.js";
 import { liveObstacle } from "./capability.js";
 import { network, portOf, startNic, startSwitch } from "./daemons.js";
 
@@ -68,7 +68,7 @@ describeUnless(obstacle, "the alerts", () => {
   });
 
   it("fire when they should, and not otherwise", () => {
-    const { status, text } = promtool(["test", "rules", "test/metrics/alerts.test.yml"]);
+    const { status, text } = promtool(["test", "rules", "test/watch/metrics/alerts.test.yml"]);
     expect(status, text).toBe(0);
   });
 });

@@ -7,10 +7,10 @@ import { PodMonitor } from "@kubernetes-models/prometheus-operator/monitoring.co
 import { DaemonSet, type IDaemonSet } from "kubernetes-models/apps/v1/DaemonSet";
 import { type INamespace, Namespace } from "kubernetes-models/v1/Namespace";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { isLoopback } from "../../src/base/http/address.js";
 import { loadNicDaemon } from "../../src/device/file/load.js";
 import { kMetricsPorts } from "../../src/device/file/schema.js";
-import { MetricsServer } from "../../src/metrics/server.js";
-import { isLoopback } from "../../src/net/address.js";
+import { MetricsServer } from "../../src/watch/metrics/server.js";
 import { weir } from "../cli/harness.js";
 import { list, manifest, read, readYaml, root } from "./files.js";
 

@@ -8,7 +8,7 @@ import { makeFolder } from "../../src/base/folder.js";
 import { readAtMost } from "../../src/base/read_file.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
 import { loadScenario, parseScenarioText } from "../../src/scenario/scenario.js";
-import { loadSweep } from "../../src/sweep/spec.js";
+import { loadSweep } from "../../src/study/sweep/spec.js";
 
 function temporary(): string {
   const folder = mkdtempSync(join(tmpdir(), "weir-files-"));

@@ -1,7 +1,7 @@
 /** What the page keeps of a run and what of it is drawn: bounded, thinned, with gaps where there was nothing. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sampleOf } from "../../src/dashboard/sample.js";
+import { sampleOf } from "../../src/watch/dashboard/sample.js";
 import { Columns } from "../../web/src/data/columns.js";
 import { type Curve, gather } from "../../web/src/data/gather.js";
 import { Recording } from "../../web/src/data/recording.js";

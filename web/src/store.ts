@@ -10,8 +10,8 @@ import type {
   RunDescription,
   Sample,
   Session,
-} from "../../src/dashboard/protocol.js";
-import { sampleOf } from "../../src/dashboard/sample.js";
+} from "../../src/watch/dashboard/protocol.js";
+import { sampleOf } from "../../src/watch/dashboard/sample.js";
 import { Recording } from "./data/recording.js";
 import { requestDraw } from "./draw.js";
 import type { ConnectionState } from "./live/connection.js";

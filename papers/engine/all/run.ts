@@ -4,8 +4,8 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { runJobs } from "../../../src/processes/jobs.js";
-import type { Crash, StartWorker } from "../../../src/processes/worker.js";
+import { runJobs } from "../../../src/base/processes/jobs.js";
+import type { Crash, StartWorker } from "../../../src/base/processes/worker.js";
 import type { PaperDocument } from "../document.js";
 import { clearPaper } from "../files.js";
 import type { PaperProgress } from "../run.js";

@@ -1,6 +1,6 @@
 /** A worker's side of `weir paper all`: runs the experiments that it is handed, each into its folder. */
 import { join } from "node:path";
-import { serveTasks } from "../../../src/processes/serve.js";
+import { serveTasks } from "../../../src/base/processes/serve.js";
 import { documentOf } from "../document.js";
 import type { Clock, Experiment } from "../experiment.js";
 import { writePaper } from "../files.js";

@@ -2,11 +2,11 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { WeirError } from "../../../src/base/error.js";
-import { cookieOf } from "../../../src/dashboard/address.js";
-import { EventStreams } from "../../../src/dashboard/event_streams.js";
-import type { Session } from "../../../src/dashboard/protocol.js";
-import { DashboardServer } from "../../../src/dashboard/server.js";
-import type { DashboardSource } from "../../../src/dashboard/source.js";
+import { cookieOf } from "../../../src/watch/dashboard/address.js";
+import { EventStreams } from "../../../src/watch/dashboard/event_streams.js";
+import type { Session } from "../../../src/watch/dashboard/protocol.js";
+import { DashboardServer } from "../../../src/watch/dashboard/server.js";
+import type { DashboardSource } from "../../../src/watch/dashboard/source.js";
 import { type Input, requireThat } from "../input.js";
 import { changedDocument, changedText } from "../mutate.js";
 import type { Part } from "../protocols.js";

@@ -1,7 +1,7 @@
 /** What is drawn: which curves in which chart, in reading order. Drawing itself is plot.ts. */
 import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../../../src/congestion/flow_state.js";
-import type { Session } from "../../../src/dashboard/protocol.js";
 import type { QueueThresholds } from "../../../src/result/thresholds.js";
+import type { Session } from "../../../src/watch/dashboard/protocol.js";
 import type { Curve, Range } from "../data/gather.js";
 import { type EventKind, type FlowField, kEventKinds, type Loaded, type Recording } from "../data/recording.js";
 import { bandOverFlows, bandOverTime, kBandPoints } from "./bands.js";

@@ -1,9 +1,10 @@
 /** One run over time, live or from a result document, in the units of the charts: ms, Gb/s, KB, counts. */
-import type { Sample, Session } from "../../../src/dashboard/protocol.js";
-import { kMostSamples } from "../../../src/dashboard/sample.js";
+
 import type { PageRun } from "../../../src/result/report/page_data.js";
 import type { Result } from "../../../src/result/result.js";
 import { kFlowSeries, kQueueSeries } from "../../../src/result/series.js";
+import type { Sample, Session } from "../../../src/watch/dashboard/protocol.js";
+import { kMostSamples } from "../../../src/watch/dashboard/sample.js";
 import { Columns } from "./columns.js";
 
 export const kFlowFields = ["rate", "target", "alpha", "throughput", "window"] as const;

@@ -1,5 +1,5 @@
 /** The stream of what happens: tells when it is lost, and takes it up again by itself. */
-import type { Frame, History, Refusal, Rights, Session } from "../../../src/dashboard/protocol.js";
+import type { Frame, History, Refusal, Rights, Session } from "../../../src/watch/dashboard/protocol.js";
 
 export type ConnectionState = "connecting" | "open" | "lost";
 

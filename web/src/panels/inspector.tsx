@@ -1,7 +1,7 @@
 /** One port or queue pair in full, renewed each second while it is open. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Inspection, Refusal } from "../../../src/dashboard/protocol.js";
+import type { Inspection, Refusal } from "../../../src/watch/dashboard/protocol.js";
 import { inspect } from "../live/api.js";
 import { paused, running } from "../store.js";
 import { type Inspected, inspected } from "./inspected.js";

@@ -1,6 +1,6 @@
 /** Parameters that may be changed while traffic flows. What the server refuses is shown at its field, with the remedy. */
 import { signal, useComputed, useSignal } from "@preact/signals";
-import type { Parameter, Refusal } from "../../../src/dashboard/protocol.js";
+import type { Parameter, Refusal } from "../../../src/watch/dashboard/protocol.js";
 import { changeParameters } from "../live/api.js";
 import { announcement, mayChange, parameters, running, session } from "../store.js";
 

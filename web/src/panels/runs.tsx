@@ -1,7 +1,7 @@
 /** The runs so far and opened files: look at one, lay several over each other, start again, stop. */
 import { effect, signal, untracked, useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { RunDescription, Session } from "../../../src/dashboard/protocol.js";
+import type { RunDescription, Session } from "../../../src/watch/dashboard/protocol.js";
 import { type Loaded, Recording } from "../data/recording.js";
 import { checkResult, readResultFile } from "../data/result_file.js";
 import { fetchRun, requestRun } from "../live/api.js";

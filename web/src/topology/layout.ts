@@ -3,7 +3,7 @@
  * receivers on the right; other fabrics as tiers, hosts below. A switch with many hosts, or without known flows, has them around it.
  */
 import { layout as dagre, graphlib } from "@dagrejs/dagre";
-import type { Session } from "../../../src/dashboard/protocol.js";
+import type { Session } from "../../../src/watch/dashboard/protocol.js";
 
 type Topology = Session["topology"];
 type Flows = readonly { from: string; to: string }[];

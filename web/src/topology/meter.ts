@@ -1,5 +1,5 @@
 /** Load, pauses and marks of each link over the last moments: what one frame says alone would flicker. */
-import type { Frame } from "../../../src/dashboard/protocol.js";
+import type { Frame } from "../../../src/watch/dashboard/protocol.js";
 
 export interface LinkLoad {
   /** bit/s, averaged. */

@@ -1,5 +1,5 @@
 /** Writes the load of links and the fill of switches into the picture, without rendering it again. */
-import type { Session } from "../../../src/dashboard/protocol.js";
+import type { Session } from "../../../src/watch/dashboard/protocol.js";
 import type { Meter } from "./meter.js";
 
 /** Lines of a link grow from idle to full, px. */

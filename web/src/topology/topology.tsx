@@ -1,7 +1,7 @@
 /** The network: hosts, switches and links with their load, pauses and marks. Nodes and links open the inspector. */
 import { useComputed } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { Session } from "../../../src/dashboard/protocol.js";
+import type { Session } from "../../../src/watch/dashboard/protocol.js";
 import { onDraw } from "../draw.js";
 import { inspected, inspectLink, inspectNode } from "../panels/inspected.js";
 import { onFrame, paused, session } from "../store.js";

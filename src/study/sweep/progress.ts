@@ -1,0 +1,53 @@
+/** How far a sweep is: points that are done, that failed, and how long the rest takes at the pace so far. */
+import { duration } from "../../result/report/format.js";
+import { StatusLine } from "../../result/report/status_line.js";
+
+export class SweepProgress {
+  private readonly started: number;
+  private readonly status: StatusLine;
+  private finished = 0;
+  private failed = 0;
+  /** Of points that are running, by index: how much is done. */
+  private readonly running = new Map<number, number>();
+
+  /** `total` points are to be run. `now` is the wall clock in ms. */
+  constructor(
+    stream: ConstructorParameters<typeof StatusLine>[0],
+    private readonly total: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.started = this.now();
+    this.status = new StatusLine(stream, now);
+  }
+
+  /** Point `index` is done to this part, 0 to 1. */
+  update(index: number, fraction: number): void {
+    this.running.set(index, fraction);
+    this.status.show(() => this.line());
+  }
+
+  end(index: number, failed: boolean): void {
+    this.running.delete(index);
+    this.finished++;
+    if (failed) this.failed++;
+    this.status.show(() => this.line());
+  }
+
+  /** As StatusLine does. */
+  clear(): void {
+    this.status.clear();
+  }
+
+  close(): void {
+    this.status.close();
+  }
+
+  private line(): string {
+    const partly = [...this.running.values()].reduce((sum, fraction) => sum + fraction, 0);
+    const done = this.finished + partly;
+    const failed = this.failed > 0 ? `, ${this.failed} failed` : "";
+    const seconds = (this.now() - this.started) / 1000;
+    const left = done > 0 ? `, ${duration((seconds / done) * (this.total - done))} left` : "";
+    return `${this.finished} of ${this.total} points${failed}, ${duration(seconds)}${left}`;
+  }
+}

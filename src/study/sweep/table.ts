@@ -1,0 +1,105 @@
+/** The table of a sweep: a row for each point, or for each combination of values with statistics over the seeds. */
+import { max, mean, min, sampleStandardDeviation } from "simple-statistics";
+import { nothingIn } from "../../result/nothing.js";
+import type { Result } from "../../result/result.js";
+import type { Plan, Point, Sweep } from "./plan.js";
+import { showValue } from "./spec.js";
+import type { ResultStore } from "./store.js";
+
+/** Undefined: the result has no such field. */
+export type Cell = number | string | undefined;
+
+export interface Table {
+  columns: string[];
+  rows: Cell[][];
+}
+
+/** What a merge found: the rows that there are, in the order of the plan, and the points that have none. */
+export interface Merged {
+  rows: { point: Point; fields: Cell[] }[];
+  /** Those of the rows that are not valid, each with why. */
+  invalid: { point: Point; reasons: string[] }[];
+  missing: Point[];
+  failed: { point: Point; error: string }[];
+}
+
+/**
+ * The fields of a result at `paths`, list members by number. What is no number, text, or true or false counts as absent, and so do figures of
+ * nothing, which are 0 in the result.
+ */
+export function collectFields(result: Result, paths: readonly string[]): Cell[] {
+  return paths.map((path) => {
+    if (nothingIn(result, path.split(".")) !== undefined) return undefined;
+    const value = path.split(".").reduce<unknown>((at, key) => {
+      return typeof at === "object" && at !== null && Object.hasOwn(at, key)
+        ? (at as Record<string, unknown>)[key]
+        : undefined;
+    }, result);
+    if (typeof value === "boolean") return String(value);
+    return typeof value === "number" || typeof value === "string" ? value : undefined;
+  });
+}
+
+/** Reads the results of all points of `plan`. */
+export function merge({ points }: Plan, store: ResultStore, collect: readonly string[]): Merged {
+  const merged: Merged = { rows: [], invalid: [], missing: [], failed: [] };
+  for (const point of points) {
+    if (store.hasResult(point.id)) {
+      const result = store.result(point.id);
+      merged.rows.push({ point, fields: collectFields(result, collect) });
+      if (!result.fidelity.valid) merged.invalid.push({ point, reasons: result.fidelity.reasons });
+      continue;
+    }
+    const error = store.failure(point.id);
+    if (error === undefined) merged.missing.push(point);
+    else merged.failed.push({ point, error });
+  }
+  return merged;
+}
+
+/** Columns of a table with a row for each point. */
+export function pointColumns({ axes }: Pick<Sweep, "axes">, collect: readonly string[]): string[] {
+  return ["index", ...axes, "seed", ...collect];
+}
+
+export function pointRow({ axes }: Pick<Sweep, "axes">, point: Point, fields: readonly Cell[]): Cell[] {
+  return [point.index, ...valuesOf(axes, point), point.seed, ...fields];
+}
+
+/** A row for each combination of values: mean, least, most and sample standard deviation over its seeds. */
+export function groupTable({ axes }: Pick<Sweep, "axes">, { rows }: Merged, collect: readonly string[]): Table {
+  const groups = new Map<string, { values: Cell[]; members: Cell[][] }>();
+  for (const { point, fields } of rows) {
+    const values = valuesOf(axes, point);
+    const key = JSON.stringify(values);
+    const group = groups.get(key) ?? { values, members: [] };
+    group.members.push(fields);
+    groups.set(key, group);
+  }
+  return {
+    columns: [...axes, "seeds", ...collect.flatMap((path) => kStatistics.map((name) => `${path}.${name}`))],
+    rows: [...groups.values()].map(({ values, members }) => [
+      ...values,
+      members.length,
+      ...collect.flatMap((_, i) => statistics(members.map((fields) => fields[i]))),
+    ]),
+  };
+}
+
+const kStatistics = ["mean", "min", "max", "stddev"] as const;
+
+/** Of the numbers among `cells`; a single one has no deviation. */
+function statistics(cells: readonly Cell[]): Cell[] {
+  const numbers = cells.filter((cell) => typeof cell === "number");
+  if (numbers.length === 0) return kStatistics.map(() => undefined);
+  const deviation = numbers.length > 1 ? sampleStandardDeviation(numbers) : undefined;
+  return [mean(numbers), min(numbers), max(numbers), deviation];
+}
+
+function valuesOf(axes: readonly string[], { set }: Point): Cell[] {
+  return axes.map((path) => {
+    if (!Object.hasOwn(set, path)) return undefined;
+    const value = set[path];
+    return typeof value === "number" ? value : showValue(value);
+  });
+}

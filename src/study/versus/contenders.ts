@@ -1,0 +1,141 @@
+/** Congestion controls that a scenario is run under, one after the other: how they are asked for, and the plan of their runs. */
+import { basename, dirname, extname } from "node:path";
+import { type Problem, ScenarioError, WeirError } from "../../base/error.js";
+import { readConfigText } from "../../base/yaml.js";
+import { type AlgorithmName, algorithmOf, kAlgorithmNames } from "../../congestion/algorithms.js";
+import { loadScenario, parseScenarioText } from "../../scenario/scenario.js";
+import type { Scenario } from "../../scenario/types.js";
+import { type Plan, planSweep } from "../sweep/plan.js";
+import { type Override, overridesOf } from "../sweep/spec.js";
+
+export interface Contender {
+  /** As it was asked for: "dcqcn", "timely-patched", "dcqcn:hpcc-ns3", "file". */
+  label: string;
+  /** In the place of the scenario's `congestion`; undefined: that stays. */
+  congestion?: { algorithm: AlgorithmName; profile?: string; variant?: string };
+}
+
+/** Stands for the scenario's own `congestion`. */
+export const kOwn = "file";
+
+/** Algorithms and their variants, by name; a library is a file's own affair. */
+const kNames = new Map(
+  kAlgorithmNames
+    .filter((algorithm) => algorithm !== "library")
+    .flatMap((algorithm) => {
+      const { variants } = algorithmOf(algorithm);
+      const others = (variants?.names ?? []).filter((name) => name !== algorithm);
+      return [
+        [algorithm, { algorithm }] as const,
+        ...others.map((variant) => [variant, { algorithm, variant }] as const),
+      ];
+    }),
+);
+
+/** Where none are named. */
+const kUsual = { stream: "dcqcn,dcqcn:mlx5,none", rc: "dcqcn,timely-patched,swift,dctcp,none" } as const;
+
+/** By the transport: over connections of `rc` those run that hear acknowledgements, too. @throws ScenarioError */
+export function usualContenders(file: string, set: readonly string[]): Contender[] {
+  return parseContenders(kUsual[loadScenario(file, { set }).scenario.transport.type]);
+}
+
+/** "dcqcn,timely,timely-patched,dcqcn:hpcc-ns3,file". @throws WeirError when one is none, or twice. */
+export function parseContenders(text: string): Contender[] {
+  const contenders = text.split(",").map((part) => parseContender(part.trim()));
+  const labels = contenders.map(({ label }) => label);
+  const twice = labels.find((label, i) => labels.indexOf(label) < i);
+  if (twice !== undefined) throw new WeirError(`${twice} is named twice`, { hint: "name each once" });
+  return contenders;
+}
+
+function parseContender(label: string): Contender {
+  if (label === kOwn) return { label };
+  const [name = "", profile, ...more] = label.split(":");
+  const known = kNames.get(name);
+  if (known === undefined || more.length > 0) {
+    const hint = `use NAME or NAME:PROFILE; names: ${[...kNames.keys()].join(", ")}; ${kOwn}: as the scenario has it`;
+    throw new WeirError(`"${label}" is no congestion control`, { hint });
+  }
+  if (profile === undefined) return { label, congestion: known };
+  const profiles = Object.keys(algorithmOf(known.algorithm).profiles ?? {});
+  if (!profiles.includes(profile)) {
+    const hint = profiles.length > 0 ? `profiles: ${profiles.join(", ")}` : `leave :${profile} out: it has no profiles`;
+    throw new WeirError(`"${label}": ${name} has no profile ${profile}`, { hint });
+  }
+  return { label, congestion: { ...known, profile } };
+}
+
+const overrideOf = ({ congestion }: Contender): Override[] =>
+  congestion === undefined ? [] : [["congestion", congestion]];
+
+export interface VersusOptions {
+  set: readonly string[];
+  seeds: number;
+  /** As codeVersion() says. */
+  code: string;
+  /** Throws WeirError for a scenario that one of the clocks cannot run; default: any can. */
+  suits?: ((scenario: Scenario) => void) | undefined;
+}
+
+/**
+ * A run of each contender with each of `seeds` seeds, from the scenario's own on; points in this order.
+ * @throws ScenarioError with what is wrong under which contender.
+ */
+export function planVersus(
+  file: string,
+  contenders: readonly Contender[],
+  { set, seeds, code, suits = () => {} }: VersusOptions,
+): { plan: Plan; warnings: string[] } {
+  const warnings = check(file, contenders, set, suits);
+  const spec = {
+    name: basename(file, extname(file)),
+    scenario: file,
+    set: overridesOf(set),
+    axes: ["congestion"],
+    combinations: contenders.map(overrideOf),
+    collect: ["totals.goodput_bps"],
+    ...{ seeds, series: true },
+  };
+  return { plan: planSweep(spec, file, code).plan, warnings };
+}
+
+/** Whether the scenario is sound under each of them; what is questionable, with whom it is where not under all. */
+function check(
+  file: string,
+  contenders: readonly Contender[],
+  set: readonly string[],
+  suits: (scenario: Scenario) => void,
+): string[] {
+  const text = readConfigText(file, "scenario");
+  const problems = new Map<string, { problem: Problem; labels: string[] }>();
+  const warnings = new Map<string, string[]>();
+  for (const contender of contenders) {
+    const { label } = contender;
+    const all = [...set, ...overrideOf(contender).map(([path, value]) => `${path}=${JSON.stringify(value)}`)];
+    try {
+      const loaded = parseScenarioText(text, file, { set: all, directory: dirname(file) });
+      suits(loaded.scenario);
+      for (const warning of loaded.warnings) warnings.set(warning, [...(warnings.get(warning) ?? []), label]);
+    } catch (error) {
+      if (!(error instanceof ScenarioError)) throw error;
+      for (const problem of error.problems) {
+        const key = JSON.stringify([problem.path, problem.message]);
+        const found = problems.get(key) ?? { problem, labels: [] };
+        problems.set(key, { ...found, labels: [...found.labels, label] });
+      }
+    }
+  }
+  const under = (labels: readonly string[], what: string) =>
+    labels.length === contenders.length ? what : `with ${labels.join(", ")}: ${what}`;
+  if (problems.size > 0) {
+    const told = [...problems.values()].map(({ problem: { path, message, hint, line, column }, labels }): Problem => {
+      const field = path.join(".");
+      const place = line === undefined || column === undefined ? {} : { line, column };
+      const said = under(labels, field === "" ? message : `${field}: ${message}`);
+      return { path: [], message: said, ...place, ...(hint === undefined ? {} : { hint }) };
+    });
+    throw new ScenarioError(file, told);
+  }
+  return [...warnings].map(([warning, labels]) => under(labels, warning));
+}

@@ -1,0 +1,77 @@
+/** One port or queue pair in full. */
+
+import { formatRate, formatSize } from "../../base/units.js";
+import type { Device } from "../../device/device.js";
+import type { CounterTable } from "../../native/counters.js";
+import type { SwitchState } from "../../native/types.js";
+import type { Inspection } from "./protocol.js";
+
+type Facts = Inspection["facts"];
+
+/** "NODE:PEER"; names have no colons. */
+export function portOf(text: string): { node: string; peer: string } | undefined {
+  const [node, peer, ...more] = text.split(":");
+  return node === undefined || peer === undefined || more.length > 0 ? undefined : { node, peer };
+}
+
+/** Those whose labels include `labels`, and have none of `without`. */
+function countersOf(
+  table: CounterTable,
+  labels: Readonly<Record<string, string>>,
+  without?: string,
+): Inspection["counters"] {
+  const wanted = Object.entries(labels);
+  return [...table.entries()]
+    .filter(({ description }) => wanted.every(([key, value]) => description.labels[key] === value))
+    .filter(({ description }) => without === undefined || description.labels[without] === undefined)
+    .map(({ description: { name, unit, labels: own }, value }) => ({ name, unit, labels: own, value }));
+}
+
+/** A port of a device. @param facts What is known of it besides. */
+export function inspectPort(device: Device, port: string, title: string, facts: Facts): Inspection {
+  const table = device.counted();
+  if (device.kind === "nic") return { title, facts, counters: countersOf(table, { device: device.name }, "qpn") };
+  const state = device.switchReport().ports.find(({ name }) => name === port);
+  const counters = countersOf(table, { switch: device.name, port });
+  return { title, facts: [...facts, ...(state === undefined ? [] : switchPortFacts(state))], counters };
+}
+
+/** A queue pair of a NIC; counters also of its other end, where that is counted too. @param ends From where to where it sends. */
+export function inspectPair(device: Device, name: string, title: string, ends: Facts): Inspection | undefined {
+  const pair = device.queuePairs().find((candidate) => candidate.name === name);
+  if (pair === undefined) return undefined;
+  const facts = [
+    ...ends,
+    { name: "priority", value: String(pair.priority) },
+    { name: "number", value: `0x${pair.qpn.toString(16)}` },
+    { name: "number at the peer", value: `0x${pair.remote_qpn.toString(16)}` },
+    { name: "state", value: pair.state },
+    { name: "limited by the reaction point", value: pair.limited ? "yes" : "no" },
+    { name: "rate", value: formatRate(pair.rate, 4) },
+    { name: "target rate", value: formatRate(pair.target_rate, 4) },
+    ...(pair.alpha === null ? [] : [{ name: "alpha", value: pair.alpha.toFixed(4) }]),
+    ...(pair.stage === null ? [] : [{ name: "stage", value: pair.stage.replaceAll("_", " ") }]),
+  ];
+  return { title, facts, counters: countersOf(device.counted(), { flow: name }) };
+}
+
+/** Of a switch's port; queues that are empty are left out. */
+function switchPortFacts(port: SwitchState["ports"][number]): Facts {
+  const byPriority = (name: string, bytes: readonly number[]) =>
+    bytes.flatMap((value, priority) =>
+      value === 0 ? [] : [{ name: `${name}, priority ${priority}`, value: formatSize(value) }],
+    );
+  return [
+    { name: "interface", value: port.up ? "up" : "down or gone" },
+    { name: "paused by the peer", value: priorities(port.paused) },
+    { name: "pauses the peer", value: priorities(port.pausing) },
+    ...byPriority("queued", port.queue_bytes),
+    ...byPriority("held of what came in", port.ingress_bytes),
+    ...byPriority("of that in the headroom", port.headroom_bytes),
+  ];
+}
+
+function priorities(mask: number): string {
+  const some = [0, 1, 2, 3, 4, 5, 6, 7].filter((p) => (mask >> p) & 1);
+  return some.length === 0 ? "no" : `priority ${some.join(", ")}`;
+}

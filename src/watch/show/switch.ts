@@ -1,0 +1,236 @@
+/** Weir's own tables of switches: queues, buffer, congestion points, forwarding table. */
+
+import { formatRate, formatTime } from "../../base/units.js";
+import { kStormKinds } from "../../device/file/types.js";
+import { kilobytes, printable } from "../../result/report/format.js";
+import { Counts, text } from "./counts.js";
+import { fdbCells } from "./sonic.js";
+import { gridView } from "./view.js";
+
+export const cp = gridView({
+  description: "congestion points of a switch: queue, set point, CNMs",
+  of: "switch",
+  requests: ["counters", "switch"],
+  grids({ counters, switch: { qcn, ports } }) {
+    const own = new Counts(counters.counters);
+    return [
+      {
+        title: `Congestion points, QCN ${qcn.enabled ? "on" : "off"}`,
+        head: ["Port", "TxQ", "Occupancy/KB", "Q_eq/KB", "Frames", "CNMs", "Discarded", "Remapped", "Tags off"],
+        names: 2,
+        rows: ports.flatMap(({ name, queue_bytes }) =>
+          (qcn.enabled ? qcn.priorities : []).map((p) => {
+            const of = (counter: string) => text(own.get(counter, { port: name, priority: String(p) }));
+            return [
+              printable(name),
+              `UC${p}`,
+              kilobytes(queue_bytes[p] ?? 0),
+              kilobytes(qcn.cpQSp),
+              of("cn_cp_transmitted_frames"),
+              of("cn_cp_transmitted_cnms"),
+              of("cn_cp_discarded_frames"),
+              of("cn_remapped_frames"),
+              of("cn_tags_removed"),
+            ];
+          }),
+        ),
+      },
+    ];
+  },
+});
+
+export const queue = gridView({
+  description: "egress queues: counters, occupancy, watermark",
+  of: "switch",
+  requests: ["counters", "switch"],
+  grids({ counters, switch: state }) {
+    const own = new Counts(counters.counters);
+    return [
+      {
+        title: "Queues",
+        head: ["Port", "TxQ", "Counter/pkts", "Counter/bytes", "EcnMarked/pkts", "Occupancy/KB", "Watermark/KB"],
+        names: 2,
+        rows: own.queues().map(({ port, priority }) => {
+          const of = (name: string) => own.get(name, { port, priority });
+          const now = state.ports.find(({ name }) => name === port)?.queue_bytes[Number(priority)] ?? 0;
+          return [
+            printable(port),
+            `UC${priority}`,
+            text(of("queue_packets")),
+            text(of("queue_bytes")),
+            text(of("wred_ecn_marked_packets")),
+            kilobytes(now),
+            kilobytes(of("queue_watermark_bytes")),
+          ];
+        }),
+      },
+    ];
+  },
+});
+
+export const pfcwd = gridView({
+  description: "PFC watchdog of a switch: storms at its egress queues, and what they cost",
+  of: "switch",
+  requests: ["counters", "switch"],
+  grids({ counters, switch: { pfc_priorities, pfc_watchdog, ports } }) {
+    const own = new Counts(counters.counters);
+    const { enabled, detection_time, restoration_time, action } = pfc_watchdog;
+    const times = `detection ${formatTime(detection_time)}, restoration ${formatTime(restoration_time)}`;
+    return [
+      {
+        title: `PFC watchdog ${enabled ? `on: ${action}, ${times}` : "off"}`,
+        head: ["Port", "TxQ", "Status", "Storm detected/restored", "Tx ok/drop", "Rx drop"],
+        names: 3,
+        rows: ports.flatMap(({ name, pfc_storms }) =>
+          (enabled ? pfc_priorities : []).map((p) => {
+            const of = (counter: string) => text(own.get(counter, { port: name, priority: String(p) }));
+            return [
+              printable(name),
+              `UC${p}`,
+              (pfc_storms >> p) & 1 ? "stormed" : "operational",
+              `${of("pfc_wd_storm_detected")}/${of("pfc_wd_storm_restored")}`,
+              `${of("queue_packets")}/${of("pfc_wd_tx_drop")}`,
+              of("pfc_wd_rx_drop"),
+            ];
+          }),
+        ),
+      },
+    ];
+  },
+});
+
+export const buffer = gridView({
+  description: "shared buffer and ingress priority groups",
+  of: "switch",
+  requests: ["counters", "switch"],
+  grids({ counters, switch: state }) {
+    const own = new Counts(counters.counters);
+    const { buffer } = state;
+    return [
+      {
+        title: `Buffer pool of ${printable(state.name)}, KB`,
+        head: ["Total", "Occupied", "Watermark", "Shared", "t_PFC"],
+        names: 0,
+        rows: [[buffer.total, buffer.occupied, buffer.watermark, buffer.shared, buffer.pfc_threshold].map(kilobytes)],
+      },
+      {
+        title: "Ingress priority groups, KB",
+        head: ["Port", "PG", "Occupancy", "Headroom", "Watermark", "Headroom watermark", "Dropped/pkts", "XOFF"],
+        names: 2,
+        rows: own.queues("pg_packets").map(({ port, priority }) => {
+          const of = (name: string) => own.get(name, { port, priority });
+          const now = state.ports.find(({ name }) => name === port);
+          const p = Number(priority);
+          return [
+            printable(port),
+            `PG${priority}`,
+            kilobytes(now?.ingress_bytes[p] ?? 0),
+            kilobytes(now?.headroom_bytes[p] ?? 0),
+            kilobytes(of("pg_watermark_bytes")),
+            kilobytes(of("pg_xoff_room_watermark_bytes")),
+            text(of("pg_dropped_packets")),
+            ((now?.pausing ?? 0) >> p) & 1 ? "yes" : "no",
+          ];
+        }),
+      },
+    ];
+  },
+});
+
+export const fdb = gridView({
+  description: "forwarding table, with ages, and what each port has of it",
+  of: "switch",
+  requests: ["fdb", "counters", "switch"],
+  grids({ fdb, counters, switch: { ports } }) {
+    const own = new Counts(counters.counters);
+    return [
+      {
+        title: `Forwarding table, ${fdb.length} entries`,
+        head: ["Vlan", "MacAddress", "Port", "Type", "Ages in s"],
+        names: 4,
+        rows: fdb.map((entry) => [
+          ...fdbCells(entry, "-"),
+          entry.expires_in_s === null ? "-" : entry.expires_in_s.toFixed(0),
+        ]),
+      },
+      {
+        title: "Learned addresses by port",
+        head: ["Port", "Learned", "Limit", "Evicted", "Over limit", "No room"],
+        names: 1,
+        rows: ports.map(({ name, max_learned_addresses: limit }) => {
+          const of = (counter: string) => text(own.get(counter, { port: name }));
+          const learned = fdb.filter((entry) => entry.kind === "learned" && entry.ports[0] === name).length;
+          return [
+            printable(name),
+            text(learned),
+            limit === 0 ? "-" : text(limit),
+            of("fdb_evicted"),
+            of("fdb_limited"),
+            of("fdb_full"),
+          ];
+        }),
+      },
+    ];
+  },
+  json: ({ fdb }) => ({ fdb }),
+});
+
+export const stormControl = gridView({
+  description: "storm control: limits to what is flooded, and what was dropped",
+  of: "switch",
+  requests: ["counters", "switch"],
+  grids({ counters, switch: { ports } }) {
+    const own = new Counts(counters.counters);
+    return [
+      {
+        title: "Storm control",
+        head: ["Port", "Storm Type", "Rate", "Dropped/pkts"],
+        names: 2,
+        rows: ports.flatMap(({ name, storm_control }) =>
+          kStormKinds.map((kind) => [
+            printable(name),
+            kind.replace("_", "-"),
+            storm_control[kind] === 0 ? "unlimited" : formatRate(storm_control[kind]),
+            text(own.get(`drop_storm_${kind}`, { port: name })),
+          ]),
+        ),
+      },
+    ];
+  },
+});
+
+export const vlan = gridView({
+  description:
+    "VLANs of a switch: which ports are in them, with a tag or without, and what was dropped because of them",
+  of: "switch",
+  requests: ["counters", "switch"],
+  grids({ counters, switch: { ports } }) {
+    const own = new Counts(counters.counters);
+    const all = ports.flatMap(({ name, vlans: { untagged, tagged } }) => [
+      ...(untagged === 0 ? [] : [{ vlan: untagged, name, tagging: "untagged" }]),
+      ...tagged.map((vlan) => ({ vlan, name, tagging: "tagged" })),
+    ]);
+    const members = all.sort((a, b) => a.vlan - b.vlan);
+    return [
+      {
+        title: `VLANs, ${new Set(members.map(({ vlan }) => vlan)).size}`,
+        head: ["VLAN ID", "Port", "Port Tagging"],
+        names: 3,
+        rows: members.map(({ vlan, name, tagging }, i) => [
+          members[i - 1]?.vlan === vlan ? "" : text(vlan),
+          printable(name),
+          tagging,
+        ]),
+      },
+      {
+        title: "Dropped because of VLANs, by the port that frames came in by",
+        head: ["Port", "Without a tag", "Not a member", "Not there"],
+        names: 1,
+        rows: ports.map(({ name }) => {
+          const of = (counter: string) => text(own.get(counter, { port: name }));
+          return [printable(name), of("drop_vlan_untagged"), of("drop_vlan_not_member"), of("drop_vlan_egress")];
+        }),
+      },
+    ];
+  },
+});
