@@ -1,7 +1,7 @@
 // What librdmacm takes for /dev/infiniband/rdma_cm: a channel of events is a socket to the NIC's daemon, which keeps the ids and
-// says by a byte that an event waits; commands go by another one, of the process. src/daemon/programs/connections.ts has what is said.
-// Of several NICs it is one end of a pair of sockets (connection_pump.h), and each id goes to the NIC that has or reaches its
-// address (connection_requests.h).
+// says by a byte that an event waits; commands go by another one, of the process. src/daemon/programs/connections.ts has what is
+// said. Of several NICs it is one end of a pair of sockets (connection_pump.h), and each id goes to the NIC that has or reaches
+// its address (connection_requests.h).
 #pragma once
 
 #include <sys/types.h>

@@ -13,7 +13,7 @@ import { itUnless } from "../../obstacles.js";
 import { packetBlock } from "./blocks.js";
 import { type FrameFields, frameRecord, framesOf } from "./frames.js";
 
-const root = new URL("../../", import.meta.url);
+const root = new URL("../../../", import.meta.url);
 /** The names of an enumeration in a header, without its count. */
 function names(file: string, enumeration: string): string[] {
   const [, body = ""] =

@@ -97,7 +97,7 @@ export function messageIn(frame: Buffer): Message | undefined {
 
 /** Every frame of a capture in test/fixtures/pcaps. */
 export function capturedFrames(name: string): Buffer[] {
-  const file = readFileSync(fileURLToPath(new URL(`../fixtures/pcaps/${name}.pcap`, import.meta.url)));
+  const file = readFileSync(fileURLToPath(new URL(`../../fixtures/pcaps/${name}.pcap`, import.meta.url)));
   const frames: Buffer[] = [];
   for (let at = 24; at < file.length; ) {
     const length = file.readUInt32LE(at + 8);
