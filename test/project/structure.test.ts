@@ -1,6 +1,6 @@
 /** The repository's own rules: who may know whom in the native core, in src/ and in papers/, one list of sources, one set of build flags, file sizes. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -114,6 +114,23 @@ describe("src/", () => {
 
   it("has no circles of files", () => {
     expect(circlesOf(imports).map((circle) => circle.join(" -> "))).toEqual([]);
+  });
+});
+
+describe("rooms of src/", () => {
+  it.each(Object.keys(kRooms))("%s says on a page what comes in and what goes out, of files that there are", (room) => {
+    const page = read(`src/${room}/README.md`);
+    expect(page.trimEnd().split("\n").length).toBeLessThanOrEqual(30);
+    expect(page).toMatch(/^\*\*In\*\*: .+ \*\*Out\*\*: /m);
+    const named = [...page.matchAll(/`([\w/]+\.ts)`/g)].map(([, file]) => file as string);
+    const missing = named.filter(
+      (file) => ![`src/${room}/${file}`, `src/${file}`].some((path) => existsSync(join(root, path))),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("are all that there are", () => {
+    expect(readdirSync(join(root, "src")).sort()).toEqual(Object.keys(kRooms).sort());
   });
 });
 
