@@ -100,11 +100,13 @@ ${other}`,
         },
       );
     const server = pingpong("roce_1");
+    onTestFinished(() => void server.child.kill());
     await eventually(async () => {
       const [one] = await ask(socket, "programs", of("roce_1"));
       expect(one?.command).toBe("ibv_rc_pingpong");
     });
-    const client = await pingpong("roce_0", "127.0.0.1");
+    // The NIC knows it before it listens.
+    const client = await eventually(() => pingpong("roce_0", "127.0.0.1"));
     expect(client.stdout).toContain("20 iters in");
     await server;
 
