@@ -125,9 +125,11 @@ describeOrdinaryUser("a run without root", () => {
       as: kOrdinaryUser,
       args: ["--duration", "20ms", "--set", "warmup=2ms"],
     });
-    expect(result.frames).toMatchObject({ missing: 0, dropped: 0 });
-    expect(result.frames.sent).toBe(result.frames.received);
-    expect(sum(result.flows.map((flow) => flow.lost))).toBe(0);
+    // What a busy host loses is counted, and the run is not valid.
+    const { sent, received, dropped, missing } = result.frames;
+    expect(received + dropped + missing).toBe(sent);
+    expect(sum(result.flows.map((flow) => flow.lost))).toBeLessThanOrEqual(dropped + missing);
+    if (result.fidelity.valid) expect(dropped + missing).toBe(0);
     // What an ordinary user may not have is said, not hidden.
     expect(result.fidelity.tuning).toEqual(expect.arrayContaining([expect.stringContaining("nice")]));
   });
