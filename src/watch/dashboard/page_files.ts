@@ -34,6 +34,8 @@ export function pageFiles(folder: string = kBuilt): ReadonlyMap<string, PageFile
     const file = { type, bytes: readFileSync(join(folder, entry)), immutable: entry.startsWith("assets/") };
     files.set(`/${entry}`, file);
     if (entry === "index.html") files.set("/", file);
+    // By this name browsers ask before they know the page's own.
+    if (entry === "favicon.svg") files.set("/favicon.ico", file);
   }
   if (!files.has("/")) {
     throw new WeirError(`the dashboard's page is not built: ${join(folder, "index.html")} is not there`, {

@@ -1,5 +1,8 @@
 /** What a dashboard's server answers, to pages of its own and to everybody else. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ScenarioError, WeirError } from "../../../src/base/error.js";
 import { parseAddress } from "../../../src/cli/listen_address.js";
@@ -316,6 +319,15 @@ describe("--dashboard", () => {
   it.each(["70000", "1.2.3.4:99999", "::1:9468", "a b:1", "examples/incast.yaml:x", ":9468"])("%j is none", (text) =>
     expect(() => parseAddress(text, "dashboard", 9468)).toThrow(`--dashboard ${text}: not an address`),
   );
+});
+
+it("has the page's icon by the name that browsers guess, too", () => {
+  const folder = mkdtempSync(join(tmpdir(), "weir-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const name of ["index.html", "favicon.svg"]) writeFileSync(join(folder, name), name);
+  const files = pageFiles(folder);
+  expect(files.get("/favicon.ico")).toMatchObject({ type: "image/svg+xml", bytes: Buffer.from("favicon.svg") });
+  expect(files.get("/favicon.ico")).toBe(files.get("/favicon.svg"));
 });
 
 it("says what to do where the page is not built", () => {
