@@ -34,7 +34,7 @@ import { listenOption, openListener, purposeOf } from "./listen_address.js";
 import { timeOption } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
-import { runScenario, untilSignal } from "./run_scenario.js";
+import { runScenario, untilStopped } from "./run_scenario.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
 interface LabChoice extends RunChoice, TrustOptions {
@@ -146,7 +146,7 @@ function runAlone(
   metrics: LabMetrics | undefined,
 ): Promise<number> {
   const directory = options.out ?? runFolder(nameOf(source.scenario), new Date());
-  return untilSignal(context, options, (signal) => runOnce(context, options, source, directory, signal, metrics));
+  return untilStopped(context, options, (signal) => runOnce(context, options, source, directory, signal, metrics));
 }
 
 /** The first run takes the folder that a run takes, the others one beside it. */

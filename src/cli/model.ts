@@ -17,7 +17,7 @@ import {
 } from "./model_options.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
-import { runScenario, untilSignal } from "./run_scenario.js";
+import { runScenario, untilStopped } from "./run_scenario.js";
 
 interface ModelChoice extends RunChoice {
   delay?: number;
@@ -101,7 +101,7 @@ async function run(context: CliContext, file: string, choice: ModelChoice): Prom
   asUsage(() => clock.check(scenario));
   const directory = choice.out ?? runFolder(scenario.name, new Date());
   const line = choice.quiet ? undefined : new StatusLine(context.stderr);
-  return untilSignal(context, choice, (signal) =>
+  return untilStopped(context, choice, (signal) =>
     runScenario(context, choice, {
       clock,
       source: { text, set, scenario },

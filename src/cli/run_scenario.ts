@@ -54,8 +54,8 @@ export async function runScenario<Options extends RunOptions<never>, Ran extends
   }
 }
 
-/** The exit status of a run that SIGINT and SIGTERM end. */
-export async function untilSignal(
+/** The exit status of a run that SIGINT and SIGTERM stop: its own where it was complete before, else the signal's. */
+export async function untilStopped(
   context: CliContext,
   { quiet = false }: RunChoice,
   run: (signal: AbortSignal) => Promise<{ complete: boolean; status: number }>,

@@ -9,7 +9,7 @@ import { integer } from "./device_options.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
-import { runScenario, untilSignal } from "./run_scenario.js";
+import { runScenario, untilStopped } from "./run_scenario.js";
 import { ProgressLine } from "./sim_progress.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
@@ -68,7 +68,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   }
   const directory = options.out ?? runFolder(scenario.name, new Date());
   const progress = options.quiet ? undefined : new ProgressLine(context.stderr, scenario.name);
-  return untilSignal(context, options, (signal) =>
+  return untilStopped(context, options, (signal) =>
     runScenario(context, options, {
       clock,
       source: { text, set, scenario },

@@ -129,12 +129,9 @@ async function runOn(
   const { points } = plan;
   if (clock === "wire") removeInvalid(plan, ResultStore.create(out));
   // Two labs at once would be in each other's way, and equations are soon solved.
-  const ran =
-    clock === "sim"
-      ? await runPoints(tools, context, plan, points, { out, jobs: workers(jobs), quiet })
-      : await runPoints({ ...tools, clock: () => context.clocks[clock] }, context, plan, points, {
-          ...{ out, jobs: undefined, quiet },
-        });
+  const [own, places] =
+    clock === "sim" ? [tools, workers(jobs)] : [{ ...tools, clock: () => context.clocks[clock] }, undefined];
+  const ran = await runPoints(own, context, plan, points, { out, jobs: places, quiet });
   if (ran.status !== kExit.ok) tellSummary(context, ran.summary, points, { out, quiet });
   return ran.status;
 }

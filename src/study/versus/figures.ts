@@ -65,6 +65,8 @@ export function figuresOf(result: Result, scenario: Scenario, series: Series | u
   const longest = (name: "p50" | "p99" | "max") => Math.max(0, ...queues.map((queue: QueueResult) => queue[name]));
   const all = (lists: readonly Readonly<Record<string, number>>[]) => sum(lists.flatMap((one) => Object.values(one)));
   const convergence = series && convergenceTime(scenario, series);
+  // The equations have neither pauses nor buffers that end.
+  const counted = result.clock !== "model";
   return {
     goodput_bps: result.totals.goodput_bps,
     jain: result.totals.jain,
@@ -72,11 +74,11 @@ export function figuresOf(result: Result, scenario: Scenario, series: Series | u
     queue_p50_bytes: longest("p50"),
     queue_p99_bytes: longest("p99"),
     queue_max_bytes: longest("max"),
-    pauses: all(Object.values(result.switches).map(({ pauses = {} }) => pauses)),
+    pauses: counted ? all(Object.values(result.switches).map(({ pauses = {} }) => pauses)) : undefined,
     pause_time_s: result.links && all(result.links.map(({ pause_time_s }) => pause_time_s)),
     ecn_marked: counts.ecn_marked,
     cnps: counts.cnp_sent,
-    drops: counts.drops,
+    drops: counted ? counts.drops : undefined,
     retransmitted: result.transport && (result.transport.retransmitted ?? 0),
     incomplete: result.fct?.incomplete,
   };

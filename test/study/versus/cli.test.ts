@@ -167,6 +167,13 @@ describe("weir versus", () => {
     expect(status).toBe(0);
     expect(stdout).toMatch(/^figure +dcqcn sim +dcqcn model$/m);
     expect(stdout).toMatch(/^goodput Gb\/s +1\.000 +\d/m);
+    const document = await versus(["--algorithms", "dcqcn", ...on, "--json"], kScenario);
+    const [sim, model] = JSON.parse(document.stdout).contenders;
+    // The equations know nothing of these: 0 would be a claim.
+    for (const name of ["pauses", "drops"]) {
+      expect(sim.figures).toHaveProperty(name);
+      expect(model.figures).not.toHaveProperty(name);
+    }
     const other = await versus(["--algorithms", "dcqcn,none", ...on], kScenario);
     expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining("with none: congestion.algorithm: ") });
   });
