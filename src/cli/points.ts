@@ -3,37 +3,33 @@ import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
 import type { StartWorker } from "../base/processes/worker.js";
-import type { Clock } from "../clocks/clock.js";
-import { kClocks } from "../clocks/clocks.js";
 import { loadAddon } from "../native/addon.js";
 import { codeVersion } from "../result/code_version.js";
 import { harmless } from "../result/report/terminal.js";
-import type { Plan, Point } from "../study/sweep/plan.js";
-import { SweepProgress } from "../study/sweep/progress.js";
-import { type RunSummary, runSweep } from "../study/sweep/run.js";
+import type { Scenario } from "../scenario/types.js";
+import type { Plan, Point } from "../study/plan.js";
+import { PointsProgress } from "../study/progress.js";
+import { type RunSummary, runPlan } from "../study/run.js";
 import type { Cell } from "../study/sweep/table.js";
 import { beside } from "./beside.js";
 import { type CliContext, collect, kExit } from "./context.js";
 import { integer } from "./device_options.js";
 import { StopSignals } from "./stop_signals.js";
+import { askForTrust, type TrustOptions } from "./trust.js";
 
 /** What verbs that run points work with; tests give their own. */
 export interface PointTools {
   codeVersion: () => string;
-  clock: () => Pick<Clock, "run">;
+  /** Throws where the native core does not load: that is this machine's failure, not a point's. */
+  loadCore: () => void;
   startWorker: StartWorker;
   environment: Readonly<Record<string, string | undefined>>;
 }
 
 export const kPointTools: PointTools = {
   codeVersion,
-  clock: () => {
-    // A native core that does not load is this machine's failure, not a point's.
-    loadAddon();
-    return kClocks.sim;
-  },
-  startWorker: () =>
-    fork(beside(import.meta.url, "../study/sweep/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
+  loadCore: () => void loadAddon(),
+  startWorker: () => fork(beside(import.meta.url, "../study/worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
   environment: process.env,
 };
 
@@ -53,15 +49,15 @@ export const kMostTold = 10;
 
 /** Runs those of `points` that have no result yet. `stopped`: a signal ended it, before it was done. */
 export async function runPoints(
-  tools: Pick<PointTools, "clock" | "startWorker">,
+  tools: Pick<PointTools, "loadCore" | "startWorker">,
   context: CliContext,
   plan: Plan,
   points: readonly Point[],
   { out, jobs, quiet, onStart, onDone }: PointsChoice,
 ): Promise<{ status: number; summary: RunSummary; stopped: boolean }> {
   const { stdout, stderr } = context;
-  const clock = tools.clock();
-  let progress: SweepProgress | undefined;
+  if (points.some(({ clock }) => clock !== "model")) tools.loadCore();
+  let progress: PointsProgress | undefined;
   const write = (text: string) => {
     progress?.clear();
     stdout.write(text);
@@ -69,14 +65,14 @@ export async function runPoints(
   const signals = new StopSignals(context, quiet);
   let summary: RunSummary;
   try {
-    summary = await runSweep(plan, points, {
+    summary = await runPlan(plan, points, {
       directory: out,
       jobs,
-      clock,
+      runners: context.clocks,
       startWorker: tools.startWorker,
       signal: signals.signal,
       onStart: (todo) => {
-        if (!quiet) progress = new SweepProgress(stderr, todo.length);
+        if (!quiet) progress = new PointsProgress(stderr, todo.length);
         onStart?.(write);
       },
       onProgress: (point, fraction) => progress?.update(point.index, fraction),
@@ -137,6 +133,24 @@ export function addPointOptions(command: Command): Command {
     .option("--jobs <n>", "runs at a time (default: as many as CPUs)", integer("--jobs", 1, 1024))
     .option("--json", "one JSON document on stdout instead of tables")
     .option("--quiet", "no progress");
+}
+
+/**
+ * Asks for what real frames need: trust in the commands of `scenarios`, which are from `file`, and rights. Comes back with an exit status
+ * where another process has done it all. @throws UsageError where commands may not run
+ */
+export async function readyForWire(
+  context: CliContext,
+  file: string,
+  scenarios: readonly Scenario[],
+  choice: TrustOptions,
+): Promise<number | undefined> {
+  const [first] = scenarios;
+  if (first === undefined) return undefined;
+  const commands = scenarios.flatMap(({ programs }) => programs);
+  const programs = [...new Map(commands.map((one) => [`${one.host} ${one.run}`, one])).values()];
+  await askForTrust(context, file, { congestion: first.congestion, programs }, choice);
+  return context.elevate();
 }
 
 /** Of so many jobs at a time; undefined: none, for a single one runs in this process. */

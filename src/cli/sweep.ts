@@ -1,4 +1,4 @@
-/** `weir sweep`: many simulations of one scenario, on this machine or as tasks of a scheduler. */
+/** `weir sweep`: many runs of one scenario, on this machine or as tasks of a scheduler. */
 
 import { availableParallelism } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -8,11 +8,24 @@ import { WeirError } from "../base/error.js";
 import { THIS_COMMAND } from "../base/processes/this_command.js";
 import { formatSize, parseSize } from "../base/units.js";
 import { writeWhole } from "../base/write_file.js";
-import { type Plan, type Point, planSweep, planText, readPlan } from "../study/sweep/plan.js";
+import { type ClockName, kClockNames } from "../clocks/clock.js";
+import type { Scenario } from "../scenario/types.js";
+import { filesByContent, identityOf, type Plan, type Point, planText, readPlan, scenarioOf } from "../study/plan.js";
+import { ResultStore } from "../study/store.js";
+import { planSweep } from "../study/sweep/plan_sweep.js";
 import { loadSweep } from "../study/sweep/spec.js";
-import { ResultStore } from "../study/sweep/store.js";
 import { kubernetesManifest, slurmScript, taskCount } from "../study/sweep/submit.js";
-import { type Cell, groupTable, type Merged, merge, pointColumns, pointRow, type Table } from "../study/sweep/table.js";
+import {
+  axesOf,
+  type Cell,
+  groupTable,
+  type Merged,
+  merge,
+  pointColumns,
+  pointRow,
+  type Table,
+} from "../study/sweep/table.js";
+import { clockList } from "./clock_option.js";
 import {
   type AddVerb,
   asUsage,
@@ -24,10 +37,11 @@ import {
   warn,
 } from "./context.js";
 import { integer } from "./device_options.js";
-import { kMostTold, kPointTools, type PointTools, runPoints, tellPoints, tellSummary } from "./points.js";
+import { kMostTold, kPointTools, type PointTools, readyForWire, runPoints, tellPoints, tellSummary } from "./points.js";
 import { parsed } from "./quantity.js";
+import { addTrustOption, type TrustOptions } from "./trust.js";
 
-interface RunChoice {
+interface RunChoice extends TrustOptions {
   points: string;
   out: string;
   index?: number;
@@ -68,14 +82,16 @@ const kPlanHelp = `
 Every combination of values is checked before anything runs. The plan holds all that the points need; to change a file later does
 not change it. docs/guides/sweep.md has the fields of a sweep file.
 
-Example:
+Examples:
   weir sweep plan sweep.yaml > points.jsonl
+  weir sweep plan sweep.yaml --on sim,model > points.jsonl     each combination simulated, and by equations
 `;
 const kRunHelp = `
 Points that have a result in the folder are left out: to go on after a stop or a crash, run the same command again.
 Without an index all points run here. The index is that of --index, else SLURM_ARRAY_TASK_ID, else JOB_COMPLETION_INDEX; with it
 only the points from index x chunk on run, as many as a chunk has, and in this process unless --jobs is given.
-A line of CSV for each point goes to stdout as soon as the point is done.
+A line of CSV for each point goes to stdout as soon as the point is done. Points on real frames run one after another in this process,
+after the others; one that was not valid runs again the next time.
 
 Examples:
   weir sweep run --points points.jsonl --out results
@@ -103,20 +119,27 @@ export const addSweep: AddVerb = (parent, context, done) => addSweepOn(kPointToo
 
 /** The verb with tools of the caller's. */
 export function addSweepOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
-  const sweep = parent.command("sweep").description("run many simulations: plan, run, merge, submit");
+  const sweep = parent.command("sweep").description("run a scenario many times: plan, run, merge, submit");
   const points = (command: Command) => command.requiredOption("--points <file>", "the plan, from `weir sweep plan`");
   sweep
     .command("plan")
     .description("check a sweep file and write its points, one JSON object per line")
     .argument("<file>", "sweep file (YAML)")
+    .option(
+      "--on <clock,...|all>",
+      "clocks that each combination runs on: wire, sim, model (default: `on` of the sweep file, else sim)",
+      clockList(kClockNames),
+    )
     .option("--out <file>", "write there instead of stdout")
     .addHelpText("after", kPlanHelp)
-    .action((file: string, { out }: { out?: string }) => {
-      const { plan, warnings } = asUsage(() => planSweep(loadSweep(file), file, tools.codeVersion()));
+    .action((file: string, { on, out }: { on?: ClockName[]; out?: string }) => {
+      const { plan, warnings } = asUsage(() =>
+        planSweep({ ...loadSweep(file), ...(on && { on }) }, file, tools.codeVersion()),
+      );
       for (const warning of warnings) warn(context, warning);
       print(context, out, planText(plan));
     });
-  points(sweep.command("run"))
+  addTrustOption(points(sweep.command("run")))
     .description("run the points of a plan that have no result yet")
     .requiredOption("--out <dir>", "folder of the results")
     .option("--index <n>", "number of the chunk to run, from 0", integer("--index", 0, kMostPoints))
@@ -174,11 +197,14 @@ async function run(tools: PointTools, context: CliContext, choice: RunChoice): P
     stderr.write(describeError(error));
     return kExit.permanent;
   }
+  const store = ResultStore.create(choice.out);
+  const elevated = await readyForWire(context, choice.points, wireScenarios(plan, points, store), choice);
+  if (elevated !== undefined) return elevated;
   const jobs = choice.jobs ?? (index === undefined ? availableParallelism() : undefined);
   const { status, summary } = await runPoints(tools, context, plan, points, {
     ...{ out: choice.out, jobs, quiet: choice.quiet === true },
     onStart: (write) => {
-      if (!choice.json) write(csvLine(pointColumns(plan.sweep, plan.sweep.collect)));
+      if (!choice.json) write(csvLine(pointColumns(axesOf(plan), plan.study.collect)));
     },
     onDone: (point, fields, write) => write(rowText(plan, point, fields, choice.json === true)),
   });
@@ -186,10 +212,20 @@ async function run(tools: PointTools, context: CliContext, choice: RunChoice): P
   return status;
 }
 
-function rowText({ sweep }: Plan, point: Point, fields: readonly Cell[], json: boolean): string {
-  const row = pointRow(sweep, point, fields);
+/** What runs on real frames, each combination of values once. */
+function wireScenarios({ study }: Plan, points: readonly Point[], store: ResultStore): Scenario[] {
+  const wire = points.filter(({ clock }) => clock === "wire");
+  if (wire.length === 0) return [];
+  store.saveFiles(filesByContent(study));
+  const each = new Map(wire.map((point) => [JSON.stringify([point.scenario, point.set]), point])).values();
+  return [...each].map((point) => asUsage(() => scenarioOf(identityOf(study, point), store.filesDirectory).scenario));
+}
+
+function rowText(plan: Plan, point: Point, fields: readonly Cell[], json: boolean): string {
+  const by = axesOf(plan);
+  const row = pointRow(by, point, fields);
   if (!json) return csvLine(row);
-  return `${JSON.stringify(rowObject(pointColumns(sweep, sweep.collect), row))}\n`;
+  return `${JSON.stringify(rowObject(pointColumns(by, plan.study.collect), row))}\n`;
 }
 
 function rowObject(columns: readonly string[], row: readonly Cell[]): Record<string, Cell> {
@@ -197,9 +233,9 @@ function rowObject(columns: readonly string[], row: readonly Cell[]): Record<str
 }
 
 /** Results of other code than this must not be given its name. */
-function checkCode({ sweep }: Plan, code: string): void {
-  if (sweep.code === code) return;
-  throw new WeirError(`the plan was made by weir ${sweep.code}, and this is ${code}`, {
+function checkCode({ study }: Plan, code: string): void {
+  if (study.code === code) return;
+  throw new WeirError(`the plan was made by weir ${study.code}, and this is ${code}`, {
     hint: "make the plan with the installation that runs it: weir sweep plan",
   });
 }
@@ -232,13 +268,14 @@ function warnOfAbsent(context: CliContext, { rows }: Merged, collect: readonly s
 function mergeResults(context: CliContext, directory: string, choice: MergeChoice): number {
   const store = asUsage(() => ResultStore.open(directory));
   const plan = asUsage(() => readPlan(choice.points ?? store.planFile));
-  const collect = choice.collect ?? plan.sweep.collect;
+  const collect = choice.collect ?? plan.study.collect;
   const merged = merge(plan, store, collect);
+  const by = axesOf(plan);
   const table: Table = choice.group
-    ? groupTable(plan.sweep, merged, collect)
+    ? groupTable(by, merged, collect)
     : {
-        columns: pointColumns(plan.sweep, collect),
-        rows: merged.rows.map(({ point, fields }) => pointRow(plan.sweep, point, fields)),
+        columns: pointColumns(by, collect),
+        rows: merged.rows.map(({ point, fields }) => pointRow(by, point, fields)),
       };
   if (choice.group) warnOfAbsent(context, merged, collect);
   const { columns, rows } = table;
@@ -282,11 +319,11 @@ function mergeResults(context: CliContext, directory: string, choice: MergeChoic
 function submit(choice: SubmitChoice): string {
   const { slurm, k8s, image, claim, configMap } = choice;
   if ((slurm === true) === (k8s === true)) throw new UsageError("give either --slurm or --k8s");
-  const { sweep } = asUsage(() => readPlan(choice.points));
+  const { study } = asUsage(() => readPlan(choice.points));
   const tasks = {
-    name: sweep.name,
-    points: sweep.points,
-    chunk: choice.chunk ?? Math.ceil(sweep.points / kUsualTasks),
+    name: study.name,
+    points: study.points,
+    chunk: choice.chunk ?? Math.ceil(study.points / kUsualTasks),
     parallel: choice.parallel,
     timeLimit: choice.timeLimit,
     memory: choice.memory,

@@ -1,17 +1,30 @@
 /** `weir tune`: parameters of a scenario's congestion control, found by many runs. */
 import { basename, extname, join } from "node:path";
+import { Option } from "commander";
 import { writeWhole } from "../base/write_file.js";
+import { type ClockName, kClockNames } from "../clocks/clock.js";
 import { wantsColor } from "../result/report/terminal.js";
-import { ResultStore } from "../study/sweep/store.js";
+import { loadScenario } from "../scenario/scenario.js";
+import { ResultStore } from "../study/store.js";
 import { type Objective, parseObjective } from "../study/tune/objective.js";
 import { renderTuning, tunedYaml } from "../study/tune/text.js";
 import { Tuning } from "../study/tune/tune.js";
 import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
+import {
+  addPointOptions,
+  kPointTools,
+  type PointTools,
+  readyForWire,
+  runPoints,
+  tellSummary,
+  workers,
+} from "./points.js";
 import { runFolder } from "./run_folder.js";
+import { addTrustOption, type TrustOptions } from "./trust.js";
 
-interface TuneChoice {
+interface TuneChoice extends TrustOptions {
+  on: ClockName;
   objective?: Objective;
   parameters?: string;
   runs: number;
@@ -29,7 +42,7 @@ const kMostSeeds = 1000;
 const kFound = "tuned.yaml";
 
 const kHelp = `
-Candidates are drawn at random from the ranges, the same for the same scenario and seed, and run in virtual time: all with one seed,
+Candidates are drawn at random from the ranges, the same for the same scenario and seed, and run in virtual time, or on the clock of --on: all with one seed,
 the better half with more, and so on (successive halving). What the scenario has is a candidate, too, and runs with all seeds. Runs in
 which less of the scenario's \`expect\` is met are worse, whatever the objective. The best is then verified with seeds that nobody was
 tuned on. An objective is a field of the result, written as in \`expect\`; with * the worst of all counts.
@@ -39,6 +52,7 @@ What was found goes to tuned.yaml in the folder of --out. What is done in that f
 Examples:
   weir tune websearch.yaml
   weir tune incast.yaml --objective "min switches.sw.queues.r.3.p99" --set 'expect=["totals.goodput_bps > 35Gbps"]'
+  weir tune incast.yaml --on model --objective "min switches.sw.queues.r.3.p99" --runs 500
   weir tune incast.yaml --objective "max totals.jain" --parameters rpg_ai_rate=5Mbps..400Mbps,dce_tcp_g --runs 100
 
 Exit status: 0 ok, also where nothing better was found, 1 a run has no result, or its result not the objective's field, or no run says
@@ -51,7 +65,7 @@ export const addTune: AddVerb = (parent, context, done) => addTuneOn(kPointTools
 
 /** The verb with tools of the caller's. */
 export function addTuneOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
-  addPointOptions(parent.command("tune"))
+  addTrustOption(addPointOptions(parent.command("tune")))
     .description("look for better parameters of a scenario's congestion control")
     .option(
       "--objective <min|max field>",
@@ -59,7 +73,12 @@ export function addTuneOn(tools: PointTools, ...[parent, context, done]: Paramet
       (text: string) => asUsage(() => parseObjective(text)),
     )
     .option("--parameters <a,b=low..high,...>", "what to change (default: what the algorithm names)")
-    .option("--runs <n>", "simulations at most, in all", integer("--runs", 1, kMostRuns), 64)
+    .addOption(
+      new Option("--on <clock>", "clock to run on: equations are soon solved, real frames take their time")
+        .choices(kClockNames)
+        .default("sim"),
+    )
+    .option("--runs <n>", "runs at most, in all", integer("--runs", 1, kMostRuns), 64)
     .option("--seeds <n>", "seeds to tune on, from the scenario's own on", integer("--seeds", 1, kMostSeeds), 4)
     .option("--verify <n>", "other seeds to verify on", integer("--verify", 2, kMostSeeds), 4)
     .addHelpText("after", kHelp)
@@ -67,9 +86,21 @@ export function addTuneOn(tools: PointTools, ...[parent, context, done]: Paramet
 }
 
 async function tune(tools: PointTools, context: CliContext, file: string, choice: TuneChoice): Promise<number> {
-  const { set = [], quiet = false, objective = parseObjective(kObjective), parameters, runs, seeds, verify } = choice;
-  const options = { set, objective, parameters, runs, seeds, verify, code: tools.codeVersion() };
+  const {
+    on,
+    set = [],
+    quiet = false,
+    objective = parseObjective(kObjective),
+    parameters,
+    runs,
+    seeds,
+    verify,
+  } = choice;
+  const options = { on, set, objective, parameters, runs, seeds, verify, code: tools.codeVersion() };
   const tuning = asUsage(() => new Tuning(file, options));
+  const frames = on === "wire" ? [asUsage(() => loadScenario(file, { set }).scenario)] : [];
+  const elevated = await readyForWire(context, file, frames, choice);
+  if (elevated !== undefined) return elevated;
   for (const warning of tuning.warnings) warn(context, warning);
   const out = choice.out ?? runFolder(basename(file, extname(file)), new Date());
   const jobs = workers(choice.jobs);
@@ -93,7 +124,8 @@ async function tune(tools: PointTools, context: CliContext, file: string, choice
   stdout.write(renderTuning(document, wantsColor(stdout)));
   if (document.set.length > 0) {
     const again = [...set, ...document.set].map((assignment) => `--set ${quoted(assignment)}`);
-    stdout.write(`\nweir sim run ${quoted(file)} ${again.join(" ")}\nwritten: ${found}\n`);
+    const verb = on === "wire" ? "lab" : on;
+    stdout.write(`\nweir ${verb} run ${quoted(file)} ${again.join(" ")}\nwritten: ${found}\n`);
   }
   return judged;
 }

@@ -7,7 +7,7 @@ import { printable } from "../result/report/format.js";
 import { kindOfFile } from "../scenario/file_kind.js";
 import { automaticHeadroom, switchesWithPorts } from "../scenario/port_headroom.js";
 import { switchPorts } from "../scenario/topology.js";
-import { planSweep } from "../study/sweep/plan.js";
+import { planSweep } from "../study/sweep/plan_sweep.js";
 import { loadSweep } from "../study/sweep/spec.js";
 import {
   type AddVerb,
@@ -82,7 +82,7 @@ function validateSweep(context: CliContext, file: string, text: string, set: rea
   // No point is run here, so it does not matter by which code.
   const { plan, warnings } = asUsage(() => planSweep(loadSweep(file, text), file, ""));
   for (const warning of warnings) warn(context, warning);
-  return { file, sweep: plan.sweep.name, points: plan.points.length, warnings };
+  return { file, sweep: plan.study.name, points: plan.points.length, warnings };
 }
 
 function describe(file: string, { scenario, warnings }: ReturnType<typeof load>) {

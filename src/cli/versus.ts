@@ -5,9 +5,7 @@ import { writeWhole } from "../base/write_file.js";
 import type { ClockName } from "../clocks/clock.js";
 import { wantsColor } from "../result/report/terminal.js";
 import { loadScenario } from "../scenario/scenario.js";
-import type { Scenario } from "../scenario/types.js";
-import type { Plan } from "../study/sweep/plan.js";
-import { ResultStore } from "../study/sweep/store.js";
+import { ResultStore } from "../study/store.js";
 import { type Contender, parseContenders, planVersus, usualContenders } from "../study/versus/contenders.js";
 import { firstRuns, versusDocument } from "../study/versus/document.js";
 import { renderVersusPage } from "../study/versus/page.js";
@@ -15,9 +13,17 @@ import { renderVersus, versusCsv } from "../study/versus/tables.js";
 import { clockList } from "./clock_option.js";
 import { type AddVerb, asUsage, type CliContext, kExit, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import { addPointOptions, kPointTools, type PointTools, runPoints, tellSummary, workers } from "./points.js";
+import {
+  addPointOptions,
+  kPointTools,
+  type PointTools,
+  readyForWire,
+  runPoints,
+  tellSummary,
+  workers,
+} from "./points.js";
 import { runFolder } from "./run_folder.js";
-import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
+import { addTrustOption, type TrustOptions } from "./trust.js";
 
 interface VersusChoice extends TrustOptions {
   algorithms?: Contender[];
@@ -87,56 +93,27 @@ function contenders(text: string): Contender[] {
 }
 
 async function versus(tools: PointTools, context: CliContext, file: string, choice: VersusChoice): Promise<number> {
-  const { seeds, set = [], on } = choice;
+  const { seeds, set = [], jobs, quiet = false } = choice;
+  const on = kClocks.filter((clock) => choice.on.includes(clock));
   const algorithms = choice.algorithms ?? asUsage(() => usualContenders(file, set));
-  const suits = (scenario: Scenario) => {
-    for (const clock of on) context.clocks[clock].check(scenario);
-  };
-  const options = { set, seeds, code: tools.codeVersion(), suits };
-  const { plan, warnings } = asUsage(() => planVersus(file, algorithms, options));
-  // In virtual time a scenario has no commands, and plans have no libraries.
-  if (on.includes("wire")) await askForTrust(context, file, loadScenario(file, { set }).scenario, choice);
-  const elevated = on.includes("wire") ? await context.elevate() : undefined;
+  const { plan, warnings } = asUsage(() => planVersus(file, algorithms, { set, seeds, on, code: tools.codeVersion() }));
+  const frames = on.includes("wire") ? [loadScenario(file, { set }).scenario] : [];
+  const elevated = await readyForWire(context, file, frames, choice);
   if (elevated !== undefined) return elevated;
   for (const warning of warnings) warn(context, warning);
-  const folder = choice.out ?? runFolder(basename(file, extname(file)), new Date());
-  const stores = new Map<ClockName, ResultStore>();
-  for (const clock of kClocks.filter((one) => on.includes(one))) {
-    const out = clock === "sim" ? folder : join(folder, clock);
-    const status = await runOn(clock, tools, context, plan, out, choice);
-    if (status !== kExit.ok) return status;
-    stores.set(clock, ResultStore.open(out));
+  const out = choice.out ?? runFolder(basename(file, extname(file)), new Date());
+  const ran = await runPoints(tools, context, plan, plan.points, { out, jobs: workers(jobs), quiet });
+  if (ran.status !== kExit.ok) {
+    tellSummary(context, ran.summary, plan.points, { out, quiet });
+    return ran.status;
   }
-  const document = versusDocument(plan, algorithms, stores);
-  const page = join(folder, kPage);
-  writeWhole(page, renderVersusPage(document, firstRuns(plan, algorithms, stores)));
+  const store = ResultStore.open(out);
+  const document = versusDocument(plan, algorithms, store);
+  const page = join(out, kPage);
+  writeWhole(page, renderVersusPage(document, firstRuns(plan, algorithms, store)));
   const { stdout } = context;
   if (choice.json) stdout.write(`${JSON.stringify(document, undefined, 2)}\n`);
   else if (choice.csv) stdout.write(versusCsv(document));
   else stdout.write(`${renderVersus(document, { color: wantsColor(stdout) })}\nreport: ${page}\n`);
   return document.contenders.every(({ runs }) => runs.every(({ valid }) => valid)) ? kExit.ok : kExit.invalid;
-}
-
-/** Results of all points in `out`; or the exit status of why not, which is told. */
-async function runOn(
-  clock: ClockName,
-  tools: PointTools,
-  context: CliContext,
-  plan: Plan,
-  out: string,
-  { jobs, quiet = false }: VersusChoice,
-): Promise<number> {
-  const { points } = plan;
-  if (clock === "wire") removeInvalid(plan, ResultStore.create(out));
-  // Two labs at once would be in each other's way, and equations are soon solved.
-  const [own, places] =
-    clock === "sim" ? [tools, workers(jobs)] : [{ ...tools, clock: () => context.clocks[clock] }, undefined];
-  const ran = await runPoints(own, context, plan, points, { out, jobs: places, quiet });
-  if (ran.status !== kExit.ok) tellSummary(context, ran.summary, points, { out, quiet });
-  return ran.status;
-}
-
-/** What was not valid may be so this time. */
-function removeInvalid({ points }: Plan, store: ResultStore): void {
-  for (const { id } of points) if (store.hasResult(id) && !store.result(id).fidelity.valid) store.removeResult(id);
 }

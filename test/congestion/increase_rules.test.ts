@@ -4,7 +4,7 @@ import { ScenarioError } from "../../src/base/error.js";
 import { dcqcn } from "../../src/congestion/dcqcn.js";
 import { algorithmProblems } from "../../src/models/dcqcn/scenario.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
-import { kScenario } from "../study/sweep/fixture.js";
+import { kScenario } from "../study/fixture.js";
 
 const kRules = ["increase_restarts_counters", "stage_by_increases", "increase_raises_rate"] as const;
 const load = (...set: string[]) => parseScenarioText(kScenario, "incast", { set }).scenario.congestion;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ScenarioError } from "../../src/base/error.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
-import { kScenario } from "../study/sweep/fixture.js";
+import { kScenario } from "../study/fixture.js";
 
 const load = (...set: string[]) => parseScenarioText(kScenario, "incast", { set }).scenario.congestion;
 

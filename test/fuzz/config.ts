@@ -16,7 +16,7 @@ import { Fabric } from "../../src/scenario/fabric.js";
 import type { FileKind } from "../../src/scenario/file_kind.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";
-import { planSweep } from "../../src/study/sweep/plan.js";
+import { planSweep } from "../../src/study/sweep/plan_sweep.js";
 import { loadSweep } from "../../src/study/sweep/spec.js";
 import { examples } from "../fixtures/examples.js";
 import type { OpenTarget } from "./engine.js";

@@ -14,10 +14,11 @@ import { renderSavedRun } from "../../src/result/report/run_report.js";
 import { renderTable } from "../../src/result/report/table.js";
 import { readRun } from "../../src/result/run_files.js";
 import { loadScenario } from "../../src/scenario/scenario.js";
-import { filesByContent, identityOf, planSweep, planText, readPlan, scenarioOf } from "../../src/study/sweep/plan.js";
+import { filesByContent, identityOf, planText, readPlan, scenarioOf } from "../../src/study/plan.js";
+import { ResultStore } from "../../src/study/store.js";
+import { planSweep } from "../../src/study/sweep/plan_sweep.js";
 import { loadSweep } from "../../src/study/sweep/spec.js";
-import { ResultStore } from "../../src/study/sweep/store.js";
-import { groupTable, merge } from "../../src/study/sweep/table.js";
+import { axesOf, groupTable, merge } from "../../src/study/sweep/table.js";
 import { sampleResult, sampleSeries, simulatedResult } from "../result/report/sample.js";
 import type { OpenTarget } from "./engine.js";
 import { Finding, type Input, requireThat } from "./input.js";
@@ -92,10 +93,12 @@ export const open: OpenTarget = (folder) => {
     given.write(input, `${id}.json`, JSON.stringify, { id, point: null, result: simulatedResult() }, keys);
     return given.read(() => {
       const read = readPlan(join(changed, "points.jsonl"));
-      filesByContent(read.sweep);
-      for (const point of read.points.slice(0, kPoints)) scenarioOf(identityOf(read.sweep, point), changed);
-      const merged = merge(read, ResultStore.open(changed), read.sweep.collect);
-      return [`plan with ${groupTable(read.sweep, merged, read.sweep.collect).rows.length > 0 ? "a result" : "none"}`];
+      filesByContent(read.study);
+      for (const point of read.points.slice(0, kPoints)) scenarioOf(identityOf(read.study, point), changed);
+      const merged = merge(read, ResultStore.open(changed), read.study.collect);
+      return [
+        `plan with ${groupTable(axesOf(read), merged, read.study.collect).rows.length > 0 ? "a result" : "none"}`,
+      ];
     });
   };
 

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { type Problem, ScenarioError } from "../../base/error.js";
 import { problemsOf, section } from "../../base/fields.js";
 import { parseOverride, readScenarioFile } from "../../base/yaml.js";
+import { type ClockName, kClockNames } from "../../clocks/clock.js";
 import { rejection } from "../../scenario/file_kind.js";
 
 const kMostPoints = 100_000;
@@ -37,6 +38,14 @@ export const sweepSchema = section({
     .meta({
       description: "Seeds that each combination runs with: a list, or how many, from the scenario's own on.",
       default: 1,
+    }),
+  on: z
+    .array(z.enum(kClockNames))
+    .min(1)
+    .optional()
+    .meta({
+      description: "Clocks that each combination runs on: sim, wire, model.",
+      default: ["sim"],
     }),
   collect: z
     .array(field)
@@ -80,7 +89,10 @@ export interface SweepSpec {
   axes: readonly string[];
   /** Every combination of the axes' values. */
   combinations: readonly (readonly Override[])[];
+  /** Names of the combinations, where each has one. */
+  labels?: readonly string[];
   seeds: readonly number[] | number;
+  on: readonly ClockName[];
   collect: readonly string[];
   /** Series are kept beside the results. */
   series?: boolean;
@@ -105,6 +117,7 @@ export function loadSweep(file: string, text?: string): SweepSpec {
     axes: [...new Set(combinations.flatMap((combination) => combination.map(([path]) => path)))],
     combinations,
     seeds: spec.seeds ?? 1,
+    on: spec.on ?? ["sim"],
     collect: spec.collect ?? ["totals.goodput_bps"],
   };
 }
@@ -152,7 +165,9 @@ function check(spec: SpecInput): Problem[] {
   if (Array.isArray(spec.seeds) && new Set(spec.seeds).size < seeds) {
     problems.push({ path: ["seeds"], message: "has a seed twice" });
   }
-  const points = dimensions(spec).reduce((product, list) => product * list.length, seeds);
+  const clocks = spec.on ?? ["sim"];
+  if (new Set(clocks).size < clocks.length) problems.push({ path: ["on"], message: "has a clock twice" });
+  const points = dimensions(spec).reduce((product, list) => product * list.length, seeds * clocks.length);
   if (points > kMostPoints) {
     const hint = `must be at most ${kMostPoints}; split the sweep into several files`;
     problems.push({ path: [], message: `${points} points are too many`, hint });

@@ -2,9 +2,9 @@
 import { max, mean, min, sampleStandardDeviation } from "simple-statistics";
 import { nothingIn } from "../../result/nothing.js";
 import type { Result } from "../../result/result.js";
-import type { Plan, Point, Sweep } from "./plan.js";
+import type { Plan, Point } from "../plan.js";
+import type { ResultStore } from "../store.js";
 import { showValue } from "./spec.js";
-import type { ResultStore } from "./store.js";
 
 /** Undefined: the result has no such field. */
 export type Cell = number | string | undefined;
@@ -44,40 +44,50 @@ export function collectFields(result: Result, paths: readonly string[]): Cell[] 
 export function merge({ points }: Plan, store: ResultStore, collect: readonly string[]): Merged {
   const merged: Merged = { rows: [], invalid: [], missing: [], failed: [] };
   for (const point of points) {
-    if (store.hasResult(point.id)) {
-      const result = store.result(point.id);
+    if (store.hasResult(point)) {
+      const result = store.result(point);
       merged.rows.push({ point, fields: collectFields(result, collect) });
       if (!result.fidelity.valid) merged.invalid.push({ point, reasons: result.fidelity.reasons });
       continue;
     }
-    const error = store.failure(point.id);
+    const error = store.failure(point);
     if (error === undefined) merged.missing.push(point);
     else merged.failed.push({ point, error });
   }
   return merged;
 }
 
+/** The columns by which points are told apart but for their seed: the axes, and the clock where it is not virtual time alone. */
+export interface Axes {
+  axes: readonly string[];
+  clocks: boolean;
+}
+
+export function axesOf({ study, points }: Plan): Axes {
+  return { axes: study.axes, clocks: points.some(({ clock }) => clock !== "sim") };
+}
+
 /** Columns of a table with a row for each point. */
-export function pointColumns({ axes }: Pick<Sweep, "axes">, collect: readonly string[]): string[] {
-  return ["index", ...axes, "seed", ...collect];
+export function pointColumns(by: Axes, collect: readonly string[]): string[] {
+  return ["index", ...axisColumns(by), "seed", ...collect];
 }
 
-export function pointRow({ axes }: Pick<Sweep, "axes">, point: Point, fields: readonly Cell[]): Cell[] {
-  return [point.index, ...valuesOf(axes, point), point.seed, ...fields];
+export function pointRow(by: Axes, point: Point, fields: readonly Cell[]): Cell[] {
+  return [point.index, ...valuesOf(by, point), point.seed, ...fields];
 }
 
-/** A row for each combination of values: mean, least, most and sample standard deviation over its seeds. */
-export function groupTable({ axes }: Pick<Sweep, "axes">, { rows }: Merged, collect: readonly string[]): Table {
+/** A row for each combination of values and each clock: mean, least, most and sample standard deviation over its seeds. */
+export function groupTable(by: Axes, { rows }: Merged, collect: readonly string[]): Table {
   const groups = new Map<string, { values: Cell[]; members: Cell[][] }>();
   for (const { point, fields } of rows) {
-    const values = valuesOf(axes, point);
+    const values = valuesOf(by, point);
     const key = JSON.stringify(values);
     const group = groups.get(key) ?? { values, members: [] };
     group.members.push(fields);
     groups.set(key, group);
   }
   return {
-    columns: [...axes, "seeds", ...collect.flatMap((path) => kStatistics.map((name) => `${path}.${name}`))],
+    columns: [...axisColumns(by), "seeds", ...collect.flatMap((path) => kStatistics.map((name) => `${path}.${name}`))],
     rows: [...groups.values()].map(({ values, members }) => [
       ...values,
       members.length,
@@ -96,10 +106,13 @@ function statistics(cells: readonly Cell[]): Cell[] {
   return [mean(numbers), min(numbers), max(numbers), deviation];
 }
 
-function valuesOf(axes: readonly string[], { set }: Point): Cell[] {
-  return axes.map((path) => {
+const axisColumns = ({ axes, clocks }: Axes) => [...axes, ...(clocks ? ["clock"] : [])];
+
+function valuesOf({ axes, clocks }: Axes, { set, clock }: Point): Cell[] {
+  const values = axes.map((path) => {
     if (!Object.hasOwn(set, path)) return undefined;
     const value = set[path];
     return typeof value === "number" ? value : showValue(value);
   });
+  return [...values, ...(clocks ? [clock] : [])];
 }

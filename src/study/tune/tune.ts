@@ -2,14 +2,17 @@
 import { basename, dirname, extname } from "node:path";
 import { ScenarioError, WeirError } from "../../base/error.js";
 import { readScenarioFile } from "../../base/yaml.js";
+import type { ClockName } from "../../clocks/clock.js";
+import { kClocks } from "../../clocks/clocks.js";
 import type { ParameterInput } from "../../congestion/parameter.js";
 import { judgeExpectations } from "../../result/expectations.js";
 import { madeNow } from "../../result/made.js";
 import type { Made } from "../../result/made_schema.js";
 import { type LoadedScenario, loadScenario, parseScenarioText } from "../../scenario/scenario.js";
-import { type Plan, type Point, planSweep } from "../sweep/plan.js";
+import type { Plan, Point } from "../plan.js";
+import type { ResultStore } from "../store.js";
+import { planSweep } from "../sweep/plan_sweep.js";
 import { type Override, overridesOf, type SweepSpec, showOverride } from "../sweep/spec.js";
-import type { ResultStore } from "../sweep/store.js";
 import { halve, mostCandidates, type Score } from "./halving.js";
 import { isEmpty, type Objective, objectiveOf } from "./objective.js";
 import { type Candidate, candidates, type Dimension, parseSpace } from "./space.js";
@@ -19,7 +22,9 @@ export interface TuneOptions {
   objective: Objective;
   /** As parseSpace() takes it. */
   parameters: string | undefined;
-  /** Simulations at most, those that verify included. */
+  /** The clock that all run on. */
+  on: ClockName;
+  /** Runs at most, those that verify included. */
   runs: number;
   /** Tuned on these many, from the scenario's own on; verified on so many that come after them. */
   seeds: number;
@@ -51,11 +56,13 @@ export interface TuneDocument {
   scenario: string;
   /** When the document was; runs may be older. */
   made: Made;
+  /** Where all ran. */
+  clock: ClockName;
   algorithm: string;
   objective: string;
   parameters: { name: string; low: number; high: number; before: ParameterInput; after: ParameterInput }[];
   candidates: number;
-  /** Simulations. */
+  /** How many runs there were. */
   runs: number;
   tuned_on: Comparison;
   verified_on: Comparison;
@@ -79,8 +86,9 @@ export class Tuning {
     private readonly file: string,
     private readonly options: TuneOptions,
   ) {
-    const { set, parameters, runs, seeds, verify } = options;
+    const { on, set, parameters, runs, seeds, verify } = options;
     this.loaded = loadScenario(file, { set });
+    kClocks[on].check(this.loaded.scenario);
     const text = JSON.stringify(readScenarioFile(file, set).data);
     const parse = (more: readonly string[]) =>
       parseScenarioText(text, basename(file, extname(file)), { set: more, directory: dirname(file) });
@@ -93,7 +101,8 @@ export class Tuning {
     }
     this.drawn = candidates(this.space, count, seed, (candidate) => {
       try {
-        parse(this.overridesOf(candidate).map(([path, value]) => `${path}=${JSON.stringify(value)}`));
+        const more = this.overridesOf(candidate).map(([path, value]) => `${path}=${JSON.stringify(value)}`);
+        kClocks[on].check(parse(more).scenario);
         return true;
       } catch (error) {
         if (error instanceof ScenarioError) return false;
@@ -134,6 +143,7 @@ export class Tuning {
     return {
       scenario: scenario.name,
       made: madeNow(),
+      clock: this.options.on,
       algorithm: scenario.congestion.algorithm,
       objective: objective.text,
       parameters: this.space.map(({ name, low, high, standard }, i) => ({
@@ -168,9 +178,9 @@ export class Tuning {
     });
   }
 
-  private score({ id }: Point, store: ResultStore): Score {
+  private score(point: Point, store: ResultStore): Score {
     const { objective } = this.options;
-    const result = store.result(id);
+    const result = store.result(point);
     const judged = judgeExpectations(result, this.loaded.scenario.expect);
     const nothing = !result.fidelity.valid || isEmpty(result, objective);
     const unmet = judged.filter(({ met }) => !met).length + (nothing ? 1 : 0);
@@ -186,6 +196,7 @@ export class Tuning {
       // What the scenario has is run as it has it.
       combinations: numbers.map((i) => (i === 0 ? [] : this.overridesOf(this.drawn[i] as Candidate))),
       seeds: [...seeds],
+      on: [this.options.on],
       collect: [],
     };
   }

@@ -1,11 +1,11 @@
 /** Congestion controls that a scenario is run under, one after the other: how they are asked for, and the plan of their runs. */
-import { basename, dirname, extname } from "node:path";
-import { type Problem, ScenarioError, WeirError } from "../../base/error.js";
-import { readConfigText } from "../../base/yaml.js";
+import { basename, extname } from "node:path";
+import { WeirError } from "../../base/error.js";
+import type { ClockName } from "../../clocks/clock.js";
 import { type AlgorithmName, algorithmOf, kAlgorithmNames } from "../../congestion/algorithms.js";
-import { loadScenario, parseScenarioText } from "../../scenario/scenario.js";
-import type { Scenario } from "../../scenario/types.js";
-import { type Plan, planSweep } from "../sweep/plan.js";
+import { loadScenario } from "../../scenario/scenario.js";
+import type { Plan } from "../plan.js";
+import { planSweep } from "../sweep/plan_sweep.js";
 import { type Override, overridesOf } from "../sweep/spec.js";
 
 export interface Contender {
@@ -74,68 +74,28 @@ export interface VersusOptions {
   seeds: number;
   /** As codeVersion() says. */
   code: string;
-  /** Throws WeirError for a scenario that one of the clocks cannot run; default: any can. */
-  suits?: ((scenario: Scenario) => void) | undefined;
+  /** Each runs on all of these, in their order. */
+  on: readonly ClockName[];
 }
 
 /**
- * A run of each contender with each of `seeds` seeds, from the scenario's own on; points in this order.
+ * A run of each contender on each clock with each of `seeds` seeds, from the scenario's own on; points in this order.
  * @throws ScenarioError with what is wrong under which contender.
  */
 export function planVersus(
   file: string,
   contenders: readonly Contender[],
-  { set, seeds, code, suits = () => {} }: VersusOptions,
+  { set, seeds, code, on }: VersusOptions,
 ): { plan: Plan; warnings: string[] } {
-  const warnings = check(file, contenders, set, suits);
   const spec = {
     name: basename(file, extname(file)),
     scenario: file,
     set: overridesOf(set),
     axes: ["congestion"],
     combinations: contenders.map(overrideOf),
+    labels: contenders.map(({ label }) => label),
     collect: ["totals.goodput_bps"],
-    ...{ seeds, series: true },
+    ...{ on, seeds, series: true },
   };
-  return { plan: planSweep(spec, file, code).plan, warnings };
-}
-
-/** Whether the scenario is sound under each of them; what is questionable, with whom it is where not under all. */
-function check(
-  file: string,
-  contenders: readonly Contender[],
-  set: readonly string[],
-  suits: (scenario: Scenario) => void,
-): string[] {
-  const text = readConfigText(file, "scenario");
-  const problems = new Map<string, { problem: Problem; labels: string[] }>();
-  const warnings = new Map<string, string[]>();
-  for (const contender of contenders) {
-    const { label } = contender;
-    const all = [...set, ...overrideOf(contender).map(([path, value]) => `${path}=${JSON.stringify(value)}`)];
-    try {
-      const loaded = parseScenarioText(text, file, { set: all, directory: dirname(file) });
-      suits(loaded.scenario);
-      for (const warning of loaded.warnings) warnings.set(warning, [...(warnings.get(warning) ?? []), label]);
-    } catch (error) {
-      if (!(error instanceof ScenarioError)) throw error;
-      for (const problem of error.problems) {
-        const key = JSON.stringify([problem.path, problem.message]);
-        const found = problems.get(key) ?? { problem, labels: [] };
-        problems.set(key, { ...found, labels: [...found.labels, label] });
-      }
-    }
-  }
-  const under = (labels: readonly string[], what: string) =>
-    labels.length === contenders.length ? what : `with ${labels.join(", ")}: ${what}`;
-  if (problems.size > 0) {
-    const told = [...problems.values()].map(({ problem: { path, message, hint, line, column }, labels }): Problem => {
-      const field = path.join(".");
-      const place = line === undefined || column === undefined ? {} : { line, column };
-      const said = under(labels, field === "" ? message : `${field}: ${message}`);
-      return { path: [], message: said, ...place, ...(hint === undefined ? {} : { hint }) };
-    });
-    throw new ScenarioError(file, told);
-  }
-  return [...warnings].map(([warning, labels]) => under(labels, warning));
+  return planSweep(spec, file, code);
 }

@@ -4,8 +4,8 @@ import { madeNow } from "../../result/made.js";
 import type { Made } from "../../result/made_schema.js";
 import type { NamedRun } from "../../result/report/overlay.js";
 import type { Result } from "../../result/result.js";
-import { identityOf, type Plan, type Point, scenarioOf } from "../sweep/plan.js";
-import type { ResultStore } from "../sweep/store.js";
+import { identityOf, type Plan, type Point, scenarioOf, scenarioTextOf } from "../plan.js";
+import type { ResultStore } from "../store.js";
 import { type PairedDifference, pairedDifference } from "./confidence.js";
 import type { Contender } from "./contenders.js";
 import { kConvergence } from "./convergence.js";
@@ -61,30 +61,33 @@ export function nameOf({ label, clock }: Pick<ContenderDocument, "label" | "cloc
 
 export const hasClocks = ({ contenders }: VersusDocument) => new Set(contenders.map(({ clock }) => clock)).size > 1;
 
-/** Where the results of each clock are. */
-export type VersusStores = ReadonlyMap<ClockName, ResultStore>;
+/** A contender on one of the clocks, and its points. */
+interface Column {
+  label: string;
+  clock: ClockName;
+  points: Point[];
+}
 
-/** The points of each contender, in the order of the contenders. */
-export function pointsOf({ points }: Plan, contenders: readonly Contender[]): Point[][] {
-  const seeds = points.length / contenders.length;
-  return contenders.map((_, i) => points.slice(i * seeds, (i + 1) * seeds));
+/** In the order of the plan: by contender, then by clock. */
+function columnsOf({ points }: Plan, contenders: readonly Contender[]): Column[] {
+  const each = points.length / contenders.length;
+  return contenders.flatMap(({ label }, i) => {
+    const own = points.slice(i * each, (i + 1) * each);
+    const clocks = [...new Set(own.map(({ clock }) => clock))];
+    return clocks.map((clock) => ({ label, clock, points: own.filter((point) => point.clock === clock) }));
+  });
 }
 
 /** Of a plan whose points are all done. */
-export function versusDocument(plan: Plan, contenders: readonly Contender[], stores: VersusStores): VersusDocument {
-  const points = pointsOf(plan, contenders);
-  const [first = []] = points;
-  const [any] = stores.values();
+export function versusDocument(plan: Plan, contenders: readonly Contender[], store: ResultStore): VersusDocument {
+  const columns = columnsOf(plan, contenders);
+  const first = columns[0]?.points ?? [];
   return {
-    scenario: first[0] && any ? any.result(first[0].id).scenario : plan.sweep.name,
+    scenario: first[0] ? store.result(first[0]).scenario : plan.study.name,
     made: madeNow(),
     convergence: kConvergence,
     seeds: first.map(({ seed }) => seed),
-    contenders: againstFirst(
-      contenders.flatMap(({ label }, i) =>
-        [...stores].map(([clock, store]) => contenderDocument({ label, clock }, plan, points[i] ?? [], store)),
-      ),
-    ),
+    contenders: againstFirst(columns.map((column) => contenderDocument(column, plan, store))),
   };
 }
 
@@ -101,19 +104,14 @@ function againstFirst(contenders: readonly ContenderDocument[]): ContenderDocume
   });
 }
 
-function contenderDocument(
-  who: Pick<ContenderDocument, "label" | "clock">,
-  { sweep }: Plan,
-  points: readonly Point[],
-  store: ResultStore,
-): ContenderDocument {
+function contenderDocument({ points, ...who }: Column, { study }: Plan, store: ResultStore): ContenderDocument {
   const results: Result[] = [];
   const runs = points.map((point): VersusRun => {
-    const { scenario } = scenarioOf(identityOf(sweep, point), store.filesDirectory);
-    const result = store.result(point.id);
+    const { scenario } = scenarioOf(identityOf(study, point), store.filesDirectory);
+    const result = store.result(point);
     results.push(result);
     const { valid, reasons } = result.fidelity;
-    const figures = figuresOf(result, scenario, store.series(point.id));
+    const figures = figuresOf(result, scenario, store.series(point));
     return { seed: point.seed, id: point.id, valid, reasons, figures };
   });
   const spreads = kFigures.map((name) => [name, spreadOf(runs.map(({ figures }) => figures[name]))] as const);
@@ -128,15 +126,14 @@ function contenderDocument(
 }
 
 /** The run of each contender with the first seed, for pages that draw them over each other. */
-export function firstRuns(plan: Plan, contenders: readonly Contender[], stores: VersusStores): NamedRun[] {
-  return pointsOf(plan, contenders).flatMap(([point], i) =>
-    [...stores].flatMap(([clock, store]) => {
-      const series = point && store.series(point.id);
-      if (point === undefined || series === undefined) return [];
-      const { scenario } = scenarioOf(identityOf(plan.sweep, point), store.filesDirectory);
-      const source = { text: plan.sweep.scenario.text, set: [], scenario };
-      const label = nameOf({ label: contenders[i]?.label ?? "", clock }, stores.size > 1);
-      return [{ label, result: store.result(point.id), series, source }];
-    }),
-  );
+export function firstRuns(plan: Plan, contenders: readonly Contender[], store: ResultStore): NamedRun[] {
+  const columns = columnsOf(plan, contenders);
+  const several = new Set(columns.map(({ clock }) => clock)).size > 1;
+  return columns.flatMap(({ points: [point], ...who }) => {
+    const series = point && store.series(point);
+    if (point === undefined || series === undefined) return [];
+    const { scenario } = scenarioOf(identityOf(plan.study, point), store.filesDirectory);
+    const source = { text: scenarioTextOf(plan.study, point).text, set: [], scenario };
+    return [{ label: nameOf(who, several), result: store.result(point), series, source }];
+  });
 }

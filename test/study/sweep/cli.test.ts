@@ -1,18 +1,25 @@
 import { EventEmitter } from "node:events";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { CliContext } from "../../../src/cli/context.js";
 import type { PointTools } from "../../../src/cli/points.js";
 import { addSweepOn } from "../../../src/cli/sweep.js";
+import type { RunOptions } from "../../../src/clocks/clock.js";
 import { weir } from "../../cli/harness.js";
 import { unmadeText } from "../../result/unmade.js";
-import { fakeSimulate } from "./fake_simulate.js";
-import { folder, writeSweep } from "./fixture.js";
-import { runVerb } from "./verb.js";
+import { fakeSimulate } from "../fake_simulate.js";
+import { clocksWith } from "../fake_tools.js";
+import { folder, kScenario, writeSweep } from "../fixture.js";
+import { runVerb } from "../verb.js";
 
 /** One command line of `weir sweep` with the tests' simulation. */
-const sweep = (argv: readonly string[], tools: Partial<PointTools> = {}, signals = new EventEmitter()) =>
-  runVerb(addSweepOn, ["sweep", ...argv], tools, signals);
+const sweep = (
+  argv: readonly string[],
+  tools: Partial<PointTools> = {},
+  signals = new EventEmitter(),
+  more: Partial<CliContext> = {},
+) => runVerb(addSweepOn, ["sweep", ...argv], tools, signals, more);
 
 /** Plans a sweep; what `run` and `merge` are given. */
 async function planned(spec: object) {
@@ -180,17 +187,78 @@ describe("weir sweep", () => {
     expect(existsSync(out)).toBe(false);
   });
 
+  it("runs each combination on every clock that is asked for, real frames one after another, and again where they did not count", async () => {
+    const ran: string[] = [];
+    const clocks = clocksWith(fakeSimulate);
+    clocks.wire = {
+      ...clocks.wire,
+      run: async (scenario, options) => {
+        const outcome = await fakeSimulate(scenario, options as RunOptions);
+        ran.push(`${scenario.switches[0]?.ecn.kmax}`);
+        outcome.result.fidelity.valid = ran.length !== 1;
+        return outcome;
+      },
+    };
+    const directory = folder();
+    const points = join(directory, "plan.jsonl");
+    const spec = { vary: { "switch.ecn.kmax": ["100KB", "200KB"] }, on: ["sim", "wire"] };
+    await sweep(["plan", writeSweep(directory, spec), "--out", points]);
+    const run = ["run", "--points", points, "--out", join(directory, "results"), "--jobs", "2"];
+    const more = { clocks, elevate: async () => undefined };
+    const first = await sweep(run, {}, undefined, more);
+    expect(first).toMatchObject({ status: 0, stderr: expect.stringMatching(/4 points: 4 done/) });
+    expect(first.stdout.split("\n")[0]).toBe("index,switch.ecn.kmax,clock,seed,totals.goodput_bps");
+    expect(ran).toEqual(["100000", "200000"]);
+    const merged = await sweep(["merge", join(directory, "results")]);
+    expect(merged).toMatchObject({ status: 3, stderr: expect.stringContaining("point 1 is not valid") });
+    expect(merged.stdout.split("\n").slice(1, 3)).toEqual(["0,100KB,sim,1,101000", "1,100KB,wire,1,101000"]);
+    expect((await sweep(run, {}, undefined, more)).stderr).toMatch(/4 points: 1 done, 3 done before/);
+    expect(ran).toEqual(["100000", "200000", "100000"]);
+    expect((await sweep(["merge", join(directory, "results")])).status).toBe(0);
+  });
+
+  it("solves equations, too, and says before anything runs which combination they are not of", async () => {
+    const directory = folder();
+    const file = writeSweep(directory, { vary: { "congestion.algorithm": ["dcqcn", "none"] } });
+    const bad = await sweep(["plan", file, "--on", "sim,model"]);
+    expect(bad).toMatchObject({ status: 2, stderr: expect.stringContaining("at congestion.algorithm=none: ") });
+    const points = join(directory, "points.jsonl");
+    const good = writeSweep(directory, { set: { duration: "10ms" }, vary: { "switch.ecn.kmax": ["100KB", "200KB"] } });
+    await sweep(["plan", good, "--on", "model", "--out", points]);
+    const ran = await sweep(["run", "--points", points, "--out", join(directory, "out"), "--json"]);
+    const rows = ran.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(rows.map(({ clock }) => clock)).toEqual(["model", "model"]);
+    expect(rows[0]["totals.goodput_bps"]).toBeGreaterThan(1e9);
+  });
+
+  it("does not run commands of a plan that is another's on real frames without being told so", async () => {
+    const directory = folder();
+    const points = join(directory, "points.jsonl");
+    const scenario = `${kScenario}  - { run: "touch ${join(directory, "ran")}", on: h1 }\nscale: 1\n`;
+    const file = writeSweep(directory, { on: ["wire"] }, scenario);
+    expect(await sweep(["plan", file, "--out", points])).toMatchObject({ status: 0 });
+    chmodSync(points, 0o666);
+    const clocks = clocksWith(fakeSimulate);
+    clocks.wire = { ...clocks.wire, run: () => Promise.reject(new Error("ran")) };
+    const more = { clocks, stdin: process.stdin, elevate: async () => undefined };
+    const ran = await sweep(["run", "--points", points, "--out", join(directory, "out")], {}, undefined, more);
+    expect(ran).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/can be written by everybody.*\n.*on h1: touch/),
+    });
+  });
+
   it("stops at a signal and leaves no half a point", async () => {
     const { run, out } = await planned({ vary: { description: ["", "sleep"] } });
     const signals = new EventEmitter();
-    const clock = () => {
-      const stopSoon: typeof fakeSimulate = (scenario, options) => {
-        if (scenario.description === "sleep") setImmediate(() => signals.emit("SIGTERM"));
-        return fakeSimulate(scenario, options);
-      };
-      return { run: stopSoon };
-    };
-    const { status, stderr } = await sweep([...run, "--index", "0", "--chunk", "2"], { clock }, signals);
+    const clocks = clocksWith((scenario, options) => {
+      if (scenario.description === "sleep") setImmediate(() => signals.emit("SIGTERM"));
+      return fakeSimulate(scenario, options);
+    });
+    const { status, stderr } = await sweep([...run, "--index", "0", "--chunk", "2"], {}, signals, { clocks });
     expect(status).toBe(143);
     expect(stderr).toContain("2 points: 1 done, 1 left; results in");
     expect(readdirSync(out).filter((name) => !name.endsWith(".perf.json"))).toHaveLength(2);

@@ -3,7 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { examples } from "../../fixtures/examples.js";
-import { plan } from "./fixture.js";
+import { plan } from "../fixture.js";
 
 const schema = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(
   JSON.parse(readFileSync("schema/sweep.schema.json", "utf8")),

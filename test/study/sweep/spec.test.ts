@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadSweep } from "../../../src/study/sweep/spec.js";
-import { folder, writeSweep } from "./fixture.js";
+import { folder, writeSweep } from "../fixture.js";
 
 const load = (spec: object) => loadSweep(writeSweep(folder(), spec));
 

@@ -8,8 +8,9 @@ import { parseObjective } from "../../../src/study/tune/objective.js";
 import { type Comparison, verdict } from "../../../src/study/tune/tune.js";
 import { sampleSeries, simulatedResult } from "../../result/report/sample.js";
 import { unmadeText } from "../../result/unmade.js";
-import { folder, kScenario } from "../sweep/fixture.js";
-import { runVerb } from "../sweep/verb.js";
+import { clocksWith } from "../fake_tools.js";
+import { folder, kScenario } from "../fixture.js";
+import { runVerb } from "../verb.js";
 
 /** The queue is the longer the farther R_AI is from 100 Mb/s; with "overfit" only with the seeds 1 to 4, otherwise the other way. */
 const simulate: Clock["run"] = async ({ congestion, description, seed }) => {
@@ -34,7 +35,7 @@ async function tune(argv: readonly string[], text = kScenario) {
   const out = join(directory, "out");
   writeFileSync(file, text);
   const all = ["tune", file, "--jobs", "1", "--quiet", "--out", out, ...argv];
-  const ran = await runVerb(addTuneOn, all, { clock: () => ({ run: simulate }) });
+  const ran = await runVerb(addTuneOn, all, {}, undefined, { clocks: clocksWith(simulate) });
   const found = join(out, "tuned.yaml");
   return { ...ran, file, found: existsSync(found) ? readFileSync(found, "utf8") : "" };
 }
@@ -54,6 +55,25 @@ describe("weir tune", () => {
     expect(Math.abs(Math.log(rate / 100e6))).toBeLessThan(Math.log(2.5));
     expect(first.found).toContain("congestion:\n  parameters:\n    rpg_ai_rate: ");
     expect(unmadeText((await tune([...kQueue, "--json"])).stdout)).toBe(unmadeText(first.stdout));
+  });
+
+  it("asks equations, and runs only what they are of", async () => {
+    const model = [
+      "--on",
+      "model",
+      "--objective",
+      "switches.*.queues.*.*.p99",
+      "--parameters",
+      "rpg_ai_rate",
+      "--runs",
+      "12",
+    ];
+    const short = `${kScenario}duration: 10ms\nwarmup: 5ms\n`;
+    const ran = await tune([...model, "--seeds", "1", "--verify", "2", "--json"], short);
+    expect(ran).toMatchObject({ status: 0, stderr: "" });
+    expect(JSON.parse(ran.stdout)).toMatchObject({ clock: "model", candidates: 8 });
+    const other = await tune(model, `${short}congestion: { algorithm: timely }\ntransport: { type: rc }\n`);
+    expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining("congestion.algorithm") });
   });
 
   it("says plainly that a gain is none with other seeds", async () => {

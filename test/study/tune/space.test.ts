@@ -4,7 +4,7 @@ import { parseScenarioText } from "../../../src/scenario/scenario.js";
 import { isEmpty, objectiveOf, parseObjective } from "../../../src/study/tune/objective.js";
 import { candidates, parseSpace } from "../../../src/study/tune/space.js";
 import { simulatedResult } from "../../result/report/sample.js";
-import { kScenario } from "../sweep/fixture.js";
+import { kScenario } from "../fixture.js";
 
 function space(text: string | undefined, algorithm = "dcqcn", written: Record<string, ParameterInput> = {}) {
   const set = [`congestion=${JSON.stringify({ algorithm, parameters: written })}`, "transport.type=rc"];

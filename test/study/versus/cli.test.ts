@@ -8,8 +8,9 @@ import type { Clock } from "../../../src/clocks/clock.js";
 import { kClocks } from "../../../src/clocks/clocks.js";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
 import { sampleSeries, simulatedResult } from "../../result/report/sample.js";
-import { folder, kScenario } from "../sweep/fixture.js";
-import { runVerb } from "../sweep/verb.js";
+import { clocksWith } from "../fake_tools.js";
+import { folder, kScenario } from "../fixture.js";
+import { runVerb } from "../verb.js";
 
 /** Goodput is the seed in Gb/s, and the queue that of the algorithm. */
 const simulate = (): Clock["run"] => async (scenario) => {
@@ -34,14 +35,11 @@ async function versus(
   const file = join(directory, "incast.yaml");
   const out = join(directory, "out");
   writeFileSync(file, text);
-  const tools = { clock: () => ({ run: simulation(signals) }) };
-  const ran = await runVerb(
-    addVersusOn,
-    ["versus", file, "--jobs", "1", "--out", out, ...argv],
-    tools,
-    signals,
-    context,
-  );
+  const clocks = { ...clocksWith(simulation(signals)), ...(context.clocks && { wire: context.clocks.wire }) };
+  const ran = await runVerb(addVersusOn, ["versus", file, "--jobs", "1", "--out", out, ...argv], {}, signals, {
+    ...context,
+    clocks,
+  });
   const page = join(out, "versus.html");
   return { ...ran, page: existsSync(page) ? readFileSync(page, "utf8") : "" };
 }

@@ -2,14 +2,14 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseContenders, planVersus } from "../../../src/study/versus/contenders.js";
-import { folder, kScenario } from "../sweep/fixture.js";
+import { folder, kScenario } from "../fixture.js";
 
 const kReliable = `${kScenario}transport: { type: rc }\ncongestion: { parameters: { rpg_ai_rate: 40Mbps } }\n`;
 
 function planned(names: string, text = kReliable, set: string[] = []) {
   const file = join(folder(), "incast.yaml");
   writeFileSync(file, text);
-  return planVersus(file, parseContenders(names), { set, seeds: 2, code: "test" });
+  return planVersus(file, parseContenders(names), { set, seeds: 2, code: "test", on: ["sim"] });
 }
 
 describe("contenders", () => {
@@ -43,7 +43,7 @@ describe("contenders", () => {
       [undefined, 7],
       [undefined, 8],
     ]);
-    expect(plan.sweep.set).toEqual({ seed: 7, duration: "2ms" });
+    expect(plan.study.scenarios[0]?.set).toEqual({ seed: 7, duration: "2ms" });
   });
 
   it("are refused by name where the scenario lacks what they need", () => {

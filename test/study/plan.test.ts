@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { identityOf, type Plan, planText, readPlan, scenarioOf } from "../../../src/study/sweep/plan.js";
+import { identityOf, type Plan, planText, readPlan, scenarioOf } from "../../src/study/plan.js";
 import { folder, kScenario, plan, writeSweep } from "./fixture.js";
 
 const kSweep = { vary: { "switch.ecn.kmax": ["100KB", "200KB"] }, seeds: [3, 4] };
@@ -44,10 +44,10 @@ describe("a plan", () => {
     const file = join(directory, "points.jsonl");
     writeFileSync(file, planText(plan(writeSweep(directory, kSweep))));
     writeFileSync(join(directory, "scenario.yaml"), "broken");
-    const { sweep, points } = readPlan(file);
+    const { study, points } = readPlan(file);
     const point = points[2];
     if (point === undefined) throw new Error("no third point");
-    const { scenario } = scenarioOf(identityOf(sweep, point), directory);
+    const { scenario } = scenarioOf(identityOf(study, point), directory);
     expect(scenario).toMatchObject({ name: "incast", seed: 3, switches: [{ ecn: { kmin: 5000, kmax: 200_000 } }] });
   });
 
@@ -68,12 +68,12 @@ traffic:
     writeFileSync(list, flows(1001));
     const after = plan(file);
     expect(ids(after)).not.toEqual(ids(before));
-    expect(before.sweep.files).toEqual({
+    expect(before.study.scenarios[0]?.files).toEqual({
       "lists/a.csv": flows(1000),
       "sizes.csv": readFileSync(join(directory, "sizes.csv"), "utf8"),
     });
     const point = before.points[0] as Plan["points"][number];
-    expect(JSON.stringify(identityOf(before.sweep, point))).toMatch(
+    expect(JSON.stringify(identityOf(before.study, point))).toMatch(
       /"csv":"[0-9a-f]{64}\.csv".*"csv":"[0-9a-f]{64}\.csv"/,
     );
   });
@@ -125,8 +125,14 @@ describe("a plan's file", () => {
   it("is one JSON object per line: the sweep, then the points", () => {
     const { lines } = file();
     const [sweep, ...points] = lines.map((line) => JSON.parse(line));
-    expect(sweep).toMatchObject({ weir_sweep: 1, name: "sweep", code: "0.0.0+test", points: 4 });
-    expect(points[3]).toEqual({ index: 3, id: expect.any(String), set: { "switch.ecn.kmax": "200KB" }, seed: 4 });
+    expect(sweep).toMatchObject({ weir_sweep: 2, name: "sweep", code: "0.0.0+test", points: 4 });
+    expect(points[3]).toEqual({
+      index: 3,
+      id: expect.any(String),
+      clock: "sim",
+      set: { "switch.ecn.kmax": "200KB" },
+      seed: 4,
+    });
   });
 
   it("is read back as it was", () => {
@@ -139,6 +145,16 @@ describe("a plan's file", () => {
     ["cut off at a line", (lines: string[]) => lines.slice(0, -1).join("\n"), /has 3 of 4 points/],
     ["cut off in a line", (lines: string[]) => lines.join("\n").slice(0, -9), /line 5 is not JSON/],
     ["of something else", () => '{"a":1}\n', /line 1: weir_sweep/],
+    [
+      "out of its folder",
+      (lines: string[]) => lines.join("\n").replace('"seed":3}', '"seed":3,"folder":"a/../../b"}'),
+      /line 2: folder/,
+    ],
+    [
+      "of a scenario that is not there",
+      (lines: string[]) => lines.join("\n").replace('"seed":3}', '"seed":3,"scenario":1}'),
+      /point 0 is of a scenario/,
+    ],
     ["out of order", ([sweep, a, b, ...rest]: string[]) => [sweep, b, a, ...rest].join("\n"), /not in order/],
   ])("is refused when it is %s", (_, change, message) => {
     const { path, lines } = file();

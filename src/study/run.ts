@@ -1,31 +1,30 @@
-/** A sweep's points, in this process or on workers: what is done already is left out, and everything is told as it happens. */
+/** Points of a plan, in this process or on workers: what is done already is left out, and everything is told as it happens. */
 
-import { runJobs } from "../../base/processes/jobs.js";
-import type { Crash, StartWorker } from "../../base/processes/worker.js";
-import type { Clock } from "../../clocks/clock.js";
+import { runJobs } from "../base/processes/jobs.js";
+import type { Crash, StartWorker } from "../base/processes/worker.js";
 import { filesByContent, type Plan, type Point, planText } from "./plan.js";
-import { type PointOutcome, runPoint } from "./point.js";
-import type { SweepSetup } from "./serve.js";
+import { type PointOutcome, type Runners, runPoint } from "./point.js";
+import type { StudySetup } from "./serve.js";
 import { ResultStore } from "./store.js";
 
 /** A point whose worker died is tried so many times in all. */
 const kMostTries = 3;
 
-export type SweepOutcome = PointOutcome | Crash;
+export type StudyOutcome = PointOutcome | Crash;
 
 export interface RunOptions {
   directory: string;
-  /** Workers; undefined: the points run in this process, one after another. */
+  /** Workers for points in virtual time; undefined: all run in this process, one after another. */
   jobs: number | undefined;
-  /** Runs the points of this process. */
-  clock: Pick<Clock, "run">;
+  /** Run the points of this process. */
+  runners: Runners;
   startWorker: StartWorker;
   /** Ends the run; points that are not done leave nothing behind. */
   signal: AbortSignal;
   /** Called once, before the first point, with what there is to do. */
   onStart: (points: readonly Point[]) => void;
   onProgress: (point: Point, fraction: number) => void;
-  onOutcome: (point: Point, outcome: SweepOutcome) => void;
+  onOutcome: (point: Point, outcome: StudyOutcome) => void;
 }
 
 export interface RunSummary {
@@ -39,31 +38,32 @@ export interface RunSummary {
 }
 
 /** Runs those of `points` that have no result yet. */
-export async function runSweep(plan: Plan, points: readonly Point[], options: RunOptions): Promise<RunSummary> {
+export async function runPlan(plan: Plan, points: readonly Point[], options: RunOptions): Promise<RunSummary> {
   const store = ResultStore.create(options.directory);
   store.removeUnfinished();
   store.savePlan(planText(plan));
-  store.saveFiles(filesByContent(plan.sweep));
+  store.saveFiles(filesByContent(plan.study));
   const summary: RunSummary = { done: 0, skipped: 0, failed: [], crashed: [] };
   const todo = pending(store, points, summary);
   options.onStart(todo);
-  const onOutcome = (point: Point, outcome: SweepOutcome) => {
+  const onOutcome = (point: Point, outcome: StudyOutcome) => {
     if (outcome.status === "done") summary.done++;
     else if (outcome.status !== "stopped") summary[outcome.status].push({ point, error: outcome.error });
     options.onOutcome(point, outcome);
   };
   try {
-    const { jobs, startWorker, signal, onProgress, directory } = options;
-    if (jobs !== undefined) {
-      const setup: SweepSetup = { sweep: plan.sweep, directory };
+    const { jobs, startWorker, signal, onProgress, directory, runners } = options;
+    // Two labs at once would be in each other's way, and equations are soon solved.
+    const beside = jobs === undefined ? [] : todo.filter(({ clock }) => clock === "sim");
+    if (jobs !== undefined && beside.length > 0) {
+      const setup: StudySetup = { study: plan.study, directory };
       const shared = { setup, startWorker, jobs, tries: kMostTries, signal, onProgress, onEnd: onOutcome };
-      await runJobs<SweepSetup, Point, number, PointOutcome>(todo, shared);
-      return summary;
+      await runJobs<StudySetup, Point, number, PointOutcome>(beside, shared);
     }
-    for (const point of todo) {
+    for (const point of todo.filter((one) => !beside.includes(one))) {
       if (signal.aborted) break;
       const context = { signal, onProgress: (fraction: number) => onProgress(point, fraction) };
-      onOutcome(point, await runPoint(options.clock, plan.sweep, point, store, context));
+      onOutcome(point, await runPoint(runners, plan.study, point, store, context));
     }
     return summary;
   } finally {
@@ -75,10 +75,11 @@ export async function runSweep(plan: Plan, points: readonly Point[], options: Ru
 function pending(store: ResultStore, points: readonly Point[], summary: RunSummary): Point[] {
   const seen = new Set<string>();
   return points.filter((point) => {
-    const error = store.failure(point.id);
-    if (store.hasResult(point.id) || seen.has(point.id)) summary.skipped++;
+    const error = store.failure(point);
+    const place = `${point.id} ${point.folder ?? ""}`;
+    if (store.isDone(point) || seen.has(place)) summary.skipped++;
     else if (error !== undefined) summary.failed.push({ point, error });
-    else return seen.add(point.id);
+    else return seen.add(place);
     return false;
   });
 }

@@ -5,10 +5,10 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import { planText } from "../../../src/study/sweep/plan.js";
-import { kPatienceMs } from "../../limits.js";
-import { kTestMarker, markedProcesses } from "../../live/processes.js";
-import { eventually } from "../../patience.js";
+import { planText } from "../../src/study/plan.js";
+import { kPatienceMs } from "../limits.js";
+import { kTestMarker, markedProcesses } from "../live/processes.js";
+import { eventually } from "../patience.js";
 import { folder, plan, writeSweep } from "./fixture.js";
 
 const kCommand = ["--import", "tsx", fileURLToPath(new URL("fake_weir.ts", import.meta.url)), "sweep"];

@@ -1,9 +1,9 @@
 /** A simulation that does as the scenario's description says. */
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { WeirError } from "../../../src/base/error.js";
-import type { Clock } from "../../../src/clocks/clock.js";
-import { sampleResult, sampleSeries } from "../../result/report/sample.js";
+import { WeirError } from "../../src/base/error.js";
+import type { Clock } from "../../src/clocks/clock.js";
+import { sampleResult, sampleSeries } from "../result/report/sample.js";
 
 /**
  * Goodput is 1000 times the seed plus kmax, and seed 1 has a field `first`. Words of the description: `refuse` fails; `break` throws; `die-once FILE` and `die`

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { SweepProgress } from "../../../src/study/sweep/progress.js";
-import { memoryStream } from "../../cli/memory_stream.js";
+import { PointsProgress } from "../../src/study/progress.js";
+import { memoryStream } from "../cli/memory_stream.js";
 
 /** A stream that remembers, and a clock in ms that is set by hand. */
 function setup(total: number, isTTY: boolean) {
   const { stream, writes: written } = memoryStream({ isTTY });
   const clock = { now: 1000 };
-  return { progress: new SweepProgress(stream, total, () => clock.now), written, clock };
+  return { progress: new PointsProgress(stream, total, () => clock.now), written, clock };
 }
 
 describe("progress of a sweep", () => {

@@ -3,22 +3,22 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Plan, planText } from "../../../src/study/sweep/plan.js";
-import { type RunOptions, runSweep, type SweepOutcome } from "../../../src/study/sweep/run.js";
-import { ResultStore } from "../../../src/study/sweep/store.js";
-import { unmadeText } from "../../result/unmade.js";
+import { type Plan, planText } from "../../src/study/plan.js";
+import { type RunOptions, runPlan, type StudyOutcome } from "../../src/study/run.js";
+import { ResultStore } from "../../src/study/store.js";
+import { unmadeText } from "../result/unmade.js";
 import { fakeSimulate } from "./fake_simulate.js";
-import { startFakeWorker } from "./fake_tools.js";
+import { clocksWith, startFakeWorker } from "./fake_tools.js";
 import { folder, kScenario, plan, writeSweep } from "./fixture.js";
 
 /** Runs all points of a plan; what happened, by index. */
 async function run(made: Plan, directory: string, options: Partial<RunOptions> = {}) {
-  const outcomes = new Map<number, SweepOutcome>();
+  const outcomes = new Map<number, StudyOutcome>();
   const progress: number[] = [];
-  const summary = await runSweep(made, made.points, {
+  const summary = await runPlan(made, made.points, {
     directory,
     jobs: undefined,
-    clock: { run: fakeSimulate },
+    runners: clocksWith(fakeSimulate),
     startWorker: startFakeWorker,
     signal: new AbortController().signal,
     onStart: () => {},
@@ -73,7 +73,7 @@ describe("a sweep's run", () => {
     const made = plan(writeSweep(folder(), { vary: { description: ["refuse", `log ${log}`] } }));
     const first = await run(made, directory, { jobs: 1 });
     expect(first.summary).toMatchObject({ done: 1, failed: [{ point: { index: 0 }, error: "no such thing" }] });
-    const again = await run(made, directory, { clock: { run: () => Promise.reject(new Error("ran")) } });
+    const again = await run(made, directory, { runners: clocksWith(() => Promise.reject(new Error("ran"))) });
     expect(again.summary).toMatchObject({ done: 0, skipped: 1, failed: [{ error: "no such thing" }] });
   });
 
@@ -144,12 +144,10 @@ traffic:
     const directory = folder();
     const seen: number[] = [];
     await run(made, directory, {
-      clock: {
-        run: (one, options) => {
-          seen.push(one.flows.length);
-          return fakeSimulate(one, options);
-        },
-      },
+      runners: clocksWith((one, options) => {
+        seen.push(one.flows.length);
+        return fakeSimulate(one, options);
+      }),
     });
     expect(seen).toEqual([1]);
     expect([...results(directory).values()].join()).not.toContain(source);
@@ -174,7 +172,7 @@ describe("a folder of results", () => {
     const directory = folder();
     writeFileSync(join(directory, "x.json"), '{"id":"x","result":{}}');
     const store = ResultStore.open(directory);
-    expect(() => store.result("x")).toThrow(`${join(directory, "x.json")} is not a result of a sweep`);
+    expect(() => store.result({ id: "x" })).toThrow(`${join(directory, "x.json")} is not a result of a study`);
     expect(() => ResultStore.open(join(directory, "nosuch"))).toThrow("nosuch: no such folder");
   });
 });

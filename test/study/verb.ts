@@ -2,11 +2,10 @@
 import { EventEmitter } from "node:events";
 import { Writable } from "node:stream";
 import { Command } from "commander";
-import { type AddVerb, type CliContext, describeError, exitStatusOf } from "../../../src/cli/context.js";
-import type { PointTools } from "../../../src/cli/points.js";
-import { kClocks } from "../../../src/clocks/clocks.js";
+import { type AddVerb, type CliContext, describeError, exitStatusOf } from "../../src/cli/context.js";
+import type { PointTools } from "../../src/cli/points.js";
 import { fakeSimulate } from "./fake_simulate.js";
-import { kCode, startFakeWorker } from "./fake_tools.js";
+import { clocksWith, kCode, startFakeWorker } from "./fake_tools.js";
 
 type AddVerbOn = (tools: PointTools, ...verb: Parameters<AddVerb>) => void;
 
@@ -29,12 +28,12 @@ export async function runVerb(
     stdout: stream("stdout"),
     stderr: stream("stderr"),
     signals,
-    clocks: kClocks,
+    clocks: clocksWith(fakeSimulate),
     ...more,
   } as unknown as CliContext;
   const all: PointTools = {
     codeVersion: () => kCode,
-    clock: () => ({ run: fakeSimulate }),
+    loadCore: () => {},
     startWorker: startFakeWorker,
     environment: {},
     ...tools,

@@ -1,8 +1,8 @@
-/** How far a sweep is: points that are done, that failed, and how long the rest takes at the pace so far. */
-import { duration } from "../../result/report/format.js";
-import { StatusLine } from "../../result/report/status_line.js";
+/** How far a study is: points that are done, that failed, and how long the rest takes at the pace so far. */
+import { duration } from "../result/report/format.js";
+import { StatusLine } from "../result/report/status_line.js";
 
-export class SweepProgress {
+export class PointsProgress {
   private readonly started: number;
   private readonly status: StatusLine;
   private finished = 0;

@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { stringify } from "yaml";
-import { type Plan, planSweep } from "../../../src/study/sweep/plan.js";
-import { loadSweep } from "../../../src/study/sweep/spec.js";
+import type { Plan } from "../../src/study/plan.js";
+import { planSweep } from "../../src/study/sweep/plan_sweep.js";
+import { loadSweep } from "../../src/study/sweep/spec.js";
 import { kCode } from "./fake_tools.js";
 
 export const kScenario = `# A comment.
