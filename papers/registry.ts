@@ -3,7 +3,7 @@ import { nearest } from "../src/base/nearest.js";
 import { DCQCN_EXPERIMENTS } from "./dcqcn/experiments.js";
 import { ECN_OR_DELAY_EXPERIMENTS } from "./ecn-or-delay/experiments.js";
 import { type Clock, clocksOf, type Experiment, seedsOn, trialsOn } from "./engine/experiment.js";
-import { loadTrial } from "./engine/run.js";
+import { loadTrial } from "./engine/trial.js";
 import { HPCC_COMPLETION } from "./hpcc/completion.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { TIMELY_TAIL } from "./timely/tail.js";

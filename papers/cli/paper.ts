@@ -2,20 +2,24 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import pc from "picocolors";
-import { WeirError } from "../../src/base/error.js";
 import { makeFolder } from "../../src/base/folder.js";
 import { wrap } from "../../src/base/wrap.js";
 import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "../../src/cli/context.js";
+import { kPointTools, runPoints, workers } from "../../src/cli/points.js";
 import { runFolder } from "../../src/cli/run_folder.js";
 import { StopSignals } from "../../src/cli/stop_signals.js";
 import { codeVersion } from "../../src/result/code_version.js";
+import { madeNow } from "../../src/result/made.js";
+import { ResultStore } from "../../src/study/store.js";
 import { documentOf } from "../engine/document.js";
 import { CLOCKS, type Clock, clocksOf, type Experiment } from "../engine/experiment.js";
 import { writePaper } from "../engine/files.js";
-import { keyOf, type PaperMade, paperMade } from "../engine/made.js";
+import { keyOf, paperMade } from "../engine/made.js";
 import { type References, readReferences } from "../engine/reference.js";
-import { loadTrial, type PaperOptions, runExperiment } from "../engine/run.js";
+import { type PaperOptions, runExperiment } from "../engine/run.js";
+import { planRuns } from "../engine/runs.js";
 import { renderText } from "../engine/text.js";
+import { loadTrial } from "../engine/trial.js";
 import { EXPERIMENTS, findExperiment, type Listing, listExperiments, nearestExperiment } from "../registry.js";
 import { addPaperAll } from "./paper_all.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
@@ -84,27 +88,40 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
   if (elevated !== undefined) return elevated;
   const directory = choice.out ?? runFolder(id, new Date());
   makeFolder(directory);
-  const stop = new StopSignals(context, choice.quiet === true);
-  const line = choice.quiet ? undefined : new PaperProgressLine(context.stderr, id);
+  const code = versionFor(chosen);
+  const plan = planRuns([{ experiment, clocks: chosen }], { ...overrides, code, folders: false });
+  const store = ResultStore.create(directory);
+  if (choice.fresh) for (const point of plan.points) store.removeResult(point);
+  // What lies there says what was made before; runs are about to be replaced.
+  rmSync(join(directory, "paper.json"), { force: true });
+  const began = performance.now();
+  const quiet = choice.quiet === true;
+  const beside = plan.points.filter((point) => point.clock === "sim" && !store.isDone(point));
+  const jobs = workers(choice.jobs);
+  // One run goes as well in this process.
+  const ran =
+    jobs !== undefined && beside.length > 1
+      ? await runPoints(kPointTools, context, plan, beside, { out: directory, jobs, quiet })
+      : undefined;
+  const stop = new StopSignals(context, quiet);
+  const line = quiet ? undefined : new PaperProgressLine(context.stderr, id);
   const options: PaperOptions = {
     ...overrides,
     references,
     clocks: chosen,
+    code,
     directory,
-    signal: stop.signal,
+    signal: ran?.stopped ? AbortSignal.abort() : stop.signal,
     onProgress: line && ((progress) => line.update(progress)),
   };
-  const origin = originOf(experiment, options);
-  // What lies there says what was made before; runs are about to be replaced.
-  rmSync(join(directory, "paper.json"), { force: true });
+  const key = keyOf(experiment, plan, { clocks: chosen, references, weir: code });
   try {
-    const began = performance.now();
     const outcome = await runExperiment(experiment, context.clocks, options);
     line?.finish();
-    const document = documentOf(outcome, origin && paperMade(origin, began));
+    const document = documentOf(outcome, paperMade({ key, weir: code }, began));
     const report = await writePaper(directory, outcome, document);
     print(context, choice.json, document, (color) => `${renderText(document, color)}\nreport: ${report}`);
-    return stop.status ?? (outcome.complete ? kExit.ok : kExit.invalid);
+    return stop.status ?? (ran?.stopped ? ran.status : undefined) ?? (outcome.complete ? kExit.ok : kExit.invalid);
   } finally {
     line?.finish();
     stop.release();
@@ -118,15 +135,10 @@ function referencesOf({ stderr }: CliContext, directory: string, experiment: Exp
   return found;
 }
 
-/** undefined: the native core, by which versions of Weir are told apart, was not built; models run without it. */
-function originOf(experiment: Experiment, options: PaperOptions): Pick<PaperMade, "key" | "weir"> | undefined {
-  try {
-    const weir = codeVersion();
-    return { key: keyOf(experiment, options, weir), weir };
-  } catch (error) {
-    if (error instanceof WeirError) return undefined;
-    throw error;
-  }
+/** Which code makes the runs. Equations run without the native core, which tells versions of Weir apart. */
+function versionFor(clocks: readonly Clock[]): string {
+  if (clocks.some((clock) => clock !== "model")) return codeVersion();
+  return madeNow().weir;
 }
 
 /** In the order of CLOCKS. @throws UsageError for one that the experiment does not have. */

@@ -7,45 +7,47 @@ import type { Command } from "commander";
 import { makeFolder } from "../../src/base/folder.js";
 import { beside } from "../../src/cli/beside.js";
 import { type AddVerb, asUsage, type CliContext, kExit, print, UsageError, warn } from "../../src/cli/context.js";
-import { integer } from "../../src/cli/device_options.js";
 import { StopSignals } from "../../src/cli/stop_signals.js";
 import { codeVersion } from "../../src/result/code_version.js";
 import { madeNow } from "../../src/result/made.js";
 import { duration } from "../../src/result/report/format.js";
+import { planText } from "../../src/study/plan.js";
+import { ResultStore } from "../../src/study/store.js";
 import { writeAll } from "../engine/all/files.js";
 import { runTasks, savedPaper, type TaskOutcome } from "../engine/all/run.js";
 import { type Finished, type Summary, summarize } from "../engine/all/summary.js";
-import { planTasks, selectExperiments, type Task } from "../engine/all/task.js";
+import { planTasks, selectExperiments, type Task, type TaskPlan } from "../engine/all/task.js";
 import { renderAllText } from "../engine/all/text.js";
 import { CLOCKS, type Clock } from "../engine/experiment.js";
 import { readReferences } from "../engine/reference.js";
 import { since } from "../engine/run.js";
+import type { RunsPlan } from "../engine/runs.js";
 import { EXPERIMENTS, secondsOn } from "../registry.js";
 import { AllProgress } from "./paper_all_progress.js";
 import { addPaperOptions, type PaperChoice } from "./paper_options.js";
 
 interface AllChoice extends PaperChoice {
   only?: string[];
-  jobs?: number;
-  fresh?: boolean;
+  plan?: boolean;
 }
 
 const kDefault: readonly Clock[] = ["sim", "model"];
 const kFolder = join("weir-results", "paper-all");
-const kMostJobs = 1024;
 
 const kHelp = `
 Each experiment leaves its own folder, DIR/<id>/, as weir paper <id> does; beside them are report.html and report.md, with every figure
-and every statement, and summary.json. Experiments without the wire run side by side, those with it one at a time and alone. A clock
+and every statement, and summary.json. Runs in virtual time go side by side, those on the wire one at a time and alone. A clock
 that an experiment does not have is left out for it.
 
-The same call again goes on where the last one ended: what DIR has complete, by the same build of Weir with the same clocks, seed,
-scale and references, is not run again. What was made with others is replaced: use another --out to keep both.
+The same call again goes on where the last one ended: a run that DIR has, of the same scenario and seed by the same build of Weir, is not
+made again, and statements that have changed since are judged by it. What was made otherwise is replaced: use another --out to keep both.
 
 Examples:
   weir paper all                                       all of it in virtual time and by equations
   weir paper all --on all --out everything             on the wire as well
   weir paper all --only 'dcqcn-fig1*,qcn-vs-dcqcn'     * stands for any text
+  weir paper all --plan > points.jsonl                 many machines make the runs:
+  weir sweep run --points points.jsonl --out everything --index 0 --chunk 10
   weir paper all --only 'dcqcn-*' --reference ns3      ns3/dcqcn-fig10/<trace>/<label>.csv in the same plots
 
 Ctrl-C ends what is under way; what is complete is kept, and the report says what is missing.
@@ -58,8 +60,10 @@ export function addPaperAll(paper: Command, context: CliContext, done: Parameter
   const all = paper.command("all").description("run all experiments, and write one report of them");
   addPaperOptions(all, kFolder)
     .option("--only <id,...>", "experiments, * stands for any text, repeatable", patterns)
-    .option("--jobs <n>", "experiments at a time (default: the CPUs)", integer("--jobs", 1, kMostJobs))
-    .option("--fresh", "run again what is complete, too")
+    .option(
+      "--plan",
+      "write the plan of all runs in virtual time to stdout, for weir sweep run and submit, and run nothing",
+    )
     .addHelpText("after", kHelp)
     .action(async (choice: AllChoice) => done(await run(context, choice)));
 }
@@ -72,24 +76,26 @@ async function run(context: CliContext, choice: AllChoice): Promise<number> {
   const { stderr } = context;
   const { out: directory = kFolder, jobs = availableParallelism(), quiet = false, seed, scale } = choice;
   const weir = codeVersion();
-  const { tasks, left_out } = plan(context, choice, weir);
+  const { tasks, plan, left_out } = planAll(context, choice, weir);
+  if (choice.plan) return tellPlan(context, plan);
   const elevated = tasks.some(({ clocks }) => clocks.includes("wire")) ? await context.elevate() : undefined;
   if (elevated !== undefined) return elevated;
   makeFolder(directory);
   const todo = choice.fresh ? tasks : tasks.filter((task) => savedPaper(directory, task)?.complete !== true);
   if (!quiet) for (const line of startLines(directory, tasks, todo, jobs)) stderr.write(`${line}\n`);
+  if (choice.fresh) forget(directory, plan);
   const began = performance.now();
   const stop = new StopSignals(context, quiet);
   const progress = quiet ? undefined : new AllProgress(stderr, todo, jobs);
   let outcomes: Map<string, TaskOutcome>;
   try {
-    outcomes = await runTasks(todo, {
-      setup: { directory, weir, seed, scale },
+    outcomes = await runTasks(todo, plan, {
+      setup: { directory, seed, scale },
       jobs,
       startWorker: () => fork(beside(import.meta.url, "worker"), { stdio: ["ignore", "ignore", "pipe", "ipc"] }),
       signal: stop.signal,
       onBegin: (task) => progress?.begin(task),
-      onProgress: (task, one) => progress?.update(task, one),
+      onProgress: (task, part) => progress?.update(task, part),
       onEnd: (task, outcome) => progress?.end(task, outcome),
     });
   } finally {
@@ -105,21 +111,20 @@ async function run(context: CliContext, choice: AllChoice): Promise<number> {
   return stop.status ?? (summary.complete ? kExit.ok : kExit.invalid);
 }
 
-interface Plan {
-  tasks: Task[];
+interface All extends TaskPlan {
   /** Experiments that have none of the clocks. */
   left_out: string[];
 }
 
 /** @throws UsageError, ScenarioError */
-function plan({ stderr }: CliContext, { on, only = [], seed, scale, reference }: AllChoice, weir: string): Plan {
+function planAll({ stderr }: CliContext, { on, only = [], seed, scale, reference }: AllChoice, weir: string): All {
   const chosen = asUsage(() => selectExperiments(EXPERIMENTS, only));
   const references =
     reference === undefined ? new Map() : asUsage(() => readReferences(reference, EXPERIMENTS, chosen));
   if (reference !== undefined && references.size === 0) {
     warn({ stderr }, `${reference} has nothing for these experiments`);
   }
-  const tasks = asUsage(() =>
+  const { tasks, plan } = asUsage(() =>
     planTasks(chosen, {
       clocks: on ?? kDefault,
       // All clocks that there are mean all that each has.
@@ -133,7 +138,20 @@ function plan({ stderr }: CliContext, { on, only = [], seed, scale, reference }:
   );
   if (tasks.length === 0) throw new UsageError("these experiments run on the wire only", { hint: "--on wire" });
   const ids = new Set(tasks.map(({ experiment }) => experiment.id));
-  return { tasks, left_out: chosen.map(({ id }) => id).filter((id) => !ids.has(id)) };
+  return { tasks, plan, left_out: chosen.map(({ id }) => id).filter((id) => !ids.has(id)) };
+}
+
+/** Points in virtual time as a plan of their own. */
+function tellPlan({ stdout }: CliContext, { study, points }: RunsPlan): number {
+  const sim = points.filter(({ clock }) => clock === "sim").map((point, index) => ({ ...point, index }));
+  if (sim.length === 0) throw new UsageError("these experiments have no runs in virtual time");
+  stdout.write(planText({ study: { ...study, points: sim.length }, points: sim }));
+  return kExit.ok;
+}
+
+function forget(directory: string, { points }: RunsPlan): void {
+  const store = ResultStore.open(directory);
+  for (const point of points) store.removeResult(point);
 }
 
 function startLines(directory: string, tasks: readonly Task[], todo: readonly Task[], jobs: number): string[] {
@@ -153,8 +171,7 @@ function estimate(todo: readonly Task[], jobs: number): string {
   const seconds = (wire: boolean) =>
     todo.reduce((sum, task) => sum + (task.clocks.includes("wire") === wire ? task.seconds : 0), 0);
   const [side, alone] = [seconds(false), seconds(true)];
-  const longest = Math.max(0, ...todo.filter(({ clocks }) => !clocks.includes("wire")).map((task) => task.seconds));
-  const wall = alone + Math.max(longest, side / jobs);
+  const wall = alone + side / jobs;
   return `about ${duration(side + alone)} by one CPU, ${duration(wall)} with ${jobs} at a time, where nothing else runs`;
 }
 

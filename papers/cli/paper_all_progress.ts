@@ -5,7 +5,6 @@ import { StatusLine } from "../../src/result/report/status_line.js";
 import type { LiveStream } from "../../src/result/report/terminal.js";
 import type { TaskOutcome } from "../engine/all/run.js";
 import type { Task } from "../engine/all/task.js";
-import type { PaperProgress } from "../engine/run.js";
 
 /** So much must be done before the pace says anything, listed s. */
 const kTelling = 2;
@@ -25,10 +24,8 @@ export class AllProgress {
   private readonly running = new Map<string, Running>();
   private readonly waiting: Set<Task>;
   private done = 0;
-  /** Of what has ended without the wire: as listed, and as it was, s. */
-  private spent = { listed: 0, real: 0 };
 
-  /** `tasks` are to be run, at most `jobs` at a time. `now` is the wall clock in ms. */
+  /** `tasks` are to be run, by at most `jobs` workers. `now` is the wall clock in ms. */
   constructor(
     stream: LiveStream,
     private readonly tasks: readonly Task[],
@@ -50,9 +47,10 @@ export class AllProgress {
     this.show();
   }
 
-  update({ experiment }: Task, { done, number, runs }: PaperProgress): void {
+  /** So much of it is done, 0 to 1. */
+  update({ experiment }: Task, done: number): void {
     const one = this.running.get(experiment.id);
-    if (one !== undefined) one.done = (number - 1 + done) / runs;
+    if (one !== undefined) one.done = Math.max(one.done, done);
     this.show();
   }
 
@@ -61,9 +59,6 @@ export class AllProgress {
     const real = (this.now() - (this.running.get(id)?.began ?? this.now())) / 1000;
     this.running.delete(id);
     if (outcome.status !== "stopped") this.done++;
-    if (!task.clocks.includes("wire")) {
-      this.spent = { listed: this.spent.listed + task.seconds, real: this.spent.real + real };
-    }
     const how = "error" in outcome ? `${outcome.status}: ${outcome.error}` : outcome.status;
     this.status.write(`${id}: ${how}, ${duration(real)} (${this.counts()})\n`);
     this.show();
@@ -96,22 +91,16 @@ export class AllProgress {
       ...[...this.running.values()].map(({ task, done }) => ({ task, seconds: task.seconds * (1 - done) })),
     ];
     const sum = (wire: boolean) =>
-      rest
-        .filter(({ task }) => task.clocks.includes("wire") === wire)
-        .reduce((total, { seconds }) => total + seconds, 0);
-    const virtual = rest.filter(({ task }) => !task.clocks.includes("wire")).length;
-    const pace = this.pace();
-    return (sum(false) * pace) / Math.max(1, Math.min(this.jobs, virtual)) + sum(true);
+      rest.filter(({ task }) => onWire(task) === wire).reduce((total, { seconds }) => total + seconds, 0);
+    return sum(false) / this.pace(sum(false)) + sum(true);
   }
 
-  /** How long a listed second takes without the wire; 1 while too little is done to tell. */
-  private pace(): number {
-    let { listed, real } = this.spent;
-    for (const { task, began, done } of this.running.values()) {
-      if (task.clocks.includes("wire")) continue;
-      listed += task.seconds * done;
-      real += (this.now() - began) / 1000;
-    }
-    return listed >= kTelling ? real / listed : 1;
+  /** How many listed seconds pass in one, without the wire; that of as many CPUs as workers while too little is done to tell. */
+  private pace(left: number): number {
+    const all = this.tasks.filter((task) => !onWire(task)).reduce((total, { seconds }) => total + seconds, 0);
+    const real = (this.now() - this.started) / 1000;
+    return all - left >= kTelling && real > 0 ? (all - left) / real : this.jobs;
   }
 }
+
+const onWire = ({ clocks }: Task) => clocks.includes("wire");

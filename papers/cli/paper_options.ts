@@ -13,7 +13,11 @@ export interface PaperChoice {
   seed?: number;
   scale?: number;
   reference?: string;
+  jobs?: number;
+  fresh?: boolean;
 }
+
+const kMostJobs = 1024;
 
 export function addPaperOptions(command: Command, out: string): Command {
   return command
@@ -23,6 +27,8 @@ export function addPaperOptions(command: Command, out: string): Command {
     .option("--quiet", "no progress")
     .option("--seed <n>", "seed of all runs (default: the scenarios')", integer("--seed", 0, 2 ** 32 - 1))
     .option("--scale <n>", "time scale of wire runs (default: the scenarios')", scale)
+    .option("--jobs <n>", "runs in virtual time at a time (default: the CPUs)", integer("--jobs", 1, kMostJobs))
+    .option("--fresh", "run again what is there, too")
     .option("--reference <dir>", "curves of other simulators: <dir>/<id>/<trace>/<label>.csv");
 }
 

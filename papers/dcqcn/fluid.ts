@@ -2,7 +2,7 @@
 import { runModel } from "../../src/clocks/model.js";
 import { before } from "../../src/result/measure.js";
 import type { Alternative, Evidence, Trial } from "../engine/experiment.js";
-import { loadTrial } from "../engine/run.js";
+import { loadTrial } from "../engine/trial.js";
 
 /** Every trial by name, whatever clocks it is for; it must be one that the equations can take (models/dcqcn/scenario.ts). */
 export async function fluidRuns(

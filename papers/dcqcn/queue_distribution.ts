@@ -8,8 +8,8 @@
 import { runModel } from "../../src/clocks/model.js";
 import { kEthernetOverhead, kHeaderBytes } from "../../src/wire/frame_size.js";
 import type { Evidence, TraceValues, Trial } from "../engine/experiment.js";
-import { loadTrial } from "../engine/run.js";
 import { atMost, grid, namesOf, plot, quantity, statement, studyOf, trace, within } from "../engine/study.js";
+import { loadTrial } from "../engine/trial.js";
 import { FIXED_POINT } from "./causes.js";
 import {
   distributionOf,

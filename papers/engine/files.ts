@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { makeFolder } from "../../src/base/folder.js";
 import { writeWhole } from "../../src/base/write_file.js";
 import { drawFigure } from "../../src/result/report/figure.js";
+import type { Place, ResultStore } from "../../src/study/store.js";
 import { documentOf, type PaperDocument } from "./document.js";
 import { CLOCKS } from "./experiment.js";
 import { renderMarkdown } from "./markdown.js";
@@ -34,10 +35,25 @@ export async function writePaper(
   return report;
 }
 
-/** Removes what an experiment leaves in its folder, and the folder if nothing else is there. */
-export function clearPaper(directory: string): void {
-  for (const name of [...kFiles, ...CLOCKS]) rmSync(join(directory, name), { recursive: true, force: true });
-  if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory);
+/** Removes what an experiment leaves in its folder but for those runs of `points` that are there, and the folder if nothing else is. */
+export function clearPaper(store: ResultStore, id: string, points: readonly Place[]): void {
+  const keep = points.flatMap((point) => (store.hasResult(point) ? [point.folder as string] : []));
+  const folder = join(store.directory, id);
+  for (const name of kFiles) rmSync(join(folder, name), { force: true });
+  for (const clock of CLOCKS) clearRuns(store.directory, join(id, clock), keep);
+  removeEmpty(folder);
+}
+
+function clearRuns(directory: string, folder: string, keep: readonly string[]): void {
+  const path = join(directory, folder);
+  if (keep.includes(folder) || !existsSync(path)) return;
+  if (keep.some((one) => one.startsWith(`${folder}/`))) {
+    for (const name of readdirSync(path)) clearRuns(directory, join(folder, name), keep);
+  } else rmSync(path, { recursive: true, force: true });
+}
+
+function removeEmpty(path: string): void {
+  if (existsSync(path) && readdirSync(path).length === 0) rmdirSync(path);
 }
 
 /** What clocks have in common, then one column for each that has something to show. */

@@ -1,12 +1,16 @@
 /** What a paper.json was made by and from: with the same key there is no reason to make it again. */
-import { readFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
-import { readScenarioText } from "../../src/base/yaml.js";
+import { createHash } from "node:crypto";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { modulesIn } from "../../src/result/code_version.js";
 import { madeNow } from "../../src/result/made.js";
 import type { Made } from "../../src/result/made_schema.js";
-import { fileReferences, sha256 } from "../../src/scenario/file_references.js";
-import { type Experiment, seedsOn, type Trial, trialsOn } from "./experiment.js";
-import { overridesOn, type PaperOptions, since, trialInput } from "./run.js";
+import { sha256 } from "../../src/scenario/file_references.js";
+import type { Clock, Experiment } from "./experiment.js";
+import type { References } from "./reference.js";
+import { since } from "./run.js";
+import type { RunsPlan } from "./runs.js";
+import { trialInput } from "./trial.js";
 
 export interface PaperMade extends Made {
   /** Hash of all that the outcome depends on, but for this host. */
@@ -14,30 +18,43 @@ export interface PaperMade extends Made {
   wall_s: number;
 }
 
-/** `weir`: see codeVersion(). Scenarios are not checked here, but where they run. */
-export function keyOf(
-  experiment: Experiment,
-  options: Pick<PaperOptions, "clocks" | "seed" | "scale" | "references">,
-  weir: string,
-): string {
-  const { clocks, references = {} } = options;
-  const trials = clocks.flatMap((clock) => {
-    // Models may solve the scenarios of any trial.
-    const own = clock === "model" ? (experiment.network?.trials ?? []) : trialsOn(experiment, clock);
-    const overrides = clock === "model" ? {} : overridesOn(clock, options);
-    const seeds = clock === "model" ? 1 : seedsOn(experiment, clock);
-    return own.map((trial) => ({ clock, seeds, name: trial.name, ...inputOf(trial, overrides) }));
-  });
-  return sha256(JSON.stringify({ weir, experiment: experiment.id, clocks, trials, references })).slice(0, 32);
+/** What an outcome depends on besides its runs. */
+export interface Origin {
+  clocks: readonly Clock[];
+  references?: References | undefined;
+  /** See codeVersion(). */
+  weir: string;
 }
 
-/** All that a trial's scenario depends on, as text: much faster than the scenario itself. */
-function inputOf(trial: Trial, overrides: Parameters<typeof trialInput>[1]) {
-  const { path, text, set } = trialInput(trial, overrides);
-  const files = fileReferences(readScenarioText(text, path, set).data).map(({ file }) => {
-    return [file, readFileSync(resolve(dirname(path), file), "utf8")];
-  });
-  return { file: trial.file, text, set, files };
+/** `plan` has the runs of the experiment, and may have those of others. */
+export function keyOf({ id, network }: Experiment, plan: RunsPlan, { clocks, references = {}, weir }: Origin): string {
+  const runs = plan.runs
+    .filter(({ experiment }) => experiment === id)
+    .map(({ clock, trial, alternative, point }) => [clock, trial, alternative, point.id]);
+  // Models may solve the scenarios of any trial.
+  const trials = clocks.includes("model") ? network?.trials.map((one) => trialInput(one)) : undefined;
+  const made = {
+    weir,
+    figures: figuresVersion(),
+    experiment: id,
+    clocks,
+    runs,
+    trials: trials?.map(({ text, set }) => [text, set]),
+    references,
+  };
+  return sha256(JSON.stringify(made)).slice(0, 32);
+}
+
+let figures: string | undefined;
+
+/** A hash of the modules that make figures of results, and judge by them. */
+function figuresVersion(): string {
+  if (figures !== undefined) return figures;
+  const hash = createHash("sha256");
+  const folder = fileURLToPath(new URL("..", import.meta.url));
+  for (const [file, text] of modulesIn(folder, extname(import.meta.url))) hash.update(`\0${file}\0`).update(text);
+  figures = hash.digest("hex");
+  return figures;
 }
 
 /** Of an outcome that is done now. `began`: on the clock of performance.now(). */

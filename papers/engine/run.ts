@@ -1,17 +1,13 @@
-/** Runs an experiment on the clocks that were asked for, one run after another, and judges the paper's statements by it. */
-import { readFileSync } from "node:fs";
+/** Judges the statements of an experiment by its runs, on the clocks that were asked for; what is not there yet is run, one after another. */
 import { join } from "node:path";
 import { WeirError } from "../../src/base/error.js";
 import { makeFolder } from "../../src/base/folder.js";
-import { packageFile } from "../../src/base/package_file.js";
-import type { Outcome } from "../../src/clocks/clock.js";
-import type { Clocks } from "../../src/clocks/clocks.js";
-import { writeOutcome } from "../../src/clocks/files.js";
-import { withMade } from "../../src/result/made.js";
 import { before } from "../../src/result/measure.js";
-import type { RunSource } from "../../src/result/saved_run.js";
+import type { Series } from "../../src/result/result.js";
 import { median } from "../../src/result/statistics.js";
-import { loadScenario } from "../../src/scenario/scenario.js";
+import { filesByContent, identityOf, scenarioOf } from "../../src/study/plan.js";
+import { type Runners, runPoint } from "../../src/study/point.js";
+import { ResultStore } from "../../src/study/store.js";
 import {
   type Alternative,
   type Bench,
@@ -22,19 +18,19 @@ import {
   type Observation,
   repeatName,
   seedsOn,
-  type Trial,
   trialsOn,
 } from "./experiment.js";
 import { type Overlay, overlaysOf } from "./overlay.js";
 import type { References } from "./reference.js";
+import { type PlannedRun, planRuns, type RunsPlan } from "./runs.js";
+import type { Overrides } from "./trial.js";
 import { type ClockEvidence, type JudgedStatement, judge } from "./verdict.js";
 
-export interface PaperOptions {
+export interface PaperOptions extends Overrides {
   clocks: readonly Clock[];
-  seed?: number | undefined;
-  /** Time scale of wire runs; default: the scenario's. */
-  scale?: number | undefined;
-  /** Each run leaves its own result there, in <clock>/<trial>/. */
+  /** See codeVersion(). */
+  code: string;
+  /** Each run leaves its own result there, in <clock>/<trial>/; what is there already is not run again. */
   directory: string;
   /** Curves of other simulators; default: none. */
   references?: References | undefined;
@@ -51,9 +47,6 @@ export interface PaperProgress extends Pick<RunState, "clock" | "trial" | "alter
   runs: number;
 }
 
-/** What scenarios of papers run on; their equations are their own. */
-export type Runners = { [Name in NetworkClock]: Pick<Clocks[Name], "run"> };
-
 /** How one run went. */
 export interface RunState {
   clock: Clock;
@@ -69,8 +62,8 @@ export interface RunState {
   /** Of runs of scenarios. */
   scale?: number;
   seed?: number;
-  /** How long it took; absent where it was not made. */
-  wall_s?: number;
+  /** How long it took; absent where it was not made to its end. */
+  wall_s?: number | undefined;
   /** Relative to the directory; absent where the run left nothing. */
   folder?: string;
 }
@@ -124,49 +117,10 @@ function observed(evidence: readonly ClockEvidence[]): Partial<Record<Clock, Obs
   return Object.fromEntries(evidence.map(({ clock, observation }) => [clock, observation]));
 }
 
-type Overrides = Pick<PaperOptions, "seed" | "scale">;
-
-/** The file of a trial, and all overrides. */
-export function trialInput({ file, set }: Trial, { seed, scale }: Overrides = {}) {
-  const path = scenarioPath(file);
-  const all = [
-    ...set,
-    ...(seed === undefined ? [] : [`seed=${seed + repeatOf(set)}`]),
-    ...(scale === undefined ? [] : [`scale=${scale}`]),
-  ];
-  return { path, text: readFileSync(path, "utf8"), set: all };
-}
-
-/** The scenario of a trial with the options' overrides, and where it is from. @throws ScenarioError */
-export function loadTrial(trial: Trial, overrides: Overrides = {}): RunSource {
-  const { path, text, set } = trialInput(trial, overrides);
-  return { text, set, scenario: loadScenario(path, { set }).scenario };
-}
-
-/** What of the options concerns a clock: time is scaled on the wire only. */
-export function overridesOn(clock: NetworkClock, { seed, scale }: Overrides): Overrides {
-  return clock === "wire" ? { seed, scale } : { seed };
-}
-
-/** Position of a trial among those that repeat one scenario with other seeds, from 0: they stay different, whatever the seed. */
-function repeatOf(set: readonly string[]): number {
-  const own = set.findLast((one) => one.startsWith("seed="));
-  return own === undefined ? 0 : Number(own.slice("seed=".length)) - 1;
-}
-
-/** Scenarios of papers come with the package, as they are in the checkout. */
-export function scenarioPath(file: string): string {
-  return packageFile(`papers/${file}`);
-}
-
-function runsOn(experiment: Experiment, clock: Clock): number {
-  const { alternative, bench } = experiment;
+/** How many runs there are beside those of scenarios. */
+function othersOn({ alternative, bench }: Experiment, clock: Clock): number {
   if (clock === "model") return alternative === undefined ? 1 : 2;
-  if (clock === "wire") return bench === undefined ? trialsOn(experiment, clock).length : 1;
-  const trials = trialsOn(experiment, clock);
-  const again =
-    alternative === undefined ? [] : trials.filter((trial) => alternative.concerns(loadTrial(trial).scenario));
-  return (trials.length + again.length) * seedsOn(experiment, clock);
+  return clock === "wire" && bench !== undefined ? 1 : 0;
 }
 
 /** A run, and what it has shown. */
@@ -177,7 +131,9 @@ interface Run {
 
 class RunSeries {
   readonly states: RunState[] = [];
-  /** Of the first reading, by clock and trial. */
+  private readonly plan: RunsPlan;
+  private readonly store: ResultStore;
+  /** Runs under the first reading, by clock and trial. */
   private readonly made = new Map<string, Run>();
   private readonly runs: number;
 
@@ -186,7 +142,11 @@ class RunSeries {
     private readonly runners: Runners,
     private readonly options: PaperOptions,
   ) {
-    this.runs = options.clocks.reduce((sum, clock) => sum + runsOn(experiment, clock), 0);
+    const { clocks, directory } = options;
+    this.plan = planRuns([{ experiment, clocks }], { ...options, folders: false });
+    this.store = ResultStore.create(directory);
+    this.store.saveFiles(filesByContent(this.plan.study));
+    this.runs = this.plan.runs.length + clocks.reduce((sum, clock) => sum + othersOn(experiment, clock), 0);
   }
 
   async model(alternative?: Alternative): Promise<ClockEvidence> {
@@ -232,10 +192,12 @@ class RunSeries {
     if (network === undefined) throw new Error(`${this.experiment.id} has no runs`);
     const seeds: Observation[] = [];
     const own: RunState[] = [];
-    for (let seed = 0; seed < seedsOn(this.experiment, clock); seed++) {
+    const count = seedsOn(this.experiment, clock);
+    for (let seed = 1; seed <= count; seed++) {
       const found: Record<string, Evidence> = {};
       for (const trial of trialsOn(this.experiment, clock)) {
-        const { state, evidence } = await this.trial(clock, trial, seed, alternative);
+        const name = count > 1 ? repeatName(trial.name, seed) : trial.name;
+        const { state, evidence } = await this.trial(clock, name, alternative);
         own.push(state);
         if (evidence !== undefined) found[trial.name] = evidence;
       }
@@ -250,76 +212,44 @@ class RunSeries {
     return { clock, ...doubt, ...(whole && { observation: together(seeds, network) }) };
   }
 
-  /**
-   * Under the first reading, or under the alternative: then only if it makes a difference. `repeat`: position among the seeds, from
-   * 0.
-   */
-  private async trial(clock: NetworkClock, trial: Trial, repeat: number, alternative?: Alternative): Promise<Run> {
-    const name = seedsOn(this.experiment, clock) > 1 ? repeatName(trial.name, repeat + 1) : trial.name;
+  /** The run under the alternative is that under the first reading where it makes no difference. */
+  private async trial(clock: NetworkClock, name: string, alternative?: Alternative): Promise<Run> {
     const place = `${clock}/${name}`;
-    const overrides = overridesOn(clock, this.options);
-    if (repeat > 0) overrides.seed = loadTrial(trial, overrides).scenario.seed + repeat;
-    const source = loadTrial(trial, overrides);
-    if (alternative === undefined) {
-      const run = await this.make(clock, name, source);
-      this.made.set(place, run);
-      return run;
-    }
-    const first = this.made.get(place);
-    if (first !== undefined && !alternative.concerns(source.scenario)) return first;
-    const other = loadTrial({ ...trial, set: [...trial.set, ...alternative.set] }, overrides);
-    return this.make(clock, name, other, alternative);
-  }
-
-  private async make(clock: NetworkClock, trial: string, source: RunSource, alternative?: Alternative): Promise<Run> {
-    const facts = { clock, trial, ...named(alternative), seed: source.scenario.seed };
-    const run = await this.attempt(facts, source);
+    const planned = this.plan.runs.find(
+      (one) => one.clock === clock && one.trial === name && one.alternative === alternative?.name,
+    );
+    if (planned === undefined) return this.made.get(place) as Run;
+    const run = await this.make(planned);
     this.states.push(run.state);
+    if (alternative === undefined) this.made.set(place, run);
     return run;
   }
 
-  private async attempt(
-    facts: Pick<RunState, "trial" | "alternative"> & { clock: NetworkClock; seed: number },
-    source: RunSource,
-  ): Promise<Run> {
-    const { scenario } = source;
-    const { clock, trial, alternative } = facts;
+  /** Takes what is there, and runs what is not. */
+  private async make({ point, clock, trial, alternative }: PlannedRun): Promise<Run> {
+    const named = alternative === undefined ? {} : { alternative };
+    const facts = { clock, trial, ...named, seed: point.seed };
+    const { study } = this.plan;
+    const { scenario } = scenarioOf(identityOf(study, point), this.store.filesDirectory);
     const planned = clock === "wire" && scenario.scale !== "auto" ? scenario.scale : 1;
     const failed = (reason: string) => ({
       state: { ...facts, complete: false, valid: false, reasons: [reason], scale: planned },
     });
-    if (this.options.signal.aborted) return failed("not run");
-    this.report(facts, 0);
-    const folder = join(clock, ...(alternative === undefined ? [] : [alternative.replaceAll(" ", "-")]), trial);
-    makeFolder(join(this.options.directory, folder));
-    const began = performance.now();
-    try {
-      const { result, series } = await this.run(clock, source, facts, folder);
-      const { valid, reasons } = result.fidelity;
-      const complete = result.until_s === undefined;
-      const state = { ...facts, complete, valid, reasons, scale: result.scale, wall_s: since(began), folder };
-      return { state, evidence: { scenario, result, series: before(series, scenario.duration / 1e9) } };
-    } catch (error) {
-      if (this.options.signal.aborted) return failed("stopped");
-      if (error instanceof WeirError) return failed(error.message);
-      throw error;
+    if (!this.store.isDone(point)) {
+      const { signal } = this.options;
+      if (signal.aborted) return failed("not run");
+      const onProgress = (done: number) => this.report(facts, done);
+      onProgress(0);
+      const outcome = await runPoint(this.runners, study, point, this.store, { signal, onProgress });
+      if (outcome.status === "stopped") return failed("stopped");
+      if (outcome.status === "failed") return failed(outcome.error);
     }
-  }
-
-  private async run(
-    clock: NetworkClock,
-    source: RunSource,
-    facts: Pick<RunState, "clock" | "trial" | "alternative">,
-    folder: string,
-  ): Promise<Outcome> {
-    const directory = join(this.options.directory, folder);
-    const outcome = await this.runners[clock].run(source.scenario, {
-      signal: this.options.signal,
-      folder: directory,
-      onProgress: ({ done }) => this.report(facts, done),
-    });
-    writeOutcome(directory, { ...outcome, result: withMade(outcome.result) }, source);
-    return outcome;
+    const result = this.store.result(point);
+    const series = this.store.series(point) as Series;
+    const { valid, reasons } = result.fidelity;
+    const made = { scale: result.scale, wall_s: this.store.wallTime(point), folder: point.folder as string };
+    const state = { ...facts, complete: result.until_s === undefined, valid, reasons, ...made };
+    return { state, evidence: { scenario, result, series: before(series, scenario.duration / 1e9) } };
   }
 
   private report({ clock, trial, alternative }: Pick<RunState, "clock" | "trial" | "alternative">, done: number): void {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { loadScenario } from "../../src/scenario/scenario.js";
 import { clocksOf, type Trial, trialsOn } from "../engine/experiment.js";
-import { loadTrial, scenarioPath } from "../engine/run.js";
+import { loadTrial, scenarioPath } from "../engine/trial.js";
 import { judge, type Ruling } from "../engine/verdict.js";
 import { EXPERIMENTS, findExperiment, listExperiments, nearestExperiment } from "../registry.js";
 

@@ -39,6 +39,8 @@ export interface PointsChoice {
   /** Worker processes; undefined: the points run in this one. */
   jobs: number | undefined;
   quiet: boolean;
+  /** About how long a point takes, in any unit; default: all take as long. */
+  weightOf?: (point: Point) => number;
   /** Before the first point; `write` goes to stdout. */
   onStart?: (write: (text: string) => void) => void;
   onDone?: (point: Point, fields: readonly Cell[], write: (text: string) => void) => void;
@@ -53,7 +55,7 @@ export async function runPoints(
   context: CliContext,
   plan: Plan,
   points: readonly Point[],
-  { out, jobs, quiet, onStart, onDone }: PointsChoice,
+  { out, jobs, quiet, weightOf = () => 1, onStart, onDone }: PointsChoice,
 ): Promise<{ status: number; summary: RunSummary; stopped: boolean }> {
   const { stdout, stderr } = context;
   if (points.some(({ clock }) => clock !== "model")) tools.loadCore();
@@ -72,7 +74,8 @@ export async function runPoints(
       startWorker: tools.startWorker,
       signal: signals.signal,
       onStart: (todo) => {
-        if (!quiet) progress = new PointsProgress(stderr, todo.length);
+        const weights = new Map(todo.map((point) => [point.index, weightOf(point)]));
+        if (!quiet) progress = new PointsProgress(stderr, weights);
         onStart?.(write);
       },
       onProgress: (point, fraction) => progress?.update(point.index, fraction),

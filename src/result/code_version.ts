@@ -7,7 +7,7 @@ import { addonFile } from "../native/addon.js";
 
 /**
  * "0.1.0+4f1c2a90b7de": the package's version, and a hash of what runs here, byte by byte: the native core as it was built, and
- * Weir's JavaScript modules. Two builds of the same sources can differ; installed packages, Node.js and the system are not in it.
+ * Weir's JavaScript modules but for figures of papers. Two builds of the same sources can differ; installed packages, Node.js and the system are not in it.
  * Throws WeirError when the native core was not built.
  */
 export function codeVersion(): string {
@@ -16,7 +16,15 @@ export function codeVersion(): string {
   const hash = createHash("sha256").update(readFileSync(addonFile()));
   const modules = fileURLToPath(new URL("..", import.meta.url));
   const kind = extname(import.meta.url);
-  const files = readdirSync(modules, { recursive: true, encoding: "utf8" }).filter((file) => extname(file) === kind);
-  for (const file of files.sort()) hash.update(`\0${file}\0`).update(readFileSync(join(modules, file)));
+  // Figures of papers are made of results, and none of them comes into a result.
+  for (const [file, text] of modulesIn(modules, kind)) {
+    if (!file.startsWith("papers/")) hash.update(`\0${file}\0`).update(text);
+  }
   return `${version}+${hash.digest("hex").slice(0, 12)}`;
+}
+
+/** Modules of a folder by name, in order: those with this ending. */
+export function modulesIn(folder: string, ending: string): [file: string, text: Buffer][] {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => extname(file) === ending);
+  return files.sort().map((file) => [file, readFileSync(join(folder, file))]);
 }

@@ -97,6 +97,9 @@ export const partSchema = section({
   ),
 });
 
+/** The seed of a scenario that names none. */
+export const kDefaultSeed = 1;
+
 export const scenarioSchema = section({
   name: z
     .string()
@@ -111,7 +114,12 @@ export const scenarioSchema = section({
     "On the wire rates are divided by this and times multiplied by it; results are in the units meant. 1 to 1000000, or auto.",
     "auto",
   ),
-  seed: integer("Seed of everything random. The same seed gives the same simulation.", 0, Number.MAX_SAFE_INTEGER, 1),
+  seed: integer(
+    "Seed of everything random. The same seed gives the same simulation.",
+    0,
+    Number.MAX_SAFE_INTEGER,
+    kDefaultSeed,
+  ),
   duration: time("How long traffic runs.", { default: "100ms", min: 1_000 }),
   warmup: time("Start of the run that is left out of steady-state figures. Default: 20% of the duration."),
   topology: topologySchema.meta({ description: "Hosts, switches and the links between them: a kind, or written out." }),

@@ -10,13 +10,18 @@ export class PointsProgress {
   /** Of points that are running, by index: how much is done. */
   private readonly running = new Map<number, number>();
 
-  /** `total` points are to be run. `now` is the wall clock in ms. */
+  /** How much all points weigh, and those that are finished. */
+  private readonly total: number;
+  private done = 0;
+
+  /** `weights`: about how long each point takes, in any unit, by index. `now` is the wall clock in ms. */
   constructor(
     stream: ConstructorParameters<typeof StatusLine>[0],
-    private readonly total: number,
+    private readonly weights: ReadonlyMap<number, number>,
     private readonly now: () => number = () => performance.now(),
   ) {
     this.started = this.now();
+    this.total = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
     this.status = new StatusLine(stream, now);
   }
 
@@ -29,6 +34,7 @@ export class PointsProgress {
   end(index: number, failed: boolean): void {
     this.running.delete(index);
     this.finished++;
+    this.done += this.weights.get(index) ?? 0;
     if (failed) this.failed++;
     this.status.show(() => this.line());
   }
@@ -43,11 +49,11 @@ export class PointsProgress {
   }
 
   private line(): string {
-    const partly = [...this.running.values()].reduce((sum, fraction) => sum + fraction, 0);
-    const done = this.finished + partly;
+    const partly = [...this.running].reduce((sum, [index, part]) => sum + part * (this.weights.get(index) ?? 0), 0);
+    const done = this.done + partly;
     const failed = this.failed > 0 ? `, ${this.failed} failed` : "";
     const seconds = (this.now() - this.started) / 1000;
     const left = done > 0 ? `, ${duration((seconds / done) * (this.total - done))} left` : "";
-    return `${this.finished} of ${this.total} points${failed}, ${duration(seconds)}${left}`;
+    return `${this.finished} of ${this.weights.size} points${failed}, ${duration(seconds)}${left}`;
   }
 }

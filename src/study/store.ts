@@ -23,10 +23,18 @@ const resultFile = z.object({ id: z.string(), point: z.unknown(), result: result
 const failureFile = z.object({ id: z.string(), point: z.unknown(), error: z.string() });
 
 /** `point.json` in a point's folder: the folder has the result of this one. */
-const markFile = z.object({ id: z.string(), point: z.unknown() });
+const markFile = z.object({ id: z.string(), wall_s: z.number(), point: z.unknown() });
 
 /** Where a point's files are. */
 export type Place = Pick<Point, "id" | "folder">;
+
+/** A run that was made to its end. */
+export interface FinishedRun {
+  outcome: Outcome;
+  source: RunSource;
+  wall_s: number;
+  series?: boolean | undefined;
+}
 
 const kMark = "point.json";
 const kPlan = "points.jsonl";
@@ -84,8 +92,12 @@ export class ResultStore {
 
   hasResult(point: Place): boolean {
     if (point.folder === undefined) return existsSync(join(this.directory, `${point.id}.json`));
-    const mark = join(this.directory, point.folder, kMark);
-    return existsSync(mark) && this.read(markFile, join(point.folder, kMark)).id === point.id;
+    return this.markOf(point.folder)?.id === point.id;
+  }
+
+  /** How long the run of a point that has a folder took, s. */
+  wallTime({ folder = "" }: Place): number | undefined {
+    return this.markOf(folder)?.wall_s;
   }
 
   /** Real frames may go better the next time; in virtual time a point always comes to the same. */
@@ -101,9 +113,10 @@ export class ResultStore {
 
   /**
    * @param source Kept where the point has a folder.
+   * @param wall_s How long it took.
    * @param series They are kept in files by id, too.
    */
-  saveResult(point: Place, identity: Identity, outcome: Outcome, source: RunSource, series = false): void {
+  saveResult(point: Place, identity: Identity, { outcome, source, wall_s, series = false }: FinishedRun): void {
     const { id, folder } = point;
     const { result, performance } = outcome;
     if (folder === undefined) {
@@ -114,7 +127,7 @@ export class ResultStore {
       return;
     }
     writeOutcome(join(this.directory, folder), { ...outcome, result: withMade(result) }, source);
-    this.write(join(folder, kMark), json({ id, point: identity }));
+    this.write(join(folder, kMark), json({ id, wall_s, point: identity }));
   }
 
   /** Removes a result, which is then made again. */
@@ -148,6 +161,11 @@ export class ResultStore {
       if (pid === undefined || !path.endsWith(`.${hostname()}.${pid}.tmp`) || isRunning(Number(pid))) continue;
       rmSync(join(this.directory, path), { force: true });
     }
+  }
+
+  private markOf(folder: string): z.output<typeof markFile> | undefined {
+    const mark = join(folder, kMark);
+    return existsSync(join(this.directory, mark)) ? this.read(markFile, mark) : undefined;
   }
 
   private clear(folder: string): void {

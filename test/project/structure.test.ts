@@ -142,7 +142,7 @@ const kPaper = {
 const kParts: Readonly<Record<string, typeof kPaper>> = {
   engine: {
     parts: [],
-    rooms: ["base", "clocks", "host", "result", "scenario", "verbs"],
+    rooms: ["base", "clocks", "host", "result", "scenario", "study", "verbs"],
   },
   dcqcn: kPaper,
   "ecn-or-delay": kPaper,
@@ -151,7 +151,7 @@ const kParts: Readonly<Record<string, typeof kPaper>> = {
   timely: kPaper,
   uec: kPaper,
   "registry.ts": { parts: ["engine", "dcqcn", "ecn-or-delay", "hpcc", "qcn", "timely", "uec"], rooms: ["base"] },
-  cli: { parts: ["engine", "registry.ts"], rooms: ["base", "cli", "clocks", "result"] },
+  cli: { parts: ["engine", "registry.ts"], rooms: ["base", "cli", "clocks", "result", "study"] },
 };
 
 describe("papers/", () => {

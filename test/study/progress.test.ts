@@ -6,7 +6,11 @@ import { memoryStream } from "../cli/memory_stream.js";
 function setup(total: number, isTTY: boolean) {
   const { stream, writes: written } = memoryStream({ isTTY });
   const clock = { now: 1000 };
-  return { progress: new PointsProgress(stream, total, () => clock.now), written, clock };
+  return {
+    progress: new PointsProgress(stream, new Map(Array.from({ length: total }, (_, i) => [i, 1])), () => clock.now),
+    written,
+    clock,
+  };
 }
 
 describe("progress of a sweep", () => {
@@ -32,6 +36,22 @@ describe("progress of a sweep", () => {
     clock.now += 10_000;
     progress.update(1, 0.75);
     expect(written).toEqual(["0 of 2 points, 10.0 s, 10.0 s left\n"]);
+  });
+
+  it("tells the time left by how long points take", () => {
+    const { stream, writes } = memoryStream({ isTTY: false });
+    const clock = { now: 1000 };
+    const weights = new Map([
+      [0, 30],
+      [7, 1],
+      [8, 1],
+    ]);
+    const progress = new PointsProgress(stream, weights, () => clock.now);
+    clock.now += 20_000;
+    progress.end(7, false);
+    clock.now += 10_000;
+    progress.update(0, 0.3);
+    expect(writes).toEqual(["1 of 3 points, 20.0 s, 10:20 min left\n", "1 of 3 points, 30.0 s, 1:06 min left\n"]);
   });
 
   it("is one line on a terminal, out of the way of rows", () => {

@@ -16,24 +16,22 @@ function setup(isTTY: boolean) {
   return { progress, tasks, written, clock };
 }
 
-const half = { clock: "sim", trial: "one", done: 0, number: 2, runs: 2 } as const;
-
 describe("progress of weir paper all", () => {
   it("is plain lines where there is no terminal: what begins, what ends, and every ten seconds what runs", () => {
     const { progress, tasks, written, clock } = setup(false);
     const [a, b] = tasks;
     progress.begin(a);
     progress.begin(b);
-    progress.update(b, half);
+    progress.update(b, 0.5);
     expect(written).toEqual(["fake-a: begins (sim)\n", "fake-b: begins (sim)\n"]);
     clock.now += 10_000;
-    progress.update(b, half);
-    // 10 s of a and half of b on two CPUs, which have done half of what is listed in that time; then the wire.
+    progress.update(b, 0.5);
+    // Ten of thirty listed seconds have passed in as many, and twenty are left; then the wire.
     expect(written.slice(2)).toEqual(["0 of 3 done, 10.0 s, about 2:00 min left: fake-a 0.0%, fake-b 50.0%\n"]);
     clock.now += 10_000;
-    // It took twice as long as it is listed with; b will, too, the wire will not.
+    // Twenty listed seconds have passed in as many: so will the rest of b.
     progress.end(a, { status: "done" });
-    expect(written[3]).toBe("fake-a: done, 20.0 s (1 of 3 done, 20.0 s, about 2:00 min left)\n");
+    expect(written[3]).toBe("fake-a: done, 20.0 s (1 of 3 done, 20.0 s, about 1:50 min left)\n");
     progress.end(b, { status: "failed", error: "a bug" });
     expect(written.at(-1)).toContain("fake-b: failed: a bug, 20.0 s (2 of 3 done, 20.0 s, about 1:40 min left)");
     progress.finish();
@@ -44,7 +42,7 @@ describe("progress of weir paper all", () => {
     const [a] = tasks;
     progress.begin(a);
     clock.now += 300;
-    progress.update(a, half);
+    progress.update(a, 0.5);
     expect(written.join("")).toContain("fake-a 50.0%");
     expect(written.join("")).not.toContain("begins");
     progress.end(a, { status: "done" });

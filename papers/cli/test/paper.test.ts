@@ -74,9 +74,14 @@ describe("weir paper ID", () => {
       signals.emit("SIGINT", "SIGINT");
       return fakeOutcome({ until_s: 1, ...invalid("stopped at 1 s of 20 s") });
     };
-    const ran = await weir(["paper", "qcn-shu-fig12", ...out("stopped")], finishedLab, undefined, stopped);
+    const ran = await weir(
+      ["paper", "qcn-shu-fig12", "--jobs", "1", ...out("stopped")],
+      finishedLab,
+      undefined,
+      stopped,
+    );
     expect(ran.status).toBe(130);
-    expect(ran.stdout).toContain("INCOMPLETE (stopped at 1 s of 20 s)");
+    expect(ran.stdout).toContain("INCOMPLETE (stopped)");
     expect(ran.stdout).toContain("sim, qcn-t-seed1: seed 1, INCOMPLETE (not run)");
     expect(ran.stderr).toContain("SIGINT: stopping");
   });

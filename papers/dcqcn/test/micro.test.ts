@@ -11,7 +11,7 @@ import {
   type Trial,
   trialsOn,
 } from "../../engine/experiment.js";
-import { loadTrial } from "../../engine/run.js";
+import { loadTrial } from "../../engine/trial.js";
 import { DCQCN_EXPERIMENTS } from "../experiments.js";
 import { barsOf } from "../marking.js";
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isDcqcn } from "../../../src/congestion/algorithms.js";
 import { sampleResult } from "../../../test/result/report/sample.js";
 import type { Evidence } from "../../engine/experiment.js";
-import { loadTrial } from "../../engine/run.js";
+import { loadTrial } from "../../engine/trial.js";
 import { judge } from "../../engine/verdict.js";
 import { OVERVIEW_PHASES } from "../overview.js";
 import { OVERVIEW_RULES } from "../overview_rules.js";

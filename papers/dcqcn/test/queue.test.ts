@@ -5,7 +5,7 @@ import { runSimulation } from "../../../src/clocks/sim/run.js";
 import { itUnless, nativeObstacle } from "../../../test/obstacles.js";
 import type { Trial } from "../../engine/experiment.js";
 import { readReferences } from "../../engine/reference.js";
-import { loadTrial } from "../../engine/run.js";
+import { loadTrial } from "../../engine/trial.js";
 import { kNs3, lengthsOf } from "../incast_queue.js";
 import { DCQCN_QUEUE_20TO1 } from "../queue_20to1.js";
 import { DCQCN_FIGURE_19, dctcpModel } from "../queue_distribution.js";

@@ -1,73 +1,133 @@
 /**
- * Runs experiments on worker processes: those without the wire side by side, the longest first; then those with the wire, one at a
- * time and alone, as frames need the whole machine. What a folder holds already is not made again.
+ * Runs experiments on worker processes. All that runs in virtual time runs side by side, whichever experiment it is of, and an experiment is
+ * judged as soon as its runs are there; those with the wire come last, one at a time and alone, as frames need the whole machine. What a
+ * folder holds already is not made again.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runJobs } from "../../../src/base/processes/jobs.js";
 import type { Crash, StartWorker } from "../../../src/base/processes/worker.js";
+import { filesByContent } from "../../../src/study/plan.js";
+import { ResultStore } from "../../../src/study/store.js";
 import type { PaperDocument } from "../document.js";
 import { clearPaper } from "../files.js";
-import type { PaperProgress } from "../run.js";
-import type { AllSetup, Order, OrderOutcome } from "./serve.js";
+import type { RunsPlan } from "../runs.js";
+import type { AllSetup, Work, WorkOutcome } from "./serve.js";
 import type { Task } from "./task.js";
 
-export type TaskOutcome = OrderOutcome | Crash;
+export type TaskOutcome = WorkOutcome | Crash;
 
 export interface AllOptions {
-  setup: AllSetup;
-  /** Experiments at a time, at most. */
+  setup: Omit<AllSetup, "study">;
+  /** Worker processes at most. */
   jobs: number;
   /** Its process runs serveExperiments(). */
   startWorker: StartWorker;
-  /** Ends all that is under way, which then leaves nothing. */
+  /** Ends all that is under way; runs that are whole stay. */
   signal: AbortSignal;
   onBegin: (task: Task) => void;
-  onProgress: (task: Task, progress: PaperProgress) => void;
+  /** How much of the experiment is done, 0 to 1. */
+  onProgress: (task: Task, done: number) => void;
   onEnd: (task: Task, outcome: TaskOutcome) => void;
 }
 
-/** What each of `tasks` came to, by id; without those that were not begun. @throws WeirError if workers do not start. */
-export async function runTasks(tasks: readonly Task[], options: AllOptions): Promise<Map<string, TaskOutcome>> {
-  const { setup, startWorker, signal } = options;
+/** An experiment that is under way. */
+interface Running {
+  /** Pieces of work, and those that have ended. */
+  pieces: number;
+  ended: number;
+  begun: boolean;
+}
+
+/**
+ * Returns what each of `tasks` came to, by id; without those that were not begun. `plan` has the runs of these, and may have others.
+ * @throws WeirError if workers do not start.
+ */
+export async function runTasks(
+  tasks: readonly Task[],
+  plan: RunsPlan,
+  options: AllOptions,
+): Promise<Map<string, TaskOutcome>> {
+  const { setup, startWorker, signal, jobs } = options;
+  const store = ResultStore.create(setup.directory);
+  store.removeUnfinished();
+  store.saveFiles(filesByContent(plan.study));
   const outcomes = new Map<string, TaskOutcome>();
-  const run = (some: readonly Task[], jobs: number, asks: boolean) => {
-    const byId = new Map(some.map((task) => [task.experiment.id, task]));
-    const taskOf = ({ id }: Order) => byId.get(id) as Task;
-    const orders = some.map(
-      ({ experiment: { id }, clocks, references, key }): Order => ({ id, clocks, references, key }),
+  const byId = new Map(tasks.map((task) => [task.experiment.id, task]));
+  const taskOf = ({ experiment }: Work) => byId.get(experiment) as Task;
+  const points = longestFirst(tasks).flatMap(({ experiment: { id } }) =>
+    plan.runs.flatMap(({ experiment, point }): (Work & { point: RunsPlan["points"][number] })[] => {
+      return experiment === id && point.clock === "sim" && !store.isDone(point) ? [{ experiment, point }] : [];
+    }),
+  );
+  const running = new Map(
+    tasks.map(({ experiment: { id } }): [string, Running] => {
+      const own = points.filter(({ experiment }) => experiment === id);
+      return [id, { pieces: own.length + 1, ended: 0, begun: false }];
+    }),
+  );
+  const stateOf = ({ experiment }: Work) => running.get(experiment) as Running;
+  const clear = ({ experiment: { id } }: Task) => {
+    clearPaper(
+      store,
+      id,
+      plan.runs.filter(({ experiment }) => experiment === id).map(({ point }) => point),
     );
-    return runJobs<AllSetup, Order, PaperProgress, OrderOutcome>(orders, {
-      setup,
+  };
+  const run = (work: readonly Work[], most: number, asks: boolean) =>
+    runJobs<AllSetup, Work, number, WorkOutcome>(work, {
+      setup: { ...setup, study: plan.study },
       startWorker,
-      jobs,
+      jobs: most,
       signal,
       asks,
-      onBegin: (order) => {
-        clearPaper(join(setup.directory, order.id));
-        options.onBegin(taskOf(order));
+      onBegin: (one) => {
+        const state = stateOf(one);
+        if (state.begun) return;
+        state.begun = true;
+        clear(taskOf(one));
+        options.onBegin(taskOf(one));
       },
-      onProgress: (order, progress) => options.onProgress(taskOf(order), progress),
-      onEnd: (order, outcome) => {
-        const ended = outcome.status === "stopped" ? whenStopped(setup.directory, taskOf(order)) : outcome;
-        outcomes.set(order.id, ended);
-        options.onEnd(taskOf(order), ended);
+      onProgress: (one, done) => {
+        const { pieces, ended } = stateOf(one);
+        options.onProgress(taskOf(one), Math.min(1, (ended + done) / pieces));
+      },
+      onEnd: (one, outcome) => {
+        stateOf(one).ended++;
+        // Whoever judges says what became of a run.
+        if ("point" in one || outcome.status === "stopped") return;
+        outcomes.set(one.experiment, outcome);
+        options.onEnd(taskOf(one), outcome);
+      },
+      next: (one) => {
+        const { pieces, ended } = stateOf(one);
+        const task = taskOf(one);
+        return ended === pieces - 1 && !needsWire(task) ? [judging(task)] : [];
       },
     });
-  };
-  const others = tasks.filter((task) => !needsWire(task)).sort((a, b) => b.seconds - a.seconds);
-  await run(others, options.jobs, false);
+  const ready = tasks.filter((task) => !needsWire(task) && running.get(task.experiment.id)?.pieces === 1);
+  await run([...longestFirst(ready).map(judging), ...points], jobs, false);
   // What a lab has built is taken down by whoever built it.
-  await run(tasks.filter(needsWire), 1, true);
+  await run(tasks.filter(needsWire).map(judging), 1, true);
+  for (const task of tasks) {
+    const { id } = task.experiment;
+    if (running.get(id)?.begun !== true || outcomes.has(id)) continue;
+    // It may have finished just then: its folder tells.
+    const done = savedPaper(setup.directory, task) !== undefined;
+    if (!done) clear(task);
+    const outcome = { status: done ? ("done" as const) : ("stopped" as const) };
+    outcomes.set(id, outcome);
+    options.onEnd(task, outcome);
+  }
   return outcomes;
 }
 
-/** It may have finished just then: its folder tells. What is not whole goes. */
-function whenStopped(directory: string, task: Task): OrderOutcome {
-  if (savedPaper(directory, task) !== undefined) return { status: "done" };
-  clearPaper(join(directory, task.experiment.id));
-  return { status: "stopped" };
-}
+const judging = ({ experiment: { id }, clocks, references, key }: Task): Work => ({
+  experiment: id,
+  ...{ clocks, references, key },
+});
+
+const longestFirst = (tasks: readonly Task[]) => [...tasks].sort((a, b) => b.seconds - a.seconds);
 
 function needsWire({ clocks }: Pick<Task, "clocks">): boolean {
   return clocks.includes("wire");

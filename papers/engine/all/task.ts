@@ -4,6 +4,7 @@ import { nearest } from "../../../src/base/nearest.js";
 import { type Clock, clocksOf, type Experiment } from "../experiment.js";
 import { keyOf } from "../made.js";
 import type { References } from "../reference.js";
+import { planRuns, type RunsPlan } from "../runs.js";
 
 /** One experiment to run. */
 export interface Task {
@@ -28,6 +29,12 @@ export interface TaskOptions {
   seconds: (experiment: Experiment, clock: Clock) => number;
 }
 
+export interface TaskPlan {
+  tasks: Task[];
+  /** What all of them need, each experiment in a folder of its own. */
+  plan: RunsPlan;
+}
+
 /** Those whose id is one of `patterns`, in which * stands for any text. @throws WeirError for one that nothing is meant by. */
 export function selectExperiments(all: readonly Experiment[], patterns: readonly string[]): Experiment[] {
   if (patterns.length === 0) return [...all];
@@ -46,22 +53,26 @@ export function selectExperiments(all: readonly Experiment[], patterns: readonly
 }
 
 /** A task for each experiment that has any of the clocks. @throws WeirError, ScenarioError */
-export function planTasks(chosen: readonly Experiment[], options: TaskOptions): Task[] {
+export function planTasks(chosen: readonly Experiment[], options: TaskOptions): TaskPlan {
   const { clocks: wanted, named, references, weir, seconds, ...overrides } = options;
   const missing = wanted.find((clock) => !chosen.some((experiment) => clocksOf(experiment).includes(clock)));
   if (named && missing !== undefined) {
     throw new WeirError(`none of the experiments runs on ${missing}`, { hint: "weir paper list shows what each has" });
   }
-  return chosen.flatMap((experiment) => {
+  const some = chosen.flatMap((experiment) => {
     const clocks = clocksOf(experiment).filter((clock) => wanted.includes(clock));
-    if (clocks.length === 0) return [];
+    return clocks.length === 0 ? [] : [{ experiment, clocks }];
+  });
+  const plan = planRuns(some, { ...overrides, code: weir, folders: true });
+  const tasks = some.map(({ experiment, clocks }) => {
     const own = references.get(experiment.id) ?? {};
     return {
       experiment,
       clocks,
       references: own,
-      key: keyOf(experiment, { ...overrides, clocks, references: own }, weir),
+      key: keyOf(experiment, plan, { clocks, references: own, weir }),
       seconds: clocks.reduce((sum, clock) => sum + seconds(experiment, clock), 0),
     };
   });
+  return { tasks, plan };
 }

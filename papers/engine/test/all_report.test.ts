@@ -46,7 +46,7 @@ describe("selectExperiments", () => {
 
 describe("planTasks", () => {
   const plan = (own: Partial<Parameters<typeof planTasks>[1]>) =>
-    planTasks(kAllFakes.slice(0, 5), { ...kOptions, ...own }).map(({ experiment, clocks, seconds }) => {
+    planTasks(kAllFakes.slice(0, 5), { ...kOptions, ...own }).tasks.map(({ experiment, clocks, seconds }) => {
       return [experiment.id, clocks.join(), seconds];
     });
 
@@ -62,7 +62,7 @@ describe("planTasks", () => {
 
   it("wants someone to have each clock that was named", () => {
     const only = (own: Partial<Parameters<typeof planTasks>[1]>) =>
-      planTasks(kAllFakes.slice(0, 1), { ...kOptions, ...own });
+      planTasks(kAllFakes.slice(0, 1), { ...kOptions, ...own }).tasks;
     expect(() => only({ clocks: ["sim", "model"], named: true })).toThrow("none of the experiments runs on model");
     expect(only({})).toHaveLength(1);
   });
@@ -71,7 +71,7 @@ describe("planTasks", () => {
 /** One that was run, one with an invalid run, one that failed, one that was not reached. */
 async function finish(directory: string): Promise<{ summary: Summary; finished: Finished[] }> {
   const names = ["a", "b", "c", "d"].map((name): Experiment => ({ ...fakeExperiment, id: `fake-${name}` }));
-  const [a, b, c, d] = planTasks(names, { ...kOptions, clocks: ["sim", "model"] }) as [Task, Task, Task, Task];
+  const [a, b, c, d] = planTasks(names, { ...kOptions, clocks: ["sim", "model"] }).tasks as [Task, Task, Task, Task];
   const late = { ...fakeRunners, sim: { run: async () => fakeOutcome(invalid("the host was late")) } };
   const run = async ({ experiment, clocks, key }: Task, runners = fakeRunners): Promise<PaperDocument> => {
     const folder = join(directory, experiment.id);

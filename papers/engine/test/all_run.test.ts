@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { type AllOptions, runTasks, savedPaper } from "../all/run.js";
-import { planTasks, type Task, type TaskOptions } from "../all/task.js";
+import { planTasks, type Task, type TaskOptions, type TaskPlan } from "../all/task.js";
 import { CLOCKS } from "../experiment.js";
 import { kAllFakes } from "./all_fakes.js";
 
@@ -16,7 +16,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 const kWeir = "0.0.0+test";
 let folders = 0;
 
-function plan(ids: readonly string[], own: Partial<TaskOptions> = {}): Task[] {
+function plan(ids: readonly string[], own: Partial<TaskOptions> = {}): TaskPlan {
   const chosen = ids.map((id) => kAllFakes.find((one) => one.id === id) ?? kAllFakes[0]).flatMap((one) => one ?? []);
   return planTasks(chosen, {
     clocks: CLOCKS,
@@ -34,7 +34,7 @@ function setUp(own: Partial<AllOptions> = {}) {
   const logFile = join(directory, "log.txt");
   writeFileSync(logFile, "");
   const options: AllOptions = {
-    setup: { directory, weir: kWeir },
+    setup: { directory },
     jobs: 2,
     startWorker: () =>
       fork(fileURLToPath(new URL("fake_worker.ts", import.meta.url)), {
@@ -54,31 +54,27 @@ function setUp(own: Partial<AllOptions> = {}) {
 describe("runTasks", () => {
   it("runs what needs no wire side by side, the longest first, and then the wire alone", async () => {
     const { directory, options, log } = setUp();
-    const tasks = plan(["fake-framed", "fake-short", "fake-framed-too", "fake-long"]);
-    const outcomes = await runTasks(tasks, options);
+    const { tasks, plan: runs } = plan(["fake-framed", "fake-short", "fake-framed-too", "fake-long"]);
+    const outcomes = await runTasks(tasks, runs, options);
     expect([...outcomes.values()].map(({ status }) => status)).toEqual(["done", "done", "done", "done"]);
     const lines = log();
-    expect(new Set(lines.slice(0, 4))).toEqual(new Set(["+ long sim", "+ short sim", "- long sim", "- short sim"]));
-    expect(lines.slice(4)).toEqual([
-      "+ framed wire",
-      "- framed wire",
-      "+ framed sim",
-      "- framed sim",
-      "+ framed-too wire",
-      "- framed-too wire",
-    ]);
+    expect(lines.slice(0, 6).sort()).toEqual(
+      ["framed", "long", "short"].flatMap((name) => [`+ ${name} sim`, `- ${name} sim`]).sort(),
+    );
+    expect(lines.slice(6)).toEqual(["+ framed wire", "- framed wire", "+ framed-too wire", "- framed-too wire"]);
     for (const task of tasks) {
       expect(savedPaper(directory, task)).toMatchObject({ complete: true, made: { key: task.key, weir: kWeir } });
     }
     const alone = setUp({ jobs: 1 });
-    await runTasks(plan(["fake-short", "fake-long"]), alone.options);
+    const few = plan(["fake-short", "fake-long"]);
+    await runTasks(few.tasks, few.plan, alone.options);
     expect(alone.log()).toEqual(["+ long sim", "- long sim", "+ short sim", "- short sim"]);
   });
 
   it("goes on after one that fails, and after one that ends its process", async () => {
     const { directory, options } = setUp({ jobs: 1 });
-    const tasks = plan(["fake-crash", "fake-bug", "fake-late", "fake-short"]);
-    const outcomes = await runTasks(tasks, options);
+    const { tasks, plan: runs } = plan(["fake-crash", "fake-bug", "fake-late", "fake-short"]);
+    const outcomes = await runTasks(tasks, runs, options);
     expect(outcomes.get("fake-crash")).toEqual({ status: "crashed", error: "its process ended with status 7" });
     expect(outcomes.get("fake-bug")).toEqual({ status: "failed", error: "a bug" });
     expect(outcomes.get("fake-short")).toEqual({ status: "done" });
@@ -91,8 +87,8 @@ describe("runTasks", () => {
   ])("when it is stopped, leaves nothing of %s and does not begin %s", async (...ids) => {
     const stop = new AbortController();
     const { directory, options, log } = setUp({ jobs: 1, signal: stop.signal, onProgress: () => stop.abort() });
-    const tasks = plan(ids, { clocks: [ids[0] === "fake-endless" ? "sim" : "wire"] });
-    const outcomes = await runTasks(tasks, options);
+    const { tasks, plan: runs } = plan(ids, { clocks: [ids[0] === "fake-endless" ? "sim" : "wire"] });
+    const outcomes = await runTasks(tasks, runs, options);
     expect([...outcomes]).toEqual([[ids[0], { status: "stopped" }]]);
     expect(readdirSync(directory)).toEqual(["log.txt"]);
     expect(log().length).toBeLessThanOrEqual(1);
@@ -104,9 +100,10 @@ describe("runTasks", () => {
     mkdirSync(join(folder, "wire", "old"), { recursive: true });
     writeFileSync(join(folder, "paper.json"), '{"made": {"key"');
     writeFileSync(join(folder, "notes.txt"), "mine");
-    const [task] = plan(["fake-short"]);
+    const { tasks, plan: runs } = plan(["fake-short"]);
+    const [task] = tasks;
     expect(savedPaper(directory, task as Task)).toBeUndefined();
-    await runTasks([task as Task], options);
+    await runTasks(tasks, runs, options);
     expect(readFileSync(join(folder, "notes.txt"), "utf8")).toBe("mine");
     expect(existsSync(join(folder, "wire"))).toBe(false);
     expect(savedPaper(directory, task as Task)?.complete).toBe(true);
@@ -115,16 +112,50 @@ describe("runTasks", () => {
   it("says why workers do not start", async () => {
     const startWorker = () => fork("/nonexistent.mjs", { stdio: ["ignore", "ignore", "pipe", "ipc"], execArgv: [] });
     const { options } = setUp({ startWorker });
-    await expect(runTasks(plan(["fake-short"]), options)).rejects.toThrow("a worker does not start");
-    await expect(runTasks(plan(["fake-framed-too"]), options)).rejects.toThrow("a worker does not start");
+    for (const id of ["fake-short", "fake-framed-too"]) {
+      const { tasks, plan: runs } = plan([id]);
+      await expect(runTasks(tasks, runs, options)).rejects.toThrow("a worker does not start");
+    }
+  });
+});
+
+describe("runs that are there", () => {
+  it("are judged again without being made again, and those of another code or seed are", async () => {
+    const { directory, options, log } = setUp();
+    const { tasks, plan: runs } = plan(["fake-short", "fake-late"]);
+    await runTasks(tasks, runs, options);
+    const made = log().length;
+    rmSync(join(directory, "fake-short", "paper.json"));
+    const ids: string[] = [];
+    await runTasks(tasks, runs, { ...options, onEnd: ({ experiment }) => ids.push(experiment.id) });
+    expect(ids.sort()).toEqual(["fake-late", "fake-short"]);
+    expect(tasks.map((task) => savedPaper(directory, task)?.complete)).toEqual([true, false]);
+    expect(log()).toHaveLength(made);
+    const other = plan(["fake-short"], { seed: 2 });
+    await runTasks(other.tasks, other.plan, { ...options, setup: { directory, seed: 2 } });
+    expect(log().slice(made)).toEqual(["+ short sim", "- short sim"]);
+  });
+
+  it("stay when all is stopped", async () => {
+    const stop = new AbortController();
+    const { directory, options, log } = setUp({ jobs: 1 });
+    const [short] = plan(["fake-short"]).tasks;
+    const { tasks, plan: runs } = plan(["fake-short", "fake-endless"]);
+    const onEnd = () => stop.abort();
+    const outcomes = await runTasks(tasks, runs, { ...options, signal: stop.signal, onEnd });
+    expect(outcomes.get("fake-short")?.status).toBe("done");
+    expect(savedPaper(directory, short as Task)?.complete).toBe(true);
+    expect(existsSync(join(directory, "fake-endless"))).toBe(false);
+    expect(log().slice(0, 2)).toEqual(["+ short sim", "- short sim"]);
   });
 });
 
 describe("what is saved", () => {
   it("counts for the same code and options only", async () => {
     const { directory, options } = setUp();
-    await runTasks(plan(["fake-framed"]), options);
-    const saved = (own: Partial<TaskOptions>) => savedPaper(directory, plan(["fake-framed"], own)[0] as Task);
+    const { tasks, plan: runs } = plan(["fake-framed"]);
+    await runTasks(tasks, runs, options);
+    const saved = (own: Partial<TaskOptions>) => savedPaper(directory, plan(["fake-framed"], own).tasks[0] as Task);
     const references = new Map([["fake-framed", { rate: [{ label: "ns3", values: { x: [0, 1], y: [0, 1] } }] }]]);
     const others = new Map([["fake-short", {}]]);
     expect(saved({})).toBeDefined();
@@ -133,6 +164,6 @@ describe("what is saved", () => {
       expect(saved(own), JSON.stringify(own)).toBeUndefined();
     }
     // What is about the wire alone does not matter without it.
-    expect(plan(["fake-short"], { scale: 2 })[0]?.key).toBe(plan(["fake-short"])[0]?.key);
+    expect(plan(["fake-short"], { scale: 2 }).tasks[0]?.key).toBe(plan(["fake-short"]).tasks[0]?.key);
   });
 });

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { hostFacts } from "../../../src/result/made.js";
 import type { LiveStream } from "../../../src/result/report/terminal.js";
+import type { Runners } from "../../../src/study/point.js";
 import { PaperProgressLine } from "../../cli/paper_progress.js";
 import { ALPHA_RESET } from "../../dcqcn/alpha.js";
 import { DCQCN_EXPERIMENTS } from "../../dcqcn/experiments.js";
@@ -13,8 +14,9 @@ import { renderAllMarkdown } from "../all/text.js";
 import { documentOf } from "../document.js";
 import type { Experiment } from "../experiment.js";
 import { writePaper } from "../files.js";
-import { loadTrial, type PaperOptions, type Runners, runExperiment } from "../run.js";
+import { type PaperOptions, runExperiment } from "../run.js";
 import { renderText } from "../text.js";
+import { loadTrial } from "../trial.js";
 import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
 
 const root = mkdtempSync(join(tmpdir(), "weir-paper-alternative-"));

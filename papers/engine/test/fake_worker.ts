@@ -1,14 +1,16 @@
 /** A worker process of `weir paper all` with experiments that do what their names say, and a log of what runs when. */
 import { appendFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
+import type { RunOptions } from "../../../src/clocks/clock.js";
 import type { Scenario } from "../../../src/scenario/types.js";
 import { serveExperiments } from "../all/serve.js";
 import { kAllFakes } from "./all_fakes.js";
-import { fakeOutcome, invalid } from "./fakes.js";
+import { fakeOutcome, fakeRunners, invalid } from "./fakes.js";
 
 const log = (line: string) => appendFileSync(process.env.WEIR_FAKE_LOG as string, `${line}\n`);
 
-async function run({ description }: Scenario, clock: string, signal: AbortSignal) {
+async function run({ description }: Scenario, clock: string, { signal, onProgress }: RunOptions) {
+  onProgress?.({ done: 0 });
   const name = `${description} ${clock}`;
   log(`+ ${name}`);
   if (description === "crash") process.exit(7);
@@ -19,6 +21,7 @@ async function run({ description }: Scenario, clock: string, signal: AbortSignal
 }
 
 serveExperiments((id) => kAllFakes.find((one) => one.id === id), {
-  wire: { run: (scenario, { signal }) => run(scenario, "wire", signal) },
-  sim: { run: (scenario, { signal }) => run(scenario, "sim", signal) },
+  ...fakeRunners,
+  wire: { run: (scenario, options) => run(scenario, "wire", options) },
+  sim: { run: (scenario, options) => run(scenario, "sim", options) },
 });

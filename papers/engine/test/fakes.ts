@@ -2,9 +2,10 @@
 
 import type { SimOutcome } from "../../../src/clocks/sim/types.js";
 import type { Result } from "../../../src/result/result.js";
+import type { Runners } from "../../../src/study/point.js";
 import { sampleResult, sampleSeries } from "../../../test/result/report/sample.js";
 import type { Evidence, Experiment } from "../experiment.js";
-import type { PaperOptions, Runners } from "../run.js";
+import type { PaperOptions } from "../run.js";
 
 export const fakeExperiment: Experiment = {
   id: "fake-fig1",
@@ -90,6 +91,7 @@ export function fakeOutcome(differs: Partial<Result> = {}): SimOutcome {
 }
 
 export const fakeRunners: Runners = {
+  model: { run: () => Promise.reject(new Error("papers have equations of their own")) },
   wire: { run: async () => fakeOutcome({ clock: "wire", scale: 10 }) },
   sim: {
     run: async (_scenario, { onProgress }) => {
@@ -109,5 +111,5 @@ export const invalid = (reason: string): Partial<Result> => ({
 });
 
 export function paperOptions(directory: string, own: Partial<PaperOptions> = {}): PaperOptions {
-  return { clocks: ["sim"], directory, signal: new AbortController().signal, ...own };
+  return { clocks: ["sim"], code: "0.0.0+test", directory, signal: new AbortController().signal, ...own };
 }

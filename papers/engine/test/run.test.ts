@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { WeirError } from "../../../src/base/error.js";
+import type { Runners } from "../../../src/study/point.js";
 import { documentOf } from "../document.js";
 import { type Bench, clocksOf, type Experiment } from "../experiment.js";
 import { writePaper } from "../files.js";
-import { loadTrial, type PaperOptions, type PaperProgress, type Runners, runExperiment } from "../run.js";
+import { type PaperOptions, type PaperProgress, runExperiment } from "../run.js";
 import { renderText } from "../text.js";
+import { loadTrial } from "../trial.js";
 import { fakeExperiment, fakeOutcome, fakeRunners, invalid, paperOptions } from "./fakes.js";
 
 const directory = mkdtempSync(join(tmpdir(), "weir-paper-"));
@@ -72,7 +74,7 @@ describe("runExperiment", () => {
     const outcome = await runExperiment(
       experiment,
       {
-        wire: { run: async () => fakeOutcome({ clock: "wire", scale: 10 }) },
+        ...fakeRunners,
         sim: {
           run: async ({ seed }) => {
             runs.push(String(seed));
@@ -142,7 +144,7 @@ describe("runExperiment", () => {
     expect(outcome.complete).toBe(false);
     expect(outcome.observations.sim).toBeUndefined();
     expect(outcome.runs.map(({ complete, reasons }) => [complete, ...reasons])).toEqual([
-      [false, "stopped at 1.5 s of 9.7 s"],
+      [false, "stopped"],
       [false, "not run"],
       [false, "not run"],
     ]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Series } from "../../../src/result/result.js";
 import { sampleResult } from "../../../test/result/report/sample.js";
 import type { Evidence, Experiment, Trial } from "../../engine/experiment.js";
-import { loadTrial } from "../../engine/run.js";
+import { loadTrial } from "../../engine/trial.js";
 import { judge } from "../../engine/verdict.js";
 import { QCN_EXPERIMENTS } from "../experiments.js";
 import { SHU_ROUND_TRIP } from "../shu_delay.js";

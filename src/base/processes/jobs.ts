@@ -24,6 +24,8 @@ export interface JobOptions<Setup, Task, Progress, Outcome> {
   onProgress: (task: Task, progress: Progress) => void;
   /** Not told of tasks that were not begun. */
   onEnd: (task: Task, outcome: Outcome | Crash | Stopped) => void;
+  /** Tasks that can begin once this one has ended; they come before those that wait. */
+  next?: (ended: Task) => readonly Task[];
 }
 
 /** Runs `tasks` in their order; when it returns no worker is left. @throws WeirError if workers do not start. */
@@ -47,11 +49,21 @@ async function workOff<Setup, Task, Progress, Outcome extends { status: string }
   queue: { task: Task; tries: number }[],
   options: JobOptions<Setup, Task, Progress, Outcome>,
 ): Promise<void> {
-  const { setup, startWorker: start, signal, asks = false, tries = 1, onBegin, onProgress, onEnd } = options;
+  const {
+    setup,
+    startWorker: start,
+    signal,
+    asks = false,
+    tries = 1,
+    onBegin,
+    onProgress,
+    onEnd,
+    next = () => [],
+  } = options;
   let worker: Worker<Setup, Task, Progress, Outcome> | undefined;
   try {
-    for (let next = queue.shift(); next !== undefined && !signal.aborted; next = queue.shift()) {
-      const { task } = next;
+    for (let first = queue.shift(); first !== undefined && !signal.aborted; first = queue.shift()) {
+      const { task } = first;
       worker ??= await Worker.start({ start, setup, signal, asks });
       // Stopped while it started.
       if (signal.aborted) break;
@@ -60,8 +72,11 @@ async function workOff<Setup, Task, Progress, Outcome extends { status: string }
       if (outcome.status === "crashed") worker = undefined;
       // A worker that was killed cannot have said what became of its task.
       if (signal.aborted && outcome.status !== "done") onEnd(task, { status: "stopped" });
-      else if (outcome.status === "crashed" && ++next.tries < tries) queue.push(next);
-      else onEnd(task, outcome);
+      else if (outcome.status === "crashed" && ++first.tries < tries) queue.push(first);
+      else {
+        onEnd(task, outcome);
+        queue.unshift(...next(task).map((one) => ({ task: one, tries: 0 })));
+      }
     }
   } finally {
     await worker?.end();
