@@ -1,4 +1,4 @@
-/** How far `weir paper all` is: a line for each experiment that ends, and one of what is under way. */
+/** Progress of `weir paper all`: a line for each experiment that ends, and one of what is under way. */
 
 import { duration, percent } from "../../src/result/report/format.js";
 import { StatusLine } from "../../src/result/report/status_line.js";
@@ -17,7 +17,7 @@ interface Running {
   done: number;
 }
 
-/** On a terminal the last line is redrawn; elsewhere it is written every 10 seconds. */
+/** Redraws the last line on a terminal; elsewhere writes it every 10 seconds. */
 export class AllProgress {
   private readonly status: StatusLine;
   private readonly started: number;
@@ -25,7 +25,7 @@ export class AllProgress {
   private readonly running = new Map<string, Running>();
   private readonly waiting: Set<Task>;
   private done = 0;
-  /** Of what has ended without the wire: as listed, and as it was, s. */
+  /** Time of experiments that have ended without the wire: as listed, and as it was, s. */
   private spent = { listed: 0, real: 0 };
 
   /** `tasks` are to be run, at most `jobs` at a time. `now` is the wall clock in ms. */
@@ -89,7 +89,7 @@ export class AllProgress {
     return `${this.done} of ${this.tasks.length} done, ${duration((this.now() - this.started) / 1000)}${about}`;
   }
 
-  /** By what is listed; without the wire corrected by how fast this machine has been so far. */
+  /** Time left as listed; without the wire corrected by how fast this machine has been so far. */
   private left(): number {
     const rest = [
       ...[...this.waiting].map((task) => ({ task, seconds: task.seconds })),
@@ -104,7 +104,7 @@ export class AllProgress {
     return (sum(false) * pace) / Math.max(1, Math.min(this.jobs, virtual)) + sum(true);
   }
 
-  /** How long a listed second takes without the wire; 1 while too little is done to tell. */
+  /** Time that a listed second takes without the wire; 1 while too little is done to tell. */
   private pace(): number {
     let { listed, real } = this.spent;
     for (const { task, began, done } of this.running.values()) {

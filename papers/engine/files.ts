@@ -40,7 +40,7 @@ export function clearPaper(directory: string): void {
   if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory);
 }
 
-/** What clocks have in common, then one column for each that has something to show. */
+/** Figure of the parts that clocks have in common, then one column for each that has something to show. */
 function figureOf(document: PaperDocument, outcome: PaperOutcome): Promise<string> {
   const { clocks, observations, alternative, overlays } = outcome;
   const columns = clocks.flatMap((clock) => [

@@ -1,4 +1,4 @@
-/** What a paper.json was made by and from: with the same key there is no reason to make it again. */
+/** Origin of a paper.json: what made it, and from what. With the same key there is no reason to make it again. */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { readScenarioText } from "../../src/base/yaml.js";
@@ -40,7 +40,7 @@ function inputOf(trial: Trial, overrides: Parameters<typeof trialInput>[1]) {
   return { file: trial.file, text, set, files };
 }
 
-/** Of an outcome that is done now. `began`: on the clock of performance.now(). */
+/** Describes an outcome that is done now. `began`: on the clock of performance.now(). */
 export function paperMade({ key, weir }: Pick<PaperMade, "key" | "weir">, began: number): PaperMade {
   return { key, ...madeNow(), weir, wall_s: since(began) };
 }

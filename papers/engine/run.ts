@@ -51,10 +51,10 @@ export interface PaperProgress extends Pick<RunState, "clock" | "trial" | "alter
   runs: number;
 }
 
-/** What scenarios of papers run on; their equations are their own. */
+/** Clocks that run papers' scenarios; their equations are their own. */
 export type Runners = { [Name in NetworkClock]: Pick<Clocks[Name], "run"> };
 
-/** How one run went. */
+/** Course of one run. */
 export interface RunState {
   clock: Clock;
   trial: string;
@@ -64,12 +64,12 @@ export interface RunState {
   complete: boolean;
   /** Complete, and its figures count. */
   valid: boolean;
-  /** Why not. */
+  /** Reasons for which it is not valid. */
   reasons: string[];
-  /** Of runs of scenarios. */
+  /** Known for runs of scenarios. */
   scale?: number;
   seed?: number;
-  /** How long it took; absent where it was not made. */
+  /** Time that it took; absent if it was not made. */
   wall_s?: number;
   /** Relative to the directory; absent where the run left nothing. */
   folder?: string;
@@ -83,13 +83,13 @@ export interface PaperOutcome {
   statements: JudgedStatement[];
   /** The same under the experiment's alternative; absent: it has none, or none of its clocks was asked for. */
   alternative?: { observations: Partial<Record<Clock, Observation>>; statements: JudgedStatement[] };
-  /** What clocks and references have in common. */
+  /** Curves that clocks and references have in common. */
   overlays: Overlay[];
   /** Every run was made, to its end, and is valid. */
   complete: boolean;
 }
 
-/** @throws WeirError when a scenario cannot be read. What goes wrong in a run is in the outcome. */
+/** @throws WeirError when a scenario cannot be read. Failures in a run are in the outcome. */
 export async function runExperiment(
   experiment: Experiment,
   runners: Runners,
@@ -143,7 +143,7 @@ export function loadTrial(trial: Trial, overrides: Overrides = {}): RunSource {
   return { text, set, scenario: loadScenario(path, { set }).scenario };
 }
 
-/** What of the options concerns a clock: time is scaled on the wire only. */
+/** Options that concern a clock: time is scaled on the wire only. */
 export function overridesOn(clock: NetworkClock, { seed, scale }: Overrides): Overrides {
   return clock === "wire" ? { seed, scale } : { seed };
 }
@@ -177,7 +177,7 @@ interface Run {
 
 class RunSeries {
   readonly states: RunState[] = [];
-  /** Of the first reading, by clock and trial. */
+  /** Runs of the first reading, by clock and trial. */
   private readonly made = new Map<string, Run>();
   private readonly runs: number;
 
@@ -251,8 +251,8 @@ class RunSeries {
   }
 
   /**
-   * Under the first reading, or under the alternative: then only if it makes a difference. `repeat`: position among the seeds, from
-   * 0.
+   * Runs it under the first reading, or under the alternative: then only if it makes a difference. `repeat`: position among the
+   * seeds, from 0.
    */
   private async trial(clock: NetworkClock, trial: Trial, repeat: number, alternative?: Alternative): Promise<Run> {
     const name = seedsOn(this.experiment, clock) > 1 ? repeatName(trial.name, repeat + 1) : trial.name;
@@ -329,7 +329,7 @@ class RunSeries {
   }
 }
 
-/** What several seeds come to. */
+/** Combines several seeds. */
 function together(seeds: readonly Observation[], { summarize }: NonNullable<Experiment["network"]>): Observation {
   const [first] = seeds as [Observation];
   if (seeds.length === 1) return first;
@@ -337,7 +337,7 @@ function together(seeds: readonly Observation[], { summarize }: NonNullable<Expe
   return { ...first, ...own, seeds: seeds.map(({ values, traces }) => ({ values, ...(traces && { traces }) })) };
 }
 
-/** Of what the seeds have each; a value that some of them do not know is the median of the others. */
+/** Medians of the seeds' values; a value that some of them do not know is the median of the others. */
 function medians(all: readonly Observation["values"][]): Observation["values"] {
   const names = new Set(all.flatMap((values) => Object.keys(values)));
   return Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * Runs experiments on worker processes: those without the wire side by side, the longest first; then those with the wire, one at a
- * time and alone, as frames need the whole machine. What a folder holds already is not made again.
+ * Runs experiments on worker processes: those without the wire side by side, the longest first; then those with the wire, one at
+ * a time and alone, as frames need the whole machine. An experiment that a folder holds already is not made again.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export interface AllOptions {
   onEnd: (task: Task, outcome: TaskOutcome) => void;
 }
 
-/** What each of `tasks` came to, by id; without those that were not begun. @throws WeirError if workers do not start. */
+/** Returns the outcome of each of `tasks`, by id; without those that were not begun. @throws WeirError if workers do not start. */
 export async function runTasks(tasks: readonly Task[], options: AllOptions): Promise<Map<string, TaskOutcome>> {
   const { setup, startWorker, signal } = options;
   const outcomes = new Map<string, TaskOutcome>();
@@ -57,12 +57,12 @@ export async function runTasks(tasks: readonly Task[], options: AllOptions): Pro
   };
   const others = tasks.filter((task) => !needsWire(task)).sort((a, b) => b.seconds - a.seconds);
   await run(others, options.jobs, false);
-  // What a lab has built is taken down by whoever built it.
+  // Their workers are asked to stop, not killed: a lab is taken down by the worker that has built it.
   await run(tasks.filter(needsWire), 1, true);
   return outcomes;
 }
 
-/** It may have finished just then: its folder tells. What is not whole goes. */
+/** It may have finished just then: its folder tells. A folder that is not whole goes. */
 function whenStopped(directory: string, task: Task): OrderOutcome {
   if (savedPaper(directory, task) !== undefined) return { status: "done" };
   clearPaper(join(directory, task.experiment.id));
@@ -73,7 +73,7 @@ function needsWire({ clocks }: Pick<Task, "clocks">): boolean {
   return clocks.includes("wire");
 }
 
-/** What the folder of a task holds; undefined unless it was made by the same code with the same options. */
+/** Returns the document in a task's folder; undefined unless it was made by the same code with the same options. */
 export function savedPaper(directory: string, { experiment, key }: Task): PaperDocument | undefined {
   try {
     const folder = join(directory, experiment.id);

@@ -8,7 +8,7 @@ import { paperMade } from "../made.js";
 import type { References } from "../reference.js";
 import { type PaperProgress, type Runners, runExperiment } from "../run.js";
 
-/** What all experiments share. */
+/** Setup that all experiments share. */
 export interface AllSetup {
   /** Each experiment has a folder in it. */
   directory: string;

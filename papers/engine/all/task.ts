@@ -1,4 +1,4 @@
-/** Which experiments `weir paper all` runs, on which clocks, and what their outcomes depend on. */
+/** Choice of the experiments that `weir paper all` runs, their clocks, and what their outcomes depend on. */
 import { WeirError } from "../../../src/base/error.js";
 import { nearest } from "../../../src/base/nearest.js";
 import { type Clock, clocksOf, type Experiment } from "../experiment.js";
@@ -12,7 +12,7 @@ export interface Task {
   references: References;
   /** See Made. */
   key: string;
-  /** About how long it takes, s. */
+  /** Rough time that it takes, s. */
   seconds: number;
 }
 
@@ -28,7 +28,7 @@ export interface TaskOptions {
   seconds: (experiment: Experiment, clock: Clock) => number;
 }
 
-/** Those whose id is one of `patterns`, in which * stands for any text. @throws WeirError for one that nothing is meant by. */
+/** Returns those whose id is one of `patterns`, in which * stands for any text. @throws WeirError for one that nothing is meant by. */
 export function selectExperiments(all: readonly Experiment[], patterns: readonly string[]): Experiment[] {
   if (patterns.length === 0) return [...all];
   const chosen = patterns.map((pattern) => {

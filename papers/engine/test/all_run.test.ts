@@ -132,7 +132,7 @@ describe("what is saved", () => {
     for (const own of [{ seed: 2 }, { scale: 2 }, { clocks: ["sim"] }, { weir: "0.0.1" }, { references }] as const) {
       expect(saved(own), JSON.stringify(own)).toBeUndefined();
     }
-    // What is about the wire alone does not matter without it.
+    // Options about the wire alone do not matter without it.
     expect(plan(["fake-short"], { scale: 2 })[0]?.key).toBe(plan(["fake-short"])[0]?.key);
   });
 });
