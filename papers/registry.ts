@@ -37,7 +37,7 @@ export interface Listing {
   place: string;
   title: string;
   clocks: Clock[];
-  /** About how long it takes on each clock, s of this machine's time. */
+  /** Rough time that it takes on each clock, s of this machine's time. */
   seconds: Partial<Record<Clock, number>>;
   statements: number;
   /** Scenario files, relative to papers/. */
@@ -62,8 +62,8 @@ export function listExperiments(): Listing[] {
 }
 
 /**
- * About how long an experiment takes on a clock, s. A wire run takes its duration times its scale; one that the host decides counts
- * as 1. `scale`: instead of the scenarios'.
+ * Rough time of an experiment on a clock, s. A wire run takes its duration times its scale; one that the host decides counts as
+ * 1. `scale`: instead of the scenarios'.
  */
 export function secondsOn(experiment: Experiment, clock: Clock, scale?: number): number {
   const { network, bench } = experiment;

@@ -39,7 +39,7 @@ class CaptureHandle : public Wrap<CaptureHandle> {
   explicit CaptureHandle(const Napi::CallbackInfo& info);
 
   const std::shared_ptr<Capture>& capture() const { return capture_; }
-  // For the one worker that records to it. Throws a JavaScript error if another has taken it.
+  // Gives it to the one worker that records to it. Throws a JavaScript error if another has taken it.
   const std::shared_ptr<Capture>& give();
 
  private:

@@ -1,6 +1,6 @@
-// From values of JavaScript to values of C++, by the types of these; structs by their descriptions (base/describe.h). TypeScript
-// has validated what users wrote; what is missing or of the wrong type here is a defect of ours, and is thrown as INVALID_CONFIG
-// naming the field. Ranges are checked by whom the parameters are for.
+// Converts values of JavaScript to values of C++, by the types of these; structs by their descriptions (base/describe.h).
+// TypeScript has validated what users wrote; a value that is missing or of the wrong type here is a defect of ours, and is thrown
+// as INVALID_CONFIG naming the field. The users of parameters check their ranges.
 #pragma once
 
 #include <napi.h>
@@ -104,7 +104,7 @@ inline constexpr bool kAreColumns = false;
 template <class T>
 inline constexpr bool kAreColumns<Columns<T>> = true;
 
-// What a field of type T is in a column.
+// Type of a field of type T in a column.
 template <class T>
 using InColumn = std::conditional_t<
     sizeof(T) == 1, uint8_t,

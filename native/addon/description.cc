@@ -158,7 +158,7 @@ class Describer : public Visitor {
   bool columns_ = false;  // each field is an array
 };
 
-// Where fields of a record are, by `Rows`: RecordAt or RowWriter.
+// Places of a record's fields, by `Rows`: RecordAt or RowWriter.
 template <class Rows>
 class Places : public Rows {
  public:

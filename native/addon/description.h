@@ -1,4 +1,4 @@
-// What crosses the boundary, as data: scripts/generate-native.ts makes TypeScript's types of it.
+// Types that cross the boundary, as data: scripts/generate-native.ts makes TypeScript's types of them.
 #pragma once
 
 #include <napi.h>

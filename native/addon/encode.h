@@ -1,4 +1,4 @@
-// From values of C++ to values of JavaScript, by the types of the former; structs by their descriptions (base/describe.h).
+// Converts values of C++ to values of JavaScript, by the types of the former; structs by their descriptions (base/describe.h).
 #pragma once
 
 #include <napi.h>
@@ -20,7 +20,7 @@ class Encoder : public Visitor {
  public:
   explicit Encoder(Napi::Env env) : object_(Napi::Object::New(env)) {}
   void base(const auto& part) { describe(*this, part); }
-  // What is undefined is left out.
+  // Undefined values are left out.
   template <class T>
   void operator()(const char* name, const T& value, const About& /*about*/) {
     const Napi::Value encoded = to_js(object_.Env(), value);

@@ -8,7 +8,7 @@ namespace {
 // Copied in one turn at most, which takes some 20 us.
 constexpr size_t kQueuesPerTurn = 16;
 
-// From queue `next` on, which counts ports and their priorities; returns the first queue that is left for another turn.
+// Copies from queue `next` on, which counts ports and their priorities; returns the first queue that is left for another turn.
 size_t copy_queues(SwitchDevice& device, size_t next, std::vector<NamedHistogram>& out) {
   SoftSwitch& soft_switch = device.soft_switch();
   const SwitchDeviceConfig& config = device.config();
@@ -45,7 +45,7 @@ std::vector<NamedHistogram> copy_histograms(Worker& worker) {
   });
   for (const auto& device : worker.switches()) {
     const size_t queues = device->soft_switch().port_count() * kPriorities;
-    out.reserve(out.size() + queues);  // not while the loop stands still
+    out.reserve(out.size() + queues);  // allocates here, not while the loop stands still
     for (size_t next = 0; next < queues;) {
       worker.between_turns([&] { next = copy_queues(*device, next, out); });
     }

@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// From the first bucket that holds anything to the last.
+// The buckets from the first that holds anything to the last.
 struct FilledBuckets {
   explicit FilledBuckets(const Histogram& histogram = {});
   int first = 0;
@@ -67,7 +67,7 @@ void describe(auto& v, P& queue) {
   v("priority", queue.priority, field::any("Of that."));
 }
 
-// Of the loop, of the queues that carried anything, and of the NICs. Takes a few turns of the loop, of which none is long.
+// Copies those of the loop, of the queues that carried anything, and of the NICs. Takes a few short turns of the loop.
 std::vector<NamedHistogram> copy_histograms(Worker& worker);
 
 }  // namespace weir

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-// Of what the forwarding table holds, what a switch shows of it.
+// A switch shows these entries of the forwarding table.
 bool is_shown(const Forwarding::Entry& entry, Time now) { return entry.expires > now && !Forwarding::is_pin(entry); }
 
 std::string text_of(const NeighbourTable::Entry& entry) {
@@ -101,7 +101,7 @@ QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
   const Flow& flow = nic.flow_at(index, nic.now());
   const ControllerState state = flow.controller.visit([](const auto& c) { return c.state(); });
   const Rate rate = nic.allowed_rate(qp);
-  // Who has no target has one rate.
+  // A flow without a target has one rate.
   const Rate held = state.target_rate > 0 ? state.target_rate : rate;
   return {.name = std::move(name),
           .qpn = qp.qpn,

@@ -1,4 +1,4 @@
-// What devices look like at one moment. Copied between two turns of the worker that owns them, and encoded afterwards, so that
+// Views of devices at one moment. They are copied between two turns of the worker that owns them, and encoded afterwards, so that
 // the poll loop does not wait for V8.
 #pragma once
 
@@ -40,7 +40,7 @@ void describe(auto& v, Of<ForwardingEntry> auto& entry) {
   v("expires_in", entry.expires_in, field::optional(field::any("Until a learned entry is forgotten.", "ns")));
 }
 
-// Where a next hop of a router is.
+// Neighbour of a router and its place.
 struct NeighbourCopy {
   std::string address;
   uint16_t interface = 0, port = 0;
@@ -180,7 +180,7 @@ void describe(auto& v, Of<Outcome> auto& outcome) {
 
 size_t count_forwarding(SwitchDevice& device);
 std::vector<ForwardingEntry> copy_forwarding(SwitchDevice& device);
-// Of those that were ever asked for, heard of, or are static.
+// Copies those that were ever asked for, heard of, or are static.
 std::vector<NeighbourCopy> copy_neighbours(SwitchDevice& device);
 SwitchCopy copy_switch(SwitchDevice& device);
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name);

@@ -21,7 +21,7 @@
 namespace weir {
 namespace {
 
-// The descriptor that `open` returns. On a thread of its own: it may enter another network namespace.
+// Returns the descriptor that `open` returns. It runs on a thread of its own: it may enter another network namespace.
 int descriptor(const auto& open) { return std::async(std::launch::async, open).get(); }
 
 int socket_in(int domain, int type, int protocol, const std::optional<std::string>& path) {

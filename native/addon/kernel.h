@@ -1,4 +1,4 @@
-// What JavaScript asks of the kernel: see src/native/types.ts.
+// Requests of JavaScript to the kernel: see src/native/types.ts.
 #pragma once
 
 #include <napi.h>

@@ -20,7 +20,7 @@ class Memory : public Wrap<Memory> {
   // Memory(bytes): zeroed, page-aligned.
   explicit Memory(const Napi::CallbackInfo& info);
 
-  // As what it is registered: it lives as long as the JavaScript object, its buffer, or a registration.
+  // Region for a registration: it lives as long as the JavaScript object, its buffer, or a registration.
   MemoryRegion region(uint8_t access, uint32_t domain) const;
 
  private:

@@ -1,6 +1,7 @@
 // Capabilities are each thread's own, and a thread changes none but its own. Node.js has threads that run none of our code, and
-// yet whoever had taken over one thread could have theirs do something for him. So every thread is interrupted by a signal, and
-// limits itself in the handler: as setuid() does it in the C library, with the library's own signal, which no thread can block.
+// yet an attacker who had taken over one thread could have theirs do something for him. So every thread is interrupted by a
+// signal, and limits itself in the handler: the C library's setuid() does the same, with the library's own signal, which no
+// thread can block.
 #include "addon/privileges.h"
 
 #include <dirent.h>
@@ -33,7 +34,7 @@ constexpr auto kPatience = std::chrono::seconds(2);
 using KernelAction = std::array<unsigned long, 16>;
 constexpr size_t kMaskBytes = 8;
 
-// Of the handler, which may do nothing but read and set these, and system calls.
+// Variables of the handler, which may do nothing but read and set these, and system calls.
 std::array<uint32_t, 2> kept{};
 std::atomic<pid_t> limited{0};
 std::atomic<int> failed{0};
@@ -42,7 +43,7 @@ bool keeps(unsigned capability) { return capability < 64 && ((kept[capability / 
 
 // errno; 0: done.
 int limit_this_thread() {
-  // While CAP_SETPCAP is still there; without it the bounding set is what somebody else has made it.
+  // CAP_SETPCAP is still there; without it the bounding set is what somebody else has made it.
   for (unsigned capability = 0; ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
     if (!keeps(capability)) ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
   }
@@ -129,7 +130,7 @@ void limit_other(pid_t thread) {
 }
 
 void limit_all() {
-  // From here on this thread makes none that has more.
+  // This thread makes none that has more from here on.
   check(limit_this_thread());
   const OwnAction action;
   std::set<pid_t> done{static_cast<pid_t>(::syscall(SYS_gettid))};

@@ -1,4 +1,4 @@
-// What a daemon gives up once it runs.
+// Privileges that a daemon gives up once it runs.
 #pragma once
 
 #include <cstdint>

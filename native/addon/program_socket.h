@@ -1,4 +1,4 @@
-// What a socket for programs needs beyond Node.js: who is at the other end, and descriptors sent along.
+// Needs of a socket for programs beyond Node.js: who is at the other end, and descriptors sent along.
 #pragma once
 
 #include <napi.h>

@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// How many whole commands there are in `words`.
+// Number of whole commands in `words`.
 inline size_t commands_in(std::span<uint64_t> words) {
   static const size_t kWords = words_of_record<WorkCommand>();
   return words.size() / kWords;
@@ -42,8 +42,8 @@ inline size_t drain(SpscRing<Completion>& ring, std::span<uint64_t> words) {
   return count;
 }
 
-// What a helper's turn has led to: as drain() returns it; without completions 0 if frames have come or gone, else -1. Without
-// `words` completions stay where they are.
+// Outcome of a helper's turn: as drain() returns it; without completions 0 if frames have come or gone, else -1. Without `words`
+// completions stay where they are.
 inline double progress(bool moved, SpscRing<Completion>& ring, std::span<uint64_t> words) {
   const size_t count = drain(ring, words);
   return count > 0 || moved ? static_cast<double>(count) : -1;

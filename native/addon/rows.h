@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// Without a target it only sees where fields are.
+// Without a target a writer only sees where fields are.
 class RowWriter : public Visitor {
  public:
   explicit RowWriter(std::span<double> target = {}) : target_(target) {}
@@ -24,7 +24,7 @@ class RowWriter : public Visitor {
       ++at_;
     }
   }
-  // For one more like this.
+  // True if there is room for one more like this.
   bool has_room(const auto& record) const {
     RowWriter row;
     describe(row, record);

@@ -1,4 +1,4 @@
-// What several workers of one switch share, as JavaScript holds it: named in the configuration of each of them.
+// Part of a switch that several workers share, as JavaScript holds it: named in the configuration of each of them.
 #pragma once
 
 #include <napi.h>

@@ -9,9 +9,9 @@
 namespace weir {
 namespace {
 
-constexpr size_t kPunted = 64;  // of one call
+constexpr size_t kPunted = 64;  // most frames of one call
 
-// Only of devices that live; `index` may be anything.
+// The device must live, or this throws; `index` may be anything.
 template <class Devices>
 auto& device_at(Napi::Env env, const Worker& worker, const Devices& devices, double index) {
   if (!worker.ready() || !fits<uint32_t>(index) || static_cast<uint32_t>(index) >= devices.size()) {
@@ -20,7 +20,7 @@ auto& device_at(Napi::Env env, const Worker& worker, const Devices& devices, dou
   return *devices[static_cast<uint32_t>(index)];
 }
 
-// What a switch knows of its ports' interfaces follows from these.
+// A switch's knowledge of its ports' interfaces follows from these.
 WorkerConfig settled(WorkerConfig config) {
   for (SwitchDeviceConfig& device : config.switches) {
     for (size_t i = 0; i < std::min(device.ports.size(), device.parameters.ports.size()); ++i) {

@@ -32,7 +32,7 @@ void describe(auto& v, Of<PuntedCopy> auto& frame) {
   v("bytes", frame.bytes, field::any("Without FCS."));
 }
 
-// What an application's queue pair is given with a change of state.
+// Change of state of an application's queue pair, with its attributes.
 struct QueuePairChange {
   QueuePairState state{};
   QueueAttributes attributes;
@@ -77,9 +77,9 @@ class WorkerHandle : public Wrap<WorkerHandle> {
 
   SwitchDevice& switch_at(double index) const;
   NicDevice& nic_at(double index) const;
-  // With places for applications.
+  // The NIC must have places for applications.
   NicDevice& verbs_at(double index) const;
-  // What an action on one of the worker's devices returns, by its number; run between two turns.
+  // Returns the result of an action on one of the worker's devices, by its number; it runs between two turns.
   template <auto kAction>
   auto on_switch(double device) const {
     return result_of(&Worker::between_turns, [&at = switch_at(device)] { return kAction(at); });
@@ -89,7 +89,7 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   auto on_nic(double nic, Arguments... arguments) const {
     return result_of(&Worker::between_turns, [&, &at = verbs_at(nic)] { return std::invoke(kAction, at, arguments...); });
   }
-  // What it looks like, with all counters published before.
+  // Returns a view of it, with all counters published before.
   template <auto kLook>
   auto look_at_switch(double device) const {
     return result_of(&Worker::look, [&at = switch_at(device)] { return kLook(at); });

@@ -33,13 +33,13 @@ void from_js(const Napi::Value& value, Handle*& out, const Path& /*path*/) {
   out = &unwrap<Handle>(value);
 }
 
-// Memory of the caller's, for the time of the call: Float64Array, BigUint64Array, or Uint8Array. To decode an object may run
+// Memory of the caller's, for the time of the call: Float64Array, BigUint64Array, or Uint8Array. Decoding an object may run
 // JavaScript, which may take such memory away: no method takes both.
 template <class T>
 std::span<T> memory_of(const Napi::Value& value) {
   using Element = std::remove_const_t<T>;
   constexpr auto kType = std::is_same_v<Element, uint64_t> ? napi_biguint64_array : kTyped<Element>;
-  // By one call for all of it, which is what takes the time.
+  // One call asks for all of it, as calls take the time.
   napi_typedarray_type type{};
   size_t length = 0;
   void* data = nullptr;
@@ -83,7 +83,7 @@ struct Signature {
   }
 };
 
-// What `action` makes of the arguments.
+// Returns what `action` makes of the arguments.
 template <class Result, class... Arguments, size_t... I>
 Napi::Value apply(const Napi::CallbackInfo& info, const char* signature, std::index_sequence<I...>, const auto& action) {
   return translated(info.Env(), [&]() -> Napi::Value {

@@ -7,7 +7,7 @@
 //     v.rule(p.kmin <= p.kmax, "kmin must not be above kmax");
 //   }
 //
-// What visits it makes of that: the check of ranges (check(), below), reading from JavaScript and telling it (addon/decode.h,
+// Visitors make of that: the check of ranges (check(), below), reading from JavaScript and telling it (addon/decode.h,
 // addon/encode.h), the types and texts of TypeScript (addon/description.h, src/native/described.ts), and the layout of records in
 // rings (base/layout.h). A visitor has
 //   type(name, text)        of the struct, in TypeScript; first of all
@@ -49,7 +49,7 @@ struct About {
   constexpr bool holds(double value) const {
     return (above ? value > least : value >= least) && (below ? value < most : value <= most);
   }
-  // In words; empty: all numbers.
+  // Returns the range in words; empty: all numbers.
   std::string range() const;
 };
 
@@ -81,7 +81,7 @@ constexpr About optional(About about) {
 
 }  // namespace field
 
-// What any visitor may leave out.
+// A visitor may leave out any of these.
 struct Visitor {
   void type(const char* /*name*/, const char* /*text*/) {}
   void rule(bool /*holds*/, const char* /*text*/) {}
@@ -131,7 +131,7 @@ struct Columns : std::vector<T> {
   using std::vector<T>::vector;
 };
 
-// Where something is, for messages: "worker.switches.0.name"; with an argument's place in a signature, "inject(port)".
+// Names a place for messages: "worker.switches.0.name"; with an argument's place in a signature, "inject(port)".
 struct Path {
   const Path* outer = nullptr;
   const char* name = nullptr;  // null: by `place`

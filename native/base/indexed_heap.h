@@ -21,11 +21,11 @@ class IndexedHeap {
   bool empty() const { return heap_.empty(); }
   uint32_t size() const { return static_cast<uint32_t>(heap_.size()); }
   bool contains(uint32_t index) const { return positions_[index] != kNone; }
-  // Only for an index that the heap contains.
+  // The heap must contain the index.
   Time key(uint32_t index) const { return heap_[positions_[index]].key; }
   // The index with the smallest key, or kNone when empty.
   uint32_t top() const { return heap_.empty() ? kNone : heap_[0].index; }
-  // Only when not empty.
+  // The heap must not be empty.
   Time top_key() const { return heap_[0].key; }
 
   // Inserts `index`, or changes its key.

@@ -15,8 +15,8 @@ namespace weir {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Reads into fields that may be changed, and writes those that may not. Without bytes: only sees where fields are. Of numbers,
-// bools and enums only.
+// Reads into fields that may be changed, and writes those that may not. Without bytes it only sees where fields are. Fields are
+// numbers, bools and enums only.
 class RecordAt : public Visitor {
  public:
   explicit RecordAt(uint64_t* words = nullptr) : bytes_(reinterpret_cast<uint8_t*>(words)) {}
@@ -35,7 +35,7 @@ class RecordAt : public Visitor {
       std::memcpy(&field, bytes_ + place, sizeof field);
     }
   }
-  // Of a field that comes next, in bytes.
+  // Returns where a field that comes next lies, in bytes.
   size_t place_of(const auto& field) const { return (at_ + sizeof field - 1) / sizeof field * sizeof field; }
   size_t words() const { return (at_ + sizeof(uint64_t) - 1) / sizeof(uint64_t); }
 

@@ -34,12 +34,12 @@ class LazyMemory {
   const uint8_t* data() const { return data_; }
   std::span<uint8_t> all() { return {data_, bytes_}; }
 
-  // Of the memory at `from`, which begins at a page, what is in whole pages is zero again and costs nothing.
+  // Zeroes the whole pages of the memory at `from`, which begins at a page: they cost nothing from then on.
   static void forget(void* from, size_t bytes) { ::madvise(from, bytes / kPage * kPage, MADV_DONTNEED); }
 
  private:
   static constexpr size_t kPage = 64 * 1024;    // no host has larger ones
-  static constexpr size_t kHugePage = 2 << 20;  // of x86-64, and mostly of arm64
+  static constexpr size_t kHugePage = 2 << 20;  // size on x86-64, and mostly on arm64
 
   void* mapped_ = nullptr;
   size_t mapped_bytes_ = 0;

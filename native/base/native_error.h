@@ -19,7 +19,7 @@ class NativeError : public std::runtime_error {
         syscall(std::move(syscall_)),
         hint(std::move(hint_)) {}
 
-  // From errno as it stands.
+  // Takes errno as it stands.
   static NativeError from_errno(const std::string& call, const std::string& what, const std::string& remedy) {
     const int saved = errno;
     return {name_of(saved), saved, call, what + ": " + std::strerror(saved), remedy};

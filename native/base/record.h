@@ -1,4 +1,4 @@
-// What a sample or an event looks like on its way to TypeScript.
+// Form of a sample or an event on its way to TypeScript.
 #pragma once
 
 #include <cstdint>

@@ -20,19 +20,19 @@ class Ring {
   uint32_t room() const { return capacity_ - size(); }
   bool empty() const { return head_ == tail_; }
   bool full() const { return size() == capacity_; }
-  // Counted from the oldest on.
+  // Places count from the oldest on.
   T& operator[](uint32_t place) { return slots_[(head_ + place) & mask_]; }
   const T& operator[](uint32_t place) const { return slots_[(head_ + place) & mask_]; }
-  // These only when not empty. What is popped stays in its place until something is pushed.
+  // The ring must not be empty for these. A popped item stays in its place until something is pushed.
   T& front() { return (*this)[0]; }
   const T& front() const { return (*this)[0]; }
   T& back() { return (*this)[size() - 1]; }
   T& pop() { return slots_[head_++ & mask_]; }
   void pop_back() { --tail_; }
-  // Only when not full.
+  // The ring must not be full.
   T& push(const T& item) { return slots_[tail_++ & mask_] = item; }
   void clear() { head_ = tail_; }
-  // What `keep` says no to is gone; the rest stays in its order.
+  // Drops the items that `keep` says no to; the rest stays in its order.
   template <class Keep>
   void filter(Keep keep) {
     for (uint32_t left = size(); left > 0; --left) {

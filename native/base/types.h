@@ -15,7 +15,7 @@ inline constexpr Time kMicrosecond = 1'000;
 inline constexpr Time kMillisecond = 1'000'000;
 inline constexpr Time kSecond = 1'000'000'000;
 
-// Of a std::min() of a list GCC makes a list.
+// Not std::min() of a list: GCC builds that list in memory.
 template <class... Times>
 constexpr Time earliest(Time time, Times... others) {
   ((time = others < time ? others : time), ...);
@@ -24,8 +24,8 @@ constexpr Time earliest(Time time, Times... others) {
 
 inline constexpr int kPriorities = 8;
 
-// What a frame costs a link beyond the bytes a packet socket sees: FCS 4, preamble and SFD 8, inter-packet gap 12
-// (IEEE 802.3 clause 4.4.2). Every rate in Weir, pacing and shaping alike, is a rate of these wire bytes.
+// Bytes that a frame costs a link beyond those a packet socket sees: FCS 4, preamble and SFD 8, inter-packet gap 12 (IEEE 802.3
+// clause 4.4.2). Every rate in Weir, pacing and shaping alike, is a rate of these wire bytes.
 inline constexpr uint32_t kEthernetOverhead = 24;
 // A frame shorter than this is padded by the MAC (64 octets with FCS).
 inline constexpr uint32_t kMinimumFrame = 60;

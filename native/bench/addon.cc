@@ -1,4 +1,4 @@
-// weir_bench.node: what benchmarks in TypeScript need of C++. Not part of the product.
+// weir_bench.node: the C++ that benchmarks in TypeScript need. Not part of the product.
 #include <napi.h>
 
 #include <memory>

@@ -15,7 +15,7 @@ constexpr int kWhole = kBth + 12 + 4;
 constexpr int kQpn = kBth + 5;  // three bytes, as the PSN
 constexpr int kPsn = kBth + 9;
 constexpr int kFrame = 10;  // register of the stack's end
-constexpr int kKey = -4;    // on the stack
+constexpr int kKey = -4;    // place on the stack
 
 bpf_insn load_byte(int to, int from, int offset) { return instruction(BPF_LDX | BPF_MEM | BPF_B, to, from, offset, 0); }
 bpf_insn load_word(int to, int from, int offset) { return instruction(BPF_LDX | BPF_MEM | BPF_W, to, from, offset, 0); }

@@ -1,5 +1,5 @@
-// When RoCEv2 packets come in by an interface, by the kernel's clock, at its first hook behind the driver; they are dropped
-// there. On a veth that is on the sender's CPU, within the system call that sends.
+// Times at which RoCEv2 packets come in by an interface, by the kernel's clock, at its first hook behind the driver; they are
+// dropped there. On a veth that is on the sender's CPU, within the system call that sends.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct QueuePairArrivals {
   uint64_t last_psn;
 };
 
-// Untagged IPv4 without options only. What comes on several CPUs at a time is not counted right.
+// Knows untagged IPv4 without options only. Packets that come on several CPUs at a time are not counted right.
 class ArrivalRecorder {
  public:
   // The interface is of this thread's network namespace. Keeps the times of the first `stamps` packets of all, and a summary for

@@ -47,7 +47,7 @@ void define_switching_cases(BenchList& list);
 void define_soft_switch_cases(BenchList& list);
 void define_soft_nic_cases(BenchList& list);
 
-// All, in the order in which they are reported.
+// Returns all, in the order in which they are reported.
 const BenchList& bench_cases();
 
 }  // namespace weir::bench

@@ -44,7 +44,7 @@ int create_map(uint32_t type, uint32_t value_bytes, uint32_t entries = 1);
 void look_up(int map, void* value, uint32_t key = 0);
 void update(int map, const void* value, uint32_t key = 0);
 int load_program(uint32_t type, uint32_t attach_type, std::span<const bpf_insn> code);
-// For the first hook behind the driver (tcx ingress, Linux 6.6): returns a link, which ends with its descriptor.
+// Attaches to the first hook behind the driver (tcx ingress, Linux 6.6): returns a link, which ends with its descriptor.
 int load_ingress(std::span<const bpf_insn> code);
 int attach_ingress(int program, int interface_index);
 // The same in the driver: an XDP program.

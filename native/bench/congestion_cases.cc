@@ -20,7 +20,7 @@ namespace weir::bench {
 namespace {
 
 constexpr Rate k40G = 40'000'000'000;
-constexpr uint32_t kPairs = 1'000;  // of queue pairs, in turn
+constexpr uint32_t kPairs = 1'000;  // queue pairs, in turn
 
 class Red : public BenchCase {
  public:

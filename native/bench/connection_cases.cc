@@ -13,7 +13,7 @@ namespace weir::bench {
 namespace {
 
 constexpr uint32_t kUnderWay = 128;       // messages
-constexpr Time kTurn = 5 * kMicrosecond;  // as long as a super-frame takes at 100 Gb/s
+constexpr Time kTurn = 5 * kMicrosecond;  // time that a super-frame takes at 100 Gb/s
 
 struct Counted final : CompletionSink {
   void complete(const Completion&) override { ++count; }
@@ -84,7 +84,7 @@ class Connection : public BenchCase {
   }
 
  private:
-  // All that has left the one, to the other.
+  // Passes all that has left the one to the other.
   uint64_t pass(End& from, End& to) {
     from.nic.advance(now_);
     uint64_t passed = 0;

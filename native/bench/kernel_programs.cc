@@ -45,7 +45,7 @@ LiveFrames::LiveFrames(int interface_index, double rate)
             jump_if_zero(7, 9),
             call(BPF_FUNC_ktime_get_ns),
             load(1, 6, offsetof(State, next)),
-            jump_if_below(0, 1, 11),  // to the drop
+            jump_if_below(0, 1, 11),  // goes to the drop
             copy(2, 1),
             add(2, kLatest),
             jump_if_below(0, 2, 1),
@@ -71,12 +71,12 @@ LiveFrames::LiveFrames(int interface_index, double rate)
 
 uint64_t LiveFrames::run(std::span<const uint8_t> frame, Time end) {
   struct sigaction action {};
-  action.sa_handler = ignore;  // without SA_RESTART
+  action.sa_handler = ignore;  // has no SA_RESTART
   sigaction(SIGALRM, &action, nullptr);
   State before{};
   look_up(map_.get(), &before);
   for (Time left = end - now(); left > 0; left = end - now()) {
-    // Again and again, for the case that it rings between two calls.
+    // The timer rings again and again, for the case that it rings between two calls.
     const itimerval timer{{0, 10'000}, {left / kSecond, std::max<Time>(left % kSecond / 1'000, 1)}};
     setitimer(ITIMER_REAL, &timer, nullptr);
     bpf_attr attributes{};

@@ -23,7 +23,7 @@ class LiveFrames {
   uint64_t run(std::span<const uint8_t> frame, Time end);
 
  private:
-  struct State {  // of the program, in a map of one element
+  struct State {  // the program's, in a map of one element
     uint64_t next;
     uint64_t gap;
     uint64_t sent;

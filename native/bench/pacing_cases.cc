@@ -12,7 +12,7 @@
 namespace weir::bench {
 namespace {
 
-// What a paced packet costs: the earliest entry comes out and goes back in. 1 Mpps in all, whatever the number of entries, which
+// Cost of a paced packet: the earliest entry comes out and goes back in. 1 Mpps in all, whatever the number of entries, which
 // have gaps between half and one and a half times the mean.
 class Wheel : public BenchCase {
  public:
@@ -22,7 +22,7 @@ class Wheel : public BenchCase {
       gaps_.push_back(static_cast<Time>(static_cast<double>(entries) * kMicrosecond * (0.5 + random.uniform())));
       wheel_.schedule(i, static_cast<Time>(static_cast<double>(gaps_[i]) * random.uniform()));
     }
-    Wheel::run(3ull * entries);  // until each has come out a few times, all levels are as full as they stay
+    Wheel::run(3ull * entries);  // after each has come out a few times, all levels are as full as they stay
   }
   void run(uint64_t count) override {
     for (; count > 0; --count) {

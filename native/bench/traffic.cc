@@ -106,7 +106,7 @@ int send(const Arguments& a) {
   return 0;
 }
 
-// For each line of input the present count; ends with the input.
+// Tells the present count for each line of input; ends with the input.
 template <class Counter>
 void tell_counts(const Counter& counter) {
   for (std::string line; std::getline(std::cin, line);) {
@@ -150,7 +150,7 @@ bool is_cnp(std::span<const uint8_t> got) {
   return got.size() > kBthOffset && got[kBthOffset] == kOpcodeCnp;
 }
 
-// From before send() of each frame to after recv() of its answer, spinning; prints "sent lost p50 p90 p99 p99.9 max", us.
+// Measures from before send() of each frame to after recv() of its answer, spinning; prints "sent lost p50 p90 p99 p99.9 max".
 template <class IsAnswer>
 void measure(int sender, int receiver, Frame& frame, Time duration, Time gap, IsAnswer is_answer) {
   std::vector<Time> times;

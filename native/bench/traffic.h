@@ -7,10 +7,10 @@
 //       is "xdp" (LiveFrames) or "packet" (sendmmsg past the queueing discipline). RATE 0 is as fast as it goes. Prints "sent
 //       SECONDS".
 //   count NAMESPACE INTERFACE SINK
-//       Drops and counts what comes in: SINK is "xdp" (in the driver) or "packet" (as sk_buffs). For each line on standard input
-//       prints "count ns"; ends with the input.
+//       Drops and counts frames that come in: SINK is "xdp" (in the driver) or "packet" (as sk_buffs). For each line on standard
+//       input prints "count ns"; ends with the input.
 //   arrivals NAMESPACE INTERFACE FIRST_QPN QUEUE_PAIRS STAMPS FILE
-//       As count, and keeps when RoCEv2 packets came (ArrivalRecorder). At the end FILE has, as words of 64 bits, a
+//       Works as count, and keeps when RoCEv2 packets came (ArrivalRecorder). At the end FILE has, as words of 64 bits, a
 //       QueuePairArrivals for each queue pair, and then the first STAMPS times.
 //   latency NAMESPACE INTERFACE NAMESPACE INTERFACE CPU FROM TO SECONDS RATE
 //       Sends frames of 64 bytes by one interface and waits for each at another, by one clock, spinning. Prints

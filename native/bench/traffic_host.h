@@ -1,4 +1,4 @@
-// What the senders and receivers of the benchmarks need of the host.
+// Help of the host for senders and receivers of the benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace weir::bench {
 
 // CLOCK_MONOTONIC.
 Time now();
-// Before other work of this machine, and on this CPU; -1: any. What the host refuses is left as it is: the benchmark then shows
-// what else the machine does.
+// Runs before other work of this machine, and on this CPU; -1: any. If the host refuses, that is left as it is: the benchmark
+// then shows what else the machine does.
 void come_first(int cpu);
 // "02:57:45:00:00:01".
 uint64_t parse_mac(const std::string& text);
-// In this thread's network namespace, as the next one.
+// Both work in this thread's network namespace.
 int interface_index(const std::string& name);
 // A bound, promiscuous packet socket; one that does not receive only sends, past the queueing discipline.
 int packet_socket(const std::string& interface, bool receives);

@@ -15,7 +15,7 @@
 namespace weir::bench {
 namespace {
 
-constexpr size_t kFrames = 64;  // of different queue pairs and UDP ports, in turn
+constexpr size_t kFrames = 64;  // frames of different queue pairs and UDP ports, in turn
 
 RocePath path(uint8_t ip_version, bool tagged) {
   RocePath path;

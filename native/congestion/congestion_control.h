@@ -1,5 +1,5 @@
-// What congestion control hears and what it says: the events and answers that all algorithms have in common. An algorithm is a
-// file pair beside this one: a class that derives from CongestionControl and has what it has something to say to, and its
+// The interface of congestion control: the events and answers that all algorithms have in common. An algorithm is a
+// file pair beside this one: a class that derives from CongestionControl and has the events that it answers to, and its
 // parameters. It is offered once it is listed in controller.h.
 //
 // It lives without clock and I/O: each event takes the time, which never goes back, and begins with catching up to it.
@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// By what an algorithm hears of congestion, by bit.
+// Sources from which an algorithm hears of congestion, by bit.
 enum Hears : uint8_t {
   kHearsNothing = 0,
   kHearsCnps = 1 << 0,              // CNPs, which receivers of marked packets send (congestion/dcqcn_notification_point.h)
@@ -23,22 +23,22 @@ enum Hears : uint8_t {
   kHearsTrims = 1 << 4              // on_trimmed(); with kHearsAcknowledgements, without it such packets are told by on_loss()
 };
 
-// What an acknowledgement says of packets that it acknowledges for the first time.
+// An acknowledgement's word of packets that it acknowledges for the first time.
 struct Ack {
-  uint32_t packets = 0;    // how many; 1 or more
+  uint32_t packets = 0;    // number of them; 1 or more
   bool marked = false;     // they met congestion
   uint32_t in_flight = 0;  // packets sent and not acknowledged, behind it
   uint32_t wanted = 0;     // packets that would have been in flight before it if no window had held them back
   Time arrived = 0;        // when it came, by its own stamp; not before `sent`
   Time sent = kNever;      // when the newest of them was sent; kNever: one of them was sent more than once (Karn's rule)
-  // What switches wrote into the newest packet that has come; null: nothing that can be read. For the time of the call.
+  // Hops that switches wrote into the newest packet that has come; null: nothing readable. Valid for the time of the call.
   const Telemetry* telemetry = nullptr;
 };
 
 // Packets were lost: answers came out of order, or none came.
 struct Loss {
   uint32_t in_flight = 0;  // packets sent and not acknowledged
-  bool timeout = false;    // by the timer alone
+  bool timeout = false;    // found by the timer alone
   Time at = 0;
 };
 
@@ -50,22 +50,22 @@ struct Trimmed {
   Time sent = kNever;      // when the newest of them that were sent but once was sent; kNever: none was (Karn's rule)
 };
 
-// What a flow is given, whatever controls it.
+// A flow's terms, whatever controls it.
 struct FlowTerms {
   Rate line_rate = 0;            // bit/s, > 0
   uint32_t window = UINT32_MAX;  // packets that its transport lets be in flight at most, 1 or more
-  uint32_t packet_bytes = 0;     // of a packet of the path MTU, on the link
+  uint32_t packet_bytes = 0;     // bytes of a packet of the path MTU on the link
   Random random{0};              // a stream of its own
   uint64_t* refused = nullptr;   // counts answers that were none; null: nobody does
 };
 
-// Where an algorithm of DCQCN's and QCN's kind is on its way back up.
+// Stage of an algorithm of DCQCN's and QCN's kind on its way back up.
 enum class IncreaseStage : uint8_t { fast_recovery, additive_increase, hyper_increase };
 
-// For samples and whoever looks at a flow.
+// State for samples and for those that look at a flow.
 struct ControllerState {
   Rate target_rate = 0;     // bit/s; of those that have one
-  double alpha = 0;         // what a cut would take now; of those that have one
+  double alpha = 0;         // part of the rate that a cut would take now; of those that have one
   bool alpha_runs = false;  // it is at work: it decays, or awaits its next period
   IncreaseStage stage = IncreaseStage::fast_recovery;
   double window = 0;  // packets; of those that have one
@@ -79,8 +79,8 @@ class CongestionControl {
   static constexpr uint8_t kHears = kHearsNothing;
   static constexpr uint32_t kNoWindow = UINT32_MAX;
 
-  // To be called before all else. `shared` must outlive this object, and whatever it becomes must pass check(). Throws as check()
-  // does.
+  // Must be called before all else. `shared` must outlive this object, and whatever it becomes must pass check(). Throws as
+  // check() does.
   void configure(const Parameters&, const FlowTerms&) {}
   // The flow begins to send; all state is dropped. `initial_rate` (bit/s) is for those that have a rate.
   void start(Time, Rate) {}

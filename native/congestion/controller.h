@@ -31,7 +31,7 @@ struct AlgorithmList {
 using Algorithms = AlgorithmList<CongestionControl, DcqcnReactionPoint, QcnReactionPoint, DctcpSender, TimelySender, SwiftSender,
                                  HpccSender, NsccSender, LibrarySender>;
 
-// Which algorithm, and its parameters.
+// Holds the algorithm's choice, and its parameters.
 using CongestionParameters = Algorithms::Parameters;
 
 inline uint8_t hears(const CongestionParameters& parameters) { return Algorithms::kHears[parameters.index()]; }
@@ -42,7 +42,7 @@ inline bool controls_reads(const CongestionParameters& parameters) {
   return (hears(parameters) & (kHearsAcknowledgements | kHearsCnps | kHearsCnms)) == kHearsAcknowledgements;
 }
 
-// In descriptions each has its name, and those that describe their parameters have these in a field of that name.
+// Each has its name in descriptions, and those that describe their parameters have these in a field of that name.
 constexpr auto words_of(const CongestionParameters&) { return Algorithms::kNames; }
 
 // Takes events without knowing of which algorithm they are. CongestionControl says what they mean.

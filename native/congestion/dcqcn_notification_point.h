@@ -21,7 +21,7 @@
 
 namespace weir {
 
-// 16 bytes, one per flow. As N is constant, but for shorten() of all, whoever owns many keeps the active ones in a FIFO, which is
+// 16 bytes, one per flow. N is constant, but for shorten() of all: so the owner of many keeps the active ones in a FIFO, which is
 // then in the order of window_end(): an opened window is pushed at the back, and so is each one that expire() opens.
 class NotificationPoint {
  public:

@@ -172,7 +172,7 @@ class DcqcnReactionPoint : public RateLimiter<DcqcnParameters> {
   // is left out: alpha matters only at a cut, and is caught up by then.
   Time next_deadline() const;
 
-  // As of the last call that took a time; initial_alpha_value when unlimited, unless it decays there.
+  // Value as of the last call that took a time; initial_alpha_value when unlimited, unless it decays there.
   double alpha() const { return limited_ || parameters_->alpha_decays_at_line_rate ? alpha_ : parameters_->initial_alpha_value; }
   // When the CNPs that have come cut the rate (slotted); kNever if none has come since the last cut.
   Time cut_at() const { return cut_at_; }
@@ -197,7 +197,7 @@ class DcqcnReactionPoint : public RateLimiter<DcqcnParameters> {
   Time rate_timer_at_ = kNever;
   Time alpha_at_ = kNever;          // end of the current alpha period; kNever while alpha stays 0
   Time cut_at_ = kNever;            // slotted: end of the reduce slot in which a CNP arrived
-  uint64_t byte_count_ = 0;         // since the byte counter last expired or was reset
+  uint64_t byte_count_ = 0;         // bytes since the byte counter last expired or was reset
   uint32_t timer_expirations_ = 0;  // T
   uint32_t byte_expirations_ = 0;   // BC
   bool cnp_in_alpha_slot_ = false;

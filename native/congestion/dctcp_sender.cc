@@ -51,7 +51,7 @@ void DctcpSender::shrink(double to, uint32_t in_flight) {
   cut_until_ = acknowledged_ + in_flight + 1;
 }
 
-// What was sent before a loss says nothing that is not known, unless the timer ends.
+// A loss among packets that were sent before the last loss says nothing new, unless the timer ends.
 void DctcpSender::on_loss(const Loss& loss) {
   if (!loss.timeout && acknowledged_ < loss_until_) return;
   const bool sent_again = acknowledged_ + 1 < loss_until_;

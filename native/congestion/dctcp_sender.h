@@ -89,12 +89,12 @@ class DctcpSender : public CongestionControl {
   double cwnd_ = 1;
   double ssthresh_ = std::numeric_limits<double>::infinity();
   double alpha_ = 0;
-  // Counted from the first packet on.
+  // Packets count from the first on.
   uint64_t acknowledged_ = 0;
-  uint64_t window_until_ = 0;  // of (1)
-  uint64_t cut_until_ = 0;     // of (2); 0: never cut
-  uint64_t loss_until_ = 0;    // of losses, timeouts among them; 0: none so far
-  // In the window of (1).
+  uint64_t window_until_ = 0;  // end of the window of (1)
+  uint64_t cut_until_ = 0;     // end of the window of (2); 0: never cut
+  uint64_t loss_until_ = 0;    // end of the window after a loss, timeouts among them; 0: none so far
+  // Counts in the window of (1).
   uint64_t window_packets_ = 0;
   uint64_t window_echoes_ = 0;
 };

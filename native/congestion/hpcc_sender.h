@@ -23,10 +23,10 @@
 //   - W_c begins at T times the rate that the flow begins with, the line rate or `initial_rate`, and W stays between one byte
 //     and T times the line rate: the paper says so of the first window; the authors' code bounds the rate.
 //   - U begins at 1, as in the authors' code; the first acknowledgement of a flow is only kept, and so is one whose path has
-//     another number of hops. The paper's path ID is not in the header: of a path that changes to another as long one reading
+//     another number of hops. The paper's path ID is not in the header: where a path changes to another as long, one reading
 //     is wrong.
-//   - A port cannot send faster than its link: (L'.sent - L.sent) / (L'.time - L.time) counts as B at most. So that wrong reading
-//     does no more than a link in full use.
+//   - A port cannot send faster than its link: (L'.sent - L.sent) / (L'.time - L.time) counts as B at most. So such a
+//     wrong reading does no more than a link in full use.
 //   - Counters of a hop wrap. After a pause in which they might have, the next acknowledgement is only kept.
 //   - The window is in bytes, as many packets as it takes to hold it are in flight, at least one: less than a packet is what the
 //     rate is for. A loss changes nothing: the paper has none, by PFC.
@@ -100,7 +100,7 @@ class HpccSender : public CongestionControl {
   Time heard_at_ = 0;                // when it came
   uint32_t acknowledged_ = 0;        // packets; wraps
   uint32_t updates_at_ = 0;          // W_c is updated when more than so many are
-  uint32_t packet_bytes_ = 0;        // of the longest sent so far, on the link
+  uint32_t packet_bytes_ = 0;        // bytes of the longest sent so far, on the link
   uint32_t stage_ = 0;
 };
 

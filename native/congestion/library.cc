@@ -39,7 +39,7 @@ struct sigaction before[NSIG];
 
 void say(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
 
-// Only what a signal handler may call. The signal then does what it would have done.
+// Calls only what a signal handler may. The signal then does what it would have done.
 void crashed(int signal) {
   const char* title = InLibrary::thread == nullptr ? nullptr : InLibrary::thread->running.exchange(nullptr);
   if (title != nullptr) {

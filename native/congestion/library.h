@@ -56,9 +56,9 @@ class InLibrary {
     std::atomic<const char*> running{nullptr};  // title; null: no library
     std::atomic<uint32_t> calls{0};
     bool taken = true;
-    // Of whoever watches.
+    // The watcher's own: `calls` as it last saw it.
     uint32_t seen = 0;
-    int looks = 0;  // that found the same call under way
+    int looks = 0;  // looks in a row that found the same call under way
   };
   static constinit thread_local Thread* thread;  // null: it has called none
 

@@ -3,8 +3,7 @@
 //
 // Readings:
 //   - The library lives in the scenario's time: on a wire at a time scale, times are divided by it and rates multiplied. A time
-//   that
-//     it is told never goes back, and that of its timer is not before what it asked for.
+//     that it is told never goes back, and that of its timer is not before what it asked for.
 //   - A timer that lies back when it is asked for is refused as an answer that is none. What an answer says beside that counts.
 //   - Memory of a flow is set up with the flow, not while it sends.
 #pragma once
@@ -47,7 +46,7 @@ class LibrarySender : public CongestionControl {
   const Library* library_ = nullptr;
   std::unique_ptr<std::max_align_t[]> memory_;
   weir_cc_answer answer_{};
-  uint64_t now_ = 0;  // of the scenario
+  uint64_t now_ = 0;  // the scenario's time
   double scale_ = 1;
   uint64_t* refused_ = nullptr;
   Time timer_ = kNever;

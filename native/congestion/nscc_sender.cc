@@ -6,7 +6,7 @@ namespace weir {
 namespace {
 
 constexpr Time kLongAgo = -kNever / 2;
-// Of the network that the increases are for.
+// Bits under way in the network that the increases are for.
 constexpr double kReferenceBits = 100e9 * 12e-6;
 // Delays above so many targets have quick adaptation at work.
 constexpr double kFarAbove = 4;

@@ -12,8 +12,7 @@
 //
 //   at an acknowledgement of n packets, if no quick adaptation is at work:
 //     not marked, delay < target    proportional increase   inc += alpha a n (target - delay) / 12 us; or, where there has been
-//     no
-//                                   delay (below no_delay) for a whole window, fast increase: cwnd += fast_increase a n
+//                                   no delay (below no_delay) for a whole window, fast increase: cwnd += fast_increase a n
 //     not marked, delay >= target   fair increase           inc += fair_increase a n
 //     marked,     delay < target    nothing: what is sprayed takes another way
 //     marked,     delay >= target   multiplicative decrease, once in base, if avg > target:
@@ -21,8 +20,7 @@
 //   after adjust_packets packets, or R:   cwnd += inc / cwnd,  inc = 0;   once in R:   cwnd += eta a
 //
 //   quick adaptation: in each period of base + target, the packets that came through are counted. At its end, if one was trimmed
-//   or
-//     lost, or the delay is above 4 targets, and fewer than maxwnd / 2^qa_gate came through: cwnd is as many as came, and what
+//     or lost, or the delay is above 4 targets, and fewer than maxwnd / 2^qa_gate came through: cwnd is as many as came, and what
 //     was in flight then is ignored (marked acknowledgements, and what was trimmed) until as much has been heard of.
 //   at a packet that was trimmed or lost: as a delay of R, marked; unless quick adaptation is at work, cwnd -= 1 packet
 //   at a timeout: one packet less
@@ -34,18 +32,15 @@
 //
 // Readings:
 //   - The window is in packets of the path MTU: the specification counts bytes, in steps of an MTU. a is worked out with bytes on
-//   the
-//     link, as C is of a link in Weir.
+//     the link, as C is of a link in Weir.
 //   - An RTT of packets that were sent twice is not known (Karn's rule): avg is taken for their delay.
 //   - What was trimmed tells of the base alone, and its delay is R whatever it was, as in uet-htsim. What a switch has left of a
-//   packet
-//     takes less time on the links behind it than the packet would have, so base may be lower by as much than that of any whole
-//     packet. It passes the queue that the packet found full, which is why flows that never find that queue empty learn the base
-//     by it.
+//     packet takes less time on the links behind it than the packet would have, so base may be lower by as much than that of any
+//     whole packet. It passes the queue that the packet found full, which is why flows that never find that queue empty learn the
+//     base by it.
 //   - What is lost without having been trimmed is no more than one packet at a time (Loss).
 //   - The receiver's penalty (rcv_cwnd_pen) is left out, and so is SLEEK: losses are found by trimming, by `reordering`, and by
-//   the
-//     timer. Credits of receivers (RCCC) are another control.
+//     the timer. Credits of receivers (RCCC) are another control.
 //
 // Parameters: describe(), below. Values and their sources: src/congestion/nscc.ts. All times are of the sender's own clock: a
 // slower link's are longer by the same scale, and a is the same.
@@ -141,7 +136,7 @@ class NsccSender : public CongestionControl {
   Time period_ends_ = kNever;  // kNever: none has begun
   Time adjusted_at_ = 0;
   Time decreased_at_ = 0;
-  uint32_t packet_bytes_ = 0;  // on the link
+  uint32_t packet_bytes_ = 0;  // bytes of a packet on the link
   uint32_t transport_window_ = 1;
   uint32_t undelayed_ = 0;   // packets acknowledged in a row without delay
   uint32_t unadjusted_ = 0;  // packets since the last adjustment

@@ -63,8 +63,8 @@ void describe(auto& v, Of<QcnCongestionParameters> auto& p) {
 // One per egress queue of a congestion notification priority.
 class QcnCongestionPoint {
  public:
-  // To be called before all else. `shared` must outlive this object, and whatever it becomes must pass check(). Throws as check()
-  // does.
+  // Must be called before all else. `shared` must outlive this object, and whatever it becomes must pass check(). Throws as
+  // check() does.
   void configure(const QcnCongestionParameters* shared, Random random);
 
   // It goes on by these, under the same terms.
@@ -86,7 +86,7 @@ class QcnCongestionPoint {
 
   const QcnCongestionParameters* parameters_ = nullptr;
   Random random_{0};
-  int64_t bytes_left_ = 0;  // until the next sample
+  int64_t bytes_left_ = 0;  // bytes until the next sample
   int64_t queue_old_ = 0;
   uint64_t samples_ = 0;
 };

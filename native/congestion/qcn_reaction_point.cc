@@ -78,7 +78,7 @@ QcnReactionPoint::Stage QcnReactionPoint::stage() const {
 // H.
 uint32_t QcnReactionPoint::timer_threshold() const { return std::max(parameters_->rpg_threshold, parameters_->hyper_threshold); }
 
-// All but the timer, which a cut would start once more.
+// Starts all but the timer, which a cut would start once more.
 void QcnReactionPoint::start_limiter(double initial_rate) {
   hold(initial_rate);
   start_byte_counter();

@@ -15,7 +15,7 @@
 //     T = BC = 0; the timer restarts.
 //
 // Rate increase. Cycles last rpg_time_reset and rpg_byte_reset; after rpg_threshold (F) of them since the last cut, ai_cycle of
-// that: half as long, but for who asks what another T_AI would do ([S], V-B1), which is then that of both counters.
+// that: half as long, unless a scenario asks what another T_AI would do ([S], V-B1), which is then that of both counters.
 // Each is jittered by a draw of its own, uniform in [1 - jitter, 1 + jitter). When a counter completes a cycle, the limiter's
 // stage says what that does; with H = max(F, hyper_threshold), and T and BC as they were until then:
 //     T <  F and BC <  F     fast recovery:       I = 0
@@ -42,22 +42,19 @@
 //     byte counter's stage alone; increases by the timer then do not lower TR, and with the timer alone TR would never fall.
 //   - The timer restarts with every cut, the byte counter only where TR = CR is set ([K]).
 //   - A counter is in AI once five of its cycles have completed, and what the limiter does follows from the states of both ([K]:
-//   "FR
-//     consists of 5 cycles", "after 5 cycles of FR have completed, the RP enters the AI phase", "in HAI if both ... are in AI";
-//     [S], VI: "when the Byte Counter passes 5 cycles as well as the Timer is triggered for 5 times"). So the fifth cycle of a
-//     counter still recovers ([S] equations 10 and 18), and what completes next, of either counter, increases. [S], II, has
+//     "FR consists of 5 cycles", "after 5 cycles of FR have completed, the RP enters the AI phase", "in HAI if both ... are in
+//     AI"; [S], VI: "when the Byte Counter passes 5 cycles as well as the Timer is triggered for 5 times"). So the fifth cycle of
+//     a counter still recovers ([S] equations 10 and 18), and what completes next, of either counter, increases. [S], II, has
 //     "larger than 5", which is the same of the cycle that a counter is in. [P] compares both counters with > after counting: an
 //     increase by one counter is then additive, or hyper, only when the other has completed six. ns3-rdma, whose states have the
 //     names of [Q]'s, compares stage < rpgThreshold after counting: four cycles recover.
 //   - The first cycle after those is the shorter one already ([S] equation 19, [P]).
 //   - i counts hyper increases since the cut ([S]: "i is the times of HAI after the last rate decrease"; [K]: "the ith time that
-//   a
-//     cycle for either ... is completed"). In [P] and ns3-rdma it counts cycles of the slower counter, min(T, BC) - F, which at
+//     a cycle for either ... is completed"). In [P] and ns3-rdma it counts cycles of the slower counter, min(T, BC) - F, which at
 //     high rates, where the timer's cycles are the longer ones by far, is much slower.
 //   - Target rate reduction when the first cycle after a cut completes, before CR is averaged ([P]). [K] names no moment ("if TR
-//   is
-//     greater than CR by 10 times"). From then on CR is half of TR or more, so no later increase finds any; the cuts themselves,
-//     each of several in a row, could.
+//     is greater than CR by 10 times"). From then on CR is half of TR or more, so no later increase finds any; the cuts
+//     themselves, each of several in a row, could.
 //   - The byte counter starts anew with each cycle ([P]): bytes beyond the end of a cycle do not shorten the next one.
 //   - All cycles are jittered, the timer's too ([K], section 3.2).
 //
@@ -134,7 +131,7 @@ class QcnReactionPoint : public RateLimiter<QcnParameters> {
   // When rate() may change next if nothing is received or sent: call advance() then. kNever when off.
   Time next_deadline() const { return timer_at_; }
 
-  // What the next cycle to be completed does (aimd: always additive increase).
+  // Stage that decides what the next completed cycle does (aimd: always additive increase).
   Stage stage() const;
   ControllerState state() const { return {.target_rate = target_rate(), .stage = stage()}; }
 
@@ -148,8 +145,8 @@ class QcnReactionPoint : public RateLimiter<QcnParameters> {
   void increase(Stage in);
 
   // A cache line for each, what it derives from included: a NIC has thousands.
-  uint16_t hyper_increases_ = 0;  // since the last cut; stays at its largest value
-  uint32_t bytes_left_ = 0;       // of the byte counter's current cycle
+  uint16_t hyper_increases_ = 0;  // hyper increases since the last cut; stays at its largest value
+  uint32_t bytes_left_ = 0;       // bytes left of the byte counter's current cycle
   uint32_t timer_cycles_ = 0;     // T
   uint32_t byte_cycles_ = 0;      // BC
   Time timer_at_ = kNever;        // end of the timer's current cycle

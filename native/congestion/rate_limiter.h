@@ -1,4 +1,4 @@
-// What DCQCN's and QCN's reaction points have in common: a current rate and a target rate, between a floor and the line rate, and
+// Base of DCQCN's and QCN's reaction points: a current rate and a target rate, between a floor and the line rate, and
 // how a limiter starts and lets go. A limiter is either off (the line rate is all there is) or limited.
 //
 // Release: when an increase brings the current rate to within 1/4096 of rpg_max_rate (or of the line rate), the limiter is off.

@@ -18,7 +18,7 @@
 // Averaged: q is RED's moving average (Floyd and Jacobson 1993, equation 1), avg += w * (q - avg) at each packet looked at.
 // Their correction for idle time (m small packets that might have arrived) is left out: it needs a typical transmission
 // time, and a shaped queue that was idle is brought down by its own next arrivals.
-// As marks are independent draws, there is no "count since the last mark" (RED's uniform spacing) either: equation (5) has none.
+// Marks are independent draws, so there is no "count since the last mark" (RED's uniform spacing) either: equation (5) has none.
 #pragma once
 
 #include <cstdint>

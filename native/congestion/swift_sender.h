@@ -117,8 +117,8 @@ class SwiftSender : public CongestionControl {
   double cwnd_ = 1;
   Time rtt_ = 0;
   Time decreased_at_ = 0;
-  uint32_t packet_bytes_ = 0;  // of the longest sent so far, on the link
-  uint32_t timeouts_ = 0;      // in a row
+  uint32_t packet_bytes_ = 0;  // bytes of the longest sent so far, on the link
+  uint32_t timeouts_ = 0;      // timeouts in a row
 };
 
 }  // namespace weir

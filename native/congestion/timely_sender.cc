@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-constexpr double kLeastLeft = 0.5;  // of the rate, after one update
+constexpr double kLeastLeft = 0.5;  // part of the rate left at least after one update
 
 }  // namespace
 

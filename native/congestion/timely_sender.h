@@ -23,10 +23,9 @@
 //
 // Readings:
 //   - The RTT is that of a packet: from when its first bit is on the sender's link to when its acknowledgement has arrived,
-//   without
-//     the time that the packet takes on that link (section 3.1, with a packet in the place of a segment: packets are paced by
-//     themselves, and each is acknowledged). Of packets that were sent twice nothing is learnt. Acknowledgements have the
-//     priority of their data, so that queues of the way back count, too: the paper has them on a priority of their own.
+//     without the time that the packet takes on that link (section 3.1, with a packet in the place of a segment: packets are
+//     paced by themselves, and each is acknowledged). Nothing is learnt of packets that were sent twice. Acknowledgements have
+//     the priority of their data, so that queues of the way back count, too: the paper has them on a priority of their own.
 //   - A completion event comes when `segment` bytes, as they are on the link, have been acknowledged since the last one, and not
 //     before min_rtt has passed: as in the fluid model, whose time between two updates is max(segment / rate, min_rtt). (The
 //     authors' code has one at each acknowledgement, and scales steps by the time since the last one.) So the faster of two flows
@@ -113,9 +112,9 @@ class TimelySender : public CongestionControl {
   double rate_ = 0;
   double rtt_diff_ = 0;        // ns
   double previous_rtt_ = -1;   // ns; below 0: none so far
-  Time updated_at_ = 0;        // or started
+  Time updated_at_ = 0;        // time of the last update, or of the start
   uint64_t completed_ = 0;     // bytes acknowledged since then
-  uint32_t packet_bytes_ = 0;  // of the longest sent so far, on the link
+  uint32_t packet_bytes_ = 0;  // bytes of the longest sent so far, on the link
   uint32_t falling_ = 0;       // gradients below 0 in a row
 };
 

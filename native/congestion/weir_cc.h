@@ -4,9 +4,9 @@
  *
  *   congestion: { algorithm: library, library: { file: aimd.so, parameters: { decrease: 0.7 } } }
  *
- * The library has one function, weir_cc_algorithm(). What it describes is told of events of a flow (as DOCA PCC tells its
- * algorithms of CNPs, acknowledgements, losses, round-trip times and timers) and answers with a rate, a window, or both. It runs
- * on real frames and in virtual time alike: times are ns and rates bit/s of the scenario, whatever the time scale.
+ * The library has one function, weir_cc_algorithm(). The algorithm that it describes is told of events of a flow (as DOCA PCC
+ * tells its algorithms of CNPs, acknowledgements, losses, round-trip times and timers) and answers with a rate, a window, or
+ * both. It runs on real frames and in virtual time alike: times are ns and rates bit/s of the scenario, whatever the time scale.
  *
  * Flows are told apart by their memory, and nothing else is theirs: with several threads flows of different hosts have events at
  * the same time, so whatever a library keeps elsewhere must be constant. Then results are the same for any number of threads.
@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* What it was built for: a library of version 1 goes on to work, and is told WEIR_CC_LOSS in the place of WEIR_CC_NACK. */
+/* Version that a library was built for: one of version 1 still works, and is told WEIR_CC_LOSS in the place of WEIR_CC_NACK. */
 #define WEIR_CC_VERSION 2u
 
 enum weir_cc_event_type {
@@ -39,7 +39,7 @@ enum weir_cc_event_type {
 
 struct weir_cc_event {
   uint32_t type;      /* enum weir_cc_event_type; what is not listed there is 0 */
-  uint32_t bytes;     /* that the packet takes of the link: frame, FCS, preamble and gap */
+  uint32_t bytes;     /* bytes that the packet takes of the link: frame, FCS, preamble and gap */
   uint64_t now;       /* ns; never goes back */
   uint64_t rtt;       /* ns from the newest of the packets to its acknowledgement; 0: not known, as one was sent again */
   uint32_t packets;   /* 1 or more */
@@ -48,7 +48,7 @@ struct weir_cc_event {
   uint32_t timeout;   /* 1: no answer came in time; 0: answers came out of order */
 };
 
-/* What a flow is given. */
+/* A flow's terms. */
 struct weir_cc_flow {
   uint64_t now;        /* ns, as in events */
   double line_rate;    /* bit/s of the host's link */
@@ -57,19 +57,19 @@ struct weir_cc_flow {
   uint32_t reserved;
 };
 
-/* What is to hold from now on. A function finds what holds now, and changes what it has to say. */
+/* Answer that holds from now on. A function finds the one that holds now in it, and changes what it wants to change. */
 struct weir_cc_answer {
   double rate;    /* bit/s; 0, as it is at the start, and anything from the line rate on: the line rate */
   double window;  /* packets in flight; 0, as it is at the start: as many as the transport lets; of reliable connections */
   uint64_t timer; /* ns, as in events: when to be told of the time; 0: not. It is 0 again when the time has come. At least
-                     WEIR_CC_LEAST_TIMER ahead: what is nearer is put off until then. */
+                     WEIR_CC_LEAST_TIMER ahead: a nearer time is put off until then. */
 };
 
 #define WEIR_CC_LEAST_TIMER 100u
 
 struct weir_cc_parameter {
   const char* name;
-  double value; /* where the scenario says nothing */
+  double value; /* default, where the scenario says nothing */
   double least;
   double most;
 };
@@ -85,7 +85,7 @@ struct weir_cc_description {
   void (*event)(void* flow, const double* parameters, const struct weir_cc_event* event, struct weir_cc_answer* answer);
 };
 
-/* To be defined by the library. What it points to must stay. */
+/* The library defines this function. The description that it points to must stay. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

@@ -1,6 +1,6 @@
-// How fast a NIC on a real host answers congestion, in time of the clock on the wall. A NIC lives in event time, in which it is
-// never late; so whoever drives it says when a turn began, and latencies count up to that: what a turn decides, the host does
-// right behind it. They are from the arrival of the packet, as its stamp tells.
+// Latencies with which a NIC on a real host answers congestion, in time of the clock on the wall. A NIC lives in event time, in
+// which it is never late; so its driver says when a turn began, and latencies count up to that: the host carries out what a turn
+// decides right behind it. They count from the arrival of the packet, as its stamp tells.
 #pragma once
 
 #include <algorithm>

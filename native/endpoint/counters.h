@@ -103,7 +103,7 @@ WEIR_DEFINE_COUNTERS(NicPriorityCounters, WEIR_NIC_PRIORITY_COUNTERS);
 
 WEIR_DEFINE_COUNTERS(QpCounters, WEIR_QP_COUNTERS);
 
-// What a packet has brought to a queue pair, whose packets all have the same headers below the BTH.
+// Counts a packet of a queue pair, whose packets all have the same headers below the BTH.
 inline void count_received(QpCounters& counters, const Received& before, const Received& after, uint16_t bth_offset) {
   const uint64_t packets = after.packets - before.packets;
   counters.rx_packets += packets;

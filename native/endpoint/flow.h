@@ -1,7 +1,7 @@
-// A flow: the one paced thing. What congestion control says holds all that passes through it to one rate.
+// A flow: the one paced thing. Congestion control holds all that passes through it to one rate.
 //
 // Each queue pair has a flow of its own, which also keeps to the queue pair's rate cap. Where congestion control is about several
-// queue pairs together (QCN) they pass through the flow of their group as well, and take turns there (endpoint/flow_table.h).
+// queue pairs together (QCN), they pass through the flow of their group as well, and take turns there (endpoint/flow_table.h).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// What holds a flow to its rate.
+// Kind of limiter that holds a flow to its rate.
 enum class Limiter : uint8_t { pacer, token_bucket };
 constexpr auto words_of(Limiter) { return std::array{"pacer", "token-bucket"}; }
 
@@ -41,7 +41,7 @@ class FlowLimiter {
   std::variant<Pacer, TokenBucket> limiter_;
 };
 
-// In the order of use.
+// Fields are in the order of use.
 struct Flow {
   static constexpr uint32_t kNobody = UINT32_MAX;
 
@@ -49,20 +49,20 @@ struct Flow {
   bool started = false;
   bool running = false;   // has begun to send, and not ended; of a group: always
   bool held = false;      // its controller holds it below the line rate
-  bool counted = false;   // as one that is held
+  bool counted = false;   // counted as one that is held
   Rate ceiling = 0;       // bit/s, whatever its controller says; 0: the link's
-  Rate rate = 0;          // of both; 0: no limit but the link's
-  Rate paced_rate = 0;    // what the limiter keeps to
+  Rate rate = 0;          // rate of both; 0: no limit but the link's
+  Rate paced_rate = 0;    // rate that the limiter keeps to
   Time changes = kNever;  // when the controller may change the rate if nothing is sent or heard
   FlowLimiter limiter;
   Controller controller;
-  // Of a group: queue pairs that wait for their turn; the one whose turn it is, and which has not sent yet; who sent last.
+  // A group's: queue pairs that wait for their turn; the one whose turn it is, and which has not sent yet; the last sender.
   uint32_t first = kNobody;
   uint32_t last = kNobody;
   uint32_t let_go = kNobody;
   uint32_t sent_last = kNobody;
 
-  // All that happens to the controller.
+  // Tells the controller of an event: all of them come this way.
   template <class Event>
   void tell(Event event) {
     controller.visit([&](auto& c) {

@@ -16,11 +16,11 @@
 namespace weir {
 namespace {
 
-// Of the random streams of groups, each of which has one of its own, and of queue pairs.
+// Purposes of the random streams of groups, each of which has one of its own, and of queue pairs.
 constexpr uint64_t kGroupPurpose = uint64_t{1} << 32;
 constexpr uint64_t kPairPurpose = uint64_t{2} << 32;
 
-// Of flows without any.
+// Parameters of flows without any control.
 const CongestionParameters kNoControl;
 
 // The finalizer of MurmurHash3.
@@ -36,7 +36,7 @@ uint64_t hash_path(const RocePath& path) {
   return hash;
 }
 
-// Of an address of 4 or 16 bytes.
+// Key of an address of 4 or 16 bytes.
 uint64_t address_key(uint8_t version, const uint8_t* address) {
   if (version != 6) return uint64_t{4} << 32 | load_be32(address);
   return mix(mix(load_be64(address)) ^ load_be64(address + 8));
@@ -333,7 +333,7 @@ uint64_t NicCounters::*FlowTable::find(const PacketMeta& meta, const IpAddress& 
   return find_sampled(meta, trace, cnm, number);
 }
 
-// By what is encapsulated.
+// Finds the group by the frame that the CNM encapsulates.
 uint64_t NicCounters::*FlowTable::find_sampled(const PacketMeta& meta, const Trace& trace, const CongestionNotification& cnm,
                                                uint32_t& number) const {
   if ((stack_priorities_ >> cnm.priority & 1) != 0) {

@@ -1,4 +1,4 @@
-// Who hears of the messages that a NIC's streams send and receive. Must not call the stream that tells it.
+// Listener that hears of the messages that a NIC's streams send and receive. It must not call the stream that tells it.
 #pragma once
 
 #include <cstdint>

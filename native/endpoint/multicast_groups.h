@@ -1,4 +1,4 @@
-// Which queue pairs have joined which multicast groups (IBTA volume 1, 10.5). Groups are IP addresses, as RoCEv2 has them.
+// Queue pairs and the multicast groups that they have joined (IBTA volume 1, 10.5). Groups are IP addresses, as RoCEv2 has them.
 #pragma once
 
 #include <algorithm>

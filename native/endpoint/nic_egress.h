@@ -20,7 +20,7 @@ class NicEgress {
  public:
   static constexpr uint32_t kNobody = UINT32_MAX;
 
-  // For queue pairs with indexes below `queue_pairs`. `scheduler` must outlive it.
+  // Queue pairs have indexes below `queue_pairs`. `scheduler` must outlive this.
   NicEgress(Rate rate, const SchedulerParameters& scheduler, uint32_t queue_pairs)
       : link_(rate), ready_(queue_pairs), answers_(queue_pairs) {
     scheduler_.configure(scheduler);
@@ -43,11 +43,11 @@ class NicEgress {
   void push_ready(uint32_t queue_pair, uint8_t priority) { ready_.push(queue_pair, priority); }
   void push_answers(uint32_t queue_pair, uint8_t priority) { answers_.push(queue_pair, priority); }
 
-  // What may go now: a CNP that is owed at `cnp_priority`, answers, data.
+  // These say whether it may go now: a CNP that is owed at `cnp_priority`, answers, data.
   bool cnp_may_go(uint8_t cnp_priority) const { return (pause.paused_mask() >> cnp_priority & 1) == 0; }
   bool answers_may_go() const { return (answers_.waiting & ~pause.paused_mask()) != 0; }
   bool data_waits() const { return ready_.waiting != 0; }
-  // Neither answers nor data, that may go or not.
+  // True if there are neither answers nor data, that may go or not.
   bool empty() const { return (ready_.waiting | answers_.waiting) == 0; }
   // Takes the queue pair with answers whose turn it is: one of the highest priority that may send. kNobody: there is none.
   uint32_t take_answers(uint8_t& priority) {
@@ -85,8 +85,8 @@ class NicEgress {
     return std::min(refresh, sending_ ? busy_until_ : pause.next_resume(waiting));
   }
 
-  PauseState pause;  // what the peer has asked for
-  PfcSender pfc;     // what the peer is asked for
+  PauseState pause;  // pause that the peer has asked for
+  PfcSender pfc;     // pause that the peer is asked for
 
  private:
   // Queue pairs by priority, in order.

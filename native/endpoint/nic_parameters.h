@@ -1,4 +1,4 @@
-// What a soft NIC is configured with.
+// Parameters of a soft NIC.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@
 
 namespace weir {
 
-// What makes queue pairs one flow where congestion control is about several together (QCN).
+// Choice of the queue pairs that are one flow where congestion control is about several together (QCN).
 enum class FlowSelection : uint8_t {
   queue_pair,
   application,      // QueuePairParameters::application
-  destination_mac,  // of the path
+  destination_mac,  // that of the path
   five_tuple        // IP addresses and UDP ports of the path
 };
 constexpr auto words_of(FlowSelection) { return std::array{"qp", "application", "destination-mac", "five-tuple"}; }
@@ -37,7 +37,7 @@ struct FlowGrouping {
   bool cnms_by_ip = false;
   Limiter limiter = Limiter::pacer;
   TokenBucketParameters token_bucket;
-  std::array<std::optional<QcnParameters>, kPriorities> rpgs;  // in place of NicParameters::congestion; of CNPVs
+  std::array<std::optional<QcnParameters>, kPriorities> rpgs;  // parameters of CNPVs, in place of NicParameters::congestion
 
   // Whether flows may stay as they are.
   bool same_flows(const FlowGrouping& other) const {
@@ -112,7 +112,7 @@ struct NicParameters {
   std::vector<IpAddress> addresses;
   uint16_t vlan = 0;                    // 802.1Q: frames of others are not for the NIC; 0: all are
   bool lldp = false;                    // LLDPDUs are for the slow path, whatever the VLAN
-  uint64_t key_secret = 0;              // who does not know it cannot guess keys of memory regions
+  uint64_t key_secret = 0;              // secret without which keys of memory regions cannot be guessed
   MessageListener* listener = nullptr;  // hears of what streams complete; outlives the NIC
 
   // Whether flows may stay as they are.

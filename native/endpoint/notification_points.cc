@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// From where a frame went to where it came from.
+// Path from where a frame went to where it came from.
 RocePath way_back(uint64_t own_mac, const uint8_t* frame, const PacketMeta& meta) {
   const uint8_t* source = frame + meta.l3_offset + ip_source_offset(meta.ip_version);
   const uint32_t bytes = ip_address_length(meta.ip_version);
@@ -103,7 +103,7 @@ NotificationPoints::Cnp NotificationPoints::take(Time now) {
   return cnp;
 }
 
-// All that end later than `latest` end together then, so the ring stays in order.
+// Windows that end later than `latest` end together then, so the ring stays in order.
 void NotificationPoints::shorten(Time latest) {
   windows_.filter([&](uint32_t place) {
     points_[place].point.shorten(latest);

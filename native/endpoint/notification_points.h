@@ -1,6 +1,6 @@
-// The notification points of a NIC: which flows are owed a CNP, and when (congestion/dcqcn_notification_point.h has the rule).
+// The notification points of a NIC say which flows are owed a CNP, and when (congestion/dcqcn_notification_point.h has the rule).
 //
-// A flow is what comes in to one queue pair; of datagrams, what comes in to one queue pair from one there, which the IP address
+// A flow is all packets to one queue pair; among datagrams, all packets to one queue pair from one there, which the IP address
 // and DETH's source QP name. Each queue pair has a place of its own here, by its index. Behind these are some that senders of
 // marked datagrams share: a place is a sender's until its window has ended and its CNPs are sent.
 //
@@ -49,9 +49,9 @@ class NotificationPoints {
   struct Cnp {
     uint32_t queue_pair;
     uint16_t partition_key;
-    Time arrived;                 // of the first marked packet that it answers; kNever: not known
+    Time arrived;                 // arrival of the first marked packet that it answers; kNever: not known
     const RoceTemplate* headers;  // null: those of the queue pair, and its peer's number
-    uint32_t destination_qp;      // with headers
+    uint32_t destination_qp;      // set with headers
   };
   // The next one; only when owed(), and next_cnp() has come.
   Cnp take(Time now);
@@ -68,7 +68,7 @@ class NotificationPoints {
     NotificationPoint point;
     uint32_t owed = 0;  // CNPs that wait for the link
     uint16_t partition_key = 0;
-    Time arrived = kNever;  // of the first marked packet that no CNP has answered
+    Time arrived = kNever;  // arrival of the first marked packet that no CNP has answered
   };
 
   struct Sender {
@@ -84,7 +84,7 @@ class NotificationPoints {
 
   uint32_t pairs_;
   uint64_t& withheld_;
-  Time interval_ = 0;  // of the NIC
+  Time interval_ = 0;  // the NIC's
   Time next_cnp_ = 0;
   std::vector<Point> points_;
   std::vector<Sender> senders_;

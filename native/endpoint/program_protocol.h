@@ -1,6 +1,6 @@
-// What a program's library and the NIC's daemon say to each other over the daemon's socket for programs: requests and answers of
-// fixed size, in the host's order of bytes, one answer to each request in order. The answer to the first, kHello, brings the
-// descriptors of ProgramOpening as SCM_RIGHTS. Whoever closes the connection ends the program's queue pairs.
+// Messages between a program's library and the NIC's daemon over the daemon's socket for programs: requests and answers of fixed
+// size, in the host's order of bytes, one answer to each request in order. The answer to the first, kHello, brings the
+// descriptors of ProgramOpening as SCM_RIGHTS. The program's queue pairs end with the connection, whichever side closes it.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace weir {
 
-// How much a program may have of a NIC: what the daemon holds it to, and what libibverbs tells it.
+// Limits of what a program may have of a NIC: the daemon holds it to them, and libibverbs tells it.
 inline constexpr uint32_t kProgramQueuePairs = 1024;
 inline constexpr uint32_t kProgramAddressHandles = 4096;
-inline constexpr uint32_t kProgramMemberships = 256;  // of its queue pairs in multicast groups
+inline constexpr uint32_t kProgramMemberships = 256;  // most of its queue pairs in multicast groups
 
 struct ProgramRequest {
   enum Kind : uint32_t {
@@ -37,9 +37,9 @@ struct ProgramRequest {
   uint32_t path_mtu = 1024;  // bytes
   uint32_t remote_qpn = 0;
   uint32_t partition_key = 0;
-  uint32_t traffic_class = 0;  // of the GRH: DSCP and ECN
+  uint32_t traffic_class = 0;  // DSCP and ECN of the GRH
   uint32_t hop_limit = 0;
-  uint32_t source_index = 0;  // of the GID table
+  uint32_t source_index = 0;  // index in the GID table
   uint32_t service_level = 0;
   std::array<uint8_t, 16> gid{};  // the peer's, or a multicast group's; IPv4 as ::ffff:a.b.c.d
   uint32_t receive_psn = 0;
@@ -84,7 +84,7 @@ void describe(auto& v, Of<ProgramRequest> auto& request) {
 struct ProgramAnswer {
   uint32_t error = 0;   // errno
   uint32_t object = 0;  // queue pair or address handle
-  // Of hello.
+  // These answer hello.
   uint32_t layout = 0;  // kProgramLayout
   uint32_t path_mtu = 0;
   uint64_t mac = 0;

@@ -23,7 +23,7 @@ class Session {
   bool ended() const;
   // Closes it from here: who waits for an answer gets EIO.
   void hang_up() const;
-  // After something was submitted.
+  // Must be called after something was submitted.
   void wake_nic() const;
   ProgramMemory& memory() const { return *memory_; }
   const ProgramAnswer& hello() const { return hello_; }

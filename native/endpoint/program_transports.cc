@@ -32,8 +32,8 @@ constexpr uint32_t kMostSubmitted = 128;
 constexpr uint32_t kKept = 64;  // slots that are not for requests
 constexpr Time kSlow = 2 * kMillisecond;
 constexpr Time kFast = 500 * kMicrosecond;
-// The thread leaves all to who polls without a pause, and looks whether somebody still does: the more seldom, the longer so. Who
-// waits for memory to change polls seldom, and then it is the thread that changes it.
+// The thread leaves all to a caller that polls without a pause, and looks whether it still does: the more seldom, the longer it
+// has. A caller that waits for memory to change polls seldom, and then it is the thread that changes it.
 constexpr Time kPolledLately = 10 * kMicrosecond;
 constexpr Time kShortestNap = 20 * kMicrosecond;
 constexpr Time kLongestNap = 320 * kMicrosecond;
@@ -144,7 +144,7 @@ uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const Q
     attend(pair);
     submit();
   };
-  // What was posted is flushed whatever the daemon says; what is to be sent it must know before.
+  // Posted work is flushed whatever the daemon says; the daemon must know of work to be sent before it is.
   if (ends) apply();
   if (ends && failed()) return 0;
   if (from != to || to != QueuePairState::rts) {
@@ -178,7 +178,7 @@ bool ProgramTransports::takes_data(ProgramPair& pair) const {
   return pair.responses.submitted < pair.responses.most;
 }
 
-// Until nothing may go, or the daemon has enough of it.
+// Sends until nothing may go, or the daemon has enough of it.
 void ProgramTransports::send(ProgramPair& pair, Time now) {
   for (;;) {
     if (free_.empty()) break;
@@ -262,7 +262,7 @@ void ProgramTransports::submit() {
   }
 }
 
-// What comes back late all at once was kept by a daemon that did not run; what leaves slowly comes back one by one.
+// Packets that come back late all at once were kept by a daemon that did not run; packets that leave slowly come back one by one.
 void ProgramTransports::take_returned(Time now) {
   const ProgramPair::Share* slowed = nullptr;
   ProgramMemory& shared = session_.memory();
@@ -329,7 +329,7 @@ bool ProgramTransports::turn(Time now) {
       deadline_ = std::min(deadline_, pair->transport->next_deadline());
     }
   }
-  // Those that have more afterwards are in the list again.
+  // Queue pairs that have more afterwards are in the list again.
   attended_.swap(dirty_);
   for (ProgramPair* pair : attended_) {
     pair->dirty = false;
@@ -406,7 +406,7 @@ void ProgramTransports::run() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
   Time looked = 0;
   Time nap = kShortestNap;
-  bool rung = false;  // by the daemon, in its last nap
+  bool rung = false;  // rung by the daemon, in its last nap
   while (!stopping_.load(std::memory_order_acquire)) {
     const Time now = program_now();
     if (now - looked > kLongestSleep) {
@@ -449,7 +449,7 @@ void ProgramTransports::sleep(Time duration) {
   shared.program_sleeps.store(0, std::memory_order_relaxed);
 }
 
-// While somebody has the lock; `helped`: while somebody polls. Returns whether it was woken.
+// Must be called while somebody has the lock; `helped`: while somebody polls. Returns whether it was woken.
 bool ProgramTransports::nap(Time duration, bool helped) {
   ProgramMemory& shared = session_.memory();
   const uint32_t bell = shared.bell.load(std::memory_order_acquire);
@@ -466,7 +466,7 @@ void ProgramTransports::wait_for_bell(uint32_t bell, Time duration) {
   ::syscall(SYS_futex, &session_.memory().bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
 }
 
-// How many slots have to come back before it is worth a wake: half of what the daemon has of a queue pair that waits for them.
+// Slots that have to come back before it is worth a wake: half of those that the daemon has of a queue pair that waits for them.
 uint32_t ProgramTransports::slots_wanted() const {
   uint32_t wanted = kProgramPackets;
   for (const ProgramPair* pair : dirty_) wanted = std::min(wanted, std::max(1u, pair->unsent / 2));

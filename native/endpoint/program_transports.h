@@ -1,7 +1,7 @@
-// The transports of a program's queue pairs on a NIC that a daemon has: run by whoever posts or polls, and by a thread of this
-// library while nobody does; so a peer's requests are served while the program sleeps.
+// The transports of a program's queue pairs on a NIC that a daemon has: run by the threads that post or poll, and by a thread of
+// this library while nobody does; so a peer's requests are served while the program sleeps.
 //
-// One lock for all of them. What becomes of completions, and what else the program is told, is for who inherits from this: the
+// One lock is for all of them. Heirs of this class decide what becomes of completions, and what else the program is told: the
 // provider of libibverbs (native/verbs/), or the verbs of TypeScript (engine/daemon_nic.h).
 #pragma once
 
@@ -44,8 +44,8 @@ struct ProgramPair {
 class ProgramTransports : public CompletionSink {
  public:
   using Service = RelayedTransport::Service;
-  // Of a program's own, and those that stand for what its queues keep of work (verbs/posted_work.h): up to three for a queue
-  // pair, one for a shared receive queue.
+  // Regions of a program's own, and those that stand for what its queues keep of work (verbs/posted_work.h): up to three for a
+  // queue pair, one for a shared receive queue.
   static constexpr uint32_t kOwnRegions = 1 << 16;
   static constexpr uint32_t kSharedReceives = 1 << 13;
   static constexpr uint32_t kRegions = kOwnRegions + 3 * kProgramQueuePairs + kSharedReceives;
@@ -63,7 +63,7 @@ class ProgramTransports : public CompletionSink {
   ProgramAnswer ask(const ProgramRequest& request);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
 
-  // Without the lock, both. They return the errno that the daemon has answered.
+  // The caller of both must not have the lock. They return the errno that the daemon has answered.
   uint32_t create(ProgramPair& pair, Service service, uint32_t send_depth, uint32_t receive_depth,
                   SharedReceives* shared = nullptr);
   // `way`: of its fields those that say where the peer is, and how to get there. Throws NativeError as VerbsTransport::modify()
@@ -71,9 +71,9 @@ class ProgramTransports : public CompletionSink {
   uint32_t change(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, ProgramRequest way);
 
   std::mutex& mutex() { return mutex_; }
-  // With the lock.
+  // The caller must have the lock.
   MemoryTable& memory() { return memory_; }
-  // What waits of it is not sent any more, and nothing is received; the daemon does not know yet.
+  // Its waiting packets are not sent any more, and nothing is received; the daemon does not know yet.
   void remove(ProgramPair& pair);
   // It has been given something: sends what may go.
   void attend(ProgramPair& pair);
@@ -83,9 +83,9 @@ class ProgramTransports : public CompletionSink {
   // Somebody polls and finds nothing: moves things along, unless another thread does so. Returns whether anything has come or
   // gone.
   bool help();
-  // Who polls has found something, and may do other things than poll from now on: the daemon wakes the thread for what comes.
+  // A poller has found something, and may do other things than poll from now on: the daemon wakes the thread for frames.
   void may_leave();
-  // Who helped polls no more, and the thread is at it again at once.
+  // A thread that helped polls no more, and the library's thread is at it again at once.
   void rest();
   // Waits until all that it was to send has left, or that goes by an address handle; without the lock, and not for long.
   void let_leave(const ProgramPair& pair);
@@ -98,26 +98,26 @@ class ProgramTransports : public CompletionSink {
   // The thread runs between these two, which who inherits calls when it is made and before it is gone; stop() also twice.
   void start();
   void stop();
-  // Null when there is none of this number. With the lock.
+  // Null when there is none of this number. The caller must have the lock.
   ProgramPair* find(uint32_t qpn) const;
   const TransportCounters& counters() const { return counters_; }
 
  private:
   // These are told with the lock. A frame has come to the queue pair.
   virtual void received(ProgramPair&) {}
-  // What could be sent of it was.
+  // The packets that could be sent of it were.
   virtual void attended(ProgramPair&) {}
   // It was told to be in another state, or the daemon is gone.
   virtual void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) = 0;
   // The daemon is gone; all queue pairs have been told.
   virtual void ended() = 0;
-  // Without the lock: several times in a second.
+  // Called without the lock several times in a second.
   virtual void look() {}
 
   struct Sent {
     uint32_t qpn = 0;  // 0: nothing that has not come back
     uint32_t address_handle = 0;
-    ProgramPair::Share ProgramPair::*share = nullptr;  // of what is data
+    ProgramPair::Share ProgramPair::*share = nullptr;  // the share of a data packet
     Time at = 0;
   };
 
@@ -153,7 +153,7 @@ class ProgramTransports : public CompletionSink {
   uint32_t returned_ = 0;
   uint32_t frames_ = 0;
   Time deadline_ = kNever;
-  Time sleeps_until_ = 0;  // of the thread; with the lock
+  Time sleeps_until_ = 0;  // end of the thread's sleep; read and written with the lock
   std::atomic<Time> polled_{0};
   std::atomic<bool> naps_{false};
   std::atomic<bool> failed_{false};

@@ -16,14 +16,14 @@
 
 namespace weir {
 
-// A queue pair that streams messages, or only receives them. In the order of use, as what follows.
+// A queue pair that streams messages, or only receives them. Fields are in the order of use, as in the structs below.
 struct QueuePairParameters {
   uint32_t remote_qpn = 0;   // 24 bits: DestQP of what is sent, CNPs included
   uint8_t priority = 3;      // 0..7, of what is sent
   bool reliable = false;     // a reliable connection, and not an unacknowledged stream
-  uint16_t outstanding = 2;  // of a reliable one: messages posted at a time, 1..2^15; SEND: at the receiver too
-  uint32_t application = 0;  // whose it is: queue pairs of one may be one flow, see FlowSelection
-  Time start = kNever;       // when to begin sending; kNever: only receives. Of READs: when the end that they go to asks for them
+  uint16_t outstanding = 2;  // a reliable one: messages posted at a time, 1..2^15; SEND: at the receiver too
+  uint32_t application = 0;  // the owner: queue pairs of one may be one flow, see FlowSelection
+  Time start = kNever;       // time to begin sending; kNever: only receives. READs: time when the other end asks for them
   Time stop = kNever;        // when to stop, between two packets
   Rate rate_cap = 0;         // most that the QP may send, wire bits per second; 0 = line rate
   Time peer_start = 0;       // when the other end begins, where only it sends
@@ -31,11 +31,11 @@ struct QueuePairParameters {
   // pair's own; the NIC receives what is sent to it.
   RocePath path;
   MessageStreamParameters stream;
-  // Of a reliable one: messages of 1..kMaxMessage bytes, instead of what `stream` says of them; must outlive it.
+  // Sizes of a reliable one's messages, each of 1..kMaxMessage bytes, instead of those of `stream`; must outlive it.
   std::span<const uint32_t> sizes = {};
-  QueueAttributes transport = {};  // of a reliable one: recovery, timeout, retry_count and window
-  // Of a reliable one: what numbers and first PSNs of its connections are drawn from, each of which may be followed by another;
-  // different each time that the NIC starts. 0: it has one, from stream.first_psn on.
+  QueueAttributes transport = {};  // a reliable one: recovery, timeout, retry_count and window
+  // Seed of a reliable one, from which numbers and first PSNs of its connections are drawn, each of which may be followed by
+  // another; different each time that the NIC starts. 0: it has one, from stream.first_psn on.
   uint64_t connection_seed = 0;
   uint64_t remote_address = 0;  // RETH
   uint32_t remote_key = 0;      // RETH; a reliable one has its own
@@ -45,7 +45,7 @@ struct QueuePairParameters {
   bool serves() const { return reads() && start == kNever; }
   bool sends_data() const { return reads() ? serves() : start != kNever; }
 };
-// What concerns a reliable connection alone is checked when that is made.
+// Attributes that concern a reliable connection alone are checked when that is made.
 void describe(auto& v, Of<QueuePairParameters> auto& p) {
   v.type("NativeStream", "A queue pair that streams messages, or only receives them.");
   v("remote_qpn", p.remote_qpn, field::any("DestQP of what is sent, CNPs included."));
@@ -105,7 +105,7 @@ struct QueuePair {
   // Whether its transport answers, has timers, and may have something to send again after it had nothing.
   bool converses() const { return kind != Kind::stream; }
 
-  // In the order of use.
+  // Fields are in the order of use.
   std::unique_ptr<Transport> transport;  // null: an unused place for a queue pair of an application
   uint32_t qpn = 0;
   Kind kind = Kind::stream;
@@ -113,13 +113,13 @@ struct QueuePair {
   bool connected = false;     // its path says who its peer is: packets of others are not for it
   bool started = false;       // has sent
   bool stopped = false;       // finished by its `stop`, with more to send
-  bool answers = false;       // in its priority's list of those with control packets to send
+  bool answers = false;       // it is in its priority's list of those with control packets to send
   uint16_t datagrams = 0;     // sent, where they are numbered
   Time timer_wakes = kNever;  // when its transport is looked at, at the latest
   RoceTemplate headers;
   QueuePairParameters parameters;
   QpCounters counters;
-  PacketMeta shape;  // in simulation: what classify() would find in a packet of this path
+  PacketMeta shape;  // in simulation: the meta that classify() would find in a packet of this path
 };
 
 }  // namespace weir

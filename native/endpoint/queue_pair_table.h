@@ -28,8 +28,8 @@ struct VerbsQueuePairParameters {
   bool unreliable = false;
   uint32_t send_depth = 128;
   uint32_t receive_depth = 128;
-  uint32_t program = 0;         // whose transport runs in another process: its number, from 1; 0: this one's
-  ProgramLink* link = nullptr;  // of that program
+  uint32_t program = 0;         // number, from 1, of the process in which its transport runs; 0: this one's
+  ProgramLink* link = nullptr;  // link of that program
 };
 void describe(auto& v, Of<VerbsQueuePairParameters> auto& p) {
   v.type("NativeQueuePairOptions", "What an application's queue pair is made with.");
@@ -85,13 +85,13 @@ class QueuePairTable {
   uint64_t mac_;
   bool has_payload_;
   CompletionSink* completions_;
-  std::vector<uint32_t> generations_;  // of the places for queue pairs of applications
+  std::vector<uint32_t> generations_;  // one for each place for queue pairs of applications
   TransportCounters counters_;
   MemoryTable memory_;
   AddressTable address_handles_;
-  std::vector<uint8_t> payload_;  // of streams: what they send, and what they receive
+  std::vector<uint8_t> payload_;  // bytes that streams send and receive
   StreamContext stream_context_;
-  std::unordered_set<uint64_t> own_macs_;  // of queue pairs, besides the NIC's
+  std::unordered_set<uint64_t> own_macs_;  // those of queue pairs, besides the NIC's
 };
 
 }  // namespace weir

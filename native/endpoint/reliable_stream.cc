@@ -8,13 +8,13 @@
 namespace weir {
 namespace {
 
-// From when a connection has failed to the next. The peer may refuse what it is sent, and that at once.
+// Pause from the failure of a connection to the next. The peer may refuse what it is sent, and that at once.
 constexpr Time kPause = 100 * kMillisecond;
 // One for the message under way, one for that behind it.
 constexpr uint32_t kEndless = 2;
 // READs under way, as many as mlx5 has.
 constexpr uint8_t kReads = 16;
-// By Operation.
+// Indexed by Operation.
 constexpr std::array kOpcodes{WorkOpcode::write, WorkOpcode::send, WorkOpcode::read};
 
 }  // namespace
@@ -102,7 +102,7 @@ void ReliableStream::fall_back() {
   tell(false);
 }
 
-// Once of each turn for the better or worse.
+// Tells once of each turn for the better or worse.
 void ReliableStream::tell(bool connected) {
   const Told news = connected ? Told::connected : Told::failed;
   if (told_ == news) return;
@@ -110,7 +110,7 @@ void ReliableStream::tell(bool connected) {
   if (context_.listener != nullptr) context_.listener->stream_connected(qpn_, connected ? WorkStatus::success : why_, now_);
 }
 
-// What it has asked for is still received.
+// Messages that it has asked for are still received.
 void ReliableStream::close() {
   over_ = true;
   opening_ = false;
@@ -158,7 +158,7 @@ void ReliableStream::complete(const Completion& completion) {
   }
 }
 
-// What the connections have completed is replaced once they have done their own work.
+// Receives that the connections have completed are replaced once they have done their own work.
 void ReliableStream::replenish() {
   for (; consumed_ > 0; --consumed_) post_receive();
   if (sends_ == nullptr || over_ || (opening_ && !failed_)) return;
@@ -206,7 +206,7 @@ bool ReliableStream::opens(const uint8_t* frame, const PacketMeta& meta) const {
          load_bth(frame + meta.bth_offset).partition_key == kDefaultPartitionKey;
 }
 
-// From this PSN on; what came before is over.
+// The connection receives from this PSN on; packets before it are over.
 void ReliableStream::accept(uint32_t first_psn) {
   // A power of two: credits can say it as it is, so that a sender with as many messages under way never waits for them.
   uint32_t depth = parameters_.stream.operation == Operation::send ? std::bit_ceil(parameters_.outstanding) : 1;
@@ -256,7 +256,7 @@ bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
     peers_number_ = number;
   }
   if (!accepts()) return ++context_.counters.drop_wrong_state, false;
-  // As without acknowledgements: a gap counts when it shows for the first time, and what fills it is no news.
+  // Losses count as without acknowledgements: a gap when it shows for the first time, and the packets that fill it are no news.
   if (!parameters_.reads()) by_pair_.lost += sequence_.observe(meta.psn).missing;
   const Received before = receives_->received();
   const bool valid = receives_->receive(now, frame, meta);

@@ -1,11 +1,11 @@
-// Reliable connections that make their own work: what a flow sends and receives when every message is acknowledged. A stream
+// Reliable connections that make their own work: the messages of a flow when every one is acknowledged. A stream
 // sends from begin() on, by one connection, and receives from its first packet on, by another; it takes memory for each only
 // while it is at it. A stream of READs asks from begin() on, and the data go the other way.
 //
 // In a simulation both ends know the first PSN, and when a connection fails the stream is over. On the wire either end may end
 // and come back, so there (QueuePairParameters::connection_seed) a sender tells where its PSNs begin. The first request of a
-// connection is an RDMA WRITE of no bytes with immediate data, which no message is: from its PSN on the receiver expects what
-// follows, and the immediate data are the connection's number, by which one that comes again is known. Messages follow once that
+// connection is an RDMA WRITE of no bytes with immediate data, which no message is: from its PSN on the receiver expects the
+// rest, and the immediate data are the connection's number, by which one that comes again is known. Messages follow once that
 // is acknowledged. When a connection has failed, another is opened a while later, for as long as the stream has something to
 // send; messages that were not acknowledged are sent again by it.
 #pragma once
@@ -29,15 +29,15 @@ class ReliableStream final : public Transport, private CompletionSink {
   ReliableStream(const ReliableStream&) = delete;
   ReliableStream& operator=(const ReliableStream&) = delete;
 
-  // What streams read from and write to: all addresses there are, 4096 bytes to read behind them, and as many at `sink` that are
-  // written and never read; null: nothing is written at all.
+  // Region that streams read from and write to: all addresses there are, 4096 bytes to read behind them, and as many at `sink`
+  // that are written and never read; null: nothing is written at all.
   static MemoryRegion region(uint8_t* bytes, uint8_t* sink, uint32_t domain);
 
   // Posts the first messages. Only once.
   void begin(Time now) override;
   // It has sent everything, has failed for good, or was closed.
   bool ended() const override { return over_; }
-  // Of sending; one that begins again goes on receiving.
+  // Ends sending; a stream that begins again goes on receiving.
   void close() override;
   // It sends, and the peer has not acknowledged that it is there.
   bool connecting() const { return opening_ || resumes_at_ != kNever; }
@@ -67,7 +67,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   enum class Told : uint8_t { nothing, connected, failed };
 
   bool begins_again() const { return parameters_.connection_seed != 0; }
-  // What data, or requests for them, go out by; null: nothing.
+  // Connection that data, or requests for them, go out by; null: nothing.
   ReliableConnection* data_source() const {
     if (over_) return nullptr;
     return parameters_.serves() ? receives_.get() : sends_.get();
@@ -97,12 +97,12 @@ class ReliableStream final : public Transport, private CompletionSink {
   QpCounters& by_pair_;
   MessageSizes sizes_;
   MessageSizes unacknowledged_;  // the same, from the oldest that is not complete
-  SequenceCheck sequence_;       // of first transmissions
+  SequenceCheck sequence_;       // sequence of first transmissions
   uint64_t completed_ = 0;
-  Time now_ = 0;               // of the call under way
+  Time now_ = 0;               // time of the call under way
   Time resumes_at_ = kNever;   // when the next connection is opened
   uint32_t opened_ = 0;        // connections so far
-  uint64_t peers_number_ = 0;  // of the connection that receives, and its first PSN
+  uint64_t peers_number_ = 0;  // number of the connection that receives, and its first PSN
   WorkStatus why_ = WorkStatus::success;
   Told told_ = Told::nothing;
   // Receives that others might take, too, are not promised to the peer as credits: these never run out.

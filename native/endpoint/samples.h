@@ -1,4 +1,4 @@
-// What samples of a queue pair say (base/record.h).
+// Samples of a queue pair (base/record.h).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// Of queue pair `index` of `nic` as a sender; `device` and `number` are what the record calls them.
+// Samples queue pair `index` of `nic` as a sender; `device` and `number` are those of the record.
 inline Record sample_sender(SoftNic& nic, uint32_t index, Time at, uint16_t device, uint32_t number) {
   const SoftNic::SenderSample sender = nic.sender_sample(index, at);
   return {at, Record::Kind::transmit, device, number, {sender.rate, sender.target_rate, sender.alpha, sender.window}};

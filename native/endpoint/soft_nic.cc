@@ -108,7 +108,7 @@ Time SoftNic::next_event() const {
                   next_cnp, storm_at_);
 }
 
-// To what it is up to itself; the first of it is known since the last that happened. Returns what is next.
+// Goes through the events of its own up to now; the first of them is known since the last event. Returns the time of the next.
 Time SoftNic::go_through(Time now) {
   Time at = wakes_;
   for (; at <= now; at = next_event()) {
@@ -131,7 +131,7 @@ void SoftNic::step(Time at) {
   start_next();
 }
 
-// What nothing is in the way of any more.
+// Resumes the priorities that nothing holds stopped any more.
 void SoftNic::resume_link() {
   const uint8_t stays = parameters_.pause_storm.at(now_) | awaited_;
   for (uint8_t left = egress_.pfc.stopped_mask() & ~stays; left != 0; left = static_cast<uint8_t>(left & (left - 1))) {
@@ -155,7 +155,7 @@ void SoftNic::storm() {
   storm_at_ = storm.next(now_);
 }
 
-// What comes at the end of all that happens.
+// Ends the handling of every event.
 void SoftNic::go_on() {
   start_next();
   want(next_event());

@@ -4,17 +4,17 @@
 //   receive(now, frame)    a frame arrived whole at `now`; the bytes stay the caller's
 //   receive_pfc / _pause   a MAC control frame arrived
 //   send_for_stack(packet) the host's own stack sends a frame
-//   wake(what, at)         the driver comes for what it was asked for
+//   wake(what, at)         the driver comes at a time that it was asked for
 //   left(packet)           a frame that the driver was given has gone: it counts as sent
 //   hold(whether)          nothing is sent while the host behind the link does not take it
 // The driver (link/driver.h) is given each frame as soon as it is picked, and asked for all times. It comes for those up to `now`
 // before anything arrives at `now`.
 //
-// The way of a packet that arrives: its queue pair (endpoint/queue_pair_table.h), its transport (transport/), what congestion
+// The way of a packet that arrives: its queue pair (endpoint/queue_pair_table.h), its transport (transport/), then congestion
 // control hears of it: the flow of the queue pair (endpoint/flow.h) of acknowledgements, CNPs and CNMs, the notification point
 // (endpoint/notification_points.h) of marks. The way of one that is sent: the transport has it, the flow lets the queue pair go
 // when its pace allows, be it for a request or a READ response, and the egress (endpoint/nic_egress.h) picks it when the link
-// falls free. What the host's own stack sends waits in queues (endpoint/stack_queues.h) that share flows and egress with queue
+// falls free. Frames of the host's own stack wait in queues (endpoint/stack_queues.h) that share flows and egress with queue
 // pairs.
 #pragma once
 
@@ -41,7 +41,7 @@
 
 namespace weir {
 
-// Where a packet that arrives stands among others.
+// Place of a packet that arrives among others.
 struct InSuperFrame {
   bool follows = false;  // the headers up to the BTH are those of the packet before
   bool more = false;     // another arrives at the same time and comes next; what to send is looked at behind it
@@ -64,15 +64,15 @@ class SoftNic {
   SoftNic(const SoftNic&) = delete;
   SoftNic& operator=(const SoftNic&) = delete;
 
-  // What it asks its driver to be woken for is below.
+  // The wakes that it asks its driver for are below.
   static uint32_t wakes(const NicParameters& parameters, size_t queue_pairs) {
     const uint32_t pairs = static_cast<uint32_t>(queue_pairs) + parameters.verbs_queue_pairs;
     return 3 * pairs + 2 * StackQueues::count(parameters.stack_queue) + 1;
   }
 
   // New parameters between two events. Rate, own addresses and queue pairs stay as they are; the pairs' rate caps and the MAC
-  // addresses that they send to are taken over. One that had none begins, if its time has come. Where congestion control is
-  // another, or groups are, all rates are forgotten. Throws as the constructor does, and has changed nothing then.
+  // addresses that they send to are taken over. One that had none begins, if its time has come. If congestion control or groups
+  // are others, all rates are forgotten. Throws as the constructor does, and has changed nothing then.
   void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);
 
   // `punt`: the slow path should see this frame.
@@ -87,30 +87,30 @@ class SoftNic {
   void end_pauses(Time now);
   // Times that are no longer wanted are ignored.
   void wake(uint32_t what, Time at);
-  // Of a stream: it is of no more use, its peer has said so.
+  // Closes a stream: it is of no more use, its peer has said so.
   void close(Time now, uint32_t index);
   // Lets time pass; the driver has come for all that was due by `now`.
   void advance(Time now);
   // While the host falls behind, an application's queue pairs answer data as if it had been marked: senders slow down before
-  // frames are lost. Not in the paper, which has no slow hosts; NICs have it as marking by receive buffer.
+  // frames are lost. The paper, which has no slow hosts, does not have this; NICs have it as marking by receive buffer.
   void set_crowded(bool crowded) { crowded_ = crowded; }
   // Whether frames from the link are held back by PFC, as programs have no room for more; and that they have.
   bool waits_for_programs() const { return awaited_ != 0; }
   void programs_have_room();
   // Each queue pair's IPv4 datagrams have identifications that count up, so that they may be joined (wire/super_frame.h); else 0.
   void number_datagrams(bool whether) { numbers_ = whether; }
-  // Where to count latencies, and by what clock; must outlive the NIC. Null: not at all.
+  // Counts latencies there, by its clock; must outlive the NIC. Null: they are not counted.
   void measure(CongestionLatencies* latencies) { latencies_ = latencies; }
   // Moves time on without sending what was due meanwhile: a NIC that was late does not make up for it.
   void skip_to(Time floor) { now_ = floor > now_ ? floor : now_; }
-  // What the driver was given counts as sent from now on.
+  // A packet that the driver was given counts as sent from now on.
   void left(PacketId id);
   void hold(bool held);
-  // Whatever the driver was given has its ICRC; of a simulation none has.
+  // Finishes the ICRC, which every frame that the driver was given then has; in a simulation none has.
   void seal();
   Time now() const { return now_; }
 
-  // For applications; between two events, as all of this.
+  // These are for applications; they come between two events, as all of this.
   MemoryTable& memory() { return pairs_.memory(); }
   // Its number; 0 when there is no place left.
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
@@ -121,14 +121,14 @@ class SoftNic {
   // Its program has ended without a word: it has no owner any more, and its peer is told so. False when there is none of this
   // number, or it has no peer: it is to be destroyed.
   bool abandon_queue_pair(uint32_t qpn);
-  // `path` and `priority` of what is sent count from the transition to rtr on, `rate_cap` from any to rtr or rts. After reset
-  // nothing is left of the queue pair's congestion control. Throws NativeError INVALID_STATE, INVALID_QPN, INVALID_ATTRIBUTE,
-  // INVALID_CONFIG.
+  // `path` and `priority` of packets to be sent count from the transition to rtr on, `rate_cap` from any to rtr or rts. After
+  // reset nothing is left of the queue pair's congestion control. Throws NativeError INVALID_STATE, INVALID_QPN,
+  // INVALID_ATTRIBUTE, INVALID_CONFIG.
   void modify_queue_pair(uint32_t qpn, QueuePairState to, const QueueAttributes& attributes, const RocePath& path,
                          uint8_t priority, Rate rate_cap);
-  // How to reach a receiver of datagrams. AddressTable::kNone when there is no room for more.
+  // Adds the path to a receiver of datagrams. AddressTable::kNone when there is no room for more.
   uint32_t create_address_handle(const RocePath& path) { return pairs_.address_handles().add(path); }
-  // What is posted to it and not sent yet fails. False when there is no such handle.
+  // Sends that are posted to it and not sent yet fail. False when there is no such handle.
   bool destroy_address_handle(uint32_t handle) { return pairs_.address_handles().remove(handle); }
   // A queue pair of datagrams gets those to a group as well, until it leaves or is destroyed. `group` is a multicast address.
   // Throws NativeError INVALID_QPN, NO_RESOURCES.
@@ -147,7 +147,7 @@ class SoftNic {
   const NicCounters& counters() const { return counters_; }
   TransportCounters& transport_counters() { return pairs_.counters(); }
   NicPriorityCounters& counters(int priority) { return priorities_[static_cast<size_t>(priority)]; }
-  // Those that stream first, then the places for those of applications.
+  // Queue pairs that stream come first, then the places for those of applications.
   std::vector<QueuePair>& queue_pairs() { return pairs_.all(); }
   uint32_t streams() const { return pairs_.streams(); }
   uint32_t first_qpn() const { return parameters_.first_qpn; }
@@ -155,8 +155,8 @@ class SoftNic {
   Rate line_rate() const { return parameters_.rate; }
   // The rate a queue pair may send at now: its flow's, its cap and the line's smallest. 0 while it does not send.
   Rate allowed_rate(const QueuePair& qp) const;
-  // For samples: what holds a queue pair that sends, at `at`. Not held below its allowed rate: both rates are that, and alpha is
-  // 0 unless it runs there.
+  // State that holds a queue pair that sends, at `at`, for samples. If it is not held below its allowed rate, both rates are
+  // that, and alpha is 0 unless it runs there.
   struct SenderSample {
     double rate;         // bit/s
     double target_rate;  // bit/s
@@ -226,7 +226,7 @@ class SoftNic {
   void on_cnm(uint32_t group, const CongestionNotification& cnm);
   void receive_packet(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta);
   void notify(uint32_t index, Time arrived, const uint8_t* frame, const PacketMeta& meta);
-  // Of the group that a packet is for; null: none here.
+  // Members of the group that a packet is for; null: none here.
   const std::vector<uint32_t>* members(const uint8_t* frame, const PacketMeta& meta) const;
   void receive_group(Time arrived, const uint8_t* frame, const PacketMeta& meta);
   bool addresses_fit(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta);
@@ -251,7 +251,7 @@ class SoftNic {
   void write(PacketId id, QueuePair& qp, uint32_t index, const OutgoingPacket& out, uint8_t priority);
   void describe(Packet& packet, uint8_t* headers, const QueuePair& qp, const OutgoingPacket& out) const;
 
-  // What the host's own stack sends: soft_nic_stack.cc.
+  // Frames of the host's own stack: soft_nic_stack.cc.
   void line_up_stack(uint32_t queue);
   void line_up_stacks();
   PacketId make_stack_frame(uint32_t index);
@@ -289,9 +289,9 @@ class SoftNic {
   uint32_t timer(uint32_t index) const { return first_timer_ + index; }
   uint32_t itself() const { return itself_; }
 
-  // In the order of use, for the caches: a simulated fabric has thousands of NICs.
+  // Fields are in the order of use, for the caches: a simulated fabric has thousands of NICs.
   Time now_ = 0;
-  Time wakes_ = kNever;     // for itself
+  Time wakes_ = kNever;     // time of its own next event
   Time retry_at_ = kNever;  // when the pool was empty
   Time storm_at_ = kNever;  // when one begins or ends
   Driver& driver_;
@@ -303,12 +303,12 @@ class SoftNic {
   uint16_t unsealed_l3_ = 0;
   PacketId unsealed_ = kNoPacket;  // the last that was written: its ICRC comes before the next is
   uint32_t active_ = 0;
-  // Of packets that come together.
+  // Packets that come together share this.
   struct Receiving {
     uint32_t index = UINT32_MAX;  // the queue pair of the last; UINT32_MAX: none
-    uint32_t qpn = UINT32_MAX;    // what the next may be for without being looked at anew; UINT32_MAX: none
-    int priority = 0;             // with index or qpn
-    bool looped = false;          // with index: from this NIC itself, which no PFC stops
+    uint32_t qpn = UINT32_MAX;    // number that the next may be for without being looked at anew; UINT32_MAX: none
+    int priority = 0;             // valid with index or qpn
+    bool looped = false;          // valid with index: it comes from this NIC itself, which no PFC stops
     uint16_t bth_offset = 0;
     Received before;
   };
@@ -324,8 +324,8 @@ class SoftNic {
   ReceiveBuffer receive_buffer_;
   NicCounters counters_;
   std::array<NicPriorityCounters, kPriorities> priorities_;
-  std::array<Time, kPriorities> held_times_{};  // not yet a whole centisecond of flows
-  uint32_t next_caught_up_ = 0;                 // of the groups
+  std::array<Time, kPriorities> held_times_{};  // flows' time that is not yet a whole centisecond
+  uint32_t next_caught_up_ = 0;                 // place among the groups
   CongestionLatencies* latencies_ = nullptr;
 };
 

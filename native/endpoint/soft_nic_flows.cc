@@ -53,7 +53,7 @@ void SoftNic::unbind(uint32_t index) {
   serve(group);
 }
 
-// Where a stream leads has been found, or is elsewhere now.
+// The MAC address that a stream leads to has been found, or is another now.
 void SoftNic::redirect(uint32_t index, uint64_t mac) {
   QueuePair& qp = pairs_[index];
   qp.parameters.path.destination_mac = mac;
@@ -63,7 +63,7 @@ void SoftNic::redirect(uint32_t index, uint64_t mac) {
   attend(index);
 }
 
-// All that pacing and congestion control know of a queue pair. One that is in the list of those that are ready stays there.
+// Forgets all that pacing and congestion control know of a queue pair. One in the list of those that are ready stays there.
 void SoftNic::forget(uint32_t index) {
   QueuePair& qp = pairs_[index];
   if (qp.started) --active_;
@@ -102,10 +102,10 @@ void SoftNic::start_flow(uint32_t number, Rate rate) {
   }
 }
 
-// What the transport may have in flight, as congestion control says. `round_trip`: the newest, 0: none is known.
+// Hands the transport the limit that congestion control puts on packets in flight. `round_trip`: the newest, 0: none is known.
 void SoftNic::limit(uint32_t index, uint32_t window, Time round_trip) {
   uint32_t reads = window;
-  // Of a rate alone, what is in flight, and as much again for it to grow by.
+  // With a rate alone the limit is the packets in flight, and as many again for it to grow by.
   if (window == CongestionControl::kNoWindow && pulls()) {
     const QueuePair& qp = pairs_[index];
     const uint32_t packet = wire_bytes(qp.headers.bth_offset() + kBthHeader + qp.path_mtu() + kIcrc);
@@ -206,7 +206,7 @@ void SoftNic::serve(uint32_t group) {
   let_go(flow.let_go);
 }
 
-// Into the list of its priority.
+// Puts it into the list of its priority.
 void SoftNic::let_go(uint32_t index) {
   if (index < pairs_.size()) {
     QueuePair& qp = pairs_[index];
@@ -277,7 +277,7 @@ const Flow& SoftNic::flow_at(uint32_t index, Time at) {
 SoftNic::SenderSample SoftNic::sender_sample(uint32_t index, Time at) {
   const Flow& flow = flow_at(index, at);
   const QueuePair& qp = pairs_[index];
-  // What stops at this very time has sent until now.
+  // A queue pair that stops at this very time has sent until now.
   const auto rate = static_cast<double>(qp.stopped && at <= qp.parameters.stop ? limit_of(index) : allowed_rate(qp));
   return flow.controller.visit([&](const auto& c) -> SenderSample {
     const ControllerState state = c.state();

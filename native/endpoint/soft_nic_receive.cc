@@ -25,7 +25,7 @@ SoftNic::Disposition SoftNic::receive(Time now, const uint8_t* data, uint32_t le
   return disposition;
 }
 
-// To the queue pair of the packet before, with the same headers up to the BTH.
+// The packet is for the queue pair of the one before, with the same headers up to the BTH.
 SoftNic::Disposition SoftNic::consume_next(Time arrived, const uint8_t* data, uint32_t length, const PacketMeta& meta) {
   ++counters_.rx_packets;
   counters_.rx_bytes += length;
@@ -57,7 +57,7 @@ SoftNic::Disposition SoftNic::consume(Time arrived, const uint8_t* data, uint32_
     return ++counters_.drop_vlan, Disposition::consumed;
   }
   if (meta.kind != FrameKind::roce && meta.kind != FrameKind::cnp) {
-    // Where nobody listens for them they are datagrams as any.
+    // A NIC that does not listen for them takes them for datagrams as any.
     if (hears_cnm_datagrams() && refusal == Refusal::none && is_to_cnm_port(data, meta))
       return receive_cnm_datagram(data, meta), Disposition::consumed;
     return stack_.size() > 0 ? Disposition::stack : (++counters_.rx_punted, Disposition::punt);
@@ -98,7 +98,7 @@ void SoftNic::receive_trimmed(Time arrived, const uint8_t* frame, const PacketMe
   attend(index);
 }
 
-// Into the buffer between the link and a host that takes its time. False: it does not fit.
+// Puts it into the buffer between the link and a host that takes its time. False: it does not fit.
 bool SoftNic::take_in(int priority, uint32_t length) {
   if (receive_buffer_.unlimited()) return true;
   if (!receive_buffer_.add(now_, priority, length)) return false;
@@ -124,7 +124,7 @@ void SoftNic::receive_group(Time arrived, const uint8_t* frame, const PacketMeta
   }
 }
 
-// From whom a queue pair's packets must come, and to where. One without a peer yet refuses them all by its state.
+// A queue pair's packets must come from its peer's address, and to its own. One without a peer yet refuses them all by its state.
 bool SoftNic::addresses_fit(const QueuePair& qp, const uint8_t* frame, const PacketMeta& meta) {
   const uint8_t* source = frame + meta.l3_offset + ip_source_offset(meta.ip_version);
   const uint32_t length = ip_address_length(meta.ip_version);
@@ -183,7 +183,7 @@ uint64_t NicCounters::*SoftNic::refuse_cnm(Refusal refusal) const {
   return refusal != Refusal::none ? &NicCounters::rp_cnm_malformed : nullptr;
 }
 
-// That it is to an address of ours, and no other's, the flow shows.
+// The flow shows that it is to an address of ours, and no other's.
 void SoftNic::receive_cnm_datagram(const uint8_t* frame, const PacketMeta& meta) {
   NicCounters& c = counters_;
   if (is_group(meta.destination_mac)) return void(++c.rp_cnm_not_for_us);
@@ -215,7 +215,8 @@ void SoftNic::on_cnm(uint32_t group, const CongestionNotification& cnm) {
   serve(group);
 }
 
-// What acknowledgements, or none, have told. `arrived`: of the frame, which a NIC in arrears (skip_to()) hears of later.
+// Hears the news of acknowledgements, or of their absence. `arrived`: when the frame did, which a NIC in arrears (skip_to())
+// hears of later.
 void SoftNic::hear(uint32_t index, Time arrived) {
   Heard heard;
   Transport& transport = *pairs_[index].transport;
@@ -264,7 +265,7 @@ void SoftNic::receive_packet(uint32_t index, Time arrived, const uint8_t* frame,
   }
 }
 
-// What is done once for all packets of a queue pair that have come together.
+// Does once the work for all packets of a queue pair that have come together.
 void SoftNic::end_receiving() {
   const uint32_t index = std::exchange(receiving_.index, kNone);
   if (index == kNone) return;
@@ -276,7 +277,7 @@ void SoftNic::end_receiving() {
   attend(index);
 }
 
-// Where the priority is not lossless, what finds no room is lost.
+// If the priority is not lossless, a frame that finds no room is lost.
 void SoftNic::wait_for_programs(int priority) {
   const auto bit = static_cast<uint8_t>(1u << priority & parameters_.pfc_priorities);
   if (bit == 0 || (awaited_ & bit) != 0) return;
@@ -321,7 +322,7 @@ void SoftNic::notify(uint32_t index, Time arrived, const uint8_t* frame, const P
   expire_windows(now_);  // after skip_to() some may have ended that advance() has not come to yet
   const bool datagram = pairs_[index].datagram();
   const Bth bth = load_bth(frame + meta.bth_offset);
-  // Those of all members together would stop a sender that is slow enough for most of them.
+  // CNPs of all members together would stop a sender that is slow enough for most of them.
   if (bth.destination_qp == kMulticastQpn) return void(++counters_.np_cnp_unsent);
   const uint32_t place = datagram ? notifications_.sender(index, parameters_.mac, frame, meta) : index;
   if (place == NotificationPoints::kNone) return void(++counters_.np_cnp_unsent);

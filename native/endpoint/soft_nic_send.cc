@@ -161,7 +161,7 @@ void SoftNic::send_data() {
     } else {
       finish(index);
     }
-    // While it waits for its turn the group has been served.
+    // While a queue pair waits for its turn the group has been served.
     if (const uint32_t group = flows_->group_of(index); group != kNone && !flows_->waits(index)) serve(group);
     if (qp.converses()) attend(index);
     return runs ? void() : depart(id);
@@ -184,7 +184,7 @@ PacketId SoftNic::make_packet(uint32_t index, uint8_t priority) {
   return id;
 }
 
-// What the packet is to congestion control.
+// Accounts for the packet with congestion control.
 void SoftNic::account(uint32_t index, const OutgoingPacket& out, uint32_t wire_bytes) {
   const QueuePair& qp = pairs_[index];
   if (pulls() && qp.acknowledged()) {

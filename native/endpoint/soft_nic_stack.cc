@@ -46,7 +46,7 @@ PacketId SoftNic::make_stack_frame(uint32_t index) {
   const uint32_t group = flows_->group_of(index);
   if (group != kNone && parameters_.grouping.cn_tag) insert_cn_tag(pool_, id, flows_->flow_id(group));
   if (group != kNone) sent_of_group(group, index, wire_bytes(pool_[id].length));
-  pool_[id].meta.flow_hash = 0;  // which for its port would be a queue pair
+  pool_[id].meta.flow_hash = 0;  // its port would take this for a queue pair
   stack_.state(queue) = StackQueues::State::idle;
   if (!stack_.empty(queue)) {
     line_up_stack(queue);

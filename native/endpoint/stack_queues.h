@@ -1,13 +1,13 @@
-// What the host's own network stack has given to its NIC to send, and the link has not taken yet.
+// Frames that the host's own network stack has given to its NIC to send, and that the link has not taken yet.
 //
 // A NIC's Ethernet driver has several send queues of each priority, and picks one by a hash of addresses and ports (Liss, "QCN
 // and RoCE", OFA workshop 2012: "multiple flow queues per priority, selected based on L2/3/4 hash", beside "each QP constitutes
 // its own flow queue"). So has this; each takes turns with the queue pairs of its priority as if it were one of them.
 //
 // A super-frame waits whole, and is cut when its turn comes, a segment each time, as TSO does: others are not held up by the
-// rest. Of a priority so much waits as a bound says, counted in the memory that packets take, as Linux counts a socket's: a bound
-// for long frames is one for short ones, too. What is beyond that is dropped of the queue that has most, from its front (as
-// fq_codel of Linux does, RFC 8290, section 4.1): who sends more than there is room for costs others nothing, and learns of it
+// rest. Each priority has a bound on what waits, counted in the memory that packets take, as Linux counts a socket's: a bound
+// for long frames is one for short ones, too. The excess is dropped from the queue that has most, from its front (as
+// fq_codel of Linux does, RFC 8290, section 4.1): a sender of more than there is room for costs others nothing, and learns of it
 // soon.
 #pragma once
 
@@ -38,17 +38,17 @@ class StackQueues {
   bool empty(uint32_t queue) const { return queues_[queue].packets.empty(); }
   // Owns a packet, of which check_offload() said yes, from now on. Returns how many frames were dropped, of its priority.
   uint32_t push(PacketPool& pool, uint32_t queue, PacketId id);
-  // Of the next frame of a queue that is not empty.
+  // Wire bytes of the next frame of a queue that is not empty.
   uint32_t next_wire_bytes(const PacketPool& pool, uint32_t queue) const;
-  // That frame, which is the caller's. One of the pool's short packets must be left: a segment gets its own.
+  // Takes that frame, which is then the caller's. One of the pool's short packets must be left: a segment gets its own.
   PacketId take(PacketPool& pool, uint32_t queue);
 
  private:
   struct Queue {
     PacketQueue packets;
     uint32_t count = 0;
-    uint32_t bytes = 0;     // that they take
-    uint32_t segments = 0;  // of the first, that have been cut
+    uint32_t bytes = 0;     // memory that they take
+    uint32_t segments = 0;  // segments of the first that have been cut
     State state = State::idle;
   };
 

@@ -13,11 +13,11 @@
 
 namespace weir {
 
-// What the streams of a NIC have in common. All of it must outlive them.
+// Context that the streams of a NIC share. All of it must outlive them.
 struct StreamContext {
-  const uint8_t* bytes;  // at least 4096, what every packet carries the start of
+  const uint8_t* bytes;  // at least 4096, the start of which every packet carries
   MemoryTable& memory;
-  uint32_t key;     // of a region of these bytes as ReliableStream::region() makes it
+  uint32_t key;     // key of a region of these bytes as ReliableStream::region() makes it
   uint32_t domain;  // its protection domain
   TransportCounters& counters;
   MessageListener* listener;  // or null
@@ -104,7 +104,7 @@ class StreamTransport final : public Transport {
  private:
   uint32_t next_payload() const { return std::min(path_mtu_, message_ - offset_); }
 
-  // What sending needs, in the order of use.
+  // These fields, which sending needs, are in the order of use.
   uint32_t path_mtu_;
   uint32_t message_ = 0;  // length of the message under way; 0: there are no more
   uint32_t offset_ = 0;
@@ -116,7 +116,7 @@ class StreamTransport final : public Transport {
   bool write_;
   uint32_t qpn_;
   MessageSizes sizes_;
-  // What receiving needs.
+  // Receiving needs these.
   TransportCounters& counters_;
   QpCounters& by_pair_;
   MessageListener* listener_;

@@ -13,8 +13,8 @@
 
 namespace weir {
 
-// Of flows and transports in a wheel. What the NIC wants for itself, which is the last entry, changes with every frame: it is
-// beside the wheel, and comes behind all that is due at the same time.
+// Wakes of flows and transports are in a wheel. Wakes of the NIC for itself, which is the last entry, change with every frame:
+// they are beside the wheel, and come behind all that is due at the same time.
 class NicWakes {
  public:
   explicit NicWakes(uint32_t entries) : itself_(entries - 1), wheel_(itself_, kTick) {}
@@ -82,7 +82,7 @@ class WireNic : private NicAgenda, public SoftNic {
     agenda.run(now, *this);
     SoftNic::advance(now);
   }
-  // The agenda's. What comes next is fetched meanwhile.
+  // The agenda calls this. The data of the next wake are fetched meanwhile.
   void wake(uint32_t what, Time at) {
     fetch_ahead(at);
     SoftNic::wake(what, at);

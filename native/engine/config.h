@@ -1,4 +1,4 @@
-// What TypeScript hands to a worker: plain numbers in wall-clock nanoseconds and wall bits per second.
+// Configuration that TypeScript hands to a worker: plain numbers in wall-clock nanoseconds and wall bits per second.
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@
 
 namespace weir {
 
-// How a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms longer, then
-// sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others. spinning: as
-// interrupt, but only once between the turns of a millisecond; to others it leaves the rest of a CPU of its own, a thirteenth.
+// Manner in which a worker's thread waits. busy: never sleeps. adaptive: looks for frames without pause while they come and 2 ms
+// longer, then sleeps until some do. interrupt: sleeps `quantum` between two turns under load, which leaves the CPU to others.
+// spinning: as interrupt, but only once between the turns of a millisecond; it leaves others a thirteenth of a CPU of its own.
 enum class Polling : uint8_t { busy, adaptive, interrupt, spinning };
 constexpr auto words_of(Polling) { return std::array{"busy", "adaptive", "interrupt", "spinning"}; }
 
@@ -133,7 +133,7 @@ struct NicDeviceConfig {
   };
   std::string name;
   PortConfig port;
-  std::optional<PortConfig> stack_port;  // with parameters.stack_queue
+  std::optional<PortConfig> stack_port;  // present with parameters.stack_queue
   NicParameters parameters;
   Time arrears = 0;
   std::vector<QueuePairParameters> queue_pairs;  // start and stop relative to the worker's begin()
@@ -175,7 +175,7 @@ struct WorkerConfig {
   uint32_t super_frames = 0;
   Polling polling = Polling::interrupt;
   Time quantum = 25'000;
-  bool prompt = false;  // with interrupt: where little comes its descriptors wake it, at once
+  bool prompt = false;  // with interrupt: where few frames come its descriptors wake it, at once
   bool real_time = false;
   Time sample_interval = 0;
   Time reset_after = 0;
@@ -184,11 +184,11 @@ struct WorkerConfig {
   std::shared_ptr<SharedSwitch> shared;
   uint32_t share = 0;
 
-  bool lends_packets() const;  // to any of its ports
-  bool sends_live() const;     // by any of its ports
-  // Of the packets.
+  bool lends_packets() const;  // true for any of its ports
+  bool sends_live() const;     // true by any of its ports
+  // Shape of the packets' memory.
   PacketShape shape() const;
-  // Of its own for them. Throws NativeError where they are for live frames, std::bad_alloc.
+  // Memory of its own for them. Throws NativeError where they are for live frames, std::bad_alloc.
   std::unique_ptr<PacketMemory> memory() const;
 };
 void describe(auto& v, Of<WorkerConfig> auto& config) {

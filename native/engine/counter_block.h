@@ -1,7 +1,7 @@
-// All counters of a worker: a manifest of what they are, and a block of words that other threads may read.
+// All counters of a worker: a manifest that names them, and a block of words that other threads may read.
 //
 // Devices count in plain words of their own; publish() copies them into the block between turns, so that the poll loop
-// touches shared cache lines a few hundred times a second and not once per packet. With them goes the time that they are of,
+// touches shared cache lines a few hundred times a second and not once per packet. The time that they are of goes with them,
 // so that rates come out right however late they are read.
 #pragma once
 
@@ -30,7 +30,7 @@ struct CounterGroup {
 
 class CounterBlock {
  public:
-  // While configuring only. `counters` must outlive the block's last publish().
+  // Must be called while configuring only. `counters` must outlive the block's last publish().
   template <class Counters>
   void add(const Counters& counters, const CounterLabels& labels) {
     groups_.push_back({Counters::kDescriptions, labels, counters.words()});
@@ -106,10 +106,10 @@ class CounterBlock {
   std::vector<CounterGroup> groups_;
   size_t size_ = 0;
   std::unique_ptr<std::atomic<uint64_t>[]> words_;
-  std::atomic<Time> as_of_{0};  // below 0: since then, and still
-  size_t next_group_ = 0;       // to be published ...
+  std::atomic<Time> as_of_{0};  // time of the words; below 0: since then, and still
+  size_t next_group_ = 0;       // group to be published ...
   size_t next_word_ = 0;        // ... at this index
-  size_t parts_left_ = 0;       // that may have changed
+  size_t parts_left_ = 0;       // parts that may have changed
 };
 
 }  // namespace weir

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// What the daemon has answered.
+// Throws if the daemon has refused.
 void require_agreed(uint32_t error) {
   const auto number = static_cast<int>(error);
   switch (number) {
@@ -138,7 +138,7 @@ TransportCounters DaemonNic::counted() {
 
 void DaemonNic::close() {
   if (!failed()) let_all_leave();
-  // While another thread waits for the daemon there is no asking: the end of the connection destroys them, too.
+  // While another thread waits for the daemon nothing can be asked: the end of the connection destroys them, too.
   while (!owned_.empty() && !failed() && asking_ == 0) destroy_queue_pair(owned_.begin()->first);
   hang_up();
   stop();
@@ -149,7 +149,7 @@ void DaemonNic::complete(const Completion& completion) {
   if (!announced_.exchange(true)) doorbell_();
 }
 
-// Those that had nothing posted hear of it, too.
+// Queue pairs that had nothing posted hear of it, too.
 void DaemonNic::changed(ProgramPair& pair, QueuePairState from, QueuePairState to) {
   if (failed() && to == QueuePairState::error && from != to) {
     complete({.qpn = pair.qpn, .status = WorkStatus::flushed, .retired = 0});

@@ -17,7 +17,7 @@
 
 namespace weir {
 
-// How to get to a peer: the daemon finds out the rest.
+// Way to a peer: the daemon finds out the rest.
 struct ProgramWay {
   std::array<uint8_t, 16> gid{};
   uint32_t source_index = 0;
@@ -56,7 +56,7 @@ class DaemonNic final : public ProgramTransports {
   // The key; 0: no place left.
   uint32_t register_memory(const MemoryRegion& region);
   bool deregister_memory(uint32_t key);
-  // Of what asks the daemon: throws NativeError for what it refuses, NO_DAEMON when it is gone.
+  // The functions that ask the daemon throw NativeError for what it refuses, NO_DAEMON when it is gone.
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   void modify_queue_pair(uint32_t qpn, const ProgramChange& change);
   // False when there is none of this number.
@@ -64,14 +64,14 @@ class DaemonNic final : public ProgramTransports {
   // Any thread: it may take as long as the peer is looked for.
   ProgramAnswer create_address_handle(const ProgramWay& way);
   void destroy_address_handle(uint32_t handle);
-  // All at once; `next(command)` fills in one and is false when there is none.
+  // Posts all at once; `next(command)` fills in one and is false when there is none.
   void post(const std::function<bool(WorkCommand&)>& next);
   SpscRing<Completion>& completions() { return completions_; }
-  // Before completions are read: those that come from now on ring again.
+  // Must precede the reading of completions: those that come from now on ring again.
   void rearm() { announced_.store(false, std::memory_order_seq_cst); }
   TransportCounters counted();
-  // What it has sent has left, its queue pairs are destroyed, and the daemon hears that it ends, and the doorbell rings no more.
-  // Of use are only completions that wait.
+  // Its packets have left, its queue pairs are destroyed, the daemon hears that it ends, and the doorbell rings no more. Only
+  // completions that wait are of use afterwards.
   void close();
 
   void complete(const Completion& completion) override;
@@ -87,7 +87,7 @@ class DaemonNic final : public ProgramTransports {
   std::unordered_map<uint32_t, std::unique_ptr<ProgramPair>> owned_;
   std::atomic<bool> announced_{false};
   std::atomic<bool> over_{false};
-  std::atomic<uint32_t> asking_{0};  // of other threads
+  std::atomic<uint32_t> asking_{0};  // other threads that ask
 };
 
 }  // namespace weir

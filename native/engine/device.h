@@ -1,4 +1,4 @@
-// What a worker drives: a switch or a NIC with its ports, run to completion once per turn.
+// A device that a worker drives: a switch or a NIC with its ports, run to completion once per turn.
 #pragma once
 
 #include <cstdint>

@@ -9,10 +9,10 @@
 namespace weir {
 namespace {
 
-// Before any other held frame: a changed frame takes its place in the stream at once.
+// Earlier than any other held frame: a changed frame takes its place in the stream at once.
 constexpr Time kAtOnce = INT64_MIN;
 
-// Of its random streams.
+// Purpose of its random streams.
 constexpr uint64_t kPurpose = 0x494d50'00;
 
 ImpairmentParameters checked(const ImpairmentParameters& parameters) {

@@ -1,5 +1,5 @@
-// Wraps a port and spoils what it receives as an impaired link does (link/impairment.h). In virtual time exact: the same frames
-// at the same times give the same result.
+// Wraps a port and spoils what it receives as an impaired link does (link/impairment.h). It is exact in virtual time: the same
+// frames at the same times give the same result.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace weir {
 
 struct ImpairmentOptions {
   uint64_t seed = 0;
-  uint64_t component = 0;       // which link, so that links differ
+  uint64_t component = 0;       // the link's number, so that links differ
   uint32_t pool_frames = 4096;  // frames that can be held back or changed at a time: rate * delay / frame size
   uint32_t slot_bytes = 2048;   // the longest of them
 };
@@ -35,7 +35,7 @@ WEIR_DEFINE_COUNTERS(ImpairmentCounters, WEIR_IMPAIRMENT_COUNTERS);
 // Frames that are held or changed are copied into memory of the impairment's own; all others are lent on as they are.
 // A held frame is received when PortClock::now has reached its stamp, which is the original one plus what it was held.
 // Before reopen() every frame must have been received and released, the held ones excepted.
-// At every moment: frames in + duplicated = frames out + lost + overflow + held().
+// At every moment holds: frames in + duplicated = frames out + lost + overflow + held().
 class ImpairmentPort final : public PortWrapper {
  public:
   // Throws NativeError INVALID_CONFIG for parameters that do not pass check().
@@ -79,14 +79,14 @@ class ImpairmentPort final : public PortWrapper {
   const PortClock& clock_;
   Impairment impairment_;
 
-  std::array<RxFrame, kBatch> fresh_;  // from the inner port, not yet looked at
+  std::array<RxFrame, kBatch> fresh_;  // frames from the inner port, not yet looked at
   size_t fresh_next_ = 0;
   size_t fresh_count_ = 0;
 
   const uint32_t slot_bytes_;
   LazyMemory bytes_;
   std::vector<uint8_t> cut_;
-  std::vector<RxFrame> frames_;  // of each slot
+  std::vector<RxFrame> frames_;  // frame of each slot
   std::vector<uint32_t> free_slots_;
   std::vector<Held> held_;  // heap, earliest first
   uint64_t sequence_ = 0;

@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// Why it cannot be one.
+// Reason why it cannot be one.
 enum class Unfit : uint8_t { none, runt, no_descriptor, offload };
 
 struct KeptFrame {
@@ -32,7 +32,7 @@ inline uint32_t copy_frame(const RxFrame& frame, uint8_t* out) {
   return frame.length + kVlanTag;
 }
 
-// With its tag, and an offload that check_offload() accepted; all else is as reset() leaves it.
+// Keeps a frame with its tag, and an offload that check_offload() accepted; all else is as reset() leaves it.
 inline KeptFrame keep_frame(const RxFrame& frame, PacketPool& pool) {
   if (frame.length < kEthernetHeader) return {kNoPacket, Unfit::runt};
   const bool ours = frame.packet != nullptr && (!frame.vlan_stripped || frame.length + kVlanTag <= pool.room());

@@ -42,7 +42,7 @@ Refusal classify_alone(const RxFrame& frame, const uint8_t* data, uint32_t lengt
   return frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
 }
 
-// Of what is for the host's stack, what connection management hears as well: how to reach peers, and which cannot be reached.
+// True for frames of the host's stack that connection management hears as well: how to reach peers, and which cannot be reached.
 bool concerns_connections(const uint8_t* data, uint32_t length, const PacketMeta& meta) {
   constexpr uint8_t kIcmp = 1, kIcmpv6 = 58, kUnreachable = 3, kUnreachableV6 = 1, kSolicitation = 135, kAdvertisement = 136;
   if (meta.ethertype == kEthertypeArp) return true;
@@ -55,14 +55,14 @@ bool concerns_connections(const uint8_t* data, uint32_t length, const PacketMeta
   return ip[6] == kIcmpv6 && (type == kUnreachableV6 || type == kSolicitation || type == kAdvertisement);
 }
 
-// How long a peer is told that a program has ended: as long as the usual timeouts and retries may take.
+// Time for which a peer is told that a program has ended: as long as the usual timeouts and retries may take.
 constexpr Time kAbandoned = 60 * kSecond;
 
-// How much of the link's time a late NIC makes up for at once: what so many bytes of a queue pair last. Fewer packets of each
-// than a super-frame may have go with what follows.
+// A late NIC makes up for so much of the link's time at once: for so many bytes of a queue pair. Fewer packets of each than a
+// super-frame may have go with those that follow.
 constexpr uint64_t kPiece = 128 * 1024;
 constexpr uint64_t kWorthSending = 64;
-// What a NIC at least makes up for whose port takes many frames in one call: so long one, with what makes the frames, may take.
+// A NIC whose port takes many frames in one call makes up for this at least: such a call may take so long, frames made.
 constexpr Time kCall = 500 * kMicrosecond;
 Time time_on(Rate rate, uint64_t bytes) {
   return rate == 0 ? kSecond : static_cast<Time>(bytes * 8 * kSecond / static_cast<uint64_t>(rate));
@@ -128,7 +128,7 @@ void NicDevice::accept(const RxFrame& frame) {
   }
 }
 
-// Of another kind than RoCEv2's it is for the host's stack, or for nobody.
+// A super-frame of another kind than RoCEv2's is for the host's stack, or for nobody.
 void NicDevice::accept_super_frame(const RxFrame& frame) {
   Offload offload = frame.offload;
   if (!check_offload(frame.data, frame.length, offload) || !is_roce_super_frame(frame.data, offload)) {
@@ -180,7 +180,7 @@ void NicDevice::turn(Time horizon, Time now) {
   port.poll();
   nic_.skip_to(now - std::max(config_.arrears, port.port().capabilities().batch > 1 ? kCall : 0));
   nic_.set_crowded(port.crowded());
-  // After reading and before looking at frames: a receive that was posted before its message was sent is there for it.
+  // Work is taken after reading and before looking at frames: a receive that was posted before its message is there for it.
   if (verbs_ != nullptr) take_work();
   if (programs_ != nullptr) programs_->take(nic_);
   if (nic_.waits_for_programs() && !programs_->crowded(nic_.now())) nic_.programs_have_room();
@@ -202,7 +202,7 @@ void NicDevice::turn(Time horizon, Time now) {
   if (stack_ != nullptr) stack_->flush(now);
 }
 
-// What a late NIC makes up for leaves in pieces that caches have room for, and the peer has the first while the next is made.
+// A late NIC's frames leave in pieces that caches have room for, and the peer has the first while the next is made.
 void NicDevice::catch_up(Time until, Time now) {
   const uint64_t batch = ports_.front().port().capabilities().batch;
   for (Time piece = next_piece(); until - nic_.now() > piece && nic_.next_deadline() <= until; piece = next_piece()) {
@@ -213,13 +213,13 @@ void NicDevice::catch_up(Time until, Time now) {
   }
 }
 
-// Of short frames as many as a super-frame may have take the host long enough, and are a small part of a piece.
+// As many short frames as a super-frame may have take the host long enough, and are a small part of a piece.
 Time NicDevice::next_piece() const {
   const uint64_t joined = kWorthSending * last_wire_bytes_;
   return (joined < kPiece / 4 ? time_on(nic_.line_rate(), joined) + 1 : piece_) * senders_;
 }
 
-// What has left the link since the last time.
+// Collects the frames that have left the link since the last time.
 void NicDevice::collect() {
   WirePort& port = ports_.front();
   const bool joins = port.port().capabilities().joins;
@@ -239,7 +239,7 @@ void NicDevice::collect() {
   if (joins && last != kNoPacket) last_wire_bytes_ = wire_bytes(pool_[last].length);
 }
 
-// To the port, and to this NIC itself, which gets it at `at`.
+// Sends to the port, and to this NIC itself, which gets it at `at`.
 void NicDevice::send_collected(Time at, Time now) {
   WirePort& port = ports_.front();
   collected_ = 0;
@@ -254,7 +254,7 @@ void NicDevice::send_collected(Time at, Time now) {
   nic_.hold(port.unsent_bytes() > kMostUnsent);
 }
 
-// From the link and from the host's stack, in the order of time.
+// Takes frames from the link and from the host's stack in the order of time.
 void NicDevice::accept_all(Time horizon, Time now) {
   WirePort& link = ports_.front();
   ports_.back().poll();
@@ -271,7 +271,7 @@ void NicDevice::accept_all(Time horizon, Time now) {
   }
 }
 
-// Queue pairs have taken turns. Those of their packets that leave now leave in a row, so that they can be joined.
+// Queue pairs have taken turns. Their packets that leave now leave in a row, so that they can be joined.
 void NicDevice::gather() {
   constexpr uint32_t kAhead = 256;
   const auto count = static_cast<uint32_t>(gathered_.size());
@@ -305,7 +305,7 @@ void NicDevice::gather() {
   gathered_.clear();
 }
 
-// From one queue pair of this NIC to another: no link brings such frames back. What is for a group goes to others as well.
+// Carries frames between two queue pairs of this NIC: no link brings them back. A frame for a group goes to others as well.
 void NicDevice::loop(Time now) {
   for (const PacketId id : looped_) {
     PacketMeta meta;

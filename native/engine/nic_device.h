@@ -32,14 +32,14 @@ class NicDevice final : public Device, private MessageListener {
   void settle_counters() override;
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
-  // Those of applications also count when they leave: nobody else says that there is work.
+  // Frames of applications also count when they leave: nobody else says that there is work.
   uint64_t frames_seen() const override {
     const uint64_t from_stack = stack_ != nullptr ? ports_.back().received() : 0;
     return ports_.front().received() + from_stack + (verbs_ != nullptr ? nic_.counters().tx_packets : 0);
   }
   const std::string& name() const { return config_.name; }
   const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_settings[index].name; }
-  // Between two turns. Throws as SoftNic::reconfigure() does.
+  // Must be called between two turns. Throws as SoftNic::reconfigure() does.
   void reconfigure(const NicDeviceConfig& config);
   SoftNic& soft_nic() { return nic_; }
   const CongestionLatencies& latencies() const { return latencies_; }
@@ -56,7 +56,7 @@ class NicDevice final : public Device, private MessageListener {
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   bool destroy_queue_pair(uint32_t qpn);
   uint32_t create_address_handle(const RocePath& path);
-  // What was posted to it and is not sent yet fails.
+  // Sends that are posted to it and not sent yet fail.
   bool destroy_address_handle(uint32_t handle);
   // Datagrams to a group, for a queue pair; see SoftNic.
   bool attach_group(uint32_t qpn, const IpAddress& group);
@@ -110,15 +110,15 @@ class NicDevice final : public Device, private MessageListener {
   std::array<Gathered, 1024> last_gathered_{};
   uint64_t gatherings_ = 0;
   uint64_t collected_ = 0;                 // frames that have left the link, and not been sent yet
-  uint32_t last_wire_bytes_ = UINT32_MAX;  // of the last frame, where frames may be joined
+  uint32_t last_wire_bytes_ = UINT32_MAX;  // bytes of the last frame, where frames may be joined
   uint32_t senders_ = 1;                   // queue pairs that the last had frames of
   std::map<uint32_t, uint32_t> owners_;    // programs of queue pairs that others drive
   struct Abandoned {
     uint32_t qpn;
     Time until;
   };
-  std::deque<Abandoned> abandoned_;  // from the oldest: whose peers are still told that their program has ended
-  WorkBudget budget_;                // of queue pairs of applications
+  std::deque<Abandoned> abandoned_;  // connections whose peers are still told that their program has ended, from the oldest
+  WorkBudget budget_;                // budget of applications' queue pairs
 };
 
 }  // namespace weir

@@ -14,9 +14,9 @@
 
 namespace weir {
 
-// What a program is given; the descriptors stay the NIC's.
+// Opening that a program is given; the descriptors stay the NIC's.
 struct ProgramOpening {
-  uint32_t number = 0;  // from 1
+  uint32_t number = 0;  // counted from 1
   int memory = -1;      // a sealed memfd: ProgramMemory
   int wake = -1;        // an eventfd: written when something was submitted to a NIC that sleeps
   uint32_t address_handles = kProgramAddressHandles;
@@ -41,7 +41,7 @@ class NicPrograms {
   NicPrograms(const NicPrograms&) = delete;
   NicPrograms& operator=(const NicPrograms&) = delete;
 
-  // On the worker's thread, between two turns. Throws NativeError NO_RESOURCES, or why the host refuses.
+  // Runs on the worker's thread, between two turns. Throws NativeError NO_RESOURCES, or why the host refuses.
   ProgramOpening open();
   // Its queue pairs must be gone. False when there is none of this number.
   bool close(uint32_t number);
@@ -53,13 +53,13 @@ class NicPrograms {
   void forget(uint32_t number, uint32_t qpn, const QpCounters& counted);
   // Numbers of all programs, from the oldest.
   std::vector<uint32_t> numbers() const;
-  // What its queue pairs counted that are gone.
+  // Counters of its queue pairs that are gone.
   const QpCounters& past(uint32_t number) const;
 
   // Adds what their transports have counted.
   void count(TransportCounters& counters);
 
-  // In a turn: takes what programs have submitted; gives back and wakes.
+  // Takes in a turn what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);
   void publish();
   // Whether any has no room for more frames.

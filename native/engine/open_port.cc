@@ -54,7 +54,7 @@ bool lends_packets(const PortConfig& config) {
 
 bool passes_offloads(const PortConfig& config) {
   const Backend by =
-      config.transmit_by == Backend::live ? config.receive_by : config.transmit_by;  // what live frames do not suit
+      config.transmit_by == Backend::live ? config.receive_by : config.transmit_by;  // for frames that do not suit live ones
   return config.offloads && by == Backend::af_packet;
 }
 

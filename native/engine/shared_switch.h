@@ -1,4 +1,4 @@
-// What the workers of one switch share: packet memory, the rings between them, and how to wake each other.
+// Parts of a switch that its workers share: packet memory, the rings between them, and how to wake each other.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class SharedSwitch {
   size_t ports() const { return owner_.size(); }
   bool owns(uint32_t worker, size_t port) const { return owner_[port] == worker; }
 
-  // While workers are made, before any of their threads starts.
+  // Must be called while workers are made, before any of their threads starts.
   void attend(uint32_t worker, std::shared_ptr<Waker> waker) { wakers_[worker] = std::move(waker); }
   // `workers`: a mask, as of ShardLink::flush().
   void wake(uint64_t workers) {

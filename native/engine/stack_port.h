@@ -20,7 +20,7 @@ class StackPort {
   // A frame, or a super-frame, that came by the link is for the stack.
   void deliver(const RxFrame& frame, const PacketMeta& meta);
   void deliver_super_frame(const RxFrame& frame);
-  // What was delivered goes to the stack.
+  // Delivered frames go to the stack.
   void flush(Time now);
 
  private:

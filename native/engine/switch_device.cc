@@ -23,7 +23,7 @@ const SwitchDeviceConfig& checked(const SwitchDeviceConfig& config) {
   return config;
 }
 
-// Where they fit an empty table they fit any, for they take the place of what was learned.
+// Routes that fit an empty table fit any, for they take the place of what was learned.
 void install_routes(const SwitchDeviceConfig& config, Forwarding& table) {
   table.clear_static();
   bool fits = true;
@@ -118,7 +118,7 @@ void SwitchDevice::look_for_checksum(uint16_t port, PacketId id) {
   }
 }
 
-// To the slow path, past queues and forwarding.
+// Sends a frame to the slow path, past queues and forwarding.
 void SwitchDevice::punt(uint16_t port, Time at, PacketId id) {
   SwitchPortCounters& counters = switch_.counters(port);
   const uint32_t length = pool_[id].length;
@@ -237,7 +237,7 @@ void SwitchDevice::live_until(Time horizon, bool last) {
   while (!arrivals_.empty()) {
     const uint32_t p = arrivals_.pop();
     WirePort& port = ports_[p];
-    // This port's frames, as long as none of another port comes before.
+    // The port's own frames come, as long as none of another port comes before.
     const Time until = arrivals_.empty() ? horizon : arrivals_.top_key() - (arrivals_.top() < p ? 1 : 0);
     do {
       if (const RxFrame* ahead = port.peek(kPrefetchAhead); ahead != nullptr) __builtin_prefetch(ahead->data);
@@ -260,7 +260,7 @@ void SwitchDevice::live_until(Time horizon, bool last) {
   }
 }
 
-// What has left the switch to the host. Whether there is more, because the host has taken it.
+// Hands the frames that have left the switch to the host. Returns whether there are more, because the host has taken them.
 bool SwitchDevice::hand_over(uint16_t p, bool last) {
   WirePort& port = ports_[p];
   for (PacketId id = wire_.transmit(p); id != kNoPacket; id = wire_.transmit(p)) {
@@ -279,7 +279,7 @@ bool SwitchDevice::hand_over(uint16_t p, bool last) {
   return switch_.set_unsent(p, port.unsent_bytes());
 }
 
-// What leaves may have come from another worker.
+// A frame that leaves may have come from another worker.
 uint64_t SwitchDevice::frames_seen() const {
   uint64_t frames = shared_ != nullptr ? sent_ : 0;
   for (const WirePort& port : ports_) frames += port.received();

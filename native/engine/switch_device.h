@@ -33,8 +33,8 @@ class SwitchDevice final : public Device {
   std::vector<WirePort>& ports() override { return ports_; }
   void link_changed(size_t port) override;
   uint64_t frames_seen() const override;
-  // With what has passed check(), which takes longer than the device may stand still. Throws NativeError INVALID_CONFIG where
-  // ports or twins differ, and has changed nothing then.
+  // Takes parameters that have passed check(), which takes longer than the device may stand still. Throws NativeError
+  // INVALID_CONFIG where ports or twins differ, and has changed nothing then.
   void reconfigure(const SwitchDeviceConfig& config);
   SoftSwitch& soft_switch() { return switch_; }
   // Tells of PFC storms at ports that have begun or ended since this was last called.
@@ -59,14 +59,14 @@ class SwitchDevice final : public Device {
   PacketPool& pool_;
   FrameRing& punted_;
   SharedSwitch* shared_;
-  Time now_ = 0;       // of the turn
+  Time now_ = 0;       // time of the turn
   uint64_t sent_ = 0;  // frames
   WireSwitch wire_;
   SoftSwitch& switch_ = wire_.device;
   IndexedHeap arrivals_;
-  std::vector<uint8_t> told_storms_;  // by port
-  std::vector<uint16_t> interfaces_;  // of the router, by twin
-  size_t passes_ = 1;                 // of a turn, at most, unless time asks for more
+  std::vector<uint8_t> told_storms_;  // storms that were told, by port
+  std::vector<uint16_t> interfaces_;  // interfaces of the router, by twin
+  size_t passes_ = 1;                 // passes of a turn, at most, unless time asks for more
 };
 
 }  // namespace weir

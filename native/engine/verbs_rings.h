@@ -1,4 +1,4 @@
-// Between an application and the poll thread: work requests down, completions up. One thread at each end; the poll thread
+// Rings between an application and the poll thread: work requests down, completions up. One thread at each end; the poll thread
 // never waits. Applications post no more than their queue pairs hold, so completions always find room.
 #pragma once
 
@@ -26,7 +26,7 @@ void describe(auto& v, Of<WorkCommand> auto& command) {
   v("times", command.times, field::any("So many that are all the same."));
 }
 
-// As applications read them: so many in a row that are all the same.
+// Completions as applications read them: so many in a row that are all the same.
 struct CompletionRun {
   Completion completion;
   uint32_t times = 1;
@@ -37,7 +37,7 @@ void describe(auto& v, Of<CompletionRun> auto& run) {
   v("times", run.times, field::any("So many in a row that are all the same."));
 }
 
-// How much work the queue pairs of an application's NIC may hold together: so much finds room in a ring of completions.
+// Budget of work that the queue pairs of an application's NIC may hold together: so much finds room in a ring of completions.
 class WorkBudget {
  public:
   static constexpr uint32_t kMost = 1 << 17;

@@ -23,7 +23,7 @@ class Waker {
 
   // Whether the thread sleeps or not: its next sleep ends at once.
   void ring() { ::eventfd_write(event_, 1); }
-  // After something was put where the thread looks before it sleeps: costs a system call only if it sleeps.
+  // Must be called after something was put where the thread looks before it sleeps: costs a system call only if it sleeps.
   void wake() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (sleeping_.load(std::memory_order_relaxed)) ring();

@@ -127,7 +127,7 @@ void WirePort::all_done() {
   unsent_bytes_ = 0;
 }
 
-// How many from `first` on are discarded: all while the interface is not up, else those that have waited for too long.
+// Counts the frames from `first` on that are discarded: all while the interface is not up, else those that waited for too long.
 size_t WirePort::given_up(size_t first, Time now) {
   if (!up_) return outgoing_.size() - first;
   size_t count = 0;

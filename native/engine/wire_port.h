@@ -1,7 +1,7 @@
 // One end of a link on the wire: frames in with the time at which they arrived, frames out in batches.
 //
-// What the host does not take stays here, and the device is to give no more while that is more than kMostUnsent: what waits
-// belongs into its queues, where it is counted. A frame that the host has not taken for kPatience is given up.
+// Frames that the host does not take stay here, and the device is to give no more while these are more than kMostUnsent: waiting
+// frames belong into its queues, where they are counted. A frame that the host has not taken for kPatience is given up.
 //
 // Event time (design, section 2): a frame arrives at max(stamp, previous arrival + its bytes / link rate) + delay, because
 // a burst that a late sender hands over at one instant did not cross the link in one instant. Frames are borrowed from
@@ -36,8 +36,8 @@ WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
 
 class WirePort {
  public:
-  // How long a frame may wait here, whatever the host says and does with others meanwhile: the maximum bridge transit delay that
-  // IEEE 802.1Q recommends.
+  // Longest time that a frame may wait here, whatever the host says and does with others meanwhile: the maximum bridge transit
+  // delay that IEEE 802.1Q recommends.
   static constexpr Time kPatience = kSecond;
   // Frames that wait as long as this are worth telling.
   static constexpr Time kStall = 250 * kMillisecond;
@@ -68,17 +68,17 @@ class WirePort {
 
   // Whether the interface is there and running, as of the last check(). While it is not, nothing is read or sent.
   bool up() const { return up_; }
-  // What the host did to the frames of this port, as of the last check() or settle().
+  // Counters of what the host did to the frames of this port, as of the last check() or settle().
   const WirePortCounters& counters() const { return counters_; }
   // Brings counters() up to date (system calls).
   void settle();
 
-  // What has changed from one look at the interface to the next.
+  // Changes from one look at the interface to the next.
   struct Changes {
     bool up = false;
     bool mtu = false;
     bool reopened = false;  // there is another descriptor to wait for
-    bool stall = false;     // of transmit_stalled(), receive_stuck() or falls_back()
+    bool stall = false;     // another answer of transmit_stalled(), receive_stuck() or falls_back()
     bool any() const { return up || mtu || reopened || stall; }
   };
   // Looks after the interface (system calls): opens it anew once it is back.
@@ -137,11 +137,11 @@ class WirePort {
   uint32_t unsent_bytes() const { return unsent_bytes_; }
 
   PacketPort& port() { return *port_; }
-  // For wrappers that come and go between two turns.
+  // Wrappers that come and go between two turns use this.
   std::unique_ptr<PacketPort>& holder() { return port_; }
   Time next_deadline() const { return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline()}); }
   uint64_t received() const { return received_; }
-  // Of those, how many were super-frames.
+  // Number of super-frames among those.
   uint64_t super_frames() const { return super_frames_; }
 
  private:
@@ -170,13 +170,13 @@ class WirePort {
   std::vector<TxFrame> outgoing_;
   uint32_t unsent_bytes_ = 0;
   uint64_t sent_ = 0;
-  // Of the first frames of outgoing_, which the host has refused: since when.
+  // The host has refused the first frames of outgoing_: each since then.
   std::vector<Time> refused_;
   Time refusing_since_ = 0;  // none of those was taken or given up since then ...
   Time retry_at_ = 0;        // ... and the host is asked again then
   uint64_t given_up_ = 0;
 
-  // As of the last check().
+  // These are as of the last check().
   Time checked_ = kNever;
   uint64_t given_up_before_ = 0;
   uint64_t taken_before_ = 0;

@@ -126,7 +126,7 @@ bool Worker::work_waits() const {
   return false;
 }
 
-// What has come for the application rings at once, but only once until it is looked at.
+// The doorbell rings at once when frames or completions have come for the application, but only once until it is looked at.
 void Worker::announce() {
   if (!doorbell_) return;
   if (announced_.load(std::memory_order_seq_cst)) {
@@ -276,7 +276,7 @@ void Worker::send_injected() {
   }
 }
 
-// From time to time, and as soon as the kernel says that a link has changed.
+// Checks from time to time, and as soon as the kernel says that a link has changed.
 void Worker::check_ports(Time now) {
   bool due = now - checked_ >= kCheckInterval;
   if (now - listened_ >= kListenInterval) {

@@ -5,7 +5,7 @@
 //   begin(at)                 devices start to live; their times count from `at` (CLOCK_MONOTONIC ns)
 //   stop()                    ends and joins the thread; idempotent. After it the distributions may be read.
 //
-// How the loop waits between turns is the configuration's Polling. Without load it sleeps on its descriptors until the next
+// The configuration's Polling says how the loop waits between turns. Without load it sleeps on its descriptors until the next
 // deadline, unless it polls busily. The clock is read once per turn.
 #pragma once
 
@@ -51,7 +51,7 @@ class Worker {
     uint64_t record_overflow = 0;
     uint64_t punt_refused = 0;
     uint64_t inject_refused = 0;      // frames to inject: ring full, too long, no such port, no descriptor
-    std::vector<std::string> tuning;  // what the host did not let us do
+    std::vector<std::string> tuning;  // things that the host did not let us do
   };
 
   // Throws NativeError: a configuration that does not pass check(), or no descriptor is left.
@@ -64,13 +64,13 @@ class Worker {
   void begin(Time at);
   void stop();
   bool failed() const { return failed_.load(std::memory_order_acquire); }
-  std::string failure() const { return failure_; }  // after stop()
+  std::string failure() const { return failure_; }  // valid after stop()
 
   // Called on the worker thread: at most every 20 ms while records may wait, once when punted frames or completions have come
   // until rearm_doorbell() is called, and when the loop has ended.
   void set_doorbell(std::function<void()> doorbell) { doorbell_ = std::move(doorbell); }
 
-  // Before punted frames or completions are read: those that come from now on ring again.
+  // Must precede the reading of punted frames or completions: those that come from now on ring again.
   void rearm_doorbell() { announced_.store(false, std::memory_order_seq_cst); }
 
   SpscRing<Record>& records() { return records_; }
@@ -79,16 +79,16 @@ class Worker {
   bool inject(uint16_t device, uint16_t port, std::span<const uint8_t> bytes);
   // Work for queue pairs of applications on NIC number `nic`; false if the ring is full or there is none. One caller at a time.
   bool post(size_t nic, const WorkCommand& command);
-  // After posting: sees to it that the worker looks soon.
+  // Must follow posting: sees to it that the worker looks soon.
   void wake();
-  // Who waits for something and polls takes a turn of the loop itself, unless the worker's thread is at it, which from then on
-  // leaves the turns to such a helper: no thread has to be woken for what comes. Not from within between_turns(). Returns whether
-  // frames have come or gone; completions that came do not ring.
+  // A caller that waits for something and polls takes a turn of the loop itself, unless the worker's thread is at it, which from
+  // then on leaves the turns to such a helper: no thread has to be woken for frames that come. Must not be called from within
+  // between_turns(). Returns whether frames have come or gone; completions that came do not ring.
   bool help();
   // The helper polls no more; without this the thread notices within some 3 ms.
   void rest();
-  // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread
-  // has ended, runs it here. For configuration and inspection: the poll loop stands still meanwhile.
+  // Runs `action` on the worker's thread between two turns and waits for it; what it throws is thrown here. Once the thread has
+  // ended, runs it here. Meant for configuration and inspection: the poll loop stands still meanwhile.
   void between_turns(const std::function<void()>& action);
   // The same for a look at state, with all counters published before: who reads them after it finds what led to that state.
   void look(const std::function<void()>& action);
@@ -99,12 +99,12 @@ class Worker {
   // check(), FDB_FULL; then nothing has changed.
   void reconfigure(const WorkerConfig& config, std::span<Worker* const> others = {});
   struct PortPlace {
-    uint32_t tap = 0;   // of the capture
+    uint32_t tap = 0;   // the capture's number of it
     size_t device = 0;  // switches first
     size_t port = 0;
   };
-  // From open() on: from now on, frames of these ports go to `capture` too, of which this worker is the only one to record.
-  // Throws NativeError NO_PORT.
+  // May be called from open() on: frames of these ports go to `capture` too from then on, of which this worker is the only one to
+  // record. Throws NativeError NO_PORT.
   void attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places);
   // Nothing is recorded to it any more.
   void detach(const Capture& capture);
@@ -112,18 +112,18 @@ class Worker {
   uint64_t worst_gap() const { return worst_gap_.load(std::memory_order_relaxed); }
   // The longest of the last 10 to 20 s, as of the last turn.
   uint64_t recent_gap() const { return recent_gap_.load(std::memory_order_relaxed); }
-  const CounterBlock& counters() const { return counters_; }  // from begin() on, once ready() is true
+  const CounterBlock& counters() const { return counters_; }  // valid from begin() on, once ready() is true
   bool ready() const { return ready_.load(std::memory_order_acquire); }
 
   const std::string& name() const { return config_.name; }
 
-  // After stop(), or between two turns.
+  // These may be called after stop(), or between two turns.
   const Fidelity& fidelity() const { return fidelity_; }
   std::vector<std::unique_ptr<SwitchDevice>>& switches() { return switches_; }
   std::vector<std::unique_ptr<NicDevice>>& nics() { return nics_; }
 
  private:
-  static constexpr Time kPublishInterval = 2 * kMillisecond;  // of the counters
+  static constexpr Time kPublishInterval = 2 * kMillisecond;  // interval of the counters
 
   void run();
   void tune();
@@ -156,8 +156,8 @@ class Worker {
   uint64_t frames_seen() const;
   uint64_t super_frames_seen() const;
 
-  // prompt: super-frames that come closer than this are waited for awake. To be woken costs the thread, and even more so who
-  // sends them, in whose time the kernel does that, about as much as the packets in them. 64 KiB in each are 5 Gb/s.
+  // prompt: super-frames that come closer than this are waited for awake. Waking costs the thread about as much as the packets in
+  // them, and even more the sender, in whose time the kernel does it. 64 KiB in each are 5 Gb/s.
   static constexpr Time kBulkGap = 100 * kMicrosecond;
 
   WorkerConfig config_;
@@ -172,7 +172,7 @@ class Worker {
   std::vector<std::unique_ptr<SwitchDevice>> switches_;
   std::vector<std::unique_ptr<NicDevice>> nics_;
   std::vector<Device*> devices_;
-  std::vector<const CapturePort*> captures_;  // that came by attach(), owned by the ports that they wrap
+  std::vector<const CapturePort*> captures_;  // ports that came by attach(), owned by the ports that they wrap
   std::vector<std::pair<CounterLabels, const ImpairmentPort*>> impairments_;
   CounterBlock counters_;
   SpscRing<Record> records_;
@@ -181,7 +181,7 @@ class Worker {
   std::unique_ptr<PuntedFrame> scratch_;
   std::function<void()> doorbell_;
   Time rung_ = 0;
-  bool had_work_ = false;  // in the last turn: frames came, or something was due
+  bool had_work_ = false;  // true for the last turn: frames came, or something was due
   Time napped_ = 0;        // spinning: when its last nap was to end
   Time shares_until_ = 0;  // adaptive, and in bulk: with another thread of this CPU
   Time published_ = 0;
@@ -199,18 +199,18 @@ class Worker {
   Time bulk_gap_ = kNever;  // ... and so much later than the one before
   Time counted_from_ = 0;   // prompt: when this quantum began
   uint64_t counted_ = 0;
-  bool little_ = true;  // in the last
+  bool little_ = true;  // true for the last quantum
   Time checked_ = 0;    // the ports
   Time listened_ = 0;
   LinkNews link_news_;
   std::vector<pollfd> waits_;  // the thread's own
   bool waits_are_old_ = true;
-  Time sleeps_from_ = 0;          // since when nobody has turned the loop, for want of load; 0: somebody does
+  Time sleeps_from_ = 0;          // time since when nobody has turned the loop, for want of load; 0: somebody does
   bool holds_ = false;            // the counters, meanwhile
   std::shared_ptr<Waker> waker_;  // rung by commands, injected frames, other workers and stop()
 
-  std::mutex turning_;  // who has it turns the loop
-  bool turns_ = false;  // with it: the devices live
+  std::mutex turning_;  // its owner turns the loop
+  bool turns_ = false;  // valid with it: the devices live
   std::exception_ptr helper_error_;
   std::atomic<Time> helped_{0};
 
@@ -221,7 +221,7 @@ class Worker {
   bool opened_ok_ = false;
   Time begin_at_ = kNever;
   std::exception_ptr error_;
-  const std::function<void()>* action_ = nullptr;  // of between_turns(), until it has run
+  const std::function<void()>* action_ = nullptr;  // action of between_turns(), until it has run
   std::exception_ptr action_error_;
   std::atomic<bool> action_waits_{false};
   bool ended_ = false;  // the loop takes no more actions

@@ -1,4 +1,4 @@
-// How a worker's loop turns and waits, and who turns it: its own thread, or an application's that polls.
+// A worker's loop: its turns, its waits, and the threads that turn it: its own, or an application's that polls.
 #include <poll.h>
 #include <sched.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-constexpr Time kBusyFor = 2 * kMillisecond;  // how long after the last frame the loop still polls
+constexpr Time kBusyFor = 2 * kMillisecond;  // time after the last frame for which the loop still polls
 constexpr Time kLongestSleep = 50 * kMillisecond;
 constexpr Time kGapWindow = 10 * kSecond;
 constexpr Time kLittle = 4;                     // prompt: frames in a quantum; as many as two ends that take turns have
@@ -29,7 +29,7 @@ constexpr Time kHelpedLately = 50 * kMicrosecond;
 constexpr Time kShortestNap = 50 * kMicrosecond;
 constexpr Time kLongestNap = 3'200 * kMicrosecond;
 
-// Of this thread, ns since it began (CONFIG_SCHED_INFO); 0 where the kernel does not tell.
+// Wait of this thread for a CPU, ns since it began (CONFIG_SCHED_INFO); 0 where the kernel does not tell.
 uint64_t cpu_wait() {
   uint64_t ran = 0, waited = 0;
   std::ifstream("/proc/thread-self/schedstat") >> ran >> waited;
@@ -86,7 +86,7 @@ void Worker::loop(Time begin) {
   turning.lock();
   turns_ = false;
   end_sleep(monotonic_now());
-  // What was handed over before stop() still goes out.
+  // Frames that were handed over before stop() still go out.
   send_injected();
   for (Device* device : devices_) device->turn(clock_.now, clock_.now);
   publish(clock_.now, true);
@@ -139,11 +139,11 @@ Time Worker::turn() {
     bulk_gap_ = now - std::exchange(bulk_at_, now);
     bulk_seen_ = bulk;
   }
-  // What was counted since then is told before a long sleep.
+  // Counts since then are told before a long sleep.
   return told() ? deadline_ : std::min(deadline_, published_ + kPublishInterval);
 }
 
-// Also while its own thread sleeps.
+// Helps also while the worker's own thread sleeps.
 bool Worker::help() {
   helped_.store(monotonic_now(), std::memory_order_relaxed);
   if (std::unique_lock turning(turning_, std::try_to_lock); turning) {
@@ -160,7 +160,7 @@ bool Worker::help() {
     }
     if (seen_ != before) return true;
   }
-  sched_yield();  // who brings frames may want this CPU
+  sched_yield();  // the thread that brings frames may want this CPU
   return false;
 }
 
@@ -192,7 +192,7 @@ void Worker::note_gap(Time now, uint64_t gap) {
   recent_gap_.store(std::max(gap_of_window_, gap_of_last_window_), std::memory_order_relaxed);
 }
 
-// `quiet`: since the last frame. Whenever it waits others may turn the loop, and it has the lock no more.
+// `quiet`: time since the last frame. Whenever it waits others may turn the loop, and it has the lock no more.
 void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mutex>& turning) {
   if (config_.polling == Polling::busy) return;
   if (config_.polling == Polling::adaptive) {
@@ -218,8 +218,8 @@ void Worker::wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mut
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }
 
-// To what else wants this CPU: the kernel's receiving thread, for one. Where others keep it for long, looking for frames would
-// take it from those who bring them.
+// Yields to threads that want this CPU: the kernel's receiving thread, for one. If others keep it for long, looking for frames
+// would take it from those who bring them.
 void Worker::yield(Time now, std::unique_lock<std::mutex>& turning) {
   turning.unlock();
   sched_yield();
@@ -275,7 +275,7 @@ void Worker::sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& 
   }
 }
 
-// Whoever turns the loop next: the sleep is nobody's lateness, and nothing was counted in it.
+// Ends a sleep whoever turns the loop next: the sleep is nobody's lateness, and nothing was counted in it.
 void Worker::end_sleep(Time now) {
   if (sleeps_from_ == 0) return;
   turned_ = now;

@@ -1,4 +1,4 @@
-// How a worker's thread begins: its ports, its priority, its devices.
+// The beginning of a worker's thread: its ports, its priority, its devices.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -95,7 +95,7 @@ void Worker::tune() {
     fidelity_.tuning.emplace_back("nice -20 refused (needs CAP_SYS_NICE or RLIMIT_NICE)");
     schedule_soon(getpriority(PRIO_PROCESS, 0));
   }
-  // On fault: a pool with room for super-frames is mostly untouched.
+  // Pages are locked when they are touched: a pool with room for super-frames is mostly untouched.
   bool locked = true;
   for (const std::span<uint8_t> bytes : {memory_.bytes(), memory_.long_bytes()}) {
     locked = locked && (bytes.empty() || mlock2(bytes.data(), bytes.size(), MLOCK_ONFAULT) == 0);

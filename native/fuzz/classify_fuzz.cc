@@ -70,7 +70,7 @@ void finish(std::vector<uint8_t> frame) {
   require(complete_checksum(frame.data(), length, offload));
 }
 
-// Whatever is said of it: a super-frame is refused, or is packets within the frame that are the same cut and sliced.
+// A super-frame is refused, whatever is said of it, or is packets within the frame that are the same cut and sliced.
 void take_apart(std::vector<uint8_t> frame) {
   if (frame.size() < kOffloadHeader) return;
   Offload offload = load_offload(frame.data());

@@ -1,4 +1,4 @@
-// What fuzzers draw their decisions from, and how they say that something must not be.
+// Input from which fuzzers draw their decisions, and require(), by which they say that something must not be.
 #pragma once
 
 #include <cstddef>

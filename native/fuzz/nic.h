@@ -24,7 +24,7 @@ inline RocePath path(uint64_t from, uint64_t to) {
   return p;
 }
 
-// With queue pairs of verbs.
+// Parameters of a NIC with queue pairs of verbs.
 inline NicParameters verbs_nic() {
   NicParameters p;
   p.rate = 100'000'000'000;

@@ -1,5 +1,5 @@
 // A hostile program: the memory that it shares with the NIC's daemon changes as the input says, at any time between two things
-// that the daemon does. What leaves must be what its queue pairs may send, from its own and to their peer, whatever is written.
+// that the daemon does. Packets that leave must be ones that its queue pairs may send, from its own and to their peer.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -48,7 +48,7 @@ class World {
   void run(Input in) {
     while (!in.empty()) act(in);
     advance(kMillisecond);
-    // Whatever has happened, the daemon gets rid of it.
+    // The daemon gets rid of it, whatever has happened.
     for (const uint32_t qpn : qpns_) require(nic_.destroy_queue_pair(qpn));
     link_.publish();
     require(pool_.available() == pool_.size());
@@ -95,7 +95,7 @@ class World {
         return word(in);
       case 5:
         return frame(in);
-      case 6: {  // what was submitted changes afterwards
+      case 6: {  // submitted bytes change afterwards
         const auto bytes = in.take(in.byte() % 96);
         auto* at = reinterpret_cast<uint8_t*>(&memory_->packets[in.byte() % 4].packet);
         std::copy_n(bytes.begin(), std::min(bytes.size(), sizeof(ProgramPacket)), at);
@@ -209,14 +209,14 @@ class World {
     require(datagrams_.contains(load_be32(packet + kBthHeader + 4) & 0xffffff));
   }
 
-  // Behind all of it, what was read or written beyond its end would be found.
+  // It lies behind all of these, so that reads or writes beyond its end would be found.
   std::unique_ptr<ProgramMemory> memory_ = std::make_unique<ProgramMemory>();
   ProgramLink link_{*memory_};
   Nobody nobody_;
   PacketPool pool_;
   WireNic nic_;
   uint32_t qpns_[kPairs] = {};
-  std::set<uint32_t> datagrams_;  // of one that has been destroyed a frame may still be on the link
+  std::set<uint32_t> datagrams_;  // a frame of one that has been destroyed may still be on the link
   uint32_t handle_ = 0;
   uint32_t written_ = 0;
   uint32_t next_psn_ = 0;

@@ -1,6 +1,6 @@
 // Hostile frames, made of the input's bytes, to a NIC whose queue pairs stream, as those of labs and of `weir nic`: under DCQCN,
-// QCN or neither, with a host that takes data at its own pace. What it sends is whole and no faster than the link, rates and
-// alpha stay within their bounds, and when all has ended every packet is at home.
+// QCN or neither, with a host that takes data at its own pace. Its frames are whole and no faster than the link, rates and alpha
+// stay within their bounds, and when all has ended every packet is at home.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -34,7 +34,7 @@ constexpr uint32_t kPackets = 64;
 // Four that send, of which one is reliable, and one that only receives of either kind; then one of each kind of reliable ones
 // that begin again (those of `weir nic`).
 constexpr size_t kPairs = 8;
-constexpr size_t kBeginAgain = 6;  // from here on
+constexpr size_t kBeginAgain = 6;  // queue pairs from this one on may begin again
 constexpr Time kLongest = 60 * kSecond;
 constexpr uint64_t kMostEvents = 2'000'000;
 
@@ -181,7 +181,7 @@ class World {
     return bytes;
   }
 
-  // About a flow that there may be, or about none.
+  // Is about a flow that there may be, or about none.
   std::vector<uint8_t> cnm(Input& in) const {
     const uint8_t style = in.byte();
     CongestionNotification notification;
@@ -264,7 +264,7 @@ class World {
     return bytes;
   }
 
-  // As the device of a worker does it, from memory that ends where the frame does.
+  // Receives as the device of a worker does it, from memory that ends where the frame does.
   void receive(std::span<const uint8_t> frame) {
     const std::vector<uint8_t> bytes(frame.begin(), frame.end());
     const auto length = static_cast<uint32_t>(bytes.size());

@@ -1,4 +1,4 @@
-// What the fuzzer of the switch sends: frames with some sense in them, CNMs of elsewhere, and what senders leave undone.
+// Frames that the fuzzer of the switch sends: with some sense in them, CNMs of elsewhere, and work that senders leave undone.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 namespace weir::fuzz {
 
 inline constexpr uint16_t kPorts = 4;
-inline constexpr uint64_t kStation = 0x020000000000;  // and those that follow, one behind each port
-inline constexpr uint64_t kPortMac = 0x025753000000;  // and those that follow
+inline constexpr uint64_t kStation = 0x020000000000;  // first of a row, one behind each port
+inline constexpr uint64_t kPortMac = 0x025753000000;  // first of a row
 inline constexpr uint64_t kRouterMac = kStation + 5;
 inline constexpr uint16_t kRouterVlan = 7;
 
@@ -39,7 +39,7 @@ struct Frame {
   }
 };
 
-// Of a station, of the router, beyond it, or of no one: 10.0.LINK.HOST and others, fd00:LINK::HOST and others.
+// Address of a station, of the router, beyond it, or of no one: 10.0.LINK.HOST and others, fd00:LINK::HOST and others.
 inline IpAddress address_of(uint8_t which, uint8_t version) {
   IpAddress address{.version = version};
   const auto link = static_cast<uint8_t>(which & 3);
@@ -80,7 +80,7 @@ inline uint32_t length_of(Input& in, uint8_t kind) {
   }
 }
 
-// From `l3` to the end of the frame, if there is room for it.
+// Writes from `l3` to the end of the frame, if there is room for it.
 inline void write_datagram(Input& in, Frame& frame, size_t l3) {
   const uint8_t style = in.byte();
   const uint8_t traffic_class = in.byte();
@@ -109,7 +109,7 @@ inline void write_datagram(Input& in, Frame& frame, size_t l3) {
     store_be16(ip + 10, internet_checksum(ip, kIpv4Header));
   }
   if (frame.protocol == kProtocolTcp) {
-    transport[12] = 0x50;  // without options
+    transport[12] = 0x50;  // offset of a header without options
   } else {
     store_be16(transport + 2, style & 2 ? kRocePort : 5);
     store_be16(transport + 4, static_cast<uint16_t>(length - header));
@@ -123,7 +123,7 @@ inline void damage(Input& in, std::vector<uint8_t>& bytes) {
   }
 }
 
-// With some sense in it: the addresses are ones that the switch may know, headers are mostly whole.
+// Frames have some sense in them: the addresses are ones that the switch may know, headers are mostly whole.
 inline Frame make_frame(Input& in, uint16_t port) {
   const uint8_t shape = in.byte();
   const uint8_t type = in.byte() % 8;
@@ -151,7 +151,7 @@ inline Frame make_frame(Input& in, uint16_t port) {
   return frame;
 }
 
-// Who asks for an address, or tells its own.
+// Asks for an address, or tells its own.
 inline std::vector<uint8_t> make_neighbour_message(Input& in, uint16_t port) {
   const uint8_t style = in.byte();
   const uint8_t version = style & 1 ? 6 : 4;
@@ -181,7 +181,7 @@ inline void wrap(Input& in, std::vector<uint8_t>& cnm) {
   cnm.assign(pool.data(id), pool.data(id) + pool[id].length);
 }
 
-// Of a congestion point elsewhere, about a frame that came by here or not.
+// Comes from a congestion point elsewhere, about a frame that came by here or not.
 inline std::vector<uint8_t> make_cnm(Input& in) {
   const uint8_t style = in.byte();
   CongestionNotification notification;
@@ -202,7 +202,7 @@ inline std::vector<uint8_t> make_cnm(Input& in) {
   return bytes;
 }
 
-// What a sender says that it has left undone; it need not fit the frame.
+// Names the work that a sender has left undone; it need not fit the frame.
 inline Offload make_offload(Input& in, const Frame& frame) {
   constexpr uint8_t kGsoTypes[] = {0, 1, 4, 5, 3};
   const uint8_t style = in.byte();

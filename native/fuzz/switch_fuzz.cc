@@ -25,12 +25,12 @@ namespace {
 using namespace weir;
 using namespace weir::fuzz;
 
-constexpr uint32_t kPackets = 96;  // of each shard, and long ones
+constexpr uint32_t kPackets = 96;  // packets of each shard, beside long ones
 constexpr uint32_t kLongPackets = 4;
 constexpr uint32_t kStride = 2'048;
-constexpr size_t kParameterBytes = 64;   // of the input: parameters have their place in it, used up or not
+constexpr size_t kParameterBytes = 64;   // bytes of the input: parameters have their place in it, used up or not
 constexpr Time kLongest = 60 * kSecond;  // the longest pause is 0.34 s; a queue of 5 Mb/s may have half a megabyte before it
-constexpr int kMostRounds = 200;         // of shards telling each other what follows from one moment
+constexpr int kMostRounds = 200;         // rounds in which shards tell each other what follows from one moment
 constexpr uint64_t kMostEvents = 300'000;
 
 // Links of their own at the first ports, a VLAN that the others share, and what lies beyond by one gateway or several.
@@ -57,7 +57,7 @@ RouterParameters make_router(uint8_t style) {
   return r;
 }
 
-// Of the first parameters, or of those that follow them.
+// Makes the first parameters, or those that follow them.
 SwitchParameters make_parameters(Input in) {
   SwitchParameters p;
   const uint8_t flags = in.byte();
@@ -150,10 +150,10 @@ class World {
   }
 
  private:
-  // What is behind a port: takes what the switch has sent, or lets it wait.
+  // Host behind a port: takes frames that the switch has sent, or lets them wait.
   struct Host {
     std::vector<PacketId> waiting;
-    uint32_t bytes = 0;   // of those
+    uint32_t bytes = 0;   // bytes of those
     uint32_t others = 0;  // bytes that wait before those
     bool stands_still = false;
   };
@@ -220,7 +220,7 @@ class World {
     for (const auto& one : switches_) one->device.reconfigure(parameters);
   }
 
-  // What observers do between two events changes nothing.
+  // Observers that look between two events change nothing.
   void look(uint16_t port, int priority) {
     SoftSwitch& device = of(port);
     device.settle_counters();
@@ -229,7 +229,7 @@ class World {
     device.reset_distributions();
   }
 
-  // As the device of a worker takes a frame from its port.
+  // Takes a frame from its port as the device of a worker does.
   void arrive(uint16_t port, std::span<const uint8_t> bytes, const Offload& offload) {
     SoftSwitch& device = of(port);
     PacketPool& pool = pool_of(port);
@@ -265,7 +265,7 @@ class World {
     pool.free(id);
   }
 
-  // As the device of a worker hands frames over to its port.
+  // Hands frames over to its port as the device of a worker does.
   void collect(uint32_t shard) {
     WireSwitch& wire = *switches_[shard];
     SoftSwitch& device = wire.device;
@@ -300,7 +300,7 @@ class World {
     }
     host.waiting.erase(host.waiting.begin(), host.waiting.begin() + static_cast<ptrdiff_t>(count));
   }
-  // What is written on the way out, and all that would be sent, is the packet's own memory.
+  // The bytes that are written on the way out, and all that would be sent, are the packet's own memory.
   static void depart(PacketPool& pool, PacketId id) {
     const Packet& packet = pool[id];
     if (packet.meta.kind == FrameKind::pfc) {
@@ -361,7 +361,7 @@ class World {
     const uint64_t came = sum("rx_packets") + sum("flood_copies") + sum("router_made_packets") + cnms;
     require(came == sum("tx_packets") + sum("drop_") + sum("router_packets") + lost_);
   }
-  // Of the counters of all ports whose names begin so.
+  // Sum of the counters of all ports whose names begin so.
   uint64_t sum(std::string_view prefix) {
     uint64_t total = 0;
     for (uint16_t port = 0; port < kPorts; ++port) {

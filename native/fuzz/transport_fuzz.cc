@@ -61,7 +61,7 @@ class World {
   void run(Input in) {
     while (!in.empty()) act(in);
     advance(10 * kMillisecond);
-    // What was posted comes back, once; unsignaled work that succeeded only with what follows it.
+    // Posted work comes back, once; unsignaled work that succeeded only with the work that follows it.
     for (uint32_t qpn : qpns_) nic_.modify_queue_pair(qpn, QueuePairState::reset, {}, path(kNicMac, kPeerMac), 3, 0);
     require(sink_.receives == posted_receives_ && sink_.retired <= posted_sends_);
     check_memory();
@@ -150,7 +150,7 @@ class World {
     collect();
   }
 
-  // To queue pair `i`; a response to one of its requests, or a request.
+  // Sends to queue pair `i` a response to one of its requests, or a request.
   void frame(int i, Input& in, bool response) {
     static constexpr uint8_t kResponses[] = {kOpcodeRcAcknowledge,        kOpcodeRcAcknowledge,      kOpcodeRcReadResponseFirst,
                                              kOpcodeRcReadResponseMiddle, kOpcodeRcReadResponseLast, kOpcodeRcReadResponseOnly,
@@ -227,7 +227,7 @@ class World {
     nic_.advance(until);
     collect();
   }
-  // What the NIC says also tells which PSNs it waits for.
+  // The NIC's packets also tell which PSNs it waits for.
   void collect() {
     for (PacketId id = nic_.transmit(); id != kNoPacket; id = nic_.transmit()) {
       const uint8_t* bytes = pool_.data(id);
@@ -238,7 +238,7 @@ class World {
       if (pool_[id].meta.kind != FrameKind::pfc) {
         require(classify(bytes, length, meta) == Refusal::none && icrc_ok(bytes, meta));
         const uint8_t* packet = bytes + meta.bth_offset;
-        // What its own requests carry is the NIC's to tell.
+        // Only the NIC's own requests may carry these bytes.
         require(meta.destination_mac == kPeerMac);
         require(!is_response(meta.opcode) || std::search(packet, bytes + length, kLeak, kLeak + sizeof kLeak) == bytes + length);
         track(meta, packet);
@@ -275,7 +275,7 @@ class World {
   uint32_t keys_[kRegions] = {};
   uint32_t qpns_[kPairs] = {};
   uint32_t requests_[kPairs] = {};  // the PSN that the queue pair seems to expect
-  uint32_t answers_[kPairs] = {};   // of its latest request
+  uint32_t answers_[kPairs] = {};   // PSN of its latest request
   uint32_t handle_ = 0;
   uint64_t posted_sends_ = 0;
   uint64_t posted_receives_ = 0;

@@ -19,8 +19,8 @@
 namespace weir {
 namespace {
 
-// Where the kernel puts the first byte of an Ethernet frame in a slot: the network header is aligned behind the slot
-// header and 16 bytes of room for the link header (tpacket_rcv in net/packet/af_packet.c).
+// The kernel puts the first byte of an Ethernet frame here in a slot: the network header is aligned behind the slot header and 16
+// bytes of room for the link header (tpacket_rcv in net/packet/af_packet.c).
 constexpr uint32_t kSlotHeader = TPACKET_ALIGN(TPACKET2_HDRLEN + 16) - ETH_HLEN;
 constexpr uint32_t kBlockBytes = 64 * 1024;
 constexpr uint32_t kMaxSlotBytes = 256 * 1024;
@@ -126,7 +126,7 @@ void accept_roce_only(int socket, const PortOptions& options) {
   attach_filter(socket, program);
 }
 
-// By the first two bytes of the source address.
+// Accepts frames by the first two bytes of the source address.
 void accept_source(int socket, uint16_t prefix) {
   constexpr uint32_t kSourceAddress = 6;
   auto program = std::to_array<sock_filter>({
@@ -138,8 +138,8 @@ void accept_source(int socket, uint16_t prefix) {
   attach_filter(socket, program);
 }
 
-// Whether a packet that ends a super-frame, for it is shorter, had better begin another: `frames` are it and what follows, `most`
-// how many of its length one takes. So all packets of a WRITE but the first, which has the longer header, are one.
+// Whether a packet that ends a super-frame, for it is shorter, had better begin another: `frames` are it and those that follow,
+// `most` how many of its length one takes. So all packets of a WRITE but the first, which has the longer header, are one.
 bool begins_another(std::span<const TxFrame> frames, uint32_t most) {
   const uint32_t length = frames.front().length;
   const auto other = std::ranges::find_if(frames, [&](const TxFrame& frame) { return frame.length != length; });

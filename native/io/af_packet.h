@@ -23,10 +23,10 @@ namespace weir {
 
 class AfPacketPort final : public InterfacePort {
  public:
-  // The calling thread is in its own network namespace again afterwards, also when this throws. Throws NativeError:
-  // EPERM (no CAP_NET_RAW), ENODEV (no such interface), ENOMEM (ring), INVALID_CONFIG (options out of range), ...
-  // `pool`: the worker's, which outlives the port. Where frames carry offloads, long ones are fetched into packets of it then,
-  // for the caller to take; null: into memory of the port.
+  // The calling thread is in its own network namespace again afterwards, also when this throws. Throws NativeError: EPERM (no
+  // CAP_NET_RAW), ENODEV (no such interface), ENOMEM (ring), INVALID_CONFIG (options out of range), ... `pool`: the worker's,
+  // which outlives the port. If frames carry offloads, long ones are fetched into packets of it, for the caller to take; null:
+  // into memory of the port.
   AfPacketPort(const PortOptions& options, const PortClock& clock, PacketPool* pool = nullptr);
   ~AfPacketPort() override { shut(); }
 
@@ -47,7 +47,7 @@ class AfPacketPort final : public InterfacePort {
 
  private:
   static constexpr size_t kBatch = 128;      // frames given to one system call
-  static constexpr size_t kLongFrames = 64;  // that can be lent at a time
+  static constexpr size_t kLongFrames = 64;  // most that can be lent at a time
 
   void open(int interface_index, bool first) override;
   void map_ring(uint32_t slot_bytes, uint32_t slots);
@@ -57,7 +57,7 @@ class AfPacketPort final : public InterfacePort {
   // Fetches the frame of a slot that was too small for it; no data if it is lost.
   struct Fetched {
     const uint8_t* data = nullptr;
-    PacketId packet = kNoPacket;  // whose bytes these are
+    PacketId packet = kNoPacket;  // packet that the bytes are in
     Offload offload = {};
   };
   Fetched fetch(const tpacket2_hdr* slot);
@@ -66,13 +66,13 @@ class AfPacketPort final : public InterfacePort {
   uint8_t* ring_ = nullptr;
   size_t ring_bytes_ = 0;
 
-  std::vector<tpacket2_hdr*> slots_;  // in the kernel's order
+  std::vector<tpacket2_hdr*> slots_;  // slots in the kernel's order
   size_t next_slot_ = 0;
   struct Lent {
     tpacket2_hdr* slot;
-    PacketId packet;  // in which the frame lies, as long as the caller has not taken it
+    PacketId packet;  // packet in which the frame lies, as long as the caller has not taken it
   };
-  Ring<Lent> lent_;  // with room for all slots: frames that the caller holds
+  Ring<Lent> lent_;  // frames that the caller holds; has room for all slots
 
   PacketPool* const pool_;
   LazyMemory long_frames_;  // circular: kLongFrames of kMaxSuperFrame bytes, for those that no packet was there for
@@ -82,10 +82,10 @@ class AfPacketPort final : public InterfacePort {
 
   std::array<mmsghdr, kBatch> messages_{};
   std::array<uint32_t, kBatch> carried_{};   // frames in each message
-  std::array<iovec, 2 * kBatch> vectors_{};  // of each message: offload header, with the headers of a super-frame; frames
+  std::array<iovec, 2 * kBatch> vectors_{};  // parts of each message: offload header, with the headers of a super-frame; frames
   std::array<std::array<uint8_t, kOffloadHeader + kLongestSuperHeader>, kBatch> headers_{};
   uint32_t join_;     // frames to one super-frame
-  uint32_t mtu_ = 0;  // which the kernel does not look at in super-frames
+  uint32_t mtu_ = 0;  // the kernel does not look at it in super-frames
   PortLosses losses_;
 };
 

@@ -173,7 +173,7 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
   collect();
   if (!receive_ring_.mapped()) return 0;
   const uint32_t waiting = receive_ring_.waiting(static_cast<uint32_t>(frames.size()));
-  // What lies in front of a frame is read at once.
+  // The bytes in front of a frame are read at once.
   for (uint32_t i = 0; metadata_ > 0 && i < waiting && i < frames.size(); ++i) {
     __builtin_prefetch(umem_.at(receive_ring_[i].addr) - sizeof(XdpMetadata));
   }
@@ -201,7 +201,7 @@ size_t AfXdpPort::receive(std::span<RxFrame> frames) {
   return received;
 }
 
-// Where the driver had no room for metadata the bytes are of an earlier frame, or none: then it has no mark.
+// Where the driver had no room for metadata, the bytes are of an earlier frame, or none: then it has no mark.
 void AfXdpPort::read_metadata(uint8_t* in_front, RxFrame& frame) const {
   XdpMetadata metadata;
   std::memcpy(&metadata, in_front, sizeof metadata);

@@ -32,7 +32,7 @@ class AfXdpPort final : public InterfacePort {
   Transmitted transmit(std::span<const TxFrame> frames) override;
   PortCapabilities capabilities() const override { return {.keeps_packets = true, .tells_checksums = false}; }
   int wait_descriptor() const override { return receive_ring_.mapped() ? socket_ : -1; }
-  // While the kernel has not taken all that was handed to it.
+  // The port has a deadline while the kernel has not taken all frames that were handed to it.
   Time next_deadline() const override { return unsent_ ? kick_at_ : kNever; }
   bool passed_on() override { return !unsent_; }
   PortLosses losses() override;
@@ -58,8 +58,8 @@ class AfXdpPort final : public InterfacePort {
   bool zero_copy_ = false;  // the driver reads and writes our memory itself
   bool unsent_ = false;     // the kernel has not taken all that is in the transmit ring ...
   uint32_t unread_ = 0;     // ... but for so many descriptors,
-  Time unread_since_ = 0;   // of which it has taken none since then,
-  Time kick_at_ = kNever;   // and is asked again then
+  Time unread_since_ = 0;   // it has taken none of them since then,
+  Time kick_at_ = kNever;   // the kernel is asked again then
   uint32_t metadata_ = 0;   // bytes in front of a received frame
   XdpRing<xdp_desc> receive_ring_;
   XdpRing<uint64_t> fill_ring_;
@@ -69,7 +69,7 @@ class AfXdpPort final : public InterfacePort {
   uint32_t in_kernel_ = 0;        // transmit descriptors that have not completed ...
   uint64_t in_kernel_bytes_ = 0;  // ... and the bytes of their frames
   PortLosses losses_;
-  uint64_t overrun_before_ = 0;  // of sockets that are closed
+  uint64_t overrun_before_ = 0;  // overruns of sockets that are closed
 };
 
 }  // namespace weir

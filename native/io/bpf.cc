@@ -163,7 +163,7 @@ uint32_t bpf_kernel_function(const std::string& name) {
   };
   constexpr uint16_t kMagic = 0xeb9f;
   constexpr uint32_t kFunction = 12;
-  // What follows a Type of each kind: bytes, and bytes for each of its members.
+  // Bytes that follow a Type of each kind, and bytes for each of its members.
   struct Extra {
     uint8_t fixed, each;
   };

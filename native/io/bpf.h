@@ -1,4 +1,4 @@
-// What Weir needs of bpf(2), without libbpf: maps, programs put together from instructions here, links, a test run. The
+// Weir's own use of bpf(2), without libbpf: maps, programs put together from instructions here, links, a test run. The
 // instruction set is RFC 9669, the system call bpf(2) and <linux/bpf.h>.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace weir {
 
 enum class BpfRegister : uint8_t { r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, frame };
 enum class BpfSize : uint8_t { word = BPF_W, half = BPF_H, byte = BPF_B, double_word = BPF_DW };
-// Of two words, both unsigned, 32 bits wide with a constant and 64 bits with a register.
+// Test of two words, both unsigned, 32 bits wide with a constant and 64 bits with a register.
 enum class BpfTest : uint8_t { equal = BPF_JEQ, not_equal = BPF_JNE, above = BPF_JGT, below = BPF_JLT, any_bit = BPF_JSET };
 
 // Writes instructions one after the other. Jumps go forward, to labels that are bound later.
@@ -56,12 +56,12 @@ class BpfCode {
   }
   // BPF_FUNC_...; r1 to r5 are lost, the result is in r0.
   void call(int32_t helper) { put(BPF_JMP | BPF_CALL, kNone, kNone, 0, helper); }
-  // By its BTF id, see bpf_kernel_function().
+  // Calls the function by its BTF id, see bpf_kernel_function().
   void call_kernel(uint32_t function) {
     constexpr auto kKernelFunction = static_cast<Register>(2);  // BPF_PSEUDO_KFUNC_CALL
     put(BPF_JMP | BPF_CALL, kNone, kKernelFunction, 0, static_cast<int32_t>(function));
   }
-  // With r0.
+  // Leaves the program with r0.
   void leave() { put(BPF_JMP | BPF_EXIT, kNone, kNone, 0, 0); }
 
   Label label() { return {labels_++}; }
@@ -73,13 +73,13 @@ class BpfCode {
   void jump_if(Register left, BpfTest test, int32_t right, Label to) {
     jump_to(to, BPF_JMP32 | static_cast<int>(test) | BPF_K, left, kNone, right);
   }
-  // For pointers: what a look-up returns is one, or 0.
+  // Tests a pointer: a look-up returns one, or 0.
   void jump_if_null(Register pointer, Label to) { jump_to(to, BPF_JMP | BPF_JEQ | BPF_K, pointer, kNone, 0); }
 
   std::span<const bpf_insn> instructions() const { return code_; }
 
  private:
-  static constexpr Register kNone = Register::r0;  // of an operand that there is not
+  static constexpr Register kNone = Register::r0;  // stands for an operand that there is not
 
   struct Jump {
     size_t at;
@@ -104,7 +104,7 @@ int bpf_create_map(uint32_t type, uint32_t key_bytes, uint32_t value_bytes, uint
 int bpf_load_xdp(std::span<const bpf_insn> code, uint32_t flags, uint32_t interface_index, const char* name);
 // A program of type BPF_PROG_TYPE_RAW_TRACEPOINT; needs CAP_PERFMON, too.
 int bpf_load_raw_tracepoint(std::span<const bpf_insn> code, const char* name);
-// Such a program runs whenever the kernel passes the tracepoint, until the last descriptor of what is returned is closed.
+// Such a program runs whenever the kernel passes the tracepoint, until the last descriptor of it is closed.
 int bpf_open_raw_tracepoint(int program, const char* tracepoint);
 // The program runs on the interface, in this thread's network namespace, until the link's last descriptor is closed: also when
 // the process is killed. `flags` are XDP_FLAGS_* of <linux/if_link.h>. Returns -1 with errno set where the others throw.

@@ -26,7 +26,7 @@ CaptureOptions checked(CaptureOptions options) {
   return options;
 }
 
-// There is one writer. Who sees the new count sees what was counted before it.
+// There is one writer. A reader that sees the new count sees what was counted before it.
 void add_one(std::atomic<uint64_t>& count) { count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
 uint8_t kind_bit(FrameKind kind) {
@@ -68,7 +68,7 @@ void Capture::record(CapturedFrame frame, const uint8_t* data, uint32_t length, 
   frame.captured = std::min(frame.original, options_.snap_length);
   const uint64_t held = held_now();
   const bool room = ring_.size() - held >= frame.length();
-  // What will be dropped whatever it is need not be looked at.
+  // A frame that will be dropped whatever it is need not be looked at.
   if (room || options_.kinds != kCaptureAll) {
     PacketMeta meta;
     frame.refusal =

@@ -1,6 +1,6 @@
-// Copies what passes a port, in both directions, into a ring that another thread reads.
+// Copies frames that pass a port, in both directions, into a ring that another thread reads.
 //
-//   Capture      the ring, and what became of the frames; shared by the worker that writes and the one thread that reads
+//   Capture      the ring, and counts of the frames; shared by the worker that writes and the one thread that reads
 //   CapturePort  the wrapper of one port, which records to a Capture as one of its taps
 //
 // A CapturePort may be put around a port while that is in use, between two calls of it, and taken away again: a port that
@@ -19,7 +19,7 @@
 
 namespace weir {
 
-// Which frames: bits of CaptureOptions::kinds. A frame is taken that is of one of them.
+// Kinds of frames: bits of CaptureOptions::kinds. A frame is taken that is of one of them.
 inline constexpr uint8_t kCaptureRoce = 1 << 0;   // RoCEv2, CNPs left out
 inline constexpr uint8_t kCaptureCnp = 1 << 1;    //
 inline constexpr uint8_t kCapturePfc = 1 << 2;    // PFC and PAUSE
@@ -36,7 +36,7 @@ struct CaptureOptions {
 
 class Capture {
  public:
-  // What became of the frames of one tap so far. Any thread.
+  // Counts of the frames of one tap so far. Any thread.
   struct Counts {
     uint64_t seen = 0;
     uint64_t captured = 0;
@@ -90,7 +90,7 @@ class CapturePort final : public PortWrapper {
   const Capture& capture() const { return *capture_; }
 
  private:
-  // Of a super-frame of RoCEv2, the packets in it.
+  // Records the packets in a super-frame of RoCEv2.
   void record(const CapturedFrame& captured, const uint8_t* data, uint32_t length, const RxFrame* stripped, Offload offload);
 
   std::shared_ptr<Capture> capture_;

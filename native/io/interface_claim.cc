@@ -32,8 +32,8 @@ bool bind_to(int fd, const std::string& name) {
   throw NativeError::from_errno("bind", "cannot claim an interface", "");
 }
 
-// What the kernel shows of an abstract address that begins with `prefix`, without that; empty if there is none. The table is that
-// of the thread's network namespace.
+// Returns the rest of an abstract address that begins with `prefix`, as the kernel shows it; empty if there is none. The table is
+// that of the thread's network namespace.
 std::string find_label(const std::string& prefix) {
   std::ifstream sockets("/proc/thread-self/net/unix");
   for (std::string line; std::getline(sockets, line);) {

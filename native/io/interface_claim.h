@@ -13,7 +13,7 @@ namespace weir {
 
 class InterfaceClaim {
  public:
-  // Of an interface in the network namespace of the calling thread, for the device `owner`. Throws NativeError INTERFACE_IN_USE.
+  // Claims an interface of the calling thread's network namespace for the device `owner`. Throws NativeError INTERFACE_IN_USE.
   InterfaceClaim(int index, const std::string& interface, const std::string& owner);
 
  private:

@@ -107,7 +107,7 @@ void InterfacePort::make_promiscuous() {
   throw NativeError::from_errno("setsockopt", "cannot make " + options_.interface + " promiscuous", "");
 }
 
-// All of them: an adapter knows few by their addresses, and takes all when there are more.
+// The port takes all of them: an adapter knows few by their addresses, and takes all when there are more.
 void InterfacePort::take_groups() {
   if (!takes_groups_ && !options_.promiscuous && asked_ >= 0) ask_for(PACKET_MR_ALLMULTI);
   takes_groups_ = true;

@@ -1,5 +1,5 @@
-// A port of one network interface, by its name in a network namespace: what all backends do alike with it, however frames pass.
-// What has become of it, and whether the name now stands for another.
+// A port of one network interface, by its name in a network namespace: all backends do this alike, however frames pass. It knows
+// the interface's state, and whether the name now stands for another.
 #pragma once
 
 #include <sys/types.h>
@@ -30,34 +30,34 @@ class InterfacePort : public PacketPort {
  protected:
   explicit InterfacePort(const PortOptions& options) : options_(options) {}
 
-  // What a backend adds. open() has the calling thread in the interface's namespace; `first`: not by reopen(). Throws
+  // A backend adds these. open() has the calling thread in the interface's namespace; `first`: not by reopen(). Throws
   // NativeError.
   virtual void open(int interface_index, bool first) = 0;
   // Idempotent; what was lost is still known afterwards.
   virtual void close() = 0;
 
-  // For the constructor's end: opens it; the calling thread is in its own namespace again afterwards. Throws NativeError: ENODEV
+  // Must end the constructor: opens it; the calling thread is in its own namespace again afterwards. Throws NativeError: ENODEV
   // (no such interface), EPERM, INTERFACE_IN_USE, ..., and is closed then.
   void start(bool first = true);
-  // For the destructor.
+  // Must be called by the destructor.
   void shut();
   // IFF_PROMISC until shut(): groups, too. Throws NativeError.
   void make_promiscuous();
-  // Without a protocol: it receives nothing, and answers for its namespace. Throws NativeError.
+  // Opens a socket without a protocol: it receives nothing, and answers for its namespace. Throws NativeError.
   int packet_socket(int flags = 0) const;
 
   const PortOptions options_;
 
  private:
   void look_up();
-  // Until shut(). False, with errno, if it is refused. `group`: MAC address, of PACKET_MR_MULTICAST.
+  // Asks for a membership until shut(). False, with errno, if it is refused. `group`: MAC address, for PACKET_MR_MULTICAST.
   bool ask_for(int membership, uint64_t group = 0) const;
 
   int asked_ = -1;  // a packet socket, by which the kernel is asked of the interface
   int index_ = 0;
   bool takes_groups_ = false;
   std::optional<InterfaceClaim> claim_;
-  ino_t namespace_inode_ = 0;  // of namespace_path when it was opened
+  ino_t namespace_inode_ = 0;  // inode of namespace_path when it was opened
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Says when interfaces change, by rtnetlink(7): one came up or went down, is there or is no more. What changed, one asks then.
+// Says when interfaces change, by rtnetlink(7): one came up or went down, is there or is no more. One asks then what has changed.
 #pragma once
 
 #include <deque>
@@ -17,8 +17,8 @@ class LinkNews {
   LinkNews(const LinkNews&) = delete;
   LinkNews& operator=(const LinkNews&) = delete;
 
-  // From now on, of the network namespace of a port. Without the socket there are no news of it: who must not miss any looks from
-  // time to time, too.
+  // Listens from now on to the network namespace of a port. Without the socket there are no news of it: a caller that must not
+  // miss any looks from time to time, too.
   void listen(const PortOptions& options);
   // Network namespaces that there may be news of.
   size_t namespaces() const { return spaces_.size(); }
@@ -29,7 +29,7 @@ class LinkNews {
 
  private:
   Descriptor any_;                                   // epoll(7) of all sockets
-  std::vector<std::pair<std::string, int>> spaces_;  // as PortOptions names them
+  std::vector<std::pair<std::string, int>> spaces_;  // namespaces as PortOptions names them
   std::deque<Descriptor> sockets_;
 };
 

@@ -21,7 +21,7 @@ Time read_clock(clockid_t clock) {
   return Time{now.tv_sec} * kSecond + now.tv_nsec;
 }
 
-// Of the kernel's stamp, which is of the wall clock.
+// Arrival by the kernel's stamp, which is of the wall clock.
 Time arrival(msghdr& message, Time now) {
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;

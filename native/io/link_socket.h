@@ -1,4 +1,4 @@
-// Frames of one EtherType on one interface: a few, which JavaScript sends and reads. What devices send goes by their ports.
+// Frames of one EtherType on one interface: a few, which JavaScript sends and reads. Devices send their frames by their ports.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ void LivePort::give_back() {
   sent_.clear();
 }
 
-// How many of the first ones can be live frames.
+// Returns how many of the first ones can be live frames.
 size_t LivePort::suited(std::span<const TxFrame> frames) const {
   size_t count = 0;
   const size_t most = std::min<size_t>(frames.size(), LiveTransmit::kMost);
@@ -109,7 +109,7 @@ LivePort::Way LivePort::way(size_t suited) const {
   return suited < kLeast || (!usual && now < paused_until_) ? Way::socket : Way::live;
 }
 
-// From what a call for so many frames came to.
+// Learns from the outcome of a call for so many frames.
 void LivePort::learn(const LiveTransmit::Done& done, size_t asked) {
   const bool full = done.sent < asked && !done.refused;
   pause_ = done.left_pages ? std::clamp(2 * pause_, kShortestPause, kLongestPause) : 0;

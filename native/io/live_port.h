@@ -1,7 +1,7 @@
-// A port of any other backend that sends many frames at a time as live frames (io/live_transmit.h), and its own way what these do
-// not suit: few at a time, long ones, what is left to the interface (Offload), and all where the interface takes no XDP frames.
-// On veth that is so while its peer has neither GRO on nor an XDP program, for it has no NAPI then. Frames leave in order,
-// whichever way.
+// A port of any other backend that sends many frames at a time as live frames (io/live_transmit.h), and its own way those that
+// these do not suit: few at a time, long ones, ones with work left to the interface (Offload), and all where the interface takes
+// no XDP frames. On veth that is so while its peer has neither GRO on nor an XDP program, for it has no NAPI then. Frames leave
+// in order, whichever way.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,11 @@ class LivePort final : public PortWrapper {
  public:
   // A call has a cost of its own: so many frames are cheaper this way than by a socket.
   static constexpr size_t kLeast = 16;
-  // And so many make it small.
+  // So many make that cost small.
   static constexpr size_t kBatch = 512;
-  // Where pages of a call's frames are not back at its end, as where another CPU takes them, the kernel keeps the pool that they
-  // are of for a second, and looks through all pools when one goes: with thousands that is dearer than the frames. Pages do not
-  // come round then, either. So the socket has what follows for so long, the longer the more such calls follow one another, ...
+  // If pages of a call's frames are not back at its end, as where another CPU takes them, the kernel keeps the pool that they are
+  // of for a second, and looks through all pools when one goes: with thousands that is dearer than the frames. Pages do not come
+  // round then, either. So the socket has the frames after them for so long, longer with each such call in a row, ...
   static constexpr Time kShortestPause = kMillisecond, kLongestPause = 100 * kMillisecond;
   // ... unless the interface's ring had no room so short a time ago: sockets lose what has none. Calls are rare then.
   static constexpr Time kFullFor = kMillisecond;
@@ -78,7 +78,7 @@ class LivePort final : public PortWrapper {
   Time ask_at_ = 0;                  // ... and is asked again then
   Time full_until_ = INT64_MIN;      // its ring is taken to be full, or nearly so, until then
   Time pause_ = 0;                   // 0: pages of the last call's frames are back
-  Time paused_until_ = INT64_MIN;    // else the socket has all until then, ...
+  Time paused_until_ = INT64_MIN;    // if not, the socket has all until then, ...
   Time again_at_ = INT64_MIN;        // ... or, where the ring is full, they wait until then
   uint32_t longest_ = 0;             // bytes of a frame that the interface has taken so
   uint64_t live_frames_ = 0;

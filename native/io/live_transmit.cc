@@ -20,11 +20,11 @@ using enum BpfRegister;
 using enum BpfSize;
 using enum BpfTest;
 
-// What the kernel collects for an interface before it hands it over (DEV_MAP_BULK_SIZE). A batch is as large, so that the program
-// knows of one what became of it before it begins the next.
+// The kernel collects so many frames for an interface before it hands them over (DEV_MAP_BULK_SIZE). A batch is as large, so that
+// the program knows the outcome of one before it begins the next.
 constexpr uint32_t kBatch = 16;
 constexpr int32_t kStoreBytes = 190;  // BPF_FUNC_xdp_store_bytes, not in the headers of older distributions
-constexpr uint32_t kShortest = 14;    // for which the kernel makes a frame
+constexpr uint32_t kShortest = 14;    // shortest length for which the kernel makes a frame
 constexpr size_t kPage = 4096;
 
 // Says what all of it takes where a part of it is refused.
@@ -73,9 +73,9 @@ struct LiveTransmit::Control {
     uint32_t packet, length;
   };
   uint32_t next;    // frame
-  uint32_t count;   // of frames
-  uint32_t port;    // of all of them
-  uint32_t length;  // of the frames that the kernel makes
+  uint32_t count;   // number of frames
+  uint32_t port;    // the port of all of them
+  uint32_t length;  // length of the frames that the kernel makes
   uint32_t taken;   // the interface has so many
   uint32_t failed;  // it can take none, or the program could not make one: no more of them
   uint32_t bulk;    // frames redirected that the kernel has not handed over yet, ...
@@ -102,7 +102,7 @@ namespace {
 // r6 context, r7 control, r8 frame or its length, r9 packet.
 template <class Control>
 BpfCode assemble_sender(const PacketMemory& memory, int control, int interfaces) {
-  constexpr int16_t kKey = -4;  // on the stack
+  constexpr int16_t kKey = -4;  // place on the stack
   constexpr int32_t kFrames = offsetof(Control, frames);
   static_assert((LiveTransmit::kMost & (LiveTransmit::kMost - 1)) == 0);
   const int32_t headroom = static_cast<int32_t>(memory.shape().headroom);
@@ -159,7 +159,7 @@ BpfCode assemble_sender(const PacketMemory& memory, int control, int interfaces)
   code.jump_if(r0, not_equal, 0, fail);
   code.set_map(r1, interfaces);
   code.load(word, r2, r7, offsetof(Control, port));
-  code.set(r3, XDP_DROP);  // where the interface is gone
+  code.set(r3, XDP_DROP);  // the outcome where the interface is gone
   code.call(BPF_FUNC_redirect_map);
   code.jump_if(r0, not_equal, XDP_REDIRECT, fail);
   code.load(word, r1, r7, offsetof(Control, bulk));
@@ -177,8 +177,8 @@ BpfCode assemble_sender(const PacketMemory& memory, int control, int interfaces)
   return code;
 }
 
-// At xdp:xdp_devmap_xmit(from, to, sent, dropped, error), which everybody's frames pass. Between a batch's first frame and this,
-// no others are handed over on the same CPU; a bulk of another size is not ours.
+// Runs at xdp:xdp_devmap_xmit(from, to, sent, dropped, error), which everybody's frames pass. Between a batch's first frame and
+// this, no others are handed over on the same CPU; a bulk of another size is not ours.
 template <class Control>
 BpfCode assemble_counter(int control) {
   constexpr int16_t kSent = 16, kDropped = 24, kError = 32;
@@ -211,7 +211,7 @@ BpfCode assemble_counter(int control) {
   return code;
 }
 
-// At page_pool_release(pool, pages that are not back, ...), which everybody's pools pass.
+// Runs at page_pool_release(pool, pages that are not back, ...), which everybody's pools pass.
 template <class Control>
 BpfCode assemble_watcher(int control) {
   constexpr int16_t kInFlight = 8;

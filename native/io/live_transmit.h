@@ -3,13 +3,13 @@
 //
 // The bytes of the worker's packets are a BPF map (MappedPacketBytes), which is at the same time the memory of AF_XDP sockets.
 // For each frame the kernel runs a program: it takes the next descriptor, copies the packet into a page, and redirects that to
-// the interface. What the interface makes of them the kernel does not return, and a full ring loses frames without a word; but it
-// passes a tracepoint with what each bulk of up to 16 came to. A second program counts there; so run() knows which frames are
+// the interface. The kernel does not return the interface's outcome, and a full ring loses frames without a word; but it
+// passes a tracepoint with the outcome of each bulk of up to 16. A second program counts there; so run() knows which frames are
 // gone, the rest is the caller's still, and order is kept: a batch whose predecessor was not taken whole sends nothing.
 //
 // The pages are of a pool that the kernel makes and gives up in each call. It is freed a second later, and not for nothing
-// (io/live_port.h), where pages of it are still with who takes the frames; a third program, at another tracepoint, finds that
-// out.
+// (io/live_port.h), where pages of it are still with the receiver of the frames; a third program, at another tracepoint, finds
+// that out.
 //
 // A program whose frames are redirected is slow to begin (two synchronize_rcu() for each call) unless it is attached to
 // something. So it is, for good, to the loopback of a network namespace that has nothing else, no name, and goes with the
@@ -29,7 +29,7 @@
 
 namespace weir {
 
-// For a PacketMemory of that shape. Throws NativeError: EPERM, ENOMEM, ...
+// Makes the bytes of a PacketMemory of that shape. Throws NativeError: EPERM, ENOMEM, ...
 std::unique_ptr<MappedBytes> map_packet_bytes(const PacketShape& shape);
 
 class LiveTransmit {
@@ -46,7 +46,7 @@ class LiveTransmit {
 
   // Number of a new port, from 0. Throws NativeError.
   uint32_t add_port();
-  // What the port sends goes to that interface of the calling thread's network namespace, until it is deleted. Throws
+  // Frames that the port sends go to that interface of the calling thread's network namespace, until it is deleted. Throws
   // NativeError.
   void connect(uint32_t port, int interface_index);
 
@@ -55,7 +55,7 @@ class LiveTransmit {
     bool refused = false;     // the next one is not for want of room in the interface's ring: it takes no XDP frames
     bool left_pages = false;  // pages of the frames are still with who takes them: the kernel could not free their pool
   };
-  // At most kMost frames of at most kLongest bytes, each in a short packet of the memory. They are copied.
+  // Sends at most kMost frames of at most kLongest bytes, each in a short packet of the memory. They are copied.
   Done run(uint32_t port, std::span<const TxFrame> frames);
 
  private:

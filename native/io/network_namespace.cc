@@ -17,7 +17,7 @@ int own_namespace() {
   throw NativeError::from_errno("open", "cannot open this thread's network namespace", "/proc must be mounted");
 }
 
-// With the thread in another namespace already: the body, and back again.
+// Runs the body with the thread in another namespace already, and goes back again.
 void and_home(const Descriptor& home, const std::function<void()>& body) {
   std::exception_ptr failure;
   try {

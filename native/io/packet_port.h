@@ -22,7 +22,7 @@ struct RxFrame {
   bool vlan_stripped = false;
   uint16_t vlan_tpid = 0;  // 0x8100 or 0x88a8, when vlan_stripped: which of the two the tag was
   Offload offload = {};    // as the host states it, unchecked; offsets are those at `data`
-  // Where the port notes the packet of the worker's pool in whose place the frame lies; null when the bytes are the port's own.
+  // The port notes here the packet of the worker's pool in whose place the frame lies; null when the bytes are the port's own.
   PacketId* packet = nullptr;
 };
 
@@ -34,54 +34,54 @@ struct TxFrame {
   const uint8_t* data = nullptr;
   uint32_t length = 0;
   Offload offload = {};         // for the ports that can pass it on; others ignore it
-  PacketId packet = kNoPacket;  // whose bytes these are; needed by ports that keep packets
+  PacketId packet = kNoPacket;  // the packet that the bytes are in; needed by ports that keep packets
 };
 
-// What a port did with the frames that it was given, from the first one on. Those behind are to be tried again later.
+// Outcome for the frames that a port was given, from the first one on. Those behind are to be tried again later.
 struct Transmitted {
   size_t sent = 0;       // the host has them
-  bool refused = false;  // and will never take the next one, which is counted in losses
+  bool refused = false;  // it will never take the next one, which is counted in losses
 };
 
 // Most bytes of one port's frames that the host may hold unsent, in its own count: the send buffer of a packet socket, and what
-// was given to an AF_XDP socket that copies. A frame more may go over it. What lies there is in nobody's shared buffer.
+// was given to an AF_XDP socket that copies. A frame more may go over it. The bytes there are in nobody's shared buffer.
 inline constexpr uint32_t kHostRoom = 256 * 1024;
 
 // When to try again what the host has not taken for so long: soon at first, then ever less often, for each attempt is a system
 // call that the other ports wait for.
 constexpr Time retry_delay(Time refused_for) { return std::clamp<Time>(refused_for / 8, 20 * kMicrosecond, kMillisecond); }
 
-// What the host, not the network, did to the frames of a port. Any loss here makes a measurement invalid.
+// Damage that the host, not the network, did to the frames of a port. Any loss here makes a measurement invalid.
 struct PortLosses {
   uint64_t receive_overrun = 0;    // receive ring full: frames that the kernel dropped (PACKET_STATISTICS)
   uint64_t receive_truncated = 0;  // frames longer than a slot, dropped
   uint64_t transmit_errors = 0;    // frames that the kernel refused (interface down, too long, ...)
   // No losses:
   uint64_t stamps_corrected = 0;       // received frames whose stamp could not be right (io/stamps.h)
-  uint64_t super_frames_sent = 0;      // that transmit() made of several frames
-  uint64_t super_frames_received = 0;  // of RoCEv2 or anything else
+  uint64_t super_frames_sent = 0;      // super-frames that transmit() made of several frames
+  uint64_t super_frames_received = 0;  // those of RoCEv2 or anything else
   uint64_t transmit_live = 0;          // frames sent as live frames (io/live_port.h)
 };
 
-// What has become of a port's interface. `replaced`: the name now stands for another interface.
+// State of a port's interface. `replaced`: the name now stands for another interface.
 enum class PortState : uint8_t { up, down, gone, replaced };
 
-// What those who drive a port have to know of it.
+// Properties of a port that its drivers have to know.
 struct PortCapabilities {
   // The packets of frames that transmit() has sent are the port's, which frees them when the kernel has done with them, and in no
   // call before the next. If not, they are the caller's still, and their bytes have been read.
   bool keeps_packets = false;
   // RxFrame::offload tells of checksums that senders left to their interface. If not, they have to be looked for.
   bool tells_checksums = true;
-  // To hand over so many frames at a time is worth a wait for them, as long as more can be read at once. Not always the same.
+  // So many frames at a time are worth a wait for them, as long as more can be read at once. Not always the same.
   size_t batch = 1;
   // transmit() makes super-frames of packets of one queue pair that come one behind the other.
   bool joins = false;
 };
 
-// A receive half, a transmit half, and the interface behind them. By a half that a port does not have nothing comes in, and what
-// goes out is gone. Single-threaded: all calls come from the worker that opened the port. Nothing here throws after construction;
-// construction throws NativeError.
+// A receive half, a transmit half, and the interface behind them. Nothing comes in by a half that a port does not have, and
+// frames that go out there are gone. Single-threaded: all calls come from the worker that opened the port. Nothing here throws
+// after construction; construction throws NativeError.
 class PacketPort {
  public:
   virtual ~PacketPort() = default;
@@ -110,14 +110,14 @@ class PacketPort {
   virtual PortState state() { return PortState::up; }
   // The interface's longest IP packet now, asked of the system; 0: not known.
   virtual uint32_t mtu() { return 0; }
-  // From now on, and after a reopen(), frames to all multicast addresses come in. A port may take them anyway.
+  // Frames to all multicast addresses come in from now on, and after a reopen(). A port may take them anyway.
   virtual void take_groups() {}
   // Whether the kernel's end of its cable is told that there is another.
   virtual void set_carrier(bool) {}
   // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.
   virtual void reopen() {}
 
-  // Of a wrapper: where it holds the port that it wraps.
+  // Returns where a wrapper holds the port that it wraps.
   virtual std::unique_ptr<PacketPort>* inner() { return nullptr; }
 };
 
@@ -149,7 +149,7 @@ class PortWrapper : public PacketPort {
 struct PortClock {
   Time now = 0;              // the worker's clock (CLOCK_MONOTONIC on the wire)
   Time realtime_offset = 0;  // add to a CLOCK_REALTIME stamp to get the worker's clock
-  Time (*read)() = nullptr;  // what the worker's clock says this very moment; null: `now`
+  Time (*read)() = nullptr;  // reads the worker's clock this very moment; null: `now`
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// What runs at the other end of a veth, as this end shows it: the other one may be in a namespace that nobody here may enter.
+// Program at the other end of a veth, as this end shows it: the other one may be in a namespace that nobody here may enter.
 #pragma once
 
 #include <string>

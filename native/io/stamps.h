@@ -1,9 +1,9 @@
-// From the stamps of a packet socket, which are of the wall clock, to the worker's clock.
+// Converts the stamps of a packet socket, which are of the wall clock, to the worker's clock.
 //
 // Somebody may set the wall clock, by seconds or by years: a first synchronisation, a machine that is resumed. The offset between
 // the two clocks (PortClock) is some ms old, so until it is measured anew stamps come out wrong by as much. Devices live by
-// arrivals, and would wait for one that lies in the future. What is certain of a frame: it has come by now, and when everything
-// had been read for the last time, it had not yet.
+// arrivals, and would wait for one that lies in the future. One thing is certain of a frame: it has come by now, and when
+// everything had been read for the last time, it had not yet.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class Stamps {
   }
 
   const PortClock& clock_;
-  Time latest_ = 0;   // what the clock said during this burst; 0: not looked at
+  Time latest_ = 0;   // the clock's time in this burst; 0: not looked at
   Time emptied_ = 0;  // INT64_MIN would overflow, and no clock is below 0
   uint64_t corrected_ = 0;
 };

@@ -19,7 +19,7 @@
 namespace weir {
 namespace {
 
-// In the calling thread's namespace, which is that of the descriptor and so of the tap.
+// Makes the tap in the calling thread's namespace, which is that of the descriptor and so of the tap.
 int make_tap(const std::string& name) {
   const int fd = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) throw NativeError::from_errno("open", "cannot open /dev/net/tun", "modprobe tun; needs access to that device");
@@ -113,8 +113,8 @@ void TapPort::tell() {
   }
 }
 
-// Linux before 5.0 has no such request: the carrier stays. Of interfaces that lose theirs Linux tells one in a second, all
-// namespaces together; who asks for the state of one has it told at once, since Linux 6.8.
+// Linux before 5.0 has no such request: the carrier stays. Linux tells of one interface in a second that loses its carrier, all
+// namespaces together; a question for the state of one has it told at once, since Linux 6.8.
 void TapPort::tell_carrier(bool carrier) const {
   int value = carrier ? 1 : 0;
   ::ioctl(tap_.get(), TUNSETCARRIER, &value);

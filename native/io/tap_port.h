@@ -1,5 +1,6 @@
-// A tap: an interface of the kernel's whose cable ends here. What its stack sends on it is read, what is transmitted is received
-// by that stack. Frames carry an Offload towards the stack (IFF_VNET_HDR); from it they come finished. It is gone with the port.
+// A tap: an interface of the kernel's whose cable ends here. Frames that its stack sends on it are read; frames that are
+// transmitted are received by that stack. Frames carry an Offload towards the stack (IFF_VNET_HDR); from it they come finished.
+// It is gone with the port.
 //
 // A read or write is a system call: for a few frames, those of control protocols.
 #pragma once
@@ -27,7 +28,7 @@ class TapPort final : public PacketPort {
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override { lent_ -= count; }
   int wait_descriptor() const override { return gone_ ? -1 : tap_.get(); }
-  // What the stack does not take, as its interface is down, is refused.
+  // Frames that the stack does not take, as its interface is down, are refused.
   Transmitted transmit(std::span<const TxFrame> frames) override;
   PortLosses losses() override { return losses_; }
   // Gone: somebody has deleted the interface.
@@ -55,8 +56,8 @@ class TapPort final : public PacketPort {
   PortLosses losses_;
   std::atomic<bool> carrier_{true};
   std::atomic<bool> ending_{false};
-  std::atomic<uint32_t> changes_{0};  // of the two
-  std::jthread teller_;               // since the first; the last member: ends before what it uses
+  std::atomic<uint32_t> changes_{0};  // changes of the two
+  std::jthread teller_;               // runs since the first; the last member: ends before what it uses
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Packet memory that AF_XDP sockets send from and receive into (a "UMEM"). One for all ports of a worker, in whatever network
+// Packet memory that AF_XDP sockets send from and receive into (a "UMEM"). One serves all ports of a worker, in whatever network
 // namespace they are: a frame that came in by one port leaves by another from where it lies.
 //
 // Ownership of a packet: the pool's free list -> port (fill ring) -> kernel -> port (receive ring) -> whoever takes it -> port
@@ -64,7 +64,7 @@ class Umem {
   uint32_t stride_;
   uint32_t chunk_;
   uint8_t ports_ = 0;
-  std::vector<uint8_t> lent_;  // by packet: the number of the port, 0 for none
+  std::vector<uint8_t> lent_;  // number of the port that lent each packet, 0 for none
   std::vector<int> members_;
 };
 

@@ -23,7 +23,7 @@ using enum BpfRegister;
 using enum BpfSize;
 using enum BpfTest;
 
-// Of <linux/bpf.h>; the headers of older distributions lack them.
+// These are <linux/bpf.h>'s; the headers of older distributions lack them.
 constexpr uint32_t kFragments = 1u << 5;    // BPF_F_XDP_HAS_FRAGS
 constexpr uint32_t kDeviceBound = 1u << 6;  // BPF_F_XDP_DEV_BOUND_ONLY
 
@@ -97,7 +97,7 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
     code.bind(arp);
     require(code, kTarget + 4, pass);
     code.load(word, r5, r2, 0);
-    code.jump_if(r5, not_equal, big_endian(uint32_t{1} << 16 | kEthertypeIpv4), pass);  // of Ethernet and IPv4
+    code.jump_if(r5, not_equal, big_endian(uint32_t{1} << 16 | kEthertypeIpv4), pass);  // hardware type Ethernet, protocol IPv4
     code.load(word, r5, r2, kTarget);
     code.jump_if(r5, equal, big_endian(options.arp_address), take);
     code.jump(pass);
@@ -121,7 +121,7 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
   code.bind(udp);
   require(code, kUdpHeader, pass);
   if (options.cnm_datagrams) {
-    code.load(word, r5, r2, 0);  // from their port to it
+    code.load(word, r5, r2, 0);  // source and destination port
     code.jump_if(r5, equal, big_endian(uint32_t{kCnmUdpPort} << 16 | kCnmUdpPort), take);
   }
   code.load(half, r5, r2, 2);
@@ -132,7 +132,7 @@ void select_roce(BpfCode& code, const XdpProgramOptions& options, Label take, La
 // tag has no room goes to `lose`: without it, it would be another frame. Drivers keep 256 bytes free in front of every frame
 // (XDP_PACKET_HEADROOM), so that is one whose driver is broken; the kernel tells of it as an XDP exception.
 void put_tag_back(BpfCode& code, uint32_t vlan_function, Label lose) {
-  constexpr int16_t kTpid = -8, kTci = -16;  // on the stack
+  constexpr int16_t kTpid = -8, kTci = -16;  // places on the stack
   const Label untagged = code.label();
   code.store(double_word, frame, kTpid, 0);
   code.store(double_word, frame, kTci, 0);
@@ -154,7 +154,7 @@ void put_tag_back(BpfCode& code, uint32_t vlan_function, Label lose) {
   code.load(word, r5, r2, kVlanTag + 8);
   code.store(double_word, r2, 0, r4);
   code.store(word, r2, 8, r5);
-  code.load(half, r4, frame, kTpid);  // as in the frame
+  code.load(half, r4, frame, kTpid);  // in the frame's byte order
   code.load(half, r5, frame, kTci);
   code.swap_half(r5);
   code.store(half, r2, 12, r4);
@@ -189,7 +189,7 @@ BpfCode assemble(const XdpProgramOptions& options, int sockets, uint32_t vlan_fu
   code.bind(redirect);
   code.set_map(r1, sockets);
   code.load(word, r2, r6, offsetof(xdp_md, rx_queue_index));
-  code.set(r3, XDP_PASS);  // where the queue has no socket
+  code.set(r3, XDP_PASS);  // the outcome where the queue has no socket
   code.call(BPF_FUNC_redirect_map);
   code.leave();
   if (options.roce_only) {  // the verifier refuses code that nothing leads to
@@ -238,7 +238,7 @@ XdpProgram::XdpProgram(const XdpProgramOptions& options)
     try {
       if (kVlanFunction != 0) load(kVlanFunction);
     } catch (const NativeError&) {
-      // Not with this driver. Anything else that is wrong comes up again below.
+      // This driver does not take it. Anything else that is wrong comes up again below.
     }
   }
   if (!program_) load(0);

@@ -10,24 +10,24 @@
 namespace weir {
 
 struct XdpProgramOptions {
-  int interface_index = 0;  // in the calling thread's network namespace
-  bool generic = false;     // before the network stack, for any driver; else in the driver
+  int interface_index = 0;  // index in the calling thread's network namespace
+  bool generic = false;     // true: before the network stack, for any driver; else in the driver
   bool frags = false;       // frames may lie in several buffers: needed for those above about 3,500 bytes
   bool stamp = false;       // XdpMetadata with the time
   bool vlan = false;        // a tag that the sender left to its interface is put back into the frame
-  // For an endpoint on an interface that the host's own stack uses too. RoCEv2 (UDP port 4791, not a fragment), MAC control and
-  // QCN's congestion notification messages by their ethertype (wire/qcn.h) are taken, each with or without one 802.1Q tag, and
-  // that with or without a CN-TAG behind. All else goes on to the stack, untouched.
+  // Serves an endpoint on an interface that the host's own stack uses too. RoCEv2 (UDP port 4791, not a fragment), MAC control
+  // and QCN's congestion notification messages by their ethertype (wire/qcn.h) are taken, each with or without one 802.1Q tag,
+  // and that with or without a CN-TAG behind. All else goes on to the stack, untouched.
   bool roce_only = false;
   // With roce_only: ARP and pings for this address, which the stack does not have, are taken, too (10.0.0.1 is 0x0a000001; 0:
   // none).
   uint32_t arp_address = 0;
   bool lldp = false;           // with roce_only: LLDPDUs are taken, too
-  bool cnm_datagrams = false;  // with roce_only: and congestion notification messages in UDP
+  bool cnm_datagrams = false;  // with roce_only: congestion notification messages in UDP are taken, too
 };
 
-// Directly in front of each frame taken, with `stamp`. A driver may have no room for it (none of those with zero copy, and not
-// veth): then the bytes there are whatever was there before. So the reader looks at `mark`, and clears it once it has read.
+// Lies directly in front of each frame taken, with `stamp`. A driver may have no room for it (none of those with zero copy, and
+// not veth): then the bytes there are those of before. So the reader looks at `mark`, and clears it once it has read.
 struct XdpMetadata {
   static constexpr uint64_t kMark = 0x57e15eed;
 
@@ -40,9 +40,9 @@ class XdpProgram {
  public:
   // Loads the program, and does not attach it yet. Throws NativeError: EPERM, or what the verifier says.
   explicit XdpProgram(const XdpProgramOptions& options);
-  // From here on the frames of the first receive queue are taken, once it has a socket; all others go to the stack. In the
-  // constructor's namespace. Throws NativeError: EBUSY (there is a program already), EOPNOTSUPP (native: the driver cannot),
-  // ERANGE or EINVAL (native: the MTU is too large for one buffer, or for the driver's), ...
+  // The frames of the first receive queue are taken from here on, once it has a socket; all others go to the stack. The interface
+  // is in the constructor's namespace. Throws NativeError: EBUSY (there is a program already), EOPNOTSUPP (native: the driver
+  // cannot), ERANGE or EINVAL (native: the MTU is too large for one buffer, or for the driver's), ...
   void attach();
   // `socket`: an AF_XDP socket with a receive ring. A socket leaves the map when it is closed. Throws NativeError.
   void insert(int socket);

@@ -85,7 +85,7 @@ class Agenda final : public Driver {
     }
     return next;
   }
-  // Without what is on a link.
+  // Deadline of the next wake: frames on a link do not count.
   Time next_wake() const { return wakes_.next_deadline(); }
   const Wakes& wakes() const { return wakes_; }
 

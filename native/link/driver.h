@@ -1,5 +1,5 @@
-// Who drives a device: the agenda of its worker on the wire (link/agenda.h), the fabric in a simulation. A device does not wait
-// for anything itself: it tells at once when a frame that it picks will have left, and when it wants to be woken.
+// A device's driver: the agenda of its worker on the wire (link/agenda.h), the fabric in a simulation. A device does not wait for
+// anything itself: it tells at once when a frame that it picks will have left, and when it wants to be woken.
 #pragma once
 
 #include <cstdint>

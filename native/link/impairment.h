@@ -1,5 +1,5 @@
-// What a bad link does to frames: loss, duplication, corruption, reordering, delay. Seeded: the same frames at the same times
-// have the same fate. On the wire ImpairmentPort (engine/impairment_port.h) carries it out, in a simulation the fabric.
+// The harm that a bad link does to frames: loss, duplication, corruption, reordering, delay. Seeded: the same frames at the same
+// times have the same fate. On the wire ImpairmentPort (engine/impairment_port.h) carries it out, in a simulation the fabric.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void describe(auto& v, Of<ImpairmentParameters> auto& p) {
   v.rule(p.reorder == 0 || p.reorder_delay > 0, "reorder has no effect without reorder_delay");
 }
 
-// Of one direction of a link.
+// Draws the faults of one direction of a link.
 class Impairment {
  public:
   // Parameters that pass check(). `component`: which link, so that links differ. `purpose`: of the first of its random streams,
@@ -57,7 +57,7 @@ class Impairment {
     uint64_t bit = 0;  // corrupted: a draw of the bit to flip
     Time at = 0;       // when it arrives
   };
-  // Of a frame that would arrive at `at`. All draws are made for every frame, so that no decision shifts another.
+  // Decides the fate of a frame that would arrive at `at`. Every frame has all draws, so no decision shifts another.
   Fate decide(Time at) {
     Fate fate;
     fate.lost = loss_.hit();

@@ -9,7 +9,7 @@ namespace weir {
 
 // After a packet of b wire bytes at rate R the next one is released b * 8 / R later (DCQCN section 3.3: "rate limiting is
 // on a per-packet granularity"). The schedule is absolute: a packet that leaves late does not move the following ones,
-// up to one gap of lateness; what is later than that is lost, so that at most one packet is made up for and the bytes
+// up to one gap of lateness; any lateness beyond that is lost, so that at most one packet is made up for and the bytes
 // sent in any window of length w are at most R * w / 8 plus two packets.
 //
 // A fraction of a nanosecond is carried from gap to gap as a double: the long-run rate is R to within 1e-15.

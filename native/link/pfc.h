@@ -1,5 +1,5 @@
-// Priority-based flow control (IEEE 802.1Qbb, frames of IEEE 802.3 annex 31D), both directions, for switch and NIC. Or PAUSE
-// frames (IEEE 802.3x, annex 31B) in its place, which stop a whole link: then they say XOFF while any priority is meant to be
+// Priority-based flow control (IEEE 802.1Qbb, frames of IEEE 802.3 annex 31D), both directions, for switch and NIC. PAUSE frames
+// (IEEE 802.3x, annex 31B) may take its place, which stop a whole link: then they say XOFF while any priority is meant to be
 // stopped.
 #pragma once
 
@@ -16,14 +16,14 @@ inline constexpr uint16_t kMaxPauseQuanta = 65'535;
 // An unlimited link's peer may be this fast, so that a pause sent there is refreshed in time.
 inline constexpr Rate kFastestLink = 400'000'000'000;
 
-// What `quanta` pause quanta of 512 bit times last on a link of `rate`, in ns, rounded down. 0 for an unlimited link.
+// Returns how long `quanta` pause quanta of 512 bit times last on a link of `rate`, in ns, rounded down. 0 for an unlimited link.
 constexpr Time pause_time(uint16_t quanta, Rate rate) {
   return rate > 0 ? static_cast<Time>(static_cast<uint64_t>(quanta) * 512 * 1'000'000'000 / static_cast<uint64_t>(rate)) : 0;
 }
 
 // Frames of flow control that devices make have no bytes until they leave.
 constexpr bool is_flow_control(FrameKind kind) { return kind == FrameKind::pfc || kind == FrameKind::pause; }
-// What such a frame says: XOFF, or XON.
+// Reads such a frame: XOFF, or XON.
 inline PfcFrame pfc_frame(const Packet& packet) {
   PfcFrame frame;
   frame.enable = packet.pfc_enable;

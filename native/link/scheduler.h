@@ -1,5 +1,5 @@
-// Which queue of an egress port sends next: strict priorities first, the rest by deficit weighted round robin (ETS,
-// IEEE 802.1Q clause 37; DWRR, Shreedhar and Varghese 1995). Paused priorities keep their place and their deficit.
+// Chooses which queue of an egress port sends next: strict priorities first, the rest by deficit weighted round robin (ETS, IEEE
+// 802.1Q clause 37; DWRR, Shreedhar and Varghese 1995). Paused priorities keep their place and their deficit.
 #pragma once
 
 #include <array>

@@ -16,12 +16,12 @@ class Serializer {
   explicit Serializer(Rate rate = 0) : rate_(rate) {}
 
   Rate rate() const { return rate_; }
-  // From the next frame on.
+  // The rate holds from the next frame on.
   void set_rate(Rate rate) {
     if (rate != rate_) remainder_ = 0;
     rate_ = rate;
   }
-  // Up to when the link is busy with the frames so far (INT64_MIN before the first).
+  // Time up to which the link is busy with the frames so far (INT64_MIN before the first).
   Time busy_until() const { return busy_until_; }
 
   // The frame is ready at `start`; returns when its last bit has left, in ns, rounded down. A start at or before

@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// Who asks whether anything is due mostly hears that nothing is, and ought to hear it at once.
+// Callers that ask whether anything is due mostly hear that nothing is, and ought to hear it at once.
 #define WEIR_CALLED __attribute__((noinline))
 
 // Entries are the indexes 0..n-1 of whatever the owner keeps (queue pairs). They come out in the order of (time, order of
@@ -27,8 +27,8 @@ class TimingWheel {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // For entries below `entries`; `tick` > 0 in ns, rounded up to a power of two: about the time one turn of the loop takes is a
-  // good choice.
+  // Entries are numbers below `entries`. `tick` > 0 in ns, rounded up to a power of two: about the time one turn of the loop
+  // takes is a good choice.
   TimingWheel(uint32_t entries, Time tick)
       : nodes_(entries),
         due_(std::make_unique_for_overwrite<Due[]>(entries)),
@@ -57,7 +57,7 @@ class TimingWheel {
   }
 
   bool scheduled(uint32_t entry) const { return nodes_[entry].slot != kIdle; }
-  // Only for a scheduled entry.
+  // The entry must be scheduled.
   Time at(uint32_t entry) const { return nodes_[entry].at; }
 
   // The earliest scheduled time, exactly; kNever when there is none.
@@ -109,13 +109,13 @@ class TimingWheel {
   struct alignas(32) Node {
     Time at = kNever;
     uint64_t sequence = 0;
-    uint32_t previous = kNone;  // in due_: its position there
+    uint32_t previous = kNone;  // position in due_ where the entry is due
     uint32_t next = kNone;
     uint16_t slot = kIdle;  // level * kSlots + slot, kLater, kDue, or kIdle when not scheduled
   };
   struct List {
     uint32_t head = kNone;
-    mutable Time earliest = kNever;  // of its entries; kNever when not known
+    mutable Time earliest = kNever;  // earliest time of its entries; kNever when not known
   };
   struct Due {
     Time at;
@@ -225,7 +225,7 @@ class TimingWheel {
     return !lists_.empty() && lists_[kLater].head != kNone ? kLater : kIdle;
   }
 
-  // Of a list that is not empty.
+  // Returns the earliest time in a list that is not empty.
   Time earliest(uint16_t list) const {
     Time& earliest = lists_[list].earliest;
     if (earliest == kNever) {
@@ -269,7 +269,7 @@ class TimingWheel {
   std::unique_ptr<Due[]> due_;  // due_count_ of them are a heap of every entry whose tick is at or before the position
   size_t due_count_ = 0;
   std::vector<List> lists_;
-  std::array<uint32_t, kLevels> words_{};  // of each level: which of its words in occupied_ are not 0
+  std::array<uint32_t, kLevels> words_{};  // for each level, the words of occupied_ that are not 0
   std::array<uint64_t, kLevels * kWords> occupied_{};
   int tick_bits_;
   uint64_t position_ = 0;

@@ -33,7 +33,7 @@ void describe(auto& v, Of<TokenBucketParameters> auto& p) {
 // The ticks run from the last reset(), with a full bucket.
 class TokenBucket {
  public:
-  // To be called before all else. `shared` must outlive this object, and always pass check().
+  // Must be called before all else. `shared` must outlive this object, and always pass check().
   void configure(const TokenBucketParameters* shared) {
     parameters_ = shared;
     reset(0);
@@ -83,7 +83,7 @@ class TokenBucket {
     }
   }
 
-  // After fill(now): the tokens in the bucket are those of now.
+  // Must follow fill(now): the tokens in the bucket are then those of now.
   void set_rate(Time now, Rate rate) {
     if (rate == 0) {
       tokens_ = parameters_->depth;
@@ -103,7 +103,7 @@ class TokenBucket {
   const TokenBucketParameters* parameters_ = nullptr;
   Time release_ = 0;
   Time next_tick_ = 0;
-  int64_t tokens_ = 0;  // in the bucket after the tick before next_tick_; below 0: debt
+  int64_t tokens_ = 0;  // tokens in the bucket after the tick before next_tick_; below 0: debt
   int64_t tokens_per_tick_ = 0;
   uint32_t last_bytes_ = 0;
 };

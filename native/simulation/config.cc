@@ -20,7 +20,7 @@ void check(const SimulatedRoutes& s, size_t ports, size_t hosts) {
   }
 }
 
-// What does not exist would be written to.
+// Numbers are checked: places that do not exist would be written to.
 void check(const SimulationConfig& config) {
   FieldCheck fields({.name = "simulation"});
   describe(fields, config);

@@ -1,4 +1,4 @@
-// What TypeScript hands to a simulation: plain numbers in virtual nanoseconds and bits per second.
+// Configuration that TypeScript hands to a simulation: plain numbers in virtual nanoseconds and bits per second.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// Where a switch sends frames for hosts.
+// Routes by which a switch sends frames to hosts.
 struct SimulatedRoutes {
   std::vector<std::vector<uint16_t>> groups;
   Column<uint16_t> group_of_host;

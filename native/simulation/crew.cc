@@ -65,7 +65,7 @@ void Crew::help(uint32_t thread) {
   for (uint32_t seen = kIdle;;) {
     const Time arrived = clock();
     const uint32_t state = wait(seen);
-    // Not the time between two calls of run().
+    // The time between two calls of run() is no wait.
     if (phase(seen) == kRound && state - seen < 2 * kPhases) add_wait(thread, arrived);
     seen = state;
     if (phase(seen) == kQuit) return;
@@ -78,7 +78,7 @@ void Crew::add_wait(uint32_t thread, Time since) {
   ns.store(ns.load(std::memory_order_relaxed) + clock() - since, std::memory_order_relaxed);
 }
 
-// Who is late finds nothing left.
+// A thread that is late finds nothing left.
 void Crew::take_part(uint32_t thread, uint32_t round) {
   for (uint32_t item = shares_.take(thread, round); item != Shares::kNone; item = shares_.take(thread, round)) {
     try {

@@ -1,6 +1,6 @@
 // Threads that do rounds of work together, of some microseconds each. A round is over when all of its items are done, not when
-// all threads have come: one that has no processor just now holds up nobody but by the item that it is at. Who finds nothing left
-// to do spins for a while and then sleeps.
+// all threads have come: one that has no processor just now holds up nobody but by the item that it is at. A thread that finds
+// nothing left to do spins for a while and then sleeps.
 #pragma once
 
 #include <atomic>
@@ -26,13 +26,13 @@ class Crew {
 
   uint32_t threads() const { return threads_; }
 
-  // A round, then next() on one of the threads, whichever; and so on until that returns false. What a round does is seen by
-  // next() and by the next round. Throws the first that work or next() throws, at the end of that round.
+  // Does a round, then next() on one of the threads, whichever; and so on until that returns false. The work of a round is seen
+  // by next() and by the next round. Throws the first that work or next() throws, at the end of that round.
   void run(std::function<bool()> next);
-  // Between two runs: deals items out to threads by their loads, see Shares.
+  // Must be called between two runs: deals items out to threads by their loads, see Shares.
   void balance(std::vector<uint64_t>& loads) { shares_.balance(loads); }
 
-  // What run() has taken so far, ns of all threads, and how much of it they have waited for each other.
+  // Time that run() has taken so far, ns of all threads, and the part of it that they have waited for each other.
   struct Times {
     Time taken = 0;
     Time waited = 0;
@@ -40,7 +40,7 @@ class Crew {
   Times times() const;
 
  private:
-  // What the last two bits of `state_` say; the others count its changes.
+  // Meaning of the last two bits of `state_`; the others count its changes.
   enum Phase : uint32_t { kIdle = 0, kRound = 1, kQuit = 2 };
   static constexpr uint32_t kPhases = 4;
   static Phase phase(uint32_t state) { return static_cast<Phase>(state % kPhases); }
@@ -62,7 +62,7 @@ class Crew {
   std::function<void(uint32_t)> work_;
   std::function<bool()> next_;
   Shares shares_;
-  std::vector<Waited> waited_;  // by thread
+  std::vector<Waited> waited_;  // waits by thread
   Time taken_ = 0;
   std::exception_ptr failure_;
   alignas(64) std::atomic<uint32_t> state_ = 0;

@@ -15,9 +15,9 @@ namespace {
 // More make the work more even; each costs a look at all others in each window.
 constexpr uint32_t kPerThread = 8;
 constexpr uint32_t kMostPartitions = 128;
-// Of a round. What happens after so many waits in a heap.
+// Most windows of a round. Events after so many wait in a heap.
 constexpr uint64_t kMostWindows = 64;
-// What is kept together for the sake of longer rounds is at most so many times what a partition would have.
+// A block, kept together for the sake of longer rounds, is at most so many times what a partition would have.
 constexpr double kLargestBlock = 4;
 
 Rate rate_of(const SimulationConfig& config, const LinkEnd& end) {
@@ -40,7 +40,7 @@ uint64_t windows_within(Time delay, Time window) {
   return std::clamp<uint64_t>(static_cast<uint64_t>(delay / window), 1, kMostWindows);
 }
 
-// For each device the first of those that links shorter than `delay` join to it.
+// Returns for each device the first of those that links shorter than `delay` join to it.
 std::vector<uint32_t> blocks_of(const SimulationConfig& config, Time delay) {
   std::vector<uint32_t> first(config.switches.size() + config.nics.size());
   std::iota(first.begin(), first.end(), 0);
@@ -57,7 +57,7 @@ std::vector<uint32_t> blocks_of(const SimulationConfig& config, Time delay) {
   return first;
 }
 
-// Those that are to be together. The longest links that may be between partitions which can still be about equal.
+// Chooses the devices that are to be together: the longest links that may separate partitions of about equal weight do so.
 std::vector<uint32_t> choose_blocks(const SimulationConfig& config, const std::vector<double>& weights, uint32_t partitions) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   const double most = std::max(*std::ranges::max_element(weights), kLargestBlock * total / partitions);
@@ -179,7 +179,7 @@ std::vector<uint32_t> divide(const SimulationConfig& config, uint32_t partitions
     if (block.empty()) continue;
     double weight = 0;
     for (const uint32_t one : block) weight += weights[one];
-    // By where its middle lies.
+    // The middle decides to which it belongs.
     const auto here = std::min(partitions - 1, static_cast<uint32_t>((before + weight / 2) * partitions / total));
     if (here != piece && !first) ++number;
     piece = here;
@@ -195,7 +195,7 @@ Shares::Shares(uint32_t partitions, uint32_t threads) : shares_(threads) {
 }
 
 void Shares::balance(std::vector<uint64_t>& loads) {
-  // Below, what is taken from others evens it out.
+  // Below this, work that is taken from others evens it out.
   constexpr double kTolerated = 1.05;
   // Fewer events say little.
   constexpr uint64_t kEnough = 20'000;
@@ -227,7 +227,7 @@ void Shares::begin_round(uint32_t round) {
   for (Share& share : shares_) share.left.store(above | share.partitions.size(), std::memory_order_release);
 }
 
-// Who has taken one knows that the round is under way, and that nothing is dealt until it has done it.
+// A thread that has taken one knows that the round is under way, and that nothing is dealt until it has done it.
 uint32_t Shares::take(uint32_t thread, uint32_t round) {
   for (size_t offset = 0; offset < shares_.size(); ++offset) {
     Share& share = shares_[(thread + offset) % shares_.size()];

@@ -14,12 +14,12 @@
 namespace weir {
 namespace {
 
-// What most networks never fill; there are more when these run out.
+// Most networks never fill so many; there are more when these run out.
 constexpr uint32_t kDescriptors = 1u << 18;
 // Rounds in a row for which it is decided whether threads go through them together; sooner at the beginning of all.
 constexpr uint64_t kLookedAt = 16;
 
-// How long it takes to tell a device anything but by a frame: as a frame would take on the longest link.
+// Time that it takes to tell a device anything but by a frame: as a frame would take on the longest link.
 Time longest_link(const SimulationConfig& config) {
   Time longest = 0;
   for (const SimulatedLink& link : config.links) longest = std::max(longest, lookahead_of(config, link));
@@ -244,7 +244,7 @@ void Fabric::reconfigure_switch(size_t index, const SwitchParameters& parameters
   device.reconfigure(parameters);
 }
 
-// What is wired, what memory was made for and what the schedule relies on stays.
+// Links, memory and all that the schedule relies on stay.
 void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) const {
   const SwitchParameters& present = switches_[index]->parameters();
   const auto refuse = [&](const std::string& what) {
@@ -271,14 +271,14 @@ void Fabric::supply(Partition& partition) {
   const uint32_t least = 2 * Partition::kSpare;
   while (partition.pool().available() < least) {
     if (made_ == room()) grow();
-    // Of several each has what it needs close together: a page, once touched, is theirs as a whole.
+    // If there are several partitions, each has its packets close together: a page, once touched, is theirs as a whole.
     const uint32_t count = partitions_.size() == 1 ? room() - made_ : std::min(room() - made_, least);
     partition.pool().supply(made_, count);
     made_ += count;
   }
 }
 
-// Between events, when nobody holds a reference to a packet.
+// Must be called between events, when nobody holds a reference to a packet.
 void Fabric::grow() {
   const uint64_t count = uint64_t{2} * room();
   const uint32_t stride = memory_->shape().stride;
@@ -316,7 +316,7 @@ std::vector<bool> Fabric::packets_in_use() const {
   return marks;
 }
 
-// Devices live through a window of time one after another: what they sent in it is not in the order of time. Of one tap there are
+// Devices live through a window of time one after another: frames that they sent in it are not in the order of time. Each tap has
 // the frames of one device, in their order.
 std::vector<uint8_t> Fabric::take_trace() {
   std::vector<TracedFrame> traced;

@@ -1,10 +1,10 @@
 // A simulated network: the switches and NICs of the wire, joined by links, in virtual time.
 //
 // A frame's arrival at the far end of a link is scheduled when its device picks it, so that it costs one event per link, and a
-// device is woken only when it has something to do. Same configuration, same run, however it is cut into calls of run(), and
-// however many threads and partitions it has. Partitions of devices live by themselves for a round: a window of the schedule, or
-// several where the links between partitions are longer than others. Between two rounds one thread, alone, finds out when the
-// next is, and sees to it that there are packets enough.
+// device is woken only when it has something to do. The same configuration gives the same run, however it is cut into calls of
+// run(), and however many threads and partitions it has. Partitions of devices live by themselves for a round: a window of the
+// schedule, or several where the links between partitions are longer than others. Between two rounds one thread, alone, finds out
+// when the next is, and sees to it that there are packets enough.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ class Fabric {
   void reconfigure_switch(size_t index, const SwitchParameters& parameters);
   // Other routes of a switch, from now() on. Throws as reconfigure_switch() does.
   void reroute(size_t index, const SimulatedRoutes& routes);
-  // A link fails, in both directions, or is there again. What is on it is lost, and what is sent into it while it is down; pauses
-  // that its ends have asked for are over. Throws NativeError when the last run() stopped before its time.
+  // A link fails, in both directions, or is there again. Frames on it are lost, and so are those sent into it while it is down;
+  // pauses that its ends have asked for are over. Throws NativeError when the last run() stopped before its time.
   void set_link(size_t link, bool up);
   // The receiving end of a stream whose sender `from` has just ended it: closed as soon as word of it could have come.
   void close_stream(uint32_t from, uint32_t nic, uint32_t index);
@@ -49,13 +49,13 @@ class Fabric {
   Time now() const { return now_; }
   uint64_t events() const;
   uint64_t hops() const;
-  // What it was carried out with, and how.
+  // Means with which it was carried out, and how.
   struct Work {
     uint32_t threads = 1;
     uint32_t partitions = 1;
     Time round = 0;         // its length
-    uint64_t rounds = 0;    // in which anything happened
-    uint64_t together = 0;  // of those, gone through by all threads
+    uint64_t rounds = 0;    // those in which anything happened
+    uint64_t together = 0;  // those that all threads went through
     uint64_t crossed = 0;   // hops from one partition to another
     Crew::Times times;      // 0 with one thread
   };
@@ -68,7 +68,7 @@ class Fabric {
   SoftSwitch& switch_at(size_t index) { return *switches_[index]; }
   SoftNic& nic_at(size_t index) { return *nics_[index]; }
   uint32_t partition_of_nic(size_t index) const { return places_[switches_.size() + index].partition; }
-  // What ends[side] of a link has sent.
+  // Counters of frames that ends[side] of a link has sent.
   const LinkCounters& link_counters(size_t link, size_t side) const { return directions_[link_ports_[2 * link + side]].counters; }
 
   // Packets in queues and on links, and for how many there is room without more memory.
@@ -102,23 +102,23 @@ class Fabric {
 
   std::unique_ptr<PacketMemory> memory_;
   uint32_t made_ = 0;                // packets that partitions have been supplied with
-  Time window_;                      // of a schedule, at most
-  uint64_t round_;                   // how many windows partitions may live by themselves
-  uint64_t first_mac_;               // of the hosts
-  std::vector<DevicePlace> places_;  // of all devices
+  Time window_;                      // longest window of a schedule
+  uint64_t round_;                   // number of windows that partitions may live by themselves
+  uint64_t first_mac_;               // first address of the hosts
+  std::vector<DevicePlace> places_;  // places of all devices
   // Ports of all devices: those of the switches in order, then one for each NIC.
-  std::vector<Direction> directions_;  // what each port sends into
+  std::vector<Direction> directions_;  // the link that each port sends into
   std::vector<uint32_t> link_ports_;   // both ends of each link
-  std::vector<uint32_t> first_port_;   // by device
+  std::vector<uint32_t> first_port_;   // first port, by device
   std::vector<std::unique_ptr<Partition>> partitions_;
   std::vector<SoftSwitch*> switches_;
   std::vector<SoftNic*> nics_;
 
   Time now_ = 0;
   bool reached_ = true;  // run() has come to the end of its time
-  Time until_ = 0;       // of the run
+  Time until_ = 0;       // end of the run
   uint64_t limit_ = 0;
-  Time end_ = 0;  // of the round under way, or of what the run has of it; 0 before the first
+  Time end_ = 0;  // end of the round under way, or of the run's part of it; 0 before the first
   uint32_t turn_ = 0;
   uint64_t rounds_ = 0;
   bool together_ = false;  // whether all threads go through the present round
@@ -127,8 +127,8 @@ class Fabric {
   } looked_at_;                    // when that was decided
   uint64_t all_together_ = 0;      // rounds of that kind
   uint64_t worthwhile_;            // see Sharing
-  std::vector<uint64_t> loads_;    // by partition: events since the shares were last dealt
-  std::vector<uint64_t> counted_;  // and those before the last run
+  std::vector<uint64_t> loads_;    // loads by partition: events since the shares were last dealt
+  std::vector<uint64_t> counted_;  // the same before the last run
   std::unique_ptr<Crew> crew_;     // null: one thread
 };
 

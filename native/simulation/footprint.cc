@@ -12,7 +12,8 @@
 namespace weir {
 namespace {
 
-// Of structs alone, to all that is resident: what lies between them in pages and size classes, and small vectors that they hold.
+// Ratio of all resident memory to that of structs alone: the rest lies between them in pages and size classes, and in small
+// vectors that they hold.
 constexpr double kAround = 1.25;
 // Places for events, by device: in each of 16 windows one of 12 bytes.
 constexpr double kInboxes = 16 * 12;

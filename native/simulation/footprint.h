@@ -1,4 +1,4 @@
-// How much memory a simulation takes before anything happens in it, from the sizes of what it is made of.
+// Memory that a simulation takes before anything happens in it, from the sizes of its parts.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// What there is of each.
+// Number of each kind of part.
 struct NetworkSize {
   double switches = 0;
   double ports = 0;

@@ -1,6 +1,6 @@
-// What waits for devices, by slot and device: lists of short pieces, all out of one memory.
+// Events that wait for devices, by slot and device: lists of short pieces, all out of one memory.
 //
-// Pieces that a device has emptied are the next to be filled, so that what is being written lies in the caches; lists that keep
+// Pieces that a device has emptied are the next to be filled, so that the pieces being written lie in the caches; lists that keep
 // their memory would go through all slots before they come to it again.
 #pragma once
 
@@ -42,7 +42,7 @@ class Inboxes {
     }
   }
 
-  // For the caches: a list that is soon to be taken, and then what is first in it.
+  // Hints for the caches: a list that is soon to be taken, and then the first entries in it.
   void fetch(size_t slot, uint32_t device) const { __builtin_prefetch(&pieces_[box(slot, device).first]); }
   template <class Fetch>
   __attribute__((always_inline)) void fetch_first(size_t slot, uint32_t device, Fetch& fetch) const {

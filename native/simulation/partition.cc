@@ -10,7 +10,7 @@
 
 namespace weir {
 
-// What drives a device, with its number in the partition and that of its first port among all.
+// A device's driver, with the device's number in the partition and that of its first port among all.
 class Partition::Node : public Driver {
  public:
   Node(Partition& partition, uint32_t number, uint32_t first_port)
@@ -149,8 +149,8 @@ void Partition::take_in(uint32_t turn, std::span<const std::unique_ptr<Partition
   }
 }
 
-// Packets belong to whoever frees them. Where traffic goes one way they would all end up there: who was given more than it
-// gave, and has plenty, gives them back.
+// Packets belong to the partition that frees them. If traffic goes one way they would all end up there: a partition that was
+// given more than it gave, and has plenty, gives them back.
 void Partition::give_back() {
   constexpr uint32_t kPlenty = 2 * kSpare + kSpare / 4;
   for (uint32_t to = 0; to < traded_.size(); ++to) {

@@ -1,6 +1,6 @@
-// Some devices of a fabric, which live through each window of time one after another, and all that they write to meanwhile: what
-// one thread has to itself for a round, of one window or several. What is sent to devices of other partitions waits in outboxes,
-// of which there are two sets: the others empty what was put into the one in the last round while the other is filled in this.
+// Some devices of a fabric, which live through each window of time one after another, and all that they write to meanwhile: one
+// thread has it to itself for a round, of one window or several. Frames to devices of other partitions wait in outboxes, of which
+// there are two sets: the others empty the one that was filled in the last round while the other is filled in this.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@
 
 namespace weir {
 
-// Where a device is.
+// Place of a device.
 struct DevicePlace {
   uint32_t partition = 0;
-  uint32_t device = 0;  // of the partition: its switches first
+  uint32_t device = 0;  // number in the partition: its switches first
 };
 
 // One direction of a link. Written by the partition that sends into it.
@@ -32,7 +32,7 @@ struct alignas(64) Direction {
   Time delay = 0;
   std::unique_ptr<Impairment> impairment;
   DevicePlace receiver;
-  uint16_t port = 0;  // of the receiver
+  uint16_t port = 0;  // the receiver's port
   bool down = false;
   uint32_t tap = UINT32_MAX;
   LinkCounters counters;
@@ -45,15 +45,15 @@ struct TracedFrame {
 
 class alignas(64) Partition {
  public:
-  // What all partitions of a fabric know.
+  // Surroundings that all partitions of a fabric share.
   struct Surroundings {
     uint32_t partitions = 1;
     Time lookahead = 0;
-    Time word = 0;                    // how long it takes to tell a device anything but by a frame
+    Time word = 0;                    // time that it takes to tell a device anything but by a frame
     bool overtaking = false;          // a frame may arrive together with one that its port has sent later
-    std::span<Direction> directions;  // of all ports; they outlive it
+    std::span<Direction> directions;  // directions of all ports; they outlive it
   };
-  // With so many devices. `memory` must outlive it until move_to().
+  // Makes a partition with so many devices. `memory` must outlive it until move_to().
   Partition(uint32_t number, uint32_t devices, const Surroundings& surroundings, PacketMemory& memory);
   ~Partition();
   Partition(const Partition&) = delete;
@@ -67,21 +67,21 @@ class alignas(64) Partition {
   void begin();
   // A round: goes on up to `end`, with what `all` partitions have sent in the round before. `turn` is 0 and 1 in turns.
   void run(Time end, uint32_t turn, std::span<const std::unique_ptr<Partition>> all);
-  // Of the last run(): whether it stopped for want of packets. What is left happens in the next, with the same end.
+  // Whether the last run() stopped for want of packets. The rest happens in the next, with the same end.
   bool stalled() const { return stalled_; }
   // The earliest window in which anything that it knows of or has sent is going to happen, or Schedule::kNoWindow.
   uint64_t next_window() const { return next_window_; }
 
-  // Between two runs: what other partitions have sent here is known here, so that nothing is on its way to any.
+  // Must be called between two runs: frames that other partitions have sent here are known here then, and none is on its way.
   void collect(std::span<const std::unique_ptr<Partition>> all);
-  // Then: the frames on a link that leads to one of its devices are lost.
+  // Must follow collect(): the frames on a link that leads to one of its devices are lost.
   void lose(Direction& direction);
   // The link at the port of a device has failed.
   void end_pauses(DevicePlace place, uint16_t port, Time now);
 
   // A device is going to be woken, as soon as word of the present event can be there.
   void wake_later(DevicePlace place, uint32_t what);
-  // With this it is a stream of a NIC that is to be closed.
+  // Marks a wake that closes a stream of a NIC.
   static constexpr uint32_t kClose = 1u << 29;
 
   // Fewer than that may not last for any one event: a pause for each port of a switch is the most.
@@ -93,7 +93,7 @@ class alignas(64) Partition {
 
   uint64_t events() const { return schedule_.events(); }
   uint64_t hops() const { return hops_; }
-  // How many of those hops led to another partition.
+  // Number of those hops that led to another partition.
   uint64_t crossed() const { return crossed_; }
   std::vector<TracedFrame>& traced() { return traced_; }
 
@@ -101,7 +101,7 @@ class alignas(64) Partition {
   class Node;
   class SwitchNode;
   class NicNode;
-  // What is handed over to one other partition.
+  // Events and packets that are handed over to one other partition.
   struct alignas(64) Outbox {
     std::vector<Event> events;
     std::vector<PacketId> returned;
@@ -142,8 +142,8 @@ class alignas(64) Partition {
   uint64_t crossed_ = 0;
   bool stalled_ = false;
   uint64_t next_window_ = Schedule::kNoWindow;
-  Time earliest_sent_ = kNever;   // to others in this round
-  std::vector<Outbox> outboxes_;  // by turn and receiver
+  Time earliest_sent_ = kNever;   // earliest event sent to others in this round
+  std::vector<Outbox> outboxes_;  // outboxes by turn and receiver
   std::vector<int64_t> traded_;   // packets that others have given, less those that they were given
   std::vector<TracedFrame> traced_;
 };

@@ -1,10 +1,10 @@
-// What is going to happen, by device and by window of time.
+// Events to come, by device and by window of time.
 //
 // Whatever one device does to another takes at least the lookahead: a frame has to cross a link. So within a window no longer
-// than that, devices do not know of each other, and each lives through the whole window by itself: what it needs stays in the
+// than that, devices do not know of each other, and each lives through the whole window by itself: its data stay in the
 // caches, however many devices there are (conservative synchronisation; Chandy and Misra 1979). At a device events happen in the
 // order of (time, kind, purpose), and frames that come from one port at one time in the order in which they were sent. That order
-// depends neither on where a run is cut nor on when a device is told of what is going to happen.
+// depends neither on where a run is cut nor on when a device is told of an event to come.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace weir {
 
 struct Event {
   Time at = 0;
-  uint32_t kind = 0;    // what happens
-  uint32_t packet = 0;  // or what a device is woken for
-  uint32_t device = 0;  // where
+  uint32_t kind = 0;    // kind of event
+  uint32_t packet = 0;  // or number of what a device is woken for
+  uint32_t device = 0;  // device at which it happens
 };
 
 // A device is woken; any other kind is the port at which a frame arrives.
@@ -41,7 +41,7 @@ class Schedule {
         inboxes_(devices, kSlots),
         active_(static_cast<size_t>(words_) * kSlots) {}
 
-  // Not before the event under way; if at another device, not before window() after it.
+  // The time is not before the event under way; at another device, not before window() after it.
   void push(Time at, uint32_t kind, uint32_t packet, uint32_t device) {
     const uint64_t window = window_of(at);
     if (window == window_ && under_way_) {
@@ -54,7 +54,7 @@ class Schedule {
       std::push_heap(far_.begin(), far_.end(), later);
     }
   }
-  // Takes away everything of one kind that has not happened yet at a device: gone(packet) for each. Not within run().
+  // Takes away everything of one kind that has not happened yet at a device: gone(packet) for each. Not to be called in run().
   template <class Gone>
   void remove(uint32_t device, uint32_t kind, Gone gone) {
     for (size_t slot = 0; slot < kSlots; ++slot) {
@@ -83,7 +83,7 @@ class Schedule {
   Time window() const { return static_cast<Time>(length_); }
   uint64_t window_of(Time at) const { return static_cast<uint64_t>(at) / length_; }
   Time start_of(uint64_t window) const { return static_cast<Time>(window * length_); }
-  // How much has happened.
+  // Number of events so far.
   uint64_t events() const { return events_; }
 
   // The earliest window in which anything is going to happen, or kNoWindow.
@@ -96,9 +96,10 @@ class Schedule {
   }
 
   // Calls handle(event) for everything in `window`, none being before it, up to but not at `end`; until ready() is false, and
-  // then returns false when there is more of it. Some time before that, for the caches, fetch(event, stage), stage by stage: each
-  // may look at what those before have fetched. Where there are many events at a device, some are not announced but by stage 0.
-  // sent_before(a, b): whether packet a was sent before packet b, of which one port has sent both, and which arrive at one time.
+  // then returns false when there is more of it. Some time before that it calls fetch(event, stage) for the caches, stage by
+  // stage: each may look at what those before have fetched. If there are many events at a device, some are not announced but by
+  // stage 0. sent_before(a, b): whether packet a was sent before packet b, of which one port has sent both, and which arrive at
+  // one time.
   static constexpr size_t kStages = 4;
   template <class Handle, class Ready, class Fetch, class SentBefore>
   bool run(uint64_t window, Time end, Handle handle, Ready ready, Fetch fetch, SentBefore sent_before) {
@@ -123,8 +124,8 @@ class Schedule {
   static constexpr uint32_t kMany = 64;  // devices, which do not stay in the caches
   static constexpr size_t kAhead = 8;
 
-  // Of an event in its window, in the order in which they happen: when, counted from the start of the window, 10 bits; kind, 22;
-  // packet. Frames of one port at one time have an order of their own, whatever their packets.
+  // Entry of an event in its window; entries sort as events happen: time, counted from the start of the window, 10 bits; kind,
+  // 22; packet. Frames of one port at one time have an order of their own, whatever their packets.
   static constexpr int kTimeShift = 54;
   static constexpr int kKindShift = 32;
   static constexpr uint64_t kKinds = uint64_t{1} << (kTimeShift - kKindShift);
@@ -161,7 +162,7 @@ class Schedule {
     ++counts_[slot];
   }
 
-  // What lies in the present window and was far away.
+  // Files events that lie in the present window and were far away.
   void file_far(size_t slot) {
     const Time end = start_of(window_ + 1);
     while (!far_.empty() && far_.front().event.at < end) {
@@ -172,7 +173,7 @@ class Schedule {
     }
   }
 
-  // Those with anything in their inboxes, in order; the marks are taken off.
+  // Lists the devices with anything in their inboxes, in order; the marks are taken off.
   void list_devices(size_t slot) {
     list_.clear();
     for (uint32_t word = 0; word < words_; ++word) {
@@ -182,7 +183,7 @@ class Schedule {
     }
   }
 
-  // Those behind the device that is next, each one stage further.
+  // Announces the devices behind the next one, each one stage further.
   template <class Fetch>
   __attribute__((always_inline)) void announce(size_t slot, size_t next, Fetch& fetch) const {
     if (next + kStages + 1 < list_.size()) inboxes_.fetch(slot, list_[next + kStages + 1]);
@@ -231,7 +232,7 @@ class Schedule {
     return !stopped;
   }
 
-  // Stable. Where there are many, into about as many buckets of time first.
+  // Sorts stably. Many entries go into about as many buckets of time first.
   template <class Before>
   void sort(Before comes_before) {
     if (sorted_.size() > kFew) {
@@ -256,19 +257,19 @@ class Schedule {
 
   uint32_t devices_;
   uint32_t words_;
-  uint64_t length_;         // of a window, ns
+  uint64_t length_;         // length of a window, ns
   uint64_t window_ = 0;     // the present one, counted from time 0
   bool under_way_ = false;  // a device is living through it
   uint64_t events_ = 0;
   std::vector<uint32_t> list_;  // devices with anything in the present window
-  std::vector<uint64_t> own_;   // what that device wants to do in it: a heap
+  std::vector<uint64_t> own_;   // events that that device makes for itself in it: a heap
   Inboxes inboxes_;
-  std::vector<uint64_t> active_;           // by slot: which inboxes have anything
-  std::array<uint64_t, kSlots> counts_{};  // by slot: how much they have
-  std::vector<Far> far_;                   // what lies beyond the slots: a heap
+  std::vector<uint64_t> active_;           // marks by slot: the inboxes that have anything
+  std::array<uint64_t, kSlots> counts_{};  // counts by slot: events in the inboxes
+  std::vector<Far> far_;                   // events beyond the slots: a heap
   uint64_t far_sequence_ = 0;
   std::array<uint32_t, kLongest> ends_{};
-  std::vector<uint64_t> sorted_;  // what the present device has in its inbox
+  std::vector<uint64_t> sorted_;  // events in the present device's inbox
   std::vector<uint64_t> unsorted_;
 };
 

@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// Of the streams of one NIC.
+// Listens to the streams of one NIC.
 class Simulation::Listener final : public MessageListener {
  public:
   Listener(Simulation& simulation, uint32_t nic) : simulation_(simulation), nic_(nic) {}
@@ -161,7 +161,7 @@ const QpCounters& Simulation::counters(Place place) { return fabric_.nic_at(plac
 
 std::vector<uint32_t> Simulation::under_way() const {
   std::vector<uint32_t> packets(config_.flows.size());
-  // On their way between routers packets have the address of the next one.
+  // Packets on their way between routers have the address of the next one.
   std::unordered_map<uint32_t, uint32_t> nic_of_ip;
   for (uint32_t i = 0; i < config_.nics.size(); ++i) {
     if (config_.nics[i].gateway_mac != 0) nic_of_ip.emplace(load_be32(config_.nics[i].ip), i);
@@ -176,7 +176,7 @@ std::vector<uint32_t> Simulation::under_way() const {
     if (nic >= config_.nics.size()) return;
     const uint32_t index = packet.meta.destination_qp - config_.nics[nic].parameters.first_qpn;
     const std::vector<uint32_t>& flows = flow_of_[nic];
-    // What goes to a sender are acknowledgements.
+    // Packets to a sender are acknowledgements.
     if (index < flows.size() && receiver(flows[index]).nic == nic && receiver(flows[index]).index == index) {
       ++packets[flows[index]];
     }

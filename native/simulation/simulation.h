@@ -21,8 +21,8 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  // Goes on until `until`, or about `events` events, whichever is first; true when `until` is reached. How a run is cut into
-  // calls does not change it.
+  // Goes on until `until`, or about `events` events, whichever is first; true when `until` is reached. Cutting a run into calls
+  // does not change it.
   bool run(Time until, uint64_t events);
 
   const SimulationConfig& config() const { return config_; }
@@ -57,13 +57,13 @@ class Simulation {
     Time start;
     Time end;
   };
-  // Emptied by whoever reads them.
+  // The reader of these empties them.
   std::vector<Record>& records() { return records_; }
   std::vector<Finished>& finished() { return finished_; }
 
  private:
   class Listener;
-  // What the listeners of one partition have heard.
+  // News that the listeners of one partition have heard.
   struct alignas(64) Heard {
     uint64_t ended = 0;
     std::vector<Finished> finished;
@@ -75,14 +75,14 @@ class Simulation {
   void sample();
 
   SimulationConfig config_;
-  std::vector<Place> places_;                         // of both ends of every flow
-  std::vector<std::vector<uint32_t>> flow_of_;        // by NIC and queue pair
+  std::vector<Place> places_;                         // places of both ends of every flow
+  std::vector<std::vector<uint32_t>> flow_of_;        // flow by NIC and queue pair
   std::vector<Time> starts_;                          // ascending
-  std::vector<std::unique_ptr<Listener>> listeners_;  // by NIC
+  std::vector<std::unique_ptr<Listener>> listeners_;  // listeners by NIC
   Fabric fabric_;
   Time next_sample_;
   Time reset_at_;
-  std::vector<Heard> heard_;      // by partition
+  std::vector<Heard> heard_;      // news by partition
   std::vector<uint64_t> pauses_;  // PFC frames at the last sample, by switch port and priority
   std::vector<Record> records_;
   std::vector<Finished> finished_;

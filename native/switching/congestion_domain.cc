@@ -13,8 +13,8 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kTciOffset = 14;  // of a frame with an 802.1Q tag
-// Of a congestion point's random stream: its queue is added.
+constexpr uint32_t kTciOffset = 14;  // offset of the TCI in a frame with an 802.1Q tag
+// Purpose of a congestion point's random stream: its queue is added.
 constexpr uint64_t kPurpose = 1 << 16;
 
 }  // namespace
@@ -109,7 +109,7 @@ PacketId CongestionDomain::make_cnm(uint16_t port, PacketId id, const QcnFeedbac
   cnm.reset();
   cnm.length = build_cnm(pool_.data(made), header, content);
   classify(pool_.data(made), cnm.length, cnm.meta);
-  cnm.meta.vlan_tci = header.vlan_tci;  // also of a port where its VLAN has no tag
+  cnm.meta.vlan_tci = header.vlan_tci;  // also at a port where its VLAN has no tag
   cnm.priority = parameters_.cnm_priority;
   cnm.ingress_port = port;
   ++counters.cn_cp_transmitted_cnms;

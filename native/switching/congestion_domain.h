@@ -1,4 +1,4 @@
-// What a switch does for congestion notification: see switching/congestion_notification.h.
+// A switch's part in congestion notification: see switching/congestion_notification.h.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ class CongestionDomain {
  public:
   // Masks of priorities of one port.
   struct Port {
-    uint8_t points = 0;    // of queues that have a congestion point
-    uint8_t untagged = 0;  // of priorities whose frames leave without CN-TAG
-    uint8_t defended = 0;  // of CNPVs that frames which come in here do not keep
-    uint8_t outside = 0;   // of CNPVs of whose domain the neighbour here is no part
+    uint8_t points = 0;    // mask of queues that have a congestion point
+    uint8_t untagged = 0;  // mask of priorities whose frames leave without CN-TAG
+    uint8_t defended = 0;  // mask of CNPVs that frames which come in here do not keep
+    uint8_t outside = 0;   // mask of CNPVs of whose domain the neighbour here is no part
     bool has_point(int priority) const { return (points >> priority & 1) != 0; }
   };
 
@@ -34,7 +34,7 @@ class CongestionDomain {
   // Called for a frame that joins a queue with a congestion point, which then holds `queue_bytes`. The CNM that is due to its
   // source, charged to `port`, or kNoPacket.
   PacketId sample(uint16_t port, PacketId id, int64_t queue_bytes, SwitchPriorityCounters& counters);
-  // Of CNMs that are datagrams.
+  // DSCP of CNMs that are datagrams.
   uint8_t cnm_dscp() const;
   // Takes the CN-TAG off a frame that leaves an untagged queue.
   void remove_tag(PacketId id, SwitchPriorityCounters& counters);
@@ -44,7 +44,7 @@ class CongestionDomain {
 
   const SwitchParameters& parameters_;
   PacketPool& pool_;
-  std::vector<QcnCongestionPoint> points_;  // of all queues, by port and priority; none where QCN was never on
+  std::vector<QcnCongestionPoint> points_;  // points of all queues, by port and priority; none where QCN was never on
 };
 
 }  // namespace weir

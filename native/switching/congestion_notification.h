@@ -15,9 +15,9 @@
 //
 // A switch that routes sends its CNMs as datagrams (wire/qcn.h, SwitchParameters::cnms_by_ip): from the router's address at the
 // interface where its route to the source of the sampled frame leads, by that route, with a DSCP that is mapped to cnm_priority
-// here. They encapsulate as much as a flow is known by. Their way is that of any packet, and neighbours are asked for. There is
+// here. They encapsulate enough for a flow to be known. Their way is that of any packet, and neighbours are asked for. There is
 // none where the sampled frame is no IP packet (cn_cp_sourceless_frames), or no route leads back (drop_ip_no_route). Those that
-// pass have the priority of their DSCP, and what is said here of edges holds for them, too.
+// pass have the priority of their DSCP, and the rules of edges here hold for them, too.
 //
 // CNMs that pass are forwarded by their destination as any frame is, and no CNM is ever sampled. A GSO super-frame for such a
 // queue is cut into frames before it.
@@ -48,7 +48,7 @@ namespace weir {
 enum class CnDefence : uint8_t { disabled, interior, interior_ready, edge };
 constexpr auto words_of(CnDefence) { return std::array{"disabled", "interior", "interior-ready", "edge"}; }
 
-// Of a port whose neighbour is not known to take CN-TAGs.
+// Defence of a port whose neighbour is not known to take CN-TAGs.
 inline constexpr std::array<CnDefence, kPriorities> kInterior{CnDefence::interior, CnDefence::interior, CnDefence::interior,
                                                               CnDefence::interior, CnDefence::interior, CnDefence::interior,
                                                               CnDefence::interior, CnDefence::interior};

@@ -60,7 +60,7 @@ Time EgressPort::next_release(Time now) const {
 Time EgressPort::next_wake(Time now) const {
   const Time refresh = next_wake();
   if (busy(now)) {
-    // What is on the link has been handed over; nobody need come when nothing waits behind it.
+    // The frame on the link has been handed over; nobody need come when nothing waits behind it.
     return (waits_.backlogged | pfc.owed()) != 0 ? std::min(refresh, link_.busy_until()) : refresh;
   }
   if (pfc.owed() != 0 && waits_.held_back == 0) return now + kMicrosecond;  // only for want of a descriptor: try again

@@ -1,13 +1,13 @@
-// An egress port of the switch: its queues, what picks among them, and the link that they share.
+// An egress port of the switch: its queues, the choice among them, and the link that they share.
 //
 // At most one frame is being serialised, and it is picked when the link falls free, so that priorities, pauses and marks act at
 // frame boundaries. A port without a rate (0) sends at once. A queue's length does not count the frame being serialised (as in
 // ns-3).
 //
-// A link is as fast as the host behind it. While that has more than kMostUnsent to take of what was picked, nothing is picked
+// A link is as fast as the host behind it. While that has more than kMostUnsent of picked frames to take, nothing is picked
 // there, a PFC frame neither: frames wait in their queues, where thresholds, limits, marks and pauses see them. Beyond that
-// may be one frame; on a link with a rate, what it carries from one set_unsent() to the next; and on one without, frames that
-// meet no queue meanwhile.
+// may be one frame; on a link with a rate, the frames that it carries from one set_unsent() to the next; and on one without,
+// frames that meet no queue meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ namespace weir {
 
 class EgressPort {
  public:
-  // In the order of use, for the caches: a simulated fabric has thousands of ports.
+  // Fields are in the order of use, for the caches: a simulated fabric has thousands of ports.
   struct alignas(64) Queue {
     SwitchPriorityCounters counters;
     PacketQueue packets;
@@ -64,7 +64,7 @@ class EgressPort {
   bool fits(uint32_t length, uint32_t header) const { return length <= mtu_ + header; }
   // Whether a queue has a limit of its own to what it holds.
   bool has_limit(int priority) const { return (waits_.bounded >> priority & 1) != 0; }
-  // Whether a frame that comes now would be queued only to be picked in the same instant. Not asked where queues have limits.
+  // Whether a frame that comes now would be queued only to be picked in the same instant. Queues must not have limits.
   bool open(Time now) const {
     return !busy(now) && std::bit_cast<uint64_t>(waits_) == 0 && (pfc.owed() | pause.paused_mask()) == 0;
   }
@@ -119,7 +119,7 @@ class EgressPort {
     unsent_ += length;
     if (unsent_ > kMostUnsent) waits_.held_back = 1;
   }
-  // So much of what was picked waits for the host now. True if that lets the port go on.
+  // So many bytes of picked frames wait for the host now. True if that lets the port go on.
   bool set_unsent(uint32_t bytes) {
     const bool waited = waits_.held_back != 0;
     unsent_ = bytes;
@@ -136,7 +136,7 @@ class EgressPort {
     fetch();
     __builtin_prefetch(&queues_[priority].counters, 1);
   }
-  // What falls due here by now.
+  // Does what falls due here by now.
   void advance(Time now) {
     pause.advance(now);
     pfc.advance(now);
@@ -171,7 +171,7 @@ class EgressPort {
   Time next_release(Time now) const;
 
   Serializer link_;
-  Time wakes_ = kNever;  // as the driver was asked
+  Time wakes_ = kNever;  // time for which the driver was asked
   Time watch_at_ = kNever;
   uint32_t mtu_ = 0;
   // Bytes that wait for the host, at most; on a link with a rate, those that did when it was last said.
@@ -180,11 +180,11 @@ class EgressPort {
   bool averages_ = false;
   bool tells_ = false;
   uint32_t sent_ = 0;
-  // Why a frame may have to wait; asked for all at once.
+  // Reasons why a frame may have to wait; asked for all at once.
   struct alignas(8) Waits {
     uint8_t backlogged = 0;  // mask of queues with frames
-    uint8_t limited = 0;     // with a rate limit
-    uint8_t bounded = 0;     // with a limit of their own to what they hold
+    uint8_t limited = 0;     // mask of queues with a rate limit
+    uint8_t bounded = 0;     // mask of queues with a limit of their own to what they hold
     uint8_t held_back = 0;   // 1 while the host has too much to take
     uint8_t closed = 0;      // mask of queues that take no frames
     std::array<uint8_t, 3> unused{};
@@ -192,13 +192,14 @@ class EgressPort {
   const SwitchParameters::Port* parameters_ = nullptr;
 
  public:
-  // What the peer tells this port, and is told. What is asked of both for every frame is where they meet, in one cache line.
+  // Pauses that the peer asks of this port, and is asked for. The fields that every frame asks of both lie where they meet, in
+  // one cache line.
   alignas(64) PauseState pause;
   PfcSender pfc;
 
  private:
   Scheduler scheduler_;
-  std::array<Rate, kPriorities> rates_{};    // of the limiters
+  std::array<Rate, kPriorities> rates_{};    // rates of the limiters
   std::array<Pacer, kPriorities> limiters_;  // when a limited queue may send again
   std::array<Queue, kPriorities> queues_;
 };

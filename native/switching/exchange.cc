@@ -108,7 +108,7 @@ Occupancy ShardLink::others() const {
   return sum;
 }
 
-// What was read first: whoever sees a packet sent home, or sent again, sees the room that its last message has left.
+// Flushes what was read first: a shard that sees a packet sent home, or sent again, sees the room that its last message has left.
 uint64_t ShardLink::flush(const Occupancy& own) {
   occupied_.store(own.occupied, std::memory_order_relaxed);
   in_headroom_.store(own.in_headroom, std::memory_order_relaxed);

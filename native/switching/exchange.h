@@ -1,7 +1,7 @@
-// What the shards of one switch say to each other: a ring with one writer and one reader for each ordered pair of them, and what
-// each of them occupies of the shared buffer.
+// Messages between the shards of one switch: a ring with one writer and one reader for each ordered pair of them, and the room
+// that each of them occupies in the shared buffer.
 //
-// No ring can overflow. A packet of shard A goes from A to one other shard and home again. So of each packet of A there is at
+// No ring can overflow. A packet of shard A goes from A to one other shard and home again. So each packet of A has at
 // most one message on its way from A, and two to A; rings have room for as many, and some for learned addresses beside, which are
 // told again when they find no room.
 #pragma once
@@ -31,9 +31,9 @@ class ShardLink {
   // The shard of each port.
   uint32_t owner(uint16_t port) const { return owner_[port]; }
 
-  // Of any kind but `learned`. Seen by the receiver after flush().
+  // Sends a message of any kind but `learned`. The receiver sees it after flush().
   void send(uint32_t shard, const ShardMessage& message);
-  // To all others. False when there is no room with one of them.
+  // Tells all others. False when there is no room with one of them.
   bool tell(const ShardMessage& news);
 
   // Looks at what others sent up to now.
@@ -44,7 +44,7 @@ class ShardLink {
   ShardMessage take();
 
   Occupancy others() const;
-  // Up to when the rate of ICMP messages is used up that all shards have together.
+  // Time up to which the rate of ICMP messages is used up that all shards have together.
   std::atomic<Time>& icmp_used() { return *icmp_used_; }
   // Makes visible what was sent and taken, and what this shard occupies. Returns the shards that have something new, as a mask.
   uint64_t flush(const Occupancy& own);
@@ -61,7 +61,7 @@ class ShardLink {
   uint32_t self_;
   std::vector<uint8_t> owner_;
   std::atomic<Time>* icmp_used_;
-  std::vector<Other> others_;  // in their order
+  std::vector<Other> others_;  // the others, in their order
   Time next_ = kNever;
   Time rival_ = kNever;  // the oldest of those of other shards than that one's
   ShardRing* oldest_ = nullptr;
@@ -80,13 +80,13 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   ShardLink& link(uint32_t shard) { return *links_[shard]; }
-  // On the thread of `shard`, which has said to the others that it is about to sleep: whether it must not, because a message has
-  // come that it has not looked at. Sequentially consistent with flush().
+  // Asked on the thread of `shard`, which has said to the others that it is about to sleep: whether it must not, because a
+  // message has come that it has not looked at. Sequentially consistent with flush().
   bool waiting(uint32_t shard) const;
 
  private:
   std::atomic<Time> icmp_used_{0};
-  std::vector<std::unique_ptr<ShardRing>> rings_;  // by sender and receiver
+  std::vector<std::unique_ptr<ShardRing>> rings_;  // indexed by sender and receiver
   std::vector<std::unique_ptr<ShardLink>> links_;
 };
 

@@ -37,7 +37,7 @@ const Forwarding::Entry* Forwarding::probe(uint64_t key, uint64_t slot) const {
   return nullptr;
 }
 
-// What clear_static() and sweep() have left is free; else some learned address has to go.
+// Places that clear_static() and sweep() have left are free; else some learned address has to go.
 Forwarding::Entry* Forwarding::place_static(uint64_t key) {
   uint64_t slot = slot_of(key);
   Entry* free = nullptr;
@@ -84,7 +84,7 @@ Forwarding::Learned Forwarding::store(Time now, uint64_t key, uint16_t port, Tim
   Stations& own = stations(port);
   const bool limited = own.most > 0 && own.count >= own.most;
   Entry* free = nullptr;
-  Entry* oldest = nullptr;  // of this port
+  Entry* oldest = nullptr;  // oldest of this port
   Entry* victim = nullptr;  // the oldest of the port that has most
   bool chain = true;        // the address may be here: it is not behind an entry that was never used
   const auto held = [this](const Entry& entry) { return stations_[entry.first_port].count; };
@@ -179,7 +179,7 @@ bool Forwarding::pin(uint64_t source, uint64_t destination, uint16_t port) {
   return true;
 }
 
-// Not the first that its hash leads to, or not as it was.
+// Learns an address that is not the first that its hash leads to, or not as it was.
 Forwarding::Learned Forwarding::learn_anew(Time now, uint64_t key, uint16_t port) {
   const Entry* entry = probe(key, slot_of(key));
   if (entry != nullptr && entry->first_port == port) {

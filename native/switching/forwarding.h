@@ -1,9 +1,9 @@
-// Where a frame leaves the switch. Learning (with ageing and flooding) is for loop-free topologies; otherwise every
+// Chooses where a frame leaves the switch. Learning (with ageing and flooding) is for loop-free topologies; otherwise every
 // destination has a static group of next hops, which load_balancing.h chooses among, an unknown destination is not forwarded, and
 // a group only along the tree of ports that flood (SwitchParameters::Port).
 //
 // Nobody fills the table for others. A port may have a limit of addresses; at it, a new one takes the place of the port's own
-// that was heard of least lately. Where there is no room, it takes that of the port that has most of them, as in Open vSwitch
+// that was heard of least lately. If there is no room, it takes that of the port that has most of them, as in Open vSwitch
 // (evict_mac_entry_fairly() in lib/mac-learning.c), and of nobody who has no more than its own port. Both look at the kProbes
 // entries near the address' hash.
 #pragma once
@@ -31,7 +31,7 @@ class Forwarding {
   Forwarding(uint32_t capacity, bool learning, Time ageing, size_t ports = 0);
 
   void reconfigure(bool learning, Time ageing);
-  // Most addresses that are learned at a port; 0: no limit. What is there stays.
+  // Most addresses that are learned at a port; 0: no limit. Learned addresses stay.
   void limit(uint16_t port, uint32_t most) { stations(port).most = most; }
   // Addresses that the table has of a port, some of which may have aged.
   uint32_t learned(uint16_t port) const { return port < stations_.size() ? stations_[port].count : 0; }
@@ -48,13 +48,13 @@ class Forwarding {
   // Frames from `source` to `destination` leave by `port`, whatever the group says.
   bool pin(uint64_t source, uint64_t destination, uint16_t port);
 
-  // What became of an address.
+  // Outcome for an address.
   struct Learned {
     enum class Outcome : uint8_t {
-      stored,    // or it need not be
+      stored,    // stored, or it need not be
       in_place,  // stored where one of port `forgotten` was
       limited,   // not stored: its port has as many as it may
-      full       // not stored: there is no room, nor anybody who has more of it
+      full       // not stored: there is no room, and no port has more addresses than its own
     };
     Outcome outcome = Outcome::stored;
     uint16_t forgotten = 0;
@@ -71,7 +71,7 @@ class Forwarding {
   // Shards (switching/shard.h) tell each other what they learn: what is new, and what they told an eighth of the ageing time ago.
   bool is_news(Time now, const PacketMeta& meta, uint16_t port) const;
   void told(Time now, const PacketMeta& meta);
-  // What another shard saw at `at`. Nothing happens when it was seen here since then.
+  // Learns an address that another shard saw at `at`. Nothing happens when it was seen here since then.
   Learned hear(Time now, Time at, uint64_t mac, uint16_t vlan, uint16_t port);
   // Egress port or kUnknown. Group addresses are unknown. `choose(ports)`: one of several next hops.
   template <class Choose>
@@ -137,7 +137,7 @@ class Forwarding {
   NextHops route(Time now, const PacketMeta& meta) const;
   static constexpr uint16_t kSinglePort = 0x8000;
 
-  // What is learned at a port.
+  // Addresses that are learned at a port.
   struct Stations {
     uint32_t count = 0;
     uint32_t most = 0;
@@ -152,11 +152,12 @@ class Forwarding {
   size_t swept_ = 0;
   std::vector<uint16_t> ports_;
   uint64_t first_mac_ = 0;
-  std::vector<uint16_t> group_of_;  // of the row of addresses from first_mac_ on; kSinglePort and the port, where it is one
+  // Group of each address in the row from first_mac_ on; kSinglePort and the port, where it is one.
+  std::vector<uint16_t> group_of_;
   std::vector<NextHops> groups_;
   uint64_t mask_;
   Time ageing_ = 0;
-  int telling_shift_ = 0;  // what was learned is told to other shards once in each period of 2^shift ns
+  int telling_shift_ = 0;  // learned addresses are told to other shards once in each period of 2^shift ns
   bool learning_ = false;
   bool pinned_ = false;
   bool static_ = false;

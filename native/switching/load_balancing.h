@@ -1,14 +1,13 @@
-// Which of several next hops that are equally near a frame takes.
+// Chooses among several next hops that are equally near.
 //
 //   ecmp      all frames of a flow the same, by a hash of the flow (RFC 2992; a modulo)
 //   spray     each frame another, at random (Dixit et al., "On the impact of packet spraying", INFOCOM 2013)
 //   flowlet   as long as a flow's frames follow each other within a gap, the same; after a longer pause another, at random
-//   (Vanini
-//             et al., "Let it flow", NSDI 2017). Flows that share one of kFlowlets places are one.
+//             (Vanini et al., "Let it flow", NSDI 2017). Flows that share one of kFlowlets places are one.
 //   adaptive  each frame that with the shortest queue of the frame's priority; of equal ones that whose link falls free first; of
 //             equal ones again one at random. DRILL (Ghorbani et al., SIGCOMM 2017) which looks at all queues, not at a few.
 //
-// Whoever does not keep a flow to one way reorders it. Draws come from a stream of the switch, keyed by the seed of the hash.
+// A flow that is not kept to one way is reordered. Draws come from a stream of the switch, keyed by the seed of the hash.
 #pragma once
 
 #include <array>
@@ -26,9 +25,9 @@ namespace weir {
 enum class LoadBalancing : uint8_t { ecmp, spray, flowlet, adaptive };
 constexpr auto words_of(LoadBalancing) { return std::array{"ecmp", "spray", "flowlet", "adaptive"}; }
 
-// What lies before a frame at a port.
+// Load before a frame at a port.
 struct PortLoad {
-  int64_t bytes = 0;  // in the queue that it would join
+  int64_t bytes = 0;  // bytes in the queue that it would join
   Time free_at = 0;   // when the frame that is on the link is over
   auto operator<=>(const PortLoad&) const = default;
 };
@@ -40,14 +39,14 @@ class LoadBalancer {
   // `seed` and `component` key the hash and the draws.
   LoadBalancer(uint64_t seed, uint64_t component) : hash_seed_(Random(seed, component, 1).next()), random_(seed, component, 2) {}
 
-  // `gap`: ns without a frame after which a flowlet is over. What is known of flowlets stays.
+  // `gap`: ns without a frame after which a flowlet is over. Flowlets that are known stay.
   void configure(LoadBalancing how, Time gap) {
     how_ = how;
     gap_ = gap;
     if (how == LoadBalancing::flowlet) flowlets_.resize(kFlowlets);
   }
 
-  // Which of `ways`, of which there are two at least. `load(way)`: the PortLoad of its port.
+  // Returns one of `ways`, of which there are two at least. `load(way)`: the PortLoad of its port.
   template <class Load>
   size_t choose(Time now, uint32_t flow_hash, size_t ways, Load load) {
     if (how_ == LoadBalancing::ecmp) return Random::mix(flow_hash ^ hash_seed_) % ways;

@@ -1,4 +1,4 @@
-// Which MAC address an IP address on a link of the router has, and the packets that wait to know. Everything is bounded: a
+// MAC addresses of IP addresses on links of the router, and the packets that wait for them. Everything is bounded: a
 // stranger who asks or answers as a million hosts takes the places of those that nobody sends to, and packets to a million hosts
 // that are not there take the waiting room alone, a few for each.
 //
@@ -67,13 +67,13 @@ class NeighbourTable {
     }
     return kNone;
   }
-  // That entry, or a new one that is incomplete; kNone: there is no room. Unused entries make room.
+  // Returns that entry, or a new one that is incomplete; kNone: there is no room. Unused entries make room.
   uint32_t add(uint8_t version, uint16_t interface, const AddressBits& address);
-  // Whoever calls has taken what waited there.
+  // The caller has taken the packets that waited there.
   void remove(uint32_t at);
   // True where the packet waits now, and the entry owns it.
   bool wait(PacketPool& pool, uint32_t at, PacketId id);
-  // What has waited longest, or kNoPacket.
+  // Returns the packet that has waited longest, or kNoPacket.
   PacketId take_waiting(PacketPool& pool, uint32_t at);
   // It is there: a new entry or one that is known. `at`: its place.
   void confirm(uint32_t at, Time now, uint64_t mac, uint16_t port);
@@ -93,7 +93,7 @@ class NeighbourTable {
   bool may_ask() const { return incomplete_ < kMostIncomplete; }
   uint32_t size() const { return held_; }
   uint32_t waiting() const { return waiting_; }
-  // How many have gone so far: the place of each may be another's now.
+  // Number of entries that have gone so far: the place of each may be another's now.
   uint64_t removed() const { return removed_; }
   // Any that time changes.
   bool ages() const { return held_ > permanent_; }
@@ -112,7 +112,7 @@ class NeighbourTable {
   std::vector<uint32_t> buckets_;
   uint32_t capacity_;
   uint32_t mask_;
-  uint32_t hand_ = 0;  // where make_room() looks next
+  uint32_t hand_ = 0;  // place where make_room() looks next
   uint32_t held_ = 0;
   uint32_t permanent_ = 0;
   uint32_t incomplete_ = 0;

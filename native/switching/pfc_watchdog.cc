@@ -5,7 +5,7 @@
 namespace weir {
 namespace {
 
-constexpr Time kLooks = 4;  // in a detection time
+constexpr Time kLooks = 4;  // looks in a detection time
 
 }  // namespace
 

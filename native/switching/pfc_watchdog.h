@@ -1,12 +1,12 @@
 // The PFC watchdog of one port: finds egress queues that the peer has kept from sending for so long that it is not congestion but
-// a fault (a NIC that pauses without end, a deadlock), and says what becomes of their frames until that is over. As in SONiC
+// a fault (a NIC that pauses without end, a deadlock), and says what is done with their frames until that is over. As in SONiC
 // ("PFC Watchdog", HLD and `pfcwd`), except that pauses are heard of when they come, and not polled:
 //
 //   storm     for detection_time the queue was paused, had frames, and sent none; looked at each quarter of that, so found up to
 //             a quarter later
 //   restored  no frame has asked for a pause for restoration_time, and none is in force
 //
-// As there, what is dropped is of both directions: frames for the queue, and those that come in from the peer at the priority.
+// As there, frames of both directions are dropped: frames for the queue, and those that come in from the peer at the priority.
 #pragma once
 
 #include <array>
@@ -18,8 +18,8 @@
 namespace weir {
 
 enum class StormAction : uint8_t {
-  drop,     // what waits, and what comes, from the peer too
-  forward,  // as if the peer did not ask for pauses
+  drop,     // waiting frames, and new ones, from the peer too
+  forward,  // frames leave as if the peer did not ask for pauses
   alert     // nothing: it is only counted
 };
 constexpr auto words_of(StormAction) { return std::array{"drop", "forward", "alert"}; }
@@ -38,7 +38,7 @@ void describe(auto& v, Of<PfcWatchdogParameters> auto& p) {
 
 class PfcWatchdog {
  public:
-  // What is known of a port's queues: masks of priorities, and frames that each has sent so far.
+  // State of a port's queues: masks of priorities, and frames that each has sent so far.
   struct Queues {
     uint8_t paused = 0;
     uint8_t backlogged = 0;
@@ -55,7 +55,7 @@ class PfcWatchdog {
   void configure(const PfcWatchdogParameters& parameters) { parameters_ = parameters; }
   // Priorities that are in a storm now.
   uint8_t storms() const { return storms_; }
-  // Those whose frames are dropped, and those whose pauses are not obeyed.
+  // Masks of storms whose frames are dropped, and of those whose pauses are not obeyed.
   uint8_t dropping() const { return parameters_.action == StormAction::drop ? storms_ : uint8_t{0}; }
   uint8_t ignoring() const { return parameters_.action == StormAction::forward ? storms_ : uint8_t{0}; }
 
@@ -71,9 +71,9 @@ class PfcWatchdog {
 
   PfcWatchdogParameters parameters_;
   uint8_t storms_ = 0;
-  uint8_t paused_ = 0;  // of the others, those that were paused when they were last looked at
+  uint8_t paused_ = 0;  // priorities in no storm that were paused when they were last looked at
   Time next_ = kNever;
-  std::array<Time, kPriorities> since_{};     // of those: nothing sent since then, and never empty but at first
+  std::array<Time, kPriorities> since_{};     // those have sent nothing since then, and were never empty but at first
   std::array<uint64_t, kPriorities> sent_{};  // frames sent by then
   std::array<Time, kPriorities> asked_{};
 };

@@ -32,7 +32,7 @@ uint32_t PrefixTable::Rows<T>::take(uint32_t room) {
 
 template <class T>
 uint32_t PrefixTable::Rows<T>::insert(uint32_t at, uint32_t count, uint32_t place, const T& item) {
-  const T added = item;  // which may lie in a row
+  const T added = item;  // a copy: it may lie in a row
   const uint32_t room = count == 0 ? 0 : std::bit_ceil(count);
   if (count == room) {
     const uint32_t moved = take(std::bit_ceil(count + 1));

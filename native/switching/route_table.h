@@ -2,9 +2,9 @@
 //
 // A prefix table is a direct index by the first kRootBits of an address, and below it a tree bitmap with a stride of 6 bits
 // (Eatherton, Varghese, Dittia, "Tree bitmap: hardware/software IP lookups with incremental updates", SIGCOMM CCR 2004): a node
-// says by bits which prefixes end in it and which children it has, and both lie next to each other. Where only one way leads on
+// says by bits which prefixes end in it and which children it has, and both lie next to each other. If only one way leads on,
 // there is no node, and the next one says which bits it stands for. An IPv4 route of 24 bits costs the index, a node and its
-// result; a change touches one node or two, or of a prefix shorter than the index the entries that it covers. An address that
+// result; a change touches one node or two, or, for a prefix shorter than the index, the entries that it covers. An address that
 // matches nothing costs no more. Nothing is allocated in a lookup.
 #pragma once
 
@@ -28,7 +28,7 @@ struct AddressBits {
   uint64_t low = 0;
   bool operator==(const AddressBits&) const = default;
 
-  // Of 4 or 16 bytes in network order.
+  // Loads 4 or 16 bytes in network order.
   static AddressBits load(uint8_t version, const uint8_t* bytes) {
     if (version == 6) return {load_be64(bytes), load_be64(bytes + 8)};
     return {uint64_t{load_be32(bytes)} << 32, 0};
@@ -42,7 +42,7 @@ struct AddressBits {
       store_be32(bytes, static_cast<uint32_t>(high >> 32));
     }
   }
-  // With all bits from `length` on cleared.
+  // Returns the address with all bits from `length` on cleared.
   AddressBits first(uint32_t length) const {
     if (length >= 128) return *this;
     if (length > 64) return {high, low & ~(~uint64_t{0} >> (length - 64))};
@@ -72,9 +72,9 @@ class PrefixTable {
   uint32_t set(const AddressBits& prefix, uint32_t length, uint32_t value);
   // Returns the value that it had; kNone: there was no such route.
   uint32_t remove(const AddressBits& prefix, uint32_t length);
-  // Of exactly that prefix, or kNone.
+  // Returns the value of exactly that prefix, or kNone.
   uint32_t find(const AddressBits& prefix, uint32_t length) const;
-  // How many there are.
+  // Number of prefixes.
   size_t size() const { return size_; }
 
   // The value of the longest prefix of the address, or kNone.
@@ -100,14 +100,14 @@ class PrefixTable {
   static constexpr uint32_t kStride = 6;
   static constexpr uint32_t kValueMask = kMostValues - 1;
 
-  // Of each value of the first bits.
+  // Entry for each value of the first bits.
   struct Root {
     uint32_t child = 0;  // a node; 0: none
     uint32_t cover = 0;  // the longest shorter prefix: its length + 1 in the upper 6 bits, and its value; 0: none
   };
-  // Of addresses that begin with `depth` given bits, kRootBits or some strides more.
+  // Node of addresses that begin with `depth` given bits, kRootBits or some strides more.
   struct Node {
-    uint64_t prefixes = 0;  // of 0 to 5 bits more: the one of length l and bits b is bit (1 << l) - 1 + b
+    uint64_t prefixes = 0;  // those that are 0 to 5 bits longer: the one of length l and bits b is bit (1 << l) - 1 + b
     uint64_t children = 0;
     uint32_t first_value = 0;
     uint32_t first_child = 0;
@@ -133,7 +133,7 @@ class PrefixTable {
     uint32_t erase(uint32_t at, uint32_t count, uint32_t place);
   };
 
-  // How many ones `bits` has below `position`. The instruction is no part of what x86-64 promises.
+  // Counts the ones that `bits` has below `position`. x86-64 does not promise the instruction for it.
   static uint32_t ones_below(uint64_t bits, uint32_t position) {
     uint64_t x = bits & ((uint64_t{1} << position) - 1);
     x -= x >> 1 & 0x5555555555555555;

@@ -45,8 +45,8 @@ bool Router::reconfigure(const RouterParameters& parameters) {
   if (parameters.mac != mac_ || parameters.interfaces != interfaces_ || parameters.neighbour_capacity != capacity_) return false;
   set_neighbours(parameters.neighbours);
   if (parameters.routes == routes_) return true;
-  // What is alike at both ends of the lists stays: of thousands, a few change at a time. Of the rest first what is new, then what
-  // is no more.
+  // Routes that are alike at both ends of the lists stay: of thousands, a few change at a time. Among the rest new ones come
+  // first, then those that are no more.
   const std::span fresh(parameters.routes);
   const std::span old(std::as_const(routes_));
   const auto front = std::mismatch(fresh.begin(), fresh.end(), old.begin(), old.end()).first - fresh.begin();

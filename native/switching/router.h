@@ -1,9 +1,9 @@
-// What a switch that routes knows: which frames are for it, and where a packet goes next. What it does to them is in
-// soft_switch_routes.cc.
+// Knowledge of a switch that routes: which frames are for it, and where a packet goes next. soft_switch_routes.cc has what it
+// does to them.
 //
 // A frame to the router's MAC address, at a port and in a VLAN where it has an interface, is looked up once (route_table.h); of
 // the route's ways one is taken as among ports of a group (load_balancing.h). That is a gateway, whose neighbour is known by its
-// place, or the link itself, where the destination's neighbour is looked up (neighbour_table.h). What both look-ups come to is
+// place, or the link itself, where the destination's neighbour is looked up (neighbour_table.h). The result of both look-ups is
 // remembered by destination, until any route changes or any neighbour goes.
 #pragma once
 
@@ -23,11 +23,10 @@ namespace weir {
 class Router {
  public:
   static constexpr uint16_t kNoInterface = UINT16_MAX;
-  // Of frames for the kernel from one port, each a system call: in a second, and at once.
+  // Most frames for the kernel from one port, each a system call: in a second, and at once.
   static constexpr Time kKernelRate = 20'000;
   static constexpr Time kKernelBurst = 2'000;
-  // By a hash of addresses: where own ones would be, so that most packets need no look-up of their source, and what is remembered
-  // of destinations.
+  // Places by a hash of addresses: of own ones, so that most packets need no look-up of their source, and of destinations.
   static constexpr size_t kPlaces = 4'096;
 
   struct NextHop {
@@ -52,7 +51,7 @@ class Router {
   bool reconfigure(const RouterParameters& parameters);
 
   uint64_t mac() const { return mac_; }
-  // Of frames that come in by `port` in `vlan` (0: without a tag).
+  // Interface of frames that come in by `port` in `vlan` (0: without a tag).
   uint16_t interface_at(uint16_t port, uint16_t vlan) const { return table_[row_of_vlan_[vlan] * ports_ + port]; }
   const RouterParameters::Interface& interface(uint16_t number) const { return interfaces_[number]; }
   bool routed(uint16_t port) const { return routed_[port]; }
@@ -70,12 +69,12 @@ class Router {
   // Whether the address is on the interface's link. Link-local ones of IPv6 are, where the kernel has a twin.
   bool on_link(uint16_t interface, const IpAddress& address) const;
 
-  // What is known of where packets to an address go.
+  // Memory of where packets to an address go.
   struct Destination {
     AddressBits address;
     uint64_t stamp = UINT64_MAX;                 // stamp() when that was; UINT64_MAX: of none
-    uint32_t group = PrefixTable::kNone;         // of its route; kNone: there is none
-    uint32_t neighbour = NeighbourTable::kNone;  // that takes all of them, set by who has looked it up
+    uint32_t group = PrefixTable::kNone;         // group of its route; kNone: there is none
+    uint32_t neighbour = NeighbourTable::kNone;  // neighbour that takes all of them, set by the first look-up
   };
   // Good until anything of the router changes.
   Destination& destination(uint8_t version, const AddressBits& address) {
@@ -110,7 +109,7 @@ class Router {
   size_t ports_;
   std::vector<RouterParameters::Interface> interfaces_;
   std::vector<bool> routed_;
-  std::vector<Time> kernel_used_;  // by port: up to when its rate of frames for the kernel is used up
+  std::vector<Time> kernel_used_;  // time, by port, up to which its rate of frames for the kernel is used up
   std::array<uint16_t, 4096> row_of_vlan_{};
   std::vector<uint16_t> table_;  // interfaces by row and port
   PrefixTable ipv4_{4};
@@ -120,7 +119,7 @@ class Router {
   std::unordered_map<uint64_t, uint32_t> hop_numbers_;
   std::array<uint64_t, kPlaces / 64> own_places_{};  // a bit for each own address, or one that was
   std::vector<Destination> destinations_ = std::vector<Destination>(kPlaces);
-  uint64_t changes_ = 0;  // of routes
+  uint64_t changes_ = 0;  // changes of routes
   std::vector<RouterParameters::Route> routes_;
   std::vector<RouterParameters::Neighbour> static_;
   uint32_t capacity_;

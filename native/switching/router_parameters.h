@@ -1,4 +1,4 @@
-// What a switch that routes is told: its interfaces, routes and static neighbours.
+// Parameters of a switch that routes: its interfaces, routes and static neighbours.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace weir {
 
 inline constexpr uint16_t kAnyPort = UINT16_MAX;
 
-// What becomes of a packet that a route is for. own: it is the router's, and goes to the kernel where that has a twin;
-// unreachable: its source is told; blackhole: it is not.
+// Fate of a packet that a route is for. own: it is the router's, and goes to the kernel where that has a twin; unreachable: its
+// source is told; blackhole: it is not.
 enum class RouteKind : uint8_t { forward, own, unreachable, blackhole };
 constexpr auto words_of(RouteKind) { return std::array{"forward", "own", "unreachable", "blackhole"}; }
 
@@ -52,7 +52,7 @@ struct RouterParameters {
     uint64_t mac = 0;
     bool operator==(const Neighbour&) const = default;
   };
-  uint64_t mac = 0;  // of all its interfaces
+  uint64_t mac = 0;  // address of all its interfaces
   std::vector<Interface> interfaces;
   std::vector<Route> routes;
   std::vector<Neighbour> neighbours;
@@ -78,7 +78,7 @@ inline bool names_its_interfaces(const RouterParameters& p) {
                              }) &&
          std::ranges::all_of(p.neighbours, [&](const auto& each) { return has(each.interface, each.address.version); });
 }
-// What the kernel sends on a twin leaves by the interface's port.
+// Frames that the kernel sends on a twin leave by the interface's port.
 inline bool kernel_has_ports(const RouterParameters& p) {
   return std::ranges::all_of(p.interfaces, [](const auto& each) { return !each.kernel || each.port != kAnyPort; });
 }

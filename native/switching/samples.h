@@ -1,4 +1,4 @@
-// What samples of a switch say (base/record.h).
+// Samples of a switch (base/record.h).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace weir {
 
 inline uint32_t place_of(uint16_t port, int priority) { return static_cast<uint32_t>(port * kPriorities + priority); }
 
-// Of an egress queue of switch number `device`. Starts its peak afresh.
+// Samples an egress queue of switch number `device`. Starts its peak afresh.
 inline Record sample_queue(SoftSwitch& of, Time at, uint16_t device, uint16_t port, int priority) {
   const SwitchPriorityCounters& counters = of.counters(port, priority);
   return {at,
@@ -21,7 +21,7 @@ inline Record sample_queue(SoftSwitch& of, Time at, uint16_t device, uint16_t po
            static_cast<double>(counters.wred_ecn_marked_packets), static_cast<double>(counters.cn_cp_transmitted_cnms)}};
 }
 
-// Of how it pauses its peer at a port.
+// Samples how it pauses its peer at a port.
 inline Record sample_pause(SoftSwitch& of, Time at, uint16_t device, uint16_t port, int priority) {
   return {at,
           Record::Kind::pause,

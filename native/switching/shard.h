@@ -1,8 +1,8 @@
 // One switch on several workers: each has a SoftSwitch (a shard) that knows all ports and owns some.
 //
 // A frame is charged to its ingress where it came in, and to its egress queue where it leaves; between the two, and back, goes
-// what is in a ShardMessage. Only the owner of a port sends its PFC frames, picks from its queues and writes its counters.
-// What all shards hold together counts for thresholds: each publishes its own part, and reads the others' once per turn. So a
+// a ShardMessage. Only the owner of a port sends its PFC frames, picks from its queues and writes its counters.
+// Thresholds count the frames of all shards together: each publishes its own part, and reads the others' once per turn. So a
 // threshold may be as old as a turn of another shard; no byte is counted twice or forgotten.
 //
 //   ingress shard                                          egress shard
@@ -13,7 +13,7 @@
 //   has the packet again                           <--home--  once it was freed there
 //
 // Each shard of a switch that routes has all routes, and a neighbour table of its own. The one that needs a neighbour asks, and
-// says so to all, who then know what an answer is to: it comes in at one of them. That one tells what is news, by the frame
+// says so to all, who then know the question to an answer: it comes in at one of them. That one tells news, by the frame
 // itself, which each takes as if it had come in there; only the one where it came in answers.
 #pragma once
 

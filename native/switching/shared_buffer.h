@@ -1,4 +1,4 @@
-// The switch's shared packet memory: who may still put a frame in, and when an ingress must be paused.
+// The switch's shared packet memory: it says whether a frame may still come in, and when an ingress must be paused.
 //
 // Accounting follows section 4 of the DCQCN paper (Zhu et al., SIGCOMM 2015) for a Broadcom Trident II kind of switch.
 // Every frame is charged twice: to its ingress (port, priority) for PFC, and to its egress queue for marking.
@@ -14,9 +14,9 @@
 // and beta is that of the ingress, lossy_alpha that of the egress. One lossy priority may have queues of a fixed length instead
 // (FixedQueue), as far as there is memory.
 //
-// Each frame also takes a packet of the memory, however short it is, as in hardware it takes a cell. What queues may hold of them
-// is shared as bytes are: a lossy queue may have alpha times the free ones, an ingress is paused above its share, and at the end
-// there is none. With frames that are as long as the memory was made for, bytes are always the first to run out.
+// Each frame also takes a packet of the memory, however short it is, as in hardware it takes a cell. Queues share
+// them as they share bytes: a lossy queue may have alpha times the free ones, an ingress is paused above its share, and at the
+// end there is none. With frames that are as long as the memory was made for, bytes are always the first to run out.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct BufferParameters {
   int64_t lateness_headroom = 0;
 };
 
-// What one port has instead.
+// Settings that one port has instead.
 struct PortBuffer {
   int64_t headroom = 22'400;
   double beta = 8;
@@ -53,7 +53,7 @@ struct PortBuffer {
   double lossy_alpha = 1;
 };
 
-// How long the egress queues of one lossy priority may become, whatever is free.
+// Length up to which the egress queues of one lossy priority may grow, whatever is free.
 struct FixedQueue {
   int priority = -1;  // -1: there is none
   int64_t bytes = 0;
@@ -62,7 +62,7 @@ struct FixedQueue {
 // More headroom than memory is not an error: then nothing is shared.
 constexpr auto words_of(BufferParameters::Threshold) { return std::array{"dynamic", "static"}; }
 void describe(auto& v, Of<BufferParameters> auto& p) {
-  constexpr double kMost = 0x1p40;  // so that sums over ports and priorities, and products with beta, fit
+  constexpr double kMost = 0x1p40;  // sums over ports and priorities, and products with beta, fit so
   v.type("NativeBuffer", "The memory that all ports share.");
   v("total", p.total, field::bytes("B.", 0, kMost));
   v("headroom", p.headroom, field::bytes("t_flight, per port and priority.", 0, kMost));
@@ -92,7 +92,7 @@ enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffe
 // Bytes of one shard's frames (switching/shard.h) that are charged to the shared buffer, wherever they are.
 struct Occupancy {
   int64_t occupied = 0;
-  int64_t in_headroom = 0;  // of those
+  int64_t in_headroom = 0;  // part of those
 };
 
 class SharedBuffer {
@@ -100,7 +100,7 @@ class SharedBuffer {
   // Parameters that pass check(). `lossless`: bit mask of priorities under PFC. `packets`: how many frames queues may hold.
   SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, uint32_t packets = UINT32_MAX);
 
-  // What is charged stays; new limits hold from now on.
+  // Charged frames stay; new limits hold from now on.
   void reconfigure(const BufferParameters& parameters, uint8_t lossless);
   // The same, where `own` has what ports have instead, by port.
   void reconfigure(const BufferParameters& parameters, uint8_t lossless, const std::vector<std::optional<PortBuffer>>& own,
@@ -170,7 +170,7 @@ class SharedBuffer {
     out.egress -= length;
     --out.egress_frames;
   }
-  // What the other shards of the same buffer occupy: counts like what is charged here.
+  // Takes the occupancy of the other shards of the same buffer: it counts like what is charged here.
   void set_others(const Occupancy& others) {
     occupied_ += others.occupied - others_.occupied;
     in_headroom_ += others.in_headroom - others_.in_headroom;
@@ -178,8 +178,8 @@ class SharedBuffer {
   }
   const Occupancy& others() const { return others_; }
   Occupancy own() const { return {occupied_ - others_.occupied, in_headroom_ - others_.in_headroom}; }
-  // Whether a frame would be admitted outside of the headroom, and nobody be stopped for it. For one that leaves at once, to an
-  // empty queue: admit() and release() in the same instant then leave everything as it was. False means: ask admit().
+  // Whether a frame would be admitted outside of the headroom, and nobody be stopped for it. Meant for one that leaves at once,
+  // to an empty queue: admit() and release() in the same instant then leave everything as it was. False means: ask admit().
   bool passes(int ingress, int egress, int priority, uint32_t length) const {
     const Usage& in = at(ingress, priority);
     const int64_t bytes = length;
@@ -197,14 +197,14 @@ class SharedBuffer {
            (queue <= lossy_minimum(limits, priority) || !above_lossy_threshold(limits, priority, queue, int64_t{last} - bytes));
   }
 
-  // For a frame that passes(): what admit() and release() would have left behind.
+  // Leaves behind what admit() and release() would have for a frame that passes().
   void passed(uint32_t length) { raise_watermark(occupied_ + length); }
 
   // Above this an ingress (port, priority) is paused; the port's own, or that of ports that have none of their own. Bytes, >= 0.
   int64_t pfc_threshold(int port) const { return pfc_threshold(limits_of(port)); }
   int64_t pfc_threshold() const { return pfc_threshold(common_); }
-  // So is one that has bytes in its headroom, for whatever reason; and it is not resumed before they have left, or the next
-  // pause would find the headroom partly used.
+  // An ingress that has bytes in its headroom, for whatever reason, is above it, too; and it is not resumed before they have
+  // left, or the next pause would find the headroom partly used.
   bool above_xoff(int ingress, int priority) const {
     const Usage& in = at(ingress, priority);
     const Limits& limits = limits_of(ingress);
@@ -218,7 +218,7 @@ class SharedBuffer {
   int64_t occupied() const { return occupied_; }
   // Most bytes that were occupied when a frame came in here, with what was known then of the other shards'.
   int64_t watermark() const { return watermark_; }
-  // What a port keeps for each lossless priority.
+  // Headroom that a port keeps for each lossless priority.
   int64_t headroom_size(int port) const { return limits_of(port).headroom; }
   // B - P n t_flight: what is shared by all.
   int64_t shared_size() const { return shared_size_; }
@@ -226,14 +226,14 @@ class SharedBuffer {
  private:
   struct Usage {
     int64_t ingress = 0;   // all bytes that came in here, headroom included
-    int64_t headroom = 0;  // of those, the bytes in the headroom
+    int64_t headroom = 0;  // bytes of those that are in the headroom
     int64_t egress = 0;
     uint32_t ingress_frames = 0;
     uint32_t egress_frames = 0;
   };
 
  public:
-  // For each port and priority.
+  // Bytes for each port and priority.
   static constexpr size_t kPlaceBytes = sizeof(Usage);
 
  private:
@@ -241,15 +241,15 @@ class SharedBuffer {
   Usage& at(int port, int priority) { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
   const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
 
-  // Of one port, made of the parameters.
+  // Limits of one port, made of the parameters.
   struct Limits {
     double surely_free = 0;  // times the free bytes: never more than a dynamic t_PFC, whatever the rounding; 0 when it is fixed
     double beta = 0;         // 0 when it is fixed
     int64_t threshold = 0;   // when it is fixed
-    int64_t most_headroom = 0;  // with that for lateness
+    int64_t most_headroom = 0;  // headroom with that for lateness
     double lossy_alpha = 1;
     int64_t lossy_minimum = 0;
-    double frame_share = 1;          // of the free packets, that one ingress priority may take
+    double frame_share = 1;          // part of the free packets that one ingress priority may take
     int64_t surely_fewer = 0;        // while there are fewer frames than this, nobody has more than that share ...
     int64_t surely_fewer_lossy = 0;  // ... or than lossy_alpha times the free ones
     int64_t xon_offset = 0;
@@ -308,14 +308,14 @@ class SharedBuffer {
   int ports_;
   uint8_t lossless_;
   int64_t shared_size_;
-  int64_t occupied_ = 0;  // by all shards, in_headroom_ too
+  int64_t occupied_ = 0;  // bytes of all shards; so is in_headroom_
   int64_t in_headroom_ = 0;
   int64_t watermark_ = 0;
   int64_t packets_;
-  int64_t frames_ = 0;  // that came in here
+  int64_t frames_ = 0;  // frames that came in here
   Occupancy others_;
   Limits common_;
-  std::vector<Limits> limits_;  // by port, where one has its own
+  std::vector<Limits> limits_;  // limits by port, where one has its own
   std::vector<Usage> usage_;
 };
 

@@ -73,7 +73,7 @@ void SoftSwitch::adopt(SwitchParameters parameters) {
   forwarding_.reconfigure(parameters_.learning, parameters_.ageing);
   apply_parameters();
   for (Port& port : ports_) {
-    // Who was stopped at a priority that is lossy now would never be resumed.
+    // A peer that was stopped at a priority that is lossy now would never be resumed.
     for (uint8_t left = port.egress.pfc.stopped_mask() & ~parameters_.pfc_priorities; left != 0;
          left = static_cast<uint8_t>(left & (left - 1))) {
       resume(port, __builtin_ctz(left));
@@ -112,7 +112,7 @@ void SoftSwitch::receive(Time now, uint16_t number, PacketId id) {
   flood(in, id);
 }
 
-// Of a frame that would be flooded: where to count it if it is beyond what its port may.
+// Returns the counter of a frame that would be flooded if it is beyond what its port may.
 uint64_t* SoftSwitch::storm(Port& in, const Packet& packet) {
   const Storm kind = storm_of(packet.meta.destination_mac);
   if (!in.storms.exceeded(now_, kind, carried_wire_bytes(packet.length, packet.offload))) return nullptr;
@@ -211,7 +211,7 @@ void SoftSwitch::finish_offload(Port& in, uint16_t to, PacketId id) {
   pool_.free(id);
 }
 
-// What comes in is charged where it came in, and joins its queue; that is another shard's to say if it has the queue.
+// A frame is charged where it came in, and joins its queue; if another shard has the queue, that one decides.
 void SoftSwitch::admit(Port& in, Port& out, PacketId id) {
   const Packet& packet = pool_[id];
   const int priority = packet.priority;
@@ -300,7 +300,7 @@ void SoftSwitch::count_refused(Port& in, int priority, Admission why, uint32_t f
     in.egress.queue(priority).counters.pg_dropped_packets += frames;
 }
 
-// What queueing and picking comes to where a frame meets a free link and nobody is stopped before or after.
+// Does the same as queueing and picking where a frame meets a free link and nobody is stopped before or after.
 void SoftSwitch::pass(Port& in, Port& out, PacketId id) {
   Packet& packet = pool_[id];
   const int priority = packet.priority;
@@ -369,13 +369,13 @@ void SoftSwitch::serve(Port& out) {
   }
 }
 
-// What leaves here is told of this hop if it asks for it. Acknowledgements have the hops of others.
+// A frame that leaves here is told of this hop if it asks for it. Acknowledgements have the hops of others.
 void SoftSwitch::tell(Port& out, PacketId id) {
   const Packet& packet = pool_[id];
   const PacketMeta& meta = packet.meta;
   if (meta.kind != FrameKind::roce) return;
   uint8_t* const bth = pool_.data(id) + meta.bth_offset;
-  // What was cut from a super-frame has the opcode of its first packet in `meta`.
+  // A frame that was cut from a super-frame has the opcode of its first packet in `meta`.
   const uint8_t opcode = bth[0];
   if (!has_telemetry(opcode) || plain_opcode(opcode) == kOpcodeRcAcknowledge) return;
   const uint32_t at = meta.bth_offset + telemetry_offset(opcode);

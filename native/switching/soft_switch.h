@@ -1,21 +1,21 @@
-// A lossless Ethernet switch as a state machine: no I/O, no clock, no threads. Whoever drives it (link/driver.h) is handed every
+// A lossless Ethernet switch as a state machine: no I/O, no clock, no threads. Its driver (link/driver.h) is handed every
 // frame as soon as it is picked, and calls wake() when told to.
 //
 //   receive(now, port, packet)   a frame arrived whole at `now`, and all that was due by then has happened
 //   receive_pfc / receive_pause  a MAC control frame arrived
-//   wake(what, at)               what the driver was asked for has come
+//   wake(what, at)               the driver was asked for this time, and it has come
 //   left(port, packet)           the host behind the port has taken a frame: it counts as sent
-//   set_unsent(port, bytes)      how much of what was handed over it has not
+//   set_unsent(port, bytes)      bytes that were handed over and that it has not taken
 //
-// The way of a frame is receive -> forward -> admit -> enqueue -> serve -> depart, in the order of soft_switch.cc. What joins
-// here has headers of its own: where a frame leaves (forwarding.h, load_balancing.h), whether it may come in (shared_buffer.h,
-// storm_control.h), VLANs (vlan_table.h, soft_switch_vlans.cc), what is routed instead of bridged (router.h,
+// The way of a frame is receive -> forward -> admit -> enqueue -> serve -> depart, in the order of soft_switch.cc. Parts that
+// join here have headers of their own: where a frame leaves (forwarding.h, load_balancing.h), whether it may come in
+// (shared_buffer.h, storm_control.h), VLANs (vlan_table.h, soft_switch_vlans.cc), what is routed instead of bridged (router.h,
 // soft_switch_routes.cc), queues and links (egress_port.h), marks (congestion/red_marker.h), congestion notification
 // (congestion_notification.h, congestion_domain.h), pauses (link/pfc.h, pfc_watchdog.h), and one switch on several workers
 // (shard.h, exchange.h).
 //
-// Times never go backwards. What it costs: a frame that meets a free link and no queue touches no queue, heap or distribution; a
-// wake is needed only where something waits.
+// Times never go backwards. It costs little: a frame that meets a free link and no queue touches no queue, heap or distribution;
+// a wake is needed only where something waits.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ class SoftSwitch {
   // Their ingress is the port that they came in at.
   struct ForKernel {
     PacketId id;
-    uint16_t interface;  // of the router
+    uint16_t interface;  // number of the router's interface
   };
   std::vector<ForKernel>& for_kernel() { return for_kernel_; }
   // A frame without a tag that the kernel has sent by the twin of an interface of the router. Takes ownership of `id`, whose meta
@@ -94,12 +94,12 @@ class SoftSwitch {
   void end_pauses(Time now, uint16_t port);
   // Nothing happens up to `now`: what was asked for by then has come.
   void advance(Time now) { now_ = std::max(now_, now); }
-  // What the driver was asked for has come: `at` is the time it was asked for. Times that the switch no longer wants are ignored.
+  // A time has come that the driver was asked for: `at`. Times that the switch no longer wants are ignored.
   void wake(uint32_t what, Time at);
   Time now() const { return now_; }
 
-  // What was handed to the driver counts as sent from now on; kind pfc: made here, without bytes. Frames that never were the
-  // switch's do not count.
+  // Frames that were handed to the driver count as sent from now on; kind pfc: made here, without bytes. Frames that never were
+  // the switch's do not count.
   void left(uint16_t port, PacketId id) {
     const Packet& packet = pool_[id];
     Port& out = ports_[port];
@@ -116,7 +116,7 @@ class SoftSwitch {
   void lost(PacketId id) {
     if (pool_[id].ingress_port != kNoIngress) held_ -= carried_frames(pool_[id]);
   }
-  // Of what has left, bytes that the host has not taken by now. True if frames may have been picked because of that.
+  // Takes the bytes that have left and that the host has not taken by now. True if frames may have been picked because of that.
   bool set_unsent(uint16_t port, uint32_t bytes) {
     Port& out = ports_[port];
     if (!out.egress.set_unsent(bytes)) return false;
@@ -150,7 +150,7 @@ class SoftSwitch {
   WEIR_FETCHES void fetch(uint32_t what) const {
     if (what < ports_.size()) ports_[what].egress.fetch();
   }
-  // How much memory each port takes.
+  // Memory that each port takes.
   static constexpr size_t port_bytes() { return sizeof(Port) + kPriorities * SharedBuffer::kPlaceBytes; }
   size_t port_count() const { return ports_.size(); }
   SwitchPortCounters& counters(uint16_t port) { return ports_[port].counters; }
@@ -163,8 +163,8 @@ class SoftSwitch {
   const SharedBuffer& buffer() const { return buffer_; }
   // Whether the peer at `port` is paused by us at `priority`.
   bool stopped(uint16_t port, int priority) const { return ports_[port].egress.pfc.stopped(priority); }
-  // Frames in the queues and on their way out of them, which have not been counted as sent. As everywhere, a super-frame is
-  // those that it carries.
+  // Frames in the queues and on their way out of them, which have not been counted as sent. A super-frame counts as those that it
+  // carries, as everywhere.
   uint64_t held() const { return held_; }
   // Frames that came in here and are another shard's now: neither sent nor dropped yet, as far as this shard has heard.
   uint64_t lent() const { return lent_; }
@@ -324,7 +324,7 @@ class SoftSwitch {
   void resume_peers();
   void resume(Port& port, int priority);
 
-  // What a shard says to the others, and does when they say it.
+  // Messages of a shard to the others, and its answers to theirs.
   void ask_for_messages();
   void take_message(Time at);
   void lend(Port& out, PacketId id);
@@ -338,7 +338,7 @@ class SoftSwitch {
   SharedBuffer buffer_;
   Forwarding forwarding_;
   VlanTable vlans_;
-  std::vector<std::optional<PortVlans>> port_vlans_;  // what those are made of
+  std::vector<std::optional<PortVlans>> port_vlans_;  // settings that those are made of
   std::unique_ptr<Router> router_;
   uint64_t router_mac_ = Forwarding::kNobody;  // kNobody: there is no router
   std::vector<ForKernel> for_kernel_;
@@ -350,11 +350,11 @@ class SoftSwitch {
   ShardLink* link_;
   std::atomic<Time> own_icmp_used_{0};
   std::atomic<Time>& icmp_used_;  // up to when the rate of ICMP messages is used up: of all shards together
-  const uint32_t messages_;       // what it is woken for besides ports
+  const uint32_t messages_;       // entry that it is woken for besides ports
   Time now_ = 0;
   uint64_t held_ = 0;
   uint64_t lent_ = 0;
-  uint32_t stopped_ = 0;  // how many (port, priority) pairs are stopped by us now
+  uint32_t stopped_ = 0;  // number of (port, priority) pairs that are stopped by us now
   bool keeps_all_ = false;
 };
 

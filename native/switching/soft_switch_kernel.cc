@@ -1,6 +1,6 @@
 // The slow path between a switch that routes and the kernel's stack, which has a twin of each routed port (`kernel` of an
-// interface): what is for the router itself goes there, and what the kernel sends by a twin joins the port's queues. Who asks for
-// the router's addresses, or pings them, is answered by the kernel; neighbours that packets wait for the router asks itself.
+// interface): frames for the router itself go there, and frames that the kernel sends by a twin join the port's queues. The
+// kernel answers questions for the router's addresses and pings; the router itself asks for neighbours that packets wait for.
 #include "switching/soft_switch.h"
 #include "wire/ethernet.h"
 #include "wire/ip.h"
@@ -12,14 +12,14 @@ namespace {
 
 constexpr uint64_t kBroadcast = 0xffffffffffff;
 
-// Of IPv4 224.0.0.0/24 (RFC 5771, 4) and IPv6 groups of link-local scope (RFC 4291, 2.7).
+// Group of IPv4 224.0.0.0/24 (RFC 5771, 4), or an IPv6 group of link-local scope (RFC 4291, 2.7).
 bool is_link_group(uint8_t version, const uint8_t* destination) {
   if (version == 4) return destination[0] == 224 && destination[1] == 0 && destination[2] == 0;
   return destination[0] == 0xff && (destination[1] & 0x0f) <= 2;
 }
 
-// Who is in which group, as hosts tell routers, some of it to the group itself: IGMP (RFC 3376), and MLD (RFC 3810) behind a
-// hop-by-hop header of 8 octets. `length`: of what is there of the packet.
+// True for messages by which hosts tell routers who is in which group, some of them to the group itself: IGMP (RFC 3376), and MLD
+// (RFC 3810) behind a hop-by-hop header of 8 octets. `length`: bytes that are there of the packet.
 bool is_membership(const uint8_t* ip, uint32_t length) {
   constexpr uint8_t kProtocolIgmp = 2, kHopByHop = 0, kFirstMld = 130, kLastMld = 132, kReport2 = 143;
   constexpr uint32_t kType = kIpv6Header + 8;
@@ -30,7 +30,7 @@ bool is_membership(const uint8_t* ip, uint32_t length) {
 
 }  // namespace
 
-// Of a frame to a group: whether the kernel is to have it. Broadcasts are ARP's and DHCP's.
+// Decides for a frame to a group whether the kernel is to have it. Broadcasts are ARP's and DHCP's.
 bool SoftSwitch::concerns_kernel(PacketId id) const {
   const PacketMeta& meta = pool_[id].meta;
   if (meta.destination_mac == kBroadcast) return true;
@@ -40,7 +40,7 @@ bool SoftSwitch::concerns_kernel(PacketId id) const {
   return is_link_group(meta.ip_version, destination) || is_membership(ip, pool_.present(id) - meta.l3_offset);
 }
 
-// Without its tags, as frames of the interface are.
+// The kernel gets the frame without its tags, as frames of the interface are.
 void SoftSwitch::take_for_kernel(Port& in, uint16_t on, PacketId id) {
   if (!router_->may_take_for_kernel(in.number(), now_)) return drop(in.counters.drop_kernel_rate, id);
   if (pool_[id].meta.cn_tagged) remove_cn_tag(pool_, id);

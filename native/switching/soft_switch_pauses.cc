@@ -51,7 +51,7 @@ void SoftSwitch::configure_watchdog(Port& port) {
   port.egress.watch(port.watchdog ? port.watchdog->next() : kNever);
 }
 
-// What the watchdog makes of the port's queues.
+// Carries out the watchdog's verdict on the port's queues.
 void SoftSwitch::watch(Port& port) {
   EgressPort& egress = port.egress;
   PfcWatchdog::Queues queues{.paused = static_cast<uint8_t>(egress.pause.paused_mask() & parameters_.pfc_priorities),
@@ -94,8 +94,9 @@ void SoftSwitch::end_pauses(Time now, uint16_t number) {
   go_on(port);
 }
 
-// A frame was dropped that found neither room nor headroom, so its sender should be stopped, if it is not. But not if nothing is
-// held of it: a frame that is longer than both would never come in, and nothing would ever leave that lets its sender go on.
+// A frame was dropped that found neither room nor headroom, so its sender should be stopped, if it is not. It is not stopped if
+// none of its frames is held: a frame that is longer than both would never come in, and nothing would ever leave that lets its
+// sender go on.
 void SoftSwitch::stop_for_want_of_headroom(Port& in, int priority) {
   if (!buffer_.below_xon(in.number(), priority)) stop_peer(in, priority);
 }
@@ -108,7 +109,7 @@ void SoftSwitch::stop_peer(Port& in, int priority) {
   go_on(in);
 }
 
-// What leaves one queue raises the dynamic threshold of every ingress, so all that are stopped are looked at.
+// A frame that leaves one queue raises the dynamic threshold of every ingress, so all that are stopped are looked at.
 void SoftSwitch::resume_peers() {
   for (Port& port : ports_) {
     for (uint8_t left = port.egress.pfc.stopped_mask(); left != 0; left = static_cast<uint8_t>(left & (left - 1))) {

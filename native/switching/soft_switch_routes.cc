@@ -1,7 +1,8 @@
 // The way of a frame that is routed: receive -> route -> route_ip -> send_routed -> emit, and from there on that of any frame.
 //
-// Taken for the router are frames to its MAC address where it has an interface, and copies of what asks for its neighbours. What
-// it makes itself (questions, answers, ICMP) leaves by the same queues, charged to the port whose frame was the reason.
+// Taken for the router are frames to its MAC address where it has an interface, and copies of questions for its neighbours.
+// Its own frames (questions, answers, ICMP) leave by the same queues, charged to the port whose frame was the
+// reason.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -38,7 +39,7 @@ bool is_udp(const uint8_t* ip) { return (ip[0] >> 4 == 6 ? ip[6] : ip[9]) == kPr
 
 }  // namespace
 
-// What waits for neighbours of interfaces that are no more goes with them.
+// Packets that wait for neighbours of interfaces that are no more go with them.
 void SoftSwitch::configure_router() {
   const RouterParameters& wanted = parameters_.router;
   if (router_ != nullptr) {
@@ -102,7 +103,7 @@ void SoftSwitch::route_ip(Port& in, uint16_t on, PacketId id) {
   const uint8_t* const ip = pool_.data(id) + meta.l3_offset;  // classify() has found its header whole
   const AddressBits source = AddressBits::load(version, ip + ip_source_offset(version));
   const AddressBits destination = destination_of(meta, pool_.data(id));
-  // From or to an address of this link: between neighbours, not to be routed.
+  // A packet from or to an address of this link is between neighbours, not to be routed.
   if (kernel && version == 6 && (is_link_local(destination) || (is_link_local(source) && router_->owns(version, destination))))
     return take_for_kernel(in, on, id);
   // RFC 1812, 5.3.7: from the router itself nothing comes back.
@@ -139,7 +140,7 @@ const Router::NextHop* SoftSwitch::next_hop(const Packet& packet, uint8_t versio
   return &router_->next_hop(places[chosen]);
 }
 
-// By a hop that is a gateway or a link. kNone: there is no room to ask.
+// Returns the neighbour by a hop that is a gateway or a link. kNone: there is no room to ask.
 uint32_t SoftSwitch::neighbour_of(const Router::NextHop& hop, uint8_t version, Router::Destination& to) {
   NeighbourTable& table = router_->neighbours;
   uint32_t at = hop.neighbour;
@@ -177,7 +178,7 @@ void SoftSwitch::notify_by_route(Port& out, PacketId cnm) {
   send_to(out, neighbour_of(*hop, source->version, to), cnm);
 }
 
-// To an address of the router's own: pings are answered, and who looks for a port learns that there is none.
+// Takes packets to an address of the router's own: pings are answered, and senders to a port learn that there is none.
 void SoftSwitch::take_locally(Port& in, uint16_t on, PacketId id) {
   Packet& packet = pool_[id];
   uint8_t* const frame = pool_.data(id);
@@ -242,7 +243,7 @@ void SoftSwitch::resolved(uint32_t neighbour) {
   }
 }
 
-// Who has that address? One that has had it is asked first, then all.
+// Asks who has that address. One that has had it is asked first, then all.
 void SoftSwitch::ask(Port& in, uint32_t neighbour) {
   arm_router();
   NeighbourTable::Entry& entry = router_->neighbours[neighbour];
@@ -306,7 +307,7 @@ void SoftSwitch::tell_of_neighbour(uint16_t port, PacketId id) {
   }
 }
 
-// Of another shard, which has counted it.
+// Hears an answer from another shard, which has counted it.
 void SoftSwitch::hear_of(Port& at, PacketId id) {
   const PacketMeta& meta = pool_[id].meta;
   const uint16_t on = router_ != nullptr ? router_->interface_at(at.number(), meta.vlan()) : Router::kNoInterface;
@@ -406,7 +407,8 @@ void SoftSwitch::arm_router() {
   link_ != nullptr ? ask_for_messages() : driver_.wake(messages_, router_->next_look);
 }
 
-// Once a second: who has not answered is asked again, or given up; who was heard of long ago is asked, if anybody sends to it.
+// Looks once a second: a neighbour that has not answered is asked again, or given up; one that was heard of long ago is asked, if
+// anybody sends to it.
 void SoftSwitch::look_at_neighbours(Time at) {
   if (router_ == nullptr || router_->next_look != at) return;
   advance(at);

@@ -1,4 +1,4 @@
-// What a shard of a switch says to the others, and does when they say it: see switching/shard.h.
+// Messages of a switch's shard to the others, and what it does when they send theirs: see switching/shard.h.
 #include "switching/soft_switch.h"
 
 namespace weir {
@@ -27,13 +27,13 @@ uint64_t SoftSwitch::end_turn() {
 
 void SoftSwitch::ask_for_messages() {
   Time next = link_->next();
-  // What another shard lets go may resume a peer of ours, and it does not tell us.
+  // Frames that another shard lets go may resume a peer of ours, and it does not tell us.
   if (stopped_ != 0 && buffer_.others().occupied > 0) next = std::min(next, now_ + kLookAgain);
   if (router_ != nullptr) next = std::min(next, router_->next_look);
   driver_.wake(messages_, next);
 }
 
-// The oldest message, if its time has come. What is behind it waits for what else is due before.
+// Takes the oldest message, if its time has come. Messages behind it wait for events that are due before.
 void SoftSwitch::take_message(Time at) {
   if (link_->next() > at) return;
   advance(link_->next());
@@ -119,7 +119,7 @@ void SoftSwitch::report(const Packet& packet, Admission fate) {
                                                   .priority = packet.priority});
 }
 
-// What became of a frame that came in here.
+// Settles the fate of a frame that came in here.
 void SoftSwitch::settle(const ShardMessage& message) {
   Port& in = ports_[message.port];
   lent_ -= message.frames;

@@ -1,4 +1,4 @@
-// What VLANs do to a frame that is bridged: which one it is of, whether it may come in and leave, what is learned there, and its
+// VLANs of a frame that is bridged: which one it is of, whether it may come in and leave, what is learned there, and its
 // tag on the way out.
 // Within the switch meta.vlan() is its VLAN, whether the bytes have a tag or not.
 #include <optional>
@@ -21,7 +21,7 @@ void SoftSwitch::learn(Port& in, const PacketMeta& meta) {
   if (told) forwarding_.told(now_, meta);  // else again with the next frame
 }
 
-// What became of an address of port `of`. Other shards count for their ports.
+// Counts the outcome for an address of port `of`. Other shards count for their ports.
 void SoftSwitch::count_learned(uint16_t of, Forwarding::Learned learned) {
   using Outcome = Forwarding::Learned::Outcome;
   if (learned.outcome == Outcome::stored) return;
@@ -33,7 +33,7 @@ void SoftSwitch::count_learned(uint16_t of, Forwarding::Learned learned) {
                                            : counters.fdb_full);
 }
 
-// What was learned in a VLAN is of no use in another.
+// Addresses that were learned in a VLAN are of no use in another.
 void SoftSwitch::configure_vlans() {
   std::vector<std::optional<PortVlans>> wanted;
   for (const SwitchParameters::Port& port : parameters_.ports) wanted.push_back(port.vlans);

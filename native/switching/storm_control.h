@@ -26,7 +26,7 @@ inline Storm storm_of(uint64_t destination_mac) {
 
 class StormControl {
  public:
-  // What the rate brings in this time may come at once, and a frame more.
+  // Frames that the rate brings in this time may come at once, and a frame more.
   static constexpr Time kBurst = 50 * kMillisecond;
 
   void configure(const StormRates& rates) { rates_ = rates; }

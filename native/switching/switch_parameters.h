@@ -1,4 +1,4 @@
-// What a switch is told: its ports, and how it shares, marks, pauses, schedules and learns.
+// Parameters of a switch: its ports, and how it shares, marks, pauses, schedules and learns.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Which VLANs each port belongs to, and how frames of them look there (IEEE 802.1Q, 6.9 and 8.6.2): a frame without a VLAN's tag
+// VLANs that each port belongs to, and the form of their frames there (IEEE 802.1Q, 6.9 and 8.6.2): a frame without a VLAN's tag
 // is of the port's untagged VLAN, one of a VLAN that its port is no member of is not taken, and none leaves by a port outside its
-// VLAN. What is done to frames is in soft_switch_vlans.cc.
+// VLAN. soft_switch_vlans.cc does it to frames.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace weir {
 
 inline constexpr uint16_t kLastVlan = 4094;
 
-// Of a port; it may have none, and all that comes there is dropped then.
+// VLANs of a port; it may have none, and all frames that come there are dropped then.
 struct PortVlans {
   uint16_t untagged = 0;
   std::vector<uint16_t> tagged;
@@ -70,9 +70,9 @@ class VlanTable {
   }
 
   bool heeded_ = false;
-  std::vector<uint16_t> untagged_;  // by port
-  std::vector<uint16_t> row_of_;    // by VLAN; 0: it has no member
-  std::vector<Membership> table_;   // by row and port
+  std::vector<uint16_t> untagged_;  // untagged VLAN by port
+  std::vector<uint16_t> row_of_;    // row by VLAN; 0: it has no member
+  std::vector<Membership> table_;   // membership by row and port
 };
 
 }  // namespace weir

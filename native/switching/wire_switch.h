@@ -9,7 +9,7 @@
 namespace weir {
 
 struct WireSwitch {
-  // As of SoftSwitch. All queues of its own ports keep their distributions.
+  // Parameters are those of SoftSwitch. All queues of its own ports keep their distributions.
   WireSwitch(SwitchParameters parameters, PacketPool& pool, ShardLink* link = nullptr)
       : agenda(pool, static_cast<uint32_t>(parameters.ports.size()),
                WakeHeap(static_cast<uint32_t>(parameters.ports.size()) + 1)),
@@ -20,9 +20,9 @@ struct WireSwitch {
     }
   }
 
-  // All that is due by `now` happens. To be called before the device is told of anything that happens then.
+  // All that is due by `now` happens. Must be called before the device is told of anything that happens then.
   void catch_up(Time now) { agenda.run(now, device); }
-  // And so does nothing else by then.
+  // The same, when nothing else happens by then.
   void advance(Time now) {
     catch_up(now);
     device.advance(now);

@@ -1,4 +1,4 @@
-// What follows from the description of a struct: its ranges, where its fields are in a record, and what is said of what is wrong.
+// Uses of a struct's description: its ranges, the places of its fields in a record, and the messages about wrong values.
 #include <doctest/doctest.h>
 
 #include <limits>

@@ -111,7 +111,7 @@ TEST_CASE(
   }
 }
 
-// What figure 13(a) of the paper turns on: g = 1/16, and a sender that has had the link for itself.
+// Figure 13(a) of the paper turns on this: g = 1/16, and a sender that has had the link for itself.
 TEST_CASE("reaction point: who has been alone for 50 ms is not cut by the CNPs that halve a newcomer") {
   DcqcnParameters p;
   p.g = 1.0 / 16;

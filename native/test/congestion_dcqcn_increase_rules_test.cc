@@ -18,7 +18,7 @@ constexpr Rate kLine = 40'000'000'000;
 constexpr Time kUs = kMicrosecond;
 constexpr uint32_t kByteReset = 10'000'000;
 
-// After two CNPs at time 0: R_T 20 Gb/s, R_C 10 Gb/s, both counters at their start.
+// State after two CNPs at time 0: R_T 20 Gb/s, R_C 10 Gb/s, both counters at their start.
 struct Flow {
   explicit Flow(const DcqcnParameters& p) : parameters(p) {
     rp.configure(parameters, {.line_rate = kLine});

@@ -57,9 +57,9 @@ TEST_CASE("notification point: CNP times") {
   CHECK(cnps({us(3)}, kN) == std::vector<Time>{us(3)});
   CHECK(cnps({us(3), us(3)}, kN) == std::vector<Time>{us(3), us(53)});
   CHECK(cnps({us(0), us(50) - 1}, kN) == std::vector<Time>{us(0), us(50)});
-  // At the very end of an unmarked window: idle again, so at once.
+  // It comes at the very end of an unmarked window: idle again, so at once.
   CHECK(cnps({us(0), us(50)}, kN) == std::vector<Time>{us(0), us(50)});
-  // At the very end of a marked window: counts for the next one.
+  // It comes at the very end of a marked window: counts for the next one.
   CHECK(cnps({us(0), us(1), us(50)}, kN) == std::vector<Time>{us(0), us(50), us(100)});
   // Idle from 100 us; then at once.
   CHECK(cnps({us(0), us(49), us(130), us(131)}, kN) == std::vector<Time>{us(0), us(50), us(130), us(180)});

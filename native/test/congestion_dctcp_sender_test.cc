@@ -23,7 +23,7 @@ DctcpSender started(const DctcpParameters& parameters, uint32_t most = kMost) {
 struct Rounds {
   explicit Rounds(const DctcpParameters& parameters, uint32_t most = kMost) : sender(started(parameters, most)) {}
 
-  // One window of data; the first `marked` of its packets come through congestion. What is sent meanwhile is in flight.
+  // One window of data; the first `marked` of its packets come through congestion. Packets sent meanwhile are in flight.
   void round(uint32_t marked = 0) {
     const uint32_t window = in_flight;
     for (uint32_t i = 0; i < window; ++i) {
@@ -163,7 +163,7 @@ TEST_CASE("dctcp: a loss halves the window though an echo has just cut it; behin
   CHECK(sender.window() == 6);
 }
 
-// How far slow start goes from here.
+// Returns how far slow start goes from here.
 uint32_t slow_start_ends(DctcpSender sender) {
   uint32_t window = sender.window();
   for (;;) {
@@ -192,7 +192,7 @@ TEST_CASE("dctcp: a timeout of what was sent again since the last loss leaves wh
   sender.on_loss({.in_flight = 20, .timeout = true});
   CHECK(sender.window() == 1);
   CHECK(slow_start_ends(sender) == 25);
-  // What a loss had sent again.
+  // Here a loss had packets sent again before.
   DctcpSender other = started({.initial_window = 100});
   other.on_loss({100});
   CHECK(other.window() == 50);

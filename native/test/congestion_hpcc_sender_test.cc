@@ -50,17 +50,17 @@ TEST_CASE("hpcc: the window follows what is in flight on the link, and its refer
   CHECK(s.sender.rate() == kLine / 2);
   // Nothing to compare with.
   CHECK(s.tell(1, 0) == doctest::Approx(6'250));
-  // In full use without a queue, for a tenth of T: U stays 1.
+  // The link is in full use without a queue, for a tenth of T: U stays 1.
   CHECK(s.hear(1, 1'000, 1'250, 5'000) == doctest::Approx(6'250 * 0.95 + 100));
   CHECK(s.sender.rate() == 4'830'000'000);
   CHECK(s.sender.window() == 5);
   // The lesser of two queues: 2500 bytes, a fifth of the line's T.
   CHECK(s.hear(1, 1'000, 1'250, 2'500) == doctest::Approx(6'250 * 0.95 / 1.02 + 100));
   CHECK(s.sender.utilisation() == doctest::Approx(1.02));
-  // Of the sixth packet: behind the five that were in flight at the first. 20 us at half of the rate leave nothing of before.
+  // This acknowledges the sixth packet: behind the five that were in flight at the first. 20 us at half rate leave nothing.
   CHECK(s.hear(3, 20'000, 12'500) == doctest::Approx(6'350));
   CHECK(s.sender.utilisation() == doctest::Approx(0.5));
-  // Until the tenth the reference is that.
+  // That is the reference until the tenth.
   CHECK(s.hear(1, 10'000, 6'250) == doctest::Approx(6'450));
   CHECK(s.hear(1, 10'000, 6'250) == doctest::Approx(6'450));
   CHECK(s.hear(4, 10'000, 6'250) == doctest::Approx(6'450));
@@ -68,7 +68,7 @@ TEST_CASE("hpcc: the window follows what is in flight on the link, and its refer
   CHECK(s.hear(5, 10'000, 6'250) == doctest::Approx(6'450 * 0.95 / 0.5 + 100));
   CHECK(s.hear(5, 10'000, 6'250) == doctest::Approx(12'455));
   CHECK(s.sender.limited());
-  // Not above what the line holds.
+  // The window is not above what the line holds.
   CHECK(s.hear(5, 10'000, 6'250) == doctest::Approx(12'500));
   CHECK_FALSE(s.sender.limited());
   CHECK(s.sender.window() == 10);

@@ -26,7 +26,7 @@ struct Sender {
     sender.on_ack({.packets = packets, .marked = marked, .in_flight = in_flight, .arrived = now, .sent = now - base - delay});
     return sender.exact_window();
   }
-  // What a window that begins at the largest is cut to, by marks with a delay of 36 us: 0.5 a time, as the average follows.
+  // Cuts a window that begins at the largest by marks with a delay of 36 us: 0.5 a time, as the average follows.
   void cut_to(double below) {
     while (sender.exact_window() >= below) hear(35 * kMicro, true, 1, 13 * kMicro);
   }
@@ -160,7 +160,7 @@ TEST_CASE("nscc: increases grow with line rate and base round-trip time, and are
     p.no_delay *= slower;
     Sender s(p, line / slower, 10'000);
     s.base = p.base_rtt;
-    // Of a window of 100; then 3/4 of the target.
+    // The first cut is that of a window of 100; then 3/4 of the target.
     while (s.sender.exact_window() >= 100) s.hear(5 * base * slower, true, 1, 2 * p.base_rtt);
     const double window = s.hear(0, true, 9, 2 * p.base_rtt);
     return (s.hear(base * slower * 9 / 16, false, 9, 1) - window) * window / 9;
@@ -182,7 +182,7 @@ TEST_CASE("nscc: quick adaptation makes the window what came through, and ignore
   // Marks of the three that were in flight change nothing, nor does what is not marked cut it.
   CHECK(s.hear(37 * kMicro, true, 1, 1) == doctest::Approx(5));
   CHECK(s.hear(37 * kMicro, true, 1, 1) == doctest::Approx(5));
-  // As many as there were have been heard of.
+  // As many packets as there were have been heard of.
   s.hear(37 * kMicro, true, 1, 13 * kMicro);
   s.hear(37 * kMicro, true, 1, 13 * kMicro);
   CHECK(s.sender.exact_window() < 5);

@@ -69,7 +69,7 @@ TEST_CASE("QCN congestion point: a trajectory by hand") {
   CHECK(queue.last.delta == -2'000);
   CHECK(queue.last.quantized == 0);  // F_b = -(2000 - 4000) > 0: it drains
   CHECK(queue.until_sample(30'000, 1'500) == 100);
-  CHECK(queue.last.delta == 2'000);          // of the last sample, although that one sent nothing
+  CHECK(queue.last.delta == 2'000);          // against the last sample, although that one sent nothing
   CHECK(queue.last.quantized == 3);          // (4000 + 2 x 2000) 63 / 130000 = 3.88
   CHECK(queue.until_sample(0, 64) == 2344);  // 150 KB / 64 B = 2343.75
   CHECK(queue.last.offset == -26'000);

@@ -28,7 +28,7 @@ struct Flow {
   QcnReactionPoint rp;
 };
 
-// Of factors that should be uniform in [0.85, 1.15), measured with an error of up to `rounding`.
+// Checks factors that should be uniform in [0.85, 1.15), measured with an error of up to `rounding`.
 void check_uniform(const std::vector<double>& factors, double rounding) {
   const auto n = static_cast<double>(factors.size());
   double sum = 0;

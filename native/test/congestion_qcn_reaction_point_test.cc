@@ -385,7 +385,7 @@ TEST_CASE("QCN reaction point: counters that are off") {
 // Additive increases add 5M for each 75 KB, so rates grow as e^(8.3 t / s) from the fifth cycle on: 1G e^0.575 after 75 ms.
 TEST_CASE("QCN reaction point: hyper increase begins after five cycles of the timer, and takes the rest in milliseconds") {
   Flow flow(exact(), 1'000'000'000);
-  double bytes = 0;  // what the rate has allowed and was not sent yet
+  double bytes = 0;  // bytes that the rate has allowed and that were not sent yet
   Time first = 0;
   Time now = 0;
   for (; flow.rp.limited(); now += 1'000) {

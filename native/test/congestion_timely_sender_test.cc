@@ -127,7 +127,7 @@ TEST_CASE("patched timely: between the thresholds the weight of the gradient bal
   CHECK(s.hear(1'000 * kMicro) == doctest::Approx(rate * (1 - 0.008 * 0.5)));
 }
 
-// Where RTTs stay as they are, TIMELY has rates grow whatever they are: any proportion of them is as good as any other. Patched,
+// While RTTs stay as they are, TIMELY has rates grow whatever they are: any proportion of them is as good as any other. Patched,
 // the one rate at which it stays is C / N.
 TEST_CASE("patched timely: at the RTT of its fixed point all rates come to the fair one, and TIMELY's do not") {
   for (const uint32_t flows : {2u, 8u, 40u}) {
@@ -158,7 +158,7 @@ TEST_CASE("timely: whatever comes, the rate stays between its bounds") {
       Sender s(p, 1 + random.next() % kLine);
       for (int i = 0; i < 2'000; ++i) {
         s.now += static_cast<Time>(random.next() % 100'000);
-        // Also such as say that they came before they were sent, as clocks might.
+        // Some say that they came before they were sent, as clocks might.
         const Time sent = random.uniform() < 0.05 ? kNever : s.now - static_cast<Time>(random.next() % 2'000'000) + 1'000;
         const double before = s.sender.exact_rate();
         s.sender.on_ack({.packets = 1 + static_cast<uint32_t>(random.next() % 20), .arrived = s.now, .sent = sent});

@@ -1,7 +1,7 @@
-// A NIC that is driven by a simulator sends what it sends on the wire, byte for byte and at the same times.
+// A NIC that is driven by a simulator sends the same frames as on the wire, byte for byte and at the same times.
 //
-// What falls on one nanosecond may come in another order: on the wire a NIC first looks for all that is due and then picks a
-// frame, with a driver it does so for each thing by itself. So what arrives does so after all that was due, in both; and odd
+// Events of one nanosecond may come in another order: on the wire a NIC first looks for all that is due and then picks a
+// frame, with a driver it does so for each thing by itself. So frames arrive after all that was due, in both; and odd
 // rates keep other things from meeting: no queue pair's packets are released at multiples of the time that frames take of the
 // link, and the link is slow enough for meetings by chance to be rare. With these seeds there is none that matters.
 #include <doctest/doctest.h>
@@ -47,7 +47,7 @@ class DrivenNic final : public Driver {
     sent.push_back(std::move(one));
     departing.emplace(at, id);
   }
-  // In the order in which they were asked for, at one time.
+  // Wakes come in the order in which they were asked for, at one time.
   void wake(uint32_t what, Time at) override {
     if (at != kNever) asked.emplace(at, what);
   }
@@ -62,7 +62,7 @@ class DrivenNic final : public Driver {
     nic.advance(until);
     collect(until);
   }
-  // As on the wire, a frame counts as sent when its last bit has left.
+  // A frame counts as sent when its last bit has left, as on the wire.
   void collect(Time until) {
     for (; !departing.empty() && departing.begin()->first <= until; departing.erase(departing.begin())) {
       nic.left(departing.begin()->second);
@@ -232,7 +232,7 @@ void compare(uint64_t seed, const CongestionParameters& control) {
     if (step % 300 == 0) check_same(expected, driven.sent);
     if (step % 300 == 0) check_same(wire.nic, driven.nic);
   }
-  // What was picked by now has left after the longest frame's time, and nothing follows a pause.
+  // Frames that were picked by now have left after the longest frame's time, and nothing follows a pause.
   wire.run(now);
   driven.run(now);
   wire.nic.receive_pause(now, 60'000);

@@ -1,6 +1,6 @@
-// A switch that is driven as a simulator does, which hands on frames at once and comes also for what was replaced, does what it
-// does on the wire: the same frames leave at the same times, and the same is counted. At one nanosecond an agenda wakes ports in
-// ascending order before what arrives; the driver here does so too, so that there is nothing in which the two may differ.
+// A switch that is driven as by a simulator, which hands on frames at once and comes also for times that were replaced, does what
+// it does on the wire: the same frames leave at the same times, and the same is counted. At one nanosecond an agenda wakes ports
+// in ascending order before what arrives; the driver here does so too, so that there is nothing in which the two may differ.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -60,7 +60,7 @@ class DrivenSwitch final : public Driver {
     device.advance(until);
     collect(until);
   }
-  // As on the wire, a frame counts as sent when its last bit has left.
+  // A frame counts as sent when its last bit has left, as on the wire.
   void collect(Time until) {
     for (; !departing_.empty() && departing_.begin()->first <= until; departing_.erase(departing_.begin())) {
       const auto [port, id] = departing_.begin()->second;
@@ -181,7 +181,7 @@ void check_same(SoftSwitch& wire, SoftSwitch& driven) {
   }
 }
 
-// What the cases must contain for the comparison to mean anything.
+// The cases must contain these for the comparison to mean anything.
 struct Seen {
   uint64_t marks = 0, stops = 0, pauses = 0, dropped = 0, limited = 0, flooded = 0;
 };

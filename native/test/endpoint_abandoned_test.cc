@@ -110,7 +110,7 @@ TEST_CASE("abandoned: only what has a peer") {
     w.two.right().nic.modify_queue_pair(unreliable, to, a, path_to(kNicMac, kPeerMac), 3, 0);
   }
   CHECK_FALSE(w.two.right().nic.abandon_queue_pair(unreliable));
-  // What is abandoned already stays so.
+  // A queue pair that is abandoned already stays so.
   REQUIRE(w.two.right().nic.abandon_queue_pair(w.right));
   CHECK_FALSE(w.two.right().nic.abandon_queue_pair(w.right));
 }

@@ -1,4 +1,4 @@
-// From where and to where the packets of a queue pair must be: all others are refused, and counted by the reason.
+// Addresses from and to which the packets of a queue pair must be: all others are refused, and counted by the reason.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 enum class What { data, cnp };
 
-// To queue pair `qpn` of the NIC under test, from 10.0.0.`from` to 10.0.0.`to`; with right checksums.
+// Makes a packet to queue pair `qpn` of the NIC under test, from 10.0.0.`from` to 10.0.0.`to`; with right checksums.
 std::vector<uint8_t> packet(What what, uint8_t opcode, uint32_t qpn, uint8_t from, uint8_t to, uint8_t ip_version = 4) {
   RocePath path = path_to(kNicMac, kPeerMac);
   path.ip_version = ip_version;

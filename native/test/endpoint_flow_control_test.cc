@@ -1,4 +1,4 @@
-// What a NIC asks of its peer: by PFC, by 802.3x PAUSE frames, and as a fault; and what it makes of trimmed packets.
+// A NIC's demands of its peer: by PFC, by 802.3x PAUSE frames, and as a fault; and its answer to trimmed packets.
 #include <doctest/doctest.h>
 
 #include <vector>

@@ -22,7 +22,7 @@ RocePath path_to_group(const IpAddress& group) {
   return path;
 }
 
-// With right checksums.
+// Makes a frame with right checksums.
 std::vector<uint8_t> to_group(const IpAddress& group, uint32_t qpn = kMulticastQpn, uint8_t opcode = kOpcodeUdSendOnly,
                               uint8_t ecn = 2, uint32_t queue_key = kQueueKey) {
   RocePath path = path_to_group(group);
@@ -92,7 +92,7 @@ TEST_CASE("multicast: what a member may not have is dropped for it alone, and ma
   CHECK(nic.transport_counters().drop_queue_key == 1);
   give(nic, to_group(kGroup, kMulticastQpn, kOpcodeRcSendOnly));
   CHECK(nic.counters().drop_unsupported_opcode == 1);
-  // To one queue pair, by the address of a group.
+  // It is for one queue pair, by the address of a group.
   give(nic, to_group(kGroup, qpn));
   CHECK(nic.transport_counters().drop_wrong_destination == 1);
   CHECK(nic.transport_counters().drop_datagram == 0);

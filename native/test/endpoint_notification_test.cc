@@ -216,7 +216,7 @@ TEST_CASE("notification: packets that are not valid are not answered, nor counte
 TEST_CASE("notification: a reliable connection answers from RTR on, with the partition key of what was marked") {
   Victim v;
   const uint32_t qpn = v.reliable(QueuePairState::rtr, 0x8123);
-  v.marked_send(qpn, 0x0123);  // of a limited member
+  v.marked_send(qpn, 0x0123);  // from a limited member
   v.two.run(kMillisecond);
   REQUIRE(v.cnps.size() == 1);
   CHECK(v.cnps[0].mac == kPeerMac);

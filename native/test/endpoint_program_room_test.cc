@@ -54,7 +54,7 @@ struct Filled {
       collect();
     }
   }
-  // Until it holds the wire, or there is no room any more.
+  // Fills it until it holds the wire, or there is no room any more.
   void fill() {
     while (receive() && !end.nic.waits_for_programs()) continue;
     pass(now + kMicrosecond);
@@ -65,7 +65,7 @@ struct Filled {
   NicEnd end;
   uint32_t qpn = 0;
   Time now = 0;
-  std::vector<bool> told;  // by PFC frames: XOFF
+  std::vector<bool> told;  // XOFF or not, by PFC frames
 };
 
 TEST_CASE("program room: the peer is paused while half of it is full, and resumed when the program has taken what there was") {
@@ -73,7 +73,7 @@ TEST_CASE("program room: the peer is paused while half of it is full, and resume
   f.fill();
   REQUIRE(f.end.nic.waits_for_programs());
   CHECK(f.told == std::vector<bool>{true});
-  // What is on its way yet finds room.
+  // Frames that are on their way yet find room.
   for (int i = 0; i < 1'000; ++i) CHECK(f.receive());
   f.pass(f.now + 10 * kMillisecond);
   CHECK(f.told.size() > 3);

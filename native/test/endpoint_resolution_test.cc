@@ -71,7 +71,7 @@ TEST_CASE("soft nic: a stream goes on to another MAC address, without a gap") {
     REQUIRE(h.frames.size() > before + 100);
     for (size_t i = 0; i < h.frames.size(); ++i) {
       CHECK(h.frames[i].meta.psn == i);
-      // What is on the link already has the old address.
+      // The frame on the link already has the old address.
       if (i != before) CHECK(h.frames[i].meta.destination_mac == (i < before ? kPeerMac : kOtherMac));
     }
   }

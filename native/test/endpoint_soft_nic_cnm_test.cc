@@ -15,7 +15,7 @@
 namespace weir::test {
 namespace {
 
-constexpr uint64_t kOwnMac = 0x0257450000a0;  // and those that follow: of queue pairs
+constexpr uint64_t kOwnMac = 0x0257450000a0;  // first of a row: addresses of queue pairs
 
 // CNPVs 3 and 4. Flows: 1 and 2 at priority 3, 3 at priority 4.
 struct Bed {
@@ -57,7 +57,7 @@ struct Bed {
 
 using Names = std::vector<std::string>;
 
-// What a switch encapsulates of a frame of queue pair `index`.
+// Returns the part that a switch encapsulates of a frame of queue pair `index`.
 std::vector<uint8_t> encapsulated(const QueuePairParameters& qp, uint32_t octets) {
   std::vector<uint8_t> frame(kMaxHeaders + 64);
   const uint8_t payload[64] = {};
@@ -106,7 +106,7 @@ TEST_CASE("soft nic, CNM: each refusal counts its reason, and changes no rate") 
   refused(cnm({.priority = 4}), "rp_cnm_wrong_flow");
   refused(cnm({.flow = {}, .encapsulated_mac = kPeerMac + 7}), "rp_cnm_unknown_flow");
   refused(cnm({.flow = {}, .priority = 4, .encapsulated_mac = kPeerMac + 1}), "rp_cnm_unknown_flow");
-  // And what is right is taken.
+  // A right one is taken.
   CHECK(bed.counted(cnm({.flow = 3, .priority = 4})) == Names{"rp_cnm_handled"});
   CHECK(bed.rates() == std::vector<Rate>{k1G, k1G, 750'000'000, k1G});
 }
@@ -174,7 +174,7 @@ TEST_CASE("soft nic, CNM: without a CN-TAG the flow is found by what is encapsul
   tell(0, 42);
   CHECK(limited() == std::vector{1, 1, 1, 1});
   CHECK(h.nic.counters().rp_cnm_handled == 4);
-  // Of nobody here.
+  // It belongs to nobody here.
   QueuePairParameters other = flow_sender(0x1004);
   pairs.push_back(other);
   tell(4, 64);
@@ -208,7 +208,7 @@ TEST_CASE("soft nic, CNM: queue pairs with MAC addresses of their own are told a
     } else {
       CHECK(h.nic.counters().rp_cnm_unknown_flow == 1);
     }
-    // What else is sent to them is the NIC's too.
+    // Other frames to them are the NIC's too.
     std::vector<uint8_t> data = h.data(0, 2, 4);
     store_be48(data.data(), kOwnMac + 1);
     h.receive(kMillisecond, data);
@@ -261,7 +261,7 @@ TEST_CASE(
     CHECK(limited() == std::vector{0, 0, 0});
   };
   using C = NicCounters;
-  // To an address that the packet is not from; about one of another destination, or another queue pair.
+  // They are to an address that the packet is not from; about one of another destination, or another queue pair.
   refused(datagram(0, [](uint8_t* ip, uint8_t*) { ip[19] ^= 1; }), &C::rp_cnm_wrong_flow);
   refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[kCnmPdu + 2 + 19] ^= 1; }), &C::rp_cnm_unknown_flow);
   refused(datagram(0, [](uint8_t*, uint8_t* pdu) { pdu[kCnmPdu + 2 + 20 + 8 + 7] ^= 4; }), &C::rp_cnm_unknown_flow);
@@ -273,7 +273,7 @@ TEST_CASE(
   std::vector<uint8_t> damaged = datagram(0);
   damaged.back() ^= 1;
   refused(damaged, &C::rp_cnm_malformed);
-  // Of layer 2, however right it is.
+  // It is of layer 2, however right.
   const std::vector<uint8_t> msdu = encapsulated(pairs[0], 42);
   refused(cnm({.flow = {}, .msdu = msdu}), &C::rp_cnm_ignored);
 

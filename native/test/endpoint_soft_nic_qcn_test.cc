@@ -1,4 +1,4 @@
-// The soft NIC under QCN: rates follow CNMs, and flows are limited as such. What CNMs must be: endpoint_soft_nic_cnm_test.cc.
+// The soft NIC under QCN: rates follow CNMs, and flows are limited as such. endpoint_soft_nic_cnm_test.cc tests CNMs themselves.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -235,7 +235,7 @@ TEST_CASE("soft nic, QCN: flows beyond the reaction points of their priority sha
   CHECK(of_priority[0].size() == 4);
   CHECK(of_priority[1].size() == 4);
   for (const auto& [flow, frames] : of_priority[0]) CHECK_FALSE(of_priority[1].contains(flow));
-  // What a CNM for one priority says does not touch the other.
+  // A CNM for one priority does not touch the other.
   h.receive(2 * kMillisecond, cnm({.feedback = 63, .flow = static_cast<uint16_t>(of_priority[1].begin()->first), .priority = 4}));
   CHECK(h.nic.counters().rp_cnm_handled == 1);
   CHECK(h.nic.counters(4).rp_port_pri_created_rps == 1);

@@ -185,7 +185,7 @@ TEST_CASE("soft nic: two of them on a link that marks: CNPs sent = handled, ever
     return std::make_unique<NicHarness>(p, queue_pairs);
   };
   std::array<std::unique_ptr<NicHarness>, 2> ends{make(kNicMac, kPeerMac), make(kPeerMac, kNicMac)};
-  std::array<std::deque<std::pair<Time, std::vector<uint8_t>>>, 2> links;  // to that end
+  std::array<std::deque<std::pair<Time, std::vector<uint8_t>>>, 2> links;  // frames to that end
   uint64_t marked = 0;
   uint64_t carried = 0;
   for (size_t end = 0; end < 2; ++end) {

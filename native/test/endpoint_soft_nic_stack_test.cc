@@ -1,4 +1,4 @@
-// What the host's own stack sends by the soft NIC: it shares priorities, pauses, rates and the link with queue pairs.
+// Frames that the host's own stack sends by the soft NIC: they share priorities, pauses, rates and the link with queue pairs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -35,12 +35,12 @@ struct StackNic : NicHarness {
     classify(pool.data(id), pool[id].length, pool[id].meta);
     nic.send_for_stack(now, id);
   }
-  // As many as that, one behind the other.
+  // Sends as many as that, one behind the other.
   void send_many(Time now, TcpShape shape, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i, shape.sequence += shape.payload) send(now, shape);
   }
   uint64_t wire_bytes_of(const SentFrame& frame) const { return wire_bytes(frame.packet.length); }
-  // Of the frames sent between two times that `is` names.
+  // Counts the frames sent between two times that `is` names.
   template <class Is>
   uint64_t sent(Time from, Time to, Is is) const {
     uint64_t sum = 0;
@@ -53,7 +53,7 @@ struct StackNic : NicHarness {
 
 bool is_tcp(const SentFrame& frame) { return frame.meta.kind == FrameKind::other; }
 bool is_roce(const SentFrame& frame) { return frame.meta.kind == FrameKind::roce; }
-// Of a flow that has another queue than port 40,000 has.
+// Port of a flow that has another queue than port 40,000 has.
 const uint16_t kOtherPort = [] {
   const auto queue = [](uint16_t port) {
     PacketMeta meta;
@@ -110,7 +110,7 @@ TEST_CASE("soft nic, stack: priorities share by the scheduler, whoever sends at 
     CHECK(tcp + roce > 0.99 * 250'000);
     CHECK(tcp + roce <= 250'000);
     if (strict) {
-      CHECK(roce < 3'000);  // what was on the link when the first came
+      CHECK(roce < 3'000);  // those that were on the link when the first came
     } else {
       CHECK(tcp / roce == doctest::Approx(3).epsilon(0.05));
     }

@@ -89,7 +89,7 @@ TEST_CASE("soft nic verbs: who sends the data is paced, by CNPs to its queue pai
     CHECK(receiver.nic.counters().np_cnp_sent > 10);
     CHECK(sender.nic.counters().rp_cnp_handled == receiver.nic.counters().np_cnp_sent);
     CHECK(receiver.nic.counters().rp_cnp_handled == 0);
-    // At line rate it would take 3.4 ms.
+    // It would take 3.4 ms at line rate.
     CHECK(two.delivered() > 7 * kMillisecond);
   }
 }
@@ -126,7 +126,7 @@ TEST_CASE("soft nic verbs: under QCN who sends the data is held back by CNMs for
     REQUIRE(two.left().completions.all.size() == 1);
     CHECK(two.left().completions.all[0].status == WorkStatus::success);
     CHECK(t.local == t.remote);
-    // At line rate it would take 3.4 ms; all but the first millisecond's are sent at 1.3 Gb/s, for 15 ms at least.
+    // It would take 3.4 ms at line rate; all but the first millisecond's are sent at 1.3 Gb/s, for 15 ms at least.
     CHECK(two.delivered() > 12 * kMillisecond);
     CHECK(two.left().pool.available() == two.left().pool.size());
     CHECK(two.right().pool.available() == two.right().pool.size());
@@ -165,7 +165,7 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
     tell(1, kPeerMac);
     CHECK(end.nic.counters().rp_cnm_unknown_flow == 1);
     CHECK(end.nic.counters().rp_cur_flows == 1);
-    // To the same place: by destination it is the same flow.
+    // It leads to the same place: by destination it is the same flow.
     const uint32_t again = connect(kPeerMac);
     const bool same = flows == FlowSelection::destination_mac;
     const Flow& flow = end.nic.flow_at(end.nic.streams() + again % kPlaces, end.nic.now());
@@ -206,7 +206,7 @@ TEST_CASE("soft nic verbs: a reliable connection is under DCTCP as a stream is, 
       REQUIRE(two.left().completions.all.size() == 1);
       CHECK(two.left().completions.all[0].status == WorkStatus::success);
       CHECK(t.local == t.remote);
-      if (opcode == WorkOpcode::write) CHECK(acknowledgements == 489);  // of each packet by itself
+      if (opcode == WorkOpcode::write) CHECK(acknowledgements == 489);  // one for each packet
       CHECK(dctcp->alpha() > (marked ? 0.9 : 0));
       CHECK(dctcp->window() >= (marked ? 2 : 50));
       CHECK(dctcp->window() <= (marked ? 4 : 256));

@@ -88,7 +88,7 @@ class Wire {
     collect(left_.get());
     collect(right_.get());
   }
-  // Until the last message of the left NIC is acknowledged.
+  // Runs until the last message of the left NIC is acknowledged.
   void finish() {
     for (Time limit = now + 100 * kSecond; left().nic.queue_pairs()[0].state != QueuePair::State::finished;) {
       REQUIRE(now < limit);
@@ -106,13 +106,13 @@ class Wire {
     collect(right_.get());
   }
 
-  QueuePairParameters qp;  // of both, but for what differs
+  QueuePairParameters qp;  // common to both, but for what differs
   uint8_t ack_priority = kPriorityOfData;
   bool both_send = false;  // else only the left one does
   bool knows_left = true;  // the right one has the left one's MAC address
   Time now = 0;
   double loss = 0, duplication = 0, reordering = 0;
-  std::function<bool(const Frame&)> drops;  // besides
+  std::function<bool(const Frame&)> drops;  // frames to drop besides
   std::function<void(const Frame&)> seen;
   uint64_t lost = 0;
 
@@ -206,7 +206,7 @@ TEST_CASE("stream connections: what is sent arrives once and in order, whatever 
       CHECK(wire.left().news.acknowledged == 3'000'000);
       CHECK(received.rx_messages == messages);
       CHECK(received.rx_bytes == 3'000'000);
-      // And the one that has opened the connection.
+      // The last is the one that has opened the connection.
       CHECK(received.rx_packets == 299 * 10 + 8 + 1);
       CHECK(wire.left().counters().tx_packets == received.rx_packets + wire.left().transport().retransmitted);
       CHECK((wire.left().transport().retransmitted > 0) == (loss > 0));
@@ -312,7 +312,7 @@ TEST_CASE("stream connections: a first packet that comes again begins nothing an
   CHECK(wire.right().counters().rx_messages == 100);
   CHECK(wire.right().counters().duplicate == 1);
   CHECK(first.size() == 1);
-  // Of the sender before: the one now finds out, and opens another.
+  // The frame is the sender's before: the one now finds out, and opens another.
   wire.stop_left();
   wire.start_left();
   wire.run(wire.now + 2 * kMillisecond);

@@ -24,7 +24,7 @@ struct Counted {
   void set(uint64_t round) {
     for (size_t i = 0; i < counters.size(); ++i) counters[i] = {round + 2 * i, round + 2 * i + 1};
   }
-  // How many words of the block are those of `round`.
+  // Counts the words of the block that are those of `round`.
   size_t published(uint64_t round) const {
     size_t found = 0;
     for (size_t i = 0; i < block.size(); ++i) found += block.read(i) == round + i;
@@ -111,11 +111,11 @@ TEST_CASE("counter block: a small one is published as a whole each time, a large
     before = large.published(1'000'000);
   }
   CHECK(parts > 2);
-  // What was published first may have changed while the others were.
+  // Words that were published first may have changed while the others were.
   CHECK_FALSE(large.block.complete());
   for (int i = 0; i < parts; ++i) large.block.publish_part(2);
   CHECK(large.block.complete());
-  // And once more, from wherever it stands.
+  // All are published once more, from wherever it stands.
   large.set(2'000'000);
   for (int i = 0; i < parts; ++i) large.block.publish_part(3);
   CHECK(large.published(2'000'000) == 20'000);

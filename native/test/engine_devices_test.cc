@@ -284,7 +284,7 @@ TEST_CASE("switch device: LLDP goes to the slow path where that is asked for; wh
 TEST_CASE("switch device: a change that is refused leaves routes and parameters as they were") {
   SwitchRig rig;
   const SwitchDeviceConfig before = rig.config;
-  // As its worker does, which checks while the device goes on.
+  // Does as its worker does, which checks while the device goes on.
   const auto refusal = [&](const SwitchDeviceConfig& config) {
     try {
       check(config);
@@ -418,7 +418,7 @@ struct ProgramRig {
   void turns(Time from, Time to) {
     for (Time t = from; t <= to; t += 20 * kMicrosecond) device->turn(t, t);
   }
-  // To the queue pair of that number at the peer, from a frame on.
+  // Counts frames to the queue pair of that number at the peer, from a frame on.
   long sent_to(uint32_t remote_qpn, size_t from = 0) const {
     return std::count_if(wire.sent.begin() + static_cast<long>(from), wire.sent.end(),
                          [=](const Bytes& bytes) { return parsed(bytes).destination_qp == remote_qpn; });

@@ -1,5 +1,5 @@
-// Reliable messages of a lab: two NIC devices with a wire between them, in virtual time. What they tell by records, and what they
-// count, is held against what the wire has done to every frame.
+// Reliable messages of a lab: two NIC devices with a wire between them, in virtual time. Their records and counters are held
+// against what the wire has done to every frame.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -195,7 +195,7 @@ TEST_CASE("lab messages: under loss each is complete once, and every packet is a
     CHECK(taken.rx_bytes == 1'990'000);
     CHECK(wire.a.transport().retransmitted > 0);
     CHECK(sent.tx_packets == packets + wire.a.transport().retransmitted);
-    // What arrived was taken in sequence, or came again, or too early to be of use.
+    // Packets that arrived were taken in sequence, or came again, or too early to be of use.
     const uint64_t arrived = sent.tx_packets - wire.lost_data;
     const uint64_t early = recovery == LossRecovery::go_back_n ? wire.b.transport().out_of_sequence : 0;
     CHECK(arrived == taken.rx_packets + taken.duplicate + early);

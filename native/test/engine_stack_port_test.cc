@@ -76,7 +76,7 @@ struct Rig {
   }
   void turn(Time at) { device->turn(at, at); }
   NicCounters& counters() { return device->soft_nic().counters(); }
-  // Of what the stack gave, nothing is anywhere else.
+  // Frames that the stack gave are nowhere else.
   bool conserved() {
     const NicCounters& c = counters();
     uint64_t known = c.drop_stack_refused + c.drop_stack_control + c.drop_stack_mtu_exceeded + c.drop_stack_no_descriptor;

@@ -151,7 +151,7 @@ TEST_CASE(
     CHECK(in.drop_no_descriptor == 0);
     CHECK(rig.soft().counters(1).tx_packets == 0);
     CHECK(rig.soft().counters(1, 0).queue_packets == 0);
-    // What is outside of the buffer: little.
+    // Little is outside of the buffer.
     const uint32_t outside = rig.device->ports()[1].unsent_bytes();
     CHECK(outside > 0);
     CHECK(outside <= kMostUnsent + 65 * 1'062);
@@ -305,7 +305,7 @@ TEST_CASE("stalled egress: a NIC holds its queue pairs back, and goes on from th
   state.room = 0;
   run(500 * kMillisecond);
   const NicCounters& counters = nic.soft_nic().counters();
-  CHECK(nic.ports()[0].unsent_bytes() <= kMostUnsent + 30'000);  // and what is sent in one turn
+  CHECK(nic.ports()[0].unsent_bytes() <= kMostUnsent + 30'000);  // and the frames sent in one turn
   CHECK(counters.tx_packets == before);
   CHECK(counters.tx_no_descriptor == 0);
   CHECK(pool.available() > 300);

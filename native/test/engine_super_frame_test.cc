@@ -261,7 +261,7 @@ TEST_CASE(
   }
   CHECK(all > 600'000 - 2 * 1'106);
   CHECK(all <= 600'000);
-  // Where several share them, pieces are longer, so that each queue pair has its two super-frames: known from the first on.
+  // If several share them, pieces are longer, so that each queue pair has its two super-frames: known from the first on.
   CHECK(run(3, {0, 48 * kMicrosecond}).second.size() == 3);
 }
 
@@ -333,7 +333,7 @@ TEST_CASE("nic super-frames: small messages of an application's queue pair leave
     }
   }
   CHECK(super_frames == (kMessages + kJoined - 1) / kJoined);
-  // What the link takes by the next turn is far more; but a super-frame of short packets is sent as soon as it is full.
+  // The link takes far more by the next turn; but a super-frame of short packets is sent as soon as it is full.
   CHECK(wire.calls.size() == 4);
   for (size_t i = 1; i < wire.calls.size(); ++i) CHECK(wire.calls[i] == kJoined);
 }

@@ -166,7 +166,7 @@ TEST_CASE("wire port: no frame waits for longer than the patience, also where th
     for (int step = 0; step < 20; ++step, now += 10 * kMillisecond) s.flush(now);
   }
   CHECK(s.left == 50);
-  CHECK(s.port->unsent() <= 60);  // what came in the last second
+  CHECK(s.port->unsent() <= 60);  // those that came in the last second
   CHECK(s.refused_lost == sent - s.left - s.port->unsent());
   CHECK(s.down_lost == 0);
   s.port->settle();

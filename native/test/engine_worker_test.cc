@@ -27,7 +27,7 @@ constexpr Rate k100M = 100'000'000;
 struct Links {
   std::map<std::string, std::unique_ptr<MemoryPort>> waiting;
   std::string refuse;
-  const PortClock* test_clock = nullptr;  // of far ends that the test's thread uses
+  const PortClock* test_clock = nullptr;  // clock of far ends that the test's thread uses
   int opened = 0;
 
   PortFactory factory() {
@@ -166,7 +166,7 @@ TEST_CASE("worker: counters are never behind the state that a look shows") {
     uint64_t sent = 0;
     worker.look([&] { sent = worker.nics()[0]->soft_nic().counters().tx_packets; });
     CHECK(counter(worker, "tx_packets", "h1") >= sent);
-    // Not in step with the publishing that happens anyway.
+    // The pause is not in step with the publishing that happens anyway.
     std::this_thread::sleep_for(std::chrono::microseconds(700));
   }
   // Once it sleeps, nothing is left to tell: what it told last is of now.
@@ -302,7 +302,7 @@ TEST_CASE("worker: a change of a switch on several workers is one for all of the
   config.switches[0].routes.push_back({kPeerMac + 10, {1}});
   workers[0]->reconfigure(config, others);
   has(77'777, 3);
-  // What does not fit is found out before anybody has changed.
+  // A configuration that does not fit is found out before anybody has changed.
   WorkerConfig crowded = config;
   crowded.switches[0].parameters.red.kmax = 88'888;
   for (uint64_t i = 0; i < 20; ++i) crowded.switches[0].routes.push_back({kPeerMac + 100 + i, {1}});
@@ -429,7 +429,7 @@ TEST_CASE("worker: captures come and go while it runs, and see what the counters
   Links links;
   Worker worker(lab(), links.factory());
   worker.open();
-  // Before anything lives: all that h1 ever sends.
+  // The capture begins before anything lives: it has all that h1 ever sends.
   const auto early = std::make_shared<Capture>(CaptureOptions{}, 1);
   worker.attach(early, std::vector<Worker::PortPlace>{{.tap = 0, .device = 1, .port = 0}});
   worker.begin(monotonic_now());

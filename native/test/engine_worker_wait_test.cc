@@ -1,4 +1,4 @@
-// How a worker's loop waits, and that others may turn it.
+// Waits of a worker's loop, which others may turn.
 #include <doctest/doctest.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -62,7 +62,7 @@ struct Bed {
     }
     return done();
   }
-  // To the worker's NIC, for the slow path.
+  // Sends to the worker's NIC, for the slow path.
   bool offer() const {
     uint8_t arp[60] = {};
     store_ethernet(arp, {.destination_mac = 0xffffffffffff, .source_mac = kPeerMac}, 0x0806);
@@ -71,7 +71,7 @@ struct Bed {
     frame.length = sizeof arp;
     return far->transmit(std::span(&frame, 1)).sent == 1;
   }
-  // From the worker.
+  // Takes what comes from the worker.
   bool comes() const {
     RxFrame frame;
     if (far->receive(std::span(&frame, 1)) == 0) return false;
@@ -132,7 +132,7 @@ TEST_CASE("worker: what is asked for between turns is done while others turn the
 
 TEST_CASE("worker: one that spins turns many times between two naps while frames come, and sleeps when they do not") {
   Bed bed(Bed::config(Polling::spinning));
-  uint64_t naps = 0;  // and whatever else it waits for
+  uint64_t naps = 0;  // and other waits
   const auto turns = [&] {
     uint64_t count = 0;
     bed.worker.between_turns([&] {
@@ -179,7 +179,7 @@ TEST_CASE("worker: one that is to have real-time priority has it, or says that i
   }
 }
 
-// Whose port fails.
+// Its port fails.
 struct FailingPort final : PacketPort {
   explicit FailingPort(const std::atomic<bool>& fails) : fails_(fails) {}
   size_t receive(std::span<RxFrame>) override {
@@ -237,7 +237,7 @@ struct BulkPort final : PacketPort {
     frames[0] = {};
     frames[0].data = bytes.data();
     frames[0].length = static_cast<uint32_t>(bytes.size());
-    frames[0].stamp = now - 5 * kMicrosecond;  // before the turn began
+    frames[0].stamp = now - 5 * kMicrosecond;  // the time is before the turn began
     frames[0].offload = super.offload;
     ++given;
     return 1;

@@ -1,4 +1,4 @@
-// What tests say of a distribution; the product's own figures are made in src/native/histogram.ts.
+// Figures of a distribution in tests; the product's own figures are made in src/native/histogram.ts.
 #pragma once
 
 #include <algorithm>

@@ -182,7 +182,7 @@ TEST_CASE("af_packet: for a NIC beside the host's stack, its own frames arrive, 
       half(bytes, 44, port);
       return bytes;
     };
-    // With a message of ICMP that quotes a packet.
+    // Makes a message of ICMP that quotes a packet.
     const auto icmp = [&](uint8_t type, uint8_t destination, uint8_t quoted, uint16_t port) {
       Bytes bytes = ipv4(1, 0, 0, 5);
       bytes.resize(120);
@@ -452,7 +452,7 @@ TEST_CASE("af_packet: the thread stays in its namespace and nothing is left open
 TEST_CASE("af_packet: without CAP_NET_RAW the error says what to do") {
   const pid_t child = ::fork();
   if (child == 0) {
-    // In a child: an ordinary user has no capability left.
+    // This runs in a child: an ordinary user has no capability left.
     if (::geteuid() == 0 && ::setuid(65534) != 0) ::_exit(3);
     try {
       const PortClock clock;

@@ -55,7 +55,7 @@ void forward(Rig& rig, PacketPort& sender, AfXdpPort& in, AfXdpPort& out, Packet
     REQUIRE(frames[0].length == length);
     REQUIRE(frames[0].packet != nullptr);
     const PacketId id = take(frames[0]);
-    CHECK(frames[0].data == rig.pool.data(id));  // where it lies it leaves from
+    CHECK(frames[0].data == rig.pool.data(id));  // it leaves from where it lies
     rig.pool[id].length = frames[0].length;
     const TxFrame leaving{rig.pool.data(id), rig.pool[id].length, {}, id};
     REQUIRE(out.transmit({&leaving, 1}).sent == 1);
@@ -203,7 +203,7 @@ TEST_CASE("af_xdp: a queue that is taken is refused with a remedy, and free agai
     {
       AfXdpPort first(rig.options("near0"), rig.umem, rig.clock);
       try {
-        PacketMemory memory(Umem::shape(kPackets, 1'518));  // of another worker
+        PacketMemory memory(Umem::shape(kPackets, 1'518));  // memory of another worker
         PacketPool pool(memory);
         Umem umem(memory, pool);
         AfXdpPort second(rig.options("near0"), umem, rig.clock);

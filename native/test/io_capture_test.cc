@@ -54,7 +54,7 @@ struct OneFrame final : PacketPort {
   PortLosses losses() override { return {1, 2, 3}; }
 };
 
-// What waits in a capture, by its reader, and what the capture says of it.
+// Frames that wait in a capture, by its reader, and the capture's records of them.
 std::vector<std::pair<CapturedFrame, Record>> frames_of(Capture& capture, size_t room = 64 * 1024) {
   std::vector<std::pair<CapturedFrame, Record>> frames;
   Bytes chunk(std::max(room, capture.longest_record()));
@@ -81,7 +81,7 @@ std::vector<Record> drained(Capture& capture) {
   return records;
 }
 
-// What a capture says of a frame that comes in; nothing if it does not want it.
+// Returns a capture's record of a frame that comes in; nothing if it does not want it.
 std::optional<CapturedFrame> seen(std::span<const uint8_t> bytes, CaptureOptions options = {}, const Offload& offload = {}) {
   ExactFrame exact(bytes);
   PortClock clock;

@@ -36,7 +36,7 @@ TEST_CASE("interface claim: a second device on an interface is refused, and told
     std::optional<InterfaceClaim> first(std::in_place, index, "near0", "sw 0");
     const std::string refused = refusal_of([&] { InterfaceClaim second(index, "near0", "sw1"); });
     CHECK(refused.find("near0: in use by sw_0 (pid " + std::to_string(::getpid()) + ")") == 0);
-    // Not by its beginning: interface 1 is not 12.
+    // A name is not compared by its beginning: interface 1 is not 12.
     CHECK(refusal_of([&] { InterfaceClaim other(index * 10, "other", "sw1"); }).empty());
     first.reset();
     CHECK(refusal_of([&] { InterfaceClaim second(index, "near0", "sw1"); }).empty());

@@ -47,7 +47,7 @@ TEST_CASE("af_packet: with a prefix of source addresses no other frames arrive")
 
 TEST_CASE("link socket: frames of one EtherType pass both ways, with the time at which they came") {
   live([](Wire& wire) {
-    constexpr uint16_t kType = 0x88b5;  // as make_frame() has it
+    constexpr uint16_t kType = 0x88b5;  // that of make_frame()
     int far = -1;
     in_namespace(wire.far, [&] { far = open_link_socket("far0", kType); });
     const Descriptor held(far), near(open_link_socket("near0", kType));
@@ -69,7 +69,7 @@ TEST_CASE("link socket: frames of one EtherType pass both ways, with the time at
     REQUIRE(reads());
     CHECK(words[0] == 100);
     CHECK(std::equal(frame.begin(), frame.end(), data.begin()));
-    // Whatever the wall clock was set by meanwhile, it came after it was sent, and before it was read.
+    // It came after it was sent, and before it was read, whatever the wall clock was set by meanwhile.
     CHECK(words[1] > static_cast<double>(before - kMillisecond));
     CHECK(words[1] <= static_cast<double>(clock_time(CLOCK_MONOTONIC)));
     REQUIRE(reads());

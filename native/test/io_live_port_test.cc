@@ -43,7 +43,7 @@ struct Rig {
     options.slot_bytes = shape.stride - shape.headroom;
     return std::make_unique<LivePort>(std::make_unique<AfXdpPort>(options, umem, clock), options, live, umem, clock);
   }
-  // Beside a packet socket, for XDP programs alone.
+  // Opens a port beside a packet socket, for XDP programs alone.
   std::unique_ptr<LivePort> open_beside(const char* interface) {
     const PortOptions options{.interface = interface, .offloads = true, .live_for_xdp = true};
     return std::make_unique<LivePort>(std::make_unique<AfPacketPort>(options, clock), options, live, umem, clock);
@@ -119,7 +119,7 @@ TEST_CASE("live port: many frames leave as live frames, few and long ones by AF_
     const uint64_t before = out->losses().transmit_live;
     pass(*out, in, rig.frames(200, LivePort::kLeast - 1, 1'514), 200);
     CHECK(out->losses().transmit_live == before);
-    // In one call: short ones, a long one among them, short ones again.
+    // One call has short ones, a long one among them, short ones again.
     std::vector<TxFrame> mixed = rig.frames(300, 40, 64);
     for (const TxFrame& frame : rig.frames(340, 2, 9'014)) mixed.push_back(frame);
     for (const TxFrame& frame : rig.frames(342, 40, LiveTransmit::kLongest)) mixed.push_back(frame);
@@ -152,7 +152,7 @@ TEST_CASE("live port: an interface in another namespace, whose peer takes none u
     in.release(1);
     pass(*out, in, rig.frames(0, 100, 1'000), 0);
     CHECK(out->losses().transmit_live > 0);
-    // And none any more: nothing is lost.
+    // There is none any more: nothing is lost.
     const uint64_t before = out->losses().transmit_live;
     REQUIRE(run("ethtool", {"-K", "near0", "gro", "off"}));
     pass(*out, in, rig.frames(0, 100, 1'000), 0);
@@ -304,7 +304,7 @@ TEST_CASE("live port: beside a packet socket live frames leave while an XDP prog
     CHECK(live >= 200 - LivePort::kLeast);
     pass_all(300, LivePort::kLeast - 1);
     CHECK(out->losses().transmit_live == live);
-    // What is left to the interface is not for live frames, which cannot tell of it.
+    // Frames with work left to the interface cannot be live frames, which cannot tell of it.
     std::vector<TxFrame> pending = rig.frames(400, 40, 500);
     for (TxFrame& frame : pending) frame.offload = {.checksum_start = 34, .checksum_offset = 6, .needs_checksum = true};
     CHECK(out->transmit(pending).sent == 40);

@@ -50,7 +50,7 @@ std::vector<Bytes> packets(uint8_t version, uint32_t count, uint32_t payload, ui
   return packets_of(version, payloads);
 }
 
-// As long as those of RDMA WRITEs: each message's first has an RETH more.
+// Packets are as long as those of RDMA WRITEs: each message's first has an RETH more.
 std::vector<Bytes> writes(uint32_t count, uint32_t payload, uint32_t message) {
   std::vector<uint32_t> payloads(count, payload);
   for (uint32_t i = 0; i < count; i += message) payloads[i] += 16;
@@ -67,7 +67,7 @@ void send(PacketPort& port, const std::vector<Bytes>& all) {
   });
 }
 
-// What has come, as packets, without UDP checksums, which a kernel that cuts may write.
+// Frames that have come, as packets, without UDP checksums, which a kernel that cuts may write.
 std::vector<Bytes> receive(PacketPort& port, size_t count, bool& whole) {
   std::vector<Bytes> got;
   std::array<RxFrame, 64> frames;
@@ -155,7 +155,7 @@ TEST_CASE("super-frames live: what follows the longer first packet of a message 
       uint32_t packets;
       uint64_t super_frames;
     };
-    // Of 1040 bytes 62 are one datagram: with 63 behind the first packet, one of them goes with that.
+    // 62 packets of 1040 bytes are one datagram: with 63 behind the first packet, one of them goes with that.
     for (const Message& message : {Message{1'024, 16, 1}, Message{1'024, 64, 2}, Message{1'024, 2, 1}, Message{64, 64, 1}}) {
       CAPTURE(message.packets);
       CAPTURE(message.payload);

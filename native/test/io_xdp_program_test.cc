@@ -41,7 +41,7 @@ class Socket {
 
 struct Outcome {
   uint32_t action = 0;
-  Bytes bytes;  // with metadata in front
+  Bytes bytes;  // bytes with metadata in front
 };
 
 Outcome run(const XdpProgram& program, const Bytes& frame) {
@@ -74,7 +74,7 @@ Bytes from_hex(const std::string& text, size_t length = 0) {
 }
 
 const std::string kMacs = "020000000002 020000000001 ";
-const std::string kPorts = "c000 12b7 0020 0000 ";  // to 4791
+const std::string kPorts = "c000 12b7 0020 0000 ";  // ports, to 4791
 const std::string kIpv4 = "0800 45020034 00004000 4011 0000 0a000002 0a000001 ";
 const std::string kIpv6 = "86dd 60200000 0020 11 40 fd000000000000000000000000000002 fd000000000000000000000000000001 ";
 const std::string kArp = "0806 0001 0800 06 04 0001 020000000001 0a000002 000000000000 0a000001 ";
@@ -89,7 +89,7 @@ struct Case {
   bool taken;
 };
 
-// For a program with the addresses 10.0.0.1 and fd00::1.
+// Cases for a program with the addresses 10.0.0.1 and fd00::1.
 std::vector<Case> cases() {
   const auto frame = [](const std::string& rest) { return from_hex(kMacs + rest, 74); };
   const auto ipv4 = [&](size_t at, uint8_t value) {

@@ -57,7 +57,7 @@ inline bool run(const char* program, const std::vector<std::string>& words) {
 }
 inline bool ip(const std::vector<std::string>& words) { return run("ip", words); }
 
-// Without checksum offload an interface of the thread's namespace has no segmentation offload either: the kernel does both before
+// An interface of the thread's namespace without checksum offload has no segmentation offload either: the kernel does both before
 // it transmits.
 inline bool no_offloads(const char* interface) {
   const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -94,7 +94,7 @@ struct Wire {
     const bool done = ip(words);
     return ::setns(near, CLONE_NEWNET) == 0 && done;
   }
-  // Of a namespace, as a program that is started has it.
+  // Path of a namespace, as a program that is started has it.
   std::string path_of(int fd) {
     inherited_.push_back(::dup(fd));  // without close-on-exec
     return "/proc/self/fd/" + std::to_string(inherited_.back());
@@ -162,7 +162,7 @@ inline void wait_until(const std::function<bool()>& done) {
   while (!done() && clock_time(CLOCK_MONOTONIC) < give_up) ::sched_yield();
 }
 
-// How many frames arrive; waits for `expected`, then takes what else there is.
+// Returns how many frames arrive; waits for `expected`, then takes what else there is.
 inline size_t receive_all(PacketPort& port, std::span<RxFrame> frames, size_t expected) {
   size_t count = 0;
   wait_until([&] { return (count += port.receive(frames.subspan(count))) >= expected; });

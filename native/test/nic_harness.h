@@ -16,7 +16,7 @@
 namespace weir::test {
 
 inline constexpr uint64_t kNicMac = 0x025745000001;   // the NIC under test
-inline constexpr uint64_t kPeerMac = 0x025745000002;  // who it talks to
+inline constexpr uint64_t kPeerMac = 0x025745000002;  // peer that it talks to
 inline constexpr uint32_t kFirstQpn = 0x11;
 
 struct SentFrame {
@@ -50,7 +50,7 @@ inline NicParameters nic_parameters(Rate rate = 10'000'000'000) {
   return p;
 }
 
-// Of its congestion control, which is this from now on.
+// Sets its congestion control, and returns its parameters.
 template <class Parameters>
 Parameters& under(NicParameters& p) {
   if (!std::holds_alternative<Parameters>(p.congestion)) p.congestion = Parameters{};

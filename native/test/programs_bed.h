@@ -54,7 +54,7 @@ class Turns {
   std::mutex mutex_;
 };
 
-// What the daemon's broker does, for one NIC. Peers are known by the last byte of their address.
+// Does the work of the daemon's broker, for one NIC. Peers are known by the last byte of their address.
 class TestBroker {
  public:
   TestBroker(Turns& turns, size_t nic, std::string path) : turns_(turns), nic_(nic), path_(std::move(path)) {
@@ -75,7 +75,7 @@ class TestBroker {
     ::unlink(path_.c_str());
   }
   const std::string& path() const { return path_; }
-  // As when all of its programs had ended, or it had.
+  // Ends as when all of its programs had ended, or it had.
   void hang_up() {
     const std::lock_guard lock(mutex_);
     for (const int socket : sockets_) ::shutdown(socket, SHUT_RDWR);
@@ -276,7 +276,7 @@ struct TestProgram {
     pairs.push_back(qp);
     return qp;
   }
-  // To rts; of datagrams without a peer.
+  // Brings it to rts; a datagram queue pair has no peer.
   void connect(ibv_qp* qp, uint8_t peer_address = 0, uint32_t peer = 0) {
     const bool datagram = qp->qp_type == IBV_QPT_UD;
     ibv_qp_attr a{};
@@ -342,8 +342,8 @@ struct TestProgram {
     ibv_recv_wr* bad = nullptr;
     return operations.post_recv(qp, &wr, &bad);
   }
-  // What the library's thread has read and written of the program's memory until now is behind it, what it will is ahead: nothing
-  // else tells a program of its peer's accesses, but the peer.
+  // Accesses of the library's thread to the program's memory until now are behind it, later ones are ahead: nothing else tells a
+  // program of its peer's accesses, but the peer.
   void settle() { const std::lock_guard lock(nic->mutex()); }
   // Polls without a pause, as most programs do.
   ibv_wc wait() {

@@ -1,4 +1,4 @@
-// What tests of a NIC under QCN have in common: its parameters, and CNMs to it.
+// Common parts of tests of a NIC under QCN: its parameters, and CNMs to it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace weir::test {
 
 inline constexpr uint64_t kSwitchMac = 0x0257450000fe;
 
-// Without jitter, and every queue pair a flow.
+// Parameters without jitter, and with a flow for every queue pair.
 inline NicParameters qcn_parameters(Rate rate) {
   NicParameters p = nic_parameters(rate);
   p.congestion = QcnParameters{};
@@ -25,7 +25,7 @@ inline NicParameters qcn_parameters(Rate rate) {
 
 struct CnmShape {
   uint8_t feedback = 32;
-  std::optional<uint16_t> flow = 1;  // of the CN-TAG
+  std::optional<uint16_t> flow = 1;  // flow of the CN-TAG
   uint8_t priority = 3;
   uint64_t to = kNicMac;
   uint64_t encapsulated_mac = kPeerMac;
@@ -48,7 +48,7 @@ inline std::vector<uint8_t> cnm(const CnmShape& shape) {
   return bytes;
 }
 
-// Of a frame on a link of 1 Gb/s.
+// Time of a frame on a link of 1 Gb/s.
 inline Time wire_time(const SentFrame& frame) { return static_cast<Time>(wire_bytes(frame.packet.length)) * 8; }
 
 // Sends to `remote_qpn` from a UDP source port of its own.

@@ -15,7 +15,7 @@
 
 namespace weir::test {
 
-inline constexpr Time kFrameTime = 8'192;  // of 1000 bytes at 1 Gb/s
+inline constexpr Time kFrameTime = 8'192;  // time of 1000 bytes at 1 Gb/s
 inline constexpr uint8_t kCnpv = 3;
 inline constexpr uint8_t kCnmPriority = 6;
 
@@ -42,7 +42,7 @@ struct Left {
   std::array<uint8_t, kHeaderStride> bytes;
 
   bool is_cnm() const { return packet.meta.kind == FrameKind::cnm; }
-  // Of a CNM; the MSDU points into this.
+  // Content of a CNM; the MSDU points into this.
   CongestionNotification cnm() const {
     CongestionNotification content;
     REQUIRE(parse_cnm(bytes.data(), packet.length, content));
@@ -74,7 +74,7 @@ class QcnHarness {
     store_ethernet(bytes, {destination, source, tags.vlan_tci.has_value(), tags.vlan_tci.value_or(0), tags.cn_flow}, 0x88b5);
     packet.length = length;
     classify(bytes, length, packet.meta);
-    packet.meta.ip_version = 4;  // for its DSCP
+    packet.meta.ip_version = 4;  // makes its DSCP count
     packet.meta.dscp = priority;
     wire.advance(now);
     device.receive(now, port, id);
@@ -94,7 +94,7 @@ class QcnHarness {
     device.receive(now, port, id);
     collect();
   }
-  // What another switch sent.
+  // Receives a frame that another switch sent.
   void receive(Time now, uint16_t port, const Left& frame) {
     const PacketId id = pool.allocate();
     REQUIRE(id != kNoPacket);

@@ -1,4 +1,4 @@
-// What holds for every reaction point: its trajectory is the same to the last bit however rarely it is polled, and its rates stay
+// Rules for every reaction point: its trajectory is the same to the last bit however rarely it is polled, and its rates stay
 // within bounds. Random scripts of notifications, bytes and waiting drive two of them, one polled finely, the other hardly.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace weir::test {
 
-// How often a script came to what it should try.
+// Counts of how often a script came to the things that it should try.
 struct ScriptReached {
   uint64_t releases = 0;
   uint64_t hyper_increases = 0;

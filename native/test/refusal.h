@@ -1,4 +1,4 @@
-// How tests ask for a refusal.
+// Helpers by which tests ask for a refusal.
 #pragma once
 
 #include <functional>

@@ -35,7 +35,7 @@ struct Message {
   auto operator<=>(const Message&) const = default;
 };
 
-// What was sent: when, by the sender of data or not, opcode, PSN, payload, AckReq, syndrome.
+// Packet that was sent: when, by the sender of data or not, opcode, PSN, payload, AckReq, syndrome.
 using Sent = std::tuple<Time, bool, uint8_t, uint32_t, uint32_t, bool, uint8_t>;
 
 struct Frame {
@@ -110,7 +110,7 @@ class Streams final : public MessageListener {
     this->failed = failed;
   }
 
-  // Until nothing moves, or until `until`.
+  // Runs until nothing moves, or until `until`.
   void run(Time until = 10 * kSecond) {
     for (;;) {
       Time next = std::min(left.stream.next_deadline(), right.stream.next_deadline());
@@ -153,7 +153,7 @@ class Streams final : public MessageListener {
   }
 
   Side left, right;
-  Side& source;  // of data
+  Side& source;  // source of the data
   Side& target;
   double loss = 0;
   std::function<bool(bool leftward, const Frame& frame)> on_frame;  // false: it is lost
@@ -235,7 +235,7 @@ TEST_CASE("reliable stream: every message arrives once and in order, also on a b
           const uint64_t around = 1'000 * (kLower + kBthHeader + kIcrc + kEthernetOverhead);
           CHECK(received.rx_packets == 1'000);
           const uint64_t once = kTotal + 200 * 3 + extended + around;
-          // What is asked for again comes with headers of its own.
+          // A message that is asked for again comes with headers of its own.
           CHECK((reads && loss > 0 ? received.rx_wire_bytes >= once : received.rx_wire_bytes == once));
           CHECK((received.lost > 0) == (loss > 0));
           if (recovery == LossRecovery::go_back_n && !reads) CHECK((received.duplicate > 0) == (loss > 0));
@@ -411,7 +411,7 @@ TEST_CASE("reliable stream: packets to a receiver that is closed, and answers to
   REQUIRE(requests.size() == 5);
   REQUIRE(answers.size() == 1);
   const auto give = [](Streams::Side& to, const Frame& frame) { to.stream.receive(kSecond, frame.bytes.data(), frame.meta); };
-  // Before it is closed, what comes again is acknowledged again.
+  // Requests that come again before it is closed are acknowledged again.
   give(streams.right, requests[4]);
   CHECK(streams.right.stream.control_waits());
   CHECK(streams.right.by_pair.duplicate == 1);

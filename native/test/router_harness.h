@@ -73,7 +73,7 @@ class RouterHarness {
   }
   SoftSwitch& of(uint16_t port) { return wires[port % wires.size()]->device; }
   PacketPool& pool_of(uint16_t port) { return *pools[port % pools.size()]; }
-  // As shard `shard` knows it.
+  // Table of shard `shard`.
   const NeighbourTable& neighbours(uint32_t shard = 0) { return wires[shard]->device.router()->neighbours; }
   void reconfigure(const SwitchParameters& parameters) {
     for (const auto& each : wires) each->device.reconfigure(parameters);
@@ -171,7 +171,7 @@ class RouterHarness {
     for (const auto& pool : pools) sum += pool->available();
     return sum;
   }
-  // What came in or was made is sent, dropped, taken, or held; and every descriptor is somewhere.
+  // Frames that came in or were made are sent, dropped, taken, or held; and every descriptor is somewhere.
   void check_balance() {
     uint64_t dropped = 0;
     for (uint16_t port = 0; port < of(0).port_count(); ++port) {

@@ -123,7 +123,7 @@ class ShardHarness {
     }
     return total;
   }
-  // received (and copied, and made) = sent + dropped + held, once all has been told. What was lent is held by another shard.
+  // received (and copied, and made) = sent + dropped + held, once all has been told. Another shard holds lent frames.
   void check_balance() {
     uint64_t held = 0;
     for (const auto& shard : shards) held += shard->held();

@@ -60,7 +60,7 @@ TEST_CASE("simulation: an incast under PFC loses nothing, and everything is acco
       CHECK(received.rx_messages == 20);
       CHECK(received.lost == 0);
     }
-    // Without any loss nothing is sent twice.
+    // Nothing is sent twice without a loss.
     for (size_t i = 0; i < 8; ++i) CHECK(simulation.fabric().nic_at(i).transport_counters().retransmitted == 0);
     CHECK(simulation.finished().size() == (reliable ? 8 * 20 : 8));
   }
@@ -71,7 +71,7 @@ TEST_CASE("simulation: an incast without PFC drops, and says so everywhere") {
   without_congestion_control(config);
   config.switches[0].parameters.pfc_priorities = 0;
   config.switches[0].parameters.buffer.total = 300'000;
-  // Of different rates, or the same sender would find room each time.
+  // Rates differ, or the same sender would find room each time.
   for (uint32_t i = 0; i < 8; ++i) config.flows[i].rate_cap = (10 + i) * kGigabit;
   Simulation simulation(config);
   finish(simulation, 20 * kMillisecond);
@@ -131,7 +131,7 @@ SimulationConfig impaired(const ImpairmentParameters& impairment, uint64_t packe
   return config;
 }
 
-// How often a thing of this probability happens in so many trials, to within five standard deviations.
+// Checks how often a thing of this probability happens in so many trials, to within five standard deviations.
 void check_count(uint64_t count, uint64_t trials, double probability) {
   const double mean = static_cast<double>(trials) * probability;
   CAPTURE(count);
@@ -207,7 +207,7 @@ TEST_CASE("simulation: what streams have sent has come, was dropped, or is under
   CHECK(dropped(simulation) > 1'000);
 }
 
-// Of addresses of this process: what an address space limit (RLIMIT_AS) counts.
+// Address space of this process, which an address space limit (RLIMIT_AS) counts.
 uint64_t address_space() {
   std::ifstream file("/proc/self/statm");
   uint64_t pages = 0;
@@ -295,7 +295,7 @@ TEST_CASE("simulation: jitter delays frames and keeps their order, and only hold
   const uint64_t held_back = simulation.fabric().link_counters(0, 0).reordered;
   const QpCounters& received = simulation.counters(simulation.receiver(0));
   CHECK(held_back > 50);
-  // What is overtaken is first missed and then too late.
+  // A packet that is overtaken is first missed and then too late.
   CHECK(received.lost == received.duplicate);
   CHECK(received.lost <= held_back);
   CHECK(received.lost + 40 > held_back);

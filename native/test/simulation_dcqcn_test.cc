@@ -43,7 +43,7 @@ TEST_CASE("simulation: under DCQCN two flows into one port share it fairly, with
     CAPTURE(shares[0]);
     CAPTURE(shares[1]);
     CHECK(fairness(shares) > 0.99);
-    // Of 1106 bytes of the link 1024 are payload.
+    // 1024 of 1106 bytes of the link are payload.
     const double limit = 40e9 / 8 * 50e-3 * 1'024 / wire_bytes(kFrame);
     CHECK(shares[0] + shares[1] > 0.9 * limit);
     CHECK(shares[0] + shares[1] <= limit * 1.001);

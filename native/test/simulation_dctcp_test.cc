@@ -62,7 +62,7 @@ TEST_CASE("simulation: under DCTCP the queue of N flows swings below K + N, and 
     // The model has no packets and no frame on the link.
     CHECK(packets(queue.max()) <= kThreshold + senders + 3);
     CHECK(packets(queue.max()) >= kThreshold);
-    // Between Qmax - A and Qmax, half way up; a little lower, as flows are not all in step.
+    // The queue lies between Qmax - A and Qmax, half way up; a little lower, as flows are not all in step.
     CHECK(packets(percentile(queue, 0.5)) >= kThreshold + senders - 0.75 * amplitude - 1);
     CHECK(packets(percentile(queue, 0.5)) <= kThreshold + senders - 0.25 * amplitude + 1);
     CHECK(packets(percentile(queue, 0.01)) >= kThreshold + senders - 1.5 * amplitude - 1);
@@ -83,7 +83,7 @@ TEST_CASE("simulation: acknowledgements of marked packets carry the echo, and on
     CAPTURE(dctcp);
     SimulationConfig config = under_dctcp(3, 20 * kFrame);
     if (!dctcp) without_congestion_control(config);
-    config.taps = {{4, 0}};  // what the receiver sends
+    config.taps = {{4, 0}};  // frames that the receiver sends
     Simulation simulation(config);
     finish(simulation, 2 * kMillisecond);
     uint64_t echoes = 0, acknowledgements = 0;
@@ -137,7 +137,7 @@ class Watch {
       sent_ = before_;
     } else if (window < window_ && !marks_) {
       ++halved;
-      // What an acknowledgement added just before, and fractions.
+      // The window has what an acknowledgement added just before, and fractions.
       CHECK(window >= std::max(window_ / 2, 2u));
       CHECK(window <= std::max((window_ + 2) / 2, 2u));
     }
@@ -152,7 +152,7 @@ class Watch {
   bool marks_;
   uint32_t window_ = 0;
   uint64_t before_ = 0;  // packets sent up to the last look
-  // From a timeout to the next acknowledgement.
+  // True from a timeout to the next acknowledgement.
   bool alone_ = false;
   uint64_t acks_ = 0, sent_ = 0;
 };

@@ -1,4 +1,4 @@
-// Who belongs to which partition, which thread takes it, and threads that do rounds of work together.
+// Division into partitions, the threads that take them, and threads that do rounds of work together.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -74,9 +74,9 @@ TEST_CASE("simulation division: short links stay within partitions, and rounds a
   const std::vector<uint32_t> finer = divide(config, 128);
   CHECK(windows_of_round(config, finer) == 1);
   CHECK(*std::ranges::max_element(finer) > 60);
-  // With nobody to wait for.
+  // There is nobody to wait for.
   CHECK(windows_of_round(config, divide(config, 1)) == 1);
-  // Where all are as long, nothing is gained by keeping them together.
+  // If all are as long, nothing is gained by keeping them together.
   for (SimulatedLink& link : config.links) link.delay = 1'000;
   CHECK(windows_of_round(config, divide(config, 16)) == 1);
 }
@@ -148,7 +148,7 @@ TEST_CASE("simulation crew: each item is done once in every round, which sees wh
     Crew crew(threads, kItems, [&](uint32_t item) {
       if (done[item] != rounds) ++wrong;
       ++done[item];
-      // What the neighbour did in the last round.
+      // This uses the neighbour's work of the last round.
       others[item] += done[item];
     });
     for (int run = 0; run < 20; ++run) {

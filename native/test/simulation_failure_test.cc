@@ -52,7 +52,7 @@ TEST_CASE("simulation failures: what is on a link and what is sent into it is lo
     finish(simulation, 300'000);
     CHECK(link_down(simulation, 0) == 12);
     CHECK(link_down(simulation, 1) == 0);
-    // From 203,504 on; the last of those that have arrived did so at 300,000 at the latest.
+    // Frames count from 203,504 on; the last of those that have arrived did so at 300,000 at the latest.
     CHECK(simulation.fabric().switch_at(0).counters(0).rx_packets == 11 + (300'000 - 1'000 - 203'504) / 8'848);
     check_balance(simulation);
     const QpCounters& sender = simulation.counters(simulation.sender(0));

@@ -119,7 +119,7 @@ inline std::vector<std::tuple<uint32_t, uint64_t, uint64_t, Time, Time>> message
 // One traced frame.
 struct Traced {
   uint32_t tap = 0;
-  uint32_t length = 0;  // of the frame; `bytes` are what was captured of it
+  uint32_t length = 0;  // bytes of the frame; `bytes` are those captured of it
   Time at = 0;
   std::vector<uint8_t> bytes;
 };

@@ -11,7 +11,7 @@
 namespace weir::test {
 namespace {
 
-constexpr Time kFrameTime = 8'848;  // of a data frame at 1 Gb/s
+constexpr Time kFrameTime = 8'848;  // time of a data frame at 1 Gb/s
 
 uint64_t sent(Simulation& simulation, uint16_t port) { return simulation.fabric().switch_at(0).counters(port, 3).queue_packets; }
 
@@ -74,7 +74,7 @@ TEST_CASE("simulation: a change takes effect at its time, to the nanosecond, how
     if (first.empty()) first = trace;
     REQUIRE(trace.size() == first.size());
     for (size_t i = 0; i < trace.size(); ++i) CHECK(trace[i].at == first[i].at);
-    // What was left of the gap passes ten times as fast.
+    // The rest of the gap passes ten times as fast.
     size_t next = 0;
     while (trace[next].at <= change) ++next;
     const Time release = trace[next - 1].at - kFrameTime + 100 * kFrameTime;
@@ -164,7 +164,7 @@ TEST_CASE("simulation: CNMs reach the senders, hop by hop") {
   CHECK(made[0] > 10);
   CHECK(made[1] > 10);
   CHECK(first.counters(2, 3).cn_cp_transmitted_frames > first.counters(2, 3).queue_packets);
-  uint64_t seen[2][2] = {};  // by congestion point and host
+  uint64_t seen[2][2] = {};  // counts by congestion point and host
   uint64_t between = 0;
   for (const Traced& frame : read_trace(simulation.fabric().take_trace())) {
     CongestionNotification cnm;
@@ -179,7 +179,7 @@ TEST_CASE("simulation: CNMs reach the senders, hop by hop") {
     ++seen[by_second ? 1 : 0][frame.tap];
     CHECK(load_be48(frame.bytes.data()) == config.nics[frame.tap].parameters.mac);
     CHECK(cnm.destination_mac == config.nics[2].parameters.mac);
-    // From the ethertype on: IPv4 from the sender, whose UDP source port says which flow it is.
+    // The MSDU begins at the ethertype: IPv4 from the sender, whose UDP source port says which flow it is.
     REQUIRE(cnm.msdu.size() == 2 + 20 + 8 + 12);  // all that there is of a frame without payload
     CHECK(cnm.msdu[0] == 0x08);
     CHECK(load_be16(cnm.msdu.data() + 22) == 0xc000 + frame.tap);

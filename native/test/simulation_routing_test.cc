@@ -1,4 +1,4 @@
-// Which way flows take through a fabric with several: by hash, each one way, unless pinned.
+// Ways that flows take through a fabric with several: by hash, each one way, unless pinned.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -10,7 +10,7 @@
 namespace weir::test {
 namespace {
 
-constexpr uint16_t kHosts = 4;  // on each of two leaves
+constexpr uint16_t kHosts = 4;  // hosts on each of two leaves
 constexpr uint16_t kSpines = 4;
 constexpr uint32_t kFlows = 64;
 
@@ -58,7 +58,7 @@ SimulationConfig leaf_spine() {
   return config;
 }
 
-// By flow the spine that it takes from leaf 0, each checked to be the only one.
+// Returns, by flow, the spine that it takes from leaf 0, each checked to be the only one.
 std::vector<int> paths(const SimulationConfig& config) {
   Simulation simulation(config);
   finish(simulation, 10 * kMillisecond);

@@ -1,4 +1,4 @@
-// Whatever the number of threads, whoever is with whom in a partition, and wherever a run is cut: one and the same run.
+// A run is one and the same whatever the number of threads, the division into partitions, and the points where it is cut.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -185,7 +185,7 @@ TEST_CASE("simulation threads: random networks run the same with any number of t
   CHECK(long_rounds > 3);
 }
 
-// What befalls a network at a time.
+// Incident that befalls a network at a time.
 struct Incident {
   Time at;
   uint32_t link;  // fails, or is there again

@@ -1,4 +1,4 @@
-// What a trace holds: headers that parse, and that say what was sent.
+// Contents of a trace: headers that parse, and that say what was sent.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ void check_frame(const Traced& frame, const SimulationConfig& config, Count& cou
   PacketMeta meta;
   REQUIRE(classify(bytes.data(), frame.length, meta) == Refusal::none);
   const Bth bth = load_bth(bytes.data() + meta.bth_offset);
-  // Which of the two flows, and in which direction.
+  // The tap and port tell which of the two flows it is, and in which direction.
   const uint32_t from = frame.tap < 3 ? frame.tap : 3;
   REQUIRE((meta.udp_source_port == 0xc000 || meta.udp_source_port == 0xc001));
   const uint32_t number = meta.udp_source_port - 0xc000u;
@@ -102,7 +102,7 @@ void check_frame(const Traced& frame, const SimulationConfig& config, Count& cou
     CHECK_FALSE(forth);
     const bool nak = meta.payload_length > 0 || bytes[meta.bth_offset + kBthHeader] >= 0x60;
     ++(nak ? count.naks : count.acks);
-    // What is captured of an acknowledgement is right to its end, or ends before what is not.
+    // The captured part of an acknowledgement is right to its end, or ends before the wrong part.
     CHECK(frame.bytes.size() >= meta.bth_offset + kBthHeader + 4u);
     if (frame.bytes.size() == frame.length) count.spoilt += !icrc_ok(frame.bytes.data(), meta);
     return;

@@ -1,4 +1,4 @@
-// What a host's own stack sends and receives, for tests of NICs that carry it.
+// Frames that a host's own stack sends and receives, for tests of NICs that carry it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace weir::test {
 struct TcpShape {
   uint64_t to = 0x025745000002;
   uint64_t from = 0x025745000001;
-  uint16_t port = 40'000;  // of the sender
+  uint16_t port = 40'000;  // port of the sender
   uint8_t dscp = 0;
   uint32_t payload = 1'000;
   uint32_t sequence = 0;

@@ -122,7 +122,7 @@ TEST_CASE("exchange: shards on threads lose no frame, byte or packet") {
     uint32_t received = 0, sent = 0;
     while (!complete[0] || !complete[1]) {
       const Time limit = clocks[1 - self] + kApart;
-      // How much is dropped depends on how the threads get their turns.
+      // The number of drops depends on how the threads get their turns.
       const bool sends = received < 40'000 || sent <= 25'000;
       device.begin_turn();
       for (uint64_t i = random.next() % 16; sends && now < limit && i > 0; --i) {

@@ -135,7 +135,7 @@ TEST_CASE("forwarding: hostile addresses fill the table, no more, and take nobod
   CHECK(table.learned(7) == 254);
   CHECK(lookup(table, 3, frame(kHost, kHost + 1)) == 5);
   CHECK(lookup(table, 3, frame(kHost, kHost + 2)) == 6);
-  REQUIRE(table.learn(3, frame(kHost + 2, kHost), 8));  // who is in may move even when it is full
+  REQUIRE(table.learn(3, frame(kHost + 2, kHost), 8));  // an address that is in may move even when it is full
   CHECK(lookup(table, 3, frame(kHost, kHost + 2)) == 8);
   int learned = 0;
   for (uint64_t i = 0; i < 100; ++i) learned += table.learn(2 * kSecond + 10, frame(kHost + 100 + i, kHost), 1) ? 1 : 0;
@@ -160,7 +160,7 @@ TEST_CASE("forwarding: in a full table others still learn, from whoever has most
   }
   CHECK(in_place > 50);
   CHECK(table.learned(7) == all - in_place);
-  // And whatever comes then, they stay.
+  // They stay, whatever comes then.
   learn_hostile(table, random, 3, 7, 20'000);
   for (uint64_t i = 0; i < 60; ++i) CHECK(lookup(table, 4, frame(1, kHost + i)) == static_cast<int>(i % 3));
   CHECK(table.learned(0) + table.learned(1) + table.learned(2) == 60);
@@ -200,7 +200,7 @@ TEST_CASE("forwarding: a port at its limit replaces its own, and has room again 
   // One of another port does not come to it either while it is full.
   CHECK(table.learn(4, frame(kHost + 1, kHost), 7).outcome == Forwarding::Learned::Outcome::limited);
   CHECK(lookup(table, 5, frame(1, kHost + 1)) == 3);
-  // In a second they have aged, which is found out while new ones come.
+  // They have aged in a second, which is found out while new ones come.
   CHECK(learn_hostile(table, random, 2 * kSecond, 7, 300) >= 100);
   CHECK(table.learned(7) == 100);
   table.limit(7, 0);

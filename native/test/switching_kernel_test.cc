@@ -78,7 +78,7 @@ TEST_CASE_TEMPLATE("router's kernel: hears who is in which group, also where tha
   ip_set_length(&report[kEthernetHeader], static_cast<uint16_t>(report.size() - kEthernetHeader));
   bed.receive(0, report);
   CHECK(bed.taken() == Interfaces{0});
-  // MLDv1: a report of ff0e::5 to ff0e::5, behind a hop-by-hop header with the router alert. What else has such a header is not.
+  // MLDv1: a report of ff0e::5 to ff0e::5, behind a hop-by-hop header with the router alert. Others with such a header are not.
   IpAddress group{.version = 6};
   group.bytes[0] = 0xff;
   group.bytes[1] = 0x0e;

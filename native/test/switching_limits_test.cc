@@ -62,7 +62,7 @@ TEST_CASE("soft switch: a queue drops what its own limit does not let in, and sa
 TEST_CASE("soft switch: a new rate of a queue holds at once for the frame that waits") {
   SwitchParameters p = switch_parameters(2);
   p.ports[1].priority_rates[3] = 1'000'000;
-  const Time gap = 8'192'000;  // of a frame at that rate
+  const Time gap = 8'192'000;  // time of a frame at that rate
   SwitchHarness h(p);
   for (int i = 0; i < 3; ++i) h.send(gap, 0, 1);
   h.run(gap + kMillisecond);

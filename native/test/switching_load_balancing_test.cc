@@ -27,7 +27,7 @@ uint16_t choose(LoadBalancer& balancer, Time now, uint32_t flow, const std::vect
   return ports[balancer.choose(now, flow, ports.size(), [&](size_t way) { return load(ports[way]); })];
 }
 
-// How often each port was taken, of `count` frames of flows that are numbered from 0.
+// Counts how often each port was taken, for `count` frames of flows that are numbered from 0.
 std::map<uint16_t, int> taken(LoadBalancer& balancer, uint32_t count) {
   std::map<uint16_t, int> times;
   for (uint32_t i = 0; i < count; ++i) ++times[choose(balancer, 0, i, kPorts, idle)];
@@ -99,7 +99,7 @@ TEST_CASE("load balancing: flowlets of several flows are apart, and one chooses 
   std::vector<uint16_t> before;
   for (uint32_t flow = 0; flow < 64; ++flow) before.push_back(choose(a, 1, flow, kPorts, idle));
   for (uint32_t flow = 0; flow < 64; ++flow) CHECK(choose(a, 2, flow, kPorts, idle) == before[flow]);
-  // Of four ways two are left: who was on one of the first two stays.
+  // Two of four ways are left: a flow that was on one of the first two stays.
   const std::vector<uint16_t> left{4, 7};
   for (uint32_t flow = 0; flow < 64; ++flow) {
     const uint16_t port = choose(a, 3, flow, left, idle);

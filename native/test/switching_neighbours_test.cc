@@ -1,4 +1,4 @@
-// Where next hops are: asking, waiting, ageing, and what strangers can make of it.
+// Neighbours of next hops: asking, waiting, ageing, and what strangers can make of it.
 #include "base/random.h"
 #include "test/router_harness.h"
 
@@ -90,7 +90,7 @@ TEST_CASE_TEMPLATE("neighbours: one that is sent to is asked before it is forgot
   CHECK(sent[0].meta.destination_mac == kStation + 5);
   CHECK(is_group(sent[1].meta.destination_mac));
   CHECK(bed.neighbours().size() == 1);
-  // While it is asked it is sent to; its answer may name another MAC address.
+  // It is sent to while it is asked; its answer may name another MAC address.
   CHECK(bed.pass(0, roce_frame(kHost, ip4(10, 0, 1, 5))).size() == 1);
   bed.pass(1, answer(ip4(10, 0, 1, 5), kStation + 55, ip4(10, 0, 1, 1)));
   sent = bed.pass(0, roce_frame(kHost, ip4(10, 0, 1, 5)));

@@ -1,4 +1,4 @@
-// What a switch does with super-frames and partial checksums: bytes and all.
+// A switch's work on super-frames and partial checksums: bytes and all.
 #include <doctest/doctest.h>
 
 #include <array>

@@ -11,7 +11,7 @@ using namespace weir::test;
 
 namespace {
 
-constexpr Time kFrameTime = 8'192;   // of 1000 bytes at 1 Gb/s
+constexpr Time kFrameTime = 8'192;   // time of 1000 bytes at 1 Gb/s
 constexpr Time kPause = 33'553'920;  // 65,535 quanta at 1 Gb/s
 constexpr Time kDetection = 2 * kMillisecond;
 constexpr Time kRestoration = 3 * kMillisecond;
@@ -68,7 +68,7 @@ TEST_CASE(
     for (Time at = kMillisecond; at < 40 * kMillisecond; at += kMillisecond) {
       h.run(at);
       if (kind != 1) h.send(at, 1, 0);
-      if (kind == 2) {  // of 7,000 quanta, 3.6 ms, but resumed after 1.5
+      if (kind == 2) {  // pause of 7,000 quanta, 3.6 ms, but resumed after 1.5
         if (at % (3 * kMillisecond) == 0) h.receive_pfc(at, 0, 1 << 3, quanta(7'000));
         h.run(at + kMillisecond / 2);
         if (at % (3 * kMillisecond) == kMillisecond) h.receive_pfc(at + kMillisecond / 2, 0, 1 << 3, quanta(0));
@@ -129,7 +129,7 @@ TEST_CASE("pfc watchdog: forward sends as if nobody had asked for pauses, and lo
   h.run(20 * kMillisecond);
   CHECK(h.at_port(0).size() == 51);
   CHECK(queue(h).pfc_wd_storm_restored == 1);
-  // From then on pauses are obeyed again.
+  // Pauses are obeyed again from then on.
   h.receive_pfc(21 * kMillisecond, 0, 1 << 3, quanta(kMaxPauseQuanta));
   h.send(21 * kMillisecond + 1, 1, 0);
   h.run(22 * kMillisecond);

@@ -44,7 +44,7 @@ TEST_CASE("port profiles: a port's own threshold and headroom, and what is left 
   while (!buffer.above_xoff(1, 3)) REQUIRE(buffer.admit(1, 2, 3, 1'000) == Admission::admitted);
   CHECK(buffer.ingress_bytes(1, 3) == doctest::Approx(static_cast<double>(buffer.shared_size()) / 5).epsilon(0.01));
   CHECK_FALSE(buffer.above_xoff(0, 3));
-  // And takes 100 KB after that, not 22.4.
+  // It takes 100 KB after that, not 22.4.
   while (buffer.admit(1, 2, 3, 1'000) == Admission::admitted) {
   }
   CHECK(buffer.headroom_bytes(1, 3) == 100'000);

@@ -280,7 +280,7 @@ TEST_CASE("qcn switch: what a full queue does not take is discarded, and counted
 TEST_CASE("qcn switch: a CNM without a descriptor, or without anybody to go to, is counted and nothing else happens") {
   SwitchParameters p = qcn_parameters(3);
   SUBCASE("no descriptor") {
-    // So long that every frame is sampled once there are some.
+    // Frames are so long that every one is sampled once there are some.
     for (SwitchParameters::Port& port : p.ports) port.mtu = 9'000;
     QcnHarness h(p, 24);
     for (int i = 0; i < 6; ++i) h.send(0, 0, 1, kCnpv, {}, 9'000);

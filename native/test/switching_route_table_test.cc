@@ -99,7 +99,7 @@ TEST_CASE("routes: the longest prefix of each address, while routes come, change
           REQUIRE(table.lookup(address) == reference.lookup(address));
         }
       }
-      // And nothing is left of them.
+      // Nothing is left of them.
       for (const auto& [prefix, length] : known) table.remove(prefix, length);
       CHECK(table.size() == 0);
       for (const auto& [prefix, length] : known) CHECK(table.lookup(prefix) == PrefixTable::kNone);

@@ -159,7 +159,7 @@ TEST_CASE_TEMPLATE("router: martians, bad headers, other protocols and frames fo
     CHECK(bed.pass(0, roce_frame(who, ip4(10, 0, 1, 5))).empty());
   }
   CHECK(bed.count(&C::drop_martian) == 10);
-  // From the router itself: an address of the link, of another, and of one that only bridges; to others, and to itself.
+  // These come from the router itself: an address of the link, another, and one that only bridges; to others, and to itself.
   for (const IpAddress& who : {ip4(10, 0, 0, 1), ip4(10, 0, 1, 1), ip4(10, 0, 7, 1)}) {
     CHECK(bed.pass(0, roce_frame(who, ip4(10, 0, 1, 5))).empty());
     CHECK(bed.pass(0, roce_frame(who, ip4(10, 0, 1, 1))).empty());
@@ -174,7 +174,7 @@ TEST_CASE_TEMPLATE("router: martians, bad headers, other protocols and frames fo
   cut.resize(40);
   CHECK(bed.pass(0, cut).empty());
   CHECK(bed.count(&C::drop_ip_header) == 2);
-  // Not IP; not to the router on its port; to the router where it has no interface.
+  // These are not IP; not to the router on its port; to the router where it has no interface.
   std::vector<uint8_t> other = roce_frame(host, ip4(10, 0, 1, 5));
   store_be16(other.data() + 12, 0x88b5);
   CHECK(bed.pass(0, other).empty());

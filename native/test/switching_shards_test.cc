@@ -13,7 +13,7 @@ using namespace weir::test;
 
 namespace {
 
-constexpr Time kFrameTime = 8'192;  // of 1000 bytes at 1 Gb/s
+constexpr Time kFrameTime = 8'192;  // time of 1000 bytes at 1 Gb/s
 
 std::map<uint16_t, std::vector<Departure>> by_port(const std::vector<Departure>& departures) {
   std::map<uint16_t, std::vector<Departure>> sorted;
@@ -156,7 +156,7 @@ TEST_CASE("shards: a peer is resumed when another shard's frames make room") {
   p.ports[1].priority_rates[3] = 0;
   p.buffer = {.total = 400'000, .headroom = 6'000, .beta = 2, .xon_offset = 2'000};
   ShardHarness h(p, 2);
-  // What comes by port 3, of shard 1, is kept at port 1, and just not too much; until shard 0 has as many bytes more.
+  // Frames that come by port 3, of shard 1, are kept at port 1, and just not too many; until shard 0 has as many bytes more.
   std::array<uint16_t, kPriorities> pause{};
   pause.fill(65'535);
   h.of(0).receive_pfc(0, 0, 1 << 3, pause);
@@ -170,7 +170,7 @@ TEST_CASE("shards: a peer is resumed when another shard's frames make room") {
   CHECK(h.wires[3 % h.wires.size()]->next_deadline() <= h.of(3).now() + 20 * kMicrosecond);  // it looks again by itself
   h.run(kMillisecond);
   CHECK(h.of(3).stopped(3, 3));
-  // Those of shard 0 go, of which shard 1 is not told; its own stay.
+  // Frames of shard 0 go, of which shard 1 is not told; its own stay.
   h.of(0).receive_pfc(kMillisecond, 0, 1 << 3, {});
   h.run(2 * kMillisecond);
   CHECK(h.of(0).held() == 0);

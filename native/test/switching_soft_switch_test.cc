@@ -84,7 +84,7 @@ TEST_CASE("soft switch: without learning, groups go along the ports that flood a
   for (const Departure& departure : h.departures) out.push_back(departure.port);
   CHECK(out == std::vector<uint16_t>{1, 3});
   CHECK(h.device.counters(0).flood_copies == 1);
-  m.destination_mac = 0x3333ff000001;  // what IPv6 asks for a neighbour by
+  m.destination_mac = 0x3333ff000001;  // address by which IPv6 asks for a neighbour
   h.receive(kSecond, 3, m);
   h.run(2 * kSecond);
   CHECK(h.departures.size() == 4);
@@ -207,7 +207,7 @@ TEST_CASE("soft switch: marks follow RED's probability at the queue length that 
     double expected_low = 0;
     double expected_middle = 0;
     for (size_t i = 0; i < 121; ++i) {
-      // The first goes on the link at once. At enqueue frame i finds i - 1 queued; at dequeue it leaves 120 - i behind.
+      // The first goes on the link at once. Frame i finds i - 1 queued at enqueue; at dequeue it leaves 120 - i behind.
       const size_t queued = i == 0 ? 0 : dequeue ? 120 - i : i - 1;
       total += static_cast<uint64_t>(marked[i]);
       if (queued <= 10) CHECK(marked[i] == 0);

@@ -98,7 +98,7 @@ struct Side {
     stalled_ = stalled;
     device.set_unsent(1, stalled ? 2 * kMostUnsent : 0);
   }
-  // What has left, as packets.
+  // Collects the frames that have left, as packets.
   void collect() {
     for (uint16_t port = 0; port < kPortCount; ++port) {
       do {

@@ -1,4 +1,4 @@
-// What a switch writes into packets that ask for telemetry, and into which it does not.
+// Telemetry that a switch writes into packets, and the packets into which it writes none.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -39,7 +39,7 @@ class Bed {
     wire.advance(now);
     wire.device.receive(now, from, id);
   }
-  // Of what leaves by then; a packet without telemetry has no hops.
+  // Returns the telemetry of packets that leave by then; one without telemetry has no hops.
   std::vector<Telemetry> run(Time until) {
     std::vector<Telemetry> seen;
     for (Time at = wire.next_deadline(); at <= until; at = wire.next_deadline()) wire.advance(at), take(seen);
@@ -49,7 +49,7 @@ class Bed {
   }
   SwitchPortCounters& counters() { return wire.device.counters(2); }
 
-  std::vector<uint16_t> checksums;  // of what has left
+  std::vector<uint16_t> checksums;  // checksums of packets that have left
 
  private:
   static SwitchParameters with(bool tells, Rate rate) {

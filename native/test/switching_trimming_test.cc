@@ -26,7 +26,7 @@ SwitchParameters parameters(size_t ports = 3) {
   return p;
 }
 
-// Into any harness, with its headers.
+// Sends a packet into any harness, with its headers.
 template <class Harness>
 void send(Harness& h, PacketPool& pool, SoftSwitch& device, Time now, uint16_t from, uint16_t to, uint8_t priority = 1) {
   RocePath path = path_to(kHostMac + to, kHostMac + from);

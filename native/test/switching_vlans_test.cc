@@ -28,7 +28,7 @@ SwitchParameters vlan_parameters() {
 
 constexpr int kNoTag = -1;
 
-// From station `from` to a MAC address. `tci`: of its tag.
+// Makes a frame from station `from` to a MAC address. `tci`: that of its tag.
 std::vector<uint8_t> frame_of(uint8_t from, uint64_t to, int tci = kNoTag, uint32_t payload = 256) {
   std::vector<uint8_t> frame = roce_frame(ip4(10, 0, 0, from), ip4(10, 0, 0, 99), 0xc001, 64, payload);
   store_be48(frame.data(), to);
@@ -38,7 +38,7 @@ std::vector<uint8_t> frame_of(uint8_t from, uint64_t to, int tci = kNoTag, uint3
   return frame;
 }
 
-// Where frames left, and the tag that each had.
+// Ports where frames left, and the tag that each had.
 std::vector<std::pair<int, int>> places(const std::vector<Sent>& sent) {
   std::vector<std::pair<int, int>> found;
   for (const Sent& one : sent) {
@@ -55,10 +55,10 @@ using Places = std::vector<std::pair<int, int>>;
 
 TEST_CASE("VLANs: a frame reaches the members of its own, with the tag that each is to see") {
   RouterHarness bed(vlan_parameters());
-  // Without a tag: of VLAN 10 at port 0, of 20 at port 2. The tag that it gets has its priority, 3.
+  // Frames without a tag are of VLAN 10 at port 0, of 20 at port 2. The tag that one gets has its priority, 3.
   CHECK(places(bed.pass(0, frame_of(1, kBroadcast))) == Places{{1, kNoTag}, {2, 3 << 13 | 10}});
   CHECK(places(bed.pass(2, frame_of(2, kBroadcast))) == Places{{3, 3 << 13 | 20}});
-  // With one: its priority and drop eligibility stay where the tag does.
+  // A frame with a tag keeps its priority and drop eligibility where the tag stays.
   CHECK(places(bed.pass(2, frame_of(3, kBroadcast, 0xb000 | 10))) == Places{{0, kNoTag}, {1, kNoTag}});
   CHECK(places(bed.pass(3, frame_of(4, kBroadcast, 0xb000 | 20))) == Places{{2, kNoTag}});
   // A tag with a priority and no VLAN is none; a member of an untagged VLAN may tag it.
@@ -137,7 +137,7 @@ TEST_CASE("VLANs: an interface of the router is at the members of its own, tagge
   p.router.interfaces.push_back({kAnyPort, 20, {{ip4(10, 0, 20, 1), 24}}});
   p.router.interfaces.push_back({4, 0, {{ip4(10, 0, 4, 1), 24}}});
   RouterHarness bed(p);
-  // Who asks for it is answered as it asked.
+  // A host that asks for it is answered as it asked.
   bed.introduce(0, ip4(10, 0, 10, 5), ip4(10, 0, 10, 1), kStation + 5);
   bed.introduce(3, ip4(10, 0, 20, 6), ip4(10, 0, 20, 1), kStation + 6, 20);
   bed.introduce(4, ip4(10, 0, 4, 7), ip4(10, 0, 4, 1), kStation + 7);

@@ -1,5 +1,5 @@
-// What the daemon hears of a connection that it only passes on: the same as who has the connection, and what a program writes
-// does no harm.
+// The daemon's view of a connection that it only passes on: it hears the same as the end that has the connection, and a program's
+// words do no harm.
 #include <deque>
 #include <random>
 
@@ -38,7 +38,7 @@ struct Watched {
   ConnectionWatch watch{16, false};
   uint32_t psn;
   Time now = 0;
-  bool told = false;  // by the last answer
+  bool told = false;  // told by the last answer
 };
 
 TEST_CASE("watch: one acknowledgement is of all before it, with the time and the mark of the newest, across the end of PSNs") {
@@ -271,7 +271,7 @@ TEST_CASE("watch: hears of every answer what the connection's own end hears, wha
   CHECK(timeouts > 10);
 }
 
-// What bounds its places is the window, whatever PSNs a program and a peer come up with.
+// The window bounds its places, whatever PSNs a program and a peer come up with.
 TEST_CASE("watch: no PSNs make it hold more than the window, or wait for more than is in flight") {
   std::mt19937 draw(3);
   for (int round = 0; round < 50; ++round) {

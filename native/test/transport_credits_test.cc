@@ -188,7 +188,7 @@ TEST_CASE("a peer that does not count its receives is sent to without limit") {
   Sends sends(pair);
   pair.on_frame = [&](End& from, Frame& frame) {
     if (&from == &pair.left) return true;
-    // As the same ACK from rxe.
+    // This is the same ACK as rxe sends it.
     DataHeader header;
     header.opcode = frame.opcode();
     header.psn = frame.psn();

@@ -1,4 +1,4 @@
-// What the responder of a reliable connection says of packets that met congestion: each mark that arrives is echoed.
+// Echoes of the responder of a reliable connection for packets that met congestion: each mark that arrives is echoed.
 #include <map>
 
 #include "test/transport_harness.h"
@@ -28,7 +28,7 @@ class Echoes {
   }
   // Lets the answers go that wait.
   void answer() { pair_.run(1 * kMicrosecond); }
-  // Of each packet, counted from the first: whether the first answer that acknowledges it had the echo.
+  // Tells for each packet, counted from the first, whether the first answer that acknowledges it had the echo.
   std::map<uint32_t, bool> acknowledged() {
     std::map<uint32_t, bool> echoed;
     uint32_t next = 0;

@@ -61,7 +61,7 @@ TEST_CASE("entropy: reps keeps the newest eight") {
   CHECK(next(entropy, 8) == Values{4, 5, 6, 7, 8, 9, 10, 11});
   const uint16_t drawn = entropy.next(0);
   CHECK((drawn < 4 || drawn > 11));
-  // Those that are kept are used in the order in which they came, whatever was used between.
+  // Values that are kept are used in the order in which they came, whatever was used between.
   entropy.acknowledged(21, false);
   entropy.acknowledged(22, false);
   CHECK(entropy.next(0) == 21);
@@ -77,14 +77,14 @@ TEST_CASE("entropy: after a timeout reps goes round what it had kept, then explo
   Values round = next(entropy, 6, 2'000);
   CHECK(std::set(round.begin(), round.end()) == std::set<uint16_t>{101, 102, 103});
   CHECK(std::equal(round.begin(), round.begin() + 3, round.begin() + 3));
-  // What comes meanwhile is used first; another timeout does not make it longer.
+  // Values that come meanwhile are used first; another timeout does not make it longer.
   entropy.acknowledged(104, false);
   CHECK(entropy.next(3'000) == 104);
   entropy.timed_out(kFreeze);
   entropy.acknowledged(105, false);
   const Values explored = next(entropy, Entropy::kExplored, kFreeze + 1'000);
   CHECK(std::ranges::find(explored, 105) == explored.end());
-  // While it explores it keeps what comes, for then.
+  // While it explores it keeps values that come, for then.
   Values later = next(entropy, 4, kFreeze + 2'000);
   for (const uint16_t old : {101, 102, 103, 104, 105}) CHECK(std::ranges::find(later, old) == later.end());
   entropy.acknowledged(106, false);

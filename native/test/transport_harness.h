@@ -107,7 +107,7 @@ struct Faults {
   double loss = 0;
   double duplicate = 0;
   double reorder = 0;  // held back for a while
-  double trim = 0;     // of SENDs and WRITEs with payload: only the headers come
+  double trim = 0;     // part of SENDs and WRITEs with payload of which only the headers come
 };
 
 class Pair {
@@ -150,9 +150,9 @@ class Pair {
       step();
     }
   }
-  // As if it had come over the link.
+  // Delivers it as if it had come over the link.
   void deliver(End& to, const Frame& frame) { to.rc.receive(now, frame.bytes.data(), frame.meta); }
-  // As if a switch had left the headers of it.
+  // Delivers it as if a switch had left the headers of it.
   void trim(End& to, const Frame& frame) { to.rc.receive_trimmed(now, frame.bytes.data(), frame.meta); }
   // A frame from whoever is opposite.
   Frame to(End& end, DataHeader header, const std::vector<uint8_t>& payload = {}) {

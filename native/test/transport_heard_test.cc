@@ -1,4 +1,4 @@
-// What acknowledgements tell congestion control: how much, of which mark, and when it was sent.
+// News of acknowledgements for congestion control: how much, of which mark, and when it was sent.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -12,7 +12,7 @@ namespace {
 
 using namespace test;
 
-// With congestion control by acknowledgements.
+// A program's queue pair with congestion control by acknowledgements.
 struct Held : Linked {
   explicit Held(uint32_t window = 1) {
     attributes.informs = true;
@@ -68,12 +68,12 @@ TEST_CASE("requests wait for the window, and what answers the peer does not wait
   CHECK(heard.ack.wanted == 4);
   CHECK(heard.ack.sent == 1);
   CHECK(h.leave() == Psns{2});
-  // Those of another partition the program drops.
+  // The program drops packets of another partition.
   CHECK(h.answer(2, kOpcodeRcAcknowledge, 0x8002).ack.packets == 0);
   CHECK(h.leave().empty());
   CHECK(h.answer(2).ack.packets == 2);
   CHECK(h.leave() == Psns{3});
-  // As it has failed, or was told to.
+  // The queue pair has failed, or was told to.
   h.request(7, 4);
   h.request(8, 5);
   h.relayed.modify(QueuePairState::error, h.attributes);

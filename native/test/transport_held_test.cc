@@ -1,4 +1,4 @@
-// What selective repeat sends again where the peer holds some of it already.
+// Packets that selective repeat sends again when the peer holds some already.
 #include <map>
 
 #include "test/transport_harness.h"

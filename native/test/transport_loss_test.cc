@@ -14,7 +14,7 @@ using test::Region;
 constexpr uint32_t kSlot = 40'000;  // room for one message
 constexpr uint32_t kMessages = 60;
 
-// What one end asks of the other, and what has to come of it.
+// Work that one end asks of the other, and the outcome that it must have.
 class Traffic {
  public:
   Traffic(End& from, End& to, uint32_t path_mtu, uint64_t seed)
@@ -115,7 +115,7 @@ class Traffic {
         arrival.immediate = work.immediate;
         arrivals_.push_back(arrival);
         break;
-      case WorkOpcode::read:  // what no other work of either end writes to
+      case WorkOpcode::read:  // no other work of either end writes there
         work.remote_key = shared_of(to_).key;
         work.remote_address = shared_of(to_).address + offset;
         work.local_key = results_.key;

@@ -190,7 +190,7 @@ TEST_CASE("lists of pieces are read and written across their borders, as far as 
   const uint64_t at = PieceLists::address_of(1);
   MemoryPiece* list = lists.set(1, 4);
   list[0] = {0x1004, 6, first};
-  list[1] = {0, 0, 0};  // of nothing
+  list[1] = {0, 0, 0};  // a piece of nothing
   list[2] = {0x2000, 5, second};
   list[3] = {0x1000, 2, first};
   const uint8_t* bytes = table.read(key, 7, at, 13);
@@ -219,7 +219,7 @@ TEST_CASE("lists of pieces are read and written across their borders, as far as 
   CHECK(table.find(key, 7, at, 1, 0) == nullptr);
   list[0] = {at, 1, key};
   CHECK(table.read(key, 7, at, 1) == nullptr);
-  // Those that are there stay when there is room for more.
+  // Pieces that are there stay when there is room for more.
   list[0] = {0x1004, 6, first};
   lists.grow(100);
   bytes = table.read(key, 7, at, 1);

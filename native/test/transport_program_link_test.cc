@@ -57,7 +57,7 @@ TEST_CASE("acknowledgements go ahead of data, and data that calls itself one has
   CHECK(l.relayed.data_bytes() > 0);
 }
 
-// Who gets an answer takes it that all before it have been answered (IBTA volume 1, 9.7.5.1.5).
+// A requester that gets an answer takes it that all before it have been answered (IBTA volume 1, 9.7.5.1.5).
 TEST_CASE("answers leave in order: an acknowledgement waits for READ responses before it, not for requests") {
   Linked l;
   l.connect();
@@ -109,12 +109,12 @@ TEST_CASE("what a queue pair may not send is refused and counted, and its slot g
   CHECK(refused() == 1);
   CHECK(l.returned() == 1);
   l.connect();
-  l.submit_write(0, kQpn + 1);  // of another queue pair
+  l.submit_write(0, kQpn + 1);  // from another queue pair
   CHECK(refused() == 1);
   l.packet(0) = {.qpn = kQpn, .payload_bytes = 1'025, .opcode = kOpcodeRcSendOnly};  // longer than the path MTU
   l.submit(0);
   CHECK(refused() == 1);
-  for (uint8_t opcode : {kOpcodeUdSendOnly, uint8_t{0x81}, uint8_t{0x1f}, uint8_t{0x20}}) {  // of no reliable connection
+  for (uint8_t opcode : {kOpcodeUdSendOnly, uint8_t{0x81}, uint8_t{0x1f}, uint8_t{0x20}}) {  // opcodes of no reliable connection
     CAPTURE(static_cast<int>(opcode));
     l.packet(0) = {.qpn = kQpn, .opcode = opcode};
     l.submit(0);
@@ -221,7 +221,7 @@ TEST_CASE("frames of any length keep their bytes round after round, and begin an
   l.attributes.path_mtu = 4'096;
   l.connect();
   std::mt19937 draw(3);
-  std::vector<uint32_t> lengths;  // of those that wait
+  std::vector<uint32_t> lengths;  // lengths of those that wait
   uint32_t read = 0;
   uint64_t bytes = 0;
   while (bytes < 5 * uint64_t{kProgramRoom}) {
@@ -232,7 +232,7 @@ TEST_CASE("frames of any length keep their bytes round after round, and begin an
     } else {
       REQUIRE(lengths.size() > 1'000);
     }
-    // As many as have come, on average, and fewer than there are, so that they go round.
+    // It takes as many as have come, on average, and fewer than there are, so that they go round.
     for (uint32_t takes = lengths.size() < 2'000 ? 0 : draw() % 3; takes > 0; --takes) {
       const ProgramFrame& taken = l.memory->frame(read);
       REQUIRE(taken.length == lengths.front());
@@ -274,7 +274,7 @@ TEST_CASE("a program is crowded from half of its room on until a quarter is left
   CHECK_FALSE(l.relayed.crowded(101 * kMillisecond));
   l.memory->frames_read = l.memory->frames_read + 1;
   CHECK(l.relayed.crowded(5 * kSecond));
-  // Nor is there anything to wait for of one that says that it has read what was never written.
+  // Nor is there anything to wait for with one that says that it has read what was never written.
   l.memory->frames_read = l.memory->frames_written + 1;
   CHECK_FALSE(l.relayed.crowded(5 * kSecond));
 }

@@ -81,7 +81,7 @@ TEST_CASE("selective repeat drops what came early with PSNs that a READ turns ou
   REQUIRE(r.answers.size() == 5);
   for (const Frame& frame : r.answers) CHECK(frame.opcode() != kOpcodeRcAcknowledge);
   CHECK(r.pair.right.counters.drop_reorder == 1);
-  // What follows is acknowledged, and no NAK asks for what nobody misses.
+  // Later packets are acknowledged, and no NAK asks for what nobody misses.
   r.request(psn_add(r.first, 5), kOpcodeRcSendOnly, {}, 16);
   REQUIRE(r.answers.size() == 1);
   CHECK((r.answers[0].syndrome() & kSyndromeKind) == kSyndromeAck);

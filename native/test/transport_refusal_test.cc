@@ -1,4 +1,4 @@
-// What a responder refuses: nothing touches memory, the NAK is the standard's, and both ends learn of it.
+// Refusals of a responder: nothing touches memory, the NAK is the standard's, and both ends learn of it.
 #include <string>
 
 #include "test/transport_harness.h"

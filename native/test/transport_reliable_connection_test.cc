@@ -311,7 +311,7 @@ TEST_CASE("requests that are posted as one are as many as if each had been poste
   }
   CHECK(pair.right.rc.received().messages == 5);
   CHECK(std::memcmp(local.data(), remote.data(), 3'000) == 0);
-  // Of those without a completion of their own the next one tells.
+  // The next completion tells of those without one of their own.
   SendWork quiet = work_on(WorkOpcode::send, local, remote, 8, 3);
   quiet.flags = 0;
   pair.right.rc.post_receive({9, remote.address, remote.length, remote.key}, 3);

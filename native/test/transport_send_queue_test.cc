@@ -101,7 +101,7 @@ struct Sender {
   void post(uint64_t id, uint32_t length, uint32_t with) {
     transport->post_send({id, WorkOpcode::send, kSignaled, length, kAddress, with});
   }
-  // How many packets it sends.
+  // Returns how many packets it sends.
   int send(int most = 100) {
     int count = 0;
     while (count < most && transport->data_bytes() > 0) {
@@ -184,7 +184,7 @@ TEST_CASE_TEMPLATE("failed: what cannot be sent stops sends alone, until the que
   CHECK(one.send() == 1);
   CHECK(one.told.all.back().status == WorkStatus::success);
 
-  // Where that is not offered, it is of no more use.
+  // If that is not offered, it is of no more use.
   Sender<Type> other(false);
   other.post(2, 100, other.key + 1);
   CHECK(other.send() == 0);

@@ -193,7 +193,7 @@ TEST_CASE("a queue pair works again after ERROR, RESET and another connection") 
         end->rc.modify(QueuePairState::reset, {});
       }
       CHECK(pair.left.take().size() == 2);
-      CHECK(pair.run());  // what was on its way is gone
+      CHECK(pair.run());  // packets on their way are gone
       pair.connect();
       pair.left.rc.post_send(work_of(WorkOpcode::write, local, remote, 40'000));
       CHECK(pair.run());

@@ -20,7 +20,7 @@ constexpr uint32_t kMtu = Trimming::kMtu;
 struct Reads : Trimming {
   explicit Reads(bool trim_naks = true, uint64_t seed = 1) : Trimming(WorkOpcode::read, trim_naks, true, seed) {}
 
-  // As of Trimming; keeps what the requests ask for, too.
+  // Works as in Trimming; keeps what the requests ask for, too.
   void trim(std::vector<uint32_t> at, uint32_t times) {
     Trimming::trim(std::move(at), times);
     pair.on_frame = [=, this, trims = pair.on_frame](End& from, Frame& frame) {
@@ -29,7 +29,7 @@ struct Reads : Trimming {
     };
   }
 
-  std::vector<std::pair<uint32_t, uint32_t>> asked;  // from which packet, how many
+  std::vector<std::pair<uint32_t, uint32_t>> asked;  // first packet of each, and their number
 };
 
 TEST_CASE("trimmed: the last response of a READ, behind which nothing comes, is asked for again without a timer") {

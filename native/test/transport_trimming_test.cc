@@ -27,7 +27,7 @@ struct Writes : Trimming {
     header.reth = {target.address, target.key, 8};
     return pair.to(pair.right, header, std::vector<uint8_t>(8, 0x55));
   }
-  // What the receiver wants to say, all of it.
+  // Takes all that the receiver wants to say.
   std::vector<Frame> said() {
     std::vector<Frame> all;
     pair.on_frame = [&](End& from, Frame& frame) {
@@ -112,7 +112,7 @@ TEST_CASE("trimmed: one NAK names all, another says what came early, and each sa
   CHECK(pair.right.counters.tx_naks == 2);
   CHECK(pair.right.counters.tx_trim_naks == 1);
 
-  // What fills the gap makes the next ones be asked for from there on. Packet 3 comes before it could be asked for.
+  // The packet that fills the gap makes the next ones be asked for from there on. Packet 3 comes before it could be asked for.
   for (uint32_t at : {3u, 4u}) pair.trim(pair.right, writes.packet(at));
   for (uint32_t at : {3u, 0u}) pair.deliver(pair.right, writes.packet(at));
   said = writes.said();
@@ -140,7 +140,7 @@ TEST_CASE("trimmed: a packet that found no receive, and is trimmed when it comes
   header.psn = pair.right_attributes.receive_psn;
   const Frame send = pair.to(pair.right, header, std::vector<uint8_t>(8));
   pair.deliver(pair.right, send);
-  // Beside the RNR NAK, which is not given up for it, and after it.
+  // It comes beside the RNR NAK, which is not given up for it, and after it.
   pair.trim(pair.right, writes.packet(3));
   std::vector<Frame> said = writes.said();
   REQUIRE(said.size() == 2);
@@ -163,7 +163,7 @@ TEST_CASE("trimmed: headers that cannot be of a packet that is awaited change no
   pair.deliver(pair.right, writes.packet(2));
   writes.said();
   uint64_t refused = 0;
-  // Behind, too far ahead, here already.
+  // These are behind, too far ahead, or here already.
   for (uint32_t at : {0u, 0x800000u, 257u, 0x7fffffu, 2u}) {
     CAPTURE(at);
     pair.trim(pair.right, writes.packet(at));
@@ -227,7 +227,7 @@ TEST_CASE("trimmed: a NAK is believed of SENDs and WRITEs that are under way, an
   CHECK(counters.trimmed_requests == 0);
   pair.deliver(pair.left, writes.nak(0, 0xff));
   CHECK(counters.trimmed_requests == 4);
-  // What waits to be sent again is not lost once more.
+  // A packet that waits to be sent again is not lost once more.
   pair.deliver(pair.left, writes.nak(0, 0xff));
   CHECK(counters.trimmed_requests == 4);
   CHECK(counters.rx_trim_naks == 2);

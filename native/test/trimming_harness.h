@@ -32,9 +32,9 @@ struct Trimming {
     const Region& remote = reads ? source : target;
     pair.left.rc.post_send({0, operation, kSignaled, packets * kMtu, local.address, local.key, remote.key, remote.address});
   }
-  // Who data come to.
+  // End that data come to.
   End& receiver() { return reads ? pair.left : pair.right; }
-  // How far behind the first PSN the packet is.
+  // Returns how far behind the first PSN the packet is.
   uint32_t offset(const Frame& frame) const {
     return static_cast<uint32_t>(psn_distance(frame.psn(), pair.left_attributes.send_psn));
   }

@@ -1,4 +1,4 @@
-// What the preloaded library does of librdmacm with several NICs, but for asking their daemons: which NIC reaches whom, what is
+// The preloaded library's work on librdmacm with several NICs, but for asking their daemons: which NIC reaches whom, what is
 // known of ids, and how events of all come to one descriptor.
 #include <doctest/doctest.h>
 #include <poll.h>
@@ -22,8 +22,8 @@ namespace {
 NicAddress ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}; }
 NicAddress ipv6(uint8_t net, uint8_t host) { return {0xfd, net, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host}; }
 
-// As `weir run` writes them: NIC a has 10.66.0.1 and fd66::1, b 10.67.0.1. Addresses of these networks are of no host's kernel
-// here.
+// Files are as `weir run` writes them: NIC a has 10.66.0.1 and fd66::1, b 10.67.0.1. Addresses of these networks are of no host's
+// kernel here.
 const std::vector<ConnectionNic>& two_nics() {
   static const bool written = [] {
     char made[] = "/tmp/weir-nics-XXXXXX";

@@ -32,7 +32,7 @@ struct Channel {
     pthread_cond_init(&cq->cond, nullptr);
     return cq;
   }
-  // As of so many sends of `qp`, for each of which the program wants an event.
+  // Completes so many sends of `qp`, for each of which the program wants an event.
   void complete(ibv_qp* qp, uint32_t times) const {
     for (uint32_t i = 0; i < times; ++i) {
       REQUIRE(program.operations.req_notify_cq(qp->send_cq, 0) == 0);
@@ -87,7 +87,7 @@ TEST_CASE("programs: all completion events come, however many nobody has read, a
   uint32_t count = 0;
   while (w.channel.get() == w.queues[0]) ++count;
   CHECK(count == kMany);
-  // By who reads the descriptor and tells nobody, in a child process for one.
+  // A reader of the descriptor tells nobody, in a child process for one.
   w.channel.complete(w.first, kMany);
   count = 0;
   CHECK(eventually([&] {

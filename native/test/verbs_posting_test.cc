@@ -1,4 +1,4 @@
-// What programs post: lists of pieces, inline data, and that neither takes memory which was not there when the queue was made.
+// Work that programs post: lists of pieces, inline data, neither of which takes memory that was not there with the queue.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -18,7 +18,7 @@ void* take(size_t bytes) {
 
 }  // namespace
 
-// Of the whole program of tests.
+// These are the whole test program's.
 void* operator new(size_t bytes) { return take(bytes); }
 void* operator new[](size_t bytes) { return take(bytes); }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return take(bytes); }

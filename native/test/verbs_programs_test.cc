@@ -169,7 +169,7 @@ TEST_CASE("programs: what is lost on the way is sent again") {
   // 400 packets, some of which were lost: more than these had to leave.
   bed.turns.between([&](auto& nics) {
     CHECK(nics[0]->soft_nic().counters().tx_packets > 391);
-    // What the libraries have counted is the NICs'.
+    // The libraries' counts are the NICs'.
     for (const auto& nic : nics) nic->settle_counters();
     CHECK(nics[0]->soft_nic().transport_counters().retransmitted > 0);
     CHECK(nics[1]->soft_nic().transport_counters().rx_write_requests > 0);
@@ -260,7 +260,7 @@ TEST_CASE("programs: what is lost under a window is sent again, and congestion c
   c.right.settle();
   CHECK(there == here);
   CHECK(back == here);
-  // Without a loss it would have grown by each of the packets.
+  // It would have grown by each of the packets without a loss.
   bed.turns.between([&](auto& nics) {
     SoftNic& nic = nics[0]->soft_nic();
     CHECK(nic.flow_at(0, nic.now()).controller.template as<DctcpSender>()->window() < 400);
@@ -327,7 +327,7 @@ TEST_CASE("programs: one that ends gives its queue pairs back, and its peer is t
   REQUIRE(eventually([&] { return !owned(); }));
   REQUIRE(left.post(near, IBV_WR_RDMA_WRITE, TestProgram::piece(bytes, key), remote, remote_key) == 0);
   CHECK(left.wait().status == IBV_WC_REM_OP_ERR);
-  // To the one without a NIC its library says so.
+  // The one without a NIC is told by its library.
   REQUIRE(eventually([&] { return right->nic->failed(); }));
   pollfd told{right->events[0], POLLIN, 0};
   REQUIRE(::poll(&told, 1, 5'000) == 1);

@@ -1,5 +1,5 @@
-// Memory of a program: what is registered, and what touching it does. What becomes of faults shows in test/live, for doctest
-// handles the signals itself.
+// Memory of a program: what is registered, and what touching it does. test/live shows the effect of faults, for doctest handles
+// the signals itself.
 #include <sys/mman.h>
 
 #include <vector>

@@ -16,7 +16,7 @@ Refusal classify(Bytes& frame, PacketMeta& meta) {
   return weir::classify(frame.data(), static_cast<uint32_t>(frame.size()), meta);
 }
 
-// After a deliberate change of an IPv4 header.
+// Must follow a deliberate change of an IPv4 header.
 void fix_checksum(Bytes& frame) {
   uint8_t* ip = frame.data() + 14;
   store_be16(ip + 10, 0);

@@ -13,7 +13,7 @@ namespace {
 
 struct Capture {
   const char* name;
-  std::map<unsigned, size_t> frames;  // by BTH opcode
+  std::map<unsigned, size_t> frames;  // numbers of frames by BTH opcode
 };
 
 const Capture kGolden[] = {

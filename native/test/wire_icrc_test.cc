@@ -60,7 +60,7 @@ TEST_CASE("icrc: IPv4 options are covered") {
 TEST_CASE("icrc: does not cover what routers and switches may change") {
   struct Field {
     const char* capture;
-    std::vector<uint32_t> offsets;  // from the IP header
+    std::vector<uint32_t> offsets;  // they count from the IP header
   };
   const Field fields[] = {{"ops_rc", {1, 8, 10, 11, 26, 27, 32}}, {"ops_rc6", {1, 2, 3, 7, 46, 47, 52}}};
   for (const Field& field : fields) {

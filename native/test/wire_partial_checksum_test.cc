@@ -28,7 +28,7 @@ struct Shape {
 struct Built {
   Bytes frame;  // with 0 in the checksum field
   uint32_t l3 = 0, l4 = 0;
-  uint32_t field = 0;  // of the checksum
+  uint32_t field = 0;  // offset of the checksum
   uint16_t pseudo = 0;
   uint16_t finished = 0;
 };

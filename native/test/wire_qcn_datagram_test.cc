@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kMsduOf[] = {42, 62};
 constexpr uint32_t kUdpOf[] = {kEthernetHeader + kIpv4Header, kEthernetHeader + kIpv6Header};
 
-// From 10.0.1.9 or fd00:1::9.
+// Returns 10.0.1.9 or fd00:1::9.
 IpAddress source_of(uint8_t version) {
   if (version == 4) return {.version = 4, .bytes = {10, 0, 1, 9}};
   return {.version = 6, .bytes = {0xfd, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9}};

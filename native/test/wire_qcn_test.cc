@@ -24,7 +24,7 @@ Bytes from_hex(const std::string& text) {
   return bytes;
 }
 
-// By hand, from the tables of the standard: to 02-57-45-00-00-01 from 02-57-53-00-01-02.
+// Bytes by hand, from the tables of the standard: to 02-57-45-00-00-01 from 02-57-53-00-01-02.
 const std::string kMacs = "025745000001 025753000102 ";
 const std::string kVlan = "8100 e064 ";  // priority 7, VLAN 100
 const std::string kCnTagBytes = "22e9 beef ";
@@ -282,7 +282,7 @@ TEST_CASE("qcn: a CNM is refused at every length that cuts it, and for every fie
     CHECK(with(1, 0x00) == Refusal::none);   // no feedback
     CHECK(with(23, 9) == Refusal::bad_cnm_length);
     CHECK(with(22, 1) == Refusal::bad_cnm_length);
-    CHECK(with(23, 7) == Refusal::none);  // what is behind is padding
+    CHECK(with(23, 7) == Refusal::none);  // the bytes behind it are padding
     Bytes roomy = whole;
     roomy.resize(whole.size() + 200);
     PacketMeta meta;
@@ -364,7 +364,7 @@ TEST_CASE("qcn: a CN-TAG is looked through once, and only where it belongs") {
   CHECK(meta.kind == FrameKind::other);
   CHECK(meta.cn_flow == 1);
   CHECK(meta.ethertype == 0x22e9);
-  // In front of the 802.1Q tag.
+  // It is in front of the 802.1Q tag.
   frame = from_hex(kMacs + "22e9 0001 8100 6064 0800");
   frame.resize(60);
   CHECK(classify(frame.data(), 60, meta) == Refusal::none);
@@ -463,7 +463,7 @@ TEST_CASE("qcn: a CNM encapsulates a frame from its ethertype behind all tags on
         };
         CHECK(is(msdu_of(pool, id, 0), 0));
         CHECK(is(msdu_of(pool, id, 40), 40));
-        // In simulation a SEND ends behind its BTH.
+        // A SEND in simulation ends behind its BTH.
         const uint32_t headers = pool[id].meta.bth_offset + 12u - at;
         CHECK(is(msdu_of(pool, id, 64), stride > kHeaderStride ? 64 : headers));
         CHECK(pool.present(id) == (stride > kHeaderStride ? frame.size() : at + headers));

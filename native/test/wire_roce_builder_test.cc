@@ -124,7 +124,7 @@ TEST_CASE("roce builder: an entropy value moves the UDP source port, within its 
       CHECK(icrc_ok(sprayed.data(), meta));
       CHECK(meta.udp_source_port == port);
       CHECK(meta.flow_hash != shape.flow_hash);
-      // In simulation the same is said of headers alone.
+      // Headers alone say the same in simulation.
       PacketMeta described = shape;
       take_source_port(sprayed.data(), described);
       CHECK(described == meta);

@@ -116,7 +116,7 @@ void check_segments(const Shape& shape, const Bytes& frame, const Offload& offlo
       CHECK(load_be16(&out[l3 + 2]) == out.size() - l3);
       CHECK(load_be16(&out[l3 + 4]) == static_cast<uint16_t>(shape.id + i));
     }
-    // What must not change: all headers but lengths, identification, checksums, sequence number and flags.
+    // This must not change: all headers but lengths, identification, checksums, sequence number and flags.
     Bytes a(frame.begin(), frame.begin() + offload.header_length);
     Bytes b(out.begin(), out.begin() + offload.header_length);
     if (shape.udp) {

@@ -49,7 +49,7 @@ Bytes packet(const RocePath& path, uint32_t psn, uint32_t payload, uint8_t opcod
   return frame;
 }
 
-// As an interface is given it.
+// Super-frame as an interface is given it.
 struct Super {
   Bytes bytes;
   Offload offload;
@@ -176,7 +176,7 @@ TEST_CASE("super-frames: the shorter packet that ends one may be taken back") {
     join.finish(headers.data(), offload);
     CHECK(headers == Bytes(both.bytes.begin(), both.bytes.begin() + join.header_length()));
     CHECK(offload.segment_size == both.offload.segment_size);
-    // As many as have gone together.
+    // room_for() allows as many packets as fit into one datagram.
     for (const uint32_t payload : {16u, 1'024u, 4'096u}) {
       const Bytes one = packet(way, 0, payload);
       const uint32_t behind = static_cast<uint32_t>(one.size()) - join.header_length();

@@ -161,7 +161,7 @@ TEST_CASE("telemetry: switches change nothing that the ICRC covers, which covers
         frame[other] ^= 1;
       }
       CHECK(icrc_ok(frame.data(), meta));
-      // Without all of the header it is no such packet.
+      // A packet without all of the header is no such packet.
       CHECK(classify(frame.data(), at + kTelemetryHeader, meta) != Refusal::none);
     }
   }

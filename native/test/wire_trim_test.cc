@@ -1,4 +1,4 @@
-// What trimming leaves of a frame: classify() and a plain checksum are the judges.
+// Frames after trimming: classify() and a plain checksum are the judges.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -85,7 +85,7 @@ TEST_CASE("trim: headers that are longer than a simulated frame's are there, wha
     packet.length = static_cast<uint32_t>(bytes.size());
     REQUIRE(classify(bytes.data(), packet.length, packet.meta) == Refusal::none);
     const uint32_t before = packet.meta.payload_length;
-    // As in a simulation: the headers alone are there.
+    // Only the headers are there, as in a simulation.
     ExactFrame headers({bytes.data(), kHeaderStride});
     trim(headers.data(), packet, kLeastTrimSize, 40);
     CHECK(packet.meta.payload_length == before - (bytes.size() - kLeastTrimSize));

@@ -42,7 +42,7 @@ WorkStatus Completer::receive(Time now, const Bth& bth, const uint8_t* extension
     ++context_.counters.rx_acks;
     return receive_ack(now, bth.psn, load_aeth(extension), payload, length);
   }
-  // Only what was asked for and is not here yet.
+  // Takes only what was asked for and is not here yet.
   const bool expected = psn_distance(bth.psn, queue_.una) >= 0 && psn_distance(queue_.end, bth.psn) > 0;
   if (!expected || (selective() && queue_.mark(bth.psn).received)) return unexpected();
   const uint64_t entry = queue_.find(bth.psn);
@@ -200,7 +200,7 @@ WorkStatus Completer::blame(uint64_t entry, WorkStatus status) {
   return status;
 }
 
-// Of which packets answers have told, whatever they wait for.
+// Tells of each packet once that it has arrived, whatever else it waits for.
 void Completer::tell(SendQueue::Mark& mark) {
   if (mark.told) return;
   mark.told = true;
@@ -260,7 +260,7 @@ bool Completer::acknowledge(Time now, uint32_t limit) {
   return queue_.una == limit || psn_distance(queue_.una, limit) > 0;
 }
 
-// With go-back-N: all from `psn` up to una.
+// With go-back-N these are all packets from `psn` up to una.
 void Completer::tell_from(uint32_t psn) {
   for (; psn != queue_.una; psn = psn_add(psn, 1)) tell(queue_.mark(psn));
 }
@@ -275,8 +275,8 @@ void Completer::answered(Time now, uint32_t before) {
   restart_timer(now);
 }
 
-// From una on up to the first that was sent but once, and not long ago: all behind that were sent later still. What was sent a
-// timeout before what has arrived is as good as timed out, though the timer begins again whenever una moves.
+// Looks from una on up to the first that was sent but once, and not long ago: all behind that were sent later still. A packet
+// sent a timeout before one that has arrived is as good as timed out, though the timer begins again whenever una moves.
 void Completer::find_losses() {
   const auto reordering = static_cast<int32_t>(attributes_.reordering);
   const Time overdue = attributes_.timeout == 0 ? -kNever : delivered_sent_ - timeout();
@@ -327,8 +327,8 @@ bool Completer::spend_retry() {
   return true;
 }
 
-// With selective repeat it is of the oldest packet, and others that are sent meanwhile do not put it off: those may be many where
-// one that is lost does not show.
+// With selective repeat the timer is the oldest packet's, and others that are sent meanwhile do not put it off: there may be many
+// of them before a lost packet shows.
 void Completer::sent(Time now) {
   if (!selective() || deadline_ == kNever) restart_timer(now);
 }

@@ -1,8 +1,8 @@
-// The completer: what answers mean for the work requests under way. ACKs, NAKs, READ responses, atomic results, and the
+// The completer: applies answers to the work requests under way. ACKs, NAKs, READ responses, atomic results, and the
 // timers for when no answer comes (IBTA volume 1, 9.7.5 and 9.7.6).
 //
 // Go-back-N takes answers in order only; whatever shows a gap makes the requester send again from the gap on, once until
-// something new is acknowledged. Selective repeat keeps answers that come early and sends again just what is missing: a packet
+// something new is acknowledged. Selective repeat keeps answers that come early and sends again only the missing ones: a packet
 // counts as lost when one sent more than `reordering` transmissions after it has arrived, or one sent a local ACK timeout after
 // it (as RACK, RFC 8985, which goes by time alone). After a timeout, or where a receive was missing, what the peer has said to
 // hold is left with it: responders give up nothing but what they refuse, and say so. If nothing comes of that until the next
@@ -30,16 +30,16 @@ class Completer {
   // queue pair; those before the one at fault have been flushed.
   // `marked`: it has the codepoint CE, which on a READ response speaks of packets that this end has asked for.
   WorkStatus receive(Time now, const Bth& bth, const uint8_t* extension, const uint8_t* payload, uint32_t length, bool marked);
-  // What the acknowledgement that receive() is going to have echoes (kTelemetryHeader bytes).
+  // Takes the telemetry that the acknowledgement which receive() gets next echoes (kTelemetryHeader bytes).
   void take_telemetry(const uint8_t* telemetry) { news_.take_telemetry(telemetry, context_.counters); }
-  // Likewise the headers of a READ response that a switch has trimmed, which nobody vouches for: the packet is asked for again,
-  // and that is all.
+  // Takes the headers of a READ response that a switch has trimmed, which nobody vouches for: the packet is asked for again, and
+  // that is all.
   void receive_trimmed(Time now, uint32_t psn);
   // A request packet was sent.
   void sent(Time now);
   Time next_deadline() const;
   WorkStatus advance(Time now);
-  // What has been heard since the last call; see Transport::take_heard().
+  // Tells the news since the last call; see Transport::take_heard().
   bool take_heard(Heard& heard);
   // `status`, of this entry; those before it are flushed.
   WorkStatus blame(uint64_t entry, WorkStatus status);
@@ -77,14 +77,14 @@ class Completer {
   SendQueue& queue_;
   Requester& requester_;
   Received& received_;
-  Time deadline_ = kNever;  // of the local ACK timer
+  Time deadline_ = kNever;  // when the local ACK timer ends
   uint8_t retries_left_ = 0;
   uint8_t rnr_retries_left_ = 0;
   bool recovering_ = false;     // has gone back, and nothing new was acknowledged since
   uint32_t delivered_ = 0;      // order of the latest transmission that is known to have arrived
   Time delivered_sent_ = 0;     // when that was
   Time trimmed_sent_ = kNever;  // when the newest of the trimmed packets that was sent but once was sent
-  HeardNews news_;              // that take_heard() tells next
+  HeardNews news_;              // news that take_heard() tells next
 };
 
 }  // namespace weir

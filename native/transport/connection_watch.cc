@@ -19,7 +19,7 @@ void ConnectionWatch::sent(Time now, uint32_t psn, uint32_t packets, bool answer
   next_ = psn_add(psn, packets);
   if (psn_distance(psn, una_) < 0) return;
   if (psn_distance(psn, end_) >= 0) {
-    // What it may have left out is its own.
+    // PSNs that the program may have left out are its own affair.
     end_ = psn_add(psn, packets);
     requests_.push({.end_psn = end_, .answered = answered, .again = false, .sent = now});
     return;

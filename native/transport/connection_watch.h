@@ -1,13 +1,13 @@
-// What the daemon hears of a reliable connection whose transport runs in a program: for congestion control by acknowledgements,
+// The daemon's view of a reliable connection whose transport runs in a program: for congestion control by acknowledgements,
 // which is the daemon's, from the packets that pass. It sees requests as they leave and answers as they come, and takes from
-// them what the completer takes (transport/completer.h) with go-back-N, by which programs recover:
+// them the same as the completer (transport/completer.h) with go-back-N, by which programs recover:
 //
 //   una   the oldest PSN that is not acknowledged, or whose response has not come
 //   end   behind the newest PSN that has left
 //
-// That the program's own timer has run out shows by its going back to una when nothing that was told is a reason to.
+// The program's own timer shows in its going back to una when nothing that was told is a reason to.
 //
-// It believes a program in that it goes by its PSNs. Whatever these are, what is in flight is bounded, and so are memory and
+// It believes a program's PSNs. Whatever these are, the packets in flight are bounded, and so are memory and
 // work: one place for each packet in flight, of which a READ's request is one, and none further than the window.
 #pragma once
 
@@ -37,7 +37,7 @@ class ConnectionWatch {
   // those that have left.
   void hear(Time now, const Bth& bth, Aeth aeth, bool marked, uint32_t waiting_end);
   void take_telemetry(const uint8_t* telemetry, TransportCounters& counters) { news_.take_telemetry(telemetry, counters); }
-  // As Transport::take_heard().
+  // Works as Transport::take_heard().
   bool take(Heard& heard);
   // When the program's timer has shown itself and take() has not told of it; kNever: it has not.
   Time timed_out_at() const { return timed_out_at_; }
@@ -45,7 +45,7 @@ class ConnectionWatch {
 
  private:
   struct Request {
-    uint32_t end_psn : 30;  // behind its last
+    uint32_t end_psn : 30;  // PSN behind its last packet
     uint32_t answered : 1;
     uint32_t again : 1;  // it was sent more than once
     Time sent;           // its latest transmission
@@ -59,13 +59,13 @@ class ConnectionWatch {
   uint32_t limit_;
   uint32_t una_ = 0;
   uint32_t end_ = 0;
-  uint32_t next_ = 0;  // behind what has left last
+  uint32_t next_ = 0;  // PSN behind the packet that has left last
   bool begun_ = false;
   bool recovering_ = false;   // a loss was told, and nothing new was acknowledged since
   bool sends_again_ = false;  // the program was given a reason to, and has not yet
   bool waits_ = false;        // the peer was not ready, and nothing has left since
   Time timed_out_at_ = kNever;
-  Ring<Request> requests_;  // whose PSNs are from una to end
+  Ring<Request> requests_;  // those whose PSNs are from una to end
   HeardNews news_;
 };
 

@@ -20,7 +20,7 @@ void Datagram::enter(QueuePairState from, const QueueAttributes& attributes) {
   if (state_ == QueuePairState::rts) psn_ = attributes.send_psn & kPsnMask;
 }
 
-// What nobody waits for is dropped, as the service allows; it was valid all the same.
+// A datagram that nobody waits for is dropped, as the service allows; it was valid all the same.
 bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive()) return ++context_.counters.drop_wrong_state, false;
   const uint8_t* packet = frame + meta.bth_offset;

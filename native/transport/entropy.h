@@ -1,25 +1,23 @@
-// Which of a queue pair's ways the next of its packets takes, where its packets are sprayed: an entropy value (EV) for each,
+// Chooses the way of a queue pair's next packet, where its packets are sprayed: an entropy value (EV) for each,
 // which the UDP source port carries (wire/roce_builder.h). Switches that hash it (ECMP) then send the packets of one queue pair
 // by many ways, and need know nothing of it.
 //
 //   oblivious  all values in turn, from another one on in each round
 //   reps       REPS, "recycled entropies packet spraying" (Bonato et al., "REPS: Recycled Entropy Packet Spraying for Adaptive
-//   Load
-//              Balancing and Failure Mitigation", 2024). A value whose packet was acknowledged without a mark is kept, and used
-//              once more, the oldest first; without any that is kept, one is drawn. So as many packets as ways have room for keep
-//              to ways that are free, at the pace of their acknowledgements; values that were marked, or whose packets were lost,
-//              are left.
+//              Load Balancing and Failure Mitigation", 2024). A value whose packet was acknowledged without a mark is kept, and
+//              used once more, the oldest first; without any that is kept, one is drawn. So as many packets as ways have room for
+//              keep to ways that are free, at the pace of their acknowledgements; values that were marked, or whose packets were
+//              lost, are left.
 //
-// Of the simulator ultraethernet/uet-htsim (uec_mp.cpp, buffer_reps.h) is what the paper leaves open: kKept; kExplored; which
+// The simulator ultraethernet/uet-htsim (uec_mp.cpp, buffer_reps.h) gives what the paper leaves open: kKept; kExplored; which
 // value is the oldest. After a timeout REPS freezes: it takes what it had kept, used or not, in a circle, for those values'
 // packets came through, until new ones come or the time is over. Readings:
 //
 //   - It is frozen for the 10 ms of the simulator, in the time of a lab's slower clock. It then draws kExplored values, and has
 //     kept none. Acknowledgements take
 //     all values in turn.
-//   - Who sent which value is remembered with the packet: acknowledgements need not repeat it. Of a packet that was sent twice
-//   nobody
-//     knows which one came, and neither value is kept.
+//   - The value that was sent is remembered with the packet: acknowledgements need not repeat it. If a packet was sent twice,
+//     nobody knows which one came, and neither value is kept.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +43,7 @@ class Entropy {
   Entropy(Spraying how, uint16_t values, Time freeze, Random random)
       : how_(how), values_(values), freeze_(freeze), random_(random) {}
 
-  // Of the packet that is sent now; below values.
+  // Returns the value for the packet that is sent now; below values.
   uint16_t next(Time now) {
     if (how_ == Spraying::oblivious) return in_turn();
     if (frozen_until_ != kNever && now >= frozen_until_) {
@@ -88,7 +86,7 @@ class Entropy {
   uint32_t head_ = 0;      // the next place of value_
   uint32_t kept_ = 0;      // places that hold one
   uint32_t fresh_ = 0;     // the newest so many have not been used again
-  uint32_t turn_ = 0;      // in the circle, or in the round
+  uint32_t turn_ = 0;      // place in the circle, or in the round
   uint32_t explores_ = 0;  // values that are drawn, whatever is kept
   Time freeze_;
   Time frozen_until_ = kNever;  // kNever: it is not

@@ -1,4 +1,4 @@
-// What answers have told of a reliable connection since congestion control asked last: it becomes a Heard.
+// News of a reliable connection that answers have brought since congestion control asked last: it becomes a Heard.
 #pragma once
 
 #include <algorithm>
@@ -13,18 +13,18 @@ namespace weir {
 
 class HeardNews {
  public:
-  // From nothing; `telemetry`: take_telemetry() may come.
+  // Starts without news; `telemetry`: take_telemetry() may come.
   void start(bool telemetry) {
     *this = HeardNews();
     if (telemetry) telemetry_ = std::make_unique<Telemetry>();
   }
-  // Before what an answer, or a timer, tells. `wanted`: as Ack has it.
+  // Must come before the news of an answer, or of a timer. `wanted`: as Ack has it.
   void listen(Time now, bool marked, uint32_t wanted) {
     at_ = now;
     marked_ = marked;
     wanted_ = wanted;
   }
-  // What the answer that comes next echoes (kTelemetryHeader bytes).
+  // Takes the telemetry that the next answer echoes (kTelemetryHeader bytes).
   void take_telemetry(const uint8_t* telemetry, TransportCounters& counters) {
     if (telemetry_ == nullptr) return;
     has_telemetry_ = load_telemetry(telemetry, *telemetry_);
@@ -60,7 +60,7 @@ class HeardNews {
 
  private:
   Time sent_ = kNever;    // when the newest of those that have arrived was sent
-  uint32_t packets_ = 0;  // that have arrived
+  uint32_t packets_ = 0;  // packets that have arrived
   uint32_t wanted_ = 0;
   Time at_ = 0;
   bool repeated_ = false;  // one of those was sent more than once

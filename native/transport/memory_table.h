@@ -23,20 +23,20 @@ inline constexpr uint8_t kRemoteInvalidate = 1 << 4;
 
 struct MemoryRegion {
   uint8_t* data = nullptr;
-  uint64_t address = 0;  // of data[0], in work requests and RETHs
+  uint64_t address = 0;  // address of data[0], in work requests and RETHs
   uint64_t length = 0;
   uint32_t domain = 0;  // protection domain
   uint8_t access = 0;
-  std::shared_ptr<void> owner;  // of data, for as long as the region is registered
-  // Stands for no memory of its own: each address is that of data[0]. Behind it there is room for any packet's payload.
+  std::shared_ptr<void> owner;  // keeps data for as long as the region is registered
+  // True for a region without memory of its own: each address is that of data[0], behind which any packet's payload has room.
   bool scratch = false;
-  uint8_t* sink = nullptr;            // with scratch: where writes go instead
-  uint32_t qpn = 0;                   // of a memory window: whose peer alone may use it; 0: any of the domain
+  uint8_t* sink = nullptr;            // with scratch: writes go here instead
+  uint32_t qpn = 0;                   // of a memory window: the queue pair whose peer alone may use it; 0: any of the domain
   const PieceLists* lists = nullptr;  // its memory is that of pieces of other regions: for read(), write() and allows() alone
 };
 
-// Keys in an order that depends on a secret: all 32-bit numbers but 0, each once before any comes again. What comes next does not
-// show in what has come (a Feistel network of eight rounds over a counter). The same secret gives the same keys.
+// Gives keys in an order that depends on a secret: all 32-bit numbers but 0, each once before any comes again. Earlier keys do
+// not show the next one (a Feistel network of eight rounds over a counter). The same secret gives the same keys.
 class KeySequence {
  public:
   explicit KeySequence(uint64_t secret) : secret_(secret) {}
@@ -64,7 +64,7 @@ class KeySequence {
 
 class MemoryTable {
  public:
-  // Room for `capacity` regions, up to 2^24 - 1. Who may not guess keys must not know `secret`.
+  // Room for `capacity` regions, up to 2^24 - 1. Programs that must not guess keys must not know `secret`.
   // `probe` says whether memory is there, of which others than the table dispose, and may be written to; it is asked for each
   // access.
   using Probe = bool (*)(const uint8_t* first, uint64_t bytes, bool to_write);
@@ -122,14 +122,14 @@ class MemoryTable {
     slot->valid = false;
     return true;
   }
-  // Where `address` is, if all `length` > 0 bytes from there lie in the region of this key and domain with all the rights in
-  // `access`; else null. In a scratch region at most 4096 of those bytes are there.
-  // `qpn`: of the queue pair that the access comes by.
+  // Returns the place of `address`, if all `length` > 0 bytes from there lie in the region of this key and domain with all the
+  // rights in `access`; else null. In a scratch region at most 4096 of those bytes are there.
+  // `qpn`: number of the queue pair that the access comes by.
   uint8_t* find(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access, uint32_t qpn = 0) const {
     return find(slot_again(key), domain, address, length, access, qpn);
   }
 
-  // What follows is for the memory of one's own work requests, in one piece or a list of pieces.
+  // The functions below are for the memory of one's own work requests, in one piece or a list of pieces.
   // Whether find() would find all of it.
   bool allows(uint32_t key, uint32_t domain, uint64_t address, uint64_t length, uint8_t access) const {
     const Slot* slot = slot_again(key);
@@ -171,10 +171,10 @@ class MemoryTable {
   struct Slot {
     MemoryRegion region;
     uint32_t key = 0;
-    uint32_t next = kNone;  // of those whose keys have the same low bits
+    uint32_t next = kNone;  // next of those whose keys have the same low bits
     bool valid = false;
   };
-  // Of a slot that is there, or null.
+  // Looks in a slot, which may be null.
   uint8_t* find(const Slot* slot, uint32_t domain, uint64_t address, uint64_t length, uint8_t access, uint32_t qpn = 0) const {
     if (slot == nullptr || !slot->valid || slot->region.lists != nullptr) return nullptr;
     const MemoryRegion& region = slot->region;
@@ -231,10 +231,10 @@ class MemoryTable {
   KeySequence keys_;
   Probe probe_;
   std::vector<Slot> slots_;
-  std::vector<uint32_t> heads_;  // of lists of slots, by the low bits of their keys
+  std::vector<uint32_t> heads_;  // heads of lists of slots, by the low bits of their keys
   std::vector<uint32_t> free_;
-  std::unique_ptr<uint8_t[]> gathered_;   // with lists
-  mutable const Slot* latest_ = nullptr;  // of slot_again()
+  std::unique_ptr<uint8_t[]> gathered_;   // used with lists
+  mutable const Slot* latest_ = nullptr;  // last result of slot_again()
 };
 
 }  // namespace weir

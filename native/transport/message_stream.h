@@ -1,4 +1,4 @@
-// What an endless or bounded stream of messages sends.
+// The messages of an endless or bounded stream.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class MessageSizes {
   // Messages of `message_bytes` until there are `total_bytes`, the last cut to fit; 0 = no end.
   MessageSizes(uint32_t message_bytes, uint64_t total_bytes)
       : left_(total_bytes), each_(message_bytes), bounded_(total_bytes > 0) {}
-  // Each message of its own length, none of them 0. What `sizes` refers to must outlive this.
+  // Each message has its own length, none of them 0. The sizes that `sizes` refers to must outlive this.
   explicit MessageSizes(std::span<const uint32_t> sizes) : sizes_(sizes.data()), left_(sizes.size()) {}
 
   // 0: there are no more.

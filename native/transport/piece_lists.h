@@ -9,7 +9,7 @@
 
 namespace weir {
 
-// As ibv_sge. Nobody writes to a place before it is used: a queue may have room for many.
+// Has the form of ibv_sge. Nobody writes to a place before it is used: a queue may have room for many.
 struct MemoryPiece {
   uint64_t address;
   uint32_t length;
@@ -21,7 +21,7 @@ class PieceLists {
   // Room for `lists`, of up to `pieces` each. Throws std::bad_alloc.
   PieceLists(uint32_t lists, uint32_t pieces) : most_(pieces) { grow(lists); }
 
-  // Those that are there stay. Throws std::bad_alloc, and then nothing has changed.
+  // Lists that are there stay. Throws std::bad_alloc, and then nothing has changed.
   void grow(uint32_t lists) {
     if (lists <= count_) return;
     std::unique_ptr<MemoryPiece[]> pieces(new MemoryPiece[uint64_t{lists} * most_]);
@@ -34,7 +34,7 @@ class PieceLists {
     counts_.swap(counts);
     count_ = lists;
   }
-  // Where list `place` begins in the region.
+  // Returns the address in the region at which list `place` begins.
   static uint64_t address_of(uint32_t place) { return uint64_t{place} << 32; }
   // The list that `address` is in.
   std::span<const MemoryPiece> at(uint64_t address) const {

@@ -74,7 +74,7 @@ void ProgramLink::take_in(TransportCounters& counters) {
 void ProgramLink::give_back(uint32_t slot) { free_.push_back(slot); }
 
 bool ProgramLink::deliver(Time now, const uint8_t* frame, const PacketMeta& meta, uint32_t reads) {
-  // Up to the pad: what is behind it has been checked.
+  // Takes the frame up to the pad: bytes behind it have been checked.
   const uint8_t opcode = plain_opcode(meta.opcode);
   const uint32_t headers = meta.bth_offset + kBthHeader + extension_length(opcode);
   const uint32_t length = headers + meta.payload_length + uint32_t{meta.pad_count};
@@ -204,7 +204,7 @@ bool RelayedTransport::receive(Time now, const uint8_t* frame, const PacketMeta&
   return true;
 }
 
-// As far as the program takes it as an answer, too.
+// Hears a frame as far as the program takes it as an answer, too.
 void RelayedTransport::hear(Time now, const uint8_t* frame, const PacketMeta& meta) {
   const uint8_t* const packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
@@ -226,7 +226,7 @@ uint32_t RelayedTransport::waiting_end() const {
   return psn_add(last.packet.psn, last.packets);
 }
 
-// In the program's order, but for requests that are held.
+// Packets go in the program's order, but for requests that are held.
 uint32_t RelayedTransport::next_watched() const {
   if (requests_.first == ProgramLink::kNone) return responses_.first;
   const ProgramLink::Slot& request = link_.slots_[requests_.first];
@@ -257,7 +257,7 @@ bool RelayedTransport::take_data(Time now, OutgoingPacket& out) {
   return true;
 }
 
-// Of each request an acknowledgement is asked for.
+// Each request asks for an acknowledgement.
 void RelayedTransport::fill_watched(Time now, OutgoingPacket& out, uint32_t slot) {
   const ProgramLink::Slot& at = link_.slots_[slot];
   out.header.opcode = wire_opcode(at.packet);
@@ -320,7 +320,7 @@ uint8_t RelayedTransport::wire_opcode(const ProgramPacket& packet) const {
   return carried ? packet.opcode | kOpcodeTelemetry : packet.opcode;
 }
 
-// Whose packet it is and to whom a connection leads is not the program's to say.
+// The program may not say whose packet it is, nor to whom a connection leads.
 void RelayedTransport::fill(OutgoingPacket& out, uint32_t slot) {
   const ProgramPacket& packet = link_.slots_[slot].packet;
   out.header.opcode = packet.opcode;

@@ -1,5 +1,6 @@
-// The daemon's end of what it shares with a program (transport/program_rings.h), and the transport that stands for a queue pair
-// whose own transport runs there. To the NIC it is like any other: it has control packets and data packets, and takes what comes.
+// The daemon's end of the memory that it shares with a program (transport/program_rings.h), and the transport that stands for a
+// queue pair whose own transport runs there. To the NIC it is like any other: it has control packets and data packets, and takes
+// frames that come.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace weir {
 
 class RelayedTransport;
 
-// Of a Q_Key: that it is for management (IBTA volume 1, 3.5.3 and 10.2.5).
+// Bit of a Q_Key that says it is for management (IBTA volume 1, 3.5.3 and 10.2.5).
 inline constexpr uint32_t kPrivilegedQueueKey = 1u << 31;
 
 class ProgramLink {
@@ -38,8 +39,8 @@ class ProgramLink {
     take_in(counters);
     for (const uint32_t qpn : told_) told(qpn);
   }
-  // A frame for the program, which gets it without telemetry, and `reads` as ProgramFrame has it; false when it leaves no
-  // room. What the frame is part of must be valid.
+  // Hands the program a frame, which it gets without telemetry, and `reads` as ProgramFrame has it; false when it leaves no room.
+  // The frame that this one may be part of must be valid.
   bool deliver(Time now, const uint8_t* frame, const PacketMeta& meta, uint32_t reads);
   // Whether more should not come until the program has taken what there is: more than half of the room is full, and until no more
   // than a quarter is. One that takes nothing for kPatience is not waited for until it does.
@@ -64,10 +65,10 @@ class ProgramLink {
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr Time kPatience = 100 * kMillisecond;
   struct Slot {
-    ProgramPacket packet;  // as it was when it was submitted
+    ProgramPacket packet;  // the packet as it was when it was submitted
     uint32_t next = kNone;
-    uint32_t behind = 0;   // of an answer that is control: so many READ responses of its queue pair go before it
-    uint32_t turn = 0;     // of data: its place among that of its queue pair
+    uint32_t behind = 0;   // an answer that is control: number of READ responses of its queue pair that go before it
+    uint32_t turn = 0;     // data: place among the data of its queue pair
     uint32_t packets = 1;  // PSNs that it takes up
     bool held = false;
   };
@@ -82,7 +83,7 @@ class ProgramLink {
   uint32_t submitted_ = 0;  // read
   uint32_t returned_ = 0;   // written
   uint32_t frames_ = 0;     // written
-  // Of the room for frames: where the next begins, and where each that waits does. Both count on and on.
+  // Places in the room for frames: of the next, and of each that waits. Both count on and on.
   uint32_t filled_ = 0;
   std::unique_ptr<uint32_t[]> begins_ = std::make_unique<uint32_t[]>(kProgramFrames);
   bool crowded_ = false;
@@ -91,12 +92,12 @@ class ProgramLink {
   uint64_t passed_ = 0;     // frames and packets
   bool given_frames_ = false;
   bool given_slots_ = false;
-  TransportCounters counted_;  // at the last look
+  TransportCounters counted_;  // counters at the last look
   TransportCounters believed_;
   uint64_t busy_drops_ = 0;
   uint64_t refused_packets_ = 0;
   std::array<Slot, kProgramPackets> slots_;
-  std::vector<uint32_t> free_;  // of those that are to be given back
+  std::vector<uint32_t> free_;  // slots that are to be given back
   std::vector<uint32_t> told_;
   std::unordered_map<uint32_t, RelayedTransport*> transports_;
 };
@@ -122,7 +123,7 @@ class RelayedTransport final : public VerbsTransport {
   void take_control(OutgoingPacket& out) override;
   uint32_t data_bytes() const override;
   bool take_data(Time now, OutgoingPacket& out) override;
-  // That the program's timer has run out shows when something leaves, and is told soon after.
+  // The program's timer has run out when a packet leaves again, and that is told soon after.
   Time next_deadline() const override { return watch_ == nullptr ? kNever : watch_->timed_out_at(); }
   void advance(Time) override {}
   bool crowded(Time now) const override { return link_.crowded(now); }
@@ -130,7 +131,7 @@ class RelayedTransport final : public VerbsTransport {
   void limit(uint32_t packets, uint32_t reads) override {
     if (watch_ == nullptr) return;
     watch_->limit(packets);
-    // Twice as much: the other half waits here, for a program that is away for a while.
+    // The program gets twice as much: the other half waits here, for a program that is away for a while.
     expected_reads_ = std::min(2 * std::min(reads, kMaxWindow), kMaxWindow);
   }
   const QueueAttributes& attributes() const { return attributes_; }
@@ -145,7 +146,7 @@ class RelayedTransport final : public VerbsTransport {
     uint32_t last = ProgramLink::kNone;
   };
   void enter(QueuePairState from, const QueueAttributes& attributes) override;
-  // What was sent before the queue pair failed has a right to leave: its last answer says why.
+  // Packets that were sent before the queue pair failed have a right to leave: its last answer says why.
   void stop() override {
     if (state_ != QueuePairState::reset) return;
     drop_all();
@@ -180,7 +181,7 @@ class RelayedTransport final : public VerbsTransport {
   Service service_;
   uint32_t unanswered_ = 0;
   Queue control_;
-  Queue requests_;   // and READ responses, where nothing is held
+  Queue requests_;   // with READ responses, where nothing is held
   Queue responses_;  // apart from what congestion control holds, for which they do not wait
   uint32_t turns_ = 0;
   uint32_t expected_reads_ = 0;

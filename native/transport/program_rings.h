@@ -4,13 +4,12 @@
 //
 //   program                                                     daemon
 //   writes packets[slot], then submitted  ----------------->    takes a private copy of the packet, sends when congestion
-//   control,
-//                                                               pause and its scheduler allow, reading the payload then
+//                                                               control, pause and its scheduler allow, reading the payload then
 //   may use the slot again                <-- returned -----    has sent it, or refused it
 //   takes frames in order                 <-- frames -------    has checked ICRC, addresses and queue pair
 //
-// Each index is written by one side. Who is about to sleep says so and looks once more; who adds something then wakes: the daemon
-// a program by the futex `bell`, for which no descriptor can be spoilt; a program the daemon by its eventfd.
+// Each index is written by one side. A side that is about to sleep says so and looks once more; the side that adds something
+// wakes it: the daemon a program by the futex `bell`, for which no descriptor can be spoilt; a program the daemon by its eventfd.
 #pragma once
 
 #include <atomic>
@@ -29,9 +28,9 @@ inline constexpr uint32_t kProgramPackets = 512;  // this and the next two are p
 inline constexpr uint32_t kProgramFrames = 1 << 15;
 inline constexpr uint32_t kProgramRoom = 16 << 20;
 inline constexpr uint32_t kProgramPayload = 4096;
-inline constexpr uint32_t kProgramFrameBytes = 4352;  // of one frame, at most
+inline constexpr uint32_t kProgramFrameBytes = 4352;  // bytes of one frame, at most
 
-// What the daemon needs to know of a packet. Whole numbers only: whatever is written there is a value.
+// The daemon's data of a packet. They are whole numbers only: whatever is written there is a value.
 struct ProgramPacket {
   static constexpr uint8_t kAckRequest = 1 << 0;
   static constexpr uint8_t kSolicited = 1 << 1;
@@ -63,7 +62,7 @@ struct ProgramPacketSlot {
 struct ProgramFrame {
   PacketMeta meta;
   uint32_t length = 0;
-  uint32_t reads = 0;  // that may be expected in flight of its queue pair: see Transport::limit()
+  uint32_t reads = 0;  // READ packets that may be expected in flight of its queue pair: see Transport::limit()
 
   uint8_t* bytes() { return reinterpret_cast<uint8_t*>(this + 1); }
   const uint8_t* bytes() const { return reinterpret_cast<const uint8_t*>(this + 1); }
@@ -75,14 +74,14 @@ struct ProgramMemory {
   static_assert(Word::is_always_lock_free);
 
   uint32_t layout;
-  // Written by the program.
+  // The program writes these.
   alignas(64) Word submitted_written;
   Word returned_read;
   Word frames_read;
   Word program_sleeps;
   Word returned_wanted;                                      // a sleeping program is not woken for slots before this index
-  std::atomic<uint64_t> counted[TransportCounters::kCount];  // by its transports
-  // Written by the daemon.
+  std::atomic<uint64_t> counted[TransportCounters::kCount];  // counters of its transports
+  // The daemon writes these.
   alignas(64) Word submitted_read;
   Word returned_written;
   Word nic_sleeps;
@@ -94,7 +93,7 @@ struct ProgramMemory {
   alignas(64) Word submitted[kProgramPackets];
   Word returned[kProgramPackets];
   ProgramPacketSlot packets[kProgramPackets];
-  Word places[kProgramFrames];  // of frames: from the beginning of the room
+  Word places[kProgramFrames];  // places of frames, from the beginning of the room
   alignas(kProgramFramePlace) uint8_t room[kProgramRoom];
 
   ProgramFrame& frame(uint32_t index) {

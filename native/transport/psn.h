@@ -6,7 +6,7 @@
 namespace weir {
 
 inline constexpr uint32_t kPsnMask = 0xff'ffff;
-// That one request may take up: the PSN behind it has to be ahead of its first.
+// The most PSNs that one request may take up: the PSN behind it has to be ahead of its first.
 inline constexpr uint32_t kMostPsns = (1u << 23) - 1;
 
 constexpr uint32_t psn_add(uint32_t psn, uint32_t count) { return (psn + count) & kPsnMask; }

@@ -1,4 +1,4 @@
-// What the two ends of a queue pair have agreed on, and the queue pair's state.
+// Attributes that the two ends of a queue pair have agreed on, and the queue pair's state.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +14,18 @@ namespace weir {
 enum class QueuePairState : uint8_t { reset, init, rtr, rts, error };
 constexpr auto words_of(QueuePairState) { return std::array{"reset", "init", "rtr", "rts", "error"}; }
 
-// Of a queue pair in rts. draining: what has begun is brought to its end, and nothing else begins; drained: it has come to that.
-// failed: of a service without acknowledgements one send was not valid, and all others are flushed.
+// State of the send queue in rts. draining: work that has begun is brought to its end, and nothing else begins; drained: it has
+// come to that. failed: one send of a service without acknowledgements was not valid, and all others are flushed.
 enum class SendQueueState : uint8_t { runs, draining, drained, failed };
 
-// How a requester and a responder deal with loss. go_back_n is what RoCEv2 NICs do and the standard has. selective_repeat
+// Way in which a requester and a responder deal with loss. go_back_n is that of RoCEv2 NICs and of the standard. selective_repeat
 // must be chosen at both ends: out-of-order packets are kept, and NAKs say which (32 bytes behind the AETH).
 enum class LossRecovery : uint8_t { go_back_n, selective_repeat };
 constexpr auto words_of(LossRecovery) { return std::array{"go-back-n", "selective-repeat"}; }
 
 // Packets in flight at most, beyond the oldest one that is not acknowledged. The selective NAK has a bit for each.
 inline constexpr uint32_t kDefaultWindow = 256;
-inline constexpr uint32_t kDefaultWindowBytes = 1 << 20;  // where that is more
+inline constexpr uint32_t kDefaultWindowBytes = 1 << 20;  // the default where that is more
 inline constexpr uint32_t kMaxWindow = 65'536;
 inline constexpr uint32_t kMaxSelectiveWindow = 256;
 inline constexpr uint32_t kMaxRdAtomic = 128;
@@ -34,20 +34,20 @@ struct QueueAttributes {
   uint32_t domain = 0;  // protection domain
   uint16_t partition_key = kDefaultPartitionKey;
   uint8_t access = 0;  // kRemoteWrite ...: what the peer may do through this queue pair
-  // For congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent what, and
+  // True for congestion control by acknowledgements: the requester asks for one of each packet and knows when it has sent it, and
   // `echoes` holds, too.
   bool informs = false;
   // The responder's acknowledgements say whether their packets had the codepoint CE. They do by the BECN bit of their BTH, which
   // the standard has for "congestion met by the packets of the peer" (IBTA volume 1, 9.2 and A10).
   bool echoes = false;
-  // With it: SENDs, WRITEs and READ responses have room for telemetry, and acknowledgements what was written there
-  // (wire/telemetry.h). At both ends.
+  // True where SENDs, WRITEs and READ responses have room for telemetry, and acknowledgements bring back what was written there
+  // (wire/telemetry.h). Both ends must have it.
   bool telemetry = false;
-  // Of selective_repeat, at both ends: the responder says at once which SENDs and WRITEs a switch has trimmed (kNakTrimmed), and
-  // the requester sends these again without waiting for others to arrive.
+  // With selective_repeat, at both ends: the responder says at once which SENDs and WRITEs a switch has trimmed (kNakTrimmed),
+  // and the requester sends these again without waiting for others to arrive.
   bool trim_naks = false;
-  // By which ways packets go: with selective_repeat, which puts them in order. What `reps` goes by are acknowledgements of each
-  // packet, so `informs` holds then, too.
+  // Ways by which packets go: with selective_repeat, which puts them in order. `reps` goes by acknowledgements of each packet, so
+  // `informs` holds then, too.
   Spraying spraying = Spraying::none;
   uint16_t entropies = 256;  // 1..kMaxEntropies
   uint32_t path_mtu = 1024;  // 256, 512, 1024, 2048 or 4096
@@ -59,13 +59,13 @@ struct QueueAttributes {
   uint8_t rnr_retry = 7;            // 0..7; 7: without end
   uint8_t min_rnr_timer = 12;       // code of the delay that our RNR NAKs ask for, 0..31
   uint8_t max_rd_atomic = 16;       // READs and atomics under way as requester, 1..kMaxRdAtomic
-  uint8_t max_dest_rd_atomic = 16;  // as responder, from 0
+  uint8_t max_dest_rd_atomic = 16;  // its own as responder, from 0
   LossRecovery recovery = LossRecovery::go_back_n;
-  // Of selective_repeat: packets sent later that may have arrived before one that has not counts as lost, 1..kMaxSelectiveWindow
-  // - 1.
+  // With selective_repeat: number of packets sent later that may have arrived before one that has not counts as lost,
+  // 1..kMaxSelectiveWindow - 1.
   uint8_t reordering = 3;
   uint32_t window = 0;  // packets in flight, 4..kMaxWindow; selective_repeat: ..kMaxSelectiveWindow; 0: see packets_in_flight()
-  // What codes of times stand for, timeout and that of an RNR NAK, is so much longer: in a lab, whose clock is slower by that.
+  // Codes of times, timeout and that of an RNR NAK, stand for times so much longer: in a lab, whose clock is slower by that.
   float time_scale = 1;
   uint32_t queue_key = 0;  // UD
 };
@@ -75,7 +75,7 @@ constexpr uint32_t packets_in_flight(const QueueAttributes& a) {
   return a.recovery == LossRecovery::go_back_n ? std::max(kDefaultWindow, kDefaultWindowBytes / a.path_mtu) : kDefaultWindow;
 }
 constexpr bool acknowledges_each(const QueueAttributes& a) { return a.informs || a.spraying == Spraying::reps; }
-// What concerns recovery is of simulations' flows too.
+// These attributes, which concern recovery, are described for simulations' flows too.
 void describe(auto& v, Of<QueueAttributes> auto& a) {
   using field::any;
   using field::optional;

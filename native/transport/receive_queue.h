@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// What several queue pairs take their receives from.
+// Several queue pairs take their receives from one of these.
 using SharedReceives = Ring<ReceiveWork>;
 
 class ReceiveQueue {
@@ -21,7 +21,7 @@ class ReceiveQueue {
   bool empty() const { return !held_ && (shared() ? *shared_ : own_).empty(); }
   bool full() const { return own_.full(); }
   uint32_t size() const { return own_.size(); }
-  // Only when not full: never, where they are shared.
+  // The queue must not be full: it never is, where receives are shared.
   void push(const ReceiveWork& work) { own_.push(work); }
 
   // The oldest; only when not empty.
@@ -40,7 +40,7 @@ class ReceiveQueue {
     if (!std::exchange(held_, false)) (shared() ? *shared_ : own_).pop();
     completions.complete(completion);
   }
-  // Those that end with the queue pair: all that are not others' as well.
+  // Ends the receives that end with the queue pair: all that are not others' as well.
   void flush(uint32_t qpn, CompletionSink& completions) {
     while (held_ || !own_.empty()) retire({.status = WorkStatus::flushed}, qpn, completions);
   }
@@ -48,7 +48,7 @@ class ReceiveQueue {
  private:
   Ring<ReceiveWork> own_;
   SharedReceives* shared_;
-  ReceiveWork work_;  // of those that are shared, the one that is held
+  ReceiveWork work_;  // the receive that is held, where they are shared
   bool held_ = false;
 };
 

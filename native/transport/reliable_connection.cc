@@ -6,7 +6,7 @@
 namespace weir {
 namespace {
 
-constexpr Time kFreeze = 10 * kMillisecond;  // of REPS after a timeout
+constexpr Time kFreeze = 10 * kMillisecond;  // freeze of REPS after a timeout
 
 }  // namespace
 
@@ -120,7 +120,7 @@ uint32_t ReliableConnection::data_bytes() const {
 }
 
 bool ReliableConnection::take_data(Time now, OutgoingPacket& out) {
-  data_bytes();  // by which the requester has chosen
+  data_bytes();  // the requester chooses by this
   changed_ = true;
   responded_last_ = responder_next();
   if (responded_last_) {

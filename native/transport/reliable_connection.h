@@ -57,8 +57,8 @@ class ReliableConnection final : public VerbsTransport {
   void address(OutgoingPacket& out) const;
 
   bool responded_last_ = false;      // requests and READ responses take turns
-  uint16_t answer_entropy_ = 0;      // of the latest acknowledgement, where packets are sprayed: all values in turn
-  mutable uint16_t data_bytes_ = 0;  // unless changed_
+  uint16_t answer_entropy_ = 0;      // entropy of the latest acknowledgement, where packets are sprayed: all values in turn
+  mutable uint16_t data_bytes_ = 0;  // valid unless changed_
   Requester requester_;
   Completer completer_;
   Responder responder_;

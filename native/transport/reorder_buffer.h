@@ -36,7 +36,7 @@ class ReorderBuffer {
     const Slot& slot = slots_[psn % kMaxSelectiveWindow];
     return slot.psn == psn ? slot.length : 0;
   }
-  // Of one that is here: whether it, or a copy of it, met congestion.
+  // Tells of a packet that is here whether it, or a copy of it, met congestion.
   bool marked(uint32_t psn) const { return slots_[psn % kMaxSelectiveWindow].marked; }
   const uint8_t* bytes(uint32_t psn) const { return bytes_.get() + static_cast<size_t>(psn % kMaxSelectiveWindow) * stride_; }
   // False: it was not here.
@@ -65,7 +65,7 @@ class ReorderBuffer {
   const uint8_t* bitmap(uint32_t expected) {
     return bitmap_by(expected, [](Slot& slot) { return slot.length != 0; });
   }
-  // Likewise of those that were trimmed since the last time.
+  // The same for packets that were trimmed since the last time.
   const uint8_t* bitmap_of_trimmed(uint32_t expected) {
     trimmed_ = 0;
     return bitmap_by(expected, [](Slot& slot) { return std::exchange(slot.trimmed, false); });

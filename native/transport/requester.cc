@@ -30,7 +30,7 @@ uint32_t Requester::piece() const {
   return std::clamp((std::min(expected_reads_, attributes_.window) + pieces - 1) / pieces, 1u, most);
 }
 
-// Behind the piece that `psn` is in, if it was asked for before, or that begins there.
+// Returns the PSN behind the piece that `psn` is in, if it was asked for before, or that begins there.
 uint32_t Requester::piece_end(const SendEntry& entry, uint32_t psn) const {
   if (psn_distance(queue_.end, psn) <= 0) {
     return psn_add(psn, std::min(piece(), static_cast<uint32_t>(psn_distance(entry.end_psn(), psn))));
@@ -40,7 +40,7 @@ uint32_t Requester::piece_end(const SendEntry& entry, uint32_t psn) const {
   return pending_[place];
 }
 
-// What follows from which packet of which work request it is.
+// Fills in the rest of the choice, which follows from the packet's place in its work request.
 void Requester::complete_choice(const SendEntry& entry) const {
   const auto packet = static_cast<uint32_t>(psn_distance(choice_.psn, entry.first_psn));
   const bool responds = has_response(entry.work.opcode);
@@ -67,8 +67,8 @@ bool Requester::credits_allow(const SendEntry& entry, uint32_t psn) const {
   return psn_distance(queue_.una, entry.first_psn) > 0;
 }
 
-// The oldest may always go, or a READ of more packets than the congestion window would wait for ever. With selective repeat what
-// has come early or is known to be lost is not in flight (RFC 6675 section 4, "pipe").
+// The oldest may always go, or a READ of more packets than the congestion window would wait for ever. With selective repeat,
+// packets that have come early or are known to be lost are not in flight (RFC 6675 section 4, "pipe").
 bool Requester::window_allows() const {
   const uint32_t ahead = static_cast<uint32_t>(psn_distance(choice_.psn, queue_.una));
   if (ahead == 0) return true;
@@ -84,8 +84,8 @@ bool Requester::choose_lost() const {
     const SendEntry& entry = queue_.at(queue_.find(psn));
     choice_ = {.psn = psn, .lost = true};
     if (entry.work.opcode == WorkOpcode::read) {
-      // All that is missing: if it was the request that was lost, then the peer must see it as one, as it was counted. It was not
-      // where a response has come trimmed, and others may be on their way.
+      // It asks for all that is missing: if it was the request that was lost, then the peer must see it as one, as it was
+      // counted. It was not where a response has come trimmed, and others may be on their way.
       const bool executed = queue_.mark(psn).trimmed;
       const uint32_t end = piece_end(entry, psn);
       for (uint32_t next; (next = psn_add(psn, choice_.packets)) != end; ++choice_.packets) {
@@ -185,7 +185,7 @@ void Requester::set_credits(uint32_t message_sequence, uint8_t code) {
   const bool counted = counts_credits_;
   counts_credits_ = code != kNoCredits;
   if (!counts_credits_) return;
-  // What was once promised holds, also when an answer overtakes another.
+  // Credits that were once promised hold, also when an answer overtakes another.
   const uint32_t limit = psn_add(message_sequence, stepped(code));
   if (!counted || psn_distance(limit, limit_) > 0) limit_ = limit;
 }

@@ -1,10 +1,10 @@
-// The requester: which request packet goes next. Segmentation, window, credits, limits on READs and atomics, fences, and what
-// is sent again (IBTA volume 1, 9.7.2 to 9.7.4 and 9.7.7.2; ordering 9.5).
+// The requester chooses the next request packet. Segmentation, window, credits, limits on READs and atomics, fences, and
+// packets that are sent again (IBTA volume 1, 9.7.2 to 9.7.4 and 9.7.7.2; ordering 9.5).
 //
 // A READ longer than a quarter of the window is asked for in pieces, each a READ REQUEST of its own, so that the window also
-// bounds what comes back. Under congestion control by acknowledgements pieces are as much smaller as its window is, and more in
-// number: who asks is who slows. What was asked for together is asked for so again, from where it is missing: a responder that
-// has executed a request repeats no more than that (IBTA volume 1, 9.7.5.1.5), and each counts in the MSN.
+// bounds the responses. Under congestion control by acknowledgements pieces are as much smaller as its window is, and more in
+// number: the end that asks slows down. Packets that were asked for together are so again, from the first that is missing on: a
+// responder that has executed a request repeats no more than that (IBTA volume 1, 9.7.5.1.5), and each counts in the MSN.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ class Requester {
   void start();
   // Frees what start() took.
   void stop() { pending_ = Ring<uint32_t>(); }
-  // Bytes from BTH to ICRC of the packet that may go now; 0: none. Unless `begins`, of a message that has begun.
+  // Bytes from BTH to ICRC of the packet that may go now; 0: none. Unless `begins`, it is one of a message that has begun.
   uint32_t data_bytes(bool begins) const;
-  // What data_bytes() > 0 was about, before anything else. False when local memory of the work request `failed` is not valid (any
-  // more).
+  // Takes the packet of data_bytes() > 0, and must follow it at once. False when local memory of the work request `failed` is not
+  // valid (any more).
   bool take(Time now, OutgoingPacket& out, uint64_t& failed);
 
-  // What the completer learns from answers.
+  // The completer hands on what it learns from answers.
   void set_credits(uint32_t message_sequence, uint8_t code);
   // Congestion control: packets in flight at most, besides the window of the attributes; also of those that are sent again. If it
   // is not informed by acknowledgements, the window may close with none to come.
@@ -53,7 +53,7 @@ class Requester {
     uint16_t payload = 0;  // bytes
     uint8_t opcode = 0;
     bool lost : 1 = false;
-    bool first : 1 = false;  // of the message
+    bool first : 1 = false;  // the message's first packet
     bool last : 1 = false;
   };
   // False: nothing may go.
@@ -76,7 +76,7 @@ class Requester {
   uint16_t unrequested_ = 0;  // packets since the last AckReq, kPacketsPerAck at most
   uint32_t expected_reads_ = 0;
   Time waits_until_ = kNever;
-  mutable Choice choice_;  // of the last data_bytes()
+  mutable Choice choice_;  // result of the last data_bytes()
   uint32_t congestion_window_ = UINT32_MAX;
   Ring<uint32_t> pending_;  // ends of READ pieces and atomics that have been sent and are without their answers, in order
 };

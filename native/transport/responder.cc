@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kMostBytes = 1u << 31;  // of a message (9.3.3.1)
+constexpr uint32_t kMostBytes = 1u << 31;  // most bytes of a message (9.3.3.1)
 
 }  // namespace
 
@@ -46,7 +46,7 @@ bool Responder::receive(const Bth& bth, const uint8_t* packet, uint32_t length, 
   marked_ |= std::exchange(discarded_marked_, false);
   if (!execute(bth, packet, length)) return false;
   if (early_ == nullptr) return true;
-  // What came early follows, as far as it goes; a receive that is missing stops it.
+  // Packets that came early follow, as far as they go; a receive that is missing stops them.
   bool followed = false;
   while (const uint32_t kept = early_->length(expected_)) {
     const uint32_t psn = expected_;
@@ -96,7 +96,7 @@ void Responder::early(const Bth& bth, const uint8_t* packet, uint32_t length, bo
   if (!nak_sent_) negative(kNakSequence);
 }
 
-// At the expected PSN. True also when it was not executed but the peer may try again.
+// The packet is at the expected PSN. True also when it was not executed but the peer may try again.
 bool Responder::execute(const Bth& received, const uint8_t* packet, uint32_t length) {
   // A copy of what has just been written byte by byte waits for all of that: only where it must be another.
   Bth plain;
@@ -165,7 +165,7 @@ bool Responder::execute_write(const Request& request) {
   if (reth.dma_length > kMostBytes) return refuse(kNakInvalidRequest);
   const uint32_t remaining = reth.dma_length - offset;
   if (request.opcode.last ? length != remaining : length >= remaining) return refuse(kNakInvalidRequest);
-  // All of it at the first packet, and again what each touches: the region may go away in the middle.
+  // All of it is checked at the first packet, and again what each touches: the region may go away in the middle.
   const uint32_t checked = first ? reth.dma_length : length;
   uint8_t* to = nullptr;
   if (checked > 0) {
@@ -188,7 +188,7 @@ bool Responder::execute_write(const Request& request) {
   return accept(request, offset);
 }
 
-// Of a SEND or WRITE; its payload is where it belongs, `offset` bytes behind the beginning of the message.
+// Completes a packet of a SEND or WRITE; its payload is where it belongs, `offset` bytes behind the beginning of the message.
 bool Responder::accept(const Request& request, uint32_t offset) {
   message_ = request.opcode.last ? RequestKind::none : request.opcode.kind;
   offset_ = offset + request.length;
@@ -239,7 +239,7 @@ bool Responder::execute_atomic(const Request& request) {
       {.kind = Response::Kind::atomic, .psn = psn, .first_psn = psn, .end_psn = psn_add(psn, 1), .original = original});
 }
 
-// With what a READ or an atomic at the expected PSN asks for.
+// Queues the response to a READ or an atomic at the expected PSN.
 bool Responder::respond(Response response) {
   proceed(static_cast<uint32_t>(psn_distance(response.end_psn, response.psn)), true);
   response.sequence = sequence_;
@@ -323,21 +323,21 @@ bool Responder::refuse_receive(uint8_t syndrome, WorkStatus status) {
 }
 
 void Responder::proceed(uint32_t packets, bool message_ends) {
-  // What came early with PSNs that a READ takes up is nobody's, and what was trimmed is not missing any more.
+  // Packets that came early with PSNs that a READ takes up are nobody's, and trimmed ones are not missing any more.
   const bool kept = early_ != nullptr && (!early_->empty() || early_->has_trimmed());
   for (uint32_t i = 0; kept && i < std::min(packets, kMaxSelectiveWindow); ++i) {
     context_.counters.drop_reorder += early_->drop(psn_add(expected_, i));
   }
   expected_ = psn_add(expected_, packets);
   if (message_ends) sequence_ = psn_add(sequence_, 1);
-  // What a NAK that still waits asks for has come. An echo that it has is of packets that the next acknowledgement covers.
+  // The packets that a waiting NAK asks for have come. An echo that it has is of packets that the next acknowledgement covers.
   if (!responses_.empty() && responses_.back().kind == Response::Kind::negative) {
     marked_ |= responses_.back().echo;
     responses_.pop_back();
   }
 }
 
-// Up to the last packet executed. One that waits at the end of the queue serves for both.
+// Acknowledges up to the last packet executed. One that waits at the end of the queue serves for both.
 void Responder::acknowledge() {
   if (!responses_.empty() && responses_.back().kind == Response::Kind::acknowledge && responses_.back().echo == marked_) {
     Response& last = responses_.back();
@@ -359,8 +359,8 @@ void Responder::negative(uint8_t syndrome) {
 }
 
 // An ACK at the end of the queue says less than the new one, which acknowledges all before it too; unless only one of them has
-// the echo, for the peer counts the packets with and without it (RFC 8257 section 3.2). A NAK there says as much as an ACK: what
-// it asks for is still expected. Where two become one, the echo stays.
+// the echo, for the peer counts the packets with and without it (RFC 8257 section 3.2). A NAK there says as much as an ACK: the
+// packet that it asks for is still expected. Where two become one, the echo stays.
 void Responder::answer(const Response& response) {
   const Response::Kind last = responses_.empty() ? Response::Kind::read : responses_.back().kind;
   const bool acknowledges = response.kind == Response::Kind::acknowledge;
@@ -404,7 +404,7 @@ void Responder::take_control(OutgoingPacket& out) {
         out.header.aeth.syndrome = kNakTrimmed;
         out.payload = early_->bitmap_of_trimmed(response.psn);
         response.echo = false;
-        // What has come early waits for its own.
+        // Packets that have come early wait for a NAK of their own.
         if (!early_->empty()) return;
       } else {
         out.payload = early_->bitmap(response.psn);
@@ -421,7 +421,7 @@ void Responder::take_control(OutgoingPacket& out) {
   ask_for_trimmed();
 }
 
-// Of a READ response's next packet.
+// Opcode of a READ response's next packet.
 uint8_t Responder::opcode_of(const Response& read) const {
   const bool first = read.psn == read.first_psn;
   const bool last = psn_add(read.psn, 1) == read.end_psn;

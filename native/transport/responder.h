@@ -2,8 +2,8 @@
 // memory before key, bounds, rights, order and length have been checked.
 //
 // Errors of the peer are answered with a NAK and end the queue pair, but a sequence error (the peer goes back) and a missing
-// receive (RNR NAK, the peer waits). Where Linux's rxe answers "remote operational error" to a SEND longer than the receive
-// buffer, the standard's table 57 has "invalid request" (length errors), and so do we.
+// receive (RNR NAK, the peer waits). Linux's rxe answers "remote operational error" to a SEND longer than the receive
+// buffer; the standard's table 57 has "invalid request" (length errors), and so do we.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@ class Responder {
             Received& received)
       : qpn_(qpn), attributes_(attributes), context_(context), receives_(receives), received_(received) {}
 
-  // To expect attributes.receive_psn.
+  // Begins by expecting attributes.receive_psn.
   void start();
   // Frees what start() took; nothing waits any more.
   void stop();
   // A packet that is not a response, from its `bth` on; `length` from there to the end of the pad; `marked`: it has the codepoint
   // CE. False: the peer made an error that ends the queue pair; the NAK waits.
   bool receive(const Bth& bth, const uint8_t* packet, uint32_t length, bool marked);
-  // What a switch has left of a SEND or WRITE at this PSN. Nothing but the headers' own word says that it is one of the peer's:
-  // all that follows is that the peer is asked for it.
+  // Takes the headers that a switch has left of a SEND or WRITE at this PSN. Nothing but the headers' own word says that it is
+  // one of the peer's: all that follows is that the peer is asked for it.
   void receive_trimmed(uint32_t psn);
-  // What a packet has of it (kTelemetryHeader bytes), before receive(): it is echoed with the next acknowledgement.
+  // Takes a packet's telemetry (kTelemetryHeader bytes), before receive(): it is echoed with the next acknowledgement.
   void take_telemetry(const uint8_t* telemetry) { telemetry_.take(telemetry, context_.counters); }
   uint32_t expected() const { return expected_; }
 
@@ -57,8 +57,8 @@ class Responder {
     OpcodeShape opcode;
     const uint8_t* extension;
     const uint8_t* payload;
-    uint32_t length;        // of the payload
-    uint32_t packet_bytes;  // from the BTH to the end of the pad
+    uint32_t length;        // bytes of the payload
+    uint32_t packet_bytes;  // bytes from the BTH to the end of the pad
   };
   bool execute(const Bth& received, const uint8_t* packet, uint32_t length);
   bool selective() const { return attributes_.recovery == LossRecovery::selective_repeat; }
@@ -91,13 +91,13 @@ class Responder {
   const TransportContext& context_;
   ReceiveQueue& receives_;
   Received& received_;
-  // Not beside the MSN: what answers copy both to is in that order, and one load of two words that were written one by one waits
-  // until they have left the store buffer.
+  // This word does not lie beside the MSN: answers copy both to words in that order, and one load of two words that were written
+  // one by one waits until they have left the store buffer.
   uint32_t expected_ = 0;                    // PSN
-  bool nak_sent_ = false;                    // for the expected PSN; more of them would only repeat it
+  bool nak_sent_ = false;                    // true for the expected PSN; more of them would only repeat it
   bool marked_ = false;                      // the packet at hand
   bool discarded_marked_ = false;            // one that was not executed, and that no acknowledgement has echoed yet
-  RequestKind message_ = RequestKind::none;  // under way
+  RequestKind message_ = RequestKind::none;  // kind of the message under way
   uint32_t offset_ = 0;                      // bytes of it so far
   uint32_t sequence_ = 0;                    // MSN
   Reth write_;

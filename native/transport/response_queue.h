@@ -1,4 +1,4 @@
-// What a responder has to answer, in the order of the requests: acknowledgements, READ responses, results of atomics (IBTA
+// Answers of a responder that wait, in the order of the requests: acknowledgements, READ responses, results of atomics (IBTA
 // volume 1, 9.7.5.1.5, 9.4.5).
 #pragma once
 
@@ -15,9 +15,9 @@ struct Response {
   bool repeated = false;   // read, atomic: executed before
   bool echo = false;       // acknowledge, negative: of packets that met congestion
   uint8_t syndrome = 0;    // negative
-  uint32_t psn = 0;        // of the (next) packet
+  uint32_t psn = 0;        // that of the (next) packet
   uint32_t first_psn = 0;  // read
-  uint32_t end_psn = 0;    // behind the last packet
+  uint32_t end_psn = 0;    // the one behind the last packet
   uint32_t sequence = 0;   // MSN
   uint32_t key = 0;        // read
   uint64_t address = 0;    // read: of the packet at first_psn

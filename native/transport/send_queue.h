@@ -56,7 +56,7 @@ class SendQueue {
   SendEntry& at(uint64_t index) { return entries_[index & entry_mask_]; }
   const SendEntry& at(uint64_t index) const { return entries_[index & entry_mask_]; }
 
-  // So many that are all the same. Only while there is room.
+  // Appends so many that are all the same. There must be room.
   void push(const SendWork& work, uint32_t path_mtu, uint32_t times = 1) {
     const uint32_t packets = (work.flags & kLocal) != 0 ? 0 : packets_of(work.length, path_mtu);
     for (; times > 0; --times) {
@@ -74,7 +74,7 @@ class SendQueue {
     complete(status, qpn, completions);
     if (status == WorkStatus::success) settle(qpn, completions);
   }
-  // What sends nothing is never the oldest for long.
+  // Work that sends nothing is never the oldest for long.
   void settle(uint32_t qpn, CompletionSink& completions) {
     while (!empty() && at(head).packets == 0) complete(WorkStatus::success, qpn, completions);
     begun = std::max(begun, head);
@@ -122,14 +122,14 @@ class SendQueue {
   }
 
   struct Mark {
-    uint32_t order = 0;         // of its latest transmission
-    bool again : 1 = false;     // that was not the first
+    uint32_t order = 0;         // place of its latest transmission among all
+    bool again : 1 = false;     // that transmission was not the first
     bool received : 1 = false;  // acknowledged, or its response is here
     bool held : 1 = false;      // the peer has it but has not executed it: it may yet refuse it
-    bool lost : 1 = false;      // to be sent again
-    bool told : 1 = false;      // that it has arrived
+    bool lost : 1 = false;      // it is to be sent again
+    bool told : 1 = false;      // its arrival was told
     bool trimmed : 1 = false;   // its READ response came without data: the peer has executed the request
-    uint16_t entropy = 0;       // of its latest transmission
+    uint16_t entropy = 0;       // value of its latest transmission
     Time sent = kNever;         // its latest transmission
 
     // It is not under way.
@@ -155,13 +155,13 @@ class SendQueue {
       advance(psn_add(una, 1), qpn, completions);
     }
   }
-  // PSNs that may be under way. Without marks of what came early or is lost, all that are not acknowledged.
+  // PSNs that may be under way. Without marks, which know what came early or is lost, these are all that are not acknowledged.
   uint32_t in_flight() const { return static_cast<uint32_t>(psn_distance(end, una)) - settled_; }
 
-  // Of [una, end), those that are received or held.
+  // PSNs of [una, end) that are received or held.
   uint32_t arrived() const { return settled_ - lost; }
 
-  // PSNs [psn, psn + packets) are sent, for the first time or again. Without marks nothing is known of that.
+  // PSNs [psn, psn + packets) are sent, for the first time or again. Nothing is noted without marks.
   void stamp(uint32_t psn, uint32_t packets, Time at, uint16_t entropy) {
     for (; marks_ != nullptr && packets > 0; --packets, psn = psn_add(psn, 1)) {
       const bool again = psn_distance(end, psn) > 0;
@@ -178,7 +178,7 @@ class SendQueue {
 
   uint64_t head = 0;    // oldest entry that is not complete: una is in it
   uint64_t cursor = 0;  // the entry of `next`; tail when all is sent
-  uint64_t begun = 0;   // behind the newest entry of which anything was ever sent
+  uint64_t begun = 0;   // the place behind the newest entry of which anything was ever sent
   uint64_t tail = 0;
   uint32_t una = 0;
   uint32_t next = 0;
@@ -204,7 +204,7 @@ class SendQueue {
   uint32_t entry_mask_;      // one less than there are entries
   uint32_t settled_ = 0;     // marks of [una, end) that say so
   uint32_t unreported_ = 0;  // retired since the last completion
-  uint32_t order_ = 0;       // of the latest transmission
+  uint32_t order_ = 0;       // order of the latest transmission
   uint32_t mark_mask_ = 0;   // one less than there are marks
   std::unique_ptr<SendEntry[]> entries_;
   std::unique_ptr<Mark[]> marks_;

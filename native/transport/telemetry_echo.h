@@ -1,4 +1,4 @@
-// What switches have written into a peer's packets, on its way back: the newest goes with the next acknowledgement.
+// Telemetry that switches have written into a peer's packets, on its way back: the newest goes with the next acknowledgement.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace weir {
 
 class TelemetryEcho {
  public:
-  // With nothing to echo. Without `on` there never is.
+  // Starts with nothing to echo. Without `on` there never is.
   void start(bool on) { echo_ = on ? std::make_unique<Echo>() : nullptr; }
   // kTelemetryHeader bytes.
   void take(const uint8_t* telemetry, TransportCounters& counters) {
@@ -22,7 +22,7 @@ class TelemetryEcho {
     std::memcpy(echo_->bytes, telemetry, kTelemetryHeader);
     echo_->waits = true;
   }
-  // For an acknowledgement that leaves now; null: nothing is new. Good until the next take().
+  // Returns the bytes for an acknowledgement that leaves now; null: nothing is new. They are good until the next take().
   const uint8_t* next() { return echo_ != nullptr && std::exchange(echo_->waits, false) ? echo_->bytes : nullptr; }
 
  private:

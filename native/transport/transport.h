@@ -1,4 +1,4 @@
-// What a NIC drives: one queue pair's transport, of whatever type. No I/O, no clock.
+// One queue pair's transport, of whatever type, which a NIC drives. No I/O, no clock.
 //
 // Two kinds of packets come out. Control packets (acknowledgements) go as soon as the link is free; data packets (requests and
 // READ responses) go at the pace that congestion control allows.
@@ -26,11 +26,11 @@ struct OutgoingPacket {
   uint32_t address_handle = 0;            // UD
 };
 
-// What of a peer's data has come to be used, so far.
+// Count of a peer's data that were used so far.
 struct Received {
-  uint64_t packets = 0;          // of SENDs, WRITEs and READ responses
-  uint64_t bytes = 0;            // of their payload
-  uint64_t transport_bytes = 0;  // from the BTH to the end of the pad
+  uint64_t packets = 0;          // those of SENDs, WRITEs and READ responses
+  uint64_t bytes = 0;            // bytes of their payload
+  uint64_t transport_bytes = 0;  // bytes from the BTH to the end of the pad
   uint64_t messages = 0;         // SENDs and WRITEs, whole ones
   uint64_t duplicates = 0;       // packets of requests behind the expected PSN
 
@@ -42,7 +42,7 @@ struct Received {
   }
 };
 
-// What answers have told congestion control.
+// News for congestion control from answers.
 struct Heard {
   Ack ack;  // packets: 0 when nothing was acknowledged
   bool lost = false;
@@ -50,14 +50,15 @@ struct Heard {
   Trimmed trimmed;  // packets: 0 when none was
 };
 
-// What is common to the queue pairs of a NIC.
+// Context that the queue pairs of a NIC share.
 struct TransportContext {
   MemoryTable& memory;
   CompletionSink& completions;
   TransportCounters& counters;
   bool payload = true;  // packets carry their payload's bytes; not in simulation: only the 32 bytes of a selective NAK do
-  bool send_queue_errors = false;  // what cannot be sent stops sends alone (SQE), where the service has no acknowledgements
-  const AddressTable* addresses = nullptr;  // for datagrams; null: whoever sends them has it
+  // A send that cannot leave stops sends alone (SQE), where the service has no acknowledgements.
+  bool send_queue_errors = false;
+  const AddressTable* addresses = nullptr;  // for datagrams; null: the sender of datagrams has it
 };
 
 class Transport {
@@ -71,12 +72,12 @@ class Transport {
   // queue pair's state or the packet's keys, and was dropped.
   virtual bool receive(Time now, const uint8_t* frame, const PacketMeta& meta) = 0;
 
-  // Likewise what a switch has left of a packet, without an ICRC that could be checked. A transport that does not ask for it
-  // again makes nothing of it.
+  // Takes the headers that a switch has left of a packet, without an ICRC that could be checked. A transport that does not ask
+  // for it again ignores them.
   virtual void receive_trimmed(Time, const uint8_t*, const PacketMeta&) {}
 
   virtual bool control_waits() const = 0;
-  // Only when control_waits().
+  // control_waits() must be true.
   virtual void take_control(OutgoingPacket& out) = 0;
 
   // Bytes from the BTH to the ICRC of the data packet that may go now; 0 when there is none.
@@ -88,9 +89,10 @@ class Transport {
   virtual Time next_deadline() const = 0;
   virtual void advance(Time now) = 0;
 
-  // What a transport without acknowledgements, or without timers and ends, leaves as it is.
+  // A transport without acknowledgements, or without timers and ends, leaves the functions below as they are.
   //
-  // Since the last call, which is to follow each receive() and advance(). False: nothing that congestion control wants to know.
+  // Tells the news since the last call, which is to follow each receive() and advance(). False: nothing that congestion control
+  // wants to know.
   virtual bool take_heard(Heard&) { return false; }
   // Congestion control: packets in flight at most, and how many of READs may be expected to be (0: nobody knows): they are asked
   // for in parts of that.

@@ -77,7 +77,7 @@ void UnreliableConnection::advance(Time) {
 
 // ---- what comes in ----
 
-// What does not fit is dropped with the rest of its message; it was valid all the same.
+// A packet that does not fit is dropped with the rest of its message; it was valid all the same.
 bool UnreliableConnection::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive()) return ++context_.counters.drop_wrong_state, false;
   const uint8_t* packet = frame + meta.bth_offset;
@@ -136,7 +136,7 @@ bool UnreliableConnection::take_write(const Piece& piece) {
   if (piece.opcode.last ? piece.length != remaining : piece.length >= remaining) return false;
   const bool immediate = (piece.opcode.extensions & kHasImmediate) != 0;
   if (immediate && receives_.empty()) return false;
-  // All of it at the first packet, and again what each touches: the region may go away in the middle.
+  // All of it is checked at the first packet, and again what each touches: the region may go away in the middle.
   const uint32_t checked = first ? write_.dma_length : piece.length;
   if (checked > 0) {
     uint8_t* to =

@@ -1,5 +1,5 @@
-// An unreliable connection: SENDs and WRITEs to one peer, which nobody acknowledges. Of a message that loses a packet nothing
-// more is taken; the next one is (IBTA volume 1, 9.8.2).
+// An unreliable connection: SENDs and WRITEs to one peer, which nobody acknowledges. A message that loses a packet is dropped
+// from there on; the next one is taken (IBTA volume 1, 9.8.2).
 #pragma once
 
 #include <cstdint>

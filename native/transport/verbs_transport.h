@@ -13,25 +13,25 @@ namespace weir {
 class VerbsTransport : public Transport {
  public:
   QueuePairState state() const { return state_; }
-  // Throws NativeError INVALID_STATE for an illegal transition, INVALID_ATTRIBUTE. What no state needs yet of the attributes is
-  // ignored, and so is what an earlier transition has settled: rtr all that concerns receiving and both ends, but the access
-  // rights and min_rnr_timer, which rts to rts may change too, and from SQD timeout and counts of retries.
+  // Throws NativeError INVALID_STATE for an illegal transition, INVALID_ATTRIBUTE. Attributes that no state needs yet are
+  // ignored, and so are those that an earlier transition has settled: rtr all that concerns receiving and both ends, but the
+  // access rights and min_rnr_timer, which rts to rts may change too, and from SQD timeout and counts of retries.
   void modify(QueuePairState to, const QueueAttributes& attributes);
-  // In rts, SQD: work is taken and waits, but for that which has begun. A transition to rts ends this, and SQE.
+  // SQD, in rts: work is taken and waits, but for that which has begun. A transition to rts ends this, and SQE.
   void drain();
   SendQueueState send_queue_state() const;
-  // Of a reliable connection: data_bytes() is about what answers the peer alone, as long as that is so.
+  // For a reliable connection: while requests are held, data_bytes() is about answers to the peer alone.
   void hold_requests(bool held) {
     if (held == holds_requests_) return;
     holds_requests_ = held;
     changed_ = true;
   }
-  // Of a reliable connection: see Requester.
+  // For a reliable connection: see Requester.
   virtual void expect_reads(uint32_t) {}
-  // Who takes what comes has no room for much more of it.
+  // True while the taker of frames has no room for many more of them.
   virtual bool crowded(Time) const { return false; }
-  // So many requests that are all the same. Those that cannot be taken are completed at once: flushed in the error state and in
-  // SQE, else as a local operation error.
+  // Posts so many requests that are all the same. Those that cannot be taken are completed at once: flushed in the error state
+  // and in SQE, else as a local operation error.
   void post_send(const SendWork& work, uint32_t times = 1);
   void post_receive(const ReceiveWork& work, uint32_t times = 1);
   bool may_receive() const { return state_ == QueuePairState::rtr || state_ == QueuePairState::rts; }
@@ -44,13 +44,13 @@ class VerbsTransport : public Transport {
       : qpn_(qpn), context_(context), sends_(send_depth), receives_(receive_depth, shared) {}
 
   void refuse(uint64_t id, bool receive);
-  // In the state now; attributes_ are those before.
+  // Enters the state, which is set by now; attributes_ are those before.
   virtual void enter(QueuePairState from, const QueueAttributes& attributes) = 0;
   // Reset, or in the error state: frees what enter() took.
   virtual void stop() = 0;
   // Whether this type of queue pair has the operation, with that length.
   virtual bool serves(const SendWork& work) const = 0;
-  // Of the same partition, that is: the same key, and not both limited members (IBTA volume 1, 10.9.3).
+  // True for a key of the same partition, that is: the same key, and not both limited members (IBTA volume 1, 10.9.3).
   bool admits(uint16_t partition_key) const;
   // The queue pair is of no more use. `status` is what went wrong with the oldest send; success: nothing, it is flushed.
   void fail(WorkStatus status);
@@ -69,9 +69,9 @@ class VerbsTransport : public Transport {
   SendQueue sends_;
   ReceiveQueue receives_;
   Received received_;
-  SendQueueState send_queue_ = SendQueueState::runs;  // but for drained
+  SendQueueState send_queue_ = SendQueueState::runs;  // never `drained`: send_queue_state() tells
   bool holds_requests_ = false;
-  mutable bool changed_ = true;  // since data_bytes() was last worked out
+  mutable bool changed_ = true;  // data_bytes() has to be worked out anew
 };
 
 // Forward one by one, and from anywhere to reset and error (IBTA volume 1, 10.3.1).

@@ -1,4 +1,4 @@
-// What an application asks of a queue pair and what it gets back. Names and numbers are those of the verbs (libibverbs).
+// Work that an application asks of a queue pair, and its completions. Names and numbers are those of the verbs (libibverbs).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ constexpr auto words_of(WorkOpcode) {
 
 inline constexpr uint8_t kSignaled = 1 << 0;   // a completion also on success
 inline constexpr uint8_t kSolicited = 1 << 1;  // the peer's completion is a solicited event
-inline constexpr uint8_t kFence = 1 << 2;      // not before all earlier READs and atomics are complete
+inline constexpr uint8_t kFence = 1 << 2;      // waits until all earlier READs and atomics are complete
 inline constexpr uint8_t kLocal = 1 << 3;      // sends nothing: it is complete when all before it is
 
 inline constexpr uint32_t kMaxMessage = 1u << 30;  // bytes; fewer PSNs than half of them all, at any path MTU
@@ -27,11 +27,11 @@ struct SendWork {
   uint32_t length = 0;  // bytes, up to kMaxMessage; atomics: 8
   uint64_t local_address = 0;
   uint32_t local_key = 0;
-  uint32_t remote_key = 0;      // also what send_invalidate invalidates
+  uint32_t remote_key = 0;      // or the key that send_invalidate invalidates
   uint64_t remote_address = 0;  // atomics: a multiple of 8
   uint32_t immediate = 0;
   uint64_t compare = 0;   // compare_swap
-  uint64_t swap_add = 0;  // what to swap in, or to add
+  uint64_t swap_add = 0;  // value to swap in, or to add
   // UD only.
   uint32_t address_handle = 0;
   uint32_t remote_qpn = 0;
@@ -80,20 +80,20 @@ enum class WorkStatus : uint8_t {
 inline constexpr uint8_t kWithImmediate = 1 << 0;
 inline constexpr uint8_t kWithInvalidate = 1 << 1;
 inline constexpr uint8_t kWithGrh = 1 << 2;   // the buffer starts with 40 bytes of network header
-inline constexpr uint8_t kWithIpv6 = 1 << 3;  // which is IPv6's
+inline constexpr uint8_t kWithIpv6 = 1 << 3;  // that header is IPv6's
 
 struct Completion {
   uint64_t id = 0;
   uint32_t qpn = 0;
   WorkStatus status = WorkStatus::success;
-  bool receive = false;                  // of a ReceiveWork
-  WorkOpcode opcode = WorkOpcode::send;  // of a receive: send, or write_immediate
+  bool receive = false;                  // whether it is a ReceiveWork's
+  WorkOpcode opcode = WorkOpcode::send;  // a receive's: send, or write_immediate
   uint8_t flags = 0;                     // kWithImmediate ...
   uint32_t bytes = 0;                    // received, or read
-  uint32_t immediate = 0;                // or the key that was invalidated
+  uint32_t immediate = 0;                // immediate data, or the key that was invalidated
   uint32_t source_qpn = 0;               // UD receive
   uint32_t retired = 1;                  // work requests that are done with: unsignaled ones before this too
-  bool solicited = false;                // of a receive: the sender asked for an event
+  bool solicited = false;                // a receive's: the sender asked for an event
 
   bool operator==(const Completion&) const = default;
 };

@@ -1,12 +1,13 @@
-// What libibverbs and its providers know of each other beyond <infiniband/verbs.h>, for its private versions 34 to 64.
-// Our own declarations of a layout that has no header in any package; sizes and offsets are held below. Only what a provider
-// touches is spelt out.
+// Interface between libibverbs and its providers beyond <infiniband/verbs.h>, for its private versions 34 to 64.
+// Our own declarations of a layout that has no header in any package; sizes and offsets are held below. Only fields that a
+// provider touches are spelt out.
 //
-// What is built with the headers of one rdma-core runs with the library of any other, from 44 on. Of <infiniband/verbs.h> the
-// types that programs and library share only ever grow, at their end (or, verbs_context, at its start). So nothing here or in the
-// provider may depend on the size of one that has grown: ibv_qp_ex and ibv_port_attr are the ones it touches. What is behind such
-// a one in a type of the library's is placed by number, and of such a one only what rdma-core 44 has is written. What is asserted
-// of the types in that header are places of members, and sizes of those that cannot grow, as others stand behind them.
+// A provider built with the headers of one rdma-core runs with the library of any other, from 44 on. The types of
+// <infiniband/verbs.h> that programs and library share only ever grow, at their end (or, verbs_context, at its start). So nothing
+// here or in the provider may depend on the size of one that has grown: ibv_qp_ex and ibv_port_attr are the ones it touches.
+// Members behind such a one in a type of the library's are placed by number, and only the part of such a one that rdma-core 44
+// has is written. The assertions about the types in that header are of places of members, and sizes of those that cannot grow, as
+// others stand behind them.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -109,7 +110,7 @@ inline constexpr uint64_t kExtendedQueuePair = 2;
 static_assert(offsetof(ibv_qp_ex, wr_atomic_write) + sizeof(void*) == verbs_qp::kTableEnd);
 static_assert(sizeof(verbs_qp) == 376 && offsetof(verbs_qp, behind.comp_mask) == 352);
 
-// How much of it the library of rdma-core 44 has room for: a speed came behind it.
+// Bytes of it that the library of rdma-core 44 has room for: a speed came behind them.
 inline constexpr size_t kPortAttributes = offsetof(ibv_port_attr, port_cap_flags2) + sizeof(ibv_port_attr::port_cap_flags2);
 static_assert(kPortAttributes == 50);
 
@@ -133,8 +134,8 @@ static_assert(offsetof(verbs_srq, number) == 152);
 static_assert(sizeof(ibv_qp) == 160 && sizeof(ibv_cq) == 128 && sizeof(ibv_context) == 328);
 static_assert(sizeof(verbs_context) - offsetof(verbs_context, context) == sizeof(ibv_context));
 
-// All that a provider may offer; null: it does not. In the order of the names, as of IBVERBS_PRIVATE_64; earlier ones lack some
-// (kLacking below).
+// All that a provider may offer; null: it does not. They are in the order of the names, as in IBVERBS_PRIVATE_64; earlier ones
+// lack some (kLacking below).
 struct verbs_context_ops {
   typedef void (*Unused)();
   int (*advise_mr)(ibv_pd*, ibv_advise_mr_advice, uint32_t flags, ibv_sge* pieces, uint32_t count);
@@ -211,8 +212,8 @@ struct verbs_context_ops {
 
 namespace weir {
 
-// What libibverbs has for providers under each of its private versions: IBVERBS_PRIVATE_34 is of rdma-core 44 to 56, 57 of 57 and
-// 58, 59 of 59 to 63, 64 of 64. None of them is linked against: one library is the provider of all.
+// Functions that libibverbs has for providers under each of its private versions: IBVERBS_PRIVATE_34 is of rdma-core 44 to 56, 57
+// of 57 and 58, 59 of 59 to 63, 64 of 64. None of them is linked against: one library is the provider of all.
 struct PrivateLibrary {
   uint32_t version = 0;
   void (*register_driver)(const verbs_device_ops*) = nullptr;
@@ -220,7 +221,7 @@ struct PrivateLibrary {
   // over.
   void* (*init_and_alloc_context)(ibv_device*, int descriptor, size_t bytes, verbs_context* context, uint32_t driver) = nullptr;
   void (*uninit_context)(verbs_context*) = nullptr;
-  // A table as that version has it. Those that are null stay as they are: refused with EOPNOTSUPP.
+  // Takes a table in that version's form. Those that are null stay as they are: refused with EOPNOTSUPP.
   void (*set_ops)(verbs_context*, const void* operations) = nullptr;
 };
 inline constexpr uint32_t kPrivateVersions[] = {34, 57, 59, 64};
@@ -236,7 +237,7 @@ inline constexpr Lacking kLacking[] = {
     {offsetof(verbs_context_ops, dealloc_dmah), 59}, {offsetof(verbs_context_ops, dm_export_dmabuf_fd), 64},
     {offsetof(verbs_context_ops, free_buf), 64},     {offsetof(verbs_context_ops, query_port_speed), 64},
     {offsetof(verbs_context_ops, reg_mr_ex), 59}};
-// Where an operation is in the table of a version.
+// Returns the place of an operation in the table of a version.
 constexpr size_t offset_in(uint32_t version, size_t offset) {
   size_t out = offset;
   for (const Lacking& one : kLacking) out -= one.since > version && one.offset < offset ? sizeof(OperationSlot) : 0;

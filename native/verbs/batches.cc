@@ -12,7 +12,7 @@ struct Batch {
     size_t piece;  // its first
     size_t byte;   // its first, of inline data
   };
-  std::mutex mutex;  // from wr_start() to wr_complete() or wr_abort()
+  std::mutex mutex;  // locked from wr_start() to wr_complete() or wr_abort()
   std::vector<Item> items;
   std::vector<ibv_sge> pieces;
   std::vector<uint8_t> bytes;
@@ -111,7 +111,7 @@ void send(ibv_qp_ex* qp) { add(qp, IBV_WR_SEND); }
 void send_immediate(ibv_qp_ex* qp, __be32 immediate) { add(qp, IBV_WR_SEND_WITH_IMM).imm_data = immediate; }
 void send_invalidate(ibv_qp_ex* qp, uint32_t key) { add(qp, IBV_WR_SEND_WITH_INV).invalidate_rkey = key; }
 
-// What follows concerns the work that was added last.
+// The functions below concern the work that was added last.
 
 void set_address(ibv_qp_ex* qp, ibv_ah* ah, uint32_t qpn, uint32_t queue_key) {
   if (batch_of(qp).items.empty()) return;

@@ -22,14 +22,14 @@ struct CompletionQueue {
     uint64_t wall = 0;   // ns since 1970
   };
   std::vector<Stamp> stamps;
-  uint32_t at = 0;  // in a poll of ibv_cq_ex: the one that it is at; with `readers`
+  uint32_t at = 0;  // place of a poll of ibv_cq_ex; with `readers`
   std::atomic<uint32_t> written{0};
   std::atomic<uint32_t> read{0};
   std::mutex readers;
   enum Arming : uint32_t { kNone, kSolicited, kAny };
   std::atomic<uint32_t> armed{kNone};
-  uint32_t events = 0;        // that the channel was told
-  uint32_t async_events = 0;  // that the program was told
+  uint32_t events = 0;        // events that the channel was told
+  uint32_t async_events = 0;  // events that the program was told
   std::atomic<uint32_t> users{0};
   std::atomic<uint32_t>* domain = nullptr;  // users of the parent domain that it was made with
   bool overrun = false;
@@ -49,7 +49,7 @@ struct CompletionQueue {
     clock_gettime(clock, &t);
     return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
   }
-  // What waits of a queue pair that is reset or gone is of no use to anybody. Nothing may be pushed meanwhile.
+  // Drops the waiting completions of a queue pair that is reset or gone, which are of no use to anybody. Nothing may be pushed.
   void purge(uint32_t qpn) {
     const std::lock_guard lock(readers);
     const uint32_t from = read.load(std::memory_order_relaxed);

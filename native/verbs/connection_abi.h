@@ -35,7 +35,7 @@ void put(Bytes& bytes, size_t offset, Value value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }
 
-// Where a command says that its answer goes; 0: it has none.
+// Place where a command says that its answer goes; 0: it has none.
 inline size_t response_offset(uint32_t command) {
   switch (command) {
     case kCreateId:
@@ -53,7 +53,7 @@ inline size_t response_offset(uint32_t command) {
   }
 }
 
-// Where it names its id; 0: it names none, or is not known.
+// Place where it names its id; 0: it names none, or is not known.
 inline size_t id_offset(uint32_t command) {
   switch (command) {
     case kDestroyId:

@@ -32,7 +32,7 @@ constexpr size_t kKeyDigits = 16;
 constexpr socklen_t kNameLength = offsetof(sockaddr_un, sun_path) + kNameBytes + kKeyDigits;
 
 std::atomic<bool> any_channel{false};
-// Never destroyed, as threads of the program run while it ends.
+// It is never destroyed, as threads of the program run while it ends.
 ConnectionPump& pump = *new ConnectionPump(untold_removals);
 
 std::optional<uint64_t> key_of(int descriptor) {
@@ -47,7 +47,7 @@ std::optional<uint64_t> key_of(int descriptor) {
   return std::strtoull(digits, nullptr, 16);
 }
 
-// In the order in which who hands events on takes them.
+// Locks are taken in the order in which the pump takes them when it hands events on.
 void mind_forks() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -68,13 +68,13 @@ void mind_forks() {
   });
 }
 
-// Bytes whose events are gone. With several NICs they are on their way yet: who reads them finds that nothing waits.
+// Bytes whose events are gone. With several NICs they are on their way yet: a reader of them finds that nothing waits.
 void drop_bytes(int channel, uint32_t count) {
   char byte;
   while (count > 0 && !has_several_nics() && ::recv(channel, &byte, 1, MSG_DONTWAIT) == 1) --count;
 }
 
-// What waits on a channel, or comes next. An errno of recv(2), or ENODEV when nothing more will.
+// Returns the event that waits on a channel, or comes next. An errno of recv(2), or ENODEV when nothing more will.
 ConnectionAnswer wait_for_event(int descriptor, uint64_t key) {
   const bool several = has_several_nics();
   if (several) pump.ensure();
@@ -110,7 +110,7 @@ int open_connection_channel(int flags) {
   std::memcpy(name.sun_path + kNameBytes, digits, kKeyDigits);
   int error = ::bind(ends[0], reinterpret_cast<const sockaddr*>(&name), kNameLength) < 0 ? errno : 0;
   if (error == 0 && has_several_nics()) {
-    // Those that answer are those that there are.
+    // The NICs that answer are those that there are.
     std::vector<int> sockets(nics.size(), -1);
     error = ENODEV;
     for (size_t nic = 0; nic < nics.size(); ++nic) {
@@ -172,8 +172,8 @@ std::optional<ssize_t> run_connection_command(int descriptor, const void* bytes,
   const auto* from = static_cast<const uint8_t*>(bytes);
   ConnectionRequest request{*key, header, Bytes(from, from + length), {}};
   if (id != 0) request.id = at<uint32_t>(bytes, id);
-  int other = descriptor;  // whose events go
-  // What the command points to comes along.
+  int other = descriptor;  // channel whose events go
+  // The data that the command points to come along.
   if (command == kSetOption && length >= 32) {
     const auto count = at<uint32_t>(bytes, 28);
     if (count > kMostExtra) return errno = EINVAL, -1;

@@ -1,4 +1,4 @@
-// How librdmacm's commands get to a NIC's daemon, and what it answers; src/daemon/programs/connections.ts has what is said.
+// Carries librdmacm's commands to a NIC's daemon, and its answers back; src/daemon/programs/connections.ts has the messages.
 #pragma once
 
 #include <sys/un.h>

@@ -1,4 +1,4 @@
-// What librdmacm in this process has at the daemons of its NICs: ids and memberships in multicast groups, by the numbers that it
+// Ids and memberships in multicast groups that librdmacm in this process has at the daemons of its NICs, by the numbers that it
 // knows them by. An id that has no address yet, or all of them, is at every NIC.
 #pragma once
 
@@ -12,12 +12,12 @@
 namespace weir {
 
 struct ConnectionId {
-  uint64_t key = 0;    // of its channel
+  uint64_t key = 0;    // key of its channel
   uint64_t uid = 0;    // librdmacm's name of it; 0: not accepted yet
-  uint32_t owner = 0;  // of a membership: the id
+  uint32_t owner = 0;  // the id of a membership
   bool bound = false;
-  bool told = false;                          // that its NIC is gone
-  std::array<uint32_t, kMostNics> numbers{};  // at each NIC; 0: it is not there
+  bool told = false;                          // told that its NIC is gone
+  std::array<uint32_t, kMostNics> numbers{};  // its number at each NIC; 0: it is not there
 
   size_t places() const {
     return static_cast<size_t>(std::count_if(numbers.begin(), numbers.end(), [](uint32_t n) { return n != 0; }));
@@ -47,7 +47,7 @@ class ConnectionIds {
     const auto found = all_.find(number);
     return found == all_.end() ? nullptr : &found->second;
   }
-  // With its memberships.
+  // Removes it with its memberships.
   void remove(uint32_t number) {
     std::erase_if(all_, [&](const auto& one) { return one.first == number || one.second.owner == number; });
   }

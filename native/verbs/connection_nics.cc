@@ -63,8 +63,8 @@ std::vector<ConnectionNic> read_nics() {
   return nics;
 }
 
-// From which address the kernel would send there. By the system calls themselves: what programs preload makes of its own
-// functions connections of librdmacm.
+// Returns the address from which the kernel would send there. It makes the system calls themselves: a library that
+// programs preload may turn sockets of functions into connections of librdmacm.
 std::optional<NicAddress> kernel_source(const NicAddress& to) {
   sockaddr_in v4{};
   sockaddr_in6 v6{};

@@ -21,13 +21,13 @@ struct ConnectionNic {
   std::vector<NicAddress> addresses;
 };
 
-// In the order of $SYSFS_PATH, read once.
+// They are in the order of $SYSFS_PATH, read once.
 const std::vector<ConnectionNic>& connection_nics();
 inline bool has_several_nics() { return connection_nics().size() > 1; }
 
-// Of a sockaddr_in or sockaddr_in6 in a command; nothing: it is of another family.
+// Reads a sockaddr_in or sockaddr_in6 in a command; nothing: it is of another family.
 std::optional<NicAddress> address_at(const void* bytes, size_t offset);
-// Of no NIC in particular: all addresses, and loopback addresses (as cma_any_addr() of Linux has it).
+// True for addresses of no NIC in particular: all addresses, and loopback addresses (as cma_any_addr() of Linux has it).
 bool is_any(const NicAddress& address);
 
 // The NIC with this address; nothing: none has it.

@@ -23,8 +23,8 @@ struct ConnectionPump::Channel {
   std::vector<int> sockets;
   std::vector<uint32_t> owed;  // bytes, of each NIC
   std::vector<uint32_t> gone;  // the same, of one that is gone
-  std::vector<Watch> watches;  // of each, and of the other end
-  bool waits = false;          // for the program to read
+  std::vector<Watch> watches;  // watches of each, and of the other end
+  bool waits = false;          // it waits for the program to read
 };
 
 int ConnectionPump::add(uint64_t key, int end, const std::vector<int>& sockets) {
@@ -135,7 +135,7 @@ void ConnectionPump::hand_on(Channel& channel) {
   }
   if (full != channel.waits) watch(channel.end, channel.watches.back(), full ? EPOLLRDHUP | EPOLLOUT : EPOLLRDHUP);
   channel.waits = full;
-  // With no daemon left there is nothing more to come: the program reads its end.
+  // With no daemon left nothing more will come: the program reads its end.
   if (!lives && !full) ::shutdown(channel.end, SHUT_RDWR);
 }
 

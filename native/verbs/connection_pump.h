@@ -12,7 +12,7 @@ inline constexpr uint8_t kGone = 0x80;
 
 class ConnectionPump {
  public:
-  // How many bytes tell that a NIC of a channel is gone.
+  // Number of bytes that tell that a NIC of a channel is gone.
   using Untold = uint32_t (*)(uint64_t key, size_t nic);
   explicit ConnectionPump(Untold untold) : untold_(untold) {}
 

@@ -12,12 +12,12 @@
 namespace weir {
 namespace {
 
-// Never destroyed, as threads of the program run while it ends.
+// They are never destroyed, as threads of the program run while it ends.
 ConnectionIds& ids = *new ConnectionIds;
 std::mutex ids_mutex;
 ConnectionCommands commands[kMostNics];
 
-// Of an answer that may be too short for it.
+// Reads a word of an answer that may be too short for it.
 uint32_t word_of(const ConnectionAnswer& answer, size_t offset) {
   return answer.bytes.size() >= offset + sizeof(uint32_t) ? at<uint32_t>(answer.bytes.data(), offset) : 0;
 }
@@ -36,7 +36,7 @@ Bytes small_command(uint32_t command, size_t length) {
   return bytes;
 }
 
-// What a daemon has of an id ends; also of one that is gone, so that librdmacm lets go of it.
+// The daemon's part of an id ends; also that of a daemon that is gone, so that librdmacm lets go of it.
 ConnectionAnswer end_at(size_t nic, uint64_t key, uint32_t command, uint32_t number) {
   Bytes bytes = small_command(command, 24);
   put(bytes, 16, number);
@@ -93,7 +93,7 @@ void settle(const ConnectionRequest& request, ConnectionId& id, size_t chosen) {
   }
 }
 
-// All NICs at which it is. What one of them refuses is refused, unless it is gone.
+// Asks all NICs at which it is. A refusal of one of them counts, unless it is gone.
 ConnectionAnswer ask_all(ConnectionRequest& request, const ConnectionId& id) {
   ConnectionAnswer first = refused(ENODEV);
   for (size_t nic = 0; nic < connection_nics().size(); ++nic) {
@@ -106,7 +106,7 @@ ConnectionAnswer ask_all(ConnectionRequest& request, const ConnectionId& id) {
   return first;
 }
 
-// To all addresses: with one port at all NICs, which the first of them chooses where the program does not.
+// Binds to all addresses: with one port at all NICs, which the first of them chooses if the program does not.
 ConnectionAnswer bind_all(ConnectionRequest& request, const ConnectionId& id) {
   constexpr size_t kPort = 16 + 2;
   if (at<uint16_t>(request.bytes.data(), kPort) != 0) return ask_all(request, id);
@@ -123,7 +123,7 @@ ConnectionAnswer bind_all(ConnectionRequest& request, const ConnectionId& id) {
   return others.places() == 0 ? answer : ask_all(request, others);
 }
 
-// Before it has one NIC.
+// Asks before the id has one NIC.
 ConnectionAnswer ask_somewhere(ConnectionRequest& request, ConnectionId& id) {
   switch (request.header.command) {
     case kSetOption:

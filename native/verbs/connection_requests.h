@@ -1,4 +1,4 @@
-// What becomes of a command of librdmacm: to which NIC's daemon it goes, and what the program is told.
+// Fate of a command of librdmacm: to which NIC's daemon it goes, and what the program is told.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 namespace weir {
 
 struct ConnectionRequest {
-  uint64_t key;  // of the channel
+  uint64_t key;  // key of the channel
   CommandHeader header;
   Bytes bytes;
-  Bytes extra;  // what the command points to
+  Bytes extra;  // data that the command points to
   uint32_t id = 0;
 
-  // As it is for a NIC's daemon, of whose ids it names one.
+  // Asks a NIC's daemon; the command names one of its ids.
   ConnectionAnswer ask(size_t nic, uint32_t number);
 };
 
-// All but getEvent.
+// Runs any request but getEvent.
 ConnectionAnswer run_connection_request(ConnectionRequest& request);
 
 // The event that waits at a NIC. EAGAIN: there is none; ENODEV: its daemon is gone.
 ConnectionAnswer next_connection_event(uint64_t key, size_t nic);
 // RDMA_CM_EVENT_DEVICE_REMOVAL of an id whose NIC is gone; ENODEV when all have been told.
 ConnectionAnswer connection_removal(uint64_t key, size_t nic);
-// How many have not.
+// Number of ids that have not been told.
 uint32_t untold_removals(uint64_t key, size_t nic);
 
-// Around a fork.
+// These are called around a fork.
 void lock_connection_requests();
 void unlock_connection_requests(bool in_child);
 

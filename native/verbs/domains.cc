@@ -18,7 +18,7 @@ ibv_pd* alloc_pd(ibv_context* context) {
   return &domain->base;
 }
 
-// What is made with it belongs to the domain that it stands for. Its thread domain promises what the provider does not need.
+// Objects made with it belong to the domain that it stands for. Its thread domain makes promises that the provider does not need.
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* init) {
   if (init->pd == nullptr) return errno = EINVAL, nullptr;
   // Allocators of the program are for memory that a NIC shares with it, and there is none.
@@ -60,8 +60,7 @@ int dealloc_td(ibv_td* td) {
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
-  // Without a global route there is a LID alone, and the only one here is our own, 0: librdmacm's sockets for datagrams ask for
-  // it.
+  // An address without a global route has a LID alone, and the only one here is our own, 0: librdmacm's datagram sockets need it.
   const bool is_own = attributes->is_global == 0 && attributes->dlid == 0;
   if ((attributes->is_global == 0 && !is_own) || attributes->port_num != 1) return errno = EINVAL, nullptr;
   ProgramRequest request;

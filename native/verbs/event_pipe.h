@@ -75,7 +75,7 @@ class EventPipe {
     if ((room.revents & POLLOUT) != 0) (void)!::write(descriptor_, &event, sizeof event);
     return true;
   }
-  // By a description of its own, for another thread may read meanwhile, and the program's may wait for what comes next.
+  // Reads by a description of its own, for another thread may read meanwhile, and the program's may wait for the next event.
   std::vector<Event> take_all() const {
     char path[32];
     std::snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor_);

@@ -33,7 +33,7 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   return 0;
 }
 
-// Where the poll ends is after the last that was there.
+// The poll ends behind the last completion that was there.
 int next_poll(ibv_cq_ex* cq) {
   CompletionQueue& queue = polled(cq);
   if (queue.at + 1 == queue.written.load(std::memory_order_acquire)) return ENOENT;

@@ -12,8 +12,8 @@
 namespace weir {
 namespace {
 
-// A NIC would refuse to pin what is not there, or may not be read, or not be written to where it is to write; without this its
-// thread would find out, when a peer has sent something. Where the system hides what is mapped, it does.
+// A NIC would refuse to pin memory that is not there, or may not be read, or not be written to where it is to write; without this
+// its thread would find out, when a peer has sent something. If the system hides mappings, it does.
 bool may_be_pinned(uintptr_t address, size_t bytes, bool to_write) {
   const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
   if (maps == nullptr) return true;
@@ -38,9 +38,9 @@ bool may_be_pinned(uintptr_t address, size_t bytes, bool to_write) {
 
 constexpr int kRemoteWrites = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr int kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | kRemoteWrites;
-// With any of these, Linux pins memory to write to it.
+// Linux pins memory to write to it with any of these.
 constexpr int kWrites = IBV_ACCESS_LOCAL_WRITE | kRemoteWrites | IBV_ACCESS_MW_BIND;
-// That windows may be bound to it needs no right of the table's.
+// Binding windows to it needs no right of the table's.
 constexpr int kAccess = kRights | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED;
 
 // errno; 0: it may be registered.

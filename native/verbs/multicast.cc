@@ -38,7 +38,7 @@ int detach_mcast(ibv_qp* base, const ibv_gid* gid, uint16_t) {
   ProgramQueuePair& qp = pair_of(base);
   const auto is_this = [&](const ibv_gid& one) { return same(one, *gid); };
   if (std::erase_if(qp.groups, is_this) == 0) return EINVAL;
-  // Of a daemon that is gone nothing comes any more.
+  // Nothing comes any more from a daemon that is gone.
   if (!nic_of(base->context).failed()) ask(base, *gid, ProgramRequest::kDetachGroup);
   return 0;
 }

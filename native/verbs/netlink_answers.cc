@@ -19,7 +19,7 @@
 namespace weir {
 namespace {
 
-// Of the connections' file, as src/daemon/programs/device_files.ts has it.
+// ABI of the connections' file, as src/daemon/programs/device_files.ts has it.
 constexpr uint64_t kConnectionsAbi = 4;
 constexpr size_t kMostQuestion = 4096;
 constexpr char kVerbs[] = "uverbs";
@@ -117,7 +117,7 @@ class Answer {
     attribute(type, &number, sizeof number);
   }
 
-  // What ends a list, or says how a question went: 0, or -errno.
+  // Ends a list, or says how a question went: 0, or -errno.
   void done() {
     begin(NLMSG_DONE, NLM_F_MULTI);
     const int32_t error = 0;
@@ -250,7 +250,7 @@ bool is_rdma_netlink(int descriptor) {
          ::getsockopt(descriptor, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 && protocol == NETLINK_USERSOCK;
 }
 
-// Where its answers go; one that is not bound gets a number, as by its first send(2). 0: with errno.
+// Returns the port id that its answers go to; a socket that is not bound gets one, as by its first send(2). 0: with errno.
 uint32_t receiver_of(int descriptor) {
   sockaddr_nl own{};
   for (int tries = 0; tries < 2 && own.nl_pid == 0; tries++) {
@@ -266,7 +266,7 @@ bool deliver(uint32_t receiver, const std::string& bytes) {
   const int sender = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK);
   if (sender < 0) return false;
   const sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_pad = 0, .nl_pid = receiver, .nl_groups = 0};
-  // What a program does not receive does not hold it up.
+  // An answer that a program does not receive does not hold it up.
   iovec piece = {.iov_base = const_cast<char*>(bytes.data()), .iov_len = bytes.size()};
   msghdr message{};
   message.msg_name = const_cast<sockaddr_nl*>(&to);

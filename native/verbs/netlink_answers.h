@@ -1,8 +1,8 @@
 #pragma once
-// What the kernel's RDMA netlink (NETLINK_RDMA) says of the devices that programs under `weir run` have. The kernel's own is not
-// asked: it does not know them, and may have others. Such a socket is one of NETLINK_USERSOCK, by which processes may speak to
-// each other without privilege: all that a program does with it works, but for what it sends, which is answered here before it
-// returns.
+// Answers, in place of the kernel's RDMA netlink (NETLINK_RDMA), about the devices that programs under `weir run` have. The
+// kernel's own is not asked: it does not know them, and may have others. Such a socket is one of NETLINK_USERSOCK, by which
+// processes may speak to each other without privilege: all that a program does with it works, but for its questions, which are
+// answered here before it returns.
 #include <sys/types.h>
 #include <sys/uio.h>
 

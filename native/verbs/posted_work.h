@@ -1,6 +1,6 @@
-// What the provider keeps of work that was posted and is not done with, in memory that is there from when its queue is made:
-// lists of several pieces, and inline data. To the transport each is one piece of a region that the queue has for itself. All
-// with the NIC's lock.
+// The provider's data of work that was posted and is not done with, in memory that is there from when its queue is made: lists of
+// several pieces, and inline data. To the transport each is one piece of a region that the queue has for itself. All of it needs
+// the NIC's lock.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@
 
 namespace weir {
 
-// Where a work request's memory is, as the transport wants it.
+// Place of a work request's memory, as the transport wants it.
 struct PostedMemory {
   uint64_t address = 0;
   uint32_t key = 0;
@@ -39,11 +39,11 @@ class PostedLists {
     if (key_ != 0) memory.remove(std::exchange(key_, 0));
     lists_.reset();
   }
-  // As PieceLists::grow().
+  // Works as PieceLists::grow().
   void grow(uint32_t places) {
     if (lists_ != nullptr) lists_->grow(places);
   }
-  // At most as many as there is room for; of one piece there is no list.
+  // Puts down at most as many as there is room for; one piece has no list.
   PostedMemory put(uint32_t place, const ibv_sge* pieces, int count) {
     if (count == 0) return {};
     if (count == 1) return {pieces->addr, pieces->lkey};
@@ -60,7 +60,7 @@ class PostedLists {
 // Sends, which are done with in the order in which they were posted.
 class PostedSends {
  public:
-  // As PostedLists::make().
+  // Works as PostedLists::make().
   bool make(MemoryTable& memory, uint32_t domain, const ibv_qp_cap& cap) {
     const uint32_t places = std::bit_ceil(cap.max_send_wr);
     most_ = cap.max_send_wr;
@@ -83,9 +83,9 @@ class PostedSends {
   uint32_t room() const { return most_ - (tail_ - head_); }
   bool empty() const { return tail_ == head_; }
 
-  // These only where there is room, for the next that is pushed.
+  // These need room, and are for the next that is pushed.
   PostedMemory put(const ibv_sge* pieces, int count) { return lists_.put(place(tail_), pieces, count); }
-  // Not more than the queue pair takes inline.
+  // Copies no more than the queue pair takes inline.
   PostedMemory copy(const ibv_sge* pieces, int count) {
     uint8_t* const first = inline_.get() + uint64_t{place(tail_)} * most_inline_;
     uint8_t* to = first;
@@ -97,7 +97,7 @@ class PostedSends {
   }
   // `opcode`: what its completion says; IBV_WC_SEND: what the transport says.
   void push(ibv_wc_opcode opcode) { opcodes_[place(tail_++)] = opcode; }
-  // Only when not empty.
+  // There must be one.
   ibv_wc_opcode pop() { return opcodes_[place(head_++)]; }
 
  private:
@@ -107,7 +107,7 @@ class PostedSends {
   uint32_t most_inline_ = 0;
   uint32_t head_ = 0;
   uint32_t tail_ = 0;
-  uint32_t key_ = 0;  // of what is inline
+  uint32_t key_ = 0;  // key of the inline data
   std::vector<ibv_wc_opcode> opcodes_;
   std::unique_ptr<uint8_t[]> inline_;
   PostedLists lists_;
@@ -116,12 +116,12 @@ class PostedSends {
 // Receives, which the transport knows by their places here.
 class PostedReceives {
  public:
-  // As PostedLists::make().
+  // Works as PostedLists::make().
   bool make(MemoryTable& memory, uint32_t domain, uint32_t places, uint32_t pieces) {
     grow(places);
     return lists_.make(memory, domain, places, pieces);
   }
-  // To at least so many places. Throws std::bad_alloc.
+  // Grows to at least so many places. Throws std::bad_alloc.
   void grow(uint32_t places) {
     const auto before = static_cast<uint32_t>(ids_.size());
     if (places <= before) return;
@@ -133,7 +133,7 @@ class PostedReceives {
   void release(MemoryTable& memory) { lists_.release(memory); }
   uint32_t size() const { return static_cast<uint32_t>(ids_.size() - free_.size()); }
 
-  // Only when there is room.
+  // There must be room.
   ReceiveWork add(const ibv_recv_wr& wr, uint32_t length) {
     const uint32_t place = free_.back();
     free_.pop_back();

@@ -116,7 +116,7 @@ int understand(const ProgramQueuePair& qp, const ibv_send_wr& wr, SendWork& work
     if (work.opcode > WorkOpcode::send_immediate || wr.wr.ud.ah == nullptr) return EINVAL;
     work.address_handle = reinterpret_cast<const ProviderAddress*>(wr.wr.ud.ah)->handle;
     work.remote_qpn = wr.wr.ud.remote_qpn;
-    // With its top bit set, the queue pair's own takes its place (IBTA volume 1, 10.2.5).
+    // If its top bit is set, the queue pair's own takes its place (IBTA volume 1, 10.2.5).
     work.queue_key = (wr.wr.ud.remote_qkey & kPrivilegedQueueKey) != 0 ? qp.attributes.qkey : wr.wr.ud.remote_qkey;
   }
   return 0;

@@ -1,12 +1,11 @@
-// What a program needs beside the provider, preloaded by `weir run`:
+// Needs of a program beside the provider, preloaded by `weir run`:
 //  - devices' character files under /dev/infiniband are /dev/null, whose number the device's folder names: libibverbs only asks
 //    for a character device of that number, and neither root nor a mount is needed;
-//  - what is under /sys/class/infiniband is looked for under $SYSFS_PATH first, where libibverbs looks: UCX does not ask it;
+//  - files under /sys/class/infiniband are looked for under $SYSFS_PATH first, where libibverbs looks: UCX does not ask it;
 //  - NETLINK_RDMA is answered as by a kernel that has these devices and pins nothing (netlink_answers.h), also where the kernel
-//  has RDMA
-//    devices of its own;
+//    has RDMA devices of its own;
 //  - a completion channel is a pipe: it is the one verb that asks the kernel without asking the provider;
-//  - the file by which librdmacm has connections is a socket, where what it writes are commands (connection_channels.h).
+//  - the file by which librdmacm has connections is a socket, where its writes are commands (connection_channels.h).
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -44,7 +43,7 @@ bool begins_with(const char* path, const char (&start)[Size]) {
   return path != nullptr && std::strncmp(path, start, Size - 1) == 0;
 }
 
-// What is opened or looked at in place of `path`.
+// File that is opened or looked at in place of `path`.
 class File {
  public:
   explicit File(const char* path) : path_(begins_with(path, kDevices) ? "/dev/null" : path) {

@@ -9,8 +9,8 @@
 namespace weir {
 namespace {
 
-// What network header a datagram has, as libmlx5 says it in a completion's service level, which RoCE has no other use for: UCX
-// drops datagrams that do not say so.
+// Network header of a datagram, as libmlx5 says it in a completion's service level, which RoCE has no other use for: UCX drops
+// datagrams that do not say so.
 constexpr uint8_t kSlIpv6 = 1;
 constexpr uint8_t kSlIpv4 = 2;
 
@@ -38,7 +38,7 @@ ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransport
   start();
 }
 
-// What is not complete is of no use any more, nor are completions that wait.
+// Work that is not complete is of no use any more, nor are completions that wait.
 void ProgramNic::forget(ProgramQueuePair& qp) {
   remove(qp);
   purge(qp);
@@ -97,7 +97,7 @@ void ProgramNic::report(ibv_event_type type, void* element) {
   if (events_.waits()) told();
 }
 
-// Who has read the last of a pipe just before has not seen that something waits.
+// A reader of the last event in a pipe just before has not seen that another waits.
 void ProgramNic::told() {
   events_wait_.store(true, std::memory_order_seq_cst);
   refill();
@@ -135,7 +135,7 @@ void ProgramNic::complete(const Completion& c) {
   if (pair == nullptr) return;
   auto& qp = static_cast<ProgramQueuePair&>(*pair);
   if (c.retired == 0) {
-    // What the peer did wrong no completion tells.
+    // No completion tells that the peer did wrong.
     if (c.status == WorkStatus::success) {
       ++qp.events;
       report(IBV_EVENT_QP_ACCESS_ERR, &qp.base.qp);
@@ -177,7 +177,7 @@ void ProgramNic::complete(const Completion& c) {
     return;
   }
   if (queue.base.cq.channel == nullptr || queue.armed.load() == CompletionQueue::kNone) return;
-  // What failed is told as if it had been asked for (IBTA volume 1, 11.4.2.2).
+  // A failure is told as if it had been asked for (IBTA volume 1, 11.4.2.2).
   if (queue.armed.load() == CompletionQueue::kSolicited && good && !c.solicited) return;
   queue.armed.store(CompletionQueue::kNone);
   ++queue.events;

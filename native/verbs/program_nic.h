@@ -25,18 +25,18 @@ struct ProgramSharedReceives {
 
   verbs_srq base{};  // first: what libibverbs hands around
   SharedReceives queue;
-  PostedReceives posted;  // those that queue pairs hold among them
+  PostedReceives posted;  // receives that queue pairs hold are among them
   uint32_t most = 0;
   uint32_t most_pieces = 0;
   uint32_t domain = 0;
   uint32_t limit = 0;   // fewer than these are an event, once; 0: no event
   uint32_t users = 0;   // queue pairs
-  uint32_t events = 0;  // that the program was told
+  uint32_t events = 0;  // events that the program was told
 };
 
 struct Batch;
 
-// What libibverbs hands around.
+// Base that libibverbs hands around.
 struct ProgramQueuePairBase {
   verbs_qp base;
 };
@@ -54,12 +54,12 @@ struct ProgramQueuePair : ProgramQueuePairBase, ProgramPair {
   ibv_qp_cap cap{};
   ibv_qp_attr attributes{};
   PostedSends sends;
-  PostedReceives receives;       // unless they are shared
-  std::shared_ptr<Batch> batch;  // of ibv_qp_ex
+  PostedReceives receives;       // its own, unless they are shared
+  std::shared_ptr<Batch> batch;  // batch of ibv_qp_ex
   std::vector<ibv_gid> groups;   // multicast, that it has joined
   uint32_t events = 0;           // asynchronous ones that the program was told
   bool drains = false;           // is to: ibv_modify_qp() to SQD
-  bool tells = false;            // and says when it has
+  bool tells = false;            // it also says when it has
   bool tells_drained = false;    // it will, once its send queue has come to rest
 };
 
@@ -69,7 +69,7 @@ class ProgramNic final : public ProgramTransports {
   ProgramNic(const std::string& socket, int events);
   ~ProgramNic() override { stop(); }
 
-  // With the lock.
+  // The caller must have the lock.
   uint32_t next_domain() { return ++domains_; }
   uint32_t next_shared_number() { return ++shared_numbers_; }
   void forget(ProgramQueuePair& qp);
@@ -80,11 +80,11 @@ class ProgramNic final : public ProgramTransports {
   // Take events that nobody has read back; return how many.
   uint32_t withdraw(const void* element) { return events_.withdraw(reinterpret_cast<uint64_t>(element)); }
   uint32_t withdraw_completions(ibv_cq& cq);
-  // Without the lock: the program has read an event, so there may be room for others.
+  // The program has read an event, so there may be room for others; the caller must not have the lock.
   void read_event();
 
  private:
-  // As libibverbs reads them.
+  // Form in which libibverbs reads them.
   struct AsyncEvent {
     uint64_t element;
     uint32_t type;
@@ -105,7 +105,7 @@ class ProgramNic final : public ProgramTransports {
   void attended(ProgramPair& pair) override;
   void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) override;
   void ended() override { report(IBV_EVENT_DEVICE_FATAL, nullptr); }
-  // Who reads its descriptors without libibverbs tells nobody.
+  // A program that reads its descriptors without libibverbs tells nobody.
   void look() override { read_event(); }
   // Whether its send queue has come to rest, and the program wants to be told.
   void look_at_draining(ProgramQueuePair& qp);
@@ -114,8 +114,8 @@ class ProgramNic final : public ProgramTransports {
   static void purge(ProgramQueuePair& qp);
 
   EventPipe<AsyncEvent> events_;
-  std::unordered_map<int, Channel> channels_;  // by their descriptors
-  std::atomic<bool> events_wait_{false};       // for room in one of these
+  std::unordered_map<int, Channel> channels_;  // channels by their descriptors
+  std::atomic<bool> events_wait_{false};       // some wait for room in one of these
   const pid_t process_ = ::getpid();
   uint32_t domains_ = 0;
   uint32_t shared_numbers_ = 0;

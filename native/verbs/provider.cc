@@ -22,7 +22,7 @@
 namespace weir {
 namespace {
 
-// Beside what a device's folder has of the kernel's: where the NIC's daemon listens.
+// File in a device's folder beside those of the kernel's: it names where the NIC's daemon listens.
 constexpr const char* kSocketFile = "/weir_socket";
 
 std::string socket_of(const char* folder) {
@@ -64,7 +64,7 @@ int query_device(ibv_context* context, const ibv_query_device_ex_input*, ibv_dev
   attributes.node_guid = attributes.sys_image_guid = htobe64(guid);
   attributes.max_mr_size = UINT64_MAX;
   attributes.page_size_cap = 0xfffff000;
-  attributes.vendor_id = 0xffffff;  // as Linux's rxe has it: nobody's
+  attributes.vendor_id = 0xffffff;  // nobody's, as Linux's rxe has it
   attributes.max_qp = kProgramQueuePairs;
   attributes.max_qp_wr = kMostWork;
   attributes.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |

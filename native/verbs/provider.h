@@ -1,4 +1,4 @@
-// What the parts of the provider have in common: the context, and the objects that libibverbs hands around.
+// Common ground of the provider's parts: the context, and the objects that libibverbs hands around.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct ProviderContext {
   alignas(16) char base[kRoom];
 
   verbs_context* verbs() { return reinterpret_cast<verbs_context*>(base); }
-  // What <infiniband/verbs.h> promises: the size of the whole is right before its last member.
+  // <infiniband/verbs.h> promises this: the size of the whole is right before its last member.
   static ProviderContext& of(ibv_context* context) {
     const size_t size = reinterpret_cast<const size_t*>(context)[-1];
     char* const start = reinterpret_cast<char*>(context) + sizeof(ibv_context) - size;
@@ -29,7 +29,7 @@ struct ProviderDomain {
   ibv_pd base;
   uint32_t number;
   std::atomic<uint32_t> users;  // all that is made with it
-  ProviderDomain* parent;       // of a parent domain: what it stands for
+  ProviderDomain* parent;       // the domain that a parent domain stands for
   struct ProviderThreads* threads;
 };
 struct ProviderThreads {
@@ -40,15 +40,15 @@ struct ProviderThreads {
 struct ProviderRegion;
 struct ProviderWindow {
   ibv_mw base;
-  ProviderRegion* region;  // that it was bound to, with the NIC's lock
-  MemoryRegion bound;      // as what
+  ProviderRegion* region;  // region that it was bound to, with the NIC's lock
+  MemoryRegion bound;      // the binding
 };
 struct ProviderRegion {
   verbs_mr base;
   MemoryRegion region;
-  std::vector<ProviderWindow*> windows;  // with the NIC's lock
+  std::vector<ProviderWindow*> windows;  // to be used with the NIC's lock
 };
-// With the NIC's lock. Whether a window stands for a part of the region: one that was invalidated does no more.
+// Returns, with the NIC's lock, whether a window stands for a part of the region: one that was invalidated does no more.
 bool has_windows(ProgramNic& nic, ProviderRegion& region);
 
 struct ProviderAddress {
@@ -63,11 +63,11 @@ inline ProgramQueuePair& pair_of(ibv_qp* qp) {
   return static_cast<ProgramQueuePair&>(*reinterpret_cast<ProgramQueuePairBase*>(qp));
 }
 
-inline constexpr int kMostWork = 32'768;  // of one queue
-inline constexpr int kMostPieces = 32;    // of one work request
+inline constexpr int kMostWork = 32'768;  // most work of one queue
+inline constexpr int kMostPieces = 32;    // most pieces of one work request
 inline constexpr uint32_t kMostInline = 1024;
 inline constexpr int kMostCompletions = 4 << 20;
-inline constexpr uint32_t kClockKilohertz = 1'000'000;  // of completions' timestamps: the host's monotonic clock, in ns
+inline constexpr uint32_t kClockKilohertz = 1'000'000;  // clock of completions' timestamps: the host's monotonic clock, in ns
 
 // Adds the operations of a subject.
 void add_domain_operations(verbs_context_ops& operations);

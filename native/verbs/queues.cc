@@ -27,7 +27,7 @@ ibv_cq* create_cq(ibv_context*, int entries, ibv_comp_channel*, int vector) {
 int destroy_cq(ibv_cq* cq) {
   CompletionQueue& queue = queue_of(cq);
   if (queue.users.load() > 0) return EBUSY;
-  // Those that the program has taken it has to acknowledge; others are taken back.
+  // The program has to acknowledge events that it has taken; others are taken back.
   {
     ProgramNic& nic = nic_of(cq->context);
     const std::lock_guard lock(nic.mutex());
@@ -44,7 +44,7 @@ int destroy_cq(ibv_cq* cq) {
   return 0;
 }
 
-// What waits stays; fewer places than that are refused.
+// Waiting completions stay; fewer places than these are refused.
 int resize_cq(ibv_cq* cq, int entries) {
   CompletionQueue& queue = queue_of(cq);
   if (entries < 1 || entries > kMostCompletions) return EINVAL;
@@ -80,7 +80,7 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* wc) {
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
   queue_of(cq).armed.store(solicited_only != 0 ? CompletionQueue::kSolicited : CompletionQueue::kAny);
-  nic_of(cq->context).rest();  // who asks for an event is about to wait for it
+  nic_of(cq->context).rest();  // a program that asks for an event is about to wait for it
   return 0;
 }
 
@@ -113,7 +113,7 @@ QueuePairState state_of(ibv_qp_state state) {
   }
 }
 
-// What its queues keep of work; with it a shared receive queue has room for what the queue pair holds. False: there is none.
+// Makes room for work in its queues; a shared receive queue gets room for what the queue pair holds. False: there is none.
 bool make_room(ProgramNic& nic, ProgramQueuePair& qp, ProgramSharedReceives* shared) {
   const std::lock_guard lock(nic.mutex());
   try {
@@ -128,14 +128,14 @@ bool make_room(ProgramNic& nic, ProgramQueuePair& qp, ProgramSharedReceives* sha
   return true;
 }
 
-// With the NIC's lock.
+// The caller must have the NIC's lock.
 void release(ProgramNic& nic, ProgramQueuePair& qp) {
   qp.sends.release(nic.memory());
   qp.receives.release(nic.memory());
   if (qp.shared != nullptr) --qp.shared->users;
 }
 
-// Of ibv_create_qp() as well as of ibv_create_qp_ex(); the latter's fields are null and zero with the former.
+// Serves ibv_create_qp() as well as ibv_create_qp_ex(); the latter's fields are null and zero with the former.
 ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
   const bool datagram = init->qp_type == IBV_QPT_UD;
   const bool unreliable = init->qp_type == IBV_QPT_UC;
@@ -159,7 +159,7 @@ ibv_qp* make_qp(ibv_pd* pd, ibv_qp_init_attr_ex* init) {
     cap.max_recv_wr = std::max(cap.max_recv_wr, 1u);
     cap.max_recv_sge = std::max(cap.max_recv_sge, 1u);
   }
-  // As much as the addresses of the pieces would take, as Linux has it: programs send so much inline without asking.
+  // The addresses of the pieces would take as much; Linux does the same: programs send so much inline without asking.
   cap.max_inline_data = std::max<uint32_t>(cap.max_inline_data, cap.max_send_sge * sizeof(ibv_sge));
   qp->cap = cap;
   qp->domain = domain_of(pd).number;
@@ -224,7 +224,7 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* init) {
 int destroy_qp(ibv_qp* base) {
   ProgramQueuePair& qp = pair_of(base);
   ProgramNic& nic = nic_of(base->context);
-  if (!qp.groups.empty()) return EBUSY;  // as Linux has it
+  if (!qp.groups.empty()) return EBUSY;  // Linux does the same
   ProgramRequest request;
   request.kind = ProgramRequest::kDestroyQueuePair;
   request.object = base->qp_num;
@@ -250,7 +250,7 @@ int destroy_qp(ibv_qp* base) {
   return 0;
 }
 
-// Which attributes a transition needs (IBTA volume 1, table 91).
+// Attributes that a transition needs (IBTA volume 1, table 91).
 int needed(const ProgramQueuePair& qp, ibv_qp_state from, ibv_qp_state to) {
   if (to == IBV_QPS_INIT && from == IBV_QPS_RESET) {
     return IBV_QP_PKEY_INDEX | IBV_QP_PORT | (qp.datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
@@ -265,7 +265,7 @@ int needed(const ProgramQueuePair& qp, ibv_qp_state from, ibv_qp_state to) {
   return 0;
 }
 
-// Those that `mask` names.
+// Takes those that `mask` names.
 void take(ibv_qp_attr& into, const ibv_qp_attr& from, int mask) {
   const auto copy = [&](int bit, auto ibv_qp_attr::*field) {
     if ((mask & bit) != 0) into.*field = from.*field;
@@ -312,7 +312,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   const ibv_qp_state from = base->state;
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? given->qp_state : from;
   if (to > IBV_QPS_ERR || !may_drain(from, to)) return EINVAL;
-  // Of what may change there, all but what both ends have agreed on.
+  // All may change there but the attributes that both ends have agreed on.
   constexpr int kSettled = IBV_QP_AV | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC;
   if (from == IBV_QPS_SQD && (to == IBV_QPS_SQD || to == IBV_QPS_RTS) && (mask & kSettled) != 0) return EINVAL;
   if ((mask & IBV_QP_CUR_STATE) != 0 && given->cur_qp_state != from) return EINVAL;
@@ -321,7 +321,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   if ((mask & IBV_QP_PORT) != 0 && given->port_num != 1) return EINVAL;
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && given->pkey_index != 0) return EINVAL;
   if ((mask & IBV_QP_AV) != 0 && given->ah_attr.is_global == 0) return EINVAL;
-  // As Linux has it for who may not manage; QP 1 is the daemon's, whoever the program is.
+  // Linux does the same for programs that may not manage; QP 1 is the daemon's, whoever the program is.
   if ((mask & IBV_QP_QKEY) != 0 && (given->qkey & kPrivilegedQueueKey) != 0) return EPERM;
   ibv_qp_attr merged = qp.attributes;
   take(merged, *given, mask);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <mutex>
 
-// Two leaves without a frame, of which each has one access that may fault, and what either of them does then: that is all that
-// the handler knows of. Who touches to write writes what is there, at once, for others may write there, too.
+// Two leaves without a frame, of which each has one access that may fault, and the place where both go on then: the handler knows
+// of nothing else. A touch to write writes back the byte that is there, in one step, for others may write there, too.
 extern "C" {
 int weir_touch(const void* at);
 int weir_touch_to_write(const void* at);
@@ -65,7 +65,7 @@ weir_touch_failed:
 namespace weir {
 namespace {
 
-constexpr uintptr_t kPage = 4'096;  // at least
+constexpr uintptr_t kPage = 4'096;  // pages are at least as large
 
 struct sigaction before_segv;
 struct sigaction before_bus;

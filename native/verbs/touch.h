@@ -6,12 +6,12 @@
 
 namespace weir {
 
-// Of memory at most so many bytes are looked at, which is what one packet has of it.
+// At most so many bytes of memory are looked at, which is what one packet has of it.
 inline constexpr uint32_t kMostTouched = 4'096;
 
 // Whether memory is there, and may be written to where somebody is about to.
 bool is_there(const uint8_t* first, uint64_t bytes, bool to_write);
-// Before anybody asks: faults of is_there() are its answer, and all others are whoever's they were before.
+// Must be called before anybody asks: faults of is_there() are its answer, and all others are whoever's they were before.
 void catch_touches();
 
 }  // namespace weir

@@ -66,7 +66,7 @@ inline constexpr uint8_t kHasAtomicAck = 1 << 4;
 inline constexpr uint8_t kHasImmediate = 1 << 5;  // or IETH
 inline constexpr uint8_t kHasTelemetry = 1 << 6;
 
-// What a packet of the reliable connection is, by its opcode (IBTA volume 1, tables 38 and 39).
+// Kind of a packet of the reliable connection, by its opcode (IBTA volume 1, tables 38 and 39).
 enum class RequestKind : uint8_t { none, send, write, read, atomic };
 struct OpcodeShape {
   RequestKind kind = RequestKind::none;  // none: not a request
@@ -112,15 +112,15 @@ constexpr bool has_telemetry(uint8_t opcode) {
   const bool response = operation >= kOpcodeRcReadResponseFirst && operation <= kOpcodeRcAcknowledge;
   return kind == RequestKind::send || kind == RequestKind::write || response;
 }
-// Without the telemetry.
+// Returns the opcode of the same packet without telemetry.
 constexpr uint8_t plain_opcode(uint8_t opcode) {
   return has_telemetry(opcode) ? static_cast<uint8_t>(opcode & kOpcodeOperation) : opcode;
 }
-// Of one without telemetry.
+// The opcode must be one without telemetry.
 constexpr OpcodeShape opcode_shape(uint8_t opcode) {
   return opcode < kReliableOpcodes.size() ? kReliableOpcodes[opcode] : OpcodeShape{};
 }
-// Of an unreliable connection.
+// True for an opcode of an unreliable connection.
 constexpr bool is_unreliable(uint8_t opcode) {
   return (opcode & ~kOpcodeOperation) == kOpcodeUnreliable && (opcode & kOpcodeOperation) <= kOpcodeRcWriteOnlyImmediate;
 }
@@ -145,12 +145,12 @@ inline constexpr auto kOpcodeExtensions = [] {
   }
   return all;
 }();
-// Which extension headers an opcode has. None for opcodes that we do not know (RD, XRC, reserved), so that all behind the BTH
-// counts as payload.
+// Returns the extension headers that an opcode has. None for opcodes that we do not know (RD, XRC, reserved), so that all behind
+// the BTH counts as payload.
 constexpr uint8_t extensions(uint8_t opcode) { return kOpcodeExtensions[opcode].has; }
 // Bytes of them.
 constexpr uint32_t extension_length(uint8_t opcode) { return kOpcodeExtensions[opcode].length; }
-// From the BTH to the ICRC, with both.
+// Returns the bytes from the BTH to the ICRC, with both.
 constexpr uint32_t packet_length(uint8_t opcode, uint32_t payload) {
   return kBthHeader + extension_length(opcode) + ((payload + 3) & ~3u) + kIcrc;
 }
@@ -227,7 +227,7 @@ inline void store_aeth(uint8_t* p, const Aeth& aeth) {
 struct AtomicEth {
   uint64_t virtual_address = 0;  // a multiple of 8
   uint32_t rkey = 0;
-  uint64_t swap_add = 0;  // what to swap in or to add
+  uint64_t swap_add = 0;  // value to swap in or to add
   uint64_t compare = 0;
 };
 

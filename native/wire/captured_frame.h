@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// As seen from the device; the values are those of a pcapng block's flags.
+// Direction as seen from the device; the values are those of a pcapng block's flags.
 enum class FrameDirection : uint8_t { unknown, inbound, outbound };
 
 struct CapturedFrame {
@@ -19,7 +19,7 @@ struct CapturedFrame {
   uint32_t tap = 0;
   uint32_t captured = 0;
   uint32_t original = 0;
-  // Of the whole frame, as classify() sees it.
+  // These fields are the whole frame's, as classify() sees it.
   uint32_t destination_qp = 0;
   FrameKind kind = FrameKind::other;
   Refusal refusal = Refusal::none;
@@ -28,9 +28,9 @@ struct CapturedFrame {
   // Work that the sender left to the interface.
   bool needs_checksum = false;
   FrameDirection direction = FrameDirection::unknown;
-  uint16_t segment_size = 0;  // of a super-frame
+  uint16_t segment_size = 0;  // payload of a super-frame's segments
 
-  // Of the whole record.
+  // Length of the whole record.
   size_t length() const { return sizeof(CapturedFrame) + (size_t{captured} + 7) / 8 * 8; }
 };
 static_assert(sizeof(CapturedFrame) == 32 && offsetof(CapturedFrame, kind) == 24 && offsetof(CapturedFrame, segment_size) == 30);

@@ -60,7 +60,7 @@ inline uint16_t checksum_fold(uint32_t sum) {
   sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<uint16_t>(sum + (sum >> 16));
 }
-// Of `length` bytes in which the checksum field is zero. Over bytes with a right checksum in place the result is 0.
+// Checksum of `length` bytes in which the checksum field is zero. Over bytes with a right checksum in place the result is 0.
 inline uint16_t internet_checksum(const uint8_t* data, size_t length) {
   return static_cast<uint16_t>(~checksum_fold(checksum_add(0, data, length)));
 }

@@ -8,7 +8,7 @@
 
 namespace weir {
 
-// Why a frame, or its upper part, was not accepted. Captures give these names (src/device/capture/frames.ts).
+// Reason why a frame, or its upper part, was not accepted. Captures give these names (src/device/capture/frames.ts).
 enum class Refusal : uint8_t {
   none,
   runt,                   // shorter than an Ethernet header
@@ -30,7 +30,7 @@ enum class Refusal : uint8_t {
   kCount
 };
 
-// Sets every field of `meta`. Bytes behind the IP datagram are Ethernet padding. What a refusal leaves:
+// Sets every field of `meta`. Bytes behind the IP datagram are Ethernet padding. A refusal leaves:
 // - runt: nothing, meta is default.
 // - truncated_vlan, truncated_cn_tag, truncated_ip, bad_ip_*, and all of a CNM: MACs, tags, ethertype, and flow_hash as for a
 //   frame that is not IP; kind other.
@@ -55,11 +55,11 @@ Refusal classify_next_slice(const uint8_t* data, uint32_t length, PacketMeta& me
 // `meta` is that of a RoCEv2 frame that differs in nothing before the BTH but its UDP source port, which is taken from `data`.
 void take_source_port(const uint8_t* data, PacketMeta& meta);
 
-// Of which flow a frame is of which there is the beginning only, from the ethertype behind its tags on, as a CNM has it.
+// Flow of a frame of which there is the beginning only, from the ethertype behind its tags on, as a CNM has it.
 struct SampledFlow {
   // unknown: the beginning is too short; roce: RoCEv2, whose flows are queue pairs'.
   enum class Kind : uint8_t { unknown, roce, other } kind = Kind::unknown;
-  uint32_t hash = 0;  // of others: what the frame's flow_hash was
+  uint32_t hash = 0;  // others: the frame's flow_hash
 };
 // Total: any bytes, any length.
 SampledFlow sampled_flow(std::span<const uint8_t> msdu, uint64_t destination_mac, uint64_t source_mac);

@@ -87,7 +87,7 @@ constexpr int64_t power(int n) {
   for (int i = 0; i < n; ++i) value = times_x(value);
   return static_cast<int64_t>(value) << 1;
 }
-// What the lower and the upper word of a vector are multiplied by to move them `bits` on.
+// The lower and the upper word of a vector are multiplied by these to move them `bits` on.
 template <int bits>
 inline constexpr int64_t kLow = power(bits + 32);
 template <int bits>
@@ -131,7 +131,7 @@ WEIR_FOLD uint32_t remainder_folded(const uint8_t* data, size_t length, const Cr
     for (; length > 0; data += kVector, bits += kVector, length -= kVector) value = fold(value, keys, load(data, bits));
     return reduce(value);
   }
-  // Four at a time: one would have to wait for the one before. Not in an array, which compilers keep in memory.
+  // There are four, since each would have to wait for the one before; not in an array, which compilers keep in memory.
   const __m128i far_keys = _mm_set_epi64x(kHigh<512>, kLow<512>);
   __m128i first = fold(value, keys, load(data, bits));
   __m128i second = load(data + kVector, bits + kVector);
@@ -204,7 +204,7 @@ WEIR_FOLD_WIDE uint32_t remainder_wide(const uint8_t* data, size_t length, const
 
 const std::array<CrcWay, 3> kAllWays = {{{"table", remainder_table}, {"folded", remainder_folded}, {"wide", remainder_wide}}};
 
-// How many of them this processor has. Not a constant expression: 0 until static initialisation.
+// Returns how many of them this processor has. Not a constant expression: 0 until static initialisation.
 size_t count_ways() {
   if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("sse4.1")) return 1;
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -31,13 +31,13 @@ inline bool is_lldp(uint64_t destination_mac, uint16_t ethertype) {
   return ethertype == kEthertypeLldp && destination_mac == kLldpAddress;
 }
 
-// What stands in front of a frame's ethertype.
+// Header in front of a frame's ethertype.
 struct LinkHeader {
   uint64_t destination_mac = 0;  // in the low 48 bits
   uint64_t source_mac = 0;
   bool tagged = false;
   uint16_t vlan_tci = 0;                 // when tagged
-  std::optional<uint16_t> cn_flow = {};  // of a CN-TAG (IEEE 802.1Q clause 33)
+  std::optional<uint16_t> cn_flow = {};  // flow identifier of the CN-TAG (IEEE 802.1Q clause 33)
 };
 
 // Writes it and `ethertype`; returns their length: 14, and 4 for each tag.

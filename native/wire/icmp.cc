@@ -16,7 +16,7 @@ constexpr uint8_t kErrorClass = 48 << 2;  // CS6, network control (RFC 1812, 4.3
 struct TypeAndCode {
   uint8_t type, code;
 };
-// By IcmpError.
+// Both are indexed by IcmpError.
 constexpr std::array<TypeAndCode, 5> kOfIpv4{{{11, 0}, {3, 0}, {3, 1}, {3, 3}, {3, 4}}};
 constexpr std::array<TypeAndCode, 5> kOfIpv6{{{3, 0}, {1, 0}, {1, 3}, {1, 4}, {2, 0}}};
 

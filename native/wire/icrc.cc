@@ -10,8 +10,8 @@
 namespace weir {
 namespace {
 
-// Of the eight bytes of ones in place of the LRH the first four cancel the initial value of the CRC; the others lie over the last
-// four bytes of the Ethernet header.
+// The ICRC has eight bytes of ones in place of the LRH: the first four cancel the initial value of the CRC; the others lie over
+// the last four bytes of the Ethernet header.
 constexpr uint32_t kOnes = 4;
 
 // `fields`: bytes of the IP header that count as ones; its length is `header`.

@@ -14,7 +14,7 @@ namespace weir {
 // `icrc_offset`: where the ICRC starts, at or behind the end of the BTH. The IP header at `l3_offset` must be valid.
 uint32_t compute_icrc(const uint8_t* frame, uint32_t l3_offset, uint32_t icrc_offset);
 
-// For a frame that classify() called roce or cnp.
+// classify() must have called the frame roce or cnp.
 bool icrc_ok(const uint8_t* frame, const PacketMeta& meta);
 
 // Writes four bytes at `icrc_offset`.

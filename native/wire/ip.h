@@ -21,7 +21,7 @@ inline constexpr uint8_t kProtocolIcmpv6 = 58;
 inline constexpr uint8_t kProtocolSctp = 132;
 
 inline constexpr uint32_t kTcpHeader = 20;  // without options (RFC 9293)
-// Of the checksum field from the start of the transport header.
+// Offsets of the checksum field from the start of the transport header.
 inline constexpr uint16_t kTcpChecksum = 16;
 inline constexpr uint16_t kUdpChecksum = 6;
 
@@ -37,7 +37,7 @@ void describe(auto& v, Of<IpAddress> auto& address) {
   v("bytes", address.bytes, field::any("Network order; IPv4: 4 bytes."));
 }
 inline constexpr uint32_t ip_address_length(uint8_t version) { return version == 6 ? 16 : 4; }
-// Of the source address in a header; the destination follows it.
+// Offset of the source address in a header; the destination follows it.
 inline constexpr uint32_t ip_source_offset(uint8_t version) { return version == 6 ? 8 : 12; }
 
 // Length of the header at `ip`: any version but 6 is read as IPv4.
@@ -47,8 +47,8 @@ inline uint32_t ip_total_length(const uint8_t* ip) {
   return ip[0] >> 4 == 6 ? kIpv6Header + load_be16(ip + 4) : load_be16(ip + 2);
 }
 
-// Of UDP, TCP or ICMPv6 at `transport`, `length` bytes: with the pseudo header (RFC 768; RFC 8200, 8.1) of the IP header at `ip`.
-// 0 where the checksum in it is right; what it is to be where that is 0.
+// Checksum of UDP, TCP or ICMPv6 at `transport`, `length` bytes: with the pseudo header (RFC 768; RFC 8200, 8.1) of the IP header
+// at `ip`. It is 0 where the checksum in the header is right; where that field is 0, it is the value to write there.
 inline uint16_t transport_checksum(const uint8_t* ip, uint8_t protocol, const uint8_t* transport, uint32_t length) {
   const uint8_t version = ip[0] >> 4 == 6 ? 6 : 4;
   uint8_t tail[8] = {};

@@ -17,7 +17,7 @@ inline constexpr uint32_t kPfcLength = 34;
 
 struct PfcFrame {
   uint8_t enable = 0;                          // bit p: quanta[p] applies to priority p; others keep their state
-  std::array<uint16_t, kPriorities> quanta{};  // of 512 bit times each; 0 resumes, 0xffff is the longest pause
+  std::array<uint16_t, kPriorities> quanta{};  // quanta of 512 bit times each; 0 resumes, 0xffff is the longest pause
 };
 
 // False unless `data` is an untagged frame of that kind, whatever its destination address. The upper byte of the class-enable

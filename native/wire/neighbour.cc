@@ -18,7 +18,7 @@ constexpr uint8_t kSourceOption = 1;
 constexpr uint8_t kTargetOption = 2;
 constexpr uint8_t kSolicited = 0x40;
 constexpr uint8_t kOverride = 0x20;
-constexpr uint8_t kHopLimit = 255;  // what no router forwards: it comes from this link
+constexpr uint8_t kHopLimit = 255;  // no router forwards this: it comes from this link
 constexpr uint64_t kBroadcast = 0xffffffffffff;
 constexpr uint8_t kAllNodes[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 

@@ -1,4 +1,4 @@
-// Who has an IP address on a link: ARP (RFC 826) and neighbour solicitation and advertisement (RFC 4861, RFC 2464).
+// Messages about who has an IP address on a link: ARP (RFC 826), neighbour solicitation and advertisement (RFC 4861, RFC 2464).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace weir {
 
 struct NeighbourMessage {
   bool asks = false;     // request or solicitation; else a reply or an advertisement
-  uint64_t mac = 0;      // of `sender`; 0: it does not say
-  IpAddress sender;      // whose MAC address it tells; of an IPv6 answer its target
+  uint64_t mac = 0;      // MAC address of `sender`; 0: it does not say
+  IpAddress sender;      // address whose MAC address it tells; of an IPv6 answer its target
   IpAddress target;      // asks: for whom
   bool replaces = true;  // may take the place of what was known
 };

@@ -20,10 +20,10 @@ enum class Gso : uint8_t {
 };
 
 struct Offload {
-  uint16_t checksum_start = 0;   // from the start of the frame: what the checksum covers, to the end of the frame
-  uint16_t checksum_offset = 0;  // of the checksum field from there; it holds the sum of the pseudo header
+  uint16_t checksum_start = 0;   // offset from the start of the frame; the checksum covers all from there to the end of the frame
+  uint16_t checksum_offset = 0;  // offset of the checksum field from there; it holds the sum of the pseudo header
   uint16_t segment_size = 0;     // payload bytes of every segment but the last
-  uint16_t header_length = 0;    // of a super-frame, repeated in each segment; set by check_offload()
+  uint16_t header_length = 0;    // length of a super-frame's header, repeated in each segment; set by check_offload()
   Gso gso = Gso::none;
   bool ecn = false;  // TCP: CWR is set, and means the first segment only (RFC 3168, section 6.1.2)
   bool needs_checksum = false;
@@ -35,7 +35,7 @@ struct Offload {
   }
 };
 
-// From and to the kOffloadHeader bytes in front of a frame, as the kernel of this host lays them out.
+// The kOffloadHeader bytes in front of a frame, as the kernel of this host lays them out.
 Offload load_offload(const uint8_t* header);
 void store_offload(uint8_t* header, const Offload& offload);
 
@@ -50,12 +50,12 @@ bool check_offload(const uint8_t* frame, uint32_t length, Offload& offload);
 //
 // True, and `offload` asks for the checksum, if the checksum field of a TCP segment or UDP datagram holds the folded sum of its
 // pseudo header, which is where Linux starts from (CHECKSUM_PARTIAL in skbuff.h). Total: any bytes, any length. For frames of a
-// host's own stack; what came over a real network is complete.
+// host's own stack; those that came over a real network are complete.
 //
 // Finishing such a frame (complete_checksum()) is right, whether or not it was unfinished. Let P be the sum of the pseudo header
 // and D that of the segment without the field. A finished checksum is ~(P + D) by definition. Finishing sums up what the field
 // holds and D, and writes ~(P + D): an unfinished field becomes right, and one that was right, and equal to P by chance (one
-// frame in 65,536), stays as it is. What could change is one damaged frame in 65,536 of those damaged: it would look whole.
+// frame in 65,536), stays as it is. Only one damaged frame in 65,536 could change: it would look whole.
 //
 // A UDP checksum of 0, which means none, is left alone; RoCEv2 frames end here after a handful of loads. Not looked into:
 // fragments (Linux finishes checksums before it cuts), IPv6 extension headers, tunnels, SCTP.

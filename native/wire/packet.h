@@ -36,7 +36,7 @@ enum class FrameKind : uint8_t {
 struct PacketMeta {
   uint64_t destination_mac = 0;  // low 48 bits, first octet on the wire most significant
   uint64_t source_mac = 0;
-  uint32_t flow_hash = 0;  // over addresses, protocol and ports: for next-hop groups
+  uint32_t flow_hash = 0;  // hash over addresses, protocol and ports: for next-hop groups
   uint16_t ethertype = 0;  // behind any 802.1Q tag and any CN-TAG
   uint16_t vlan_tci = 0;   // PCP, DEI, VID; only when tagged
   FrameKind kind = FrameKind::other;
@@ -46,7 +46,7 @@ struct PacketMeta {
   bool tagged = false;
   bool cn_tagged = false;       // there is a CN-TAG, see wire/qcn.h
   bool ecn_changed = false;     // the I/O edge writes `ecn` into the bytes
-  uint16_t l3_offset = 0;       // of the IP header from the start of the frame; 0 if the frame is not IP
+  uint16_t l3_offset = 0;       // offset of the IP header from the start of the frame; 0 if the frame is not IP
   uint32_t destination_qp = 0;  // 24 bits, BTH
   uint32_t psn = 0;             // 24 bits, BTH
   uint16_t bth_offset = 0;      // 0 if the frame is not RoCEv2
@@ -65,12 +65,12 @@ struct PacketMeta {
 
 using PacketId = uint32_t;
 inline constexpr PacketId kNoPacket = UINT32_MAX;
-inline constexpr uint32_t kMostPackets = 1u << 30;  // of one memory
+inline constexpr uint32_t kMostPackets = 1u << 30;  // most packets of one memory
 // Bytes of what a device has picked that may wait for the host to take them; a device goes on when there are no more.
 inline constexpr uint32_t kMostUnsent = 128 * 1024;
-inline constexpr uint16_t kNoIngress = UINT16_MAX;  // of packets that a device has made for its own link, or was given to send
+inline constexpr uint16_t kNoIngress = UINT16_MAX;  // for packets that a device has made for its own link, or was given to send
 
-// In the order of use: what a switch looks at lies in the first cache line.
+// Fields are in the order of use: those that a switch looks at lie in the first cache line.
 struct alignas(64) Packet {
   PacketId next = kNoPacket;  // intrusive link of whatever queue owns the packet
   uint32_t length = 0;        // bytes as a packet socket sees them: no FCS
@@ -81,9 +81,9 @@ struct alignas(64) Packet {
   uint8_t pfc_xoff = 0;     // ... and which of them it stops; the others it starts again
   uint16_t pfc_quanta = 0;  // ... for so long
   PacketMeta meta;
-  Time departs = 0;  // while a device holds it after picking it: when its last bit leaves
+  Time departs = 0;  // time when its last bit leaves, while a device holds it after picking it
 
-  // What *this = Packet{} does. Of that, and of any loop, GCC makes a `rep stos`, which takes 15 ns to begin.
+  // The same as *this = Packet{}. GCC turns that, and any loop, into a `rep stos`, which takes 15 ns to begin.
   void reset() {
     typedef uint64_t Block __attribute__((vector_size(32), may_alias));
     static_assert(sizeof(Packet) == 4 * sizeof(Block));
@@ -98,12 +98,12 @@ struct alignas(64) Packet {
 inline constexpr uint32_t kHeaderStride = 128;
 inline constexpr uint32_t kTelemetryStride = 192;
 
-// Descriptors and bytes. Most packets are short; a few are long enough for a super-frame of the kernel. What was never touched
-// costs nothing, unless it is locked: a memory may be far larger than what is ever used of it.
+// Shape of a memory of descriptors and bytes. Most packets are short; a few are long enough for a super-frame of the kernel.
+// Pages that were never touched cost nothing, unless they are locked: a memory may be far larger than its used part.
 struct PacketShape {
   uint32_t count = 0;       // short packets, which have the ids from 0 on
   uint32_t stride = 0;      // bytes from one to the next
-  uint32_t headroom = 0;    // of those, bytes in front of the frame
+  uint32_t headroom = 0;    // bytes of those in front of the frame
   uint32_t long_count = 0;  // packets of kMaxSuperFrame bytes, which have the ids behind
 };
 
@@ -126,7 +126,7 @@ class PacketMemory {
 
   const PacketShape& shape() const { return shape_; }
   Packet* packets() { return reinterpret_cast<Packet*>(packets_.data()); }
-  // Of the short packets.
+  // Bytes of the short packets.
   std::span<uint8_t> bytes() { return mapped_ ? mapped_->bytes : bytes_.all(); }
   // Null where the short packets are the process's alone.
   const MappedBytes* mapped() const { return mapped_.get(); }
@@ -139,7 +139,7 @@ class PacketMemory {
   }
 
  private:
-  // Piece by piece, so that bytes are never held twice for long.
+  // Moves piece by piece, so that bytes are never held twice for long.
   static void move_pages(void* to, void* from, size_t bytes) {
     constexpr size_t kPiece = 2 << 20;
     for (size_t done = 0; done < bytes; done += kPiece) {
@@ -167,7 +167,7 @@ class PacketMemory {
 class PacketPool {
  public:
   struct Supplied {};
-  // All of a memory.
+  // Makes the pool of a whole memory.
   explicit PacketPool(PacketMemory& memory) : PacketPool(memory, 0, 1) {}
   // Slice number `slice` of `slices` equal ones. `memory` must outlive the pool.
   PacketPool(PacketMemory& memory, uint32_t slice, uint32_t slices)
@@ -181,7 +181,7 @@ class PacketPool {
     short_ = FreeList(shape.count / slices * slice, shape.count / slices);
     long_ = FreeList(first_long_id_ + shape.long_count / slices * slice, shape.long_count / slices);
   }
-  // Of a memory of short packets; none until supply().
+  // The pool of a memory of short packets has none of them until supply().
   PacketPool(PacketMemory& memory, Supplied /*kind*/) : PacketPool(memory) {
     short_.fresh_end = 0;
     short_.available = 0;
@@ -261,7 +261,7 @@ class PacketPool {
   uint32_t room(PacketId id) const { return id < first_long_id_ ? room_ : kMaxSuperFrame; }
   // Whether frames have their payload; if not, they have their headers only.
   bool has_payload() const { return room_ > kTelemetryStride; }
-  // How many bytes of a frame there are. Where RoCEv2 has no payload it has no pad and ICRC either; other frames are whole.
+  // Returns how many bytes of a frame there are. RoCEv2 without payload has no pad and ICRC either; other frames are whole.
   uint32_t present(PacketId id) const {
     const Packet& packet = (*this)[id];
     if (has_payload()) return packet.length;
@@ -269,7 +269,7 @@ class PacketPool {
     const uint32_t absent = meta.kind == FrameKind::roce ? meta.payload_length + meta.pad_count + kIcrc : 0;
     return std::min(packet.length - std::min(packet.length, absent), room_);
   }
-  // Of the short ones.
+  // Only short packets are counted.
   uint32_t available() const { return short_.available; }
   uint32_t size() const { return short_.count; }
   // Takes the marks off those of the short packets that this pool may hand out.
@@ -284,7 +284,7 @@ class PacketPool {
     FreeList(PacketId from, uint32_t number)
         : first(from), count(number), fresh(from), fresh_end(from + number), available(number) {}
     PacketId head = kNoPacket;
-    PacketId first = 0;  // of those that may be in it
+    PacketId first = 0;  // packets that may be in it begin here
     uint32_t count = 0;
     PacketId fresh = 0;  // the first of those that have never been handed out
     PacketId fresh_end = 0;

@@ -1,4 +1,4 @@
-// From what a frame carries to its priority 0..7: DSCP or PCP, by a table ("trust" in the words of mlnx_qos and SONiC).
+// Map from a frame's DSCP or PCP to its priority 0..7, by a table ("trust" in the words of mlnx_qos and SONiC).
 #pragma once
 
 #include <array>

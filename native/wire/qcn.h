@@ -28,8 +28,8 @@
 // Sources, as the standard is not free to copy: the table of the PDU in HPE's configuration guides of the FlexFabric 5700, 5930
 // and 5940 ("CNM format": all sizes, version and reserved bits 0, PDU of 24 to 88 octets, ethertype 22-E7, the sampled frame's
 // tag and CN-TAG copied); the bit order of the open test bench PktLib (cnm_hdr_class); the IEEE registry of ethertypes (22-E7,
-// 22-E9). That both quantities are signed and count 64 octets is 802.1Q's own and in none of those. Of a number that is no
-// multiple of 64 octets the rest is dropped, towards 0, and what is out of range becomes the nearest number in range.
+// 22-E9). That both quantities are signed and count 64 octets is 802.1Q's own and in none of those. A number that is no
+// multiple of 64 octets is rounded towards 0, and one that is out of range becomes the nearest number in range.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ struct CongestionNotification {
   uint64_t congestion_point = 0;       // CPID
   int64_t queue_offset = 0;            // octets; parsed: a multiple of 64
   int64_t queue_delta = 0;             // the same
-  uint64_t destination_mac = 0;        // of the sampled frame
-  std::span<const uint8_t> msdu = {};  // of the sampled frame, its beginning; parsed: points into the CNM
+  uint64_t destination_mac = 0;        // the sampled frame's
+  std::span<const uint8_t> msdu = {};  // beginning of the sampled frame; parsed: points into the CNM
 };
 
 // The PDU, behind the ethertype. Total: any bytes of any length. Reserved bits are ignored. `cnm` is set with Refusal::none only.
@@ -76,27 +76,27 @@ Refusal parse_cnm_pdu(const uint8_t* pdu, uint32_t length, CongestionNotificatio
 bool parse_cnm(const uint8_t* frame, uint32_t length, CongestionNotification& cnm);
 
 // Writes a CNM without FCS, padded with zero to kMinimumFrame, to `out`, which has room for kCnmMaxLength bytes; returns its
-// length. `header`: from the congestion point to the source of the sampled frame. What does not fit its field is cut to the
-// nearest value: the feedback to 63, the MSDU to 64 octets.
+// length. `header`: from the congestion point to the source of the sampled frame. A value that does not fit its field becomes the
+// nearest that does: the feedback to 63, the MSDU to 64 octets.
 uint32_t build_cnm(uint8_t* out, const LinkHeader& header, const CongestionNotification& cnm);
 
 // Whether UDP of `length` bytes at `udp` is a CNM. Total.
 bool is_cnm_datagram(const uint8_t* udp, uint32_t length);
 // The same of a whole frame that has been classified, whatever its PDU is.
 bool is_to_cnm_port(const uint8_t* frame, const PacketMeta& meta);
-// Of such a frame. A checksum that is there and wrong is a bad length.
+// Parses a frame that is_to_cnm_port(). A checksum that is there and wrong is a bad length.
 Refusal parse_cnm_datagram(const uint8_t* frame, const PacketMeta& meta, CongestionNotification& cnm);
-// Where the frame came from that a CNM encapsulates the beginning of; nothing: that is no IP packet, or too short.
+// Returns the source address of the frame whose beginning a CNM encapsulates; nothing: that is no IP packet, or too short.
 std::optional<IpAddress> sampled_source(std::span<const uint8_t> msdu);
-// How much of an IP packet a CNM has to encapsulate for a flow to be known by it, from its ethertype on: up to a BTH.
+// Octets of an IP packet, from its ethertype on, that a CNM has to encapsulate for its flow to be known: up to a BTH.
 inline constexpr uint32_t known_by(uint8_t ip_version) {
   return 2 + (ip_version == 6 ? kIpv6Header : kIpv4Header) + kUdpHeader + kBthHeader;
 }
 
 // The rest is for classified packets whose 802.1Q tag is in their bytes, as it is in all that devices hold.
 
-// What a CNM encapsulates of a sampled frame: from the ethertype behind its tags on, at most `most` octets, fewer where there are
-// fewer bytes (PacketPool::present).
+// Returns the part of a sampled frame that a CNM encapsulates: from the ethertype behind its tags on, at most `most` octets,
+// fewer where there are fewer bytes (PacketPool::present).
 std::span<const uint8_t> msdu_of(const PacketPool& pool, PacketId id, uint32_t most);
 
 // Makes a frame that build_cnm() has written, of a sampled IP packet, a datagram from `own` to the packet's source, without tags.
@@ -104,7 +104,7 @@ std::span<const uint8_t> msdu_of(const PacketPool& pool, PacketId id, uint32_t m
 // is no room.
 bool wrap_cnm(PacketPool& pool, PacketId id, const IpAddress& own, uint8_t dscp, uint8_t ttl);
 
-// Length, meta and offload agree with the bytes afterwards. Of packets in simulation the headers are moved.
+// Length, meta and offload agree with the bytes afterwards. In simulation only the headers move.
 // False, and nothing done, if the packet has a CN-TAG, or no room for one.
 bool insert_cn_tag(PacketPool& pool, PacketId id, uint16_t flow);
 // Nothing is done if the packet has none.

@@ -20,7 +20,7 @@ RoceTemplate::RoceTemplate(const RocePath& path) {
   bth_offset_ = udp_offset + kUdpHeader;
 }
 
-// All of them at a constant length, which is quicker; what is too much is written again.
+// Writes all of them at a constant length, which is quicker; bytes that are too many are written again.
 void RoceTemplate::write_headers(uint8_t* out) const { std::memcpy(out, headers_, sizeof headers_); }
 
 uint32_t RoceTemplate::write_transport(uint8_t* out, const DataHeader& header, uint32_t pad) const {
@@ -111,7 +111,7 @@ uint32_t RoceTemplate::build_cnp(uint8_t* out, uint32_t destination_qp, uint8_t 
   if (tagged) store_be16(out + 14, static_cast<uint16_t>((load_be16(out + 14) & 0x1fff) | pcp << 13));
   uint8_t* ip = out + l3_offset_;
   const uint8_t traffic_class = static_cast<uint8_t>(dscp << 2);
-  const uint32_t ip_sum = ip_sum_ - ip[1] + traffic_class;  // of use for IPv4 only
+  const uint32_t ip_sum = ip_sum_ - ip[1] + traffic_class;  // used for IPv4 only
   ip_set_traffic_class(ip, traffic_class);
   store_bth(out + bth_offset_,
             {.opcode = kOpcodeCnp, .becn = true, .partition_key = partition_key, .destination_qp = destination_qp});

@@ -41,16 +41,15 @@ void describe(auto& v, Of<RocePath> auto& path) {
   v("udp_source_port", path.udp_source_port, field::any("Entropy for next-hop groups: 0xc000 to 0xffff by convention."));
 }
 
-// What BTH and extension headers say; of the extension headers those are written that the opcode has. The pad is counted when
-// they are.
+// Contents of BTH and extension headers; of the latter those are written that the opcode has. Writing counts the pad.
 struct DataHeader : Bth {
   Deth deth;
   Reth reth;
   Aeth aeth;
   AtomicEth atomic;
-  uint64_t atomic_original = 0;        // of an ATOMIC ACKNOWLEDGE
+  uint64_t atomic_original = 0;        // original value in an ATOMIC ACKNOWLEDGE
   uint32_t immediate = 0;              // or the R_Key of a SEND with invalidate
-  uint16_t entropy = 0;                // of the frame: see sprayed_port()
+  uint16_t entropy = 0;                // entropy of the frame: see sprayed_port()
   const uint8_t* telemetry = nullptr;  // kTelemetryHeader bytes; null: with nothing written yet
 };
 
@@ -69,8 +68,7 @@ class RoceTemplate {
   uint32_t build_data(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
                       uint16_t identification = 0) const;
 
-  // The same without the ICRC, which seal() writes. Who reads at once what was just written waits until it has left the
-  // processor's store buffer.
+  // The same without the ICRC, which seal() writes. A reader that follows at once waits for the processor's store buffer.
   uint32_t build_unsealed(uint8_t* out, const DataHeader& header, const uint8_t* payload, uint32_t payload_length,
                           uint16_t identification) const;
   // `frame`, of `length` bytes with the ICRC, has its IP header at `l3_offset`.

@@ -1,4 +1,4 @@
-// In software what an interface with offloads does: cutting super-frames (TSO, UDP_SEGMENT) and finishing checksums.
+// Does in software the work of an interface with offloads: cutting super-frames (TSO, UDP_SEGMENT) and finishing checksums.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-// Where the payload behind any 802.1Q and 802.1ad tags and a CN-TAG begins; `length` at most.
+// Returns where the payload behind any 802.1Q and 802.1ad tags and a CN-TAG begins; `length` at most.
 uint32_t network_offset(const uint8_t* frame, uint32_t length);
 
 // The rest is for frames that check_offload() accepted.

@@ -11,7 +11,7 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kLongestDatagram = 65'535;
-constexpr uint32_t kUdpLength = 4;  // from the start of the UDP header
+constexpr uint32_t kUdpLength = 4;  // offset from the start of the UDP header
 
 // A RoCEv2 packet that fills its frame, without IP options and a UDP checksum.
 bool has_plain_headers(const uint8_t* frame, uint32_t length, uint32_t& l3, uint32_t& header) {
@@ -33,7 +33,7 @@ bool has_plain_headers(const uint8_t* frame, uint32_t length, uint32_t& l3, uint
   return load_be16(frame + header - 6) == kRocePort && load_be16(frame + header - 2) == 0;
 }
 
-// 0: both have the same bytes at [from, to). By words, which overlap where the length is no multiple of theirs.
+// Returns 0 if both have the same bytes at [from, to). Compares words, which overlap where the length is no multiple of theirs.
 template <uint32_t from, uint32_t to>
 uint64_t difference(const uint8_t* a, const uint8_t* b) {
   using Word = std::conditional_t<(to - from >= 8), uint64_t, std::conditional_t<(to - from >= 4), uint32_t, uint16_t>>;
@@ -107,7 +107,7 @@ void SuperFrameJoin::finish(uint8_t* header, Offload& offload) const {
   uint8_t* udp = header + header_ - kUdpHeader;
   const uint32_t udp_length = kUdpHeader + total_;
   store_be16(udp + kUdpLength, static_cast<uint16_t>(udp_length));
-  // What the interface starts the checksum of each packet from.
+  // The interface starts the checksum of each packet from this.
   const uint32_t sum = checksum_add(udp_length + kProtocolUdp, ip + (ipv4 ? 12 : 8), ipv4 ? 8 : 32);
   store_be16(udp + kUdpChecksum, checksum_fold(sum));
   offload = {.checksum_start = static_cast<uint16_t>(header_ - kUdpHeader),

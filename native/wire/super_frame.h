@@ -15,7 +15,7 @@
 
 namespace weir {
 
-// Of Ethernet, two tags, IPv6 and UDP.
+// Ethernet header, two tags, IPv6 and UDP.
 inline constexpr uint32_t kLongestSuperHeader = kEthernetHeader + 2 * kVlanTag + kIpv6Header + kUdpHeader;
 // A packet has a BTH and an ICRC at least.
 inline constexpr uint16_t kLeastRoceSegment = 16;
@@ -29,14 +29,14 @@ class SuperFrameJoin {
   bool add(const uint8_t* frame, uint32_t length);
   // Whether nothing may follow, for the last packet is shorter than those before.
   bool ended() const { return ended_; }
-  // The last packet, of `length`, comes elsewhere. Only where it has ended this.
+  // The last packet, of `length`, comes elsewhere. Allowed only where it has ended this.
   void take_back(uint32_t length);
-  // How many packets of `length` a datagram has room for.
+  // Returns how many packets of `length` a datagram has room for.
   uint32_t room_for(uint32_t length) const;
-  // So many frames. Their headers, which are not repeated, have this length.
+  // Number of frames so far. Their headers, which are not repeated, have the length header_length().
   uint32_t packets() const { return packets_; }
   uint32_t header_length() const { return header_; }
-  // Of the first as an IP datagram.
+  // Bytes of the first frame as an IP datagram.
   uint32_t datagram_bytes() const { return header_ - l3_ + segment_; }
   // Writes the headers of the whole, kLongestSuperHeader bytes at most, and says what the interface has to do.
   void finish(uint8_t* header, Offload& offload) const;
@@ -46,7 +46,7 @@ class SuperFrameJoin {
   uint32_t l3_ = 0;
   uint32_t header_ = 0;
   uint32_t segment_ = 0;  // bytes behind the headers
-  uint32_t total_ = 0;    // of all packets
+  uint32_t total_ = 0;    // the same of all packets
   uint32_t packets_ = 0;
   bool ended_ = false;  // the last was shorter
 };
@@ -69,13 +69,13 @@ class SuperFrameSlices {
 
  private:
   uint8_t* at_;
-  uint32_t left_;  // behind the headers
+  uint32_t left_;  // bytes behind the headers
   uint32_t l3_;
   uint32_t header_;
   uint32_t segment_;
-  uint16_t identification_ = 0;  // of the next
+  uint16_t identification_ = 0;  // that of the next packet
   uint16_t step_ = 1;
-  uint32_t ip_sum_ = 0;  // of the IPv4 header without length, identification and checksum
+  uint32_t ip_sum_ = 0;  // sum over the IPv4 header without length, identification and checksum
   uint8_t headers_[kLongestSuperHeader];
 };
 

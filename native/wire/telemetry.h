@@ -1,12 +1,12 @@
 // In-band network telemetry (INT): what switches write into a packet on its way, for controls that go by it, and how the receiver
 // sends it back (Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, sections 3.1 and 4.1).
 //
-// Where: the last extension header, between those of the standard and the payload, of SENDs, RDMA WRITEs, READ responses and
-// acknowledgements of a reliable connection whose opcode has kOpcodeTelemetry added. Switches write into all but the last, which
-// bring back what was written on the other way; a READ response has come to who is to know of its way. These opcodes are among
-// those that the standard leaves to manufacturers (IBTA volume 1, table 38: 110xxxxx and 111xxxxx), so who has not been told of
-// them drops such packets as unknown, and packets of others are what they were. The header has its 64 bytes from the start: no
-// packet grows on its way.
+// The header is the last extension header, between those of the standard and the payload, of SENDs, RDMA WRITEs, READ responses
+// and acknowledgements of a reliable connection whose opcode has kOpcodeTelemetry added. Switches write into all but the last,
+// which bring back what was written on the other way; a READ response has come to the host that is to know its way. These opcodes
+// are among those that the standard leaves to manufacturers (IBTA volume 1, table 38: 110xxxxx and 111xxxxx), so devices that do
+// not know them drop such packets as unknown, and packets of others are what they were. The header has its 64 bytes from the
+// start: no packet grows on its way.
 //
 //   byte  0       version 1 in the upper four bits, hops written below, 0 to 5
 //         1       hops that found no room, at most 255
@@ -50,7 +50,7 @@ struct TelemetryHop {
 
 struct Telemetry {
   uint32_t hops = 0;        // written
-  uint32_t overflowed = 0;  // that found no room
+  uint32_t overflowed = 0;  // hops that found no room
   std::array<TelemetryHop, kMostHops> hop;
 };
 
@@ -64,10 +64,10 @@ constexpr uint16_t telemetry_rate(Rate rate) {
 }
 constexpr Rate telemetry_rate_of(uint16_t coded) { return Rate{2048 + (coded & 0x7ff)} << (coded >> 11); }
 
-// Where the header is behind the BTH of a packet with such an opcode.
+// Returns where the header is behind the BTH of a packet with such an opcode.
 constexpr uint32_t telemetry_offset(uint8_t opcode) { return kBthHeader + extension_length(opcode) - kTelemetryHeader; }
 
-// As senders send it.
+// Writes the header as senders send it.
 inline void store_telemetry(uint8_t* p) {
   std::memset(p, 0, kTelemetryHeader);
   p[0] = 0x10;
@@ -77,7 +77,7 @@ constexpr bool telemetry_ok(const uint8_t* p) {
   return p[0] >> 4 == 1 && (p[0] & 15u) <= kMostHops && p[2] == 0 && p[3] == 0 && (p[1] == 0 || (p[0] & 15u) == kMostHops);
 }
 
-// What became of a hop.
+// Outcome for a hop.
 enum class HopWritten : uint8_t { written, overflowed, malformed };
 inline HopWritten write_hop(uint8_t* p, const TelemetryHop& hop) {
   if (!telemetry_ok(p)) return HopWritten::malformed;

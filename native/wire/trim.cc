@@ -21,7 +21,7 @@ void trim(uint8_t* data, Packet& packet, uint32_t size, uint8_t dscp) {
   if (datagram < ip_total_length(ip)) {
     const uint32_t header = ip_header_length(ip);
     const uint8_t protocol = meta.ip_version == 4 ? ip[9] : ip[6];
-    // Of a fragment classify() does not look at the ports.
+    // classify() does not look at the ports of a fragment.
     if (protocol == kProtocolUdp && (meta.udp_source_port != 0 || meta.bth_offset != 0)) {
       uint8_t* const udp_length = ip + header + 4;
       store_be16(udp_length, std::min(load_be16(udp_length), static_cast<uint16_t>(datagram - header)));

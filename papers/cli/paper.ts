@@ -92,7 +92,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
   const plan = planRuns([{ experiment, clocks: chosen }], { ...overrides, code, folders: false });
   const store = ResultStore.create(directory);
   if (choice.fresh) for (const point of plan.points) store.removeResult(point);
-  // What lies there says what was made before; runs are about to be replaced.
+  // The old paper.json says what was made before; runs are about to be replaced.
   rmSync(join(directory, "paper.json"), { force: true });
   const began = performance.now();
   const quiet = choice.quiet === true;
@@ -128,7 +128,7 @@ async function run(context: CliContext, id: string, choice: PaperChoice): Promis
   }
 }
 
-/** Of one experiment; a folder that has none for it may be meant for another one. */
+/** Reads references of one experiment; a folder that has none for it may be meant for another one. */
 function referencesOf({ stderr }: CliContext, directory: string, experiment: Experiment): References | undefined {
   const found = asUsage(() => readReferences(directory, EXPERIMENTS, [experiment])).get(experiment.id);
   if (found === undefined) warn({ stderr }, `${directory} has nothing for ${experiment.id}`);
@@ -141,7 +141,7 @@ function versionFor(clocks: readonly Clock[]): string {
   return madeNow().weir;
 }
 
-/** In the order of CLOCKS. @throws UsageError for one that the experiment does not have. */
+/** Returns them in the order of CLOCKS. @throws UsageError for one that the experiment does not have. */
 function chosenClocks(experiment: Experiment, wanted: readonly Clock[] | undefined): Clock[] {
   const all = clocksOf(experiment);
   if (wanted === undefined) return all.length === 1 ? all : all.filter((clock) => clock !== "wire");
@@ -156,7 +156,7 @@ function chosenClocks(experiment: Experiment, wanted: readonly Clock[] | undefin
 
 const kWidth = 80;
 
-/** By paper: how long each experiment takes where, and what it is, in lines that fit any terminal. */
+/** Lists by paper how long each experiment takes where, and what it is, in lines that fit any terminal. */
 function listing(list: readonly Listing[], color: boolean): string {
   const colors = pc.createColors(color);
   const column = Math.max(...list.map(({ id }) => id.length)) + 2;

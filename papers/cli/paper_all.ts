@@ -166,7 +166,7 @@ function startLines(directory: string, tasks: readonly Task[], todo: readonly Ta
   ];
 }
 
-/** By what is listed of each; the wire is alone, whatever the jobs. */
+/** Adds up the listed time of each; the wire is alone, whatever the jobs. */
 function estimate(todo: readonly Task[], jobs: number): string {
   const seconds = (wire: boolean) =>
     todo.reduce((sum, task) => sum + (task.clocks.includes("wire") === wire ? task.seconds : 0), 0);

@@ -1,4 +1,4 @@
-/** How far `weir paper all` is: a line for each experiment that ends, and one of what is under way. */
+/** Progress of `weir paper all`: a line for each experiment that ends, and one of what is under way. */
 
 import { duration, percent } from "../../src/result/report/format.js";
 import { StatusLine } from "../../src/result/report/status_line.js";
@@ -16,7 +16,7 @@ interface Running {
   done: number;
 }
 
-/** On a terminal the last line is redrawn; elsewhere it is written every 10 seconds. */
+/** Redraws the last line on a terminal; elsewhere writes it every 10 seconds. */
 export class AllProgress {
   private readonly status: StatusLine;
   private readonly started: number;
@@ -84,7 +84,7 @@ export class AllProgress {
     return `${this.done} of ${this.tasks.length} done, ${duration((this.now() - this.started) / 1000)}${about}`;
   }
 
-  /** By what is listed; without the wire corrected by how fast this machine has been so far. */
+  /** Time left as listed; without the wire corrected by how fast this machine has been so far. */
   private left(): number {
     const rest = [
       ...[...this.waiting].map((task) => ({ task, seconds: task.seconds })),

@@ -1,7 +1,7 @@
 /**
- * Alpha of a flow at line rate. By the DCQCN paper's section 3.1 it decays there, too, and nothing resets it, which is the default of its
- * profile. Newer NICs start it anew with the first CNP, as much of what was built after the paper does, so its statements are judged
- * by both where that makes a difference: where a flow has been alone, or comes back to its line rate.
+ * Alpha of a flow at line rate. By the DCQCN paper's section 3.1 it decays there, too, and nothing resets it, which is the
+ * default of its profile. Newer NICs start it anew with the first CNP, and so does much of what was built after the paper, so its
+ * statements are judged by both if that makes a difference: if a flow has been alone, or comes back to its line rate.
  */
 import { isDcqcn } from "../../src/congestion/algorithms.js";
 import type { DcqcnModelParameters } from "../../src/models/dcqcn/index.js";
@@ -15,7 +15,7 @@ export const ALPHA_RESET: Alternative = {
   concerns: ({ congestion }) => isDcqcn(congestion),
 };
 
-/** What the equations have of a reading; undefined: the paper's. */
+/** Parameters of the equations under a reading; undefined: the paper's. */
 export function equationsOf(
   alternative: Alternative | undefined,
 ): Pick<DcqcnModelParameters, "alpha_decays_at_line_rate"> {

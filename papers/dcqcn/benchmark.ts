@@ -1,6 +1,6 @@
 /**
  * The benchmark traffic of section 6.2 of the DCQCN paper: 20 or more pairs of random hosts exchange messages, while some hosts
- * send to one, as when a failed disk is rebuilt. What figures 15 to 18 share: runs, percentiles over flows, means over the seeds.
+ * send to one, as when a failed disk is rebuilt. Figures 15 to 18 share this: runs, percentiles over flows, means over the seeds.
  */
 import { mean } from "simple-statistics";
 import { spread } from "../../src/result/statistics.js";
@@ -34,13 +34,13 @@ export const kBenchmarkChoices = [
   "A run takes 100 ms, of which 20 ms are warm-up; the paper's take two minutes.",
 ];
 
-/** What the wire runs of it. */
+/** Overrides with which the wire runs it. */
 const kWire = ["duration=25ms", "warmup=5ms"] as const;
 /** `cases`: which of a figure's. */
 export const kWireChoice = (cases: string) =>
   `The wire has ${cases}, at scale 1000: one seed, 25 ms of which 5 ms are warm-up.`;
 
-/** What the users and the incast get, Gb/s: means over the seeds of percentiles over the flows. */
+/** Throughputs of the users and the incast, Gb/s: means over the seeds of percentiles over the flows. */
 export interface Shares {
   users_p50: number;
   users_p10: number;
@@ -48,7 +48,7 @@ export interface Shares {
   incast_p10: number;
 }
 
-/** Beside them the same over users' transfers that were complete. */
+/** The same over users' transfers that were complete comes beside them. */
 export interface Fares extends Shares {
   transfers_p50: number;
   transfers_p10: number;
@@ -84,7 +84,7 @@ export function benchmarkGrid(
   });
 }
 
-/** What both settings come to at each of the values of a grid; undefined where the clock has no runs of it. */
+/** Outcome of both settings at each of the values of a grid; undefined where the clock has no runs of it. */
 export interface Grid {
   at: (setting: Setting, value: number) => Fares | undefined;
   runs: (setting: Setting, value: number) => Evidence[];
@@ -163,7 +163,7 @@ export function wholeOf(values: readonly (number | undefined)[]): number[] | und
   return known.length === values.length ? known : undefined;
 }
 
-/** Of those that are known; undefined: none is. */
+/** Returns the least of those that are known; undefined: none is. */
 export function leastOf(values: readonly (number | undefined)[]): number | undefined {
   const known = values.filter((value) => value !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);

@@ -37,7 +37,7 @@ const kPairFile = "dcqcn/convergence.yaml";
 export const kIncastFile = "dcqcn/n-to-1.yaml";
 /** Gb/s: 10% of the link. */
 export const kNear = 4;
-/** Which packets are marked is chance. */
+/** Chance decides which packets are marked. */
 export const SEEDS = 10;
 
 export const CONVERGED =
@@ -53,7 +53,7 @@ const kJoin = 0.1;
 const kIncast = { end: 0.1, from: 0.05, burst: 0.01 };
 const kMilli = 1e6; // ns
 
-/** What a run differs in from table 14: by the equations, and by overrides. */
+/** Difference of a run from table 14: by the equations, and by overrides. */
 export interface Setting {
   changes: Partial<DcqcnModelParameters>;
   set: readonly string[];
@@ -63,7 +63,7 @@ export interface Setting {
 export interface Convergence {
   /** Absolute difference of the throughputs, means of 10 ms, Gb/s; from the moment the second begins, s. */
   difference: Signal;
-  /** Until they first are near each other, s; kEnd: never. */
+  /** Time until they first are near each other, s; kEnd: never. */
   apart: number;
   /** Gb/s */
   left: number;
@@ -75,9 +75,9 @@ export interface Convergence {
 export interface Incast {
   /** KB */
   queue: Signal;
-  /** After the first burst, KB. */
+  /** Longest queue after the first burst, KB. */
   highest: number;
-  /** Of the second half: KB, KB, %, %, %. */
+  /** Figures of the second half: KB, KB, %, %, %. */
   mean: number;
   deviation: number;
   empty: number;
@@ -85,7 +85,7 @@ export interface Incast {
   marked: number;
 }
 
-/** By the equations; `changes` of table 14. */
+/** Computes it by the equations; `changes`: those of table 14. */
 export function convergenceByModel(changes: Partial<DcqcnModelParameters> = {}): Convergence {
   const { series } = runFluid({ ...kTable14, ...changes }, [flows(1, kLink), flows(1, 0)], {
     horizon: kEnd * 1e9,
@@ -114,7 +114,7 @@ function convergenceAsPackets(run: Evidence): Convergence {
   };
 }
 
-/** Of throughputs by means of 1 ms. */
+/** Oscillation of throughputs by means of 1 ms. */
 function oscillationOf(flows: readonly (readonly number[])[]): number {
   return mean(
     flows.map((values) => {
@@ -137,7 +137,7 @@ function convergenceOf(difference: Signal): Omit<Convergence, "oscillation"> {
   };
 }
 
-/** By the equations; `changes` of table 14. */
+/** Computes it by the equations; `changes`: those of table 14. */
 export function incastByModel(count: number, changes: Partial<DcqcnModelParameters> = {}): Incast {
   const parameters = { ...kTable14, ...changes };
   const run = runFluid(parameters, [flows(count, kLink)], { horizon: kIncast.end * 1e9, step: kMilli / 50 });
@@ -196,7 +196,7 @@ function growth(sums: readonly number[]): number[] {
   return sums.slice(1).map((sum, k) => sum - (sums[k] as number));
 }
 
-/** Of what several seeds come to: medians of the numbers, the first one's curve. */
+/** Combines several seeds: medians of the numbers, the first one's curve. */
 export function typical<T extends Convergence | Incast>(all: readonly T[]): T {
   const middle = (name: string) => median(all.map((one) => one[name as keyof T] as number));
   const entries = Object.entries(all[0] as T).map(([name, value]) => [
@@ -206,7 +206,7 @@ export function typical<T extends Convergence | Incast>(all: readonly T[]): T {
   return Object.fromEntries(entries) as T;
 }
 
-/** Of settings by name: the trials, called as `trial` says, and what becomes of each as packets and by the equations. */
+/** Makes trials of settings by name, called as `trial` says, and the outcome of each as packets and by the equations. */
 function settingsOf<One extends Setting, Shown extends Convergence | Incast>(
   file: string,
   overrides: (one: One) => readonly string[],
@@ -240,7 +240,7 @@ export const incastsOf = settingsOf(
   ({ flows }, changes) => incastByModel(flows, changes),
 );
 
-/** Of two flows, one of which begins at line rate. */
+/** Plots the difference of two flows, one of which begins at line rate. */
 export function differencePlot(
   title: string,
   curves: readonly { label: string; found: Convergence }[],

@@ -1,4 +1,4 @@
-/** Why statements of the DCQCN paper fall short. */
+/** Causes for which statements of the DCQCN paper fall short. */
 import type { Cause } from "../engine/experiment.js";
 
 export const FIXED_POINT: Cause = {

@@ -1,6 +1,6 @@
 /**
- * How many congested flows a NIC has CNPs for, section 3.3 of the DCQCN paper. All packets are marked, and no rate falls below the flow's share of the
- * link, so that each flow is owed a CNP per 50 us all the time: what comes of that is the NIC's doing alone.
+ * Number of congested flows that a NIC has CNPs for, section 3.3 of the DCQCN paper. All packets are marked, and no rate falls
+ * below the flow's share of the link, so that each flow is owed a CNP per 50 us all the time: the outcome is the NIC's alone.
  */
 import type { Evidence, Trial } from "../engine/experiment.js";
 import { atLeast, byName, grid, namesOf, plot, quantity, type Runs, statement, studyOf } from "../engine/study.js";
@@ -10,10 +10,10 @@ const kFile = "dcqcn/incast-20to1.yaml";
 const kReceiver = "h65";
 const kLink = 40; // Gb/s
 const kPeriod = 50e-6; // s
-/** Of what is owed, as little less as the other figures of the paper allow: 10%. */
+/** Part of the owed CNPs that must come, as little less as the other figures of the paper allow: 10%. */
 const kRequired = 0.9;
 
-/** Of the whole NIC: the paper's range, and what 20 flows need by division. */
+/** Intervals of the whole NIC: the paper's range, and what 20 flows need by division. */
 const kIntervals = {
   unlimited: { label: "no limit", set: [] },
   us1: { label: "one CNP per 1 us", set: ["host.cnp.nic_interval=1us"] },
@@ -52,7 +52,7 @@ function cnpsOf({ result }: Evidence, flows: number): number {
   return (result.nics[kReceiver]?.np_cnp_sent ?? 0) / ((flows * result.duration_s) / kPeriod);
 }
 
-/** By number of flows and limit of the NIC: CNPs of each flow in 50 us. */
+/** CNPs of each flow in 50 us, by number of flows and limit of the NIC. */
 type Seen = ReadonlyMap<number, Readonly<Record<Name, number>>>;
 
 const see = (runs: Runs): Seen =>

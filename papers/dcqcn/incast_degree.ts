@@ -42,7 +42,7 @@ const [kFirst, kLast] = [2, 10] as const;
 const kBoth = namesOf(kSettings);
 const kWhere = "section 6.2";
 
-/** What the incast gets when it has the links nearly for itself. */
+/** Gives the incast the links nearly for itself. */
 const kFewUsers = ["traffic.0.count=1", `traffic.1.degree=${kLast}`];
 
 const kOthersTake =
@@ -51,11 +51,11 @@ const kOthersTake =
 const someOf = (runs: readonly Evidence[]) => (runs.length > 0 ? runs : undefined);
 
 interface Seen extends Grid {
-  /** At degree 10, beside one pair; simulated alone. */
+  /** Shares at degree 10, beside one pair; simulated alone. */
   few: Readonly<Record<Setting, Shares>> | undefined;
 }
 
-/** At each degree; undefined: the clock has not all of them. */
+/** Share at each degree; undefined: the clock has not all of them. */
 const over = ({ at }: Grid, share: keyof Shares, setting: Setting) =>
   wholeOf(kDegrees.map((degree) => at(setting, degree)?.[share]));
 const ratios = (a: readonly number[], b: readonly number[]) => a.map((value, i) => value / (b[i] as number));
@@ -73,7 +73,7 @@ const gain =
   (share: keyof Shares) =>
   ({ at }: Grid) =>
     ratio(at("dcqcn", kLast)?.[share], at("pfc", kLast)?.[share]);
-/** From degree 2 to those that the clock has. */
+/** Change from degree 2 to those that the clock has. */
 const changed =
   (share: keyof Shares) =>
   ({ at }: Grid) => {

@@ -1,6 +1,6 @@
 /**
- * What section 5.2 of the DCQCN paper says of R_AI and F without a figure: how far a target rate rises at a time, and after how many
- * steps of fast recovery it begins to. Two flows that are to become equal, by the equations and as packets.
+ * Words of section 5.2 of the DCQCN paper on R_AI and F without a figure: how far a target rate rises at a time, and after how
+ * many steps of fast recovery it begins to. Two flows that are to become equal, by the equations and as packets.
  */
 import type { Plot } from "../../src/result/report/plot.js";
 import { atLeast, atMost, byName, grid, namesOf, plot, quantity, statement, studyOf } from "../engine/study.js";
@@ -12,7 +12,7 @@ import { DCQCN_PAPER } from "./paper.js";
 const kWhere = "section 5.2";
 /** Mb/s; of table 2 40. */
 const kIncreases = [10, 20, 40, 80, 160] as const;
-/** Of table 2 5. */
+/** Steps in place of table 2's 5. */
 const kSteps = [1, 2, 5, 10, 20] as const;
 
 const kLabels = { increase: "R_AI", steps: "F" } as const;

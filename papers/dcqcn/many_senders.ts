@@ -40,7 +40,7 @@ const kWire = new Map<number, number>([
   [8, 400],
 ]);
 
-/** What could explain the queue, each for a few K. */
+/** Variations that could explain the queue, each for a few K. */
 const kVaried = {
   half: { label: "half R_AI", set: ["congestion.parameters.rpg_ai_rate=20"] },
   dequeue: { label: "marked on leaving", set: ["switch.ecn.mark=dequeue"] },
@@ -74,7 +74,7 @@ function trial(senders: number, variation?: VariationName): Trial {
 
 const kTrials = kSenders.map((senders) => trial(senders));
 
-/** Of one K: Gb/s, and KB. */
+/** Figures of one K: Gb/s, and KB. */
 interface Figures {
   total: number;
   queue_mean: number;
@@ -84,7 +84,7 @@ interface Figures {
 
 interface Seen {
   runs: Runs;
-  /** By number of senders; those that were run. */
+  /** Figures by number of senders; those that were run. */
   own: ReadonlyMap<number, Figures>;
   varied: Readonly<Record<VariationName, readonly Figures[]>>;
 }

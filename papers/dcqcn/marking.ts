@@ -40,7 +40,7 @@ const kPayload = 1024;
 /** Series of the flows are not needed at every microsecond. */
 const kFine = ["duration=400ms", "probes.interval=1us", "probes.flows=0"];
 
-/** Of queues of one class of lengths. */
+/** Queues of one class of lengths. */
 interface Class {
   /** KB */
   middle: number;
@@ -75,7 +75,7 @@ function classes({ series, scenario }: Evidence, { kmin, kmax }: Marking): Class
     const low = Math.min(before, now);
     const high = Math.max(before, now, highest[k] as number);
     if (low < queued || high - low > kSteady * 1000) return;
-    // Between its ends it may have been shorter, by what the link sends.
+    // The queue may have been shorter between its ends, by what the link sends.
     const lowest = low - kSteady * 1000;
     if ([kmin, kmax].some((threshold) => lowest <= threshold * 1000 && high > threshold * 1000)) return;
     const own = found[Math.floor((now + before) / 2000 / kClass)];
@@ -99,7 +99,7 @@ function percent({ packets, marks }: Pick<Class, "packets" | "marks">): number {
   return (100 * marks) / Math.max(packets, marks);
 }
 
-/** What is drawn as one: several classes between two thresholds. */
+/** Bar that is drawn as one: several classes between two thresholds. */
 interface Bar extends Omit<Class, "middle"> {
   /** KB */
   from: number;
@@ -158,10 +158,10 @@ const kPlaces = {
   },
 } as const;
 
-/** Of one kind of marking, %. */
+/** Shares of one kind of marking, %. */
 interface Marked {
   curve: TraceValues;
-  /** Between two lengths; undefined: there was no such queue. */
+  /** Share between two lengths; undefined: there was no such queue. */
   share: (between: readonly [number, number]) => number | undefined;
 }
 type Seen = Readonly<Record<"red" | "cut_off", Marked>>;
@@ -186,7 +186,7 @@ function expected(marking: Marking): Marked {
     (middle) => middle < kmax || middle > kmax + kSteady,
   );
   return {
-    // At Kmax itself the line has its end, whatever the equation has there.
+    // The line has its end at Kmax itself, whatever the equation has there.
     curve: { x, y: x.map((kilobytes) => equation5(marking, kilobytes === kmax ? kmax - kStep : kilobytes)) },
     share: ([from, to]) =>
       mean(middles.filter((middle) => middle > from && middle < to).map((middle) => equation5(marking, middle))),

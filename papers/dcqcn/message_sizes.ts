@@ -20,14 +20,14 @@ import { dcqcnFigure } from "./paper.js";
 
 const kFile = "dcqcn/message-sizes.yaml";
 const kWhere = "section 2.1";
-/** Whose latency is simulated. */
+/** Operations whose latency is simulated. */
 const kOperations = ["read", "write", "send"] as const;
 
-/** What either clock shows; the wire alone has TCP and CPUs. */
+/** Figures that either clock shows; the wire alone has TCP and CPUs. */
 interface Seen {
-  /** By size, Gb/s. */
+  /** Throughput by size, Gb/s. */
   rdma: readonly number[];
-  /** What headers leave, Gb/s. */
+  /** Throughput that headers leave, Gb/s. */
   limit: number;
   /** us */
   latency: { tcp?: number; read: number | undefined; write: number | undefined; send: number | undefined };
@@ -42,10 +42,10 @@ const shares = (all: readonly Throughput[], cores: number, used: (cpu: Throughpu
 const cost = ({ bps, cpu }: Throughput) => (cpu.client + cpu.server + cpu.kernel) / (bps / 1e9);
 const last = (all: readonly Throughput[]) => all.at(-1) as Throughput;
 
-/** What the wire alone has. */
+/** Quantity that the wire alone has. */
 const onWire = (label: string, unit: string, of: (wire: Measured) => number) =>
   quantity(label, unit, ({ wire }: Seen) => wire && of(wire));
-/** Of RDMA, the highest of all sizes. */
+/** Quantity of RDMA, the highest of all sizes. */
 const highest = (label: string, used: (cpu: Throughput["cpu"]) => number) =>
   onWire(label, "% of all cores", ({ rdma, cores }) => Math.max(...shares(rdma, cores, used)));
 const ofSize = (label: string, { name }: (typeof SIZES)[number]) => `${label}, ${name}`;

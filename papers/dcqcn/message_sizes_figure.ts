@@ -1,4 +1,4 @@
-/** What the clocks of figure 1 have in common: message sizes and the three plots. */
+/** Common parts of the clocks of figure 1: message sizes and the three plots. */
 
 import type { Curve, Plot } from "../../src/result/report/plot.js";
 import { plot } from "../engine/study.js";
@@ -9,7 +9,7 @@ export const SIZES = (["4KB", "16KB", "64KB", "256KB", "1MB", "4MB"] as const).m
   bytes: 4096 * 4 ** i,
 }));
 
-/** Whose latency is measured, bytes. */
+/** Message whose latency is measured, bytes. */
 export const MESSAGE = 2048;
 
 /** A curve over the sizes, the first ones where it has fewer. */

@@ -16,11 +16,11 @@ import { MESSAGE, SIZES } from "./message_sizes_figure.js";
 export const WIRE_LINK = 10e9;
 export const TCP_SIZES = SIZES.filter(({ bytes }) => bytes <= IPERF_MOST_BYTES);
 const kMtu = 1500;
-/** What of it is payload at the path MTU of 1024: Ethernet with preamble and gap, IPv4, UDP, BTH, ICRC. */
+/** Part of the link that is payload at the path MTU of 1024: Ethernet with preamble and gap, IPv4, UDP, BTH, ICRC. */
 export const kPayloadShare = 1024 / (1024 + 14 + 20 + 8 + 12 + 4 + 24);
 /** Each measurement; the middle half counts. */
 const kSeconds = 4;
-/** Of other programs, in cores: above it the figures do not count. */
+/** Use of CPUs by other programs, in cores: above it the figures do not count. */
 const kDisturbed = 0.15;
 
 /** 15 measurements, with the start of their programs. */
@@ -39,7 +39,7 @@ export interface Latencies {
 }
 
 export interface Measured {
-  /** By size; TCP up to iperf3's largest. */
+  /** Throughputs by size; TCP up to iperf3's largest. */
   tcp: readonly Throughput[];
   rdma: readonly Throughput[];
   latency: Latencies;
@@ -109,7 +109,7 @@ async function measureAll(pair: HostPair, options: BenchOptions, cores: number):
   };
 }
 
-/** Why figures of CPUs that others used as well do not count. */
+/** Returns why figures of CPUs that others used as well do not count. */
 export function doubtsOf({ others }: Pick<Measured, "others">): string[] {
   if (others <= kDisturbed) return [];
   return [`other programs used ${Math.round(100 * others)}% of a core, above ${100 * kDisturbed}%`];

@@ -23,7 +23,7 @@ const kNames = namesOf(kMarkings);
 type Marking = keyof typeof kMarkings;
 type Flow = (typeof kFlows)[number];
 
-/** With one marking: rates in all runs and their mean, Gb/s, and CNPs to f1 / to f2. */
+/** Figures with one marking: rates in all runs and their mean, Gb/s, and CNPs to f1 / to f2. */
 interface Marked {
   rates: Readonly<Record<Flow, readonly number[]>>;
   means: Readonly<Record<Flow, number>>;

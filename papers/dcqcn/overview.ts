@@ -31,14 +31,14 @@ export const OVERVIEW: Paper = {
 };
 
 /**
- * When the second flow comes, from when on both are looked at, when it goes, and the end, s. With SIGCOMM's values alpha forgets within
- * 14 ms to 1/e, and it begins at 1: after 120 ms nothing of that is left.
+ * Times when the second flow comes, from when on both are looked at, when it goes, and the end, s. With SIGCOMM's values alpha
+ * forgets within 14 ms to 1/e, and it begins at 1: after 120 ms nothing of that is left.
  */
 const kComes = 0.005;
 const kShared = 0.125;
 const kGoes = 0.165;
 const kEnd = 0.185;
-/** What is looked at of the first flow alone, s. */
+/** Time in which the first flow is looked at alone, s. */
 const kAlone = 0.01;
 /** Width of the means that throughput is seen by, s. */
 const kWidth = 0.0005;
@@ -80,11 +80,11 @@ type Values = (typeof kValues)[keyof typeof kValues];
 interface Change {
   /** Increases since the last cut, this one included; 0: a cut. */
   position: number;
-  /** Of the rate. */
+  /** Change of the rate. */
   by: number;
-  /** From the rate to the target rate, before it. */
+  /** Distance from the rate to the target rate, before it. */
   distance: number;
-  /** From the rate before it to the target rate after it. */
+  /** Distance from the rate before it to the target rate after it. */
   stored: number;
 }
 

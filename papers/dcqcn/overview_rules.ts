@@ -1,4 +1,4 @@
-/** What the rules of Mellanox's overview change in the place of the SIGCOMM paper's: shares, use and queue of two incasts. */
+/** Changes by the rules of Mellanox's overview in the place of the SIGCOMM paper's: shares, use and queue of two incasts. */
 
 import { networkCounts } from "../../src/result/counts.js";
 import { between, describe, evenness, firstTime, inUnits, movingMean, queue, rates } from "../../src/result/measure.js";
@@ -8,7 +8,7 @@ import { OVERVIEW } from "./overview.js";
 
 const kFile = "dcqcn/n-to-1.yaml";
 const kQueue = "sw:h65:3";
-/** From when on, and the end, s; width of means by which rates are compared. */
+/** Time from which rates count, and the end, s; width of means by which rates are compared. */
 const kSteady = 0.05;
 const kEnd = 0.1;
 const kWidth = 0.001;

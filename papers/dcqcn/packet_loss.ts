@@ -1,10 +1,10 @@
 /**
  * Figure 21 of the DCQCN paper, section 7: throughput of one sender by packet loss rate and size of the messages.
  *
- * READs of reliable connections, with go-back-N. On sim and wire the requester asks again as soon as it sees a gap: what a loss costs is
- * what is under way, and a time-out where the request is lost. By the model it does not, as the paper says of READs that "the protocol
- * provides no information to the sender of the data about whether packets were correctly received": so the responder sends the message
- * to its end, and then again from the lost packet on.
+ * READs of reliable connections, with go-back-N. On sim and wire the requester asks again as soon as it sees a gap: a loss costs
+ * the packets under way, and a time-out if the request is lost. By the model it does not, as the paper says of READs that "the
+ * protocol provides no information to the sender of the data about whether packets were correctly received": so the responder
+ * sends the message to its end, and then again from the lost packet on.
  * Each packet in turn is lost p / (1 - p) times before it arrives, and each time it and all behind it are in vain: a message of n
  * packets takes n + p / (1 - p) n (n + 1) / 2.
  */
@@ -65,7 +65,7 @@ type Row = Readonly<Partial<Record<RateName, number>>>;
 /** The model has the sizes alone, the wire some of the rows. */
 type Seen = Readonly<Partial<Record<RowName, Row>>>;
 
-/** What the wire runs, and for how long. */
+/** Runs of the wire, and how long they take. */
 const kWire: Readonly<Partial<Record<RowName, Readonly<Partial<Record<RateName, string>>>>>> = {
   gbn_4mb: { "0": "100ms", "0.01%": "300ms", "0.1%": "800ms", "1%": "800ms" },
   gbn_16kb: { "0": "100ms", "0.1%": "600ms" },

@@ -6,7 +6,7 @@ export const DCQCN_PAPER: Paper = {
     "Y. Zhu, H. Eran, D. Firestone, C. Guo, M. Lipshteyn, Y. Liron, J. Padhye, S. Raindel, M. H. Yahia, M. Zhang: Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015",
 };
 
-/** What follows from a figure's number. */
+/** Facts that follow from a figure's number. */
 export const dcqcnFigure = (figure: number) => ({
   id: `dcqcn-fig${figure}`,
   paper: DCQCN_PAPER,

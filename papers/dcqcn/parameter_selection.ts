@@ -1,4 +1,4 @@
-/** What sections 5.1 and 5.2 of the DCQCN paper say without a figure: the fixed point, and how far parameters may be changed. */
+/** Words of sections 5.1 and 5.2 of the DCQCN paper without a figure: the fixed point, and how far parameters may be changed. */
 
 import { excess } from "../../src/models/dcqcn/fixed_point.js";
 import { dcqcnFixedPoint, dcqcnStability, DCQCN_PAPER as kTable14 } from "../../src/models/dcqcn/index.js";
@@ -77,7 +77,7 @@ interface Seen {
   marked: Readonly<Record<Count, number>>;
   /** KB; null: there is no stable one. */
   queues: Readonly<Record<Count, number | null>>;
-  /** By the equations alone: numbers of fixed points, and degrees. */
+  /** Known by the equations alone: numbers of fixed points, and degrees. */
   solutions?: readonly number[];
   margin?: number | undefined;
 }
@@ -109,7 +109,7 @@ function asPackets(pairs: Seen["pairs"], incasts: Seen["incasts"]): Seen {
   };
 }
 
-/** How often decreases come to outweigh increases, or the other way round, from p = 1e-12 to 1. */
+/** Counts how often decreases come to outweigh increases, or the other way round, from p = 1e-12 to 1. */
 function fixedPoints(flows: number): number {
   const parameters = inPackets(kTable14);
   const steps = 10_000;

@@ -1,6 +1,6 @@
 /**
- * The paper's queue in an incast of 20 to 1 is a third as long as in its own fluid model, in ns-3 and here. What could explain it is varied,
- * one thing at a time, with all else as in table 14.
+ * The paper's queue in an incast of 20 to 1 is a third as long as in its own fluid model, in ns-3 and here. Possible explanations
+ * are varied, one thing at a time, with all else as in table 14.
  */
 import type { Plot } from "../../src/result/report/plot.js";
 import { atLeast, atMost, grid, plot, quantity, type Runs, statement, studyOf, within } from "../engine/study.js";
@@ -22,7 +22,6 @@ import { kBase, kGroups, kVariations, type Variation } from "./queue_variations.
 
 const kMost = 100; // KB
 const kLine = { rate: 40, least: 39 }; // Gb/s
-/** Between two bars of a group, which is 1 wide. */
 const kFigures = ["p50", "p95", "p99", "max"] as const;
 
 interface Bar {
@@ -30,7 +29,7 @@ interface Bar {
   lengths: Lengths;
 }
 
-/** Of those variations that were run. */
+/** Bars of those variations that were run. */
 function barsOf(runs: Runs, variations: readonly Variation[]): Bar[] {
   return variations.flatMap(({ name, short }) => {
     const run = runs[name];

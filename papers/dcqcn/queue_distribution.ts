@@ -47,12 +47,12 @@ const kNames = namesOf(kAlgorithms);
 /** The queue with one of them. */
 interface Queue extends Lengths {
   cdf: TraceValues;
-  /** Of what headers leave, %. */
+  /** Use of what headers leave, %. */
   used: number | undefined;
 }
 
 interface Seen extends Readonly<Record<keyof typeof kAlgorithms, Queue>> {
-  /** By the models, not as packets. */
+  /** True if it is computed by the models, not as packets. */
   equations?: true;
 }
 

@@ -1,14 +1,14 @@
-/** What is varied about the incast of 20 to 1, one thing at a time, and by how much. */
+/** Variations of the incast of 20 to 1, one thing at a time, and their sizes. */
 
 export interface Variation {
-  /** Of the trial. */
+  /** Name of the trial. */
   name: string;
-  /** In tables. */
+  /** Label in tables. */
   label: string;
-  /** Below a bar. */
+  /** Label below a bar. */
   short: string;
   set: readonly string[];
-  /** Also on the wire. */
+  /** True if it runs on the wire, too. */
   wire?: boolean;
 }
 

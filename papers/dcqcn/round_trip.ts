@@ -1,6 +1,6 @@
 /**
- * What section 5.2 of the DCQCN paper says of a longer feedback delay without a figure: table 14 is for 50 us, and where the RTT is high
- * other values are needed. Table 14 and the values that `weir plan ecn` has for the RTT, by the equations and as packets.
+ * Words of section 5.2 of the DCQCN paper on a longer feedback delay without a figure: table 14 is for 50 us, and a high RTT
+ * needs other values. Table 14 and the values that `weir plan ecn` has for the RTT, by the equations and as packets.
  */
 import type { ParameterInput } from "../../src/congestion/parameter.js";
 import { planEcn } from "../../src/models/buffers/index.js";
@@ -40,7 +40,7 @@ function network(rtt: Rtt, hosts: number): string[] {
   ];
 }
 
-/** What differs from table 14 at 4 us, by the equations and by overrides. */
+/** Differences from table 14 at 4 us, by the equations and by overrides. */
 function setting(rtt: Rtt, values: Values) {
   // tau* is the interval of CNPs and the round trip.
   const delay = 50e3 + (rtt - kShort) * 1000;

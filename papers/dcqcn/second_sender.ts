@@ -34,7 +34,7 @@ const kWindow = 0.001;
 const kCut = 0.005;
 /** Rates have settled, s after the start. */
 const kSettled = 0.05;
-/** What "closely" may leave between two curves, Gb/s: a tenth of the fair share. */
+/** Difference between two curves that is still "closely", Gb/s: a tenth of the fair share. */
 const kClosely = kFairShare / 10;
 
 const kNames = namesOf(kStarts);
@@ -62,7 +62,7 @@ const traceOf = (title: string, start: StartName, flow: FlowName) =>
     overMilliseconds(seen[start].rates[flow]),
   );
 
-/** Which packets are marked is chance. */
+/** Chance decides which packets are marked. */
 const kSeeds = 10;
 const kChance = "Simulations with the seeds 1 to 5 are 0.9 to 3.2 Gb/s from each other.";
 

@@ -61,7 +61,7 @@ const kTrials: Trial[] = kNames.flatMap((setting) =>
     set: [...kTimes, ...kSettings[setting].set, ...kStarts[start].set],
   })),
 );
-/** What (a) comes to from a start in between. */
+/** Trial of (a) from a start in between. */
 const kHalf: Trial = {
   name: "a-half",
   file: kFile,
@@ -81,10 +81,10 @@ const kLong: Trial = {
   clocks: ["sim"],
 };
 
-/** What two flows get of each other, and the run that shows it. */
+/** Shares of two flows, and the run that shows them. */
 interface Pair {
   run: Evidence;
-  /** Of the throughputs, Gb/s. */
+  /** Difference of the throughputs, Gb/s. */
   difference: number;
   ratio: number;
   jain: number;
@@ -126,7 +126,7 @@ const relief =
   ({ pairs }: Seen) =>
     pairs[`${setting}_low`].difference / pairs.a_low.difference;
 
-/** How words are read that are no numbers. */
+/** Numbers that words without numbers stand for. */
 const kUnfair = { most: 0.5 };
 const kSimilar = { least: 0.8 };
 const kAlleviates = { most: 0.5 };

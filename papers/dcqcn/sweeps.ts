@@ -30,7 +30,7 @@ import {
 import { SLOW_BY_EQUATIONS } from "./causes.js";
 import { dcqcnFigure } from "./paper.js";
 
-/** What is swept, and what stays as it is meanwhile: read from the sentences about each sweep. */
+/** Parameters that are swept, and those that stay as they are meanwhile: read from the sentences about each sweep. */
 const kSweeps = {
   bytes: (value: number) => ({ ...DCQCN_STRAWMAN, rpg_byte_reset: value }),
   timer: (value: number) => ({ ...DCQCN_STRAWMAN, rpg_byte_reset: 10e6, rpg_time_reset: value }),

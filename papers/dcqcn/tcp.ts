@@ -1,6 +1,6 @@
 /**
- * TCP beside DCQCN at one port, section 7 of the DCQCN paper: in the same priority, in another, and with what a switch has to hold
- * them apart. On the wire alone, where hosts have kernels.
+ * TCP beside DCQCN at one port, section 7 of the DCQCN paper: in the same priority, in another, and with the means of a switch to
+ * hold them apart. It runs on the wire alone, where hosts have kernels.
  */
 import { mean, sum } from "simple-statistics";
 import { networkCounts } from "../../src/result/counts.js";
@@ -10,7 +10,7 @@ import { DCQCN_PAPER } from "./paper.js";
 import { equal, kLink, kRates, kWords, linkRates } from "./testbed.js";
 
 const kWhere = "section 7, TCP friendliness";
-/** What priority 0 may have where its rate is limited, Gb/s. */
+/** Rate that priority 0 may have where it is limited, Gb/s. */
 const kLimit = 10;
 /** A queue that is limited to 1/64 of what is free: 1/65 of 6.2656 MB, and a frame, KB. */
 const kQueueLimit = 98;

@@ -1,5 +1,5 @@
 /**
- * What the experiments on the testbed of figure 2 share: repeated runs, rates as the paper counts them, and how its words are read.
+ * Common parts of the experiments on the testbed of figure 2: repeated runs, rates as the paper counts them, and readings of its words.
  *
  * Rates are those on the link, with headers, FCS, preamble and gap: shares of 40 Gb/s. A payload of 1024 bytes takes 1106 of the
  * link, so goodput is 1 / 1.080 of it.
@@ -13,7 +13,7 @@ import { atLeast, atMost, within } from "../engine/study.js";
 /** Capacity of every link, Gb/s. */
 export const kLink = 40;
 
-/** What each of the two settings differs in from the scenarios. */
+/** Differences of the two settings from the scenarios. */
 export const kSettings = {
   pfc: { label: "PFC", set: ["congestion.algorithm=none"] },
   dcqcn: { label: "DCQCN", set: [] },
@@ -26,7 +26,7 @@ export const kWords =
 export const kRates =
   "Throughput counts headers, FCS, preamble and gap, as shares of 40 Gb/s do. Whether the paper's does is not said; payload is 1/1.08 of it.";
 
-/** Of long flows that the wire runs, too: without acknowledgements there is less to carry. */
+/** Overrides for long flows that the wire runs, too: without acknowledgements there is less to carry. */
 export const kStream = "transport.type=stream";
 export const kStreams =
   "What the wire runs too is a stream without acknowledgements on both clocks; what virtual time alone runs is a reliable connection.";
@@ -35,9 +35,9 @@ const kEqual = 0.1;
 
 export const equal = <Name extends string>(quantity: Name, value: number): QuantityCheck<Name> =>
   within(quantity, value * (1 - kEqual), value * (1 + kEqual));
-/** Of a change in %. */
+/** Checks a change in %. */
 export const little = <Name extends string>(quantity: Name): QuantityCheck<Name> => atMost(quantity, 100 * kEqual);
-/** Of a ratio. */
+/** Check a ratio. */
 export const higher = <Name extends string>(quantity: Name): QuantityCheck<Name> => atLeast(quantity, 1 + kEqual);
 export const lower = <Name extends string>(quantity: Name): QuantityCheck<Name> => atMost(quantity, 1 - kEqual);
 export const printed = <Name extends string>(quantity: Name, value: number): QuantityCheck<Name> =>
@@ -52,7 +52,7 @@ export function repeated(name: string, trial: Omit<Trial, "name">, seeds: number
   }));
 }
 
-/** Those of `repeated` that this clock has. */
+/** Returns those of `repeated` that this clock has. */
 export function repeats(runs: Readonly<Record<string, Evidence>>, name: string): Evidence[] {
   const found: Evidence[] = [];
   for (let seed = 1; runs[repeatName(name, seed)] !== undefined; seed++) {
@@ -66,7 +66,7 @@ export function linkRates({ result }: Evidence, entry: string): number[] {
   return result.flows.filter(({ id }) => id.split(/[/#]/)[0] === entry).map(({ wire_bps }) => wire_bps / 1e9);
 }
 
-/** What the link takes of payload in full packets of 1,024 bytes. */
+/** Bytes of the link for a byte of payload in full packets of 1,024 bytes. */
 export const kOfPayload = (1024 + kHeaderBytes + kEthernetOverhead) / 1024;
 
 /** Rates on the link of the complete transfers of a traffic entry, Gb/s; 0: none was complete. */
@@ -115,7 +115,10 @@ export function whiskers(label: string, x: readonly number[], runs: readonly (re
   };
 }
 
-/** Of each `size` bytes that a host sends, one after another from the end of the warm-up on, by when they were delivered; Gb/s on the link. */
+/**
+ * Returns the rate of each `size` bytes that a host sends, one after another from the end of the warm-up on, by when they were
+ * delivered; Gb/s on the link.
+ */
 export function transferRates({ result, series }: Evidence, host: string, size: number, warmup: number): number[] {
   const flow = result.flows.find(({ from }) => from === host)?.id ?? "";
   const { goodput_bps = [] } = series.flows[flow] ?? {};

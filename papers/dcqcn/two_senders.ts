@@ -33,7 +33,7 @@ export function sendingRate({ series }: Evidence, flow: FlowName): Signal {
   return { time: series.time_s, values: rate_bps.map((bps) => bps / 1e9) };
 }
 
-/** What came of a flow at the receiver in each interval, Gb/s of the link: with headers, FCS, preamble and gap. */
+/** Bytes of a flow that came to the receiver in each interval, as Gb/s of the link: with headers, FCS, preamble and gap. */
 export function throughput({ scenario, series }: Evidence, flow: FlowName): Signal {
   const payload = scenario.hosts[0]?.path_mtu ?? 1024;
   const frame = (payload + kHeaderBytes + kEthernetOverhead) / payload;

@@ -54,13 +54,13 @@ const kOneUplink = [
 type Host = (typeof kHosts)[number]["name"];
 
 interface Seen {
-  /** Where H1 to H3 share an uplink, Gb/s. */
+  /** Throughputs while H1 to H3 share an uplink, Gb/s. */
   shared: Readonly<Record<Host, number>>;
   /** Transfers of 4 MB over all draws of paths, Gb/s; the wire has none. */
   draws?: Readonly<Record<Host, Transfers>>;
 }
 
-/** Over the throughputs of all, Gb/s. */
+/** Figures over the throughputs of all, Gb/s. */
 interface Transfers extends Pick<Spread, "min" | "p50" | "max"> {
   count: number;
 }

@@ -41,21 +41,21 @@ import {
 
 const kFile = "dcqcn/victim.yaml";
 const kVictim = "h1_5";
-/** What "one might expect VS to get", Gb/s. */
+/** Throughput that "one might expect VS to get", Gb/s. */
 const kExpected = 20;
 const kDraws = 10;
 
 /** Bytes of one of the paper's transfers, and the end of the warm-up, s. */
 const kTransfer = 250e6;
 const kWarmup = 0.02;
-/** In which VS delivers that much with every draw of paths, after the warm-up. */
+/** Time in which VS delivers that much with every draw of paths, after the warm-up. */
 const kDuration = { pfc: "duration=600ms", dcqcn: "duration=200ms" } as const;
 
 /** Senders under T3 that are added. */
 const kCounts = [0, 1, 2] as const;
 const kAdded = { 0: "[]", 1: "[h3_1]", 2: "[h3_1, h3_2]" } as const;
 
-/** Where pauses spread, from the congested port outwards; the paper's order. */
+/** Hops by which pauses spread, from the congested port outwards; the paper's order. */
 const kHops = {
   t4: { label: "T4", switches: ["t4"] },
   l34: { label: "L3 and L4", switches: ["l3", "l4"] },
@@ -69,7 +69,7 @@ interface Seen {
   /** A transfer of VS by number of senders under T3, of those that were run: medians of the median case, and all draws of paths, Gb/s. */
   pinned: ReadonlyMap<number, number>;
   drawn: ReadonlyMap<number, readonly number[]>;
-  /** Without senders under T3, and with two. */
+  /** Runs without senders under T3, and with two. */
   alone: Evidence;
   crowded: Evidence;
 }
@@ -266,7 +266,7 @@ function see(runs: Runs): Seen {
   };
 }
 
-/** Of the first transfer; where the run is too short for one, of what there is, which is less of the same. */
+/** Rate of the first transfer; if the run is too short for one, that of what there is, which is less of the same. */
 function transferOfVictim(run: Evidence): number {
   return transferRates(run, kVictim, kTransfer, kWarmup)[0] ?? rateFrom(run, kVictim);
 }

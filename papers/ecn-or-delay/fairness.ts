@@ -45,7 +45,7 @@ const kTrials: Trial[] = kNames.flatMap((control) =>
   })),
 );
 
-/** Of each start that was run. */
+/** Returns the runs of each start. */
 const runsOf = (runs: Runs, control: Control) => {
   const own = kStarts.flatMap((start) => runs[trialName(control, start)] ?? []);
   return own.length === 0 ? undefined : own;

@@ -64,7 +64,7 @@ const see = (runs: Runs): Seen =>
       ),
   );
 
-/** Of the fixed point, KB: rates of C / N hold where RTT = t_low (1 + N delta / (beta C)), less what the path takes without a queue. */
+/** Queue of the fixed point, KB: rates of C / N hold at RTT = t_low (1 + N delta / (beta C)), less what the path takes without one. */
 const kRest = { t_low: 50e-6, delta: 10e6, beta: 0.008 };
 const kGrowth = (kRest.t_low * kRest.delta) / (kRest.beta * kLink); // s for each flow
 const kKilobytes = kLink / 8 / 1000; // a second of it

@@ -13,7 +13,7 @@ export interface PaperDocument {
   title: string;
   setup: string;
   choices: readonly string[];
-  /** What `alternative` of quantities and statements is of. */
+  /** Alternative under which `alternative` of quantities and statements was measured. */
   alternative?: { name: string; reading: string };
   clocks: readonly Clock[];
   /** All runs were made, to their end, and are valid. */
@@ -25,11 +25,11 @@ export interface PaperDocument {
     label: string;
     unit: string;
     values: Measured;
-    /** Where a clock has several seeds, what each has: `values` are their medians. */
+    /** Value of each seed on clocks that have several: `values` are their medians. */
     seeds?: Partial<Record<Clock, (number | null)[]>>;
     alternative?: Measured;
   }[];
-  /** Of the statements. */
+  /** Total of the statements. */
   total: Total;
   statements: {
     quote: string;
@@ -47,7 +47,7 @@ export interface PaperDocument {
     title: string;
     x_label: string;
     x_range: readonly [number, number];
-    /** Of the differences. */
+    /** Unit of the differences. */
     unit: string;
     curves: Omit<OverlaidCurve, "values">[];
     differences: readonly Difference[];

@@ -1,5 +1,5 @@
 /**
- * What an experiment is: one figure or table of a paper as scenarios, quantities measured in them, and the paper's statements as
+ * Form of an experiment: one figure or table of a paper as scenarios, quantities measured in them, and the paper's statements as
  * expectations of these quantities. Everything specific to a paper is data of this shape; running, judging and reporting are not.
  * Papers' figures are written as a Study (study.ts), which an experiment is made from.
  */
@@ -27,7 +27,7 @@ export interface Trial {
   file: string;
   /** Overrides, "path=value". */
   set: readonly string[];
-  /** Where it runs; default: on all clocks of the experiment. */
+  /** Clocks on which it runs; default: all clocks of the experiment. */
   clocks?: readonly NetworkClock[];
 }
 
@@ -39,7 +39,7 @@ export interface Trial {
 export interface Alternative {
   /** "alpha reset": with the clock it names columns, and a folder beside the trials'. */
   name: string;
-  /** What it is, a sentence. */
+  /** Meaning of the alternative, a sentence. */
   reading: string;
   /** Overrides, after a trial's own. */
   set: readonly string[];
@@ -69,9 +69,9 @@ export interface Trace {
   title: string;
   x_label: string;
   y_label: string;
-  /** Of y. */
+  /** Unit of y. */
   unit: string;
-  /** What is drawn and compared. */
+  /** Range of x that is drawn and compared. */
   x_range: readonly [number, number];
 }
 
@@ -81,15 +81,15 @@ export interface TraceValues {
   y: readonly number[];
 }
 
-/** What one clock has shown. */
+/** Observation by one clock. */
 export interface Observation {
-  /** By name of the quantity, in its unit. Infinity: did not happen in the run. Absent: not known on this clock. */
+  /** Values by name of the quantity, in its unit. Infinity: did not happen in the run. Absent: not known on this clock. */
   values: Readonly<Record<string, number>>;
-  /** From top to bottom. */
+  /** Plots from top to bottom. */
   plots: readonly Plot[];
-  /** By name of the trace. */
+  /** Curves by name of the trace. */
   traces?: Readonly<Record<string, TraceValues>>;
-  /** What each of several seeds has shown; `values` are then medians, and curves those of the first. */
+  /** Observation of each of several seeds; `values` are then medians, and curves those of the first. */
   seeds?: readonly Pick<Observation, "values" | "traces">[];
 }
 
@@ -110,13 +110,13 @@ export interface QuantityCheck<Name extends string = string> {
   quantity: Name;
   min?: number;
   max?: number;
-  /** In their place where chance decides, and the median of several seeds is judged. */
+  /** Bounds in their place if chance decides, and the median of several seeds is judged. */
   by_chance?: { min?: number; max?: number };
-  /** At most this far from the value on that clock: `within` as a share of it, or `margin` in the unit, whichever is more. */
+  /** Largest distance from the value on that clock: `within` as a share of it, or `margin` in the unit, whichever is more. */
   near?: { clock: Clock; within: number; margin: number };
 }
 
-/** Why statements fall short. Those that do for the same reason have the same one. */
+/** Cause for which statements fall short. Those that do for the same reason have the same one. */
 export interface Cause {
   /** "fixed-point" */
   id: string;
@@ -139,26 +139,26 @@ export interface Statement<Held extends Check = Check> {
   quote: string;
   /** "section III", "figure 4". */
   where: string;
-  /** How the words are read as numbers. */
+  /** Reading of the words as numbers. */
   reading: string;
   /** All must hold. Empty: what Weir cannot measure. */
   checks: readonly Held[];
-  /** What could explain it where it falls short, or why it cannot be judged. */
+  /** Possible explanation if it falls short, or the reason why it cannot be judged. */
   remark?: string;
-  /** Why it falls short where it does, on all clocks or on each; where none is given it is not explained, which counts as ours. */
+  /** Cause if it falls short, on all clocks or on each; if none is given it is not explained, which counts as ours. */
   cause?: Cause | Partial<Record<Clock, Cause>>;
 }
 
 /** Real frames that no scenario describes: programs of this host between namespaces of it. Counts as the wire. */
 export interface Bench {
-  /** About how long it takes, s. */
+  /** Rough time that it takes, s. */
   seconds: number;
   /** @throws WeirError when something that it needs is missing or fails, and when it is aborted. Leaves nothing that runs. */
   run: (options: BenchOptions) => Promise<BenchOutcome>;
 }
 
 export interface BenchOptions {
-  /** For what the programs have said; exists. */
+  /** Folder for the programs' output; exists. */
   directory: string;
   signal: AbortSignal;
   /** 0..1 */
@@ -167,7 +167,7 @@ export interface BenchOptions {
 
 export interface BenchOutcome {
   observation: Observation;
-  /** Why the figures do not count; empty: they do. */
+  /** Reasons for which the figures do not count; empty: they do. */
   doubts: string[];
 }
 
@@ -178,9 +178,9 @@ export interface Experiment {
   /** "figure 1", "table I". */
   place: string;
   title: string;
-  /** What is run, a sentence or two. */
+  /** Setup that is run, a sentence or two. */
   setup: string;
-  /** What the paper leaves open or Weir does otherwise, one sentence each. */
+  /** Choices that the paper leaves open or Weir makes otherwise, one sentence each. */
   choices: readonly string[];
   quantities: Readonly<Record<string, Quantity>>;
   statements: readonly Statement[];
@@ -189,16 +189,16 @@ export interface Experiment {
   network?: {
     clocks: readonly NetworkClock[];
     trials: readonly Trial[];
-    /** Where chance decides: with how many seeds virtual time runs all trials, from the first on; medians are judged. Default: one. */
+    /** Number of seeds with which virtual time runs all trials if chance decides, from the first on; medians are judged. Default: one. */
     seeds?: number;
     /** `runs` has every trial of this clock by name. */
     observe: (runs: Runs, clock: NetworkClock) => Observation;
-    /** What several seeds come to, each as observed; default: the median of each quantity. */
+    /** Combines several seeds, each as observed; default: the median of each quantity. */
     summarize?: (seeds: readonly Observation[]) => Pick<Observation, "values" | "plots">;
-    /** About how long a simulation of all trials with one seed takes on one CPU, s; absent: there is none. */
+    /** Rough time of a simulation of all trials with one seed on one CPU, s; absent: there is none. */
     sim_seconds?: number;
   };
-  /** What there is on the wire instead of scenarios. */
+  /** Benchmark on the wire instead of scenarios. */
   bench?: Bench;
   /** Equations, under the first reading or the alternative; absent: there are none for it. */
   model?: (alternative?: Alternative) => Observation | Promise<Observation>;
@@ -219,12 +219,12 @@ export function trialsOn({ network }: Experiment, clock: NetworkClock): Trial[] 
   return network.trials.filter(({ clocks }) => clocks?.includes(clock) ?? true);
 }
 
-/** How many times a clock runs each trial, each with another seed. Real frames take their time: they run once. */
+/** Returns how many times a clock runs each trial, each with another seed. Real frames take their time: they run once. */
 export function seedsOn({ network }: Experiment, clock: NetworkClock): number {
   return clock === "sim" ? (network?.seeds ?? 1) : 1;
 }
 
-/** What the `position`th repeat of a trial is called, from 1. */
+/** Name of the `position`th repeat of a trial, from 1. */
 export function repeatName(trial: string, position: number): string {
   return `${trial}-seed${position}`;
 }

@@ -56,7 +56,7 @@ function removeEmpty(path: string): void {
   if (existsSync(path) && readdirSync(path).length === 0) rmdirSync(path);
 }
 
-/** What clocks have in common, then one column for each that has something to show. */
+/** Figure of the parts that clocks have in common, then one column for each that has something to show. */
 function figureOf(document: PaperDocument, outcome: PaperOutcome): Promise<string> {
   const { clocks, observations, alternative, overlays } = outcome;
   const columns = clocks.flatMap((clock) => [

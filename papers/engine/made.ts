@@ -57,7 +57,7 @@ function figuresVersion(): string {
   return figures;
 }
 
-/** Of an outcome that is done now. `began`: on the clock of performance.now(). */
+/** Describes an outcome that is done now. `began`: on the clock of performance.now(). */
 export function paperMade({ key, weir }: Pick<PaperMade, "key" | "weir">, began: number): PaperMade {
   return { key, ...madeNow(), weir, wall_s: since(began) };
 }

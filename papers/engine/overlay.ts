@@ -17,7 +17,7 @@ export interface OverlaidCurve {
   values: TraceValues;
 }
 
-/** Of two curves over the range of the trace, in the unit of y; null: they have no part in common. */
+/** Difference of two curves over the range of the trace, in the unit of y; null: they have no part in common. */
 export interface Difference {
   between: readonly [string, string];
   mean_absolute: number | null;
@@ -40,7 +40,7 @@ const kLooks: Readonly<Record<Clock, Pick<Curve, "color" | "style">>> = {
 };
 const kReferences = { color: 3, styles: ["solid", "dashed", "dotted"] } as const;
 
-/** Those traces that any clock or reference has. */
+/** Returns those traces that any clock or reference has. */
 export function overlaysOf(
   { traces = {} }: Experiment,
   evidence: readonly ClockEvidence[],
@@ -91,7 +91,7 @@ function lookOf(position: number): Pick<Curve, "color" | "style"> {
   return { color: color + position, style: styles[position % styles.length] as (typeof styles)[number] };
 }
 
-/** What lies outside must not stretch the y axis. One point on each side lets the curve reach the edges. */
+/** Points outside must not stretch the y axis. One point on each side lets the curve reach the edges. */
 function within({ x, y }: TraceValues, [low, high]: readonly [number, number]): TraceValues {
   const first = x.findIndex((at) => at >= low);
   const from = first < 0 ? x.length : Math.max(0, first - 1);

@@ -1,6 +1,6 @@
 /**
- * Curves of other simulators, from CSV files: DIR/<experiment>/<trace>/<label>.csv, a header line, then x and y in the units of the
- * trace, x increasing. They are drawn and compared, never judged. Whatever in DIR is none of this is an error.
+ * Curves of other simulators, from CSV files: DIR/<experiment>/<trace>/<label>.csv, a header line, then x and y in the units of
+ * the trace, x increasing. They are drawn and compared, never judged. Anything else in DIR is an error.
  */
 import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -14,7 +14,7 @@ export interface Reference {
   values: TraceValues;
 }
 
-/** By name of the trace. */
+/** Curves by name of the trace. */
 export type References = Readonly<Record<string, readonly Reference[]>>;
 
 interface Entry {
@@ -99,7 +99,7 @@ function finite(column: CsvColumn, row: number, expected: string): number {
   throw column.error(row, `${text === "" ? "nothing" : JSON.stringify(text)} is not a number`, expected);
 }
 
-/** What is in a folder of folders, by name. */
+/** Returns the entries of a folder of folders, by name. */
 function foldersIn(directory: string, expected: string): Entry[] {
   const entries = entriesOf(directory);
   const file = entries.find((entry) => !entry.folder);

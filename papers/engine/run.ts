@@ -57,9 +57,9 @@ export interface RunState {
   complete: boolean;
   /** Complete, and its figures count. */
   valid: boolean;
-  /** Why not. */
+  /** Reasons for which it is not valid. */
   reasons: string[];
-  /** Of runs of scenarios. */
+  /** Known for runs of scenarios. */
   scale?: number;
   seed?: number;
   /** How long it took; absent where it was not made to its end. */
@@ -76,13 +76,13 @@ export interface PaperOutcome {
   statements: JudgedStatement[];
   /** The same under the experiment's alternative; absent: it has none, or none of its clocks was asked for. */
   alternative?: { observations: Partial<Record<Clock, Observation>>; statements: JudgedStatement[] };
-  /** What clocks and references have in common. */
+  /** Curves that clocks and references have in common. */
   overlays: Overlay[];
   /** Every run was made, to its end, and is valid. */
   complete: boolean;
 }
 
-/** @throws WeirError when a scenario cannot be read. What goes wrong in a run is in the outcome. */
+/** @throws WeirError when a scenario cannot be read. Failures in a run are in the outcome. */
 export async function runExperiment(
   experiment: Experiment,
   runners: Runners,
@@ -259,7 +259,7 @@ class RunSeries {
   }
 }
 
-/** What several seeds come to. */
+/** Combines several seeds. */
 function together(seeds: readonly Observation[], { summarize }: NonNullable<Experiment["network"]>): Observation {
   const [first] = seeds as [Observation];
   if (seeds.length === 1) return first;
@@ -267,7 +267,7 @@ function together(seeds: readonly Observation[], { summarize }: NonNullable<Expe
   return { ...first, ...own, seeds: seeds.map(({ values, traces }) => ({ values, ...(traces && { traces }) })) };
 }
 
-/** Of what the seeds have each; a value that some of them do not know is the median of the others. */
+/** Medians of the seeds' values; a value that some of them do not know is the median of the others. */
 function medians(all: readonly Observation["values"][]): Observation["values"] {
   const names = new Set(all.flatMap((values) => Object.keys(values)));
   return Object.fromEntries(

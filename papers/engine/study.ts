@@ -51,7 +51,7 @@ export interface Study<Seen, Named extends Quantities<Seen>, Drawn extends Trace
   plots: (seen: Seen) => readonly Plot[];
   network?: Omit<NonNullable<Experiment["network"]>, "observe" | "summarize"> & {
     see: (runs: Runs, clock: NetworkClock) => Seen;
-    /** Of several seeds, what quantities are read from where a median of each is not meant: a ratio of medians. */
+    /** Combines several seeds into what quantities are read from, if a median of each is not meant: a ratio of medians. */
     typical?: (seeds: readonly Seen[]) => Seen;
   };
   model?: (alternative?: Alternative) => Seen | Promise<Seen>;
@@ -114,7 +114,7 @@ function read<Seen, Value>(all: Readings<Seen, Value>, seen: Seen): Record<strin
   return Object.fromEntries(found.filter((one): one is [string, Value] => one[1] !== undefined));
 }
 
-/** What they are, without how they are read. */
+/** Describes all without how they are read. */
 function without<About extends { of: unknown }>(all: Readonly<Record<string, About>>) {
   return Object.fromEntries(Object.entries(all).map(([name, { of, ...about }]) => [name, about]));
 }
@@ -123,7 +123,7 @@ export function quantity<Seen>(label: string, unit: string, of: (seen: Seen) => 
   return { label, unit, of };
 }
 
-/** What of a figure is measured again and again: a name, or something that has one. */
+/** Case that a figure measures again and again: a name, or something that has one. */
 type Case = string | number | { readonly name: string | number };
 type CaseName<One> = One extends { readonly name: infer Name extends string | number } ? Name : One & (string | number);
 
@@ -193,7 +193,7 @@ export const within = <Name extends string>(quantity: Name, min: number, max: nu
   max,
 });
 
-/** What `more` and `less` ask of a ratio. */
+/** Meaning of `more` and `less` for a ratio. */
 export const MORE_OR_LESS =
   "More and less: by 1% where equations leave no room for chance, by 10% where the median of several seeds is judged.";
 export const more = <Name extends string>(ratio: Name): QuantityCheck<Name> => ({
@@ -207,7 +207,7 @@ export const less = <Name extends string>(ratio: Name): QuantityCheck<Name> => (
   by_chance: { max: 0.9 },
 });
 
-/** At most so far from the value on another clock: a share of it, or `margin` in the unit, whichever is more. */
+/** Checks for a largest distance from the value on another clock: a share of it, or `margin` in the unit, whichever is more. */
 export const near = <Name extends string>(
   quantity: Name,
   clock: Clock,
@@ -215,7 +215,7 @@ export const near = <Name extends string>(
   margin = 0,
 ): QuantityCheck<Name> => ({ quantity, near: { clock, within, margin } });
 
-/** What an axis has, and from where to where it goes; default: as the curves do. */
+/** Label of an axis, and its ends; default: those of the curves. */
 export type Axis = readonly [label: string, from?: number, to?: number];
 
 export function plot(

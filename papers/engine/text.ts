@@ -66,7 +66,7 @@ function runLine(run: RunState): string {
   return `${runName(run)}: ${[...facts, state].join(", ")}`;
 }
 
-/** How each run went, and what the alternative is, where there is one. */
+/** Tells how each run went, and what the alternative is, if there is one. */
 export function runLines({ runs, alternative }: PaperDocument): string[] {
   const lines = runs.map(runLine);
   if (alternative === undefined) return lines;
@@ -74,7 +74,7 @@ export function runLines({ runs, alternative }: PaperDocument): string[] {
   return [...lines, `${name}: another reading, shown where it comes to something else. ${reading}`];
 }
 
-/** Why not all is judged; "" where every run is whole and valid. */
+/** Says why not all is judged; "" if every run is whole and valid. */
 export function partialLine({ complete, runs }: PaperDocument): string {
   const bad = runs.filter(({ valid }) => !valid).length;
   const what = `${bad} of ${runs.length} runs did not come to a valid end`;
@@ -84,12 +84,15 @@ export function partialLine({ complete, runs }: PaperDocument): string {
 /** Heading of causes that are told once, whatever falls short by them. */
 export const kCauses = "Why statements fall short";
 
-/** What a total is made of. */
+/** Parts of a document that a total is made of. */
 export function judgedOf({ paper, statements }: PaperDocument) {
   return { paper: paper.name, statements };
 }
 
-/** Whom a statement is held against, where not the paper; the causes by which it falls short, and what could explain it, where it does. */
+/**
+ * Explains a statement: whom it is held against, if not the paper; the causes by which it falls short, and what could explain it,
+ * if it does.
+ */
 export function explanations({ remark, itself, verdicts }: PaperDocument["statements"][number]): string[] {
   const causes = new Map(verdicts.flatMap(({ cause }) => (cause === undefined ? [] : [[cause.id, cause]])));
   const named = [...causes.values()].map(({ id, by }) => `${id}, ${by === "us" ? "by us" : "by the algorithm"}`);
@@ -102,7 +105,7 @@ export function explanations({ remark, itself, verdicts }: PaperDocument["statem
   ];
 }
 
-/** What the alternative comes to in the place of `verdict`; undefined: to the same. */
+/** Returns the alternative's ruling in the place of `verdict`; undefined: it is the same. */
 export function otherVerdict(
   { alternative = [] }: Pick<PaperDocument["statements"][number], "alternative">,
   verdict: Verdict,
@@ -111,13 +114,13 @@ export function otherVerdict(
   return other === undefined || isDeepStrictEqual(other, verdict) ? undefined : other;
 }
 
-/** By what, where and when; "" where that is not known. */
+/** Says by what, where and when it was made; "" if that is not known. */
 export function madeLine({ made }: PaperDocument): string {
   if (made === undefined) return "";
   return `Made by ${describeMade(made)}, ${made.at}, in ${duration(made.wall_s)}.`;
 }
 
-/** What was measured and what was asked for, one line for each quantity; then why it was not judged. */
+/** Tells what was measured and what was asked for, one line for each quantity; then why it was not judged. */
 export function findingLines({ findings, why }: Omit<Verdict, "clock" | "ruling"> & Partial<Verdict>): string[] {
   const lines = findings.map(({ measured, required, within }) =>
     required === "" ? measured : `${measured} (${within ? "" : "not "}${required})`,
@@ -125,7 +128,7 @@ export function findingLines({ findings, why }: Omit<Verdict, "clock" | "ruling"
   return why === undefined ? lines : [...lines, why];
 }
 
-/** What was measured, and how far curves are apart, where there are any. */
+/** Shows what was measured, and how far curves are apart, if there are any. */
 export function grids(paper: PaperDocument): Grid[] {
   return [measuredGrid(paper), differenceGrid(paper)].filter(({ rows }) => rows.length > 0);
 }

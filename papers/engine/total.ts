@@ -1,6 +1,6 @@
 /**
- * How many statements of papers hold, fall short and why, over any number of experiments. A sentence of a paper that several experiments
- * judge is one statement with several cases, and counts once: it falls short where one of its cases does.
+ * Numbers of papers' statements that hold or fall short, and why, over any number of experiments. A sentence of a paper that
+ * several experiments judge is one statement with several cases, and counts once: it falls short if one of its cases does.
  */
 import type { Cause, Clock } from "./experiment.js";
 import type { Ruling, Verdict } from "./verdict.js";

@@ -1,4 +1,4 @@
-/** How far two curves of the same thing are apart. */
+/** Distance between two curves of the same thing. */
 import type { TraceValues } from "./experiment.js";
 
 /**

@@ -32,9 +32,9 @@ export interface Verdict {
   clock: Clock;
   ruling: Ruling;
   findings: Finding[];
-  /** Why it was not judged. */
+  /** Reason for which it was not judged. */
   why?: string;
-  /** Why it falls short. */
+  /** Cause for which it falls short. */
   cause?: Cause;
 }
 
@@ -51,7 +51,7 @@ const kUnexplained: Cause = {
   proof: "nobody looked, or nothing was found",
 };
 
-/** What a clock has to show: an observation, or why there is none; `doubt` is why its figures do not count. */
+/** Evidence of a clock: an observation, or why there is none; `doubt` is why its figures do not count. */
 export interface ClockEvidence {
   clock: Clock;
   observation?: Observation;
@@ -108,7 +108,7 @@ function judgeOn(own: ClockEvidence, statement: Statement, context: Context): Ve
 
 interface Checked {
   finding?: Finding;
-  /** Why the check says nothing. */
+  /** Reason for which the check says nothing. */
   missing?: string;
 }
 
@@ -173,7 +173,7 @@ function compare(
   return { finding: { quantity: name, measured, required, within: difference <= most } };
 }
 
-/** Of each seed, where there are several. */
+/** Curves of each seed, if there are several. */
 function tracesOf(observation: Observation | undefined, name: string): TraceValues[] {
   const each = (observation?.seeds ?? []).flatMap(({ traces }) => traces?.[name] ?? []);
   const own = observation?.traces?.[name];

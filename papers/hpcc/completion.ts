@@ -57,7 +57,7 @@ const see = (runs: Runs): Seen =>
     return run === undefined ? undefined : figures(run);
   }) as Seen;
 
-/** By how much of the others' p99 HPCC's is shorter, of the class of sizes where that is most, %. */
+/** Part of the others' p99 by which HPCC's is shorter, for the class of sizes where that is most, %. */
 const shorter = ({ hpcc, ...others }: Seen, than: Exclude<Control, "hpcc">) => {
   const other = others[than];
   if (hpcc === undefined || other === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Why statements of the papers on QCN fall short. */
+/** Causes for which statements of the papers on QCN fall short. */
 import type { Cause } from "../engine/experiment.js";
 
 export const FEEDBACK_DELAY: Cause = {

@@ -7,7 +7,7 @@ import type { Curve, Plot } from "../../src/result/report/plot.js";
 import { plot } from "../engine/study.js";
 import { type QcnConvergence, type QcnModelInput, qcnConvergence } from "./model/index.js";
 
-/** What the paper's figures are about (sections III and V). */
+/** Setup of the paper's figures (sections III and V). */
 export const LINK = 1e9;
 export const FAIR = 0.9;
 export const CONVERGED =
@@ -16,7 +16,7 @@ export const CONVERGED =
 /** Rates at the start in all of the analysis (section V-B), bit/s. */
 export const UNEVEN = [900e6, 100e6] as const;
 
-/** Beyond the slowest of the curves, ns; most of the figures end at 20 s. */
+/** Horizon beyond the slowest of the curves, ns; most of the figures end at 20 s. */
 const kHorizon = 30e9;
 const kStep = 50e6;
 
@@ -77,7 +77,7 @@ export function modelPlots(runs: readonly ModelRun[], seconds = 20): Plot[] {
   ];
 }
 
-/** With the paper's line of 0.9. */
+/** The plot has the paper's line of 0.9. */
 export function evennessPlot(curves: readonly Curve[], seconds: number): Plot {
   return plot("Evenness: smallest / largest rate", ["time, s", 0, seconds], ["epsilon", 0, 1.05], curves, {
     levels: [{ label: "epsilon 0.9", value: FAIR }],

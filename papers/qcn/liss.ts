@@ -1,4 +1,4 @@
-/** What Liss observed of QCN in adapters and a switch: two ports of one adapter send to one port of another. */
+/** Liss's observations of QCN in adapters and a switch: two ports of one adapter send to one port of another. */
 
 import { networkCounts } from "../../src/result/counts.js";
 import {
@@ -163,7 +163,7 @@ export const LISS_CONVERGENCE = studyOf<Seen>()({
     }),
 });
 
-/** Of a queue in the whole run, KB. */
+/** Longest a queue is in the whole run, KB. */
 export function longest({ series }: Evidence, queue: string): number {
   return (series.queues[queue]?.max_bytes ?? []).reduce((most, bytes) => Math.max(most, bytes), 0) / 1000;
 }

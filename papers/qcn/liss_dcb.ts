@@ -1,5 +1,5 @@
 /**
- * What Liss says QCN is for, on the traffic that the slides name: long flows, an incast and messages in a lossless priority, and
+ * Purposes of QCN as Liss states them, on the traffic that the slides name: long flows, an incast and messages in a lossless priority, and
  * bursts in a lossy one that have nothing but the switch's buffer in common with them. PFC alone, and QCN with PFC.
  */
 import { networkCounts } from "../../src/result/counts.js";
@@ -51,11 +51,11 @@ const kRuns = {
 const kNames = namesOf(kRuns);
 const kBoth = ["pfc", "qcn"] as const;
 
-/** Of one run: KB, %, frames, us and packets. What is never complete takes for ever. */
+/** Figures of one run: KB, %, frames, us and packets. A transfer that is never complete takes for ever. */
 type Figures = ReturnType<typeof figures>;
 
 function figures(run: Evidence) {
-  // Over all of the time: samples at a distance would meet the bursts always in the same phase, or never.
+  // The figures are over all of the time: samples at a distance would meet the bursts always in the same phase, or never.
   const lengths = run.result.switches.sw?.queues.r?.["3"];
   return {
     queue_mean: (lengths?.mean ?? 0) / 1000,
@@ -70,7 +70,7 @@ function figures(run: Evidence) {
   };
 }
 
-/** By when half, and nine of ten, of an entry's transfers are complete. */
+/** Times by which half, and nine of ten, of an entry's transfers are complete. */
 function times<Name extends TransferName>({ result }: Evidence, name: Name) {
   const throughput = result.groups?.[name]?.transfers?.throughput_bps ?? { p50: 0, p10: 0 };
   const time = (bps: number) => (8e6 * kTransfers[name]) / bps;
@@ -85,7 +85,7 @@ function lost({ result }: Evidence, priority: number): number {
   return result.flows.reduce((sum, flow) => sum + (flow.priority === priority ? flow.lost : 0), 0);
 }
 
-/** Of the link to the receiver of the lossless traffic. */
+/** Use of the link to the receiver of the lossless traffic. */
 function used({ result: { links = [] } }: Evidence): number {
   const share = links.find(({ from, to }) => from === "sw" && to === "r")?.utilisation;
   return share === undefined ? Number.NaN : 100 * share;
@@ -93,11 +93,11 @@ function used({ result: { links = [] } }: Evidence): number {
 
 interface Seen {
   figures: Readonly<Record<keyof typeof kRuns, Figures>>;
-  /** Of the first seed, which is drawn. */
+  /** Runs of the first seed, which is drawn. */
   runs: Runs;
 }
 
-/** Of nothing, and of what takes for ever, there is no part. */
+/** There is no part of nothing, nor of what takes for ever. */
 function part(value: number, reference: number): number | undefined {
   const found = value / reference;
   return Number.isFinite(found) ? found : undefined;

@@ -48,7 +48,7 @@ function figures({ result }: Evidence): Figures {
   return { victim: rate(true), others: rate(false), pauses: networkCounts(result).pfc_sent };
 }
 
-/** Of what there is nothing there is no part. */
+/** There is no part of nothing. */
 const part = (value: number, reference: number) => (reference === 0 ? undefined : value / reference);
 
 export const LISS_VICTIM = studyOf<Seen>()({

@@ -47,7 +47,7 @@ const kWindow = 0.1;
 const kShortWindow = 0.02;
 const kTransient = 0.5;
 const kTag = 4;
-/** Whom feedback meets is chance where there are several. */
+/** Chance decides whom feedback meets where there are several. */
 const kSeeds = 10;
 
 /** Service rates in order: begin and end, s, and bit/s. */
@@ -64,15 +64,15 @@ interface Seen {
   /** KB; its highest in each interval, B. */
   length: Signal;
   peaks: Signal;
-  /** Of the service rate, %. */
+  /** Share of the service rate, %. */
   used: Signal;
-  /** Of all sources together, bit/s. */
+  /** Rate of all sources together, bit/s. */
   sent: Signal;
 }
 
 const nearSetPoint = (kb: number) => kb >= kSetPoint / 2 && kb <= 1.5 * kSetPoint;
 
-/** What lies in a phase after its transient. */
+/** Returns the part of a phase after its transient. */
 const steady = (signal: Signal, { from, to }: Phase) => between(signal, from + kTransient, to);
 const lengths = ({ seen, phase }: { seen: Seen; phase: Phase }) => describe(steady(seen.length, phase));
 
@@ -227,7 +227,7 @@ function plots({ run: { scenario, series }, length, used }: Seen): Plot[] {
   ];
 }
 
-/** By what its sources got. */
+/** Evenness of what its sources got in the last second. */
 function lastSecond({ series }: Evidence): number {
   const end = series.time_s.at(-1) ?? 0;
   const shares = Object.values(series.flows).map(({ goodput_bps = [] }) =>

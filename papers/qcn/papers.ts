@@ -13,7 +13,7 @@ export const SHU: Paper = {
     "R. Shu, J. Zhang, F. Ren, C. Lin: Analysing Convergence of Quantized Congestion Notification in Data Center Ethernet",
 };
 
-/** What follows from the number of one of its figures. */
+/** Facts that follow from the number of one of its figures. */
 export const shuFigure = (figure: number) => ({ id: `qcn-shu-fig${figure}`, paper: SHU, place: `figure ${figure}` });
 
 export const LISS: Paper = {
@@ -22,5 +22,5 @@ export const LISS: Paper = {
     "L. Liss: Quantized Congestion Control (QCN): Experiences with Ethernet and RoCE, OpenFabrics Alliance workshop",
 };
 
-/** What takes congestion control out of a scenario of Liss's, and leaves PFC. */
+/** Overrides that take congestion control out of a scenario of Liss's, and leave PFC. */
 export const LISS_PFC_ALONE = ["congestion={algorithm: none}", "switch.qcn.enabled=false", "switch.ecn.enabled=false"];

@@ -1,4 +1,4 @@
-/** What Shu et al. say in section V-B of feedback that is larger or later: F_b by their model, the round trip as packets. */
+/** Words of Shu et al. in section V-B on feedback that is larger or later: F_b by their model, the round trip as packets. */
 import { between, describe } from "../../src/result/measure.js";
 import type { Evidence } from "../engine/experiment.js";
 import {
@@ -37,7 +37,7 @@ import {
 const kSooner = "Therefore, more dramatic queue length oscillation will lead to smaller convergence time.";
 const kWhere = "section V-B1";
 
-/** By the model: G_d F_b is one factor of it. */
+/** It runs by the model: G_d F_b is one factor of it. */
 export const SHU_FEEDBACK = sweep({
   id: "qcn-shu-feedback",
   paper: SHU,

@@ -28,7 +28,7 @@ const kAlmostAll = 0.9 * LINK;
 /** Mb/s at which a flow begins that is alone; below 80 its byte counter is the slower of the two. */
 const kAlone = { r40: 40, r60: 60, r120: 120, r160: 160, r500: 500 } as const;
 const kStarts = namesOf(kAlone);
-/** Of two flows on one link, both below 80 Mb/s. */
+/** Rates of two flows on one link, both below 80 Mb/s. */
 const kTogether = [60, 20] as const;
 
 const startAt = (host: string, mbps: number) => `topology.host_overrides.${host}.initial_rate=${mbps}Mbps`;
@@ -56,7 +56,7 @@ interface Seen {
   alone: Readonly<Record<keyof typeof kAlone, Climb>>;
   larger: Climb;
   smaller: Climb;
-  /** Of what both rates gained until they had the link between them, the larger one's, %. */
+  /** The larger one's part of what both rates gained until they had the link between them, %. */
   taken: number;
   curves: Readonly<Record<string, Signal>>;
 }

@@ -11,7 +11,7 @@ const kHighest = 950;
 
 interface Probabilities {
   points: readonly { rate: number; p: number }[];
-  /** Of p, from the least. */
+  /** Values of p, from the least. */
   sorted: readonly number[];
 }
 const least = ({ sorted }: Probabilities) => sorted[0] ?? 0;
@@ -68,14 +68,14 @@ export const SHU_FIGURE_3 = studyOf<Probabilities>()({
 /** Times to convergence, s: by the larger rate at the start on 1 Gb/s, Mb/s, and from 9 and 1 of 10 Gb/s. */
 interface Times {
   points: readonly { rate: number; left: number }[];
-  /** From the highest rate. */
+  /** Time from the highest rate. */
   converged: number;
   from: (rate: number) => number;
   fast: { sameStep: number; tenfoldStep: number };
 }
-/** Where R_1 / R_2 = 1 / 0.9. */
+/** Rate at which R_1 / R_2 = 1 / 0.9. */
 const kMet = 1000 / 1.9;
-/** How fast R_1 falls: from 900 to 600, below and above that, Mb/s per s. */
+/** Speed at which R_1 falls: from 900 to 600, below and above that, Mb/s per s. */
 const middleSpeed = ({ from }: Times) => 300 / (from(900) - from(600));
 const lowSpeed = ({ from }: Times) => (600 - kMet) / from(600);
 const highSpeed = ({ from, converged }: Times) => 50 / (converged - from(900));

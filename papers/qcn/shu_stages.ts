@@ -54,12 +54,12 @@ interface Stages extends Rates {
   /** KB, and its highest in each interval. */
   length: Signal;
   peaks: Signal;
-  /** Where the third stage begins: s, and rates there, Mb/s; none where it does not. */
+  /** Beginning of the third stage: s, and rates there, Mb/s; none if it does not begin. */
   third: number;
   there: readonly number[];
 }
 const overfilled = ({ peaks }: Stages) => firstTime(peaks, (kb) => kb > BUFFER - 2);
-/** From where it counts as steady. */
+/** The queue counts as steady from there on. */
 const steady = (length: Signal) => describe(between(length, STEADY, END));
 const settled = (length: Signal) => lastingFrom(movingMean(length, kShort), nearSetPoint, 0, END);
 
@@ -180,7 +180,7 @@ function seeStages({ qcn }: Runs): Stages {
   };
 }
 
-/** What is measured of one, and its curves. */
+/** Measurements of one, and its curves. */
 interface Variant {
   figures: { converged: number; queue_mean: number; queue_deviation: number; queue_settled: number };
   rates: Rates["all"];

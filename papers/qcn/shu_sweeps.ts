@@ -1,6 +1,6 @@
 /**
- * Figures 7 to 11 of Shu et al.: what parameters and variants make of the convergence time. By the paper's own model, as in the
- * paper, and, where there is such a parameter, as packets.
+ * Figures 7 to 11 of Shu et al.: effect of parameters and variants on the convergence time. They run by the paper's own model, as
+ * in the paper, and, if there is such a parameter, as packets.
  */
 
 import { evenness, movingMean } from "../../src/result/measure.js";
@@ -35,12 +35,12 @@ interface SweepCase extends ModelCase {
   set?: readonly string[];
 }
 
-/** What any clock shows of each case. */
+/** Figures that any clock shows of each case. */
 interface Seen<Name extends string> {
   /** Convergence times, s. */
   times: Readonly<Record<Name, number>>;
   plots: readonly Plot[];
-  /** Of the model. */
+  /** Runs of the model. */
   runs?: Readonly<Record<Name, ModelRun>>;
 }
 
@@ -48,7 +48,7 @@ interface Seen<Name extends string> {
 interface Sweep<Name extends string, Derived extends string>
   extends Pick<Experiment, "id" | "paper" | "place" | "title"> {
   choices?: readonly string[];
-  /** As packets too if each has overrides. */
+  /** They run as packets too if each has overrides. */
   cases: Readonly<Record<Name, SweepCase>>;
   /** Quantities made from the times. */
   derived: Readonly<Record<Derived, Measured<Seen<NoInfer<Name>>>>>;

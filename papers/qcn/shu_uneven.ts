@@ -28,7 +28,7 @@ import {
 interface Seen {
   model: ModelRun;
   converged: number;
-  /** As packets. */
+  /** Rates and queue as packets. */
   packets?: Rates & { length: Signal };
 }
 const steady = ({ packets }: Seen) => packets && describe(between(packets.length, STEADY, END));
@@ -87,7 +87,7 @@ const startOf = (host: string, mbps: number | undefined) => `topology.host_overr
 
 const kWell = 50; // Mb/s
 
-/** Of rates as packets, by means, from the model's. */
+/** Distance of rates as packets, by means, from the model's. */
 function distance({ packets, model }: Seen, to: number): number | undefined {
   if (packets === undefined) return undefined;
   const { time, rates: expected } = model.convergence.series;
@@ -165,7 +165,7 @@ interface Counts {
   more: readonly [number, number];
 }
 const sum = ([rp1, rp2]: readonly [number, number]) => rp1 + rp2;
-/** Of all samples, %. */
+/** Shares of all samples, %. */
 const share = {
   zero: ({ samples, one, more }: Counts) => (100 * (samples - sum(one) - sum(more))) / samples,
   one: ({ samples, one }: Counts) => (100 * sum(one)) / samples,

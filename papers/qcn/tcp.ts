@@ -1,6 +1,6 @@
 /**
- * TCP under QCN, which Kabbani and Yasuda name as their next work, with PFC: connections of the hosts' kernels, whose packets pass the
- * NICs' reaction points by five-tuple. On the wire alone, where there are kernels.
+ * TCP under QCN, which Kabbani and Yasuda name as their next work, with PFC: connections of the hosts' kernels, whose packets
+ * pass the NICs' reaction points by five-tuple. It runs on the wire alone, where there are kernels.
  */
 import { sum } from "simple-statistics";
 import { networkCounts } from "../../src/result/counts.js";

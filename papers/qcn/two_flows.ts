@@ -24,7 +24,7 @@ export const CHOICES = [
   "Of the round trip the paper prints tens of microseconds (section V-A), and nothing of its hosts; here each of the three links delays by 1 us.",
 ];
 
-/** Beside the setup as printed: feedback that takes as long as it may on boards and servers. */
+/** Alternative to the setup as printed: feedback that takes as long as it may on boards and servers. */
 export const SLOW_FEEDBACK: Alternative = {
   name: "slow feedback",
   reading:
@@ -33,7 +33,7 @@ export const SLOW_FEEDBACK: Alternative = {
   concerns: () => true,
 };
 
-/** Whom feedback meets is chance. */
+/** Chance decides whom feedback meets. */
 export const SEEDS = 10;
 export const BY_CHANCE = `Chance decides whom feedback meets, so in virtual time ${SEEDS} seeds run, and medians are judged; ratios are of medians. Curves are those of the first seed.`;
 
@@ -45,7 +45,7 @@ export interface Rates {
 export function ratesOf({ series }: Evidence): Rates {
   const all = rates(series);
   const even = evenness(Object.values(all).map((one) => movingMean(one, WINDOW)));
-  // Before that the mean has less than half of its window.
+  // The mean has less than half of its window before that.
   return { all, converged: firstTime(even, (epsilon) => epsilon >= FAIR, WINDOW / 2) };
 }
 
@@ -54,7 +54,7 @@ export function lengthOf({ series }: Evidence): Signal {
   return inUnits(queue(series, BOTTLENECK), 1000);
 }
 
-/** From the start on to `to`, s. */
+/** Axis from the start to `to`, s. */
 function timeTo(to: number): Axis {
   return to < 1 ? ["time, ms", 0, to * 1000] : ["time, s", 0, to];
 }

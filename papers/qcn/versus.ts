@@ -137,7 +137,7 @@ export const QCN_VERSUS_DCQCN = studyOf<Runs>()({
   },
 });
 
-/** Of each ms, so that two noisy curves can be told apart. */
+/** Returns the highest of each ms, so that two noisy curves can be told apart. */
 function highest({ series }: Evidence): { x: number[]; y: number[] } {
   const signal: Signal = { time: series.time_s, values: series.queues[kQueue]?.max_bytes ?? [] };
   const x = Array.from({ length: Math.round(kEnd * 1000) }, (_, i) => i);

@@ -6,7 +6,7 @@ import { type Evidence, type Experiment, type NetworkClock, type Trial, trialsOn
 import { judge } from "../engine/verdict.js";
 import { findExperiment } from "../registry.js";
 
-/** What a made-up run differs in: rates on the link by id of the flow, Gb/s, fields of some flows and of the result, and series. */
+/** Data of a made-up run: rates on the link by id of the flow, Gb/s, fields of some flows and of the result, and series. */
 export interface Made {
   rates: Readonly<Record<string, number>>;
   flows?: Readonly<Record<string, Partial<FlowResult>>>;

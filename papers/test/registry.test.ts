@@ -6,7 +6,7 @@ import { loadTrial, scenarioPath } from "../engine/trial.js";
 import { judge, type Ruling } from "../engine/verdict.js";
 import { EXPERIMENTS, findExperiment, listExperiments, nearestExperiment } from "../registry.js";
 
-/** What comes of the statements on models; the equations leave no room for chance. */
+/** Rulings of the statements on models; the equations leave no room for chance. */
 const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
   "dcqcn-fig10": ["not judged", "not judged", "not judged", "not judged"],
   "dcqcn-fig13": ["holds", "holds", "holds", "holds", "holds", "not judged", "holds", "holds"],
@@ -87,7 +87,7 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
         for (const warning of warnings) expect(warning).toMatch(wrong?.warning ?? /^$/);
         if (network.clocks.includes("wire")) expect(scenario.scale).not.toBe("auto");
       }
-      // What repeats itself is not repeated once more.
+      // Trials that repeat themselves are not repeated once more.
       if (network.seeds !== undefined)
         expect(network.trials).toEqual(
           network.trials.filter(({ set }) => withoutSeed({ set } as Trial).length === set.length),
@@ -106,7 +106,7 @@ describe.each(EXPERIMENTS.map((experiment) => [experiment.id, experiment] as con
       const observation = await model();
       expect(observation.plots.length).toBeGreaterThan(0);
       for (const name of Object.keys(observation.values)) expect(quantities).toHaveProperty([name]);
-      // Of a model alone nothing may remain open.
+      // An experiment of a model alone must leave nothing open.
       if (network === undefined) expect(Object.keys(observation.values).sort()).toEqual(Object.keys(quantities).sort());
       const judged = judge(experiment, [{ clock: "model", observation }]);
       expect(judged.map(({ verdicts }) => verdicts[0]?.ruling)).toEqual(kOfModels[experiment.id]);

@@ -27,7 +27,7 @@ const kNames = namesOf(kControls);
 const kTrials: Trial[] = kNames.map((name) => ({ name, file: kFile, set: kControls[name].set }));
 
 const p99 = ({ result }: Evidence) => result.fct?.fct_us.p99;
-/** Of the link to the incast's receiver. */
+/** Use of the link to the incast's receiver. */
 const used = ({ result: { links } }: Evidence) => {
   const share = links?.find(({ from, to }) => from === "sw" && to === "h18")?.utilisation;
   return share === undefined ? undefined : 100 * share;

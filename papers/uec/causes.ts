@@ -1,4 +1,4 @@
-/** Why statements of the abstracts of SMaRTT and REPS fall short: the papers were not at hand. */
+/** Causes for which statements of the abstracts of SMaRTT and REPS fall short: the papers were not at hand. */
 import type { Cause } from "../engine/experiment.js";
 
 export const SWIFT_BEGINS_LOW: Cause = {

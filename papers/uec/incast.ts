@@ -17,7 +17,7 @@ import { SWIFT_BEGINS_LOW } from "./causes.js";
 import { SMARTT, UEC_FILE } from "./papers.js";
 import { lastCompletion } from "./runs.js";
 
-/** What RoCE NICs have: DCQCN, PFC, one path for each flow, and go-back-N. */
+/** Settings of RoCE NICs: DCQCN, PFC, one path for each flow, and go-back-N. */
 const kRoce = [
   "congestion={algorithm: dcqcn, profile: hpcc-ns3}",
   "transport={type: rc}",
@@ -33,7 +33,7 @@ const kNames = namesOf(kControls);
 
 const kReceiver = "h4_2_2";
 const kQueue = `e4_2:${kReceiver}:0`;
-/** Of the incast without end, s. */
+/** End of the incast without end, s. */
 const kEnd = 8e-3;
 const kSteady = 4e-3;
 /** 0.75 base round-trip times at 100 Gb/s, KB as queues count a packet of 4178 bytes on the link: 4154. */
@@ -89,7 +89,7 @@ const see = (runs: Runs): Seen =>
     return figures({ incast: one, permutation: two, endless: three });
   }) as Seen;
 
-/** How much shorter NSCC's last completion is, of the two loads where that is most, %. */
+/** Part by which NSCC's last completion is shorter, for the load of the two where that is most, %. */
 const shorter = ({ nscc, ...others }: Seen, than: Exclude<Control, "nscc">) => {
   const other = others[than];
   if (nscc === undefined || other === undefined) return undefined;

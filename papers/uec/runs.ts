@@ -1,4 +1,4 @@
-/** What the experiments read of a run of this network. */
+/** Readings of a run of this network for the experiments. */
 import type { Evidence } from "../engine/experiment.js";
 
 /** When the last flow is complete, us; Infinity: not all are. */

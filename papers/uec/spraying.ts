@@ -1,4 +1,4 @@
-/** How long the last flow of a permutation takes by the way that packets are spread: in a whole fabric, with slow links, with one that fails. */
+/** Completion of a permutation's last flow by the way that packets are spread: in a whole fabric, with slow links, with one that fails. */
 
 import type { Trial } from "../engine/experiment.js";
 import { atLeast, atMost, byName, plot, quantity, type Runs, statement, studyOf } from "../engine/study.js";
@@ -49,14 +49,14 @@ const see = (runs: Runs): Seen =>
 const last = (state: State, way: Way) =>
   quantity(`${kWays[way]}, ${kStates[state].label}: last completion`, "us", (seen: Seen) => seen[state][way]);
 
-/** How much longer it takes than in the whole fabric, %. */
+/** Part by which it takes longer than in the whole fabric, %. */
 const longer = (way: Way) =>
   quantity(`${kWays[way]}: longer with slow links by`, "%", ({ whole, slow }: Seen) => {
     const [before, after] = [whole[way], slow[way]];
     return before === undefined || after === undefined ? undefined : 100 * (after / before - 1);
   });
 
-/** How much shorter REPS's is in the whole fabric, %. */
+/** Part by which REPS's is shorter in the whole fabric, %. */
 const shorter = (way: Way) =>
   quantity(`REPS: shorter than ${kWays[way]} by`, "%", ({ whole }: Seen) =>
     whole[way] === undefined || whole.reps === undefined ? undefined : 100 * (1 - whole.reps / whole[way]),

@@ -6,7 +6,7 @@ import { SLOW_LINK_OF_THEIRS } from "./causes.js";
 import { HTSIM, UEC_FILE } from "./papers.js";
 import { lastCompletion } from "./runs.js";
 
-/** Which host sends to which is drawn, and which path packets take, so permutations have several seeds. */
+/** Chance draws which host sends to which, and which path packets take, so permutations have several seeds. */
 const kSeeds = [1, 2, 3, 4, 5] as const;
 const kOnce = [1] as const;
 
@@ -14,7 +14,7 @@ interface Run {
   label: string;
   set: readonly string[];
   seeds: readonly number[];
-  /** Of uet-htsim, us: the target, and what it has recorded. */
+  /** Times of uet-htsim, us: the target, and what it has recorded. */
   target: number;
   theirs: number;
 }

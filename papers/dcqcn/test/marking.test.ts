@@ -25,7 +25,7 @@ it("marks of packets are those of equation 5", async () => {
   }
   const { sim } = outcome.observations;
   expect(Object.keys(sim?.values ?? {}).sort()).toEqual(Object.keys(experiment.quantities).sort());
-  // What the table says of queues beyond 40 KB is in the picture, too.
+  // The picture has queues beyond 40 KB, which the table tells of, too.
   const cut = sim?.traces?.cut_off;
   expect(cut?.x.at(-1)).toBeGreaterThan(60);
   expect(cut?.y.at(-1)).toBeGreaterThan(99);

@@ -36,7 +36,7 @@ vi.mock("../message_sizes_wire.js", async (original) => ({
   measureOnWire: async () => measured.next,
 }));
 
-/** What comes of it, as if this host had measured it. */
+/** Observes it as if this host had measured it. */
 async function onWire(next: Measured) {
   measured.next = next;
   const { signal } = new AbortController();

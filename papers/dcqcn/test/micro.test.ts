@@ -48,7 +48,7 @@ function evidence(trial: Trial, make: (trial: Trial, time: readonly number[]) =>
 
 describe("figure 10", () => {
   it("looks at R_C from the second sender's start on", () => {
-    // From line rate down to 4 Gb/s at once, and up by 0.4 Gb/s each ms: 18 Gb/s after 35 ms, 20 from 40 ms on.
+    // The rate falls from line rate to 4 Gb/s at once, and rises by 0.4 Gb/s each ms: 18 Gb/s after 35 ms, 20 from 40 ms on.
     const rising = (ms: number) => (ms < 0 ? 0 : ms < 0.2 ? 40 : Math.min(20, 4 + 0.4 * ms));
     const { values, traces, plots } = observed("dcqcn-fig10", "sim", ({ name }, time) => ({
       flows: {
@@ -160,7 +160,7 @@ describe("figure 21", () => {
   it("sends READs to their end in vain", async () => {
     const { model } = DCQCN_EXPERIMENTS.find(({ id }) => id === "dcqcn-fig21") as Experiment;
     const { values } = await (model as () => Promise<Observation>)();
-    // What n packets take, from where the first of them that is lost is: with p (1 - p)^(k - 1) the k-th.
+    // Transmissions that n packets take, from the first of them that is lost: the k-th is with p (1 - p)^(k - 1).
     const p = 0.01;
     const takes = [0];
     for (let n = 1; n <= 16; n++) {

@@ -11,7 +11,7 @@ import { OVERVIEW_RULES } from "../overview_rules.js";
 /** Rates and target rates one sample after another, Mb/s. */
 type Path = readonly (readonly [rate: number, target: number])[];
 
-/** What a flow goes through again and again from 125 ms on; each state lasts 10 us. */
+/** States that a flow goes through again and again from 125 ms on; each lasts 10 us. */
 interface Rules {
   halves?: boolean;
   stores?: boolean;

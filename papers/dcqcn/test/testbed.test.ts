@@ -13,7 +13,7 @@ function switches(names: readonly string[], frames: number, marked = 0): Result[
 }
 
 group("unfairness (figures 3 and 8)", () => {
-  /** At these rates on the link all the time, of which payload is 1024 / 1106, for 190 ms. */
+  /** Senders with these rates on the link all the time, of which payload is 1024 / 1106, for 190 ms. */
   const senders = (...rates: number[]): Made => {
     const time_s = Array.from({ length: 190 }, (_, i) => (i + 1) / 1000);
     const named = rates.map((rate, i) => [`senders/h${i + 1}_1`, rate] as const);
@@ -28,7 +28,7 @@ group("unfairness (figures 3 and 8)", () => {
     const make = ({ name }: Trial, seed: number) =>
       name === "shared" ? senders(6.7, 6.7, 6.7, 20) : senders(4 + seed / 10, 5, 5, 10 + seed / 2);
     const { values, rulings, plots } = outcome("dcqcn-fig3", "sim", make);
-    // Of each seed as many transfers of 4 MB as it has time for in 170 ms, so faster ones weigh more in the median.
+    // Each seed counts as many transfers of 4 MB as it has time for in 170 ms, so faster ones weigh more in the median.
     expect(values).toMatchObject({ h1_least: expect.closeTo(4.1), h1_most: expect.closeTo(6), h4_shared: 20 });
     expect(values).toMatchObject({ h4_least: expect.closeTo(10.5), h4_most: expect.closeTo(20) });
     expect(values.h1_median).toBeCloseTo(5.1, 1);
@@ -186,7 +186,7 @@ group("benchmark traffic (figures 15 to 18)", () => {
     for (const name of ["even", "ideal_pfc", "few_p10-pfc", "paused-10", "users_p50-pfc-4"]) {
       expect(degrees.values).not.toHaveProperty([name]);
     }
-    // What is asked of every degree is not judged.
+    // A statement about every degree is not judged.
     expect(degrees.rulings.map((ruling) => ruling === "not judged")).toEqual([
       ...[false, false, false, false, false],
       ...[true, true, true, false, true, true],

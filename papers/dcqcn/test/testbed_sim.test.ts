@@ -1,4 +1,4 @@
-/** What the DCQCN paper saw on its testbed, in short simulations of papers/dcqcn. docs/evidence/testbed.md has the long ones. */
+/** Observations of the DCQCN paper on its testbed, in short simulations of papers/dcqcn. docs/evidence/testbed.md has the long ones. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
 import type { Result } from "../../../src/result/result.js";
@@ -24,7 +24,7 @@ function load(name: string, set: readonly string[] = []): Scenario {
   return loadScenario(`papers/dcqcn/${name}.yaml`, { set }).scenario;
 }
 
-/** What a run of `milliseconds` says after the first half. */
+/** Returns the result of `milliseconds` after the first half. */
 async function run(name: string, milliseconds: number, set: readonly string[] = []): Promise<Result> {
   const times = [`duration=${milliseconds}ms`, `warmup=${milliseconds / 2}ms`];
   const { result } = await runSimulation(load(name, [...times, ...set]), { signal: new AbortController().signal });
@@ -45,7 +45,7 @@ function marked(result: Result): number {
 }
 
 describe("buffers", () => {
-  // Those of other papers, in folders of their own, have the buffers of these papers.
+  // Other papers' scenarios, in folders of their own, have the buffers of these papers.
   const files = examples("scenario").filter((file) => file.startsWith("papers/dcqcn/"));
   it("are there", () => expect(files.length).toBeGreaterThan(3));
 
@@ -84,7 +84,7 @@ describe("unfairness (figures 3 and 8)", () => {
 
   it("with PFC alone, an input of its own is worth as much as one that others share", async () => {
     const [h1 = 0, h2 = 0, h3 = 0, h4 = 0] = gbps(await run("unfairness", 6, kPfcOnly));
-    // By seed 1 h1 and h2 share an input of t4. Of 37 Gb/s each of three inputs has a third.
+    // By seed 1 h1 and h2 share an input of t4. Each of three inputs has a third of 37 Gb/s.
     expect(h4).toBeCloseTo(12.34, 0);
     expect(h3).toBeCloseTo(12.34, 0);
     expect(h1 + h2).toBeCloseTo(12.34, 0);

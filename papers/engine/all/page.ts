@@ -1,4 +1,4 @@
-/** What all experiments came to, as one HTML file that needs nothing else: every figure is inside, and links stay in the page. */
+/** Page of all experiments' outcomes, as one HTML file that needs nothing else: every figure is inside, and links stay in the page. */
 import { banner, factsTable, list, renderPage } from "../../../src/result/report/html.js";
 import { escapeHtml } from "../../../src/result/report/markup.js";
 import type { PaperDocument } from "../document.js";

@@ -133,7 +133,7 @@ function needsWire({ clocks }: Pick<Task, "clocks">): boolean {
   return clocks.includes("wire");
 }
 
-/** What the folder of a task holds; undefined unless it was made by the same code with the same options. */
+/** Returns the document in a task's folder; undefined unless it was made by the same code with the same options. */
 export function savedPaper(directory: string, { experiment, key }: Task): PaperDocument | undefined {
   try {
     const folder = join(directory, experiment.id);

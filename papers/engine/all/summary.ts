@@ -1,4 +1,4 @@
-/** What `weir paper all` came to: summary.json, and what its report is drawn from. */
+/** Outcome of `weir paper all`: summary.json, and the data that its report is drawn from. */
 import type { Made } from "../../../src/result/made_schema.js";
 import type { PaperDocument } from "../document.js";
 import { CLOCKS, type Clock } from "../experiment.js";
@@ -22,16 +22,16 @@ export interface SummaryEntry {
   state: State;
   /** PaperMade by an earlier call. */
   reused: boolean;
-  /** Why it failed. */
+  /** Reason for which it failed. */
   error?: string;
   made?: PaperMade;
-  /** With seed, scale and fidelity of each. */
+  /** Runs with seed, scale and fidelity of each. */
   runs: readonly RunState[];
   statements: {
     quote: string;
     where: string;
     rulings: Partial<Record<Clock, Ruling>>;
-    /** Those that are others under the experiment's alternative. */
+    /** Rulings that are others under the experiment's alternative. */
     alternative?: { name: string; rulings: Partial<Record<Clock, Ruling>> };
   }[];
   traces: PaperDocument["traces"];
@@ -45,17 +45,17 @@ export interface SummaryOptions {
   /** Patterns; none: all experiments. */
   only: readonly string[];
   reference: string | null;
-  /** At a time, at most. */
+  /** Experiments at a time, at most. */
   jobs: number;
 }
 
 export interface Summary extends Made {
-  /** Of this call; what was made before took its own time. */
+  /** Time of this call; experiments that were made before took their own time. */
   wall_s: number;
   options: SummaryOptions;
   /** Every experiment is. */
   complete: boolean;
-  /** Of all statements, each counted once, whatever number of experiments and clocks judge it. */
+  /** Total of all statements, each counted once, whatever number of experiments and clocks judge it. */
   total: Total;
   /** The same on each clock alone. */
   totals: Partial<Record<Clock, Total>>;
@@ -89,7 +89,7 @@ export function summarize(
   };
 }
 
-/** What all experiments that have come to something say. */
+/** Judgements of all experiments that have an outcome. */
 export function judgedIn(finished: readonly Finished[]): Judged[] {
   return finished.flatMap(({ document }) => (document === undefined ? [] : [judgedOf(document)]));
 }
@@ -131,7 +131,7 @@ function stateOf(document: PaperDocument | undefined, error: string | undefined)
   return error === undefined ? "not run" : "failed";
 }
 
-/** In the singular and the plural. */
+/** Words in the singular and the plural. */
 const kCounted: Readonly<Record<Ruling, readonly [string, string]>> = {
   holds: ["holds", "hold"],
   "falls short": ["falls short", "fall short"],
@@ -154,7 +154,7 @@ export function rulingsText({ rulings, alternative }: SummaryEntry["statements"]
   return `${rulings[clock] ?? ""}${other === undefined ? "" : ` (${alternative?.name}: ${other})`}`;
 }
 
-/** What is not there, and why; one line for each experiment that is not complete. */
+/** Lines on what is not there, and why: one for each experiment that is not complete. */
 export function missingLines({ experiments }: Summary): string[] {
   return experiments.flatMap(({ id, state, error, runs }) => {
     if (state === "complete") return [];

@@ -1,4 +1,4 @@
-/** Which experiments `weir paper all` runs, on which clocks, and what their outcomes depend on. */
+/** Choice of the experiments that `weir paper all` runs, their clocks, and what their outcomes depend on. */
 import { WeirError } from "../../../src/base/error.js";
 import { nearest } from "../../../src/base/nearest.js";
 import { type Clock, clocksOf, type Experiment } from "../experiment.js";
@@ -13,7 +13,7 @@ export interface Task {
   references: References;
   /** See Made. */
   key: string;
-  /** About how long it takes, s. */
+  /** Rough time that it takes, s. */
   seconds: number;
 }
 

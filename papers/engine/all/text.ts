@@ -1,4 +1,4 @@
-/** What all experiments came to, for a terminal and as Markdown. */
+/** Outcome of all experiments, for a terminal and as Markdown. */
 import { duration } from "../../../src/result/report/format.js";
 import { drawGrid, type Grid } from "../../../src/result/report/table.js";
 import { CLOCKS, type Clock } from "../experiment.js";
@@ -8,7 +8,7 @@ import { causeLines, totalText } from "../total.js";
 import type { Finished, Summary, SummaryEntry } from "./summary.js";
 import { judgedIn, missingLines, rulingsText, rulingText } from "./summary.js";
 
-/** For a terminal; ends with a line feed. */
+/** Renders for a terminal; ends with a line feed. */
 export function renderAllText(summary: Summary, color = false): string {
   const grid = experimentGrid(summary);
   return `${[drawGrid(grid, color), ...partialText(summary), totalLines(summary).join("\n")].join("\n\n")}\n`;

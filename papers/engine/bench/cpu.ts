@@ -1,4 +1,4 @@
-/** Where the time of this host's CPUs goes while two programs talk to each other. Seconds of CPU for each second: CPUs. */
+/** Use of this host's CPUs while two programs talk to each other. Seconds of CPU for each second: CPUs. */
 import { readdirSync, readFileSync } from "node:fs";
 
 /** Linux tells the time of all CPUs in hundredths of a second, on every machine. */
@@ -12,7 +12,7 @@ export interface CpuUse {
   /** All threads of the one that asks. */
   client: number;
   server: number;
-  /** Of these, the threads of soft NICs: what an adapter does in hardware. */
+  /** The part of these by threads of soft NICs, which do what an adapter does in hardware. */
   client_nic: number;
   server_nic: number;
   /** The kernel's threads for the network, of both ends. */
@@ -36,7 +36,7 @@ export class CpuWatch {
     this.before = count(client, server);
   }
 
-  /** Since it was made. */
+  /** Returns the use since it was made. */
   use(): CpuUse {
     const after = count(this.client, this.server);
     const seconds = (performance.now() - this.start) / 1000;
@@ -63,7 +63,7 @@ interface Counted {
   kernel: Threads;
   /** All CPUs. */
   busy: number;
-  /** This process, whose looking on is nobody's cost. */
+  /** Use by this process, whose looking on is nobody's cost. */
   own: number;
 }
 
@@ -78,7 +78,7 @@ function count(client: number, server: number): Counted {
   };
 }
 
-/** From one look to the next, of the threads that match; one that is new began with nothing. */
+/** Time spent from one look to the next by threads that match; one that is new began with nothing. */
 function spent(before: Threads, after: Threads, match = /^/): number {
   let sum = 0;
   for (const [id, { name, seconds }] of after) if (match.test(name)) sum += seconds - (before.get(id)?.seconds ?? 0);
@@ -98,7 +98,7 @@ function networkThreads(): Threads {
   return read(found.map((id) => [id, `/proc/${id}`]));
 }
 
-/** Those that have ended by now are left out. */
+/** Threads that have ended by now are left out. */
 function read(folders: readonly (readonly [id: string, path: string])[]): Threads {
   const threads = new Map<string, { name: string; seconds: number }>();
   for (const [id, path] of folders) {
@@ -110,7 +110,7 @@ function read(folders: readonly (readonly [id: string, path: string])[]): Thread
   return threads;
 }
 
-/** What all CPUs have been busy since the machine was started, s. */
+/** Time for which all CPUs have been busy since the machine was started, s. */
 export function busySeconds(): number {
   const line = readFileSync("/proc/stat", "utf8").split("\n")[0] ?? "";
   const [user = 0, nice = 0, system = 0, , , interrupt = 0, soft = 0] = line.trim().split(/\s+/).slice(1).map(Number);

@@ -22,11 +22,11 @@ import {
   sockperfServer,
 } from "./tcp.js";
 
-/** For the start and the end of programs on a host that is busy with them, s. */
+/** Time for the start and the end of programs on a host that is busy with them, s. */
 const kGrace = 30;
 
 export interface ExchangeOptions {
-  /** For what the programs have said. */
+  /** Folder for the programs' output. */
   directory: string;
   signal: AbortSignal;
   /** Command of this installation. */
@@ -34,14 +34,14 @@ export interface ExchangeOptions {
 }
 
 interface Ends {
-  /** Of both programs. */
+  /** Name of both programs. */
   name: string;
   /** Host b serves host a. */
   server: readonly string[];
   client: readonly string[];
-  /** Until the server serves. */
+  /** Waits until the server serves. */
   ready: (server: Program) => Promise<void>;
-  /** Until the client's time begins; default: when it is started. */
+  /** Waits until the client's time begins; default: when it is started. */
   begun?: (client: Program) => Promise<void>;
   seconds: number;
 }

@@ -12,7 +12,7 @@ const kKernel = { a: "10.0.0.1", b: "10.0.0.2" } as const;
 const kNic = { a: "10.0.1.1", b: "10.0.1.2" } as const;
 
 export class HostPair {
-  /** Of both hosts. */
+  /** Interface of both hosts. */
   readonly interface = "weir0";
 
   private constructor(private readonly network: LabNetwork) {}

@@ -12,9 +12,9 @@ const kLookMs = 20;
 const kListens = "0A";
 
 export interface ProgramOptions {
-  /** As the kernel and messages call it: "iperf3". */
+  /** Name in the kernel and in messages: "iperf3". */
   name: string;
-  /** After so many seconds it is ended, and has failed. */
+  /** Seconds after which it is ended, and has failed. */
   limit: number;
   signal: AbortSignal;
 }
@@ -22,7 +22,7 @@ export interface ProgramOptions {
 export class Program {
   readonly pid: number;
   readonly name: string;
-  /** What it has said, once it has ended with status 0. @throws WeirError otherwise */
+  /** Its output, once it has ended with status 0. @throws WeirError otherwise */
   readonly output: Promise<string>;
   private readonly child: ChildProcess;
   private stdout = "";
@@ -64,7 +64,7 @@ export class Program {
       clearTimeout(timer);
       signal.removeEventListener("abort", stop);
     });
-    // Whoever waits for something else first is told by that.
+    // A caller that waits for something else first is told by that.
     this.output.catch(() => {});
   }
 
@@ -72,16 +72,16 @@ export class Program {
     return this.over;
   }
 
-  /** Until it has said something. @throws WeirError when it ends before */
+  /** Waits until it has said something. @throws WeirError when it ends before */
   async spoken(): Promise<void> {
     await this.until(() => this.stdout !== "");
   }
 
-  /** Until somebody in its network namespace takes TCP connections to `port`. @throws WeirError when it ends before */
+  /** Waits until somebody in its network namespace takes TCP connections to `port`. @throws WeirError when it ends before */
   async listening(port: number): Promise<void> {
     const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
     await this.until(() => {
-      // Before it is itself, the process may be elsewhere.
+      // The process may be elsewhere before it is itself.
       if (this.read("comm").trim() !== this.name) return false;
       const [, ...lines] = this.read("net/tcp").split("\n");
       return lines.some((line) => {
@@ -99,7 +99,7 @@ export class Program {
 
   private async until(holds: () => boolean): Promise<void> {
     while (!holds()) {
-      // What it ended with is its error; a program that ends well without it has not done what it should.
+      // The error that it ended with is thrown; a program that ends well without it has not done what it should.
       if (this.over) {
         await this.output;
         throw new WeirError(`${this.name} ended too early${this.lastWords()}`);

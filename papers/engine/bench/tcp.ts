@@ -1,6 +1,6 @@
 /**
- * Kernel TCP between two hosts, by programs of the distribution: throughput by iperf3, latency by sockperf. What they print is taken
- * apart here; anything but what is expected is an error.
+ * Kernel TCP between two hosts, by programs of the distribution: throughput by iperf3, latency by sockperf. Their output is taken
+ * apart here; any other output than the expected is an error.
  */
 import { z } from "zod";
 import { WeirError } from "../../../src/base/error.js";
@@ -16,7 +16,7 @@ export async function requireTcpTools(): Promise<void> {
   for (const program of ["iperf3", "sockperf"]) await runTool(program, ["--version"]);
 }
 
-/** For one client. */
+/** Command of a server for one client. */
 export function iperfServer(address: string): string[] {
   return ["iperf3", "--server", "--one-off", "--bind", address, "--port", String(IPERF_PORT)];
 }

@@ -1,4 +1,4 @@
-/** Which experiments `weir paper all` takes, and its report. */
+/** Choice of the experiments that `weir paper all` takes, and its report. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -108,7 +108,7 @@ describe("the report", () => {
       ["fake-c", "failed", false],
       ["fake-d", "not run", false],
     ]);
-    // Of two experiments with the same sentences of the same paper, each is one statement.
+    // Each sentence of the same paper in two experiments is one statement.
     const itself = { agree: 0, differ: 0, not_judged: 1 };
     expect(summary.total).toEqual({ statements: 3, hold: 1, algorithm: 0, us: 1, not_judged: 1, itself });
     expect(summary.totals).toEqual({

@@ -69,7 +69,7 @@ const curveOf = ({ series }: Evidence) => ({
   y: Object.values(series.flows)[0]?.goodput_bps ?? [],
 });
 
-/** Of two flows, with what differs. */
+/** Outcome of two flows, with the differences given. */
 export function fakeOutcome(differs: Partial<Result> = {}): SimOutcome {
   return {
     result: { ...sampleResult(2), ...differs },

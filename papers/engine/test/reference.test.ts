@@ -34,7 +34,7 @@ describe("references", () => {
     const directory = folder({
       "fake-fig1/rate/ns3.csv": "time,rate\n0,1.5\n# a remark\n1e-1,-2\n",
       "fake-fig1/rate/htsim.csv": "t, r\n0, 1\n1, 2\n",
-      // Of an experiment that is not asked for.
+      // This experiment is not asked for.
       "fake-fig2/rate/ns3.csv": "nonsense",
     });
     const found = read(directory);

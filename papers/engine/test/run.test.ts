@@ -99,7 +99,7 @@ describe("runExperiment", () => {
       findings: [{ measured: expect.stringContaining("11.00 Gb/s, with 3 seeds 9.00 to 30.00") }],
     });
     const document = documentOf(outcome);
-    // What never happens has a median as well.
+    // A quantity that never happens has a median as well.
     expect(document.quantities[2]).toMatchObject({ values: { sim: null }, seeds: { sim: [null, null, null] } });
     expect(renderText(document)).toContain("what never happens not in the run, with each of 3 seeds");
     expect(document.quantities[0]).toMatchObject({ values: { sim: 11 }, seeds: { sim: [9, 30, 11] } });

@@ -1,4 +1,4 @@
-/** How statements are counted over experiments and clocks. */
+/** Counts of statements over experiments and clocks. */
 import { describe, expect, it } from "vitest";
 import type { Cause, Clock } from "../experiment.js";
 import { causeLines, type Judged, totalOf, totalText } from "../total.js";

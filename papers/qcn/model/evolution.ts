@@ -2,8 +2,8 @@
  * Rates of N flows at one bottleneck over time, in rounds of one sampling period of the congestion point, T_s at the bandwidth C
  * (150 KB at 1 Gb/s: 1.2 ms). In each round P follows from the rates, and each rate changes by what is expected of it.
  *
- * The model assumes that the rates add up to C, and so that what they change by adds up to 0; only N - 1 of them are free. P
- * solves that to the last bits, and what is left is taken from all flows alike, so that the sum stays C in every round.
+ * The model assumes that the rates add up to C, and so that their changes add up to 0; only N - 1 of them are free. P
+ * solves that to the last bits, and the rest is taken from all flows alike, so that the sum stays C in every round.
  */
 import { feedbackProbability } from "./feedback.js";
 import { completeInput, type QcnModelInput } from "./parameters.js";
@@ -13,7 +13,7 @@ import { changePerCut } from "./rate_change.js";
 const kFair = 0.9;
 
 export interface QcnHorizon {
-  /** How long to follow the rates, ns. */
+  /** Time for which the rates are followed, ns. */
   horizon: number;
   /** Time between two points of the series, ns; 0: each round is one. */
   step: number;
@@ -44,7 +44,7 @@ export interface QcnConvergence {
   series: QcnSeries;
   /** When min/max of the rates first reached 0.9, ns; null: not by the horizon. */
   convergedAt: number | null;
-  /** Where the model ended before the horizon; the series has what came before. */
+  /** Present if the model ended before the horizon; the series has what came before. */
   unsolvable?: QcnUnsolvable;
 }
 

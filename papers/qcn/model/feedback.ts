@@ -35,7 +35,7 @@ export function feedbackProbability(parameters: QcnModelParameters, rates: reado
   return { solved: true, probability: root(balance, low, high) };
 }
 
-/** Where `f` is 0 between `low`, at which it is positive, and `high`, at which it is not: regula falsi, Illinois variant. */
+/** Finds where `f` is 0 between `low`, at which it is positive, and `high`, at which it is not: regula falsi, Illinois variant. */
 function root(f: (x: number) => number, low: number, high: number): number {
   let above = f(low);
   let below = f(high);

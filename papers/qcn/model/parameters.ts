@@ -1,14 +1,14 @@
 /**
- * What the convergence model of QCN is computed from: Shu, Zhang, Ren, Lin, "Analysing Convergence of Quantized Congestion
- * Notification in Data Center Ethernet" (sections II, IV and V). Base units: bit/s, bytes, ns.
+ * Parameters of the convergence model of QCN: Shu, Zhang, Ren, Lin, "Analysing Convergence of Quantized Congestion Notification
+ * in Data Center Ethernet" (sections II, IV and V). Base units: bit/s, bytes, ns.
  */
 
 /** `qcn`: byte counter (equation 25). `qcn-t`: timer in its place (26). `qcn-aimd`: byte counter, no fast recovery (28). */
 export type QcnVariant = "qcn" | "qcn-t" | "qcn-aimd";
 
 /**
- * How far the expected change of a rate is simplified. `paper`: equations 25, 26, 28. `summed`: equation 24, which still has
- * the two small terms that 25 leaves out. `exact`: equation 6 with 11, 16, 18 and 19, where 1 - G_d F_b / 2^(j-1) is not
+ * Degree to which the expected change of a rate is simplified. `paper`: equations 25, 26, 28. `summed`: equation 24, which still
+ * has the two small terms that 25 leaves out. `exact`: equation 6 with 11, 16, 18 and 19, where 1 - G_d F_b / 2^(j-1) is not
  * taken for 1. The forms of `qcn-aimd` are one.
  */
 export type QcnForm = "paper" | "summed" | "exact";

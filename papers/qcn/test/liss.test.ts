@@ -1,4 +1,4 @@
-/** What Liss says QCN is for, and the CNPs of a NIC, with made-up runs: what is measured in them, and when it holds. */
+/** Purposes of QCN as Liss states them, and the CNPs of a NIC, with made-up runs: what is measured in them, and when it holds. */
 import { describe, expect, it } from "vitest";
 import type { Result } from "../../../src/result/result.js";
 import type { Trial } from "../../engine/experiment.js";

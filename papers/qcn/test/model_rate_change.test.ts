@@ -118,8 +118,8 @@ describe("without feedback", () => {
 
 /**
  * A reaction point at a steady rate whose bytes and time run on, samples of the congestion point at fixed intervals, each of
- * which is of this flow and has feedback with probability p. What the rules change its rate by, from cut to cut. Each cycle
- * and each interval is longer or shorter by up to `jitter` of itself.
+ * which is of this flow and has feedback with probability p. Returns by how much the rules change its rate, from cut to cut. Each
+ * cycle and each interval is longer or shorter by up to `jitter` of itself.
  */
 function simulate(parameters: QcnModelParameters, rate: number, p: number, cuts: number, jitter = 0): number[] {
   const generator = xoroshiro128plus(7);
@@ -162,7 +162,7 @@ describe("a simulation of the assumptions", () => {
     const error = sampleStandardDeviation(changes) / Math.sqrt(changes.length);
     const model = changePerCut(parameters, rate, (p * parameters.bandwidth) / rate);
     expect(Math.abs(mean(changes) - model)).toBeLessThan(4 * error);
-    // So that agreement says something.
+    // This makes agreement say something.
     expect(error).toBeLessThan(0.02 * parameters.gd * rate + 0.02 * Math.abs(model));
   });
 

@@ -1,4 +1,4 @@
-/** What was added to the figures of Shu et al., with made-up runs: the round trip, hyper-active increase, T_AI, slow feedback. */
+/** Additions to the figures of Shu et al., with made-up runs: the round trip, hyper-active increase, T_AI, slow feedback. */
 import { describe, expect, it } from "vitest";
 import type { Series } from "../../../src/result/result.js";
 import { sampleResult } from "../../../test/result/report/sample.js";
@@ -10,7 +10,7 @@ import { SHU_ROUND_TRIP } from "../shu_delay.js";
 import { SHU_HYPER } from "../shu_hyper.js";
 import { SLOW_FEEDBACK } from "../two_flows.js";
 
-/** With as many seeds as in virtual time, all alike, so that medians are judged. */
+/** Runs have as many seeds as in virtual time, all alike, so that medians are judged. */
 function rulings(experiment: Experiment, make: (trial: Trial, time: readonly number[]) => Partial<Series>) {
   const { network } = experiment;
   if (network === undefined) throw new Error(`${experiment.id} has no runs`);

@@ -1,4 +1,4 @@
-/** What Ultra Ethernet's simulator and papers say, run in virtual time. */
+/** Words of Ultra Ethernet's simulator and papers, run in virtual time. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What iperf3, sockperf and `weir perf` print, taken apart: figures, or an error that says what is wrong. */
+/** Output of iperf3, sockperf and `weir perf`, taken apart: figures, or an error that says what is wrong. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../../../src/base/error.js";
@@ -41,7 +41,7 @@ const kIperf = `{ "start": { "version": "iperf 3.12" }, "intervals": [], "end": 
   "sum_received": { "start": 0, "bits_per_second": 1633096081.22, "sender": true },
   "cpu_utilization_percent": { "host_total": 57.3 } } }`;
 
-/** With the colours that it writes to pipes as well. */
+/** The output has the colours that it writes to pipes as well. */
 const kSockperf = `sockperf: \u001b[2;35m== version #3.7-no.git == \u001b[0m
 sockperf: [Valid Duration] RunTime=1.550 sec; SentMessages=78217; ReceivedMessages=78217
 sockperf: \u001b[2;35m====> avg-latency=9.893 (std-dev=8.628)\u001b[0m
