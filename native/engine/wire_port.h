@@ -3,7 +3,7 @@
 // What the host does not take stays here, and the device is to give no more while that is more than kMostUnsent: what waits
 // belongs into its queues, where it is counted. A frame that the host has not taken for kPatience is given up.
 //
-// Event time (design, section 2): a frame arrives at max(stamp, previous arrival + its bytes / link rate) + delay, because
+// Event time (docs/design/wire.md): a frame arrives at max(stamp, previous arrival + its bytes / link rate) + delay, because
 // a burst that a late sender hands over at one instant did not cross the link in one instant. Frames are borrowed from
 // the port until their time comes; nothing is copied to hold them back.
 #pragma once
