@@ -3,7 +3,7 @@
 // Frames that the host does not take stay here, and the device is to give no more while these are more than kMostUnsent: waiting
 // frames belong into its queues, where they are counted. A frame that the host has not taken for kPatience is given up.
 //
-// Event time (design, section 2): a frame arrives at max(stamp, previous arrival + its bytes / link rate) + delay, because
+// Event time (docs/design/wire.md): a frame arrives at max(stamp, previous arrival + its bytes / link rate) + delay, because
 // a burst that a late sender hands over at one instant did not cross the link in one instant. Frames are borrowed from
 // the port until their time comes; nothing is copied to hold them back.
 #pragma once

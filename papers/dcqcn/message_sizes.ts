@@ -173,7 +173,7 @@ export const DCQCN_FIGURE_1 = studyOf<Seen>()({
       kWhere,
       "TCP takes at least twice as long as each of READ, WRITE and SEND",
       [atLeast("tcp_to_rdma", 2)],
-      "On the wire a message of RDMA passes four threads, the application's and the NIC's at either end, and a NIC's thread sleeps up to 20 us between two turns (design.md). Of TCP the kernel takes it from one process to the other.",
+      "On the wire a message of RDMA passes four threads, the application's and the NIC's at either end, and a NIC's thread sleeps up to 20 us between two turns (docs/design/wire.md). Of TCP the kernel takes it from one process to the other.",
       SOFT_NIC,
     ),
     statement(
