@@ -37,7 +37,7 @@ export function generate(): Map<string, string> {
     ...files,
     ["docs/reference/scenario.md", scenarioPage(all.scenario)],
     ["docs/reference/parameters.md", parametersPage()],
-    ["docs/reference/daemon-files.md", daemonPage(all.switch, all.nic)],
+    ["docs/reference/daemon-files.md", daemonPage(all.switch, all.nic, all.scenario)],
     ["docs/reference/results.md", resultsPage(all.result)],
   ]);
 }
@@ -77,11 +77,17 @@ ${sections.join("\n\n")}
 `;
 }
 
-function daemonPage(switchFile: Node, nicFile: Node): string {
+function daemonPage(switchFile: Node, nicFile: Node, scenario: Node): string {
+  /** Where what a section says was said before. */
+  const told = new Map<string, string>();
+  for (const { title, text } of sectionsOf(scenario)) told.set(text, link(title, "scenario.md"));
   const page = (name: string, schema: Node) => {
-    const sections: string[] = [];
-    collect("", schema, sections);
-    return [`## ${name}`, ...sections.map((text) => text.replace(/^## /, "### "))].join("\n\n");
+    const sections = sectionsOf(schema).map(({ title, text }) => {
+      const before = told.get(text);
+      if (before === undefined) told.set(text, link(title));
+      return `### ${title}\n\n${before === undefined ? text : `As ${before}.`}`;
+    });
+    return [`## ${name}`, ...sections].join("\n\n");
   };
   return `# Files of daemons
 
@@ -94,6 +100,20 @@ ${page("switch.yaml", switchFile)}
 
 ${page("nic.yaml", withoutRepeats(nicFile))}
 `;
+}
+
+function sectionsOf(schema: Node): { title: string; text: string }[] {
+  const sections: string[] = [];
+  collect("", schema, sections);
+  return sections.map((section) => {
+    const [heading = "", ...text] = section.split("\n\n");
+    return { title: heading.replace(/^#+ /, ""), text: text.join("\n\n") };
+  });
+}
+
+/** To a section of a page, by the anchor that code hosts make of its title. */
+function link(title: string, page = ""): string {
+  return `[${title}](${page}#${title.toLowerCase().replace(/[^\w\s-]/g, "").replaceAll(" ", "-")})`;
 }
 
 /** A port has the fields of the file: what it has besides is told. */
