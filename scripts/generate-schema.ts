@@ -168,14 +168,26 @@ function collectVariants(path: string, variants: Node[], sections: string[]): vo
   const [first, ...others] = variants.map((variant) => variant.properties ?? {});
   const shared = Object.keys(first ?? {}).filter((name) => others.every((other) => same(other[name], first?.[name])));
   const seen = new Set(shared);
-  sections.push(`## \`${path}\`\n\nOf every kind:\n\n${fieldTable(variants[0] ?? {}, shared)}`);
+  const common = shared.length === 0 ? "" : `\n\nOf every kind:\n\n${fieldTable(variants[0] ?? {}, shared)}`;
+  sections.push(`## \`${path}\`${common}`);
   for (const name of shared) collectInside(path, name, first?.[name] ?? {}, sections);
+  /** Rows of fields, and the variant that was first to tell them. */
+  const told = new Map<string, string>();
   for (const variant of variants) {
     const properties = variant.properties ?? {};
     const [picks = "", by] = Object.entries(properties).find(([, field]) => field.const !== undefined) ?? [];
+    const kind = `\`${picks}: ${String(by?.const)}\``;
     const own = Object.keys(properties).filter((name) => name !== picks && !shared.includes(name));
-    const title = `\`${path}\` with \`${picks}: ${String(by?.const)}\``;
-    sections.push(`### ${title}\n\n${by?.description ?? ""}\n\n${fieldTable(variant, own)}`);
+    const before = (name: string) => told.get(fieldRow(variant, name).join("|"));
+    const fresh = own.filter((name) => before(name) === undefined);
+    const kinds = [...new Set(own.flatMap((name) => before(name) ?? []))];
+    const again = kinds.map((other) => {
+      const names = own.filter((name) => before(name) === other).map((name) => `\`${name}\``);
+      return `As with ${other}: ${names.join(", ")}.`;
+    });
+    const parts = [by?.description ?? "", ...(fresh.length === 0 ? [] : [fieldTable(variant, fresh)]), ...again];
+    sections.push([`### \`${path}\` with ${kind}`, ...parts].join("\n\n"));
+    for (const name of fresh) told.set(fieldRow(variant, name).join("|"), kind);
     for (const name of own) {
       const key = `${name} ${JSON.stringify(properties[name])}`;
       if (seen.has(key)) continue;
@@ -188,13 +200,17 @@ function collectVariants(path: string, variants: Node[], sections: string[]): vo
 const same = (a: Node | undefined, b: Node | undefined) => JSON.stringify(a) === JSON.stringify(b);
 
 function fieldTable(node: Node, names: string[]): string {
-  const rows = names.map((name) => {
-    const field = node.properties?.[name] ?? {};
-    const fallback = field.default === undefined ? "" : `\`${JSON.stringify(field.default)}\``;
-    const required = node.required?.includes(name) ? "required" : fallback;
-    return [`\`${name}\``, escapeCell(field.description ?? ""), valuesOf(field), required];
-  });
-  return table(["field", "meaning", "values", "default"], rows);
+  return table(
+    ["field", "meaning", "values", "default"],
+    names.map((name) => fieldRow(node, name)),
+  );
+}
+
+function fieldRow(node: Node, name: string): string[] {
+  const field = node.properties?.[name] ?? {};
+  const fallback = field.default === undefined ? "" : `\`${JSON.stringify(field.default)}\``;
+  const required = node.required?.includes(name) ? "required" : fallback;
+  return [`\`${name}\``, escapeCell(field.description ?? ""), valuesOf(field), required];
 }
 
 /** Sections for what is inside a field, if it is a section or a list of them. */
