@@ -37,7 +37,7 @@ export function generate(): Map<string, string> {
     ...files,
     ["docs/reference/scenario.md", scenarioPage(all.scenario)],
     ["docs/reference/parameters.md", parametersPage()],
-    ["docs/reference/daemon-files.md", daemonPage(all.switch, all.nic)],
+    ["docs/reference/daemon-files.md", daemonPage(all.switch, all.nic, all.scenario)],
     ["docs/reference/results.md", resultsPage(all.result)],
   ]);
 }
@@ -77,11 +77,17 @@ ${sections.join("\n\n")}
 `;
 }
 
-function daemonPage(switchFile: Node, nicFile: Node): string {
+function daemonPage(switchFile: Node, nicFile: Node, scenario: Node): string {
+  /** Where what a section says was said before. */
+  const told = new Map<string, string>();
+  for (const { title, text } of sectionsOf(scenario)) told.set(text, link(title, "scenario.md"));
   const page = (name: string, schema: Node) => {
-    const sections: string[] = [];
-    collect("", schema, sections);
-    return [`## ${name}`, ...sections.map((text) => text.replace(/^## /, "### "))].join("\n\n");
+    const sections = sectionsOf(schema).map(({ title, text }) => {
+      const before = told.get(text);
+      if (before === undefined) told.set(text, link(title));
+      return `### ${title}\n\n${before === undefined ? text : `As ${before}.`}`;
+    });
+    return [`## ${name}`, ...sections].join("\n\n");
   };
   return `# Files of daemons
 
@@ -94,6 +100,20 @@ ${page("switch.yaml", switchFile)}
 
 ${page("nic.yaml", withoutRepeats(nicFile))}
 `;
+}
+
+function sectionsOf(schema: Node): { title: string; text: string }[] {
+  const sections: string[] = [];
+  collect("", schema, sections);
+  return sections.map((section) => {
+    const [heading = "", ...text] = section.split("\n\n");
+    return { title: heading.replace(/^#+ /, ""), text: text.join("\n\n") };
+  });
+}
+
+/** To a section of a page, by the anchor that code hosts make of its title. */
+function link(title: string, page = ""): string {
+  return `[${title}](${page}#${title.toLowerCase().replace(/[^\w\s-]/g, "").replaceAll(" ", "-")})`;
 }
 
 /** A port has the fields of the file: what it has besides is told. */
@@ -148,14 +168,26 @@ function collectVariants(path: string, variants: Node[], sections: string[]): vo
   const [first, ...others] = variants.map((variant) => variant.properties ?? {});
   const shared = Object.keys(first ?? {}).filter((name) => others.every((other) => same(other[name], first?.[name])));
   const seen = new Set(shared);
-  sections.push(`## \`${path}\`\n\nOf every kind:\n\n${fieldTable(variants[0] ?? {}, shared)}`);
+  const common = shared.length === 0 ? "" : `\n\nOf every kind:\n\n${fieldTable(variants[0] ?? {}, shared)}`;
+  sections.push(`## \`${path}\`${common}`);
   for (const name of shared) collectInside(path, name, first?.[name] ?? {}, sections);
+  /** Rows of fields, and the variant that was first to tell them. */
+  const told = new Map<string, string>();
   for (const variant of variants) {
     const properties = variant.properties ?? {};
     const [picks = "", by] = Object.entries(properties).find(([, field]) => field.const !== undefined) ?? [];
+    const kind = `\`${picks}: ${String(by?.const)}\``;
     const own = Object.keys(properties).filter((name) => name !== picks && !shared.includes(name));
-    const title = `\`${path}\` with \`${picks}: ${String(by?.const)}\``;
-    sections.push(`### ${title}\n\n${by?.description ?? ""}\n\n${fieldTable(variant, own)}`);
+    const before = (name: string) => told.get(fieldRow(variant, name).join("|"));
+    const fresh = own.filter((name) => before(name) === undefined);
+    const kinds = [...new Set(own.flatMap((name) => before(name) ?? []))];
+    const again = kinds.map((other) => {
+      const names = own.filter((name) => before(name) === other).map((name) => `\`${name}\``);
+      return `As with ${other}: ${names.join(", ")}.`;
+    });
+    const parts = [by?.description ?? "", ...(fresh.length === 0 ? [] : [fieldTable(variant, fresh)]), ...again];
+    sections.push([`### \`${path}\` with ${kind}`, ...parts].join("\n\n"));
+    for (const name of fresh) told.set(fieldRow(variant, name).join("|"), kind);
     for (const name of own) {
       const key = `${name} ${JSON.stringify(properties[name])}`;
       if (seen.has(key)) continue;
@@ -168,13 +200,17 @@ function collectVariants(path: string, variants: Node[], sections: string[]): vo
 const same = (a: Node | undefined, b: Node | undefined) => JSON.stringify(a) === JSON.stringify(b);
 
 function fieldTable(node: Node, names: string[]): string {
-  const rows = names.map((name) => {
-    const field = node.properties?.[name] ?? {};
-    const fallback = field.default === undefined ? "" : `\`${JSON.stringify(field.default)}\``;
-    const required = node.required?.includes(name) ? "required" : fallback;
-    return [`\`${name}\``, escapeCell(field.description ?? ""), valuesOf(field), required];
-  });
-  return table(["field", "meaning", "values", "default"], rows);
+  return table(
+    ["field", "meaning", "values", "default"],
+    names.map((name) => fieldRow(node, name)),
+  );
+}
+
+function fieldRow(node: Node, name: string): string[] {
+  const field = node.properties?.[name] ?? {};
+  const fallback = field.default === undefined ? "" : `\`${JSON.stringify(field.default)}\``;
+  const required = node.required?.includes(name) ? "required" : fallback;
+  return [`\`${name}\``, escapeCell(field.description ?? ""), valuesOf(field), required];
 }
 
 /** Sections for what is inside a field, if it is a section or a list of them. */
