@@ -1,9 +1,9 @@
-// npm run test:debian [-- SUITE ...]: what the README says, on a fresh Debian (bookworm and trixie, where none is named). For each, a
-// root by debootstrap with no more than a fresh machine has, and in it the committed tree of this checkout: npm ci, npm start,
-// programs on libibverbs by `weir run`, a lab that stays. Needs root and debootstrap. Mirror, certificates and npm's settings are those of
+// npm run test:debian [-- [--tests] SUITE ...]: what the README says, on a fresh Debian (bookworm and trixie, where none is named). For each,
+// a root by debootstrap with no more than a fresh machine has, and in it the committed tree of this checkout: npm ci, npm start,
+// programs on libibverbs by `weir run`, a lab that stays, and with --tests npm test. Needs root and debootstrap. Mirror, certificates and npm's settings are those of
 // this host. Steps have mounts and processes of their own, which end with them.
 import { spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,6 +11,7 @@ import { fileURLToPath } from "node:url";
 const checkout = fileURLToPath(new URL("..", import.meta.url));
 const who = "npm run test:debian";
 const kSuites = ["bookworm", "trixie"];
+const tests = process.argv.includes("--tests");
 const kMinute = 60_000;
 
 /** Where the distribution's own Node.js is too old, npm brings one. */
@@ -66,9 +67,11 @@ const stepsOf = (suite) => [
     script: `apt-get install -y --no-install-recommends perftest ibverbs-utils iputils-ping >/dev/null\n${kPrograms}`,
   },
   { name: "weir lab up, exec, down", limit: 5 * kMinute, script: kLab },
+  ...(tests ? [{ name: "npm test", limit: 90 * kMinute, script: "CI=1 npm test" }] : []),
 ];
 
-const suites = process.argv.slice(2).length > 0 ? process.argv.slice(2) : kSuites;
+const named = process.argv.slice(2).filter((word) => word !== "--tests");
+const suites = named.length > 0 ? named : kSuites;
 const obstacle = whyNot(suites);
 if (obstacle !== undefined) {
   console.error(`${who}: ${obstacle}`);
@@ -105,6 +108,8 @@ async function test(suite) {
       mirror(),
     ]);
     if (made !== undefined) return made;
+    // Ordinary users, and daemons that distrust a root that is not as usual, are there, too.
+    chmodSync(root, 0o755);
     prepare(root);
     for (const { name, limit, script } of stepsOf(suite)) {
       const failed = await step(suite, name, limit, "unshare", inRoot(root, script));

@@ -40,8 +40,11 @@ const { missing } = satisfy(["start", ...projects.map((name) => (name === "labs"
   refusal: "WEIR_TEST_INSTALL",
   without: "Tests that need it are skipped.",
 });
-// With every package there, what could not be compiled before can be.
-build(who, missing.length === 0);
+// With a compiler there, what could not be compiled before can be.
+build(
+  who,
+  ["c++", "make", "python3"].every((name) => findProgram(name) !== undefined),
+);
 if (projects.includes("native")) compileNativeTests();
 const status = await run(asked.length > 0 ? options : [...projects.map((name) => `--project=${name}`), ...options]);
 if (missing.length > 0)
