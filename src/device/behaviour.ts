@@ -2,15 +2,13 @@
 
 import type { NativeSetting } from "../congestion/algorithm.js";
 import { nativeCongestion } from "../congestion/algorithms.js";
-import type {
-  NativeNic,
-  NativeNicParameters,
-  NativePort,
-  NativeSwitchParameters,
-  NativeSwitchPort,
-} from "../native/types.js";
+import type { NativeNic, NativeNicParameters, NativePort, NativeSwitchPort } from "../native/types.js";
 import type { PortDefence } from "../scenario/cn_domain.js";
-import type { PortProfile } from "../scenario/port_profiles.js";
+import { portThresholdsOf } from "../scenario/features/buffer.js";
+import { redOf } from "../scenario/features/ecn.js";
+import { type AllOf, mask } from "../scenario/features/feature.js";
+import { kHostFeatures, kSwitchFeatures, kTrafficClasses } from "../scenario/features/list.js";
+import { pointsOf } from "../scenario/features/qcn.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 
 /** The number of a NIC's first queue pair; the others follow it. */
@@ -24,52 +22,9 @@ const kSlotFrame = 1000;
 /** What a packet socket's ring can be asked for. */
 export const kMostSlots = 65_536;
 
-/** Buffer, marking, pausing and scheduling: bytes stay as they are at every scale, times do not. */
-export function switchBehaviour(
-  s: TrafficClasses & Pick<SwitchConfig, "buffer" | "ecn" | "qcn" | "pfc_watchdog" | "trimming">,
-  latenessHeadroom: number,
-  scale = 1,
-): Omit<NativeSwitchParameters, "ports" | "learning" | "ageing" | "seed" | "hash_seed" | "component"> {
-  return {
-    buffer: {
-      total: s.buffer.total,
-      headroom: s.buffer.headroom,
-      priorities: s.buffer.priorities,
-      beta: s.buffer.beta,
-      threshold: s.buffer.mode,
-      fixed_threshold: s.buffer.threshold,
-      xon_offset: s.buffer.xon_offset,
-      lossy_alpha: s.buffer.lossy_alpha,
-      lateness_headroom: latenessHeadroom,
-    },
-    ecn_priorities: s.ecn.enabled ? mask(s.ecn.priorities) : 0,
-    mark_on_dequeue: s.ecn.mark === "dequeue",
-    red: redOf(s.ecn, s.ecn),
-    ...(s.qcn.enabled && {
-      cn_priorities: mask(s.qcn.priorities),
-      cnm_priority: s.qcn.cnm_priority,
-      cp_min_header_octets: s.qcn.cpMinHeaderOctets,
-      ...(s.qcn.notification === "ip" && { cnms_by_ip: true }),
-      qcn: pointsOf(s.qcn),
-    }),
-    ...(s.pfc_watchdog.enabled && {
-      pfc_watchdog: {
-        detection_time: Math.round(s.pfc_watchdog.detection_time * scale),
-        restoration_time: Math.round(s.pfc_watchdog.restoration_time * scale),
-        action: s.pfc_watchdog.action,
-      },
-    }),
-    ...(s.trimming.enabled && {
-      trimming: {
-        priorities: mask(s.trimming.priorities),
-        size: s.trimming.size,
-        dscp: s.trimming.dscp,
-        queue: s.trimming.queue,
-        ...(s.trimming.buffer !== undefined && { buffer: s.trimming.buffer }),
-      },
-    }),
-    ...classes(s),
-  };
+/** The numbers of a switch's features. */
+export function switchBehaviour(s: SwitchConfig, latenessHeadroom: number, scale = 1): AllOf<typeof kSwitchFeatures> {
+  return numbersOf(kSwitchFeatures, s, { scale, latenessHeadroom });
 }
 
 /** What is otherwise at a port than at others: its defence, where there are congestion points, and its profile. */
@@ -83,31 +38,11 @@ export function portBehaviour(
     ...(s.qcn.enabled && { cn_defence: defence, cn_alternate_priority: alternate }),
     ...(profile && {
       red: redOf(s.ecn, profile.ecn),
-      buffer: {
-        headroom: profile.buffer.headroom,
-        beta: profile.buffer.beta,
-        fixed_threshold: profile.buffer.threshold,
-        xon_offset: profile.buffer.xon_offset,
-        lossy_alpha: profile.buffer.lossy_alpha,
-      },
+      buffer: portThresholdsOf(profile.buffer),
       qcn: pointsOf(profile.qcn),
     }),
   };
 }
-
-const redOf = ({ queue, weight }: SwitchConfig["ecn"], { kmin, kmax, pmax }: PortProfile["ecn"]) => ({
-  kmin,
-  kmax,
-  pmax,
-  averaged: queue === "averaged",
-  weight,
-});
-
-const pointsOf = ({ cpQSp, cpWeight, cpSampleBase }: PortProfile["qcn"]) => ({
-  queue_set_point: cpQSp,
-  weight: cpWeight,
-  sample_base: cpSampleBase,
-});
 
 /** How a NIC's network is played. */
 export interface NicSetting extends Omit<NativeSetting, "qcn"> {
@@ -127,30 +62,23 @@ export function nicBehaviour(
     arrears: Math.round((host.burst * 8e9) / rate),
     congestion_control: congestion.algorithm,
     ...nativeCongestion(congestion, { ...setting, qcn: { ...host.qcn, priorities: mask(host.qcn.priorities) } }),
-    ...(host.cnp.nic_interval > 0 && { cnp_nic_interval: Math.round(host.cnp.nic_interval * scale) }),
-    cnp_dscp: host.cnp.dscp,
-    cnp_priority: host.cnp.priority,
-    ...(host.ack.priority !== undefined && { ack_dscp: host.ack.dscp, ack_priority: host.ack.priority }),
     line_rate_start: host.line_rate_start,
     initial_rate: Math.round(host.initial_rate / scale),
-    receive_buffer: {
-      size: host.receive_buffer.size,
-      drain: host.receive_buffer.rate === 0 ? 0 : Math.max(1, Math.round(host.receive_buffer.rate / scale)),
-      xoff: host.receive_buffer.xoff,
-      xon: host.receive_buffer.xon,
-    },
     ...(host.trimmed_dscp !== undefined && { trimmed_dscp: host.trimmed_dscp }),
-    ...(host.pause_storm.priorities.length > 0 && { pause_storm: stormOf(host.pause_storm, scale) }),
-    ...classes(traffic),
+    ...numbersOf(kHostFeatures, host, { scale }),
+    ...numbersOf(kTrafficClasses, traffic, { scale, latenessHeadroom: 0 }),
   };
 }
 
-const stormOf = ({ priorities, quanta, start, stop }: HostConfig["pause_storm"], scale: number) => ({
-  priorities: mask(priorities),
-  quanta,
-  start: Math.round(start * scale),
-  ...(stop !== undefined && { stop: Math.round(stop * scale) }),
-});
+/** Everything that features make of one device. */
+function numbersOf<const Features extends readonly { native: (...args: never) => object }[], Needs, Play>(
+  features: Features,
+  needs: Needs,
+  play: Play,
+): AllOf<Features> {
+  const all = features as unknown as readonly { native: (needs: Needs, play: Play) => object }[];
+  return Object.assign({}, ...all.map(({ native }) => native(needs, play))) as AllOf<Features>;
+}
 
 /**
  * Packet descriptors of a switch: what the buffer can hold of full frames, half as much again for small ones, and what one
@@ -178,24 +106,4 @@ export function receiveSlots(rate: number, lateness: number, { delay = 0, frame 
 /** Entropy for next-hop groups, from the dynamic range as Linux's rxe does; Fibonacci hashing spreads neighbours. */
 export function udpSourcePort(order: number): number {
   return 0xc000 | (Math.imul(order + 1, 0x9e3779b1) >>> 18);
-}
-
-function classes(
-  s: TrafficClasses,
-): Pick<NativeNicParameters, "pfc_priorities" | "link_pause" | "scheduler" | "priority_map"> {
-  return {
-    pfc_priorities: s.pfc.enabled ? mask(s.pfc.priorities) : 0,
-    ...(s.pfc.by === "pause" && { link_pause: true }),
-    scheduler: { strict: mask(s.scheduler.strict), weights: s.scheduler.weights },
-    priority_map: {
-      trust: s.trust === "port-default" ? "port" : s.trust,
-      dscp: s.dscp_map,
-      pcp: [0, 1, 2, 3, 4, 5, 6, 7],
-      fallback: s.default_priority,
-    },
-  };
-}
-
-function mask(priorities: readonly number[]): number {
-  return priorities.reduce((bits, p) => bits | (1 << p), 0);
 }

@@ -6,7 +6,7 @@ import { formatRate, formatTime } from "../base/units.js";
 import { hearsAcknowledgements, hearsCnms, hearsEcnEcho, hearsTelemetry } from "../congestion/flow_state.js";
 import { checkCongestion } from "../congestion/section.js";
 import { kCnTagBytes, kTelemetryBytes } from "../wire/frame_size.js";
-import { checkPauseStorm, checkReceiveBuffer, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
+import { checkHostFeatures, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
 import { checkFailures } from "./check_failures.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkGroups, checkQcnNetwork } from "./check_qcn.js";
 import { checkTopology } from "./check_topology.js";
@@ -224,8 +224,7 @@ function checkHost(
     const message = `${formatRate(host.initial_rate)} is more than the line rate ${formatRate(rate)} of host ${host.name}`;
     found.problem(at("initial_rate"), message, "must be at most the rate of the host's link");
   }
-  checkReceiveBuffer(host, at, found);
-  checkPauseStorm(host, at, found);
+  checkHostFeatures(host, at, found);
 }
 
 function checkProbes(scenario: Scenario, { ports }: Graph, found: Findings): void {

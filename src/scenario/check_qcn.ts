@@ -4,7 +4,7 @@ import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { checkRpg } from "../congestion/qcn.js";
-import { markingLimit } from "./check_device.js";
+import { markingLimit } from "./features/buffer_check.js";
 import type { Graph } from "./topology.js";
 import type { HostConfig, Scenario, SwitchConfig } from "./types.js";
 

@@ -1,24 +1,16 @@
 // What some ports of a switch have instead of what all have: marking, buffer, congestion points; by their names or their rate.
 import type { z } from "zod";
 import type { Problem } from "../base/error.js";
-import type { Full } from "../base/fields.js";
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize } from "../base/units.js";
-import type { switchQcnSchema } from "../congestion/qcn_points.js";
-import type { ecnSchema, portProfileSchema } from "./device_schema.js";
+import type { portProfileSchema } from "./device_schema.js";
+import type { PortThresholds } from "./features/buffer.js";
+import type { Marking } from "./features/ecn.js";
+import type { Points } from "./features/qcn.js";
 import type { NamedPort } from "./headroom.js";
 
 type Written = z.output<typeof portProfileSchema>;
 type Profiles = Readonly<Record<string, Written>>;
-type Marking = Pick<Full<typeof ecnSchema>, "kmin" | "kmax" | "pmax">;
-type Points = Pick<Full<typeof switchQcnSchema>, "cpQSp" | "cpWeight" | "cpSampleBase">;
-export interface PortThresholds {
-  headroom: number;
-  beta: number;
-  threshold: number;
-  xon_offset: number;
-  lossy_alpha: number;
-}
 
 /** What one port has, in full. */
 export interface PortProfile {

@@ -9,9 +9,13 @@ import { merge } from "../base/merge.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import type { SwitchQcn, WrittenGroups } from "../congestion/qcn_points.js";
 import { resolveCongestion, resolveGroups } from "../congestion/section.js";
-import { kPriorities } from "../wire/priority.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
+import { resolveDscpMap } from "./features/classification.js";
+import { resolvePfc } from "./features/pfc.js";
+import { resolveReceiveBuffer } from "./features/receive_buffer.js";
+import { resolveScheduler } from "./features/scheduler.js";
+import { resolveTrimming } from "./features/trimming.js";
 import type { NamedPort } from "./headroom.js";
 import { resolveParts } from "./parts.js";
 import { portHeadroom } from "./port_headroom.js";
@@ -39,23 +43,14 @@ export const kMostSelectiveWindow = 256;
 /** DSCP that is customary for each priority: CS and AFx1 classes, EF for 5. */
 const kCustomaryDscp = [0, 10, 18, 26, 34, 46, 48, 56];
 
-function dscpMap(input: Full<typeof switchSchema>["dscp_map"]): number[] {
-  if (input === "nvidia") return Array.from({ length: 64 }, (_, dscp) => dscp >> 3);
-  // SONiC's DSCP_TO_TC_MAP|AZURE.
-  const map = Array<number>(64).fill(input === "sonic-azure" ? 1 : 0);
-  const pairs = input === "sonic-azure" ? { 3: 3, 4: 4, 5: 2, 8: 0, 46: 5, 48: 6 } : input;
-  for (const [dscp, priority] of Object.entries(pairs)) map[Number(dscp)] = priority;
-  return map;
-}
-
 /** The `switch` section in full. */
 export function resolveSwitch(
   name: string,
   input: Full<typeof switchSchema>,
   ports: readonly NamedPort[],
 ): SwitchConfig {
-  const { pfc, scheduler, trimming, port_profiles: profiles } = input;
-  const dscp_map = dscpMap(input.dscp_map);
+  const { port_profiles: profiles } = input;
+  const dscp_map = resolveDscpMap(input.dscp_map);
   const chosen = profilesOf(profiles, ports);
   const profileOf = (port: string) => profiles[chosen.get(port) ?? ""];
   const { headroom: asked, priorities } = input.buffer;
@@ -78,13 +73,10 @@ export function resolveSwitch(
           resolveProfile(chosen.get(port), profileOf(port) ?? {}, own.get(port) ?? headroom, usual),
         ]),
     ),
-    pfc:
-      pfc.link_pause && !pfc.enabled
-        ? { ...pfc, enabled: true, priorities: [...kPriorities], by: "pause" }
-        : { ...pfc, by: "pfc" },
-    trimming: { ...trimming, queue: trimming.queue ?? dscp_map[trimming.dscp] ?? 0 },
+    pfc: resolvePfc(input.pfc),
+    trimming: resolveTrimming(input.trimming, dscp_map),
     qcn: { ...input.qcn, ports: input.qcn.ports ?? {} },
-    scheduler: { ...scheduler, weights: kPriorities.map((priority) => scheduler.weights[String(priority)] ?? 1) },
+    scheduler: resolveScheduler(input.scheduler),
     dscp_map,
   };
 }
@@ -106,16 +98,15 @@ export function resolveHost(
   points: Partial<Pick<SwitchQcn, "priorities" | "notification">>,
   trimmed?: number,
 ): HostConfig {
-  const { initial_rate = rate, receive_buffer } = input;
+  const { initial_rate = rate } = input;
   const { reaction_point_groups, ...qcn } = input.qcn;
-  const { xoff = Math.floor(receive_buffer.size / 2), xon = Math.floor(xoff / 2) } = receive_buffer;
   const { priorities = [...(points.priorities ?? [])], notification = points.notification ?? "l2" } = qcn;
   return {
     ...input,
     name,
     initial_rate,
     trimmed_dscp: input.trimmed_dscp ?? trimmed,
-    receive_buffer: { ...receive_buffer, xoff, xon },
+    receive_buffer: resolveReceiveBuffer(input.receive_buffer),
     qcn: {
       ...qcn,
       priorities,

@@ -15,7 +15,7 @@
  *
  * With e = n and q = P n, all priorities of all ports in use, the latter is the paper's beta F / (P n (beta + 1)).
  */
-import type { BufferConfig } from "./types.js";
+import type { BufferConfig } from "./features/buffer.js";
 
 type Sizes = Pick<BufferConfig, "total" | "headroom" | "priorities"> & Partial<Pick<BufferConfig, "besides">>;
 type Thresholds = Sizes & Pick<BufferConfig, "beta" | "mode" | "threshold">;

@@ -4,16 +4,14 @@ import type { Full, With } from "../base/fields.js";
 import type { Congestion } from "../congestion/algorithms.js";
 import type { QcnParameters } from "../congestion/qcn.js";
 import type { HostQcn, SwitchQcn } from "../congestion/qcn_points.js";
-import type {
-  bufferSchema,
-  ecnSchema,
-  hostSchema,
-  impairmentSchema,
-  linkDefaultsSchema,
-  pfcSchema,
-  switchSchema,
-} from "./device_schema.js";
+import type { hostSchema, impairmentSchema, linkDefaultsSchema, switchSchema } from "./device_schema.js";
 import type { Expectation } from "./expectations.js";
+import type { BufferConfig } from "./features/buffer.js";
+import type { Classification } from "./features/classification.js";
+import type { PfcConfig } from "./features/pfc.js";
+import type { ReceiveBuffer } from "./features/receive_buffer.js";
+import type { SchedulerConfig } from "./features/scheduler.js";
+import type { TrimmingConfig } from "./features/trimming.js";
 import type { PortProfile } from "./port_profiles.js";
 import type { changeSchema, failureSchema, scenarioSchema, transportSchema } from "./schema.js";
 import type { TopologyInput } from "./topology_schema.js";
@@ -31,32 +29,21 @@ export interface Link extends Omit<Full<typeof linkDefaultsSchema>, "impairment"
   impairment?: Impairment;
 }
 
-/** `threshold` is filled in also for dynamic mode, and unused there. */
-export interface BufferConfig
-  extends With<Full<typeof bufferSchema>, { headroom: number; threshold: number; xon_offset: number }> {
-  /** `headroom` was found by the links. */
-  automatic: boolean;
-  /** Bytes that ports with headroom of their own reserve beyond `headroom`; negative where that is less. */
-  besides: number;
-}
-export type EcnConfig = Full<typeof ecnSchema>;
-
-/** `enabled` and `priorities` also tell of PAUSE, which is for all priorities; `by`: what peers are stopped by. */
-export type PfcConfig = Full<typeof pfcSchema> & { by: "pfc" | "pause" };
+export type { BufferConfig } from "./features/buffer.js";
+export type { EcnConfig } from "./features/ecn.js";
+export type { PfcConfig } from "./features/pfc.js";
 
 export interface SwitchConfig
-  extends Omit<Full<typeof switchSchema>, "buffer" | "pfc" | "trimming" | "qcn" | "scheduler" | "dscp_map"> {
+  extends Omit<Full<typeof switchSchema>, "buffer" | "pfc" | "trimming" | "qcn" | "scheduler" | "dscp_map">,
+    Classification {
   name: string;
-  /** Of the ports that have one, by their names. */
+  /** Profiles of the ports that have one, by their names. */
   profiled: ReadonlyMap<string, PortProfile>;
   buffer: BufferConfig;
   pfc: PfcConfig;
-  trimming: With<Full<typeof switchSchema>["trimming"], { queue: number }>;
+  trimming: TrimmingConfig;
   qcn: SwitchQcn;
-  /** `weights` has one DWRR weight per priority 0..7; those of strict priorities are not used. */
-  scheduler: { strict: number[]; weights: number[] };
-  /** Priority per DSCP, 64 entries. */
-  dscp_map: number[];
+  scheduler: SchedulerConfig;
 }
 
 /** What a device makes of priorities. */
@@ -68,8 +55,7 @@ export interface HostConfig extends Omit<Full<typeof hostSchema>, "initial_rate"
   initial_rate: number;
   /** `groups`: parameters of CNPVs that have their own, under QCN. */
   qcn: Omit<HostQcn, "reaction_point_groups"> & { groups: ReadonlyMap<number, QcnParameters> };
-  /** Drains at `rate` bit/s (0 = at once); PFC goes out at `xoff`, and again at `xon`. */
-  receive_buffer: With<Full<typeof hostSchema>["receive_buffer"], { xoff: number; xon: number }>;
+  receive_buffer: ReceiveBuffer;
 }
 
 /** Pins frames of one source host to one destination host; `via` are all switches from first to last. */

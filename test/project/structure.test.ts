@@ -80,7 +80,7 @@ const kRooms: Readonly<Record<string, readonly string[]>> = {
   wire: ["base"],
   probe: ["base", "wire"],
   congestion: ["base", "wire"],
-  scenario: ["base", "wire", "congestion"],
+  scenario: ["base", "wire", "congestion", "native"],
   native: ["base", "wire", "congestion"],
   host: ["base", "wire", "native", "probe"],
   result: ["base", "wire", "congestion", "scenario", "native"],

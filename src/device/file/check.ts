@@ -14,15 +14,14 @@ import {
 import { checkCongestion } from "../../congestion/section.js";
 import { checkTransport } from "../../scenario/check.js";
 import {
-  checkFlowControl,
-  checkPauseStorm,
-  checkReceiveBuffer,
+  checkHostFeatures,
   checkSwitch,
   checkUnshaped,
   fittingPathMtu,
   kIpv6More,
 } from "../../scenario/check_device.js";
 import { checkCnPorts, checkCongestionPoints, checkGroups, checkLimiter } from "../../scenario/check_qcn.js";
+import { checkFlowControl } from "../../scenario/features/pfc.js";
 import { warnOfHeadroom } from "../../scenario/port_headroom.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
 import { kCnTagBytes, kTelemetryBytes } from "../../wire/frame_size.js";
@@ -293,8 +292,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: 
     const message = `${formatRate(initial_rate)} is more than the line rate ${formatRate(rate)}`;
     found.problem(["initial_rate"], message, "must be at most `rate`");
   }
-  checkReceiveBuffer(config.host, (...field) => field, found);
-  checkPauseStorm(config.host, (...field) => field, found);
+  checkHostFeatures(config.host, (...field) => field, found);
   checkFlowControl(config.classes, (...field) => field, found);
   checkCongestion(config.congestion, config.port.rate, found);
   if (hearsCnms(algorithm)) {

@@ -6,7 +6,7 @@
  * `xoff` a pool has one headroom that priority groups share, and they reserve only their `size`.
  */
 import { showValue } from "../../base/fields.js";
-import { kMostMemory } from "../../scenario/device_schema.js";
+import { kMostMemory } from "../../scenario/features/buffer.js";
 import { headroomFor, kNanosecondsPerMetre } from "../../scenario/headroom.js";
 import type { Entry } from "./config_db.js";
 import { kRanges } from "./ranges.js";

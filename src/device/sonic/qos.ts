@@ -5,7 +5,7 @@
  * SONiC has four numbers where Weir has one: traffic class, queue, priority group, and priority of PFC. Here the priority is the queue:
  * DSCP -> TC -> queue. What makes the others another number than the queue of a lossless class is told.
  */
-import { kMostMemory } from "../../scenario/device_schema.js";
+import { kMostMemory } from "../../scenario/features/buffer.js";
 import type { Entry } from "./config_db.js";
 import { kRanges } from "./ranges.js";
 import type { Reader } from "./reader.js";

@@ -6,7 +6,9 @@ import { formatSize } from "../../base/units.js";
 import { algorithmOf } from "../../congestion/algorithms.js";
 import type { Parameter as Described, ParameterInput } from "../../congestion/parameter.js";
 import { switchQcnSchema } from "../../congestion/qcn_points.js";
-import { bufferSchema, ecnSchema, pfcSchema } from "../../scenario/device_schema.js";
+import { bufferSchema } from "../../scenario/features/buffer.js";
+import { ecnSchema } from "../../scenario/features/ecn.js";
+import { pfcSchema } from "../../scenario/features/pfc.js";
 import type { BufferConfig, Congestion } from "../../scenario/types.js";
 import type { Parameter } from "./protocol.js";
 
