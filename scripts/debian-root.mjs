@@ -3,7 +3,17 @@
 // programs on libibverbs by `weir run`, a lab that stays, and with --tests npm test. Needs root and debootstrap. Mirror, certificates and npm's settings are those of
 // this host. Steps have mounts and processes of their own, which end with them.
 import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -113,7 +113,10 @@ function sectionsOf(schema: Node): { title: string; text: string }[] {
 
 /** To a section of a page, by the anchor that code hosts make of its title. */
 function link(title: string, page = ""): string {
-  return `[${title}](${page}#${title.toLowerCase().replace(/[^\w\s-]/g, "").replaceAll(" ", "-")})`;
+  return `[${title}](${page}#${title
+    .toLowerCase()
+    .replace(/[^\w\s-]/g, "")
+    .replaceAll(" ", "-")})`;
 }
 
 /** A port has the fields of the file: what it has besides is told. */
