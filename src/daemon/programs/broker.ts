@@ -31,6 +31,8 @@ const kMostConnections = 8192;
 /** Of all programs, in multicast groups: as many groups as the NIC may be a member of. */
 const kMostMemberships = 4096;
 const kHelloMs = 5000;
+/** Queue pairs 0 and 1 are for management (IBTA volume 1, 3.9). */
+const kLastManagementQpn = 1;
 export class ProgramBroker implements SessionHost {
   readonly #connections = new Set<ProgramSession>();
   readonly #sockets = new Set<Socket>();
@@ -68,8 +70,7 @@ export class ProgramBroker implements SessionHost {
       pathMtu: this.largestPathMtu,
       link,
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
-      ownsQueuePair: (uid, qpn) =>
-        [...this.#connections].some(({ number, identity, has }) => number !== 0 && identity.uid === uid && has(qpn)),
+      mayNameQueuePair: (uid, qpn) => this.mayNameQueuePair(uid, qpn),
     });
     this.#files = path.replace(/\.verbs$/, "") + kFilesSuffix;
   }
@@ -108,6 +109,16 @@ export class ProgramBroker implements SessionHost {
     server.on("error", () => {});
     process.on("exit", broker.#onExit);
     return broker;
+  }
+
+  /**
+   * Whether a user's program may tell a peer this number as its queue pair's. One that nobody has is as good as one of its own, as on Linux:
+   * it tries out connections, or drives the queue pair otherwise.
+   */
+  mayNameQueuePair(uid: number, qpn: number): boolean {
+    if (qpn <= kLastManagementQpn || this.config.queue_pairs?.some((own) => own.qpn === qpn)) return false;
+    const others = [...this.#connections].filter(({ number, identity }) => number !== 0 && identity.uid !== uid);
+    return !others.some(({ has }) => has(qpn));
   }
 
   /** Those that are connected and have said hello, by their numbers. */

@@ -52,7 +52,7 @@ export interface ConnectionHost {
   memberships: Shares;
   credentials(socket: Socket): { pid: number; uid: number };
   /** Has a program of this user the queue pair? */
-  ownsQueuePair(uid: number, qpn: number): boolean;
+  mayNameQueuePair(uid: number, qpn: number): boolean;
   clock?: Clock;
 }
 
@@ -108,8 +108,8 @@ export class ProgramConnections implements ChannelHost {
     else socket.on("data", () => socket.destroy());
   }
 
-  ownsQueuePair(uid: number, qpn: number): boolean {
-    return this.host.ownsQueuePair(uid, qpn);
+  mayNameQueuePair(uid: number, qpn: number): boolean {
+    return this.host.mayNameQueuePair(uid, qpn);
   }
 
   channel(key: bigint, uid: number): ProgramChannel | undefined {

@@ -46,7 +46,7 @@ export interface ChannelHost extends IdHost {
   freeNumber(number: number, program: Program): void;
   /** Counts one membership more, or less, in a multicast group. @throws Refusal when it has too many. */
   countMembership(program: Program, change: 1 | -1): void;
-  ownsQueuePair(uid: number, qpn: number): boolean;
+  mayNameQueuePair(uid: number, qpn: number): boolean;
   /** That this user may use. */
   channel(key: bigint, uid: number): ProgramChannel | undefined;
 }
@@ -141,8 +141,8 @@ export class ProgramChannel implements IdOwner {
     return asked;
   }
 
-  ownsQueuePair(qpn: number): boolean {
-    return this.host.ownsQueuePair(this.uid, qpn);
+  mayNameQueuePair(qpn: number): boolean {
+    return this.host.mayNameQueuePair(this.uid, qpn);
   }
 
   /** All that it has ends, and peers are told. Idempotent. */

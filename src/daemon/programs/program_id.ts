@@ -72,7 +72,7 @@ export interface IdOwner {
   event(id: ProgramId, event: ConnectionEvent): void;
   /** Somebody wants to connect to `listener`. @throws Refusal when the program has no room for one more. */
   connectRequest(listener: ProgramId, event: ConnectionEvent): ProgramId;
-  ownsQueuePair(qpn: number): boolean;
+  mayNameQueuePair(qpn: number): boolean;
 }
 
 /**
@@ -478,7 +478,7 @@ export class ProgramId {
   }
 
   #checkQueuePair(qpn: number): void {
-    if (!this.owner.ownsQueuePair(qpn)) throw new Refusal(EINVAL);
+    if (!this.owner.mayNameQueuePair(qpn)) throw new Refusal(EINVAL);
   }
 
   #require(state: State): void {

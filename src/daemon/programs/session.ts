@@ -27,6 +27,8 @@ export interface ProgramEvents {
 /** What of a NIC's configuration programs have to do with; a daemon's is its file's. */
 export type ProgramNicConfig = Pick<NicDaemonConfig, "name" | "address" | "addresses" | "vlan" | "programs"> & {
   gateways?: NicDaemonConfig["gateways"];
+  /** Queue pairs of the daemon itself. */
+  queue_pairs?: readonly Pick<NicDaemonConfig["queue_pairs"][number], "qpn">[];
   classes: Pick<NicDaemonConfig["classes"], "dscp_map">;
   congestion: Pick<NicDaemonConfig["congestion"], "algorithm">;
   port: Pick<NicDaemonConfig["port"], "interface" | "mac" | "rate" | "mtu">;

@@ -8,7 +8,7 @@ import type { EcnConfig } from "./ecn.js";
 import type { CheckedPort } from "./feature.js";
 import type { PfcConfig } from "./pfc.js";
 
-interface Needs {
+export interface Needs {
   name: string;
   buffer: BufferConfig;
   ecn: EcnConfig;

@@ -26,7 +26,7 @@ export type EcnConfig = Full<typeof ecnSchema>;
 /** Thresholds of a port, which can be other than those of its switch. */
 export type Marking = Pick<EcnConfig, "kmin" | "kmax" | "pmax">;
 
-interface Needs {
+export interface Needs {
   name: string;
   ecn: EcnConfig;
   profiled: ReadonlyMap<string, { ecn: Marking }>;

@@ -35,7 +35,7 @@ export function resolveTrimming(trimming: Full<typeof trimmingSchema>, dscpMap: 
   return { ...trimming, queue: trimming.queue ?? dscpMap[trimming.dscp] ?? 0 };
 }
 
-interface Needs extends Classification {
+export interface Needs extends Classification {
   name: string;
   pfc: PfcConfig;
   trimming: TrimmingConfig;

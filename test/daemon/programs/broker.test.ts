@@ -174,6 +174,21 @@ it("serves a program from its hello to its end, and gives back what it had", asy
   });
 });
 
+it("lets a program name queue pairs of its user's and numbers that nobody has, but no other's", async () => {
+  const { broker, who, program, ask } = await serve();
+  const mine = await program();
+  await ask(mine, kHello);
+  expect(await ask(mine, { kind: "create-queue-pair" })).toEqual({ object: 100 });
+  who.uid = 7;
+  const theirs = await program();
+  await ask(theirs, kHello);
+  expect(await ask(theirs, { kind: "create-queue-pair" })).toEqual({ object: 101 });
+  const named = (uid: number) => [0, 1, 100, 101, 1000].filter((qpn) => broker.mayNameQueuePair(uid, qpn));
+  expect(named(8)).toEqual([100, 1000]);
+  expect(named(7)).toEqual([101, 1000]);
+  expect(named(6)).toEqual([1000]);
+});
+
 it("refuses what is not the program's, and what makes no sense", async () => {
   const { calls, program, ask } = await serve();
   const [one, other] = [await program(), await program()];

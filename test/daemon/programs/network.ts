@@ -71,7 +71,7 @@ export async function network(families = 1, clock: Clock = systemClock) {
         memberships: memberships[i] as Shares,
         clock,
         credentials: () => ({ ...who }),
-        ownsQueuePair: (_, qpn) => qpn >= 100 && qpn < 200,
+        mayNameQueuePair: (_, qpn) => qpn >= 100 && qpn < 200,
       });
       const socket = joinPath(path, `${i}.verbs`);
       const sockets = new Set<Socket>();
