@@ -16,9 +16,9 @@ export interface Spelling {
 
 export const kSpellings: ReadonlyMap<string, Spelling> = new Map(
   kControls.flatMap((algorithm) => {
-    const { parameters, otherSpelling, symbols = {} } = algorithmOf(algorithm);
+    const { parameters, symbols = {} } = algorithmOf(algorithm);
     const named = Object.entries(parameters).flatMap(([name, parameter]) =>
-      [name, otherSpelling?.(name) ?? name].map((key): [string, Spelling] => [key, { algorithm, name, parameter }]),
+      [name, parameter.otherSpelling ?? name].map((key): [string, Spelling] => [key, { algorithm, name, parameter }]),
     );
     const stated = Object.entries(symbols).map(([key, symbol]): [string, Spelling] => [
       key,
