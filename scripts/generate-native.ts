@@ -1,6 +1,7 @@
-// Writes src/native/configuration.ts, congestion_configuration.ts, simulation_configuration.ts and reports.ts: types and layouts of what crosses to the native core and back, as the core
-// itself describes it (native/base/describe.h). With --check it writes nothing and exits with 1 if a file is out of date. Needs the
-// native core.
+// Writes src/native/configuration.ts, congestion_configuration.ts, simulation_configuration.ts and reports.ts: types and layouts of what
+// crosses to the native core and back, as the core itself describes it (native/base/describe.h); and src/congestion/described.ts, what
+// it says of parameters that users write (native/congestion/written.h). With --check it writes nothing and exits with 1 if a file is out
+// of date. Needs the native core.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadAddon } from "../src/native/addon.js";
@@ -20,6 +21,8 @@ interface Struct {
   text: string;
   bases: string[];
   fields: Field[];
+  /** Parameters as users write them: their names, and what src/congestion/parameter.ts calls Described. */
+  written: { name: string }[];
 }
 /** See native/addon/description.h. */
 export interface Description {
@@ -80,7 +83,25 @@ export function typescriptOf({ configuration, reports, records, words }: Descrip
         ),
       ]),
     ],
+    [
+      "src/congestion/described.ts",
+      file(
+        "Parameters of congestion control as users write them.",
+        configuration.filter(({ written }) => written.length > 0).map(parametersOf),
+      ),
+    ],
   ]);
+}
+
+function parametersOf({ name, text, written }: Struct): string {
+  const each = written.map(({ name, ...described }) => `  ${name}: ${literal(described)},\n`);
+  return `${comment(text).replace(/ $/, "\n")}export const k${name.replace(/^Native/, "")} = {\n${each.join("")}} as const;`;
+}
+
+function literal(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).map(([name, one]) => `${name}: ${literal(one)}`);
+  return `{ ${fields.join(", ")} }`;
 }
 
 /** Those of `structs`, which are described in `file`, that `text` has outside of comments. "": none. */

@@ -262,11 +262,10 @@ ${kControls.map(algorithmSection).join("\n\n")}
 }
 
 function algorithmSection(name: (typeof kControls)[number]): string {
-  const { title, doc, parameters, otherSpelling, symbols = {}, profiles = {}, defaults } = algorithmOf(name);
+  const { title, doc, parameters, symbols = {}, profiles = {}, defaults } = algorithmOf(name);
   const sourced = ([value, source]: Sourced) => [String(value), escapeCell(source)];
-  const meanings = Object.entries(parameters).map(([parameter, { description, unit, range }]) => {
-    const other = otherSpelling?.(parameter);
-    const names = other === undefined ? `\`${parameter}\`` : `\`${parameter}\`, \`${other}\``;
+  const meanings = Object.entries(parameters).map(([parameter, { description, unit, range, otherSpelling }]) => {
+    const names = [parameter, otherSpelling].flatMap((name) => (name === undefined ? [] : `\`${name}\``)).join(", ");
     const own = defaults?.[parameter];
     return [names, escapeCell(description), unit, range, ...(own === undefined ? [] : sourced(own))];
   });

@@ -11,6 +11,7 @@
 #include "addon/simulation_handle.h"
 #include "addon/worker_handle.h"
 #include "base/layout.h"
+#include "congestion/written.h"
 #include "endpoint/program_protocol.h"
 #include "engine/daemon_nic.h"
 
@@ -38,7 +39,10 @@ const char* array_type() {
 class Describer : public Visitor {
  public:
   explicit Describer(Napi::Array structs)
-      : structs_(structs), bases_(Napi::Array::New(structs.Env())), fields_(Napi::Array::New(structs.Env())) {}
+      : structs_(structs),
+        bases_(Napi::Array::New(structs.Env())),
+        fields_(Napi::Array::New(structs.Env())),
+        written_(Napi::Array::New(structs.Env())) {}
 
   void type(const char* name, const char* text) {
     name_ = name;
@@ -55,8 +59,9 @@ class Describer : public Visitor {
     }
     push(bases_, Napi::String::New(structs_.Env(), add<T>()));
   }
-  template <class T>
-  void operator()(const char* name, const T& value, const About& about) {
+  void defaults() { defaults_ = true; }
+  template <class T, std::derived_from<About> A>
+  void operator()(const char* name, const T& value, const A& about) {
     if (columns_) {
       if constexpr (std::is_arithmetic_v<T> || Worded<T>) add_field(name, array_type<InColumn<T>>(), about);
     } else if constexpr (Variant<T>) {
@@ -64,6 +69,7 @@ class Describer : public Visitor {
       add_alternatives(name, value);
     } else {
       add_field(name, type_of<T>(), about);
+      if constexpr (std::same_as<A, Written>) add_written(name, value, about);
     }
   }
 
@@ -86,6 +92,7 @@ class Describer : public Visitor {
     out.Set("text", inner.text_);
     out.Set("bases", inner.bases_);
     out.Set("fields", inner.fields_);
+    out.Set("written", inner.written_);
     push(structs_, out);
     return inner.name_;
   }
@@ -99,6 +106,23 @@ class Describer : public Visitor {
     field.Set("range", about.range());
     field.Set("optional", about.optional);
     push(fields_, field);
+  }
+  template <class T>
+  void add_written(const char* name, const T& value, const Written& about) {
+    Napi::Object written = object(structs_.Env(), about.name != nullptr ? about.name : name);
+    written.Set("kind", about.kind);
+    written.Set("unit", about.plain);
+    written.Set("description", about.meaning);
+    if (about.spelling != nullptr) written.Set("otherSpelling", about.spelling);
+    if (about.lowest <= about.highest) {
+      Napi::Object bounds = Napi::Object::New(structs_.Env());
+      bounds.Set("min", about.lowest);
+      bounds.Set("max", about.highest);
+      bounds.Set("whole", about.whole);
+      written.Set("bounds", bounds);
+    }
+    if (defaults_) written.Set("standard", static_cast<double>(value));
+    push(written_, written);
   }
   template <class... Alternatives>
   void add_alternatives(const char* name, const std::variant<Alternatives...>& value) {
@@ -153,9 +177,11 @@ class Describer : public Visitor {
   Napi::Array structs_;
   Napi::Array bases_;
   Napi::Array fields_;
+  Napi::Array written_;
   std::string name_;
   std::string text_;
-  bool columns_ = false;  // each field is an array
+  bool columns_ = false;   // each field is an array
+  bool defaults_ = false;  // users have what the struct begins with
 };
 
 // Places of a record's fields, by `Rows`: RecordAt or RowWriter.

@@ -5,7 +5,8 @@
 
 namespace weir {
 
-// { configuration, reports: of structs { name, text, bases, fields: { name, type, text, unit, range, optional }[] }[],
+// { configuration, reports: of structs { name, text, bases, fields: { name, type, text, unit, range, optional }[],
+//                                         written: what users write, src/congestion/parameter.ts has its type }[],
 //   records: { name, words, at: [name, place][] }[], words: { name, words }[] }
 Napi::Value description(const Napi::CallbackInfo& info);
 

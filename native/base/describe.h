@@ -8,9 +8,10 @@
 //   }
 //
 // Visitors make of that: the check of ranges (check(), below), reading from JavaScript and telling it (addon/decode.h,
-// addon/encode.h), the types and texts of TypeScript (addon/description.h, src/native/described.ts), and the layout of records in
-// rings (base/layout.h). A visitor has
+// addon/encode.h), the types and texts of TypeScript (addon/description.h), and the layout of records in rings (base/layout.h). A
+// visitor has
 //   type(name, text)        of the struct, in TypeScript; first of all
+//   defaults()              what the struct begins with is what users have who write nothing
 //   base(part)              fields of another described struct, as if they were its own
 //   (name, field, About)    a field: a number, bool, enum, text, described struct; or an array, vector or optional of these;
 //                           or a variant of structs
@@ -66,15 +67,18 @@ constexpr About bps(const char* text) { return within(0, kMany, text, "bit/s"); 
 constexpr About bytes(const char* text, double least = 0, double most = kMany) { return within(least, most, text, "bytes"); }
 constexpr About fraction(const char* text) { return within(0, 1, text); }
 constexpr About priority(const char* text) { return within(0, 7, text); }
-constexpr About above(About about) {
+template <std::derived_from<About> A>
+constexpr A above(A about) {
   about.above = true;
   return about;
 }
-constexpr About below(About about) {
+template <std::derived_from<About> A>
+constexpr A below(A about) {
   about.below = true;
   return about;
 }
-constexpr About optional(About about) {
+template <std::derived_from<About> A>
+constexpr A optional(A about) {
   about.optional = true;
   return about;
 }
@@ -84,6 +88,7 @@ constexpr About optional(About about) {
 // A visitor may leave out any of these.
 struct Visitor {
   void type(const char* /*name*/, const char* /*text*/) {}
+  void defaults() {}
   void rule(bool /*holds*/, const char* /*text*/) {}
   void base(auto& /*part*/) {}
   void operator()(const char* /*name*/, auto& /*value*/, const About& /*about*/) {}

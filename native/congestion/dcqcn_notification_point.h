@@ -11,15 +11,21 @@
 //           starts where this one ended, so CNPs under lasting congestion are exactly N apart. Without: idle.
 // A packet that arrives at the very end of a window belongs to the next one (or to idle).
 //
-// Parameter: min_time_between_cnps (mlx5), N (paper): ns; paper 50 us, mlx5 firmware 0 to 4 us. 0: every marked packet
-// sends a CNP and no window opens.
+// N of 0: every marked packet sends a CNP and no window opens.
 #pragma once
 
 #include <utility>
 
 #include "base/types.h"
+#include "congestion/written.h"
 
 namespace weir {
+
+// N, which all flows of a NIC have in common.
+inline constexpr Written kMinTimeBetweenCnps = written::as(
+    "min_time_between_cnps",
+    written::mlx5("np_min_time_between_cnps",
+                  written::time("N: least time between two CNPs of one flow (notification point).", 0, 10 * kSecond)));
 
 // 16 bytes, one per flow. N is constant, but for shorten() of all: so the owner of many keeps the active ones in a FIFO, which is
 // then in the order of window_end(): an opened window is pushed at the back, and so is each one that expire() opens.

@@ -49,33 +49,13 @@
 //
 // Release as in rate_limiter.h: the queue pair becomes unlimited. A cut that is due (slotted) holds it back.
 //
-// Parameters. TypeScript converts mlx5's units; "paper" is section 5.2, and the default here. [n] notes below.
-//   field (mlx5 name)              paper  unit      paper    mlx5 firmware   meaning
-//   form                           -      -         paper    slotted         as above
-//   rpg_time_reset                 T      ns        55 us    300 us          period of the rate timer; 0: off
-//   rpg_byte_reset                 B      bytes     10 MB    32767           period of the byte counter, wire bytes; 0: off
-//   rpg_threshold                  F      count     5        1               expirations of fast recovery
-//   rpg_ai_rate                    R_AI   bit/s     40 M     5 M             additive increase
-//   rpg_hai_rate                   R_HAI  bit/s     - [1]    50 M            hyper increase
-//   hyper_increase_scales          -      bool      true     false           i = min(T, BC) - F (QCN), else i = 1
-//   increase_restarts_counters, stage_by_increases, increase_raises_rate: false in both columns, see above
-//   rpg_max_rate                   -      bit/s     0        0               released when reached; 0: line rate
-//   rpg_min_rate                   -      bit/s     - [1]    1 M             floor of R_C (never below 1 bit/s)
-//   rpg_min_dec_fac                -      fraction  - [1]    0.5             a cut leaves at least this part of R_C
-//   rate_decrease_factor (rpg_gd)  1/2    fraction  0.5      0.5             2^(10 - rpg_gd); rpg_gd 11 is 1/2
-//   g (dce_tcp_g)                  g      fraction  1/256    5/1024          gain of alpha; mlx5 states 1024 (1 - g)
-//   dce_tcp_rtt                    K      ns        55 us    1 us            alpha timer (paper) or slot (slotted)
-//   rate_reduce_monitor_period     -      ns        - [2]    4 us            slot in which CNPs cut once (slotted only)
-//   initial_alpha_value            -      fraction  1        1023/1024       alpha at the start, see above
-//   alpha_decays_at_line_rate      -      bool      true     false           see above
-//   clamp_tgt_rate                 -      bool      true     false           every cut sets R_T = R_C
-//   clamp_tgt_rate_after_time_inc  -      bool      - [2]    true            see below; only without clamp_tgt_rate
-//   rate_to_set_on_first_cnp       -      bit/s     0        0               R_C that the first CNP starts from; 0: line rate
-//   [1] not in the paper: 200 Mb/s (its authors' ns3-rdma), 1 Mb/s and 0.5 (firmware).   [2] plays no part in that column.
+// Parameters: describe(), below. Defaults are the paper's (section 5.2); where it prints none, R_HAI is its authors' simulator's,
+// the floor of R_C and the largest cut are the firmware's. Values of others and their sources: src/congestion/dcqcn.ts. A timer
+// or byte counter of 0 is off. R_C never falls below 1 bit/s.
 //
-//   Without clamp_tgt_rate a cut sets R_T = R_C only if the rate has increased since the last cut: 802.1Qau's rule
-//   rpByteStage != 0 ("extra fast recovery": consecutive cuts keep the rate to recover), here BC != 0, or, with
-//   clamp_tgt_rate_after_time_inc, also T != 0. The cut that starts the limiter always sets it.
+// Without clamp_tgt_rate a cut sets R_T = R_C only if the rate has increased since the last cut: 802.1Qau's rule
+// rpByteStage != 0 ("extra fast recovery": consecutive cuts keep the rate to recover), here BC != 0, or, with
+// clamp_tgt_rate_after_time_inc, also T != 0. The cut that starts the limiter always sets it.
 //
 // Time: every call takes the current time, which never goes back. advance() performs what fell due up to and including `now`
 // at its exact time and in order (alpha, then cut, then rate timer when they coincide), and every on_*() begins with it:
@@ -87,6 +67,7 @@
 #include "base/describe.h"
 #include "base/types.h"
 #include "congestion/rate_limiter.h"
+#include "congestion/written.h"
 
 namespace weir {
 
@@ -118,29 +99,59 @@ struct DcqcnParameters {
 
 constexpr auto words_of(DcqcnParameters::Form) { return std::array{"paper", "slotted"}; }
 void describe(auto& v, Of<DcqcnParameters> auto& p) {
+  using namespace written;
   v.type("NativeDcqcn", "What reaction points of DCQCN run on.");
   v("form", p.form, field::any("slotted: cuts at rate_reduce_monitor_period, if CNPs came; paper: each CNP cuts."));
-  v("rpg_time_reset", p.rpg_time_reset, field::ns("T: between increases by time; 0: no timer."));
-  v("rpg_byte_reset", p.rpg_byte_reset, field::bytes("B: between increases by bytes; 0: no byte counter."));
-  v("rpg_threshold", p.rpg_threshold, field::any("F: increases of one kind before fast recovery ends."));
-  v("rpg_ai_rate", p.rpg_ai_rate, field::bps("R_AI: step of additive increase."));
-  v("rpg_hai_rate", p.rpg_hai_rate, field::bps("R_HAI: step of hyper increase."));
-  v("hyper_increase_scales", p.hyper_increase_scales, field::any("Step i of hyper increase adds i R_HAI (QCN), not R_HAI."));
-  v("increase_restarts_counters", p.increase_restarts_counters, field::any("An increase restarts timer and byte counter."));
-  v("stage_by_increases", p.stage_by_increases, field::any("F increases recover, the next F are additive, then hyper."));
-  v("increase_raises_rate", p.increase_raises_rate, field::any("Beyond recovery the current rate rises by a constant."));
-  v("rpg_max_rate", p.rpg_max_rate, field::bps("Released when reached; 0: line rate."));
-  v("rpg_min_rate", p.rpg_min_rate, field::bps("Floor of the current rate."));
-  v("rpg_min_dec_fac", p.rpg_min_dec_fac, field::fraction("A cut leaves at least this part of the rate."));
-  v("rate_decrease_factor", p.rate_decrease_factor, field::fraction("R_C <- R_C (1 - rate_decrease_factor alpha); rpg_gd."));
-  v("g", p.g, field::above(field::fraction("Gain of alpha; dce_tcp_g.")));
-  v("dce_tcp_rtt", p.dce_tcp_rtt, field::above(field::ns("K: between decays of alpha.")));
-  v("rate_reduce_monitor_period", p.rate_reduce_monitor_period, field::any("Between two cuts; 0: every CNP cuts.", "ns"));
-  v("initial_alpha_value", p.initial_alpha_value, field::fraction("alpha at the start."));
-  v("alpha_decays_at_line_rate", p.alpha_decays_at_line_rate, field::any("False: each limiter starts with the initial alpha."));
-  v("clamp_tgt_rate", p.clamp_tgt_rate, field::any("Every cut sets the target rate to the rate before it."));
-  v("clamp_tgt_rate_after_time_inc", p.clamp_tgt_rate_after_time_inc, field::any("So does one after an increase by time."));
-  v("rate_to_set_on_first_cnp", p.rate_to_set_on_first_cnp, field::bps("0: no override."));
+  v("rpg_time_reset", p.rpg_time_reset,
+    mlx5("rp_time_reset", time("T: time between rate increases while no CNP comes.", kMicrosecond, 10 * kSecond)));
+  v("rpg_byte_reset", p.rpg_byte_reset,
+    mlx5("rp_byte_reset",
+         size("B: bytes sent between rate increases while no CNP comes; 0 switches the byte counter off.", 0, 1e12)));
+  v("rpg_threshold", p.rpg_threshold,
+    mlx5("rp_threshold", whole("F: rate increases of one kind before fast recovery ends.", "count", 1, 31)));
+  v("rpg_ai_rate", p.rpg_ai_rate, mlx5("rp_ai_rate", rate("R_AI: step of the target rate in additive increase.", 0)));
+  v("rpg_hai_rate", p.rpg_hai_rate, mlx5("rp_hai_rate", rate("R_HAI: step of the target rate in hyper increase.", 0)));
+  v("rpg_max_rate", p.rpg_max_rate, mlx5("rp_max_rate", rate("Highest rate of the limiter; 0 means port speed.", 0)));
+  v("rpg_min_rate", p.rpg_min_rate, mlx5("rp_min_rate", rate("Lowest rate of the limiter.", 1'000)));
+  v("rate_decrease_factor", p.rate_decrease_factor,
+    as("rpg_gd",
+       mlx5("rp_gd", whole("Cut: R_C <- R_C (1 - alpha 1024 / 2^rpg_gd); 11 is the paper's 1 - alpha / 2.", "log2", 10, 15)),
+       field::fraction("R_C <- R_C (1 - rate_decrease_factor alpha): 1024 / 2^rpg_gd.")));
+  v("rpg_min_dec_fac", p.rpg_min_dec_fac, mlx5("rp_min_dec_fac", percent("One cut leaves at least this part of the rate.")));
+  v("g", p.g,
+    field::above(as("dce_tcp_g",
+                    mlx5("rp_dce_tcp_g", real("Filter of alpha: alpha <- (dce_tcp_g / 1024) alpha, plus 1 - dce_tcp_g / 1024 "
+                                              "with CNP. The paper's g is 1 - dce_tcp_g / 1024: 1020 is g = 1/256.",
+                                              "1/1024", 0, 1024)),
+                    field::fraction("Gain of alpha: 1 - dce_tcp_g / 1024."))));
+  v("dce_tcp_rtt", p.dce_tcp_rtt,
+    field::above(
+        mlx5("rp_dce_tcp_rtt", time("K: time after which alpha decays while no CNP comes.", kMicrosecond, 10 * kSecond))));
+  v("rate_reduce_monitor_period", p.rate_reduce_monitor_period,
+    mlx5("rp_rate_reduce_monitor_period", time("Time between two cuts at least; 0 means that every CNP cuts.", 0, 10 * kSecond)));
+  v("initial_alpha_value", p.initial_alpha_value,
+    as("initial_alpha_value", mlx5("rp_initial_alpha_value", real("alpha at the start; 1024 is 1.", "1/1024", 0, 1024)),
+       field::fraction("alpha at the start.")));
+  v("alpha_decays_at_line_rate", p.alpha_decays_at_line_rate,
+    flag("alpha also decays while a flow sends at line rate, and nothing resets it; without, it starts anew with the first CNP "
+         "after each time at line rate. Not an mlx5 name."));
+  v("clamp_tgt_rate", p.clamp_tgt_rate,
+    mlx5("rp_clamp_tgt_rate", flag("Every cut also sets the target rate to the rate before it.")));
+  v("clamp_tgt_rate_after_time_inc", p.clamp_tgt_rate_after_time_inc,
+    mlx5("rp_clamp_tgt_rate_ati", flag("The same, if the last increase was by time.")));
+  v("rate_to_set_on_first_cnp", p.rate_to_set_on_first_cnp,
+    mlx5("rp_rate_to_set_on_first_cnp", rate("Rate set at the first CNP; 0 means no override.", 0)));
+  v("hyper_increase_scales", p.hyper_increase_scales,
+    flag("Step i of hyper increase adds i R_HAI (QCN), not always R_HAI. Not an mlx5 name."));
+  v("increase_restarts_counters", p.increase_restarts_counters,
+    flag("A rate increase, by time or by bytes, restarts both counters: each counts since the previous increase. Not an mlx5 "
+         "name."));
+  v("stage_by_increases", p.stage_by_increases,
+    flag("The number of increases since the last cut decides: F of fast recovery, F of additive increase, then hyper increase, "
+         "whose step i is then the i-th increase of its kind. Without, each counter has to pass F by itself. Not an mlx5 name."));
+  v("increase_raises_rate", p.increase_raises_rate,
+    flag("Additive and hyper increase raise the current rate by their step, not the target rate with the current rate half the "
+         "way behind. Not an mlx5 name."));
   v.rule(p.form == DcqcnParameters::Form::paper || p.rate_reduce_monitor_period > 0,
          "rate_reduce_monitor_period must be above 0");
   v.rule(!(p.increase_raises_rate && p.hyper_increase_scales), "increase_raises_rate needs hyper_increase_scales to be false");

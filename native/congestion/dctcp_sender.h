@@ -31,8 +31,7 @@
 //     ssthresh stays (RFC 5681 section 3.1). All that was in flight at a timeout is sent again.
 //   - The least window is min_window, 2 as in Linux; RFC 8257 says nothing of it. A timeout goes down to 1 (RFC 5681).
 //
-// Parameters: describe(), below. g = 1/16 is what the paper recommends; alpha at the start is of RFC 8257 section 3.3, the
-// initial window of RFC 6928, the least one of Linux.
+// Parameters: describe(), below. Sources of the defaults: src/congestion/dctcp.ts.
 //
 // It looks at no times: acknowledgements are its clock.
 #pragma once
@@ -42,6 +41,7 @@
 
 #include "base/describe.h"
 #include "congestion/congestion_control.h"
+#include "congestion/written.h"
 
 namespace weir {
 
@@ -53,11 +53,16 @@ struct DctcpParameters {
 };
 
 void describe(auto& v, Of<DctcpParameters> auto& p) {
+  using namespace written;
   v.type("NativeDctcp", "What senders of DCTCP run on.");
-  v("dctcp_shift_g", p.shift_g, field::any("Gain of alpha: g = 2^-dctcp_shift_g.", "log2"));
-  v("alpha_on_init", p.alpha_on_init, field::fraction("alpha at the start."));
-  v("initcwnd", p.initial_window, field::within(1, field::kMany, "In flight at the start.", "packets"));
-  v("min_cwnd", p.min_window, field::within(1, field::kMany, "In flight that a cut leaves at least.", "packets"));
+  v.defaults();
+  v("dctcp_shift_g", p.shift_g, whole("Gain of alpha: g = 2^-dctcp_shift_g; 4 is the paper's 1/16.", "log2", 0, 10));
+  v("alpha_on_init", p.alpha_on_init,
+    as("dctcp_alpha_on_init", whole("alpha at the start; 1024 is 1.", "1/1024", 0, 1024),
+       field::fraction("alpha at the start.")));
+  v("initcwnd", p.initial_window, checked(1, field::kMany, whole("Packets in flight at the start.", "packets", 1, 65'536)));
+  v("min_cwnd", p.min_window,
+    checked(1, field::kMany, whole("Packets in flight that a cut leaves at least.", "packets", 1, 65'536)));
 }
 
 // One per sending queue pair of a reliable connection. Parameters that change meanwhile count from the next start() on.

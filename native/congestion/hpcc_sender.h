@@ -33,7 +33,7 @@
 //   - Acknowledgements are of each packet, but what waits for the link back goes as one: it has the newest telemetry.
 //   - A hop is of the queue of the packet's priority; other priorities count in what the port has sent.
 //
-// Parameters: describe(), below. Values and their sources: src/congestion/hpcc.ts. T and all times in telemetry are of the wall's
+// Parameters: describe(), below. Sources of the defaults: src/congestion/hpcc.ts. T and all times in telemetry are of the wall's
 // clock, and rates those of the wire: a slower link's are longer and lower by the same scale, and U is the same.
 #pragma once
 
@@ -43,6 +43,7 @@
 
 #include "base/describe.h"
 #include "congestion/congestion_control.h"
+#include "congestion/written.h"
 
 namespace weir {
 
@@ -55,11 +56,19 @@ struct HpccParameters {
 
 void describe(auto& v, Of<HpccParameters> auto& p) {
   using field::above;
+  using namespace written;
   v.type("NativeHpcc", "What senders of HPCC run on.");
-  v("eta", p.eta, above(field::fraction("Part of the busiest link that is to be in use.")));
-  v("max_stage", p.max_stage, field::any("Round-trip times of additive increase alone, at most."));
-  v("additive_increase", p.additive_increase, field::bytes("W_AI: of the window, each time that it is worked out.", 1, 1 << 20));
-  v("base_rtt", p.base_rtt, above(field::ns("T: the longest round-trip time without queues.")));
+  v.defaults();
+  v("hpcc_eta", p.eta, above(percent("eta: part of the busiest link of a path that is to be in use; above 0.")));
+  v("hpcc_max_stage", p.max_stage, whole("maxStage: round-trip times of additive increase alone, at most.", "count", 0, 1'000));
+  v("hpcc_w_ai", p.additive_increase,
+    checked(1, 1 << 20,
+            size("W_AI: additive increase of the window. All flows of a port together should have less than (1 - eta) of rate "
+                 "times `hpcc_base_rtt`.",
+                 1, 1 << 20)));
+  v("hpcc_base_rtt", p.base_rtt,
+    above(time("T: base round-trip time of the network, a little more than the longest without queues.", kMicrosecond,
+               10 * kSecond)));
 }
 
 // One per sending queue pair of a reliable connection. Parameters that change meanwhile count from the next event on.

@@ -42,7 +42,7 @@
 //   - The receiver's penalty (rcv_cwnd_pen) is left out, and so is SLEEK: losses are found by trimming, by `reordering`, and by
 //     the timer. Credits of receivers (RCCC) are another control.
 //
-// Parameters: describe(), below. Values and their sources: src/congestion/nscc.ts. All times are of the sender's own clock: a
+// Parameters: describe(), below. Sources of the defaults: src/congestion/nscc.ts. All times are of the sender's own clock: a
 // slower link's are longer by the same scale, and a is the same.
 #pragma once
 
@@ -51,6 +51,7 @@
 
 #include "base/describe.h"
 #include "congestion/congestion_control.h"
+#include "congestion/written.h"
 
 namespace weir {
 
@@ -73,22 +74,35 @@ struct NsccParameters {
 
 void describe(auto& v, Of<NsccParameters> auto& p) {
   using field::above;
-  using field::kMany;
-  using field::within;
+  using namespace written;
   v.type("NativeNscc", "What senders of NSCC run on.");
-  v("base_rtt", p.base_rtt, above(field::ns("R: the longest round-trip time of the network without queues.")));
-  v("target", p.target, above(within(0, kMany, "Delay of queues that is aimed at, in base_rtt.")));
-  v("alpha", p.alpha, within(0, kMany, "Proportional increase, of a delay of reference_rtt below the target.", "packets"));
-  v("fair_increase", p.fair_increase, within(0, kMany, "Fair increase in a round-trip time.", "packets"));
-  v("eta", p.eta, within(0, kMany, "Increase in base_rtt, whatever is heard.", "packets"));
-  v("fast_increase", p.fast_increase, within(0, kMany, "Fast increase, of what is acknowledged."));
-  v("no_delay", p.no_delay, field::ns("A shorter delay of queues is none."));
-  v("gamma", p.gamma, field::fraction("Multiplicative decrease."));
-  v("max_decrease", p.max_decrease, field::fraction("A decrease takes this part of the window at most."));
-  v("delay_gain", p.delay_gain, above(field::fraction("Gain of the average delay.")));
-  v("adjust_packets", p.adjust_packets, field::any("Acknowledged packets between two adjustments.", "packets"));
-  v("qa_gate", p.qa_gate, within(0, 31, "Quick adaptation: where less than the largest window / 2^qa_gate came through."));
-  v("max_window", p.max_window, above(within(0, kMany, "Largest window, in line rate times round-trip time.")));
+  v.defaults();
+  v("nscc_base_rtt", p.base_rtt,
+    above(time("The longest round-trip time of the network without queues. Windows begin at `nscc_max_window` times what it "
+               "holds, and all increases grow with that.",
+               kMicrosecond, 10 * kSecond)));
+  v("nscc_target", p.target, above(real("Delay of queues that is aimed at, in `nscc_base_rtt`.", "base RTTs", 0.01, 100)));
+  v("nscc_alpha", p.alpha,
+    real("alpha: proportional increase of a window in a round-trip time, of a delay 12 us below the target.", "packets", 0,
+         1'000));
+  v("nscc_fi", p.fair_increase,
+    real("fi: fair increase of a window in a round-trip time, where the delay is above the target and nothing is marked.",
+         "packets", 0, 1'000));
+  v("nscc_eta", p.eta, real("eta: increase in `nscc_base_rtt`, whatever is heard.", "packets", 0, 1'000));
+  v("nscc_fi_scale", p.fast_increase,
+    real("fi_scale: fast increase after a window without delay, for each packet that is acknowledged.", "packets", 0, 100));
+  v("nscc_no_delay", p.no_delay, time("A shorter delay of queues is none.", 0, 10 * kSecond));
+  v("nscc_gamma", p.gamma, percent("gamma: multiplicative decrease, times how far the average delay is above the target."));
+  v("nscc_max_md", p.max_decrease, percent("One decrease takes this part of the window at most."));
+  v("nscc_delay_alpha", p.delay_gain, above(percent("Gain of the average delay; above 0.")));
+  v("nscc_adjust_packets", p.adjust_packets,
+    whole("Acknowledged packets between two adjustments of the window.", "packets", 1, 65'536));
+  v("nscc_qa_gate", p.qa_gate,
+    checked(
+        0, 31,
+        whole("Quick adaptation: where less than 2^-nscc_qa_gate of the largest window came through, the window is what came.",
+              "log2", 0, 31)));
+  v("nscc_max_window", p.max_window, above(real("Largest window, in what the round-trip time holds.", "BDP", 0.01, 100)));
   v("reference_rtt", p.reference_rtt, above(field::ns("Of the network that the increases are for: 12 us, with 100 Gb/s.")));
 }
 

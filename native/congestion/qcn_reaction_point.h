@@ -58,8 +58,9 @@
 //   - The byte counter starts anew with each cycle ([P]): bytes beyond the end of a cycle do not shorten the next one.
 //   - All cycles are jittered, the timer's too ([K], section 3.2).
 //
-// Parameters: describe(), below. They have their MIB names (rpg_time_reset is rpgTimeReset), defaults are those of 802.1Q for
-// 10 Gb/s. At 1 Gb/s both papers take 0.5 and 5 Mb/s for the increases; [K] takes 25 ms. CR never falls below 1 bit/s.
+// Parameters: describe(), below, by the names of IEEE8021-CN-MIB (802.1Q clause 17.7.13) without the prefix ieee8021Cn. Defaults
+// are those of 802.1Q for 10 Gb/s. At 1 Gb/s both papers take 0.5 and 5 Mb/s for the increases; [K] takes 25 ms. CR never falls
+// below 1 bit/s.
 //
 // Time: every call takes the current time, which never goes back. advance() performs what fell due up to and including `now` at
 // its exact time and in order, and every on_*() begins with it: however rarely it is polled, the trajectory is the same to the
@@ -72,6 +73,7 @@
 #include "base/random.h"
 #include "base/types.h"
 #include "congestion/rate_limiter.h"
+#include "congestion/written.h"
 
 namespace weir {
 
@@ -94,20 +96,33 @@ struct QcnParameters {
 
 constexpr auto words_of(QcnParameters::Variant) { return std::array{"qcn", "timer", "aimd"}; }
 void describe(auto& v, Of<QcnParameters> auto& p) {
+  using namespace written;
   v.type("NativeQcn", "What reaction points of QCN run on.");
   v("variant", p.variant, field::any("timer: QCN-T, aimd: QCN-AIMD."));
-  v("rpg_time_reset", p.rpg_time_reset, field::ns("Cycle of the timer; 0: off."));
-  v("rpg_byte_reset", p.rpg_byte_reset, field::bytes("Cycle of the byte counter, on the wire; 0: off.", 0, 0x1p31));
-  v("rpg_threshold", p.rpg_threshold, field::any("F: cycles of fast recovery."));
-  v("hyper_threshold", p.hyper_threshold, field::any("Cycles of the timer before hyper increase; below F: F."));
-  v("rpg_ai_rate", p.rpg_ai_rate, field::bps("R_AI: additive increase."));
-  v("rpg_hai_rate", p.rpg_hai_rate, field::bps("R_HAI: hyper increase."));
-  v("rpg_max_rate", p.rpg_max_rate, field::bps("Released when reached; 0: line rate."));
-  v("rpg_min_rate", p.rpg_min_rate, field::bps("Floor of the current rate."));
-  v("gd", p.gd, field::fraction("G_d: part of the rate that a cut takes, per unit of F_b."));
-  v("rpg_min_dec_fac", p.rpg_min_dec_fac, field::fraction("A cut leaves at least this part of the rate."));
+  v("rpgTimeReset", p.rpg_time_reset,
+    time("Timer: time between rate increases in fast recovery while no CNM comes; afterwards rpgAiCycle of it.", kMicrosecond,
+         100 * kSecond, "ms"));
+  v("rpgByteReset", p.rpg_byte_reset,
+    checked(
+        0, 0x1p31,
+        size(
+            "Byte counter: bytes sent between rate increases in fast recovery while no CNM comes; afterwards rpgAiCycle of them.",
+            1'000, 1e12)));
+  v("rpgAiCycle", p.ai_cycle,
+    field::above(percent(
+        "A cycle of timer and byte counter after fast recovery, as a part of one in it; the standard halves. Not in the MIB.",
+        0.01)));
+  v("rpgThreshold", p.rpg_threshold, whole("Cycles of the byte counter or the timer before fast recovery ends.", "count", 1, 31));
+  v("hyperThreshold", p.hyper_threshold, field::any("Cycles of the timer before hyper increase; below rpgThreshold: that."));
+  v("rpgAiRate", p.rpg_ai_rate, rate("R_AI: step of the target rate in active increase.", 0));
+  v("rpgHaiRate", p.rpg_hai_rate, rate("R_HAI: step i of the target rate in hyper-active increase is i times this.", 0));
+  v("rpgMaxRate", p.rpg_max_rate, rate("Highest rate of the limiter; 0 means port speed.", 0));
+  v("rpgMinRate", p.rpg_min_rate, rate("Lowest rate of the limiter.", 1'000));
+  v("gd", p.gd,
+    as("rpgGd", whole("Cut: CR <- CR (1 - |F_b| / 2^rpgGd), with |F_b| from 1 to 63.", "log2", 1, 15),
+       field::fraction("G_d: part of the rate that a cut takes, per unit of F_b: 2^-rpgGd.")));
+  v("rpgMinDecFac", p.rpg_min_dec_fac, percent("One cut leaves at least this part of the rate."));
   v("jitter", p.jitter, field::optional(field::below(field::fraction("Of each cycle."))));
-  v("ai_cycle", p.ai_cycle, field::above(field::fraction("A cycle after fast recovery, as a part of one in it.")));
 }
 
 // One per rate limiter.

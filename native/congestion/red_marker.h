@@ -8,12 +8,8 @@
 //
 // Kmin == Kmax gives DCTCP's cut-off: never up to K, always above it (Pmax then plays no part).
 //
-//   parameter   unit          paper (section 5.2)
-//   kmin        bytes         5 KB
-//   kmax        bytes         200 KB
-//   pmax        probability   0.01
-//   averaged    -             false: DCQCN marks on the instantaneous queue
-//   weight      0 < w <= 1    only when averaged; RED's usual value is 0.002
+// Parameters: describe(), below. Defaults are the paper's (section 5.2), which marks on the instantaneous queue; RED's usual
+// weight is 0.002.
 //
 // Averaged: q is RED's moving average (Floyd and Jacobson 1993, equation 1), avg += w * (q - avg) at each packet looked at.
 // Their correction for idle time (m small packets that might have arrived) is left out: it needs a typical transmission

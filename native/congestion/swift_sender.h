@@ -30,7 +30,7 @@
 //   - The round-trip time is the newest one that is known; 0 before the first.
 //   - The window grows with each acknowledgement, also where it is not what holds the sender back: algorithm 1 does not ask.
 //
-// Parameters: describe(), below. Values and their sources: src/congestion/swift.ts. All times are of the sender's own clock: a
+// Parameters: describe(), below. Sources of the defaults: src/congestion/swift.ts. All times are of the sender's own clock: a
 // slower link's are longer by the same scale.
 #pragma once
 
@@ -39,6 +39,7 @@
 
 #include "base/describe.h"
 #include "congestion/congestion_control.h"
+#include "congestion/written.h"
 
 namespace weir {
 
@@ -60,24 +61,29 @@ struct SwiftParameters {
 
 void describe(auto& v, Of<SwiftParameters> auto& p) {
   using field::above;
-  using field::kMany;
-  using field::within;
+  using namespace written;
   v.type("NativeSwift", "What senders of Swift run on.");
-  v("ai", p.ai, within(0, kMany, "Additive increase in a round-trip time.", "packets"));
-  v("beta", p.beta, field::fraction("Multiplicative decrease."));
-  v("max_mdf", p.max_mdf, field::fraction("A decrease takes this part of the window at most."));
-  v("base_target", p.base_target, above(field::ns("Target delay without hops and flow scaling.")));
-  v("hop_scaling", p.hop_scaling, field::ns("Target delay of a hop."));
-  v("hops", p.hops, field::any("Hops of a path."));
-  v("fs_range", p.fs_range, field::ns("Flow scaling adds this to the target at most."));
-  v("fs_min_cwnd", p.fs_min_cwnd, above(within(0, kMany, "Window at which it does.", "packets")));
-  v("fs_max_cwnd", p.fs_max_cwnd, above(within(0, kMany, "Window from which on it adds nothing.", "packets")));
-  v("min_cwnd", p.min_cwnd, above(within(0, kMany, "In flight at least.", "packets")));
-  v("max_cwnd", p.max_cwnd, above(within(0, kMany, "In flight at most.", "packets")));
-  v("initcwnd", p.initial_window, above(within(0, kMany, "In flight at the start.", "packets")));
-  v("retx_reset_threshold", p.retx_reset_threshold, field::any("Timeouts in a row that leave the least window."));
-  v.rule(p.fs_min_cwnd < p.fs_max_cwnd, "fs_min_cwnd must be below fs_max_cwnd");
-  v.rule(p.min_cwnd <= p.max_cwnd, "min_cwnd must be at most max_cwnd");
+  v.defaults();
+  v("swift_ai", p.ai, real("ai: additive increase in a round-trip time.", "packets", 0, 1'000));
+  v("swift_beta", p.beta, percent("beta: multiplicative decrease, times how far the delay is above the target."));
+  v("swift_max_mdf", p.max_mdf, percent("One decrease takes this part of the window at most, and a loss this part."));
+  v("swift_base_target", p.base_target,
+    above(time("Target delay, there and back, without hops and flow scaling.", kMicrosecond, 10 * kSecond)));
+  v("swift_hop_scaling", p.hop_scaling, time("Target delay of each hop.", 0, 10 * kSecond));
+  v("swift_hops", p.hops,
+    whole("Hops of a path, its switches: the paper takes them from the TTL, which bridges leave alone.", "count", 0, 64));
+  v("swift_fs_range", p.fs_range,
+    time("Flow scaling: what small windows add to the target at most; 0 switches it off.", 0, 10 * kSecond));
+  v("swift_fs_min_cwnd", p.fs_min_cwnd, above(real("Window at which they do.", "packets", 0.001, 65'536)));
+  v("swift_fs_max_cwnd", p.fs_max_cwnd, above(real("Window from which on they add nothing.", "packets", 0.001, 65'536)));
+  v("swift_min_cwnd", p.min_cwnd,
+    above(real("Lowest window; below 1 packets are paced a round-trip time over the window apart.", "packets", 0.001, 65'536)));
+  v("swift_max_cwnd", p.max_cwnd, above(real("Highest window.", "packets", 0.001, 65'536)));
+  v("swift_initial_cwnd", p.initial_window, above(real("Window at the start.", "packets", 0.001, 65'536)));
+  v("swift_retx_reset_threshold", p.retx_reset_threshold,
+    whole("Timeouts in a row after which the window is the lowest.", "count", 1, 1'000));
+  v.rule(p.fs_min_cwnd < p.fs_max_cwnd, "swift_fs_min_cwnd must be below swift_fs_max_cwnd");
+  v.rule(p.min_cwnd <= p.max_cwnd, "swift_min_cwnd must be at most swift_max_cwnd");
 }
 
 // One per sending queue pair of a reliable connection. Parameters that change meanwhile count from the next event on, those of

@@ -47,6 +47,7 @@
 
 #include "base/describe.h"
 #include "congestion/congestion_control.h"
+#include "congestion/written.h"
 
 namespace weir {
 
@@ -65,19 +66,28 @@ struct TimelyParameters {
 };
 
 void describe(auto& v, Of<TimelyParameters> auto& p) {
+  using field::above;
+  using namespace written;
   v.type("NativeTimely", "What senders of TIMELY run on.");
   v("patched", p.patched, field::any("As \"ECN or Delay\" (CoNEXT 2016) has it, with a fixed point."));
-  v("alpha", p.alpha, field::above(field::fraction("Weight of the newest difference of two RTTs.")));
-  v("beta", p.beta, field::fraction("Multiplicative decrease."));
-  v("delta", p.delta, field::bps("Additive increase."));
-  v("t_low", p.t_low, field::above(field::ns("RTTs below it raise the rate.")));
-  v("t_high", p.t_high, field::above(field::ns("RTTs above it lower the rate.")));
-  v("min_rtt", p.min_rtt, field::above(field::ns("What gradients are measured by; least time between two updates.")));
-  v("hai_threshold", p.hai_threshold, field::any("Gradients below 0 in a row from which on steps are greater."));
-  v("hai_step", p.hai_step, field::any("Such a step, in deltas."));
-  v("segment", p.segment, field::bytes("Acknowledged between two updates at least."));
-  v("min_rate", p.min_rate, field::bps("Floor of the rate."));
-  v.rule(p.t_low <= p.t_high, "t_low must be at most t_high");
+  v("timely_alpha", p.alpha, above(percent("alpha: weight of the newest difference of two RTTs in the gradient; above 0.")));
+  v("timely_beta", p.beta, percent("beta: multiplicative decrease."));
+  v("timely_delta", p.delta, rate("delta: additive increase.", 0));
+  v("timely_t_low", p.t_low,
+    above(time("T_low: below it every RTT raises the rate; of `timely-patched` also the RTT at which decrease begins.",
+               kMicrosecond, 10 * kSecond)));
+  v("timely_t_high", p.t_high, above(time("T_high: above it every RTT lowers the rate.", kMicrosecond, 10 * kSecond)));
+  v("timely_min_rtt", p.min_rtt,
+    above(time("RTT that gradients are divided by, and time between two updates of the rate at least.", kMicrosecond,
+               10 * kSecond)));
+  v("timely_hai_threshold", p.hai_threshold,
+    whole("Gradients below 0 in a row from which on an increase is `timely_hai_step` times delta (hyper-active increase).",
+          "count", 1, 1'000));
+  v("timely_hai_step", p.hai_step, whole("N: such an increase, in deltas.", "count", 1, 1'000));
+  v("timely_segment", p.segment,
+    size("Bytes of frames that are acknowledged between two updates at least; 0: as many as one acknowledgement says.", 0, 1e9));
+  v("timely_min_rate", p.min_rate, rate("Lowest rate.", 1'000));
+  v.rule(p.t_low <= p.t_high, "timely_t_low must be at most timely_t_high");
 }
 
 // One per sending queue pair of a reliable connection. Parameters that change meanwhile count from the next event on.

@@ -9,6 +9,7 @@
 #include "base/describe.h"
 #include "base/types.h"
 #include "congestion/controller.h"
+#include "congestion/dcqcn_notification_point.h"
 #include "endpoint/flow.h"
 #include "endpoint/message_listener.h"
 #include "endpoint/receive_buffer.h"
@@ -128,7 +129,7 @@ void describe(auto& v, Of<NicParameters> auto& p) {
   v("first_qpn", p.first_qpn, field::optional(field::any("Queue pairs get consecutive numbers from here.")));
   v("congestion_control", p.congestion, field::any("Which algorithm."));
   v.base(p.grouping);
-  v("cnp_interval", p.cnp_interval, field::ns("N: between two CNPs of one flow, where it hears CNPs."));
+  v("cnp_interval", p.cnp_interval, kMinTimeBetweenCnps);
   v("cnp_nic_interval", p.cnp_nic_interval,
     field::optional(field::ns("Between two CNPs of the NIC, whichever flows they are of; 0: no limit.")));
   v("cnp_dscp", p.cnp_dscp, field::within(0, 63, "Of CNPs."));

@@ -83,8 +83,6 @@ export interface Algorithm {
   parameters: Readonly<Record<string, Parameter>>;
   /** Those that `weir tune` looks for unless it is told others. */
   tuned?: readonly string[];
-  /** Another name for a parameter. */
-  otherSpelling?(name: string): string | undefined;
   /** What the paper calls a parameter whose value it states in another way. */
   symbols?: Readonly<Record<string, PaperSymbol>>;
   /** Named sets of parameters, the default first. */
@@ -116,18 +114,4 @@ export function warnOfThreshold(name: string, threshold: number, lineRate: numbe
     `congestion: ${name} ${formatTime(threshold)} is not more than the ${formatTime(Math.round(onLinks))} that a packet of 1 KB takes ` +
       `over two links of ${formatRate(lineRate)}: flows slow down though no queue stands`,
   );
-}
-
-/** `resolved` at a time scale: times longer, rates lower. */
-export function scaled<Resolved extends object>(
-  parameters: Readonly<Record<string, Parameter>>,
-  resolved: Resolved,
-  scale: number,
-): Resolved {
-  const wall = ([name, value]: [string, unknown]) => {
-    const kind = parameters[name]?.kind;
-    if (kind === "time") return [name, Math.round((value as number) * scale)];
-    return [name, kind === "rate" ? Math.round((value as number) / scale) : value];
-  };
-  return Object.fromEntries(Object.entries(resolved).map(wall)) as Resolved;
 }

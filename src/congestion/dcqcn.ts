@@ -1,15 +1,10 @@
 // DCQCN (Zhu et al., SIGCOMM 2015) and its parameters. Equations: native/congestion/dcqcn_reaction_point.h.
 import type { Findings } from "../base/findings.js";
 import { formatRate, formatTime, parseFraction } from "../base/units.js";
-import {
-  type Algorithm,
-  type Choice,
-  type NativeSetting,
-  type PaperSymbol,
-  type Profile,
-  scaled,
-} from "./algorithm.js";
-import { flag, number, type ParameterInput, percent, rate, size, time, type Values } from "./parameter.js";
+import type { Algorithm, NativeSetting, PaperSymbol, Profile } from "./algorithm.js";
+import { kDcqcn, kNicParameters } from "./described.js";
+import { ofCore } from "./of_core.js";
+import type { ParameterInput } from "./parameter.js";
 
 /**
  * `paper`: every CNP cuts the rate and raises alpha at once, alpha decays after a time without CNP (SIGCOMM 2015).
@@ -17,49 +12,8 @@ import { flag, number, type ParameterInput, percent, rate, size, time, type Valu
  */
 export type DcqcnForm = "paper" | "slotted";
 
-/** By the names of mlx5 (`/sys/class/net/<if>/ecn/roce_rp/`). */
-const parameters = {
-  rpg_time_reset: time("T: time between rate increases while no CNP comes.", 1_000, 10e9),
-  rpg_byte_reset: size(
-    "B: bytes sent between rate increases while no CNP comes; 0 switches the byte counter off.",
-    0,
-    1e12,
-  ),
-  rpg_threshold: number("F: rate increases of one kind before fast recovery ends.", "count", 1, 31),
-  rpg_ai_rate: rate("R_AI: step of the target rate in additive increase.", 0),
-  rpg_hai_rate: rate("R_HAI: step of the target rate in hyper increase.", 0),
-  rpg_max_rate: rate("Highest rate of the limiter; 0 means port speed.", 0),
-  rpg_min_rate: rate("Lowest rate of the limiter.", 1_000),
-  rpg_gd: number("Cut: R_C <- R_C (1 - alpha 1024 / 2^rpg_gd); 11 is the paper's 1 - alpha / 2.", "log2", 10, 15),
-  rpg_min_dec_fac: percent("One cut leaves at least this part of the rate."),
-  dce_tcp_g: number(
-    "Filter of alpha: alpha <- (dce_tcp_g / 1024) alpha, plus 1 - dce_tcp_g / 1024 with CNP. The paper's g is 1 - dce_tcp_g / 1024: 1020 is g = 1/256.",
-    "1/1024",
-    0,
-    1024,
-    false,
-  ),
-  dce_tcp_rtt: time("K: time after which alpha decays while no CNP comes.", 1_000, 10e9),
-  rate_reduce_monitor_period: time("Time between two cuts at least; 0 means that every CNP cuts.", 0, 10e9),
-  initial_alpha_value: number("alpha at the start; 1024 is 1.", "1/1024", 0, 1024, false),
-  alpha_decays_at_line_rate: flag(
-    "alpha also decays while a flow sends at line rate, and nothing resets it; without, it starts anew with the first CNP after each time at line rate. Not an mlx5 name.",
-  ),
-  clamp_tgt_rate: flag("Every cut also sets the target rate to the rate before it."),
-  clamp_tgt_rate_after_time_inc: flag("The same, if the last increase was by time."),
-  rate_to_set_on_first_cnp: rate("Rate set at the first CNP; 0 means no override.", 0),
-  hyper_increase_scales: flag("Step i of hyper increase adds i R_HAI (QCN), not always R_HAI. Not an mlx5 name."),
-  increase_restarts_counters: flag(
-    "A rate increase, by time or by bytes, restarts both counters: each counts since the previous increase. Not an mlx5 name.",
-  ),
-  stage_by_increases: flag(
-    "The number of increases since the last cut decides: F of fast recovery, F of additive increase, then hyper increase, whose step i is then the i-th increase of its kind. Without, each counter has to pass F by itself. Not an mlx5 name.",
-  ),
-  increase_raises_rate: flag(
-    "Additive and hyper increase raise the current rate by their step, not the target rate with the current rate half the way behind. Not an mlx5 name.",
-  ),
-  min_time_between_cnps: time("N: least time between two CNPs of one flow (notification point).", 0, 10e9),
-};
+/** By the names of mlx5 (`/sys/class/net/<if>/ecn/roce_rp/`), with the notification point's. */
+const described = { ...kDcqcn, ...kNicParameters };
 
 const kPaperTable = "paper figure 14";
 const kMlx5Dump = "mlx5 firmware default (mlxconfig)";
@@ -243,24 +197,7 @@ const profiles = {
       min_time_between_cnps: ["55us", `${kOtgModel}: cnp_delay_timer`],
     },
   },
-} satisfies Record<string, Profile<keyof typeof parameters>>;
-
-/** What mlx5 has no name for. */
-const kOwnNames: ReadonlySet<string> = new Set([
-  "alpha_decays_at_line_rate",
-  "hyper_increase_scales",
-  "increase_restarts_counters",
-  "stage_by_increases",
-  "increase_raises_rate",
-]);
-
-/** mlx5's other spelling, from debugfs `cc_params/`: `rp_time_reset` for `rpg_time_reset`. */
-function otherSpelling(name: string): string | undefined {
-  if (kOwnNames.has(name)) return undefined;
-  if (name === "min_time_between_cnps") return `np_${name}`;
-  if (name === "clamp_tgt_rate_after_time_inc") return "rp_clamp_tgt_rate_ati";
-  return name.startsWith("rpg_") ? name.replace("rpg_", "rp_") : `rp_${name}`;
-}
+} satisfies Record<string, Profile<keyof typeof described>>;
 
 /** 0 would leave alpha as it is. */
 const symbols = {
@@ -281,23 +218,20 @@ const symbols = {
   },
 } satisfies Record<string, PaperSymbol>;
 
-export type DcqcnParameterName = keyof typeof parameters;
-/** What reaction and notification points run on, in base units; of rates 0 means line rate, port speed or none. */
-export type DcqcnParameters = ReturnType<typeof resolve>;
+const core = ofCore("dcqcn", described, ({ rpg_gd, dce_tcp_g, initial_alpha_value, ...same }, { profile }) => ({
+  form: profiles[profile as keyof typeof profiles].form,
+  ...same,
+  /** Gain of alpha. */
+  g: 1 - dce_tcp_g / 1024,
+  /** R_C <- R_C (1 - rate_decrease_factor alpha): 0.5 for 11. */
+  rate_decrease_factor: 1024 / 2 ** rpg_gd,
+  /** 0..1. */
+  initial_alpha_value: initial_alpha_value / 1024,
+}));
 
-function resolve(values: Values<typeof parameters>, { profile }: Choice) {
-  const { rpg_gd, dce_tcp_g, initial_alpha_value, ...same } = values;
-  return {
-    form: profiles[profile as keyof typeof profiles].form,
-    ...same,
-    /** Gain of alpha. */
-    g: 1 - dce_tcp_g / 1024,
-    /** R_C <- R_C (1 - rate_decrease_factor alpha): 0.5 for 11. */
-    rate_decrease_factor: 1024 / 2 ** rpg_gd,
-    /** 0..1. */
-    initial_alpha_value: initial_alpha_value / 1024,
-  };
-}
+export type DcqcnParameterName = keyof typeof described;
+/** What reaction and notification points run on, in base units; of rates 0 means line rate, port speed or none. */
+export type DcqcnParameters = ReturnType<typeof core.resolve>;
 
 /** Combinations that cannot work (problems) or are unlikely to be meant (warnings). `lineRate` in bit/s. */
 function check(p: DcqcnParameters, lineRate: number, found: Findings): void {
@@ -365,17 +299,15 @@ export const dcqcn = {
   names: "their mlx5 names (both `rpg_time_reset` and `rp_time_reset`)",
   feedback: "CNP",
   state: { rates: true, window: false, alpha: true },
-  parameters,
+  ...core,
   tuned: ["rpg_ai_rate", "rpg_time_reset", "rpg_byte_reset", "dce_tcp_g"],
-  otherSpelling,
   symbols,
   profiles,
   doc,
-  resolve,
   check,
   feedbackInterval: (p: DcqcnParameters) => p.min_time_between_cnps,
-  native(p: DcqcnParameters, { scale }: NativeSetting) {
-    const { min_time_between_cnps: cnp_interval, ...dcqcn } = scaled(parameters, p, scale);
+  native(p: DcqcnParameters, setting: NativeSetting) {
+    const { min_time_between_cnps: cnp_interval, ...dcqcn } = core.native(p, setting).dcqcn;
     return { dcqcn, cnp_interval };
   },
 } as const satisfies Algorithm;

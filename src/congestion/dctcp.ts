@@ -1,28 +1,22 @@
 // DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257) and its parameters. Equations: native/congestion/dctcp_sender.h.
-import { type Algorithm, type NativeSetting, type Sourced, scaled } from "./algorithm.js";
-import { number, type Values } from "./parameter.js";
+import type { Algorithm } from "./algorithm.js";
+import { kDctcp } from "./described.js";
+import { defaultsOf, ofCore } from "./of_core.js";
 
-/** By the names of Linux: tcp_dctcp's module parameters and `ip route`; `min_cwnd` has none there. */
-const parameters = {
-  dctcp_shift_g: number("Gain of alpha: g = 2^-dctcp_shift_g; 4 is the paper's 1/16.", "log2", 0, 10),
-  dctcp_alpha_on_init: number("alpha at the start; 1024 is 1.", "1/1024", 0, 1024),
-  initcwnd: number("Packets in flight at the start.", "packets", 1, 65_536),
-  min_cwnd: number("Packets in flight that a cut leaves at least.", "packets", 1, 65_536),
-};
+/** By the names of Linux: tcp_dctcp's module parameters and `ip route`; `min_cwnd` has none there. `alpha_on_init`: 0..1. */
+const core = ofCore("dctcp", kDctcp, ({ dctcp_alpha_on_init, ...same }) => ({
+  ...same,
+  alpha_on_init: dctcp_alpha_on_init / 1024,
+}));
 
-const defaults: Record<keyof typeof parameters, Sourced> = {
-  dctcp_shift_g: [4, "RFC 8257 section 4.2, Alizadeh et al. section 3.4, Linux: g = 1/16"],
-  dctcp_alpha_on_init: [1024, "RFC 8257 section 3.3, Linux: alpha starts at 1"],
-  initcwnd: [10, "RFC 6928, Linux"],
-  min_cwnd: [2, "Linux; RFC 8257 has none"],
-};
+const defaults = defaultsOf(core.parameters, {
+  dctcp_shift_g: "RFC 8257 section 4.2, Alizadeh et al. section 3.4, Linux: g = 1/16",
+  dctcp_alpha_on_init: "RFC 8257 section 3.3, Linux: alpha starts at 1",
+  initcwnd: "RFC 6928, Linux",
+  min_cwnd: "Linux; RFC 8257 has none",
+});
 
-export type DctcpParameters = ReturnType<typeof resolve>;
-
-/** `alpha_on_init`: 0..1. */
-function resolve({ dctcp_alpha_on_init, ...same }: Values<typeof parameters>) {
-  return { ...same, alpha_on_init: dctcp_alpha_on_init / 1024 };
-}
+export type DctcpParameters = ReturnType<typeof core.resolve>;
 
 const doc = `With \`algorithm: dctcp\` each flow has a window of packets in flight, and no rate (Alizadeh et al., SIGCOMM 2010; RFC 8257). It is of
 reliable connections, \`transport.type: rc\`, whose \`window\` bounds it. The receiver acknowledges every packet and says
@@ -35,11 +29,9 @@ export const dctcp = {
   names: "those of Linux (`dctcp_shift_g`)",
   feedback: "ECN echo",
   state: { rates: false, window: true, alpha: true },
-  parameters,
+  ...core,
   tuned: ["dctcp_shift_g", "initcwnd"],
   defaults,
   doc,
-  resolve,
   feedbackInterval: () => 0,
-  native: (p: DctcpParameters, { scale }: NativeSetting) => ({ dctcp: scaled(parameters, p, scale), cnp_interval: 0 }),
 } as const satisfies Algorithm;

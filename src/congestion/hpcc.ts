@@ -1,36 +1,22 @@
 // HPCC (Li et al., SIGCOMM 2019) and its parameters. Equations: native/congestion/hpcc_sender.h.
 import type { Findings } from "../base/findings.js";
 import { formatSize, formatTime } from "../base/units.js";
-import { type Algorithm, type NativeSetting, type Sourced, scaled } from "./algorithm.js";
-import { number, percent, size, time, type Values } from "./parameter.js";
+import type { Algorithm } from "./algorithm.js";
+import { kHpcc } from "./described.js";
+import { defaultsOf, ofCore } from "./of_core.js";
 
-const parameters = {
-  hpcc_eta: percent("eta: part of the busiest link of a path that is to be in use; above 0."),
-  hpcc_max_stage: number("maxStage: round-trip times of additive increase alone, at most.", "count", 0, 1_000),
-  hpcc_w_ai: size(
-    "W_AI: additive increase of the window. All flows of a port together should have less than (1 - eta) of rate times `hpcc_base_rtt`.",
-    1,
-    1 << 20,
-  ),
-  hpcc_base_rtt: time(
-    "T: base round-trip time of the network, a little more than the longest without queues.",
-    1_000,
-    10e9,
-  ),
-};
+const core = ofCore("hpcc", kHpcc);
 
 const kPaper = "HPCC section 5.1";
 
-const defaults: Record<keyof typeof parameters, Sourced> = {
-  hpcc_eta: ["95%", kPaper],
-  hpcc_max_stage: [5, kPaper],
-  hpcc_w_ai: ["80B", kPaper],
-  hpcc_base_rtt: ["13us", `${kPaper}: of its simulations; 9 us of its testbed. It is of the network: set it`],
-};
+const defaults = defaultsOf(core.parameters, {
+  hpcc_eta: kPaper,
+  hpcc_max_stage: kPaper,
+  hpcc_w_ai: kPaper,
+  hpcc_base_rtt: `${kPaper}: of its simulations; 9 us of its testbed. It is of the network: set it`,
+});
 
-export type HpccParameters = ReturnType<typeof resolve>;
-
-const resolve = (values: Values<typeof parameters>) => values;
+export type HpccParameters = ReturnType<typeof core.resolve>;
 
 /** On the link, bytes: a packet with telemetry and the path MTU that most have, 1024; its acknowledgement. */
 const kPacket = 1170;
@@ -68,23 +54,10 @@ export const hpcc = {
   names: "the paper's, behind `hpcc_` (`hpcc_eta`)",
   feedback: "INT",
   state: { rates: true, window: true, alpha: false },
-  parameters,
+  ...core,
   tuned: ["hpcc_eta", "hpcc_w_ai", "hpcc_max_stage"],
   defaults,
   doc,
-  resolve,
   check,
   feedbackInterval: ({ hpcc_base_rtt }: HpccParameters) => hpcc_base_rtt,
-  native(resolved: HpccParameters, { scale }: NativeSetting) {
-    const p = scaled(parameters, resolved, scale);
-    return {
-      hpcc: {
-        eta: p.hpcc_eta,
-        max_stage: p.hpcc_max_stage,
-        additive_increase: p.hpcc_w_ai,
-        base_rtt: p.hpcc_base_rtt,
-      },
-      cnp_interval: 0,
-    };
-  },
 } as const satisfies Algorithm;

@@ -2,9 +2,11 @@
 import { z } from "zod";
 import { field, section, time } from "../base/fields.js";
 import type { LibraryChoice } from "./algorithm.js";
+import { kNicParameters } from "./described.js";
 
 /** N of the DCQCN paper, section 3.3: ns. */
 const kPaperInterval = 50_000;
+const { description, bounds } = kNicParameters.min_time_between_cnps;
 
 export const librarySchema = section({
   file: field(
@@ -12,9 +14,7 @@ export const librarySchema = section({
     "Shared library (`cc -shared`) with the function `weir_cc_algorithm`; relative to this file.",
   ),
   parameters: field(z.record(z.string(), z.number()), "Values for parameters of the library, by its names for them."),
-  min_time_between_cnps: time("N: least time between two CNPs of one flow (notification point). Default: 50us.", {
-    max: 10e9,
-  }),
+  min_time_between_cnps: time(`${description} Default: 50us.`, { max: bounds.max }),
 });
 
 export function resolveLibrary(

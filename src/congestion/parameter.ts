@@ -4,6 +4,7 @@ import { parseFraction } from "../base/units.js";
 
 /** No parameter is a length. */
 type QuantityName = Exclude<AnyQuantity, "length">;
+type ParameterKind = QuantityName | "number" | "flag";
 
 /** What a file may say: a number means the parameter's own unit. */
 export type ParameterInput = string | number | boolean;
@@ -11,82 +12,60 @@ export type ParameterInput = string | number | boolean;
 /** In base units; rates may be a part of the line rate. */
 export type Parsed = number | boolean | { ofLine: number };
 
-export interface Parameter<Kind extends QuantityName | "number" | "flag" = QuantityName | "number" | "flag"> {
+/** What the native core says of one (native/congestion/written.h). */
+export interface Described<Kind extends ParameterKind = ParameterKind> {
   kind: Kind;
   description: string;
   /** What a plain number means. */
   unit: string;
-  range: string;
   /** In base units, both allowed; absent of a flag. `whole`: nothing between whole numbers. */
   bounds?: { min: number; max: number; whole: boolean };
+  /** Another name for it. */
+  otherSpelling?: string;
+  /** What the core begins with, in its own unit; of algorithms without profiles. */
+  standard?: number;
+}
+
+export interface Parameter<Kind extends ParameterKind = ParameterKind> extends Described<Kind> {
+  range: string;
   /** Undefined: out of range. Throws WeirError. */
   parse: (input: ParameterInput) => Parsed | undefined;
 }
 
+export type DescribedParameters = Readonly<Record<string, Described>>;
+
 /** A value for each parameter, in base units. */
-export type Values<Parameters extends Readonly<Record<string, Parameter>>> = {
-  [Name in keyof Parameters]: Parameters[Name] extends Parameter<"flag"> ? boolean : number;
+export type Values<All extends DescribedParameters> = {
+  -readonly [Name in keyof All]: All[Name]["kind"] extends "flag" ? boolean : number;
 };
 
-const within = (value: number, min: number, max: number) => (value >= min && value <= max ? value : undefined);
-
-function quantity<Kind extends QuantityName>(
-  kind: Kind,
-  unit: string,
-  description: string,
-  min: number,
-  max: number,
-): Parameter<Kind> {
-  const { parse, format } = kQuantities[kind];
-  return {
-    kind,
-    description,
-    unit,
-    range: `${format(min)} to ${format(max)}`,
-    bounds: { min, max, whole: kind !== "fraction" },
-    parse: (input) =>
-      typeof input === "boolean"
-        ? undefined
-        : within(parse(typeof input === "number" ? `${input}${unit}` : input), min, max),
-  };
+export function parametersOf<All extends DescribedParameters>(described: All) {
+  const all = Object.entries(described).map(([name, one]): [string, Parameter] => [
+    name,
+    { ...one, range: rangeOf(one), parse: (input) => parsed(one, input) },
+  ]);
+  return Object.fromEntries(all) as { readonly [Name in keyof All]: Parameter<All[Name]["kind"]> };
 }
 
-/** In ns; `unit` is what a plain number means. */
-export const time = (description: string, min: number, max: number, unit: "us" | "ms" = "us") =>
-  quantity("time", unit, description, min, max);
-
-export const size = (description: string, min: number, max: number) => quantity("size", "bytes", description, min, max);
-
-export function rate(description: string, min: number): Parameter<"rate"> {
-  const { range, parse, ...rest } = quantity("rate", "Mb/s", description, min, 10e12);
-  return {
-    ...rest,
-    range: `${range}, or % of line rate`,
-    parse: (input) =>
-      typeof input === "string" && input.trim().endsWith("%") ? { ofLine: parseFraction(input) } : parse(input),
-  };
+function rangeOf({ kind, bounds }: Described): string {
+  if (bounds === undefined || kind === "flag") return "true or false";
+  const { min, max } = bounds;
+  if (kind === "fraction") return `${min * 100}% to ${max * 100}%`;
+  if (kind === "number") return `${min} to ${max}`;
+  const { format } = kQuantities[kind];
+  return `${format(min)} to ${format(max)}${kind === "rate" ? ", or % of line rate" : ""}`;
 }
 
-export const percent = (description: string, min = 0): Parameter<"fraction"> => ({
-  ...quantity("fraction", "%", description, min, 1),
-  range: `${min * 100}% to 100%`,
-});
-
-export function number(
-  description: string,
-  unit: string,
-  min: number,
-  max: number,
-  integer = true,
-): Parameter<"number"> {
-  const parse = (input: ParameterInput) =>
-    typeof input === "number" && (!integer || Number.isInteger(input)) ? within(input, min, max) : undefined;
-  const bounds = { min, max, whole: integer };
-  return { kind: "number", description, unit, range: `${min} to ${max}`, bounds, parse };
-}
-
-export function flag(description: string): Parameter<"flag"> {
-  const parse = (input: ParameterInput) =>
-    input === true || input === 1 ? true : input === false || input === 0 ? false : undefined;
-  return { kind: "flag", description, unit: "", range: "true or false", parse };
+function parsed({ kind, unit, bounds }: Described, input: ParameterInput): Parsed | undefined {
+  if (bounds === undefined || kind === "flag") {
+    return input === true || input === 1 ? true : input === false || input === 0 ? false : undefined;
+  }
+  const { min, max, whole } = bounds;
+  const within = (value: number) => (value >= min && value <= max ? value : undefined);
+  if (typeof input === "boolean") return undefined;
+  if (kind === "number")
+    return typeof input === "number" && (!whole || Number.isInteger(input)) ? within(input) : undefined;
+  if (kind === "rate" && typeof input === "string" && input.trim().endsWith("%"))
+    return { ofLine: parseFraction(input) };
+  return within(kQuantities[kind].parse(typeof input === "number" ? `${input}${unit}` : input));
 }

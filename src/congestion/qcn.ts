@@ -1,9 +1,9 @@
 // QCN (IEEE 802.1Qau) and the parameters of its reaction points. Equations: native/congestion/qcn_reaction_point.h.
 import type { Findings } from "../base/findings.js";
 import { formatRate } from "../base/units.js";
-import { type Algorithm, type Choice, type NativeSetting, type Profile, scaled } from "./algorithm.js";
-import type { Values } from "./parameter.js";
-import { kCnpvs, kRpgParameters as parameters } from "./qcn_parameters.js";
+import type { Algorithm, NativeSetting, Profile } from "./algorithm.js";
+import { kQcn } from "./described.js";
+import { ofCore } from "./of_core.js";
 
 const kMib = "IEEE8021-CN-MIB default";
 const kKabbani = "Kabbani and Yasuda";
@@ -55,7 +55,7 @@ const profiles = {
       rpgMinDecFac: ["50%", "the standard's; never binding with G_d = 1/128"],
     },
   },
-} satisfies Record<string, Profile<keyof typeof parameters>>;
+} satisfies Record<string, Profile<keyof typeof kQcn>>;
 
 /**
  * `qcn`: byte counter and timer (802.1Qau). `qcn-t`: one shorter timer in the place of both. `qcn-aimd`: no recovery, the rate
@@ -64,9 +64,8 @@ const profiles = {
 const kVariants = { qcn: "qcn", "qcn-t": "timer", "qcn-aimd": "aimd" } as const;
 export type QcnVariant = keyof typeof kVariants;
 
-type QcnParameterName = keyof typeof parameters;
-/** What reaction points run on, in base units. */
-export type QcnParameters = ReturnType<typeof resolve>;
+/** Priorities, each of which may be a CNPV. */
+const kCnpvs = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
 /** Time between two fillings of a token bucket (Kabbani and Yasuda section 3.2), ns. */
 const kTokenTick = 16_000;
@@ -77,10 +76,7 @@ const kTokenTick = 16_000;
  * timer / t cycles (Shu et al. section VI), 31 at 1 Gb/s. All but the first rpgThreshold last t / 2, so they are over after 43.2 ms, and
  * the first step of R_HAI comes at 44.4 ms: sooner than five cycles of the profile's timer, 75 ms.
  */
-function resolve(
-  { rpgGd, rpgThreshold, ...same }: Values<typeof parameters>,
-  { variant, lineRate, standard, overridden }: Choice<Values<typeof parameters>>,
-) {
+const core = ofCore("qcn", kQcn, ({ rpgGd, rpgThreshold, ...same }, { variant, lineRate, standard, overridden }) => {
   const timer = variant === "qcn-t";
   const fairTime = Math.round((16e9 * same.rpgByteReset) / lineRate);
   const rpgTimeReset = timer && !overridden.has("rpgTimeReset") ? fairTime : same.rpgTimeReset;
@@ -94,14 +90,17 @@ function resolve(
     /** G_d: CR <- CR (1 - G_d |F_b|). */
     gd: 2 ** -rpgGd,
   };
-}
+});
+
+/** What reaction points run on, in base units. */
+export type QcnParameters = ReturnType<typeof core.resolve>;
 
 /**
  * Combinations that cannot work (problems) or are unlikely to be meant (warnings). `lineRate` in bit/s; `at`: where the parameters
  * are written.
  */
 export function checkRpg(p: QcnParameters, lineRate: number, at: readonly string[], found: Findings): void {
-  const problem = (name: QcnParameterName, message: string, hint: string) =>
+  const problem = (name: keyof typeof kQcn, message: string, hint: string) =>
     found.problem([...at, name], message, hint);
   if (p.rpgMinRate > lineRate) {
     const message = `${formatRate(p.rpgMinRate)} is greater than the line rate ${formatRate(lineRate)}`;
@@ -135,24 +134,6 @@ const doc = `With \`algorithm: qcn\` the parameters are those of a reaction poin
 | \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after as many cycles of that timer as fit in \`rpgThreshold\` times the profile's \`rpgTimeReset\`: 31, which take 43 ms, as all but the first \`rpgThreshold\` last \`rpgAiCycle\`, half as long |
 | \`qcn-aimd\` | by \`rpgAiRate\` each \`rpgByteReset\` bytes, without fast recovery (Shu et al. section V) |`;
 
-function nativeRpg(resolved: QcnParameters, variant: QcnVariant, scale: number) {
-  const p = scaled(parameters, resolved, scale);
-  return {
-    variant: kVariants[variant],
-    rpg_time_reset: p.rpgTimeReset,
-    rpg_byte_reset: p.rpgByteReset,
-    ai_cycle: p.rpgAiCycle,
-    rpg_threshold: p.rpgThreshold,
-    hyper_threshold: p.hyperThreshold,
-    rpg_ai_rate: p.rpgAiRate,
-    rpg_hai_rate: p.rpgHaiRate,
-    rpg_max_rate: p.rpgMaxRate,
-    rpg_min_rate: p.rpgMinRate,
-    gd: p.gd,
-    rpg_min_dec_fac: p.rpgMinDecFac,
-  };
-}
-
 export const qcn = {
   title: "QCN",
   needs: "also needs `switch.qcn`",
@@ -160,7 +141,7 @@ export const qcn = {
   feedback: "CNM",
   // No alpha: its messages say how bad congestion is.
   state: { rates: true, window: false, alpha: false },
-  parameters,
+  ...core,
   tuned: ["rpgAiRate", "rpgTimeReset", "rpgByteReset", "rpgGd"],
   profiles,
   variants: {
@@ -168,17 +149,14 @@ export const qcn = {
     names: Object.keys(kVariants) as QcnVariant[],
   },
   doc,
-  resolve,
   check,
   feedbackInterval: (_: QcnParameters, sampling: number) => sampling,
-  native(resolved: QcnParameters, { scale, seed, component, qcn }: NativeSetting, variant: QcnVariant) {
+  native(resolved: QcnParameters, setting: NativeSetting, variant: QcnVariant) {
+    const { seed, component, scale, qcn } = setting;
+    const group = (p: object) => ({ variant: kVariants[variant], ...core.native(p as QcnParameters, setting).qcn });
     return {
-      qcn: nativeRpg(resolved, variant, scale),
-      ...(qcn.groups.size > 0 && {
-        rpgs: kCnpvs.map((priority) =>
-          nativeRpg((qcn.groups.get(priority) ?? resolved) as QcnParameters, variant, scale),
-        ),
-      }),
+      qcn: group(resolved),
+      ...(qcn.groups.size > 0 && { rpgs: kCnpvs.map((priority) => group(qcn.groups.get(priority) ?? resolved)) }),
       cn_priorities: qcn.priorities,
       flows: qcn.flows === "queue-pair" ? ("qp" as const) : qcn.flows,
       reaction_points: qcn.reaction_points,

@@ -2,8 +2,9 @@
 import { z } from "zod";
 import { choice, type Full, field, flag, integer, mapping, priorities, section, size } from "../base/fields.js";
 import { kPriorityKeys } from "../wire/priority.js";
+import { kQcn } from "./described.js";
+import { parametersOf } from "./parameter.js";
 import { parameterSchema } from "./parameter_schema.js";
-import { kRpgParameters } from "./qcn_parameters.js";
 
 const kDefences = ["auto", "disabled", "interior", "interior-ready", "edge"] as const;
 
@@ -55,7 +56,7 @@ export const switchQcnSchema = section({
 const kMostReactionPoints = 65_535;
 
 const groupSchema = section(
-  Object.fromEntries(Object.entries(kRpgParameters).map(([name, one]) => [name, parameterSchema(name, one)])),
+  Object.fromEntries(Object.entries(parametersOf(kQcn)).map(([name, one]) => [name, parameterSchema(name, one)])),
 );
 
 export const hostQcnSchema = section({

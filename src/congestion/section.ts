@@ -9,23 +9,9 @@ import type { Parsed } from "./parameter.js";
 import { parameterSchema } from "./parameter_schema.js";
 import type { QcnParameters } from "./qcn.js";
 import type { WrittenGroups } from "./qcn_points.js";
+import { kSpellings, spellingsOf } from "./spellings.js";
 
 const controls = kControls.map(algorithmOf);
-
-/** Every spelling of every parameter: what it stands for, and whose it is. */
-const kSpellings = new Map(
-  kControls.flatMap((algorithm) => {
-    const { parameters, otherSpelling, symbols = {} } = algorithmOf(algorithm);
-    const named = Object.entries(parameters).flatMap(([name, parameter]) => {
-      const spellings = [name, otherSpelling?.(name)].filter((spelling) => spelling !== undefined);
-      return spellings.map((spelling) => [spelling, { algorithm, name, parameter }] as const);
-    });
-    const stated = Object.entries(symbols).map(
-      ([symbol, { of: name, parameter }]) => [symbol, { algorithm, name, parameter }] as const,
-    );
-    return [...named, ...stated];
-  }),
-);
 
 const parameterFields = [...kSpellings].map(([spelling, { parameter }]) => [
   spelling,
@@ -48,8 +34,7 @@ const parametersSchema = section(Object.fromEntries(parameterFields), {
     if (value === undefined) continue;
     const name = kSpellings.get(spelling)?.name ?? spelling;
     if (name in result) {
-      const both = [...kSpellings.keys()].filter((other) => kSpellings.get(other)?.name === name);
-      const params = { hint: `${both.join(" and ")} are the same parameter` };
+      const params = { hint: `${spellingsOf(name).join(" and ")} are the same parameter` };
       context.addIssue({ code: "custom", message: "is given twice", path: [spelling], params, input: value });
     }
     result[name] = value;

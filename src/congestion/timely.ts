@@ -2,40 +2,11 @@
 // native/congestion/timely_sender.h.
 import type { Findings } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
-import { type Algorithm, type Choice, type NativeSetting, type Profile, scaled, warnOfThreshold } from "./algorithm.js";
-import { number, percent, rate, size, time, type Values } from "./parameter.js";
+import { type Algorithm, type Profile, warnOfThreshold } from "./algorithm.js";
+import { kTimely } from "./described.js";
+import { ofCore } from "./of_core.js";
 
 export type TimelyVariant = "timely" | "timely-patched";
-
-const parameters = {
-  timely_alpha: percent("alpha: weight of the newest difference of two RTTs in the gradient; above 0."),
-  timely_beta: percent("beta: multiplicative decrease."),
-  timely_delta: rate("delta: additive increase.", 0),
-  timely_t_low: time(
-    "T_low: below it every RTT raises the rate; of `timely-patched` also the RTT at which decrease begins.",
-    1_000,
-    10e9,
-  ),
-  timely_t_high: time("T_high: above it every RTT lowers the rate.", 1_000, 10e9),
-  timely_min_rtt: time(
-    "RTT that gradients are divided by, and time between two updates of the rate at least.",
-    1_000,
-    10e9,
-  ),
-  timely_hai_threshold: number(
-    "Gradients below 0 in a row from which on an increase is `timely_hai_step` times delta (hyper-active increase).",
-    "count",
-    1,
-    1_000,
-  ),
-  timely_hai_step: number("N: such an increase, in deltas.", "count", 1, 1_000),
-  timely_segment: size(
-    "Bytes of frames that are acknowledged between two updates at least; 0: as many as one acknowledgement says.",
-    0,
-    1e9,
-  ),
-  timely_min_rate: rate("Lowest rate.", 1_000),
-};
 
 const kPaper = "TIMELY section 6";
 const kModel = "not printed in TIMELY; HPCC rdma-hw.cc and ECN or Delay's model";
@@ -72,22 +43,22 @@ const profiles = {
       timely_min_rate: ["0.1%", "optional in the code; one delta"],
     },
   },
-} satisfies Record<string, Profile<keyof typeof parameters>>;
+} satisfies Record<string, Profile<keyof typeof kTimely>>;
 
 /** beta of the patched form where none is given: what TIMELY's own is too much for, as it is multiplied with every RTT. */
 const kPatchedBeta = 0.008;
 
-export type TimelyParameters = ReturnType<typeof resolve>;
-
-function resolve(values: Values<typeof parameters>, { variant, overridden }: Choice) {
+const core = ofCore("timely", kTimely, (values, { variant, overridden }) => {
   const patched = variant === ("timely-patched" satisfies TimelyVariant);
   const timely_beta = patched && !overridden.has("timely_beta") ? kPatchedBeta : values.timely_beta;
   return { ...values, timely_beta, patched };
-}
+});
+
+export type TimelyParameters = ReturnType<typeof core.resolve>;
 
 /** Combinations that cannot work (problems) or are unlikely to be meant (warnings). `lineRate` in bit/s. */
 function check(p: TimelyParameters, lineRate: number, found: Findings): void {
-  const problem = (name: keyof typeof parameters, message: string, hint: string) =>
+  const problem = (name: keyof typeof kTimely, message: string, hint: string) =>
     found.problem(["congestion", "parameters", name], message, hint);
   if (p.timely_t_low > p.timely_t_high) {
     const message = `${formatTime(p.timely_t_low)} is more than timely_t_high ${formatTime(p.timely_t_high)}`;
@@ -124,7 +95,7 @@ export const timely = {
   names: "the paper's, behind `timely_` (`timely_t_low`)",
   feedback: "RTT",
   state: { rates: true, window: false, alpha: false },
-  parameters,
+  ...core,
   profiles,
   tuned: ["timely_beta", "timely_delta", "timely_t_low", "timely_t_high"],
   variants: {
@@ -132,26 +103,6 @@ export const timely = {
     names: ["timely", "timely-patched"] as TimelyVariant[],
   },
   doc,
-  resolve,
   check,
   feedbackInterval: ({ timely_min_rtt }: TimelyParameters) => timely_min_rtt,
-  native(resolved: TimelyParameters, { scale }: NativeSetting) {
-    const p = scaled(parameters, resolved, scale);
-    return {
-      timely: {
-        patched: p.patched,
-        alpha: p.timely_alpha,
-        beta: p.timely_beta,
-        delta: p.timely_delta,
-        t_low: p.timely_t_low,
-        t_high: p.timely_t_high,
-        min_rtt: p.timely_min_rtt,
-        hai_threshold: p.timely_hai_threshold,
-        hai_step: p.timely_hai_step,
-        segment: p.timely_segment,
-        min_rate: p.timely_min_rate,
-      },
-      cnp_interval: 0,
-    };
-  },
 } as const satisfies Algorithm;

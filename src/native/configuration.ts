@@ -302,7 +302,7 @@ export interface NativeNicParameters extends NativeFlowGrouping {
   /** Where congestion_control says so. */ hpcc?: NativeHpcc;
   /** Where congestion_control says so. */ nscc?: NativeNscc;
   /** Where congestion_control says so. */ library?: NativeCongestionLibrary;
-  /** N: between two CNPs of one flow, where it hears CNPs. ns, 0 or more */ cnp_interval: number;
+  /** N: least time between two CNPs of one flow (notification point). ns, 0 or more */ cnp_interval: number;
   /** Between two CNPs of the NIC, whichever flows they are of; 0: no limit. ns, 0 or more */ cnp_nic_interval?: number;
   /** Of CNPs. 0 to 63 */ cnp_dscp: number;
   /** Of CNPs. 0 to 7 */ cnp_priority: number;

@@ -6,109 +6,109 @@
 /** What reaction points of DCQCN run on. */
 export interface NativeDcqcn {
   /** slotted: cuts at rate_reduce_monitor_period, if CNPs came; paper: each CNP cuts. */ form: "paper" | "slotted";
-  /** T: between increases by time; 0: no timer. ns, 0 or more */ rpg_time_reset: number;
-  /** B: between increases by bytes; 0: no byte counter. bytes, 0 or more */ rpg_byte_reset: number;
-  /** F: increases of one kind before fast recovery ends. */ rpg_threshold: number;
-  /** R_AI: step of additive increase. bit/s, 0 or more */ rpg_ai_rate: number;
-  /** R_HAI: step of hyper increase. bit/s, 0 or more */ rpg_hai_rate: number;
-  /** Step i of hyper increase adds i R_HAI (QCN), not R_HAI. */ hyper_increase_scales: boolean;
-  /** An increase restarts timer and byte counter. */ increase_restarts_counters: boolean;
-  /** F increases recover, the next F are additive, then hyper. */ stage_by_increases: boolean;
-  /** Beyond recovery the current rate rises by a constant. */ increase_raises_rate: boolean;
-  /** Released when reached; 0: line rate. bit/s, 0 or more */ rpg_max_rate: number;
-  /** Floor of the current rate. bit/s, 0 or more */ rpg_min_rate: number;
-  /** A cut leaves at least this part of the rate. 0 to 1 */ rpg_min_dec_fac: number;
-  /** R_C <- R_C (1 - rate_decrease_factor alpha); rpg_gd. 0 to 1 */ rate_decrease_factor: number;
-  /** Gain of alpha; dce_tcp_g. above 0, at most 1 */ g: number;
-  /** K: between decays of alpha. ns, above 0 */ dce_tcp_rtt: number;
-  /** Between two cuts; 0: every CNP cuts. ns */ rate_reduce_monitor_period: number;
+  /** T: time between rate increases while no CNP comes. ns, 0 or more */ rpg_time_reset: number;
+  /** B: bytes sent between rate increases while no CNP comes; 0 switches the byte counter off. bytes, 0 or more */ rpg_byte_reset: number;
+  /** F: rate increases of one kind before fast recovery ends. count, 0 or more */ rpg_threshold: number;
+  /** R_AI: step of the target rate in additive increase. bit/s, 0 or more */ rpg_ai_rate: number;
+  /** R_HAI: step of the target rate in hyper increase. bit/s, 0 or more */ rpg_hai_rate: number;
+  /** Highest rate of the limiter; 0 means port speed. bit/s, 0 or more */ rpg_max_rate: number;
+  /** Lowest rate of the limiter. bit/s, 0 or more */ rpg_min_rate: number;
+  /** R_C <- R_C (1 - rate_decrease_factor alpha): 1024 / 2^rpg_gd. 0 to 1 */ rate_decrease_factor: number;
+  /** One cut leaves at least this part of the rate. 0 to 1 */ rpg_min_dec_fac: number;
+  /** Gain of alpha: 1 - dce_tcp_g / 1024. above 0, at most 1 */ g: number;
+  /** K: time after which alpha decays while no CNP comes. ns, above 0 */ dce_tcp_rtt: number;
+  /** Time between two cuts at least; 0 means that every CNP cuts. ns, 0 or more */ rate_reduce_monitor_period: number;
   /** alpha at the start. 0 to 1 */ initial_alpha_value: number;
-  /** False: each limiter starts with the initial alpha. */ alpha_decays_at_line_rate: boolean;
-  /** Every cut sets the target rate to the rate before it. */ clamp_tgt_rate: boolean;
-  /** So does one after an increase by time. */ clamp_tgt_rate_after_time_inc: boolean;
-  /** 0: no override. bit/s, 0 or more */ rate_to_set_on_first_cnp: number;
+  /** alpha also decays while a flow sends at line rate, and nothing resets it; without, it starts anew with the first CNP after each time at line rate. Not an mlx5 name. */ alpha_decays_at_line_rate: boolean;
+  /** Every cut also sets the target rate to the rate before it. */ clamp_tgt_rate: boolean;
+  /** The same, if the last increase was by time. */ clamp_tgt_rate_after_time_inc: boolean;
+  /** Rate set at the first CNP; 0 means no override. bit/s, 0 or more */ rate_to_set_on_first_cnp: number;
+  /** Step i of hyper increase adds i R_HAI (QCN), not always R_HAI. Not an mlx5 name. */ hyper_increase_scales: boolean;
+  /** A rate increase, by time or by bytes, restarts both counters: each counts since the previous increase. Not an mlx5 name. */ increase_restarts_counters: boolean;
+  /** The number of increases since the last cut decides: F of fast recovery, F of additive increase, then hyper increase, whose step i is then the i-th increase of its kind. Without, each counter has to pass F by itself. Not an mlx5 name. */ stage_by_increases: boolean;
+  /** Additive and hyper increase raise the current rate by their step, not the target rate with the current rate half the way behind. Not an mlx5 name. */ increase_raises_rate: boolean;
 }
 
 /** What reaction points of QCN run on. */
 export interface NativeQcn {
   /** timer: QCN-T, aimd: QCN-AIMD. */ variant: "qcn" | "timer" | "aimd";
-  /** Cycle of the timer; 0: off. ns, 0 or more */ rpg_time_reset: number;
-  /** Cycle of the byte counter, on the wire; 0: off. bytes, 0 to 2147483648 */ rpg_byte_reset: number;
-  /** F: cycles of fast recovery. */ rpg_threshold: number;
-  /** Cycles of the timer before hyper increase; below F: F. */ hyper_threshold: number;
-  /** R_AI: additive increase. bit/s, 0 or more */ rpg_ai_rate: number;
-  /** R_HAI: hyper increase. bit/s, 0 or more */ rpg_hai_rate: number;
-  /** Released when reached; 0: line rate. bit/s, 0 or more */ rpg_max_rate: number;
-  /** Floor of the current rate. bit/s, 0 or more */ rpg_min_rate: number;
-  /** G_d: part of the rate that a cut takes, per unit of F_b. 0 to 1 */ gd: number;
-  /** A cut leaves at least this part of the rate. 0 to 1 */ rpg_min_dec_fac: number;
+  /** Timer: time between rate increases in fast recovery while no CNM comes; afterwards rpgAiCycle of it. ns, 0 or more */ rpgTimeReset: number;
+  /** Byte counter: bytes sent between rate increases in fast recovery while no CNM comes; afterwards rpgAiCycle of them. bytes, 0 to 2147483648 */ rpgByteReset: number;
+  /** A cycle of timer and byte counter after fast recovery, as a part of one in it; the standard halves. Not in the MIB. above 0, at most 1 */ rpgAiCycle: number;
+  /** Cycles of the byte counter or the timer before fast recovery ends. count, 0 or more */ rpgThreshold: number;
+  /** Cycles of the timer before hyper increase; below rpgThreshold: that. */ hyperThreshold: number;
+  /** R_AI: step of the target rate in active increase. bit/s, 0 or more */ rpgAiRate: number;
+  /** R_HAI: step i of the target rate in hyper-active increase is i times this. bit/s, 0 or more */ rpgHaiRate: number;
+  /** Highest rate of the limiter; 0 means port speed. bit/s, 0 or more */ rpgMaxRate: number;
+  /** Lowest rate of the limiter. bit/s, 0 or more */ rpgMinRate: number;
+  /** G_d: part of the rate that a cut takes, per unit of F_b: 2^-rpgGd. 0 to 1 */ gd: number;
+  /** One cut leaves at least this part of the rate. 0 to 1 */ rpgMinDecFac: number;
   /** Of each cycle. 0 or more, below 1 */ jitter?: number;
-  /** A cycle after fast recovery, as a part of one in it. above 0, at most 1 */ ai_cycle: number;
 }
 
 /** What senders of DCTCP run on. */
 export interface NativeDctcp {
-  /** Gain of alpha: g = 2^-dctcp_shift_g. log2 */ dctcp_shift_g: number;
+  /** Gain of alpha: g = 2^-dctcp_shift_g; 4 is the paper's 1/16. log2, 0 or more */ dctcp_shift_g: number;
   /** alpha at the start. 0 to 1 */ alpha_on_init: number;
-  /** In flight at the start. packets, 1 or more */ initcwnd: number;
-  /** In flight that a cut leaves at least. packets, 1 or more */ min_cwnd: number;
+  /** Packets in flight at the start. packets, 1 or more */ initcwnd: number;
+  /** Packets in flight that a cut leaves at least. packets, 1 or more */ min_cwnd: number;
 }
 
 /** What senders of TIMELY run on. */
 export interface NativeTimely {
   /** As "ECN or Delay" (CoNEXT 2016) has it, with a fixed point. */ patched: boolean;
-  /** Weight of the newest difference of two RTTs. above 0, at most 1 */ alpha: number;
-  /** Multiplicative decrease. 0 to 1 */ beta: number;
-  /** Additive increase. bit/s, 0 or more */ delta: number;
-  /** RTTs below it raise the rate. ns, above 0 */ t_low: number;
-  /** RTTs above it lower the rate. ns, above 0 */ t_high: number;
-  /** What gradients are measured by; least time between two updates. ns, above 0 */ min_rtt: number;
-  /** Gradients below 0 in a row from which on steps are greater. */ hai_threshold: number;
-  /** Such a step, in deltas. */ hai_step: number;
-  /** Acknowledged between two updates at least. bytes, 0 or more */ segment: number;
-  /** Floor of the rate. bit/s, 0 or more */ min_rate: number;
+  /** alpha: weight of the newest difference of two RTTs in the gradient; above 0. above 0, at most 1 */ timely_alpha: number;
+  /** beta: multiplicative decrease. 0 to 1 */ timely_beta: number;
+  /** delta: additive increase. bit/s, 0 or more */ timely_delta: number;
+  /** T_low: below it every RTT raises the rate; of `timely-patched` also the RTT at which decrease begins. ns, above 0 */ timely_t_low: number;
+  /** T_high: above it every RTT lowers the rate. ns, above 0 */ timely_t_high: number;
+  /** RTT that gradients are divided by, and time between two updates of the rate at least. ns, above 0 */ timely_min_rtt: number;
+  /** Gradients below 0 in a row from which on an increase is `timely_hai_step` times delta (hyper-active increase). count, 0 or more */ timely_hai_threshold: number;
+  /** N: such an increase, in deltas. count, 0 or more */ timely_hai_step: number;
+  /** Bytes of frames that are acknowledged between two updates at least; 0: as many as one acknowledgement says. bytes, 0 or more */ timely_segment: number;
+  /** Lowest rate. bit/s, 0 or more */ timely_min_rate: number;
 }
 
 /** What senders of Swift run on. */
 export interface NativeSwift {
-  /** Additive increase in a round-trip time. packets, 0 or more */ ai: number;
-  /** Multiplicative decrease. 0 to 1 */ beta: number;
-  /** A decrease takes this part of the window at most. 0 to 1 */ max_mdf: number;
-  /** Target delay without hops and flow scaling. ns, above 0 */ base_target: number;
-  /** Target delay of a hop. ns, 0 or more */ hop_scaling: number;
-  /** Hops of a path. */ hops: number;
-  /** Flow scaling adds this to the target at most. ns, 0 or more */ fs_range: number;
-  /** Window at which it does. packets, above 0 */ fs_min_cwnd: number;
-  /** Window from which on it adds nothing. packets, above 0 */ fs_max_cwnd: number;
-  /** In flight at least. packets, above 0 */ min_cwnd: number;
-  /** In flight at most. packets, above 0 */ max_cwnd: number;
-  /** In flight at the start. packets, above 0 */ initcwnd: number;
-  /** Timeouts in a row that leave the least window. */ retx_reset_threshold: number;
+  /** ai: additive increase in a round-trip time. packets, 0 or more */ swift_ai: number;
+  /** beta: multiplicative decrease, times how far the delay is above the target. 0 to 1 */ swift_beta: number;
+  /** One decrease takes this part of the window at most, and a loss this part. 0 to 1 */ swift_max_mdf: number;
+  /** Target delay, there and back, without hops and flow scaling. ns, above 0 */ swift_base_target: number;
+  /** Target delay of each hop. ns, 0 or more */ swift_hop_scaling: number;
+  /** Hops of a path, its switches: the paper takes them from the TTL, which bridges leave alone. count, 0 or more */ swift_hops: number;
+  /** Flow scaling: what small windows add to the target at most; 0 switches it off. ns, 0 or more */ swift_fs_range: number;
+  /** Window at which they do. packets, above 0 */ swift_fs_min_cwnd: number;
+  /** Window from which on they add nothing. packets, above 0 */ swift_fs_max_cwnd: number;
+  /** Lowest window; below 1 packets are paced a round-trip time over the window apart. packets, above 0 */ swift_min_cwnd: number;
+  /** Highest window. packets, above 0 */ swift_max_cwnd: number;
+  /** Window at the start. packets, above 0 */ swift_initial_cwnd: number;
+  /** Timeouts in a row after which the window is the lowest. count, 0 or more */ swift_retx_reset_threshold: number;
 }
 
 /** What senders of HPCC run on. */
 export interface NativeHpcc {
-  /** Part of the busiest link that is to be in use. above 0, at most 1 */ eta: number;
-  /** Round-trip times of additive increase alone, at most. */ max_stage: number;
-  /** W_AI: of the window, each time that it is worked out. bytes, 1 to 1048576 */ additive_increase: number;
-  /** T: the longest round-trip time without queues. ns, above 0 */ base_rtt: number;
+  /** eta: part of the busiest link of a path that is to be in use; above 0. above 0, at most 1 */ hpcc_eta: number;
+  /** maxStage: round-trip times of additive increase alone, at most. count, 0 or more */ hpcc_max_stage: number;
+  /** W_AI: additive increase of the window. All flows of a port together should have less than (1 - eta) of rate times `hpcc_base_rtt`. bytes, 1 to 1048576 */ hpcc_w_ai: number;
+  /** T: base round-trip time of the network, a little more than the longest without queues. ns, above 0 */ hpcc_base_rtt: number;
 }
 
 /** What senders of NSCC run on. */
 export interface NativeNscc {
-  /** R: the longest round-trip time of the network without queues. ns, above 0 */ base_rtt: number;
-  /** Delay of queues that is aimed at, in base_rtt. above 0 */ target: number;
-  /** Proportional increase, of a delay of reference_rtt below the target. packets, 0 or more */ alpha: number;
-  /** Fair increase in a round-trip time. packets, 0 or more */ fair_increase: number;
-  /** Increase in base_rtt, whatever is heard. packets, 0 or more */ eta: number;
-  /** Fast increase, of what is acknowledged. 0 or more */ fast_increase: number;
-  /** A shorter delay of queues is none. ns, 0 or more */ no_delay: number;
-  /** Multiplicative decrease. 0 to 1 */ gamma: number;
-  /** A decrease takes this part of the window at most. 0 to 1 */ max_decrease: number;
-  /** Gain of the average delay. above 0, at most 1 */ delay_gain: number;
-  /** Acknowledged packets between two adjustments. packets */ adjust_packets: number;
-  /** Quick adaptation: where less than the largest window / 2^qa_gate came through. 0 to 31 */ qa_gate: number;
-  /** Largest window, in line rate times round-trip time. above 0 */ max_window: number;
+  /** The longest round-trip time of the network without queues. Windows begin at `nscc_max_window` times what it holds, and all increases grow with that. ns, above 0 */ nscc_base_rtt: number;
+  /** Delay of queues that is aimed at, in `nscc_base_rtt`. base RTTs, above 0 */ nscc_target: number;
+  /** alpha: proportional increase of a window in a round-trip time, of a delay 12 us below the target. packets, 0 or more */ nscc_alpha: number;
+  /** fi: fair increase of a window in a round-trip time, where the delay is above the target and nothing is marked. packets, 0 or more */ nscc_fi: number;
+  /** eta: increase in `nscc_base_rtt`, whatever is heard. packets, 0 or more */ nscc_eta: number;
+  /** fi_scale: fast increase after a window without delay, for each packet that is acknowledged. packets, 0 or more */ nscc_fi_scale: number;
+  /** A shorter delay of queues is none. ns, 0 or more */ nscc_no_delay: number;
+  /** gamma: multiplicative decrease, times how far the average delay is above the target. 0 to 1 */ nscc_gamma: number;
+  /** One decrease takes this part of the window at most. 0 to 1 */ nscc_max_md: number;
+  /** Gain of the average delay; above 0. above 0, at most 1 */ nscc_delay_alpha: number;
+  /** Acknowledged packets between two adjustments of the window. packets, 0 or more */ nscc_adjust_packets: number;
+  /** Quick adaptation: where less than 2^-nscc_qa_gate of the largest window came through, the window is what came. log2, 0 to 31 */ nscc_qa_gate: number;
+  /** Largest window, in what the round-trip time holds. BDP, above 0 */ nscc_max_window: number;
   /** Of the network that the increases are for: 12 us, with 100 Gb/s. ns, above 0 */ reference_rtt: number;
 }
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { Findings } from "../../src/base/findings.js";
 import { algorithmOf, kAlgorithmNames, kControls } from "../../src/congestion/algorithms.js";
+import type { Parameter } from "../../src/congestion/parameter.js";
 import { checkCongestion, congestionSchema, resolveCongestion } from "../../src/congestion/section.js";
 
 describe("congestion control", () => {
@@ -20,19 +21,28 @@ describe("congestion control", () => {
     expect(Object.values(parameters).some((value) => typeof value === "number" && !Number.isFinite(value))).toBe(false);
   });
 
+  it("begins in a scenario with what the core begins with, where there are no profiles", () => {
+    const values = kControls.map(algorithmOf).flatMap(({ parameters, defaults = {} }) =>
+      Object.entries(defaults).map(([name, [written]]) => {
+        const { parse, unit, standard = Number.NaN } = parameters[name] as Parameter;
+        return { name, value: parse(written), core: unit === "1/1024" ? 1024 * standard : standard };
+      }),
+    );
+    expect(values.length).toBeGreaterThan(30);
+    for (const { name, value, core } of values) expect(value, name).toBeCloseTo(core, 9);
+  });
+
   it("has a name of its own for every parameter, profile and variant", () => {
-    const names = kControls
-      .map(algorithmOf)
-      .flatMap(({ parameters, otherSpelling, symbols = {}, profiles = {}, variants }) => {
-        const others = Object.keys(parameters).flatMap((name) => otherSpelling?.(name) ?? []);
-        return [
-          ...Object.keys(parameters),
-          ...others,
-          ...Object.keys(symbols),
-          ...Object.keys(profiles),
-          ...(variants?.names ?? []),
-        ];
-      });
+    const names = kControls.map(algorithmOf).flatMap(({ parameters, symbols = {}, profiles = {}, variants }) => {
+      const others = Object.values(parameters).flatMap(({ otherSpelling }) => otherSpelling ?? []);
+      return [
+        ...Object.keys(parameters),
+        ...others,
+        ...Object.keys(symbols),
+        ...Object.keys(profiles),
+        ...(variants?.names ?? []),
+      ];
+    });
     expect(new Set(names).size).toBe(names.length);
   });
 });

@@ -227,7 +227,7 @@ queue_pairs: [{ name: to-b, peer: b, priority: 5 }]
     const { config } = loadNicDaemon("roce0.yaml", { inspect, text: `${text}${qcn}` });
     expect(composeNicWorker(config).nics[0]).toMatchObject({
       congestion_control: "qcn",
-      qcn: { rpg_time_reset: 25e6, rpg_ai_rate: 500_000 },
+      qcn: { rpgTimeReset: 25e6, rpgAiRate: 500_000 },
       cn_priorities: 0b101000,
       cn_tag: false,
       token_bucket: { tick: 16_000 },
@@ -236,7 +236,7 @@ queue_pairs: [{ name: to-b, peer: b, priority: 5 }]
     const groups =
       "qcn: { priorities: [3, 5], reaction_point_groups: { 5: { rpgAiRate: 1% } } }\ncongestion: { algorithm: qcn }";
     const own = loadNicDaemon("roce0.yaml", { inspect, text: `${text}${groups}` }).config;
-    expect(composeNicWorker(own).nics[0]?.rpgs?.map((group) => group.rpg_ai_rate)).toEqual([
+    expect(composeNicWorker(own).nics[0]?.rpgs?.map((group) => group.rpgAiRate)).toEqual([
       5e6,
       5e6,
       5e6,

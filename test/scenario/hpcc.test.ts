@@ -28,10 +28,10 @@ describe("congestion.algorithm hpcc", () => {
 
   it("runs on a longer round-trip time where a lab is slower, and on the same bytes", () => {
     expect(native(1)).toMatchObject({
-      hpcc: { eta: expect.closeTo(0.95, 12), max_stage: 5, additive_increase: 80, base_rtt: 13e3 },
+      hpcc: { hpcc_eta: expect.closeTo(0.95, 12), hpcc_max_stage: 5, hpcc_w_ai: 80, hpcc_base_rtt: 13e3 },
     });
     expect(native(400)).toMatchObject({
-      hpcc: { eta: expect.closeTo(0.95, 12), max_stage: 5, additive_increase: 80, base_rtt: 5.2e6 },
+      hpcc: { hpcc_eta: expect.closeTo(0.95, 12), hpcc_max_stage: 5, hpcc_w_ai: 80, hpcc_base_rtt: 5.2e6 },
     });
   });
 

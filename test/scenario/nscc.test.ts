@@ -36,9 +36,11 @@ describe("congestion.algorithm nscc", () => {
   });
 
   it("runs on longer times where a lab is slower, all by the same factor", () => {
-    expect(native(1)).toMatchObject({ nscc: { base_rtt: 12e3, no_delay: 1e3, reference_rtt: 12e3, alpha: 4 } });
+    expect(native(1)).toMatchObject({
+      nscc: { nscc_base_rtt: 12e3, nscc_no_delay: 1e3, reference_rtt: 12e3, nscc_alpha: 4 },
+    });
     expect(native(400, "congestion.parameters.nscc_base_rtt=10us")).toMatchObject({
-      nscc: { base_rtt: 4e6, no_delay: 400e3, reference_rtt: 4.8e6, alpha: 4, fair_increase: 5 },
+      nscc: { nscc_base_rtt: 4e6, nscc_no_delay: 400e3, reference_rtt: 4.8e6, nscc_alpha: 4, nscc_fi: 5 },
     });
   });
 

@@ -299,13 +299,13 @@ describe("reaction point groups", () => {
     const setting = { scale: 10, seed: 1, component: 0 };
     const points = { ...(hosts[0] as (typeof hosts)[0]).qcn, priorities: 0b11000 };
     const native = nativeCongestion(congestion, { ...setting, qcn: points }) as ReturnType<typeof qcn.native>;
-    expect(native.qcn.rpg_ai_rate).toBe(500_000);
+    expect(native.qcn.rpgAiRate).toBe(500_000);
     expect(native.rpgs?.[4]).toEqual({
       ...native.qcn,
-      rpg_ai_rate: 10e6,
+      rpgAiRate: 10e6,
       gd: 1 / 256,
-      rpg_threshold: 3,
-      hyper_threshold: 3,
+      rpgThreshold: 3,
+      hyperThreshold: 3,
     });
     expect(native.rpgs?.toSpliced(4, 1)).toEqual(Array(7).fill(native.qcn));
   });

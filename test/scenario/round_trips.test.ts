@@ -27,14 +27,28 @@ describe("congestion.algorithm timely", () => {
 
   it("runs on longer times and lower rates where a lab is slower", () => {
     expect(native(1)).toMatchObject({
-      timely: { t_low: 50e3, t_high: 500e3, min_rtt: 20e3, delta: 10e6, segment: 16_384 },
+      timely: {
+        timely_t_low: 50e3,
+        timely_t_high: 500e3,
+        timely_min_rtt: 20e3,
+        timely_delta: 10e6,
+        timely_segment: 16_384,
+      },
     });
     expect(native(400)).toMatchObject({
-      timely: { t_low: 20e6, t_high: 200e6, min_rtt: 8e6, delta: 25e3, min_rate: 25e3, segment: 16_384, alpha: 0.875 },
+      timely: {
+        timely_t_low: 20e6,
+        timely_t_high: 200e6,
+        timely_min_rtt: 8e6,
+        timely_delta: 25e3,
+        timely_min_rate: 25e3,
+        timely_segment: 16_384,
+        timely_alpha: 0.875,
+      },
     });
     const swift = native(400, "congestion.algorithm=swift");
     expect(swift).toMatchObject({
-      swift: { base_target: 8e6, hop_scaling: 1_221_200, fs_range: 40e6, ai: 1, hops: 1 },
+      swift: { swift_base_target: 8e6, swift_hop_scaling: 1_221_200, swift_fs_range: 40e6, swift_ai: 1, swift_hops: 1 },
     });
   });
 

@@ -5,6 +5,7 @@ import { Random } from "../../base/random.js";
 import type { PaperSymbol } from "../../congestion/algorithm.js";
 import { type AlgorithmName, algorithmOf, type Congestion } from "../../congestion/algorithms.js";
 import type { Parameter, ParameterInput } from "../../congestion/parameter.js";
+import { kSpellings, spellingsOf } from "../../congestion/spellings.js";
 
 /** One parameter. Values are in base units, of a number in its own. */
 export interface Dimension {
@@ -66,7 +67,7 @@ function parseDimension(
   if (bounds === undefined)
     throw new WeirError(`${name} is true or false`, { hint: "name parameters that are numbers" });
   const standard = standardOf(name, parameter, congestion, written);
-  const [key, symbol] = writtenAs(name, algorithm, written);
+  const [key, symbol] = writtenAs(name, written);
   const write = (value: number) => symbol?.write(value) ?? writeValue(parameter, value);
   const log = !kLinear.includes(parameter.unit);
   const value = typeof standard === "number" ? standard : (parsedNumber(parameter, standard) ?? 0);
@@ -87,20 +88,16 @@ function parseDimension(
 /** The spelling by which a parameter is given, its name where it is not. */
 function writtenAs(
   name: string,
-  algorithm: AlgorithmName,
   written: Readonly<Record<string, ParameterInput>>,
 ): [key: string, symbol: PaperSymbol | undefined] {
-  const { otherSpelling, symbols = {} } = algorithmOf(algorithm);
-  const symbol = Object.keys(symbols).find((key) => symbols[key]?.of === name && written[key] !== undefined);
-  if (symbol !== undefined) return [symbol, symbols[symbol]];
-  const other = otherSpelling?.(name);
-  return [other !== undefined && written[other] !== undefined ? other : name, undefined];
+  const key = spellingsOf(name).find((spelling) => written[spelling] !== undefined) ?? name;
+  return [key, kSpellings.get(key)?.symbol];
 }
 
 function find(algorithm: AlgorithmName, spelling: string): [string, Parameter] {
-  const { parameters, otherSpelling, title } = algorithmOf(algorithm);
-  const found = Object.entries(parameters).find(([name]) => spelling === name || spelling === otherSpelling?.(name));
-  if (found !== undefined) return found;
+  const found = kSpellings.get(spelling);
+  if (found?.algorithm === algorithm && found.symbol === undefined) return [found.name, found.parameter];
+  const { parameters, title } = algorithmOf(algorithm);
   const names = Object.entries(parameters).flatMap(([name, { bounds }]) => (bounds === undefined ? [] : [name]));
   throw new WeirError(`"${spelling}" is no parameter of ${title}`, { hint: `parameters: ${names.join(", ")}` });
 }
@@ -114,7 +111,7 @@ function standardOf(
 ): ParameterInput {
   const { profiles, defaults } = algorithmOf(algorithm);
   const sourced = (profiles?.[profile ?? ""]?.parameters ?? defaults)?.[name]?.[0] ?? 0;
-  const [key, symbol] = writtenAs(name, algorithm, written);
+  const [key, symbol] = writtenAs(name, written);
   const found = written[key] ?? sourced;
   const raw = symbol === undefined ? found : (parsedNumber(symbol.parameter, found) ?? 0);
   const resolved = (parameters as Readonly<Record<string, unknown>>)[name];

@@ -6,6 +6,7 @@ import { formatSize } from "../../base/units.js";
 import { algorithmOf } from "../../congestion/algorithms.js";
 import type { Parameter as Described, ParameterInput } from "../../congestion/parameter.js";
 import { switchQcnSchema } from "../../congestion/qcn_points.js";
+import { spellingsOf } from "../../congestion/spellings.js";
 import { bufferSchema } from "../../scenario/features/buffer.js";
 import { ecnSchema } from "../../scenario/features/ecn.js";
 import { pfcSchema } from "../../scenario/features/pfc.js";
@@ -120,23 +121,12 @@ function optionsOf(schema: z.ZodType): string[] | undefined {
 }
 
 function ofCongestion(data: unknown, { algorithm, profile }: Congestion): Parameter[] {
-  const {
-    feedback,
-    title: group,
-    parameters,
-    otherSpelling,
-    symbols = {},
-    profiles,
-    defaults,
-  } = algorithmOf(algorithm);
+  const { feedback, title: group, parameters, profiles, defaults } = algorithmOf(algorithm);
   if (feedback === "none") return [];
   const standard = profiles?.[profile ?? ""]?.parameters ?? defaults;
-  const own = Object.entries(parameters).map(([name, parameter]) => {
-    const other = otherSpelling?.(name);
-    const stated = Object.keys(symbols).filter((symbol) => symbols[symbol]?.of === name);
-    const fallback = standard?.[name]?.[0] ?? "";
-    return ofAlgorithm(data, group, parameter, fallback, [name, ...(other === undefined ? [] : [other]), ...stated]);
-  });
+  const own = Object.entries(parameters).map(([name, parameter]) =>
+    ofAlgorithm(data, group, parameter, standard?.[name]?.[0] ?? "", spellingsOf(name)),
+  );
   if (profile === undefined) return own;
   const description = "Named set of parameters, for those that are not given one by one.";
   const choices = Object.keys(profiles ?? {});

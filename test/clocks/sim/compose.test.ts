@@ -92,8 +92,8 @@ describe("composeSimulation", () => {
       congestion_control: "qcn",
       qcn: {
         variant: "aimd",
-        rpg_time_reset: 10e6,
-        rpg_ai_rate: 5e6,
+        rpgTimeReset: 10e6,
+        rpgAiRate: 5e6,
       },
       flows: "five-tuple",
       reaction_points: 7,

@@ -1,0 +1,64 @@
+// What of a descriptor follows from the native core's description of an algorithm: its parameters, their defaults, and what a native
+// NIC has of them.
+import { kQuantities } from "../base/quantity.js";
+import type { Choice, NativeSetting, Sourced } from "./algorithm.js";
+import {
+  type DescribedParameters,
+  type Parameter,
+  type ParameterInput,
+  parametersOf,
+  type Values,
+} from "./parameter.js";
+
+/**
+ * `name` is what the core calls the algorithm. `resolve` makes of what users write what the core has, by the names of its fields, and
+ * before any time scale; without it both are the same.
+ */
+export function ofCore<
+  const Name extends string,
+  All extends DescribedParameters,
+  Resolved extends object = Values<All>,
+>(
+  name: Name,
+  described: All,
+  resolve: (values: Values<All>, choice: Choice<Values<All>>) => Resolved = (values) => values as unknown as Resolved,
+) {
+  const parameters = parametersOf(described);
+  const native = (resolved: Resolved, { scale }: NativeSetting) =>
+    ({ [name]: scaled(parameters, resolved, scale), cnp_interval: 0 }) as Record<Name, Resolved> & {
+      cnp_interval: number;
+    };
+  return { parameters, resolve, native };
+}
+
+/** At a time scale times are longer and rates lower. */
+function scaled<Resolved extends object>(
+  parameters: Readonly<Record<string, Parameter>>,
+  resolved: Resolved,
+  scale: number,
+): Resolved {
+  const wall = ([name, value]: [string, unknown]) => {
+    const kind = parameters[name]?.kind;
+    if (kind === "time") return [name, Math.round((value as number) * scale)];
+    return [name, kind === "rate" ? Math.round((value as number) / scale) : value];
+  };
+  return Object.fromEntries(Object.entries(resolved).map(wall)) as Resolved;
+}
+
+/** What the core begins with, as a user would write it, and where that is from. */
+export function defaultsOf<Name extends string>(
+  parameters: Readonly<Record<Name, Parameter>>,
+  sources: Readonly<Record<NoInfer<Name>, string>>,
+): Record<Name, Sourced> {
+  const all = (Object.keys(parameters) as Name[]).map((name) => [name, [written(parameters[name]), sources[name]]]);
+  return Object.fromEntries(all) as Record<Name, Sourced>;
+}
+
+/** Percentages are rounded to so many, as binary numbers are not quite what the decimal ones say. */
+const kDigits = 12;
+
+function written({ kind, unit, standard = Number.NaN }: Parameter): ParameterInput {
+  if (kind === "number" || kind === "flag") return unit === "1/1024" ? standard * 1024 : standard;
+  if (kind === "fraction") return `${Number((standard * 100).toPrecision(kDigits))}%`;
+  return kQuantities[kind].format(standard).replace(" ", "");
+}
