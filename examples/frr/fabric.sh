@@ -117,10 +117,13 @@ ospf6d_conf() { ospf_conf "$1" 'ipv6 ospf6' ospf6; }
 
 routers() { for path in "$folder"/*/router.yaml; do basename "$(dirname "$path")"; done; }
 
+# Older bfdd have a control socket, of which each needs its own.
+bfdctl() { ! /usr/lib/frr/bfdd --help | grep -q -e --bfdctl || echo "--bfdctl $1/bfdd.sock"; }
+
 # PROGRAM ROUTER: a daemon of FRR there, which keeps its sessions while others want the CPUs.
 frr() {
   nice -n -10 ip netns exec "$prefix$2" "/usr/lib/frr/$1" -d -P 0 -f "$folder/$2/$1.conf" -i "$folder/$2/$1.pid" -z "$folder/$2/zserv.api" \
-    --vty_socket "$folder/$2" $([ "$1" != bfdd ] || echo "--bfdctl $folder/$2/bfdd.sock") >> "$folder/$2/frr.log" 2>&1
+    --vty_socket "$folder/$2" $([ "$1" != bfdd ] || bfdctl "$folder/$2") >> "$folder/$2/frr.log" 2>&1
 }
 
 # Starts what was described.
