@@ -78,8 +78,8 @@ const kLosses: Readonly<Record<string, string>> = {
 export const happeningOf = (name: string): Happening | undefined =>
   kHappenings[name] ?? (lossOf(name) === undefined ? undefined : "drop");
 
-/** Why frames were lost that a counter counts; undefined: it counts no losses. */
+/** Why frames were lost that a counter counts; undefined: it counts no losses, as that of frames that the host sent live. */
 export function lossOf(name: string): string | undefined {
   if (name.startsWith("drop_")) return name.slice("drop_".length);
-  return name.startsWith("host_") ? name : kLosses[name];
+  return name.startsWith("host_") && name !== "host_tx_live" ? name : kLosses[name];
 }

@@ -33,7 +33,7 @@ export const counters = gridView({
             lost("host_rx_"),
             of("tx_packets"),
             of("tx_bytes"),
-            lost("tx_port_down", "host_tx_"),
+            lost("tx_port_down", "host_tx_errors"),
             of("flood_copies"),
           ];
         }),
@@ -43,7 +43,7 @@ export const counters = gridView({
         head: ["IFACE", "REASON", "PACKETS"],
         names: 2,
         rows: reasons
-          .filter(({ value }) => value > 0)
+          .filter(({ name, value }) => value > 0 && name !== "host_tx_live")
           .map(({ name, labels, value }) => [printable(labels.port ?? ""), name.replace(/^drop_/, ""), text(value)]),
       },
     ];

@@ -45,6 +45,13 @@ describe("of a switch", () => {
     ]);
   });
 
+  it("counters have no drops where frames were sent live", () => {
+    const live = count("host_tx_live", { switch: "sw0", port: "b" }, 100);
+    const [ports, drops] = rows(kViews.counters, counting(kSwitch, [live]));
+    expect(ports?.[1]?.[8]).toBe("0");
+    expect(drops).toEqual([]);
+  });
+
   it("pfc has SONiC's shape: one row per port, one column per priority", () => {
     const [received, sent, paused] = rows(kViews.pfc, kSwitch);
     expect(kViews.pfc.grids(kSwitch as ControlRequests)[0]?.head).toEqual([
