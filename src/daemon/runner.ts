@@ -45,12 +45,13 @@ const kStepMs = 10;
 /** Counters of a switch port or a NIC that tell that MAC control frames have come. */
 const kMacControlCounters = ["rx_pause_frames", "rx_pfc_frames", "rx_mac_control_unknown", "rx_unsupported_op_phy"];
 
-const kEchoReplies = { name: "icmp_echo_replies", unit: "packets", help: "Pings answered" };
+const kEchoReplies = { name: "icmp_echo_replies", unit: "packets", meaning: "none", help: "Pings answered" } as const;
 const kEchoLimited = {
   name: "icmp_echo_limited",
   unit: "packets",
+  meaning: "none",
   help: "Pings left alone: more than 1000 in a second",
-};
+} as const;
 
 export class DeviceRunner implements DeviceSource {
   readonly device: Device;
