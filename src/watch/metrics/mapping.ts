@@ -3,6 +3,7 @@
  * rdma_exporter calls them, `rdma_<mlx5 counter>_total`, so that dashboards made for it work; switch metrics carry the stems
  * of SAI statistics. What neither has is under `weir_`.
  */
+import { reasonOf } from "../../native/counters.js";
 import type { CounterDescription } from "../../native/types.js";
 
 /** What a counter belongs to: the set of its native labels. */
@@ -26,7 +27,6 @@ interface Target {
   name: string;
   /** Of the series; the counter's otherwise. */
   unit?: string;
-  type?: "gauge";
   fixed?: Record<string, string>;
   scale?: number;
   /** Where one metric takes in several counters. */
@@ -68,6 +68,7 @@ const kNicPause = {
 };
 const kTransitions =
   "Times this port stopped its peer at this priority (tx), and times that a pause of its own ended (rx)";
+const kDrops = "Frames dropped, by reason; docs/reference/metrics.md has the reasons";
 const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/reference/metrics.md has the reasons";
 
 /** Counters that are not called by their scope's rule. */
@@ -76,9 +77,6 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     tx_stall_duration: { name: "weir_switch_port_tx_stall_seconds_total", scale: 1e-9, unit: "seconds" },
   },
   switch_priority: {
-    pg_watermark_bytes: { name: "weir_switch_pg_watermark_bytes", type: "gauge" },
-    pg_xoff_room_watermark_bytes: { name: "weir_switch_pg_xoff_room_watermark_bytes", type: "gauge" },
-    queue_watermark_bytes: { name: "weir_switch_queue_watermark_bytes", type: "gauge" },
     wred_ecn_marked_packets: { name: "weir_switch_queue_wred_ecn_marked_packets_total" },
     pfc_tx_packets: { name: "weir_switch_pfc_frames_total", fixed: tx, help: kPfcFrames },
     pfc_rx_packets: { name: "weir_switch_pfc_frames_total", fixed: rx, help: kPfcFrames },
@@ -88,25 +86,10 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     pfc_rx_pause_duration: { ...kSwitchPause, fixed: rx },
   },
   nic: {
-    rp_cur_flows: { name: "weir_rp_cur_flows", type: "gauge" },
+    rp_cur_flows: { name: "weir_rp_cur_flows" },
     rp_cnm_handled: { name: "weir_nic_rp_cnm_handled_total" },
     rp_cnm_ignored: { name: "weir_nic_rp_cnm_ignored_total" },
-    ...Object.fromEntries(
-      [
-        "truncated",
-        "bad_version",
-        "malformed",
-        "not_for_us",
-        "not_cnpv",
-        "no_feedback",
-        "unknown_flow",
-        "wrong_flow",
-        "ambiguous",
-      ].map((reason) => [
-        `rp_cnm_${reason}`,
-        { name: "weir_nic_rp_cnm_refused_total", fixed: { reason }, help: kRefusedCnms },
-      ]),
-    ),
+    rx_icrc_encapsulated: { name: "rdma_rx_icrc_encapsulated_total" },
     np_crowded_roce_packets: { name: "weir_nic_np_crowded_roce_packets_total" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
     stack_tx_packets: { name: "weir_nic_stack_packets_total", fixed: tx, help: kStack },
@@ -120,10 +103,10 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     resp_invalid_requests: { name: "weir_nic_resp_invalid_requests_total" },
     resp_local_operation_errors: { name: "weir_nic_resp_local_operation_errors_total" },
     tx_stall_duration: { name: "weir_nic_tx_stall_seconds_total", scale: 1e-9, unit: "seconds" },
+    host_tx_live: { name: "weir_nic_host_tx_live_packets_total" },
     rx_stamps_corrected: { name: "weir_nic_rx_stamps_corrected_packets_total" },
     tx_super_frames: { name: "weir_nic_super_frames_total", fixed: tx, help: kSuperFrames },
     rx_super_frames: { name: "weir_nic_super_frames_total", fixed: rx, help: kSuperFrames },
-    tx_port_down: { name: "weir_nic_tx_port_down_packets_total" },
     tx_no_descriptor: { name: "weir_nic_tx_no_descriptor_total" },
   },
   nic_priority: {
@@ -182,16 +165,14 @@ export function scopeOf(labels: Readonly<Record<string, string>>): Scope | undef
 /** Counters of queue pairs: one series for each, so they are off unless asked for. */
 export const perQueuePair = (scope: Scope) => scope === "queue_pair";
 
-/**
- * Drop reasons share a metric, by `reason`; what the host did to a NIC's frames is no counter of mlx5; others have a name of their own,
- * or one of the table above.
- */
-export function metricOf(scope: Scope, { name, unit, help }: Omit<CounterDescription, "labels">): Metric {
-  const target = kTargets[scope][name] ?? byRule(scope, name, unit);
+/** A counter has a name of the table above, or one that follows from what it means. */
+export function metricOf(scope: Scope, counter: Omit<CounterDescription, "labels">): Metric {
+  const { name, unit, meaning, help } = counter;
+  const target = kTargets[scope][name] ?? byRule(scope, counter);
   const endpoint = scope === "nic" || scope === "nic_priority" || scope === "queue_pair";
   return {
     name: target.name,
-    type: target.type ?? "counter",
+    type: meaning === "gauge" ? "gauge" : "counter",
     labels: kLabels[scope],
     fixed: { ...(endpoint && { port: "1" }), ...target.fixed },
     scale: target.scale ?? 1,
@@ -200,14 +181,16 @@ export function metricOf(scope: Scope, { name, unit, help }: Omit<CounterDescrip
   };
 }
 
-function byRule(scope: Scope, name: string, unit: string): Target {
+/** Reasons share a metric, by `reason`; what the host did to a NIC's frames is no counter of mlx5. */
+function byRule(scope: Scope, { name, unit, meaning }: Omit<CounterDescription, "labels">): Target {
+  const fixed = { reason: reasonOf(name) };
   const dropped = kDropped[scope];
-  if (dropped !== undefined && name.startsWith("drop_")) {
-    const fixed = { reason: name.slice("drop_".length) };
-    return { name: dropped, fixed, help: "Frames dropped, by reason; docs/reference/metrics.md has the reasons" };
+  if (dropped !== undefined && meaning === "drop") return { name: dropped, fixed, help: kDrops };
+  if (meaning === "cnm_refused") return { name: "weir_nic_rp_cnm_refused_total", fixed, help: kRefusedCnms };
+  if (scope === "nic" && (meaning === "overrun" || meaning === "refused" || meaning === "down")) {
+    return { name: `weir_nic_${name}_${unit}_total` };
   }
-  if (scope === "nic" && name.startsWith("host_")) return { name: `weir_nic_${name}_${unit}_total` };
-  return { name: `${kPrefixes[scope]}${name}_total` };
+  return { name: `${kPrefixes[scope]}${name}${meaning === "gauge" ? "" : "_total"}` };
 }
 
 /** The counters of kTargets: none may outlive its counter. */

@@ -3,7 +3,7 @@
 import { formatRate, formatTime } from "../../base/units.js";
 import { kStormKinds } from "../../device/file/types.js";
 import { kilobytes, printable } from "../../result/report/format.js";
-import { Counts, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { fdbCells } from "./sonic.js";
 import { gridView } from "./view.js";
 
@@ -12,7 +12,7 @@ export const cp = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: { qcn, ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: `Congestion points, QCN ${qcn.enabled ? "on" : "off"}`,
@@ -44,7 +44,7 @@ export const queue = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: state }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: "Queues",
@@ -73,7 +73,7 @@ export const pfcwd = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: { pfc_priorities, pfc_watchdog, ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     const { enabled, detection_time, restoration_time, action } = pfc_watchdog;
     const times = `detection ${formatTime(detection_time)}, restoration ${formatTime(restoration_time)}`;
     return [
@@ -104,7 +104,7 @@ export const buffer = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: state }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     const { buffer } = state;
     return [
       {
@@ -142,7 +142,7 @@ export const fdb = gridView({
   of: "switch",
   requests: ["fdb", "counters", "switch"],
   grids({ fdb, counters, switch: { ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: `Forwarding table, ${fdb.length} entries`,
@@ -180,7 +180,7 @@ export const stormControl = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: { ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: "Storm control",
@@ -205,7 +205,7 @@ export const vlan = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: { ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     const all = ports.flatMap(({ name, vlans: { untagged, tagged } }) => [
       ...(untagged === 0 ? [] : [{ vlan: untagged, name, tagging: "untagged" }]),
       ...tagged.map((vlan) => ({ vlan, name, tagging: "tagged" })),
