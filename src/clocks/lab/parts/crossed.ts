@@ -19,7 +19,7 @@ export function crossedFrames(share: Share, switches: CounterTable, nics: Counte
     const faults = (atSwitch ? switches : nics).at({ device: near, port: far });
     return {
       crossing,
-      sent: port.of("sent").sum() + port.sum("tx_pfc_frames"),
+      sent: port.of("sent", "control_tx").sum(),
       received: port.of("received", "control_rx").sum() + faults.of("fault").sum() - faults.of("duplicate").sum(),
     };
   });
