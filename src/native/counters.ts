@@ -8,7 +8,7 @@ export type Meaning = CounterDescription["meaning"];
 /** Frames that are lost, whoever or whatever has lost them. */
 export const kLosses: readonly Meaning[] = ["drop", "overrun", "refused", "down", "fault"];
 
-type Labels = Readonly<Record<string, string>>;
+type Labels = Readonly<Record<string, string | undefined>>;
 
 /** What is told of a counter, and what it has counted. */
 export interface Counter extends Omit<CounterDescription, "help"> {
@@ -60,14 +60,9 @@ export class Counters<Description extends Omit<CounterDescription, "help"> = Omi
     return this.#among(places.sort((a, b) => a - b));
   }
 
-  /** Those whose labels include `labels`. */
+  /** Those whose labels include `labels`; undefined: those that have no such label. */
   at(labels: Labels): Counters<Description> {
-    return this.#only((counter) => includes(counter.labels, labels));
-  }
-
-  /** Those that have no label called so. */
-  without(label: string): Counters<Description> {
-    return this.#only(({ labels }) => labels[label] === undefined);
+    return this.#among([...this.descriptions.keys()].filter((i) => this.#has(i, labels)));
   }
 
   /** By their values of a label; "" of those that do not have it. */
@@ -80,7 +75,7 @@ export class Counters<Description extends Omit<CounterDescription, "help"> = Omi
   sum(name?: string, labels: Labels = {}): number {
     let total = 0;
     for (const i of name === undefined ? this.descriptions.keys() : this.#places("name", name)) {
-      if (includes(this.descriptions[i]?.labels ?? {}, labels)) total += this.value(i);
+      if (this.#has(i, labels)) total += this.value(i);
     }
     return total;
   }
@@ -116,8 +111,10 @@ export class Counters<Description extends Omit<CounterDescription, "help"> = Omi
     return this.places[key].get(value) ?? [];
   }
 
-  #only(wanted: (description: Description) => boolean): Counters<Description> {
-    return this.#among(this.descriptions.flatMap((description, i) => (wanted(description) ? [i] : [])));
+  #has(place: number, labels: Labels): boolean {
+    const own: Labels = this.descriptions[place]?.labels ?? {};
+    for (const label in labels) if (own[label] !== labels[label]) return false;
+    return true;
   }
 
   #among(places: readonly number[]): Counters<Description> {
@@ -179,9 +176,4 @@ function placesBy<T>(list: readonly T[], key: (item: T) => string): Map<string, 
     else own.push(i);
   }
   return places;
-}
-
-function includes(labels: Labels, some: Labels): boolean {
-  for (const key in some) if (labels[key] !== some[key]) return false;
-  return true;
 }

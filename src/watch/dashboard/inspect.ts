@@ -21,7 +21,7 @@ const listOf = (counters: Counters): Inspection["counters"] =>
 export function inspectPort(device: Device, port: string, title: string, facts: Facts): Inspection {
   const table = device.counted();
   if (device.kind === "nic")
-    return { title, facts, counters: listOf(table.at({ device: device.name }).without("qpn")) };
+    return { title, facts, counters: listOf(table.at({ device: device.name, qpn: undefined })) };
   const state = device.switchReport().ports.find(({ name }) => name === port);
   const counters = listOf(table.at({ switch: device.name, port }));
   return { title, facts: [...facts, ...(state === undefined ? [] : switchPortFacts(state))], counters };

@@ -33,7 +33,7 @@ const shownAs = ({ unit, value }: CounterValue) => (unit === "ns" ? value / 1000
 /** First those of the port, then those of priority 0, 1, ... A NIC has one port: all but its queue pairs' are of that. */
 function statistics({ counters }: Answers<"counters">, port: PortStatus): [string, number][] {
   const own = new ShownCounters(counters);
-  return [...(own.isNic ? own : own.at({ port: port.name })).without("qpn")]
+  return [...own.at({ qpn: undefined, ...(!own.isNic && { port: port.name }) })]
     .sort((a, b) => Number(a.labels.priority ?? -1) - Number(b.labels.priority ?? -1))
     .map((counter) => [nameOf(counter), Number(text(shownAs(counter)))]);
 }

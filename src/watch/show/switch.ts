@@ -5,6 +5,7 @@ import { kStormKinds } from "../../device/file/types.js";
 import { kilobytes, printable } from "../../result/report/format.js";
 import { ShownCounters, text } from "./counts.js";
 import { fdbCells } from "./sonic.js";
+import { stormsOf } from "./sonic_config.js";
 import { gridView } from "./view.js";
 
 export const cp = gridView({
@@ -72,28 +73,18 @@ export const pfcwd = gridView({
   description: "PFC watchdog of a switch: storms at its egress queues, and what they cost",
   of: "switch",
   requests: ["counters", "switch"],
-  grids({ counters, switch: { pfc_priorities, pfc_watchdog, ports } }) {
+  grids({ counters, switch: report }) {
     const own = new ShownCounters(counters);
-    const { enabled, detection_time, restoration_time, action } = pfc_watchdog;
+    const { enabled, detection_time, restoration_time, action } = report.pfc_watchdog;
     const times = `detection ${formatTime(detection_time)}, restoration ${formatTime(restoration_time)}`;
     return [
       {
         title: `PFC watchdog ${enabled ? `on: ${action}, ${times}` : "off"}`,
         head: ["Port", "TxQ", "Status", "Storm detected/restored", "Tx ok/drop", "Rx drop"],
         names: 3,
-        rows: ports.flatMap(({ name, pfc_storms }) =>
-          (enabled ? pfc_priorities : []).map((p) => {
-            const of = (counter: string) => text(own.get(counter, { port: name, priority: String(p) }));
-            return [
-              printable(name),
-              `UC${p}`,
-              (pfc_storms >> p) & 1 ? "stormed" : "operational",
-              `${of("pfc_wd_storm_detected")}/${of("pfc_wd_storm_restored")}`,
-              `${of("queue_packets")}/${of("pfc_wd_tx_drop")}`,
-              of("pfc_wd_rx_drop"),
-            ];
-          }),
-        ),
+        rows: stormsOf(own, report).map(({ port, priority, status, storms, tx, rx }) => [
+          ...[printable(port), `UC${priority}`, status, storms, tx, rx],
+        ]),
       },
     ];
   },
