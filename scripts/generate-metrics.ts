@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { CounterName } from "../src/native/types.js";
 import { aliasesOf } from "../src/watch/metrics/aliases.js";
 import { kGauges } from "../src/watch/metrics/gauges.js";
 import { kHistograms } from "../src/watch/metrics/histograms.js";
@@ -24,27 +25,28 @@ const kLists: readonly (readonly [Scope, string, string])[] = [
   ["impairment", "native/engine/impairment_port.h", "WEIR_IMPAIRMENT_COUNTERS"],
 ];
 
-export interface NativeCounter {
+export interface NativeCounter extends CounterName {
   scope: Scope;
-  name: string;
-  unit: string;
-  help: string;
 }
 
-/** Every counter that a manifest can have, from the macros that define them. */
+/** Every counter that a worker's manifest can have, from the macros that define them. */
 export function nativeCounters(): NativeCounter[] {
-  return kLists.flatMap(([scope, file, macro]) => {
-    const text = readFileSync(join(root, file), "utf8");
-    // A macro's lines end in a backslash, all but the last.
-    const body = new RegExp(`#define ${macro}\\(X\\)((?:.*\\\\\\n)*.*)`).exec(text)?.[1];
-    if (body === undefined) throw new Error(`${file}: no ${macro}`);
-    return [...body.matchAll(/X\((\w+), "([^"]*)",[\s\\]*"((?:[^"\\]|\\.)*)"\)/g)].map(([, name, unit, help]) => ({
-      scope,
-      name: name ?? "",
-      unit: unit ?? "",
-      help: help ?? "",
-    }));
-  });
+  return kLists.flatMap(([scope, file, macro]) => countersIn(file, macro).map((counter) => ({ scope, ...counter })));
+}
+
+export function countersIn(file: string, macro: string): CounterName[] {
+  const text = readFileSync(join(root, file), "utf8");
+  // A macro's lines end in a backslash, all but the last.
+  const body = new RegExp(`#define ${macro}\\(X\\)((?:.*\\\\\\n)*.*)`).exec(text)?.[1];
+  if (body === undefined) throw new Error(`${file}: no ${macro}`);
+  return [...body.matchAll(/X\((\w+), "([^"]*)", (\w+),[\s\\]*"((?:[^"\\]|\\.)*)"\)/g)].map(
+    ([, name = "", unit = "", meaning, help = ""]) => ({
+      name,
+      unit,
+      meaning: meaning as CounterName["meaning"],
+      help,
+    }),
+  );
 }
 
 const kTitles: Readonly<Record<Scope, string>> = {

@@ -72,12 +72,8 @@ export class Fabric {
 
   /** What the switch has counted so far: sums over ports and priorities, by name. */
   counters(): Map<string, number> {
-    const sums = new Map<string, number>();
     this.table.refresh();
-    for (const { description, value } of this.table.entries()) {
-      sums.set(description.name, (sums.get(description.name) ?? 0) + value);
-    }
-    return sums;
+    return this.table.sums();
   }
 
   /** What the switch has learned. */

@@ -197,7 +197,7 @@ export class RunningNic {
   /** Counters of the device itself. Not with very many queue pairs: their counters are read too. */
   counters(...names: string[]): number[] {
     this.#counters.refresh();
-    const device = this.#counters.view({}, "qpn");
+    const device = this.#counters.at({ qpn: undefined });
     return names.map((name) => device.sum(name));
   }
 }

@@ -22,13 +22,13 @@ struct ImpairmentOptions {
   uint32_t slot_bytes = 2048;   // the longest of them
 };
 
-#define WEIR_IMPAIRMENT_COUNTERS(X)                                             \
-  X(lost, "frames", "Frames dropped on purpose")                                \
-  X(duplicated, "frames", "Frames received twice on purpose")                   \
-  X(corrupted, "frames", "Frames with one bit flipped on purpose")              \
-  X(reordered, "frames", "Frames held back on purpose so that others overtake") \
-  X(delayed, "frames", "Frames delayed on purpose")                             \
-  X(overflow, "frames", "Frames lost because the impairment's memory was full")
+#define WEIR_IMPAIRMENT_COUNTERS(X)                                                   \
+  X(lost, "frames", fault, "Frames dropped on purpose")                               \
+  X(duplicated, "frames", duplicate, "Frames received twice on purpose")              \
+  X(corrupted, "frames", none, "Frames with one bit flipped on purpose")              \
+  X(reordered, "frames", none, "Frames held back on purpose so that others overtake") \
+  X(delayed, "frames", none, "Frames delayed on purpose")                             \
+  X(overflow, "frames", fault, "Frames lost because the impairment's memory was full")
 
 WEIR_DEFINE_COUNTERS(ImpairmentCounters, WEIR_IMPAIRMENT_COUNTERS);
 

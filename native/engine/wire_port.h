@@ -21,16 +21,16 @@
 
 namespace weir {
 
-#define WEIR_WIRE_PORT_COUNTERS(X)                                                                                \
-  X(host_rx_overrun, "packets", "Frames that the host lost: the receive ring was full because we were late")      \
-  X(host_rx_truncated, "packets", "Frames that the host lost: longer than a slot of the receive ring")            \
-  X(host_rx_abandoned, "packets", "Frames that the host lost: read or waiting when their interface was replaced") \
-  X(host_tx_errors, "packets", "Frames that the host refused to send: interface down, too long, no room for 1 s") \
-  X(host_tx_live, "packets", "Frames sent as live frames (backend live), of all that were sent")                  \
-  X(tx_stall_duration, "ns", "Time for which frames waited here because the host took none, or next to none")     \
-  X(rx_stamps_corrected, "packets", "Frames whose time of arrival was not what the host said: its clock was set") \
-  X(tx_super_frames, "frames", "Super-frames that packets were joined to")                                        \
-  X(rx_super_frames, "frames", "Super-frames that came whole")
+#define WEIR_WIRE_PORT_COUNTERS(X)                                                                                         \
+  X(host_rx_overrun, "packets", overrun, "Frames that the host lost: the receive ring was full because we were late")      \
+  X(host_rx_truncated, "packets", overrun, "Frames that the host lost: longer than a slot of the receive ring")            \
+  X(host_rx_abandoned, "packets", overrun, "Frames that the host lost: read or waiting when their interface was replaced") \
+  X(host_tx_errors, "packets", refused, "Frames that the host refused to send: interface down, too long, no room for 1 s") \
+  X(host_tx_live, "packets", none, "Frames sent as live frames (backend live), of all that were sent")                     \
+  X(tx_stall_duration, "ns", none, "Time for which frames waited here because the host took none, or next to none")        \
+  X(rx_stamps_corrected, "packets", none, "Frames whose time of arrival was not what the host said: its clock was set")    \
+  X(tx_super_frames, "frames", none, "Super-frames that packets were joined to")                                           \
+  X(rx_super_frames, "frames", none, "Super-frames that came whole")
 
 WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
 

@@ -318,9 +318,7 @@ void Worker::publish(Time now, bool last) {
     for (Device* device : devices_) {
       for (WirePort& port : device->ports()) {
         port.settle();
-        const WirePortCounters& counters = port.counters();
-        fidelity_.host_drops +=
-            counters.host_rx_overrun + counters.host_rx_truncated + counters.host_rx_abandoned + counters.host_tx_errors;
+        fidelity_.host_drops += port.counters().sum(CounterMeaning::overrun) + port.counters().sum(CounterMeaning::refused);
       }
     }
     fidelity_.record_overflow = records_.overflow();

@@ -12,7 +12,7 @@ using namespace weir;
 
 namespace {
 
-#define WEIR_PAIR_COUNTERS(X) X(first, "packets", "the first") X(second, "bytes", "the second")
+#define WEIR_PAIR_COUNTERS(X) X(first, "packets", sent, "the first") X(second, "bytes", none, "the second")
 WEIR_DEFINE_COUNTERS(PairCounters, WEIR_PAIR_COUNTERS);
 
 // `things`, each with counters of its own in a block.
@@ -35,6 +35,13 @@ struct Counted {
 };
 
 }  // namespace
+
+TEST_CASE("counters: those that mean the same add up") {
+  const PairCounters counters{3, 5};
+  CHECK(counters.sum(CounterMeaning::sent) == 3);
+  CHECK(counters.sum(CounterMeaning::none) == 5);
+  CHECK(counters.sum(CounterMeaning::drop) == 0);
+}
 
 TEST_CASE("counter block: words in the order of the manifest") {
   Counted c(3);

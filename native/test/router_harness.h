@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "switching/exchange.h"
@@ -175,10 +174,7 @@ class RouterHarness {
   void check_balance() {
     uint64_t dropped = 0;
     for (uint16_t port = 0; port < of(0).port_count(); ++port) {
-      for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
-        const bool drop = std::string_view(SwitchPortCounters::kDescriptions[i].name).starts_with("drop_");
-        if (drop) dropped += of(port).counters(port).words()[i];
-      }
+      dropped += of(port).counters(port).sum(CounterMeaning::drop);
     }
     using C = SwitchPortCounters;
     CHECK(count(&C::rx_packets) + count(&C::flood_copies) + count(&C::router_made_packets) ==

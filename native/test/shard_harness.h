@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "switching/exchange.h"
@@ -109,10 +108,7 @@ class ShardHarness {
   uint64_t dropped() {
     uint64_t total = 0;
     for (uint16_t port = 0; port < ports(); ++port) {
-      for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
-        const bool drop = std::string_view(SwitchPortCounters::kDescriptions[i].name).starts_with("drop_");
-        if (drop) total += of(port).counters(port).words()[i];
-      }
+      total += of(port).counters(port).sum(CounterMeaning::drop);
     }
     return total;
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -156,10 +155,7 @@ inline uint64_t dropped(Simulation& simulation) {
   for (size_t s = 0; s < simulation.fabric().switch_count(); ++s) {
     SoftSwitch& device = simulation.fabric().switch_at(s);
     for (uint16_t port = 0; port < device.port_count(); ++port) {
-      for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
-        const bool drop = std::string_view(SwitchPortCounters::kDescriptions[i].name).starts_with("drop_");
-        if (drop) sum += device.counters(port).words()[i];
-      }
+      sum += device.counters(port).sum(CounterMeaning::drop);
     }
   }
   return sum;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "switching/wire_switch.h"
@@ -115,10 +114,7 @@ class SwitchHarness {
   uint64_t dropped() {
     uint64_t sum = 0;
     for (uint16_t port = 0; port < device.port_count(); ++port) {
-      for (int i = 0; i < SwitchPortCounters::kCount; ++i) {
-        const bool drop = std::string_view(SwitchPortCounters::kDescriptions[i].name).starts_with("drop_");
-        if (drop) sum += device.counters(port).words()[i];
-      }
+      sum += device.counters(port).sum(CounterMeaning::drop);
     }
     return sum;
   }

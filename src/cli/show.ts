@@ -160,9 +160,13 @@ async function answersOf(device: ControlledDevice, view: View, port: string | un
   return port === undefined ? answers : onlyPort(answers, port);
 }
 
-/** As they were asked for, also where a port was chosen by another. */
-const only = (answers: Answers, { requests }: View) =>
-  Object.fromEntries(requests.map((request) => [request, answers[request]]));
+/** As they were asked for, also where a port was chosen by another. What counters mean is for those who add them up. */
+function only(answers: Answers, { requests }: View) {
+  const own = Object.fromEntries(requests.map((request) => [request, answers[request]]));
+  if (!requests.includes("counters")) return own;
+  const { counters, ...about } = answers.counters;
+  return { ...own, counters: { ...about, counters: counters.map(({ meaning: _, ...counter }) => counter) } };
+}
 
 function draw(context: CliContext, view: View, answers: Answers, position: number): string {
   if (view.text !== undefined) return view.text(answers, position);

@@ -6,14 +6,13 @@ import { asWeirError, WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
 import type { CapturePort } from "../device/captures.js";
 import { composeWorkers, ownersOf, portsOf } from "../device/compose.js";
-import type { Count } from "../device/counts.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import type { RateChange } from "../device/file/types.js";
 import type { HealthFacts } from "../device/health.js";
 import { routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
-import { CounterTable } from "../native/counters.js";
+import { type Counter, CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { DeviceWorkers } from "../native/workers.js";
@@ -42,15 +41,9 @@ const kDrainNs = 2e9;
 /** Another Weir has an interface; with packet sockets it would have it, too. */
 const kInUse = "INTERFACE_IN_USE";
 const kStepMs = 10;
-/** Counters of a switch port or a NIC that tell that MAC control frames have come. */
-const kMacControlCounters = ["rx_pause_frames", "rx_pfc_frames", "rx_mac_control_unknown", "rx_unsupported_op_phy"];
 
-const kEchoReplies = { name: "icmp_echo_replies", unit: "packets", help: "Pings answered" };
-const kEchoLimited = {
-  name: "icmp_echo_limited",
-  unit: "packets",
-  help: "Pings left alone: more than 1000 in a second",
-};
+/** Pings answered, and those left alone: more than 1000 in a second. */
+const kEchoes = { replies: "icmp_echo_replies", limited: "icmp_echo_limited" } as const;
 
 export class DeviceRunner implements DeviceSource {
   readonly device: Device;
@@ -216,7 +209,7 @@ export class DeviceRunner implements DeviceSource {
     let sent = -1;
     while (this.addon.monotonicNow() < limit && this.failure === undefined) {
       const before = sent;
-      sent = this.#sentFrames();
+      sent = this.counted().sum("tx_packets");
       if (this.#isEmpty() && sent === before) return;
       await sleep(kStepMs);
     }
@@ -246,12 +239,12 @@ export class DeviceRunner implements DeviceSource {
     return this.table;
   }
 
-  *more(): Iterable<Count> {
+  *more(): Iterable<Counter> {
     if (this.echoes.length === 0) return;
-    const sum = (what: "replies" | "limited") => this.echoes.reduce((total, echo) => total + echo[what], 0);
-    const labels = { device: this.name };
-    yield { description: { ...kEchoReplies, labels }, value: sum("replies") };
-    yield { description: { ...kEchoLimited, labels }, value: sum("limited") };
+    for (const what of ["replies", "limited"] as const) {
+      const value = this.echoes.reduce((total, echo) => total + echo[what], 0);
+      yield { name: kEchoes[what], unit: "packets", meaning: "none", labels: { device: this.name }, value };
+    }
   }
 
   switchSetting() {
@@ -360,7 +353,7 @@ export class DeviceRunner implements DeviceSource {
 
   #macControlSeen(port: string): boolean {
     const labels = this.config.kind === "switch" ? { port } : undefined;
-    return kMacControlCounters.some((name) => this.table.sum(name, labels) > 0);
+    return this.table.of("control_rx").sum(undefined, labels) > 0;
   }
 
   #compose(config: DeviceConfig, since = 0): [WorkerConfig, ...WorkerConfig[]] {
@@ -466,12 +459,6 @@ export class DeviceRunner implements DeviceSource {
       const reason = kFailures[status] ?? `status ${status}`;
       this.log.warn({ ...told, reason }, "connection failed, tried again");
     }
-  }
-
-  #sentFrames(): number {
-    let sum = 0;
-    for (const { description, value } of this.counted().entries()) if (description.name === "tx_packets") sum += value;
-    return sum;
   }
 
   #isEmpty(): boolean {

@@ -82,11 +82,6 @@ export async function runStorm(options: StormOptions, signal: AbortSignal): Prom
     // The last frame is due when half of a pause has passed, as any other.
     await sleep(Math.min(1000, pause / 1e6) + 10 * kStepMs);
     table.refresh();
-    const counters = new Map<string, number>();
-    for (const { description, value } of table.entries()) {
-      counters.set(description.name, (counters.get(description.name) ?? 0) + value);
-    }
-    const count = (name: string) => counters.get(name) ?? 0;
     closed = true;
     const { loop_gap, timer_lateness } = worker.outcome();
     const late = Math.max(loop_gap.max, timer_lateness.max);
@@ -98,10 +93,10 @@ export async function runStorm(options: StormOptions, signal: AbortSignal): Prom
       rate_bps: rate,
       pause_us: pause / 1e3,
       duration_s: length / kNs,
-      frames: count("tx_pfc_frames") + count("tx_pause_frames"),
-      discarded: count("tx_port_down") + count("host_tx_errors"),
+      frames: table.of("control_tx").sum(),
+      discarded: table.of("down", "refused").sum(),
       host_late_us: late / 1e3,
-      without_gaps: count("tx_port_down") === 0 && late < pause / 2,
+      without_gaps: table.of("down").sum() === 0 && late < pause / 2,
     };
   } finally {
     closed = true;

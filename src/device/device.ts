@@ -3,14 +3,13 @@
 import { WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
 import { hasAlpha, hasStages, hasWindow } from "../congestion/flow_state.js";
-import type { CounterTable } from "../native/counters.js";
-import type { NativeAddon, NativeWorker } from "../native/types.js";
+import { type Counter, type Counters, type CounterTable, countersOf } from "../native/counters.js";
+import type { CounterDescription, NativeAddon, NativeWorker } from "../native/types.js";
 import { settingsOf } from "../scenario/port_profiles.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import { kPriorities } from "../wire/priority.js";
 import { type CaptureEvents, type CapturePort, Captures } from "./captures.js";
 import type { ControlRequest, Stream } from "./control_server.js";
-import { ClearableCounters, type Count } from "./counts.js";
 import type { RouterConfig } from "./file/router.js";
 import type { SwitchDaemonPort } from "./file/types.js";
 import type {
@@ -67,7 +66,7 @@ export interface DeviceSource {
   /** Of that worker, as just read, or as last looked at. */
   counted(): CounterTable;
   /** What is counted beside the native core. */
-  more?(): Iterable<Count>;
+  more?(): Iterable<Counter>;
   /** Of a switch. */
   switchSetting(): SwitchSetting | undefined;
   /** Of a NIC. */
@@ -99,7 +98,7 @@ export class Device {
   readonly kind: Status["kind"];
   readonly name: string;
   readonly scale: number;
-  private readonly shown = new ClearableCounters();
+  private cleared: { at: Date; counters?: Counters } = { at: new Date() };
   private readonly captures: Captures;
   /** Its places in the manifest of its worker. */
   private own: readonly number[] = [];
@@ -150,13 +149,13 @@ export class Device {
 
   /** Counts since the last clear(). */
   counters(): ControlRequests["counters"] {
-    const counters = this.shown.since(this.#totals());
-    return { since: this.shown.cleared.toISOString(), at_ns: this.counted().asOf / this.scale, counters };
+    const counters = [...this.#totals().since(this.cleared.counters)];
+    return { since: this.cleared.at.toISOString(), at_ns: this.counted().asOf / this.scale, counters };
   }
 
   clear(): ControlRequests["clear"] {
-    this.shown.clear(this.#totals());
-    return { cleared: this.shown.cleared.toISOString() };
+    this.cleared = { counters: this.#totals(), at: new Date() };
+    return { cleared: this.cleared.at.toISOString() };
   }
 
   ports(): DevicePort[] {
@@ -312,15 +311,16 @@ export class Device {
     this.captures.close();
   }
 
-  *#totals(): Iterable<Count> {
+  /** The same ones in the same order each time. */
+  #totals(): Counters {
     const table = this.counted();
     const { manifest } = table;
     if (this.own.length === 0) this.own = placesOf(table, this.name);
-    for (const i of this.own) {
-      const description = manifest[i] as Count["description"];
-      yield { description, value: kTimes.has(description.unit) ? table.value(i) / this.scale : table.value(i) };
-    }
-    yield* this.source.more?.() ?? [];
+    const own = this.own.map((i): Counter => {
+      const { help: _, ...counter } = manifest[i] as CounterDescription;
+      return { ...counter, value: kTimes.has(counter.unit) ? table.value(i) / this.scale : table.value(i) };
+    });
+    return countersOf([...own, ...(this.source.more?.() ?? [])]);
   }
 
   #asSwitch(what: string): SwitchSetting {

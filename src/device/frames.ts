@@ -1,8 +1,8 @@
 /** What happened at some devices since they were last looked at: those of a lab, or the one of a daemon. */
-import type { CounterTable } from "../native/counters.js";
+import { type CounterTable, kLosses, reasonOf } from "../native/counters.js";
 import type { CounterDescription } from "../native/types.js";
 import type { Frame, FrameEvent } from "./frame.js";
-import { bitRate, Growth, happeningOf, lossOf, type Share, type Tally, tally } from "./growth.js";
+import { bitRate, Growth, type Share, type Tally, tally } from "./growth.js";
 
 /** Devices, what is between them, and what only those know who run them. */
 export interface Network {
@@ -39,6 +39,14 @@ interface Side {
 const kFrameOverhead = 24;
 /** A PFC frame with all that it takes of a link. */
 const kPfcBytes = 84;
+
+/** Why frames were lost, where the counter is called otherwise: by its name, which is that of mlx5, or by its meaning. */
+const kReasons: Readonly<Record<string, string>> = {
+  rx_prio_buf_discard: "receive_buffer_full",
+  rx_icrc_encapsulated: "wrong_icrc",
+  down: "port_down",
+  fault: "impairment",
+};
 
 export class Frames {
   private readonly growth: readonly Growth[];
@@ -102,7 +110,8 @@ export class Frames {
     };
   }
 
-  #sharesOf({ name, labels }: CounterDescription): readonly Share[] {
+  #sharesOf(counter: CounterDescription): readonly Share[] {
+    const { name, labels } = counter;
     const { switch: device = labels.device ?? "", flow = "", qpn } = labels;
     const peer = this.peers.get(device) ?? labels.port ?? "";
     const heard = !this.network.own.has(peer);
@@ -115,26 +124,27 @@ export class Frames {
     const sent = this.sides.get(`${device}:${peer}`);
     const received = heard ? this.sides.get(`${peer}:${device}`) : undefined;
     return [
-      ...this.#eventOf(name, labels, device, peer, heard),
-      ...(sent === undefined ? [] : sideShares(name, "tx", sent)),
-      ...(received === undefined ? [] : sideShares(name, "rx", received)),
+      ...this.#eventOf(counter, device, peer, heard),
+      ...(sent === undefined ? [] : sideShares(counter, "tx", sent)),
+      ...(received === undefined ? [] : sideShares(counter, "rx", received)),
     ];
   }
 
-  #eventOf(name: string, labels: CounterDescription["labels"], device: string, peer: string, heard: boolean): Share[] {
-    const happening = happeningOf(name);
+  #eventOf({ name, meaning, labels }: CounterDescription, device: string, peer: string, heard: boolean): Share[] {
     const queue = `${device}:${peer}:${labels.priority}`;
-    switch (happening) {
-      case undefined:
-        return [];
-      case "drop":
-        return [[this.#event("drop", `${device}:${peer}:${lossOf(name)}`), 1]];
-      case "pfc heard":
+    switch (meaning) {
+      case "mark":
+      case "cnm":
+        return [[this.#event(meaning, queue), 1]];
+      case "pause_tx":
+        return [[this.#event("pfc", queue), 1]];
+      case "pause_rx":
         // A switch has not asked who is at its ports.
         if (!heard || labels.switch !== undefined) return [];
         return [[this.#event("pfc", `${peer}:${device}:${labels.priority}`), 1]];
       default:
-        return [[this.#event(happening, queue), 1]];
+        if (!kLosses.includes(meaning)) return [];
+        return [[this.#event("drop", `${device}:${peer}:${kReasons[name] ?? kReasons[meaning] ?? reasonOf(name)}`), 1]];
     }
   }
 
@@ -148,7 +158,7 @@ export class Frames {
 }
 
 /** What a counter of a device says of what it sends (tx), or of what its neighbour sends (rx). */
-function sideShares(name: string, way: "tx" | "rx", { bytes, pauses, marks }: Side): Share[] {
+function sideShares({ name, meaning }: CounterDescription, way: "tx" | "rx", { bytes, pauses, marks }: Side): Share[] {
   if (name === `${way}_bytes`) return [[bytes, 1]];
   if (name === `${way}_packets`) return [[bytes, kFrameOverhead]];
   if (name === `${way}_pfc_frames`) {
@@ -157,5 +167,5 @@ function sideShares(name: string, way: "tx" | "rx", { bytes, pauses, marks }: Si
       [pauses, 1],
     ];
   }
-  return way === "tx" && name === "wred_ecn_marked_packets" ? [[marks, 1]] : [];
+  return way === "tx" && meaning === "mark" ? [[marks, 1]] : [];
 }

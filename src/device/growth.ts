@@ -53,33 +53,3 @@ export class Growth {
 export const tally = (): Tally => ({ grown: 0, elapsed: 0 });
 /** bit/s, of a tally of bytes; 0 before any time has passed. */
 export const bitRate = ({ grown, elapsed }: Tally): number => (elapsed > 0 ? Math.round((grown * 8e9) / elapsed) : 0);
-
-/** What counters of a port or a NIC stand for, by their names; those of queue pairs have some of these names too. */
-export type Happening = "mark" | "cnm" | "pfc" | "pfc heard" | "drop";
-
-const kHappenings: Readonly<Record<string, Happening>> = {
-  wred_ecn_marked_packets: "mark",
-  cn_cp_transmitted_cnms: "cnm",
-  pfc_tx_packets: "pfc",
-  tx_prio_pause: "pfc",
-  pfc_rx_packets: "pfc heard",
-  rx_prio_pause: "pfc heard",
-};
-
-/** Losses that are called neither drop_ nor host_: of the receive buffer, of links that are down, and of impairments. */
-const kLosses: Readonly<Record<string, string>> = {
-  rx_prio_buf_discard: "receive_buffer_full",
-  rx_icrc_encapsulated: "wrong_icrc",
-  tx_port_down: "port_down",
-  lost: "impairment",
-  overflow: "impairment",
-};
-
-export const happeningOf = (name: string): Happening | undefined =>
-  kHappenings[name] ?? (lossOf(name) === undefined ? undefined : "drop");
-
-/** Why frames were lost that a counter counts; undefined: it counts no losses. */
-export function lossOf(name: string): string | undefined {
-  if (name.startsWith("drop_")) return name.slice("drop_".length);
-  return name.startsWith("host_") ? name : kLosses[name];
-}

@@ -6,6 +6,7 @@
 import type { QcnParameters, QcnVariant } from "../congestion/qcn.js";
 import type { ReceiveBackend } from "../host/backend.js";
 import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
+import type { Counter } from "../native/counters.js";
 import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
 import type { Usual } from "../scenario/port_profiles.js";
 import type { SwitchConfig, TrafficClasses } from "../scenario/types.js";
@@ -32,13 +33,8 @@ export interface Status {
   devices?: string[];
 }
 
-export interface CounterValue {
-  name: string;
-  unit: string;
-  labels: Record<string, string>;
-  /** Since `weir clear counters`, or the start. */
-  value: number;
-}
+/** Since `weir clear counters`, or the start. */
+export type CounterValue = Counter;
 
 export interface PortStatus {
   name: string;

@@ -1,82 +1,45 @@
-/** Reading counters by name: those of a worker by their labels, those of a simulation by their tables. */
-import { kPriorities } from "../wire/priority.js";
+/** Counters by what they mean, by name and by label: those of a worker, and those that a device tells. */
+import { kPriorityKeys } from "../wire/priority.js";
 import type { CounterDescription, NativeWorker } from "./types.js";
+
+/** native/base/counters.h says what each is. */
+export type Meaning = CounterDescription["meaning"];
+
+/** Frames that are lost, whoever or whatever has lost them. */
+export const kLosses: readonly Meaning[] = ["drop", "overrun", "refused", "down", "fault"];
+
+type Labels = Readonly<Record<string, string | undefined>>;
+
+/** What is told of a counter, and what it has counted. */
+export interface Counter extends Omit<CounterDescription, "help"> {
+  value: number;
+}
 
 /** Some counters of a run, such as all of one switch. */
 export interface CounterView {
-  /** Sum of all that are called `name`. */
-  sum(name: string): number;
-  /** Sums by name of those whose name begins with `prefix`, which is cut off; what is zero is left out. */
-  group(prefix: string): Record<string, number>;
-  /** Sums by priority of those called `name`; what is zero is left out. */
-  byPriority(name: string): Record<string, number>;
+  /** Those that mean one of these. */
+  of(...meanings: readonly Meaning[]): CounterView;
+  /** Sum of all, or of all that are called `name`. */
+  sum(name?: string): number;
+  /** Sums by name; what is zero is left out. */
+  byName(): Record<string, number>;
+  /** Sums by priority of all, or of all that are called `name`; what is zero is left out. */
+  byPriority(name?: string): Record<string, number>;
 }
 
-export class CounterTable {
-  private descriptions: CounterDescription[] = [];
-  private values = new Float64Array(0);
-  private time = 0;
-  /** By name: some are asked for at every look, among thousands. */
-  private readonly places = new Map<string, number[]>();
+export class Counters<Description extends Omit<CounterDescription, "help"> = Omit<CounterDescription, "help">>
+  implements CounterView
+{
+  /** By name, and by meaning: some are asked for at every look, among thousands. */
+  protected places: Record<"name" | "meaning", ReadonlyMap<string, readonly number[]>> | undefined;
 
-  constructor(private readonly worker: Pick<NativeWorker, "manifest" | "readCounters">) {}
+  constructor(
+    protected descriptions: readonly Description[],
+    protected values: ArrayLike<number>,
+  ) {}
 
-  /** Takes the counters as the worker last published them. */
-  refresh(): void {
-    if (this.descriptions.length === 0) {
-      this.descriptions = this.worker.manifest() ?? [];
-      this.values = new Float64Array(this.descriptions.length);
-      this.descriptions.forEach(({ name }, i) => {
-        const places = this.places.get(name);
-        if (places === undefined) this.places.set(name, [i]);
-        else places.push(i);
-      });
-    }
-    this.time = this.worker.readCounters(this.values);
-  }
-
-  /** The time that these counts are of, ns by the native monotonic clock. Rates are to be taken from it. */
-  get asOf(): number {
-    return this.time;
-  }
-
-  /** Sum of all counters called `name` whose labels include `labels`. */
-  sum(name: string, labels: Readonly<Record<string, string>> = {}): number {
-    let total = 0;
-    for (const i of this.places.get(name) ?? []) {
-      if (includes((this.descriptions[i] as CounterDescription).labels, labels)) total += this.value(i);
-    }
-    return total;
-  }
-
-  /** The counters whose labels include `labels`, less those that have a label called `without`. */
-  view(labels: Readonly<Record<string, string>> = {}, without?: string): CounterView {
-    const own = [...this.entries()].filter(
-      ({ description }) =>
-        includes(description.labels, labels) && (without === undefined || description.labels[without] === undefined),
-    );
-    const total = (wanted: (description: CounterDescription) => boolean) =>
-      own.reduce((sum, { description, value }) => sum + (wanted(description) ? value : 0), 0);
-    return {
-      sum: (name) => total((description) => description.name === name),
-      group: (prefix) =>
-        nonZero(
-          [...new Set(own.map(({ description }) => description.name))]
-            .filter((name) => name.startsWith(prefix))
-            .map((name) => [name.slice(prefix.length), total((description) => description.name === name)]),
-        ),
-      byPriority: (name) =>
-        nonZero(
-          kPriorities.map((priority) => [
-            String(priority),
-            total((description) => description.name === name && description.labels.priority === String(priority)),
-          ]),
-        ),
-    };
-  }
-
-  /** In the order of the manifest; none before devices live. */
-  get manifest(): readonly CounterDescription[] {
+  /** In their order. */
+  get manifest(): readonly Description[] {
     return this.descriptions;
   }
 
@@ -85,11 +48,113 @@ export class CounterTable {
     return this.values[index] ?? 0;
   }
 
-  *entries(): Generator<{ description: CounterDescription; value: number }> {
-    for (let i = 0; i < this.descriptions.length; i++) {
-      yield { description: this.descriptions[i] as CounterDescription, value: this.values[i] as number };
+  *[Symbol.iterator](): Generator<Counter> {
+    for (const [i, { name, unit, meaning, labels }] of this.descriptions.entries()) {
+      yield { name, unit, meaning, labels, value: this.value(i) };
     }
   }
+
+  /** Those that mean one of these. */
+  of(...meanings: readonly Meaning[]): Counters<Description> {
+    const places = meanings.flatMap((meaning) => this.#places("meaning", meaning));
+    return this.#among(places.sort((a, b) => a - b));
+  }
+
+  /** Those whose labels include `labels`; undefined: those that have no such label. */
+  at(labels: Labels): Counters<Description> {
+    return this.#among([...this.descriptions.keys()].filter((i) => this.#has(i, labels)));
+  }
+
+  /** By their values of a label; "" of those that do not have it. */
+  by(label: string): Map<string, Counters<Description>> {
+    const places = placesBy(this.descriptions, ({ labels }) => labels[label] ?? "");
+    return new Map([...places].map(([value, own]) => [value, this.#among(own)]));
+  }
+
+  /** Sum of all, or of all that are called `name`, whose labels include `labels`. */
+  sum(name?: string, labels: Labels = {}): number {
+    let total = 0;
+    for (const i of name === undefined ? this.descriptions.keys() : this.#places("name", name)) {
+      if (this.#has(i, labels)) total += this.value(i);
+    }
+    return total;
+  }
+
+  /** By name, in their order. */
+  sums(): Map<string, number> {
+    const sums = new Map<string, number>();
+    for (const { name, value } of this) sums.set(name, (sums.get(name) ?? 0) + value);
+    return sums;
+  }
+
+  byName(): Record<string, number> {
+    return nonZero(this.sums());
+  }
+
+  byPriority(name?: string): Record<string, number> {
+    return nonZero(kPriorityKeys.map((priority) => [priority, this.sum(name, { priority })]));
+  }
+
+  /** What has been added since `before`, which had the same counters in the same order, or since they began; gauges as they are. */
+  since(before: Counters | undefined): Counters<Description> {
+    const grown = this.descriptions.map(({ meaning }, i) =>
+      meaning === "gauge" ? this.value(i) : this.value(i) - (before?.value(i) ?? 0),
+    );
+    return new Counters(this.descriptions, grown);
+  }
+
+  #places(key: "name" | "meaning", value: string): readonly number[] {
+    this.places ??= {
+      name: placesBy(this.descriptions, ({ name }) => name),
+      meaning: placesBy(this.descriptions, ({ meaning }) => meaning),
+    };
+    return this.places[key].get(value) ?? [];
+  }
+
+  #has(place: number, labels: Labels): boolean {
+    const own: Labels = this.descriptions[place]?.labels ?? {};
+    for (const label in labels) if (own[label] !== labels[label]) return false;
+    return true;
+  }
+
+  #among(places: readonly number[]): Counters<Description> {
+    return new Counters(
+      places.map((i) => this.descriptions[i] as Description),
+      places.map((i) => this.value(i)),
+    );
+  }
+}
+
+/** Those of a worker. */
+export class CounterTable extends Counters<CounterDescription> {
+  private time = 0;
+
+  constructor(private readonly worker: Pick<NativeWorker, "manifest" | "readCounters">) {
+    super([], []);
+  }
+
+  /** Takes the counters as the worker last published them. There are none before its devices live. */
+  refresh(): void {
+    if (this.descriptions.length === 0) {
+      this.descriptions = this.worker.manifest() ?? [];
+      this.values = new Float64Array(this.descriptions.length);
+      this.places = undefined;
+    }
+    this.time = this.worker.readCounters(this.values as Float64Array);
+  }
+
+  /** The time that these counts are of, ns by the native monotonic clock. Rates are to be taken from it. */
+  get asOf(): number {
+    return this.time;
+  }
+}
+
+/** Of a device, as it tells them. */
+export function countersOf(list: readonly Counter[]): Counters {
+  return new Counters(
+    list,
+    list.map(({ value }) => value),
+  );
 }
 
 /** The sums that are not zero, in their order. */
@@ -97,6 +162,18 @@ export function nonZero(sums: Iterable<readonly [string, number]>): Record<strin
   return Object.fromEntries([...sums].filter(([, sum]) => sum !== 0));
 }
 
-function includes(labels: Readonly<Record<string, string>>, some: Readonly<Record<string, string>>): boolean {
-  return Object.entries(some).every(([key, value]) => labels[key] === value);
+/** Why frames were dropped, or CNMs refused: what a counter is called, less the words that all of these have. */
+export const reasonOf = (name: string) => name.replace(/^(drop|rp_cnm)_/, "");
+
+/** A queue pair's number, as the label has it. */
+export const qpnText = (qpn: number) => `0x${qpn.toString(16).padStart(6, "0")}`;
+
+function placesBy<T>(list: readonly T[], key: (item: T) => string): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  for (const [i, item] of list.entries()) {
+    const own = places.get(key(item));
+    if (own === undefined) places.set(key(item), [i]);
+    else own.push(i);
+  }
+  return places;
 }

@@ -14,6 +14,7 @@ export interface CaptureCounts {
 export interface CounterName {
   /** As in metrics.md. */ name: string;
   /** Of its value. */ unit: string;
+  /** What it adds to: native/base/counters.h has the words. */ meaning: "none" | "gauge" | "sent" | "received" | "made" | "taken" | "duplicate" | "control_tx" | "control_rx" | "drop" | "overrun" | "refused" | "down" | "fault" | "mark" | "marked" | "cnm" | "cnm_refused" | "pause_tx" | "pause_rx" | "paused";
   /** What it counts. */ help: string;
 }
 

@@ -2,7 +2,7 @@
 
 import { type Congestion, profileText } from "../congestion/algorithms.js";
 import { hearsCnms, hearsCnps, hearsTelemetry } from "../congestion/flow_state.js";
-import type { CounterView } from "../native/counters.js";
+import { type CounterView, type Meaning, reasonOf } from "../native/counters.js";
 import type { Distribution } from "../native/histogram.js";
 import { sendsCnTags } from "../scenario/cn_domain.js";
 import type { Flow, HostConfig, Scenario } from "../scenario/types.js";
@@ -15,36 +15,31 @@ export type FrameAccount = NonNullable<Result["frames"]>;
 
 type Sums = Pick<CounterView, "sum">;
 
-/**
- * @param nics All NICs, without what their queue pairs count.
- * @param faults Frames that impairments have made and taken.
- * @param crossed Of a part: frames to others, and from them, at each of the links there.
- */
+interface Beyond {
+  /** Links that count for themselves; what happens on others is counted by the devices at their ends. */
+  links?: CounterView;
+  /** Some of them fail. */
+  failing?: boolean;
+  /** Of a part: frames to others, and from them, at each of the links there. */
+  crossed?: readonly { sent: number; received: number }[];
+}
+
+/** @param nics All NICs. */
 export function accountFrames(
   switches: CounterView,
-  nics: Sums,
-  faults: { duplicated: number; lost: number; link_down?: number },
-  crossed?: readonly { sent: number; received: number }[],
+  nics: CounterView,
+  { links, failing, crossed }: Beyond = {},
 ): FrameAccount {
-  const both = (name: string) => switches.sum(name) + nics.sum(name);
-  const dropped = Object.values(switches.group("drop_")).reduce((sum, n) => sum + n, 0);
-  // MAC control ends at the other end of its link; impairments do not spare it.
-  const control = ["rx_pfc_frames", "rx_pause_frames"].reduce((sum, name) => sum + both(name), 0);
-  const unknown = nics.sum("rx_unsupported_op_phy") + switches.sum("rx_mac_control_unknown");
+  const all = (meaning: Meaning) =>
+    [switches, nics, ...(links ? [links] : [])].reduce((sum, view) => sum + view.of(meaning).sum(), 0);
   // What NICs had to send and their host did not take is missing.
-  const untaken = nics.sum("tx_port_down") + nics.sum("host_tx_errors");
-  const sent =
-    nics.sum("tx_packets") +
-    nics.sum("tx_slow_path") +
-    untaken +
-    both("tx_pfc_frames") +
-    both("tx_pause_frames") +
-    switches.sum("cn_cp_transmitted_cnms") +
-    switches.sum("router_made_packets");
-  const received = nics.sum("rx_packets") + switches.sum("router_packets") + control + unknown;
-  const duplicated = faults.duplicated + switches.sum("flood_copies");
-  const impaired = faults.lost;
-  const { link_down } = faults;
+  const sent = nics.of("sent", "refused", "down", "control_tx").sum() + switches.of("made", "cnm", "control_tx").sum();
+  // MAC control ends at the other end of its link; impairments do not spare it.
+  const received = nics.of("received", "control_rx").sum() + switches.of("taken", "control_rx").sum();
+  const dropped = switches.of("drop").sum();
+  const duplicated = all("duplicate");
+  const impaired = all("fault");
+  const link_down = failing ? links?.of("down").sum() : undefined;
   const sum = (field: "sent" | "received") => (crossed ?? []).reduce((all, one) => all + one[field], 0);
   const [from_parts, to_parts] = [sum("received"), sum("sent")];
   const missing = sent + duplicated + from_parts - received - dropped - impaired - (link_down ?? 0) - to_parts;
@@ -142,19 +137,22 @@ export function switchResult(
   const storms = some("pfc_wd_storm_detected");
   const [trimmed, dropped] = [some("trim_packets"), some("dropped_trim_packets")];
   return {
-    drops: counters.group("drop_"),
-    ecn_marked: counters.sum("wred_ecn_marked_packets"),
-    pfc_sent: counters.byPriority("pfc_tx_packets"),
-    pfc_received: counters.byPriority("pfc_rx_packets"),
+    drops: byReason(counters.of("drop")),
+    ecn_marked: counters.of("mark").sum(),
+    pfc_sent: counters.of("pause_tx").byPriority(),
+    pfc_received: counters.of("pause_rx").byPriority(),
     pauses: counters.byPriority("pfc_tx_transitions"),
     ...(storms && { pfc_storms: storms }),
     ...(trimmed && { trimmed }),
     ...(dropped && { trimmed_dropped: dropped }),
-    ...(ports && { cnm_sent: counters.sum("cn_cp_transmitted_cnms"), congestion_points: congestionPoints(ports) }),
+    ...(ports && { cnm_sent: counters.of("cnm").sum(), congestion_points: congestionPoints(ports) }),
     queues: lengths,
     queue_cdf: wholeDistributions(queues),
   };
 }
+
+const byReason = (counters: CounterView) =>
+  Object.fromEntries(Object.entries(counters.byName()).map(([name, count]) => [reasonOf(name), count]));
 
 /** [bytes, fraction of the time at or below them] of each queue, by port and priority. */
 export function wholeDistributions(queues: readonly Pick<QueueLengths, "port" | "priority" | "cdf">[]) {
@@ -186,18 +184,17 @@ function congestionPoints(
 /** Feedback frames per second of a run of `seconds`. */
 export function feedbackPerSecond(
   algorithm: Congestion["algorithm"],
-  switches: Sums,
+  switches: CounterView,
   nics: Sums,
   seconds: number,
 ): number | undefined {
   if (seconds <= 0) return undefined;
-  if (hearsCnms(algorithm)) return switches.sum("cn_cp_transmitted_cnms") / seconds;
+  if (hearsCnms(algorithm)) return switches.of("cnm").sum() / seconds;
   return hearsCnps(algorithm) ? nics.sum("np_cnp_sent") / seconds : undefined;
 }
 
 /** @param scale What the counters' times are divided by. */
 export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"], scale: number): NicResult {
-  const { handled: _, ...refused } = counters.group("rp_cnm_");
   const withheld = counters.sum("np_cnp_withheld");
   const limited = Object.entries(counters.byPriority("rp_port_pri_centiseconds"));
   return {
@@ -205,11 +202,11 @@ export function nicResult(counters: CounterView, algorithm: Congestion["algorith
     ...(withheld > 0 && { np_cnp_withheld: withheld }),
     ...(algorithm === "library" && { cc_refused_answers: counters.sum("cc_refused_answers") }),
     rp_cnp_handled: counters.sum("rp_cnp_handled"),
-    pfc_received: counters.byPriority("rx_prio_pause"),
-    pfc_sent: counters.byPriority("tx_prio_pause"),
+    pfc_received: counters.of("pause_rx").byPriority(),
+    pfc_sent: counters.of("pause_tx").byPriority(),
     ...(hearsCnms(algorithm) && {
       rp_cnm_handled: counters.sum("rp_cnm_handled"),
-      rp_cnm_refused: refused,
+      rp_cnm_refused: byReason(counters.of("cnm_refused")),
       rp_created: counters.byPriority("rp_port_pri_created_rps"),
       rp_limited_s: Object.fromEntries(limited.map(([priority, time]) => [priority, time / 100 / scale])),
     }),

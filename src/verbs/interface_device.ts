@@ -235,11 +235,10 @@ export class InterfaceDevice extends Device {
 
   /** Counts since the device was opened, by name; those by priority summed. Of connection management, `cm_` and its name there. */
   counters(): Map<string, number> {
-    const sums = new Map<string, number>();
-    if (!this.works) return sums;
-    const add = (name: string, value: number) => sums.set(name, (sums.get(name) ?? 0) + value);
+    if (!this.works) return new Map();
     this.#table.refresh();
-    for (const { description, value } of this.#table.entries()) add(description.name, value);
+    const sums = this.#table.sums();
+    const add = (name: string, value: number) => sums.set(name, (sums.get(name) ?? 0) + value);
     for (const { manager, neighbours } of this.#locals) {
       for (const [name, value] of Object.entries(manager.counters)) add(`cm_${name}`, value);
       add("icmp_echo_replies", neighbours.echo.replies);

@@ -18,6 +18,7 @@ import type {
   WorkerOutcome,
 } from "../../src/native/types.js";
 import { kRecordWords, RecordKind } from "../../src/native/types.js";
+import { describedAs } from "../native/counters.js";
 import { histogramOf } from "../native/histograms.js";
 import { kVeth } from "./probes.js";
 
@@ -62,7 +63,7 @@ export class FakeWorker implements NativeWorker {
   ) {
     this.configs = [config];
     const describe = (name: string, labels: Record<string, string>): [CounterDescription, number] => [
-      { name, unit: "packets", help: `Help of ${name}`, labels },
+      describedAs(name, labels),
       0,
     ];
     this.counters = [

@@ -4,6 +4,7 @@ import { Device, type DeviceSource, type NicSetting } from "../../src/device/dev
 import { CounterTable } from "../../src/native/counters.js";
 import type { ProgramState, QueuePairState } from "../../src/native/types.js";
 import type { TrafficClasses } from "../../src/scenario/types.js";
+import { describedAs } from "../native/counters.js";
 
 const kPair: QueuePairState = {
   name: "to-b",
@@ -42,7 +43,7 @@ function nic(
     { labels: { device: "a", priority: "3" }, unit: "ns", value: 800 },
   ];
   const table = new CounterTable({
-    manifest: () => counts.map(({ labels, unit }) => ({ name: "tx", unit, labels, help: "" })),
+    manifest: () => counts.map(({ labels, unit }) => ({ ...describedAs("tx", labels), unit })),
     readCounters: (target) => {
       target.set(counts.map(({ value }) => value));
       return 4e9;

@@ -1,6 +1,6 @@
 /** From a running lab to what LiveView draws. */
 import { hasAlpha, hasWindow } from "../../congestion/flow_state.js";
-import { lossOf } from "../../device/growth.js";
+import { kLosses } from "../../native/counters.js";
 import { queueThresholds } from "../../result/thresholds.js";
 import type { LabAccess, LabObserver } from "./access.js";
 
@@ -33,12 +33,6 @@ export class LiveStates implements LabObserver {
     // What comes later is of an empty network.
     const end = Math.floor(scenario.duration / scenario.probes.interval) + 1;
     const last = (list: readonly number[] | undefined) => list?.slice(0, end).at(-1) ?? 0;
-    let drops = 0;
-    for (const counters of [switches, nics]) {
-      for (const { description, value } of counters.entries()) {
-        if (description.labels.qpn === undefined && lossOf(description.name) !== undefined) drops += value;
-      }
-    }
     return {
       // Since traffic started, and how long it lasts.
       elapsed_ns: Math.min(scenario.duration, Math.max(0, lab.now())),
@@ -58,13 +52,13 @@ export class LiveStates implements LabObserver {
       queue: this.fullestQueue(lab),
       congestion_control: algorithm,
       // Counted since the start; CNMs of QCN, the others of DCQCN.
-      cnm_sent: switches.sum("cn_cp_transmitted_cnms"),
+      cnm_sent: switches.of("cnm").sum(),
       cnm_handled: nics.sum("rp_cnm_handled"),
-      ecn_marked: switches.sum("wred_ecn_marked_packets"),
+      ecn_marked: switches.of("mark").sum(),
       cnp_sent: nics.sum("np_cnp_sent"),
       cnp_handled: nics.sum("rp_cnp_handled"),
-      pfc_sent: switches.sum("pfc_tx_packets"),
-      drops,
+      pfc_sent: switches.of("pause_tx").sum(),
+      drops: switches.of(...kLosses).sum() + nics.of(...kLosses).sum(),
       loop_gap_max_us: Math.max(lab.switches.worker.worstGap(), lab.nics.worker.worstGap()) / 1000,
     };
   }

@@ -2,7 +2,7 @@
 
 import { formatTime } from "../../base/units.js";
 import { hearsNothing } from "../../congestion/flow_state.js";
-import { type CounterTable, nonZero } from "../../native/counters.js";
+import { type Counters, type CounterTable, countersOf, nonZero } from "../../native/counters.js";
 import { type Distribution, distribution } from "../../native/histogram.js";
 import type { WorkerOutcome } from "../../native/types.js";
 import { type Completions, hasEnd } from "../../result/completions.js";
@@ -98,15 +98,10 @@ export interface ParameterChange {
 
 /** Of all that the workers have counted; of a part, with what has left for others and come from them. */
 export function frameAccount(scenario: Scenario, switches: CounterTable, nics: CounterTable, frozen = 0): FrameAccount {
-  const ofSwitches = switches.view();
-  // Queue pairs count some of the same things as their NIC, under the same names.
-  const ofNics = nics.view({}, "qpn");
-  const both = (name: string) => ofSwitches.sum(name) + ofNics.sum(name);
-  const faults = { duplicated: both("duplicated"), lost: both("lost") + both("overflow") };
   const crossed = scenario.part === undefined ? undefined : crossedFrames(new Share(scenario), switches, nics);
-  const account = accountFrames(ofSwitches, ofNics, faults, crossed);
+  const account = accountFrames(switches, nics, crossed && { crossed });
   // Who is frozen goes on to be told so: of each link's pauses one may be on its way when the run ends.
-  const control = (way: string) => both(`${way}_pfc_frames`) + both(`${way}_pause_frames`);
+  const control = (way: "tx" | "rx") => switches.of(`control_${way}`).sum() + nics.of(`control_${way}`).sum();
   const pauses = frozen === 0 ? 0 : Math.min(2 * scenario.links.length, Math.max(0, control("tx") - control("rx")));
   const inNetwork = Math.max(0, Math.min(account.missing, frozen + pauses));
   return inNetwork === 0 ? account : { ...account, in_network: inNetwork, missing: account.missing - inNetwork };
@@ -127,7 +122,7 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
   const frames = frameAccount(scenario, switches, nics, evidence.frozen);
   const facts = runFacts(scenario);
   const { algorithm } = scenario.congestion;
-  const feedback = feedbackPerSecond(algorithm, switches.view(), nics.view({}, "qpn"), endOf(evidence) / 1e9);
+  const feedback = feedbackPerSecond(algorithm, switches, nics, endOf(evidence) / 1e9);
   const limit = goodputLimit(scenario, facts.payload_share);
   return {
     scenario: scenario.name,
@@ -161,7 +156,7 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
     nics: Object.fromEntries(
       scenario.hosts
         .filter(({ name }) => share.has(name))
-        .map((host) => [host.name, nicResult(nics.view({ device: host.name }), algorithm, scale)]),
+        .map((host) => [host.name, nicResult(nics.at({ device: host.name }), algorithm, scale)]),
     ),
     ...(scenario.transport.type === "rc" && { transport: transportCounts(evidence, transportCounters) }),
     environment: { ...hostFacts(), backend: "af_packet" },
@@ -201,23 +196,15 @@ function partResult({ scenario, joints = [], switches, nics, run = 0 }: RunEvide
 
 /** Of all NICs, less those without any. */
 function transportCounts({ nics }: RunEvidence, names: readonly string[]): Record<string, number> {
-  const ofNics = nics.view({}, "qpn");
-  return nonZero(names.map((name) => [name, ofNics.sum(name)] as const));
+  return nonZero(names.map((name) => [name, nics.sum(name)] as const));
 }
 
-type QueuePairCounters = (flow: string, host: string) => { sum(name: string): number };
+type QueuePairCounters = (flow: string, host: string) => Counters;
 
-/** What queue pairs count, found by flow and host: views would look at all of them for each. */
+/** What queue pairs count, found by flow and host. */
 function queuePairCounters(nics: CounterTable): QueuePairCounters {
-  const found = new Map<string, Map<string, number>>();
-  for (const { description, value } of nics.entries()) {
-    const { flow, device } = description.labels;
-    if (flow === undefined) continue;
-    const key = `${flow} ${device}`;
-    const own = found.get(key) ?? new Map<string, number>();
-    found.set(key, own.set(description.name, value));
-  }
-  return (flow, host) => ({ sum: (name) => found.get(`${flow} ${host}`)?.get(name) ?? 0 });
+  const flows = nics.by("flow");
+  return (flow, host) => (flows.get(flow) ?? countersOf([])).at({ device: host });
 }
 
 function resultOf(evidence: RunEvidence, pairs: QueuePairCounters, flow: Flow, number: number): FlowResult {
@@ -258,12 +245,12 @@ function totalGoodput(evidence: RunEvidence, goodputs: readonly number[]): numbe
 
 function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, qcn }: SwitchConfig): SwitchResult {
   const peers = switchPorts(scenario).get(name) ?? [];
-  const ports = peers.map(({ peer }) => [peer, switches.view({ switch: name, port: peer })] as const);
+  const ports = peers.map(({ peer }) => [peer, switches.at({ switch: name, port: peer })] as const);
   const queues = outcomes
     .flatMap((outcome) => outcome.queues)
     // Frames that go straight on leave a queue of length 0.
     .filter((queue) => queue.switch === name && queue.max > 0);
-  return switchResult(switches.view({ switch: name }), queues, qcn.enabled ? ports : undefined);
+  return switchResult(switches.at({ switch: name }), queues, qcn.enabled ? ports : undefined);
 }
 
 /** Was this host, rather than the network, the bottleneck? Wall time throughout. */

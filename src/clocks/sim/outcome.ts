@@ -90,7 +90,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
     switches: Object.fromEntries(scenario.switches.map(({ name }, i) => [name, resultOfSwitch(evidence, name, i)])),
     nics: Object.fromEntries(scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i), algorithm, 1)])),
     links: linkResults(evidence),
-    ...(scenario.transport.type === "rc" && { transport: counters.allTransports().group("") }),
+    ...(scenario.transport.type === "rc" && { transport: counters.allTransports().byName() }),
   };
 }
 
@@ -102,11 +102,9 @@ function eventsUntil(scenario: Scenario, now: number): NonNullable<Result["event
 
 /** As on the wire; frames that were in the network at the end are not missing. */
 function frameAccount({ scenario, counters, packets }: SimulationEvidence) {
-  const links = counters.allLinks();
   const account = accountFrames(counters.allSwitches(), counters.allNics(), {
-    duplicated: links.sum("duplicated"),
-    lost: links.sum("lost") + links.sum("corrupted"),
-    ...(scenario.failures.length > 0 && { link_down: links.sum("link_down") }),
+    links: counters.allLinks(),
+    failing: scenario.failures.length > 0,
   });
   const inNetwork = Math.max(0, Math.min(account.missing, packets));
   return { ...account, in_network: inNetwork, missing: account.missing - inNetwork };
@@ -188,8 +186,8 @@ function linkResults({ scenario, fabric, counters, warm, now }: SimulationEviden
         utilisation: capacity > 0 ? Math.min(1, grown / capacity) : 0,
         bytes: sent.sum("wire_bytes"),
         packets: sent.sum("frames"),
-        lost: sent.sum("lost") + sent.sum("corrupted"),
-        ...(scenario.failures.length > 0 && { link_down: sent.sum("link_down") }),
+        lost: sent.of("fault").sum(),
+        ...(scenario.failures.length > 0 && { link_down: sent.of("down").sum() }),
         pause_time_s: pauseTimes(scenario, fabric, counters, i, side),
       };
     }),
@@ -205,9 +203,11 @@ function pauseTimes(
   side: 0 | 1,
 ): Record<string, number> {
   const { device, port } = (fabric.ends[link] as Fabric["ends"][number])[side];
-  const times =
+  const sender =
     device < scenario.switches.length
-      ? counters.portAt(device, port).byPriority("pfc_rx_pause_duration")
-      : counters.nicAt(device - scenario.switches.length).byPriority("rx_prio_pause_duration");
-  return Object.fromEntries(Object.entries(times).map(([priority, ns]) => [priority, ns / 1e9]));
+      ? counters.portAt(device, port)
+      : counters.nicAt(device - scenario.switches.length);
+  return Object.fromEntries(
+    Object.entries(sender.of("paused").byPriority()).map(([priority, ns]) => [priority, ns / 1e9]),
+  );
 }

@@ -1,5 +1,5 @@
 /** Reading a simulation's counter tables by name. */
-import { type CounterView, nonZero } from "../../native/counters.js";
+import { type CounterView, type Meaning, nonZero } from "../../native/counters.js";
 import type { SimulationCounters, SimulationManifest } from "../../native/simulation_types.js";
 import type { CounterDescription } from "../../native/types.js";
 import { kPriorities } from "../../wire/priority.js";
@@ -12,39 +12,58 @@ class RowsView implements CounterView {
     private readonly count: number,
   ) {}
 
-  sum(name: string): number {
+  of(...meanings: readonly Meaning[]): CounterView {
+    return new RowsView(
+      this.tables.map((table) => table.of(meanings)),
+      this.first,
+      this.count,
+    );
+  }
+
+  sum(name?: string): number {
     return this.tables.reduce((sum, table) => sum + table.sum(name, this.first, this.count), 0);
   }
 
-  group(prefix: string): Record<string, number> {
-    const names = this.tables.flatMap((table) => table.names.filter((name) => name.startsWith(prefix)));
-    return nonZero(names.map((name) => [name.slice(prefix.length), this.sum(name)] as const));
+  byName(): Record<string, number> {
+    return nonZero(this.tables.flatMap(({ names }) => names.map((name) => [name, this.sum(name)] as const)));
   }
 
-  byPriority(name: string): Record<string, number> {
+  byPriority(name?: string): Record<string, number> {
     const table = this.tables.find((one) => one.rowsPerRow === kPriorities.length);
     return nonZero(kPriorities.map((p) => [String(p), table?.sum(name, this.first, this.count, p) ?? 0]));
   }
 }
 
 class Table {
-  readonly names: string[];
+  /** Places in a row. */
   private readonly columns: ReadonlyMap<string, number>;
 
+  /** @param meanings Those that it has columns for; undefined: all. */
   constructor(
-    descriptions: readonly CounterDescription[],
+    private readonly manifest: readonly CounterDescription[],
     private readonly values: Float64Array,
     readonly rowsPerRow = 1,
+    meanings?: readonly Meaning[],
   ) {
-    this.names = descriptions.map(({ name }) => name);
-    this.columns = new Map(this.names.map((name, i) => [name, i]));
+    this.columns = new Map(
+      manifest.flatMap(({ name, meaning }, i) => ((meanings?.includes(meaning) ?? true) ? [[name, i]] : [])),
+    );
   }
 
-  /** Over `count` rows, of each only the one of priority `only` if that is given. 0 when there is no such column. */
-  sum(name: string, first: number, count: number, only?: number): number {
+  get names(): string[] {
+    return [...this.columns.keys()];
+  }
+
+  of(meanings: readonly Meaning[]): Table {
+    return new Table(this.manifest, this.values, this.rowsPerRow, meanings);
+  }
+
+  /** Over `count` rows, of each only the one of priority `only` if that is given; of all columns, or of one. 0 when there is no such column. */
+  sum(name: string | undefined, first: number, count: number, only?: number): number {
+    if (name === undefined) return this.names.reduce((sum, each) => sum + this.sum(each, first, count, only), 0);
     const column = this.columns.get(name);
     if (column === undefined) return 0;
-    const width = this.names.length;
+    const width = this.manifest.length;
     const step = only === undefined ? 1 : this.rowsPerRow;
     const end = (first + count) * this.rowsPerRow;
     let total = 0;

@@ -26,8 +26,6 @@ const kStartMs = 5000;
 const kStepMs = 10;
 /** From the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
 const kLeadNs = 20e6;
-/** Counters of ports, of native/engine/wire_port.h. */
-const kLost = ["host_rx_overrun", "host_rx_truncated", "host_rx_abandoned", "host_tx_errors"];
 
 export interface StandingOptions {
   name: string;
@@ -212,6 +210,4 @@ function counting(worker: NativeWorker): LabWorker {
 }
 
 /** Frames that did not reach a device, or not the link, because of the machine. */
-function lostFrames(counters: CounterTable): number {
-  return kLost.reduce((sum, name) => sum + counters.sum(name), 0);
-}
+const lostFrames = (counters: CounterTable) => counters.of("overrun", "refused").sum();

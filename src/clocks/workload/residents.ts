@@ -87,7 +87,7 @@ export class LabResidents implements Residents {
       now,
       counters: () => {
         lab.nics.counters.refresh();
-        return lab.nics.counters.view({ device: host }, "qpn").group("");
+        return lab.nics.counters.at({ device: host, qpn: undefined }).byName();
       },
     });
     this.#programs = new Programs(scenario.programs, placeOf, now);

@@ -2,7 +2,7 @@
 
 import { formatRate, formatSize } from "../../base/units.js";
 import type { Device } from "../../device/device.js";
-import type { CounterTable } from "../../native/counters.js";
+import type { Counters } from "../../native/counters.js";
 import type { SwitchState } from "../../native/types.js";
 import type { Inspection } from "./protocol.js";
 
@@ -14,25 +14,16 @@ export function portOf(text: string): { node: string; peer: string } | undefined
   return node === undefined || peer === undefined || more.length > 0 ? undefined : { node, peer };
 }
 
-/** Those whose labels include `labels`, and have none of `without`. */
-function countersOf(
-  table: CounterTable,
-  labels: Readonly<Record<string, string>>,
-  without?: string,
-): Inspection["counters"] {
-  const wanted = Object.entries(labels);
-  return [...table.entries()]
-    .filter(({ description }) => wanted.every(([key, value]) => description.labels[key] === value))
-    .filter(({ description }) => without === undefined || description.labels[without] === undefined)
-    .map(({ description: { name, unit, labels: own }, value }) => ({ name, unit, labels: own, value }));
-}
+const listOf = (counters: Counters): Inspection["counters"] =>
+  Array.from(counters, ({ name, unit, labels, value }) => ({ name, unit, labels, value }));
 
 /** A port of a device. @param facts What is known of it besides. */
 export function inspectPort(device: Device, port: string, title: string, facts: Facts): Inspection {
   const table = device.counted();
-  if (device.kind === "nic") return { title, facts, counters: countersOf(table, { device: device.name }, "qpn") };
+  if (device.kind === "nic")
+    return { title, facts, counters: listOf(table.at({ device: device.name, qpn: undefined })) };
   const state = device.switchReport().ports.find(({ name }) => name === port);
-  const counters = countersOf(table, { switch: device.name, port });
+  const counters = listOf(table.at({ switch: device.name, port }));
   return { title, facts: [...facts, ...(state === undefined ? [] : switchPortFacts(state))], counters };
 }
 
@@ -52,7 +43,7 @@ export function inspectPair(device: Device, name: string, title: string, ends: F
     ...(pair.alpha === null ? [] : [{ name: "alpha", value: pair.alpha.toFixed(4) }]),
     ...(pair.stage === null ? [] : [{ name: "stage", value: pair.stage.replaceAll("_", " ") }]),
   ];
-  return { title, facts, counters: countersOf(device.counted(), { flow: name }) };
+  return { title, facts, counters: listOf(device.counted().at({ flow: name })) };
 }
 
 /** Of a switch's port; queues that are empty are left out. */

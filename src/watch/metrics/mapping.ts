@@ -3,6 +3,7 @@
  * rdma_exporter calls them, `rdma_<mlx5 counter>_total`, so that dashboards made for it work; switch metrics carry the stems
  * of SAI statistics. What neither has is under `weir_`.
  */
+import { reasonOf } from "../../native/counters.js";
 import type { CounterDescription } from "../../native/types.js";
 
 /** What a counter belongs to: the set of its native labels. */
@@ -26,7 +27,6 @@ interface Target {
   name: string;
   /** Of the series; the counter's otherwise. */
   unit?: string;
-  type?: "gauge";
   fixed?: Record<string, string>;
   scale?: number;
   /** Where one metric takes in several counters. */
@@ -54,20 +54,19 @@ const kLabels: Readonly<Record<Scope, Readonly<Record<string, string>>>> = {
 
 const rx = { direction: "rx" };
 const tx = { direction: "tx" };
+/** Two counters that share a metric, by `direction`; %: rx or tx. */
+const bothWays = (counter: string, target: Target): Record<string, Target> => ({
+  [counter.replace("%", "rx")]: { ...target, fixed: rx },
+  [counter.replace("%", "tx")]: { ...target, fixed: tx },
+});
 const kStack = "Frames that the host's own network stack gave to send: tx; that it has taken: rx";
 const kAcks = "Acknowledgements: received (rx), sent (tx); NAKs among those received";
 const kSuperFrames = "Frames that carry several packets: rx came whole, tx were made of single packets";
 const kPfcFrames = "PFC frames that speak of this priority: received (rx), sent (tx)";
 const kPaused = "Time that this port might not send at this priority (rx), and that it kept its peer from it (tx)";
-const kSwitchPause = { name: "weir_switch_pfc_pause_seconds_total", scale: 1e-9, unit: "seconds", help: kPaused };
-const kNicPause = {
-  name: "rdma_roce_pfc_pause_duration_total",
-  scale: 1e-3,
-  unit: "microseconds",
-  help: `${kPaused}; in microseconds as rdma_exporter has it`,
-};
 const kTransitions =
   "Times this port stopped its peer at this priority (tx), and times that a pause of its own ended (rx)";
+const kDrops = "Frames dropped, by reason; docs/reference/metrics.md has the reasons";
 const kRefusedCnms = "CNMs received that changed no rate, by reason; docs/reference/metrics.md has the reasons";
 
 /** Counters that are not called by their scope's rule. */
@@ -76,74 +75,47 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     tx_stall_duration: { name: "weir_switch_port_tx_stall_seconds_total", scale: 1e-9, unit: "seconds" },
   },
   switch_priority: {
-    pg_watermark_bytes: { name: "weir_switch_pg_watermark_bytes", type: "gauge" },
-    pg_xoff_room_watermark_bytes: { name: "weir_switch_pg_xoff_room_watermark_bytes", type: "gauge" },
-    queue_watermark_bytes: { name: "weir_switch_queue_watermark_bytes", type: "gauge" },
     wred_ecn_marked_packets: { name: "weir_switch_queue_wred_ecn_marked_packets_total" },
-    pfc_tx_packets: { name: "weir_switch_pfc_frames_total", fixed: tx, help: kPfcFrames },
-    pfc_rx_packets: { name: "weir_switch_pfc_frames_total", fixed: rx, help: kPfcFrames },
-    pfc_tx_transitions: { name: "weir_switch_pfc_pause_transitions_total", fixed: tx, help: kTransitions },
-    pfc_rx_transitions: { name: "weir_switch_pfc_pause_transitions_total", fixed: rx, help: kTransitions },
-    pfc_tx_pause_duration: { ...kSwitchPause, fixed: tx },
-    pfc_rx_pause_duration: { ...kSwitchPause, fixed: rx },
+    ...bothWays("pfc_%_packets", { name: "weir_switch_pfc_frames_total", help: kPfcFrames }),
+    ...bothWays("pfc_%_transitions", { name: "weir_switch_pfc_pause_transitions_total", help: kTransitions }),
+    ...bothWays("pfc_%_pause_duration", {
+      name: "weir_switch_pfc_pause_seconds_total",
+      ...{ scale: 1e-9, unit: "seconds", help: kPaused },
+    }),
   },
   nic: {
-    rp_cur_flows: { name: "weir_rp_cur_flows", type: "gauge" },
+    rp_cur_flows: { name: "weir_rp_cur_flows" },
     rp_cnm_handled: { name: "weir_nic_rp_cnm_handled_total" },
     rp_cnm_ignored: { name: "weir_nic_rp_cnm_ignored_total" },
-    ...Object.fromEntries(
-      [
-        "truncated",
-        "bad_version",
-        "malformed",
-        "not_for_us",
-        "not_cnpv",
-        "no_feedback",
-        "unknown_flow",
-        "wrong_flow",
-        "ambiguous",
-      ].map((reason) => [
-        `rp_cnm_${reason}`,
-        { name: "weir_nic_rp_cnm_refused_total", fixed: { reason }, help: kRefusedCnms },
-      ]),
-    ),
+    rx_icrc_encapsulated: { name: "rdma_rx_icrc_encapsulated_total" },
     np_crowded_roce_packets: { name: "weir_nic_np_crowded_roce_packets_total" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
-    stack_tx_packets: { name: "weir_nic_stack_packets_total", fixed: tx, help: kStack },
-    stack_rx_packets: { name: "weir_nic_stack_packets_total", fixed: rx, help: kStack },
+    ...bothWays("stack_%_packets", { name: "weir_nic_stack_packets_total", help: kStack }),
     stragglers: { name: "weir_nic_stragglers_total" },
     retransmitted: { name: "weir_nic_retransmitted_packets_total" },
-    tx_acks: { name: "weir_nic_ack_packets_total", fixed: tx, help: kAcks },
-    rx_acks: { name: "weir_nic_ack_packets_total", fixed: rx, help: kAcks },
+    ...bothWays("%_acks", { name: "weir_nic_ack_packets_total", help: kAcks }),
     tx_naks: { name: "weir_nic_nak_sent_packets_total" },
     req_remote_operation_errors: { name: "weir_nic_req_remote_operation_errors_total" },
     resp_invalid_requests: { name: "weir_nic_resp_invalid_requests_total" },
     resp_local_operation_errors: { name: "weir_nic_resp_local_operation_errors_total" },
     tx_stall_duration: { name: "weir_nic_tx_stall_seconds_total", scale: 1e-9, unit: "seconds" },
+    host_tx_live: { name: "weir_nic_host_tx_live_packets_total" },
     rx_stamps_corrected: { name: "weir_nic_rx_stamps_corrected_packets_total" },
-    tx_super_frames: { name: "weir_nic_super_frames_total", fixed: tx, help: kSuperFrames },
-    rx_super_frames: { name: "weir_nic_super_frames_total", fixed: rx, help: kSuperFrames },
-    tx_port_down: { name: "weir_nic_tx_port_down_packets_total" },
+    ...bothWays("%_super_frames", { name: "weir_nic_super_frames_total", help: kSuperFrames }),
     tx_no_descriptor: { name: "weir_nic_tx_no_descriptor_total" },
   },
   nic_priority: {
-    rx_prio_packets: { name: "weir_nic_prio_packets_total", fixed: rx, help: "Frames at this priority: rx, tx" },
-    tx_prio_packets: { name: "weir_nic_prio_packets_total", fixed: tx, help: "Frames at this priority: rx, tx" },
-    rx_prio_bytes: {
+    ...bothWays("%_prio_packets", { name: "weir_nic_prio_packets_total", help: "Frames at this priority: rx, tx" }),
+    ...bothWays("%_prio_bytes", {
       name: "weir_nic_prio_bytes_total",
-      fixed: rx,
       help: "Bytes at this priority, without FCS: rx, tx",
-    },
-    tx_prio_bytes: {
-      name: "weir_nic_prio_bytes_total",
-      fixed: tx,
-      help: "Bytes at this priority, without FCS: rx, tx",
-    },
-    rx_prio_pause: { name: "rdma_roce_pfc_pause_frames_total", fixed: rx, help: kPfcFrames },
-    tx_prio_pause: { name: "rdma_roce_pfc_pause_frames_total", fixed: tx, help: kPfcFrames },
+    }),
+    ...bothWays("%_prio_pause", { name: "rdma_roce_pfc_pause_frames_total", help: kPfcFrames }),
+    ...bothWays("%_prio_pause_duration", {
+      name: "rdma_roce_pfc_pause_duration_total",
+      ...{ scale: 1e-3, unit: "microseconds", help: `${kPaused}; in microseconds as rdma_exporter has it` },
+    }),
     rx_prio_pause_transition: { name: "rdma_roce_pfc_pause_transitions_total", fixed: rx },
-    rx_prio_pause_duration: { ...kNicPause, fixed: rx },
-    tx_prio_pause_duration: { ...kNicPause, fixed: tx },
     tx_prio_stack_packets: { name: "weir_nic_prio_stack_packets_total", fixed: tx },
     tx_prio_stack_bytes: { name: "weir_nic_prio_stack_bytes_total", fixed: tx },
     tx_prio_stack_discard: { name: "weir_nic_prio_stack_discard_packets_total", fixed: tx },
@@ -182,16 +154,14 @@ export function scopeOf(labels: Readonly<Record<string, string>>): Scope | undef
 /** Counters of queue pairs: one series for each, so they are off unless asked for. */
 export const perQueuePair = (scope: Scope) => scope === "queue_pair";
 
-/**
- * Drop reasons share a metric, by `reason`; what the host did to a NIC's frames is no counter of mlx5; others have a name of their own,
- * or one of the table above.
- */
-export function metricOf(scope: Scope, { name, unit, help }: Omit<CounterDescription, "labels">): Metric {
-  const target = kTargets[scope][name] ?? byRule(scope, name, unit);
+/** A counter has a name of the table above, or one that follows from what it means. */
+export function metricOf(scope: Scope, counter: Omit<CounterDescription, "labels">): Metric {
+  const { name, unit, meaning, help } = counter;
+  const target = kTargets[scope][name] ?? byRule(scope, counter);
   const endpoint = scope === "nic" || scope === "nic_priority" || scope === "queue_pair";
   return {
     name: target.name,
-    type: target.type ?? "counter",
+    type: meaning === "gauge" ? "gauge" : "counter",
     labels: kLabels[scope],
     fixed: { ...(endpoint && { port: "1" }), ...target.fixed },
     scale: target.scale ?? 1,
@@ -200,14 +170,16 @@ export function metricOf(scope: Scope, { name, unit, help }: Omit<CounterDescrip
   };
 }
 
-function byRule(scope: Scope, name: string, unit: string): Target {
+/** Reasons share a metric, by `reason`; what the host did to a NIC's frames is no counter of mlx5. */
+function byRule(scope: Scope, { name, unit, meaning }: Omit<CounterDescription, "labels">): Target {
+  const fixed = { reason: reasonOf(name) };
   const dropped = kDropped[scope];
-  if (dropped !== undefined && name.startsWith("drop_")) {
-    const fixed = { reason: name.slice("drop_".length) };
-    return { name: dropped, fixed, help: "Frames dropped, by reason; docs/reference/metrics.md has the reasons" };
+  if (dropped !== undefined && meaning === "drop") return { name: dropped, fixed, help: kDrops };
+  if (meaning === "cnm_refused") return { name: "weir_nic_rp_cnm_refused_total", fixed, help: kRefusedCnms };
+  if (scope === "nic" && (meaning === "overrun" || meaning === "refused" || meaning === "down")) {
+    return { name: `weir_nic_${name}_${unit}_total` };
   }
-  if (scope === "nic" && name.startsWith("host_")) return { name: `weir_nic_${name}_${unit}_total` };
-  return { name: `${kPrefixes[scope]}${name}_total` };
+  return { name: `${kPrefixes[scope]}${name}${meaning === "gauge" ? "" : "_total"}` };
 }
 
 /** The counters of kTargets: none may outlive its counter. */

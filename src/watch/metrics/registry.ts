@@ -1,6 +1,6 @@
 /** What Prometheus is told of one daemon or lab: native counters, occupancy, queue pairs, and the process itself. */
 import type { DcbxReport, LldpReport, ProgramReport, QueuePairReport } from "../../device/protocol.js";
-import type { CounterTable } from "../../native/counters.js";
+import { type CounterTable, qpnText } from "../../native/counters.js";
 import type { NamedHistogram } from "../../native/histogram.js";
 import type { CounterDescription, CounterName, SwitchState } from "../../native/types.js";
 import { kPriorities } from "../../wire/priority.js";
@@ -341,9 +341,6 @@ const movedByPrograms = ({ device, pairs }: NicReading) =>
       ? []
       : [[pairOf(device, qpnText(qpn)), (counters.tx_wire_bytes ?? 0) + (counters.rx_wire_bytes ?? 0)]],
   );
-
-/** As in the labels of manifests. */
-const qpnText = (qpn: number) => `0x${qpn.toString(16).padStart(6, "0")}`;
 
 const pairOf = (device = "", qpn = "") => `${device} ${qpn}`;
 

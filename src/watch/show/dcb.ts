@@ -4,7 +4,7 @@ import { bandwidths } from "../../device/ets.js";
 import type { DcbxPortReport, DcbxReport, PortStatus, QosReport } from "../../device/protocol.js";
 import { kPriorityKeys } from "../../wire/priority.js";
 import { byPort, jsonByPort } from "./by_port.js";
-import { Counts, kPfc } from "./counts.js";
+import { ShownCounters } from "./counts.js";
 import { type Answers, textView } from "./view.js";
 
 /** "0:off 1:on ", as dcb has arrays. */
@@ -15,16 +15,15 @@ const onOff = (on: boolean) => (on ? "on" : "off");
 const filled = <T>(value: T) => kPriorityKeys.map(() => value);
 
 function pfcOf({ qos, counters }: Answers<"qos" | "counters">) {
-  const own = new Counts(counters.counters);
-  const frames = (names: (typeof kPfc)["sent" | "received"], port: string) =>
-    kPriorityKeys.map((priority) => own.ofPriority(names, port, priority));
+  const own = new ShownCounters(counters);
+  const [sent, received] = [own.ofPriorities("pause_tx"), own.ofPriorities("pause_rx")];
   return ({ name }: PortStatus) => ({
     pfc_cap: 8,
     macsec_bypass: false,
     delay: 0,
     prio_pfc: kPriorityKeys.map((priority) => qos.pfc_priorities.includes(Number(priority))),
-    requests: frames(kPfc.sent, name),
-    indications: frames(kPfc.received, name),
+    requests: kPriorityKeys.map((priority) => sent(name, priority)),
+    indications: kPriorityKeys.map((priority) => received(name, priority)),
   });
 }
 

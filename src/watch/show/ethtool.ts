@@ -3,7 +3,7 @@
 import type { CounterValue, PortStatus } from "../../device/protocol.js";
 import { printable } from "../../result/report/format.js";
 import { byPort, jsonByPort } from "./by_port.js";
-import { Counts, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { type Answers, textView } from "./view.js";
 
 /** Of a switch, by priority; %: the priority. What mlx5 has no name for keeps its own. */
@@ -31,10 +31,9 @@ function nameOf({ name, labels: { priority } }: CounterValue): string {
 const shownAs = ({ unit, value }: CounterValue) => (unit === "ns" ? value / 1000 : value);
 
 /** First those of the port, then those of priority 0, 1, ... A NIC has one port: all but its queue pairs' are of that. */
-function statistics({ counters: { counters } }: Answers<"counters">, port: PortStatus): [string, number][] {
-  const { isNic } = new Counts(counters);
-  return counters
-    .filter(({ labels }) => labels.qpn === undefined && (isNic || labels.port === port.name))
+function statistics({ counters }: Answers<"counters">, port: PortStatus): [string, number][] {
+  const own = new ShownCounters(counters);
+  return [...own.at({ qpn: undefined, ...(!own.isNic && { port: port.name }) })]
     .sort((a, b) => Number(a.labels.priority ?? -1) - Number(b.labels.priority ?? -1))
     .map((counter) => [nameOf(counter), Number(text(shownAs(counter)))]);
 }

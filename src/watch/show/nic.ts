@@ -1,8 +1,9 @@
 /** Weir's own tables of NICs: queue pairs, reaction points. */
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
+import { reasonOf } from "../../native/counters.js";
 import { fixed, gbps, printable } from "../../result/report/format.js";
-import { Counts, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { gridView } from "./view.js";
 
 /** Of another pid namespace: not to be seen from the daemon's. */
@@ -13,8 +14,7 @@ export const rp = gridView({
   of: "nic",
   requests: ["counters", "queue_pairs", "reaction_points"],
   grids({ counters, queue_pairs, reaction_points }) {
-    const own = new Counts(counters.counters);
-    const cnms = own.matching("rp_cnm_", {}).filter(({ labels }) => labels.qpn === undefined);
+    const own = new ShownCounters(counters);
     const priorities = [...new Set(queue_pairs.map(({ priority }) => String(priority)))].sort();
     return [
       {
@@ -76,9 +76,9 @@ export const rp = gridView({
         title: "CNMs",
         head: ["what became of them", "CNMs"],
         names: 1,
-        rows: cnms
-          .filter(({ value }) => value > 0)
-          .map(({ name, value }) => [name.slice("rp_cnm_".length), text(value)]),
+        rows: Object.entries({ rp_cnm_handled: own.get("rp_cnm_handled", {}), ...own.of("cnm_refused").byName() })
+          .filter(([, value]) => value > 0)
+          .map(([name, value]) => [reasonOf(name), text(value)]),
       },
     ];
   },

@@ -1,9 +1,9 @@
 /** Weir's own tables of what switches and NICs have in common: counters, PFC, ECN. */
 
-import type { CounterValue } from "../../device/protocol.js";
+import { type Meaning, reasonOf } from "../../native/counters.js";
 import { fixed, printable } from "../../result/report/format.js";
 import type { Grid } from "../../result/report/table.js";
-import { Counts, kPfc, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { pfcHead, pfcRows } from "./sonic.js";
 import { gridView } from "./view.js";
 
@@ -12,9 +12,11 @@ export const counters = gridView({
   of: "any",
   requests: ["counters", "ports"],
   grids({ counters, ports }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     if (own.isNic) return [nicGrid(own)];
-    const reasons = ["drop_", "host_", "tx_port_down"].flatMap((prefix) => own.matching(prefix, {}));
+    const lost = (...meanings: Meaning[]) => own.of(...meanings).by("port");
+    const [dropped, overrun, unsent] = [lost("drop"), lost("overrun"), lost("down", "refused")];
+    const reasons = [own.of("drop"), own.of("overrun", "refused"), own.of("down")].flatMap((some) => [...some]);
     return [
       {
         title: "Counters",
@@ -22,18 +24,16 @@ export const counters = gridView({
         names: 2,
         rows: ports.map(({ name, up }) => {
           const of = (counter: string) => text(own.get(counter, { port: name }));
-          const lost = (...prefixes: string[]) =>
-            text(prefixes.reduce((sum, prefix) => sum + total(own.matching(prefix, { port: name })), 0));
           return [
             printable(name),
             up ? "U" : "D",
             of("rx_packets"),
             of("rx_bytes"),
-            lost("drop_"),
-            lost("host_rx_"),
+            text(dropped.get(name)?.sum() ?? 0),
+            text(overrun.get(name)?.sum() ?? 0),
             of("tx_packets"),
             of("tx_bytes"),
-            lost("tx_port_down", "host_tx_"),
+            text(unsent.get(name)?.sum() ?? 0),
             of("flood_copies"),
           ];
         }),
@@ -44,15 +44,13 @@ export const counters = gridView({
         names: 2,
         rows: reasons
           .filter(({ value }) => value > 0)
-          .map(({ name, labels, value }) => [printable(labels.port ?? ""), name.replace(/^drop_/, ""), text(value)]),
+          .map(({ name, labels, value }) => [printable(labels.port ?? ""), reasonOf(name), text(value)]),
       },
     ];
   },
 });
 
-const total = (counters: readonly CounterValue[]) => counters.reduce((sum, { value }) => sum + value, 0);
-
-function nicGrid(own: Counts): Grid {
+function nicGrid(own: ShownCounters): Grid {
   const rows = own.ofNic();
   return {
     title: `link ${printable(rows[0]?.labels.device ?? "")}/1`,
@@ -67,15 +65,15 @@ export const pfc = gridView({
   of: "any",
   requests: ["counters", "ports"],
   grids({ counters, ports }) {
-    const own = new Counts(counters.counters);
-    const byPriority = (title: string, first: string, names: Parameters<typeof pfcRows>[2], show = text) => ({
+    const own = new ShownCounters(counters);
+    const byPriority = (title: string, first: string, meaning: Meaning, show = text) => ({
       ...{ title, head: pfcHead(first), names: 1 },
-      rows: pfcRows(own, ports, names, show),
+      rows: pfcRows(own, ports, meaning, show),
     });
     return [
-      byPriority("PFC frames received: the neighbour is backed up", "Port Rx", kPfc.received),
-      byPriority("PFC frames sent: this port's ingress is backed up", "Port Tx", kPfc.sent),
-      byPriority("Time paused by the neighbour, ms", "Port Rx", kPfc.paused, (ns) => fixed(ns / 1e6)),
+      byPriority("PFC frames received: the neighbour is backed up", "Port Rx", "pause_rx"),
+      byPriority("PFC frames sent: this port's ingress is backed up", "Port Tx", "pause_tx"),
+      byPriority("Time paused by the neighbour, ms", "Port Rx", "paused", (ns) => fixed(ns / 1e6)),
       {
         title: "Ports where PFC does not work",
         head: ["Port", "PFC", "Why"],
@@ -95,7 +93,7 @@ export const ecn = gridView({
   of: "any",
   requests: ["counters"],
   grids({ counters }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     if (own.isNic) {
       const row = kFeedback.map((name) => text(own.get(name, {})));
       return [{ title: "Congestion control", head: kFeedback, names: 0, rows: [row] }];
@@ -121,7 +119,7 @@ export const telemetry = gridView({
   of: "any",
   requests: ["counters", "ports"],
   grids({ counters, ports }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     const of = (port: string, names: readonly string[]) =>
       names.map((name) => text(own.get(name, own.isNic ? {} : { port })));
     return [

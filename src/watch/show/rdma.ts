@@ -2,7 +2,7 @@
 
 import type { PortStatus, QueuePairReport, Status } from "../../device/protocol.js";
 import { printable } from "../../result/report/format.js";
-import { Counts, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { type Answers, type Request, textView } from "./view.js";
 
 /** rdma ends every word with a blank, also the last of a line. */
@@ -79,14 +79,16 @@ const byName = (counters: readonly { name: string; value: number }[]) =>
   Object.fromEntries(counters.map(({ name, value }) => [name, Number(text(value))]));
 
 const statistic = linkView("counters of a NIC", ["counters"], ({ counters }) => [
-  byName(new Counts(counters.counters).ofNic()),
+  byName(new ShownCounters(counters).ofNic()),
 ]);
 
 const statisticQp = linkView(
   "counters of a NIC's queue pairs",
   ["counters"],
   ({ status: { pid }, counters }) =>
-    [...new Counts(counters.counters).byQueuePair()].map(([cntn, own]) => ({ cntn, pid, ...byName(own) })),
+    [...new ShownCounters(counters).by("qpn")].flatMap(([qpn, own]) =>
+      qpn === "" ? [] : [{ cntn: Number(qpn), pid, ...byName([...own]) }],
+    ),
   ({ cntn }) => ({ line: `    LQPN: <${cntn}>\n`, fields: { lqpn: [cntn] } }),
 );
 

@@ -1,6 +1,6 @@
 /** Tables of switches that route: routes, neighbors. */
 import { printable } from "../../result/report/format.js";
-import { Counts, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { gridView } from "./view.js";
 
 const kKernel = ["kernel_rx_packets", "kernel_tx_packets", "drop_kernel_rate", "drop_kernel_refused"];
@@ -10,7 +10,7 @@ export const routes = gridView({
   of: "switch",
   requests: ["routes", "counters", "switch"],
   grids({ routes, counters, switch: { ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: `Routes, ${routes.length}`,

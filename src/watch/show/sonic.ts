@@ -1,20 +1,22 @@
 /** Tables under the names and headings of SONiC's `show`, for who reads or parses those. */
 
 import type { FdbEntry, PortStatus } from "../../device/protocol.js";
+import type { Meaning } from "../../native/counters.js";
 import { printable } from "../../result/report/format.js";
 import { kPriorityKeys } from "../../wire/priority.js";
-import { Counts, kPfc, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { kNotAvailable, tabulate, withCommas } from "./tabulate.js";
 import { type Answers, textView } from "./view.js";
 
-type Names = { nic: string; switch: string };
-
 /** One row per port, one column per priority: the table of SONiC's pfcstat. */
-export function pfcRows(own: Counts, ports: readonly PortStatus[], names: Names, show: (value: number) => string) {
-  return ports.map(({ name }) => [
-    printable(name),
-    ...kPriorityKeys.map((priority) => show(own.ofPriority(names, name, priority))),
-  ]);
+export function pfcRows(
+  own: ShownCounters,
+  ports: readonly PortStatus[],
+  meaning: Meaning,
+  show: (value: number) => string,
+) {
+  const of = own.ofPriorities(meaning);
+  return ports.map(({ name }) => [printable(name), ...kPriorityKeys.map((priority) => show(of(name, priority)))]);
 }
 
 export const pfcHead = (first: string) => [first, ...kPriorityKeys.map((p) => `PFC${p}`)];
@@ -24,22 +26,21 @@ const pfcCounters = textView({
   of: "any",
   requests: ["counters", "ports"],
   text({ counters, ports }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
-      tabulate(pfcHead("Port Rx"), pfcRows(own, ports, kPfc.received, withCommas)),
-      tabulate(pfcHead("Port Tx"), pfcRows(own, ports, kPfc.sent, withCommas)),
+      tabulate(pfcHead("Port Rx"), pfcRows(own, ports, "pause_rx", withCommas)),
+      tabulate(pfcHead("Port Tx"), pfcRows(own, ports, "pause_tx", withCommas)),
     ].join("\n");
   },
   json({ counters, ports }) {
-    const own = new Counts(counters.counters);
-    const byPort = (names: Names) =>
-      Object.fromEntries(
-        ports.map(({ name }) => [
-          name,
-          Object.fromEntries(kPriorityKeys.map((p) => [`PFC${p}`, own.ofPriority(names, name, p)])),
-        ]),
+    const own = new ShownCounters(counters);
+    const byPort = (meaning: Meaning) => {
+      const of = own.ofPriorities(meaning);
+      return Object.fromEntries(
+        ports.map(({ name }) => [name, Object.fromEntries(kPriorityKeys.map((p) => [`PFC${p}`, of(name, p)]))]),
       );
-    return { "Port Rx": byPort(kPfc.received), "Port Tx": byPort(kPfc.sent) };
+    };
+    return { "Port Rx": byPort("pause_rx"), "Port Tx": byPort("pause_tx") };
   },
 });
 
@@ -83,7 +84,7 @@ const queueView = (description: string, columns: QueueColumns) =>
     of: "switch",
     requests: ["counters", "ports"],
     text({ counters, ports }) {
-      const own = new Counts(counters.counters);
+      const own = new ShownCounters(counters);
       const head = ["Port", "TxQ", ...columns.map((column) => column.head)];
       return ports
         .map(({ name }) =>
@@ -99,7 +100,7 @@ const queueView = (description: string, columns: QueueColumns) =>
         .join("\n");
     },
     json({ counters, ports }) {
-      const own = new Counts(counters.counters);
+      const own = new ShownCounters(counters);
       const queue = (port: string, priority: string) =>
         Object.fromEntries(columns.map(({ key, of }) => [key, cell(own, port, priority, of)]));
       return Object.fromEntries(
@@ -108,14 +109,14 @@ const queueView = (description: string, columns: QueueColumns) =>
     },
   });
 
-function cell(own: Counts, port: string, priority: string, of: string | undefined): string {
+function cell(own: ShownCounters, port: string, priority: string, of: string | undefined): string {
   return of === undefined ? kNotAvailable : text(own.get(of, { port, priority }));
 }
 
 /** One row per port, one column per queue or priority group, under a line of its own. @param rowsInJson As watermarkstat has them. */
 const countView = (description: string, title: string, prefix: "UC" | "PG", counter: string, rowsInJson = true) => {
   const head = ["Port", ...kPriorityKeys.map((p) => `${prefix}${p}`)];
-  const rows = (own: Counts, ports: readonly PortStatus[]) =>
+  const rows = (own: ShownCounters, ports: readonly PortStatus[]) =>
     ports.map(({ name }) => [
       printable(name),
       ...kPriorityKeys.map((priority) => text(own.get(counter, { port: name, priority }))),
@@ -124,10 +125,10 @@ const countView = (description: string, title: string, prefix: "UC" | "PG", coun
     description,
     of: "switch",
     requests: ["counters", "ports"],
-    text: ({ counters, ports }) => `${title}\n${tabulate(head, rows(new Counts(counters.counters), ports))}`,
+    text: ({ counters, ports }) => `${title}\n${tabulate(head, rows(new ShownCounters(counters), ports))}`,
     ...(rowsInJson && {
       json: ({ counters, ports }: Answers<"counters" | "ports">) =>
-        rows(new Counts(counters.counters), ports).map((row) =>
+        rows(new ShownCounters(counters), ports).map((row) =>
           Object.fromEntries(head.map((name, i) => [name, row[i]])),
         ),
     }),

@@ -1,7 +1,7 @@
 /** What a switch is set to, in the shapes of SONiC's `pfcwd`, `ecnconfig` and `mmuconfig`. */
 import type { SwitchReport } from "../../device/protocol.js";
 import { printable } from "../../result/report/format.js";
-import { Counts, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { kPool } from "./sonic.js";
 import { kNotAvailable, tabulate } from "./tabulate.js";
 import { textView } from "./view.js";
@@ -14,7 +14,7 @@ const pfcwdStats = textView({
   of: "switch",
   requests: ["counters", "switch"],
   text: ({ counters, switch: report }) => {
-    const rows = statsOf(new Counts(counters.counters), report).map(({ queue, status, storms, tx }) => [
+    const rows = stormsOf(new ShownCounters(counters), report).map(({ queue, status, storms, tx }) => [
       ...[queue, status, storms, tx],
       ...[kNotAvailable, kNotAvailable, kNotAvailable],
     ]);
@@ -23,22 +23,25 @@ const pfcwdStats = textView({
   },
   json: ({ counters, switch: report }) =>
     Object.fromEntries(
-      statsOf(new Counts(counters.counters), report).map(({ queue, status, storms, tx }) => [
+      stormsOf(new ShownCounters(counters), report).map(({ queue, status, storms, tx }) => [
         queue,
         { STATUS: status, "STORM DETECTED/RESTORED": storms, "TX OK/DROP": tx },
       ]),
     ),
 });
 
-function statsOf(own: Counts, { pfc_priorities, pfc_watchdog, ports }: SwitchReport) {
-  return ports.flatMap(({ name, pfc_storms }) =>
-    (pfc_watchdog.enabled ? pfc_priorities : []).map((p) => {
-      const of = (counter: string) => text(own.get(counter, { port: name, priority: String(p) }));
+/** Of each queue that the watchdog looks after. */
+export function stormsOf(own: ShownCounters, { pfc_priorities, pfc_watchdog, ports }: SwitchReport) {
+  return ports.flatMap(({ name: port, pfc_storms }) =>
+    (pfc_watchdog.enabled ? pfc_priorities : []).map((priority) => {
+      const of = (counter: string) => text(own.get(counter, { port, priority: String(priority) }));
       return {
-        queue: `${printable(name)}:${p}`,
-        status: (pfc_storms >> p) & 1 ? "stormed" : "operational",
+        ...{ port, priority },
+        queue: `${printable(port)}:${priority}`,
+        status: (pfc_storms >> priority) & 1 ? "stormed" : "operational",
         storms: `${of("pfc_wd_storm_detected")}/${of("pfc_wd_storm_restored")}`,
         tx: `${of("queue_packets")}/${of("pfc_wd_tx_drop")}`,
+        rx: of("pfc_wd_rx_drop"),
       };
     }),
   );

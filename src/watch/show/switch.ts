@@ -3,8 +3,9 @@
 import { formatRate, formatTime } from "../../base/units.js";
 import { kStormKinds } from "../../device/file/types.js";
 import { kilobytes, printable } from "../../result/report/format.js";
-import { Counts, text } from "./counts.js";
+import { ShownCounters, text } from "./counts.js";
 import { fdbCells } from "./sonic.js";
+import { stormsOf } from "./sonic_config.js";
 import { gridView } from "./view.js";
 
 export const cp = gridView({
@@ -12,7 +13,7 @@ export const cp = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: { qcn, ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: `Congestion points, QCN ${qcn.enabled ? "on" : "off"}`,
@@ -44,7 +45,7 @@ export const queue = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: state }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: "Queues",
@@ -72,28 +73,18 @@ export const pfcwd = gridView({
   description: "PFC watchdog of a switch: storms at its egress queues, and what they cost",
   of: "switch",
   requests: ["counters", "switch"],
-  grids({ counters, switch: { pfc_priorities, pfc_watchdog, ports } }) {
-    const own = new Counts(counters.counters);
-    const { enabled, detection_time, restoration_time, action } = pfc_watchdog;
+  grids({ counters, switch: report }) {
+    const own = new ShownCounters(counters);
+    const { enabled, detection_time, restoration_time, action } = report.pfc_watchdog;
     const times = `detection ${formatTime(detection_time)}, restoration ${formatTime(restoration_time)}`;
     return [
       {
         title: `PFC watchdog ${enabled ? `on: ${action}, ${times}` : "off"}`,
         head: ["Port", "TxQ", "Status", "Storm detected/restored", "Tx ok/drop", "Rx drop"],
         names: 3,
-        rows: ports.flatMap(({ name, pfc_storms }) =>
-          (enabled ? pfc_priorities : []).map((p) => {
-            const of = (counter: string) => text(own.get(counter, { port: name, priority: String(p) }));
-            return [
-              printable(name),
-              `UC${p}`,
-              (pfc_storms >> p) & 1 ? "stormed" : "operational",
-              `${of("pfc_wd_storm_detected")}/${of("pfc_wd_storm_restored")}`,
-              `${of("queue_packets")}/${of("pfc_wd_tx_drop")}`,
-              of("pfc_wd_rx_drop"),
-            ];
-          }),
-        ),
+        rows: stormsOf(own, report).map(({ port, priority, status, storms, tx, rx }) => [
+          ...[printable(port), `UC${priority}`, status, storms, tx, rx],
+        ]),
       },
     ];
   },
@@ -104,7 +95,7 @@ export const buffer = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: state }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     const { buffer } = state;
     return [
       {
@@ -142,7 +133,7 @@ export const fdb = gridView({
   of: "switch",
   requests: ["fdb", "counters", "switch"],
   grids({ fdb, counters, switch: { ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: `Forwarding table, ${fdb.length} entries`,
@@ -180,7 +171,7 @@ export const stormControl = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: { ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     return [
       {
         title: "Storm control",
@@ -205,7 +196,7 @@ export const vlan = gridView({
   of: "switch",
   requests: ["counters", "switch"],
   grids({ counters, switch: { ports } }) {
-    const own = new Counts(counters.counters);
+    const own = new ShownCounters(counters);
     const all = ports.flatMap(({ name, vlans: { untagged, tagged } }) => [
       ...(untagged === 0 ? [] : [{ vlan: untagged, name, tagging: "untagged" }]),
       ...tagged.map((vlan) => ({ vlan, name, tagging: "tagged" })),

@@ -1,8 +1,8 @@
 /** What queue pairs and ports do now: rates from two readings of the same devices. Bits, bytes and events per second. */
 
-import { happeningOf } from "../../device/growth.js";
 import type { ControlRequests, PortStatus, QueuePairReport } from "../../device/protocol.js";
 import type { ControlledDevice } from "../../device/running.js";
+import { type Counter, type Counters, countersOf, type Meaning, qpnText } from "../../native/counters.js";
 
 export interface Reading {
   device: ControlledDevice;
@@ -21,20 +21,57 @@ export type Sample = ReturnType<typeof sampleOf>;
 
 /** @param before Readings by the names of their devices. */
 export function sampleOf(readings: readonly Reading[], before: ReadonlyMap<string, Reading>, time: Date) {
-  const growths = readings.map((reading) => new Growth(reading, before.get(reading.device.name)));
+  const looks = readings.map((reading) => lookOf(reading, before.get(reading.device.name)));
   return {
     /** ISO 8601. */
     time: time.toISOString(),
     devices: readings.map(({ device, scale }) => ({ name: device.name, kind: device.kind ?? null, scale })),
-    queue_pairs: readings.flatMap((reading, i) => pairsOf(reading, growths[i] as Growth)),
-    ports: readings.flatMap((reading, i) => portsOf(reading, growths[i] as Growth)),
+    queue_pairs: looks.flatMap(pairsOf),
+    ports: looks.flatMap(portsOf),
   };
 }
 
+/** A reading, and rates since the one before. */
+interface Look extends Reading {
+  /** Of the counters with one value of a label; null: not known yet, or counters were cleared meanwhile. */
+  perSecond(label: "qpn" | "port", value: string, sum: (counters: Counters) => number, factor?: number): number | null;
+  /** Of queue pairs, by their numbers as labels have them. */
+  moved: ReadonlyMap<string, Counters>;
+}
+
+function lookOf(now: Reading, before: Reading | undefined): Look {
+  const [after, earlier] = [countersBy(now), before && countersBy(before)];
+  const seconds = (now.counters.at_ns - (before?.counters.at_ns ?? 0)) / 1e9;
+  return {
+    ...now,
+    moved: after.qpn,
+    perSecond(label, value, sum, factor = 1) {
+      if (earlier === undefined || seconds <= 0) return null;
+      const grown = sum(after[label].get(value) ?? kNone) - sum(earlier[label].get(value) ?? kNone);
+      return grown < 0 ? null : (factor * grown) / seconds;
+    },
+  };
+}
+
+const kNone = countersOf([]);
+
+/** Those of a NIC's port are under "": of others of its counters that name a port, impairments are those of the link. */
+function countersBy({ counters, pairs }: Reading) {
+  // Of programs: they come and go, and count for themselves.
+  const programs = pairs.flatMap(({ qpn, counters: own = {} }) =>
+    Object.entries(own).map(([name, value]): Counter => {
+      return { name, unit: "", meaning: "none", labels: { qpn: qpnText(qpn) }, value };
+    }),
+  );
+  const qpn = countersOf([...counters.counters, ...programs]).by("qpn");
+  return { qpn, port: qpn.get("")?.by("port") ?? new Map<string, Counters>() };
+}
+
 /** Null: not known yet, or there is no such thing; so of ports. */
-function pairsOf({ device, pairs }: Reading, growth: Growth) {
+function pairsOf({ device, pairs, perSecond, moved }: Look) {
   return pairs.map((pair) => {
-    const own = (name: string) => `${name} qp ${pair.qpn}`;
+    const own = qpnText(pair.qpn);
+    const total = (name: string) => moved.get(own)?.sum(name) ?? 0;
     const sends = pair.state !== "idle";
     return {
       device: device.name,
@@ -46,84 +83,34 @@ function pairsOf({ device, pairs }: Reading, growth: Growth) {
       rate_bps: sends ? pair.rate : null,
       target_rate_bps: sends ? pair.target_rate : null,
       alpha: sends ? pair.alpha : null,
-      tx_bps: growth.perSecond(own("tx_wire_bytes"), 8),
-      rx_bps: growth.perSecond(own("rx_wire_bytes"), 8),
+      tx_bps: perSecond("qpn", own, (counters) => counters.sum("tx_wire_bytes"), 8),
+      rx_bps: perSecond("qpn", own, (counters) => counters.sum("rx_wire_bytes"), 8),
       /** Payload since the start, sent and received. */
-      bytes: growth.total(own("tx_bytes")) + growth.total(own("rx_bytes")),
+      bytes: total("tx_bytes") + total("rx_bytes"),
     };
   });
 }
 
-function portsOf({ device, ports, queueBytes }: Reading, growth: Growth) {
+function portsOf({ device, ports, queueBytes, perSecond }: Look) {
   return ports.map(({ name }, i) => {
     const place = queueBytes === undefined ? "" : name;
-    const rate = (counter: string, factor = 1) => growth.perSecond(`${counter} port ${place}`, factor);
+    const named = (counter: string, factor?: number) => perSecond("port", place, (own) => own.sum(counter), factor);
+    const rate = (...meanings: Meaning[]) => perSecond("port", place, (own) => own.of(...meanings).sum());
     return {
       device: device.name,
       port: name,
-      rx_bps: rate("rx_bytes", 8),
-      tx_bps: rate("tx_bytes", 8),
-      rx_pps: rate("rx_packets"),
-      tx_pps: rate("tx_packets"),
+      rx_bps: named("rx_bytes", 8),
+      tx_bps: named("tx_bytes", 8),
+      rx_pps: named("rx_packets"),
+      tx_pps: named("tx_packets"),
       queue_bytes: queueBytes?.[i] ?? null,
       /** Of a switch: made; of a NIC: that came marked. */
-      marks_per_s: rate("marks"),
+      marks_per_s: rate("mark", "marked"),
       /** PFC frames. */
-      pauses_rx_per_s: rate("pauses_rx"),
-      pauses_tx_per_s: rate("pauses_tx"),
+      pauses_rx_per_s: rate("pause_rx"),
+      pauses_tx_per_s: rate("pause_tx"),
       /** With those that the host has lost. */
-      drops_per_s: rate("drops"),
+      drops_per_s: rate("drop", "overrun", "refused", "down"),
     };
   });
-}
-
-/** Sums that several counters of a port make, by what they stand for. */
-const kSums = { mark: "marks", cnm: undefined, pfc: "pauses_tx", "pfc heard": "pauses_rx", drop: "drops" } as const;
-
-const kOwn = new Set(["rx_bytes", "tx_bytes", "rx_packets", "tx_packets"]);
-
-/** Counters of one device, by "name qp 17" and "name port r" (of a NIC "name port "), and how they have grown. */
-class Growth {
-  private readonly now: ReadonlyMap<string, number>;
-  private readonly before: ReadonlyMap<string, number> | undefined;
-  private readonly seconds: number;
-
-  constructor(now: Reading, before: Reading | undefined) {
-    this.now = totals(now);
-    this.before = before && totals(before);
-    this.seconds = (now.counters.at_ns - (before?.counters.at_ns ?? 0)) / 1e9;
-  }
-
-  total(key: string): number {
-    return this.now.get(key) ?? 0;
-  }
-
-  /** Null without a reading before, and where counters were cleared meanwhile. */
-  perSecond(key: string, factor: number): number | null {
-    if (this.before === undefined || this.seconds <= 0) return null;
-    const grown = this.total(key) - (this.before.get(key) ?? 0);
-    return grown < 0 ? null : (factor * grown) / this.seconds;
-  }
-}
-
-function totals({ counters, pairs }: Reading): Map<string, number> {
-  const sums = new Map<string, number>();
-  for (const { name, labels, value } of counters.counters) {
-    const key = keyOf(name, labels);
-    if (key !== undefined) sums.set(key, (sums.get(key) ?? 0) + value);
-  }
-  // Of programs: they come and go, and count for themselves.
-  for (const { qpn, counters: own = {} } of pairs) {
-    for (const [name, value] of Object.entries(own)) sums.set(`${name} qp ${qpn}`, value);
-  }
-  return sums;
-}
-
-function keyOf(name: string, { qpn, port = "", device }: Readonly<Record<string, string>>): string | undefined {
-  if (qpn !== undefined) return `${name} qp ${Number(qpn)}`;
-  // Impairments, which devices count for a port.
-  if (device !== undefined && port !== "") return undefined;
-  const happening = name === "np_ecn_marked_roce_packets" ? "mark" : happeningOf(name);
-  const sum = happening === undefined ? (kOwn.has(name) ? name : undefined) : kSums[happening];
-  return sum === undefined ? undefined : `${sum} port ${port}`;
 }

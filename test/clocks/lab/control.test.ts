@@ -10,6 +10,7 @@ import { ControlServer } from "../../../src/device/control_server.js";
 import { askDevice, findDevices } from "../../../src/device/running.js";
 import { CounterTable } from "../../../src/native/counters.js";
 import { loadScenario } from "../../../src/scenario/scenario.js";
+import { describedAs } from "../../native/counters.js";
 
 const kScale = 40;
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
@@ -27,7 +28,7 @@ type Count = [name: string, unit: string, labels: Record<string, string>, value:
 
 function tableOf(counts: readonly Count[]): CounterTable {
   const table = new CounterTable({
-    manifest: () => counts.map(([name, unit, labels]) => ({ name, unit, labels, help: "" })),
+    manifest: () => counts.map(([name, unit, labels]) => ({ ...describedAs(name, labels), unit })),
     readCounters: (target) => {
       counts.forEach(([, , , value], i) => {
         target[i] = value;

@@ -11,6 +11,7 @@ import { Completions } from "../../../src/result/completions.js";
 import { Recorder, type RecordSource } from "../../../src/result/recorder.js";
 import { Fabric } from "../../../src/scenario/fabric.js";
 import { type DcqcnParameters, parseScenario, type Scenario } from "../../../src/scenario/scenario.js";
+import { describedAs } from "../../native/counters.js";
 
 export type Counter = [name: string, labels: Record<string, string>, value: number];
 
@@ -59,7 +60,7 @@ export const completionsOf = (scenario: Scenario): Completions => new Completion
 /** A worker's counters as they would be read. */
 export function counterTable(counters: readonly Counter[]): CounterTable {
   const worker = {
-    manifest: () => counters.map(([name, labels]) => ({ name, unit: "", help: "", labels })),
+    manifest: () => counters.map(([name, labels]) => describedAs(name, labels)),
     readCounters: (target: Float64Array) => {
       target.set(counters.map(([, , value]) => value));
       return 0;

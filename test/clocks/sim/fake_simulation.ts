@@ -9,14 +9,24 @@ import type {
   SimulationManifest,
 } from "../../../src/native/simulation_types.js";
 import { kRecordWords } from "../../../src/native/types.js";
+import { describedAs } from "../../native/counters.js";
 import { histogramOf } from "../../native/histograms.js";
 
 const kPriorities = 8;
-const described = (...names: string[]) => names.map((name) => ({ name, unit: "", help: "", labels: {} }));
+const described = (scope: Parameters<typeof describedAs>[2], ...names: string[]) =>
+  names.map((name) => describedAs(name, {}, scope));
 
 export const kManifest: SimulationManifest = {
-  switch_port: described("tx_packets", "tx_pfc_frames", "rx_pfc_frames", "drop_buffer_full", "drop_no_route"),
+  switch_port: described(
+    "switch_port",
+    "tx_packets",
+    "tx_pfc_frames",
+    "rx_pfc_frames",
+    "drop_buffer_full",
+    "drop_no_route",
+  ),
   switch_priority: described(
+    "switch_priority",
     "wred_ecn_marked_packets",
     "pfc_tx_packets",
     "pfc_rx_packets",
@@ -25,6 +35,7 @@ export const kManifest: SimulationManifest = {
     "cn_cp_transmitted_cnms",
   ),
   nic: described(
+    "nic",
     "tx_packets",
     "rx_packets",
     "np_cnp_sent",
@@ -33,9 +44,10 @@ export const kManifest: SimulationManifest = {
     "rp_cnm_handled",
     "rp_cnm_bad_version",
   ),
-  nic_priority: described("rx_prio_pause", "rx_prio_pause_duration"),
-  transport: described("retransmitted", "tx_naks"),
+  nic_priority: described("nic_priority", "rx_prio_pause", "rx_prio_pause_duration"),
+  transport: described("nic", "retransmitted", "tx_naks"),
   queue_pair: described(
+    "queue_pair",
     "tx_packets",
     "rx_packets",
     "rx_bytes",
@@ -45,7 +57,7 @@ export const kManifest: SimulationManifest = {
     "cnp_sent",
     "cnp_handled",
   ),
-  link: described("frames", "wire_bytes", "lost", "corrupted", "duplicated"),
+  link: described("link", "frames", "wire_bytes", "lost", "corrupted", "duplicated"),
 };
 
 /** Cells that are not zero: "table.row.column" -> value; rows by priority are row * 8 + priority. */

@@ -5,6 +5,7 @@ import { CounterTable } from "../../../src/native/counters.js";
 import type { NativeWorker, SwitchState } from "../../../src/native/types.js";
 import type { Scenario } from "../../../src/scenario/types.js";
 import { type Counter, recorderOf } from "../../clocks/lab/evidence.js";
+import { describedAs } from "../../native/counters.js";
 
 const kZeros = [0, 0, 0, 0, 0, 0, 0, 0];
 
@@ -16,7 +17,7 @@ export class FakeCounters {
 
   constructor(private readonly counters: Counter[]) {
     const worker = {
-      manifest: () => counters.map(([name, labels]) => ({ name, unit: "", help: "", labels })),
+      manifest: () => counters.map(([name, labels]) => describedAs(name, labels)),
       readCounters: (target: Float64Array) => {
         target.set(this.counters.map(([, , value]) => value));
         return this.asOf;

@@ -5,6 +5,7 @@ import { metricsPage, nativeCounters } from "../../../scripts/generate-metrics.j
 import { aliasesOf, kAliased } from "../../../src/watch/metrics/aliases.js";
 import { kGauges } from "../../../src/watch/metrics/gauges.js";
 import { kMapped, metricOf, scopeOf } from "../../../src/watch/metrics/mapping.js";
+import { describedAs } from "../../native/counters.js";
 
 const counters = nativeCounters();
 const metrics = counters.flatMap((counter) => [
@@ -65,7 +66,7 @@ describe("the mapping", () => {
 
   it("calls endpoint counters as rdma_exporter does, and switch counters by their SAI stems", () => {
     const name = (scope: (typeof counters)[number]["scope"], counter: string) =>
-      metricOf(scope, { name: counter, unit: "packets", help: "help" });
+      metricOf(scope, describedAs(counter, {}, scope));
     expect(name("nic", "np_cnp_sent")).toMatchObject({ name: "rdma_np_cnp_sent_total", fixed: { port: "1" } });
     expect(name("nic_priority", "rx_prio_pause")).toMatchObject({
       name: "rdma_roce_pfc_pause_frames_total",

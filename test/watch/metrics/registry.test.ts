@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { ControlRequests } from "../../../src/device/protocol.js";
 import { MetricsRegistry, type NicReading, type PortReading } from "../../../src/watch/metrics/registry.js";
+import { describedAs } from "../../native/counters.js";
 import { histogramOf } from "../../native/histograms.js";
 import { kSwitch as kAnswers } from "../show/answers.js";
 import { kNic, kSwitch, nic, source, sw, type Told } from "./source.js";
@@ -196,7 +197,7 @@ describe("the registry", () => {
     const { source: lab } = source([], {
       counters: () =>
         tables.map((own) => ({
-          manifest: own.map(([name, labels]) => ({ name, unit: "", help: "", labels })),
+          manifest: own.map(([name, labels]) => describedAs(name, labels)),
           value: (i: number) => own[i]?.[2] ?? 0,
         })),
       nics: () => ["h1", "h2"].map((device) => ({ device, pfc: [], pairs, programs: [] })),

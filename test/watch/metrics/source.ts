@@ -1,5 +1,6 @@
 /** A source of metrics that does as told. */
 import type { MetricsSource } from "../../../src/watch/metrics/registry.js";
+import { describedAs } from "../../native/counters.js";
 
 export const sw = { switch: "sw0", port: "a" };
 export const nic = { device: "roce0" };
@@ -14,14 +15,13 @@ export function source(counters: Told["counters"], overrides: Partial<MetricsSou
   told.source = {
     counters: () => [
       {
-        manifest: told.counters.map(([name, labels]) => ({ name, unit: "packets", help: `Help of ${name}`, labels })),
+        manifest: told.counters.map(([name, labels]) => describedAs(name, labels)),
         value: (i) => told.counters[i]?.[2] ?? 0,
       },
     ],
     switches: () => [],
     nics: () => [],
-    pairCounters: () =>
-      ["tx_packets", "tx_wire_bytes"].map((name) => ({ name, unit: "packets", help: `Help of ${name}` })),
+    pairCounters: () => ["tx_packets", "tx_wire_bytes"].map((name) => describedAs(name, {}, "queue_pair")),
     histograms: () => [],
     ports: () => [],
     discovery: () => [],

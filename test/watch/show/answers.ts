@@ -2,6 +2,7 @@
 import type { ControlRequests, CounterValue, Status } from "../../../src/device/protocol.js";
 import type { Tsa } from "../../../src/wire/lldp/dcb_tlv.js";
 import { kVeth } from "../../daemon/probes.js";
+import { describedAs } from "../../native/counters.js";
 
 const zeros = [0, 0, 0, 0, 0, 0, 0, 0];
 export const port = (name: string, up = true) => ({
@@ -33,6 +34,7 @@ export const port = (name: string, up = true) => ({
 export const count = (name: string, labels: Record<string, string>, value: number): CounterValue => ({
   name,
   unit: "packets",
+  meaning: describedAs(name, labels).meaning,
   labels,
   value,
 });

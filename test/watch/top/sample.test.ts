@@ -74,6 +74,15 @@ it("what could not be sent is dropped, too", () => {
   expect(sampleOf([more(2)], after(more(1)), kTime).ports[1]).toMatchObject({ port: "r", drops_per_s: 10 });
 });
 
+it("what was sent live is not dropped", () => {
+  const live = (seconds: number) => {
+    const reading = switchReading(seconds);
+    const sent = counter("host_tx_live", { switch: "sw", port: "r" }, 5 * seconds);
+    return { ...reading, counters: { ...reading.counters, counters: [...reading.counters.counters, sent] } };
+  };
+  expect(sampleOf([live(2)], after(live(1)), kTime).ports[1]).toMatchObject({ port: "r", drops_per_s: 0 });
+});
+
 it("there are no rates at first, nor after counters were cleared", () => {
   expect(sampleOf([nicReading(3)], new Map(), kTime).ports[0]?.tx_bps).toBeNull();
   const cleared = {

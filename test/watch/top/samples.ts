@@ -3,6 +3,7 @@
 import type { CounterValue } from "../../../src/device/protocol.js";
 import type { ControlledDevice } from "../../../src/device/running.js";
 import type { Reading, Sample } from "../../../src/watch/top/sample.js";
+import { describedAs } from "../../native/counters.js";
 import { kNic, port } from "../show/answers.js";
 
 export const device = (name: string, kind: "switch" | "nic"): ControlledDevice => ({
@@ -16,6 +17,7 @@ export const device = (name: string, kind: "switch" | "nic"): ControlledDevice =
 export const counter = (name: string, labels: Record<string, string>, value: number): CounterValue => ({
   name,
   unit: "",
+  meaning: describedAs(name, labels).meaning,
   labels,
   value,
 });

@@ -22,6 +22,16 @@ describe("a part's result", () => {
   });
 });
 
+describe("a link between parts with PAUSE frames", () => {
+  it("has had those cross that were sent", () => {
+    const scenario = choosePart(whole(), "two");
+    const switches = counterTable([port("tx_pause_frames", "right", "left", 3)]);
+    const { frames, part } = composeResult(evidence({ scenario, switches, nics: counterTable([]) }));
+    expect(part?.links[0]?.sent).toBe(3);
+    expect(frames).toMatchObject({ sent: 3, to_parts: 3, missing: 0 });
+  });
+});
+
 describe("a link with faults between parts", () => {
   it("has had what its impairment takes, or doubles, come over once", () => {
     const scenario = choosePart(whole(), "two");
