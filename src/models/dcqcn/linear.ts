@@ -41,16 +41,16 @@ export interface DelaySystem {
 }
 
 export interface Linearised {
-  /** q in parts of Kmax - Kmin, R_C and R_T in parts of R_C, alpha in parts of itself; 1/s. */
+  /** The whole system: q in parts of Kmax - Kmin, R_C and R_T in parts of R_C, alpha in parts of itself; 1/s. */
   whole: DelaySystem;
-  /** R_C, R_T, alpha with the queue held. */
+  /** The inner system: R_C, R_T, alpha with the queue held. */
   inner: DelaySystem;
 }
 
 /** Step of the differences, as a part of the value: the cube root of what doubles resolve. */
 const kDifference = 6e-6;
 
-/** Undefined where the fixed point has no queue, or lies where equation 5 bends. */
+/** Returns undefined where the fixed point has no queue, or lies where equation 5 bends. */
 export function linearise(parameters: PacketParameters, flows: number): Linearised | undefined {
   const { p, alpha, rate, target, queue } = packetFixedPoint(parameters, flows);
   if (queue === null || p >= parameters.pmax) return undefined;
@@ -64,7 +64,7 @@ export function linearise(parameters: PacketParameters, flows: number): Linearis
   const past = Float64Array.of(queue, rate);
   const column = (vector: Float64Array, i: number): number[] => {
     const value = vector[i] as number;
-    // R_T - R_C is what matters of R_T, and q - Kmin of q: differences are small beside those.
+    // Steps are parts of R_T - R_C, and of q - Kmin: differences are small beside those.
     const size = i === 0 ? queue - parameters.kmin : i === 3 ? alpha : target - rate;
     const side = (sign: number) => {
       const slopes = new Float64Array(4);
@@ -139,7 +139,7 @@ function norm({ now, lagged, delay }: DelaySystem, real: number): number {
   return Math.max(...now.map((row, i) => sum(row) + size * sum(lagged[i])));
 }
 
-/** How many zeros the characteristic function has to the right of the line Re s = `real`. */
+/** Counts the zeros of the characteristic function to the right of the line Re s = `real`. */
 export function zerosBeyond(system: DelaySystem, real: number): number {
   const order = system.now.length;
   const bound = Math.max(norm(system, real), Math.abs(real));
@@ -184,7 +184,7 @@ function divide(a: Complex, b: Complex): Complex {
   return { re: (a.re * b.re + a.im * b.im) / size, im: (a.im * b.re - a.re * b.im) / size };
 }
 
-/** By Gauss' elimination with the largest pivot. */
+/** Computes it by Gauss' elimination with the largest pivot. */
 function determinant(rows: Complex[][]): Complex {
   let product: Complex = { re: 1, im: 0 };
   const n = rows.length;
