@@ -1,17 +1,17 @@
-// Writes src/native/configuration.ts, congestion_configuration.ts, simulation_configuration.ts and reports.ts: types and layouts of what crosses to the native core and back, as the core
-// itself describes it (native/base/describe.h). With --check it writes nothing and exits with 1 if a file is out of date. Needs the
-// native core.
+// Writes src/native/configuration.ts, congestion_configuration.ts, simulation_configuration.ts and reports.ts: types and layouts
+// of the data that cross to the native core and back, as the core itself describes them (native/base/describe.h). With --check it
+// writes nothing and exits with 1 if a file is out of date. Needs the native core.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadAddon } from "../src/native/addon.js";
 
 interface Field {
   name: string;
-  /** As TypeScript writes it. */
+  /** Type in TypeScript. */
   type: string;
   text: string;
   unit: string;
-  /** In words; "": whatever the type holds. */
+  /** Range in words; "": all that the type holds. */
   range: string;
   optional: boolean;
 }
@@ -21,18 +21,18 @@ interface Struct {
   bases: string[];
   fields: Field[];
 }
-/** See native/addon/description.h. */
+/** The core's description; see native/addon/description.h. */
 export interface Description {
-  /** From TypeScript. */
+  /** Structs that come from TypeScript. */
   configuration: Struct[];
-  /** To it. */
+  /** Structs that go to TypeScript. */
   reports: Struct[];
   records: { name: string; words: number; at: [string, number][] }[];
   words: { name: string; words: string[] }[];
 }
 
 const kFolder = "src/native";
-/** Files beside configuration.ts, each with what is described between two structs: behind `before`, and up to `last`. */
+/** Files beside configuration.ts, each with the structs between two others: behind `before`, and up to `last`. */
 const kParts = [
   {
     file: "simulation_configuration",
@@ -83,7 +83,7 @@ export function typescriptOf({ configuration, reports, records, words }: Descrip
   ]);
 }
 
-/** Those of `structs`, which are described in `file`, that `text` has outside of comments. "": none. */
+/** Imports those of `structs`, which are described in `file`, that `text` has outside of comments. "": none. */
 function imports(text: string, structs: readonly Struct[], file: string): string {
   const code = text.replaceAll(/\/\*\*.*?\*\//gs, "");
   const used = structs.map(({ name }) => name).filter((name) => new RegExp(`\\b${name}\\b`).test(code));
@@ -94,12 +94,12 @@ function imports(text: string, structs: readonly Struct[], file: string): string
   return names === "" ? "" : `import type {\n${names}} from "${file}";`;
 }
 
-/** What has no name has no place either. */
+/** Lists pairs; one that has no name has no place either. */
 function listed(pairs: readonly (readonly [string, number])[]): string {
   return pairs.flatMap(([name, value]) => (name === "" ? [] : [`${name}: ${value}`])).join(", ");
 }
 
-/** @param known All that these may extend. */
+/** @param known All structs that these may extend. */
 function interfaces(types: readonly Struct[], known = types): string[] {
   const structs = new Map(known.map((struct) => [struct.name, struct]));
   return types.map((struct) => interfaceOf(struct, structs));
@@ -122,7 +122,7 @@ function interfaceOf({ name, text, bases, fields }: Struct, structs: ReadonlyMap
   return `${comment(text).replace(/ $/, "\n")}export interface ${name}${heritage} {\n${[...own.values()].map(member).join("")}}`;
 }
 
-/** A field that is described several times is all of that. */
+/** A field that is described several times has all of those types. */
 function member(fields: readonly Field[]): string {
   const [{ name, text, unit, range, optional }] = fields as [Field];
   const said = [text, [unit, range].filter((part) => part !== "").join(", ")].filter((part) => part !== "").join(" ");

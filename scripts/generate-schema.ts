@@ -1,5 +1,5 @@
-// Writes what is derived from the schemas: schema/*.schema.json, and in docs/reference scenario.md, parameters.md, daemon-files.md and
-// results.md. With --check it writes nothing and exits with 1 if a file is out of date.
+// Writes files derived from the schemas: schema/*.schema.json, and in docs/reference scenario.md, parameters.md, daemon-files.md
+// and results.md. With --check it writes nothing and exits with 1 if a file is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -49,7 +49,7 @@ function inputSchema(schema: z.ZodType): Node {
     override: ({ zodSchema, jsonSchema }) => {
       const fallback = z.globalRegistry.get(zodSchema)?.default;
       if (fallback !== undefined) jsonSchema.default = fallback as typeof jsonSchema.default;
-      // What follows from other fields need not be written.
+      // Fields that follow from others need not be written.
       const { properties = {}, required } = jsonSchema as Node;
       if (required !== undefined) {
         jsonSchema.required = required.filter((name) => properties[name]?.default === undefined);
@@ -96,7 +96,7 @@ ${page("nic.yaml", withoutRepeats(nicFile))}
 `;
 }
 
-/** A port has the fields of the file: what it has besides is told. */
+/** Leaves out fields that a port shares with the file: only its others are told. */
 function withoutRepeats(nicFile: Node): Node {
   const { properties = {} } = nicFile;
   const { ports = {} } = properties;
@@ -117,7 +117,7 @@ function resultsPage(result: Node): string {
   return `# Results\n\n${GENERATED}\n\n${tables}`;
 }
 
-/** What is at one step of a path: a field, each of a list ("[]"), or each by its name ("*"). */
+/** Returns the node at one step of a path: a field, each of a list ("[]"), or each by its name ("*"). */
 function inside(node: Node, step: string): Node {
   const found =
     { "": node, "[]": node.items, "*": node.additionalProperties || undefined }[step] ?? node.properties?.[step];
@@ -143,7 +143,7 @@ function collect(path: string, node: Node, sections: string[]): void {
   for (const [name, field] of Object.entries(properties)) collectInside(path, name, field, sections);
 }
 
-/** What all variants share comes first, then each with its own fields, after the value that picks it. */
+/** Fields that all variants share come first, then each variant with its own fields, after the value that picks it. */
 function collectVariants(path: string, variants: Node[], sections: string[]): void {
   const [first, ...others] = variants.map((variant) => variant.properties ?? {});
   const shared = Object.keys(first ?? {}).filter((name) => others.every((other) => same(other[name], first?.[name])));
@@ -177,7 +177,7 @@ function fieldTable(node: Node, names: string[]): string {
   return table(["field", "meaning", "values", "default"], rows);
 }
 
-/** Sections for what is inside a field, if it is a section or a list of them. */
+/** Adds sections for the inside of a field, if it is a section or a list of them. */
 function collectInside(path: string, name: string, field: Node, sections: string[]): void {
   if (DESCRIBED_ELSEWHERE.has(`${path}.${name}`)) return;
   const inner = [field, ...(field.anyOf ?? []), ...(field.items ? [field.items, ...(field.items.anyOf ?? [])] : [])];
