@@ -1,12 +1,12 @@
 /**
- * Tests that something may be in the way of: then they are skipped and say why, at the end of a run in a list. In CI they fail, but
- * for want of a package: `npm test` has tried to install that, and says at its end what it could not.
+ * Tests that an obstacle may keep from running: then they are skipped and say why, at the end of a run in a list. In CI they
+ * fail, but for want of a package: `npm test` has tried to install that, and says at its end which ones it could not.
  */
 import { beforeEach, describe, it } from "vitest";
 import { loadAddon } from "../src/native/addon.js";
 import { kNotInstalled } from "./needs.js";
 
-/** Why nothing that needs the native core can run here; undefined if it can. */
+/** Says why nothing that needs the native core can run here; undefined if it can. */
 export function nativeObstacle(): string | undefined {
   try {
     loadAddon();

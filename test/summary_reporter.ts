@@ -1,10 +1,13 @@
-/** After all tests: where the time went, those that failed before they passed and why, and those that were skipped, by their reasons. */
+/**
+ * Prints after all tests the time of each part, those that failed before they passed and why, and those that were skipped,
+ * by their reasons.
+ */
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 
 const kSlowest = 5;
 
 export class SummaryReporter implements Reporter {
-  /** Of each project, from its first file to its last; ms. */
+  /** Time of each project, from its first file to its last; ms. */
   readonly #spans = new Map<string, { first: number; last: number }>();
   readonly #files = new Map<TestModule, { began: number; took: number }>();
 

@@ -32,7 +32,7 @@ describePage("charts", ({ open }) => {
     server.send(20);
     await drawn(page, server);
     for (const chart of kCharts) {
-      // Below the axis there is nothing but its texts.
+      // Only texts are below the axis.
       const dots = await page.locator(`#chart-${chart}`).evaluate((host) => {
         const canvas = host.querySelector("canvas") as HTMLCanvasElement;
         const over = host.querySelector(".u-over") as HTMLElement;

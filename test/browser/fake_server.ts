@@ -28,9 +28,9 @@ export class FakeServer {
   readonly results = new Map<number, unknown>();
   readonly changes: string[][] = [];
   readonly requested: RunRequest["action"][] = [];
-  /** Whoever comes may change things. */
+  /** True if anybody may change things. */
   mayChange = true;
-  /** Of streams. */
+  /** Refuses streams, if there is one. */
   refusal: Refusal | undefined;
   /** Answers to questions wait for it. */
   hold: Promise<void> | undefined;

@@ -60,7 +60,7 @@ describePage("inspector", ({ open }) => {
     server.send(5);
     await drawn(page, server);
     await page.clock.install();
-    // Not all that a page asks for reaches a server at once.
+    // Requests are counted at the page, since not all reach a server at once.
     let inspections = 0;
     page.on("request", (request) => {
       if (request.url().includes("/api/inspect")) inspections++;
@@ -227,7 +227,7 @@ describePage("page", ({ open, visit }) => {
     const before = await inkOf(page, "rate");
     const points = await pointsOf(page);
     expect(points).toBe(40 * kCurves);
-    // What happens meanwhile is not lost.
+    // Samples from meanwhile are not lost.
     server.send(30);
     await server.start();
     await expect.poll(() => server.watched).toBe(true);

@@ -1,4 +1,4 @@
-/** What a PDF has on its pages, as poppler's tools see it. */
+/** Reads the pages of a PDF with poppler's tools. */
 import { execFileSync } from "node:child_process";
 
 export interface Word {

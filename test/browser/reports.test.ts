@@ -187,7 +187,7 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
   it("draws events after the warm-up as high as they are there, however many there were in it", async () => {
     const { page } = await open("sim run");
     await page.addScriptTag({ content: `(${installPixels})()` });
-    // Of the first lane, marks, after the warm-up of 10 of 60 ms.
+    // The height is that of the first lane, marks, after the warm-up of 10 of 60 ms.
     const height = await page.locator("#chart-events").evaluate((host) => {
       const { width, height, data } = pixelsOfChart(host);
       const lanes = 4;

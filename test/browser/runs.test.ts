@@ -32,14 +32,14 @@ function paleColumns(page: Page, chart: string): Promise<number> {
     const pale = new Uint8Array(width);
     for (let i = 0; i < data.length; i += 4) {
       const [r = 0, g = 0, b = 0, a = 0] = data.slice(i, i + 4);
-      // What shines through has the alpha of the shade.
+      // Colours that shine through have the alpha of the shade.
       if (a > 20 && a < 150 && Math.max(r, g, b) - Math.min(r, g, b) > 60) pale[(i / 4) % width] = 1;
     }
     return pale.reduce((sum, one) => sum + one, 0) / width;
   });
 }
 
-/** Where the distribution of the queue's length leaves 0, from left to right. */
+/** Place where the distribution of the queue's length leaves 0, from left to right. */
 function firstRise(page: Page): Promise<number> {
   return page.locator("#chart-cdf").evaluate((host) => {
     const { width, height, data } = pixelsOfChart(host);

@@ -73,7 +73,7 @@ function heapInUse(): number {
 /** Time passes when it is told to. */
 class VirtualClock implements Clock {
   #now = 0;
-  /** By time. */
+  /** Timers in order of time. */
   readonly #timers: { at: number; action: () => void }[] = [];
 
   now(): number {
@@ -106,7 +106,7 @@ class VirtualClock implements Clock {
     this.#now = end;
   }
 
-  /** Behind those that are due at `at`, or before. */
+  /** Place behind the timers that are due at `at`, or before. */
   #place(at: number): number {
     let [from, to] = [0, this.#timers.length];
     while (from < to) {
@@ -132,7 +132,7 @@ class World {
   private readonly peers: readonly string[];
   private readonly neighbours: Neighbours;
   private readonly manager: ConnectionManager;
-  /** Of what was sent to peers, and what they have asked the application and got no answer to. */
+  /** IDs that were sent to peers, and requests of peers that the application has not answered. */
   private readonly ids = [0, 1];
   private readonly asked: IncomingRequest[] = [];
   private readonly established: Established[] = [];
@@ -222,7 +222,7 @@ class World {
     }
   }
 
-  /** What the device sends is whole, and tells a peer its IDs. */
+  /** Checks that a frame of the device is whole, and notes IDs that it tells a peer. */
   #sent(frame: Buffer): boolean {
     const mad = readMadFrame(frame)?.mad;
     const message = mad && readMessage(mad);
@@ -291,7 +291,7 @@ class World {
     });
   }
 
-  /** Whoever asks now is heard. */
+  /** Checks that a peer that asks now is heard. */
   #requireRoom(): void {
     const before = this.asked.length;
     this.#deliver(
@@ -308,7 +308,7 @@ class World {
     return this.input.once(3) ? this.input.below(6) : this.input.pick(this.ids);
   }
 
-  /** Of so many bits, with a liking for the ends of the range. */
+  /** Draws a number of so many bits, with a liking for the ends of the range. */
   #number(bits: number): number {
     const { input } = this;
     const style = input.below(4);
@@ -447,7 +447,7 @@ class World {
   }
 }
 
-/** What the probe makes of an IPv4 packet agrees with connection management, and it can be quoted in an ICMP message. */
+/** Checks that the probe reads an IPv4 packet as connection management does, and can have it quoted in an ICMP message. */
 function readAsProbe(frame: Buffer): void {
   const packet = frame.subarray(kEthernet);
   const read = readFrame(packet);

@@ -27,13 +27,13 @@ export interface Target {
   close?(): void;
 }
 
-/** How a module of a target makes it; `folder` is for its files, and empty. */
+/** Function by which a module makes its target; `folder` is for its files, and empty. */
 export type OpenTarget = (folder: string) => Target | Promise<Target>;
 
 export interface FuzzOptions {
   target: Target;
   seed: number;
-  /** Of wall time. */
+  /** Wall time to run. */
   seconds: number;
   /** Most runs; no end if left out. */
   runs?: number;
@@ -61,14 +61,14 @@ export interface Outcome extends Progress {
 /** CPU time of one input, s: they take milliseconds. */
 const kSlow = 5;
 const kTookLong = "it took";
-/** Between two looks at the heap, ms; what it may grow by between the first and any other, bytes. */
+/** Time between two looks at the heap, ms; bytes by which it may grow between the first and any other. */
 const kLookMs = 10_000;
 const kGrowth = 128 << 20;
 const kTellMs = 1000;
 /** Changes of an input of the corpus, at most. */
 const kMostChanges = 8;
 
-/** Until time is up, or an input fails. */
+/** Runs until time is up, or an input fails. */
 export async function fuzz(options: FuzzOptions): Promise<Outcome> {
   const { target, signal, tell } = options;
   mkdirSync(options.corpus, { recursive: true });
@@ -115,7 +115,7 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
             () => false,
             (other) => messageOf(other) === messageOf(error),
           );
-        // What takes long does so each time.
+        // An input that takes long does so each time.
         const isSlow = messageOf(error).startsWith(kTookLong);
         return { ...progress, failure: { error, input: isSlow ? tried : await shortest(tried, failsSo) } };
       }
@@ -144,13 +144,13 @@ export function nameOf(input: Uint8Array): string {
   return createHash("sha1").update(input).digest("hex").slice(0, 16);
 }
 
-/** What there is already, then new ones without end. */
+/** Yields the known inputs, then new ones without end. */
 function* inputs(known: readonly Uint8Array[], draw: Draw): Iterable<Uint8Array> {
   yield* [...known];
   for (;;) yield draw.next();
 }
 
-/** Of what an input shows, what no other did. */
+/** Features of an input that no other showed. */
 function unseen(features: Iterable<string>, seen: ReadonlySet<string>): string[] {
   return [...new Set(features)].filter((feature) => !seen.has(feature));
 }
@@ -166,7 +166,7 @@ async function shortest(input: Uint8Array, willDo: (shorter: Uint8Array) => Prom
   return found;
 }
 
-/** Without the numbers in it. */
+/** Message of an error without the numbers in it. */
 function messageOf(error: unknown): string {
   return String((error as Error | undefined)?.message ?? error).replace(/\d+/g, "#");
 }

@@ -1,7 +1,7 @@
 /**
- * What runs leave, as others may hand it over: result.json, series.json and scenario.json, points.jsonl of a sweep and its results. They
- * are read, drawn, compared and told, or refused in the words of the product; what they say becomes neither markup nor control
- * characters.
+ * Files of runs, as others may hand them over: result.json, series.json and scenario.json, points.jsonl of a sweep and its
+ * results. They are read, drawn, compared and told, or refused in the words of the product; texts in them become neither markup
+ * nor control characters.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -135,7 +135,7 @@ class Given {
     this.texts.push(`${name}: ${text}`);
   }
 
-  /** What `read` returns, or how it refused. */
+  /** Returns what `read` does, or how it refused. */
   read(read: () => Iterable<string>): Iterable<string> {
     try {
       return read();

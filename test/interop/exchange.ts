@@ -9,7 +9,7 @@ import type { InteropNetwork, Nic } from "./network.js";
 /** Starts a program; what it does after `limit` seconds is a failure. */
 export type Program = (limit: number) => {
   finished: Promise<Output>;
-  /** Until it listens, if it is a server. */
+  /** Waits until it listens, if it is a server. */
   listening(): Promise<void>;
   /** Ends it. */
   kill(): void;
@@ -52,7 +52,7 @@ export function byWeir(network: InteropNetwork, nic: Nic, ...args: string[]): Pr
   };
 }
 
-/** What they have said. */
+/** Outputs of both programs. */
 interface Outputs {
   server: string;
   client: string;

@@ -1,4 +1,4 @@
-/** What guests are joined by: a network namespace with a tap for each, and the ports of a `weir switch` or of a Linux bridge. */
+/** Network that joins guests: a network namespace with a tap for each, and the ports of a `weir switch` or of a Linux bridge. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const kDieWithUs = ["setpriv", "--pdeathsig", "KILL"];
 /** A program on the host. */
 export interface Program {
   child: ChildProcess;
-  /** What it has written so far. */
+  /** Returns its output so far. */
   output(): { stdout: string; stderr: string };
   finished: Promise<Output & { stderr: string }>;
   /** SIGINT, as from a terminal, and its end. */
@@ -32,9 +32,9 @@ export interface Nic {
   /** The other end of its cable, for a switch or bridge. */
   port: string;
   ipv4: string;
-  /** For the verbs of `weir` that have a NIC. */
+  /** Options for the verbs of `weir` that have a NIC. */
   options: string[];
-  /** For a NIC in this process. */
+  /** Options for a NIC in this process. */
   device: InterfaceOptions;
 }
 
@@ -52,7 +52,7 @@ export function total(counters: CounterValue[], name: string, where: Record<stri
 export const ipv4 = (number: number) => `10.77.0.${number}`;
 export const ipv6 = (number: number) => `fd77::${number}`;
 
-/** Of the namespace's kernel on a bridge, for TCP. */
+/** Address of the namespace's kernel on a bridge, for TCP. */
 export const kHostAddress = ipv4(254);
 /** Joins standard input and output to a TCP connection: to an address, or the first one from anywhere. */
 const kRelay = `

@@ -38,7 +38,7 @@ const kWitnessPsn = 0x40_0000;
 const kNobody = 0x02_57_00_00_00_77;
 
 export class BadNetwork {
-  /** Of the queue pair that shows that all before has been looked at. */
+  /** Queue pair whose answer shows that all before has been looked at. */
   readonly #witness: QueuePair;
   #witnessed = 0;
 
@@ -73,7 +73,7 @@ export class BadNetwork {
     return { mac: this.victim.mac, source: kPeer.ipv4, destination: kVictim.ipv4 };
   }
 
-  /** What the peer hears of these frames, once the device has looked at all of them, and its counters say so. */
+  /** Answers to these frames that the peer hears, once the device has looked at all of them, and its counters say so. */
   async answers(...frames: Buffer[]): Promise<Answer[]> {
     const { peer, victim, route } = this;
     const from = peer.heard.length;

@@ -36,7 +36,7 @@ describeLive("a run that is stopped", () => {
     const path = folder();
     const running = await start(endless(path));
     await running.untilTraffic();
-    // Into the traffic, which begins a moment after its threads are there.
+    // Traffic begins a moment after its threads are there: the signal comes in the midst of it.
     await sleep(1500);
     running.child.kill(signal);
     const { stdout, ...ended } = await running.finished;
@@ -125,12 +125,12 @@ describeOrdinaryUser("a run without root", () => {
       as: kOrdinaryUser,
       args: ["--duration", "20ms", "--set", "warmup=2ms"],
     });
-    // What a busy host loses is counted, and the run is not valid.
+    // Losses of a busy host are counted, and the run is not valid then.
     const { sent, received, dropped, missing } = result.frames;
     expect(received + dropped + missing).toBe(sent);
     expect(sum(result.flows.map((flow) => flow.lost))).toBeLessThanOrEqual(dropped + missing);
     if (result.fidelity.valid) expect(dropped + missing).toBe(0);
-    // What an ordinary user may not have is said, not hidden.
+    // Rights that an ordinary user may not have are told, not hidden.
     expect(result.fidelity.tuning).toEqual(expect.arrayContaining([expect.stringContaining("nice")]));
   });
 

@@ -20,13 +20,13 @@ import {
 } from "./daemons.js";
 import { folder } from "./weir.js";
 
-/** What a daemon says of its ports; how late the machine lets it be is another matter. */
+/** Health of a daemon's ports; how late the machine lets it be is another matter. */
 async function health(url: string) {
   const { status: _, reasons, ...rest } = (await (await fetch(`${url}/healthz`)).json()) as Health;
   return { ...rest, reasons: reasons.filter(({ reason }) => !reason.startsWith("worker_")) };
 }
 
-/** Of each thread of a process: CapPrm and NoNewPrivs. */
+/** CapPrm and NoNewPrivs of each thread of a process. */
 function capabilitiesOf(pid: number): string[] {
   return readdirSync(`/proc/${pid}/task`).map((id) => {
     const status = readFileSync(`/proc/${pid}/task/${id}/status`, "utf8");
@@ -211,7 +211,7 @@ control: ${folder()}/nic.sock
       expect(await own(sender, "tx_packets")).toBe(packets);
       await eventually(async () => expect(await own(receiver, "rx_packets")).toBe(packets));
       expect(await own(receiver, "rx_bytes")).toBe(2e6);
-      // Of another process, whose counters lag by up to 2 ms.
+      // The switch is another process, whose counters lag by up to 2 ms.
       await eventually(async () => {
         const { counters } = await ask(bridge.socket, "counters");
         const queue = counters.find(

@@ -48,19 +48,19 @@ export async function freePort(): Promise<number> {
 
 export interface Running {
   child: ChildProcess;
-  /** What it has logged so far. */
+  /** Returns its log so far. */
   log(): (Record<string, unknown> & { msg: string })[];
   finished: Promise<{ status: number | null; stdout: string; stderr: string }>;
 }
 
-/** In this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
+/** Runs weir in this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
 export const weir = (...args: string[]): Running => weirAs({}, ...args);
 
 export interface Way {
-  /** In front of the command: nsenter, setpriv and their options. */
+  /** Words in front of the command: nsenter, setpriv and their options. */
   as?: readonly string[];
   env?: Record<string, string>;
-  /** What ends it with the test, unless it has ended: SIGKILL by default. */
+  /** Signal that ends it with the test, unless it has ended: SIGKILL by default. */
   end?: NodeJS.Signals;
 }
 
@@ -94,7 +94,7 @@ export interface Daemon extends Running {
   socket: string;
 }
 
-/** Until it answers. */
+/** Starts a daemon and waits until it answers. */
 export async function daemon(
   kind: "switch" | "nic",
   file: string,

@@ -50,7 +50,7 @@ function startLldpad(net: LabNetwork, host: string) {
   return (...words: string[]) => net.namespace(host).run("lldptool", [...words, "-i", "weir0"]);
 }
 
-/** Of IEEE 802.1, as lldpcli takes it. */
+/** A TLV of IEEE 802.1, as lldpcli takes it. */
 const tlv = (subtype: number, ...bytes: string[]) =>
   ["oui", "00,80,c2", "subtype", String(subtype), "oui-info", bytes.join(",")] as const;
 
@@ -161,7 +161,7 @@ control: ${join(path, "nic.sock")}
     await eventually(async () => expect(await lossless()).toEqual([2]));
     bridge.child.kill("SIGTERM");
     await bridge.finished;
-    // Without its peer it is as its file has it.
+    // Without its peer it does as its file says.
     await eventually(async () => expect(await lossless()).toEqual([5]));
   });
 

@@ -14,7 +14,7 @@ import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
 import { folder } from "./weir.js";
 
-/** Why FRR, which runs as a user of its own, cannot run here; undefined if it can. */
+/** Says why FRR, which runs as a user of its own, cannot run here; undefined if it can. */
 function frrObstacle(): string | undefined {
   const [, user, group] = /^frr:[^:]*:(\d+):(\d+)/m.exec(readFileSync("/etc/passwd", "utf8")) ?? [];
   if (user === undefined) return lacking("frr") ?? "there is no user frr";

@@ -24,11 +24,11 @@ traffic: [{ from: a, to: b, rate: 10Gbps }]
 const perPriority = (counts: Record<string, number>) => sum(Object.values(counts));
 const pausesOf = (result: LabResult) => perPriority(result.switches.sw?.pauses as Record<string, number>);
 
-/** What holds for every run, with or without losses on purpose. */
+/** Checks what holds for every run, with or without losses on purpose. */
 function expectAccounted({ frames, flows, nics, switches, fidelity }: LabResult): void {
   const { missing } = frames;
   expect(frames.sent + frames.duplicated).toBe(frames.received + frames.dropped + frames.impaired + missing);
-  // What the host itself lost makes the run invalid, and is told.
+  // Losses of the host itself make the run invalid, and are told.
   const told = fidelity.reasons.filter((reason) => reason.includes("not accounted for"));
   expect(told).toEqual(missing === 0 ? [] : [`${missing} frames are not accounted for`]);
   const pfc = sum(Object.values(switches).map((s) => perPriority(s.pfc_sent)));
@@ -106,7 +106,7 @@ describeLive("weir lab run", () => {
   });
 
   it("accounts for faults on purpose", async (context) => {
-    // Which frames are hit depends on the order in which they come, so on the wire only the sums repeat.
+    // Faults hit frames in the order in which they come, so on the wire only the sums repeat.
     const set = ["loss=1%", "duplicate=1%", "corrupt=1%"].flatMap((fault) => [
       "--set",
       `topology.link.impairment.${fault}`,

@@ -29,7 +29,7 @@ while time.monotonic() < end:
   return net.namespace("a").run("python3", ["-c", script]);
 }
 
-/** What host a sends comes as single frames with whole checksums. */
+/** Has host a send single frames with whole checksums. */
 const leaveNothing = (net: LabNetwork) =>
   net.namespace("a").run("ethtool", ["-K", "weir0", "tx", "off", "gso", "off", "tso", "off"]);
 
@@ -143,7 +143,7 @@ describeLive("a switch that picks by itself", () => {
       { port: "a", why: expect.stringMatching(/^a veth without a rate/) },
       { port: "b", why: expect.stringMatching(/^a veth whose other end runs an XDP program: live frames/) },
     ]);
-    // What sockets leave to their interface comes as super-frames, and leaves so.
+    // Sockets that leave work to their interface send super-frames, which leave as such.
     await flood(net, 1);
     expect(await sent()).toBe(0);
     await leaveNothing(net);

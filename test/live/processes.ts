@@ -1,4 +1,4 @@
-/** What is there on this machine: processes of a test, packet sockets, devices and namespaces. */
+/** Looks at this machine: processes of a test, packet sockets, devices and namespaces. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { processesWith } from "../../scripts/test_processes.mjs";
@@ -37,7 +37,7 @@ export function namespacesHeld(): Set<string> {
   return new Set(targets.filter((target) => target?.startsWith("net:[")) as string[]);
 }
 
-/** What a lab could leave behind where it was started: devices and packet sockets there, and named namespaces. */
+/** Things that a lab could leave behind where it was started: devices and packet sockets there, and named namespaces. */
 export interface NetworkState {
   devices: string;
   packetSockets: string[];
@@ -51,7 +51,7 @@ export function networkState(inside: readonly string[]): NetworkState {
     return execFileSync(program, args, { encoding: "utf8" });
   };
   const sockets = run("cat", "/proc/self/net/packet").trim().split("\n").slice(1);
-  // Whoever else uses this machine may have namespaces of their own.
+  // Other users of this machine may have namespaces of their own.
   const named = run("ip", "netns", "list")
     .split("\n")
     .filter((name) => name.startsWith("weir"));

@@ -44,7 +44,7 @@ async function talks({ socket }: Daemon): Promise<void> {
 }
 const hash = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
 
-/** Of Debian's librdmacm1: sockets of programs become those of librdmacm. */
+/** Library of Debian's librdmacm1 that makes sockets of programs into those of librdmacm. */
 function preload(): string {
   const folders = readdirSync("/usr/lib").map((name) => join("/usr/lib", name, "rsocket"));
   const [found] = folders.filter((path) => {
@@ -65,7 +65,7 @@ describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm
       ["rping", "-s", "-a", kServer, "-V", "-C", "1000"],
       ["rping", "-c", "-a", kServer, "-v", "-V", "-C", "1000"],
     );
-    // What it says on its other output may cut a line of these in two.
+    // Text on its other output may cut a line of these in two.
     expect(pinged.match(/ping data: rdma-ping-\d+: /g)?.length).toBeGreaterThanOrEqual(998);
     // Two on one NIC.
     await pair({ a: nics.b, b: nics.b }, ["rping", "-s", "-C", "3"], ["rping", "-c", "-a", kServer, "-V", "-C", "3"]);
@@ -100,7 +100,7 @@ describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm
       [...(onA as string[]), "udpong", "-s", kServer, ...datagrams],
       true,
     );
-    // Where nobody listens yet, librspreload asks the kernel, which must know nobody but these two.
+    // While nobody listens yet, librspreload asks the kernel, which must know nobody but these two.
     const env = { LD_PRELOAD: preload() };
     const server = runBy({ env }, nics.b, ...(onB as string[]), "iperf", "-s");
     await eventually(async () => {
@@ -122,7 +122,7 @@ describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm
     const client = talking(nics, "rping", "-c", "-a", kServer, "-v");
     await eventually(() => talks(nics.b));
     process.kill(Number.parseInt(server.output(), 10), "SIGKILL");
-    // By a DREQ, or by the NAK to what it has asked, whichever is first.
+    // It learns of the end by a DREQ, or by the NAK to its request, whichever is first.
     expect((await client).output).toMatch(/DISCONNECT EVENT|cq completion failed status 11/);
     await eventually(async () => expect([await queuePairs(nics.a), await queuePairs(nics.b)]).toEqual([0, 0]));
   });

@@ -61,7 +61,7 @@ metrics: false
   return { net, path, first, second };
 }
 
-/** Of host `n`, which sends to the other one's, or is sent to. */
+/** Starts the NIC of host `n`, which sends to the other one's, or is sent to. */
 function startNic(net: LabNetwork, path: string, host: string, n: number, congestion: string, send = "") {
   const [socket, file] = [join(path, `nic-${host}.sock`), join(path, `nic-${host}.yaml`)];
   writeFileSync(

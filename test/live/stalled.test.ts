@@ -68,7 +68,7 @@ describeLive("a switch with an egress that stands still", () => {
     const { counters } = await ask(socket, "counters");
     expect(of(counters, "drop_lossy_threshold", "a")).toBeGreaterThan(0);
     expect(of(counters, "drop_no_descriptor", "a")).toBe(0);
-    // What left: what the kernel took, and one frame in a second and a half.
+    // Only the bytes that the kernel took have left, and one frame in a second and a half.
     expect(of(counters, "tx_bytes", "b")).toBeLessThan(400_000);
     const sent = await flooded;
     expect(sent).toBeGreaterThan(5_000);
@@ -104,7 +104,7 @@ describeLive("a switch with an egress that stands still", () => {
       expect((await ask(socket, "switch")).buffer.occupied).toBe(0);
     });
     const { counters } = await ask(socket, "counters");
-    // Until its absence is noticed the kernel refuses its frames.
+    // The kernel refuses its frames until its absence is noticed.
     expect(of(counters, "tx_port_down", "b") + of(counters, "host_tx_errors", "b")).toBeGreaterThan(1_000);
   });
 });
@@ -122,7 +122,7 @@ describeLive("an interface that a Weir has", () => {
     expect(refused.status).toBe(1);
     expect(refused.stderr).toContain(`b: in use by sw0 (pid ${first.child.pid}), and one interface serves one Weir`);
     expect(refused.stderr).not.toContain("af_xdp cannot be opened");
-    // Not the other end of the link, which is another interface.
+    // The other end of the link is free: it is another interface.
     const nic = await startNic(net, "b", { pairs: ["remote_qpn: 0x11"] });
     nic.child.kill("SIGKILL");
     await nic.finished;

@@ -13,7 +13,7 @@ import { type Finished, folder } from "./weir.js";
 
 export interface Started {
   child: ChildProcess;
-  /** Of both streams, so far. */
+  /** Returns both streams so far. */
   output(): string;
   finished: Promise<Finished>;
 }
@@ -85,7 +85,7 @@ ${fields}`,
     return JSON.parse((await this.run("lab", "ps", "--json")).stdout) as StandingReport[];
   }
 
-  /** On a host: what it wrote, where it succeeded. */
+  /** Runs a command on a host and returns its output; it has to succeed. */
   async exec(host: string, ...command: readonly string[]): Promise<string> {
     const { status, stdout, stderr } = await this.run("lab", "exec", host, "--", ...command);
     expect(status, stdout + stderr).toBe(0);
@@ -100,7 +100,7 @@ ${fields}`,
     });
   }
 
-  /** Until no process is left that a test of this lab has started, or that it has. */
+  /** Waits until no process is left that a test of this lab has started, or that it has. */
   nothingLeft(): Promise<void> {
     return eventually(() => expect(markedProcesses(this.#marker)).toEqual([]));
   }

@@ -62,7 +62,7 @@ pfc_watchdog: { enabled: true, detection_time: 10ms, restoration_time: 100ms, ac
     const of = (name: string, priority?: string) =>
       counters.find((c) => c.name === name && c.labels.port === "b" && c.labels.priority === priority)?.value;
     expect(of("rx_pause_frames")).toBe(frames);
-    // What an XON ends has not run out.
+    // A pause that an XON ends has not run out.
     expect(of("pfc_rx_pause_duration", "3")).toBeLessThan(frames * 33.6e6);
     expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 });
   });

@@ -32,7 +32,7 @@ async function said(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** Until the lab answers; after that its devices have counted something. */
+/** Waits until the lab answers; after that its devices have counted something. */
 const untilAnswering = (name: string, ...more: string[]) =>
   eventually(() => said("show", "rdma", "link", name, ...more));
 

@@ -37,7 +37,7 @@ describeLive("verbs", () => {
       const local = { region: a.memory, offset: 7, length };
       await perform(a.queuePair, { opcode: "rdma_write", id: 1, local, remote });
       expect(b.bytes.subarray(100, 100 + length).equals(a.bytes.subarray(7, 7 + length))).toBe(true);
-      // And nothing around it.
+      // Nothing around it has changed.
       expect(b.bytes.subarray(0, 100).every((byte) => byte === 0)).toBe(true);
       expect(b.bytes.subarray(100 + length).every((byte) => byte === 0)).toBe(true);
 
@@ -217,7 +217,7 @@ describeLive("verbs", () => {
     expect(addressText(b.bytes.subarray(addresses[1], addresses[2]))).toBe(destination);
     await counted(fabric.b, "drop_queue_key");
 
-    // What each of them counts: data, and only what was taken.
+    // Each counts data, and only what was taken.
     const countersOf = (side: typeof a, device: Fabric["a"]) =>
       device.queuePairStates().find(({ qpn }) => qpn === side.queuePair.qpn)?.counters;
     expect(countersOf(a, fabric.a)).toMatchObject({ tx_packets: 2, tx_bytes: 8192, rx_packets: 0 });

@@ -33,9 +33,9 @@ export interface Finished {
 export interface Running {
   child: ChildProcess;
   finished: Promise<Finished>;
-  /** Until its native threads are there: links are built, and traffic starts within a moment. */
+  /** Waits until its native threads are there: links are built, and traffic starts within a moment. */
   untilTraffic(): Promise<void>;
-  /** Until no process is left, and the network around it is as it was before. Call it last, once. */
+  /** Waits until no process is left, and the network around it is as it was before. Call it last, once. */
   nothingLeft(): Promise<void>;
 }
 
@@ -118,7 +118,7 @@ export async function labRun(
   return { ...finished, result: contract(finished) };
 }
 
-/** How often a run is made until one is valid. */
+/** Most runs in search of a valid one. */
 const kRuns = 4;
 type RunOptions = NonNullable<Parameters<typeof labRun>[1]>;
 
@@ -132,8 +132,8 @@ export async function labRuns(directory: string, options: RunOptions): Promise<F
 }
 
 /**
- * The same for one test. `always` looks at the run, valid or not. Where none is valid, what the test says after that is skipped, for
- * the reasons that the run gave.
+ * Does the same for one test. `always` looks at the run, valid or not. If none is valid, the rest of the test is skipped, for the
+ * reasons that the run gave.
  */
 export async function validLabRun(
   context: TestContext,

@@ -1,4 +1,4 @@
-/** What `weir plan check` says of scenarios, and whether simulations of them lose frames and pause as it says. */
+/** Verdicts of `weir plan check` on scenarios: simulations of them lose frames and pause as it says. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runSimulation } from "../../src/clocks/sim/run.js";
@@ -42,7 +42,7 @@ function incast({ rate, delay, mtu, senders, headroom, mode = "dynamic", dumbbel
   }).scenario;
 }
 
-/** What the tightest link needs. */
+/** Bytes that the tightest link needs. */
 function needed(input: Omit<Incast, "headroom">): number {
   const { links } = checkPlan(incast({ ...input, headroom: 1e6 }), { response: 0 });
   return Math.max(...links.map(({ needed_bytes }) => needed_bytes));
@@ -74,7 +74,7 @@ describe("an incast that only PFC holds back", () => {
     );
   });
 
-  // While that comes in, an ingress of two still drains at half of its rate.
+  // While the rest comes in, an ingress of two still drains at half of its rate.
   it("loses frames where the headroom holds two fifths of what is on the cable", async () => {
     await fc.assert(
       fc.asyncProperty(kIncasts, async (input) => {

@@ -1,4 +1,4 @@
-/** What the native core says of its structs is what TypeScript's types say. */
+/** The native core describes its structs as TypeScript's types do. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Description, typescriptOf } from "../../scripts/generate-native.js";

@@ -61,7 +61,7 @@ it.each([["install"], ["build:native"]])("a compiler's error in %s is told, with
   expect(has("build-cmake/build.log")).toBe(true);
   // The other builder would have built a part, and hidden this.
   expect(has("node-gyp-ran")).toBe(false);
-  // What is there would be out of date.
+  // Earlier binaries would be out of date, so they are gone.
   expect(has("build-cmake/Release/weir.node")).toBe(false);
   expect(has("build-cmake/Release/libweir-preload.so")).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** What a file or document of a run has besides `made`, which differs each time; fails where that is missing. */
+/** A file or document of a run without `made`, which differs each time; fails if that is missing. */
 import { expect } from "vitest";
 import { madeSchema } from "../../src/result/made_schema.js";
 

@@ -13,7 +13,7 @@ const kQcn = {
   groups: new Map(),
 } as const;
 
-/** Of `text`, each with assignments as of `--set`. */
+/** Variations of `text`, each with assignments of `--set`. */
 export function variationsOf(text: string) {
   const load = (...set: string[]) => parseScenarioText(text, "scenario.yaml", { set });
   return {

@@ -101,7 +101,7 @@ describe("connections of programs", () => {
     expect(await server.event()).toMatchObject({ uid: 3, id: accepted, event: kEvent.disconnected, status: 0 });
     expect(await client.event()).toMatchObject({ uid: 2, id, event: kEvent.disconnected });
     expect(await server.disconnect(accepted)).toMatchObject({ error: 0 });
-    // What a program has had of an id, so that it can wait until all of it is acknowledged.
+    // The answer has the number of events that the program has had of an id, so that it can wait until all are acknowledged.
     expect((await client.destroy(id)).bytes.readUInt32LE(0)).toBe(4);
     expect((await server.destroy(accepted)).bytes.readUInt32LE(0)).toBe(2);
     expect(await client.destroy(id)).toMatchObject({ error: ENOENT });
@@ -198,7 +198,7 @@ describe("connections of programs", () => {
 
   it("are of both versions of IP, each from the NIC's address of that version", async () => {
     const net = await network(2);
-    // On "::", so for both; unless that is said to be IPv6's alone.
+    // A listener on "::" is for both; unless the program says that it is IPv6's alone.
     const server = await net.program(1);
     const [both, alone] = [await server.create(1), await server.create(2)];
     expect(await server.bind(both, "::", kPort)).toMatchObject({ error: 0 });
@@ -217,7 +217,7 @@ describe("connections of programs", () => {
       expect((await server.query(request.id)).bytes.subarray(24, 40)).toEqual(gidOfAddress(version[1]));
       const rtr = (await server.attributes(request.id, 2)).bytes;
       expect(rtr.subarray(40, 56)).toEqual(gidOfAddress(version[0]));
-      expect(rtr.readUInt8(60)).toBe(family); // of its own GIDs
+      expect(rtr.readUInt8(60)).toBe(family); // These are its own GIDs.
       await server.reject(request.id);
       expect(await client.event()).toMatchObject({ event: kEvent.rejected });
     }
@@ -240,7 +240,7 @@ describe("connections of programs", () => {
     await client.connect(id, 100);
     const request = await server.event();
     await client.destroy(id);
-    // Whoever accepts now hears that nobody is there any more, however soon that is.
+    // A server that accepts now hears that nobody is there any more, however soon that is.
     await server.accept(request.id, 3, 101);
     const { uid, event } = await server.event();
     expect([uid, [kEvent.rejected, kEvent.unreachable].includes(event)]).toEqual([3, true]);
@@ -259,7 +259,7 @@ describe("ids", () => {
     expect((await server.query(one)).bytes.readUInt16BE(138)).toBeGreaterThanOrEqual(32_768);
     // The other space has ports of its own.
     expect(await server.bind(await server.create(6, kUdp), "0.0.0.0", kPort)).toMatchObject({ error: 0 });
-    // Those that share a port may, until one of them listens.
+    // Ids that share a port may have it, until one of them listens.
     const [first, second] = [await server.create(7), await server.create(8)];
     for (const id of [first, second]) {
       expect(await server.option(id, 1, Buffer.from([1, 0, 0, 0]))).toMatchObject({ error: 0 });
@@ -405,7 +405,7 @@ const creating = () => {
 it("slows down who commands without end, and stays there for others", async () => {
   const net = await network();
   const [flood, other] = [await net.program(0), await net.program(0)];
-  // Of no channel: each is answered with an error, 16 bytes.
+  // Commands of no channel: each is answered with an error, 16 bytes.
   const kFlood = 40_000;
   flood.commands.socket.write(Buffer.alloc(16 * kFlood));
   const answered = () => flood.commands.waiting / 16;

@@ -1,4 +1,4 @@
-// What libibverbs and librdmacm ask of the kernel about devices and processes that fork, and what becomes of registered memory in both
+// Questions of libibverbs and librdmacm to the kernel about devices and processes that fork, and registered memory in both
 // processes. With RDMAV_FORK_SAFE=1 libibverbs 44 keeps registered memory from children all the same (MADV_DONTFORK), as on any
 // NIC; newer ones ask, and do not.
 #include <arpa/inet.h>

@@ -44,7 +44,7 @@ int main(void) {
   const union ibv_gid group = group_of(3);
   const union ibv_gid other = group_of(4);
 
-  // What cannot be joined, or left.
+  // Some groups and queue pairs cannot join, or leave.
   union ibv_gid own;
   HOLDS(ibv_query_gid(context, 1, 0, &own) == 0);
   HOLDS(ibv_attach_mcast(qps[0], &own, 0) == EINVAL);
@@ -86,7 +86,7 @@ int main(void) {
     HOLDS(ibv_detach_mcast(qps[members - 1], &group, 0) == 0);
   }
 
-  // As many as there may be, and one more.
+  // Joins as many as there may be, and one more.
   int count = 1;
   for (;; ++count) {
     const union ibv_gid one = {.raw = {0xff, 0x0e, [14] = (uint8_t)(count >> 8), [15] = (uint8_t)count}};

@@ -1,4 +1,4 @@
-// What a program may not do gets an errno or a completion that says so, and all else goes on.
+// A forbidden request of a program gets an errno or a completion that says so, and all else goes on.
 #include "pair.h"
 
 static char memory[2 * 4096];
@@ -13,11 +13,11 @@ int main(void) {
   struct ibv_qp* from = make_qp(IBV_QPT_RC, cq, NULL);
   struct ibv_qp* to = make_qp(IBV_QPT_RC, cq, NULL);
 
-  // In use.
+  // Both are in use.
   HOLDS(ibv_destroy_cq(cq) == EBUSY);
   HOLDS(ibv_dealloc_pd(pd) == EBUSY);
 
-  // Not ready.
+  // The queue pair is not ready.
   struct ibv_sge pieces[3] = {piece_of(mr, memory, 8), piece_of(mr, memory, 8), piece_of(mr, memory, 8)};
   HOLDS(post_send(from, 1, IBV_WR_SEND, pieces, 1, 0, 0) == EINVAL);
   connect_to(to, from->qp_num);
@@ -80,7 +80,7 @@ int main(void) {
   HOLDS(next_event() == IBV_EVENT_CQ_ERR);
   HOLDS(ibv_destroy_qp(many) == 0 && ibv_destroy_cq(small) == 0);
 
-  // As many queue pairs as there are, and then some.
+  // Makes as many queue pairs as there are, and then some.
   struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .cap = {.max_send_wr = 1}, .qp_type = IBV_QPT_RC};
   static struct ibv_qp* all[1 << 14];
   int count = 0;

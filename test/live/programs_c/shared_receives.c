@@ -60,7 +60,7 @@ int main(void) {
   attr.max_wr = 100;
   HOLDS(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == 0);
 
-  // What waits in it is not flushed.
+  // Receives that wait in it are not flushed.
   fail_qp(to[0]);
   HOLDS(next_event() == IBV_EVENT_QP_LAST_WQE_REACHED);
   struct ibv_wc wc;

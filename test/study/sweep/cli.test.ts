@@ -168,7 +168,7 @@ describe("weir sweep", () => {
     });
     const nowhere = ["run", "--points", "nosuch.jsonl", "--out", "x"];
     expect(await sweep([...nowhere, "--index", "0"])).toMatchObject({ status: 1 });
-    // By hand it is a slip, as everywhere.
+    // A user's command line has a slip then, as everywhere.
     expect(await sweep(nowhere)).toMatchObject({ status: 2 });
     expect(existsSync("x")).toBe(false);
   });

@@ -12,13 +12,13 @@ import type { Disconnection, Established, LocalParameters, PeerParameters } from
 import { ConnectionRejected, kReject } from "../../../src/wire/cm/reject.js";
 
 type Completion = Pick<WorkCompletion, "id" | "status" | "opcode" | "byteLength" | "times">;
-/** As the fakes see them: their regions are FakeRegions. */
+/** Requests as the fakes see them: their regions are FakeRegions. */
 type Send = Extract<SendRequest, { opcode: "send" | "rdma_write" | "rdma_read" }>;
 
 export interface Sent {
   from: string;
   opcode: SendRequest["opcode"];
-  /** What was moved, whatever the direction. */
+  /** Bytes that were moved, whatever the direction. */
   bytes: Buffer;
 }
 
@@ -58,7 +58,7 @@ export class FakeDevice {
     readonly address: string,
   ) {}
 
-  /** For code that wants a real one. */
+  /** The fake for code that wants a real one. */
   get verbs(): Device {
     return this as unknown as Device;
   }
@@ -80,7 +80,7 @@ export class FakeDevice {
   sourceFor(): string {
     return this.address;
   }
-  /** What has come is there at once. */
+  /** Does nothing: packets are there at once. */
   progress(): boolean {
     return false;
   }
@@ -148,7 +148,7 @@ function parametersOf(device: FakeDevice, { qpn, startingPsn, privateData }: Loc
     remoteMac: 1,
     remoteQpn: qpn,
     remoteStartingPsn: startingPsn,
-    // As on the wire, where it is padded.
+    // It is padded, as on the wire.
     privateData: Buffer.concat([said, Buffer.alloc(8)]),
     responderResources: 16,
     initiatorDepth: 16,
@@ -172,7 +172,7 @@ class FakeQueue {
     for (const completion of this.#waiting.splice(0)) this.#callback?.(completion);
     return [];
   }
-  /** As from another thread: seen when polled, or a little later. */
+  /** Adds a completion as from another thread: it is seen when polled, or a little later. */
   push(completion: Completion): void {
     this.#waiting.push(completion);
     setImmediate(() => this.poll());

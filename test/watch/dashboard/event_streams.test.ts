@@ -66,7 +66,7 @@ it("tells when somebody looks on, and when nobody does any more", async () => {
 
 /** The step-th of a run. */
 const step = (i: number, more: Partial<Frame> = {}) => frameOf({ since_ns: i, t_ns: i + 1, ...more });
-/** Of all frames and samples that came, in which order; a frame that is in the history, too, once. */
+/** Times of all frames and samples that came, in their order; a frame that is in the history, too, counts once. */
 const timesOf = (one: Client) =>
   one
     .events()

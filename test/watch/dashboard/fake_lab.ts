@@ -86,7 +86,7 @@ export class FakeLab implements LabAccess {
     this.scenario = scenario;
   }
 
-  /** As if it ran for `ns` more. */
+  /** Pretends that it ran for `ns` more. */
   pass(observer: LabObserver, ns: number): void {
     this.time += ns;
     observer.looked?.(this);

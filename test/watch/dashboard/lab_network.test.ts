@@ -1,4 +1,4 @@
-/** What a frame of a lab says: every event since the one before, rates in meant units. */
+/** Frames of a lab: every event since the one before, rates in meant units. */
 import { expect, it } from "vitest";
 import { Frames } from "../../../src/device/frames.js";
 import { kRecordWords, RecordKind } from "../../../src/native/types.js";

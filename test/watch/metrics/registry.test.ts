@@ -1,4 +1,4 @@
-/** What is scraped, from a source that does as told. */
+/** Scrapes of a source that does as told. */
 import { describe, expect, it } from "vitest";
 import type { ControlRequests } from "../../../src/device/protocol.js";
 import { MetricsRegistry, type NicReading, type PortReading } from "../../../src/watch/metrics/registry.js";

@@ -98,7 +98,7 @@ describe("the terminal is given back", () => {
     let stopped = "";
     top.suspend.mockImplementation(() => {
       stopped = top.written();
-      // What the kernel then does by default, it would not do past a listener.
+      // The kernel's default action would not happen if there were a listener.
       expect(top.signals.eventNames()).toEqual(["SIGHUP"]);
     });
     stop(top);

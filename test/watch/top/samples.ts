@@ -25,7 +25,7 @@ const nicCounter = (name: string, value: number, more: Record<string, string> = 
 const switchCounter = (name: string, value: number, more: Record<string, string> = {}) =>
   counter(name, { switch: "sw", port: "h1", ...more }, value);
 
-/** After `seconds` of steady traffic. */
+/** A reading after `seconds` of steady traffic. */
 export function nicReading(seconds: number): Reading {
   const pair = { qpn: "0x000011", flow: "to-b" };
   return {

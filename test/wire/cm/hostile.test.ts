@@ -1,4 +1,4 @@
-/** What a connection manager does with messages that it should not get. */
+/** A connection manager gets messages that it should not get. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WeirError } from "../../../src/base/error.js";
