@@ -17,7 +17,7 @@ export function lacking(...packages: readonly string[]): string | undefined {
   return absent.length === 0 ? undefined : `${kNotInstalled}${absent.join(", ")}`;
 }
 
-/** The path of a program for what takes no name; only where lacking() has nothing to say. */
+/** Path of a program for interfaces that take no name; only where lacking() has nothing to say. */
 export function pathOf(program: string): string {
   const path = findProgram(program);
   if (path === undefined) throw new Error(`${program} is not installed`);

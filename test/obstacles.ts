@@ -16,7 +16,7 @@ export function nativeObstacle(): string | undefined {
   }
 }
 
-/** The native core; where it does not load all tests of the file are skipped. */
+/** Loads the native core; if it does not load all tests of the file are skipped. */
 export function nativeCore<T>(): T {
   const obstacle = nativeObstacle();
   skipWhere(obstacle);
@@ -33,7 +33,7 @@ export function itUnless(obstacle: string | undefined, name: string, body: () =>
   else it(name, body);
 }
 
-/** All tests of the file, or of the describe() around it. */
+/** Skips all tests of the file, or of the describe() around it. */
 export function skipWhere(obstacle: string | undefined): void {
   if (skips(obstacle)) beforeEach((context) => context.skip(obstacle));
 }

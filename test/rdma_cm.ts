@@ -17,11 +17,11 @@ const kRaced = /rdma_get_cm_event: Bad file descriptor/;
 
 interface Ended {
   status: number | null;
-  /** All that it said. */
+  /** All of its output. */
   output: string;
 }
 
-/** Whether a client failed because nobody listened yet, or any more. */
+/** Tells whether a client failed because nobody listened yet, or any more. */
 export const refused = ({ status, output }: Ended) => status !== 0 && kRefused.test(output);
 
 /**

@@ -46,7 +46,7 @@ function timeLines(
   ];
 }
 
-/** Vitest itself says nothing of them. */
+/** Tells of tests that passed after a failure: Vitest itself says nothing of them. */
 function retriedLines(modules: readonly TestModule[]): string[] {
   const lines = modules
     .flatMap((module) => [...module.children.allTests("passed")])
@@ -71,7 +71,7 @@ function skippedLines(modules: readonly TestModule[]): string[] {
   return lines.length === 0 ? [] : ["Skipped:", ...lines];
 }
 
-/** Undefined for what `-t` left out. */
+/** Returns undefined for tests that `-t` left out. */
 function reasonOf(test: TestCase): string | undefined {
   const result = test.result();
   const note = result.state === "skipped" ? result.note : undefined;

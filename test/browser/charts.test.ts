@@ -20,7 +20,7 @@ describePage("charts", ({ open }) => {
       await drawn(page, server);
       for (const chart of kCharts) {
         const { inked, columns } = await inkOf(page, chart);
-        // 100 of 200 frames of the run.
+        // The view has 100 of 200 frames of the run.
         expect(inked / columns, chart).toBeGreaterThan(0.45);
         expect(inked / columns, chart).toBeLessThan(0.55);
       }
@@ -57,7 +57,7 @@ describePage("charts", ({ open }) => {
     server.send(60);
     await page.keyboard.press("t");
     await page.keyboard.press("t");
-    // Drawn anew for each theme, and the same.
+    // Charts are drawn anew for each theme, and look the same.
     await expect.poll(() => inkOf(page, "rate")).toEqual(before);
     expect(await page.locator("#meant-time").textContent()).toBe(time);
     await page.keyboard.press("Space");

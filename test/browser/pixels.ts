@@ -6,9 +6,9 @@ export interface Ink {
   columns: number;
   /** Number of columns with a pixel of a curve's colour. */
   inked: number;
-  /** The first of them; -1: there is none. */
+  /** Index of the first of them; -1: there is none. */
   first: number;
-  /** Another number as soon as a pixel is another. */
+  /** Number that differs as soon as a pixel does. */
   hash: number;
 }
 

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 
 export interface Word {
   text: string;
-  /** Points, from the left and from the top. */
+  /** Place in points, from the left and from the top. */
   left: number;
   right: number;
   top: number;

@@ -227,7 +227,7 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
     const chart = () =>
       page.locator("#chart-alpha canvas").evaluate((canvas: HTMLCanvasElement) => {
         const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
-        // Dots that are all there are: text, of which there is most on the axes.
+        // Only full dots count: those of text, of which there is most on the axes.
         let grey = 0;
         let light = 0;
         for (let i = 0; i + 3 < data.length; i += 4) {

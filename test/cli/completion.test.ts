@@ -18,7 +18,7 @@ async function offered(...words: string[]): Promise<string[]> {
   return lines.slice(0, -1).map((line) => line.split("\t")[0] ?? "");
 }
 
-/** A folder for the sockets of what runs, instead of this host's. */
+/** A folder for the sockets of running devices, instead of this host's. */
 function runtimeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "weir-completion-"));
   vi.stubEnv("XDG_RUNTIME_DIR", folder);

@@ -51,7 +51,7 @@ export class FakeWorker implements NativeWorker {
   failure: string | undefined;
   refuse: Error | undefined;
   punted: Buffer[] = [];
-  /** Its devices do not live yet. */
+  /** True while its devices do not live yet. */
   starting = () => false;
   queuePairState: QueuePairState["state"] = "ready";
   private records: number[][] = [];
@@ -137,7 +137,7 @@ export class FakeWorker implements NativeWorker {
   close(): void {
     this.calls.push("close");
   }
-  /** ns: the time that counters are of. */
+  /** Time of the counters, ns. */
   publishedAt = 0;
   manifest() {
     if (this.starting()) return undefined;

@@ -241,7 +241,7 @@ describe("a device", () => {
       expect(left).toBe(before);
     });
     expect(left).toBeGreaterThan(900);
-    // The client has its turn: all come.
+    // The client has its turn: all frames come.
     let bytes = 0;
     socket.on("data", (chunk: Buffer) => {
       bytes += chunk.length;

@@ -227,7 +227,7 @@ describe("the server", () => {
     const { path } = await serve(join(place, "sw0.sock"));
     utimesSync(path, before, before);
     expect(await controlSockets(place)).toEqual(["sw0"]);
-    // One that was made just now may be of a process that does not listen yet.
+    // A socket that was made just now may be of a process that does not listen yet.
     expect(readdirSync(place).sort()).toEqual(["precious.sock", "starting.sock", "sw0.sock"]);
     expect(await ask(path, "status")).toEqual({ request: "status" });
   });

@@ -35,15 +35,15 @@ const kDatagrams = 7001;
 const kKinds = ["REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP"] as const;
 const kCaptures = ["rping", "rping6", "ucmatose", "cm_reject"];
 const kEthernet = 14;
-/** ms; nothing that anybody says is waited for so long. */
+/** Time that is longer than any message can make it wait, ms. */
 const kForever = 20_000_000;
 /** Communication IDs that a peer remembers of what it was sent. */
 const kRemembered = 64;
-/** Timers at a time: of 4096 connections, and of what the device does by itself. */
+/** Most timers at a time: those of 4096 connections, and of the device itself. */
 const kMostTimers = 2 * 4096 + 100;
 /** Pings that are answered at once, and in a ms. */
 const kPings = { burst: 50, perMs: 1 };
-/** Inputs that are longer must not leave more behind, bytes. */
+/** Bytes of an input; longer ones must not leave more behind. */
 const kLong = 8000;
 const kMostLeft = 1 << 20;
 
@@ -255,7 +255,7 @@ class World {
     await settled();
   }
 
-  /** The application asks a peer. */
+  /** Has the application ask a peer. */
   async #ask(): Promise<void> {
     const { input, manager } = this;
     const destination = input.pick(this.peers);
@@ -283,7 +283,7 @@ class World {
     });
   }
 
-  /** A promise that may fail, in the words of the product. */
+  /** Expects of a promise that it may fail, in the words of the product. */
   #expect(promise: Promise<unknown>): void {
     promise.catch((error: unknown) => {
       if (!(error instanceof WeirError)) throw error;
@@ -392,7 +392,7 @@ class World {
     }
   }
 
-  /** One that is right, but for what is given. */
+  /** A request that is right, but for the given fields. */
   #request(peer: string, fields: Partial<Fields<"REQ">>): Partial<Fields<"REQ">> {
     return {
       serviceId: serviceId("connected", kConnected),

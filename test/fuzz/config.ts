@@ -31,7 +31,7 @@ interface Document {
 }
 
 const kKinds = ["scenario", "sweep", "switch", "nic"] as const;
-/** Characters: mappings with many thousands of keys are slow, and known to be. */
+/** Most characters of a text: mappings with many thousands of keys are slow, and known to be. */
 const kLongestText = 200_000;
 /** Most flows of a scenario that is composed, and most points of a sweep that is planned: the rest is the same many times. */
 const kMostFlows = 100;
@@ -77,7 +77,7 @@ export const open: OpenTarget = (folder) => {
   };
 };
 
-/** Its warnings, or why it is refused. */
+/** Returns its warnings, or why it is refused. */
 function read({ kind, file }: Document, text: string, set: readonly string[], folder: string, given: string): string[] {
   try {
     return [kind, ...kReaders[kind](text, file, set, folder).map(kindOf)];
@@ -114,7 +114,7 @@ function overrides(input: Input, keys: readonly string[]): string[] {
   });
 }
 
-/** Each reads a text, makes of it what runs, and returns the warnings. Throws WeirError for what is not sound. */
+/** Each reads a text, composes its native configuration, and returns the warnings. Throws WeirError if the text is not sound. */
 const kReaders: Record<FileKind, (text: string, file: string, set: readonly string[], folder: string) => string[]> = {
   scenario(text, file, set, directory) {
     const { scenario, warnings } = parseScenarioText(text, file, { set, directory });

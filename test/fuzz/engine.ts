@@ -1,5 +1,5 @@
 /**
- * The fuzzer of what is written in TypeScript. Inputs are bytes, as libFuzzer's are: drawn from a seed, or made of those of a corpus.
+ * The fuzzer of targets in TypeScript. Inputs are bytes, as libFuzzer's are: drawn from a seed, or made of those of a corpus.
  * There is no measure of coverage, but a target tells what it has seen of the product (kinds of answers, messages of errors): an
  * input that shows something new joins the corpus.
  */
@@ -21,7 +21,7 @@ import { Finding, Input } from "./input.js";
 export interface Target {
   /** Bytes of an input, at most. */
   readonly longest: number;
-  /** Gives the product an input, and throws where that did what it must not. Returns what was seen. */
+  /** Gives the product an input, and throws if that did what it must not. Returns features that were seen. */
   run(input: Input): Iterable<string> | Promise<Iterable<string>>;
   /** Idempotent. */
   close?(): void;
@@ -96,7 +96,7 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
       ftruncateSync(current);
       writeSync(current, input, 0, input.length, 0);
       progress.runs++;
-      // A beginning of an input that shows something new may be what fails.
+      // A beginning of an input that shows something new may fail.
       let tried = input;
       let kept: Uint8Array;
       try {
@@ -130,7 +130,7 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
   }
 }
 
-/** One run; what takes too long is an error as well. */
+/** Runs one input; one that takes too long is an error as well. */
 export async function once(target: Target, bytes: Uint8Array): Promise<Iterable<string>> {
   const before = process.cpuUsage();
   const features = await target.run(new Input(bytes));
@@ -240,7 +240,7 @@ function joined(...parts: Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(parts));
 }
 
-/** Whether memory is held that no input needs any more. Only where the process has gc(). */
+/** Tells whether memory is held that no input needs any more. Works only with gc(). */
 class HeapWatch {
   private at = performance.now();
   private first: number | undefined;

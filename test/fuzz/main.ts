@@ -29,7 +29,7 @@ const { values, positionals } = parseArgs({
 const [name = ""] = positionals;
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
-// Nobody listens any more.
+// Nobody reads the output any more.
 process.stderr.on("error", () => process.exit(kFailed));
 const say = (line: string) => process.stderr.write(`${line}\n`);
 

@@ -40,7 +40,7 @@ const kLimits = {
 /** Points of a plan that are looked at. */
 const kPoints = 2;
 
-/** A file and what it says when it is sound. */
+/** A file with its text when it is sound. */
 interface Sound {
   name: string;
   document: unknown;
@@ -114,7 +114,7 @@ class Given {
     mkdirSync(folder);
   }
 
-  /** Sound, changed, no JSON, or not there. */
+  /** Writes it sound, changed, as no JSON, or not at all. */
   write(
     input: Input,
     name: string,

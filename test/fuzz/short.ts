@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { fuzz } from "./engine.js";
 
-/** Bytes of an input: long ones take long. */
+/** Bytes of an input; long ones take long. */
 const kLongest = 1024;
 
 export function temporaryFolder(): string {

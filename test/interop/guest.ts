@@ -12,7 +12,7 @@ import { guestImage } from "./capability.js";
 /** A guest boots in three seconds on an idle machine, in a minute on one with much to do. */
 const kBootLimitMs = 180_000;
 const kCommandLimitS = 60;
-/** More than the guest's own limit, for a host that hardly lets it run. */
+/** Time beyond the guest's own limit, for a host that hardly lets it run. */
 const kGraceMs = 30_000;
 /** Commands that a guest runs at a time. */
 const kChannels = 4;
@@ -28,7 +28,7 @@ export interface GuestOptions {
 }
 
 export interface Output {
-  /** 124 if the command took longer than it might. */
+  /** Exit status; 124 if the command took longer than it might. */
   status: number;
   /** Output with that of stderr. */
   stdout: string;
@@ -106,7 +106,7 @@ export class Guest {
     this.#ended.catch(() => {});
   }
 
-  /** Boots one on a tap that is there; ready for commands. */
+  /** Boots one on an existing tap; it is ready for commands then. */
   static async start(namespace: NetworkNamespace, tap: string, options: GuestOptions): Promise<Guest> {
     const qemu = qemuCommand(guestImage(), tap, options);
     // setpriv asks the kernel to kill it when this process dies; both programs become QEMU in the end.

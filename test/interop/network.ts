@@ -11,7 +11,7 @@ import { kRoot, kWeir } from "../command.js";
 import { eventually } from "../patience.js";
 import { Guest, type Output } from "./guest.js";
 
-/** The kernel kills them when this process dies, whatever it dies of. */
+/** Words that have the kernel kill a program when this process dies, whatever it dies of. */
 const kDieWithUs = ["setpriv", "--pdeathsig", "KILL"];
 
 /** A program on the host. */
@@ -20,7 +20,7 @@ export interface Program {
   /** Returns its output so far. */
   output(): { stdout: string; stderr: string };
   finished: Promise<Output & { stderr: string }>;
-  /** SIGINT, as from a terminal, and its end. */
+  /** Sends SIGINT, as from a terminal, and waits for its end. */
   interrupt(): Promise<Output & { stderr: string }>;
 }
 
@@ -29,7 +29,7 @@ export interface SwitchDaemon extends Program {
 }
 
 export interface Nic {
-  /** The other end of its cable, for a switch or bridge. */
+  /** Name of the other end of its cable, for a switch or bridge. */
   port: string;
   ipv4: string;
   /** Options for the verbs of `weir` that have a NIC. */

@@ -72,7 +72,7 @@ export class OpcodesEnd {
     this.bytes.writeBigUInt64LE(kVariable, kLayout.variable);
   }
 
-  /** Own description to the peer, and the peer's; the queue pair is in RTS then. */
+  /** Tells the peer about this end, and learns the peer's; the queue pair is in RTS then. */
   async introduce(connection: Connection, test: string): Promise<void> {
     const own = this.device.addresses.find((address) => isIPv6(address) === (this.options.version === 6)) ?? "";
     const psn = this.options.firstPsn;

@@ -52,18 +52,18 @@ export interface Route {
   destination: string;
 }
 
-/** A RoCEv2 packet; what is left out is as it should be. */
+/** A RoCEv2 packet; fields that are left out are as they should be. */
 export interface Packet {
   opcode: number;
   qpn: number;
   psn: number;
-  /** RETH, AETH ... */
+  /** Extension headers: RETH, AETH ... */
   extension?: Buffer;
   payload?: Buffer;
   partitionKey?: number;
   transportVersion?: number;
   migration?: boolean;
-  /** Wrong ICRC. */
+  /** Gives it a wrong ICRC. */
   corrupt?: boolean;
 }
 
@@ -150,7 +150,7 @@ export interface Answer {
   rest: Buffer;
 }
 
-/** Undefined: no RoCEv2 packet over IPv4 to our queue pair. @throws Error when its ICRC is wrong. */
+/** Returns undefined for anything but a RoCEv2 packet over IPv4 to our queue pair. @throws Error when its ICRC is wrong. */
 function readAnswer(frame: Buffer): Answer | undefined {
   if (frame.readUInt16BE(12) !== kEtherType.ipv4 || frame[23] !== 17 || frame.readUInt16BE(36) !== 4791) return;
   const ip = frame.subarray(14, 14 + frame.readUInt16BE(16));

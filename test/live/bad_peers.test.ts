@@ -403,7 +403,7 @@ function slice({ region }: { region: MemoryRegion }, length: number) {
   return { region, length };
 }
 
-/** Whether the kernel's filter takes an IPv4 frame for one of RoCEv2: the rest does not reach the device. */
+/** Tells whether the kernel's filter takes an IPv4 frame for one of RoCEv2: the rest does not reach the device. */
 function isForRoce(frame: Buffer): boolean {
   const udp = 14 + 4 * (frame.readUInt8(14) & 15);
   if (frame.length < udp + 4) return false;

@@ -1,4 +1,4 @@
-/** However a run ends, no process, namespace, device or socket is left; and who ended it shows in the status. */
+/** However a run ends, no process, namespace, device or socket is left; and the status shows who ended it. */
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.
 import { namespacesHeld } from "./processes.js";
 import { folder, kIncast, labRun, start, sum } from "./weir.js";
 
-/** Long enough to be in the middle of it. */
+/** A run that is long enough to be in the middle of it. */
 const endless = (path: string) => [
   "lab",
   "run",

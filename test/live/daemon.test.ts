@@ -101,7 +101,7 @@ describeLive("weir switch", () => {
       const { counters } = await ask(socket, "counters");
       const of = (name: string) => counters.filter((c) => c.name === name).reduce((sum, c) => sum + c.value, 0);
       expect(of(counter)).toBeGreaterThan(0);
-      // Every frame is accounted for, of super-frames those in them.
+      // Every frame is accounted for; super-frames count as the frames in them.
       const dropped = counters.filter((c) => c.name.startsWith("drop_")).reduce((sum, c) => sum + c.value, 0);
       const perPort = (name: string) =>
         of(name) - counters.filter((c) => c.name === name && c.labels.priority).reduce((sum, c) => sum + c.value, 0);
@@ -188,7 +188,7 @@ control: ${folder()}/nic.sock
     expect(status).toBe(1);
     expect(stderr).toContain("metrics: cannot listen at 127.0.0.1:9465: no interface that is up has this address");
     expect(stderr).toContain("ip link set lo up");
-    // The kernel's own solicitations apart.
+    // A few may be the kernel's own solicitations.
     expect((await sent()) - before).toBeLessThan(5);
   });
 

@@ -249,7 +249,7 @@ describeLive("dashboards of daemons", () => {
       pairs: ["send: {}"],
       more: `dashboard: { port: ${nicPort}, token: ${token} }\n`,
     });
-    // Nobody looks on, and yet it is known what was.
+    // Nobody looks on, and yet the past is known.
     const asked = async () => (await (await fetch(`http://127.0.0.1:${port}/api/session`)).json()) as Session;
     await eventually(async () => expect((await asked()).queues.map(({ name }) => name)).toContain("sw0:b:3"));
     // Users of the control socket may change parameters, and nobody else; nor does the log tell the token.

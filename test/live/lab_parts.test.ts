@@ -85,8 +85,8 @@ function expectConserved(parts: readonly Result[], { frames, merged, flows }: Me
 }
 
 /**
- * Both parts and what they merge to, until in a run this host, which is two machines at once, has lost no frame. Whether it kept up
- * does not matter: what holds for any run is looked at in each.
+ * Both parts and their merged result, until in a run this host, which is two machines at once, has lost no frame. It need not
+ * have kept up: each run is checked for what holds for any.
  */
 async function wholeRun(context: TestContext, args: readonly string[] = []): Promise<Merged> {
   const pair = await machines();

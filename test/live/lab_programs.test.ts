@@ -1,4 +1,4 @@
-/** Programs and TCP as traffic of labs: how they start and end, and what is left of that in the result. */
+/** Programs and TCP as traffic of labs: how they start and end, and their part of the result. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";

@@ -69,7 +69,7 @@ describeLive("weir lab run", () => {
     expect(result.nics.r?.np_cnp_sent).toBe(cnps);
     expect(cnps).toBeGreaterThan(0);
     expect(sum(Object.values(result.nics).map((nic) => nic.rp_cnp_handled))).toBe(cnps);
-    // Four line-rate starts into one port: PFC has to act, and what the switch sends the hosts receive.
+    // Four line-rate starts into one port: PFC has to act, and the hosts receive the frames that the switch sends.
     expect(pausesOf(result)).toBeGreaterThan(0);
     const received = sum(Object.values(result.nics).map((nic) => perPriority(nic.pfc_received)));
     expect(received).toBe(perPriority(result.switches.sw?.pfc_sent ?? {}));
@@ -96,7 +96,7 @@ describeLive("weir lab run", () => {
       expectAccounted(any);
       expect(pausesOf(any)).toBe(0);
       expect(any.switches.sw?.pfc_sent).toEqual({});
-      // All are data: what was dropped, or lost by the host, is what the flows miss.
+      // All are data: the flows miss the frames that were dropped, or lost by the host.
       expect(sum(any.flows.map((flow) => flow.lost))).toBe(any.frames.dropped + any.frames.missing);
       expect(sum(any.flows.map((flow) => flow.packets - flow.lost))).toBe(any.frames.received);
     });

@@ -1,4 +1,4 @@
-/** Switches that transmit live XDP frames: what leaves so, what does not, and that nothing of it stays. */
+/** Switches that transmit live XDP frames: some frames leave so and others do not, and nothing of it stays. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -46,7 +46,7 @@ function programsOf(pid: number): number[] {
   return [...new Set(ids)];
 }
 
-/** Whether the kernel still has a program: BPF_PROG_GET_FD_BY_ID. */
+/** Tells whether the kernel still has a program: BPF_PROG_GET_FD_BY_ID. */
 function exists(id: number): boolean {
   const script = `import ctypes, errno, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)

@@ -132,7 +132,7 @@ describeUnless(obstacle ?? xdpObstacle(), "traffic of ordinary sockets through A
   );
 
   const live: Backends[] = [
-    { receive: "af_packet", transmit: "live", mode: "native" }, // `auto` picks it if there is a program at the other end
+    { receive: "af_packet", transmit: "live", mode: "native" }, // `auto` picks it if there is a program at the other end.
     { receive: "af_xdp", transmit: "live", mode: "native" },
   ];
   it.each(live.flatMap((backends) => [false, true].map((xdp) => ({ ...backends, xdp }))))(

@@ -6,7 +6,7 @@ import { processesWith } from "../../scripts/test_processes.mjs";
 /** Every process started with this variable in its environment, and all that it starts, is found again by its value. */
 export const kTestMarker = "WEIR_LIVE_TEST";
 
-/** `read`'s answer; undefined where the process has ended meanwhile or is none of ours. */
+/** Returns `read`'s answer; undefined where the process has ended meanwhile or is none of ours. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -20,7 +20,7 @@ export function markedProcesses(value: string): string[] {
   return processesWith(kTestMarker, value).map(({ pid, command }) => `${pid} ${command}`);
 }
 
-/** Is a process with this marker running a thread of this name? */
+/** Tells whether a process with this marker runs a thread of this name. */
 export function hasThread(value: string, name: string): boolean {
   return markedProcesses(value).some((line) => {
     const tasks = `/proc/${line.split(" ")[0]}/task`;

@@ -143,7 +143,7 @@ describeLive("NICs of programs", () => {
         const { status, output: all } = await ended;
         expect(all).toBe("ready\nas it should be\n");
         expect(status).toBe(0);
-        // a's end is none of b's affair: what is on b alone has to go on.
+        // a's end is none of b's affair: an id on b alone has to go on.
         if (name === "a") expect(several.child.exitCode).toBeNull();
       }
     },

@@ -30,7 +30,7 @@ export interface NicOfPrograms extends Daemon {
 type Fields = (last: number) => string;
 const kPlain: Fields = (last) => `address: 10.66.0.${last}\nprograms: true\n`;
 
-/** roce-a or roce-b, on the link of its host. */
+/** Starts roce-a or roce-b, on the link of its host. */
 export async function startNic(net: LabNetwork, host: Host, fields: Fields = kPlain): Promise<NicOfPrograms> {
   const path = folder();
   const file = join(path, "nic.yaml");
@@ -61,7 +61,7 @@ export async function fabric({ net, fields }: { net?: LabNetwork; fields?: Field
 export const run = (nic: Daemon, ...command: readonly string[]): Program => runBy({}, nic, ...command);
 
 export function runBy(way: Way, { socket }: Daemon, ...command: readonly string[]): Program {
-  // The launcher hands on what may be handed on.
+  // The launcher hands on those signals that may be handed on.
   const { child, finished } = weirAs({ end: "SIGTERM", ...way }, "run", "--socket", socket, "--", ...command);
   let output = "";
   const take = (bytes: Buffer | string) => {
@@ -73,7 +73,10 @@ export function runBy(way: Way, { socket }: Daemon, ...command: readonly string[
   return { child, output: () => output, ended };
 }
 
-/** A server on `to` that listens, and then a client on `from`. Both print their pid first: a signal to the launcher is not one to the program. */
+/**
+ * Starts a server on `to` that listens, and then a client on `from`. Both print their pid first: a signal to the launcher is not
+ * one to the program.
+ */
 export async function begin(
   { from, to }: { from: Daemon; to: Daemon },
   command: readonly string[],

@@ -10,7 +10,7 @@ import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { freePort, network, ping, portOf, startNic, startSwitch, weir } from "./daemons.js";
 
-/** One frame a second and a half, whatever waits. */
+/** A throttle that lets one frame a second and a half pass, whatever waits. */
 const kThrottle = [
   "qdisc",
   "replace",
@@ -29,7 +29,7 @@ const kThrottle = [
 const throttle = (net: LabNetwork) => net.namespace("sw").run("tc", kThrottle);
 const release = (net: LabNetwork) => net.namespace("sw").run("tc", ["qdisc", "del", "dev", "b", "root"]);
 
-/** UDP of 1,400 bytes from a to b, for so long; how many were sent. */
+/** Sends UDP of 1,400 bytes from a to b, for so long; returns how many were sent. */
 async function flood(net: LabNetwork, seconds: number): Promise<number> {
   const script = `const s = require("node:dgram").createSocket("udp4"), data = Buffer.alloc(1400);
     const end = Date.now() + ${seconds * 1000}; let sent = 0;

@@ -1,4 +1,4 @@
-/** `weir storm` on a real interface, and what a switch's PFC watchdog makes of it. */
+/** `weir storm` on a real interface, against a switch's PFC watchdog. */
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { eventually } from "../patience.js";

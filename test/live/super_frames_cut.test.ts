@@ -20,7 +20,7 @@ const kPathMtu = 4096;
 /** Bytes of a packet besides its message, in a file: the record's, Ethernet, IP, UDP, BTH, ICRC. */
 const kHeaders = { 4: 16 + 14 + 20 + 8 + 12 + 4, 6: 16 + 14 + 40 + 8 + 12 + 4 };
 
-/** All that comes in at an interface, until its file has `bytes`. */
+/** Captures all that comes in at an interface, until its file has `bytes`. */
 async function capture(network: LabNetwork, node: string, name: string) {
   const file = join(folder(), `${name}.pcap`);
   const options = [

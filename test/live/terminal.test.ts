@@ -1,4 +1,4 @@
-/** `weir show`, `weir top` and `weir clear` on a lab that runs, and on daemons; what is left of its socket afterwards. */
+/** `weir show`, `weir top` and `weir clear` on a lab that runs, and on daemons; nothing of its socket is left afterwards. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";

@@ -1,4 +1,4 @@
-/** Two hosts that send to one under a congestion control by acknowledgements: what a lab and a simulation of it have in common. */
+/** Two hosts that send to one under a congestion control by acknowledgements: the parts that a lab and a simulation of it share. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type TestContext } from "vitest";
@@ -31,7 +31,7 @@ export function expectAcknowledged({ nics, flows, transport = {} }: LabResult): 
   expect((transport.tx_acks ?? 0) + (transport.tx_naks ?? 0)).toBeGreaterThan(0.9 * received);
 }
 
-/** The link shared evenly and used in a lab, and the same scenario in virtual time. */
+/** Runs a lab that shares the link evenly and uses it, and the same scenario in virtual time. */
 export async function onBothClocks(
   context: TestContext,
   scenario: string,

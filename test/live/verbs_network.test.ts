@@ -103,7 +103,7 @@ describeLive("verbs in the network", () => {
     }
     expect(await unreachables(kernel)).toBe(0);
 
-    // Whereas without the device on top the kernel would have answered.
+    // Without the device on top the kernel would have answered.
     const { a, b } = await connected(network);
     const remote = b.memory.remote();
     network.b.close();

@@ -228,7 +228,7 @@ describeLive("objects of verbs", () => {
       const { a, b } = await connected(fabric);
       const { buffer } = b.memory;
       const { port1, port2 } = new MessageChannel();
-      // Node.js 20 leaves it out of what is transferred and copies it; later ones throw.
+      // Node.js 20 does not transfer but copies it; later ones throw.
       const attempts = [
         () => structuredClone(buffer, { transfer: [buffer] }),
         () => port1.postMessage(buffer, [buffer]),

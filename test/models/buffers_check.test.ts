@@ -126,7 +126,7 @@ function funnel(mode: "dynamic" | "static", ecn: Record<string, unknown> = { ena
 describe.each(["dynamic", "static"] as const)("the shared buffer, %s", (mode) => {
   skipWhere(nativeObstacle());
 
-  // F / 2 for beta = P.
+  // The threshold is F / 2 for beta = P.
   const alone = mode === "static" ? 100_000 : 270_000;
   const frame = 1_522;
 
@@ -253,7 +253,7 @@ describe("a plan check", () => {
       star({ switch: { ...small.switch, ecn: { kmin: "60KB" } } }, [{ from: "h2", to: "h1" }]),
     );
     expect(ecn_before_pfc).toBe(false);
-    // F / (P n (beta + 1)) beta.
+    // Its t_ECN is F / (P n (beta + 1)) beta.
     expect(switches[0]).toMatchObject({ t_ecn_bytes: 2_311, ecn_before_pfc: false });
     expect(findings.map(({ kind }) => kind)).toEqual(["order", "note"]);
     expect(findings[0]?.message).toContain("h2 -> h1, priority 3: kmin 60 KB is not below 52 KB");

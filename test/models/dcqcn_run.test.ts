@@ -210,7 +210,7 @@ describe("alpha of a flow at line rate", () => {
   });
 });
 
-/** 3 ms that stay finite and lose nothing. */
+/** Runs 3 ms that stay finite and lose nothing. */
 function soundRun(changes: Partial<DcqcnModelParameters>, flows: readonly FluidFlows[]) {
   const run = runFluid({ ...DCQCN_PAPER, ...changes }, flows, { horizon: 3 * ms, step: 1e5 });
   const { queue, rates, targets, alphas } = run.series;
@@ -341,7 +341,7 @@ describe("figures 11 and 12", () => {
     const ahead = first.map((bits, k) => bits - (second[k] as number));
     return ahead.map((bits, k) => Math.abs(bits - (ahead[k - 1] ?? 0)) * 1000).slice(11);
   };
-  /** The queue of so many flows from line rate over the second half of 100 ms, with table 14 but for g. */
+  /** Queue of so many flows from line rate over the second half of 100 ms, with table 14 but for g. */
   const queue = (g: number, count = 2) => {
     const { series } = runFluid({ ...DCQCN_PAPER, g }, [flow({ count })], { horizon: 100 * ms, step: 0.1 * ms });
     return series.queue.slice(501);

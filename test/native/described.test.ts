@@ -20,7 +20,7 @@ describe("types of the native boundary", () => {
       .configuration.flatMap(({ name, fields }) =>
         fields.filter(({ text, unit }) => text === "" && unit === "").map((field) => `${name}.${field.name}`),
       );
-    expect(untold).toEqual(["NativeNic.queue_pairs"]); // their names, of what is told
+    expect(untold).toEqual(["NativeNic.queue_pairs"]); // Their settings; the queue pairs are told under this name.
   });
 
   it("have records without overlap", () => {

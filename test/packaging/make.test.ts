@@ -1,4 +1,4 @@
-/** Making packages: what is missing is told before anything is built, and the checkout is left alone. */
+/** Making packages: missing programs are told before anything is built, and the checkout is left alone. */
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** The repository's own rules: who may know whom in the native core, in src/ and in papers/, one list of sources, one set of build flags, file sizes. */
+/**
+ * The repository's own rules: imports in the native core, in src/ and in papers/, one list of sources, one set of build
+ * flags, file sizes.
+ */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, extname, join, normalize } from "node:path";

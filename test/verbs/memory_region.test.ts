@@ -1,4 +1,4 @@
-/** Registered memory: which lengths there are, and that the memory behind an ArrayBuffer is given back exactly once. */
+/** Registered memory: allowed lengths, and that the memory behind an ArrayBuffer is given back exactly once. */
 import { constants } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";

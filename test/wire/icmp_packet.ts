@@ -1,4 +1,4 @@
-/** ICMP over IPv4 and IPv6, built apart from what the product has for it. */
+/** ICMP over IPv4 and IPv6, built apart from the product's code for it. */
 import { addressBytes } from "../../src/wire/address.js";
 import { internetChecksum } from "../../src/wire/checksum.js";
 

@@ -1,4 +1,4 @@
-/** NSCC and REPS in virtual time: where queues and shares come to rest, and what spraying makes of a fabric. */
+/** NSCC and REPS in virtual time: where queues and shares come to rest, and spraying over a fabric. */
 import { describe, expect, it } from "vitest";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
 import type { SimulationAddon } from "../../../src/native/simulation_types.js";

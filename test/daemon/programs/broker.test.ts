@@ -231,7 +231,7 @@ it("lets queue pairs of datagrams join groups, of which the link's switches are 
   expect(calls.at(-1)).toEqual(["detach", 100, group]);
   expect(reports(0x17)).toBe(1);
 
-  // No connection leads to one; datagrams do, and nobody is asked where it is.
+  // No connection leads to a group; datagrams do, and nobody is asked where it is.
   expect(await ask(client, { kind: "modify-queue-pair", ...connection, state: "rtr", gid })).toEqual({ error: EINVAL });
   expect(await ask(client, { kind: "create-address-handle", gid })).toEqual({ object: 55, mac: 0x01_00_5e_01_02_03 });
   expect(calls.at(-1)).toMatchObject(["handle", { destination_mac: 0x01_00_5e_01_02_03, destination_ip: group.bytes }]);

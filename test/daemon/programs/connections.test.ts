@@ -157,7 +157,7 @@ describe("connections of programs", () => {
     expect(await client.event()).toMatchObject({ uid: 3, event: kEvent.rejected, status: 8 });
   });
 
-  // Nowhere in particular, and by loopback addresses, which are no NIC's.
+  // One address is nowhere in particular, the others are loopback addresses, which are no NIC's.
   it.each(["0.0.0.0", "127.0.0.1", "::1"])("of two programs on one NIC come about as well, to %s", async (here) => {
     const net = await network(here.includes(":") ? 2 : 1);
     const server = await net.program(0);
@@ -333,14 +333,14 @@ describe("what makes no sense", () => {
     expect(await client.write(command(99, 16))).toMatchObject({ error: EOPNOTSUPP });
     expect(await client.write(command(6, 40))).toMatchObject({ error: EINVAL });
     expect(await client.write(Buffer.alloc(3))).toMatchObject({ error: EOPNOTSUPP });
-    // Another's ids, also by another's channel.
+    // Ids of another are refused, also by another's channel.
     expect(await server.destroy(id + 1000)).toMatchObject({ error: ENOENT });
     net.who.uid = 9;
     const stranger = await net.program(1);
     expect(await stranger.destroy(listener)).toMatchObject({ error: ENOENT });
     expect(await stranger.write(destroying(listener), Buffer.alloc(0), server.key)).toMatchObject({ error: EBADF });
     expect(await stranger.migrate(listener, server)).toMatchObject({ error: EBADF });
-    // A queue pair that the program has not.
+    // The program does not have this queue pair.
     const routed = await client.routed(5, kAddresses[1], kPort);
     expect(await client.connect(routed, 300)).toMatchObject({ error: EINVAL });
   });
@@ -374,7 +374,7 @@ describe("what makes no sense", () => {
     for (let round = 0; round < 3000; round++) {
       const bytes = command(random(26), 8 + random(300));
       for (let i = 8; i < bytes.length; i++) bytes[i] = random(4) === 0 ? random(256) : 0;
-      // Often one of its own ids, wherever a command may have it.
+      // The bytes often have one of its own ids, wherever a command may have it.
       for (const offset of [8, 16, 44, 64, 280, 288]) {
         if (bytes.length >= offset + 4 && random(2) === 0) bytes.writeUInt32LE(ids[random(2)] as number, offset);
       }

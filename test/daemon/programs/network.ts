@@ -36,7 +36,7 @@ export const kEvent = {
 
 /**
  * Programs have queue pairs 100 to 199, whatever their user. `who` is changed to be another.
- * @param clock Of what waits and repeats; frames take a real millisecond.
+ * @param clock Clock of timers; frames take a real millisecond.
  */
 export async function network(families = 1, clock: Clock = systemClock) {
   const links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const;

@@ -182,7 +182,7 @@ interface Parameters {
   initiatorDepth?: number;
 }
 
-/** Zeros, with the header that librdmacm writes. */
+/** A command of zeros, with the header that librdmacm writes. */
 export function command(kind: number, length: number): Buffer {
   const bytes = Buffer.alloc(length);
   bytes.writeUInt32LE(kind, 0);

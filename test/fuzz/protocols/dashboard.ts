@@ -91,7 +91,7 @@ interface Place {
  */
 function requestOf(input: Input, { host, credentials }: Place, own: boolean): string {
   const meant = input.pick(kChanges);
-  // Half of them would change something, if they came from who may.
+  // Half of them would change something, if they came from a reader with the token.
   const isSound = input.once(2);
   const body = JSON.stringify(isSound ? meant.body : changedDocument(input, meant.body, kKeys));
   const sent = !isSound && input.once(4) ? changedText(input, body) : body;

@@ -27,7 +27,7 @@ enum {
   QKEY = 0x11111111,
   GRH = 40,
   ACK_TIMEOUT = 18, /* 4.096 us << 18 = 1.07 s: an emulated machine may be kept waiting */
-  /* Layout of the memory: what the peer writes, what it reads, an atomic variable, what is sent, what is received. */
+  /* Layout of the memory: data that the peer writes, that it reads, an atomic variable, data that is sent, and received. */
   REGION = 64 << 10,
   WRITTEN = 0,
   SOURCE = REGION,

@@ -49,7 +49,7 @@ int main(void) {
   connect_to(to, from->qp_num);
   connect_to(from, to->qp_num);
 
-  // One after the other, and two threads at once.
+  // Reads them one after the other, and by two threads at once.
   make_events(MANY);
   for (int i = 0; i < MANY; ++i) HOLDS(get_event());
   make_events(MANY);

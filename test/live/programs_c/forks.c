@@ -35,7 +35,7 @@ static int refusal(int operation) {
   return told.header.nlmsg_type == NLMSG_ERROR && told.header.nlmsg_seq == 7 ? told.error.error : 1;
 }
 
-// Whether a child would not have it: "dc" among the flags of its mapping.
+// Tells whether a child would not have it: "dc" is among the flags of its mapping.
 static int is_kept(const void* memory) {
   FILE* maps = fopen("/proc/self/smaps", "r");
   char line[512];

@@ -53,7 +53,7 @@ int main(void) {
   HOLDS(ibv_attach_mcast(connection, &group, 0) == EINVAL);
   HOLDS(ibv_destroy_qp(connection) == 0);
 
-  // 0, which sends, 1 and 2 are members; 3 is of another group.
+  // Queue pairs 0, which sends, 1 and 2 are members; 3 is of another group.
   for (int i = 0; i < 3; ++i) HOLDS(ibv_attach_mcast(qps[i], &group, 0) == 0);
   HOLDS(ibv_attach_mcast(qps[1], &group, 0) == 0);
   HOLDS(ibv_attach_mcast(qps[3], &other, 0) == 0);

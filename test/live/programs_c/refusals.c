@@ -23,7 +23,7 @@ int main(void) {
   connect_to(to, from->qp_num);
   connect_to(from, to->qp_num);
 
-  // Too much, or what there is not.
+  // These are too much, or do not exist.
   HOLDS(post_send(from, 1, IBV_WR_SEND, pieces, 3, 0, 0) == EINVAL);
   HOLDS(post_send(from, 1, IBV_WR_TSO, pieces, 1, 0, 0) == EINVAL);
   struct ibv_recv_wr receive = {.wr_id = 1, .sg_list = pieces, .num_sge = 3};
@@ -37,7 +37,7 @@ int main(void) {
   struct ibv_xrcd_init_attr domain = {.fd = -1, .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS};
   HOLDS(ibv_open_xrcd(context, &domain) == NULL && errno == EOPNOTSUPP);
 
-  // Keys of management.
+  // Keys of management are not allowed.
   struct ibv_qp* datagrams = make_qp(IBV_QPT_UD, cq, NULL);
   struct ibv_qp_attr keyed = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x80010000};
   HOLDS(ibv_modify_qp(datagrams, &keyed, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == EPERM);
@@ -60,7 +60,7 @@ int main(void) {
   HOLDS(next_completion(cq).opcode == IBV_WC_BIND_MW);
   HOLDS(ibv_dealloc_mw(window) == 0);
 
-  // A key of nobody's, behind one that is good.
+  // A key of nobody's comes behind one that is good.
   HOLDS(post_send(from, 7, IBV_WR_RDMA_WRITE, pieces, 1, (uintptr_t)memory + 4096, mr->rkey) == 0);
   struct ibv_sge forged = pieces[0];
   forged.lkey ^= 0x5a5a5a;
@@ -72,7 +72,7 @@ int main(void) {
   HOLDS(next_completion(cq).status == IBV_WC_WR_FLUSH_ERR);
   HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
 
-  // More completions than there is room for.
+  // These are more completions than there is room for.
   struct ibv_qp* many = make_qp(IBV_QPT_RC, small, NULL);
   connect_to(many, many->qp_num);
   fail_qp(many);

@@ -1,4 +1,4 @@
-// A shared receive queue: two connections on it, the event of its limit, and what a queue pair that ends does to it.
+// A shared receive queue: two connections on it, the event of its limit, and the effect on it of a queue pair that ends.
 #include "pair.h"
 
 static char memory[8 * 4096];

@@ -1,4 +1,4 @@
-/** Figures: what is asked for is in them, they are well-formed, and every time the same. */
+/** Figures: they have all that is asked for, are well-formed, and every time the same. */
 import { describe, expect, it } from "vitest";
 import { drawFigure } from "../../../src/result/report/figure.js";
 import type { Curve, Plot } from "../../../src/result/report/plot.js";

@@ -1,4 +1,4 @@
-/** When there are colours, and pictures drawn in place. */
+/** Cases in which there are colours, and pictures drawn in place. */
 import { describe, expect, it } from "vitest";
 import { movesCursor, wantsColor } from "../../../src/result/report/terminal.js";
 

@@ -21,7 +21,7 @@ const sweep = (
   more: Partial<CliContext> = {},
 ) => runVerb(addSweepOn, ["sweep", ...argv], tools, signals, more);
 
-/** Plans a sweep; what `run` and `merge` are given. */
+/** Plans a sweep; returns the arguments of `run` and `merge`. */
 async function planned(spec: object) {
   const directory = folder();
   const points = join(directory, "plan.jsonl");

@@ -1,5 +1,5 @@
 /**
- * Two devices and the network between them, in memory: what is posted is done at once and in order, on the paths that
+ * Two devices and the network between them, in memory: posted work is done at once and in order, on the paths that
  * src/verbs/connection.ts and the tests of perftest and rping use. Statuses and flushing are those of the verbs.
  */
 
@@ -26,9 +26,9 @@ export class FakeNetwork {
   readonly devices: FakeDevice[] = [];
   /** Everything that was moved, in order. */
   readonly sent: Sent[] = [];
-  /** Requests and refusals say nothing, as perftest's. */
+  /** Requests and refusals have no private data, as perftest's. */
   isSilent = false;
-  /** Changes what arrives in the receiver's memory. */
+  /** Changes bytes that arrive in the receiver's memory. */
   alter: (bytes: Buffer) => void = () => {};
 
   device(address: string): FakeDevice {
@@ -249,7 +249,7 @@ class FakePair {
     else this.#peer?.progress();
   }
 
-  /** Does what can be done; a SEND waits for a receive. */
+  /** Does all work that can be done; a SEND waits for a receive. */
   progress(): void {
     const peer = this.#peer;
     while (peer !== undefined && peer.state !== "error") {

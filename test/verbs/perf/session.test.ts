@@ -30,7 +30,7 @@ interface Ran {
   session: Session;
 }
 
-/** Both ends to their ends; `serverOptions` only where they differ. */
+/** Runs both ends to their ends; `serverOptions` only where they differ. */
 async function both(
   network: FakeNetwork,
   options: PerfOptions,
@@ -53,7 +53,7 @@ async function both(
   return { client, server };
 }
 
-/** Lengths of what the client said on the control connection; in lat and send tests data are of another length. */
+/** Lengths of the client's messages on the control connection; in lat and send tests data are of another length. */
 function steps(network: FakeNetwork, dataBytes: readonly number[]): number[] {
   return network.sent
     .filter(({ from, opcode, bytes }) => from === kClient && opcode === "send" && !dataBytes.includes(bytes.length))
@@ -64,7 +64,7 @@ const kBeginning = [16, 4, 4, 2];
 const times = (n: number, length = 56) => Array<number>(n).fill(length);
 
 describe("a test between two ends", () => {
-  // Counted in perftest 4.5: write_bw.c, read_bw.c, send_bw.c, write_lat.c, send_lat.c.
+  // Numbers are counted in perftest 4.5: write_bw.c, read_bw.c, send_bw.c, write_lat.c, send_lat.c.
   it.each<[PerfTest, number, number[], number[]]>([
     ["write-bw", 1, [4096], [...times(2), ...times(3), 56, ...times(5, 8), 56]],
     ["write-bw", 3, [4096], [...times(2), ...times(7), 56, ...times(5, 8), 56]],
@@ -117,7 +117,7 @@ describe("a test between two ends", () => {
     const network = new FakeNetwork();
     const saidBy = (end: string) => network.sent.filter(({ from, opcode }) => from === end && opcode === "send").length;
     network.alter = (bytes) => {
-      // The client says its figures behind ten other steps, and the server answers each.
+      // The client tells its figures behind ten other steps, and the server answers each.
       if (saidBy(kClient) === 10 + figure && saidBy(kServer) === 10 + figure) falsify(bytes);
     };
     const ran = both(network, optionsFor("write-bw"));

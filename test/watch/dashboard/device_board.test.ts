@@ -1,4 +1,4 @@
-/** A daemon behind a dashboard: what its session and frames say, and when they are made. */
+/** A daemon behind a dashboard: its session and frames, and when they are made. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Device } from "../../../src/device/device.js";
 import type { DeviceConfig } from "../../../src/device/file/load.js";

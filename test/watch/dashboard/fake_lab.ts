@@ -11,7 +11,7 @@ const kZeros = [0, 0, 0, 0, 0, 0, 0, 0];
 /** A worker's counters that a test can set. */
 export class FakeCounters {
   readonly table: CounterTable;
-  /** ns; counters that are counted from now on are of this time. */
+  /** Time of counters that are counted from now on, ns. */
   asOf = 0;
 
   constructor(private readonly counters: Counter[]) {

@@ -83,11 +83,11 @@ export interface Served {
   streams: EventStreams;
   server: DashboardServer;
   port: number;
-  /** Sends exactly this path, and as Host what the URL has unless told otherwise. */
+  /** Sends exactly this path, and as Host the URL's unless told otherwise. */
   ask(path: string, question?: Question): Promise<Answer>;
   /** Token that changes need, if none was given. */
   token: string | undefined;
-  /** JSON as the page would send it to who has opened the URL with the token that was made. */
+  /** Sends JSON as the page of a reader who has opened the URL with the token would. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 

@@ -1,4 +1,4 @@
-/** A lab behind a dashboard: runs, parameters, and what the page is told of them. */
+/** A lab behind a dashboard: runs, parameters, and what the page hears of them. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -136,7 +136,7 @@ describe("the registry", () => {
     ]);
     told.counters = moved(9000, 2000, 50_000);
     expect((await shown("weir_qp_rate_bytes_per_second")).map(([qp]) => qp)).toEqual(["f1", "f3"]);
-    // One that comes back has all that it has counted.
+    // A queue pair that comes back has all that it has counted.
     told.counters = moved(9000, 90_000, 50_000);
     expect(await shown("weir_qp_tx_packets_total")).toEqual([
       ["f3", 50],

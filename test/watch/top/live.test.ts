@@ -1,4 +1,4 @@
-/** `weir top` on a terminal that remembers: what it writes, and that it gives the terminal back on every way out. */
+/** `weir top` on a terminal that remembers: its output, and that it gives the terminal back on every way out. */
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, expect, it, vi } from "vitest";

@@ -76,7 +76,7 @@ export function switchReading(seconds: number): Reading {
   };
 }
 
-/** `pairs` queue pairs: qp0 ... */
+/** A sample of `pairs` queue pairs: qp0 ... */
 export function bigSample(pairs: number): Sample {
   return {
     time: "2026-01-01T12:03:44.000Z",

@@ -214,7 +214,7 @@ describe("a lost message", () => {
         }
         net.client.cm.close();
         net.server.cm.close();
-        await net.clock.run(10); // frames that are on their way
+        await net.clock.run(10); // Frames that are on their way arrive meanwhile.
         expect(net.clock.pending).toBe(0);
       }),
       { numRuns: 40 },

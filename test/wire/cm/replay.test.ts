@@ -1,4 +1,4 @@
-/** The other side is a capture of Linux: what it sent is fed in, what it got is compared with what we send. */
+/** The other side is a capture of Linux: its frames are fed in, and the frames that it got are compared with those that we send. */
 import { describe, expect, it } from "vitest";
 import { ConnectionManager, type IncomingRequest } from "../../../src/wire/cm/connection_manager.js";
 import { readMadFrame } from "../../../src/wire/cm/frame.js";
