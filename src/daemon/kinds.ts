@@ -70,7 +70,7 @@ export function parseDaemonFile(
 /** Counts CPUs that are offline, too: a worker says that it is not pinned if its own stays so. */
 function cpusOfHost(): number {
   try {
-    const last = /\d+\s*$/.exec(readFileSync("/sys/devices/system/cpu/present", "utf8")); // as in 0-7
+    const last = /\d+\s*$/.exec(readFileSync("/sys/devices/system/cpu/present", "utf8")); // The text is such as 0-7.
     return last === null ? Number.POSITIVE_INFINITY : Number(last[0]) + 1;
   } catch {
     return Number.POSITIVE_INFINITY;

@@ -1,5 +1,5 @@
 /**
- * Is a scenario lossless, and does ECN act before PFC? `weir plan check`.
+ * Checks whether a scenario is lossless, and whether ECN acts before PFC: `weir plan check`.
  *
  * Lossless. A switch of native/switching/shared_buffer.h admits every lossless frame while the headroom of its ingress has room,
  * and pauses the peer with the first byte there. So no frame is lost if for each link that leads to a switch

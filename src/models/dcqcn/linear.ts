@@ -116,8 +116,8 @@ export function loop({ whole, inner }: Linearised, frequency: number): Complex {
 }
 
 /**
- * Real part of the rightmost zero of the characteristic function, 1/s, to 1e-3 or a millionth: below 0, deviations die out. Not
- * followed below -2 / delay.
+ * Real part of the rightmost zero of the characteristic function, 1/s, to 1e-3 or a millionth: below 0, deviations die out. It is
+ * not followed below -2 / delay.
  */
 export function growth(system: DelaySystem): number {
   let low = -2 / system.delay;
@@ -132,7 +132,7 @@ export function growth(system: DelaySystem): number {
   return high;
 }
 
-/** At least the modulus of every zero to the right of `real`. */
+/** A bound: at least the modulus of every zero to the right of `real`. */
 function norm({ now, lagged, delay }: DelaySystem, real: number): number {
   const size = Math.exp(-real * delay);
   const sum = (row: readonly number[] = []) => row.reduce((total, value) => total + Math.abs(value), 0);
@@ -144,7 +144,7 @@ export function zerosBeyond(system: DelaySystem, real: number): number {
   const order = system.now.length;
   const bound = Math.max(norm(system, real), Math.abs(real));
   const at = (frequency: number) => characteristic(system, { re: real, im: frequency });
-  // Up to here e^(-jw delay) counts, so its period must not be stepped over. From `last` on D is s^n but for a thousandth.
+  // The term e^(-jw delay) counts up to here, so its period must not be stepped over. From `last` on D is s^n but for a thousandth.
   const loud = 20 * bound;
   const last = 1e3 * order * bound;
   let turned = 0;

@@ -112,9 +112,9 @@ export class GroupReports {
     const to = what === "report" ? group : kRouters.ipv4;
     const frame = newFrame(macOfGroup(to), this.#link.mac, kEtherType.ipv4, kIgmp.header + kIgmp.message);
     const ip = frame.subarray(kEthernetHeader);
-    ip.set([0x46, 0xc0], 0); // with an option; internetwork control
+    ip.set([0x46, 0xc0], 0); // It has an option; internetwork control.
     ip.writeUInt16BE(kIgmp.header + kIgmp.message, 2);
-    ip.set([1, kIgmp.protocol], 8); // time to live
+    ip.set([1, kIgmp.protocol], 8); // Time to live.
     ip.set(addressBytes(this.#ipv4), 12);
     ip.set(addressBytes(to), 16);
     ip.set(kRouterAlert.ipv4, 20);
@@ -132,7 +132,7 @@ export class GroupReports {
     const ip = frame.subarray(kEthernetHeader);
     ip.writeUInt8(0x60, 0);
     ip.writeUInt16BE(kRouterAlert.ipv6.length + kMld.message, 4);
-    ip.set([0, 1], 6); // options come next; hop limit
+    ip.set([0, 1], 6); // Options come next; hop limit.
     ip.set(addressBytes(this.#ipv6), 8);
     ip.set(addressBytes(to), 24);
     ip.set(kRouterAlert.ipv6, kIpv6Header);

@@ -183,7 +183,7 @@ const kFamilies: Readonly<Record<number, number>> = { 1: 4, 2: 16 };
 
 /** Layout: length, family and address; numbering of the interface (5 bytes), OID (8.5.9). */
 function takeAddress(information: Buffer, pdu: Lldpdu) {
-  const length = information[0] ?? 0; // with the family's byte
+  const length = information[0] ?? 0; // It counts the family's byte, too.
   if (length < 2 || length > 32 || information.length < 1 + length + 6) return "discarded";
   const oid = information.readUInt8(1 + length + 5);
   if (information.length < 1 + length + 6 + oid) return "discarded";
