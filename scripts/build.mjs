@@ -1,4 +1,4 @@
-// Brings a checkout up to date before it is run or tested: dependencies that are not there, and the native core.
+// Brings a checkout up to date before it is run or tested: missing dependencies, and the native core.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -8,8 +8,8 @@ import { findProgram } from "./needs.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * `who` begins each line that is printed. `complete`: with optional dependencies that could not be compiled before. Ends the process
- * where a build fails.
+ * `who` begins each line that is printed. `complete` has optional dependencies installed that could not be compiled before. A
+ * build that fails ends the process.
  */
 export function build(who, complete = false) {
   const { optionalDependencies } = JSON.parse(readFileSync(`${root}package.json`, "utf8"));
@@ -20,7 +20,7 @@ export function build(who, complete = false) {
   } else if (complete && !Object.keys(optionalDependencies).every(installed)) {
     // npm leaves out an optional dependency that cannot be compiled.
     console.log(`${who}: npm install, for ${Object.keys(optionalDependencies).join(", ")}`);
-    // Where Node.js came with its headers, they need not be fetched.
+    // If Node.js came with its headers, they need not be fetched.
     const prefix = dirname(dirname(process.execPath));
     const headers = existsSync(`${prefix}/include/node/node.h`) ? { npm_config_nodedir: prefix } : {};
     execute("npm", ["install", "--no-save"], headers);
@@ -30,7 +30,7 @@ export function build(who, complete = false) {
   execute(process.execPath, [`${root}scripts/install.mjs`, "--strict"]);
 }
 
-/** What it prints is shown where it fails. */
+/** Runs a command; its output is shown if it fails. */
 function execute(command, args, variables = {}) {
   const options = { cwd: root, encoding: "utf8", maxBuffer: 1 << 28, env: { ...process.env, ...variables } };
   const { status, error, stdout, stderr } = spawnSync(command, args, options);

@@ -1,4 +1,4 @@
-// clang-format over all of native/, with the options given.
+// Runs clang-format over all of native/, with the options given.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 

@@ -1,5 +1,5 @@
-// Pictures of the dashboard for the guide, from a lab that runs on this machine: npx tsx scripts/dashboard-screenshots.ts [scale].
-// ImageMagick's convert makes them small.
+// Takes pictures of the dashboard for the guide, from a lab that runs on this machine: npx tsx scripts/dashboard-screenshots.ts
+// [scale]. ImageMagick's convert makes them small.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -30,7 +30,7 @@ async function picture(page: Page, name: string): Promise<void> {
   if (small.status !== 0) throw new Error(`convert: ${small.error?.message ?? small.stderr}`);
 }
 
-/** Until so many ms of the run are over. */
+/** Waits until `ms` of the run are over. */
 async function untilTime(page: Page, ms: number): Promise<void> {
   const time = page.locator("#meant-time");
   while (!(Number.parseFloat((await time.textContent()) ?? "") >= ms)) await page.waitForTimeout(20);
@@ -80,10 +80,10 @@ try {
       if (found !== undefined) resolve(found);
     });
   });
-  // On a screen that is high enough for all charts.
+  // The screen is high enough for all charts.
   const page = await browser.newPage({ viewport: { width: 1280, height: 1400 }, colorScheme: "light" });
   await page.goto(url);
-  // From the beginning of a run.
+  // The picture is of the beginning of a run.
   await page.getByRole("button", { name: "Stop run" }).click();
   await page.getByRole("button", { name: "Start again" }).click();
   await untilTime(page, 110);

@@ -1,7 +1,7 @@
-// npm run test:debian [-- [--tests] SUITE ...]: what the README says, on a fresh Debian (bookworm and trixie, where none is named). For each,
-// a root by debootstrap with no more than a fresh machine has, and in it the committed tree of this checkout: npm ci, npm start,
-// programs on libibverbs by `weir run`, a lab that stays, and with --tests npm test. Needs root and debootstrap. Mirror, certificates and npm's settings are those of
-// this host. Steps have mounts and processes of their own, which end with them.
+// npm run test:debian [-- [--tests] SUITE ...]: follows the README on a fresh Debian (bookworm and trixie, unless one is named). For
+// each, debootstrap makes a root with no more than a fresh machine has, and in it the committed tree of this checkout goes through npm
+// ci, npm start, programs on libibverbs by `weir run`, a lab that stays, and with --tests npm test. Needs root and debootstrap. Mirror,
+// certificates and npm's settings are those of this host. Steps have mounts and processes of their own, which end with them.
 import { spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -24,7 +24,7 @@ const kSuites = ["bookworm", "trixie"];
 const tests = process.argv.includes("--tests");
 const kMinute = 60_000;
 
-/** Where the distribution's own Node.js is too old, npm brings one. */
+/** If the distribution's own Node.js is too old, npm brings one. */
 const kNode = {
   bookworm: "apt-get install -y --no-install-recommends npm && npm install -g node@22 npm@10",
   trixie: "apt-get install -y --no-install-recommends nodejs npm",
@@ -65,7 +65,7 @@ const stepsOf = (suite) => [
   },
   { name: "npm ci without a compiler", limit: 10 * kMinute, script: "npm ci" },
   {
-    // Whether the run is valid (status 3: it is not) depends on what else the machine does.
+    // The machine's other load decides whether the run is valid (status 3: it is not).
     name: "npm start",
     limit: 40 * kMinute,
     script:
@@ -99,7 +99,7 @@ function whyNot(suites) {
   if (mirror() === undefined) return "no mirror of Debian in /etc/apt";
 }
 
-/** A suite's root, and all steps in it. Ends the process where one fails. */
+/** Makes a suite's root, and takes all steps in it. Ends the process if one fails. */
 async function test(suite) {
   const root = mkdtempSync(join(tmpdir(), `weir-debian-${suite}-`));
   const remove = () => rmSync(root, { recursive: true, force: true });
@@ -133,7 +133,7 @@ async function test(suite) {
   process.exit(1);
 }
 
-/** Undefined, or what failed. */
+/** Takes a step; returns undefined, or says what failed. */
 function step(suite, name, limit, command, args) {
   console.log(`\n== ${suite}: ${name} (at most ${limit / kMinute} min)`);
   const started = Date.now();
@@ -176,7 +176,7 @@ function inRoot(root, script) {
   const environment = ["HOME=/root", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", ...variables];
   const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   const words = [...environment, path].map((word) => `'${word}'`).join(" ");
-  // Not by chroot: who enters the namespaces of a lab would be outside of it.
+  // chroot would not do: a process that enters the namespaces of a lab would be outside of it.
   const enter = [
     `mkdir -p ${root}/host && cd ${root} && pivot_root . host && cd /`,
     "umount --lazy /host",
@@ -185,7 +185,7 @@ function inRoot(root, script) {
   return ["--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", [...mounts, ...enter].join("\n")];
 }
 
-/** What a machine of this site has: the committed tree, certificates, names, npm's settings. */
+/** Gives the root what a machine of this site has: the committed tree, certificates, names, npm's settings. */
 function prepare(root) {
   mkdirSync(join(root, "weir"));
   const archive = spawnSync("sh", ["-ec", `git archive HEAD | tar -x -C ${root}/weir`], {
@@ -204,7 +204,7 @@ function prepare(root) {
     const from = join("/etc/apt/apt.conf.d", file);
     if (/Acquire::/.test(readFileSync(from, "utf8"))) cpSync(from, join(root, from));
   }
-  // Where headers of this host's Node.js are is nothing to that of the root.
+  // A path of this host's Node.js headers means nothing in the root.
   const settings = ["globalconfig", "userconfig"]
     .map((name) => spawnSync("npm", ["config", "get", name], { cwd: "/", encoding: "utf8" }).stdout.trim())
     .filter((file) => existsSync(file))
@@ -213,14 +213,14 @@ function prepare(root) {
   writeFileSync(join(root, "root/.npmrc"), `${settings.join("\n")}\n`, { mode: 0o600 });
 }
 
-/** Of packages: kept, for the next run. */
+/** Folder for packages, which is kept for the next run. */
 function cache(suite) {
   const folder = join(tmpdir(), "weir-debian-packages", suite);
   mkdirSync(folder, { recursive: true });
   return folder;
 }
 
-/** That this host has its own packages from. */
+/** Mirror from which this host has its own packages. */
 function mirror() {
   const files = ["/etc/apt/sources.list", ...sourcesIn("/etc/apt/sources.list.d")].filter((file) => existsSync(file));
   const addresses = files.flatMap((file) =>

@@ -1,8 +1,8 @@
-// Prints the SHA-256 of everything that examples and scenarios of papers become: composed configurations of labs at several scales, of simulations and of
-// daemons, and results of short runs in virtual time and by the fluid model. A change that moves code about prints the same lines
-// before and after:
+// Prints the SHA-256 of everything that examples and scenarios of papers become: composed configurations of labs at several
+// scales, of simulations and of daemons, and results of short runs in virtual time and by the fluid model. A change that moves
+// code about prints the same lines before and after:
 //   npx tsx scripts/fingerprint.ts [--out FOLDER] > before.txt
-// With --out, what the sums are of is written to files of that folder, for diff.
+// With --out, the summed texts are written to files of that folder, for diff.
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ for (const file of files) {
   for (const [what, value] of found) tell(`${file} ${what}`, value);
 }
 
-/** What a file holds, if it is one of the kind that is asked for. */
+/** Loads a file, if it is one of the kind that is asked for. */
 function loaded<T>(load: () => T): T | undefined {
   try {
     return load();
@@ -89,7 +89,7 @@ async function ofScenario(scenario: Scenario): Promise<Map<string, unknown>> {
   return found;
 }
 
-/** With fields in the order of their names, and columns as lists: neither means anything. */
+/** Puts fields into the order of their names, and makes lists of columns: neither means anything. */
 function sorted(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) return [...(value as unknown as Iterable<unknown>)];
   if (Array.isArray(value)) return value.map(sorted);

@@ -1,4 +1,5 @@
-// What tsc leaves undone: the permission to run the command, where papers find the product, and which commit it was built from.
+// Does what tsc leaves undone: sets the permission to run the command, has papers find the product, and notes the commit that it
+// was built from.
 import { spawnSync } from "node:child_process";
 import { chmodSync, readdirSync, readFileSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -6,11 +7,11 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const main = `${root}dist/cli/main.js`;
 chmodSync(main, 0o755);
-// tsc leaves alone what has not changed.
+// tsc does not touch files that have not changed.
 const now = new Date();
 utimesSync(main, now, now);
 
-// In the checkout papers/ is beside src/; what is built of src/ is dist/ itself, with papers/ in it.
+// In the checkout papers/ is beside src/; a build has src/ as dist/ itself, with papers/ in it.
 for (const name of readdirSync(`${root}dist/papers`, { recursive: true, encoding: "utf8" })) {
   if (!name.endsWith(".js")) continue;
   const module = `${root}dist/papers/${name}`;
@@ -18,7 +19,7 @@ for (const name of readdirSync(`${root}dist/papers`, { recursive: true, encoding
   const placed = text.replace(/(\bfrom |\bimport\(|^import )"((?:\.\.\/)+)src\//gm, '$1"$2');
   if (placed !== text) writeFileSync(module, placed);
 }
-// tsc needs to know what it has built for as long as it runs, and every build builds everything.
+// tsc needs its notes on built files for as long as it runs, and every build builds everything.
 for (const part of ["src", "papers"]) rmSync(`${root}dist/${part}.tsbuildinfo`, { force: true });
 
 const commit = commitOf(root);
@@ -26,7 +27,7 @@ const file = `${root}dist/build.json`;
 if (commit === undefined) rmSync(file, { force: true });
 else writeFileSync(file, `${JSON.stringify({ commit })}\n`);
 
-/** Undefined where `folder` is no checkout, though it may be within another one. */
+/** Returns undefined if `folder` is no checkout, though it may be within another one. */
 function commitOf(folder) {
   const git = (...args) => {
     const { status, stdout } = spawnSync("git", ["-C", folder, ...args], { encoding: "utf8" });

@@ -1,4 +1,4 @@
-/** `npm run fuzz`: gives what reads untrusted bytes inputs that are drawn and changed without end, and keeps what fails. */
+/** `npm run fuzz`: feeds parsers of untrusted bytes inputs that are drawn and changed without end, and keeps those that fail. */
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,7 +17,7 @@ import {
 } from "./fuzz/targets.js";
 
 const kExit = { ok: 0, findings: 1, usage: 2, interrupted: 130 } as const;
-/** How often a target tells how far it is, s: six times, but not more often or seldom than this. */
+/** Interval at which a target tells its progress, s: a sixth of the time, within these bounds. */
 const kTell = { least: 10, most: 60 };
 
 interface Options {

@@ -1,4 +1,4 @@
-// Writes docs/reference/cli.md: what --help says of weir and of every verb.
+// Writes docs/reference/cli.md: the texts of --help of weir and of every verb.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

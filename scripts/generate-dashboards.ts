@@ -11,7 +11,7 @@ import { kSwitch } from "./dashboards/switch.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const kDashboards: readonly Dashboard[] = [kNic, kSwitch, kFabric];
-/** Grafana 12's; later ones bring it up to theirs when they load it. */
+/** Version of Grafana 12; later ones bring it up to theirs when they load it. */
 const kSchemaVersion = 41;
 const kGridWidth = 24;
 const kHeights = { row: 1, stat: 4, series: 8 };
@@ -85,7 +85,7 @@ function variable([label, metric]: Dashboard["variables"][number]): grafana.Vari
   };
 }
 
-/** Rows one below the other, in each the panels two abreast, numbers of the moment four. */
+/** Places rows one below the other, and the panels of each two abreast, numbers of the moment four. */
 function panels(rows: Dashboard["rows"]): (grafana.Panel | grafana.RowPanel)[] {
   const out: (grafana.Panel | grafana.RowPanel)[] = [];
   let y = 0;

@@ -12,7 +12,7 @@ import { type Metric, metricOf, type Scope } from "../src/watch/metrics/mapping.
 const root = fileURLToPath(new URL("..", import.meta.url));
 const kPage = "docs/reference/metrics.md";
 
-/** Where each scope's counters are defined. */
+/** Files that define each scope's counters, and their macros. */
 const kLists: readonly (readonly [Scope, string, string])[] = [
   ["switch_port", "native/switching/counters.h", "WEIR_SWITCH_PORT_COUNTERS"],
   ["switch_port", "native/engine/wire_port.h", "WEIR_WIRE_PORT_COUNTERS"],

@@ -8,11 +8,11 @@ import { loadAddon } from "../src/native/addon.js";
 
 interface Field {
   name: string;
-  /** As TypeScript writes it. */
+  /** Type in TypeScript. */
   type: string;
   text: string;
   unit: string;
-  /** In words; "": whatever the type holds. */
+  /** Range in words; "": all that the type holds. */
   range: string;
   optional: boolean;
 }
@@ -24,18 +24,18 @@ interface Struct {
   /** Parameters as users write them: their names, and what src/congestion/parameter.ts calls Described. */
   written: { name: string }[];
 }
-/** See native/addon/description.h. */
+/** The core's description; see native/addon/description.h. */
 export interface Description {
-  /** From TypeScript. */
+  /** Structs that come from TypeScript. */
   configuration: Struct[];
-  /** To it. */
+  /** Structs that go to TypeScript. */
   reports: Struct[];
   records: { name: string; words: number; at: [string, number][] }[];
   words: { name: string; words: string[] }[];
 }
 
 const kFolder = "src/native";
-/** Files beside configuration.ts, each with what is described between two structs: behind `before`, and up to `last`. */
+/** Files beside configuration.ts, each with the structs between two others: behind `before`, and up to `last`. */
 const kParts = [
   {
     file: "simulation_configuration",
@@ -115,12 +115,12 @@ function imports(text: string, structs: readonly Struct[], file: string): string
   return names === "" ? "" : `import type {\n${names}} from "${file}";`;
 }
 
-/** What has no name has no place either. */
+/** Lists pairs; one that has no name has no place either. */
 function listed(pairs: readonly (readonly [string, number])[]): string {
   return pairs.flatMap(([name, value]) => (name === "" ? [] : [`${name}: ${value}`])).join(", ");
 }
 
-/** @param known All that these may extend. */
+/** @param known All structs that these may extend. */
 function interfaces(types: readonly Struct[], known = types): string[] {
   const structs = new Map(known.map((struct) => [struct.name, struct]));
   return types.map((struct) => interfaceOf(struct, structs));
@@ -143,7 +143,7 @@ function interfaceOf({ name, text, bases, fields }: Struct, structs: ReadonlyMap
   return `${comment(text).replace(/ $/, "\n")}export interface ${name}${heritage} {\n${[...own.values()].map(member).join("")}}`;
 }
 
-/** A field that is described several times is all of that. */
+/** A field that is described several times has all of those types. */
 function member(fields: readonly Field[]): string {
   const [{ name, text, unit, range, optional }] = fields as [Field];
   const said = [text, [unit, range].filter((part) => part !== "").join(", ")].filter((part) => part !== "").join(" ");

@@ -1,5 +1,5 @@
-// Writes what is derived from the schemas: schema/*.schema.json, and in docs/reference scenario.md, parameters.md, daemon-files.md and
-// results.md. With --check it writes nothing and exits with 1 if a file is out of date.
+// Writes files derived from the schemas: schema/*.schema.json, and in docs/reference scenario.md, parameters.md, daemon-files.md
+// and results.md. With --check it writes nothing and exits with 1 if a file is out of date.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -49,7 +49,7 @@ function inputSchema(schema: z.ZodType): Node {
     override: ({ zodSchema, jsonSchema }) => {
       const fallback = z.globalRegistry.get(zodSchema)?.default;
       if (fallback !== undefined) jsonSchema.default = fallback as typeof jsonSchema.default;
-      // What follows from other fields need not be written.
+      // Fields that follow from others need not be written.
       const { properties = {}, required } = jsonSchema as Node;
       if (required !== undefined) {
         jsonSchema.required = required.filter((name) => properties[name]?.default === undefined);
@@ -111,7 +111,7 @@ function sectionsOf(schema: Node): { title: string; text: string }[] {
   });
 }
 
-/** To a section of a page, by the anchor that code hosts make of its title. */
+/** Links to a section of a page, by the anchor that code hosts make of its title. */
 function link(title: string, page = ""): string {
   return `[${title}](${page}#${title
     .toLowerCase()
@@ -140,7 +140,7 @@ function resultsPage(result: Node): string {
   return `# Results\n\n${GENERATED}\n\n${tables}`;
 }
 
-/** What is at one step of a path: a field, each of a list ("[]"), or each by its name ("*"). */
+/** Returns the node at one step of a path: a field, each of a list ("[]"), or each by its name ("*"). */
 function inside(node: Node, step: string): Node {
   const found =
     { "": node, "[]": node.items, "*": node.additionalProperties || undefined }[step] ?? node.properties?.[step];
@@ -166,7 +166,7 @@ function collect(path: string, node: Node, sections: string[]): void {
   for (const [name, field] of Object.entries(properties)) collectInside(path, name, field, sections);
 }
 
-/** What all variants share comes first, then each with its own fields, after the value that picks it. */
+/** Fields that all variants share come first, then each variant with its own fields, after the value that picks it. */
 function collectVariants(path: string, variants: Node[], sections: string[]): void {
   const [first, ...others] = variants.map((variant) => variant.properties ?? {});
   const shared = Object.keys(first ?? {}).filter((name) => others.every((other) => same(other[name], first?.[name])));
@@ -216,7 +216,7 @@ function fieldRow(node: Node, name: string): string[] {
   return [`\`${name}\``, escapeCell(field.description ?? ""), valuesOf(field), required];
 }
 
-/** Sections for what is inside a field, if it is a section or a list of them. */
+/** Adds sections for the inside of a field, if it is a section or a list of them. */
 function collectInside(path: string, name: string, field: Node, sections: string[]): void {
   if (DESCRIBED_ELSEWHERE.has(`${path}.${name}`)) return;
   const inner = [field, ...(field.anyOf ?? []), ...(field.items ? [field.items, ...(field.items.anyOf ?? [])] : [])];

@@ -1,6 +1,7 @@
-// Builds the native core, and what C programs load: with cmake-js, or where there is no cmake with node-gyp. Models, validation,
-// reports and help work without it, so where a compiler is missing an installation goes on and says what to install. A build that
-// fails ends with an error, and never goes on with the other builder: that one would hide it. --strict: what is missing fails as well.
+// Builds the native core, and the libraries that C programs load: with cmake-js, or without cmake with node-gyp. Models,
+// validation, reports and help work without them, so if a compiler is missing an installation goes on and says what to install. A
+// build that fails ends with an error, and never goes on with the other builder: that one would hide it. --strict: a missing tool
+// is a failure, too.
 import { spawn } from "node:child_process";
 import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,14 +15,14 @@ const strict = process.argv.includes("--strict");
 const jobs = String(Math.min(availableParallelism(), 8));
 const installs = process.env.npm_lifecycle_event === "install";
 
-/** What cmake calls it, and what it is. */
+/** Names of cmake's targets, and what they are. */
 const kTargets = {
   weir_core: "the native core",
   weir: "the native core's addon for Node.js",
   weir_provider: "the verbs provider, for weir run",
   weir_preload: "the library that weir run preloads",
 };
-/** Lines of a log that are shown where a build fails. */
+/** Lines of a log that are shown if a build fails. */
 const kShown = 30;
 
 const builders = [
@@ -31,7 +32,7 @@ const builders = [
 
 process.exitCode = await build();
 
-/** The exit status. */
+/** Builds, and returns the exit status. */
 async function build() {
   if (process.platform !== "linux") return report(["Weir runs on Linux only."]);
   const failures = [];
@@ -56,11 +57,11 @@ async function build() {
   return report(failures);
 }
 
-/** Incremental: cmake looks anew for libraries, as some may have come since, and rebuilds what changed. */
+/** Builds incrementally: cmake looks anew for libraries, as some may have come since, and rebuilds what changed. */
 async function withCmakeJs(log) {
   const main = join(dirname(require.resolve("cmake-js/package.json")), "bin", "cmake-js");
   const folder = join(root, "build-cmake");
-  // The first build compiles the files of a folder as one, in half of the time. That is kept by later ones.
+  // The first build compiles the files of a folder as one, in half of the time. Later builds keep to that.
   const whole = !existsSync(join(folder, "CMakeCache.txt")) ? ["--CDWEIR_UNITY=ON"] : [];
   const options = ["-d", root, "-O", folder, ...whole];
   const configured = await execute([main, "configure", ...options], log);
@@ -68,7 +69,7 @@ async function withCmakeJs(log) {
 }
 
 async function withNodeGyp(log) {
-  // The one inside npm knows this machine's settings; headers are those of the running node, if they are there.
+  // The node-gyp inside npm knows this machine's settings; headers are those of the running node, if they are there.
   const main = process.env.npm_config_node_gyp ?? npmsNodeGyp();
   if (main === undefined || !existsSync(main)) return "not found (it comes with npm)";
   const prefix = dirname(dirname(process.execPath));
@@ -84,7 +85,7 @@ function npmsNodeGyp() {
   return join(folder, "node_modules", "node-gyp", "bin", "node-gyp.js");
 }
 
-/** Undefined, or why it failed. What it prints goes into the log; of that, how far it is is shown. */
+/** Returns undefined, or why it failed. Output goes into the log; only its progress is shown. */
 function execute(args, log) {
   const progress = progressLine();
   return new Promise((resolve) => {
@@ -103,7 +104,7 @@ function execute(args, log) {
   });
 }
 
-/** One line: kept up to date on a terminal, and elsewhere printed once, when something is compiled. */
+/** Makes one line: kept up to date on a terminal, and elsewhere printed once, when something is compiled. */
 function progressLine() {
   const line = "weir: compiling the native core";
   const terminal = process.stderr.isTTY;
@@ -152,7 +153,7 @@ function removeBinaries() {
   }
 }
 
-/** What was compiled on the way to the binaries, where nobody works on the sources. */
+/** Removes intermediate files of the build if nobody works on the sources. */
 function removeLeftovers(folder) {
   for (const name of readdirSync(folder)) if (name !== "Release") rmSync(join(folder, name), { recursive: true });
 }
@@ -162,7 +163,7 @@ function onPath(program) {
   return (process.env.PATH ?? "").split(":").some((folder) => folder !== "" && existsSync(join(folder, program)));
 }
 
-/** What is missing; the exit status. */
+/** Says what is missing, and returns the exit status. */
 function report(failures) {
   removeBinaries();
   const packages = existsSync("/etc/alpine-release")

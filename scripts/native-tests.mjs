@@ -1,5 +1,5 @@
-// Builds and runs the native tests: native-tests.mjs [--build] [--sanitize=address,undefined|thread] [doctest options].
-// --build: builds them only.
+// Builds and runs the native tests: native-tests.mjs [--build] [--sanitize=address,undefined|thread] [doctest options]. With
+// --build it only builds them.
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";

@@ -1,4 +1,4 @@
-// What test/needs.json lists: what of it is missing here, and installing that with apt-get where it may be.
+// Finds out which parts of test/needs.json are missing here, and installs them with apt-get where it may.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,26 +9,26 @@ import { delimiter, dirname, join } from "node:path";
 /** @type {Need[]} */
 export const kNeeds = JSON.parse(readFileSync(new URL("../test/needs.json", import.meta.url), "utf8")).needs;
 
-/** The distribution's own first: what a user keeps beside them may lack the modules that its packages bring. */
+/** The distribution's own folders come first: a program that a user keeps beside them may lack the modules that its packages bring. */
 const kFolders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /** A mirror may be out of order for a while. */
 const kTries = 3;
 const kInstall = ["install", "-y", "--no-install-recommends"];
 
-/** Where a program is; undefined if nowhere. */
+/** Path of a program; undefined if it is nowhere. */
 export function findProgram(name) {
   return [...kFolders, ...(process.env.PATH ?? "").split(delimiter)]
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path));
 }
 
-/** What of a need is not here: names of programs and files. @param {Need} need */
+/** Programs and files of a need that are not here. @param {Need} need */
 export function lackingOf({ programs = [], files = [] }) {
   return [...programs.filter((name) => findProgram(name) === undefined), ...files.filter((file) => !isThere(file))];
 }
 
-/** Whether there is such a file; a * stands for any part of a name. */
+/** Tells whether there is such a file; a * stands for any part of a name. */
 function isThere(file) {
   const folders = file.split("/").reduce(
     (found, name) => {
@@ -56,7 +56,7 @@ function namesIn(folder) {
   }
 }
 
-/** Debian's packages of what is not here of what these need. @param {readonly string[]} users */
+/** Debian's packages of missing programs and files that these need. @param {readonly string[]} users */
 export function missingPackages(users) {
   return kNeeds
     .filter((need) => need.for.some((user) => users.includes(user)) && lackingOf(need).length > 0)
@@ -64,9 +64,9 @@ export function missingPackages(users) {
 }
 
 /**
- * Installs what is missing, having said so, where this is Debian or Ubuntu and root or sudo without a password may do it; elsewhere,
- * or where `refusal` (a variable) is 0 in the environment, says which line would. `who` begins each line that is printed; `without`
- * says what it is like without. Returns the packages that were installed and those that are still missing.
+ * Installs missing packages, having said so, where this is Debian or Ubuntu and root or sudo without a password may do it;
+ * elsewhere, or where `refusal` (a variable) is 0 in the environment, it says which line would. `who` begins each line that is
+ * printed; `without` says what is not there without them. Returns the packages that were installed and those that are still missing.
  */
 export function satisfy(users, { who, refusal, without }) {
   const packages = missingPackages(users);
@@ -84,7 +84,7 @@ export function satisfy(users, { who, refusal, without }) {
   const log = mkdtempSync(join(tmpdir(), "weir-apt-"));
   try {
     for (let tried = 1; missingPackages(users).length > 0 && tried <= kTries; tried++) {
-      // Each by itself in the end: one that cannot be had takes no other with it.
+      // In the last try each is installed by itself: one that cannot be had takes no other with it.
       const all = missingPackages(users);
       const groups = tried < kTries ? [all] : all.map((name) => [name]);
       apt(["update"], root, log);
@@ -125,7 +125,7 @@ function mayUseSudo() {
 
 /** Programs that tests may call, with their paths, beside those of Node.js. */
 export function programsForTests() {
-  // npm need not have come with this Node.js.
+  // npm may not have come with this Node.js.
   const own = ["node", "npm", "npx"].map((name) => {
     const beside = name === "node" ? process.execPath : join(dirname(process.execPath), name);
     return [name, existsSync(beside) ? beside : findProgram(name)];

@@ -1,6 +1,6 @@
 /**
  * `npm run package:deb`: a Debian package by debhelper and the recipe in packaging/debian, into build-package/deb. With --lint
- * lintian looks at it, and what it calls an error or a warning is a failure.
+ * lintian looks at it, and its errors and warnings are failures.
  *
  * Needs Debian's build-essential, cmake, debhelper and help2man, and lintian to lint.
  */
@@ -20,7 +20,7 @@ await packaging("package:deb", needs, async () => {
   cpSync(join(root, "packaging/debian"), debian, { recursive: true });
   const control = readFileSync(join(debian, "control"), "utf8");
   const [, maintainer = ""] = /^Maintainer: (.+)$/m.exec(control) ?? [];
-  // "Sun, 22 Nov 2026 07:16:55 GMT" to the form of RFC 5322, with a zone.
+  // The date, such as "Sun, 22 Nov 2026 07:16:55 GMT", gets the form of RFC 5322, with a zone.
   const date = new Date(sourceDate() * 1000).toUTCString().replace("GMT", "+0000");
   writeFileSync(
     join(debian, "changelog"),

@@ -1,13 +1,13 @@
 /**
  * `npm run package:tar`: Weir as one archive for any Linux with this machine's processor, and a C library as new as here, into
- * build-package/tar. What it has is laid out for a prefix such as /usr/local or /opt/weir, and runs from wherever it is unpacked:
+ * build-package/tar. Its files are laid out for a prefix such as /usr/local or /opt/weir, and runs from wherever it is unpacked:
  *
  *     bin/weir   lib/weir/   lib/systemd/system/   share/doc/weir/   share/man/man1/weir.1   share/weir/   completions of shells
  *
  * It needs Node.js on the path. With --with-node the one that runs this script goes in, licence and all: for systems whose own
  * Node.js is too old, such as Debian 12.
  *
- * Needs Debian's help2man, besides what a build needs.
+ * Needs Debian's help2man, besides the needs of a build.
  */
 import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * What every package of Weir consists of, in folders for packages to pick from:
+ * The parts of every package of Weir, in folders from which packages pick:
  *
  *     weir/            the program: dist, native core, schemas, examples, scenarios of papers, the header for congestion
  *                      controls of users, npm packages that are needed at run time
@@ -39,7 +39,7 @@ interface Manifest {
 type Lock = Record<string, { version: string; integrity: string }>;
 
 export const kBuildOnly = ["@types/node", "cmake-js", "node-addon-api", "node-api-headers", "raw-socket"];
-/** Of npm packages: what can be read at run time, and licences. Not: declarations, source maps, guides, sources, commands. */
+/** Files of npm packages that can be read at run time, and licences, but not declarations, source maps, guides, sources, commands. */
 const kRead = /\.([cm]?js|json|node|ttf|css)$/;
 const kLicence = /^(licen[cs]e|copying|notice)/i;
 const kUnusedFolder = /^node_modules\/(@[^/]+\/)?[^/]+\/(\.[^/]+|bench|benchmarks?|docs?|examples?|tests?)\//;
@@ -64,7 +64,7 @@ export function outputFolder(name: string): string {
   return folder;
 }
 
-/** A program that a package is made with has failed, and said why. */
+/** Thrown when a program that a package is made with has failed, and said why. */
 class ProgramFailed extends Error {}
 
 export function run(command: string, args: string[], options: ExecFileSyncOptions = {}): void {
@@ -72,12 +72,12 @@ export function run(command: string, args: string[], options: ExecFileSyncOption
   if (status !== 0) throw new ProgramFailed(`${command}: ${error?.message ?? signal ?? `ended with status ${status}`}`);
 }
 
-/** What every package is made with, and the Debian package that has it. */
+/** Programs with which every package is made, and the Debian packages that have them. */
 const kMadeWith = { "c++": "build-essential", cmake: "cmake", help2man: "help2man" };
 
 /**
- * `npm run SCRIPT`: looks for all that it needs before it begins, and tells what went wrong in words.
- * @param programs What it needs besides, and the Debian packages that have it.
+ * `npm run SCRIPT`: looks for all that it needs before it begins, and tells in words what went wrong.
+ * @param programs Other programs that it needs, and the Debian packages that have them.
  */
 export async function packaging(script: string, programs: Record<string, string>, make: () => Promise<void>) {
   const missing = Object.entries({ ...kMadeWith, ...programs }).filter(([program]) => !onPath(program));
@@ -101,7 +101,7 @@ function onPath(program: string): boolean {
   return (process.env.PATH ?? "").split(":").some((folder) => folder !== "" && existsSync(join(folder, program)));
 }
 
-/** What a build reads, besides npm packages. */
+/** Files that a build reads, besides npm packages. */
 const kSources = [
   "package.json",
   "tsconfig.json",
@@ -115,7 +115,7 @@ const kSources = [
   "papers",
   "web",
 ];
-/** Of the native core: what has not changed is not compiled again. */
+/** Folders of the native core, which are kept: files that have not changed are not compiled again. */
 const kKept = ["build", "build-cmake"];
 
 /** Fills `folder` with the sources, in place of those that an earlier build has left there. */
@@ -129,7 +129,7 @@ export function copySources(folder: string): void {
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
 }
 
-/** Builds Weir in a copy, so that what was built in the checkout goes on running meanwhile, and fills `folder` with it. */
+/** Builds Weir in a copy, so that the build in the checkout goes on running meanwhile, and fills `folder` with it. */
 export async function stage(folder: string): Promise<void> {
   const built = join(root, "build-package", "build");
   copySources(built);
@@ -137,11 +137,11 @@ export async function stage(folder: string): Promise<void> {
   const program = join(folder, "weir");
   cpSync(join(built, "dist"), join(program, "dist"), { recursive: true });
   for (const part of ["schema", "examples"]) cpSync(join(root, part), join(program, part), { recursive: true });
-  // Their figures are in dist.
+  // Code of papers is in dist already; their other files are copied.
   for (const file of filesUnder(join(root, "papers")).filter((file) => !file.endsWith(".ts")))
     cpSync(file, join(program, relative(root, file)));
   cpSync(join(root, "native/congestion/weir_cc.h"), join(program, "include/weir_cc.h"));
-  // Declares nothing, and starts as a script does.
+  // The file declares nothing, and begins as a script does.
   rmSync(join(program, "dist/cli/main.d.ts"));
   const { addonFile } = (await import(
     pathToFileURL(join(built, "dist/native/addon.js")).href
@@ -218,7 +218,7 @@ function installPackages(program: string): void {
   }
 }
 
-/** weir.1. Commands tell of themselves by --help, to which the page points. */
+/** Makes weir.1. Commands describe themselves by --help, to which the page points. */
 function manualPage(command: string, folder: string): void {
   mkdirSync(folder);
   const link = join(folder, "weir");
@@ -230,7 +230,7 @@ function manualPage(command: string, folder: string): void {
   rmSync(link);
 }
 
-/** By the names under which shells look for them. */
+/** Makes completions, by the names under which shells look for them. */
 function completions(command: string, folder: string): void {
   mkdirSync(folder);
   for (const [shell, name] of Object.entries({ bash: "weir", zsh: "_weir", fish: "weir.fish" }))

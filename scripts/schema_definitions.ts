@@ -1,6 +1,6 @@
 /** JSON schemas in which equal parts stand once, in `$defs`. */
 
-/** A part of a JSON schema: what a document may have at one place. */
+/** A part of a JSON schema: the rules for one place of a document. */
 export interface Node {
   type?: string | string[];
   description?: string | undefined;
@@ -10,7 +10,7 @@ export interface Node {
   minimum?: number;
   maximum?: number;
   properties?: Record<string, Node>;
-  /** Of fields whose names are anybody's, such as those of switches; false: there are none. */
+  /** Rules of fields with free names, such as those of switches; false: there are none. */
   additionalProperties?: Node | false;
   required?: string[];
   items?: Node;
@@ -24,7 +24,7 @@ export interface Node {
 /** A part whose rules are shorter than this as JSON stands at each place where it is used. */
 export const kShortest = 150;
 
-/** The same schema, in which each part that is used more than once has a name, and is referred to. */
+/** Returns the same schema, in which each part that is used more than once has a name, and is referred to. */
 export function withDefinitions(schema: Node): Node {
   const names = namesOf(schema);
   const referring = (node: Node): Node => {
@@ -37,7 +37,7 @@ export function withDefinitions(schema: Node): Node {
   return { ...mapped(schema, referring), ...(names.size > 0 && { $defs: Object.fromEntries(definitions) }) };
 }
 
-/** A part as JSON, without what is said of the place where it is used: places with other texts and defaults share a definition. */
+/** A part as JSON, without texts about the place where it is used: places with other texts and defaults share a definition. */
 export function rulesOf({ description: _, default: __, ...rules }: Node): string {
   return JSON.stringify(rules);
 }
@@ -45,7 +45,7 @@ export function rulesOf({ description: _, default: __, ...rules }: Node): string
 /** The name of each part that is used more than once, by its rules: that of the outermost field which has it. */
 function namesOf(schema: Node): Map<string, string> {
   const uses = new Map<string, { count: number; fields: readonly string[] }>();
-  // What is inside a part that is used often is used by that part alone.
+  // Parts inside a part that is used often are used by that part alone.
   const visit = (node: Node, fields: readonly string[]) => {
     const rules = rulesOf(node);
     const { count, fields: known } = uses.get(rules) ?? { count: 0, fields };

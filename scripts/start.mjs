@@ -1,4 +1,4 @@
-// npm start, first half: what Weir is built with is installed where it is not there, and the native core is built.
+// npm start, first half: installs what Weir is built with, if it is missing, and builds the native core.
 import { build } from "./build.mjs";
 import { satisfy } from "./needs.mjs";
 

@@ -1,6 +1,6 @@
-// npm test: installs what tests need (test/needs.json), builds, runs Vitest, and sees to it that nothing of the run is left. As root it
-// has folders of its own for namespaces and control sockets, so that what is left there is its own, whatever others do meanwhile.
-// Options are Vitest's: npm test -- --project unit test/cli
+// npm test: installs what tests need (test/needs.json), builds, runs Vitest, and sees to it that nothing of the run is left. As
+// root it has folders of its own for namespaces and control sockets, so that leftovers there are its own, whatever others do
+// meanwhile. Options are Vitest's: npm test -- --project unit test/cli
 import { spawn, spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
@@ -14,11 +14,11 @@ import { kTestRun, processesWith } from "./test_processes.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const who = "npm test";
-/** For what was told to end and is about to, on a busy machine. */
+/** Time for processes that were told to end and are about to, on a busy machine. */
 const kGraceMs = 10_000;
-/** For compiling the native tests, on a busy machine. */
+/** Time for compiling the native tests, on a busy machine. */
 const kCompileLimitMs = 1_800_000;
-/** Set in a process that has folders of its own. */
+/** Variable that is set in a process that has folders of its own. */
 const kApart = "WEIR_TEST_APART";
 const kSignals = ["SIGINT", "SIGTERM", "SIGHUP"];
 
@@ -40,7 +40,7 @@ const { missing } = satisfy(["start", ...projects.map((name) => (name === "labs"
   refusal: "WEIR_TEST_INSTALL",
   without: "Tests that need it are skipped.",
 });
-// With a compiler there, what could not be compiled before can be.
+// With a compiler there, optional dependencies that could not be compiled before can be.
 build(
   who,
   ["c++", "make", "python3"].every((name) => findProgram(name) !== undefined),
@@ -51,7 +51,7 @@ if (missing.length > 0)
   console.log(`${who}: not installed: ${missing.join(", ")}. What needs it was skipped; the line above installs it.`);
 process.exit(status);
 
-/** Where it may, goes on as another process with other mounts, and ends as that one does. */
+/** Goes on as another process with other mounts, where it may, and ends as that one does. */
 async function goApart() {
   if (process.getuid() !== 0 || process.env[kApart] !== undefined) return;
   const folders =
@@ -64,7 +64,7 @@ async function goApart() {
   process.exit(await endOf(child));
 }
 
-/** Its exit status. It has this process's signals. */
+/** Waits for its exit status, and passes this process's signals on to it. */
 function endOf(child) {
   for (const signal of kSignals) process.on(signal, () => child.kill(signal));
   return new Promise((resolve) => {
@@ -76,7 +76,7 @@ function endOf(child) {
   });
 }
 
-/** Before the tests, whose limits are for running. */
+/** Compiles before the tests, whose limits are for running. */
 function compileNativeTests() {
   if (findProgram("cmake") === undefined || findProgram("c++") === undefined) return;
   console.log(`${who}: compiling the native tests`);
@@ -96,14 +96,14 @@ function compileNativeTests() {
   process.exit(1);
 }
 
-/** Vitest's exit status; 1 if something of the run is left. */
+/** Runs Vitest and returns its exit status; 1 if something of the run is left. */
 async function run(args) {
   const name = randomUUID();
   const folder = mkdtempSync(join(tmpdir(), "weir-test-"));
-  // As the folder for temporary files that it stands for: tests also run commands as an ordinary user.
+  // The folder has the mode of the usual one for temporary files: tests also run commands as an ordinary user.
   chmodSync(folder, 0o1777);
   const before = traces();
-  // It goes on where this process is killed, and is no part of the run.
+  // The reaper goes on when this process is killed, and is no part of the run.
   const reaper = spawn(process.execPath, [join(root, "scripts/test_reaper.mjs"), name, folder], {
     stdio: ["pipe", "inherit", "inherit"],
     detached: true,
@@ -123,7 +123,10 @@ async function run(args) {
   return status === 0 && left.length > 0 ? 1 : status;
 }
 
-/** What a run could leave on the machine beside processes and temporary files: namespaces, and sockets that nobody listens at. */
+/**
+ * Finds things that a run could leave on the machine beside processes and temporary files: namespaces, and sockets at
+ * which nobody listens.
+ */
 function traces() {
   const { stdout } = spawnSync("ip", ["netns", "list"], { encoding: "utf8" });
   const namespaces = (stdout ?? "").split("\n").filter((line) => line.startsWith("weir"));
@@ -135,7 +138,7 @@ function traces() {
   ];
 }
 
-/** Processes of the run that do not end, and new traces. */
+/** Finds processes of the run that do not end, and new traces. */
 async function leftovers(name, before) {
   const until = Date.now() + kGraceMs;
   let processes = processesWith(kTestRun, name);

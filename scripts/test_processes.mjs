@@ -1,10 +1,10 @@
-// Finds processes by a variable of their environment: all that a run of the tests has started carries one.
+// Finds processes by a variable of their environment: all that a run of the tests has started have one.
 import { readdirSync, readFileSync } from "node:fs";
 
 /** Names the run that a process belongs to. */
 export const kTestRun = "WEIR_TEST_RUN";
 
-/** Processes that were started with this value, as { pid, command }, without this one. Those of others are seen by root alone. */
+/** Processes that were started with this value, as { pid, command }, without this one. Only root sees those of others. */
 export function processesWith(variable, value) {
   return readdirSync("/proc").flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return [];
@@ -13,7 +13,7 @@ export function processesWith(variable, value) {
   });
 }
 
-/** Nothing where the process has ended, or is somebody else's. */
+/** Returns nothing if the process has ended, or is somebody else's. */
 function read(file) {
   try {
     return readFileSync(file, "latin1");

@@ -1,5 +1,5 @@
-// Waits until the run of tests that started it has ended, however it ended, and ends and removes what is left of it.
-// Arguments: the run's name, its folder for temporary files. Its standard input is a pipe that the run holds open.
+// Waits until the run of tests that started it has ended, however it ended, and ends and removes its leftovers. Arguments: the
+// run's name, its folder for temporary files. Its standard input is a pipe that the run holds open.
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { kTestRun, processesWith } from "./test_processes.mjs";
@@ -7,7 +7,7 @@ import { kTestRun, processesWith } from "./test_processes.mjs";
 const [run, folder] = process.argv.slice(2);
 const kLimitMs = 20_000;
 
-// A signal to the whole group is the run's affair.
+// A signal to the whole group is meant for the run.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
 for await (const _ of process.stdin);
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 export const kRoot = fileURLToPath(new URL("..", import.meta.url));
 export const kMain = join(kRoot, "dist/cli/main.js");
-/** In front of its arguments. */
+/** Command in front of its arguments. */
 export const kWeir: readonly string[] = [process.execPath, kMain];
 
 /** Vitest's global set-up: builds what is older than its sources. */

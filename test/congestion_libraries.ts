@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 export const kAimd = "examples/congestion/aimd.c";
-/** Answers what its parameters say. */
+/** Library that answers as its parameters say. */
 export const kTold = "test/fixtures/congestion/told.c";
 
 /** The library's file, in `folder`. */

@@ -1,6 +1,6 @@
-/** How long tests wait before they give up. Nothing is expected to come near, however busy the machine is. */
+/** Time that tests wait before they give up. Nothing is expected to come near, however busy the machine is. */
 
-/** For one thing that comes at last; ms. */
+/** Time for one thing that comes at last; ms. */
 export const kPatienceMs = 120_000;
-/** For one test or hook; ms. */
+/** Time for one test or hook; ms. */
 export const kTestLimitMs = 300_000;

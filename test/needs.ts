@@ -1,13 +1,13 @@
-/** What tests may call: the programs of needs.json, on a PATH that has nothing else on it. */
+/** Lets tests call the programs of needs.json alone: PATH has nothing else on it. */
 import { chmodSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findProgram, kNeeds, lackingOf, programsForTests } from "../scripts/needs.mjs";
 
-/** What lacking() begins with. */
+/** Beginning of lacking()'s text. */
 export const kNotInstalled = "not installed: ";
 
-/** Why something that needs these packages cannot run here; undefined if it can. */
+/** Says why something that needs these packages cannot run here; undefined if it can. */
 export function lacking(...packages: readonly string[]): string | undefined {
   const absent = packages.filter((name) => {
     const need = kNeeds.find((one) => one.package === name);
@@ -17,7 +17,7 @@ export function lacking(...packages: readonly string[]): string | undefined {
   return absent.length === 0 ? undefined : `${kNotInstalled}${absent.join(", ")}`;
 }
 
-/** The path of a program for what takes no name; only where lacking() has nothing to say. */
+/** Path of a program for interfaces that take no name; only where lacking() has nothing to say. */
 export function pathOf(program: string): string {
   const path = findProgram(program);
   if (path === undefined) throw new Error(`${program} is not installed`);

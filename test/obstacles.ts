@@ -1,12 +1,12 @@
 /**
- * Tests that something may be in the way of: then they are skipped and say why, at the end of a run in a list. In CI they fail, but
- * for want of a package: `npm test` has tried to install that, and says at its end what it could not.
+ * Tests that an obstacle may keep from running: then they are skipped and say why, at the end of a run in a list. In CI they
+ * fail, but for want of a package: `npm test` has tried to install that, and says at its end which ones it could not.
  */
 import { beforeEach, describe, it } from "vitest";
 import { loadAddon } from "../src/native/addon.js";
 import { kNotInstalled } from "./needs.js";
 
-/** Why nothing that needs the native core can run here; undefined if it can. */
+/** Says why nothing that needs the native core can run here; undefined if it can. */
 export function nativeObstacle(): string | undefined {
   try {
     loadAddon();
@@ -16,7 +16,7 @@ export function nativeObstacle(): string | undefined {
   }
 }
 
-/** The native core; where it does not load all tests of the file are skipped. */
+/** Loads the native core; if it does not load all tests of the file are skipped. */
 export function nativeCore<T>(): T {
   const obstacle = nativeObstacle();
   skipWhere(obstacle);
@@ -33,7 +33,7 @@ export function itUnless(obstacle: string | undefined, name: string, body: () =>
   else it(name, body);
 }
 
-/** All tests of the file, or of the describe() around it. */
+/** Skips all tests of the file, or of the describe() around it. */
 export function skipWhere(obstacle: string | undefined): void {
   if (skips(obstacle)) beforeEach((context) => context.skip(obstacle));
 }

@@ -1,8 +1,8 @@
-/** What comes at last: how long that takes is the machine's affair, and not what is tested. */
+/** Waits for things that come at last: how long that takes is the machine's affair, and not what is tested. */
 import { vi } from "vitest";
 import { kPatienceMs } from "./limits.js";
 
-/** Until `look` does not throw: what it returns. */
+/** Waits until `look` does not throw, and returns what it does. */
 export function eventually<T>(look: () => T | Promise<T>): Promise<T> {
   return vi.waitFor(look, { timeout: kPatienceMs, interval: 50 });
 }

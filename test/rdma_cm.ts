@@ -3,8 +3,8 @@ import { expect } from "vitest";
 import { kPatienceMs } from "./limits.js";
 
 /**
- * Of a connection; of datagrams (SIDR status 1: no such service); of a socket; of one that connects in the background, where rstream is
- * told by POLLERR and prints whatever error was before.
+ * Refusal of a connection; of datagrams (SIDR status 1: no such service); of a socket; of one that connects in the background,
+ * where POLLERR tells rstream, which prints whatever error was before.
  */
 const kRefused =
   /RDMA_CM_EVENT_REJECTED[;,] error:? 8|RDMA_CM_EVENT_UNREACHABLE[;,] error:? 1\b|Connection refused|^rpoll: Transport endpoint is not connected/m;
@@ -17,17 +17,18 @@ const kRaced = /rdma_get_cm_event: Bad file descriptor/;
 
 interface Ended {
   status: number | null;
-  /** All that it said. */
+  /** All of its output. */
   output: string;
 }
 
-/** Whether a client failed because nobody listened yet, or any more. */
+/** Tells whether a client failed because nobody listened yet, or any more. */
 export const refused = ({ status, output }: Ended) => status !== 0 && kRefused.test(output);
 
 /**
- * A server that says nothing when it listens, or that listens twice, may not be there yet when its client asks. Then both begin anew, as
- * of several connections some may have been made; each time with a longer `lead` of the server, ms. So do those that lost a race of their
- * own at their end. The client has to end with status 0, and the server too unless it `serves` until it is told to end.
+ * A server that says nothing when it listens, or that listens twice, may not be there yet when its client asks. Then both begin
+ * anew, as some of several connections may have been made; each time with a longer `lead` of the server, ms. Ends that lost a
+ * race of their own at their end begin anew as well. The client has to end with status 0, and the server too unless it `serves`
+ * until it is told to end.
  */
 export async function connectedAtLast<E extends Ended>(
   run: (lead: number) => Promise<{ server: E; client: E }>,

@@ -1,10 +1,13 @@
-/** After all tests: where the time went, those that failed before they passed and why, and those that were skipped, by their reasons. */
+/**
+ * Prints after all tests the time of each part, those that failed before they passed and why, and those that were skipped,
+ * by their reasons.
+ */
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 
 const kSlowest = 5;
 
 export class SummaryReporter implements Reporter {
-  /** Of each project, from its first file to its last; ms. */
+  /** Time of each project, from its first file to its last; ms. */
   readonly #spans = new Map<string, { first: number; last: number }>();
   readonly #files = new Map<TestModule, { began: number; took: number }>();
 
@@ -43,7 +46,7 @@ function timeLines(
   ];
 }
 
-/** Vitest itself says nothing of them. */
+/** Tells of tests that passed after a failure: Vitest itself says nothing of them. */
 function retriedLines(modules: readonly TestModule[]): string[] {
   const lines = modules
     .flatMap((module) => [...module.children.allTests("passed")])
@@ -68,7 +71,7 @@ function skippedLines(modules: readonly TestModule[]): string[] {
   return lines.length === 0 ? [] : ["Skipped:", ...lines];
 }
 
-/** Undefined for what `-t` left out. */
+/** Returns undefined for tests that `-t` left out. */
 function reasonOf(test: TestCase): string | undefined {
   const result = test.result();
   const note = result.state === "skipped" ? result.note : undefined;

@@ -1,4 +1,4 @@
-// What Grafana dashboards are described by: titles, queries, units. scripts/generate-dashboards.ts makes the JSON.
+// Descriptions of Grafana dashboards: titles, queries, units. scripts/generate-dashboards.ts makes the JSON.
 
 export interface Query {
   expr: string;
@@ -8,12 +8,12 @@ export interface Query {
 export interface Panel {
   title: string;
   description: string;
-  /** Of Grafana's units. */
+  /** One of Grafana's units. */
   unit: string;
   queries: readonly Query[];
-  /** A number of the moment, and not a time series. */
+  /** Shows a number of the moment, and not a time series. */
   stat?: boolean;
-  /** Of both axes and all numbers. */
+  /** Largest value of both axes and all numbers. */
   max?: number;
 }
 
@@ -28,7 +28,7 @@ export interface Dashboard {
 
 export const q = (expr: string, legend: string): Query => ({ expr, legend });
 export const rate = (series: string) => `rate(${series}[$__rate_interval])`;
-/** Of a histogram, by labels such as "switch, port". */
+/** A quantile of a histogram, by labels such as "switch, port". */
 export const quantile = (value: number, by: string, histogram: string) =>
   q(
     `histogram_quantile(${value}, sum by (${by}, le) (${rate(histogram)}))`,

@@ -1,4 +1,4 @@
-/** One fuzzer in a process of its own: how it is started, what it says, and what it leaves where it fails. */
+/** One fuzzer in a process of its own: starts it, reads what it says, and keeps the input with which it fails. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
@@ -8,22 +8,22 @@ import type { NativeBuild } from "./native.js";
 import { writeSeeds } from "./seeds.js";
 import { corpusOf, type Finding, type FuzzTarget, kBuildFolder, kFindings, type Tally } from "./targets.js";
 
-/** What an input may take, s: it takes milliseconds, on a machine that has other things to do as well. */
+/** Longest time for an input, s: it takes milliseconds, on a machine that has other things to do as well. */
 const kLongestRun = 60;
-/** A process that says nothing for so long hangs, ms; libFuzzer, which watches itself, may be silent. */
+/** Time after which a silent process counts as hanging, ms; libFuzzer, which watches itself, may be silent. */
 const kSilentMs = 2 * kLongestRun * 1000;
-/** Lines of what a process said last. */
+/** Last lines of a process that are shown. */
 const kShownLines = 60;
 /** libFuzzer's exit status when it was told to end. */
 const kInterrupted = 72;
 
-/** Traces with lines, from addr2line where there is no llvm-symbolizer. */
+/** Options for traces with lines, from addr2line if there is no llvm-symbolizer. */
 const kSanitizers = { ASAN_OPTIONS: "allow_addr2line=1", UBSAN_OPTIONS: "print_stacktrace=1" };
 
 export interface JobOptions {
   seed: number;
   seconds: number;
-  /** Undefined where no target is native. */
+  /** Undefined if no target is native. */
   build: NativeBuild | undefined;
 }
 
@@ -52,7 +52,7 @@ export class Job {
     this.child = spawn(command, args, { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, ...kSanitizers } });
   }
 
-  /** Until the process has ended. */
+  /** Runs until the process has ended. */
   async run(): Promise<void> {
     const ended = new Promise<number | undefined>((resolve) => {
       this.child.on("error", (error) => {
@@ -72,13 +72,13 @@ export class Job {
     rmSync(this.#current, { force: true });
   }
 
-  /** It ends between two inputs. Idempotent. */
+  /** Ends it between two inputs. Idempotent. */
   stop(): void {
     this.stopped = true;
     this.child.kill("SIGINT");
   }
 
-  /** For which it has run. */
+  /** Time for which it has run. */
   get seconds(): number {
     return ((this.ended ?? performance.now()) - this.started) / 1000;
   }
@@ -125,7 +125,7 @@ export class Job {
     });
   }
 
-  /** Without the progress before it, and what libFuzzer says of the input behind it. */
+  /** Output without the progress before an error, and without libFuzzer's words on the input behind it. */
   #said(): string {
     const end = this.lines.findIndex((line) => line.startsWith("MS: "));
     const words = this.lines.slice(0, end < 0 ? undefined : end);
@@ -135,7 +135,7 @@ export class Job {
       .join("\n");
   }
 
-  /** Where the input is that ended the process. */
+  /** Path of the input that ended the process. */
   #keepInput(): string | undefined {
     const written = this.lines.map((line) => /Test unit written to (.+)$/.exec(line)?.[1]).findLast(Boolean);
     if (written !== undefined) return written;
@@ -147,7 +147,7 @@ export class Job {
   }
 }
 
-/** Runs one input, with all that the process says shown. Its exit status. */
+/** Runs one input, and shows all that the process says. Returns its exit status. */
 export async function replay(target: FuzzTarget, input: string, build: NativeBuild | undefined): Promise<number> {
   const command = target.isNative
     ? [build?.program(target.name) ?? "", input]
@@ -159,7 +159,7 @@ export async function replay(target: FuzzTarget, input: string, build: NativeBui
   return new Promise((resolve, reject) => child.on("error", reject).on("close", (code) => resolve(code ?? 1)));
 }
 
-/** With gc(), by which targets see what is held. */
+/** Command for targets in TypeScript; by gc() they see which memory is held. */
 const kTypeScript = ["--expose-gc", "--max-old-space-size=2048", "--import", "tsx", "test/fuzz/main.ts"];
 
 function commandOf(

@@ -1,4 +1,4 @@
-/** Programs of the native fuzzers: by clang with libFuzzer, which is led by coverage, or by any compiler with a driver of ours. */
+/** Builds the native fuzzers: by clang with libFuzzer, which is led by coverage, or by any compiler with a driver of ours. */
 import { spawnSync } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { findProgram, satisfy } from "../needs.mjs";
@@ -7,12 +7,12 @@ import { kBuildFolder } from "./targets.js";
 const kWho = "npm run fuzz";
 
 export interface NativeBuild {
-  /** Whether inputs are led by coverage. */
+  /** True if coverage leads the inputs. */
   isGuided: boolean;
   program(target: string): string;
 }
 
-/** Installs what is missing, and builds. @throws Error with what the compiler says */
+/** Installs missing packages, and builds. @throws Error with the compiler's message */
 export function buildNative(): NativeBuild {
   satisfy(["fuzz"], {
     who: kWho,
@@ -38,14 +38,14 @@ export function buildNative(): NativeBuild {
   return { isGuided, program: (target) => `${folder}/weir_fuzz_${target}` };
 }
 
-/** Debian has the runtime in a package of its own. */
+/** Tells whether libFuzzer is there: Debian has the runtime in a package of its own. */
 function hasLibFuzzer(clang: string): boolean {
   const input = 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }';
   const args = ["-fsanitize=fuzzer,address,undefined", "-x", "c++", "-", "-o", "/dev/null"];
   return spawnSync(clang, args, { input, stdio: ["pipe", "ignore", "ignore"] }).status === 0;
 }
 
-/** What it prints is shown where it fails. */
+/** Runs a command; its output is shown if it fails. */
 function execute(command: string, args: readonly string[]): void {
   const { status, error, stdout, stderr } = spawnSync(command, args, { encoding: "utf8", maxBuffer: 1 << 28 });
   if (status === 0) return;

@@ -1,4 +1,4 @@
-/** What the native fuzzers begin with: frames of test/fixtures/pcaps, and decisions that are drawn from a seed. */
+/** First inputs of the native fuzzers: frames of test/fixtures/pcaps, and decisions that are drawn from a seed. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
@@ -7,7 +7,7 @@ import { kBuildFolder } from "./targets.js";
 const kCaptures = "test/fixtures/pcaps";
 const kFileHeader = 24;
 const kRecordHeader = 16;
-/** Of each capture, evenly spread. */
+/** Frames that are taken from each capture, evenly spread. */
 const kFramesOfCapture = 16;
 /** Bytes of a capture that is a seed itself. */
 const kCaptureStart = 1500;
@@ -15,7 +15,7 @@ const kDrawn = 60;
 const kLongestDrawn = 2048;
 const kEthernet = 14;
 
-/** An action of native/fuzz/switch_fuzz.cc and of stream_fuzz.cc that takes a frame word for word. */
+/** Numbers of the actions of native/fuzz/switch_fuzz.cc and stream_fuzz.cc that take a frame word for word. */
 const kSwitchFrame = 4;
 const kStreamFrame = 5;
 /** Bytes in front of the actions: shards and parameters; parameters alone. */
@@ -49,7 +49,7 @@ export function writeSeeds(target: string, seed: number): string {
   return folder;
 }
 
-/** Action, port or queue pair, and how many bytes follow. */
+/** Bytes of an action: its number, port or queue pair, and how many bytes follow. */
 function head(action: number, which: number, length: number): Buffer {
   return Buffer.from([action, which & 0xff, length >> 8, length & 0xff]);
 }

@@ -1,11 +1,11 @@
-/** What there is to fuzz. */
+/** Targets of fuzzing. */
 
 export interface FuzzTarget {
   name: string;
-  /** Of native/fuzz/NAME_fuzz.cc; else of test/fuzz/NAME.ts. */
+  /** True for native/fuzz/NAME_fuzz.cc; else it is test/fuzz/NAME.ts. */
   isNative: boolean;
   about: string;
-  /** Bytes of a native input, at most. */
+  /** Most bytes of a native input. */
   longest?: number;
 }
 
@@ -49,7 +49,7 @@ export const kFuzzTargets: readonly FuzzTarget[] = [
   },
 ];
 
-/** Of one target after it has run, or while it does. */
+/** Figures of one target after it has run, or while it does. */
 export interface Tally {
   target: string;
   runs: number;
@@ -62,18 +62,18 @@ export interface Tally {
 
 export interface Finding {
   target: string;
-  /** What the process said last. */
+  /** Last words of the process. */
   said: string;
-  /** Where its input is; undefined: there was none. */
+  /** Path of the input that failed; undefined: there was none. */
   file: string | undefined;
 }
 
-/** All that remains of fuzzing: inputs that show something new, and those that fail. */
+/** Folder of all that remains of fuzzing: inputs that show something new, and those that fail. */
 export const kFuzzFolder = "fuzz";
 export const kFindings = `${kFuzzFolder}/findings`;
 export const corpusOf = (target: string) => `${kFuzzFolder}/corpus/${target}`;
-/** Programs, seeds and logs: may be removed. */
+/** Folder of programs, seeds and logs, which may be removed. */
 export const kBuildFolder = "build-fuzz";
 
-/** How to see it again. */
+/** Command that runs the input again. */
 export const replayCommand = (target: string, file: string) => `npm run fuzz -- ${target} --input ${file}`;

@@ -46,7 +46,7 @@ export class CsvTable {
     });
   }
 
-  /** The same; undefined when none is. */
+  /** Returns the same; undefined when none is there. */
   find(names: ColumnNames): CsvColumn | undefined {
     const name = names.find((candidate) => this.header.includes(candidate));
     return name === undefined ? undefined : new CsvColumn(this, name, this.header.indexOf(name));
@@ -90,7 +90,7 @@ export class CsvColumn {
     throw this.error(row, `${text === "" ? "nothing" : showValue(text)} is not a number from ${least} to ${most}`);
   }
 
-  /** What is wrong with a value, and where it is. */
+  /** An error that says what is wrong with a value, and where the value is. */
   error(row: number, message: string, hint?: string): WeirError {
     const where = `${this.table.file}:${this.table.line(row)}: column ${this.name}`;
     return new WeirError(`${where}: ${message}`, { hint });
@@ -104,7 +104,7 @@ function readRecords(file: string, path: string): { bytes: Buffer; records: stri
     return { bytes, records: parse(bytes, kOptions) };
   } catch (error) {
     if (error instanceof WeirError) throw error;
-    // What is no CSV may be no text either, and the parser's message has a part of it.
+    // A file that is no CSV may be no text either, and the parser's message has a part of it.
     const reason = fileReason(error) ?? `is not CSV: ${showValue((error as CsvError).message)}`;
     const where = (error as NodeJS.ErrnoException).code === "ENOENT" ? ` (looked for ${path})` : "";
     throw new WeirError(`${file}: ${reason}${where}`, { cause: error });

@@ -2,7 +2,7 @@
 export class WeirError extends Error {
   /** The field, option or file the message is about, for example `switch.ecn.kmin`. */
   readonly field?: string;
-  /** What to do about it. */
+  /** Advice what to do about it. */
   readonly hint?: string;
 
   constructor(
@@ -19,7 +19,7 @@ export class WeirError extends Error {
 /** A file that the user has named cannot be read: bad usage, whoever finds it out. */
 export class UnreadableFile extends WeirError {}
 
-/** What `action` gives. What it throws (the native core, the system) becomes an error for the user, with the remedy that it names. */
+/** Returns what `action` does. An error of the native core or the system becomes one for the user, with the remedy that it names. */
 export function asWeirError<T>(action: () => T): T {
   try {
     return action();
@@ -31,9 +31,9 @@ export function asWeirError<T>(action: () => T): T {
 
 /** One thing wrong with a file. */
 export interface Problem {
-  /** Where: keys and array indices from the root of the file. */
+  /** Keys and array indices from the root of the file. */
   path: readonly (string | number)[];
-  /** What is wrong, with the value that was found. */
+  /** Says what is wrong, with the value that was found. */
   message: string;
   /** The allowed range or the remedy. */
   hint?: string;
@@ -96,7 +96,7 @@ const kReasons: Readonly<Record<string, string>> = {
   EROFS: "is on a read-only file system",
 };
 
-/** Why the system refused a file or folder, in words; undefined where it was something else. */
+/** Says in words why the system refused a file or folder; undefined for any other error. */
 export function fileReason(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return kReasons[code];

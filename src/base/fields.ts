@@ -7,11 +7,11 @@ import { nearest } from "./nearest.js";
 import { kQuantities, type Quantity, type QuantityName } from "./quantity.js";
 import { OutOfRange } from "./units.js";
 
-/** An optional field that has a default; types alone tell. */
+/** An optional field that has a default; only its type tells so. */
 type Defaulted<T extends z.ZodType> = z.ZodOptional<T> & { readonly defaulted: true };
 type Optional<T extends z.ZodType, Default> = undefined extends Default ? z.ZodOptional<T> : Defaulted<T>;
 
-/** What a section is once its defaults are filled in; a field without a default may still be undefined. */
+/** A section once its defaults are filled in; a field without a default may still be undefined. */
 export type Full<S extends z.ZodObject> = { [K in keyof S["shape"]]: FullField<S["shape"][K]> };
 type FullField<F> =
   F extends Defaulted<infer T>
@@ -20,7 +20,7 @@ type FullField<F> =
       ? Full<T>
       : z.output<F>;
 
-/** `A` with fields that are otherwise in `B`. */
+/** `A`, with the types of `B` for the fields that `B` has. */
 export type With<A, B> = Omit<A, keyof B> & B;
 
 /** An optional field. `fallback`: its default, as a user would write it. */
@@ -33,7 +33,7 @@ export function field<T extends z.ZodType, const Default = undefined>(
   return schema.optional().meta(meta) as Optional<T, Default>;
 }
 
-/** What `read` makes of what is written; undefined, or a WeirError, is a problem. */
+/** A field whose value is what `read` makes of the written one; undefined, or a WeirError, is a problem. */
 export function converted<T extends z.ZodType, Value>(
   written: T,
   read: (input: z.output<T>) => Value | undefined,
@@ -57,7 +57,7 @@ interface QuantityOptions {
   /** Bounds in the base unit, both allowed. */
   min?: number;
   max?: number;
-  /** What a user would write for it. */
+  /** Default as a user would write it. */
   default?: string | number;
   /** Written out instead of 0, for example `unlimited`. */
   zero?: string;
@@ -65,7 +65,7 @@ interface QuantityOptions {
   word?: string;
 }
 
-/** What a field of a quantity is once it is read. */
+/** Value of a field of a quantity once it is read. */
 type Read<Options> = Options extends { word: infer Word extends string } ? number | Word : number;
 
 export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -85,7 +85,7 @@ function quantity<const Options extends QuantityOptions>(name: QuantityName, des
     const inRange = (value >= min && value <= max) || (value === 0 && zero !== undefined);
     return inRange ? (value as Read<Options>) : undefined;
   };
-  // Who writes `duration: 5` hardly means nanoseconds.
+  // A user who writes `duration: 5` hardly means nanoseconds.
   const hint = (input: string | number) => `must be ${range}${typeof input === "number" ? plain : ""}`;
   const schema = converted(written, read, hint);
   return field(schema, `${description} ${capital(range)}${plain}.`, options.default) as Optional<
@@ -120,11 +120,11 @@ export const choice = <const T extends readonly [string, ...string[]]>(
 export const priorities = (description: string, fallback: readonly number[]) =>
   field(z.array(z.int().min(0).max(7)).max(8), description, fallback);
 
-/** Of fields of which not all belong to one thing: what hints name, by the value of a field beside the section. */
+/** In a section where not all fields belong to one thing, hints name only those that fit the value of a field beside the section. */
 interface Belonging {
   field: string;
   names: Readonly<Record<string, readonly string[]>>;
-  /** The value of that field where it is not written, or is another. */
+  /** Value of that field where it is not written, or has no entry in `names`. */
   fallback: string;
 }
 
@@ -256,7 +256,7 @@ function knownOf(message: string, path: Path, root: unknown): readonly string[] 
   return names[String(valueAt(root, [...path.slice(0, -1), field]))] ?? names[fallback] ?? known;
 }
 
-/** What the bounds of a value's length count. */
+/** Unit that the bounds of a value's length count. */
 function unitOf(value: unknown): string {
   if (Array.isArray(value)) return " long";
   return typeof value === "string" ? " characters" : "";

@@ -1,4 +1,4 @@
-// What checks find wrong or questionable.
+// Problems and warnings that checks find.
 import type { Problem } from "./error.js";
 import { nearest } from "./nearest.js";
 
@@ -7,16 +7,16 @@ export type Where = (...field: string[]) => Problem["path"];
 
 const keyOf = (path: Problem["path"], message: string) => `${path.join(".")} ${message}`;
 
-/** What has been found so far; one finding per field and message, although many devices may share a section. */
+/** Findings so far; one per field and message, although many devices may share a section. */
 export class Findings {
   private readonly found = new Map<string, Problem>();
   private readonly warned = new Set<string>();
-  /** Those of `found` that are about names alone. */
+  /** Keys of `found` for problems of names alone. */
   private readonly named = new Set<string>();
 
   constructor(private readonly whole?: Findings) {}
 
-  /** Findings that are also among these. */
+  /** Returns findings of a part; all that it gets are also among these. */
   part(): Findings {
     return new Findings(this);
   }
@@ -43,7 +43,7 @@ export class Findings {
     const some = known.length > 12 ? `${known.slice(0, 12).join(", ")}, ...` : known.join(", ");
     this.ofNames(path, `unknown ${kind} ${name}`, meant ? `did you mean ${meant}?` : `known: ${some}`);
   }
-  /** A problem of names alone. */
+  /** Adds a problem of names alone. */
   ofNames(path: Problem["path"], message: string, hint?: string): void {
     this.problem(path, message, hint);
     for (const all of [this, this.whole]) all?.named.add(keyOf(path, message));

@@ -6,8 +6,8 @@ import { fileReason, WeirError } from "./error.js";
 /**
  * Makes a folder, and those it is in; `mode` is subject to the umask. One that is there is left as it is.
  *
- * Not by Node.js's `recursive`: that never returns where the system says ENOENT for a folder that is there, as it does in a working
- * directory that was removed, and in /proc.
+ * Node.js's `recursive` would not do: it never returns where the system says ENOENT for a folder that is there, as it does in a
+ * working directory that was removed, and in /proc.
  * @throws WeirError that names the folder
  */
 export function makeFolder(path: string, mode = 0o777): void {

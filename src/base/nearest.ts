@@ -1,13 +1,13 @@
-// What a misspelt name was meant to be.
+// Guesses which name a misspelt one was meant to be.
 
-/** Of fewer letters a name is part of too much. */
+/** A name of fewer letters is part of too many others. */
 const kLeastPart = 3;
 
 /** The candidate nearest to `name` in edit distance, if it is near enough to be a slip of the pen; else the only one that has its words, as `rpg_ai_rate` has `ai_rate`. */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(name.length / 3)) + 1;
-  // Of one letter every other one is a single change away.
+  // A name of one letter is a single change away from every other one.
   if (name.length < 2 || name.length > 60) return undefined;
   for (const candidate of candidates) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());

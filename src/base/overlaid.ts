@@ -1,6 +1,6 @@
 /** Assignments over others: each `path=value`, as in `--set`. */
 
-/** `more` after `set`, of each path the last. */
+/** Returns `more` after `set`; of each path only the last assignment stays. */
 export function overlaid(set: readonly string[], more: readonly string[]): string[] {
   const paths = new Map<string, string>();
   for (const assignment of [...set, ...more]) {

@@ -1,4 +1,4 @@
-// Kinds of quantity that files have, and what is allowed where a field does not say otherwise.
+// Kinds of quantity that files have, and their bounds where a field has none of its own.
 import {
   formatLength,
   formatRate,

@@ -1,5 +1,5 @@
-// Seeded randomness of what a scenario leaves to chance. Every purpose has a stream of its own, so that one entry more
-// changes nothing about the others.
+// Seeded randomness for everything that a scenario leaves to chance. Every purpose has a stream of its own, so that one entry
+// more changes nothing about the others.
 import { createHash } from "node:crypto";
 import { uniformFloat64 } from "pure-rand/distribution/uniformFloat64";
 import { xoroshiro128plusFromState } from "pure-rand/generator/xoroshiro128plus";

@@ -1,17 +1,17 @@
-/** Files by their names, of which nobody knows how long they are: what is meant for a file may be a device that never ends. */
+/** Reads files whose length nobody knows: a name that is meant for a file may be that of a device that never ends. */
 import { constants } from "node:buffer";
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 const kPiece = 1 << 20;
 
-/** Bytes of what is read as one text: more than JavaScript's strings can be long is nothing that Weir has written. */
+/** Bytes that are read as one text: Weir has written nothing that is longer than JavaScript's strings can be. */
 export const kLongestText = constants.MAX_STRING_LENGTH;
 
 /** A whole file; undefined if it has more than `most` bytes. */
 export function readAtMost(file: string, most: number): Buffer | undefined {
   const descriptor = openSync(file, "r");
   try {
-    // Of what is no plain file: 0.
+    // Anything but a plain file has size 0.
     const { size } = fstatSync(descriptor);
     if (size > most) return undefined;
     const pieces: Buffer[] = [];

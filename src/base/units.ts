@@ -5,11 +5,11 @@ import { WeirError } from "./error.js";
 interface Kind {
   name: string;
   base: string;
-  /** In base units, by name; `/s` is written `ps`. */
+  /** Units by name, in base units; `/s` is written `ps`. */
   units: Readonly<Record<string, number>>;
   /** Offered when the unit is unknown. */
   offered: readonly string[];
-  /** What the formatter picks from, largest first. */
+  /** Units that the formatter picks from, largest first. */
   steps: Readonly<Record<string, number>>;
   example: string;
 }
@@ -17,7 +17,7 @@ interface Kind {
 const kDecimal = { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 const kBinary = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
 
-/** Each of `names` with each prefix; `value`: of the unit without one. */
+/** Each of `names` with each prefix; `value` is that of the unit without a prefix. */
 function prefixed(prefixes: Readonly<Record<string, number>>, value: number, ...names: string[]) {
   return Object.fromEntries(
     names.flatMap((name) => Object.entries(prefixes).map(([prefix, factor]) => [prefix + name, value * factor])),
@@ -65,10 +65,10 @@ const kLength: Kind = {
 const kPattern = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµμ%/]*)$/;
 const kLongest = 64;
 
-/** Of a quantity, and no value of any kind of it; a field that has a range of its own names that instead. */
+/** The input is a quantity, but beyond any value of its kind; a field with a range of its own names that range instead. */
 export class OutOfRange extends WeirError {}
 
-/** What the tables call a unit: µ is u, `/s` is `ps`. */
+/** Name of a unit in the tables: µ is u, `/s` is `ps`. */
 function tableName(name: string): string {
   return name.replace(/^[µμ]/, "u").replace(/\/s$/, "ps");
 }
@@ -151,7 +151,7 @@ const formatter =
     format(value, kind, digits);
 
 function format(value: number, kind: Kind, digits?: number): string {
-  // What rounding makes larger may be one of the next unit.
+  // Rounding may carry a value up to one of the next unit.
   const magnitude = Math.abs(digits === undefined ? value : Number(value.toPrecision(digits)));
   for (const [name, step] of Object.entries(kind.steps)) {
     if (magnitude < step && step !== 1) continue;

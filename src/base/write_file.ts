@@ -1,4 +1,4 @@
-/** Files of results: whole, or not there, whoever is killed and however full the disk is. */
+/** Writes files of results: they are whole, or not there, whoever is killed and however full the disk is. */
 import { closeSync, fchmodSync, fsyncSync, lstatSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -10,8 +10,8 @@ export const kUnfinished = /^\..*\.(\d+)\.tmp$/;
 type Data = string | Uint8Array | Iterable<string>;
 
 /**
- * Writes a file under another name, and renames it once it is on the disk. What is there and is no plain file (a device, a pipe, a
- * link) is written into as it is.
+ * Writes a file under another name, and renames it once it is on the disk. An existing path that is no plain file (a device, a
+ * pipe, a link) is written into as it is.
  * @param data Several pieces are written one after the other.
  * @throws WeirError that names the file
  */
@@ -28,10 +28,10 @@ export function writeWhole(path: string, data: Data): void {
   }
 }
 
-/** @param mode Of the file that is replaced. */
+/** @param mode Mode of the file that is replaced. */
 function replace(path: string, data: Data, mode: number | undefined): void {
   const unfinished = join(dirname(path), `.${basename(path)}.${hostname()}.${process.pid}.tmp`);
-  // One of a process that was killed, or somebody's link to elsewhere.
+  // The name may be left from a process that was killed, or be somebody's link to elsewhere.
   rmSync(unfinished, { force: true });
   try {
     withFile(unfinished, "wx", (file) => {

@@ -19,27 +19,27 @@ import { showValue } from "./fields.js";
 import { readAtMost } from "./read_file.js";
 import { syntaxFault } from "./yaml_syntax.js";
 
-/** Bytes of a file. */
+/** Most bytes that a file may have. */
 export const kLargestFile = 1 << 20;
 const kMostAliases = 100;
-/** Far more than any of our files needs; the library recurses, and at the end of the stack V8 may abort the process. */
+/** Nesting that is far more than any of our files needs; the library recurses, and at the end of the stack V8 may abort the process. */
 const kDeepest = 100;
 const kMostRepeatedKeys = 3;
 
 type Key = string | number;
 
-/** A configuration file as plain data, and where its fields are. */
+/** A configuration file as plain data, and the places of its fields. */
 export interface ScenarioFile {
   data: unknown;
   /** The problem with its line and column, or marked as coming from `--set`. */
   locate: (problem: Problem) => Problem;
-  /** What the YAML parser finds questionable. */
+  /** Texts about what the YAML parser finds questionable. */
   warnings: string[];
 }
 
 /**
- * Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable.
- * @param text Of the file, where it was read already: a pipe can be read once.
+ * Reads and parses `file`, then applies each `path.to.field=value`. Throws ScenarioError, or WeirError if unreadable. @param text
+ * Text of the file, where it was read already: a pipe can be read once.
  */
 export function readScenarioFile(
   file: string,
@@ -50,7 +50,7 @@ export function readScenarioFile(
   return readScenarioText(text, file, set, kind);
 }
 
-/** @throws UnreadableFile if it is unreadable, of more than `most` bytes, or no text; `kind`: what it describes. */
+/** @param kind What the file describes. @throws UnreadableFile if it is unreadable, of more than `most` bytes, or no text. */
 export function readConfigText(file: string, kind: string, most = kLargestFile): string {
   const refused = (reason: string, cause?: unknown) =>
     new UnreadableFile(`${kind} ${file}: ${reason}`, { field: "file", cause });
@@ -70,7 +70,7 @@ export function readConfigText(file: string, kind: string, most = kLargestFile):
 
 const tooLarge = (most: number) => `is too large; the limit is ${most} bytes`;
 
-/** The same for text; `source` names it in errors, with `kind`: what it describes. */
+/** Does the same for text; `source` names it in errors, with `kind`: what it describes. */
 export function readScenarioText(
   text: string,
   source: string,
@@ -89,7 +89,7 @@ export function readScenarioText(
   let document: Document.Parsed;
   let data: unknown;
   try {
-    // The library compares each key with all before it, and prints what it thinks of some.
+    // By default the library compares each key with all before it, and prints its warnings.
     document = parseDocument(text, { prettyErrors: false, uniqueKeys: false, logLevel: "error" });
     if (document.errors.length === 0) data = document.toJS({ maxAliasCount: kMostAliases });
   } catch (error) {
@@ -124,19 +124,19 @@ export function readScenarioText(
   return { data, locate, warnings: document.warnings.map((warning) => warning.message) };
 }
 
-/** Where nesting exceeds what is allowed, if it does; fills `lines` on the way. */
+/** Offset at which nesting exceeds what is allowed; undefined if it does not. Fills `lines` on the way. */
 function tooDeepAt(text: string, lines: LineCounter): number | undefined {
   const parser = new Parser(lines.addNewLine);
   lines.addNewLine(0);
   for (const lexeme of new Lexer().lex(text)) {
-    // A generator: it works while it is asked for more.
+    // The parser is a generator: it works while it is asked for more.
     for (const _ of parser.next(lexeme));
     if (parser.stack.length > kDeepest) return parser.offset;
   }
   return undefined;
 }
 
-/** Where keys are that their mapping has before. */
+/** Offsets of keys that their mapping has before. */
 function repeatedKeys(document: Document.Parsed): number[] {
   const repeated: number[] = [];
   visit(document, {
@@ -152,7 +152,10 @@ function repeatedKeys(document: Document.Parsed): number[] {
   return repeated.sort((a, b) => a - b);
 }
 
-/** Where the deepest existing part of a path starts. Every mapping is searched once, however many paths are asked for. */
+/**
+ * Returns a function for the offset of the deepest existing part of a path. Every mapping is searched once, however many paths
+ * are asked for.
+ */
 function offsetsIn(document: Document.Parsed): (path: readonly Key[]) => number {
   const indices = new Map<YAMLMap, ReadonlyMap<string, Pair>>();
   const pairsOf = (map: YAMLMap) => {
@@ -184,7 +187,7 @@ function offsetsIn(document: Document.Parsed): (path: readonly Key[]) => number 
 
 const kSetUsage = { field: "--set", hint: "write --set path.to.field=value, for example --set switch.ecn.kmin=20KB" };
 
-/** "switch.ecn.kmin=20KB" as the names on the way to the field, and the value. @throws WeirError when it is none. */
+/** Splits "switch.ecn.kmin=20KB" into the names on the way to the field, and the value. @throws WeirError when it is no assignment. */
 export function parseOverride(assignment: string): { keys: string[]; value: unknown } {
   const usage = kSetUsage;
   const equals = assignment.indexOf("=");
@@ -204,7 +207,7 @@ export function parseOverride(assignment: string): { keys: string[]; value: unkn
   }
 }
 
-/** Sets one field of `data`, creating sections on the way; whether the field exists is the schema's business. */
+/** Sets one field of `data`, creating sections on the way; the schema decides whether the field exists. */
 function applyOverride(data: unknown, assignment: string): Key[] {
   const usage = kSetUsage;
   const { keys, value } = parseOverride(assignment);

@@ -1,16 +1,16 @@
-// What is wrong with the syntax of a YAML file, in the words of whoever wrote it: the library speaks of its grammar.
+// Says what is wrong with the syntax of a YAML file in the words of its author: the library speaks of its grammar.
 import type { LineCounter, YAMLError } from "yaml";
 
 export interface SyntaxFault {
   message: string;
   hint?: string;
-  /** Both from 1. */
+  /** Line and column, both from 1. */
   line: number;
   column: number;
 }
 
 interface Line {
-  /** From 1. */
+  /** Number of the line, from 1. */
   number: number;
   /** Blanks at its beginning. */
   indent: number;
@@ -18,12 +18,12 @@ interface Line {
 }
 
 const isItem = ({ text }: Line) => /^-(\s|$)/.test(text);
-/** Without what quotes hold, which may be anything. */
+/** The line without the text in quotes, which may be anything. */
 const bare = ({ text }: Line) => text.replace(/"(\\.|[^"])*"|'[^']*'/g, "''");
 const hasField = (line: Line) => /:(\s|$)/.test(bare(line));
 const hasValue = (line: Line) => /:\s+[^\s#]/.test(bare(line));
 
-/** What the library has found at one place of `text`. */
+/** Explains a fault that the library has found at one place of `text`. */
 export function syntaxFault({ code, message, pos }: YAMLError, text: string, lines: LineCounter): SyntaxFault {
   const { line, col } = lines.linePos(pos[0]);
   const at = { line, column: col };
@@ -55,14 +55,14 @@ export function syntaxFault({ code, message, pos }: YAMLError, text: string, lin
   }
 }
 
-/** Of what is not where it should be: by the lines around it. */
+/** Explains a line that is not where it should be, by the lines around it. */
 function placed(fault: SyntaxFault, text: string): SyntaxFault {
   const all = linesOf(text);
   const found = all.findIndex(({ number }) => number >= fault.line);
   const line = all[found];
   const next = all[found + 1];
   if (line === undefined) return fault;
-  // The library is at the line that the next one seems to go on.
+  // The library names the line that the next one seems to go on.
   if (next !== undefined && next.indent > line.indent && hasValue(line) && line.number === fault.line) {
     return deeper(next, line);
   }
@@ -116,7 +116,7 @@ function unlike(line: Line, other: Line): SyntaxFault {
   };
 }
 
-/** Those that hold anything. */
+/** Lines that are neither empty nor comments. */
 function linesOf(text: string): Line[] {
   return text.split(/\r?\n/).flatMap((whole, i) => {
     const trimmed = whole.trim();

@@ -117,7 +117,7 @@ async function run(context: CliContext, name: string | undefined, options: Captu
   }
 }
 
-/** Where the file goes. */
+/** Destination of the capture. */
 interface Sink {
   write(bytes: Buffer): Promise<void>;
   close(): Promise<void>;
@@ -139,7 +139,7 @@ async function fileSink(file: string): Promise<Sink> {
         await handle.writeFile(bytes);
         whole += bytes.length;
       } catch (error) {
-        // Of what is no file, such as a pipe, nothing can be taken back.
+        // Nothing can be taken back from a pipe or another target that is no file.
         await handle.truncate(whole).catch(() => {});
         throw failed(error);
       }

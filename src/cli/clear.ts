@@ -1,4 +1,4 @@
-/** `weir clear`: counters of running daemons and labs start afresh; what Prometheus scrapes goes on. */
+/** `weir clear`: counters of running daemons and labs start afresh; those that Prometheus scrapes go on. */
 import { Argument } from "commander";
 import { WeirError } from "../base/error.js";
 import { askDevice, findDevices } from "../device/running.js";

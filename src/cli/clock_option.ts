@@ -1,7 +1,7 @@
 /** `--on` of verbs that run on several clocks. */
 import { UsageError } from "./context.js";
 
-/** "sim,wire", or "all", in the order that they are named. @param all What "all" is. */
+/** Parses "sim,wire", or "all", into the order in which they are named. @param all The clocks of "all". */
 export const clockList =
   <T extends string>(known: readonly T[], all: readonly T[] = known) =>
   (text: string): T[] => {

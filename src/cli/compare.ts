@@ -81,7 +81,7 @@ function compare({ stdout }: CliContext, paths: readonly string[], options: Comp
 function named(paths: readonly string[], given: readonly string[] | undefined): NamedRun[] {
   const files = paths.map(resultFile);
   if (paths.length < 2) {
-    // What is not there is the nearer reason.
+    // A file that is not there is the nearer reason.
     for (const file of files) asUsage(() => readRun(file));
     throw new UsageError("one run: nothing to compare it to", { hint: "give two or more" });
   }

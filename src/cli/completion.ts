@@ -1,6 +1,6 @@
 /**
  * `weir completion`: scripts by which shells complete words of weir. They call `weir complete -- WORDS`, which knows verbs and
- * options from the verbs themselves, and here the rest: what runs now, and files.
+ * options from the verbs themselves, and the rest from here: running daemons and labs, and files.
  */
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,7 +12,7 @@ import { type ControlledDevice, runningDevices } from "../device/running.js";
 import { controlDirectory } from "../host/control_directory.js";
 
 const kVerb = "completion";
-/** Those that are tested; the library knows one more. */
+/** Shells that are tested; the library knows one more. */
 const kShells = ["bash", "zsh", "fish"];
 
 const kHelp = `
@@ -24,12 +24,12 @@ Examples:
 bash needs the package bash-completion.
 `;
 
-/** Does this command line ask for completions? */
+/** Tells whether this command line asks for completions. */
 export const asksForCompletions = (argv: readonly string[]) => argv[0] === "complete";
 
-/** What can be named now. */
+/** Names of everything that runs now. */
 export interface Running {
-  /** Daemons, labs and their devices. */
+  /** Names of daemons, labs and their devices. */
   names: readonly string[];
   /** Hosts of labs. */
   hosts: readonly string[];
@@ -37,13 +37,13 @@ export interface Running {
 
 export const kNothingRuns: Running = { names: [], hosts: [] };
 
-/** Behind all other verbs. */
+/** Adds the verb; it is the last one, since it completes all others. */
 export function addCompletion(program: Command, running: Running, argv: readonly string[]): void {
   const root = tab(program, { completionCommandName: kVerb });
   const verb = program.commands.find((command) => command.name() === kVerb) as Command;
   verb.description("print a script by which a shell completes weir's words").addHelpText("after", kHelp);
   const [shell] = verb.registeredArguments;
-  // In place: what is refused and what is offered both look there.
+  // The list is changed in place: it is read both to refuse and to offer shells.
   shell?.argChoices?.splice(0, shell.argChoices.length, ...kShells);
   const word = argv.at(-1) ?? "";
   completeArguments(root, { running, files: () => filesFrom(word) });
@@ -88,7 +88,7 @@ function completeArguments(root: RootCommand, { running, files }: Words): void {
   }
 }
 
-/** In the folder of a word that is being typed, and in the folders there: what begins with the word is the shell's to find. */
+/** Lists the folder of a word that is being typed, and the folders there: the shell finds the entries that begin with the word. */
 function filesFrom(word: string): string[] {
   const folder = word.endsWith("/") ? word : dirname(word);
   const prefix = word.includes("/") ? join(folder, "/") : "";

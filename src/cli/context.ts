@@ -1,4 +1,4 @@
-/** What every verb shares: where to write, exit statuses, and how errors look. */
+/** Parts that all verbs share: where to write, exit statuses, and how errors look. */
 
 import type { EventEmitter } from "node:events";
 import type { Command } from "commander";
@@ -26,19 +26,19 @@ export interface CliContext {
   exit: (status: number) => void;
   clocks: Clocks;
   /**
-   * Runs the whole command again with the rights a lab needs, and gives its exit status; undefined: we have them.
-   * @param handed What the other process cannot get by itself.
+   * Runs the whole command again with the rights a lab needs, and returns its exit status; undefined: we have them. @param handed
+   * Things that the other process cannot get by itself.
    */
   elevate: (handed?: Handed) => Promise<number | undefined>;
 }
 
-/** Adds a verb; it returns the exit status by calling `done`. */
+/** Adds a verb, which tells its exit status by calling `done`. */
 export type AddVerb = (parent: Command, context: CliContext, done: (status: number) => void) => void;
 
 /** Bad usage or bad input: exit status 2. */
 export class UsageError extends WeirError {}
 
-/** Loads a scenario, and gives the text of its file, too; whatever is wrong with it is the user's to fix. Its warnings go to stderr. */
+/** Loads a scenario, and gives the text of its file, too; the user has to fix whatever is wrong with it. Its warnings go to stderr. */
 export function load(
   context: CliContext,
   file: string,
@@ -50,7 +50,7 @@ export function load(
   return { ...loaded, text };
 }
 
-/** The text of a file that may be a pipe, so whoever needs it later has to keep it. */
+/** Reads the text of a file that may be a pipe; a caller who needs it later has to keep it. */
 export function readScenario(file: string): string {
   return asUsage(() => readConfigText(file, "scenario"));
 }
@@ -73,28 +73,28 @@ export function exitStatusOf(error: unknown): number {
   return byUser ? kExit.usage : kExit.failure;
 }
 
-/** "error: message", and below it "  hint: ..." where there is one (any error may carry a hint). */
+/** Returns "error: message", and below it " hint: ..." if there is one (any error may carry a hint). */
 export function describeError(error: unknown): string {
   const message = error instanceof Error ? messageOf(error) : String(error);
   const hint = error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : "";
   return harmless(`error: ${message}\n${hint === "" ? "" : `  hint: ${hint}\n`}`);
 }
 
-/** What is questionable, but in nobody's way. */
+/** Warns of things that are questionable, but in nobody's way. */
 export function warn({ stderr }: Pick<CliContext, "stderr">, text: string): void {
   stderr.write(harmless(`warning: ${text}\n`));
 }
 
-/** Without Node.js's code and system call, where it is about a file. */
+/** Message without Node.js's code and system call, if the error is about a file. */
 function messageOf(error: Error): string {
   const reason = error instanceof WeirError || !("syscall" in error) ? undefined : fileReason(error);
   if (reason === undefined) return error.message;
-  // What is read has been looked for already: it is a folder to write into that is not there.
+  // Files to be read have been looked for already, so it is a folder to write into that is not there.
   const why = "code" in error && error.code === "ENOENT" ? "no such file or folder" : reason;
   return "path" in error ? `${error.path}: ${why}` : why;
 }
 
-/** The document of `--json`, or text for people; their last line feed comes here. */
+/** Prints the document of `--json`, or text for people; adds the last line feed. */
 export function print(
   { stdout }: Pick<CliContext, "stdout">,
   json: boolean | undefined,

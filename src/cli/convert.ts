@@ -1,4 +1,4 @@
-/** `weir convert`: files of other simulators as scenarios. A verb below it for each format. */
+/** `weir convert`: turns files of other simulators into scenarios, with a verb below it for each format. */
 import { existsSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import type { Command } from "commander";
@@ -42,7 +42,7 @@ export const addConvert: AddVerb = (parent, context) => {
     });
 };
 
-/** Where the scenario goes, for every format. */
+/** Options for the target of every format. */
 const withTarget = (command: Command) =>
   command
     .option("-o, --output <file>", "scenario file (default: stdout)")
@@ -70,7 +70,7 @@ function write(context: CliContext, converted: Converted, madeBy: string, { outp
     throw new UsageError(`--output: ${there.path} is there`, { hint: "give another name, or --force" });
   }
   for (const note of notes) context.stderr.write(harmless(`note: ${note}\n`));
-  // The scenario last: one that is there is whole, with its lists.
+  // The scenario is written last: once it is there, its lists are, too.
   for (const { path, data } of files) writeWhole(path, data);
   context.stdout.write(output === undefined ? text : `${output}\n`);
 }

@@ -1,4 +1,4 @@
-/** What daemons are served by: metrics, dashboard. */
+/** Servers of daemons: metrics, dashboard. */
 import { WeirError } from "../base/error.js";
 import { isLoopback } from "../base/http/address.js";
 import type { DaemonService, DaemonServices, ServedDaemon } from "../daemon/run.js";

@@ -16,7 +16,7 @@ export interface DeviceChoice {
 /** Opens a soft NIC; tests give their own. */
 export type OpenDevice = (options: DeviceOptions) => Promise<Device>;
 
-/** Loaded when needed: help works where the native core does not. */
+/** The native core is loaded when needed: help works without it. */
 export const openRealDevice: OpenDevice = async (options) => (await import("../verbs/open.js")).openDevice(options);
 
 export function addDeviceOptions(command: Command): Command {
@@ -48,7 +48,7 @@ function prefixOption(text: string): void {
   }
 }
 
-/** Runs `action` on a device that is closed afterwards, and as soon as `signal` says so. */
+/** Runs `action` on a device that is closed afterwards, or as soon as `signal` says so. */
 export async function withDevice(
   open: OpenDevice,
   choice: DeviceChoice,
@@ -75,7 +75,7 @@ function optionsOf({ device, nic, address }: DeviceChoice): DeviceOptions {
   return { interface: device, address: address ?? addressesOf(device) };
 }
 
-/** What the kernel has there: the first global address of each IP version. */
+/** Addresses that the kernel has there: the first global one of each IP version. */
 export function addressesOf(name: string): string[] {
   const addresses = asUsage(() => ownAddresses(name));
   if (addresses.length > 0) return addresses;

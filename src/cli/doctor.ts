@@ -1,4 +1,4 @@
-/** `weir doctor`: what this host lets Weir do, what would fail, and the remedy. */
+/** `weir doctor`: says what this host lets Weir do, what would fail, and the remedy. */
 import { diagnose, renderReport } from "../host/doctor/diagnose.js";
 import { type System, thisSystem } from "../host/doctor/system.js";
 import { wantsColor } from "../result/report/terminal.js";
@@ -12,7 +12,7 @@ Exit status: 0 nothing fails (there may be warnings), 1 something does.
 
 export const addDoctor: AddVerb = (parent, context, done) => addDoctorOn(thisSystem, parent, context, done);
 
-/** The verb on a system of the caller's. */
+/** Adds the verb for a system of the caller's. */
 export function addDoctorOn(system: System, ...[parent, context, done]: Parameters<AddVerb>): void {
   parent
     .command("doctor")

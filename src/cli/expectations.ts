@@ -1,4 +1,4 @@
-/** What a scenario expects of its result, and of its programs: told, written for CI, and made the exit status. */
+/** Judges what a scenario expects of its result and of its programs: it is told, written for CI, and made the exit status. */
 import { writeWhole } from "../base/write_file.js";
 import { judgeExpectations, judgePrograms } from "../result/expectations.js";
 import { junitXml } from "../result/report/junit.js";
@@ -8,8 +8,8 @@ import type { Scenario } from "../scenario/types.js";
 import { type CliContext, kExit } from "./context.js";
 
 /**
- * The exit status of a run that went to its end. One that is not valid says nothing about what was expected.
- * @param begun When it began, ms by performance.now().
+ * Returns the exit status of a run that went to its end. A run that is not valid says nothing about expectations.
+ * @param begun Time when it began, ms by performance.now().
  */
 export function meetExpectations(
   { stderr }: Pick<CliContext, "stderr">,

@@ -1,4 +1,4 @@
-/** `weir lab run`: a scenario on this host, with a live picture, tables and a report. */
+/** `weir lab run`: runs a scenario on this host, with a live picture, tables and a report. */
 
 import type { Where } from "../base/http/http_server.js";
 import type { LabObserver } from "../clocks/lab/access.js";
@@ -99,7 +99,7 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   const { part } = options;
   const chosen = (whole: Scenario) => (part === undefined ? whole : choosePart(whole, part));
   checkOptions(options);
-  // A bad scenario is told before rights are asked for; warnings only by the process that runs it.
+  // A bad scenario is told before rights are asked for; warnings are told by the process that runs it.
   const asked = asUsage(() => {
     const scenario = chosen(loadScenario(file, { set, text }).scenario);
     checkForLab(scenario);
@@ -115,7 +115,7 @@ async function run(context: CliContext, file: string, options: LabChoice): Promi
   if (elevated !== undefined) return elevated;
   const scenario = chosen(load(context, file, set, text).scenario);
   const { metrics: at } = options;
-  // Loaded when needed, with the packages behind it.
+  // The module is loaded when needed, with the packages behind it.
   const metrics = at && (await (await import("./lab_metrics.js")).LabMetrics.open(context, at, scenario.name));
   try {
     const { dashboard: where } = options;
@@ -136,7 +136,7 @@ function checkOptions({ part, wait, dashboard }: LabChoice): void {
   }
 }
 
-/** What its folder is called. */
+/** Name of the run's folder. */
 const nameOf = ({ name, part }: Scenario) => (part === undefined ? name : `${name}-${part}`);
 
 function runAlone(
@@ -149,7 +149,7 @@ function runAlone(
   return untilStopped(context, options, (signal) => runOnce(context, options, source, directory, signal, metrics));
 }
 
-/** The first run takes the folder that a run takes, the others one beside it. */
+/** The first run takes the usual folder of a run, the others one beside it. */
 function withDashboard(
   context: CliContext,
   options: LabChoice,

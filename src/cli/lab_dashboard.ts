@@ -1,4 +1,4 @@
-/** `weir lab run --dashboard`: the first run at once, then whatever the page asks for, until a signal. */
+/** `weir lab run --dashboard`: runs at once, then whatever the page asks for, until a signal. */
 import { existsSync } from "node:fs";
 import { packageVersion } from "../base/package_version.js";
 import { inheritedListener } from "../host/rootless.js";
@@ -13,8 +13,8 @@ import { purposeOf } from "./listen_address.js";
 import { StopSignals } from "./stop_signals.js";
 
 /**
- * The exit status: that of the signal that ended it, or 1 if the first run cannot be made.
- * @param execute Makes one run, with its files, and prints what it came to.
+ * Returns an exit status: that of the signal that ended it, or 1 if the first run cannot be made.
+ * @param execute Makes one run, with its files, and prints its result.
  */
 export async function runDashboard(
   context: CliContext,

@@ -1,4 +1,4 @@
-/** `weir lab run --metrics`: what Prometheus is told of the run that is under way. */
+/** `weir lab run --metrics`: Prometheus metrics of the run that is under way. */
 
 import { WeirError } from "../base/error.js";
 import { isLoopback } from "../base/http/address.js";

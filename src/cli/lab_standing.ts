@@ -1,4 +1,4 @@
-/** `weir lab ps`, `exec`, `logs`, `down`: labs that stay. */
+/** `weir lab ps`, `exec`, `logs`, `down`: verbs for labs that stay. */
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ export function addStanding(lab: Command, context: CliContext, done: (status: nu
     .passThroughOptions()
     .addHelpText("after", kExecHelp)
     .action(async (host: string, program: string | undefined, args: string[]) => {
-      // Behind an argument the two dashes are left where they are.
+      // Commander leaves two dashes behind an argument where they are.
       const [first, ...rest] = program === "--" ? args : [program, ...args];
       done(await exec(context, host, first, rest as string[]));
     });
@@ -145,7 +145,7 @@ async function logs(
   });
 }
 
-/** What is not of the log itself, such as the last words of a process, is left as it is. */
+/** Lines that are not of the log itself, such as the last words of a process, stay as they are. */
 function lineForPeople(line: string): string {
   return line.startsWith("{") ? forPeople(line) : `${line}\n`;
 }
@@ -161,7 +161,7 @@ async function down(context: CliContext, name: string | undefined, { all }: { al
   return kExit.ok;
 }
 
-/** One that is not up is down already. */
+/** A lab that is not up is down already. */
 function chosenToEnd(context: CliContext, up: readonly StandingReport[], name: string | undefined): StandingReport[] {
   const there = name === undefined ? up.length > 0 : up.some((lab) => lab.name === name);
   if (there) return [chooseLab(up, name)];

@@ -1,4 +1,4 @@
-/** `weir lab up`: a lab that stays, for people's own programs. It goes on by itself in the background. */
+/** `weir lab up`: starts a lab that stays, for people's own programs. It goes on by itself in the background. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -47,7 +47,7 @@ Exit status: 0 it is up, 1 it could not be built, 2 a bad file. With --foregroun
 `;
 const kNamePattern = /^[^/\p{C}]{1,100}$/u;
 const kLookMs = 50;
-/** Hosts that a table has. */
+/** Most hosts of a table. */
 const kMostRows = 32;
 
 export function addUp(lab: Command, context: CliContext, done: (status: number) => void): void {
@@ -101,14 +101,14 @@ async function up(context: CliContext, file: string, options: UpOptions): Promis
   if ((await answeringLabs(directory)).includes(name)) {
     throw new WeirError(`a lab called ${name} is running`, { hint: `weir lab down ${name}, or another --name` });
   }
-  // Warnings are for who is here to read them.
+  // Warnings are told in the foreground, where somebody reads them.
   load(context, file, set, text);
   const why = reasonAgainstPrograms();
   if (why !== undefined) warn(context, `programs on libibverbs find no NIC: ${why}`);
   return launch(context, file, text, { ...options, name }, directory);
 }
 
-/** Why programs find no NIC, though everything else works. */
+/** Says why programs find no NIC, though everything else works. */
 function reasonAgainstPrograms(): string | undefined {
   try {
     programLibraries();
@@ -119,7 +119,7 @@ function reasonAgainstPrograms(): string | undefined {
   }
 }
 
-/** The same again in the background, in a session of its own, until it is there. */
+/** Runs the same command in the background, in a session of its own, and waits until the lab is there. */
 async function launch(
   context: CliContext,
   file: string,
@@ -132,7 +132,7 @@ async function launch(
   rmSync(folder, { recursive: true, force: true });
   makeFolder(folder, 0o755);
   const log = join(folder, kLogFile);
-  // What can be read once, such as a pipe, has been read.
+  // A source that can be read once, such as a pipe, has been read.
   const source = statSync(file, { throwIfNoEntry: false })?.isFile() ? file : join(folder, "scenario.yaml");
   if (source !== file) writeFileSync(source, text);
   const set = overrides(options).flatMap((one) => ["--set", one]);
@@ -167,7 +167,7 @@ async function launch(
   return report;
 }
 
-/** Or its exit status. */
+/** Waits until it is there, or returns its exit status. */
 async function untilThere(child: ChildProcess, socket: string, signal: AbortSignal): Promise<StandingReport | number> {
   let status: number | undefined;
   child.on("error", () => {
@@ -185,14 +185,14 @@ async function untilThere(child: ChildProcess, socket: string, signal: AbortSign
   }
 }
 
-/** Its last words, without what is for programs. */
+/** Prints the last words of the process, without lines for programs. */
 function tellWhy({ stderr }: CliContext, log: string): void {
   const lines = readFileSync(log, "utf8").split("\n");
   stderr.write(lines.filter((line) => line !== "" && !line.startsWith("{")).join("\n"));
   stderr.write("\n");
 }
 
-/** What was built, and what to do with it. */
+/** Describes the lab, and what to do with it. */
 function describe(lab: StandingReport, color: boolean): string {
   const { name, hosts, switches, pid } = lab;
   const [first, ...others] = hosts;
@@ -211,7 +211,7 @@ function describe(lab: StandingReport, color: boolean): string {
   return lines.join("\n");
 }
 
-/** What a rate of the file is here. */
+/** Says what a rate of the file is here. */
 export function scaleText({ scale, hosts }: StandingReport): string {
   const fastest = Math.max(0, ...hosts.map(({ rate }) => rate));
   if (scale === 1 || fastest === 0) return "scale 1: rates and times are those of the file";

@@ -6,14 +6,14 @@ import { UsageError } from "./context.js";
 
 const kAddress = "127.0.0.1";
 
-/** `--NAME [address:port]`, at this host's loopback and `port` unless told otherwise. */
+/** An option `--NAME [address:port]`, at this host's loopback and `port` unless told otherwise. */
 export function listenOption(name: string, port: number, description: string): Option {
   return new Option(`--${name} [address:port]`, description)
     .preset(`${kAddress}:${port}`)
     .argParser((value) => parseAddress(value, name, port));
 }
 
-/** "9470", "0.0.0.0", "0.0.0.0:9470", "[::]:9470", "": the default; port 0: any that is free. @throws UsageError */
+/** Parses "9470", "0.0.0.0", "0.0.0.0:9470", "[::]:9470", "": the default; port 0: any that is free. @throws UsageError */
 export function parseAddress(text: string, option: string, fallback: number): Where {
   if (text === "") return { address: kAddress, port: fallback };
   const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s[\]]*))(?::(\d+))?$/.exec(text) ?? [];
@@ -27,14 +27,14 @@ export function parseAddress(text: string, option: string, fallback: number): Wh
   });
 }
 
-/** Where errors about the address of an option point to. */
+/** Fields and hints of errors about the address of an option. */
 export const purposeOf = (name: string): Purpose => ({
   name,
   field: `--${name}`,
   hint: `give another address: --${name} ADDRESS:PORT`,
 });
 
-/** The socket that a server will listen with, made where its users are. */
+/** Makes the socket with which a server will listen, in the network of its users. */
 export async function openListener(where: Where, purpose: Purpose): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
   await listen(server, where, purpose);

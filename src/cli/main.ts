@@ -6,8 +6,8 @@ import { runCli } from "./program.js";
 
 heedNpmShell();
 
-// A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went. A full disk is one, where the output
-// is what was asked for. What cannot be said on stderr is lost, and no reason to end: daemons have their log there.
+// A reader that went away (`weir ... | head`) is no failure; the status still tells how the run went. A full disk is one, if the
+// output is the result. Text that cannot be written to stderr is lost, and no reason to end: daemons have their log there.
 process.stderr.on("error", () => {});
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") return;
@@ -21,7 +21,7 @@ process.exitCode = await runCli(process.argv.slice(2), {
   stderr: process.stderr,
   signals: process,
   exit: (status) => process.exit(status),
-  // Loaded when needed: help, validation and reports work where the native core does not.
+  // The module is loaded when needed: help, validation and reports work without the native core.
   elevate: async (handed) => (await import("../host/rootless.js")).reexecuteRootless(handed),
   clocks: kClocks,
 });

@@ -29,7 +29,7 @@ export const thresholdOption = (option: string) => sizeOption(option, { least: 0
 
 const kPart = "must be more than 0 and at most 1";
 
-/** "1%", "0.01" or "1/256": more than 0 and at most 1. */
+/** Parses "1%", "0.01" or "1/256": more than 0 and at most 1. */
 export const partOption =
   (option: string) =>
   (text: string): number => {
@@ -38,7 +38,7 @@ export const partOption =
     throw new UsageError(`${option} ${text}: out of range`, { hint: kPart });
   };
 
-/** Several, separated by commas. */
+/** Parses several values, separated by commas. */
 export const listOf =
   <T>(one: (text: string) => T) =>
   (text: string): T[] =>
@@ -97,7 +97,7 @@ function profileParameters({ profile, rate, set = [] }: LinkChoice): DcqcnParame
   return congestion.parameters;
 }
 
-/** "rpg_time_reset=55us"; numbers and flags as in a scenario. */
+/** Splits "rpg_time_reset=55us"; numbers and flags are those of scenarios. */
 function assignment(text: string): [string, string | number | boolean] {
   const at = text.indexOf("=");
   if (at <= 0) throw new UsageError(`--set ${text}: no value`, { hint: "use NAME=VALUE, such as rpg_time_reset=55us" });

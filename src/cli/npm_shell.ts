@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 
 const kLookMs = 500;
 
-/** Begins to look for it, where this process was started so. */
+/** Begins to watch the shell, if npm has started this process. */
 export function heedNpmShell(environment: Readonly<Record<string, string | undefined>> = process.env): void {
   const { npm_lifecycle_event: event, npm_lifecycle_script: script } = environment;
   const shell = process.ppid;
@@ -18,7 +18,7 @@ export function heedNpmShell(environment: Readonly<Record<string, string | undef
   }, kLookMs).unref();
 }
 
-/** Whether a process is a shell with this script: what npm started may start others, which inherit the environment. */
+/** Tells whether a process is a shell with this script: programs that npm starts may start others, which inherit the environment. */
 function runs(shell: number, script: string): boolean {
   try {
     const [, option, command] = readFileSync(`/proc/${shell}/cmdline`, "utf8").split("\0");

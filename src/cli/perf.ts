@@ -59,7 +59,7 @@ interface PerfChoice extends DeviceChoice {
 }
 
 const kMostBytes = 2 ** 30;
-/** perftest's, of --out_json. */
+/** Default of perftest's --out_json. */
 const kJsonFile = "perftest_out.json";
 const kMostQps = 1024;
 const kMtus = ["256", "512", "1024", "2048", "4096"];
@@ -82,7 +82,7 @@ Exit status: 0 measured, 1 an error, 2 bad usage, 130 and 143 after SIGINT and S
 
 export const addPerf: AddVerb = (parent, context, done) => addPerfOn(openRealDevice, parent, context, done);
 
-/** The verb on devices of the caller's. */
+/** Adds the verb for devices of the caller's. */
 export function addPerfOn(open: OpenDevice, ...[parent, context, done]: Parameters<AddVerb>): void {
   addDeviceOptions(parent.command("perf"))
     .description("measure bandwidth and latency, as perftest does")
@@ -188,7 +188,7 @@ async function runPerf(
   });
 }
 
-/** By its GID, if one is asked for. */
+/** Chooses the address by its GID, if one is asked for. */
 function chosenAddress(choice: PerfChoice): DeviceChoice {
   const { device, gidIndex: index } = choice;
   if (index === undefined) return choice;

@@ -39,7 +39,7 @@ Exit status: 0 all pings came back, 1 they did not or an error, 2 bad usage, 130
 
 export const addPing: AddVerb = (parent, context, done) => addPingOn(openRealDevice, parent, context, done);
 
-/** The verb on devices of the caller's. */
+/** Adds the verb for devices of the caller's. */
 export function addPingOn(open: OpenDevice, ...[parent, context, done]: Parameters<AddVerb>): void {
   addDeviceOptions(parent.command("ping"))
     .description("ping by RDMA, as rping does")
@@ -63,7 +63,7 @@ export function addPingOn(open: OpenDevice, ...[parent, context, done]: Paramete
     });
 }
 
-/** Whom to ping: `-c ADDRESS`, or `-c -a ADDRESS` as rping has it. Undefined: it serves. */
+/** Address to ping: `-c ADDRESS`, or `-c -a ADDRESS` as in rping. Undefined: it serves. */
 function clientOf({ client, server, a: address }: PingChoice): string | undefined {
   const hint = "weir ping -s -d eth1 on one host, -c ADDRESS on the other";
   if (server) {

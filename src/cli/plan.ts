@@ -216,7 +216,7 @@ function buffers(context: CliContext, choice: BufferChoice): void {
   print(context, json, found, (color) => bufferText(found, color, recommended));
 }
 
-/** t_flight as given; else computed, from the terms that were given; else the profile's. */
+/** t_flight as given; else computed, if some of its terms were given; else the profile's. */
 function headroom(choice: BufferChoice, rate: number): BufferPlanInput["headroom"] {
   const { headroom: given, profile: known, mtu, cable: length, delay, response, interfaceDelay } = choice;
   const terms = { "--cable": length, "--delay": delay, "--response": response, "--interface-delay": interfaceDelay };

@@ -1,12 +1,12 @@
-/** What `weir plan` found, for people: KB are 1000 bytes. */
+/** Shows results of `weir plan` to people: KB are 1000 bytes. */
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import type { BufferPlan, EcnPlan, PlanCheck, SwitchProfile } from "../models/buffers/index.js";
 import { kilobytes, percent } from "../result/report/format.js";
 import { drawGrid } from "../result/report/table.js";
 
-/** Lines of what was found, at most. */
+/** Most lines of findings. */
 const kMostTold = 20;
-/** Rows of a table of switches or links, at most; --json has all. */
+/** Most rows of a table of switches or links; --json has all. */
 const kMostRows = 8;
 const verdict = (fine: boolean | null) => (fine === null ? "nothing to judge" : yes(fine));
 const yes = (fine: boolean) => (fine ? "yes" : "NO");
@@ -49,7 +49,7 @@ export function bufferText(
   ].join("\n");
 }
 
-/** KB to the byte; what is below 10 KB to a tenth of one. */
+/** KB to the byte; below 10 KB to a tenth of one. */
 function fine(bytes: number): string {
   return (bytes / 1000).toFixed(bytes < 10_000 ? 4 : 3);
 }
@@ -123,7 +123,7 @@ export function checkText(check: PlanCheck, color: boolean): string {
   };
   const { response_ns } = check;
   const obeyed = response_ns === null ? "as late as IEEE 802.3 allows" : `after ${formatTime(response_ns)}`;
-  // The links with least to spare.
+  // Links with least room to spare come first.
   const tight = [...check.links].sort(
     (a, b) => a.headroom_bytes - a.needed_bytes - (b.headroom_bytes - b.needed_bytes),
   );

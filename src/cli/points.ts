@@ -1,4 +1,4 @@
-/** Points of a plan as a verb runs them: on worker processes, with progress, until a signal comes. */
+/** Runs points of a plan for a verb: on worker processes, with progress, until a signal comes. */
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
@@ -17,10 +17,10 @@ import { integer } from "./device_options.js";
 import { StopSignals } from "./stop_signals.js";
 import { askForTrust, type TrustOptions } from "./trust.js";
 
-/** What verbs that run points work with; tests give their own. */
+/** Tools of verbs that run points; tests give their own. */
 export interface PointTools {
   codeVersion: () => string;
-  /** Throws where the native core does not load: that is this machine's failure, not a point's. */
+  /** Throws if the native core does not load: that is this machine's failure, not a point's. */
   loadCore: () => void;
   startWorker: StartWorker;
   environment: Readonly<Record<string, string | undefined>>;
@@ -39,17 +39,17 @@ export interface PointsChoice {
   /** Worker processes; undefined: the points run in this one. */
   jobs: number | undefined;
   quiet: boolean;
-  /** About how long a point takes, in any unit; default: all take as long. */
+  /** Estimates the time of a point, in any unit; default: all take as long. */
   weightOf?: (point: Point) => number;
-  /** Before the first point; `write` goes to stdout. */
+  /** Called before the first point; `write` goes to stdout. */
   onStart?: (write: (text: string) => void) => void;
   onDone?: (point: Point, fields: readonly Cell[], write: (text: string) => void) => void;
 }
 
-/** Lines about single points, at most. */
+/** Most lines about single points. */
 export const kMostTold = 10;
 
-/** Runs those of `points` that have no result yet. `stopped`: a signal ended it, before it was done. */
+/** Runs those of `points` that have no result yet. `stopped`: a signal ended it before it was done. */
 export async function runPoints(
   tools: Pick<PointTools, "loadCore" | "startWorker">,
   context: CliContext,
@@ -96,7 +96,7 @@ function statusOf({ failed, crashed }: RunSummary): number {
   return failed.length > 0 ? kExit.permanent : kExit.ok;
 }
 
-/** What failed, and how many are done. */
+/** Says which points failed, and how many are done. */
 export function tellSummary(
   { stderr }: Pick<CliContext, "stderr">,
   { done, skipped, failed, crashed }: RunSummary,
@@ -139,8 +139,8 @@ export function addPointOptions(command: Command): Command {
 }
 
 /**
- * Asks for what real frames need: trust in the commands of `scenarios`, which are from `file`, and rights. Comes back with an exit status
- * where another process has done it all. @throws UsageError where commands may not run
+ * Asks for trust in the commands of `scenarios`, which are from `file`, and for rights: real frames need both. Comes back with an
+ * exit status where another process has done it all. @throws UsageError where commands may not run
  */
 export async function readyForWire(
   context: CliContext,
@@ -156,7 +156,7 @@ export async function readyForWire(
   return context.elevate();
 }
 
-/** Of so many jobs at a time; undefined: none, for a single one runs in this process. */
+/** Number of processes for `jobs` at a time; undefined: a single job runs in this process. */
 export function workers(jobs = availableParallelism()): number | undefined {
   return jobs === 1 ? undefined : jobs;
 }

@@ -1,4 +1,4 @@
-/** `weir probe`: is there a RoCEv2 responder, and do ECN marks survive the path to it? */
+/** `weir probe`: finds out whether there is a RoCEv2 responder, and whether ECN marks survive the path to it. */
 import { Option } from "commander";
 import { parseTime } from "../base/units.js";
 import { kFirstQpn } from "../device/behaviour.js";
@@ -38,7 +38,7 @@ Exit status: 0 something answered, 1 nothing did or an error, 2 bad usage.
 
 export const addProbe: AddVerb = (parent, context, done) => addProbeOn(realNetwork, parent, context, done);
 
-/** The verb on a network of the caller's. */
+/** Adds the verb for a network of the caller's. */
 export function addProbeOn(network: ProbeNetwork, ...[parent, context, done]: Parameters<AddVerb>): void {
   parent
     .command("probe")

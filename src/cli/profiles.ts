@@ -1,4 +1,4 @@
-/** `weir profiles`: the named parameter sets of congestion control algorithms, and where every value is from. */
+/** `weir profiles`: shows the named parameter sets of congestion control algorithms, with the origin of every value. */
 
 import type { Algorithm, Profile } from "../congestion/algorithm.js";
 import { algorithmOf, kControls } from "../congestion/algorithms.js";

@@ -20,8 +20,8 @@ bottleneck), 4 finished, but not as the scenario expects, 130 and 143 after SIGI
 `;
 
 /**
- * weir for one command line: with the verb that it asks for, or with all of them where help may be wanted, or completions. The exit
- * status of the verb that runs is what `done` is called with.
+ * weir for one command line: with the verb that it asks for, or with all of them where help may be wanted, or completions. `done`
+ * is called with the exit status of the verb that runs.
  */
 export async function makeProgram(
   argv: readonly string[],
@@ -33,7 +33,7 @@ export async function makeProgram(
       "A software RoCEv2 NIC and lossless Ethernet switch: DCQCN, ECN and PFC, on this host and in virtual time.",
     )
     .version(packageVersion(), "-V, --version")
-    // An option behind a verb is the verb's, whatever it is called.
+    // An option behind a verb belongs to the verb, whatever its name.
     .enablePositionalOptions()
     .addHelpText("after", kExamples)
     .configureOutput({
@@ -61,19 +61,19 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
     await program.parseAsync(asksForVersion(argv) ? ["--version"] : argv, { from: "user" });
     return status;
   } catch (error) {
-    // Commander has printed its own errors, and help and version are no errors.
+    // Commander has printed its own errors; help and version are no errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? kExit.ok : kExit.usage;
     context.stderr.write(describeError(error));
     return exitStatusOf(error);
   }
 }
 
-/** As many other commands are asked. */
+/** Tells whether it asks for the version in a way of other commands. */
 function asksForVersion([only, ...rest]: readonly string[]): boolean {
   return rest.length === 0 && (only === "version" || only === "-v");
 }
 
-/** What runs a scenario, below each verb that `weir VERB FILE` may have been meant by; "": where no verb was given. */
+/** Verbs that run a scenario, below each verb that may have been meant by `weir VERB FILE`; "": no verb was given. */
 const kRuns: Readonly<Record<string, readonly string[]>> = {
   "": ["lab run", "sim run"],
   lab: ["lab run"],
@@ -82,7 +82,7 @@ const kRuns: Readonly<Record<string, readonly string[]>> = {
   plan: ["plan check"],
 };
 
-/** For who leaves out a verb, or the second word of one (`weir x.yaml`, `weir lab x.yaml`), or asks for one that is gone. */
+/** Hint for a user who leaves out a verb, or the second word of one (`weir x.yaml`, `weir lab x.yaml`), or asks for one that is gone. */
 function runHint(argv: readonly string[], error: string): string {
   const unknown = /^error: unknown command '(.*)'/.exec(error)?.[1];
   if (argv[0] === "model" && unknown === "sweep") return "  hint: weir paper dcqcn-fig11, or weir paper dcqcn-fig12\n";
@@ -92,12 +92,15 @@ function runHint(argv: readonly string[], error: string): string {
 }
 
 /**
- * The verb of papers. They are proof, and no part of the product, which is made without knowing them: built, they are in dist/ with it,
- * and as sources beside src/.
+ * The verb of papers. They are proof, and no part of the product, which is made without knowing them: when built they are in
+ * dist/ with it, as sources they are beside src/.
  */
 const kPapers = extname(import.meta.url) === ".ts" ? "../../papers/cli/paper.ts" : "../papers/cli/paper.js";
 
-/** Verbs, in the order of the help. A file is loaded where its verb is asked for: what others need takes longer than many a verb. */
+/**
+ * Verbs, in the order of the help. A file is loaded where its verb is asked for: loading the modules of others takes longer than
+ * many a verb.
+ */
 const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   lab: async () => (await import("./lab.js")).addLab,
   sim: async () => (await import("./sim.js")).addSim,

@@ -19,7 +19,7 @@ function intervalOf(text: string): number {
   throw new InvalidArgumentError(`It is a number of seconds, from ${kShortest} to ${kLongest}.`);
 }
 
-/** Until SIGINT or SIGTERM, which is how it is meant to end. */
+/** Runs until SIGINT or SIGTERM, its normal end. */
 export async function repeat(context: CliContext, seconds: number, look: () => Promise<string>): Promise<number> {
   const { stdout, signals } = context;
   const abort = new AbortController();
@@ -42,7 +42,7 @@ export async function repeat(context: CliContext, seconds: number, look: () => P
   }
 }
 
-/** The first lines, as many as there is room for, wrapped; the cursor is in the last. */
+/** Takes as many of the first lines as there is room for, wrapped; the cursor is in the last. */
 function topLines(text: string, { columns = 80, rows = 24 }: LiveStream): string {
   const lines = text.split("\n");
   const heights = lines.map((line) => Math.max(1, Math.ceil(stripVTControlCharacters(line).length / columns)));

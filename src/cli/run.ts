@@ -1,4 +1,4 @@
-/** `weir run`: programs that use a NIC of this host by libibverbs, as they are. */
+/** `weir run`: lets unmodified programs use a NIC of this host by libibverbs. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { constants } from "node:os";
@@ -73,7 +73,7 @@ async function run(
   }
 }
 
-/** Of a program that does not take the variables by which it is given a NIC. */
+/** Warns of a program that does not take the variables by which it is given a NIC. */
 export function warnOfDeaf({ stderr }: Pick<CliContext, "stderr">, verb: string, program: string): void {
   const file = programFile(program);
   const deaf = file && deafness(file);
@@ -81,8 +81,8 @@ export function warnOfDeaf({ stderr }: Pick<CliContext, "stderr">, verb: string,
 }
 
 /**
- * Its exit status, as a shell tells it. Signals from the terminal reach it by themselves.
- * @param onSignal What SIGTERM for this process does to it.
+ * Returns its exit status, as a shell tells it. Signals from the terminal reach it by themselves.
+ * @param onSignal Called for the program when this process gets SIGTERM.
  */
 export function execute(
   { signals }: CliContext,
@@ -94,7 +94,7 @@ export function execute(
   return new Promise((resolve, reject) => {
     const pass = (signal: NodeJS.Signals) => onSignal(child, signal);
     const wait = () => {};
-    // Before it is started: a signal in between would end this process alone.
+    // Signals are heard before it is started: one in between would end this process alone.
     signals.on("SIGTERM", pass).on("SIGINT", wait);
     const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...environment } });
     const end = () => void signals.off("SIGTERM", pass).off("SIGINT", wait);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-/** The folder of a run that names none: weir-results/<scenario>-<UTC time>. */
+/** Folder of a run that names none: weir-results/<scenario>-<UTC time>. */
 export function runFolder(scenario: string, date: Date): string {
   return join("weir-results", `${fileName(scenario)}-${timestamp(date)}`);
 }
@@ -10,7 +10,7 @@ function fileName(name: string): string {
   return name.replace(/[^A-Za-z0-9._-]+/g, "_").replace(/^\.+/, "_");
 }
 
-/** UTC, sorts by time: 20260131T235959Z. */
+/** Returns UTC time that sorts by time: 20260131T235959Z. */
 function timestamp(date: Date): string {
   return date.toISOString().replace(/[-:]|\.\d+/g, "");
 }

@@ -1,4 +1,4 @@
-/** What the verbs that run a scenario have in common: `weir lab run`, `weir sim run`, `weir model run`. */
+/** Options that verbs share that run a scenario: `weir lab run`, `weir sim run`, `weir model run`. */
 
 import { readdirSync, rmdirSync } from "node:fs";
 import { type Command, Option } from "commander";
@@ -7,7 +7,7 @@ import { renderTable } from "../result/report/table.js";
 import type { Result } from "../result/result.js";
 import { type CliContext, collect, print } from "./context.js";
 
-/** What was chosen. */
+/** Options as chosen. */
 export interface RunChoice {
   json?: boolean;
   set?: string[];
@@ -27,12 +27,12 @@ export function overridesOf(options: RunChoice): string[] {
   return [...(options.set ?? []), ...named.map((name) => `${name}=${options[name]}`)];
 }
 
-/** A folder that nothing was written into goes. */
+/** Removes a folder that nothing was written into. */
 export function removeEmpty(folder: string): void {
   if (readdirSync(folder).length === 0) rmdirSync(folder);
 }
 
-/** Of a run that has ended: tables, and where its report is, or the document. `more`: behind the tables. */
+/** Prints a finished run: tables, and where its report is, or the document. `more` comes behind the tables. */
 export function tellResult(context: CliContext, { json }: RunChoice, result: Result, report: string, more = ""): void {
   print(context, json, result, (color) => `${renderTable(result, { color })}${more}\nreport: ${report}`);
 }

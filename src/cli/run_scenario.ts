@@ -1,4 +1,4 @@
-/** One run of a scenario, as verbs of every clock do it: files in a folder, tables or JSON on stdout, and an exit status. */
+/** One run of a scenario for a verb of any clock: files in a folder, tables or JSON on stdout, and an exit status. */
 import { makeFolder } from "../base/folder.js";
 import type { Clock, Outcome, RunOptions } from "../clocks/clock.js";
 import { writeOutcome } from "../clocks/files.js";
@@ -15,17 +15,17 @@ export interface ScenarioRun<Options extends RunOptions<never>, Ran extends Outc
   source: RunSource;
   /** Folder of the results. */
   directory: string;
-  /** What the clock is told beside the folder. */
+  /** Options for the clock, besides the folder. */
   options: Omit<Options, "folder">;
   /** Shows how far the run is. */
   progress?: { finish(): void } | undefined;
   /** Warnings that the outcome gives reason for. */
   warnings?: (result: Result) => string[];
-  /** What stands behind the tables. */
+  /** Returns the text behind the tables. */
   more?: (outcome: Ran) => string;
 }
 
-/** To its end, or where it is aborted. Rejects when aborted before there is anything to tell. */
+/** Runs to the end, or until it is aborted. Rejects when aborted before there is anything to tell. */
 export async function runScenario<Options extends RunOptions<never>, Ran extends Outcome>(
   context: CliContext,
   choice: RunChoice,
@@ -46,7 +46,7 @@ export async function runScenario<Options extends RunOptions<never>, Ran extends
     const report = writeOutcome(directory, { ...outcome, result }, source, choice.seriesFormat);
     for (const text of warnings(result)) warn(context, text);
     tellResult(context, choice, result, report, more(outcome));
-    // What is expected of all parts together is looked at when they are merged.
+    // Expectations of all parts together are judged when they are merged.
     const expected = scenario.part === undefined ? scenario : { ...scenario, expect: [] };
     return { result, complete, status: meetExpectations(context, choice, expected, result, begun) };
   } finally {
@@ -54,7 +54,7 @@ export async function runScenario<Options extends RunOptions<never>, Ran extends
   }
 }
 
-/** The exit status of a run that SIGINT and SIGTERM stop: its own where it was complete before, else the signal's. */
+/** Returns the exit status of a run that SIGINT and SIGTERM stop: its own if it was complete before, else the signal's. */
 export async function untilStopped(
   context: CliContext,
   { quiet = false }: RunChoice,

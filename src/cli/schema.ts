@@ -1,4 +1,4 @@
-/** `weir schema`: the JSON Schema of what users write and of what they get. */
+/** `weir schema`: prints the JSON Schema of files that users write, or that they get. */
 import { readFileSync } from "node:fs";
 import { Argument } from "commander";
 import type { AddVerb } from "./context.js";

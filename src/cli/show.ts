@@ -1,4 +1,4 @@
-/** `weir show`: tables of running daemons and labs, Weir's own and those of tools that people know. */
+/** `weir show`: tables of running daemons and labs, in Weir's own form and in those of tools that people know. */
 import type { Command } from "commander";
 import { Option } from "commander";
 import { WeirError } from "../base/error.js";
@@ -20,7 +20,7 @@ interface ShowOptions {
   socket?: string;
 }
 
-/** For every verb that talks to a daemon. */
+/** Option of every verb that talks to a daemon. */
 export const socketOption = () => new Option("--socket <path>", "control socket of the daemon or lab");
 
 const kExamples = `
@@ -57,7 +57,7 @@ const kGroups: Readonly<Record<string, string>> = {
   buffer_pool: "the shared buffer in the shape of SONiC",
 };
 
-/** In the list of its parent a command tells what may follow it. */
+/** In the list of its parent a command tells which words may follow it. */
 function summarize(command: Command): void {
   if (command.commands.length === 0) return;
   for (const below of command.commands) summarize(below);
@@ -70,7 +70,7 @@ function summarize(command: Command): void {
 
 const wordsBelow = (command: Command) => command.commands.map((below) => below.name());
 
-/** The command under these words, with those above it. */
+/** The command under these words, made with those above it. */
 function commandOf(show: Command, words: readonly string[]): Command {
   return words.reduce(
     (parent, word) => parent.commands.find((command) => command.name() === word) ?? parent.command(word),
@@ -101,7 +101,7 @@ async function run(context: CliContext, view: View, command: Command): Promise<n
   return kExit.ok;
 }
 
-/** One NAME follows a command; what nothing is called may be a mistyped word of the command. */
+/** One NAME follows a command; a word that nothing is named by may be a mistyped word of the command. */
 async function devicesOf(command: Command, socket: string | undefined): Promise<ControlledDevice[]> {
   const [name, ...others] = command.args;
   const words = wordsBelow(command);
@@ -120,7 +120,7 @@ async function devicesOf(command: Command, socket: string | undefined): Promise<
   }
 }
 
-/** Of several, those that have what is to be shown. */
+/** Chooses those of several devices that can show it. @throws WeirError when none can. */
 function chooseDevices(view: View, devices: ControlledDevice[], name: string | undefined): ControlledDevice[] {
   if (devices.length === 1) return devices;
   const fitting = devices.filter(({ kind }) => view.of === "any" || kind === undefined || kind === view.of);
@@ -145,7 +145,7 @@ async function render(
   return texts.map((text, i) => `${devices[i]?.name}:\n${text}`).join("\n");
 }
 
-/** Of one device its own; those of several by their names, or all in one list. */
+/** A single device has its own document; those of several go by their names, or all in one list. */
 function documentOf(view: View, devices: readonly ControlledDevice[], all: readonly Answers[]): unknown {
   const documents = all.map((answers, position) => view.json?.(answers, position) ?? only(answers, view));
   if (view.joins) return documents.flat();

@@ -87,7 +87,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
   );
 }
 
-/** "performance: 1.24 s CPU, 0.69 s wall, 2 threads (4% waiting), 11.2M hops, 9.03M hops per CPU second, 142 MB". */
+/** Returns "performance: 1.24 s CPU, 0.69 s wall, 2 threads (4% waiting), 11.2M hops, 9.03M hops per CPU second, 142 MB". */
 function performanceLine({ cpu_s, wall_s, hops, threads, sharing, rss_bytes }: SimPerformance): string {
   const shared = sharing === undefined ? "" : `${threads} threads (${percent(sharing.waiting)} waiting), `;
   return (

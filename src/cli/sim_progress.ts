@@ -40,7 +40,7 @@ function describe(name: string, progress: SimProgress, pace: number): string {
   );
 }
 
-/** "45 s", "12 min", "3.5 h"; "?" where nobody knows. */
+/** Returns "45 s", "12 min", "3.5 h"; "?" if nobody knows. */
 function left(seconds: number): string {
   if (!Number.isFinite(seconds)) return "?";
   if (seconds < 90) return `${Math.ceil(seconds)} s`;

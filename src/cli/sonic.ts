@@ -1,4 +1,4 @@
-/** config_db.json of SONiC on the command line: its options, and what was taken of it. */
+/** config_db.json of SONiC on the command line: its options, and notes on what was taken of it. */
 import type { Command } from "commander";
 import { Option } from "commander";
 import { ScenarioError } from "../base/error.js";
@@ -40,7 +40,7 @@ export function withSonic(command: Command): Command {
     );
 }
 
-/** What they have a config_db.json read by; undefined: there is none. */
+/** Options with which a config_db.json is read; undefined: there is none. */
 export function convertOptions(options: SonicOptions): ConvertOptions | undefined {
   const { sonic, speed, set = [] } = options;
   const map = portMap(options);
@@ -57,8 +57,8 @@ export function convertOptions(options: SonicOptions): ConvertOptions | undefine
 }
 
 /**
- * Fields of the switch as a switch.yaml or as a scenario has them: `buffer.total=16MB` and `switch.buffer.total=16MB` are one.
- * @param section What they are in: `switch` in a scenario, nothing in a switch.yaml.
+ * Fields of the switch by their names in a switch.yaml or in a scenario: `buffer.total=16MB` and `switch.buffer.total=16MB` are
+ * one. @param section The section that has them: `switch` in a scenario, none in a switch.yaml.
  */
 export function switchFields(set: readonly string[], section: "switch" | undefined): string[] {
   return set.map((one) => {
@@ -71,7 +71,7 @@ export function switchFields(set: readonly string[], section: "switch" | undefin
   });
 }
 
-/** Names of SONiC -> interfaces; undefined: not said. */
+/** Interfaces by names of SONiC; undefined: not said. */
 function portMap({ map, sonic }: SonicOptions): ReadonlyMap<string, string> | undefined {
   if (map !== undefined && sonic === undefined) {
     throw new UsageError("--map: not without --sonic", { hint: "name interfaces in the `ports` of the file" });
@@ -83,7 +83,10 @@ export function convert(file: string, options: Parameters<typeof convertConfigDb
   return asUsage(() => convertConfigDb(readConfigDb(file), file, options));
 }
 
-/** What `--print` shows: with --set, and as a switch takes it. @throws ScenarioError by fields, not by lines of a file that is not there yet. */
+/**
+ * The configuration that `--print` shows: with --set, and as a switch takes it. @throws ScenarioError by fields, not by lines of
+ * a file that is not there yet.
+ */
 export function printable(converted: Converted, set: readonly string[]): Converted {
   const { source } = converted;
   const text = switchYaml(converted);
@@ -98,7 +101,7 @@ export function printable(converted: Converted, set: readonly string[]): Convert
   }
 }
 
-/** What is wrong, what differs from SONiC, and what is ignored: the same reason once. */
+/** Says what is wrong, what differs from SONiC, and what is ignored; a common reason is given once. */
 export function notesText({ notes, tables }: Converted): string {
   const used = tables.filter(({ used: fields, taken }) => taken || fields.length > 0);
   const lines = [`used: ${used.map(({ table, keys }) => `${table} (${keys})`).join(", ") || "nothing"}`];
@@ -113,7 +116,7 @@ export function notesText({ notes, tables }: Converted): string {
   return harmless(`${lines.join("\n")}\n`);
 }
 
-/** Fields of the same keys after one another. */
+/** Lists fields of the same keys after one another. */
 function places(notes: readonly Note[]): string {
   const byKeys = new Map<string, { note: Note; fields: string[] }>();
   for (const note of notes) {
@@ -129,7 +132,7 @@ function places(notes: readonly Note[]): string {
     .join(", ");
 }
 
-/** Said of a configuration before it is used. */
+/** Prints the notes on a configuration before it is used. */
 export function tellNotes({ stderr }: Pick<CliContext, "stderr">, converted: Converted): void {
   stderr.write(notesText(converted));
 }

@@ -18,7 +18,7 @@ export class StopSignals {
     return this.abort.signal;
   }
 
-  /** Signals are no longer ours. */
+  /** Stops listening for signals. */
   release(): void {
     this.context.signals.off("SIGINT", this.listener).off("SIGTERM", this.listener);
   }

@@ -70,7 +70,7 @@ export const addStorm: AddVerb = (parent, context, done) => {
     });
 };
 
-/** 3 or 3,4 */
+/** Parses "3" or "3,4". */
 function prioritiesOption(text: string): number[] {
   const list = text.split(",").map((one) => (/^[0-7]$/.test(one.trim()) ? Number(one) : Number.NaN));
   if (list.some(Number.isNaN) || new Set(list).size < list.length) {

@@ -76,7 +76,7 @@ interface SubmitChoice {
 }
 
 const kMostPoints = 100_000;
-/** Tasks that a job gets by default at most: Slurm's MaxArraySize is 1001 where nobody has set it. */
+/** Most tasks that a job gets by default: Slurm's MaxArraySize is 1001 unless somebody has set it. */
 const kUsualTasks = 1000;
 const kPlanHelp = `
 Every combination of values is checked before anything runs. The plan holds all that the points need; to change a file later does
@@ -117,7 +117,7 @@ Examples:
 
 export const addSweep: AddVerb = (parent, context, done) => addSweepOn(kPointTools, parent, context, done);
 
-/** The verb with tools of the caller's. */
+/** Adds the verb with tools of the caller's. */
 export function addSweepOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
   const sweep = parent.command("sweep").description("run a scenario many times: plan, run, merge, submit");
   const points = (command: Command) => command.requiredOption("--points <file>", "the plan, from `weir sweep plan`");
@@ -212,7 +212,7 @@ async function run(tools: PointTools, context: CliContext, choice: RunChoice): P
   return status;
 }
 
-/** What runs on real frames, each combination of values once. */
+/** Scenarios that run on real frames, each combination of values once. */
 function wireScenarios({ study }: Plan, points: readonly Point[], store: ResultStore): Scenario[] {
   const wire = points.filter(({ clock }) => clock === "wire");
   if (wire.length === 0) return [];
@@ -232,7 +232,7 @@ function rowObject(columns: readonly string[], row: readonly Cell[]): Record<str
   return Object.fromEntries(columns.map((column, i) => [column, row[i]]));
 }
 
-/** Results of other code than this must not be given its name. */
+/** Refuses to give results of other code than this its name. */
 function checkCode({ study }: Plan, code: string): void {
   if (study.code === code) return;
   throw new WeirError(`the plan was made by weir ${study.code}, and this is ${code}`, {
@@ -256,7 +256,10 @@ function chunkOf({ points }: Plan, index: number, size: number): readonly Point[
   });
 }
 
-/** Statistics leave out what a result does not have, such as the PFC frames of a port that sent none: a mean of the rest. */
+/**
+ * Warns that statistics leave out values that a result does not have, such as the PFC frames of a port that sent none: a mean is
+ * that of the rest.
+ */
 function warnOfAbsent(context: CliContext, { rows }: Merged, collect: readonly string[]): void {
   collect.forEach((path, i) => {
     const absent = rows.filter(({ fields }) => fields[i] === undefined).length;

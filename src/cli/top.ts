@@ -1,4 +1,4 @@
-/** `weir top`: what queue pairs and ports do now, live at a terminal, as snapshots elsewhere. */
+/** `weir top`: shows what queue pairs and ports do now, live at a terminal, as snapshots elsewhere. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { InvalidArgumentError, Option } from "commander";
 import { WeirError } from "../base/error.js";
@@ -66,7 +66,7 @@ async function run(context: CliContext, name: string | undefined, options: TopOp
   return untilSignal(context, async (signal) => {
     if (!live) return snapshots(context, poll, options, signal);
     const choices = new Choices(options, options.interval);
-    // All of the job, which may be more than this process (npx weir top).
+    // The signal goes to the whole job, which may be more than this process (npx weir top).
     const suspend = () => process.kill(0, "SIGTSTP");
     const color = wantsColor(stdout);
     const interrupted = await liveTop(poll, choices, { ...context, color, suspend, signal });
@@ -74,7 +74,7 @@ async function run(context: CliContext, name: string | undefined, options: TopOp
   });
 }
 
-/** What has ended meanwhile may come again. */
+/** Looks for all that runs now, since devices that have ended may come again. */
 async function nowRunning(choice: {
   name?: string | undefined;
   socket?: string | undefined;
@@ -87,7 +87,7 @@ async function nowRunning(choice: {
   }
 }
 
-/** Until there is nothing left to look at. The first has rates already, so it comes after an interval. */
+/** Prints until there is nothing left to look at. The first has rates already, so it comes after an interval. */
 async function snapshots(
   { stdout }: CliContext,
   poll: Poll,

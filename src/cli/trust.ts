@@ -1,6 +1,6 @@
 /**
- * A scenario can run code: commands of its traffic, and a congestion control in a library. Of the user's own files that is what the
- * user wants; of anybody else's it is said, and asked. A file is another's if another user owns it, or everybody may write it.
+ * A scenario can run code: commands of its traffic, and a congestion control in a library. In the user's own files the user wants
+ * that; for files of anybody else it is said, and asked. A file is another's if another user owns it, or everybody may write it.
  */
 import { statSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
@@ -21,14 +21,14 @@ export interface TrustOptions {
 export const addTrustOption = (command: Command): Command =>
   command.option("--trust", "run the commands and the library that another user's file names, without asking");
 
-/** The library that it loads. */
+/** The library that the scenario loads. */
 export function libraryOf({ congestion }: Pick<Scenario, "congestion">): string | undefined {
   return congestion.algorithm === "library" ? (congestion.parameters as LibraryChoice).file : undefined;
 }
 
 /**
- * Comes back where the scenario of `file` may run what it names.
- * @param runsCommands Of its traffic; a library runs in any case.
+ * Comes back if the scenario of `file` may run the commands and the library that it names.
+ * @param runsCommands Says whether commands of its traffic run; a library runs in any case.
  * @throws UsageError if it may not, or nobody can be asked
  */
 export async function askForTrust(
@@ -53,7 +53,10 @@ export async function askForTrust(
   throw new UsageError(`${file} may not run that`, { hint: "read the file; with --trust it may" });
 }
 
-/** Undefined: it is the user's, or the system's. What cannot be looked at is no file: a pipe of the user's, or an error that is told later. */
+/**
+ * Returns undefined if the file is the user's, or the system's. A path that cannot be looked at is no file: a pipe of the user's,
+ * or an error that is told later.
+ */
 function whyNotOurs(file: string): string | undefined {
   let found: { uid: number; mode: number; isFile(): boolean };
   try {
@@ -61,7 +64,7 @@ function whyNotOurs(file: string): string | undefined {
   } catch {
     return undefined;
   }
-  // With sudo the files are those of who has called it.
+  // With sudo the files are those of the user who has called it.
   const ours = [kRoot, process.geteuid?.(), Number(process.env.SUDO_UID ?? kRoot)];
   if (!ours.includes(found.uid)) return `${printable(file)} belongs to another user (${found.uid})`;
   if (found.isFile() && (found.mode & kForEverybody) !== 0) return `${printable(file)} can be written by everybody`;

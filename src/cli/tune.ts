@@ -1,4 +1,4 @@
-/** `weir tune`: parameters of a scenario's congestion control, found by many runs. */
+/** `weir tune`: finds parameters of a scenario's congestion control by many runs. */
 import { basename, extname, join } from "node:path";
 import { Option } from "commander";
 import { writeWhole } from "../base/write_file.js";
@@ -63,7 +63,7 @@ const kObjective = "min fct.slowdown.p99";
 
 export const addTune: AddVerb = (parent, context, done) => addTuneOn(kPointTools, parent, context, done);
 
-/** The verb with tools of the caller's. */
+/** Adds the verb with tools of the caller's. */
 export function addTuneOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
   addTrustOption(addPointOptions(parent.command("tune")))
     .description("look for better parameters of a scenario's congestion control")
@@ -130,7 +130,7 @@ async function tune(tools: PointTools, context: CliContext, file: string, choice
   return judged;
 }
 
-/** For a shell. */
+/** Quotes text for a shell. */
 function quoted(text: string): string {
   return /^[\w./=:%,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-/** `weir validate`: is a file sound, and what does it come to? */
+/** `weir validate`: tells whether a file is sound, and what it comes to. */
 
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { profileText } from "../congestion/algorithms.js";
@@ -79,7 +79,7 @@ function validate(context: CliContext, file: string, set: readonly string[]) {
 
 function validateSweep(context: CliContext, file: string, text: string, set: readonly string[]) {
   if (set.length > 0) throw new UsageError("--set: not for sweeps", { hint: `give it in the \`set\` of ${file}` });
-  // No point is run here, so it does not matter by which code.
+  // No point is run here, so the version of the code does not matter.
   const { plan, warnings } = asUsage(() => planSweep(loadSweep(file, text), file, ""));
   for (const warning of warnings) warn(context, warning);
   return { file, sweep: plan.study.name, points: plan.points.length, warnings };

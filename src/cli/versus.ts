@@ -1,4 +1,4 @@
-/** `weir versus`: one scenario under several congestion controls. */
+/** `weir versus`: runs one scenario under several congestion controls. */
 import { basename, extname, join } from "node:path";
 import { Option } from "commander";
 import { writeWhole } from "../base/write_file.js";
@@ -39,7 +39,7 @@ interface VersusChoice extends TrustOptions {
 
 const kMostSeeds = 1000;
 const kPage = "versus.html";
-/** In the order of their columns. */
+/** Clocks in the order of their columns. */
 const kClocks = ["sim", "wire", "model"] as const satisfies ClockName[];
 
 const kHelp = `
@@ -68,7 +68,7 @@ Exit status: 0 ok, 1 a run has no result, 2 bad usage or bad scenario, 3 a run i
 
 export const addVersus: AddVerb = (parent, context, done) => addVersusOn(kPointTools, parent, context, done);
 
-/** The verb with tools of the caller's. */
+/** Adds the verb with tools of the caller's. */
 export function addVersusOn(tools: PointTools, ...[parent, context, done]: Parameters<AddVerb>): void {
   addTrustOption(addPointOptions(parent.command("versus")))
     .description("run a scenario under several congestion controls and compare them")

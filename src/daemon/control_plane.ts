@@ -1,4 +1,4 @@
-/** The kernel of a network namespace as the control plane of a router: sets up its twins of the interfaces, and follows its tables. */
+/** The kernel of a network namespace as the control plane of a router: this sets up its twins of the interfaces, and follows its tables. */
 import { closeSync } from "node:fs";
 import { asWeirError, WeirError } from "../base/error.js";
 import type { LearnedTable, RouterConfig } from "../device/file/router.js";
@@ -13,7 +13,7 @@ import type { Log } from "./log.js";
 
 /** AF_NETLINK, SOCK_RAW, NETLINK_ROUTE. */
 const kRouteSocket = [16, 3, 0] as const;
-/** How often the kernel's news are looked for. */
+/** Interval at which the kernel's news are read. */
 const kLookMs = 20;
 /** Longest pause after tables that took long to read. */
 const kPauseMs = 100;
@@ -26,7 +26,7 @@ export function routesByKernel(config: SwitchDaemonConfig): config is RoutingCon
 
 export class ControlPlane {
   #table: LearnedTable = { routes: [], neighbors: [] };
-  /** Which the switch has taken. */
+  /** The table that the switch has taken. */
   #applied = this.#table;
   #timer: NodeJS.Timeout | undefined;
   #watch = -1;
@@ -34,10 +34,10 @@ export class ControlPlane {
   #due = 0;
   #news = 0;
   readonly #reader = new RouteReader();
-  /** Of the twins' numbers. */
+  /** Routes that were learned with these numbers of the twins. */
   #learned: [numbers: string, LearnedRoutes] = ["", new WeakMap()];
 
-  /** @param changed table() is another one. */
+  /** @param changed Called when table() is another one. */
   constructor(
     private readonly kernel: RouteSockets,
     private config: RoutingConfig,
@@ -49,7 +49,7 @@ export class ControlPlane {
     return this.#table;
   }
 
-  /** With the worker open, which has made the twins. @throws WeirError why they cannot be set up. */
+  /** To be called with the worker open, which has made the twins. @throws WeirError why they cannot be set up. */
   open(): void {
     const { router, ports } = this.config;
     const { namespace } = router.kernel;
@@ -78,7 +78,7 @@ export class ControlPlane {
     this.#timer = setInterval(() => this.#look(), kLookMs);
   }
 
-  /** Other routes and neighbours in the file, of the same interfaces. */
+  /** Takes other routes and neighbours of the file, for the same interfaces. */
   reconfigure(config: RoutingConfig): void {
     this.config = config;
     this.#news = 3;
@@ -91,7 +91,7 @@ export class ControlPlane {
     this.#watch = this.#socket = -1;
   }
 
-  /** Of those that were not there before. */
+  /** Warns of routes that were not there before. */
   #warnOfWays(table: LearnedTable): void {
     const before = new Set(this.#applied.routes);
     const cut = table.routes.filter((route) => route.left_out !== undefined && !before.has(route));
@@ -109,7 +109,7 @@ export class ControlPlane {
     return this.config.router.interfaces.map(({ name }) => names.get(name));
   }
 
-  /** News only say that there is something to read: so nothing is lost with those that the socket had no room for. */
+  /** Reads the tables. News only say that there is something to read, so nothing is lost if the socket has no room for some. */
   #look(): void {
     this.#news |= this.kernel.takeRouteNews(this.#watch);
     const began = performance.now();
@@ -131,7 +131,7 @@ export class ControlPlane {
       this.#news = 3;
       this.log.warn({ error: (error as Error).message }, "the kernel's routes cannot be read or taken, tried again");
     }
-    // Tables that are large and change all the time take half of it, if that has not taken long because others had the CPU.
+    // Tables that are large and change all the time take half of the time, if they have not taken long because others had the CPU.
     const now = performance.now();
     this.#due = now + Math.min(now - began, kPauseMs);
   }

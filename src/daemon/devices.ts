@@ -1,4 +1,4 @@
-/** The devices of a daemon: a switch, a NIC, or a NIC of each port; what each does for itself, and what they do together. */
+/** The devices of a daemon: a switch, a NIC, or a NIC of each port; each by itself, and all together. */
 import { dirname, join } from "node:path";
 import { kProgramQueuePairs, portsOf } from "../device/compose.js";
 import type { ControlRequest } from "../device/control_server.js";
@@ -14,15 +14,15 @@ import type { Log } from "./log.js";
 import { ProgramBroker } from "./programs/broker.js";
 import { DeviceRunner } from "./runner.js";
 
-/** One of them as those see it who serve it to others. */
+/** A device as its servers see it. */
 export interface ServedDevice {
   readonly device: Device;
   readonly worker: Pick<NativeWorker, "worstGap" | "histograms">;
-  /** As it is now. */
+  /** Returns the present configuration. */
   config(): DeviceConfig;
 }
 
-/** One or more. */
+/** Configurations of one device or more. */
 export type DeviceConfigs = readonly [DeviceConfig, ...DeviceConfig[]];
 
 interface One extends ServedDevice {
@@ -38,7 +38,7 @@ export class DaemonDevices {
   readonly #all: readonly [One, ...One[]];
   readonly #kernelPorts: KernelPort[] = [];
 
-  /** @param onFailure A worker has ended by itself. */
+  /** @param onFailure Called when a worker has ended by itself. */
   constructor(
     private readonly addon: NativeAddon,
     private readonly name: string,
@@ -80,7 +80,7 @@ export class DaemonDevices {
     return [first as DeviceConfig, ...others];
   }
 
-  /** Of all of them. */
+  /** Ports of all devices. */
   ports(): DevicePort[] {
     return this.#all.flatMap(({ runner }) => runner.ports());
   }
@@ -104,7 +104,7 @@ export class DaemonDevices {
     await Promise.all(this.#all.map(({ runner }) => runner.begin()));
   }
 
-  /** Programs may use NICs whose file says so, once they have begun. @param control Path of the daemon's control socket. */
+  /** Serves programs at NICs whose file says so, once they have begun. @param control Path of the daemon's control socket. */
   async servePrograms(control: string): Promise<void> {
     const several = this.#all.length > 1;
     for (const one of this.#all) {
@@ -114,7 +114,7 @@ export class DaemonDevices {
         ? join(dirname(control), `${configuration.name}.verbs`)
         : control.replace(/(\.sock)?$/, ".verbs");
       const events = {
-        // Not `pid`: that is the daemon's own in its log.
+        // The field is not called `pid`: that is the daemon's own in its log.
         began: ({ pid, ...of }: { pid: number }) => log.info({ program: pid, ...of }, "program began"),
         ended: ({ pid, ...of }: { pid: number }) => log.info({ program: pid, ...of }, "program ended"),
       };
@@ -127,7 +127,7 @@ export class DaemonDevices {
     }
   }
 
-  /** All of them, or none. @param configs As many as there are. @throws WeirError when one cannot be had without a new start. */
+  /** Changes all of them, or none. @param configs As many as there are. @throws WeirError when one cannot be had without a new start. */
   reconfigure(configs: DeviceConfigs): void {
     const changed: One[] = [];
     try {
@@ -169,13 +169,13 @@ export class DaemonDevices {
     await Promise.all(this.#all.map(({ runner }) => runner.drain()));
   }
 
-  /** Stops; then tells what the host did to the workers, of several by their names. */
+  /** Stops; then tells what the host did to the workers; if there are several, by the names of their devices. */
   outcome(): object {
     const outcomes = this.#all.map(({ runner, device }) => [device.name, runner.outcome()] as const);
     return outcomes.length === 1 ? (outcomes[0]?.[1] ?? {}) : { devices: Object.fromEntries(outcomes) };
   }
 
-  /** Ends captures. Idempotent, as close(). */
+  /** Ends captures. Idempotent, like close(). */
   closeDevices(): void {
     for (const { device } of this.#all) device.close();
     for (const { broker } of this.#all) broker?.close();

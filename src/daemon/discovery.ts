@@ -1,4 +1,4 @@
-/** LLDP and DCBX at the ports of a daemon's device: what they tell, what they hear, and what of that the device takes over. */
+/** LLDP and DCBX at the ports of a daemon's device: the ports tell and hear, and the device takes over some of what they hear. */
 import { macText } from "../base/mac.js";
 import { hearsCnms } from "../congestion/flow_state.js";
 import { portsOf } from "../device/compose.js";
@@ -29,7 +29,7 @@ import {
 } from "../wire/lldp/lldpdu.js";
 import type { Log } from "./log.js";
 
-/** What peers have a willing device do. */
+/** Settings that peers have a willing device take over. */
 export type Adopted = Partial<Pick<TrafficClasses, "pfc" | "scheduler">>;
 
 export interface DiscoveryHost {
@@ -37,7 +37,7 @@ export interface DiscoveryHost {
   log: Log;
   /** Sends a frame out of a port; false if it was not taken. */
   send(port: number, frame: Buffer): boolean;
-  /** What adopted() or defence() give may be other than before. */
+  /** Called when adopted() or defence() may give something else. */
   changed(): void;
   clock?: Clock;
 }
@@ -49,7 +49,7 @@ interface Peer extends DcbxPeer {
 interface Port {
   readonly config: DaemonPort;
   readonly agent: LldpAgent;
-  /** Of neighbours by their addresses, as they told last. */
+  /** Neighbours with what they told last. */
   heard: Peer[];
   dcbx: { local: DcbxLocal; state: DcbxState } | undefined;
 }
@@ -58,10 +58,10 @@ export class Discovery {
   readonly #ports: Port[];
   readonly #clock: Clock;
   readonly #chassis: number;
-  /** The device cannot have what it would take over: so it is not willing, until another file says what it is. */
+  /** Set when the device cannot have what it would take over: it is not willing then, until the file is read again. */
   #refuses = false;
 
-  /** @param config With `lldp`. */
+  /** @param config A configuration with `lldp`. */
   constructor(
     private config: DeviceConfig & { lldp: LldpConfig },
     private readonly host: DiscoveryHost,
@@ -82,7 +82,7 @@ export class Discovery {
     this.#ports[port]?.agent.receive(frame);
   }
 
-  /** Another file for the same ports. */
+  /** Takes another file for the same ports. */
   reconfigure(config: DeviceConfig & { lldp: LldpConfig }): void {
     this.config = config;
     this.#refuses = false;
@@ -97,7 +97,7 @@ export class Discovery {
     for (const { agent } of this.#ports) agent.close();
   }
 
-  /** What adopted() gives cannot be had. */
+  /** Called when what adopted() gives cannot be had. */
   refuse(error: string): void {
     if (this.#refuses) return;
     this.host.log.error({ error }, "DCBX: the peer's parameters cannot be had here, willing no more");
@@ -105,7 +105,7 @@ export class Discovery {
     for (const port of this.#ports) this.#decide(port);
   }
 
-  /** Of the first port that takes it from its peer. */
+  /** Settings of the first port that takes them from its peer. */
   adopted(): Adopted {
     const states = this.#ports.flatMap(({ dcbx }) => (dcbx === undefined ? [] : [dcbx.state]));
     const pfc = states.find(({ pfc }) => pfc.from === "peer")?.pfc.priorities;
@@ -116,10 +116,10 @@ export class Discovery {
     };
   }
 
-  /** What the defence `auto` of congestion notification is. */
+  /** The defence that `auto` means in congestion notification. */
   defence(port: string, cnpv: number): "edge" | "interior" | "interior-ready" {
     const found = this.#ports.find(({ config }) => config.name === port)?.dcbx;
-    // Without DCBX nothing is told: as it is written.
+    // A port without DCBX hears no readiness, and is taken to be ready.
     return found === undefined ? "interior-ready" : (found.state.cn.get(cnpv) ?? "edge");
   }
 
@@ -217,7 +217,7 @@ export class Discovery {
     this.#decide(port);
   }
 
-  /** What is known or configured has changed. */
+  /** Negotiates again, since something known or configured has changed. */
   #decide(port: Port): void {
     const { config } = this;
     const before = port.dcbx;
@@ -274,7 +274,7 @@ const timesOf = ({ tx_interval, tx_hold }: LldpConfig) => ({ msgTxInterval: tx_i
 
 const speaksDcb = ({ dcb }: { dcb: DcbTlvs }) => Object.keys(dcb).length > 0;
 
-/** The one that counts: of several on a link none does (IEEE 802.1Q, 38.4.1). */
+/** Returns the peer that counts: if a link has several, none does (IEEE 802.1Q, 38.4.1). */
 function peerOf({ heard }: Port): Peer | undefined {
   const [first, ...others] = heard.filter(speaksDcb);
   return others.length === 0 ? first : undefined;
@@ -297,7 +297,7 @@ type SwitchQcn = Extract<DeviceConfig, { kind: "switch" }>["switch"]["qcn"];
 function switchCongestion({ enabled, priorities, ports, defence }: SwitchQcn, port: string): DcbxLocal["congestion"] {
   const wish = ports[port]?.defence ?? defence;
   if (!enabled || wish === "disabled") return undefined;
-  // By a defence that is written its CNPVs are told, and ready unless frames lose their priority.
+  // A written defence tells its CNPVs, and they are ready unless frames lose their priority.
   return { cnpvs: priorities, automatic: wish === "auto" ? priorities : [], edge: wish === "edge" };
 }
 
@@ -310,6 +310,6 @@ function tlvsOf(local: DcbxLocal): DcbxPortReport["local"] {
   return { pfc: [...local.pfc], ets: local.ets, roce_priority: local.rocePriority ?? null };
 }
 
-/** Maps are told apart by what they hold. */
+/** JSON has no maps: they are compared by their entries. */
 const plain = (_: string, value: unknown) => (value instanceof Map ? [...value] : value);
 const same = (a: unknown, b: unknown) => JSON.stringify(a, plain) === JSON.stringify(b, plain);

@@ -1,4 +1,4 @@
-/** What differs between the daemons: their files, and what of them cannot change while they run. */
+/** Differences between the daemons: their files, and the settings that cannot change while they run. */
 import { readFileSync } from "node:fs";
 import { readConfigText } from "../base/yaml.js";
 import { hearsAcknowledgements, hearsTelemetry } from "../congestion/flow_state.js";
@@ -15,24 +15,24 @@ import {
 import type { InspectInterface } from "../host/interface.js";
 import type { DeviceConfigs } from "./devices.js";
 
-/** What a daemon is made of. */
+/** Source of a daemon's configuration. */
 export interface DaemonSource {
   kind: DeviceConfig["kind"];
   path: string;
-  /** The file is a config_db.json of SONiC. */
+  /** Set if the file is a config_db.json of SONiC. */
   sonic?: ConvertOptions | undefined;
-  /** Put over whatever the file says, each `path=value`. */
+  /** Assignments `path=value` over the file's own. */
   set?: readonly string[] | undefined;
 }
 
-/** A daemon's file as it was read, and what is put over it without reading it again. */
+/** A daemon's file as it was read, and the assignments over it that do not read it again. */
 export interface DaemonFile {
   kind: DeviceConfig["kind"];
   path: string;
   text: string;
-  /** Each `path=value`. */
+  /** Assignments `path=value`. */
   set: readonly string[];
-  /** What there is to say of it before it is looked at. */
+  /** Warnings of the conversion, before the file is checked. */
   warnings: readonly string[];
 }
 
@@ -41,12 +41,12 @@ export function readDaemonFile({ kind, path, sonic, set = [] }: DaemonSource): D
   if (sonic === undefined) return { kind, path, text: readConfigText(path, kind), set, warnings: [] };
   const converted = convertConfigDb(readConfigDb(path), path, sonic);
   checkConverted(converted);
-  // Lines and columns are those of what `--print` shows.
+  // Lines and columns are those of the file that `--print` shows.
   const text = switchYaml(converted);
   return { kind, path: `${path} (as switch.yaml)`, text, set, warnings: warningsOf(converted) };
 }
 
-/** What a daemon is to be. */
+/** Configuration of a daemon as its file has it. */
 export interface ParsedDaemon {
   name: string;
   devices: DeviceConfigs;
@@ -67,10 +67,10 @@ export function parseDaemonFile(
   return { name, devices: [config, ...others], warnings: [...warnings, ...more] };
 }
 
-/** With those that are offline: a worker says that it is not pinned where its own stays so. */
+/** Counts CPUs that are offline, too: a worker says that it is not pinned if its own stays so. */
 function cpusOfHost(): number {
   try {
-    const last = /\d+\s*$/.exec(readFileSync("/sys/devices/system/cpu/present", "utf8")); // as in 0-7
+    const last = /\d+\s*$/.exec(readFileSync("/sys/devices/system/cpu/present", "utf8")); // The text is such as 0-7.
     return last === null ? Number.POSITIVE_INFINITY : Number(last[0]) + 1;
   } catch {
     return Number.POSITIVE_INFINITY;
@@ -102,7 +102,7 @@ function changedPorts(old: DeviceConfig, fresh: DeviceConfig): string[] {
   });
 }
 
-/** All but its limits, by the file's fields. */
+/** All fields of a port but its limits, as the file names them. */
 function fixedOfPort({
   backend,
   priority_rates: _rates,
@@ -117,7 +117,7 @@ function fixedOfPort({
 
 function fixedFields(config: DeviceConfig): Record<string, unknown> {
   const { name, metrics, dashboard, control } = config;
-  // Which frames come in by it is settled at the start.
+  // Whether LLDP frames come in is settled at the start.
   const own = { name, metrics, dashboard, control, lldp: config.lldp !== undefined };
   if (config.kind === "switch") {
     const { router, workers } = config;
@@ -134,7 +134,7 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
   const { path_mtu, burst, receive_buffer } = config.host;
   const queue_pairs = config.queue_pairs.map((pair) => ({ ...pair, send: pair.send && { ...pair.send, rate: 0 } }));
   const { addresses: address, gateways: gateway, vlan, transport, programs } = config;
-  // What connections agree on when they begin.
+  // Connections agree on feedback when they begin.
   const { algorithm } = config.congestion;
   const feedback = [hearsAcknowledgements(algorithm), hearsTelemetry(algorithm)];
   return {
@@ -156,7 +156,7 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
     queue_pairs,
     programs,
     "congestion.algorithm": feedback,
-    // Which frames come in is settled at the start.
+    // The kinds of frames that come in are settled at the start.
     "qcn.notification": hearsCnmDatagrams(config),
   };
 }

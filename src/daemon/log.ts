@@ -1,7 +1,7 @@
 /**
- * Structured logs: one JSON object per line, or a line for people when stderr is a terminal. What is said too often is left out, and
- * `left_out` of the next line of that kind has how many; errors are always said. Where a line cannot be written, the daemon goes on:
- * `lost` of the next line has how many.
+ * Structured logs: one JSON object per line, or a line for people when stderr is a terminal. Messages that come too often are
+ * left out, and `left_out` of the next line of that kind has how many; errors are never left out. If a line cannot be written,
+ * the daemon goes on: `lost` of the next line has how many.
  */
 import pino from "pino";
 import { harmless } from "../result/report/terminal.js";
@@ -9,10 +9,10 @@ import { LogLimit } from "./log_limit.js";
 
 export type Log = pino.Logger;
 
-/** pino's number of that level. */
+/** pino's number of the level "error". */
 const kError = 50;
 
-/** Anything that takes text, such as process.stderr. */
+/** Takes text; process.stderr is one. */
 export interface LogSink {
   isTTY?: boolean | undefined;
   write(text: string, written?: (error?: Error | null) => void): unknown;
@@ -46,7 +46,7 @@ export function createLog(name: string, sink: LogSink, now: () => number = () =>
   return pino(options, { write });
 }
 
-/** "12:04:31 warn  interface is down  port=a"; of a line of the log, with its line feed. */
+/** Turns a line of the log into "12:04:31 warn interface is down port=a", with its line feed. */
 export function forPeople(line: string): string {
   const { level, time, msg, daemon: _, pid: __, ...rest } = JSON.parse(line) as Record<string, unknown>;
   const fields = Object.entries(rest).map(

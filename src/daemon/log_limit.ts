@@ -1,8 +1,8 @@
-/** How often a daemon says the same: a neighbour on the wire or a program must not fill the disk that the log is on. */
+/** Limits how often a daemon says the same: a neighbour on the wire or a program must not fill the disk that the log is on. */
 
-/** Lines of a kind at once, after some time without. */
+/** Lines of a kind that may come at once, after some time without. */
 const kBurst = 60;
-/** Of a kind, beyond those; ms from one line to the next. */
+/** Interval of lines of a kind beyond those, ms. */
 const kEveryMs = 3000;
 /** Kinds that are kept apart; messages are texts of Weir's own, so that there are far fewer. */
 const kMostKinds = 1000;
@@ -17,7 +17,7 @@ interface Kind {
 export class LogLimit {
   readonly #kinds = new Map<string, Kind>();
 
-  /** Undefined: the line is left out. Else how many of the kind were since the last one that was not. @param now ms */
+  /** Returns undefined if the line is to be left out, else how many of its kind were left out before it. @param now ms */
   pass(kind: string, now: number): number | undefined {
     const known = this.#kinds.get(kind) ?? { left: kBurst, at: now, leftOut: 0 };
     known.left = Math.min(kBurst, known.left + (now - known.at) / kEveryMs);

@@ -1,15 +1,15 @@
-/** MAC addresses of peers whose file does not give them: asked for by ARP until they answer, and from time to time again. */
+/** Finds MAC addresses of peers whose file does not give them: asks by ARP until they answer, and from time to time again. */
 import { type Clock, type FrameLink, systemClock } from "../wire/cm/link.js";
 import { Neighbours } from "../wire/cm/neighbour.js";
 
 export interface PeerEvents {
-  /** It answers, for the first time or with another MAC address than `before`. */
+  /** Called when it answers, for the first time or with another MAC address than `before`. */
   found(address: string, mac: number, before: number | undefined): void;
-  /** Three requests had no answer. Told once, until there is one; what was known of it stays. */
+  /** Called when three requests had no answer: once, until there is one. A MAC address that was known stays. */
   silent(address: string): void;
 }
 
-/** Between two looks at what is known; what is older than 45 s is asked for again. */
+/** Interval between two looks at known addresses; those that are older than 45 s are asked for again. */
 const kLookMs = 5000;
 const kPauseMs = 1000;
 
@@ -20,8 +20,8 @@ export class Peers {
   #closed = false;
 
   /**
-   * @param address Own one; who asks for it is answered elsewhere.
-   * @param route The next hop towards an address, whose MAC address is looked for; undefined: all are on the link.
+   * @param address Own address; requests for it are answered elsewhere.
+   * @param route Gives the next hop towards an address, whose MAC address is looked for; undefined: all are on the link.
    */
   constructor(
     link: FrameLink,
@@ -35,7 +35,7 @@ export class Peers {
     for (const peer of new Set(wanted)) void this.#follow(peer);
   }
 
-  /** By address, of those that have answered. */
+  /** MAC addresses of peers that have answered, by IP address. */
   get macs(): ReadonlyMap<string, number> {
     return this.#macs;
   }

@@ -1,4 +1,4 @@
-/** The ports of a daemon: their interfaces as probed, the backends chosen for them, and what has become of them since. */
+/** The ports of a daemon: their interfaces as probed, the backends chosen for them, and their state since then. */
 
 import { macText } from "../base/mac.js";
 import { portsOf } from "../device/compose.js";
@@ -11,7 +11,7 @@ import type { Log } from "./log.js";
 
 export interface PortSetup {
   backend: BackendChoice;
-  /** Or why there is none. */
+  /** The probe, or why there is none. */
   probe: PortProbe | string;
 }
 
@@ -32,7 +32,7 @@ interface Port {
   state: PortState;
 }
 
-/** Ports keep their order, and what their file says of them, as long as the daemon runs. */
+/** Ports keep their order, and their settings of the file, as long as the daemon runs. */
 export class Ports {
   private readonly ports: Port[];
 
@@ -65,12 +65,12 @@ export class Ports {
     return this.ports.map(({ setup }) => setup.backend);
   }
 
-  /** Of each port. */
+  /** Says of each port whether it is up. */
   get up(): boolean[] {
     return this.ports.map(({ state }) => state.up);
   }
 
-  /** Packet sockets wherever AF_XDP or live frames were not asked for by name. False if nothing changes by that. */
+  /** Falls back to packet sockets wherever AF_XDP or live frames were not asked for by name. Returns false if nothing changes by that. */
   giveUpXdp(reason: string): boolean {
     const changed: string[] = [];
     const ways = new Set<string>();
@@ -89,7 +89,7 @@ export class Ports {
     return true;
   }
 
-  /** A worker's record of a port: up or not, its MTU (0: unknown), opened anew or not. */
+  /** Takes a worker's record of a port: up or not, its MTU (0: unknown), opened anew or not. */
   take(index: number, up: boolean, mtu: number, reopened: boolean): void {
     const port = this.ports[index];
     if (port === undefined) return;
@@ -102,12 +102,12 @@ export class Ports {
       else this.log.warn({ port: config.name }, "interface is down or gone");
     }
     if (reopened) this.#lookAgain(port);
-    if (reopened && up && !cameBack) state.transitions += 2; // away and back between two looks
+    if (reopened && up && !cameBack) state.transitions += 2; // It was away and back between two looks.
     if (cameBack || (reopened && up)) state.recoveries++;
     if (mtu !== 0) this.#takeMtu(port, mtu);
   }
 
-  /** A worker's record of whether frames wait at a port for the host, or in it, and whether they leave another way than asked for. */
+  /** Takes a worker's record of whether frames wait at a port for the host, or in it, and whether they leave another way than asked for. */
   takeStall(index: number, tx: boolean, rx: boolean, fallsBack: boolean): void {
     const found = this.ports[index];
     if (found === undefined) return;
@@ -122,7 +122,7 @@ export class Ports {
     if (!tx && !rx) this.log.info({ port }, "frames pass again");
   }
 
-  /** @param seen Whether MAC control frames have arrived at a port. */
+  /** @param seen Tells whether MAC control frames have arrived at a port. */
   status(config: DeviceConfig, seen: (port: string) => boolean): (PortStatus & { transitions: number })[] {
     return this.ports.map(({ config: port, setup, state }) => ({
       name: port.name,
@@ -137,7 +137,7 @@ export class Ports {
     }));
   }
 
-  /** Logs what was chosen for each port, and what does not work as it is set up, with the reason or remedy. */
+  /** Logs the backends of each port, and settings that do not work, with the reason or remedy. */
   tell(config: DeviceConfig): void {
     for (const { config: port, setup } of this.ports) {
       const { receive, transmit, xdp_mode, backend_reason: why } = backendStatus(setup);

@@ -1,16 +1,16 @@
-/** What a daemon keeps of the rights that it was started with: what its ports need when they come back. */
+/** A daemon keeps those of the rights it was started with that its ports need when they come back. */
 
 import type { BackendChoice } from "../host/backend.js";
 import { type Capability, kCapabilities } from "../native/capabilities.js";
 import type { NativeAddon } from "../native/types.js";
 
-/** A port as far as it matters. */
+/** Fields of a port that decide. */
 export type PrivilegedPort = Pick<BackendChoice, "receive" | "transmit"> & { namespace: string | null };
 
 /**
- * Opening an interface again takes a packet socket, always; entering the namespace that it is in; by AF_XDP memory that may be pinned,
- * and a program where frames are received so. Raising the priority of threads, locking memory, listening and reading the file are
- * over: the latter is read again as its owner, or as everybody may.
+ * Opening an interface again always takes a packet socket; entering the namespace that it is in, if it has one; and for AF_XDP
+ * memory that may be pinned, and a program to receive frames. Raising the priority of threads, locking memory, and listening are
+ * over; the file is read again as its owner, or as everybody may.
  */
 export function capabilitiesFor(ports: readonly PrivilegedPort[]): Capability[] {
   const some = (condition: (port: PrivilegedPort) => boolean, ...names: Capability[]) =>

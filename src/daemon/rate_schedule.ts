@@ -1,4 +1,4 @@
-/** When rates of a switch's egress queues change (`changes` of its file), and which of them hold. */
+/** Changes rates of a switch's egress queues at their times (`changes` of its file). */
 import type { RateChange } from "../device/file/types.js";
 
 /** Longest wait of a timer, ms. */
@@ -10,20 +10,20 @@ export class RateSchedule {
   #changes: readonly RateChange[] = [];
 
   /**
-   * @param now ns.
-   * @param due Rates have another value now.
+   * @param now Returns the time, ns.
+   * @param due Called when rates have another value.
    */
   constructor(
     private readonly now: () => number,
     private readonly due: (changes: readonly RateChange[]) => void,
   ) {}
 
-  /** ns; 0 before it begins. */
+  /** Time since it began, ns; 0 before. */
   get since(): number {
     return this.#began === undefined ? 0 : this.now() - this.#began;
   }
 
-  /** From here on, in place of what was to come. */
+  /** Follows these changes from here on, in place of earlier ones. */
   begin(changes: readonly RateChange[]): void {
     this.#began = this.now();
     this.#changes = changes;
@@ -34,7 +34,7 @@ export class RateSchedule {
     clearTimeout(this.#timer);
   }
 
-  /** @param after Those at that time, ns, and before have been made. */
+  /** @param after Changes at that time, ns, and before have been made. */
   #wait(after: number): void {
     clearTimeout(this.#timer);
     const next = this.#changes.find(({ at }) => at > after)?.at;

@@ -25,16 +25,16 @@ import { createLog, type Log, type LogSink } from "./log.js";
 import { serviceNotifier } from "./notify.js";
 import { capabilitiesFor, keepCapabilities } from "./privileges.js";
 
-/** A daemon as those see it who serve it to others. */
+/** A daemon as its servers see it. */
 export interface ServedDaemon {
   readonly version: string;
   readonly name: string;
   readonly devices: readonly [ServedDevice, ...ServedDevice[]];
-  /** What they were made of. */
+  /** Returns the file that the devices were made of. */
   file(): DaemonFile;
-  /** Until the file is read again. @throws ScenarioError, WeirError: then nothing has changed. */
+  /** Makes changes that last until the file is read again. @throws ScenarioError, WeirError: then nothing has changed. */
   change(set: readonly string[]): void;
-  /** Undefined before it has started. */
+  /** Returns undefined before it has started. */
   health(): Health | undefined;
   readonly reloads: { readonly succeeded: number; readonly failed: number };
   warn(fields: object, message: string): void;
@@ -42,18 +42,18 @@ export interface ServedDaemon {
 
 /** A server of a daemon. */
 export interface DaemonService {
-  /** Where it listens; and the same with what only some may know, such as a token. */
+  /** Address at which it listens; `url` may have more, such as a token, which only some may know. */
   readonly address: string;
   readonly url: string;
-  /** The device runs. */
+  /** Called when the device runs. */
   begin?(): void;
-  /** The configuration is another one. */
+  /** Called when the configuration is another one. */
   told?(): void;
   /** Idempotent. */
   close(): void;
 }
 
-/** Those that its file may ask for; each listens, or throws a WeirError. */
+/** Services that a file may ask for; each listens, or throws a WeirError. */
 export type DaemonServices = Record<
   "metrics" | "dashboard",
   (daemon: ServedDaemon) => Promise<DaemonService | undefined>
@@ -70,7 +70,7 @@ export interface DaemonHost {
 }
 
 /**
- * Until SIGTERM or SIGINT: 0; or until the worker fails: 1. SIGHUP reads the file again.
+ * Runs until SIGTERM or SIGINT: 0; or until the worker fails: 1. SIGHUP reads the file again.
  * @throws ScenarioError for a bad file, WeirError when the daemon cannot start.
  */
 export async function runDaemon(source: DaemonSource, host: DaemonHost): Promise<number> {
@@ -88,10 +88,10 @@ class Daemon {
   readonly ended: Promise<number>;
   private end: (status: number) => void = () => {};
   private stopping = false;
-  /** Told a second time. */
+  /** Set once it was told to stop a second time. */
   private hurried = false;
   private readonly parsed: ParsedDaemon;
-  /** What its devices are made of. */
+  /** The file that its devices are made of. */
   private source: DaemonFile;
   private readonly log: Log;
   private readonly facts = new Map<string, InterfaceFacts>();
@@ -145,7 +145,7 @@ class Daemon {
     const { name, devices: configs } = parsed;
     const devices = new DaemonDevices(this.addon, name, configs, this.log, about, (reason) => this.#fail(reason));
     this.devices = devices;
-    // Nothing is sent before all else is in place.
+    // Devices send nothing before all else is in place.
     devices.open();
     const served = this.#served(devices);
     this.metrics = await host.services.metrics(served);
@@ -161,7 +161,7 @@ class Daemon {
       {
         control: path,
         metrics: this.metrics?.url ?? "off",
-        // Without the token: not everybody who may read logs may change the daemon.
+        // The address has no token: not everybody who may read logs may change the daemon.
         dashboard: this.dashboard?.address ?? "off",
         ...(programs.length > 0 && { programs: programs.join(" ") }),
         ports: devices.ports().length,
@@ -182,7 +182,7 @@ class Daemon {
     this.devices?.close();
   }
 
-  /** What an interface was like is remembered: it may be away while the file is read again. */
+  /** Parses with remembered facts of interfaces: one may be away while the file is read again. */
   #parse(source: DaemonFile) {
     return parseDaemonFile(source, (name, namespace) => {
       const key = `${namespace ?? ""}:${name}`;
@@ -210,7 +210,7 @@ class Daemon {
     };
   }
 
-  /** From now on nothing is opened but ports that come back, and the file. */
+  /** Gives up rights: from now on nothing is opened but ports that come back, and the file. */
   #limitRights(devices: DaemonDevices): string {
     const kept = capabilitiesFor(devices.ports());
     try {
@@ -222,7 +222,7 @@ class Daemon {
     }
   }
 
-  /** @throws ScenarioError, WeirError: then nothing has changed. */
+  /** @throws ScenarioError, WeirError; then nothing has changed. */
   #apply(devices: DaemonDevices, source: DaemonFile): void {
     const { name, devices: configs, warnings } = this.#parse(source);
     const fixed = [...(name === this.parsed.name ? [] : ["name"]), ...fixedChanges(devices.configs, configs)];
@@ -238,7 +238,7 @@ class Daemon {
 
   #reload(): void {
     if (this.devices === undefined || this.stopping) return;
-    // Microseconds of CLOCK_MONOTONIC, by which systemd matches the READY=1 that follows.
+    // systemd matches the READY=1 that follows by this time, in microseconds of CLOCK_MONOTONIC.
     this.notify("RELOADING=1", `MONOTONIC_USEC=${Math.floor(this.addon.monotonicNow() / 1000)}`);
     try {
       this.#apply(this.devices, readDaemonFile(this.made));
@@ -267,7 +267,7 @@ class Daemon {
       this.log.info({ uptime_s: this.#uptime(), ...this.devices?.outcome() }, "stopped");
     } catch (error) {
       if (this.hurried) return;
-      // Stopped while it was still starting, or its worker is gone: there is nothing to wait for.
+      // There is nothing to wait for if it was stopped while it was still starting, or its worker is gone.
       this.log.warn({ error: (error as Error).message }, "stopped without draining");
     }
     this.end(this.failure === undefined ? 0 : 1);

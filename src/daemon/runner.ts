@@ -1,4 +1,4 @@
-/** Runs the device of a daemon: opens its ports, begins, changes, finds peers, drains; and the source of what it tells. */
+/** Runs the device of a daemon: opens its ports, begins, changes, finds peers, drains; and is the source of its counters and records. */
 
 import { isIPv4, isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,15 +30,15 @@ import { Ports } from "./ports.js";
 import { RateSchedule } from "./rate_schedule.js";
 
 const kStartMs = 2000;
-/** Of the EtherType of a frame. */
+/** Offset of the EtherType in a frame. */
 const kTypeOffset = 12;
-/** Why a connection of queue pairs fails, by its WorkStatus, where its user can do something. */
+/** Reasons why a connection of queue pairs fails, by its WorkStatus, where its user can do something. */
 const kFailures: Readonly<Record<number, string>> = {
   9: "the peer refuses it: are `transport`, `path_mtu` and `remote_qpn` the same there?",
   12: "the peer does not acknowledge: is it there, with `transport: rc`, and with `congestion.algorithm: hpcc` if it is so here?",
 };
 const kDrainNs = 2e9;
-/** Another Weir has an interface; with packet sockets it would have it, too. */
+/** Error code if another Weir has an interface; with packet sockets that one would have it, too. */
 const kInUse = "INTERFACE_IN_USE";
 const kStepMs = 10;
 
@@ -51,7 +51,7 @@ export class DeviceRunner implements DeviceSource {
   readonly name: string;
   readonly scale = 1;
   readonly index = 0;
-  /** Only to be read from. */
+  /** Workers, only to be read from. */
   worker: DeviceWorkers;
   readonly interfaces: Ports;
   private table: CounterTable;
@@ -60,20 +60,20 @@ export class DeviceRunner implements DeviceSource {
   /** Peers that are looked for. */
   private readonly peers: Peers[] = [];
   private readonly frameListeners = new Set<(frame: Buffer) => void>();
-  /** Undefined: without LLDP. */
+  /** Undefined without LLDP. */
   private readonly discovery: Discovery | undefined;
   private readonly schedule: RateSchedule;
-  /** Undefined: routes are those of the file. */
+  /** Undefined if routes are those of the file. */
   private readonly control: ControlPlane | undefined;
   private begun = false;
   private closed = false;
   private failure: string | undefined;
-  /** Of a NIC's addresses that the kernel does not have. */
+  /** Responders for those addresses of a NIC that the kernel does not have. */
   private readonly echoes: readonly EchoResponder[];
 
   /**
-   * @param answered Addresses of a NIC that the kernel does not have: who asks for them is answered here, and so is ping.
-   * @param onFailure A worker has ended by itself.
+   * @param answered Addresses of a NIC that the kernel does not have: requests for them are answered here, and so is ping. @param
+   * onFailure Called when a worker has ended by itself.
    */
   constructor(
     readonly addon: NativeAddon,
@@ -110,7 +110,7 @@ export class DeviceRunner implements DeviceSource {
     this.device = new Device(this, host);
   }
 
-  /** Of a NIC: set by who serves them. */
+  /** Programs of a NIC: set by the part that serves them. */
   programs: () => ReadonlyMap<number, ProgramIdentity> = () => new Map();
 
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
@@ -152,7 +152,7 @@ export class DeviceRunner implements DeviceSource {
     if (lldp !== undefined) this.discovery?.reconfigure({ ...config, lldp });
   }
 
-  /** @param since Which of the changes of rates hold, ns since they began. */
+  /** @param since Time since the changes of rates began, ns: it says which of them hold. */
   #apply(config: DeviceConfig, since = this.schedule.since): void {
     const [native] = this.#compose(config, since);
     if (native.packets > this.packets) {
@@ -177,7 +177,7 @@ export class DeviceRunner implements DeviceSource {
     }
   }
 
-  /** What DCBX has found, once the device lives. */
+  /** Applies what DCBX has found, once the device lives. */
   #adopt(): void {
     if (!this.begun || this.closed) return;
     try {
@@ -187,7 +187,7 @@ export class DeviceRunner implements DeviceSource {
     }
   }
 
-  /** With what peers have a willing device do, and the kernel's routes. */
+  /** The configuration with settings of peers that a willing device takes over, and the kernel's routes. */
   #running(config = this.config): DeviceConfig {
     const adopted = this.discovery?.adopted() ?? {};
     const learned = this.control && { learned: this.control.table };
@@ -288,7 +288,7 @@ export class DeviceRunner implements DeviceSource {
     }));
   }
 
-  /** Queue pairs' peers without a MAC address in the file. */
+  /** Peers of queue pairs whose MAC address is not in the file. */
   #wantedPeers(): { name: string; address: string }[] {
     if (this.config.kind === "switch") return [];
     return this.config.queue_pairs.map(({ peer }) => peer).filter(({ mac }) => mac === undefined);
@@ -296,7 +296,7 @@ export class DeviceRunner implements DeviceSource {
 
   /** @throws WeirError where answers to ARP would go to the kernel alone. */
   #requireArp(): void {
-    // With an IPv6 address packet sockets receive, and see what the kernel sees.
+    // For IPv6 addresses packet sockets receive, which see all that the kernel sees.
     const peer = this.#wantedPeers().find(({ address }) => isIPv4(address));
     if (peer === undefined || this.answered.some(isIPv4) || this.interfaces.backends[0]?.receive !== "af_xdp") return;
     throw new WeirError(`peer ${peer.name} has no mac, and answers to ARP do not come here`, {
@@ -338,7 +338,7 @@ export class DeviceRunner implements DeviceSource {
     return new Map(this.peers.flatMap(({ macs }) => [...macs]));
   }
 
-  /** Frames that are not for queue pairs. */
+  /** A link for frames that are not for queue pairs. */
   link(mac: number): FrameLink {
     const vlan = this.config.kind === "nic" ? this.config.vlan : undefined;
     return {
@@ -365,14 +365,14 @@ export class DeviceRunner implements DeviceSource {
     ];
   }
 
-  /** Its threads, not yet running, and how many packets each has memory for. */
+  /** Creates its threads, not yet running. Also returns how many packets each has memory for. */
   #create(): [DeviceWorkers, number] {
     const configs = this.#compose(this.config);
     const worker = new DeviceWorkers(this.addon, configs, ownersOf(this.config), () => this.#onDoorbell());
     return [worker, configs[0].packets];
   }
 
-  /** Not everything that keeps AF_XDP from working can be seen beforehand: where nobody asked for it, packet sockets do. */
+  /** Not everything that keeps AF_XDP from working can be seen beforehand: where nobody asked for it, packet sockets take its place. */
   #open(): void {
     try {
       this.worker.open();
@@ -415,7 +415,7 @@ export class DeviceRunner implements DeviceSource {
     }
   }
 
-  /** To who asks for an address of the NIC's own. */
+  /** Answers requests for an address of the NIC's own. */
   #reply(frame: Buffer, mac: number): void {
     for (const [i, own] of this.answered.entries()) {
       const found = isIPv6(own) ? neighbourAdvertisement(frame, own, mac) : arpReply(frame, own, mac);
@@ -441,7 +441,7 @@ export class DeviceRunner implements DeviceSource {
     }
   }
 
-  /** @param mask Priorities in a storm now. */
+  /** @param mask Priorities that are in a storm now. */
   #takeStorm(index: number, mask: number): void {
     if (this.config.kind !== "switch") return;
     const told = { port: this.config.ports[index]?.name, priorities: kPriorities.filter((p) => (mask >> p) & 1) };

@@ -12,34 +12,34 @@ export interface StormOptions {
   interface: string;
   /** Path of the network namespace that the interface is in. Default: the process's own. */
   namespace?: string;
-  /** By PAUSE (802.3x), which is for all priorities, or by PFC. */
+  /** Kind of frame: PAUSE (802.3x), which is for all priorities, or PFC. */
   by: "pfc" | "pause";
   priorities: readonly number[];
-  /** Of 512 bit times. */
+  /** Length of a pause in units of 512 bit times. */
   quanta: number;
-  /** bit/s, of the link: how long a quantum is. */
+  /** Rate of the link, bit/s: it says how long a quantum is. */
   rate: number;
-  /** ns; undefined: until `signal`. */
+  /** Length of the storm, ns; undefined: until `signal`. */
   duration: number | undefined;
 }
 
 export interface StormReport extends Omit<StormOptions, "duration" | "rate" | "namespace" | "interface"> {
   interface: string;
   rate_bps: number;
-  /** How long each frame pauses, and how long the storm was. */
+  /** Length of a frame's pause, and of the storm. */
   pause_us: number;
   duration_s: number;
-  /** Sent, and of those that were due not sent: the interface was down. */
+  /** Frames that were sent, and that were due but not sent: the interface was down. */
   frames: number;
   discarded: number;
-  /** By which a frame came too late at most: beyond half a pause the peer may have gone on. */
+  /** Longest delay of a frame: beyond half a pause the peer may have gone on. */
   host_late_us: number;
   without_gaps: boolean;
 }
 
-/** Nothing keeps up with less, ns. */
+/** Shortest pause that a host keeps up with, ns. */
 export const kShortestPause = 20_000;
-/** What a thread that sleeps in between does in time, ns. */
+/** Shorter pauses are not left to a thread that sleeps in between, ns. */
 const kSleepsBelow = 2e6;
 const kStartMs = 2000;
 const kStepMs = 2;
@@ -48,7 +48,10 @@ const kNs = 1e9;
 /** ns */
 export const pauseTime = (quanta: number, rate: number) => (quanta * 512 * kNs) / rate;
 
-/** Ends with an XON, so that the peer goes on at once. @throws WeirError when there is no such interface, or it cannot be had. */
+/**
+ * Runs it to its end, with an XON, so that the peer goes on at once. @throws WeirError when there is no such interface, or it
+ * cannot be had.
+ */
 export async function runStorm(options: StormOptions, signal: AbortSignal): Promise<StormReport> {
   const { duration, by, priorities, quanta, rate } = options;
   const pause = pauseTime(quanta, rate);
@@ -79,7 +82,7 @@ export async function runStorm(options: StormOptions, signal: AbortSignal): Prom
     const over = workerConfig({ ...options, duration: undefined });
     for (const nic of over.nics) if (nic.pause_storm !== undefined) nic.pause_storm.priorities = 0;
     worker.reconfigure(over);
-    // The last frame is due when half of a pause has passed, as any other.
+    // The last frame is due when half of a pause has passed, like any other.
     await sleep(Math.min(1000, pause / 1e6) + 10 * kStepMs);
     table.refresh();
     closed = true;
@@ -122,7 +125,7 @@ function workerConfig({ interface: name, namespace, by, priorities, quanta, rate
       name: "storm",
       interface: name,
       ...(namespace !== undefined && { namespace }),
-      // Of no use to a NIC without queue pairs.
+      // The address is of no use to a NIC without queue pairs.
       address: "0.0.0.0",
       metrics: false,
       rate: `${rate}bps`,

@@ -1,4 +1,7 @@
-/** By which backends a port receives and transmits: what the file asks for, or else what suits its interface best, and why. */
+/**
+ * Chooses the backends by which a port receives and transmits: those that the file asks for, or else those that suit its
+ * interface best, and says why.
+ */
 
 import type { InterfaceProbe, NativeBackend, NativePort } from "../native/types.js";
 import { describeKind } from "./port_probe.js";
@@ -10,16 +13,16 @@ export interface BackendChoice {
   ring: number;
   /** Live frames leave only while the other end of the veth runs an XDP program; else all by `receive`. */
   live_for_xdp: boolean;
-  /** Why, and what would make it faster. */
+  /** Says why they were chosen, and what would make the port faster. */
   reason: string;
-  /** What does not work as it stands, with the remedy. */
+  /** Say what does not work as it stands, with the remedy. */
   warnings: string[];
 }
 
-/** Live frames are for transmitting. */
+/** Backends that receive; live frames only transmit. */
 export type ReceiveBackend = Exclude<NativeBackend, "live">;
 
-/** What a file asks of the way between interface and Weir. */
+/** Settings of a file for the way between interface and Weir. */
 export interface BackendWish {
   receive: "auto" | ReceiveBackend;
   transmit: "auto" | NativeBackend;
@@ -27,7 +30,7 @@ export interface BackendWish {
   ring: number;
 }
 
-/** What of a port decides. */
+/** Fields of a port by which its backends are chosen. */
 export interface BackendPort {
   interface: string;
   /** bit/s; 0: unlimited. */
@@ -36,13 +39,13 @@ export interface BackendPort {
   backend: BackendWish;
 }
 
-/** bit/s. A slower NIC's packets leave by themselves: how they are spaced is what it is slow for. */
+/** bit/s. Packets of a slower NIC leave one by one: their spacing is the reason why it is slow. */
 export const kSuperFrameRate = 10e9;
 
 /** The longest IP packet that a veth hands to XDP in one page; senders' super-frames come in several, or not at all. */
 const kOneBufferMtu = 3498;
 
-/** @param probe Or why there is none. */
+/** @param probe A text says why there is no probe. */
 export function chooseBackend(
   role: "switch" | "nic",
   port: BackendPort,
@@ -62,7 +65,7 @@ export function chooseBackend(
 }
 
 interface Automatic {
-  /** Receive, transmit. */
+  /** Backends to receive and to transmit. */
   both: readonly [ReceiveBackend, NativeBackend];
   reason: string;
 }
@@ -117,10 +120,10 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
 }
 
 /**
- * A veth that is not shaped. Live frames are for XDP at the other end: in sockets of the kernel each takes a page. Of several
- * queues they would take another one than what packet sockets send, and overtake it.
- * @param what The port is; `whole`: what is good about packet sockets; `few`: what leaves by them beside live frames; `but`: for what
- * they are not the best.
+ * Chooses for a veth that is not shaped. Live frames are for XDP at the other end: in sockets of the kernel each takes a page.
+ * Where a veth has several queues, they would take another one than the frames of packet sockets, and overtake them.
+ * @param what The port is; `whole`: what is good about packet sockets; `few`: what leaves by them beside live frames; `but`: for
+ * what they are not the best.
  */
 function unshaped(
   probe: InterfaceProbe,
@@ -147,7 +150,7 @@ function noRights(what: string, error: string): [reason: string, remedy?: string
   return [`${what}: not to be had (${error})`];
 }
 
-/** What would be lost with AF_XDP in. */
+/** Yields what would be lost if AF_XDP received. */
 function* receiveProblems(
   role: "switch" | "nic",
   port: BackendPort,

@@ -1,11 +1,11 @@
-/** An interface that exists and is to be a link's end: what the kernel says of it, and why it cannot carry the link. */
+/** An interface that exists and is to be a link's end: its state by the kernel, and why it cannot carry the link. */
 import { spawnSync } from "node:child_process";
 import { WeirError } from "../base/error.js";
 import { macNumber } from "../base/mac.js";
 import { inUserNamespace } from "./rootless.js";
 import { missingTool } from "./tools.js";
 
-/** Frames and errors since it is there. */
+/** Counters of frames and errors since the interface is there. */
 const kLosses = ["rx_dropped", "rx_errors", "tx_dropped", "tx_errors"] as const;
 export type CarrierLosses = Record<(typeof kLosses)[number], number>;
 
@@ -14,14 +14,14 @@ export interface Carrier {
   mtu: number;
   mac: number;
   up: boolean;
-  /** As `ip -details link` has it: vxlan, veth ...; "": hardware. */
+  /** Kind as in `ip -details link`: vxlan, veth ...; "": hardware. */
   kind: string;
-  /** Of a tunnel whose interface below is known: that one's MTU, and the bytes that the tunnel adds. */
+  /** Interface below a tunnel, if it is known: its MTU, and the bytes that the tunnel adds. */
   below?: { name: string; mtu: number; overhead: number };
   losses: CarrierLosses;
 }
 
-/** What `ip -json -details -statistics link` tells, in part. */
+/** Fields of `ip -json -details -statistics link` that are read here. */
 interface IpLink {
   mtu: number;
   address?: string;
@@ -56,8 +56,8 @@ export function inspectCarrier(name: string): Carrier {
 
 /**
  * @param needed MTU of the link, bytes.
- * @param where Which link it is, for messages.
- * @returns What is questionable, one sentence each. @throws WeirError when it cannot carry the link.
+ * @param where Names the link in messages.
+ * @returns what is questionable, one sentence each. @throws WeirError when it cannot carry the link.
  */
 export function checkCarrier({ name, mtu, up, below }: Carrier, needed: number, where: string): string[] {
   if (!up) {
@@ -77,13 +77,13 @@ export function checkCarrier({ name, mtu, up, below }: Carrier, needed: number, 
   ];
 }
 
-/** Frames that it has lost since `before`, by what the kernel calls it; zeros left out. */
+/** Frames that it has lost since `before`, by the kernel's name of the counter; zeros are left out. */
 export function carrierLosses(before: Carrier, after: Carrier): Partial<CarrierLosses> {
   const grown = kLosses.map((name) => [name, after.losses[name] - before.losses[name]] as const);
   return Object.fromEntries(grown.filter(([, count]) => count > 0));
 }
 
-/** Nothing where it is in another network namespace, and so has no name here. */
+/** Returns nothing if the interface is in another network namespace, and so has no name here. */
 function belowOf(name: string | undefined, overhead: number): Pick<Carrier, "below"> {
   try {
     return name === undefined ? {} : { below: { name, mtu: ipLink(name).mtu, overhead } };

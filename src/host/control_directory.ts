@@ -1,29 +1,29 @@
-/** Where daemons and labs of this user have their control sockets, and labs that stay their files. */
+/** Folder where daemons and labs of this user have their control sockets, and labs that stay their files. */
 import { accessSync, constants, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileReason, WeirError } from "../base/error.js";
 import { inUserNamespace } from "./rootless.js";
 
-/** Names another place: on a host of a lab, that of its NIC. */
+/** Variable that names another place: on a host of a lab, that of its NIC. */
 export const kControlVariable = "WEIR_CONTROL_DIRECTORY";
 
-/** Of root, and of the systemd units. */
+/** Place of root, and of the systemd units. */
 export const kSystemControlDirectory = "/run/weir";
 
 export interface ControlPlace {
   path: string;
-  /** What has chosen it. */
+  /** Says why this place was chosen. */
   by: "variable" | "root" | "session" | "fallback";
 }
 
-/** @param fallbacks The folder that an ordinary user's own one is made in where there is no other place. */
+/** @param fallbacks The folder in which an ordinary user's own one is made if there is no other place. */
 export function controlPlace(fallbacks = "/tmp"): ControlPlace {
   const named = process.env[kControlVariable];
   if (named !== undefined && named !== "") return { path: named, by: "variable" };
   const user = userOutside();
   if (user === 0) return { path: kSystemControlDirectory, by: "root" };
   const runtime = process.env.XDG_RUNTIME_DIR;
-  // After `su` it may name the folder of whoever was here before.
+  // After `su` the variable may still name the folder of the user before.
   if (runtime !== undefined && runtime !== "" && mayWrite(join(runtime, "weir"))) {
     return { path: join(runtime, "weir"), by: "session" };
   }
@@ -31,7 +31,7 @@ export function controlPlace(fallbacks = "/tmp"): ControlPlace {
 }
 
 /**
- * The folder, made where it is the user's own in /tmp: anybody could put one there before.
+ * Returns the folder, and makes it if it is the user's own in /tmp: anybody could put one there before.
  * @throws WeirError when that is not the user's alone
  */
 export function controlDirectory(fallbacks?: string): string {
@@ -46,7 +46,7 @@ export function controlDirectory(fallbacks?: string): string {
 
 export const kControlPlaceRemedy = 'set it to a folder of your own: export XDG_RUNTIME_DIR="$HOME/.weir"';
 
-/** Why sockets in the user's own folder in /tmp would not be safe; undefined where it is fit, or not there yet. */
+/** Says why sockets in the user's own folder in /tmp would not be safe; undefined where it is fit, or not there yet. */
 export function controlPlaceProblem({ path, by }: ControlPlace): string | undefined {
   if (by !== "fallback") return undefined;
   const found = lstatSync(path, { throwIfNoEntry: false });
@@ -68,7 +68,7 @@ function makeOwnFolder(path: string): string | undefined {
   }
 }
 
-/** Root of a lab's user namespace is whoever began the lab. */
+/** Root of a lab's user namespace is the user who began the lab. */
 function userOutside(): number {
   const here = process.geteuid?.() ?? 0;
   if (!inUserNamespace()) return here;
@@ -76,7 +76,7 @@ function userOutside(): number {
   return outside + here - first;
 }
 
-/** The folder, or, where it is not there yet, the one that it would be made in. */
+/** Checks the folder, or, where it is not there yet, the one in which it would be made. */
 function mayWrite(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);

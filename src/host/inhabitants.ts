@@ -1,4 +1,4 @@
-/** Who lives in a process namespace, as seen from outside. */
+/** Finds the processes of a process namespace, as seen from outside. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 export interface Inhabitant {
@@ -27,13 +27,13 @@ export function inhabitants(namespaces: ReadonlySet<string>): Map<string, Inhabi
   return found;
 }
 
-/** Of its first thread, which is all that a program of one thread has. @throws an error of the system where it has ended. */
+/** Children of its first thread, which is all that a program of one thread has. @throws an error of the system where it has ended. */
 export function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return text === "" ? [] : text.split(" ").map(Number);
 }
 
-/** Empty where it has ended meanwhile. */
+/** Returns an empty text if the process has ended meanwhile. */
 function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/comm`, "utf8").trimEnd();

@@ -1,11 +1,11 @@
-/** What a daemon has to know about the interfaces that it takes over. */
+/** Facts about the interfaces that a daemon takes over. */
 
 import { spawnSync } from "node:child_process";
 import { WeirError } from "../base/error.js";
 import { macNumber } from "../base/mac.js";
 import { missingTool } from "./tools.js";
 
-/** What a device asks about an interface. */
+/** Facts about an interface that a device needs. */
 export interface InterfaceFacts {
   mtu: number;
   mac: number;
@@ -14,7 +14,7 @@ export interface InterfaceFacts {
 /** Throws WeirError when there is no such interface or namespace. */
 export type InspectInterface = (name: string, namespace: string | undefined) => InterfaceFacts;
 
-/** What `ip -json address` tells, in part. */
+/** Fields of `ip -json address` that are read here. */
 interface IpLink {
   mtu: number;
   address?: string;
@@ -27,12 +27,15 @@ export const inspectInterface: InspectInterface = (name, namespace): InterfaceFa
   return { mtu: link.mtu, mac: macNumber(link.address ?? "") ?? 0 };
 };
 
-/** Does the kernel have this IPv4 address, on the interface? */
+/** Tells whether the kernel has this IPv4 address on the interface. */
 export function kernelHasAddress(address: string, name: string, namespace: string | undefined): boolean {
   return (ipLink(name, namespace).addr_info ?? []).some(({ local }) => local === address);
 }
 
-/** The first address of each IP version that the kernel has on the interface, with its prefix, but for those of its link alone; also where it is down. */
+/**
+ * The first address of each IP version that the kernel has on the interface, with its prefix, but not those of the link alone; an
+ * interface that is down has them as well.
+ */
 export function ownAddresses(name: string): string[] {
   const all = (ipLink(name, undefined).addr_info ?? []).filter(({ scope }) => scope !== "link");
   return ["inet", "inet6"].flatMap((version) => {
@@ -41,7 +44,7 @@ export function ownAddresses(name: string): string[] {
   });
 }
 
-/** Asked of the kernel, not of /sys: a process may have entered a network namespace and still see the /sys of another. */
+/** Asks the kernel, not /sys: a process may have entered a network namespace and still see the /sys of another. */
 function ipLink(name: string, namespace: string | undefined): IpLink {
   const ip = ["ip", "-json", "address", "show", "dev", name];
   const [program, ...args] = namespace === undefined ? ip : ["nsenter", `--net=${namespace}`, "--", ...ip];

@@ -11,9 +11,9 @@ import type { Namespace } from "./namespace.js";
 import { missingTool, runTool, type ToolOutput } from "./tools.js";
 
 /**
- * $1: the host's name, $2: a file in the place of /etc/hosts. What belongs to a process namespace or a network namespace is seen
- * under /proc and /sys once these are mounted anew; where a container forbids that, programs see the container's, and work.
- * Ignored, SIGCHLD has the kernel clear away processes whose parents have ended; programs do not inherit that from here.
+ * $1 is the host's name, $2 a file in the place of /etc/hosts. /proc and /sys show the new process namespace and network
+ * namespace only once they are mounted anew; where a container forbids that, programs see the container's, and work. Ignored,
+ * SIGCHLD has the kernel clear away processes whose parents have ended; programs do not inherit that from here.
  */
 const kHold = `
 mount -t proc proc /proc
@@ -28,11 +28,11 @@ exec cat`;
 const kUnshare = ["--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"];
 
 export interface MachineOptions {
-  /** What it is called, to itself. */
+  /** Host name that its programs see. */
   name: string;
   /** A file that its programs see as /etc/hosts. */
   hosts: string;
-  /** Its process 1 has ended though nobody closed it. */
+  /** Called when its process 1 has ended though nobody closed it. */
   onLost(): void;
 }
 
@@ -42,9 +42,9 @@ export class Machine implements Namespace {
   private constructor(
     private readonly child: ChildProcess,
     private descriptor: number,
-    /** Its process 1, as this process sees it: whose namespaces programs enter. */
+    /** Pid of its process 1 as this process sees it: programs enter that one's namespaces. */
     readonly pid: number,
-    /** What of it could not be had, in the words of those who tried. */
+    /** Lists the parts that could not be had, in the words of the programs that tried. */
     readonly lacking: string,
   ) {}
 
@@ -92,7 +92,7 @@ export class Machine implements Namespace {
     return runTool("nsenter", [`--net=${this.path}`, "--", command, ...args], stdin);
   }
 
-  /** Whatever runs there is killed. Idempotent. */
+  /** Kills all that runs there. Idempotent. */
   close(): void {
     if (this.closed) return;
     this.closed = true;

@@ -18,9 +18,9 @@ read line`;
 
 /** A network namespace that this process holds. */
 export interface Namespace {
-  /** For setns(2) in this process; -1 once closed. */
+  /** Descriptor for setns(2) in this process; -1 once closed. */
   readonly fd: number;
-  /** For programs that enter it by name; valid while this process lives and close() was not called. */
+  /** Path for programs that enter it by name; valid while this process lives and close() was not called. */
   readonly path: string;
   /** Runs a program inside. See runTool for errors. */
   run(command: string, args: readonly string[], stdin?: string): Promise<ToolOutput>;

@@ -1,8 +1,8 @@
-/** What a port's interface is and can do, in words; and whether PFC frames reach user space there. */
+/** Says in words what a port's interface is and can do; and whether PFC frames reach user space there. */
 import { formatRate } from "../base/units.js";
 import type { InterfaceProbe, NativeAddon } from "../native/types.js";
 
-/** Do MAC control frames (0x8808: PAUSE, PFC) that arrive reach user space? */
+/** Says whether MAC control frames (0x8808: PAUSE, PFC) that arrive reach user space. */
 export interface MacControl {
   reaches: "yes" | "unlikely" | "no" | "unknown";
   reason: string;
@@ -12,7 +12,7 @@ export interface PortProbe extends InterfaceProbe {
   mac_control: MacControl;
 }
 
-/** The probe, or why there is none. */
+/** Returns the probe, or why there is none. */
 export function probePort(
   addon: Pick<NativeAddon, "probeInterface">,
   name: string,
@@ -26,7 +26,7 @@ export function probePort(
   }
 }
 
-/** Software at both ends: every frame passes. */
+/** Kinds with software at both ends: every frame passes. */
 const kTransparent: Readonly<Record<string, string>> = {
   veth: "a veth",
   tun: "a tap",
@@ -34,7 +34,7 @@ const kTransparent: Readonly<Record<string, string>> = {
   netkit: "a netkit",
 };
 
-/** A guess from what is known of kinds and drivers; frames that have come are better evidence. */
+/** Guesses by kind and driver; frames that have come are better evidence. */
 export function macControl(probe: InterfaceProbe): MacControl {
   const { kind, driver, pause, loopback } = probe;
   if (loopback) return { reaches: "yes", reason: "the loopback passes every frame" };
@@ -55,7 +55,7 @@ export function macControl(probe: InterfaceProbe): MacControl {
   return { reaches: "unlikely", reason: `most MACs keep MAC control frames, whatever the driver (${driver}) asks` };
 }
 
-/** Can a port do PFC? Sending always works; it is the peer's frames that may not arrive. */
+/** Says whether a port can do PFC. Sending always works; it is the peer's frames that may not arrive. */
 export type PfcState = "off" | "works" | "not possible here" | "unknown";
 
 export function pfcState(enabled: boolean, { reaches }: MacControl): PfcState {
@@ -64,7 +64,7 @@ export function pfcState(enabled: boolean, { reaches }: MacControl): PfcState {
   return reaches === "unknown" ? "unknown" : "not possible here";
 }
 
-/** "veth", "tap", "hardware (ice, 0000:03:00.0)". */
+/** Returns such as "veth", "tap", "hardware (ice, 0000:03:00.0)". */
 export function describeKind({ kind, driver, bus, loopback }: InterfaceProbe): string {
   if (loopback) return "loopback";
   if (kind === "tun") return "tap";
@@ -79,7 +79,7 @@ export function offloadsOn({ offloads }: InterfaceProbe): string[] | undefined {
   return entries.length === 0 ? undefined : entries.flatMap(([name, on]) => (on ? [name] : []));
 }
 
-/** What of XDP there is: "native, zero-copy, several buffers". */
+/** Says what the interface has of XDP: "native, zero-copy, several buffers". */
 export function describeXdp({ xdp_features: features, xdp_attached: attached }: InterfaceProbe): string {
   const words = features?.includes("basic")
     ? [

@@ -1,4 +1,4 @@
-/** Labs without root: the same command again, as root of a user and network namespace of its own. */
+/** Labs without root: runs the same command again, as root of a user and network namespace of its own. */
 import { spawn, spawnSync } from "node:child_process";
 import { closeSync, readFileSync } from "node:fs";
 import type { Server } from "node:net";
@@ -8,44 +8,44 @@ import { WeirError } from "../base/error.js";
 import { hasCapability } from "../native/capabilities.js";
 import { missingTool } from "./tools.js";
 
-/** Set in the child: the pid of the process that waits for it. */
+/** Variable of the child: the pid of the process that waits for it. */
 const kMarker = "WEIR_ROOTLESS_PARENT";
-/** Set in the child: names of the listening sockets that it was given, the first of them at this descriptor. */
+/** Variable of the child: names of the listening sockets that it was given, the first of them at this descriptor. */
 const kListeners = "WEIR_ROOTLESS_LISTENERS";
 const kFirstListener = 4;
-/** Set in the child: the descriptor that it reads the scenario's text from. */
+/** Variable of the child: the descriptor from which it reads the scenario's text. */
 const kText = "WEIR_ROOTLESS_TEXT";
 const kTextDescriptor = 3;
 const kForwarded = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGWINCH"] as const;
 const kUnshare = ["--user", "--map-root-user", "--net"];
-/** Namespaces, links in them, packet sockets. */
+/** Capabilities for namespaces, links in them, packet sockets. */
 const kNeeded = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN"] as const;
 
-/** What a process gives to the one that it runs in its place. */
+/** Things that a process gives to the one that it runs in its place. */
 export interface Handed {
-  /** Make listening sockets where the host's network is: the other process's is another one. */
+  /** Functions that make listening sockets in the host's network: the other process is in another network. */
   listeners?: Readonly<Record<string, () => Promise<Server>>>;
-  /** Of a file that this process has read: the other one could not read a pipe once more. */
+  /** Text of a file that this process has read: the other one could not read a pipe once more. */
   text?: string;
 }
 
-/** Is this such a process? Then its user is an ordinary one, although it seems to be root. */
+/** True in such a child: its user is an ordinary one, although it seems to be root. */
 export const inUserNamespace = () => process.env[kMarker] !== undefined;
 
-/** Which capabilities a lab needs and /proc/self/status, given as text, does not have. */
+/** Capabilities that a lab needs and /proc/self/status, given as text, does not have. */
 export function missingCapabilities(status: string): string[] {
   return kNeeded.filter((name) => !hasCapability(status, name));
 }
 
 /**
- * Undefined if this process may build labs itself. Otherwise runs the whole command again in a new user namespace, with this
- * process's arguments and standard streams, and gives its exit status (128 + n if signal n ended it). Signals go on to the
+ * Returns undefined if this process may build labs itself. Otherwise runs the whole command again in a new user namespace, with
+ * this process's arguments and standard streams, and gives its exit status (128 + n if signal n ended it). Signals go on to the
  * child, and however this process ends, the child ends with it. Call it before threads exist.
  * Fails with a WeirError that names the remedy where user namespaces are not allowed.
  */
 export async function reexecuteRootless({ listeners = {}, text }: Handed = {}): Promise<number | undefined> {
   const parent = process.env[kMarker];
-  // Whoever waited for this process is already gone; the kernel tells only of deaths to come.
+  // The process that waited for this one is already gone; the kernel tells only of deaths to come.
   if (parent !== undefined && process.ppid !== Number(parent)) return 128 + constants.signals.SIGKILL;
   const missing = missingCapabilities(readFileSync("/proc/self/status", "utf8"));
   if (missing.length === 0) return undefined;
@@ -62,7 +62,7 @@ export function inheritedListener(name: string): number | undefined {
   return process.env[kMarker] === undefined || place < 0 ? undefined : kFirstListener + place;
 }
 
-/** The text that the process that waits for this one has handed over; it can be had once. */
+/** Returns the text that the process that waits for this one has handed over; it can be had once. */
 export function inheritedText(): string | undefined {
   if (process.env[kMarker] === undefined || process.env[kText] === undefined) return undefined;
   const descriptor = Number(process.env[kText]);
@@ -73,7 +73,7 @@ export function inheritedText(): string | undefined {
   }
 }
 
-/** unshare's own failure must not pass for the command's. */
+/** Tries unshare alone, so that its failure does not pass for the command's. */
 function probe(): void {
   const { status, error, stderr } = spawnSync("unshare", [...kUnshare, "setpriv", "--pdeathsig", "KILL", "true"], {
     encoding: "utf8",
@@ -85,7 +85,7 @@ function probe(): void {
 }
 
 function runInUserNamespace(listeners: readonly [string, Server][], text: string | undefined): Promise<number> {
-  // After unshare, which clears it; the node process keeps it.
+  // setpriv comes after unshare, which would clear the signal; the node process keeps it.
   const command = [...kUnshare, "setpriv", "--pdeathsig", "KILL", process.execPath, ...process.execArgv];
   const child = spawn("unshare", [...command, ...process.argv.slice(1)], {
     stdio: [
@@ -93,7 +93,7 @@ function runInUserNamespace(listeners: readonly [string, Server][], text: string
       text === undefined ? "ignore" : "pipe",
       ...listeners.map(([, server]) => descriptorOf(server)),
     ],
-    // Its own session: a Ctrl-C reaches it once, through us, and not a second time from the terminal.
+    // The child has a session of its own: a Ctrl-C reaches it once, through us, and not a second time from the terminal.
     detached: true,
     env: {
       ...process.env,
@@ -115,7 +115,7 @@ function runInUserNamespace(listeners: readonly [string, Server][], text: string
   });
 }
 
-/** Node tells no server's descriptor, and takes nothing but that (or a stream) for a child. */
+/** Returns the descriptor, which Node does not tell, although a child can be given nothing else (but a stream). */
 function descriptorOf(server: Server): number {
   const { fd } = (server as unknown as { _handle: { fd: number } })._handle;
   return fd;
@@ -125,7 +125,7 @@ function forbidden(reason: string): WeirError {
   return new WeirError(`not root, and no user namespace: ${reason}`, { hint: userNamespaceRemedy(readSetting) });
 }
 
-/** What to do where `unshare --user --net` fails; `setting` reads one file of /proc/sys, undefined if it is not there. */
+/** Says what to do if `unshare --user --net` fails; `setting` reads one file of /proc/sys, undefined if it is not there. */
 export function userNamespaceRemedy(setting: (name: string) => string | undefined): string {
   if (setting("kernel/unprivileged_userns_clone") === "0")
     return "sudo sysctl kernel.unprivileged_userns_clone=1, or run as root";

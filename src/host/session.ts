@@ -1,7 +1,7 @@
 /** The CPU share of a session, where the kernel groups processes by session (sched_autogroup_enabled). */
 import { readFileSync, writeFileSync } from "node:fs";
 
-/** As nice values, the most. */
+/** Largest share, as a nice value. */
 const kMost = "-20";
 
 /**
@@ -10,12 +10,12 @@ const kMost = "-20";
  */
 export function raiseOwnSession(): void {
   try {
-    // pid (comm) state ppid pgrp session ...: the command's name may have anything in it.
+    // The fields are pid (comm) state ppid pgrp session ...; the command's name may have anything in it.
     const fields = readFileSync("/proc/self/stat", "utf8")
       .replace(/^.*\) /s, "")
       .split(" ");
     if (Number(fields[3]) === process.pid) writeFileSync("/proc/self/autogroup", kMost);
   } catch {
-    // Labs say by themselves how late their threads were.
+    // A failure is ignored: labs say by themselves how late their threads were.
   }
 }

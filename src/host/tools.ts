@@ -1,4 +1,4 @@
-/** Runs the system's programs: ip, nsenter, unshare and setpriv, of which labs are built; iperf3 and sockperf beside them. */
+/** Runs the system's programs: labs are built with ip, nsenter, unshare and setpriv; iperf3 and sockperf run beside them. */
 import { spawn } from "node:child_process";
 import { WeirError } from "../base/error.js";
 
@@ -17,9 +17,9 @@ export interface ToolOutput {
   stderr: string;
 }
 
-/** A program of the system ended with another status than 0. */
+/** Thrown when a program of the system ended with another status than 0. */
 export class ToolError extends WeirError {
-  /** Undefined if a signal ended it. */
+  /** Exit status; undefined if a signal ended it. */
   readonly status: number | undefined;
   readonly stderr: string;
 

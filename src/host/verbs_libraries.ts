@@ -1,15 +1,15 @@
-/** Why what C programs load is not beside the native core, and what would build it. */
+/** Says why the libraries that C programs load are not beside the native core, and what would build them. */
 import { existsSync } from "node:fs";
 
 export const kVerbsHeader = "/usr/include/infiniband/verbs.h";
 
 /**
  * @param libraries The folder where they would be: that of the native core.
- * @param exists Whether this host has a file.
+ * @param exists Tells whether this host has a file.
  */
 export function whyNotBuilt(libraries: string | undefined, exists: (path: string) => boolean = existsSync) {
   const remedy = "npm run build:native";
-  // node-gyp builds there.
+  // That folder is the one of node-gyp.
   if (libraries?.endsWith("/build/Release"))
     return {
       why: "where there is no cmake, only the native core is built",

@@ -9,9 +9,9 @@ export interface LabNode {
   name: string;
   /** A host's interfaces are weir0, weir1 ...; a switch's are named after the nodes at their other ends. */
   role: "host" | "switch";
-  /** With prefix lengths: the kernel's stack lives there with these addresses. Left out: it is to keep quiet. */
+  /** Addresses with prefix lengths, with which the kernel's stack lives there. Left out: the stack keeps quiet. */
   addresses?: readonly string[];
-  /** Routers on its link, one of each IP version at most, to which all goes that is not for a prefix of its own. */
+  /** Routers on its link, one of each IP version at most; traffic that is not for a prefix of its own goes to them. */
   gateways?: readonly string[];
 }
 
@@ -27,15 +27,15 @@ export interface LabLink {
 
 export interface LabEnd {
   interface: string;
-  /** -1: this process's own. */
+  /** Descriptor of the namespace; -1: this process's own. */
   namespaceFd: number;
-  /** It is not the lab's alone: others may send there, too. */
+  /** True if the interface is not the lab's alone: others may send there, too. */
   shared?: boolean;
 }
 
-/** Frames that wait in a veth's queue, for the few senders (exec'd programs) that use it. */
+/** Frames that may wait in a veth's queue, for the few senders (exec'd programs) that use it. */
 const kTransmitQueue = 1000;
-/** Processes at a time: enough for two cores, few enough for a small machine. */
+/** Processes that run at a time: enough for two cores, few enough for a small machine. */
 const kConcurrency = 8;
 /** IFNAMSIZ without its terminating zero. */
 const kMaxInterfaceName = 15;
@@ -48,7 +48,7 @@ export class LabNetwork {
 
   /**
    * Builds everything, or fails and leaves nothing. Links join two different nodes.
-   * @param make The namespace of a node.
+   * @param make Makes the namespace of a node.
    */
   static async create(
     nodes: readonly LabNode[],
@@ -70,26 +70,25 @@ export class LabNetwork {
     }
   }
 
-  /** The namespace of a node. */
   namespace(node: string): Namespace {
     const namespace = this.namespaces.get(node);
     if (namespace === undefined) throw new Error(`no node ${node} in this lab`);
     return namespace;
   }
 
-  /** Where link number `link` ends at `node`. */
+  /** Returns the end of link number `link` at `node`. */
   end(link: number, node: string): LabEnd {
     const name = this.interfaces[link]?.get(node);
     if (name === undefined) throw new Error(`link ${link} has no end at ${node}`);
     return { interface: name, namespaceFd: this.namespace(node).fd };
   }
 
-  /** Idempotent. Interfaces go with their namespaces. */
+  /** Closes the namespaces, with which the interfaces go. Idempotent. */
   close(): void {
     for (const namespace of this.namespaces.values()) namespace.close();
   }
 
-  /** All pairs by one process; then, as a veth cannot come up before its peer is there, one process per node. */
+  /** Makes all pairs by one process; then, as a veth cannot come up before its peer is there, runs one process per node. */
   private async connect(nodes: readonly LabNode[], links: readonly LabLink[]): Promise<void> {
     const [somewhere] = this.namespaces.values();
     const inhabited = new Set(nodes.filter(({ addresses }) => addresses !== undefined).map(({ name }) => name));
@@ -117,7 +116,7 @@ export class LabNetwork {
   }
 }
 
-/** Nobody else has the addresses, so nothing waits until that is found out. */
+/** Makes addresses without duplicate detection: nobody else has them, and nothing need wait. */
 function stackOf(name = "", addresses?: readonly string[], gateways: readonly string[] = []): string[] {
   if (addresses === undefined) return [];
   const routes = gateways.map((gateway) => `route add default via ${gateway} dev ${name} onlink\n`);

@@ -1,4 +1,4 @@
-/** Prints RoCEv2 frames that arrive at this host, without the native core: what became of ECN bits on the way? */
+/** Prints RoCEv2 frames that arrive at this host, without the native core: they show what became of ECN bits on the way. */
 import type { ProbeNetwork } from "./network.js";
 import type { Arrival } from "./report.js";
 import { describeFrame, readFrame } from "./roce_frame.js";
@@ -6,14 +6,14 @@ import { describeFrame, readFrame } from "./roce_frame.js";
 export interface ListenOptions {
   /** Frames to wait for. */
   count: number;
-  /** How long to wait for them, ms; Infinity: until aborted. */
+  /** Time to wait for them, ms; Infinity: until aborted. */
   timeout: number;
   signal: AbortSignal;
   onReady: (portIsOurs: boolean) => void;
   onArrival: (arrival: Arrival) => void;
 }
 
-/** The most that a timer can wait, ms: 24 days. */
+/** Longest time that a timer can wait, ms: 24 days. */
 const kLongest = 2 ** 31 - 1;
 
 /** Returns how many frames came. Fails with a WeirError where raw sockets cannot be opened. */

@@ -8,20 +8,20 @@ import { kRocePort } from "../wire/headers.js";
 import { kProtocol, openIpSocket } from "./raw_socket.js";
 
 export interface ProbeNetwork {
-  /** The IPv4 address of a host name or address. Fails with a WeirError. */
+  /** Returns the IPv4 address of a host name or address. Fails with a WeirError. */
   resolve(host: string): Promise<string>;
-  /** The address that this host would send from. Fails with a WeirError if there is no route. */
+  /** Returns the address that this host would send from. Fails with a WeirError if there is no route. */
   sourceFor(address: string): Promise<string>;
-  /** Packets of UDP and ICMP that come to this host, until the link is closed. Fails with a WeirError. */
+  /** Delivers packets of UDP and ICMP that come to this host, until the link is closed. Fails with a WeirError. */
   open(onPacket: (packet: Buffer) => void, onError: (error: Error) => void): Promise<ProbeLink>;
-  /** Milliseconds, monotonic. */
+  /** Monotonic time, ms. */
   now(): number;
   /** Ends early, without failing, when aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 export interface ProbeLink {
-  /** False: UDP 4791 belongs to another socket or to an rxe device of this host. */
+  /** False if UDP 4791 belongs to another socket or to an rxe device of this host. */
   portIsOurs: boolean;
   /** Sends an IPv4 packet. */
   send(packet: Buffer): Promise<void>;
@@ -75,12 +75,12 @@ export const realNetwork: ProbeNetwork = {
     try {
       await sleep(ms, undefined, { signal });
     } catch {
-      // Aborted: the caller looks at the signal.
+      // The error says that it was aborted: the caller looks at the signal.
     }
   },
 };
 
-/** Has the port open, so that this host's kernel does not answer with ICMP what is meant for us; undefined: taken. */
+/** Holds the port open, so that this host's kernel does not answer our packets with ICMP; undefined: taken. */
 async function holdPort(): Promise<Socket | undefined> {
   const socket = createSocket("udp4");
   try {

@@ -1,4 +1,4 @@
-/** Sends single RoCEv2 frames and judges what comes back. */
+/** Sends single RoCEv2 frames and judges the answers. */
 import { kRocePort } from "../wire/headers.js";
 import type { ProbeNetwork } from "./network.js";
 import type { Answer, ProbeReport } from "./report.js";
@@ -19,24 +19,24 @@ export interface ProbeOptions {
   count: number;
   qpn: number;
   ecn: Ecn;
-  /** How long to wait for answers after the last frame, ms. */
+  /** Time to wait for answers after the last frame, ms. */
   timeout: number;
   signal: AbortSignal;
-  /** 0 to 1, exclusive. */
+  /** Returns a number from 0 to 1, exclusive. */
   random: () => number;
 }
 
-/** Between two frames: longer than an NP leaves between two CNPs (50 us), shorter than a person waits. */
+/** Time between two frames: longer than an NP leaves between two CNPs (50 us), shorter than a person waits. */
 const kIntervalMs = 50;
 const kGraceMs = 20;
 /** Frames of other traffic that are kept as evidence. */
 const kMostOthers = 10;
-/** Of lossless RoCE in NVIDIA's convention: priority 3. */
+/** DSCP of lossless RoCE in NVIDIA's convention: priority 3. */
 const kDscp = 26;
 
 /**
- * Fails with a WeirError where raw sockets cannot be opened or there is no route. Ends `timeout` after the last frame, when
- * aborted, or at once when everything that can be learned is known.
+ * Probes a host. Fails with a WeirError where raw sockets cannot be opened or there is no route. Ends `timeout` after the last
+ * frame, when aborted, or at once when everything that can be learned is known.
  */
 export async function probe(network: ProbeNetwork, host: string, options: ProbeOptions): Promise<ProbeReport> {
   const address = await network.resolve(host);
@@ -48,7 +48,6 @@ export async function probe(network: ProbeNetwork, host: string, options: ProbeO
   let sent = 0;
   let others = 0;
   let started = 0;
-  // Ends the waiting.
   const over = new AbortController();
   const signal = AbortSignal.any([over.signal, options.signal]);
   const enough = () =>
@@ -59,7 +58,7 @@ export async function probe(network: ProbeNetwork, host: string, options: ProbeO
     const frame = readFrame(packet);
     if (frame?.source === address) {
       const answer = fromFrame(frame, time_ms);
-      // What is no answer may be traffic, or our own frame when this host probes itself.
+      // A frame that is no answer may be traffic, or our own when this host probes itself.
       if (answer.kind !== "other") answers.push(answer);
       else if (source !== address && others++ < kMostOthers) answers.push(answer);
     }
@@ -113,8 +112,8 @@ export async function probe(network: ProbeNetwork, host: string, options: ProbeO
 }
 
 /**
- * Out of the way of traffic: in the past of a queue pair that began at 0 and of half of all others, which makes a probe a
- * duplicate there (answered, and forgotten); ahead of the other half, which answer with a NAK and wait for what they miss.
+ * First PSN, out of the way of traffic: in the past of a queue pair that began at 0 and of half of all others, which makes a probe
+ * a duplicate there (answered, and forgotten); ahead of the other half, which answer with a NAK and wait for the PSNs between.
  */
 function firstPsn(random: () => number): number {
   return 0xc0_0000 + Math.floor(random() * 0x20_0000);
@@ -133,7 +132,7 @@ function verdict(sent: Ecn, answers: readonly Answer[], quoted: readonly Unreach
   const responder = has("ack", "nak", "cnp", "other") ? "answers" : has("icmp") ? "refused" : "silent";
   const arrived = has("cnp") ? "ce" : quoted[0]?.ecn;
   if (arrived === undefined) return { responder, path_ecn: "unknown" } as const;
-  // A congested switch on the way may mark: that is what ECT is for, and the mark came through.
+  // A congested switch on the way may mark: ECT asks for that, and the mark came through.
   const marked = arrived === "ce" && sent !== "not-ect";
   const path_ecn = arrived === sent || marked ? "survives" : "changed";
   return { responder, path_ecn, arrived_ecn: arrived } as const;

@@ -1,8 +1,8 @@
-/** The npm package raw-socket: loading it, and IPv4 sockets of it without its traps. */
+/** Loads the npm package raw-socket, and opens IPv4 sockets of it without its traps. */
 import { createRequire } from "node:module";
 import { WeirError } from "../base/error.js";
 
-/** As far as we use it: version 1.8 has no types of its own. */
+/** Types of the part that we use: version 1.8 has none of its own. */
 interface RawSocketModule {
   createSocket(options: { protocol: number; bufferSize: number }): RawSocket;
   SocketLevel: { IPPROTO_IP: number };
@@ -35,13 +35,13 @@ export interface IpSocket {
   close(): void;
 }
 
-/** Its sockets are held by nothing that the garbage collector counts: it closes those in the middle of waiting. */
+/** Keeps sockets from the garbage collector, which otherwise closes them in the middle of waiting. */
 const openSockets = new Set<RawSocket>();
 
 /** Largest IPv4 packet. */
 const kBufferBytes = 65_535;
 
-/** The package; fails with a WeirError that names the remedy where it is not installed or was not built. */
+/** Returns the package; fails with a WeirError that names the remedy where it is not installed or was not built. */
 export function loadRawSocket(): RawSocketModule {
   try {
     return createRequire(import.meta.url)("raw-socket") as RawSocketModule;

@@ -1,4 +1,4 @@
-/** What `weir probe` finds out, and its JSON form. */
+/** Findings of `weir probe`, and their JSON form. */
 import { z } from "zod";
 import { kEcn } from "./roce_frame.js";
 

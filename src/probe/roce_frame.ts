@@ -1,7 +1,7 @@
 /**
- * RoCEv2 over IPv4 in TypeScript: builds the probe's frames, reads what arrives. It is a second implementation of what
- * native/wire does, and on purpose: it shares no code with the native core, so that each can testify about the other.
- * Sources: IBTA volume 1, chapter 9 (BTH, RETH, AETH) and annex A17 (RoCEv2, ICRC, CNP); RFC 791, 792, 768, 3168.
+ * RoCEv2 over IPv4 in TypeScript: builds the probe's frames, reads what arrives. It shares no code with native/wire on purpose:
+ * each of the two implementations can testify about the other. Sources: IBTA volume 1, chapter 9 (BTH, RETH, AETH) and annex A17
+ * (RoCEv2, ICRC, CNP); RFC 791, 792, 768, 3168.
  */
 import { icrc, internetChecksum } from "../wire/checksum.js";
 import { kBth, kIcrc, kIpv4Header, kRocePort, kUdpHeader } from "../wire/headers.js";
@@ -28,13 +28,13 @@ export interface ProbeFrame {
   /** 0 to 63. */
   dscp: number;
   ecn: Ecn;
-  /** Of the responder, 24 bits. */
+  /** Queue pair of the responder, 24 bits. */
   qpn: number;
   /** 24 bits. */
   psn: number;
 }
 
-/** An IPv4 packet of RoCEv2, as far as the probe wants to know. */
+/** The parts of a RoCEv2 packet over IPv4 that the probe wants to know. */
 export interface RoceFrame {
   source: string;
   destination: string;
@@ -46,7 +46,7 @@ export interface RoceFrame {
   qpn: number;
   psn: number;
   icrcOk: boolean;
-  /** Of an acknowledgement: AETH. */
+  /** AETH's syndrome, of an acknowledgement. */
   syndrome?: number;
 }
 
@@ -106,11 +106,11 @@ export function readFrame(packet: Buffer): RoceFrame | undefined {
 
 /** An ICMP "destination unreachable" about a RoCEv2 packet. */
 export interface Unreachable {
-  /** Who says so. */
+  /** Host that says so. */
   source: string;
   /** RFC 792: 0 network, 1 host, 3 port, 13 prohibited by a filter ... */
   code: number;
-  /** Where the packet was meant to go, its source port, and its ECN field as it was when it got there. */
+  /** Destination of the packet, its source port, and its ECN field as it was when it got there. */
   destination: string;
   sourcePort: number;
   ecn: Ecn;
@@ -124,7 +124,7 @@ export function readUnreachable(packet: Buffer): Unreachable | undefined {
   return { source, code, destination: quoted.destination, sourcePort: quoted.sourcePort, ecn: ecnOf(quoted.tos) };
 }
 
-/** What an opcode or the syndrome of an acknowledgement is called. */
+/** Names an opcode, or the syndrome of an acknowledgement. */
 export function describeFrame({ opcode, syndrome }: Pick<RoceFrame, "opcode" | "syndrome">): string {
   if (opcode === kCnp) return "CNP";
   if (opcode === kAcknowledge && syndrome !== undefined) return describeSyndrome(syndrome);
@@ -149,7 +149,7 @@ const kOpcodes: Readonly<Record<number, string>> = {
   100: "UD SEND ONLY",
 };
 
-/** IBTA volume 1, 9.7.5.2.1. */
+/** Names a syndrome of IBTA volume 1, 9.7.5.2.1. */
 function describeSyndrome(syndrome: number): string {
   const nak = ["sequence error", "invalid request", "remote access error", "remote operational error"];
   switch (syndrome >> 5) {

@@ -8,10 +8,10 @@ export class AddressHandle {
   readonly #giveBack: () => void;
   #destroyed = false;
 
-  /** Use Device.createAddressHandle(). `works`: the worker may be asked still. */
+  /** Use Device.createAddressHandle(). `works`: says whether the worker may still be asked. */
   constructor(
     private readonly worker: VerbsWorker,
-    /** Of the native core. */
+    /** Handle of the native core. */
     readonly handle: number,
     works: () => boolean,
   ) {
@@ -19,12 +19,12 @@ export class AddressHandle {
     kForgotten.register(this, this.#giveBack, this);
   }
 
-  /** Whether datagrams of that device may be sent with it. */
+  /** Tells whether datagrams of that device may be sent with it. */
   isOf(worker: VerbsWorker): boolean {
     return this.worker === worker && !this.#destroyed;
   }
 
-  /** What is posted to it and not sent yet fails with loc_qp_op_err. Idempotent. */
+  /** Ends it: datagrams that are posted to it and not sent yet fail with loc_qp_op_err. Idempotent. */
   destroy(): void {
     if (this.#destroyed) return;
     this.#destroyed = true;

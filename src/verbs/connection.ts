@@ -1,4 +1,4 @@
-/** Connected queue pairs by RDMA CM: what rdma_connect and rdma_accept are to C programs. */
+/** Connected queue pairs by RDMA CM, like rdma_connect and rdma_accept for C programs. */
 import { randomInt } from "node:crypto";
 import type { IncomingRequest } from "../wire/cm/connection_manager.js";
 import type { Disconnection, Established, PeerParameters } from "../wire/cm/parameters.js";
@@ -8,7 +8,7 @@ import { peerAddress } from "./peer_address.js";
 import type { QueuePair } from "./queue_pair.js";
 import type { QueuePairAttributes } from "./types.js";
 
-/** Attributes that the two ends do not agree on, but each chooses. */
+/** Attributes on which the two ends need not agree: each chooses its own. */
 export type ConnectionAttributes = Partial<
   Pick<
     QueuePairAttributes,
@@ -20,11 +20,11 @@ export interface ConnectOptions {
   /** IP address or name of the listener. */
   address: string;
   port: number;
-  /** In state reset or init. */
+  /** A queue pair in state reset or init. */
   queuePair: QueuePair;
-  /** At most 56 bytes. */
+  /** Data for the peer, at most 56 bytes. */
   privateData?: Uint8Array;
-  /** Default: the largest of the device. */
+  /** Path MTU. Default: the largest of the device. */
   pathMtu?: QueuePairAttributes["pathMtu"];
   /** READs and atomics under way, in each direction. Default 16. */
   maxRdAtomic?: number;
@@ -35,14 +35,14 @@ export interface ConnectOptions {
 
 export interface AcceptOptions {
   queuePair: QueuePair;
-  /** At most 196 bytes. */
+  /** Data for the peer, at most 196 bytes. */
   privateData?: Uint8Array;
   maxRdAtomic?: number;
   rnrRetry?: number;
   attributes?: ConnectionAttributes;
 }
 
-/** Somebody who wants to connect. */
+/** A request of a peer that wants to connect. */
 export interface Request {
   address: string;
   port: number;
@@ -69,7 +69,7 @@ export class Connection {
   get remoteQpn(): number {
     return this.established.remoteQpn;
   }
-  /** What the peer gave with its request or its acceptance, then zeros. */
+  /** Data that the peer gave with its request or its acceptance, then zeros. */
   get privateData(): Buffer {
     return this.established.privateData;
   }
@@ -77,12 +77,12 @@ export class Connection {
     return this.established.pathMtu;
   }
 
-  /** Calls back when the connection has ended, with how; the queue pair is in the error state then. */
+  /** Calls back when the connection has ended, and says how; the queue pair is in the error state then. */
   onDisconnected(callback: (end: Disconnection) => void): void {
     this.established.onDisconnected(callback);
   }
 
-  /** What was posted and is not complete is flushed. Idempotent. */
+  /** Disconnects; posted work that is not complete is flushed. Idempotent. */
   async disconnect(): Promise<void> {
     this.#end();
     await this.established.disconnect();
@@ -128,7 +128,10 @@ export async function connect(device: Device, options: ConnectOptions): Promise<
 /** Calling it ends listening. */
 export interface Listening {
   (): void;
-  /** On a daemon's NIC it fails if somebody listens there already; on a device's own interface listen() itself does. */
+  /**
+   * Resolves when it listens. On a daemon's NIC it fails if somebody listens there already; on a device's own interface
+   * listen() itself does.
+   */
   readonly ready: Promise<void>;
 }
 
@@ -156,7 +159,7 @@ function incoming(device: Device, request: IncomingRequest & OwnPsn): Request {
       const depth = (offered: number) => Math.min(offered, maxRdAtomic);
       prepare(queuePair, attributes);
       const pathMtu = Math.min(request.pathMtu, device.largestPathMtu) as PeerParameters["pathMtu"];
-      // Also able to send: the peer may answer before its RTU gets here, or the RTU may be lost.
+      // It is made able to send as well: the peer may answer before its RTU gets here, or the RTU may be lost.
       raise(queuePair, { ...request, pathMtu }, startingPsn, attributes);
       const established = await request.accept({
         qpn: queuePair.qpn,
@@ -171,12 +174,12 @@ function incoming(device: Device, request: IncomingRequest & OwnPsn): Request {
   };
 }
 
-/** What is wrong with the attributes shows before the peer hears of us. */
+/** Checks the attributes before the peer hears of us. */
 function prepare(queuePair: QueuePair, attributes: Partial<QueuePairAttributes> = {}): void {
   if (queuePair.state === "reset") queuePair.modify("init", attributes);
 }
 
-/** To RTS. */
+/** Brings the queue pair to RTS. */
 function raise(
   queuePair: QueuePair,
   peer: PeerParameters,

@@ -1,4 +1,4 @@
-/** Connection management as devices have it: their own connection manager, or a daemon's. */
+/** Connection management as devices have it: a connection manager of their own, or a daemon's. */
 import type { IncomingRequest } from "../wire/cm/connection_manager.js";
 import type { ConnectOptions, Established } from "../wire/cm/parameters.js";
 
@@ -8,7 +8,7 @@ export interface OwnPsn {
 }
 
 export interface Connector {
-  /** The NIC's, at which connections are. */
+  /** Address of the NIC at which connections are. */
   readonly address: string;
   connect(options: ConnectOptions): Promise<Established & OwnPsn>;
   /** `ready` fails if nobody can listen there, where that is not known at once. */

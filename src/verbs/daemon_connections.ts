@@ -1,4 +1,4 @@
-/** Connection management by a daemon: its NIC's, which programs of librdmacm use as well. */
+/** Connection management by a daemon: that of its NIC, which programs of librdmacm use as well. */
 import { constants } from "node:os";
 import { WeirError } from "../base/error.js";
 import { type ChannelEvent, CommandRefused, ConnectionClient } from "../daemon/programs/connection_client.js";
@@ -20,17 +20,17 @@ import type { Connector, OwnPsn } from "./connector.js";
 const { EADDRINUSE } = constants.errno;
 const kGone = "the daemon of the NIC is gone";
 
-/** Who hears of the events of one id. */
+/** A listener for the events of one id. */
 type Hears = (event: ChannelEvent) => void;
 
 export class DaemonConnections implements Connector {
   readonly #ids = new Map<bigint, Hears>();
-  /** Of connections that there are: called when the daemon is gone. */
+  /** Functions that end connections, called when the daemon is gone. */
   readonly #connections = new Set<() => void>();
   #lastUid = 0n;
   #client: ConnectionClient | undefined;
 
-  /** @param address The one that the daemon has connections at. */
+  /** @param address The address at which the daemon has connections. */
   static async open(socket: string, address: string): Promise<DaemonConnections> {
     const connections = new DaemonConnections(address);
     connections.#client = await ConnectionClient.open(socket, {
@@ -42,7 +42,7 @@ export class DaemonConnections implements Connector {
 
   private constructor(readonly address: string) {}
 
-  /** Peers are told that connections end. */
+  /** Ends connections; peers are told. */
   close(): void {
     this.#client?.close();
   }
@@ -109,7 +109,7 @@ export class DaemonConnections implements Connector {
     return this.#client;
   }
 
-  /** Somebody wants to connect. */
+  /** Takes a peer's request for a connection. */
   async #request(event: ChannelEvent, port: number): Promise<IncomingRequest & OwnPsn> {
     const { client } = this;
     const { id } = event;
@@ -161,7 +161,7 @@ export class DaemonConnections implements Connector {
     ]);
     return {
       remoteAddress: address,
-      remoteMac: 0, // the daemon's to know
+      remoteMac: 0, // The daemon alone knows it.
       remoteQpn: receiving.remoteQpn,
       remoteStartingPsn: sending.sendPsn,
       startingPsn: receiving.receivePsn,
@@ -215,7 +215,7 @@ export class DaemonConnections implements Connector {
     };
   }
 
-  /** The events of one more id, one by one. */
+  /** Returns the events of one more id, one by one. */
   #hear() {
     const uid = ++this.#lastUid;
     const events: ChannelEvent[] = [];

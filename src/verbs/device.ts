@@ -1,4 +1,6 @@
-/** What applications make queue pairs on: a soft NIC of this process (interface_device.ts), or one of a daemon (nic_device.ts). */
+/**
+ * A device on which applications make queue pairs: a soft NIC of this process (interface_device.ts), or one of a daemon (nic_device.ts).
+ */
 import { WeirError } from "../base/error.js";
 import type { NativeAddon, QueuePairState, VerbsWorker } from "../native/types.js";
 import type { AddressHandle } from "./address_handle.js";
@@ -11,18 +13,18 @@ import { CompletionBuffer, WorkBuffer } from "./work.js";
 const kNoWords = new BigUint64Array(0);
 
 export abstract class Device implements DeviceCore {
-  /** Network interface. */
+  /** Name of the network interface. */
   abstract readonly interface: string;
   /** 48-bit number. */
   abstract readonly mac: number;
   abstract readonly vlan: number | undefined;
-  /** Bytes: what the interface's MTU leaves for a RoCEv2 payload, a power of two. */
+  /** Largest path MTU, bytes: the part of the interface's MTU that is left for a RoCEv2 payload, a power of two. */
   abstract readonly largestPathMtu: number;
   /** bit/s */
   abstract readonly rate: number;
-  /** What queue pairs use unless told otherwise. */
+  /** Attributes that queue pairs use unless told otherwise. */
   abstract readonly defaults: Pick<QueuePairAttributes, "pathMtu" | "priority" | "dscp">;
-  /** For the other parts of this module. */
+  /** The native core, for the other parts of this module. */
   abstract readonly native: { addon: NativeAddon; worker: VerbsWorker };
   readonly work = new WorkBuffer();
   readonly #completions = new CompletionBuffer();
@@ -36,7 +38,7 @@ export abstract class Device implements DeviceCore {
 
   /** Own addresses, without prefix lengths. */
   abstract get addresses(): string[];
-  /** MAC address of the next hop to an IP address. @throws WeirError when nobody answers. */
+  /** Finds the MAC address of the next hop to an IP address. @throws WeirError when nobody answers. */
   abstract resolve(address: string): Promise<number>;
   /**
    * The way to a receiver of datagrams. @throws WeirError when its address is not resolved, or the device has no more handles.
@@ -47,25 +49,28 @@ export abstract class Device implements DeviceCore {
   abstract get managers(): Connector[];
   /** Own address of the same IP version. @throws WeirError when there is none. */
   abstract sourceFor(address: string): string;
-  /** Counts since the device was opened, by name; those by priority summed. Of connection management, `cm_` and its name there. */
+  /**
+   * Counts since the device was opened, by name; those by priority are summed. Those of connection management are named `cm_` and
+   * their name there.
+   */
   abstract counters(): Map<string, number>;
-  /** Rates, DCQCN's state and counters of the queue pairs that there are. Of a daemon's NIC `weir show qp` tells them. */
+  /** Rates, DCQCN's state and counters of the existing queue pairs. For a daemon's NIC `weir show qp` tells them. */
   abstract queuePairStates(): QueuePairState[];
-  /** Notices when the poll thread has failed. For queue pairs that wait for it. */
+  /** Notices when the poll thread has failed. Queue pairs that wait for it call this. */
   abstract readRecords(): void;
-  /** Before the device is closed: peers are told. */
+  /** Tells peers, before the device is closed. */
   protected abstract end(): void;
-  /** All that is native is given up. */
+  /** Gives up everything that is native. */
   protected abstract release(): void;
 
   get closed(): boolean {
     return this.#closed;
   }
-  /** Its poll thread has ended by itself, or its daemon is gone: nothing but close() is of use. */
+  /** True once its poll thread has ended by itself, or its daemon is gone: nothing but close() is of use. */
   get failed(): boolean {
     return this.#failure !== undefined;
   }
-  /** Neither closed nor failed. */
+  /** True while it is neither closed nor failed. */
   get works(): boolean {
     return !this.#closed && this.#failure === undefined;
   }
@@ -100,31 +105,31 @@ export abstract class Device implements DeviceCore {
   }
 
   /**
-   * Moves the NIC along in the caller's thread, for who waits for something and polls for it: completions, or memory that a peer
-   * writes to. No other thread has to be woken for what comes, which is what a short message waits for. Returns whether anything has
-   * come or gone. Who then goes to sleep calls rest() before.
+   * Moves the NIC along in the caller's thread, which waits for something and polls for it: completions, or memory that a peer
+   * writes to. No other thread has to be woken for packets that come, and a short message would wait for that. Returns whether
+   * anything has come or gone. A caller that then goes to sleep calls rest() before.
    */
   progress(): boolean {
     if (!this.works) return false;
-    // From a callback for a completion those behind it are still to be read.
+    // In a callback for a completion those behind it are still to be read.
     const words = this.#draining ? kNoWords : this.#completions.words;
     const count = this.native.worker.progress(0, words);
     if (count > 0) this.#deliver(count);
     return count >= 0;
   }
-  /** After progress(): the device's own thread is at it again, at once instead of within some 3 ms. */
+  /** To be called after progress(): the device's own thread takes over at once instead of within some 3 ms. */
   rest(): void {
     if (this.works) this.native.worker.rest();
   }
 
-  /** Brings completions to their queues. For completion queues. */
+  /** Brings completions to their queues. Completion queues call this. */
   drain(): void {
     if (!this.works || this.#draining) return;
     const count = this.native.worker.drainCompletions(0, this.#completions.words);
     if (count > 0) this.#deliver(count);
   }
 
-  /** So many records of completions that have been read, and those that still wait. */
+  /** Delivers `count` records of completions that have been read, and those that still wait. */
   #deliver(count: number): void {
     const found = this.#completions;
     this.#draining = true;
@@ -139,7 +144,7 @@ export abstract class Device implements DeviceCore {
             try {
               pair.take(found.read(i, pair, step), found.receive(i), found.retired(i) * step);
             } catch (error) {
-              // The application's callback failed: it hears of that, and its other completions are not lost.
+              // The application's callback failed: the application hears of that, and its other completions are not lost.
               process.nextTick(() => {
                 throw error;
               });
@@ -154,7 +159,7 @@ export abstract class Device implements DeviceCore {
     }
   }
 
-  /** For queue pairs. */
+  /** Adds a queue pair; queue pairs call this. */
   attach(pair: QueuePair): void {
     this.#queuePairs.set(pair.qpn, pair);
   }

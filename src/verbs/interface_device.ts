@@ -29,23 +29,23 @@ export interface InterfaceOptions {
   /** Path of the network namespace that the interface is in. Default: the process's own. */
   namespace?: string;
   /**
-   * Own addresses with prefix lengths, such as "10.0.0.5/24": one IPv4, one IPv6, or both. Either of the device's own (then it
-   * answers ARP and neighbour discovery), or one that the kernel has on this interface too.
+   * Own addresses with prefix lengths, such as "10.0.0.5/24": one IPv4, one IPv6, or both. Each is either the device's own (which
+   * then answers ARP and neighbour discovery), or one that the kernel has on this interface too.
    */
   address: string | readonly string[];
   /** Next hop to addresses outside of the prefixes; one for each IP version. */
   gateway?: string | readonly string[];
-  /** Default: the interface's. */
+  /** MAC address. Default: the interface's. */
   mac?: string;
-  /** 802.1Q VLAN of all that is sent, 1 to 4094. Default: untagged. */
+  /** 802.1Q VLAN of all frames that are sent, 1 to 4094. Default: untagged. */
   vlan?: number;
-  /** Line rate, such as "25Gbps". Default 100Gbps: what the host takes. */
+  /** Line rate, such as "25Gbps". Default 100Gbps: as much as the host manages. */
   rate?: string | number;
   /** Congestion control, as in nic.yaml: { algorithm, profile, parameters }. Default: DCQCN, the paper's parameters. */
   congestion?: object;
-  /** Priority (traffic class) of what queue pairs send by default. Default 3, the one that PFC protects. */
+  /** Default priority (traffic class) of packets of queue pairs. Default 3, the one that PFC protects. */
   priority?: number;
-  /** Faults on purpose in what arrives, for tests of applications: probabilities 0..1, times in ns. */
+  /** Faults on purpose in packets that arrive, for tests of applications: probabilities 0..1, times in ns. */
   impairment?: Partial<Impairment>;
 }
 
@@ -56,9 +56,9 @@ const kStartMs = 2000;
 const kStepMs = 2;
 const kDefaultPriority = 3;
 
-/** What a poll thread that was late makes up for at once, bytes. */
+/** Most bytes that a late poll thread makes up for at once. */
 const kBurst = "512KB";
-/** An interface that is slower takes no more than it can. */
+/** Default rate: a slower interface takes no more than it can. */
 const kRate = "100Gbps";
 
 interface Local {
@@ -72,13 +72,13 @@ export class InterfaceDevice extends Device {
   /** 48-bit number. */
   readonly mac: number;
   readonly vlan: number | undefined;
-  /** Bytes: what the interface's MTU leaves for a RoCEv2 payload, a power of two. */
+  /** Largest path MTU, bytes: the part of the interface's MTU that is left for a RoCEv2 payload, a power of two. */
   readonly largestPathMtu: number;
   /** bit/s */
   readonly rate: number;
-  /** What queue pairs use unless told otherwise. */
+  /** Attributes that queue pairs use unless told otherwise. */
   readonly defaults: Pick<QueuePairAttributes, "pathMtu" | "priority" | "dscp">;
-  /** For the other parts of this module. */
+  /** The native core, for the other parts of this module. */
   readonly native: { addon: NativeAddon; worker: NativeWorker };
   readonly #records = new Float64Array(kRecordWords * 64);
   readonly #listeners = new Set<(frame: Buffer) => void>();
@@ -87,7 +87,7 @@ export class InterfaceDevice extends Device {
   readonly #gateways: readonly string[];
   readonly #namespace: string | undefined;
   readonly #prefixes: Prefix[];
-  /** Of each prefix: the kernel has the address too. */
+  /** Says of each prefix whether the kernel has the address too. */
   readonly #shared: boolean[];
   readonly #table: CounterTable;
   readonly #link: FrameLink;
@@ -117,7 +117,7 @@ export class InterfaceDevice extends Device {
         name: "verbs",
         interface: options.interface,
         ...(options.namespace !== undefined && { namespace: options.namespace }),
-        // Of no queue pair: each has its own.
+        // Path MTU of no queue pair: each has its own.
         path_mtu: 256,
         // An application wants its bytes across more than even spacing after a hiccup of the host.
         burst: kBurst,
@@ -161,7 +161,7 @@ export class InterfaceDevice extends Device {
         version: isIPv6(address) ? 6 : 4,
         bytes: addressBytes(address),
       }));
-      // Of those that are the device's own: what the kernel has it answers itself.
+      // The NIC answers for the device's own addresses alone: the kernel does for those that it has.
       this.#prefixes.forEach(({ address }, i) => {
         if (this.#shared[i]) return;
         if (isIPv6(address)) nic.port.echo_ipv6 = true;
@@ -174,7 +174,7 @@ export class InterfaceDevice extends Device {
     this.#table = new CounterTable(this.native.worker);
   }
 
-  /** For openDevice(). */
+  /** Starts the device; openDevice() calls this. */
   async start(): Promise<void> {
     const { addon, worker } = this.native;
     asWeirError(() => {
@@ -203,7 +203,7 @@ export class InterfaceDevice extends Device {
     return this.#prefixes.map(({ address }) => address);
   }
 
-  /** MAC address of the next hop to an IP address. @throws WeirError when nobody answers. */
+  /** Finds the MAC address of the next hop to an IP address. @throws WeirError when nobody answers. */
   async resolve(address: string): Promise<number> {
     this.requireOpen();
     return this.#localFor(address).neighbours.resolve(address);
@@ -233,7 +233,10 @@ export class InterfaceDevice extends Device {
     return this.#localFor(address).prefix.address;
   }
 
-  /** Counts since the device was opened, by name; those by priority summed. Of connection management, `cm_` and its name there. */
+  /**
+   * Counts since the device was opened, by name; those by priority are summed. Those of connection management are named `cm_` and
+   * their name there.
+   */
   counters(): Map<string, number> {
     if (!this.works) return new Map();
     this.#table.refresh();
@@ -247,7 +250,7 @@ export class InterfaceDevice extends Device {
     return sums;
   }
 
-  /** Rates, DCQCN's state and counters of the queue pairs that there are. */
+  /** Rates, DCQCN's state and counters of the existing queue pairs. */
   queuePairStates(): QueuePairState[] {
     return this.works ? this.native.worker.queuePairs(0) : [];
   }
@@ -296,7 +299,7 @@ export class InterfaceDevice extends Device {
     this.readRecords();
   }
 
-  /** Notices when the poll thread has failed. For queue pairs that wait for it. */
+  /** Notices when the poll thread has failed. Queue pairs that wait for it call this. */
   readRecords(): void {
     for (;;) {
       const count = this.native.worker.drainRecords(this.#records);

@@ -1,4 +1,4 @@
-/** Registered memory: allocated by Weir, seen as an ArrayBuffer, read and written by the NIC in place. */
+/** Registered memory: allocated by Weir, seen as an ArrayBuffer; the NIC reads and writes it in place. */
 
 import { constants } from "node:buffer";
 import { markAsUntransferable } from "node:worker_threads";
@@ -6,7 +6,7 @@ import { WeirError } from "../base/error.js";
 import type { DeviceCore } from "./queue_pair.js";
 import { type Access, accessBits } from "./types.js";
 
-/** @throws WeirError unless it is one that an ArrayBuffer may have. */
+/** @throws WeirError unless an ArrayBuffer may have this length. */
 function checkedLength(bytes: number): number {
   if (!Number.isSafeInteger(bytes) || bytes < 1) {
     throw new WeirError(`byteLength: ${bytes} is not a whole number of bytes, at least 1`, { field: "byteLength" });
@@ -23,7 +23,7 @@ export class MemoryRegion {
   readonly buffer: ArrayBuffer;
   /** Local key and remote key in one. */
   readonly key: number;
-  /** Address of the first byte; for peers as `address`. */
+  /** Address of the first byte; peers know it as `address`. */
   readonly start: number;
   readonly byteLength: number;
   #registered = true;
@@ -47,12 +47,12 @@ export class MemoryRegion {
     this.byteLength = byteLength;
   }
 
-  /** What a peer needs in order to reach byte `offset`. */
+  /** Address and key that a peer needs to reach byte `offset`. */
   remote(offset = 0): { address: bigint; key: number } {
     return { address: BigInt(this.start + offset), key: this.key };
   }
 
-  /** Its key is void from now on; the buffer stays usable here. Idempotent. */
+  /** Makes its key void; the buffer stays usable here. Idempotent. */
   deregister(): void {
     if (!this.#registered) return;
     this.#registered = false;

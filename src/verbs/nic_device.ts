@@ -1,4 +1,4 @@
-/** A NIC that a daemon of this host has, weir nic: neither an interface nor a privilege is needed, only leave to open its socket. */
+/** A NIC of a daemon of this host, weir nic: neither an interface nor a privilege is needed, only leave to open its socket. */
 import { readdirSync, readFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { basename, dirname, join } from "node:path";
@@ -32,11 +32,11 @@ const kGone = "the daemon of the NIC is gone";
 export class NicDevice extends Device {
   readonly interface: string;
   readonly mac: number;
-  /** The daemon tags what it sends. */
+  /** Undefined, since the daemon tags the frames. */
   readonly vlan = undefined;
   readonly largestPathMtu: number;
   readonly rate: number;
-  /** Zeros: as the daemon's file says. */
+  /** Defaults; zeros mean the values of the daemon's file. */
   readonly defaults: Pick<QueuePairAttributes, "pathMtu" | "priority" | "dscp">;
   readonly native: { addon: NativeAddon; worker: VerbsWorker };
   readonly #nic: NativeDaemonNic;
@@ -105,7 +105,7 @@ export class NicDevice extends Device {
     return this.addresses[this.#indexFor(address)] as string;
   }
 
-  /** Of its own queue pairs' transports; all else the NIC counts for everybody. */
+  /** Counters of its own queue pairs' transports; all others the NIC counts for everybody. */
   counters(): Map<string, number> {
     return new Map(this.works ? Object.entries(this.#nic.counters()) : []);
   }
@@ -125,7 +125,7 @@ export class NicDevice extends Device {
 
   #onDoorbell(): void {
     if (this.closed) return;
-    // Before it completions, if the daemon is gone: what was posted is flushed.
+    // If the daemon is gone, completions come first: posted work was flushed.
     const over = this.#nic.over();
     this.drain();
     if (over && !this.closed) this.fail(kGone);
@@ -230,7 +230,7 @@ function ownFolder(): string {
   }
 }
 
-/** What the daemon tells of its NIC: addresses in the order of the table of GIDs. */
+/** Reads the daemon's files about its NIC: addresses in the order of the table of GIDs. */
 function readFiles(folder: string): { interface: string; addresses: string[] } {
   const read = (path: string) => readFileSync(join(folder, "ports/1", path), "utf8").trim();
   const addresses = readdirSync(join(folder, "ports/1/gids"))

@@ -1,4 +1,4 @@
-/** Names of peers: what getaddrinfo() knows of them, /etc/hosts included, in the network namespace of the process. */
+/** Finds addresses of peers by name as getaddrinfo() does, /etc/hosts included, in the network namespace of the process. */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { WeirError } from "../base/error.js";
@@ -6,7 +6,7 @@ import type { Device } from "./device.js";
 
 const familyOf = (address: string) => (address.includes(":") ? 6 : 4);
 
-/** The first address of `peer` that the device has an address of the same IP version for. @throws WeirError if there is none. */
+/** The first address of `peer` whose IP version one of the device's addresses has. @throws WeirError if there is none. */
 export async function peerAddress(device: Pick<Device, "managers">, peer: string): Promise<string> {
   if (isIP(peer) !== 0) return peer;
   const found = await lookup(peer, { all: true, verbatim: true }).catch((cause) => {

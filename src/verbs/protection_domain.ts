@@ -1,4 +1,4 @@
-/** What belongs together: queue pairs reach memory of their own domain only. */
+/** A protection domain: queue pairs reach memory of their own domain only. */
 import { MemoryRegion } from "./memory_region.js";
 import { type DeviceCore, QueuePair, type QueuePairOptions } from "./queue_pair.js";
 import type { Access } from "./types.js";
@@ -12,13 +12,13 @@ export class ProtectionDomain {
     private readonly number: number,
   ) {}
 
-  /** Zeroed memory of `byteLength` bytes, by default with all rights but remote_invalidate. @throws WeirError without room. */
+  /** Registers zeroed memory of `byteLength` bytes, by default with all rights but remote_invalidate. @throws WeirError without room. */
   registerMemory(byteLength: number, access: readonly Access[] = kAllAccess): MemoryRegion {
     this.device.requireOpen();
     return new MemoryRegion(this.device, byteLength, this.number, access);
   }
 
-  /** In state reset. @throws WeirError when the device has no place left. */
+  /** Makes a queue pair in state reset. @throws WeirError when the device has no place left. */
   createQueuePair(options: QueuePairOptions): QueuePair {
     this.device.requireOpen();
     return new QueuePair(this.device, this.number, options);

@@ -1,4 +1,4 @@
-/** Queue pairs, reliable connections (RC) and unreliable datagrams (UD), and the queues that their completions come to. */
+/** Queue pairs, reliable connections (RC) and unreliable datagrams (UD), and the queues for their completions. */
 
 import { asWeirError, WeirError } from "../base/error.js";
 import { pathTo } from "../device/path.js";
@@ -17,10 +17,10 @@ import type {
 import { accessBits } from "./types.js";
 import { WorkBuffer } from "./work.js";
 
-/** What queue pairs, completion queues and memory regions need of their device. */
+/** The part of a device that queue pairs, completion queues and memory regions need. */
 export interface DeviceCore {
   readonly native: { addon: NativeAddon; worker: VerbsWorker };
-  /** For work requests on their way down. */
+  /** Buffer for work requests on their way down. */
   readonly work: WorkBuffer;
   readonly mac: number;
   readonly vlan: number | undefined;
@@ -40,25 +40,25 @@ export interface DeviceCore {
   detach(pair: QueuePair): void;
 }
 
-/** A completion, and what it is of. */
+/** A completion, with its queue pair. */
 export interface WorkCompletion extends Completion {
   queuePair: QueuePair;
 }
 
 export interface CompletionQueueOptions {
   /**
-   * Completions in a row that are all the same are one, with how many they are in `times`: of many short messages each would cost more
-   * than its message. Default false.
+   * Joins completions in a row that are all the same into one, with their number in `times`: of many short messages each would
+   * cost more than its message. Default false.
    */
   join?: boolean;
 }
 
-/** Where completions arrive: polled, awaited, or called back for. */
+/** A queue at which completions arrive: polled, awaited, or called back for. */
 export class CompletionQueue implements AsyncIterable<WorkCompletion> {
   #waiting: WorkCompletion[] = [];
   #wakes: (() => void)[] = [];
   #callback: ((completion: WorkCompletion) => void) | undefined;
-  /** For queue pairs. */
+  /** Says whether it joins; queue pairs read it. */
   readonly joins: boolean;
 
   /** Use Device.createCompletionQueue(). */
@@ -81,11 +81,11 @@ export class CompletionQueue implements AsyncIterable<WorkCompletion> {
   }
 
   /**
-   * Calls back for each completion from now on, those that wait included, instead of keeping it; undefined: keeps them again.
-   * What the callback throws is an uncaught exception; later completions are called back for all the same.
+   * Calls back for each completion from now on, those that wait included, instead of keeping it; undefined: keeps them again. An
+   * error that the callback throws is an uncaught exception; later completions are called back for all the same.
    */
   onCompletion(callback: ((completion: WorkCompletion) => void) | undefined): void {
-    // To where older ones are: these come first.
+    // Older completions come first, to where they went so far.
     this.device.drain();
     this.#callback = callback;
     if (callback !== undefined) for (const completion of this.#waiting.splice(0)) callback(completion);
@@ -104,7 +104,7 @@ export class CompletionQueue implements AsyncIterable<WorkCompletion> {
   /** Ends when the device is closed. @throws WeirError when it fails. */
   async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
     for (;;) {
-      // One at a time: whoever leaves the loop leaves the others in the queue.
+      // They are taken one at a time: a caller that leaves the loop leaves the others in the queue.
       const completion = this.#take();
       if (completion !== undefined) {
         yield completion;
@@ -116,7 +116,7 @@ export class CompletionQueue implements AsyncIterable<WorkCompletion> {
     }
   }
 
-  /** For the device. */
+  /** Adds a completion; the device calls this. */
   push(completion: WorkCompletion): void {
     if (this.#callback === undefined) {
       this.#waiting.push(completion);
@@ -126,7 +126,7 @@ export class CompletionQueue implements AsyncIterable<WorkCompletion> {
     }
   }
 
-  /** For the device. */
+  /** Wakes waiting callers; the device calls this. */
   wake(): void {
     for (const wake of this.#wakes.splice(0)) wake();
   }
@@ -142,10 +142,10 @@ export class CompletionQueue implements AsyncIterable<WorkCompletion> {
 }
 
 export interface QueuePairOptions {
-  /** Default "rc". */
+  /** Type of the queue pair. Default "rc". */
   type?: "rc" | "ud";
   sendCompletions: CompletionQueue;
-  /** Default: the same as for sends. */
+  /** Queue for completions of receives. Default: the same as for sends. */
   receiveCompletions?: CompletionQueue;
   /** Most work requests at a time, 1 to 32768. Default 128. */
   sendDepth?: number;
@@ -153,7 +153,7 @@ export interface QueuePairOptions {
 }
 
 const kMostDepth = 32_768;
-/** Attributes that are numbers: what the native core calls them, their default, and what they may be, inclusive. */
+/** Attributes that are numbers: their name in the native core, default, and bounds, inclusive. */
 const kNumbers = {
   remoteQpn: ["remote_qpn", 0, 0, 0xff_ffff],
   sendPsn: ["send_psn", 0, 0, 0xff_ffff],
@@ -182,7 +182,7 @@ export class QueuePair {
   #state: State = "reset";
   /** Work requests that are posted and not done with. */
   readonly #posted = { send: 0, receive: 0 };
-  /** Of datagrams that are posted: their handles must not be given back yet. */
+  /** Handles of datagrams that are posted: they must not be given back yet. */
   readonly #ways: AddressHandle[] = [];
   #destroyed = false;
   #attributes: Partial<QueuePairAttributes> = {};
@@ -274,7 +274,7 @@ export class QueuePair {
     this.#post("send", requests, write, (from, to) => this.#ways.push(...ways.slice(from, to)));
   }
 
-  /** The same for receives; from init on. */
+  /** Posts receives in the same way; from init on. */
   postReceive(...requests: ReceiveRequest[]): void {
     this.#requireAlive();
     if (this.#state === "reset") {
@@ -289,7 +289,7 @@ export class QueuePair {
     this.#onError = callback;
   }
 
-  /** What is not complete is forgotten. Idempotent. */
+  /** Destroys it; work that is not complete is forgotten. Idempotent. */
   destroy(): void {
     if (this.#destroyed) return;
     this.#destroyed = true;
@@ -298,12 +298,12 @@ export class QueuePair {
     if (this.device.works) this.device.native.worker.destroyQueuePair(0, this.qpn);
   }
 
-  /** For the device: whether it takes completions of receives, or of sends, joined. */
+  /** Tells the device whether it takes completions of receives, or of sends, joined. */
   joins(receive: boolean): boolean {
     return (receive ? this.receiveCompletions : this.sendCompletions).joins;
   }
 
-  /** For the device. */
+  /** Takes a completion; the device calls this. */
   take(completion: WorkCompletion, receive: boolean, retired: number): void {
     if (completion.status !== "success" || retired === 0) this.#fail(completion.status);
     if (retired === 0) return;
@@ -312,7 +312,10 @@ export class QueuePair {
     (receive ? this.receiveCompletions : this.sendCompletions).push(completion);
   }
 
-  /** For each of its times. @throws WeirError for what is no datagram, or has no destination that there is. */
+  /**
+   * Handles of a datagram's destination, one for each of its times. @throws WeirError for a request that is no datagram, or has
+   * no destination that there is.
+   */
   #waysOf(request: SendRequest): AddressHandle[] {
     if (request.opcode !== "send" && request.opcode !== "send_with_imm") {
       throw new WeirError(`opcode: a datagram queue pair has no ${request.opcode}`, {
@@ -348,7 +351,7 @@ export class QueuePair {
     let posted = 0;
     for (let next = 0; next < requests.length; ) {
       let count = 0;
-      // One that comes several times in a row is written once.
+      // A request that comes several times in a row is written once.
       for (; count < WorkBuffer.kRequests && next < requests.length; count++) {
         const request = requests[next] as T;
         let times = 0;
@@ -389,7 +392,7 @@ function full(which: "send" | "receive", depth: number): WeirError {
   });
 }
 
-/** @throws WeirError unless it is. */
+/** @throws WeirError unless the value is within its bounds. */
 function within(field: string, value: number, least: number, most: number): number {
   if (Number.isInteger(value) && value >= least && value <= most) return value;
   throw new WeirError(`${field}: ${value} is not an integer between ${least} and ${most}`, { field });

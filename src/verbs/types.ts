@@ -1,8 +1,8 @@
-/** What applications give and get, named as in libibverbs. */
+/** Types that applications give and get, named as in libibverbs. */
 import type { NativeQueueAttributes } from "../native/types.js";
 import type { AddressHandle } from "./address_handle.js";
 
-/** What may be done to a region; remote_* by peers who know its key. `remote_invalidate`: they may take the key away. */
+/** Rights to a region; remote_* are those of peers who know its key. `remote_invalidate`: they may take the key away. */
 export const kAccess = {
   local_write: 1,
   remote_write: 2,
@@ -21,11 +21,11 @@ export interface Slice {
   region: Memory;
   /** Bytes from the start of the region. Default 0. */
   offset?: number;
-  /** Default: up to the end of the region; of an atomic, 8. */
+  /** Length in bytes. Default: up to the end of the region; for an atomic, 8. */
   length?: number;
 }
 
-/** Memory of the peer, as the peer has told. */
+/** Memory of the peer, as told by the peer. */
 export interface RemoteMemory {
   address: bigint;
   key: number;
@@ -33,22 +33,22 @@ export interface RemoteMemory {
 
 /** A request stands for several that are all the same: each of them is a work request. */
 export interface Repeated {
-  /** How many. Default 1. */
+  /** Number of requests. Default 1. */
   times?: number;
 }
 
 interface SendBase extends Repeated {
-  /** Comes back in the completion. Default 0. */
+  /** Number that comes back in the completion. Default 0. */
   id?: number;
-  /** A completion also on success. Default true. */
+  /** Asks for a completion also on success. Default true. */
   signaled?: boolean;
-  /** The peer's completion is a solicited event. */
+  /** Makes the peer's completion a solicited event. */
   solicited?: boolean;
-  /** Not before all earlier READs and atomics are complete. */
+  /** Holds the request until all earlier READs and atomics are complete. */
   fence?: boolean;
 }
 
-/** Absent `local`: a message of no bytes. */
+/** A request to send; without `local` the message has no bytes. */
 export type SendRequest = SendBase &
   (
     | { opcode: "send"; local?: Slice; to?: Destination }
@@ -62,7 +62,7 @@ export type SendRequest = SendBase &
     | { opcode: "atomic_fetch_and_add"; local: Slice; remote: RemoteMemory; add: bigint }
   );
 
-/** Of a datagram. */
+/** Destination of a datagram. */
 export interface Destination {
   address: AddressHandle;
   qpn: number;
@@ -71,11 +71,11 @@ export interface Destination {
 
 export interface ReceiveRequest extends Repeated {
   id?: number;
-  /** Absent: only for messages of no bytes. */
+  /** Memory for the message; may be absent only for messages of no bytes. */
   local?: Slice;
 }
 
-/** ibv_wc_status. */
+/** Names of ibv_wc_status. */
 export const kStatus = {
   0: "success",
   1: "loc_len_err",
@@ -91,34 +91,34 @@ export const kStatus = {
 } as const;
 export type Status = (typeof kStatus)[keyof typeof kStatus];
 
-/** Of a queue pair that its reader knows. */
+/** A completion of a queue pair that its reader knows. */
 export interface Completion {
   id: number;
   status: Status;
   opcode: SendRequest["opcode"] | "recv" | "recv_rdma_with_imm";
-  /** Received, read, or sent. */
+  /** Bytes received, read, or sent. */
   byteLength: number;
-  /** So many in a row that are all the same, of a queue that joins them; else 1. */
+  /** Number of completions in a row that are all the same, in a queue that joins them; else 1. */
   times: number;
   immediate?: number | undefined;
   invalidatedKey?: number | undefined;
-  /** Of a datagram: who sent it. The first 40 bytes of its buffer are the network header. */
+  /** Sender of a datagram. The first 40 bytes of its buffer are the network header. */
   sourceQpn?: number | undefined;
 }
 
 export type State = NativeQueueAttributes["state"];
 
-/** How to get to a peer. */
+/** The way to a peer. */
 export interface Route {
-  /** IPv4 or IPv6. */
+  /** IPv4 or IPv6 address. */
   address: string;
-  /** Of the peer or of the router, 48 bits: what Device.resolve() finds. */
+  /** MAC address of the peer or of the router, 48 bits, as found by Device.resolve(). */
   mac: number;
 }
 
-/** What a queue pair is given on its way to RTS. Numbers as in ibv_qp_attr. */
+/** Attributes of a queue pair on its way to RTS. Numbers are those of ibv_qp_attr. */
 export interface QueuePairAttributes {
-  /** What the peer may do through this queue pair. Default: remote_write, remote_read, remote_atomic. */
+  /** Rights of the peer through this queue pair. Default: remote_write, remote_read, remote_atomic. */
   access: readonly Access[];
   /** 256, 512, 1024, 2048 or 4096. Default: the largest that the interface's MTU allows. */
   pathMtu: number;
@@ -137,18 +137,18 @@ export interface QueuePairAttributes {
   /** READs and atomics under way, as requester and as responder, 1 to 128. Default 16. */
   maxRdAtomic: number;
   maxDestRdAtomic: number;
-  /** What to do about loss; both ends must agree on selective-repeat. Default go-back-n. */
+  /** Recovery from loss; both ends must agree on selective-repeat. Default go-back-n. */
   recovery: "go-back-n" | "selective-repeat";
   /** Most packets in flight, 4 to 65536, with selective-repeat 256. Default: 1 MiB of them, no fewer than 256; with selective-repeat 256. */
   window: number;
   partitionKey: number;
-  /** UD. */
+  /** Key of UD. */
   queueKey: number;
   route: Route;
-  /** Priority (traffic class) and DSCP of what is sent. Default: the device's. */
+  /** Priority (traffic class) and DSCP of packets. Default: the device's. */
   priority: number;
   dscp: number;
-  /** bit/s; 0: line rate. */
+  /** Rate limit, bit/s; 0: line rate. */
   rateCap: number;
 }
 

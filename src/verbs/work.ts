@@ -10,7 +10,7 @@ const kBytes = kCompletionRun.words * 8;
 const kSignaled = 1;
 const kSolicited = 2;
 const kFence = 4;
-/** Bytes of a message. */
+/** Most bytes of a message. */
 const kMostMessage = 2 ** 30;
 const kAtomicBytes = 8;
 const kNothing: { address: number; length: number; key: number } = { address: 0, length: 0, key: 0 };
@@ -22,8 +22,8 @@ export class WorkBuffer {
   readonly #view = new DataView(this.words.buffer);
 
   /**
-   * Writes request number `at`, `times` over. @throws RangeError for a slice outside of its region, or longer than a message may be, or an
-   * opcode that there is not.
+   * Writes request number `at`, which stands for `times`. @throws RangeError for a slice outside of its region, or longer than a
+   * message may be, or an unknown opcode.
    */
   writeSend(at: number, qpn: number, request: SendRequest, times = 1): void {
     const { opcode, local } = request;
@@ -64,22 +64,22 @@ export class WorkBuffer {
 
   writeReceive(at: number, qpn: number, { id = 0, local }: ReceiveRequest, times = 1): void {
     const { address, length, key } = local === undefined ? kNothing : resolveSlice(local);
-    // No message fills more, and the field holds no more.
+    // No message fills more than that, nor can the field hold more.
     const base = this.#writeHead(at, qpn, times, id, { address, length: Math.min(length, kMostMessage), key });
     this.#view.setUint8(base + kAt.receive, 1);
   }
 
-  /** How many work requests number `at` stands for. */
+  /** Number of work requests for which number `at` stands. */
   times(at: number): number {
     return this.#view.getUint32(at * kWorkCommand.words * 8 + kAt.times, true);
   }
 
-  /** Returns where the request begins. */
+  /** Returns the place at which the request begins. */
   #writeHead(at: number, qpn: number, times: number, id: number, { address, length, key }: typeof kNothing): number {
     const base = at * kWorkCommand.words * 8;
     this.#view.setUint32(base + kAt.qpn, qpn, true);
     this.#view.setUint32(base + kAt.times, times, true);
-    // Opaque to the core: any number comes back as it was.
+    // The ID is opaque to the core: any number comes back as it was.
     this.#view.setFloat64(base + kAt.id, id, true);
     this.#view.setUint32(base + kAt.local_address, address % 2 ** 32, true);
     this.#view.setUint32(base + kAt.local_address + 4, address / 2 ** 32, true);
@@ -108,7 +108,7 @@ export class CompletionBuffer {
     return this.#view.getUint32(at * kBytes + kPlaces.qpn, true);
   }
 
-  /** Whether it is of a receive. */
+  /** Tells whether the completion is of a receive. */
   receive(at: number): boolean {
     return this.#view.getUint8(at * kBytes + kPlaces.receive) !== 0;
   }
@@ -118,12 +118,15 @@ export class CompletionBuffer {
     return this.#view.getUint32(at * kBytes + kPlaces.retired, true);
   }
 
-  /** So many in a row are all the same as number `at`. */
+  /** Number of completions in a row that are all the same as number `at`. */
   times(at: number): number {
     return this.#view.getUint32(at * kBytes + kPlaces.times, true);
   }
 
-  /** What it says to applications, for so many of them. All have the same fields in the same order, absent ones too: V8 is fast with those. */
+  /**
+   * Reads it as applications see it, for `times` in a row. All have the same fields in the same order, absent ones too: V8 is
+   * fast with those.
+   */
   read<Q>(at: number, queuePair: Q, times = 1): Completion & { queuePair: Q } {
     const base = at * kBytes;
     const view = this.#view;

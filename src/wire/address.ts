@@ -59,20 +59,20 @@ export function guidOfMac(mac: number): Buffer {
   return bytes;
 }
 
-/** Whether an IP address, canonical, is a multicast group's: of 224.0.0.0/4 or ff00::/8. */
+/** Tells whether an IP address, canonical, is a multicast group's: of 224.0.0.0/4 or ff00::/8. */
 export function isGroup(address: string): boolean {
   const [first = 0] = addressBytes(address);
   return address.includes(":") ? first === 0xff : first >> 4 === 0xe;
 }
 
-/** Where frames to a multicast group go: 01:00:5e and 23 bits of it (RFC 1112, 6.4), or 33:33 and 32 (RFC 2464, 7). */
+/** MAC address of frames to a multicast group: 01:00:5e and 23 bits of it (RFC 1112, 6.4), or 33:33 and 32 (RFC 2464, 7). */
 export function macOfGroup(group: string): number {
   const bytes = addressBytes(group);
   if (bytes.length === 4) return 0x01_00_5e_00_00_00 + (bytes.readUInt32BE() & 0x7f_ffff);
   return 0x3333_0000_0000 + bytes.readUInt32BE(12);
 }
 
-/** Whether a 48-bit MAC address may be one station's: not zero, no group. */
+/** Tells whether a 48-bit MAC address may be one station's: not zero, no group. */
 export function isStation(mac: number): boolean {
   return mac !== 0 && Math.floor(mac / 2 ** 40) % 2 === 0;
 }

@@ -1,4 +1,4 @@
-/** Checksums of RoCEv2 over IPv4 and IPv6, of whole buffers. */
+/** Computes checksums of RoCEv2 over IPv4 and IPv6, of whole buffers. */
 import { crc32 } from "node:zlib";
 import { kIcrc, kIpv4Header, kIpv6Header, kUdpHeader } from "./headers.js";
 
@@ -13,9 +13,9 @@ export function internetChecksum(...parts: readonly Uint8Array[]): number {
 }
 
 /**
- * Invariant CRC of a whole RoCEv2 packet (IBTA annex A17) that starts with its IP header and ends with four bytes for the
- * ICRC: CRC-32 over eight bytes of ones and the packet up to the ICRC, where all that a router may change counts as ones. Goes
- * out least significant byte first.
+ * Invariant CRC of a whole RoCEv2 packet (IBTA annex A17) that starts with its IP header and ends with four bytes for the ICRC:
+ * CRC-32 over eight bytes of ones and the packet up to the ICRC, in which every field that a router may change counts as ones. It
+ * goes out least significant byte first.
  */
 export function icrc(packet: Uint8Array): number {
   const masked = Buffer.from(packet.subarray(0, packet.length - kIcrc));

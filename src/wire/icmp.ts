@@ -1,19 +1,19 @@
-/** ICMP and ICMPv6 (RFC 792, RFC 4443) as far as a RoCEv2 endpoint has to do with it: echo, and who is not there. */
+/** ICMP and ICMPv6 (RFC 792, RFC 4443) as far as a RoCEv2 endpoint has to do with them: echo, and "destination unreachable". */
 import { addressBytes, addressText } from "./address.js";
 import { internetChecksum } from "./checksum.js";
 import { kHopLimit, kIpv4Header, kIpv6Header, kProtocolUdp } from "./headers.js";
 
 const kIcmpHeader = 8;
-/** By IP version: protocol, and types of messages; code of "port unreachable". */
+/** Numbers by IP version: protocol, and types of messages; code of "port unreachable". */
 const kIcmp = {
   4: { protocol: 1, request: 8, reply: 0, unreachable: 3, port: 3 },
   6: { protocol: 58, request: 128, reply: 129, unreachable: 1, port: 4 },
 } as const;
 
-/** An IP header and where things are; no fragment. */
+/** An IP header that belongs to no fragment, and its lengths. */
 export interface IpHeader {
   version: 4 | 6;
-  /** Bytes: of the header, and of the packet as it says. */
+  /** Bytes of the header; `total`: bytes of the packet as the header says. */
   header: number;
   total: number;
   protocol: number;
@@ -23,7 +23,7 @@ export interface IpHeader {
   destination: string;
 }
 
-/** Of a packet that may be cut short behind its header; undefined if there is none, or it is of a fragment. */
+/** Reads a packet that may be cut short behind its header; undefined if there is no header, or it is of a fragment. */
 export function readIp(packet: Buffer): IpHeader | undefined {
   const version = (packet[0] ?? 0) >> 4;
   if (version === 4 && packet.length >= kIpv4Header) {
@@ -43,15 +43,15 @@ export function readIp(packet: Buffer): IpHeader | undefined {
   return;
 }
 
-/** Somebody could not deliver a UDP packet. */
+/** A host's message that it could not deliver a UDP packet. */
 export interface Unreachable {
-  /** Who says so. */
+  /** Host that says so. */
   source: string;
   /** RFC 792: 0 network, 1 host, 3 port, 13 prohibited by a filter ...; RFC 4443 has others. */
   code: number;
-  /** The host is there, and nothing has the port. */
+  /** True if the host is there, and nothing has the port. */
   isPort: boolean;
-  /** Of the packet, as it was when it got there. */
+  /** Fields of the packet as it was when it got there. */
   quoted: Pick<IpHeader, "source" | "destination" | "tos"> & { sourcePort: number; destinationPort: number };
 }
 
@@ -76,8 +76,8 @@ export function readUnreachable(packet: Buffer): Unreachable | undefined {
 }
 
 /**
- * The answer to an echo request for `address`, as an IP packet; undefined if `packet` is none, or is not whole, or comes from
- * where no single host is. Padding behind the packet is left out.
+ * The answer to an echo request for `address`, as an IP packet; undefined if `packet` is none, or is not whole, or does not come
+ * from a single host's address. Padding behind the packet is left out.
  */
 export function echoReply(packet: Buffer, address: string): Buffer | undefined {
   const ip = readIp(packet);
@@ -113,14 +113,14 @@ export function echoReply(packet: Buffer, address: string): Buffer | undefined {
   return answer;
 }
 
-/** Of a message, 0 if the one in it is right. ICMPv6 has it over a pseudo header too (RFC 8200, 8.1). */
+/** Checksum of a message, 0 if the one in it is right. ICMPv6 has it over a pseudo header too (RFC 8200, 8.1). */
 function checksum(version: 4 | 6, ip: Buffer, icmp: Buffer): number {
   if (version === 4) return internetChecksum(icmp);
   const tail = Buffer.from([0, 0, icmp.length >> 8, icmp.length & 0xff, 0, 0, 0, kIcmp[6].protocol]);
   return internetChecksum(ip.subarray(8, kIpv6Header), tail, icmp);
 }
 
-/** Neither unspecified, nor loopback, nor a group, nor everybody. */
+/** Tells whether the address is neither unspecified, nor loopback, nor a group, nor broadcast. */
 function isHost(address: string): boolean {
   const bytes = addressBytes(address);
   const first = bytes[0] as number;

@@ -23,7 +23,7 @@ export function parsePrefix(text: string): Prefix {
   return { address: canonicalAddress(address), length: length === undefined ? most : Number(length) };
 }
 
-/** Whether `address`, of either IP version, is in the network. */
+/** Tells whether `address`, of either IP version, is in the network. */
 export function inPrefix({ address, length }: Prefix, other: string): boolean {
   const [own, theirs] = [addressBytes(address), addressBytes(other)];
   if (own.length !== theirs.length) return false;
@@ -33,7 +33,7 @@ export function inPrefix({ address, length }: Prefix, other: string): boolean {
   });
 }
 
-/** Undefined: it is none, or has no length. */
+/** Returns undefined if the text is no address, or has no length. */
 export function readPrefix(text: string): Prefix | undefined {
   const [address = "", length = ""] = text.split("/");
   if (isIP(address) === 0 || address.includes("%") || length === "") return undefined;
@@ -46,7 +46,7 @@ export function readPrefix(text: string): Prefix | undefined {
 
 export const prefixText = ({ address, length }: Prefix) => `${address}/${length}`;
 
-/** Its first address. */
+/** First address of the network. */
 export function networkOf({ address, length }: Prefix): string {
   const bits = (i: number) => Math.min(8, Math.max(0, length - 8 * i));
   return addressText(addressBytes(address).map((byte, i) => byte & (0xff00 >> bits(i))));

@@ -1,4 +1,4 @@
-/** Whatever JavaScript hands to the native core, it is taken or refused with an error; memory stays as it is. */
+/** The native core takes whatever JavaScript hands it, or refuses it with an error; memory stays as it is. */
 import { describe, expect, it } from "vitest";
 import { composeLab } from "../../src/clocks/lab/compose.js";
 import { composeSimulation } from "../../src/clocks/sim/compose.js";
@@ -17,7 +17,7 @@ import { nativeCore } from "../obstacles.js";
 
 const addon = nativeCore<NativeAddon & SimulationAddon>();
 
-/** Of a worker without devices. */
+/** Configuration of a worker without devices. */
 const config: WorkerConfig = {
   name: "bare",
   cpu: -1,
@@ -34,7 +34,7 @@ const config: WorkerConfig = {
 
 const capture = () => new addon.Capture({ snap_length: 128, ring_bytes: 1 << 16, kinds: 63, taps: 1 });
 
-/** Of a lab that runs on QCN. */
+/** A NIC of a lab that runs on QCN. */
 function labNic(): NativeNic {
   const qcn = { switch: { ecn: { enabled: false }, qcn: { enabled: true } }, congestion: { algorithm: "qcn" } };
   const [, nics] = composeLab(smallScenario(qcn), {

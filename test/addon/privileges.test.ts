@@ -1,4 +1,4 @@
-/** What a process gives up is given up by all of its threads, those of Node.js among them, and for good. */
+/** A process gives up rights in all of its threads, those of Node.js among them, and for good. */
 import { spawnSync } from "node:child_process";
 import { expect, it } from "vitest";
 import { addonFile } from "../../src/native/addon.js";
@@ -6,7 +6,7 @@ import { nativeObstacle, skipWhere } from "../obstacles.js";
 
 skipWhere(nativeObstacle());
 
-/** Of each thread, CapPrm, CapEff, CapBnd and NoNewPrivs, before and after. */
+/** Prints CapPrm, CapEff, CapBnd and NoNewPrivs of each thread, before and after. */
 const script = () => `
 const { readdirSync, readFileSync } = require("node:fs");
 const { Worker } = require("node:worker_threads");

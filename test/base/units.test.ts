@@ -105,7 +105,7 @@ describe("units", () => {
     expect(formatTime(55_000)).toBe("55 us");
     expect(formatSize(0)).toBe("0 B");
     expect(formatRate(9.79123e9, 3)).toBe("9.79 Gb/s");
-    // What is rounded up to it, too.
+    // Times and rates that round up to the next unit get it, too.
     expect(formatTime(999_999_999, 4)).toBe("1 s");
     expect(formatRate(999.96e6, 4)).toBe("1 Gb/s");
     expect(formatTime(999_940, 4)).toBe("999.9 us");

@@ -42,7 +42,7 @@ it("keeps the file before, and nothing else, where the new one cannot be made", 
   writeWhole(file, "before");
   const failing = function* () {
     yield "half";
-    // What the system says of a full disk.
+    // The system reports a full disk like this.
     throw Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC", syscall: "write" });
   };
   expect(() => writeWhole(file, failing())).toThrow(`cannot write ${file}: no space left on the device`);

@@ -20,7 +20,7 @@ describePage("charts", ({ open }) => {
       await drawn(page, server);
       for (const chart of kCharts) {
         const { inked, columns } = await inkOf(page, chart);
-        // 100 of 200 frames of the run.
+        // The view has 100 of 200 frames of the run.
         expect(inked / columns, chart).toBeGreaterThan(0.45);
         expect(inked / columns, chart).toBeLessThan(0.55);
       }
@@ -32,7 +32,7 @@ describePage("charts", ({ open }) => {
     server.send(20);
     await drawn(page, server);
     for (const chart of kCharts) {
-      // Below the axis there is nothing but its texts.
+      // Only texts are below the axis.
       const dots = await page.locator(`#chart-${chart}`).evaluate((host) => {
         const canvas = host.querySelector("canvas") as HTMLCanvasElement;
         const over = host.querySelector(".u-over") as HTMLElement;
@@ -57,7 +57,7 @@ describePage("charts", ({ open }) => {
     server.send(60);
     await page.keyboard.press("t");
     await page.keyboard.press("t");
-    // Drawn anew for each theme, and the same.
+    // Charts are drawn anew for each theme, and look the same.
     await expect.poll(() => inkOf(page, "rate")).toEqual(before);
     expect(await page.locator("#meant-time").textContent()).toBe(time);
     await page.keyboard.press("Space");

@@ -1,4 +1,4 @@
-/** What of a report's charts a reader can see. */
+/** Reads from a report's charts what a reader can see. */
 import type { Page } from "playwright-core";
 
 /** Coloured dots that a curve has at least. */

@@ -3,7 +3,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { lacking, pathOf } from "../needs.js";
 
-/** Why there is none; undefined if there is. */
+/** Says why there is no Chromium; undefined if there is one. */
 export const browserObstacle = () => lacking("chromium");
 
 /** One browser for all tests of a describe(); what it returns makes a profile of its own for one test. */

@@ -9,7 +9,7 @@ import { browserObstacle } from "./chromium.js";
 import { describePage } from "./harness.js";
 import { changeLines, inkOf } from "./pixels.js";
 
-/** What the page shows of a daemon at first. */
+/** Span that the page shows of a daemon at first, s. */
 const kSpan = 30;
 
 describePage(
@@ -30,7 +30,7 @@ describePage(
       const opened = (Date.now() - Date.parse((await session()).started)) / 1000;
       await sleep(2000);
 
-      // What the inspector asks of a daemon that is ending is not there any more.
+      // Questions of the inspector find nothing at a daemon that is ending.
       const page = await visit(url, { expected: /ERR_|404 .*\/api\/inspect/ });
       await expect.poll(async () => (await inkOf(page, "queue")).inked).toBeGreaterThan(5);
       const { first, columns } = await inkOf(page, "queue");
@@ -48,7 +48,7 @@ describePage(
       await inspector.getByText("af_packet").first().waitFor();
       // There are none to start, to stop or to compare.
       expect(await page.getByRole("region", { name: "Runs" }).count()).toBe(0);
-      // Who has not opened the URL with the token looks on.
+      // A reader who has not opened the URL with the token looks on.
       await page.locator("#view-only", { hasText: "weir show dashboard" }).waitFor();
       expect(await page.getByLabel("kmax").isDisabled()).toBe(true);
       expect(await page.getByRole("button", { name: /^Apply/ }).count()).toBe(0);

@@ -28,11 +28,11 @@ export class FakeServer {
   readonly results = new Map<number, unknown>();
   readonly changes: string[][] = [];
   readonly requested: RunRequest["action"][] = [];
-  /** Whoever comes may change things. */
+  /** True if anybody may change things. */
   mayChange = true;
-  /** Of streams. */
+  /** Refuses streams, if there is one. */
   refusal: Refusal | undefined;
-  /** Answers to questions wait for it. */
+  /** Answers to questions wait for this. */
   hold: Promise<void> | undefined;
   /** Frames sent so far. */
   step = 0;
@@ -43,7 +43,7 @@ export class FakeServer {
   private server: Server | undefined;
   private port: number;
 
-  /** @param at Where it listens once it is started; "": at any port that is free. */
+  /** @param at Address at which it listens once it is started; "": at any port that is free. */
   constructor(
     public session: Session,
     at = "",
@@ -75,13 +75,13 @@ export class FakeServer {
     this.server = undefined;
   }
 
-  /** The next frames, one after the other without a pause. */
+  /** Sends the next frames, one after the other without a pause. */
   send(count: number): Frame {
     for (let i = 1; i < count; i++) this.frame();
     return this.frame();
   }
 
-  /** The next frames, 20 a second. */
+  /** Sends the next frames, 20 a second. */
   async play(count: number): Promise<Frame> {
     for (let i = 1; i < count; i++) {
       this.frame();

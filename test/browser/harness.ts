@@ -41,7 +41,7 @@ export function describePage(name: string, body: (bench: Bench) => void, obstacl
     const visit: Bench["visit"] = async (url, { expected, ...options } = {}) => {
       over = false;
       const context = await newContext({ viewport: { width: 1280, height: 900 }, ...options });
-      // Before the test's own time is up, so that it says what it waited for.
+      // This is less than the test's own time, so that it says what it waited for.
       context.setDefaultTimeout(kPatienceMs);
       await context.addInitScript(installPixels);
       const page = await context.newPage();

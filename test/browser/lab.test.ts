@@ -11,7 +11,7 @@ import { browserObstacle } from "./chromium.js";
 import { describePage } from "./harness.js";
 import { changeLines, inkOf } from "./pixels.js";
 
-/** With its dashboard where the browser is, outside of the network namespace that other tests run labs in. */
+/** Starts a lab whose dashboard is where the browser is, outside of the network namespace in which other tests run labs. */
 async function startLab(): Promise<{ url: string; interrupt(): Promise<number | null> }> {
   const options = [
     "--scale",
@@ -54,7 +54,7 @@ describePage(
     // A busy machine takes its time to start a lab, and to look at it: the run is far longer than that, and is stopped.
     it("is shown while it runs, inspected, changed, stopped and started again", async () => {
       const lab = await startLab();
-      // Where there is no run, there is no port to look at; a refused change is part of the test.
+      // Without a run, there is no port to look at; a refused change is part of the test.
       const page = await visit(lab.url, { expected: /404|422/ });
       for (const chart of ["rate", "throughput", "alpha", "queue", "events"]) {
         await expect.poll(async () => (await inkOf(page, chart)).inked, { message: chart }).toBeGreaterThan(20);

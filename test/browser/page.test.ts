@@ -60,7 +60,7 @@ describePage("inspector", ({ open }) => {
     server.send(5);
     await drawn(page, server);
     await page.clock.install();
-    // Not all that a page asks for reaches a server at once.
+    // Requests are counted at the page, since not all reach a server at once.
     let inspections = 0;
     page.on("request", (request) => {
       if (request.url().includes("/api/inspect")) inspections++;
@@ -227,7 +227,7 @@ describePage("page", ({ open, visit }) => {
     const before = await inkOf(page, "rate");
     const points = await pointsOf(page);
     expect(points).toBe(40 * kCurves);
-    // What happens meanwhile is not lost.
+    // Samples from meanwhile are not lost.
     server.send(30);
     await server.start();
     await expect.poll(() => server.watched).toBe(true);
@@ -251,7 +251,7 @@ describePage("page", ({ open, visit }) => {
       const { inked, columns } = await inkOf(page, chart);
       expect(inked / columns, chart).toBeGreaterThan(0.45);
     }
-    // Figures, too, although no frame has come since.
+    // Figures show it, too, although no frame has come since.
     expect(await page.locator("#meant-time").textContent()).toBe("125.0 of 250 ms");
     expect(await page.getByRole("button", { name: "Switch sw" }).locator(".occupied").textContent()).toMatch(
       / KB held$/,
@@ -367,7 +367,7 @@ describePage("daemons", ({ open }) => {
     await page.getByLabel("kmax").fill("100KB");
     await page.getByRole("button", { name: "Apply 1" }).click();
     await expect.poll(async () => (await changeLines(page, "alpha")).length).toBeGreaterThan(0);
-    // The server knows it for those who come later.
+    // The server tells it to pages that come later.
     await page.reload();
     await expect.poll(async () => (await changeLines(page, "alpha")).length).toBeGreaterThan(0);
   });

@@ -1,14 +1,14 @@
-/** What is on the canvases of charts: curves are coloured; axes, grid and thresholds are grey. */
+/** Looks at the canvases of charts: curves are coloured; axes, grid and thresholds are grey. */
 import type { Page } from "playwright-core";
 
 export interface Ink {
   /** Columns of pixels inside of the axes. */
   columns: number;
-  /** Those with a pixel of a curve's colour. */
+  /** Number of columns with a pixel of a curve's colour. */
   inked: number;
-  /** The first of them; -1: there is none. */
+  /** Index of the first of them; -1: there is none. */
   first: number;
-  /** Another number as soon as a pixel is another. */
+  /** Number that differs as soon as a pixel does. */
   hash: number;
 }
 
@@ -55,7 +55,7 @@ export function inkOf(page: Page, chart: string): Promise<Ink> {
   });
 }
 
-/** Where lines of the colour of changes stand from top to bottom, 0..1. */
+/** Places of lines in the colour of changes, from top to bottom, 0..1. */
 export function changeLines(page: Page, chart: string): Promise<number[]> {
   return page.locator(`#chart-${chart}`).evaluate((host) => {
     const probe = document.createElement("i");

@@ -1,9 +1,9 @@
-/** What a PDF has on its pages, as poppler's tools see it. */
+/** Reads the pages of a PDF with poppler's tools. */
 import { execFileSync } from "node:child_process";
 
 export interface Word {
   text: string;
-  /** Points, from the left and from the top. */
+  /** Place in points, from the left and from the top. */
   left: number;
   right: number;
   top: number;

@@ -22,7 +22,7 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Their paths; all are below `folder`. */
+/** Returns their paths; all are below `folder`. */
 export async function makeReports(folder: string): Promise<Record<Kind, string>> {
   const run = (name: string, ...args: string[]) => weir(...args, "--quiet", "--out", join(folder, name));
   await Promise.all([

@@ -187,7 +187,7 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
   it("draws events after the warm-up as high as they are there, however many there were in it", async () => {
     const { page } = await open("sim run");
     await page.addScriptTag({ content: `(${installPixels})()` });
-    // Of the first lane, marks, after the warm-up of 10 of 60 ms.
+    // The height is that of the first lane, marks, after the warm-up of 10 of 60 ms.
     const height = await page.locator("#chart-events").evaluate((host) => {
       const { width, height, data } = pixelsOfChart(host);
       const lanes = 4;
@@ -227,7 +227,7 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
     const chart = () =>
       page.locator("#chart-alpha canvas").evaluate((canvas: HTMLCanvasElement) => {
         const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? { data: [] };
-        // Dots that are all there are: text, of which there is most on the axes.
+        // Only full dots count: those of text, of which there is most on the axes.
         let grey = 0;
         let light = 0;
         for (let i = 0; i + 3 < data.length; i += 4) {

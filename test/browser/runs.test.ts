@@ -25,21 +25,21 @@ function zigzag(): Record<string, unknown> {
   return result;
 }
 
-/** Part of the columns in which a shade is: coloured, and paler than any curve. */
+/** Part of the columns with a shade: coloured, and paler than any curve. */
 function paleColumns(page: Page, chart: string): Promise<number> {
   return page.locator(`#chart-${chart}`).evaluate((host) => {
     const { width, data } = pixelsOfChart(host);
     const pale = new Uint8Array(width);
     for (let i = 0; i < data.length; i += 4) {
       const [r = 0, g = 0, b = 0, a = 0] = data.slice(i, i + 4);
-      // What shines through has the alpha of the shade.
+      // Colours that shine through have the alpha of the shade.
       if (a > 20 && a < 150 && Math.max(r, g, b) - Math.min(r, g, b) > 60) pale[(i / 4) % width] = 1;
     }
     return pale.reduce((sum, one) => sum + one, 0) / width;
   });
 }
 
-/** Where the distribution of the queue's length leaves 0, from left to right. */
+/** Place where the distribution of the queue's length leaves 0, from left to right. */
 function firstRise(page: Page): Promise<number> {
   return page.locator("#chart-cdf").evaluate((host) => {
     const { width, height, data } = pixelsOfChart(host);
@@ -208,12 +208,12 @@ describePage("runs", ({ open }) => {
     await drawn(page, server);
     const rate = page.locator("[data-flow='incast/h1'] [data-field=rate]");
     await expect.poll(() => rate.textContent()).toMatch(/^\d/);
-    // They are written now and then.
+    // Figures are written now and then.
     const last = syntheticFrame(server.session, 199).flows.rate[0] as number;
     await expect.poll(() => rate.textContent()).toBe((last / 1e9).toFixed(2));
     await page.mouse.move(0, 0);
     const before = { ink: await inkOf(page, "rate"), rate: await rate.textContent() };
-    // 75 ms more than the run has.
+    // This is 75 ms more than the run has.
     server.send(60);
     server.session = { ...syntheticSession(), runs: [{ ...syntheticRun(1), state: "stopped" }] };
     server.sendSession();

@@ -23,7 +23,7 @@ function saved(name: string, change: (result: Result) => void = () => {}): strin
   return folder;
 }
 
-/** On the virtual clock, with one flow `percent` faster. */
+/** Saves a run of the virtual clock, with one flow `percent` faster. */
 const sim = (percent: number) =>
   saved("sim", (result) => {
     result.clock = "sim";

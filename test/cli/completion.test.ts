@@ -1,4 +1,4 @@
-/** What is offered for words of a command line. */
+/** Completions that are offered for words of a command line. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { ControlServer } from "../../src/device/control_server.js";
 import { weir } from "./harness.js";
 
-/** As a shell asks, the word under the cursor last. */
+/** Asks as a shell does, the word under the cursor last. */
 async function offered(...words: string[]): Promise<string[]> {
   const log = vi.spyOn(console, "log").mockImplementation(() => {});
   onTestFinished(() => log.mockRestore());
@@ -18,7 +18,7 @@ async function offered(...words: string[]): Promise<string[]> {
   return lines.slice(0, -1).map((line) => line.split("\t")[0] ?? "");
 }
 
-/** A folder for the sockets of what runs, instead of this host's. */
+/** A folder for the sockets of running devices, instead of this host's. */
 function runtimeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "weir-completion-"));
   vi.stubEnv("XDG_RUNTIME_DIR", folder);

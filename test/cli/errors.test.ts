@@ -1,4 +1,4 @@
-/** What the system refuses, and what is no result, in words that a user can act on. */
+/** Refusals of the system, and files that are no result, are told in words that a user can act on. */
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

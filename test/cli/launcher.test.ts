@@ -28,7 +28,7 @@ function checkout(program?: string): string {
   return root;
 }
 
-/** Where npm and npx would leave a file, if somebody started them. */
+/** Has npm and npx leave a file, if somebody starts them. */
 function environment(trap: string): NodeJS.ProcessEnv {
   for (const name of ["npm", "npx", "tsc", "cmake"])
     writeFileSync(join(trap, name), `#!/bin/sh\ntouch '${trap}/started'\n`, { mode: 0o755 });

@@ -127,7 +127,7 @@ it("says so and exits 1 where stdout cannot be written", () => {
   expect(ran).toMatchObject({ status: 1, stderr });
 });
 
-// Each device is read no further than such a file may be long: what reads on takes all memory, and never ends.
+// Each device is read no further than such a file may be long: a reader without a limit takes all memory, and never ends.
 itUnless(nativeObstacle(), "refuses a CSV file and a plan without an end", () => {
   const folder = mkdtempSync(join(tmpdir(), "weir-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));

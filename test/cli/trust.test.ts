@@ -1,4 +1,4 @@
-/** What is asked before a scenario of another user runs code. */
+/** Consent is asked for before a scenario of another user runs code. */
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

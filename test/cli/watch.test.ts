@@ -1,4 +1,4 @@
-/** `--watch`: again and again until it is told to end. */
+/** `--watch`: shows again and again until it is told to end. */
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
@@ -14,7 +14,7 @@ function context(terminal: object = {}) {
   return { stdout, signals, stdin: new PassThrough(), written: text } as unknown as CliContext & { written(): string };
 }
 
-/** A picture of its own each time; after the third, `end`. */
+/** Returns another picture each time; after the third, `end` is called. */
 const looks = (end: () => void, lines = 1) => {
   let count = 0;
   return async () => {

@@ -1,4 +1,4 @@
-/** What all descriptors of congestion control algorithms must hold. */
+/** Rules that all descriptors of congestion control algorithms must keep. */
 import { describe, expect, it } from "vitest";
 import { Findings } from "../../src/base/findings.js";
 import { algorithmOf, kAlgorithmNames, kControls } from "../../src/congestion/algorithms.js";

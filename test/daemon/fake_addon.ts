@@ -52,7 +52,7 @@ export class FakeWorker implements NativeWorker {
   failure: string | undefined;
   refuse: Error | undefined;
   punted: Buffer[] = [];
-  /** Its devices do not live yet. */
+  /** True while its devices do not live yet. */
   starting = () => false;
   queuePairState: QueuePairState["state"] = "ready";
   private records: number[][] = [];
@@ -97,7 +97,7 @@ export class FakeWorker implements NativeWorker {
   readonly progress = unasked;
   readonly rest = unasked;
 
-  /** As the worker's thread: a record, and the doorbell. */
+  /** Writes a record and rings the doorbell, as the worker's thread does. */
   record(kind: number, index: number, ...values: number[]): void {
     this.records.push([0, kind, 0, index, ...values, ...Array(4 - values.length).fill(0)]);
     this.doorbell?.();
@@ -138,7 +138,7 @@ export class FakeWorker implements NativeWorker {
   close(): void {
     this.calls.push("close");
   }
-  /** ns: the time that counters are of. */
+  /** Time of the counters, ns. */
   publishedAt = 0;
   manifest() {
     if (this.starting()) return undefined;
@@ -207,7 +207,7 @@ export class FakeWorker implements NativeWorker {
       program: 0,
     }));
   }
-  /** With the places that they were given; a detached one is gone. */
+  /** Captures with the places that they were given; a detached one is gone. */
   readonly attached = new Map<FakeCapture, { tap: number; device: number; port: number }[]>();
   attach(capture: NativeCapture, places: { tap: number; device: number; port: number }[]): void {
     this.attached.set(capture as FakeCapture, places);
@@ -245,7 +245,7 @@ export class FakeWorker implements NativeWorker {
   }
 }
 
-/** What only applications ask for. */
+/** Stands for functions that only applications ask for. */
 const unasked = (): never => {
   throw new Error("not for daemons");
 };
@@ -258,7 +258,7 @@ export class FakeAddon implements NativeAddon {
   /** Thrown by open() of all workers, or of those for which `refuses` says so. */
   refuse: Error | undefined;
   refuses: (config: WorkerConfig) => boolean = () => true;
-  /** Of each worker that is made. */
+  /** Called for each worker that is made. */
   prepare: (worker: FakeWorker) => void = () => {};
   readonly Worker: NativeAddon["Worker"];
   readonly SharedSwitch = class {} as NativeAddon["SharedSwitch"];
@@ -293,7 +293,7 @@ export class FakeAddon implements NativeAddon {
   readonly readProgramRequest = unasked;
   readonly answerProgram = unasked;
   readonly Memory = unasked as unknown as NativeAddon["Memory"];
-  /** What every interface is like; an Error is thrown. */
+  /** Probe of every interface; an Error is thrown. */
   probe: InterfaceProbe | Error = kVeth;
   readonly probed: (string | undefined)[][] = [];
   probeInterface(name: string, namespacePath?: string): InterfaceProbe {

@@ -1,4 +1,4 @@
-/** What a daemon learns of its host, and what it asks of it. */
+/** Facts that a daemon learns of its host, and requests that it makes of it. */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";

@@ -1,4 +1,4 @@
-/** What a daemon makes of its interfaces: looks, backends, and what happens to them while it runs. */
+/** A daemon and its interfaces: looks, backends, and events while it runs. */
 import { describe, expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { lacking } from "../needs.js";

@@ -1,4 +1,4 @@
-/** What a daemon says when it is made to say too much, and when nobody can read it. */
+/** The log of a daemon that is made to say too much, or that nobody can read. */
 import { spawnSync } from "node:child_process";
 import { openSync } from "node:fs";
 import { describe, expect, it } from "vitest";

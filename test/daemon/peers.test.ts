@@ -70,7 +70,7 @@ describe("peers of a NIC", () => {
     hosts.set("10.0.0.2", kOther);
     await clock.run(60_000);
     expect(told.slice(1)).toEqual([["10.0.0.2", kOther, kPeer]]);
-    // Gone: what was known stays, and its return is told when it is another.
+    // The peer is gone: its MAC address stays, and its return is told if that is another.
     hosts.clear();
     await clock.run(120_000);
     expect(told.slice(2)).toEqual(["10.0.0.2"]);

@@ -1,4 +1,4 @@
-/** Which capabilities a daemon keeps. */
+/** Capabilities that a daemon keeps. */
 import { expect, it } from "vitest";
 import { capabilitiesFor, type PrivilegedPort } from "../../src/daemon/privileges.js";
 

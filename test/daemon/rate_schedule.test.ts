@@ -8,7 +8,7 @@ describe("a schedule of rates", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** What was made, each with the ms at which it was. */
+  /** A schedule, with the changes that it has made, each with its time in ms. */
   function schedule() {
     const made: [number, number[]][] = [];
     const start = Date.now();

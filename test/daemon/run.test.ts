@@ -101,7 +101,7 @@ describe("a daemon", () => {
     signals.emit("SIGINT", "SIGINT");
     expect(await ended).toBe(0);
     expect(addon.worker.calls.at(-1)).toBe("close");
-    // What waits for the queues to be empty finds out that they are gone.
+    // The loop that waits for the queues to be empty finds out that they are gone.
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(messages().slice(-2)).toEqual(["stopping", "stopping at once"]);
   });
@@ -303,7 +303,7 @@ describe("a daemon", () => {
       status: "degraded",
       reasons: [{ reason: "transmit_stalled", port: "a" }],
     });
-    addon.now += 2e9; // and the worker has published nothing since
+    addon.now += 2e9; // The worker has published nothing since.
     expect(await health()).toMatchObject({ code: 503, status: "failed" });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

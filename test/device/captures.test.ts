@@ -69,7 +69,7 @@ async function device() {
 }
 
 const fields = (size: number) => ({ time: 1_700_000_000_000_000_000n, bytes: Buffer.alloc(size, size), direction: 1 });
-/** As a worker captures it, and as it is sent. */
+/** A frame as a worker captures it, and as it is sent. */
 const frame = (port: number, size: number) => frameRecord({ tap: port, ...fields(size) });
 const blockOf = (port: number, size: number) => packetBlock({ interface: port, ...fields(size) });
 
@@ -195,7 +195,7 @@ describe("weir capture", () => {
     const { ended, file } = await capture(own);
     await eventually(() => expect(statSync(file).size).toBeGreaterThan(0));
     const whole = readFileSync(file);
-    // As writev(2) does: what fits is written, and then it fails.
+    // writev(2) does the same: it writes as much as fits, and then fails.
     const write = vi.spyOn(prototype, "writeFile").mockImplementation(async function (this: typeof handle, bytes) {
       await this.write((bytes as Buffer).subarray(0, 50));
       throw new Error("ENOSPC: no space left on device, write");
@@ -241,7 +241,7 @@ describe("a device", () => {
       expect(left).toBe(before);
     });
     expect(left).toBeGreaterThan(900);
-    // The client has its turn: all come.
+    // The client has its turn: all frames come.
     let bytes = 0;
     socket.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
@@ -255,7 +255,7 @@ describe("a device", () => {
     const { socket } = await askStream(own.path, "capture", { ports: ["a"] });
     onTestFinished(() => void socket.destroy());
     const [only] = own.made as [FakeCapture];
-    // Of the most that is drained at once, and of little.
+    // Batches are of the most that is drained at once, and of little.
     const batches = Array.from({ length: 20 }, (_, i) =>
       Array.from({ length: i % 3 === 0 ? 1 : 15 }, (_, j) => 60_000 + 20 * i + j),
     );

@@ -1,4 +1,4 @@
-/** What native workers are asked to be, for the files of daemons. */
+/** Configurations of native workers, for the files of daemons. */
 import { describe, expect, it } from "vitest";
 import { composeNicWorker, composeSwitchWorker } from "../../src/device/compose.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";

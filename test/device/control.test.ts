@@ -135,7 +135,7 @@ describe("the server", () => {
       before = answered;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    // What the kernel takes of 40 KB each, and one more.
+    // The kernel takes some answers of 40 KB each; one more is under way.
     expect(answered).toBeLessThan(50);
     // Others are answered meanwhile.
     await ask(path, "status");
@@ -227,7 +227,7 @@ describe("the server", () => {
     const { path } = await serve(join(place, "sw0.sock"));
     utimesSync(path, before, before);
     expect(await controlSockets(place)).toEqual(["sw0"]);
-    // One that was made just now may be of a process that does not listen yet.
+    // A socket that was made just now may be of a process that does not listen yet.
     expect(readdirSync(place).sort()).toEqual(["precious.sock", "starting.sock", "sw0.sock"]);
     expect(await ask(path, "status")).toEqual({ request: "status" });
   });
@@ -309,7 +309,7 @@ describe("a stream", () => {
     server.close();
     vi.advanceTimersByTime(1000);
     vi.useRealTimers();
-    // What the kernel had taken is still read; the end is not an orderly one with "last".
+    // Bytes that the kernel had taken are still read; the end is not an orderly one with "last".
     const heard: Buffer[] = [];
     socket.on("data", (piece: Buffer) => heard.push(piece)).resume();
     await once(socket, "end");
@@ -380,7 +380,7 @@ describe("the client", () => {
   });
 });
 
-/** What a daemon leaves that was killed: a socket file that nobody listens at. */
+/** Leaves what a killed daemon does: a socket file at which nobody listens. */
 function makeStale(path: string): void {
   const script = `require("net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
   spawnSync(process.execPath, ["-e", script]);

@@ -1,4 +1,4 @@
-/** What a device answers, whoever runs it. */
+/** Answers of a device, whoever runs it. */
 import { expect, it } from "vitest";
 import { Device, type DeviceSource, type NicSetting } from "../../src/device/device.js";
 import { CounterTable } from "../../src/native/counters.js";

@@ -1,4 +1,4 @@
-/** What the switches of a scenario that route are told. */
+/** Routers of a scenario's switches that route. */
 import { describe, expect, it } from "vitest";
 import { fabricRouter, gatewayOf } from "../../src/device/fabric_router.js";
 import { Fabric } from "../../src/scenario/fabric.js";

@@ -1,4 +1,4 @@
-/** What `/healthz` makes of how a device fares. */
+/** `/healthz` of devices that fare well or not. */
 import { describe, expect, it } from "vitest";
 import { assessHealth, type HealthFacts } from "../../src/device/health.js";
 

@@ -1,4 +1,4 @@
-/** What a router takes of the kernel's tables. */
+/** Routes and neighbours that a router takes of the kernel's tables. */
 import { expect, it } from "vitest";
 import { composeSwitchWorker } from "../../src/device/compose.js";
 import { loadSwitchDaemon } from "../../src/device/file/load.js";

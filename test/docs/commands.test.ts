@@ -5,7 +5,7 @@ import { cliPage, kCliPage } from "../../scripts/generate-cli.js";
 import { weir } from "../cli/harness.js";
 import { commandLines, guides, prose, shellLines } from "./guides.js";
 
-/** Of each verb, such as "sim run": its options, and the examples of its help. */
+/** Options of each verb, such as "sim run", and the examples of its help. */
 const verbs = new Map<string, { options: Set<string>; examples: string[] }>();
 
 beforeAll(async () => {
@@ -44,7 +44,7 @@ function callsIn(line: string): { verb: string; options: string[]; unknown?: str
       verb = next;
     }
     const end = words.indexOf("--", at);
-    // What follows is another program's.
+    // Words behind the dashes are another program's.
     const rest = words.slice(at, end === -1 ? undefined : end);
     const options = rest.flatMap((word) => /^--?[a-zA-Z][\w-]*/.exec(word)?.[0] ?? []);
     const unknown = verb === "" && /^[a-z]+$/.test(rest[0] ?? "") ? { unknown: rest[0] as string } : {};
@@ -58,7 +58,7 @@ it("--help was read", () => {
   expect(verbs.get("perf")?.options).toContain("-q");
 });
 
-/** What those lines ask for that there is not. */
+/** Verbs and options in those lines that do not exist. */
 function wrongIn(lines: readonly string[]): unknown[] {
   return lines.flatMap((line) =>
     callsIn(line).flatMap(({ verb, options, unknown }) => {
@@ -110,7 +110,7 @@ it("a verb or option that there is not is found", () => {
   expect(wrongIn(["npx weir sim run x.yaml --untill 1ms && weir simulate"])).toHaveLength(2);
 });
 
-/** What a line of `weir perf` has both ends agree on, and whether it names a server; undefined: it is another line. */
+/** Terms of a line of `weir perf` that both ends agree on, and whether it names a server; undefined: it is another line. */
 function endOf(line: string): { terms: string; isClient: boolean } | undefined {
   const [, rest] = /\bweir (perf .*)$/.exec(line.replace(/\s(#|server|client).*$/, "")) ?? [];
   if (rest === undefined) return undefined;

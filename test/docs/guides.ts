@@ -1,4 +1,4 @@
-/** What there is to read. */
+/** Lists the guides, and reads parts of them. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export const guides = [
@@ -17,7 +17,7 @@ export function prose(file: string): string {
   return readFileSync(file, "utf8").replace(kBlock, "");
 }
 
-/** What is to be typed in the part of a guide below a heading of level 2: its blocks for the shell, in their order. */
+/** Lines to be typed in the part of a guide below a heading of level 2: its blocks for the shell, in their order. */
 export function shellBlocks(file: string, heading: string): string[] {
   const text = readFileSync(file, "utf8");
   const begin = text.indexOf(`\n## ${heading}\n`);

@@ -47,14 +47,14 @@ it("every picture is shown somewhere", () => {
 
 it("README leads to every guide", () => {
   const reached = new Set(linksOf("README.md").map((link) => link.split("#")[0]));
-  // Of the guides of the guides.
+  // Guides that other guides lead to count as well.
   const inner = new Set(
     guides.flatMap((file) => linksOf(file).map((link) => join(dirname(file), link.split("#")[0] ?? ""))),
   );
   expect(guides.filter((file) => file !== "README.md" && !reached.has(file) && !inner.has(file))).toEqual([]);
 });
 
-/** What the first columns of dependencies.md's tables have. */
+/** Entries of the first columns of dependencies.md's tables. */
 const explained = () =>
   new Set(
     [...readFileSync("docs/dependencies.md", "utf8").matchAll(/^\|(.*?)\|/gm)].flatMap(([, cell = ""]) =>

@@ -11,11 +11,11 @@ export interface FakeMachine {
   /** Files by path; undefined takes one away. */
   files?: Record<string, string | undefined>;
   folders?: Record<string, string[]>;
-  /** By program and arguments; undefined: no such program. */
+  /** Outputs by program and arguments; undefined: no such program. */
   programs?: Record<string, ProgramOutput | undefined>;
   /** Interfaces as the native core sees them. */
   probes?: Record<string, InterfaceProbe>;
-  /** Not on PATH. */
+  /** Programs that are not on PATH. */
   missing?: string[];
   native?: Error;
   rawSocket?: Error;

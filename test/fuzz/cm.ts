@@ -35,15 +35,15 @@ const kDatagrams = 7001;
 const kKinds = ["REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP"] as const;
 const kCaptures = ["rping", "rping6", "ucmatose", "cm_reject"];
 const kEthernet = 14;
-/** ms; nothing that anybody says is waited for so long. */
+/** Time that is longer than any message can make it wait, ms. */
 const kForever = 20_000_000;
 /** Communication IDs that a peer remembers of what it was sent. */
 const kRemembered = 64;
-/** Timers at a time: of 4096 connections, and of what the device does by itself. */
+/** Most timers at a time: those of 4096 connections, and of the device itself. */
 const kMostTimers = 2 * 4096 + 100;
 /** Pings that are answered at once, and in a ms. */
 const kPings = { burst: 50, perMs: 1 };
-/** Inputs that are longer must not leave more behind, bytes. */
+/** Bytes of an input; longer ones must not leave more behind. */
 const kLong = 8000;
 const kMostLeft = 1 << 20;
 
@@ -73,7 +73,7 @@ function heapInUse(): number {
 /** Time passes when it is told to. */
 class VirtualClock implements Clock {
   #now = 0;
-  /** By time. */
+  /** Timers in order of time. */
   readonly #timers: { at: number; action: () => void }[] = [];
 
   now(): number {
@@ -106,7 +106,7 @@ class VirtualClock implements Clock {
     this.#now = end;
   }
 
-  /** Behind those that are due at `at`, or before. */
+  /** Place behind the timers that are due at `at`, or before. */
   #place(at: number): number {
     let [from, to] = [0, this.#timers.length];
     while (from < to) {
@@ -132,7 +132,7 @@ class World {
   private readonly peers: readonly string[];
   private readonly neighbours: Neighbours;
   private readonly manager: ConnectionManager;
-  /** Of what was sent to peers, and what they have asked the application and got no answer to. */
+  /** IDs that were sent to peers, and requests of peers that the application has not answered. */
   private readonly ids = [0, 1];
   private readonly asked: IncomingRequest[] = [];
   private readonly established: Established[] = [];
@@ -222,7 +222,7 @@ class World {
     }
   }
 
-  /** What the device sends is whole, and tells a peer its IDs. */
+  /** Checks that a frame of the device is whole, and notes IDs that it tells a peer. */
   #sent(frame: Buffer): boolean {
     const mad = readMadFrame(frame)?.mad;
     const message = mad && readMessage(mad);
@@ -255,7 +255,7 @@ class World {
     await settled();
   }
 
-  /** The application asks a peer. */
+  /** Has the application ask a peer. */
   async #ask(): Promise<void> {
     const { input, manager } = this;
     const destination = input.pick(this.peers);
@@ -283,7 +283,7 @@ class World {
     });
   }
 
-  /** A promise that may fail, in the words of the product. */
+  /** Expects of a promise that it may fail, in the words of the product. */
   #expect(promise: Promise<unknown>): void {
     promise.catch((error: unknown) => {
       if (!(error instanceof WeirError)) throw error;
@@ -291,7 +291,7 @@ class World {
     });
   }
 
-  /** Whoever asks now is heard. */
+  /** Checks that a peer that asks now is heard. */
   #requireRoom(): void {
     const before = this.asked.length;
     this.#deliver(
@@ -308,7 +308,7 @@ class World {
     return this.input.once(3) ? this.input.below(6) : this.input.pick(this.ids);
   }
 
-  /** Of so many bits, with a liking for the ends of the range. */
+  /** Draws a number of so many bits, with a liking for the ends of the range. */
   #number(bits: number): number {
     const { input } = this;
     const style = input.below(4);
@@ -392,7 +392,7 @@ class World {
     }
   }
 
-  /** One that is right, but for what is given. */
+  /** A request that is right, but for the given fields. */
   #request(peer: string, fields: Partial<Fields<"REQ">>): Partial<Fields<"REQ">> {
     return {
       serviceId: serviceId("connected", kConnected),
@@ -447,7 +447,7 @@ class World {
   }
 }
 
-/** What the probe makes of an IPv4 packet agrees with connection management, and it can be quoted in an ICMP message. */
+/** Checks that the probe reads an IPv4 packet as connection management does, and can have it quoted in an ICMP message. */
 function readAsProbe(frame: Buffer): void {
   const packet = frame.subarray(kEthernet);
   const read = readFrame(packet);

@@ -1,7 +1,7 @@
 /**
- * Files that users write: scenarios with the CSV files that they name, sweeps, switch.yaml and nic.yaml, and `--set`. Changed examples
- * either are sound, and then can be made into what runs, or are refused in the words of the product; and neither takes long. What is
- * printed is for who asks: libraries print nothing.
+ * Files that users write: scenarios with the CSV files that they name, sweeps, switch.yaml and nic.yaml, and `--set`. Changed
+ * examples either are sound, and then can be composed, or are refused in the words of the product; and neither takes long.
+ * Libraries print nothing.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -31,9 +31,9 @@ interface Document {
 }
 
 const kKinds = ["scenario", "sweep", "switch", "nic"] as const;
-/** Characters: mappings with many thousands of keys are slow, and known to be. */
+/** Most characters of a text: mappings with many thousands of keys are slow, and known to be. */
 const kLongestText = 200_000;
-/** Of a scenario that is composed, and of a sweep that is planned: the rest is the same many times. */
+/** Most flows of a scenario that is composed, and most points of a sweep that is planned: the rest is the same many times. */
 const kMostFlows = 100;
 const kMostPoints = 6;
 const kDistribution = "size_bytes,cdf\n1000,0\n2000,0.5\n30000,1\n";
@@ -77,7 +77,7 @@ export const open: OpenTarget = (folder) => {
   };
 };
 
-/** Its warnings, or why it is refused. */
+/** Returns its warnings, or why it is refused. */
 function read({ kind, file }: Document, text: string, set: readonly string[], folder: string, given: string): string[] {
   try {
     return [kind, ...kReaders[kind](text, file, set, folder).map(kindOf)];
@@ -87,7 +87,7 @@ function read({ kind, file }: Document, text: string, set: readonly string[], fo
   }
 }
 
-/** As a user might write it; undefined: it cannot be written as YAML. */
+/** Text as a user might write it; undefined: it cannot be written as YAML. */
 function textOf(input: Input, { text, data }: Document, keys: readonly string[]): string | undefined {
   const style = input.below(8);
   if (style === 0) return changedText(input, text);
@@ -100,7 +100,7 @@ function textOf(input: Input, { text, data }: Document, keys: readonly string[])
   }
 }
 
-/** Of `--set`. */
+/** Draws assignments of `--set`. */
 function overrides(input: Input, keys: readonly string[]): string[] {
   if (!input.once(4)) return [];
   return Array.from({ length: 1 + input.below(2) }, () => {
@@ -114,7 +114,7 @@ function overrides(input: Input, keys: readonly string[]): string[] {
   });
 }
 
-/** Each reads a text, makes of it what runs, and returns the warnings. Throws WeirError for what is not sound. */
+/** Each reads a text, composes its native configuration, and returns the warnings. Throws WeirError if the text is not sound. */
 const kReaders: Record<FileKind, (text: string, file: string, set: readonly string[], folder: string) => string[]> = {
   scenario(text, file, set, directory) {
     const { scenario, warnings } = parseScenarioText(text, file, { set, directory });
@@ -140,7 +140,7 @@ const kReaders: Record<FileKind, (text: string, file: string, set: readonly stri
   },
 };
 
-/** What a sound scenario is made into. */
+/** Composes everything that a sound scenario is made into. */
 function compose(scenario: Scenario): void {
   composeSimulation(scenario, new Fabric(scenario), []);
   checkPlan(scenario);

@@ -1,4 +1,4 @@
-/** That the targets find what is wrong: each with a defect put into the product that it is there to find. */
+/** The targets find defects: each is run with one in the product that it is there to find. */
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import { fuzzShortly } from "./short.js";
 
@@ -10,7 +10,7 @@ afterEach(() => {
   vi.resetModules();
 });
 
-/** What the target finds with a module of the product as `change` makes it. */
+/** Finding of the target with a module of the product as `change` makes it. */
 async function finding(name: string, module: string, change: (original: Record<string, unknown>) => object) {
   vi.resetModules();
   vi.doMock(module, async (original) => {

@@ -1,5 +1,5 @@
 /**
- * The fuzzer of what is written in TypeScript. Inputs are bytes, as libFuzzer's are: drawn from a seed, or made of those of a corpus.
+ * The fuzzer of targets in TypeScript. Inputs are bytes, as libFuzzer's are: drawn from a seed, or made of those of a corpus.
  * There is no measure of coverage, but a target tells what it has seen of the product (kinds of answers, messages of errors): an
  * input that shows something new joins the corpus.
  */
@@ -21,19 +21,19 @@ import { Finding, Input } from "./input.js";
 export interface Target {
   /** Bytes of an input, at most. */
   readonly longest: number;
-  /** Gives the product an input, and throws where that did what it must not. Returns what was seen. */
+  /** Gives the product an input, and throws if that did what it must not. Returns features that were seen. */
   run(input: Input): Iterable<string> | Promise<Iterable<string>>;
   /** Idempotent. */
   close?(): void;
 }
 
-/** How a module of a target makes it; `folder` is for its files, and empty. */
+/** Function by which a module makes its target; `folder` is for its files, and empty. */
 export type OpenTarget = (folder: string) => Target | Promise<Target>;
 
 export interface FuzzOptions {
   target: Target;
   seed: number;
-  /** Of wall time. */
+  /** Wall time to run. */
   seconds: number;
   /** Most runs; no end if left out. */
   runs?: number;
@@ -61,14 +61,14 @@ export interface Outcome extends Progress {
 /** CPU time of one input, s: they take milliseconds. */
 const kSlow = 5;
 const kTookLong = "it took";
-/** Between two looks at the heap, ms; what it may grow by between the first and any other, bytes. */
+/** Time between two looks at the heap, ms; bytes by which it may grow between the first and any other. */
 const kLookMs = 10_000;
 const kGrowth = 128 << 20;
 const kTellMs = 1000;
 /** Changes of an input of the corpus, at most. */
 const kMostChanges = 8;
 
-/** Until time is up, or an input fails. */
+/** Runs until time is up, or an input fails. */
 export async function fuzz(options: FuzzOptions): Promise<Outcome> {
   const { target, signal, tell } = options;
   mkdirSync(options.corpus, { recursive: true });
@@ -96,7 +96,7 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
       ftruncateSync(current);
       writeSync(current, input, 0, input.length, 0);
       progress.runs++;
-      // A beginning of an input that shows something new may be what fails.
+      // A beginning of an input that shows something new may fail.
       let tried = input;
       let kept: Uint8Array;
       try {
@@ -115,7 +115,7 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
             () => false,
             (other) => messageOf(other) === messageOf(error),
           );
-        // What takes long does so each time.
+        // An input that takes long does so each time.
         const isSlow = messageOf(error).startsWith(kTookLong);
         return { ...progress, failure: { error, input: isSlow ? tried : await shortest(tried, failsSo) } };
       }
@@ -130,7 +130,7 @@ export async function fuzz(options: FuzzOptions): Promise<Outcome> {
   }
 }
 
-/** One run; what takes too long is an error as well. */
+/** Runs one input; one that takes too long is an error as well. */
 export async function once(target: Target, bytes: Uint8Array): Promise<Iterable<string>> {
   const before = process.cpuUsage();
   const features = await target.run(new Input(bytes));
@@ -144,13 +144,13 @@ export function nameOf(input: Uint8Array): string {
   return createHash("sha1").update(input).digest("hex").slice(0, 16);
 }
 
-/** What there is already, then new ones without end. */
+/** Yields the known inputs, then new ones without end. */
 function* inputs(known: readonly Uint8Array[], draw: Draw): Iterable<Uint8Array> {
   yield* [...known];
   for (;;) yield draw.next();
 }
 
-/** Of what an input shows, what no other did. */
+/** Features of an input that no other showed. */
 function unseen(features: Iterable<string>, seen: ReadonlySet<string>): string[] {
   return [...new Set(features)].filter((feature) => !seen.has(feature));
 }
@@ -166,7 +166,7 @@ async function shortest(input: Uint8Array, willDo: (shorter: Uint8Array) => Prom
   return found;
 }
 
-/** Without the numbers in it. */
+/** Message of an error without the numbers in it. */
 function messageOf(error: unknown): string {
   return String((error as Error | undefined)?.message ?? error).replace(/\d+/g, "#");
 }
@@ -240,7 +240,7 @@ function joined(...parts: Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(parts));
 }
 
-/** Whether memory is held that no input needs any more. Only where the process has gc(). */
+/** Tells whether memory is held that no input needs any more. Works only with gc(). */
 class HeapWatch {
   private at = performance.now();
   private first: number | undefined;

@@ -1,4 +1,4 @@
-/** What a fuzz target draws its decisions from: the bytes of an input one after the other, then zeros. As native/fuzz/input.h. */
+/** Source of a fuzz target's decisions: the bytes of an input one after the other, then zeros; native/fuzz/input.h does the same. */
 export class Input {
   #at = 0;
 
@@ -40,7 +40,7 @@ export class Input {
   }
 }
 
-/** What a target has found out about the product, and what it gave it last: to be read by a person. */
+/** A target's finding about the product, with the data that it gave it last: to be read by a person. */
 export class Finding extends Error {
   constructor(
     message: string,

@@ -1,6 +1,6 @@
 /**
- * Runs one target for `npm run fuzz`, in a process of its own: main.ts NAME --seed N --seconds N --corpus FOLDER --findings FOLDER,
- * or main.ts NAME --input FILE. What it prints is as libFuzzer prints it. Exit status 1: an input failed, and was saved.
+ * Runs one target for `npm run fuzz`, in a process of its own: main.ts NAME --seed N --seconds N --corpus FOLDER --findings
+ * FOLDER, or main.ts NAME --input FILE. Its output has the form of libFuzzer's. Exit status 1: an input failed, and was saved.
  */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { fuzz, nameOf, once, type Target } from "./engine.js";
 import { Finding } from "./input.js";
 import { kTargets } from "./targets.js";
 
-/** What a person sees of what the product was given, characters. */
+/** Characters of the product's input that a person sees. */
 const kShown = 4000;
 const kFailed = 1;
 /** Files of targets need no disk. */
@@ -29,7 +29,7 @@ const { values, positionals } = parseArgs({
 const [name = ""] = positionals;
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stop.abort());
-// Nobody listens any more.
+// Nobody reads the output any more.
 process.stderr.on("error", () => process.exit(kFailed));
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
@@ -38,7 +38,7 @@ process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
 const target = await (await kTargets[name]?.())?.open(folder);
 if (target === undefined) throw new Error(`there is no target ${name}`);
 const current = join(values.findings, `${name}-current`);
-// Of a promise that nobody waits for, or a timer: the input that runs is the one to blame.
+// These may come of a promise that nobody waits for, or a timer: the input that runs is the one to blame.
 for (const event of ["uncaughtException", "unhandledRejection"] as const) {
   process.on(event, (error: unknown) => {
     report(error, values.input === undefined ? readFileSync(current) : undefined);

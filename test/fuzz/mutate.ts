@@ -4,7 +4,7 @@ import type { Input } from "./input.js";
 /** A text that no page may have as it is: a browser would make it something else. */
 export const kMarkup = "</script><img src=x onerror=alert(1)>";
 
-/** What is hard to read: at the ends of ranges, nearly a quantity, a path, or a name that JavaScript knows. */
+/** Values that are hard to read: at the ends of ranges, nearly a quantity, a path, or a name that JavaScript knows. */
 const kNumbers = [
   -1,
   0,
@@ -93,7 +93,7 @@ export function changedDocument(input: Input, document: unknown, keys: readonly 
   return root.document ?? null;
 }
 
-/** As its own member, whatever its name; a copy, so that nothing holds itself. */
+/** Sets it as an own member, whatever its name; a copy, so that nothing holds itself. */
 function set(holder: Node[0], key: string, value: unknown): void {
   Object.defineProperty(holder, key, {
     value: structuredClone(value),
@@ -109,7 +109,7 @@ function changedValue(input: Input, value: unknown): unknown {
   return input.pick(kJunk);
 }
 
-/** With pieces that are gone, doubled, or other characters, some of which have a meaning in YAML, JSON or CSV. */
+/** Changes a text: pieces of it are gone, doubled, or other characters, some of which have a meaning in YAML, JSON or CSV. */
 export function changedText(input: Input, text: string): string {
   const kPieces = [
     ..."{}[]:,-#&*!|>'\"%@`?~\\/=.0\n\t \r\u0000\u00e9\u2028",

@@ -1,6 +1,6 @@
 /**
- * What other processes and peers say over connections: to control sockets and to who asks them, to dashboards, to NICs as their
- * programs, and in the messages of perftest and rping.
+ * Data that other processes and peers send over connections: to control sockets and to their clients, to dashboards, to NICs as
+ * their programs, and in the messages of perftest and rping.
  */
 import type { OpenTarget, Target } from "./engine.js";
 import { openControl } from "./protocols/control.js";

@@ -1,7 +1,7 @@
 /**
- * What runs leave, as others may hand it over: result.json, series.json and scenario.json, points.jsonl of a sweep and its results. They
- * are read, drawn, compared and told, or refused in the words of the product; what they say becomes neither markup nor control
- * characters.
+ * Files of runs, as others may hand them over: result.json, series.json and scenario.json, points.jsonl of a sweep and its
+ * results. They are read, drawn, compared and told, or refused in the words of the product; texts in them become neither markup
+ * nor control characters.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ const kLimits = {
 /** Points of a plan that are looked at. */
 const kPoints = 2;
 
-/** A file and what it says when it is sound. */
+/** A file with its text when it is sound. */
 interface Sound {
   name: string;
   document: unknown;
@@ -114,7 +114,7 @@ class Given {
     mkdirSync(folder);
   }
 
-  /** Sound, changed, no JSON, or not there. */
+  /** Writes it sound, changed, as no JSON, or not at all. */
   write(
     input: Input,
     name: string,
@@ -135,7 +135,7 @@ class Given {
     this.texts.push(`${name}: ${text}`);
   }
 
-  /** What `read` returns, or how it refused. */
+  /** Returns what `read` does, or how it refused. */
   read(read: () => Iterable<string>): Iterable<string> {
     try {
       return read();

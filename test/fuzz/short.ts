@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { fuzz } from "./engine.js";
 
-/** Bytes of an input: long ones take long. */
+/** Bytes of an input; long ones take long. */
 const kLongest = 1024;
 
 export function temporaryFolder(): string {
@@ -14,7 +14,7 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** What comes out with so many inputs of one seed. The target is imported now: modules may have been replaced for it. */
+/** Outcome of `runs` inputs of one seed. The target is imported now: modules may have been replaced for it. */
 export async function fuzzShortly(name: string, runs: number) {
   const { kTargets } = await import("./targets.js");
   const target = await (await kTargets[name]?.())?.open(temporaryFolder());

@@ -1,4 +1,4 @@
-/** Which backends `auto` picks, and what it says; what is guessed about PFC frames. */
+/** Backends that `auto` picks, and its reasons; guesses about PFC frames. */
 import { describe, expect, it } from "vitest";
 import { type BackendPort, chooseBackend } from "../../src/host/backend.js";
 import { describeKind, describeProbe, describeXdp, macControl, pfcState } from "../../src/host/port_probe.js";

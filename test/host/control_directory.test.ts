@@ -76,7 +76,7 @@ describe("where control sockets are", () => {
 
   it("makes the folder in /tmp for the user alone", () => {
     const within = folder();
-    // Of the user that runs the test; root's own place is elsewhere, so root is called otherwise until the folder is looked at.
+    // The user is the one that runs the test; root's own place is elsewhere, so root is called otherwise until the folder is looked at.
     const real = process.geteuid?.() ?? 0;
     interface Id {
       mockReturnValue(id: number): Id;

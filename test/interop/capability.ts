@@ -1,4 +1,4 @@
-/** Interoperability tests boot Linux guests: where they cannot, they are skipped and say why. In CI they fail instead. */
+/** Interoperability tests boot Linux guests: if that is impossible they are skipped and say why. In CI they fail instead. */
 import { execFileSync } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -11,7 +11,7 @@ const kBuild = fileURLToPath(new URL("guest/build.sh", import.meta.url));
 /** With its packages installed and the kernel downloaded it takes seven seconds. */
 const kBuildLimitMs = 300_000;
 
-/** Of which guests are made. */
+/** Packages of which guests are made. */
 const kPackages = kNeeds.filter((need) => need.for.includes("interop")).map((need) => need.package);
 
 let image: string | undefined;

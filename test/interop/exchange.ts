@@ -9,7 +9,7 @@ import type { InteropNetwork, Nic } from "./network.js";
 /** Starts a program; what it does after `limit` seconds is a failure. */
 export type Program = (limit: number) => {
   finished: Promise<Output>;
-  /** Until it listens, if it is a server. */
+  /** Waits until it listens, if it is a server. */
   listening(): Promise<void>;
   /** Ends it. */
   kill(): void;
@@ -52,7 +52,7 @@ export function byWeir(network: InteropNetwork, nic: Nic, ...args: string[]): Pr
   };
 }
 
-/** What they have said. */
+/** Outputs of both programs. */
 interface Outputs {
   server: string;
   client: string;
@@ -67,12 +67,12 @@ export async function exchange(server: Program, client: Program, limit = 60): Pr
   return outputs;
 }
 
-/** The same for programs of RDMA CM: perftest connects twice, and its server hardly listens when the second request comes early. */
+/** Runs programs of RDMA CM in the same way: perftest connects twice, and its server hardly listens when the second request comes early. */
 export async function connected(server: Program, client: Program, limit = 60): Promise<Outputs> {
   return outputsOf(await connectedAtLast((lead) => attempt(server, client, limit, { lead })));
 }
 
-/** The same with a server that serves until it is told to end. */
+/** Runs the same with a server that serves until it is told to end. */
 export async function served(server: Program, client: Program, limit = 60): Promise<Outputs> {
   return outputsOf(await connectedAtLast((lead) => attempt(server, client, limit, { lead, serves: true }), true));
 }

@@ -12,7 +12,7 @@ import { guestImage } from "./capability.js";
 /** A guest boots in three seconds on an idle machine, in a minute on one with much to do. */
 const kBootLimitMs = 180_000;
 const kCommandLimitS = 60;
-/** More than the guest's own limit, for a host that hardly lets it run. */
+/** Time beyond the guest's own limit, for a host that hardly lets it run. */
 const kGraceMs = 30_000;
 /** Commands that a guest runs at a time. */
 const kChannels = 4;
@@ -20,17 +20,17 @@ const kChannels = 4;
 const kFirstChannel = 3;
 
 export interface GuestOptions {
-  /** With prefix length. */
+  /** IPv4 address with prefix length. */
   ipv4: string;
   ipv6: string;
-  /** Of eth0, bytes. 1500 gives a path MTU of 1024, 4176 of 4096. */
+  /** MTU of eth0, bytes. 1500 gives a path MTU of 1024, 4176 of 4096. */
   mtu: number;
 }
 
 export interface Output {
-  /** 124 if the command took longer than it might. */
+  /** Exit status; 124 if the command took longer than it might. */
   status: number;
-  /** With stderr. */
+  /** Output with that of stderr. */
   stdout: string;
 }
 
@@ -106,10 +106,10 @@ export class Guest {
     this.#ended.catch(() => {});
   }
 
-  /** Boots one on a tap that is there; ready for commands. */
+  /** Boots one on an existing tap; it is ready for commands then. */
   static async start(namespace: NetworkNamespace, tap: string, options: GuestOptions): Promise<Guest> {
     const qemu = qemuCommand(guestImage(), tap, options);
-    // To be killed when this process dies takes a program that asks the kernel for it; both become QEMU in the end.
+    // setpriv asks the kernel to kill it when this process dies; both programs become QEMU in the end.
     const command = [`--net=${namespace.path}`, "--", "setpriv", "--pdeathsig", "KILL", "nice", "-n", "5", ...qemu];
     const stdio = ["ignore", "pipe", "pipe", ...Array<"pipe">(kChannels).fill("pipe")] as const;
     const guest = new Guest(spawn("nsenter", command, { stdio: [...stdio] }));
@@ -159,7 +159,7 @@ export class Guest {
   }
 }
 
-/** Of the guest with this address. */
+/** MAC address of the guest with this address. */
 export function guestMac(ipv4: string): string {
   const octets = (ipv4.split("/")[0] ?? "").split(".").map((octet) => Number(octet).toString(16).padStart(2, "0"));
   return `52:54:${octets.join(":")}`;

@@ -1,4 +1,4 @@
-/** What guests are joined by: a network namespace with a tap for each, and the ports of a `weir switch` or of a Linux bridge. */
+/** Network that joins guests: a network namespace with a tap for each, and the ports of a `weir switch` or of a Linux bridge. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,16 +11,16 @@ import { kRoot, kWeir } from "../command.js";
 import { eventually } from "../patience.js";
 import { Guest, type Output } from "./guest.js";
 
-/** The kernel kills them when this process dies, whatever it dies of. */
+/** Words that have the kernel kill a program when this process dies, whatever it dies of. */
 const kDieWithUs = ["setpriv", "--pdeathsig", "KILL"];
 
 /** A program on the host. */
 export interface Program {
   child: ChildProcess;
-  /** What it has written so far. */
+  /** Returns its output so far. */
   output(): { stdout: string; stderr: string };
   finished: Promise<Output & { stderr: string }>;
-  /** SIGINT, as from a terminal, and its end. */
+  /** Sends SIGINT, as from a terminal, and waits for its end. */
   interrupt(): Promise<Output & { stderr: string }>;
 }
 
@@ -29,12 +29,12 @@ export interface SwitchDaemon extends Program {
 }
 
 export interface Nic {
-  /** The other end of its cable, for a switch or bridge. */
+  /** Name of the other end of its cable, for a switch or bridge. */
   port: string;
   ipv4: string;
-  /** For the verbs of `weir` that have a NIC. */
+  /** Options for the verbs of `weir` that have a NIC. */
   options: string[];
-  /** For a NIC in this process. */
+  /** Options for a NIC in this process. */
   device: InterfaceOptions;
 }
 
@@ -52,7 +52,7 @@ export function total(counters: CounterValue[], name: string, where: Record<stri
 export const ipv4 = (number: number) => `10.77.0.${number}`;
 export const ipv6 = (number: number) => `fd77::${number}`;
 
-/** Of the namespace's kernel on a bridge, for TCP. */
+/** Address of the namespace's kernel on a bridge, for TCP. */
 export const kHostAddress = ipv4(254);
 /** Joins standard input and output to a TCP connection: to an address, or the first one from anywhere. */
 const kRelay = `

@@ -9,16 +9,16 @@ import type { Readable, Writable } from "node:stream";
 import type { CompletionQueue, Device, MemoryRegion, QueuePair } from "../../src/verbs/index.js";
 import { addressOfGid, gidOfAddress } from "../../src/wire/address.js";
 
-/** Of the TCP connection. */
+/** Port of the TCP connection. */
 export const kOpcodesPort = 18_600;
 export const kQueueKey = 0x1111_1111;
 export const kGrh = 40;
 export const kVariable = 0x1122_3344_5566_7788n;
 /** 4.096 us << 18 = 1.07 s: an emulated machine may be kept waiting. */
 const kTimeout = 18;
-/** What the peer writes, what it reads, an atomic variable, what is sent, what is received. */
+/** Places for data that the peer writes, that it reads, an atomic variable, data that is sent, and received. */
 export const kLayout = { written: 0, source: 65_536, variable: 131_072, local: 196_608, slots: 262_144 };
-/** Of a WRITE with immediate: not where the next one goes, for its receiver looks a moment later. */
+/** Place of a WRITE with immediate: it differs from that of the next one, for its receiver looks a moment later. */
 export const placeOf = (length: number) => kLayout.written + (length > 64 ? 32_768 : 0);
 export const kSlot = 16_384;
 export const kReceives = 64;
@@ -32,7 +32,7 @@ export interface EndOptions {
   firstPsn: number;
 }
 
-/** As the other end describes itself. */
+/** The other end's description of itself. */
 interface Peer {
   qpn: number;
   psn: number;
@@ -72,7 +72,7 @@ export class OpcodesEnd {
     this.bytes.writeBigUInt64LE(kVariable, kLayout.variable);
   }
 
-  /** Own description to the peer, and the peer's; the queue pair is in RTS then. */
+  /** Tells the peer about this end, and learns the peer's; the queue pair is in RTS then. */
   async introduce(connection: Connection, test: string): Promise<void> {
     const own = this.device.addresses.find((address) => isIPv6(address) === (this.options.version === 6)) ?? "";
     const psn = this.options.firstPsn;

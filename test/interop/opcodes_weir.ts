@@ -1,4 +1,4 @@
-/** What the guests' program `opcodes` does, done by Weir: either end of it, with the same tests, checks and output. */
+/** The guests' program `opcodes` as done by Weir: either end of it, with the same tests, checks and output. */
 import { isIPv6 } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
@@ -23,13 +23,13 @@ import {
   placeOf,
 } from "./opcodes_end.js";
 
-/** How long the peer of test `rnr` has no receive posted. */
+/** Time for which the peer of test `rnr` has no receive posted. */
 const kLateMs = 300;
 
 type Say = (line: string) => void;
 
 export interface WeirOptions extends EndOptions {
-  /** Where the server's TCP is; absent: be the server. */
+  /** Address of the server's TCP; absent: this is the server. */
   connect?: string;
   test?: string;
 }
@@ -239,7 +239,7 @@ class Server {
     private readonly say: Say,
   ) {}
 
-  /** Until the client hangs up. */
+  /** Serves until the client hangs up. */
   async run(connection: Connection): Promise<void> {
     const { transport } = this.end.options;
     const late = this.end.peer.test === "rnr";
@@ -252,7 +252,7 @@ class Server {
       this.end.postReceives();
     }
     await connection.line().catch(() => {});
-    // What the client knows to have arrived has completed here.
+    // Messages that the client knows to have arrived have completed here.
     for (const completion of this.end.received.poll()) this.#check(completion);
     this.end.received.onCompletion(undefined);
   }

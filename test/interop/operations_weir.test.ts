@@ -90,7 +90,7 @@ describeInterop("every operation between Soft-RoCE and Weir", () => {
     const before = device.counters().get("tx_super_frames") ?? 0;
     const { client } = await fromWeir({ pathMtu }, "many");
     expect(client).toContain("many: 40");
-    // Which the guest's socket does not take: a kernel cuts them before it. Of its own none ever come: it sends packets one by one.
+    // The guest's socket does not take them: a kernel cuts them before it. The guest sends none of its own: its packets leave one by one.
     await expect.poll(() => device.counters().get("tx_super_frames")).toBeGreaterThan(before);
   });
 
@@ -120,7 +120,7 @@ describeInterop("every operation between Soft-RoCE and Weir", () => {
     expect(client).toContain(expected);
   });
 
-  // What a real responder makes of frames that test/live/bad_peers.test.ts sends to Weir.
+  // A real responder's answers to frames that test/live/bad_peers.test.ts sends to Weir.
   const hello = Buffer.from("hello");
   const kFull = Buffer.alloc(kDefaults.pathMtu);
   const one = (opcode: number, extension?: Buffer, payload?: Buffer): BadPacket[] => [

@@ -30,7 +30,7 @@ const kTests = [
 
 const kStream = "-S 16384 -I 10 -C 5 -T v";
 
-/** By librdmacm: the server's command, and the client's but for the address. */
+/** Commands on librdmacm: the server's, and the client's but for the address. */
 const kConnections: readonly (readonly [string, string])[] = [
   ["rping -s -C 200 -S 1000 -V", "rping -c -C 200 -S 1000 -V -v -a"],
   ["ucmatose -c 4 -C 20", "ucmatose -c 4 -C 20 -s"],
@@ -45,13 +45,13 @@ let guest: Guest;
 let folder: string;
 let socket: string;
 
-/** With the index of the guest's IPv4 address, or of Weir's. */
+/** A command with the index of the guest's IPv4 address, or of Weir's. */
 const withGid = (test: string, index: number) =>
   `${test} ${test.startsWith("ibv_") ? "-g" : "-x"} ${index} -p ${kPort}`;
 
 const onGuest = (test: string, server = "") => inGuest(guest, `${withGid(test, 1)} ${server}`);
 
-/** On the NIC; the programs find each other by TCP through the bridge. */
+/** Runs a program on the NIC; the programs find each other by TCP through the bridge. */
 const onWeir = (test: string, ...server: string[]) => byNic(`${withGid(test, 0)} ${server.join(" ")}`.trim());
 
 function byNic(command: string): Program {
@@ -79,7 +79,7 @@ const byConnection =
 
 const sha256 = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
 
-/** Of a multicast group: nobody tells a sender whether the member has joined. */
+/** Runs two ends of a multicast group: nobody tells a sender whether the member has joined. */
 async function heard(member: Program, sender: Program, limit = 60): Promise<void> {
   const listening = member(limit).finished;
   let ended: Output | undefined;

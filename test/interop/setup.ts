@@ -1,4 +1,4 @@
-/** Around all the tests: a folder for the files of their daemons. Gone with Vitest, interrupted or not. */
+/** Makes a folder for the files of all the tests' daemons. It goes with Vitest, interrupted or not. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Two stock Linux guests with Soft-RoCE talk through `weir switch`, with ECN marking and PFC on: it is a switch to them. So do
- * they with two NICs of Weir's, and those with each other.
+ * Two stock Linux guests with Soft-RoCE talk through `weir switch`, with ECN marking and PFC on: it is a switch to them. They
+ * also talk with two NICs of Weir's, and those with each other.
  */
 import { randomFillSync } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";

@@ -7,7 +7,7 @@ import { InteropNetwork, ipv4, ipv6, type Nic } from "./network.js";
 
 const kWeir = 9;
 const kPings = 1000;
-/** And both ways. */
+/** Tests, some of them both ways. */
 const kTests = ["write-bw", "read-bw", "send-bw", "send-lat", "write-bw -b", "read-bw -b", "send-bw -b"];
 
 let network: InteropNetwork;

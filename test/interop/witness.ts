@@ -1,4 +1,4 @@
-/** What a real Soft-RoCE responder answers to frames that break the rules: the program `opcodes` of a guest is their victim. */
+/** Answers of a real Soft-RoCE responder to frames that break the rules: the program `opcodes` of a guest is their victim. */
 import { expect } from "vitest";
 import { gidOfAddress } from "../../src/wire/address.js";
 import { BadPeer, kOpcode, kPeerMac, kPeerQpn, macText, type Packet, reth, roceFrame } from "../live/bad_peer.js";
@@ -36,7 +36,7 @@ export class Witness {
     private readonly address: string,
   ) {}
 
-  /** On a NIC of the network; `server`: IPv4 address of the guest. */
+  /** Makes one on a NIC of the network; `server`: IPv4 address of the guest. */
   static async create(network: InteropNetwork, guest: Guest, server: string, nic: Nic): Promise<Witness> {
     const address = nic.ipv4;
     await guest.run(`ip neigh replace ${address} lladdr ${macText(kPeerMac)} dev eth0`);
@@ -46,8 +46,8 @@ export class Witness {
   }
 
   /**
-   * What it answers. At PSN `next` it still serves: a WRITE of no bytes is acknowledged. Undefined: it has failed, after the
-   * first answer.
+   * Returns the guest's answers. At PSN `next` it still serves: a WRITE of no bytes is acknowledged. Undefined: it has failed,
+   * after the first answer.
    */
   async answers(packets: (victim: Victim) => BadPacket[], next: number | undefined): Promise<Heard[]> {
     const program = inGuest(this.guest, "opcodes -s -g 1")(kLimit);

@@ -1,6 +1,6 @@
 /**
- * A peer that sends what it likes: frames built byte by byte in TypeScript, out of the port of a NIC that knows no connection.
- * What is answered to its queue pair 1 it hears.
+ * A peer that sends what it likes: frames built byte by byte in TypeScript, out of the port of a NIC that knows no connection. It
+ * hears answers to its queue pair 1.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { composeNicWorker } from "../../src/device/compose.js";
@@ -20,7 +20,7 @@ export function macText(mac: number): string {
     .replace(/..(?=.)/g, "$&:");
 }
 
-/** Where answers have to go in order to be heard. */
+/** Queue pair to which answers have to go in order to be heard. */
 export const kPeerQpn = 1;
 
 export const kOpcode = {
@@ -45,25 +45,25 @@ export const kOpcode = {
   cnp: 0x81,
 } as const;
 
-/** Where frames go: MAC address and IP address of the victim, and where they claim to come from. */
+/** MAC address and IP address of the victim, and the address from which frames claim to come. */
 export interface Route {
   mac: number;
   source: string;
   destination: string;
 }
 
-/** A RoCEv2 packet; what is left out is as it should be. */
+/** A RoCEv2 packet; fields that are left out are as they should be. */
 export interface Packet {
   opcode: number;
   qpn: number;
   psn: number;
-  /** RETH, AETH ... */
+  /** Extension headers: RETH, AETH ... */
   extension?: Buffer;
   payload?: Buffer;
   partitionKey?: number;
   transportVersion?: number;
   migration?: boolean;
-  /** Wrong ICRC. */
+  /** Gives it a wrong ICRC. */
   corrupt?: boolean;
 }
 
@@ -88,7 +88,7 @@ export function roceFrame({ mac, source, destination }: Route, packet: Packet): 
   return ethernet(mac, source.includes(":") ? kEtherType.ipv6 : kEtherType.ipv4, bytes);
 }
 
-/** Not padded beyond Ethernet's least length. */
+/** A frame that is padded no further than to Ethernet's least length. */
 export function ethernet(mac: number, type: number, payload: Buffer): Buffer {
   const frame = newFrame(mac, kPeerMac, type, payload.length);
   payload.copy(frame, 14);
@@ -144,13 +144,13 @@ export function word(...values: number[]): Buffer {
 export interface Answer {
   opcode: number;
   psn: number;
-  /** Of those with an AETH. */
+  /** Syndrome of an answer with an AETH. */
   syndrome?: number;
-  /** Behind the AETH. */
+  /** Bytes behind the AETH. */
   rest: Buffer;
 }
 
-/** Undefined: no RoCEv2 packet over IPv4 to our queue pair. @throws Error when its ICRC is wrong. */
+/** Returns undefined for anything but a RoCEv2 packet over IPv4 to our queue pair. @throws Error when its ICRC is wrong. */
 function readAnswer(frame: Buffer): Answer | undefined {
   if (frame.readUInt16BE(12) !== kEtherType.ipv4 || frame[23] !== 17 || frame.readUInt16BE(36) !== 4791) return;
   const ip = frame.subarray(14, 14 + frame.readUInt16BE(16));
@@ -181,7 +181,7 @@ export class BadPeer {
     });
   }
 
-  /** On an interface in the namespace of this path; `address` is IPv4. */
+  /** Makes one on an interface in the namespace of this path; `address` is IPv4. */
   static async create(place: { interface: string; namespace: string }, address: string): Promise<BadPeer> {
     const mac = kPeerMac
       .toString(16)
@@ -203,12 +203,12 @@ export class BadPeer {
     }
   }
 
-  /** What has been heard, from number `from` on. */
+  /** Answers that have been heard, from number `from` on. */
   answers(from: number): Answer[] {
     return this.heard.slice(from).flatMap((frame) => readAnswer(frame) ?? []);
   }
 
-  /** In this order. */
+  /** Sends frames in this order. */
   async send(...frames: Buffer[]): Promise<void> {
     for (const frame of frames) while (!this.#worker.inject(0, 0, frame)) await sleep(1);
   }

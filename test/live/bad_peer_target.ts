@@ -27,18 +27,18 @@ import {
 export const kVictim = { ipv4: "10.9.0.1", ipv6: "fd09::1" };
 export const kPeer = { ipv4: "10.9.0.2", ipv6: "fd09::2" };
 export const kMtu = 1024;
-/** Bytes. */
+/** Bytes of a region. */
 export const kRegion = 16_384;
 export const kQueueKey = 0x1234_5678;
-/** Any number of credits. */
+/** Syndrome of an ACK with any number of credits. */
 export const kAck = 0x00;
-/** The first that is expected: the next one wraps. */
+/** First PSN that is expected: the next one wraps. */
 const kPsn = 0xff_ffff;
 const kWitnessPsn = 0x40_0000;
 const kNobody = 0x02_57_00_00_00_77;
 
 export class BadNetwork {
-  /** Of the queue pair that shows that all before has been looked at. */
+  /** Queue pair whose answer shows that all before has been looked at. */
   readonly #witness: QueuePair;
   #witnessed = 0;
 
@@ -73,7 +73,7 @@ export class BadNetwork {
     return { mac: this.victim.mac, source: kPeer.ipv4, destination: kVictim.ipv4 };
   }
 
-  /** What the peer hears of these frames, once the device has looked at all of them, and its counters say so. */
+  /** Answers to these frames that the peer hears, once the device has looked at all of them, and its counters say so. */
   async answers(...frames: Buffer[]): Promise<Answer[]> {
     const { peer, victim, route } = this;
     const from = peer.heard.length;
@@ -145,21 +145,21 @@ export class Target {
     return this.network.answers(...frames);
   }
 
-  /** Memory is as it was, but for these. */
+  /** Checks that memory is as it was, but for these changes. */
   untouched(...changes: [offset: number, data: Buffer | string][]): void {
     for (const [offset, data] of changes) Buffer.from(data).copy(this.#image, offset);
     expect(this.bytes.equals(this.#image)).toBe(true);
     for (const { buffer } of this.others) expect(Buffer.alloc(kRegion).equals(Buffer.from(buffer))).toBe(true);
   }
 
-  /** The device has counted so many since this was made. */
+  /** Checks that the device has counted so many since this was made. */
   counted(count: number, ...names: string[]): void {
     const now = this.network.victim.counters();
     const grown = names.map((name) => (now.get(name) ?? 0) - (this.#counters.get(name) ?? 0));
     expect(grown.reduce((sum, value) => sum + value)).toBe(count);
   }
 
-  /** It still serves: PSN `psn` is what it expects. */
+  /** Checks that it still serves: PSN `psn` is the one that it expects. */
   async serves(psn: number): Promise<void> {
     expect(await this.answers(this.write(psn, "sound", { offset: 8000 }))).toEqual([answer(psn, kAck)]);
     this.untouched([8000, "sound"]);
@@ -172,7 +172,7 @@ export class Target {
 }
 
 interface TargetOptions extends Partial<QueuePairAttributes> {
-  /** Default rts. */
+  /** State of the queue pair. Default rts. */
   state?: State;
   type?: "rc" | "ud";
 }

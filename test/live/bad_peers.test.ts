@@ -1,4 +1,4 @@
-/** What a Weir device makes of peers that break the rules: memory stays, the answer is the standard's, a counter says so. */
+/** A Weir device meets peers that break the rules: memory stays, the answer is the standard's, a counter says so. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { MemoryRegion, QueuePairAttributes } from "../../src/verbs/index.js";
 import { arpRequest, readArp } from "../../src/wire/cm/arp.js";
@@ -53,7 +53,7 @@ describeLive("bad peers", () => {
   it("every single bit that is wrong: nothing is done, nothing said", async () => {
     const target = new Target(network);
     const sound = target.write(0, "sixteen bytes ..");
-    // Neither IP's nor the invariant checksum covers: the UDP checksum, and the byte of the BTH with FECN and BECN.
+    // Neither IP's nor the invariant checksum covers the UDP checksum, and the byte of the BTH with FECN and BECN.
     const uncovered = [40, 41, 46];
     const frames: Buffer[] = [];
     for (let bit = 14 * 8; bit < sound.length * 8; bit++) {
@@ -208,7 +208,7 @@ describeLive("bad peers", () => {
     const counter = syndrome === kNak.remoteAccess ? "resp_remote_access_errors" : "resp_invalid_requests";
     target.counted(1, counter);
     await eventually(() => expect(target.queuePair.state).toBe("error"));
-    // What follows is not looked at any more.
+    // Later packets are not looked at any more.
     expect(await target.answers(target.write(0, "hello"), target.write(1, "hello"))).toEqual([]);
     target.untouched();
   });
@@ -241,7 +241,7 @@ describeLive("bad peers", () => {
     const [first, second] = [target.write(0, "first"), target.write(1, "other")];
     await target.answers(first, second);
     expect(await target.answers(first)).toEqual([answer(1, kAck)]);
-    // Nor with other contents, key or address.
+    // A repetition with other contents, key or address is not written either.
     expect(await target.answers(target.write(0, "third", { offset: 100, key: 5 }))).toEqual([answer(1, kAck)]);
     target.untouched([0, "other"]);
     target.counted(2, "duplicate_request");
@@ -389,7 +389,7 @@ describeLive("bad peers", () => {
     target.untouched();
     network.peer.heard.length = 0;
     await target.answers(arp, solicitation);
-    // These come from the slow path, in their own time.
+    // Answers come from the slow path, in their own time.
     await eventually(() => {
       const { heard } = network.peer;
       expect(heard.map(readArp)).toContainEqual(expect.objectContaining({ operation: "reply", senderMac: mac }));
@@ -403,7 +403,7 @@ function slice({ region }: { region: MemoryRegion }, length: number) {
   return { region, length };
 }
 
-/** Whether the kernel's filter takes an IPv4 frame for one of RoCEv2: the rest does not reach the device. */
+/** Tells whether the kernel's filter takes an IPv4 frame for one of RoCEv2: the rest does not reach the device. */
 function isForRoce(frame: Buffer): boolean {
   const udp = 14 + 4 * (frame.readUInt8(14) & 15);
   if (frame.length < udp + 4) return false;
@@ -431,7 +431,7 @@ function other(target: Target, region: MemoryRegion) {
   return { key: region.key, offset: region.start - target.region.start };
 }
 
-/** With a few bytes behind the Ethernet header changed. */
+/** Changes a few bytes behind the Ethernet header. */
 function mutated(frame: Buffer, random: () => number): Buffer {
   const copy = Buffer.from(frame);
   for (let i = 0; i < 3; i++) copy[14 + (random() % (copy.length - 14))] = random() & 0xff;

@@ -6,7 +6,7 @@ import { kMain } from "../command.js";
 import { lacking } from "../needs.js";
 import { describeUnless, nativeObstacle } from "../obstacles.js";
 
-/** Why live tests cannot run here; undefined if they can. */
+/** Says why live tests cannot run here; undefined if they can. */
 export function liveObstacle(): string | undefined {
   const missing = missingCapabilities(readFileSync("/proc/self/status", "utf8"));
   if (missing.length > 0) {
@@ -23,13 +23,13 @@ export function describeLive(name: string, body: () => void): void {
   describeUnless(liveObstacle(), name, body);
 }
 
-/** In front of a command: runs it as an ordinary user, if this is root; as it is, if this is one. */
+/** Words in front of a command that run it as an ordinary user, if this is root; as it is, if this is one. */
 export const kOrdinaryUser =
   process.getuid?.() === 0
     ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/nonexistent"]
     : [];
 
-/** What a command says that an ordinary user runs and that fails; undefined if it does not. */
+/** Error of a command that an ordinary user runs; undefined if it succeeds. */
 function attempt(...command: string[]): string | undefined {
   const [program = "", ...rest] = [...kOrdinaryUser, ...command];
   const { status, error, stderr } = spawnSync(program, rest, { encoding: "utf8" });
@@ -37,13 +37,13 @@ function attempt(...command: string[]): string | undefined {
   return status === 0 ? undefined : stderr.trim() || `${command.join(" ")} fails`;
 }
 
-/** Why an ordinary user cannot run Weir here; undefined if one can. */
+/** Says why an ordinary user cannot run Weir here; undefined if one can. */
 export function ordinaryUserObstacle(): string | undefined {
   const unreadable = attempt("test", "-r", kMain);
   return unreadable && `an ordinary user may not read this folder: ${unreadable}`;
 }
 
-/** Why labs without root cannot be tested here; undefined if they can. */
+/** Says why labs without root cannot be tested here; undefined if they can. */
 function rootlessObstacle(): string | undefined {
   const obstacle = ordinaryUserObstacle();
   if (obstacle !== undefined) return obstacle;

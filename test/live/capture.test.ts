@@ -1,4 +1,4 @@
-/** What Weir puts on the wire, as programs see it that know nothing of Weir: Wireshark's dissectors, and two ICRCs. */
+/** Weir's frames on the wire, as seen by programs that know nothing of Weir: Wireshark's dissectors, and two ICRCs. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** However a run ends, no process, namespace, device or socket is left; and who ended it shows in the status. */
+/** However a run ends, no process, namespace, device or socket is left; and the status shows who ended it. */
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { describeLive, describeOrdinaryUser, kOrdinaryUser } from "./capability.
 import { namespacesHeld } from "./processes.js";
 import { folder, kIncast, labRun, start, sum } from "./weir.js";
 
-/** Long enough to be in the middle of it. */
+/** A run that is long enough to be in the middle of it. */
 const endless = (path: string) => [
   "lab",
   "run",
@@ -36,7 +36,7 @@ describeLive("a run that is stopped", () => {
     const path = folder();
     const running = await start(endless(path));
     await running.untilTraffic();
-    // Into the traffic, which begins a moment after its threads are there.
+    // Traffic begins a moment after its threads are there: the signal comes in the midst of it.
     await sleep(1500);
     running.child.kill(signal);
     const { stdout, ...ended } = await running.finished;
@@ -125,12 +125,12 @@ describeOrdinaryUser("a run without root", () => {
       as: kOrdinaryUser,
       args: ["--duration", "20ms", "--set", "warmup=2ms"],
     });
-    // What a busy host loses is counted, and the run is not valid.
+    // Losses of a busy host are counted, and the run is not valid then.
     const { sent, received, dropped, missing } = result.frames;
     expect(received + dropped + missing).toBe(sent);
     expect(sum(result.flows.map((flow) => flow.lost))).toBeLessThanOrEqual(dropped + missing);
     if (result.fidelity.valid) expect(dropped + missing).toBe(0);
-    // What an ordinary user may not have is said, not hidden.
+    // Rights that an ordinary user may not have are told, not hidden.
     expect(result.fidelity.tuning).toEqual(expect.arrayContaining([expect.stringContaining("nice")]));
   });
 

@@ -34,7 +34,7 @@ describeUnless(lacking("bash", "bash-completion", "fish", "zsh"), "weir completi
       complete("weir lab run examples/incast-4"),
     ];
     const [views, files] = run("bash", "-c", script.join("\n")).split("\n");
-    // Behind them the devices of this machine, if it has any.
+    // The devices of this machine come behind them, if it has any.
     expect(views).toMatch(/^counters wredcounters watermark( |$)/);
     expect(files).toBe("examples/incast-4to1.yaml");
   });

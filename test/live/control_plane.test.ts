@@ -1,4 +1,4 @@
-/** A switch whose control plane is the kernel of a namespace, and what iproute2 does there. */
+/** A switch whose control plane is the kernel of a namespace, on which iproute2 works. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -12,7 +12,7 @@ import { folder } from "./weir.js";
 
 type Address = readonly [port: string, ...addresses: string[]];
 
-/** A switch whose ports are named after what is behind them, with the kernel of namespace `k` and its number. */
+/** A switch whose ports are named after the nodes behind them, with the kernel of namespace `k` and its number. */
 function startRouter(net: LabNetwork, number: number, interfaces: readonly Address[], workers = 1): Promise<Daemon> {
   const path = folder();
   const [socket, file] = [join(path, "control.sock"), join(path, "switch.yaml")];
@@ -143,7 +143,7 @@ describeUnless(liveObstacle(), "a switch with the kernel's control plane", () =>
     await eventually(async () => expect((await kernelRoutes(router.socket)).length).toBe(4));
     expect(await pinged).toContain("600 received");
 
-    // However it ends, the kernel has nothing of it.
+    // However it ends, nothing of it is left in the kernel.
     router.child.kill("SIGKILL");
     await router.finished;
     await eventually(async () => expect((await kernel.run("ip", ["-o", "link"])).stdout).not.toContain(" a: "));

@@ -20,13 +20,13 @@ import {
 } from "./daemons.js";
 import { folder } from "./weir.js";
 
-/** What a daemon says of its ports; how late the machine lets it be is another matter. */
+/** Health of a daemon's ports; how late the machine lets it be is another matter. */
 async function health(url: string) {
   const { status: _, reasons, ...rest } = (await (await fetch(`${url}/healthz`)).json()) as Health;
   return { ...rest, reasons: reasons.filter(({ reason }) => !reason.startsWith("worker_")) };
 }
 
-/** Of each thread of a process: CapPrm and NoNewPrivs. */
+/** CapPrm and NoNewPrivs of each thread of a process. */
 function capabilitiesOf(pid: number): string[] {
   return readdirSync(`/proc/${pid}/task`).map((id) => {
     const status = readFileSync(`/proc/${pid}/task/${id}/status`, "utf8");
@@ -101,7 +101,7 @@ describeLive("weir switch", () => {
       const { counters } = await ask(socket, "counters");
       const of = (name: string) => counters.filter((c) => c.name === name).reduce((sum, c) => sum + c.value, 0);
       expect(of(counter)).toBeGreaterThan(0);
-      // Every frame is accounted for, of super-frames those in them.
+      // Every frame is accounted for; super-frames count as the frames in them.
       const dropped = counters.filter((c) => c.name.startsWith("drop_")).reduce((sum, c) => sum + c.value, 0);
       const perPort = (name: string) =>
         of(name) - counters.filter((c) => c.name === name && c.labels.priority).reduce((sum, c) => sum + c.value, 0);
@@ -188,7 +188,7 @@ control: ${folder()}/nic.sock
     expect(status).toBe(1);
     expect(stderr).toContain("metrics: cannot listen at 127.0.0.1:9465: no interface that is up has this address");
     expect(stderr).toContain("ip link set lo up");
-    // The kernel's own solicitations apart.
+    // A few may be the kernel's own solicitations.
     expect((await sent()) - before).toBeLessThan(5);
   });
 
@@ -211,7 +211,7 @@ control: ${folder()}/nic.sock
       expect(await own(sender, "tx_packets")).toBe(packets);
       await eventually(async () => expect(await own(receiver, "rx_packets")).toBe(packets));
       expect(await own(receiver, "rx_bytes")).toBe(2e6);
-      // Of another process, whose counters lag by up to 2 ms.
+      // The switch is another process, whose counters lag by up to 2 ms.
       await eventually(async () => {
         const { counters } = await ask(bridge.socket, "counters");
         const queue = counters.find(

@@ -6,7 +6,7 @@ import { describeLive } from "./capability.js";
 import { type Daemon, network, portOf, startNic, startSwitch } from "./daemons.js";
 
 const kLine = 1e9;
-/** Of the receiver's link: 200 Mb/s. Windows are of 5 ms, which few hosts are late by. */
+/** Rate of the receiver's link. Windows are of 5 ms, and few hosts are late by so much. */
 const kSlow = "200Mbps";
 const kHpcc = "transport: rc\ncongestion: { algorithm: hpcc, parameters: { hpcc_base_rtt: 5ms } }\n";
 

@@ -48,19 +48,19 @@ export async function freePort(): Promise<number> {
 
 export interface Running {
   child: ChildProcess;
-  /** What it has logged so far. */
+  /** Returns its log so far. */
   log(): (Record<string, unknown> & { msg: string })[];
   finished: Promise<{ status: number | null; stdout: string; stderr: string }>;
 }
 
-/** In this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
+/** Runs weir in this process's own network namespace, where the test can reach its metrics; its ports are elsewhere. */
 export const weir = (...args: string[]): Running => weirAs({}, ...args);
 
 export interface Way {
-  /** In front of the command: nsenter, setpriv and their options. */
+  /** Words in front of the command: nsenter, setpriv and their options. */
   as?: readonly string[];
   env?: Record<string, string>;
-  /** What ends it with the test, unless it has ended: SIGKILL by default. */
+  /** Signal that ends it with the test, unless it has ended: SIGKILL by default. */
   end?: NodeJS.Signals;
 }
 
@@ -94,7 +94,7 @@ export interface Daemon extends Running {
   socket: string;
 }
 
-/** Until it answers. */
+/** Starts a daemon and waits until it answers. */
 export async function daemon(
   kind: "switch" | "nic",
   file: string,
@@ -112,9 +112,9 @@ export async function daemon(
 }
 
 interface SwitchOptions {
-  /** More of the file. */
+  /** More lines of the file. */
   more?: string;
-  /** Fields of each port. */
+  /** Fields of each port in the file. */
   port?: string;
   /** The ports, instead of one to each host. */
   ports?: string[];
@@ -142,7 +142,7 @@ ${extra}`,
   return { ...(await daemon("switch", file, socket)), write, file, url: `http://127.0.0.1:${port}` };
 }
 
-/** An XDP program that passes every frame on at a host's end of its link, until the test or what is returned ends it. */
+/** An XDP program that passes every frame on at a host's end of its link, until the test or the returned function ends it. */
 export async function runXdp(net: LabNetwork, host: string): Promise<() => Promise<void>> {
   const args = [`--net=${net.namespace(host).path}`, "python3", join(kRoot, "test/live/xdp_pass.py"), "weir0"];
   const child = spawn("nsenter", args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -158,7 +158,7 @@ export async function runXdp(net: LabNetwork, host: string): Promise<() => Promi
 /** 10.77.0.1 and .2: addresses that the kernel does not have. */
 const addressOf = (host: (typeof kHosts)[number]) => `10.77.0.${kHosts.indexOf(host) + 1}`;
 
-/** roce-a or roce-b, on the link of its host. `pairs`: queue pairs to the other, but for their names. */
+/** Starts roce-a or roce-b, on the link of its host. `pairs`: queue pairs to the other, but for their names. */
 export async function startNic(
   net: LabNetwork,
   host: (typeof kHosts)[number],
@@ -191,7 +191,7 @@ export function portOf(net: LabNetwork, host: string, fields: string): string {
   return `{ interface: ${host}, namespace: ${net.namespace("sw").path}, ${fields} }`;
 }
 
-/** "30 packets transmitted, 30 received, 0% packet loss, time 311ms". */
+/** Pings and returns the figures of "30 packets transmitted, 30 received, 0% packet loss, time 311ms". */
 export async function ping(
   net: LabNetwork,
   count: number,

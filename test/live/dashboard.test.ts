@@ -18,7 +18,7 @@ const kUnmarked = ["switch.ecn.kmin=900MB", "switch.ecn.kmax=950MB"];
 /** A page that reads all that comes. */
 class Page {
   readonly frames: Frame[] = [];
-  /** What it knows of the run of the last frame or sample: each moment once. */
+  /** Samples of the run of the last frame or sample: each moment once. */
   samples: Sample[] = [];
   private samplesOf = -1;
   sessions: Session[] = [];
@@ -35,7 +35,7 @@ class Page {
     return this.session?.runs.at(-1);
   }
 
-  /** Until it has the session. */
+  /** Opens the stream and waits until it has the session. */
   async open(): Promise<this> {
     let text = "";
     const stream = get(`${this.url}/api/live`, { headers: this.#headers(), agent: false }, (response) => {
@@ -115,7 +115,7 @@ async function lab(more: readonly string[] = [], as: readonly string[] = []) {
   running.child.stderr?.on("data", (text: string) => {
     said += text;
   });
-  // What is printed at the start is what changes take.
+  // Changes need the token that is printed at the start.
   const [, token] = await eventually(() => {
     const found = new RegExp(`^dashboard: ${url}/\\?token=(\\w+)$`, "m").exec(said);
     expect(found, said).not.toBeNull();
@@ -143,7 +143,7 @@ describeLive("weir lab run --dashboard", () => {
     expect(page.session.queues.map(({ name }) => name)).toEqual(["sw:r:3"]);
     // DCQCN is at work.
     await eventually(() => expect(page.count("mark")).toBeGreaterThan(0));
-    // Who comes now knows as much of the run as who saw all of it.
+    // A page that comes now knows as much of the run as one that saw all of it.
     const late = await new Page(page.url).open();
     await eventually(() => expect(late.frames.length).toBeGreaterThan(0));
     const until = late.samples.at(-1)?.t_ns ?? 0;
@@ -249,10 +249,10 @@ describeLive("dashboards of daemons", () => {
       pairs: ["send: {}"],
       more: `dashboard: { port: ${nicPort}, token: ${token} }\n`,
     });
-    // Nobody looks on, and yet it is known what was.
+    // Nobody looks on, and yet the past is known.
     const asked = async () => (await (await fetch(`http://127.0.0.1:${port}/api/session`)).json()) as Session;
     await eventually(async () => expect((await asked()).queues.map(({ name }) => name)).toContain("sw0:b:3"));
-    // Who may ask at the control socket may change parameters, and nobody else; not by what the log says either.
+    // Users of the control socket may change parameters, and nobody else; nor does the log tell the token.
     const { dashboard } = await ask(socket, "status");
     const address = `http://127.0.0.1:${port}`;
     const own = new URL(dashboard ?? "").searchParams.get("token") ?? undefined;

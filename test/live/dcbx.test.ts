@@ -13,7 +13,7 @@ import { liveObstacle } from "./capability.js";
 import { connectAgain, type Daemon, daemon, freePort, metric, network, portOf, startSwitch } from "./daemons.js";
 import { folder } from "./weir.js";
 
-/** Stays until the test ends, or it is ended. */
+/** Starts a program that stays until the test ends, or it is ended. */
 function inHost(net: LabNetwork, host: string, ...command: string[]): ChildProcess {
   const child = spawn("nsenter", [`--net=${net.namespace(host).path}`, ...command], {
     stdio: ["ignore", "ignore", "inherit"],
@@ -50,7 +50,7 @@ function startLldpad(net: LabNetwork, host: string) {
   return (...words: string[]) => net.namespace(host).run("lldptool", [...words, "-i", "weir0"]);
 }
 
-/** Of IEEE 802.1, as lldpcli takes it. */
+/** A TLV of IEEE 802.1, as lldpcli takes it. */
 const tlv = (subtype: number, ...bytes: string[]) =>
   ["oui", "00,80,c2", "subtype", String(subtype), "oui-info", bytes.join(",")] as const;
 
@@ -79,7 +79,7 @@ describeUnless(liveObstacle() ?? lacking("lldpd", "lldpad", "python3"), "LLDP an
 
     await eventually(async () => {
       const [found, ...others] = await lldpd.neighbours();
-      expect(others).toEqual([]); // the switch passes none of lldpad's on
+      expect(others).toEqual([]); // The switch passes on none of lldpad's frames.
       const text = JSON.stringify(found);
       for (const told of ['"sw0"', '"ifname","value":"a"', '"Weir ', '"Bridge","enabled":true'])
         expect(text).toContain(told);
@@ -161,7 +161,7 @@ control: ${join(path, "nic.sock")}
     await eventually(async () => expect(await lossless()).toEqual([2]));
     bridge.child.kill("SIGTERM");
     await bridge.finished;
-    // Without its peer it is as its file has it.
+    // Without its peer it does as its file says.
     await eventually(async () => expect(await lossless()).toEqual([5]));
   });
 
@@ -174,7 +174,7 @@ control: ${join(path, "nic.sock")}
     };
     const long = "00".repeat(40);
     await sendLldp(net, "a", [
-      `${kMandatory}0602ffff0a80${long}`.slice(0, 60), // cut off behind the mandatory ones
+      `${kMandatory}0602ffff0a80${long}`.slice(0, 60), // It is cut off behind the mandatory TLVs.
       `0207${long}`,
       `fe${long}`,
       `${kMandatory}060200780000${long}`,

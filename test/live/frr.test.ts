@@ -14,7 +14,7 @@ import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
 import { folder } from "./weir.js";
 
-/** Why FRR, which runs as a user of its own, cannot run here; undefined if it can. */
+/** Says why FRR, which runs as a user of its own, cannot run here; undefined if it can. */
 function frrObstacle(): string | undefined {
   const [, user, group] = /^frr:[^:]*:(\d+):(\d+)/m.exec(readFileSync("/etc/passwd", "utf8")) ?? [];
   if (user === undefined) return lacking("frr") ?? "there is no user frr";
@@ -29,7 +29,7 @@ function frrObstacle(): string | undefined {
   }
 }
 
-/** Commands where /run, and with it the names of namespaces, is nobody else's. */
+/** Runs commands where /run, and with it the names of namespaces, is nobody else's. */
 async function shell(): Promise<(command: string) => Promise<string>> {
   const holder = spawn("unshare", ["--mount", "sh", "-c", "mount -t tmpfs none /run && echo ready && exec cat"], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -83,7 +83,7 @@ describeUnless(liveObstacle() ?? lacking("frr") ?? frrObstacle(), "four switches
       expect(await ping("-c", "10", "-i", "0.05", "10.2.0.2")).toContain(" 10 received");
       expect(await ping("-c", "10", "-i", "0.05", "fd00:2::2")).toContain(" 10 received");
 
-      // Flows of many ports, and what answers that there is nobody at them.
+      // The program sends flows of many ports, and hears that nobody is at them.
       const flows = `import socket
 for port in range(200):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

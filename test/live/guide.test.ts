@@ -14,8 +14,8 @@ import { kTestMarker, markedProcesses } from "./processes.js";
 import { folder } from "./weir.js";
 
 /**
- * A shell in a new network namespace, with a /run of its own: namespaces and sockets of this machine are out of its reach. In its
- * folder are the examples, and `weir` is on its path.
+ * A shell in a new network namespace, with a /run of its own: namespaces and sockets of this machine are out of its reach. Its
+ * folder has the examples, and `weir` is on its path.
  */
 function shell() {
   const path = folder();
@@ -38,7 +38,7 @@ function shell() {
     ended = true;
   });
   let said = 0;
-  /** What the lines print on stdout until the last has ended. */
+  /** Types lines and returns what they print on stdout until the last has ended. */
   const type = async (lines: string): Promise<string> => {
     const mark = `-- done ${++said} --`;
     const from = output.stdout.length;
@@ -52,7 +52,7 @@ function shell() {
   return { path, type, stderr: () => output.stderr, left: () => markedProcesses(marker), child };
 }
 
-/** In a chroot that is no mount of its own there are no mounts of one's own. */
+/** A process in a chroot that is no mount of its own cannot have its own mounts. */
 function mountObstacle(): string | undefined {
   const { status, stderr } = spawnSync("unshare", ["--mount", "true"], { encoding: "utf8" });
   return status === 0 ? undefined : stderr.trim();
@@ -71,7 +71,7 @@ describeUnless(liveObstacle() ?? lacking("mount") ?? mountObstacle(), "docs/guid
     const [start = "", look = "", end = "", ...more] = shellBlocks("docs/guides/daemons.md", "A NIC");
     expect(more).toEqual([]);
     expect(await bash.type(start)).toContain("red.yaml: ok: nic roce-red, 1 queue pair");
-    // Whoever types does not look before there is something to see.
+    // A reader does not look before there is something to see.
     await bash.type(
       "until weir show rdma statistic roce-red 2>/dev/null | grep -q 'rx_packets [1-9]'; do sleep 0.2; done",
     );

@@ -24,7 +24,7 @@ CONNECTION_MANAGEMENT = 1
 
 
 def frames(path):
-    """Bytes of every frame of a pcap file of either byte order and resolution."""
+    """Yields the bytes of every frame of a pcap file of either byte order and resolution."""
     with open(path, "rb") as file:
         header = file.read(24)
         order = "<" if header[:1] in (b"\xd4", b"\x4d") else ">"
@@ -50,7 +50,7 @@ def roce(frame):
 
 
 def icrc(packet, header):
-    """Over eight bytes of ones for the absent LRH, then the packet, with all that changes on the way as ones."""
+    """CRC over eight bytes of ones for the absent LRH, then the packet, with all that changes on the way as ones."""
     masked = bytearray(packet[:-4])
     if masked[0] >> 4 == 4:
         masked[1] = masked[8] = 0xFF  # type of service, time to live

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 
 const kProgram = fileURLToPath(new URL("icrc_check.py", import.meta.url));
 
-/** Of RoCEv2 packets in captures; the program says what each is. */
+/** Report on RoCEv2 packets in captures; the program says what each is. */
 export interface IcrcReport {
   packets: Record<"4" | "6", number>;
   wrong: { own: number; scapy: number };

@@ -1,4 +1,4 @@
-/** What happens to interfaces while a switch runs on them, on every backend: the rest goes on, and the daemon tells. */
+/** Interfaces change while a switch runs on them, on every backend: the rest goes on, and the daemon tells. */
 import { spawnSync } from "node:child_process";
 import { symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -56,7 +56,7 @@ describeLive("interfaces of a running switch", () => {
       expect(told("b", /^the interface's MTU/)).toBe(2);
       await works(net);
 
-      // Under load: what is sent meanwhile may be lost, what comes after not.
+      // This happens under load: packets meanwhile may be lost, later ones not.
       const load = net.namespace("a").run("ping", ["-q", "-i", "0.002", "-w", "4", "10.66.0.2"]);
       await net.namespace("b").run("ip", ["link", "delete", "weir0"]);
       await until(socket, "b", { up: false });
@@ -121,14 +121,14 @@ describeLive("interfaces of a running switch", () => {
   });
 });
 
-/** What the systemd units give, and less memory to lock than AF_XDP takes. */
+/** Rights that the systemd units give, and less memory to lock than AF_XDP takes. */
 const kNetRawOnly = [
   ...["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+net_raw"],
   ...["--inh-caps=-all,+net_raw", "--ambient-caps=-all,+net_raw"],
   ...["prlimit", "--memlock=65536", "env", "HOME=/nonexistent"],
 ];
 
-/** Why no such process can run here; undefined if it can. */
+/** Says why no such process can run here; undefined if it can. */
 function netRawObstacle(): string | undefined {
   const [program = "", ...args] = [...kNetRawOnly, "test", "-r", kMain];
   const { status, stderr, error } = spawnSync(program, args, { encoding: "utf8" });

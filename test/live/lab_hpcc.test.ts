@@ -4,13 +4,13 @@ import { describeLive } from "./capability.js";
 import { expectAcknowledged, kLine, meanQueue, onBothClocks, twoToOne } from "./two_to_one.js";
 import type { LabResult } from "./weir.js";
 
-/** Without marks, from line rate on. A base round-trip time of 13 us takes 5.2 ms. */
+/** An incast without marks, from line rate on. A base round-trip time of 13 us takes 5.2 ms. */
 const kIncast = twoToOne(`
 switch: { ecn: { enabled: false }, pfc: { priorities: [3] } }
 transport: { type: rc, timeout: 6 }
 congestion: { algorithm: hpcc }`);
 
-/** What holds for every run: nobody marks, and packets with telemetry are whole. */
+/** Checks what holds for every run: nobody marks, and packets with telemetry are whole. */
 function expectTelemetry(result: LabResult): void {
   expectAcknowledged(result);
   expect(result.switches.sw?.ecn_marked).toBe(0);

@@ -44,7 +44,7 @@ function rowsOf(path: string): Row[] {
   });
 }
 
-/** What holds for every run: frames, packets of data and acknowledgements each add up. */
+/** Checks what holds for every run: frames, packets of data and acknowledgements each add up. */
 function expectAccounted({ frames, flows, nics, switches, transport = {} }: LabResult): void {
   const of = (name: string) => transport[name] ?? 0;
   const { missing } = frames;
@@ -53,7 +53,7 @@ function expectAccounted({ frames, flows, nics, switches, transport = {} }: LabR
   const cnps = sum(Object.values(nics).map((nic) => nic.np_cnp_sent));
   const data = sum(flows.map(({ packets }) => packets));
   expect(frames.sent).toBe(data + of("tx_acks") + of("tx_naks") + cnps + pfc);
-  // Of data nothing came that was not in sequence, there before, or too early; and no more was lost than the network says.
+  // All data that came was in sequence, there before, or too early; and no more was lost than the network says.
   const arrived = sum(flows.map(({ received = 0 }) => received)) + of("duplicate_request") + of("out_of_sequence");
   const lost = frames.dropped + frames.impaired + Math.max(0, missing);
   expect(data - arrived).toBeGreaterThanOrEqual(0);
@@ -70,7 +70,7 @@ describeLive("weir lab run with reliable connections", () => {
     await expectMessages(file, recovery, loss);
   });
 
-  /** Until a run is valid; what is asserted holds for any run but for how many messages were complete. */
+  /** Repeats the run until one is valid; the checks hold for any run, except the number of messages that were complete. */
   async function expectMessages(file: string, recovery: string, loss: string): Promise<void> {
     const out = folder();
     const args = ["lab", "run", file, "--json", "--quiet", "--out", join(out, "out")];
@@ -84,7 +84,7 @@ describeLive("weir lab run with reliable connections", () => {
     const rows = rowsOf(out);
     expect(rows).toHaveLength(fct?.count ?? 0);
     expect(result.groups?.incast?.flows).toBe(2);
-    // In the order of completion; those of the closed loop one after another.
+    // Rows are in the order of completion; those of the closed loop come one after another.
     expect(rows.map(({ end }) => end)).toEqual(rows.map(({ end }) => end).sort((x, y) => x - y));
     const loop = rows.filter(({ id }) => id.startsWith("pairs"));
     expect(loop.length).toBeGreaterThan(0);
@@ -93,7 +93,7 @@ describeLive("weir lab run with reliable connections", () => {
       if (i > 0) expect(posted).toBeCloseTo(loop[i - 1]?.end as number, 0);
       expect(end).toBeGreaterThan(posted);
     });
-    // What came of a flow that is complete is all of it, once.
+    // All packets of a complete flow have come, once.
     for (const flow of flows.filter(({ id }) => rows.some((row) => row.id === id && row.bytes === 640_000))) {
       expect(flow.received).toBe(40 * Math.ceil(16_000 / kPacket));
     }

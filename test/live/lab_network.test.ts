@@ -152,7 +152,7 @@ describeLive("LabNetwork", () => {
       expect(markedProcesses(marker)).not.toEqual([]);
       child.kill("SIGKILL");
       await once(child, "exit");
-      // Whatever it had started ends by itself, and nothing but processes holds its namespaces.
+      // Its children end by themselves, and only processes hold its namespaces.
       await eventually(() => expect(markedProcesses(marker)).toEqual([]));
     }
   });

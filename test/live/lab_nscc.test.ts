@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { describeLive } from "./capability.js";
 import { expectAcknowledged, onBothClocks, twoToOne } from "./two_to_one.js";
 
-/** Over two spines, from line rate on. A base round-trip time of 16 us takes 6.4 ms. */
+/** An incast over two spines, from line rate on. A base round-trip time of 16 us takes 6.4 ms. */
 const kIncast = twoToOne(
   `
 switch: { ecn: { kmin: 5KB, kmax: 20KB, pmax: 100% }, pfc: { priorities: [3] } }
@@ -25,7 +25,7 @@ describeLive("weir lab run under NSCC with REPS", () => {
     const by = (spine: string) =>
       simulated.links?.find(({ from, to }) => from === spine && to === "right")?.packets ?? 0;
     const part = by("up") / (by("up") + by("down"));
-    // Of some hundred packets, each by one of two ways at random or by one that was free.
+    // These are some hundred packets, each by one of two ways at random or by one that was free.
     expect(part).toBeGreaterThan(0.3);
     expect(part).toBeLessThan(0.7);
   });

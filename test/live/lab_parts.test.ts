@@ -26,7 +26,7 @@ parts:
   one: { nodes: [left], interfaces: { left -- right: vx0 } }
   two: { nodes: [right], interfaces: { right -- left: vx0 } }
 `;
-/** What stops the senders is PFC alone, hop by hop, back over the tunnel. */
+/** With these PFC alone stops the senders, hop by hop, back over the tunnel. */
 const kPauses = [
   ...["--set", "congestion.algorithm=none", "--set", "switch.ecn.enabled=false"],
   ...["--set", "switch.buffer.total=1MB", "--set", "switch.buffer.threshold=50KB"],
@@ -57,7 +57,7 @@ async function merge(place: string): Promise<Finished> {
   return (await start(["lab", "merge", ...folders, "--out", join(place, "all"), "--json"], [], true)).finished;
 }
 
-/** What became of every frame, of each part and of both. */
+/** Checks that every frame is accounted for, in each part and in both. */
 function expectConserved(parts: readonly Result[], { frames, merged, flows }: Merged): void {
   for (const { frames: own } of parts) {
     const {
@@ -74,7 +74,7 @@ function expectConserved(parts: readonly Result[], { frames, merged, flows }: Me
   expect(frames.sent + frames.duplicated).toBe(frames.received + frames.dropped + frames.impaired + frames.missing);
   const lost = sum(merged.links.map((link) => link.lost));
   expect(frames.missing).toBe(lost + sum(parts.map((part) => part.frames?.missing ?? 0)));
-  // What the one sent and the other got, each by its own count.
+  // The link has the sent frames of one part and the received ones of the other, each by its own count.
   const ends = parts.map((part) => part.part?.links[0]);
   expect(merged.links).toMatchObject([
     { link: "left -- right", from: "one", to: "two", sent: ends[0]?.sent, received: ends[1]?.received },
@@ -85,8 +85,8 @@ function expectConserved(parts: readonly Result[], { frames, merged, flows }: Me
 }
 
 /**
- * Both parts and what they merge to, until in a run this host, which is two machines at once, has lost no frame. Whether it kept up
- * does not matter: what holds for any run is looked at in each.
+ * Both parts and their merged result, until in a run this host, which is two machines at once, has lost no frame. It need not
+ * have kept up: each run is checked for what holds for any.
  */
 async function wholeRun(context: TestContext, args: readonly string[] = []): Promise<Merged> {
   const pair = await machines();

@@ -1,4 +1,4 @@
-/** Programs and TCP as traffic of labs: how they start and end, and what is left of that in the result. */
+/** Programs and TCP as traffic of labs: how they start and end, and their part of the result. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
@@ -12,7 +12,7 @@ import { type Finished, folder } from "./weir.js";
 
 const kListen = "node -e 'require(`net`).createServer().listen(7100)'";
 const kRing = resolve("test/live/ring.mjs");
-/** Those of a run that went to its end; a busy machine makes it an invalid one. */
+/** Statuses of a run that went to its end; a busy machine makes it an invalid one. */
 const kEnds = [0, 3, 4];
 
 interface Done extends Finished {
@@ -190,7 +190,8 @@ describeLive("a run with programs whose processes are killed one by one", () => 
     });
     process.kill(pid, "SIGKILL");
     const { status, stderr } = await running.finished;
-    // Without process 1 of a host, or what holds it, there is no lab; without a program there is, and its shell may go on.
+    // There is no lab without process 1 of a host, or the process that holds it; without a program there is one, and its shell
+    // may go on.
     const host = name === "unshare" || name === "cat";
     if (name === "node") expect(status).toBe(null);
     else if (host)
@@ -271,7 +272,7 @@ describeUnless(liveObstacle() ?? lacking("perftest", "libibverbs-dev"), "program
     );
     const all = Object.entries(result.programs ?? {});
     expect(all).toHaveLength(10);
-    // Of two ends that fail the one that is not at fault says nothing of use.
+    // If both ends fail, the one that is not at fault says nothing of use.
     expect(all.flatMap(([id, { status, failure }]) => (status === 0 ? [] : [{ id, status, failure }]))).toEqual([]);
     for (const [id, { counters = {} }] of all) {
       expect(counters[id.startsWith("client") ? "tx_packets" : "rx_packets"]).toBeGreaterThanOrEqual(400);

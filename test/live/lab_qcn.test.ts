@@ -86,7 +86,7 @@ traffic: [{ from: a, to: c }]
       // The MAC addresses of both ends are those of all eight.
       for (const count of ofHosts(any, "rp_created")) expect(count).toBeGreaterThan(1);
       for (const seconds of ofHosts(any, "rp_limited_s")) expect(seconds).toBeGreaterThan(0);
-      // What NICs hear of is what they have sent.
+      // All CNMs that NICs hear are about flows that they have sent.
       for (const nic of Object.values(any.nics)) expect(nic.rp_cnm_refused).toEqual({});
     });
     // TCP may fill the buffer at first, for which the switch drops what comes then, CNMs too.

@@ -4,13 +4,13 @@ import { describeLive } from "./capability.js";
 import { expectAcknowledged, kLine, meanQueue, onBothClocks, twoToOne } from "./two_to_one.js";
 import type { LabResult } from "./weir.js";
 
-/** Without marks. A round-trip time of 50 us takes 20 ms. */
+/** An incast without marks. A round-trip time of 50 us takes 20 ms. */
 const kIncast = twoToOne(`
 switch: { ecn: { enabled: false }, pfc: { priorities: [3] } }
 host: { line_rate_start: false, initial_rate: 5Gbps }
 transport: { type: rc, timeout: 6 }`);
 
-/** What holds for every run: nobody marks. */
+/** Checks what holds for every run: nobody marks. */
 function expectUnmarked(result: LabResult): void {
   expectAcknowledged(result);
   expect(result.switches.sw?.ecn_marked).toBe(0);
@@ -31,7 +31,7 @@ describeLive("weir lab run under congestion control by round-trip times", () => 
         expect(moves.size).toBeGreaterThan(3);
         expect(Math.max(0, ...rate_bps)).toBeLessThanOrEqual(kLine);
       }
-      // What the host adds to a round-trip time is no queue of the switch: there may be less.
+      // The host adds to round-trip times without a queue at the switch, so the queue may be shorter.
       expect(meanQueue(result)).toBeLessThan(2 * meanQueue(simulated) + 20_000);
     },
   );

@@ -24,11 +24,11 @@ traffic: [{ from: a, to: b, rate: 10Gbps }]
 const perPriority = (counts: Record<string, number>) => sum(Object.values(counts));
 const pausesOf = (result: LabResult) => perPriority(result.switches.sw?.pauses as Record<string, number>);
 
-/** What holds for every run, with or without losses on purpose. */
+/** Checks what holds for every run, with or without losses on purpose. */
 function expectAccounted({ frames, flows, nics, switches, fidelity }: LabResult): void {
   const { missing } = frames;
   expect(frames.sent + frames.duplicated).toBe(frames.received + frames.dropped + frames.impaired + missing);
-  // What the host itself lost makes the run invalid, and is told.
+  // Losses of the host itself make the run invalid, and are told.
   const told = fidelity.reasons.filter((reason) => reason.includes("not accounted for"));
   expect(told).toEqual(missing === 0 ? [] : [`${missing} frames are not accounted for`]);
   const pfc = sum(Object.values(switches).map((s) => perPriority(s.pfc_sent)));
@@ -69,7 +69,7 @@ describeLive("weir lab run", () => {
     expect(result.nics.r?.np_cnp_sent).toBe(cnps);
     expect(cnps).toBeGreaterThan(0);
     expect(sum(Object.values(result.nics).map((nic) => nic.rp_cnp_handled))).toBe(cnps);
-    // Four line-rate starts into one port: PFC has to act, and what the switch sends the hosts receive.
+    // Four line-rate starts into one port: PFC has to act, and the hosts receive the frames that the switch sends.
     expect(pausesOf(result)).toBeGreaterThan(0);
     const received = sum(Object.values(result.nics).map((nic) => perPriority(nic.pfc_received)));
     expect(received).toBe(perPriority(result.switches.sw?.pfc_sent ?? {}));
@@ -96,7 +96,7 @@ describeLive("weir lab run", () => {
       expectAccounted(any);
       expect(pausesOf(any)).toBe(0);
       expect(any.switches.sw?.pfc_sent).toEqual({});
-      // All are data: what was dropped, or lost by the host, is what the flows miss.
+      // All are data: the flows miss the frames that were dropped, or lost by the host.
       expect(sum(any.flows.map((flow) => flow.lost))).toBe(any.frames.dropped + any.frames.missing);
       expect(sum(any.flows.map((flow) => flow.packets - flow.lost))).toBe(any.frames.received);
     });
@@ -106,7 +106,7 @@ describeLive("weir lab run", () => {
   });
 
   it("accounts for faults on purpose", async (context) => {
-    // Which frames are hit depends on the order in which they come, so on the wire only the sums repeat.
+    // Faults hit frames in the order in which they come, so on the wire only the sums repeat.
     const set = ["loss=1%", "duplicate=1%", "corrupt=1%"].flatMap((fault) => [
       "--set",
       `topology.link.impairment.${fault}`,

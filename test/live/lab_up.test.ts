@@ -188,7 +188,7 @@ describeLive("a lab that ends", () => {
     const running = lab.start("lab", "up", lab.scenario(), "--foreground");
     await eventually(() => expect(running.output()).toContain('"msg":"up"'));
     expect((await lab.run("lab", "logs")).stderr).toContain("two runs in the foreground");
-    // A disk that is full.
+    // This acts like a disk that is full.
     running.child.stderr?.destroy();
     await lab.exec("a", "true");
     running.child.kill("SIGTERM");

@@ -14,12 +14,12 @@ describeLive("weir switch with a delay line", () => {
     const bridge = await startSwitch(net, { port: "rate: 1Gbps, delay: 25ms", more });
     const { stdout } = await net.namespace("a").run("ping", ["-q", "-c", "10", "-i", "0.1", "10.66.0.2"]);
     expect(stdout).toContain("10 received");
-    // Once there and once back.
+    // The delay is there and back.
     expect(Number(/= ([\d.]+)\//.exec(stdout)?.[1])).toBeGreaterThanOrEqual(50);
     const changed = () => bridge.log().filter(({ msg }) => msg === "rate changed");
     const both = [expect.objectContaining({ port: "b", rate: 5e6 }), expect.objectContaining({ port: "b", rate: 0 })];
     await eventually(() => expect(changed()).toEqual(both));
-    // Anew.
+    // SIGHUP begins anew.
     bridge.child.kill("SIGHUP");
     await eventually(() => expect(changed()).toEqual([...both, ...both]));
     bridge.child.kill("SIGTERM");

@@ -1,4 +1,4 @@
-/** Switches that transmit live XDP frames: what leaves so, what does not, and that nothing of it stays. */
+/** Switches that transmit live XDP frames: some frames leave so and others do not, and nothing of it stays. */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -29,7 +29,7 @@ while time.monotonic() < end:
   return net.namespace("a").run("python3", ["-c", script]);
 }
 
-/** What host a sends comes as single frames with whole checksums. */
+/** Has host a send single frames with whole checksums. */
 const leaveNothing = (net: LabNetwork) =>
   net.namespace("a").run("ethtool", ["-K", "weir0", "tx", "off", "gso", "off", "tso", "off"]);
 
@@ -46,7 +46,7 @@ function programsOf(pid: number): number[] {
   return [...new Set(ids)];
 }
 
-/** Whether the kernel still has a program: BPF_PROG_GET_FD_BY_ID. */
+/** Tells whether the kernel still has a program: BPF_PROG_GET_FD_BY_ID. */
 function exists(id: number): boolean {
   const script = `import ctypes, errno, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -143,7 +143,7 @@ describeLive("a switch that picks by itself", () => {
       { port: "a", why: expect.stringMatching(/^a veth without a rate/) },
       { port: "b", why: expect.stringMatching(/^a veth whose other end runs an XDP program: live frames/) },
     ]);
-    // What sockets leave to their interface comes as super-frames, and leaves so.
+    // Sockets that leave work to their interface send super-frames, which leave as such.
     await flood(net, 1);
     expect(await sent()).toBe(0);
     await leaveNothing(net);

@@ -21,7 +21,7 @@ function vxlanObstacle(): string | undefined {
 
 export interface Machine {
   namespace: NetworkNamespace;
-  /** In front of a command that is to run there. */
+  /** Words in front of a command that is to run there. */
   inside: string[];
 }
 
@@ -42,7 +42,7 @@ export async function machines(mtu = 1500): Promise<[Machine, Machine]> {
       `address add ${own}/24 dev under0`,
       "link set under0 up",
       `link add vx0 mtu ${mtu} ${tunnel}`,
-      // As a host has it: its stack lives on the interface, too.
+      // The machine's stack lives on the interface, too, as on a real host.
       `address add 198.51.100.${i + 1}/24 dev vx0`,
       "link set vx0 up",
     ];

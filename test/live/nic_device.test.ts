@@ -117,7 +117,7 @@ describeLive("TypeScript's verbs on a daemon's NIC", () => {
     const { a, connection } = await connected(await opened(left), await opened(right));
     const failed = new Promise<Error>((resolve) => a.device.onFailed(resolve));
     const disconnected = new Promise<Disconnection>((resolve) => connection.onDisconnected(resolve));
-    // Nobody takes it: it is under way until the end.
+    // Nobody takes these SENDs: they are under way until the end.
     for (let i = 0; i < 64; i++) a.queuePair.postSend({ opcode: "send", id: i, local: { region: a.memory } });
     left.child.kill("SIGKILL");
     for (let i = 0; i < 64; i++) {

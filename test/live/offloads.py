@@ -38,7 +38,7 @@ def content(size, seed):
 
 
 def udp(sender, receiver, family, addresses, port=4791):
-    """How many of 20 datagrams arrive whole, sent one after the other."""
+    """Returns how many of 20 datagrams arrive whole, sent one after the other."""
     enter(receiver)
     into = socket.socket(family, socket.SOCK_DGRAM)
     into.bind((addresses[1], port))
@@ -56,7 +56,7 @@ def udp(sender, receiver, family, addresses, port=4791):
 
 
 def udp_segments(sender, receiver, family, addresses):
-    """How many of five datagrams arrive whole that are sent in one piece (UDP_SEGMENT)."""
+    """Returns how many of five datagrams arrive whole that are sent in one piece (UDP_SEGMENT)."""
     _, into, out = udp(sender, receiver, family, addresses, 4792)
     out.setsockopt(SOL_UDP, UDP_SEGMENT, 1000)
     data = content(4700, 99)
@@ -71,7 +71,7 @@ def udp_segments(sender, receiver, family, addresses):
 
 
 def tcp(sender, receiver, family, addresses, size=8_000_000):
-    """Whether a stream arrives as it was sent."""
+    """Tells whether a stream arrives as it was sent."""
     enter(receiver)
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.bind((addresses[1], 5001))
@@ -144,7 +144,7 @@ def ip(namespace, *lines):
 
 
 def leave_nothing_beside(namespace):
-    """As `ethtool -K weir0 txvlan off` and `ip link set weir0 gso_max_segs 1` do."""
+    """Does the same as `ethtool -K weir0 txvlan off` and `ip link set weir0 gso_max_segs 1`."""
     ip(namespace, "link set dev weir0 gso_max_segs 1")
     out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_GFLAGS, 0))

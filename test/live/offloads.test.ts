@@ -1,4 +1,4 @@
-/** What ordinary sockets leave to their interface (checksums, segmentation, tags) survives the switch, whatever its backends are. */
+/** Work that ordinary sockets leave to their interface (checksums, segmentation, tags) survives the switch, whatever its backends are. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -132,7 +132,7 @@ describeUnless(obstacle ?? xdpObstacle(), "traffic of ordinary sockets through A
   );
 
   const live: Backends[] = [
-    { receive: "af_packet", transmit: "live", mode: "native" }, // what `auto` picks where there is a program at the other end
+    { receive: "af_packet", transmit: "live", mode: "native" }, // `auto` picks it if there is a program at the other end.
     { receive: "af_xdp", transmit: "live", mode: "native" },
   ];
   it.each(live.flatMap((backends) => [false, true].map((xdp) => ({ ...backends, xdp }))))(

@@ -55,7 +55,7 @@ describeUnless(liveObstacle() ?? rawSocketObstacle(), "weir probe", () => {
 
   const weir = (namespace: NetworkNamespace, ...args: string[]) =>
     start(["probe", ...args], ["nsenter", `--net=${namespace.path}`, "--"]);
-  /** To its end, and until nothing is left of it. */
+  /** Waits for its end, and until nothing is left of it. */
   const end = async (running: Running) => {
     const finished = await running.finished;
     await running.nothingLeft();
@@ -191,7 +191,7 @@ describeUnless(liveObstacle() ?? rawSocketObstacle(), "weir probe", () => {
         report: { responder: "silent", path_ecn: "unknown", sent: 3, answers: [] },
       });
 
-      // And the native core found all six frames of the other implementation sound.
+      // The native core found all six frames of the other implementation sound.
       const counters = new Float64Array(1000);
       worker.readCounters(counters);
       const values = new Map(worker.manifest()?.map(({ name }, i) => [name, counters[i]]));

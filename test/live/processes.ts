@@ -1,4 +1,4 @@
-/** What is there on this machine: processes of a test, packet sockets, devices and namespaces. */
+/** Looks at this machine: processes of a test, packet sockets, devices and namespaces. */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { processesWith } from "../../scripts/test_processes.mjs";
@@ -6,7 +6,7 @@ import { processesWith } from "../../scripts/test_processes.mjs";
 /** Every process started with this variable in its environment, and all that it starts, is found again by its value. */
 export const kTestMarker = "WEIR_LIVE_TEST";
 
-/** `read`'s answer; undefined where the process has ended meanwhile or is none of ours. */
+/** Returns `read`'s answer; undefined where the process has ended meanwhile or is none of ours. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -20,7 +20,7 @@ export function markedProcesses(value: string): string[] {
   return processesWith(kTestMarker, value).map(({ pid, command }) => `${pid} ${command}`);
 }
 
-/** Is a process with this marker running a thread of this name? */
+/** Tells whether a process with this marker runs a thread of this name. */
 export function hasThread(value: string, name: string): boolean {
   return markedProcesses(value).some((line) => {
     const tasks = `/proc/${line.split(" ")[0]}/task`;
@@ -37,7 +37,7 @@ export function namespacesHeld(): Set<string> {
   return new Set(targets.filter((target) => target?.startsWith("net:[")) as string[]);
 }
 
-/** What a lab could leave behind where it was started: devices and packet sockets there, and named namespaces. */
+/** Things that a lab could leave behind where it was started: devices and packet sockets there, and named namespaces. */
 export interface NetworkState {
   devices: string;
   packetSockets: string[];
@@ -51,7 +51,7 @@ export function networkState(inside: readonly string[]): NetworkState {
     return execFileSync(program, args, { encoding: "utf8" });
   };
   const sockets = run("cat", "/proc/self/net/packet").trim().split("\n").slice(1);
-  // Whoever else uses this machine may have namespaces of their own.
+  // Other users of this machine may have namespaces of their own.
   const named = run("ip", "netns", "list")
     .split("\n")
     .filter((name) => name.startsWith("weir"));

@@ -30,7 +30,7 @@ describeLive("addresses of programs", () => {
     await meets(b, ["rping", "-s", "-a", "10.66.0.2", "-C", "3"], a, ["rping", "-c", "-a", "10.66.0.2", "-C", "3"]);
     await meets(b, ["ucmatose", "-b", "fd66::2"], a, ["ucmatose", "-s", "fd66::2"]);
     await meets(b, ["udaddy", "-b", "fd66::2"], a, ["udaddy", "-s", "fd66::2"]);
-    // On all of them.
+    // The server listens on all addresses.
     await meets(b, ["udaddy", "-b", "::"], a, ["udaddy", "-s", "10.66.0.2"]);
     await meets(b, ["ucmatose", "-b", "::"], a, ["ucmatose", "-s", "fd66::2", "-b", "fd66::1"]);
   });

@@ -16,7 +16,7 @@ import { folder } from "./weir.js";
 
 const kServer = "10.66.0.2";
 
-/** A client on a whose server on b runs and may not listen yet: asked anew as long as it is refused. */
+/** Runs a client on a whose server on b runs and may not listen yet: it is started anew as long as it is refused. */
 const talking = (nics: Nics, ...client: readonly string[]): Promise<Ended> =>
   eventually(async () => {
     const ended = await run(nics.a, ...client).ended;
@@ -24,7 +24,7 @@ const talking = (nics: Nics, ...client: readonly string[]): Promise<Ended> =>
     return ended;
   });
 
-/** A server on b and its client on a; both have to end well, but for servers that only `serve`, until they are told to end. */
+/** Runs a server on b and its client on a; both have to end well, but for servers that only `serve`, until they are told to end. */
 async function pair(nics: Nics, server: readonly string[], client: readonly string[], serves = false): Promise<string> {
   const ended = await connectedAtLast(async (lead) => {
     const serving = run(nics.b, ...server);
@@ -37,14 +37,14 @@ async function pair(nics: Nics, server: readonly string[], client: readonly stri
 }
 
 const queuePairs = async ({ socket }: Daemon) => (await ask(socket, "queue_pairs")).length;
-/** Its only queue pair has sent. */
+/** Waits until its only queue pair has sent. */
 async function talks({ socket }: Daemon): Promise<void> {
   const [pair] = await ask(socket, "queue_pairs");
   expect(pair?.counters?.tx_packets).toBeGreaterThan(0);
 }
 const hash = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
 
-/** Of Debian's librdmacm1: sockets of programs become those of librdmacm. */
+/** Library of Debian's librdmacm1 that makes sockets of programs into those of librdmacm. */
 function preload(): string {
   const folders = readdirSync("/usr/lib").map((name) => join("/usr/lib", name, "rsocket"));
   const [found] = folders.filter((path) => {
@@ -65,9 +65,9 @@ describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm
       ["rping", "-s", "-a", kServer, "-V", "-C", "1000"],
       ["rping", "-c", "-a", kServer, "-v", "-V", "-C", "1000"],
     );
-    // What it says on its other output may cut a line of these in two.
+    // Text on its other output may cut a line of these in two.
     expect(pinged.match(/ping data: rdma-ping-\d+: /g)?.length).toBeGreaterThanOrEqual(998);
-    // Two on one NIC.
+    // The two ends are on one NIC.
     await pair({ a: nics.b, b: nics.b }, ["rping", "-s", "-C", "3"], ["rping", "-c", "-a", kServer, "-V", "-C", "3"]);
     await pair(nics, ["ucmatose", "-c", "10"], ["ucmatose", "-s", kServer, "-c", "10"]);
     await pair(nics, ["rdma_server"], ["rdma_client", "-s", kServer]);
@@ -91,7 +91,7 @@ describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm
     writeFileSync(from, randomBytes(8 << 20));
     await pair(nics, ["rcopy"], ["rcopy", from, `${kServer}:${to}`], true);
     expect(hash(to)).toBe(hash(from));
-    // Its datagrams begin on UDP: where the kernel has the address, too.
+    // Its datagrams begin on UDP, and so run where the kernel has the address, too.
     const [onA, onB] = (["a", "b"] as const).map((host) => ["nsenter", `--net=${net.namespace(host).path}`]);
     const datagrams = ["-S", "1000", "-C", "20"];
     await pair(
@@ -100,7 +100,7 @@ describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm
       [...(onA as string[]), "udpong", "-s", kServer, ...datagrams],
       true,
     );
-    // Where nobody listens yet, librspreload asks the kernel, which must know nobody but these two.
+    // While nobody listens yet, librspreload asks the kernel, which must know nobody but these two.
     const env = { LD_PRELOAD: preload() };
     const server = runBy({ env }, nics.b, ...(onB as string[]), "iperf", "-s");
     await eventually(async () => {
@@ -122,7 +122,7 @@ describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm
     const client = talking(nics, "rping", "-c", "-a", kServer, "-v");
     await eventually(() => talks(nics.b));
     process.kill(Number.parseInt(server.output(), 10), "SIGKILL");
-    // By a DREQ, or by the NAK to what it has asked, whichever is first.
+    // It learns of the end by a DREQ, or by the NAK to its request, whichever is first.
     expect((await client).output).toMatch(/DISCONNECT EVENT|cq completion failed status 11/);
     await eventually(async () => expect([await queuePairs(nics.a), await queuePairs(nics.b)]).toEqual([0, 0]));
   });

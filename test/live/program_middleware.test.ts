@@ -1,4 +1,4 @@
-/** What other programs are built on: UCX, libfabric; and qperf, which is neither of perftest nor of rdma-core. */
+/** Middleware on which other programs are built: UCX, libfabric; and qperf, which is neither of perftest nor of rdma-core. */
 import { expect } from "vitest";
 import { lacking } from "../needs.js";
 import { itUnless } from "../obstacles.js";
@@ -9,7 +9,7 @@ import { fabric, type Host, type Nics, pair, run } from "./program_runs.js";
 
 const kServer = "10.66.0.2";
 
-/** In the hosts' own namespaces, where TCP reaches the server at the address that its NIC has. */
+/** Runs programs in the hosts' own namespaces, where TCP reaches the server at the address that its NIC has. */
 async function hosts() {
   const net = await network();
   const nics: Nics = await fabric({ net });
@@ -51,7 +51,7 @@ describeLive("middleware on programs' NICs", () => {
       const { on } = await hosts();
       const port = String(await freePort());
       const server = on("b", "fi_pingpong", "-p", provider, "-e", kind, "-c", "-B", port);
-      // Until the server listens a client is refused.
+      // A client is refused until the server listens.
       await eventually(async () => {
         const client = await on("a", "fi_pingpong", "-p", provider, "-e", kind, "-c", "-P", port, kServer).ended;
         expect(client.output).toMatch(/^1m +10 +=10 /m);

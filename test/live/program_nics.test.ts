@@ -105,7 +105,7 @@ describeLive("NICs of programs", () => {
     );
     expect((await sent(daemons.b)) - before.b).toBeGreaterThan(50);
     expect((await sent(daemons.a)) - before.a).toBeLessThan(20);
-    // Unless the program wants the other.
+    // The program can ask for the other one.
     const other = ["ucmatose", "-s", kAddresses.c, "-b", kAddresses.a, "-C", "50"];
     await meets(bed, [["c"], ["ucmatose", "-C", "50"]], [["b", "a"], other]);
     expect((await sent(daemons.a)) - before.a).toBeGreaterThan(50);
@@ -143,7 +143,7 @@ describeLive("NICs of programs", () => {
         const { status, output: all } = await ended;
         expect(all).toBe("ready\nas it should be\n");
         expect(status).toBe(0);
-        // a's end is none of b's affair: what is on b alone has to go on.
+        // a's end is none of b's affair: an id on b alone has to go on.
         if (name === "a") expect(several.child.exitCode).toBeNull();
       }
     },

@@ -14,7 +14,7 @@ export type Nics<Nic = NicOfPrograms> = Record<Host, Nic>;
 export interface Ended {
   status: number | null;
   signal: NodeJS.Signals | null;
-  /** Of both of its outputs, as it came. */
+  /** Both of its outputs, as they came. */
   output: string;
 }
 export interface Program {
@@ -26,11 +26,11 @@ export interface NicOfPrograms extends Daemon {
   file: string;
 }
 
-/** What of a NIC's file depends on the test, by the last number of the host's address. */
+/** The fields of a NIC's file that depend on the test, by the last number of the host's address. */
 type Fields = (last: number) => string;
 const kPlain: Fields = (last) => `address: 10.66.0.${last}\nprograms: true\n`;
 
-/** roce-a or roce-b, on the link of its host. */
+/** Starts roce-a or roce-b, on the link of its host. */
 export async function startNic(net: LabNetwork, host: Host, fields: Fields = kPlain): Promise<NicOfPrograms> {
   const path = folder();
   const file = join(path, "nic.yaml");
@@ -54,11 +54,14 @@ export async function fabric({ net, fields }: { net?: LabNetwork; fields?: Field
   return { a: await startNic(net, "a", fields), b: await startNic(net, "b", fields) };
 }
 
-/** On one daemon's NIC; the program itself is in the test's own network namespace, where two of them reach each other by TCP. */
+/**
+ * Runs a program on one daemon's NIC; the program itself is in the test's own network namespace, where two of them reach each
+ * other by TCP.
+ */
 export const run = (nic: Daemon, ...command: readonly string[]): Program => runBy({}, nic, ...command);
 
 export function runBy(way: Way, { socket }: Daemon, ...command: readonly string[]): Program {
-  // The launcher hands on what may be handed on.
+  // The launcher hands on those signals that may be handed on.
   const { child, finished } = weirAs({ end: "SIGTERM", ...way }, "run", "--socket", socket, "--", ...command);
   let output = "";
   const take = (bytes: Buffer | string) => {
@@ -70,7 +73,10 @@ export function runBy(way: Way, { socket }: Daemon, ...command: readonly string[
   return { child, output: () => output, ended };
 }
 
-/** A server on `to` that listens, and then a client on `from`. Both print their pid first: a signal to the launcher is not one to the program. */
+/**
+ * Starts a server on `to` that listens, and then a client on `from`. Both print their pid first: a signal to the launcher is not
+ * one to the program.
+ */
 export async function begin(
   { from, to }: { from: Daemon; to: Daemon },
   command: readonly string[],
@@ -82,10 +88,10 @@ export async function begin(
   return { server, client: run(from, ...whole, "127.0.0.1") };
 }
 
-/** Of one that begin() started. */
+/** Pid of a program that begin() started. */
 export const pidOf = (program: Program) => Number.parseInt(program.output(), 10);
 
-/** The server on b, and once it listens the client on a; both have to end well. What the client has said. */
+/** Runs the server on b, and once it listens the client on a; both have to end well. Returns the client's output. */
 export async function pair(nics: Nics<Daemon>, command: readonly string[]): Promise<string> {
   const { server, client } = await begin({ from: nics.a, to: nics.b }, command);
   const said = await client.ended;

@@ -1,4 +1,4 @@
-/** Programs of others that share `weir nic`, the host's NIC: who they are, what each gets, and what becomes of those that are killed. */
+/** Programs of others that share `weir nic`, the host's NIC: their identities, their shares, and the end of those that are killed. */
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
@@ -9,7 +9,7 @@ import { begin, fabric, pair, pidOf, run, runBy } from "./program_runs.js";
 
 const kGroup = 54_321;
 const kNobody = 65_534;
-/** Ordinary users that share a group. */
+/** Words that run a command as an ordinary user; all of them share a group. */
 const as = (uid: number) => ["setpriv", `--reuid=${uid}`, `--regid=${kGroup}`, "--clear-groups", "--"];
 
 const both = (last: number) => `address: [10.77.0.${last}, "fd77::${last}"]\nprograms: true\n`;

@@ -1,7 +1,7 @@
 /**
- * Suites of others, as Debian has them, on one NIC whose programs reach each other. What each of their tests comes to is held in a
- * file beside this one, failures and skips with the reason that they gave: one that fails anew, or passes, is a difference. Once that
- * is wanted: npx vitest run --project live test/live/program_suites.test.ts -u
+ * Suites of others, as Debian has them, on one NIC whose programs reach each other. A file beside this one has the outcome of
+ * each of their tests, failures and skips with the reason that they gave: one that fails anew, or passes, is a difference. To
+ * accept differences: npx vitest run --project live test/live/program_suites.test.ts -u
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,11 +15,11 @@ import { describeLive } from "./capability.js";
 import { type Daemon, freePort, network, weir } from "./daemons.js";
 import { startNic } from "./program_runs.js";
 
-/** Of the package python3-pyverbs. */
+/** Folder of the package python3-pyverbs. */
 const kPyverbsTests = "/usr/share/doc/rdma-core/tests";
 const kPyverbs = fileURLToPath(new URL("suites/run_pyverbs.py", import.meta.url));
 
-/** Of other makers' adapters; and what depends on the hardware of this host. */
+/** Tests of other makers' adapters; and tests that depend on the hardware of this host. */
 const kNotOurs = /test_(mlx5|efa|cuda)/;
 const kOfHost = /dmabuf|huge/i;
 /** Commands of perftest's script, which sleeps most of its time. */

@@ -1,4 +1,4 @@
-/** What programs ask of libibverbs beyond a plain connection: Debian's programs, and small ones of our own in programs_c/. */
+/** Programs that ask libibverbs for more than a plain connection: Debian's programs, and small ones of our own in programs_c/. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";

@@ -24,9 +24,9 @@ describeLive("programs on libibverbs", () => {
     await pair(nics, ["ibv_rc_pingpong", "-g", "0", "-n", "200", "-c"]);
     await pair(nics, ["ibv_rc_pingpong", "-g", "0", "-n", "200", "-c", "-e"]);
     await pair(nics, ["ibv_ud_pingpong", "-g", "0", "-n", "200", "-s", "1024"]);
-    // Two on one NIC, whose frames no link brings back.
+    // Two programs are on one NIC, whose frames no link brings back.
     await pair({ a: nics.a, b: nics.a }, ["ibv_rc_pingpong", "-g", "0", "-n", "200", "-c"]);
-    // All that they had is given back.
+    // All objects that they had are given back.
     expect([await queuePairs(nics.a), await queuePairs(nics.b)]).toEqual([0, 0]);
   });
 

@@ -13,7 +13,7 @@ import { kRules } from "../watch/metrics/promql.js";
 import { liveObstacle } from "./capability.js";
 import { network, portOf, startNic, startSwitch } from "./daemons.js";
 
-/** Of rates. */
+/** Window of rates. */
 const kWindow = "4s";
 
 const obstacle = lacking("prometheus");

@@ -37,7 +37,7 @@ describeLive("queue pairs with transport: rc", () => {
     const b = await startNic(net, "b", { pairs: ["priority: 3"], more: dctcp });
     const a = await startNic(net, "a", { pairs: ["send: { message: 32KB }"], more: dctcp });
     await eventually(async () => expect(await count(b, "ecn_marked")).toBeGreaterThan(1000));
-    // Without echoes it would be a power of 15/16 by now, of as many as there were windows.
+    // Without echoes alpha would be a power of 15/16 by now, with the number of windows as exponent.
     expect((await pairOf(a))?.alpha).toBeGreaterThan(0.001);
     expect(a.log()).toContainEqual(expect.objectContaining({ msg: expect.stringContaining("echo marks") }));
   });

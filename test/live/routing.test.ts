@@ -61,7 +61,7 @@ metrics: false
   return { net, path, first, second };
 }
 
-/** Of host `n`, which sends to the other one's, or is sent to. */
+/** Starts the NIC of host `n`, which sends to the other one's, or is sent to. */
 function startNic(net: LabNetwork, path: string, host: string, n: number, congestion: string, send = "") {
   const [socket, file] = [join(path, `nic-${host}.sock`), join(path, `nic-${host}.yaml`)];
   writeFileSync(
@@ -117,7 +117,7 @@ describeLive("switches that route", () => {
     expect(await ping("-c", "20", "-i", "0.02", "10.2.0.2")).toMatch(/20 received[\s\S]*/);
     expect(await ping("-c", "20", "-i", "0.02", "fd00:2::2")).toMatch(/20 received[\s\S]*/);
     expect(await ping("-c", "1", "10.2.0.2")).toContain("ttl=62");
-    // The router's own addresses; the hops on the way, as traceroute finds them.
+    // The router answers at its own addresses, and hops tell of themselves, as traceroute needs it.
     expect(await ping("-c", "1", "10.1.0.1")).toContain("1 received");
     expect(await ping("-c", "1", "-t", "1", "10.2.0.2")).toMatch(/From 10\.1\.0\.1 .*Time to live exceeded/);
     expect(await ping("-c", "1", "-t", "2", "10.2.0.2")).toMatch(/From 10\.9\.0\.2 .*Time to live exceeded/);
@@ -127,7 +127,7 @@ describeLive("switches that route", () => {
     expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(1);
     expect(await totalOf(first.socket, "drop_ip_no_route")).toBe(1);
     expect(await totalOf(second.socket, "routed_packets")).toBeGreaterThanOrEqual(80);
-    // Each of them takes the other for the way: 63 times between them, then the sender is told.
+    // Each of them takes the other for the way: frames go 63 times between them, then the sender is told.
     expect(await ping("-c", "1", "10.88.0.1")).toMatch(/From 10\.9\.0\.2 .*Time to live exceeded/);
     // A worker's counters are told a moment later.
     await eventually(async () => expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(2));

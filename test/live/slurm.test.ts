@@ -54,7 +54,7 @@ describeUnless(slurmObstacle(), "weir sweep on Slurm", () => {
     weir("sweep", "run", ...points, "--out", inFolder("local"), "--jobs", "1", "--quiet");
     const results = readdirSync(inFolder("local")).filter((name) => /^[0-9a-f]{32}\.json$/.test(name));
     expect(results).toHaveLength(12);
-    // Outside of what says when and where it was made.
+    // Bytes of a result, without the part that says when and where it was made.
     const bytesOf = (file: string) => {
       const { made, ...result } = JSON.parse(readFileSync(inFolder(file), "utf8"));
       expect(made).toMatchObject({ host: { node: process.version } });

@@ -14,7 +14,7 @@ import { kTestMarker, markedProcesses } from "./processes.js";
 const kStopMs = 10_000;
 const run = promisify(execFile);
 
-/** Why there can be no cluster here; undefined if there can. */
+/** Says why there can be no cluster here; undefined if there can. */
 export function slurmObstacle(): string | undefined {
   if (process.getuid?.() !== 0) return "slurmd needs root";
   return lacking("munge", "slurm-wlm");

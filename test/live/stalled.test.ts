@@ -10,7 +10,7 @@ import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { freePort, network, ping, portOf, startNic, startSwitch, weir } from "./daemons.js";
 
-/** One frame a second and a half, whatever waits. */
+/** A throttle that lets one frame a second and a half pass, whatever waits. */
 const kThrottle = [
   "qdisc",
   "replace",
@@ -29,7 +29,7 @@ const kThrottle = [
 const throttle = (net: LabNetwork) => net.namespace("sw").run("tc", kThrottle);
 const release = (net: LabNetwork) => net.namespace("sw").run("tc", ["qdisc", "del", "dev", "b", "root"]);
 
-/** UDP of 1,400 bytes from a to b, for so long; how many were sent. */
+/** Sends UDP of 1,400 bytes from a to b, for so long; returns how many were sent. */
 async function flood(net: LabNetwork, seconds: number): Promise<number> {
   const script = `const s = require("node:dgram").createSocket("udp4"), data = Buffer.alloc(1400);
     const end = Date.now() + ${seconds * 1000}; let sent = 0;
@@ -68,7 +68,7 @@ describeLive("a switch with an egress that stands still", () => {
     const { counters } = await ask(socket, "counters");
     expect(of(counters, "drop_lossy_threshold", "a")).toBeGreaterThan(0);
     expect(of(counters, "drop_no_descriptor", "a")).toBe(0);
-    // What left: what the kernel took, and one frame in a second and a half.
+    // Only the bytes that the kernel took have left, and one frame in a second and a half.
     expect(of(counters, "tx_bytes", "b")).toBeLessThan(400_000);
     const sent = await flooded;
     expect(sent).toBeGreaterThan(5_000);
@@ -104,7 +104,7 @@ describeLive("a switch with an egress that stands still", () => {
       expect((await ask(socket, "switch")).buffer.occupied).toBe(0);
     });
     const { counters } = await ask(socket, "counters");
-    // Until its absence is noticed the kernel refuses its frames.
+    // The kernel refuses its frames until its absence is noticed.
     expect(of(counters, "tx_port_down", "b") + of(counters, "host_tx_errors", "b")).toBeGreaterThan(1_000);
   });
 });
@@ -122,7 +122,7 @@ describeLive("an interface that a Weir has", () => {
     expect(refused.status).toBe(1);
     expect(refused.stderr).toContain(`b: in use by sw0 (pid ${first.child.pid}), and one interface serves one Weir`);
     expect(refused.stderr).not.toContain("af_xdp cannot be opened");
-    // Not the other end of the link, which is another interface.
+    // The other end of the link is free: it is another interface.
     const nic = await startNic(net, "b", { pairs: ["remote_qpn: 0x11"] });
     nic.child.kill("SIGKILL");
     await nic.finished;

@@ -13,7 +13,7 @@ import { type Finished, folder } from "./weir.js";
 
 export interface Started {
   child: ChildProcess;
-  /** Of both streams, so far. */
+  /** Returns both streams so far. */
   output(): string;
   finished: Promise<Finished>;
 }
@@ -22,20 +22,20 @@ export class Standing {
   readonly folder = folder();
   readonly #marker = randomUUID();
 
-  /** @param as In front of each command (setpriv and its options). */
+  /** @param as Words in front of each command (setpriv and its options). */
   constructor(private readonly as: readonly string[] = []) {
     onTestFinished(async () => {
       for (const line of markedProcesses(this.#marker)) {
         try {
           process.kill(Number(line.split(" ")[0]), "SIGKILL");
         } catch {
-          // It has ended.
+          // The process has ended.
         }
       }
     });
   }
 
-  /** A switch with hosts a and b; of them `fields` says more. */
+  /** A switch with hosts a and b; `fields` says more about them. */
   scenario(name = "two", fields = ""): string {
     const file = join(this.folder, `${name}.yaml`);
     writeFileSync(
@@ -48,7 +48,7 @@ ${fields}`,
     return file;
   }
 
-  /** `weir ARGS`. */
+  /** Starts `weir ARGS`. */
   start(...args: readonly string[]): Started {
     const [program = "", ...rest] = [...this.as, ...kWeir, ...args];
     const child = spawn(program, rest, {
@@ -69,12 +69,12 @@ ${fields}`,
     return { child, output: () => output.stdout + output.stderr, finished };
   }
 
-  /** The same, to its end. */
+  /** Runs the same to its end. */
   run(...args: readonly string[]): Promise<Finished> {
     return this.start(...args).finished;
   }
 
-  /** `weir lab up`, which succeeds. */
+  /** Runs `weir lab up`, which succeeds. */
   async up(...args: readonly string[]): Promise<StandingReport> {
     const { status, stdout, stderr } = await this.run("lab", "up", ...args, "--json");
     expect(status, stderr).toBe(0);
@@ -85,14 +85,14 @@ ${fields}`,
     return JSON.parse((await this.run("lab", "ps", "--json")).stdout) as StandingReport[];
   }
 
-  /** On a host: what it wrote, where it succeeded. */
+  /** Runs a command on a host and returns its output; it has to succeed. */
   async exec(host: string, ...command: readonly string[]): Promise<string> {
     const { status, stdout, stderr } = await this.run("lab", "exec", host, "--", ...command);
     expect(status, stdout + stderr).toBe(0);
     return stdout;
   }
 
-  /** All that a test of this lab has started, or that it has; the name is the kernel's. */
+  /** Everything that a test of this lab has started, or that the lab has; the name is the kernel's. */
   processes(): { pid: number; name: string }[] {
     return markedProcesses(this.#marker).map((line) => {
       const pid = Number(line.split(" ")[0]);
@@ -100,13 +100,13 @@ ${fields}`,
     });
   }
 
-  /** Until no process is left that a test of this lab has started, or that it has. */
+  /** Waits until no process is left that a test of this lab has started, or that it has. */
   nothingLeft(): Promise<void> {
     return eventually(() => expect(markedProcesses(this.#marker)).toEqual([]));
   }
 }
 
-/** Empty where it has ended meanwhile. */
+/** Returns an empty text if the process has ended meanwhile. */
 function nameOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/comm`, "utf8").trimEnd();

@@ -1,4 +1,4 @@
-/** `weir storm` on a real interface, and what a switch's PFC watchdog makes of it. */
+/** `weir storm` on a real interface, against a switch's PFC watchdog. */
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { eventually } from "../patience.js";
@@ -62,7 +62,7 @@ pfc_watchdog: { enabled: true, detection_time: 10ms, restoration_time: 100ms, ac
     const of = (name: string, priority?: string) =>
       counters.find((c) => c.name === name && c.labels.port === "b" && c.labels.priority === priority)?.value;
     expect(of("rx_pause_frames")).toBe(frames);
-    // What an XON ends has not run out.
+    // A pause that an XON ends has not run out.
     expect(of("pfc_rx_pause_duration", "3")).toBeLessThan(frames * 33.6e6);
     expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 });
   });

@@ -24,7 +24,7 @@ const happened = (device: Device, counter: string) =>
 
 const of = (device: Device, name: string) => device.counters().get(name) ?? 0;
 
-/** Every packet, both ways; those of connection management are not the NIC's. */
+/** Counts every packet, both ways; those of connection management are not the NIC's. */
 async function allArrives({ a, b }: Fabric): Promise<void> {
   const missing = (from: Device, to: Device) => of(from, "tx_packets") - of(to, "rx_packets") + of(to, "rx_punted");
   await expect.poll(() => missing(a, b)).toBe(0);
@@ -35,7 +35,7 @@ describeLive("super-frames", () => {
   let fabric: Fabric | undefined;
   afterEach(() => fabric?.close());
 
-  /** Writes and reads; what both ends and the switch have counted. */
+  /** Writes and reads; returns the counts of both ends and the switch. */
   async function exchange(options: FabricOptions) {
     fabric = await Fabric.create(options);
     const { a, b } = await connected(fabric, { memory: kBytes });

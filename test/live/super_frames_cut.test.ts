@@ -17,10 +17,10 @@ import { folder } from "./weir.js";
 const kBytes = 2 << 20;
 const kMessage = 64 << 10;
 const kPathMtu = 4096;
-/** Of a packet without a message's own, in a file: the record's, Ethernet, IP, UDP, BTH, ICRC. */
+/** Bytes of a packet besides its message, in a file: the record's, Ethernet, IP, UDP, BTH, ICRC. */
 const kHeaders = { 4: 16 + 14 + 20 + 8 + 12 + 4, 6: 16 + 14 + 40 + 8 + 12 + 4 };
 
-/** All that comes in at an interface, until its file has `bytes`. */
+/** Captures all that comes in at an interface, until its file has `bytes`. */
 async function capture(network: LabNetwork, node: string, name: string) {
   const file = join(folder(), `${name}.pcap`);
   const options = [
@@ -75,11 +75,11 @@ describeUnless(liveObstacle() ?? lacking("python3-scapy", "tcpdump"), "super-fra
     const { a, b } = await connected(fabric, { address, memory: kBytes });
     await transfer(a, "rdma_write", b, kMessage);
     await counted(fabric.a, "tx_super_frames");
-    // What connects the two, and headers of messages, are less than a packet.
+    // Messages that connect the two, and headers of messages, are less than a packet.
     await captured?.has(kBytes + (kBytes / kPathMtu) * kHeaders[version]);
     const { packets, wrong, longest, streams } = icrcCheck([captured?.file ?? ""]);
     expect(wrong).toEqual({ own: 0, scapy: 0 });
-    // As many as if each had left alone, and beside them what connects the two.
+    // There are as many packets as if each had left alone, besides the messages that connect the two.
     const sent = kBytes / kPathMtu + (fabric.a.counters().get("retransmitted") ?? 0);
     expect(streams).toEqual([{ packets: sent, gaps: { psn: expect.any(Number), id: 0 } }]);
     if (sent === kBytes / kPathMtu) expect(streams[0]?.gaps.psn).toBe(0);

@@ -1,4 +1,4 @@
-/** `weir show`, `weir top` and `weir clear` on a lab that runs, and on daemons; what is left of its socket afterwards. */
+/** `weir show`, `weir top` and `weir clear` on a lab that runs, and on daemons; nothing of its socket is left afterwards. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
@@ -32,7 +32,7 @@ async function said(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** Until the lab answers; after that its devices have counted something. */
+/** Waits until the lab answers; after that its devices have counted something. */
 const untilAnswering = (name: string, ...more: string[]) =>
   eventually(() => said("show", "rdma", "link", name, ...more));
 

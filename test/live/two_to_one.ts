@@ -1,11 +1,11 @@
-/** Two hosts that send to one under a congestion control by acknowledgements: what a lab and a simulation of it have in common. */
+/** Two hosts that send to one under a congestion control by acknowledgements: the parts that a lab and a simulation of it share. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type TestContext } from "vitest";
 import { readRun } from "../../src/result/run_files.js";
 import { folder, type LabResult, start, sum, validLabRun } from "./weir.js";
 
-/** Of each link, bit/s. */
+/** Rate of each link, bit/s. */
 export const kLine = 10e9;
 const kOneSwitch = "switches: [sw]\n  links: [a -- sw, b -- sw, c -- sw]";
 
@@ -23,7 +23,7 @@ traffic: [{ id: x, from: [a, b], to: c }]
 ${more}
 `;
 
-/** What holds for every run: nobody is told but by acknowledgements, of which each packet has one. */
+/** Checks what holds for every run: feedback is by acknowledgements alone, of which each packet has one. */
 export function expectAcknowledged({ nics, flows, transport = {} }: LabResult): void {
   expect(sum(Object.values(nics).map((nic) => nic.np_cnp_sent + nic.rp_cnp_handled))).toBe(0);
   const received = sum(flows.map(({ received: packets = 0 }) => packets));
@@ -31,7 +31,7 @@ export function expectAcknowledged({ nics, flows, transport = {} }: LabResult): 
   expect((transport.tx_acks ?? 0) + (transport.tx_naks ?? 0)).toBeGreaterThan(0.9 * received);
 }
 
-/** The link shared evenly and used in a lab, and the same scenario in virtual time. */
+/** Runs a lab that shares the link evenly and uses it, and the same scenario in virtual time. */
 export async function onBothClocks(
   context: TestContext,
   scenario: string,

@@ -1,4 +1,4 @@
-/** Operations of verbs between two devices through a switch: what arrives, and what completions tell. */
+/** Operations of verbs between two devices through a switch: data arrives, and completions tell of it. */
 import { randomFillSync } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Fabric } from "../../bench/dataplane/fabric.js";
@@ -29,7 +29,7 @@ describeLive("verbs", () => {
       expect(a.connection.pathMtu).toBe(4096);
     });
 
-    // Around the path MTU, and lengths that need padding.
+    // Lengths around the path MTU, and those that need padding.
     it.each([0, 1, 3, 4095, 4096, 4097, 50_001])("writes and reads %i bytes", async (length) => {
       randomFillSync(a.bytes);
       b.bytes.fill(0);
@@ -37,7 +37,7 @@ describeLive("verbs", () => {
       const local = { region: a.memory, offset: 7, length };
       await perform(a.queuePair, { opcode: "rdma_write", id: 1, local, remote });
       expect(b.bytes.subarray(100, 100 + length).equals(a.bytes.subarray(7, 7 + length))).toBe(true);
-      // And nothing around it.
+      // Nothing around it has changed.
       expect(b.bytes.subarray(0, 100).every((byte) => byte === 0)).toBe(true);
       expect(b.bytes.subarray(100 + length).every((byte) => byte === 0)).toBe(true);
 
@@ -75,7 +75,7 @@ describeLive("verbs", () => {
       expect(await received.next()).toMatchObject({ id: 13, opcode: "recv_rdma_with_imm", immediate: 0 });
       expect(b.bytes.toString("latin1", 0, 5)).toBe("first");
       expect(b.bytes.toString("latin1", 10_000, 10_006)).toBe("second");
-      // The unsignaled one is done with, too.
+      // The unsignaled request is done with, too.
       expect(await a.queuePair.sendCompletions.next()).toMatchObject({ opcode: "send_with_imm" });
       expect(await a.queuePair.sendCompletions.next()).toMatchObject({ id: 3 });
       expect(a.queuePair.sendRoom).toBe(a.queuePair.sendDepth);
@@ -191,7 +191,7 @@ describeLive("verbs", () => {
     const local = { region: a.memory, length: 4096 };
     randomFillSync(a.bytes);
     b.queuePair.postReceive({ id: 5, local: { region: b.memory } });
-    // The one with the wrong key is dropped without a word.
+    // The SEND with the wrong key is dropped without a word.
     const wrong = { opcode: "send", id: 1, local, to: { ...to, queueKey: 1 } } as const;
     const right = {
       ...wrong,
@@ -210,21 +210,21 @@ describeLive("verbs", () => {
       sourceQpn: a.queuePair.qpn,
     });
     expect(b.bytes.subarray(40, 40 + 4096).equals(a.bytes.subarray(0, 4096))).toBe(true);
-    // The network header, at the end of its 40 bytes.
+    // The network header is at the end of its 40 bytes.
     expect((b.bytes[40 - header] as number) >> 4).toBe(version === "IPv4" ? 4 : 6);
     const addresses = version === "IPv4" ? [32, 36, 40] : [8, 24, 40];
     expect(addressText(b.bytes.subarray(addresses[0], addresses[1]))).toBe(source);
     expect(addressText(b.bytes.subarray(addresses[1], addresses[2]))).toBe(destination);
     await counted(fabric.b, "drop_queue_key");
 
-    // What each of them counts: data, and only what was taken.
+    // Each counts data, and only what was taken.
     const countersOf = (side: typeof a, device: Fabric["a"]) =>
       device.queuePairStates().find(({ qpn }) => qpn === side.queuePair.qpn)?.counters;
     expect(countersOf(a, fabric.a)).toMatchObject({ tx_packets: 2, tx_bytes: 8192, rx_packets: 0 });
     expect(countersOf(b, fabric.b)).toMatchObject({ tx_packets: 0, rx_packets: 1, rx_bytes: 4096, rx_messages: 1 });
 
     expect(() => a.queuePair.postSend({ opcode: "send", local })).toThrow(/destination/);
-    // More than fits a packet.
+    // This is more than fits a packet.
     a.queuePair.postSend({ ...right, local: { region: a.memory, length: 4097 } });
     expect(await a.queuePair.sendCompletions.next()).toMatchObject({ status: "loc_len_err" });
   });

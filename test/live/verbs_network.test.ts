@@ -13,7 +13,7 @@ for scope in all default weir0; do echo 0 > /proc/sys/net/ipv6/conf/$scope/disab
 ip link set weir0 multicast on
 ip address add fd00::2/64 dev weir0 nodad`;
 
-/** How often a namespace's kernel has told somebody that a destination is unreachable. */
+/** Number of times that a namespace's kernel has told somebody that a destination is unreachable. */
 async function unreachables(namespace: Namespace): Promise<number> {
   const { stdout } = await namespace.run("cat", ["/proc/net/snmp"]);
   const [names = [], values = []] = stdout
@@ -103,7 +103,7 @@ describeLive("verbs in the network", () => {
     }
     expect(await unreachables(kernel)).toBe(0);
 
-    // Whereas without the device on top the kernel would have answered.
+    // Without the device on top the kernel would have answered.
     const { a, b } = await connected(network);
     const remote = b.memory.remote();
     network.b.close();

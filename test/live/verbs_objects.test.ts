@@ -1,4 +1,4 @@
-/** What verbs' objects do besides moving data: connections, states, queues that are full, memory, completion queues, closing. */
+/** Verbs' objects apart from moving data: connections, states, queues that are full, memory, completion queues, closing. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { MessageChannel } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,7 +19,7 @@ describeLive("objects of verbs", () => {
   afterAll(() => fabric?.close());
   const queuePairOn = (device: Fabric["a"], options = {}) =>
     device.allocateProtectionDomain().createQueuePair({ sendCompletions: device.createCompletionQueue(), ...options });
-  /** Until something that happens at the other end is noticed here. */
+  /** Waits until something that happens at the other end is noticed here. */
   const eventually = (value: () => unknown) => expect.poll(value);
 
   describe("connections", () => {
@@ -196,7 +196,7 @@ describeLive("objects of verbs", () => {
         remote: b.memory.remote(),
       } as const;
       const wrong = { ...write, local: { region: a.memory, offset: 1, length: a.memory.byteLength } };
-      // As many as are handed over at a time, none of them the same as the one before.
+      // These are as many as are handed over at a time, and none is the same as the one before.
       const right = Array.from({ length: 64 }, () => ({ ...write }));
       expect(() => a.queuePair.postSend(...right, wrong)).toThrow(RangeError);
       for (let i = 0; i < 64; i++) await a.queuePair.sendCompletions.next();
@@ -228,7 +228,7 @@ describeLive("objects of verbs", () => {
       const { a, b } = await connected(fabric);
       const { buffer } = b.memory;
       const { port1, port2 } = new MessageChannel();
-      // Node.js 20 leaves it out of what is transferred and copies it; later ones throw.
+      // Node.js 20 does not transfer but copies it; later ones throw.
       const attempts = [
         () => structuredClone(buffer, { transfer: [buffer] }),
         () => port1.postMessage(buffer, [buffer]),
@@ -333,7 +333,7 @@ describeLive("objects of verbs", () => {
       a.queuePair.destroy();
       a.memory.deregister();
       await a.connection.disconnect();
-      // What it had may still be looked at.
+      // Memory of the closed device may still be looked at.
       expect(a.bytes[0]).toBe(0);
       expect(other.a.counters().size).toBe(0);
     } finally {

@@ -26,7 +26,7 @@ export interface Side {
 
 let port = 7000;
 
-/** a has asked, b has accepted. Everything that they have is gone with the fabric. */
+/** Connects them: a has asked, b has accepted. Everything that they have is gone with the fabric. */
 export async function connected(
   fabric: Fabric,
   options: { address?: string; memory?: number; attributes?: ConnectionAttributes; depth?: number } = {},

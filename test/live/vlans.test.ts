@@ -12,7 +12,7 @@ import { folder } from "./weir.js";
 const kPorts = { Ethernet0: "a", Ethernet4: "b", Ethernet8: "c", Ethernet12: "d" };
 const up = { speed: "1000", admin_status: "up" };
 
-/** a is in VLAN 10, b in VLAN 20, c has both with their tags, d is routed. At c is a NIC of VLAN 10. */
+/** a is in VLAN 10, b in VLAN 20, c has both with their tags, d is routed. c has a NIC of VLAN 10. */
 const kConfig = {
   PORT: Object.fromEntries(Object.keys(kPorts).map((port) => [port, up])),
   VLAN: { Vlan10: { vlanid: "10" }, Vlan20: { vlanid: "20" } },
@@ -86,12 +86,12 @@ describeLive("weir switch --sonic with VLANs", () => {
 
     // Within a VLAN, from a port without its tag to one that has it, and back.
     await eventually(async () => expect(await reaches("a", "10.10.0.4")).toBe(3));
-    // Between them and to the port that routes, by the router.
+    // The router passes packets between them and to the port that routes.
     expect(await reaches("a", "10.20.0.3")).toBe(3);
     expect(await reaches("b", "10.10.0.4")).toBe(3);
     expect(await reaches("b", "10.30.0.1")).toBe(3);
     expect(await reaches("d", "10.10.0.2")).toBe(3);
-    // Not without it: b is not in a's VLAN, although it has an address there now.
+    // Without the router they do not pass: b is not in a's VLAN, although it has an address there now.
     await net.namespace("b").run("ip", ["address", "add", "10.10.0.33/24", "dev", "weir0"]);
     expect(await reaches("a", "10.10.0.33")).toBe(0);
     // c has no VLAN without a tag.
@@ -99,12 +99,12 @@ describeLive("weir switch --sonic with VLANs", () => {
     expect(await dropped("drop_vlan_untagged", "Ethernet8")).toBeGreaterThan(0);
     expect(await dropped("drop_vlan_not_member", "Ethernet8")).toBe(0);
 
-    // On SIGHUP a port is in another VLAN.
+    // SIGHUP puts a port into another VLAN.
     const { "Vlan20|Ethernet4": _, "Vlan10|Ethernet8": _tagged, ...others } = kConfig.VLAN_MEMBER;
     write({ ...kConfig, VLAN_MEMBER: { ...others, "Vlan10|Ethernet4": { tagging_mode: "untagged" } } });
     running.child.kill("SIGHUP");
     await eventually(async () => expect(await reaches("a", "10.10.0.33")).toBe(3));
-    // And c's NIC, which goes on asking, is in one whose tag its port does not take any more.
+    // c's NIC, which goes on asking, is in one whose tag its port does not take any more.
     await eventually(async () => expect(await dropped("drop_vlan_not_member", "Ethernet8")).toBeGreaterThan(0));
     running.child.kill("SIGTERM");
     expect((await running.finished).status).toBe(0);

@@ -15,7 +15,7 @@ import { liveObstacle } from "./capability.js";
 import { hasThread, kTestMarker, markedProcesses, networkState } from "./processes.js";
 
 export const kIncast = join(kRoot, "examples/incast-4to1.yaml");
-/** Headroom for a busy machine: what its lateness must not do is make a lossless network lose. */
+/** Headroom for a busy machine, whose lateness must not make a lossless network lose. */
 const kPatient = ["--set", "fidelity.lateness=60ms"];
 
 /** The frames of a lab are always accounted for. */
@@ -33,9 +33,9 @@ export interface Finished {
 export interface Running {
   child: ChildProcess;
   finished: Promise<Finished>;
-  /** Until its native threads are there: links are built, and traffic starts within a moment. */
+  /** Waits until its native threads are there: links are built, and traffic starts within a moment. */
   untilTraffic(): Promise<void>;
-  /** Until no process is left, and the network around it is as it was before. Call it last, once. */
+  /** Waits until no process is left, and the network around it is as it was before. Call it last, once. */
   nothingLeft(): Promise<void>;
 }
 
@@ -54,8 +54,8 @@ process.on("exit", () => {
 });
 
 /**
- * Starts `weir ...`, where we may in a network namespace of its own, in which nobody else makes and removes things.
- * `as` goes in front of the command (setpriv and its options). `here`: in this process's own, where the test can reach it.
+ * Starts `weir ...`, where we may in a network namespace of its own, in which nobody else makes and removes things. `as` goes in
+ * front of the command (setpriv and its options). `here`: it runs in this process's own, where the test can reach it.
  */
 export async function start(args: readonly string[], as: readonly string[] = [], here = false): Promise<Running> {
   const marker = randomUUID();
@@ -118,11 +118,11 @@ export async function labRun(
   return { ...finished, result: contract(finished) };
 }
 
-/** How often a run is made until one is valid. */
+/** Most runs in search of a valid one. */
 const kRuns = 4;
 type RunOptions = NonNullable<Parameters<typeof labRun>[1]>;
 
-/** The same, until a run is valid: in one that is not the host was the bottleneck. The last one where none is. */
+/** Repeats it until a run is valid: in one that is not the host was the bottleneck. Returns the last one if none is. */
 export async function labRuns(directory: string, options: RunOptions): Promise<Finished & { result: LabResult }> {
   for (let i = 1; ; i++) {
     const run = await labRun(directory, options);
@@ -132,8 +132,8 @@ export async function labRuns(directory: string, options: RunOptions): Promise<F
 }
 
 /**
- * The same for one test. `always` looks at the run, valid or not. Where none is valid, what the test says after that is skipped, for
- * the reasons that the run gave.
+ * Does the same for one test. `always` looks at the run, valid or not. If none is valid, the rest of the test is skipped, for the
+ * reasons that the run gave.
  */
 export async function validLabRun(
   context: TestContext,
@@ -148,12 +148,12 @@ export async function validLabRun(
   return { ...run, path };
 }
 
-/** The one JSON document on stdout, which keeps its schema, and fits the exit status. */
+/** Reads the one JSON document on stdout, which keeps its schema, and fits the exit status. */
 function contract({ status, stdout, stderr }: Finished): LabResult {
   expect([0, 3], `status ${status}: ${stderr}`).toContain(status);
   const result = JSON.parse(stdout) as LabResult;
   expect(faultsOf(result)).toEqual([]);
-  // Whether this host keeps up is not what is tested; that it owns up to it is.
+  // The test is not whether this host keeps up, but that it owns up to it.
   expect(result.fidelity.valid).toBe(status === 0);
   expect(result.fidelity.reasons.length > 0).toBe(status === 3);
   return result;

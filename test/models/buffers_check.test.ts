@@ -1,4 +1,4 @@
-/** What `weir plan check` says of scenarios, and whether simulations of them lose frames and pause as it says. */
+/** Verdicts of `weir plan check` on scenarios: simulations of them lose frames and pause as it says. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runSimulation } from "../../src/clocks/sim/run.js";
@@ -42,7 +42,7 @@ function incast({ rate, delay, mtu, senders, headroom, mode = "dynamic", dumbbel
   }).scenario;
 }
 
-/** What the tightest link needs. */
+/** Bytes that the tightest link needs. */
 function needed(input: Omit<Incast, "headroom">): number {
   const { links } = checkPlan(incast({ ...input, headroom: 1e6 }), { response: 0 });
   return Math.max(...links.map(({ needed_bytes }) => needed_bytes));
@@ -74,7 +74,7 @@ describe("an incast that only PFC holds back", () => {
     );
   });
 
-  // While that comes in, an ingress of two still drains at half of its rate.
+  // While the rest comes in, an ingress of two still drains at half of its rate.
   it("loses frames where the headroom holds two fifths of what is on the cable", async () => {
     await fc.assert(
       fc.asyncProperty(kIncasts, async (input) => {
@@ -126,7 +126,7 @@ function funnel(mode: "dynamic" | "static", ecn: Record<string, unknown> = { ena
 describe.each(["dynamic", "static"] as const)("the shared buffer, %s", (mode) => {
   skipWhere(nativeObstacle());
 
-  // F / 2 for beta = P.
+  // The threshold is F / 2 for beta = P.
   const alone = mode === "static" ? 100_000 : 270_000;
   const frame = 1_522;
 
@@ -253,7 +253,7 @@ describe("a plan check", () => {
       star({ switch: { ...small.switch, ecn: { kmin: "60KB" } } }, [{ from: "h2", to: "h1" }]),
     );
     expect(ecn_before_pfc).toBe(false);
-    // F / (P n (beta + 1)) beta.
+    // Its t_ECN is F / (P n (beta + 1)) beta.
     expect(switches[0]).toMatchObject({ t_ecn_bytes: 2_311, ecn_before_pfc: false });
     expect(findings.map(({ kind }) => kind)).toEqual(["order", "note"]);
     expect(findings[0]?.message).toContain("h2 -> h1, priority 3: kmin 60 KB is not below 52 KB");

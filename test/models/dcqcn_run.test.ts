@@ -89,7 +89,7 @@ describe("the solution", () => {
   it.each(cases)("is that of a plain method with tiny steps: %s", (_, parameters, flows, horizon) => {
     const { series } = runFluid(parameters, flows, { horizon, step: ms, tolerance: 1e-8 });
     const [coarse, fine] = [1e-7, 5e-8].map((h) => euler(parameters, flows, horizon, h));
-    // Of order 1: twice the fine one less the coarse one has no error of that order.
+    // The method has order 1: twice the fine solution less the coarse one has no error of that order.
     const better = (of: (run: ReturnType<typeof euler>) => number) =>
       2 * of(fine as ReturnType<typeof euler>) - of(coarse as ReturnType<typeof euler>);
     flows.forEach((_, i) => {
@@ -210,7 +210,7 @@ describe("alpha of a flow at line rate", () => {
   });
 });
 
-/** 3 ms that stay finite and lose nothing. */
+/** Runs 3 ms that stay finite and lose nothing. */
 function soundRun(changes: Partial<DcqcnModelParameters>, flows: readonly FluidFlows[]) {
   const run = runFluid({ ...DCQCN_PAPER, ...changes }, flows, { horizon: 3 * ms, step: 1e5 });
   const { queue, rates, targets, alphas } = run.series;
@@ -302,7 +302,7 @@ describe("sums", () => {
   });
 
   it("count marks and CNPs as the fixed point has them", () => {
-    // In the second half of a second: at the start everything is marked for a while.
+    // Only the second half of a second counts: at the start everything is marked for a while.
     const { series } = runFluid(DCQCN_PAPER, [flow({ count: 4 })], { horizon: 1000 * ms, step: 500 * ms });
     const { p, rate_bps } = dcqcnFixedPoint(DCQCN_PAPER, 4);
     const packets = rate_bps / 12_000;
@@ -331,7 +331,7 @@ describe("figure 10: a second flow after 10 ms", () => {
 });
 
 describe("figures 11 and 12", () => {
-  /** How far apart the throughputs of a flow from 40 Gb/s and one from 0 are over 200 ms, in each ms after the first 10. */
+  /** Difference of the throughputs of a flow from 40 Gb/s and one from 0 over 200 ms, in each ms after the first 10. */
   const apart = (changes: Partial<DcqcnModelParameters>) => {
     const { series } = runFluid({ ...DCQCN_STRAWMAN, ...changes }, [flow(), flow({ rate: 0 })], {
       horizon: 200 * ms,
@@ -341,7 +341,7 @@ describe("figures 11 and 12", () => {
     const ahead = first.map((bits, k) => bits - (second[k] as number));
     return ahead.map((bits, k) => Math.abs(bits - (ahead[k - 1] ?? 0)) * 1000).slice(11);
   };
-  /** The queue of so many flows from line rate over the second half of 100 ms, with table 14 but for g. */
+  /** Queue of so many flows from line rate over the second half of 100 ms, with table 14 but for g. */
   const queue = (g: number, count = 2) => {
     const { series } = runFluid({ ...DCQCN_PAPER, g }, [flow({ count })], { horizon: 100 * ms, step: 0.1 * ms });
     return series.queue.slice(501);

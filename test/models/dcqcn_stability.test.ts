@@ -31,7 +31,7 @@ describe("criterion", () => {
   });
 });
 
-/** How fast deviations grow in the equations themselves, 1/s: the largest |q - q*| of a later stretch beside that of an earlier one. */
+/** Growth of deviations in the equations themselves, 1/s: the largest |q - q*| of a later stretch beside that of an earlier one. */
 function measuredGrowth(parameters: DcqcnModelParameters, flows: number): number {
   const packets = inPackets(parameters);
   const { alpha, rate, target, queue } = packetFixedPoint(packets, flows);

@@ -142,7 +142,7 @@ describe("solver", () => {
     });
     expect(solve(jump, 0, 1.5).value).toBeCloseTo(1, 13);
     expect(solve(jump, 0, 2).value).toBeCloseTo(1.5, 13);
-    // From 2.5 on it sees itself grow: 2 + (t - 2.5) + (t - 2.5)^2 / 2.
+    // It sees itself grow from 2.5 on: 2 + (t - 2.5) + (t - 2.5)^2 / 2.
     expect(solve(jump, 0, 3).value).toBeCloseTo(2.625, 12);
   });
 

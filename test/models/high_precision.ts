@@ -1,4 +1,4 @@
-/** ln and exp to some 70 digits, in fixed point of whole numbers: what the model's terms are compared with. */
+/** ln and exp to some 70 digits, in fixed point of whole numbers, to compare the model's terms with. */
 
 const kDigits = 70;
 const kOne = 10n ** BigInt(kDigits);

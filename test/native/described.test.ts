@@ -1,4 +1,4 @@
-/** What the native core says of its structs is what TypeScript's types say. */
+/** The native core describes its structs as TypeScript's types do. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { type Description, typescriptOf } from "../../scripts/generate-native.js";
@@ -20,7 +20,7 @@ describe("types of the native boundary", () => {
       .configuration.flatMap(({ name, fields }) =>
         fields.filter(({ text, unit }) => text === "" && unit === "").map((field) => `${name}.${field.name}`),
       );
-    expect(untold).toEqual(["NativeNic.queue_pairs"]); // their names, of what is told
+    expect(untold).toEqual(["NativeNic.queue_pairs"]); // Their settings; the queue pairs are told under this name.
   });
 
   it("have records without overlap", () => {

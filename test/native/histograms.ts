@@ -3,7 +3,7 @@ import { lowerBound, type NativeHistogram } from "../../src/native/histogram.js"
 
 const kBuckets = 1920;
 
-/** Of values, each with its weight. */
+/** A histogram of values, each with its weight. */
 export function histogramOf(...values: (readonly [value: number, weight: number])[]): NativeHistogram {
   const counts = new Map<number, number>();
   for (const [value, weight] of values) {

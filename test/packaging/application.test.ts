@@ -35,7 +35,7 @@ function application(): string {
   return folder;
 }
 
-/** It has found the package, and the package what it needs: it is the package that refuses the address. */
+/** It has found the package, and the package its own needs: it is the package that refuses the address. */
 function expectRuns(folder: string): void {
   const { stderr } = run(process.execPath, ["remote-write.mjs", "server", "lo", "nowhere"], folder);
   expect(stderr).toContain("WeirError: address: nowhere is not an IP address with a prefix length");

@@ -1,5 +1,5 @@
 /**
- * examples/containerlab: a topology that containerlab would take, as far as its documentation tells, and daemons that fit it.
+ * examples/containerlab: a topology that containerlab would accept, as far as its documentation tells, and daemons that fit it.
  * containerlab itself, and its JSON schema, are in neither Debian nor npm: nothing here runs them.
  */
 

@@ -1,4 +1,7 @@
-/** The build of an installation: what is missing is told, and a build that fails says what did, and is not hidden by the other builder. */
+/**
+ * The build of an installation: missing tools are told, and a build that fails says which part did, and is not hidden by
+ * the other builder.
+ */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,9 +10,9 @@ import { expect, it, onTestFinished } from "vitest";
 import { root } from "./files.js";
 
 interface Builders {
-  /** Programs that there are, which do nothing. */
+  /** Programs that exist, and do nothing. */
   programs: string[];
-  /** JavaScript of what stands for cmake-js; it is given `process.argv[2]`, configure or build. */
+  /** JavaScript in the place of cmake-js; it is given `process.argv[2]`, configure or build. */
   cmakeJs?: string;
   options?: string[];
   event?: string;
@@ -61,7 +64,7 @@ it.each([["install"], ["build:native"]])("a compiler's error in %s is told, with
   expect(has("build-cmake/build.log")).toBe(true);
   // The other builder would have built a part, and hidden this.
   expect(has("node-gyp-ran")).toBe(false);
-  // What is there would be out of date.
+  // Earlier binaries would be out of date, so they are gone.
   expect(has("build-cmake/Release/weir.node")).toBe(false);
   expect(has("build-cmake/Release/libweir-preload.so")).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** packaging/kubernetes: what Kubernetes and the Prometheus operator accept, and what Weir does with it. */
+/** packaging/kubernetes: Kubernetes and the Prometheus operator accept it, and Weir does what it says. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

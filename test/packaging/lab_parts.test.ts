@@ -1,4 +1,4 @@
-/** examples for labs in parts: what orchestrators would take, as far as their documentation and schemas tell, and the scenario that they run. */
+/** examples for labs in parts: orchestrators would accept them, as far as their documentation and schemas tell, and the scenario runs. */
 import { join } from "node:path";
 import { type IPod, Pod } from "kubernetes-models/v1/Pod";
 import { type IService, Service } from "kubernetes-models/v1/Service";

@@ -1,4 +1,4 @@
-/** Making packages: what is missing is told before anything is built, and the checkout is left alone. */
+/** Making packages: missing programs are told before anything is built, and the checkout is left alone. */
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -68,11 +68,11 @@ it("builds in a copy: what an earlier build left of the core stays, everything e
     expect(existsSync(join(copy, "dist"))).toBe(false);
     expect(readFileSync(join(copy, "build-cmake/Release/weir.node"), "utf8")).toBe("compiled");
     expect(lstatSync(join(copy, "node_modules")).isSymbolicLink()).toBe(true);
-    // What cmake goes by; copies are dated to the millisecond, up or down.
+    // cmake goes by these times; copies are dated to the millisecond, up or down.
     const [ours = 0, theirs = 0] = [root, copy].map((path) => statSync(join(path, "native/base/histogram.h")).mtimeMs);
     expect(Math.abs(theirs - ours)).toBeLessThanOrEqual(1);
   }
-  // Whatever the build's own files name is in the copy.
+  // The copy has all files that the build's own files name.
   for (const file of [
     "src/cli/main.ts",
     "papers/cli/paper.ts",

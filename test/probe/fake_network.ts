@@ -53,7 +53,7 @@ export function fakeNetwork({
   return network;
 }
 
-/** The way back of a packet: addresses exchanged, another opcode and syndrome, as far as the probe looks at it. */
+/** The answer to a packet: addresses exchanged, another opcode and syndrome, as far as the probe looks at it. */
 export function reply(packet: Buffer, opcode: number, syndrome = 0): Buffer {
   const back = Buffer.from(packet);
   packet.copy(back, 12, 16, 20);

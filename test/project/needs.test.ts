@@ -1,4 +1,4 @@
-/** What tests call is in one list, from which it is installed. */
+/** Programs that tests call are in one list, from which they are installed. */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
@@ -13,7 +13,7 @@ it("tests find the programs of the list, those of Node.js, and no others", () =>
   expect(path).not.toContain(":");
   const present = listed.filter((name) => findProgram(name) !== undefined);
   expect(readdirSync(path).sort()).toEqual([...present, "node", "npm", "npx"].sort());
-  // On every machine, and in no list.
+  // Every machine has it, and no list does.
   expect(findProgram("uniq")).toBeDefined();
   expect(spawnSync("uniq", ["--version"]).error).toMatchObject({ code: "ENOENT" });
 });

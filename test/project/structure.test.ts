@@ -1,4 +1,7 @@
-/** The repository's own rules: who may know whom in the native core, in src/ and in papers/, one list of sources, one set of build flags, file sizes. */
+/**
+ * The repository's own rules: imports in the native core, in src/ and in papers/, one list of sources, one set of build
+ * flags, file sizes.
+ */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, extname, join, normalize } from "node:path";
@@ -12,7 +15,7 @@ const filesUnder = (folder: string, ...extensions: string[]) =>
     .filter((file) => extensions.includes(extname(file)))
     .map((file) => `${folder}/${file}`);
 
-/** What each module of native/ may include, besides itself. */
+/** Modules that each module of native/ may include, besides itself. */
 const kCore = ["base", "wire", "congestion", "link", "switching", "transport", "endpoint"];
 const kKnows: Readonly<Record<string, readonly string[]>> = {
   base: [],
@@ -72,7 +75,7 @@ describe("native/", () => {
   });
 });
 
-/** What each room of src/ may import, besides itself. */
+/** Rooms that each room of src/ may import, besides itself. */
 const kBelowDevice = ["base", "wire", "congestion", "scenario", "native", "host", "result"];
 const kBelowDaemon = [...kBelowDevice, "device"];
 const kRooms: Readonly<Record<string, readonly string[]>> = {
@@ -134,7 +137,7 @@ describe("rooms of src/", () => {
   });
 });
 
-/** What each part of papers/ may import, besides itself: of papers/, and of the rooms of src/. Every paper is a part of its own. */
+/** Parts that each part of papers/ may import, besides itself: of papers/, and of the rooms of src/. Every paper is a part of its own. */
 const kPaper = {
   parts: ["engine"],
   rooms: ["base", "clocks", "congestion", "models", "result", "wire"],
@@ -198,7 +201,7 @@ function importsOf(file: string): string[] {
   return [...new Set(paths)].filter((path) => /^(src|papers|web)\//.test(path));
 }
 
-/** Of each set of files that reach one another a way round, as short as it is found. */
+/** Finds a circle in each set of files that reach one another a way round, as short as it is found. */
 function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[][] {
   const circles: string[][] = [];
   const done = new Set<string>();
@@ -258,7 +261,7 @@ describe("the two native builds", () => {
     const shared = [`-std=c++${standard}`, ...words(optimisation), ...words(flags), ...words(more)];
     const flagsOfGyp = target?.cflags_cc ?? [];
     expect(flagsOfGyp.slice(0, -1)).toEqual(shared);
-    // Where the compiler has it.
+    // The flag is for compilers that have it.
     expect(flagsOfGyp.at(-1)).toMatch(/^<!@\(set -- (\S+); .* \$1 .* && echo \$1 /);
     expect(flagsOfGyp.at(-1)).toContain(` ${strategy};`);
     expect(["-pthread", ...words(more)]).toEqual(target?.ldflags);

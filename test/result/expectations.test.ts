@@ -1,4 +1,4 @@
-/** What a scenario expects: how it is written, when a result meets it, and what CI is told. */
+/** Expectations of a scenario: their syntax, results that meet them, and the report for CI. */
 import { expect, it } from "vitest";
 import { judgeExpectations } from "../../src/result/expectations.js";
 import { junitXml } from "../../src/result/report/junit.js";
@@ -82,7 +82,7 @@ it("JUnit's XML has a case for validity and one for each, and nothing of a name 
   const invalid = { ...result, fidelity: { ...result.fidelity, valid: false, reasons: ["too late"] } } as Result;
   expect(junitXml(invalid, [], 1)).toContain('errors="1"');
   expect(junitXml(invalid, [], 1)).toContain('<error message="too late"/>');
-  // What was expected of it passes no more than it fails.
+  // Expectations of an invalid run pass no more than they fail.
   const unjudged = junitXml(invalid, judge("totals.jain > 0.9", "flows.*.lost < 2"), 1);
   expect(unjudged).toContain('tests="3" failures="0" errors="1" skipped="2"');
   expect(unjudged.match(/<skipped message="the run is not valid: nothing to judge"\/>/g)).toHaveLength(2);
@@ -117,7 +117,7 @@ it("figures of nothing meet nothing, whatever they are", () => {
     "nothing to judge: flows.0 sent no packet",
     "nothing to judge: flows.0 sent no packet",
   ]);
-  // That nothing came through, or was complete, is itself a figure.
+  // A count of 0 packets, or of 0 complete flows, is itself a figure.
   const known = ["flows.0.packets == 0", "flows.*.goodput_bps >= 0", "flows.1.lost == 0", "flows.2.lost == 0"];
   expect(reasons({ ...empty, flows: empty.flows.slice(0, 2) } as Result, ...known.slice(0, 3))).toEqual(
     Array(3).fill(undefined),

@@ -1,4 +1,4 @@
-/** What a file or document of a run has besides `made`, which differs each time; fails where that is missing. */
+/** A file or document of a run without `made`, which differs each time; fails if that is missing. */
 import { expect } from "vitest";
 import { madeSchema } from "../../src/result/made_schema.js";
 
@@ -8,7 +8,7 @@ export function unmade(document: string): unknown {
   return rest;
 }
 
-/** The same as text, for comparisons of bytes: what stands before and behind stays as it is. */
+/** Does the same with text, for comparisons of bytes: the text before and behind stays as it is. */
 export function unmadeText(text: string): string {
   unmade(text);
   return text.replace(/\n {2}"made": \{.*?\n {2}\},/s, "");

@@ -1,4 +1,4 @@
-/** DCTCP in scenarios and files of daemons: its parameters, what it needs, and what is refused. */
+/** DCTCP in scenarios and files of daemons: its parameters, its needs, and refusals. */
 import { describe, expect, it } from "vitest";
 import { checkForLab } from "../../src/clocks/lab/check.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";

@@ -1,4 +1,4 @@
-/** 802.3x in place of PFC, packet trimming, and a NIC's limit of CNPs: what they default to, and what is wrong or odd. */
+/** 802.3x in place of PFC, packet trimming, and a NIC's limit of CNPs: their defaults, errors and warnings. */
 import { describe, expect, it } from "vitest";
 import { nicBehaviour, switchBehaviour } from "../../src/device/behaviour.js";
 import { nicFromData } from "../../src/device/file/load.js";

@@ -1,4 +1,4 @@
-/** HPCC in scenarios: its parameters, what it needs, and what is refused. */
+/** HPCC in scenarios: its parameters, its needs, and refusals. */
 import { describe, expect, it } from "vitest";
 import { checkForLab } from "../../src/clocks/lab/check.js";
 import { NetworkComposer } from "../../src/device/network.js";

@@ -1,4 +1,4 @@
-/** A congestion control of a shared library in scenarios: what is refused before anything is loaded. */
+/** A congestion control of a shared library in scenarios: refusals before anything is loaded. */
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseScenarioText } from "../../src/scenario/scenario.js";

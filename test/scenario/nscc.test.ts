@@ -1,4 +1,4 @@
-/** NSCC and spraying in scenarios: their parameters, what they need, and what is refused. */
+/** NSCC and spraying in scenarios: their parameters, their needs, and refusals. */
 import { describe, expect, it } from "vitest";
 import { checkForLab } from "../../src/clocks/lab/check.js";
 import { composeSimulation } from "../../src/clocks/sim/compose.js";

@@ -63,7 +63,7 @@ describe("parts", () => {
     const { scenario } = parseScenario(file(kTwo));
     expect(digestOf(choosePart(scenario, "one"))).toBe(digestOf(choosePart(scenario, "two")));
     expect(digestOf({ ...scenario, scale: 7 })).not.toBe(digestOf(scenario));
-    // As it is read again.
+    // It is the same once it is read again.
     expect(digestOf(JSON.parse(JSON.stringify(scenario)))).toBe(digestOf(scenario));
   });
 

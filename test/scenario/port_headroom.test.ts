@@ -36,7 +36,7 @@ describe("headroom: auto", () => {
     expect(settingsOf(leaf, "h1_1").buffer.headroom).toBe(down);
     expect(settingsOf(leaf, "spine1").buffer.headroom).toBe(up);
     expect(reservedBytes(leaf.buffer, 5)).toBe(8 * (3 * down + 2 * up));
-    // Where all links are alike no port has anything of its own.
+    // If all links are alike no port has anything of its own.
     expect(spine.buffer).toMatchObject({ headroom: up, besides: 0, automatic: true });
     expect(spine.profiled.size).toBe(0);
     expect(checkPlan(scenario)).toMatchObject({ lossless: true });

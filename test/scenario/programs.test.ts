@@ -1,4 +1,4 @@
-/** Programs and TCP in scenario files: what they become, what is refused, and who refuses them. */
+/** Programs and TCP in scenario files: their native form, and refusals by the file and by the clocks. */
 import { describe, expect, it } from "vitest";
 import { countsIn } from "../../src/clocks/workload/interface_counts.js";
 import { modelScenario } from "../../src/models/dcqcn/scenario.js";

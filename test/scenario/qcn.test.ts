@@ -1,4 +1,4 @@
-/** QCN in scenarios: parameters and variants, congestion points and the domain around them, and what is wrong or odd. */
+/** QCN in scenarios: parameters and variants, congestion points and the domain around them, errors and warnings. */
 import { describe, expect, it } from "vitest";
 import { nativeCongestion } from "../../src/congestion/algorithms.js";
 import { qcn } from "../../src/congestion/qcn.js";

@@ -1,4 +1,4 @@
-/** TIMELY and Swift in scenarios and files of daemons: their parameters, what they need, and what is refused. */
+/** TIMELY and Swift in scenarios and files of daemons: their parameters, their needs, and refusals. */
 import { describe, expect, it } from "vitest";
 import { checkForLab } from "../../src/clocks/lab/check.js";
 import { variationsOf } from "./variations.js";

@@ -28,7 +28,7 @@ traffic:
 
 const load = (...set: string[]) => parseScenarioText(BASE, "incast.yaml", { set });
 
-/** What the CLI would print for the base scenario with these overrides. */
+/** The CLI's text for the base scenario with these overrides. */
 const refusal = (...set: string[]) => refusalOf(() => load(...set));
 
 describe("a good scenario", () => {
@@ -476,7 +476,7 @@ describe("hostile files", () => {
 });
 
 describe("examples", () => {
-  /** What is meant to be as it is. */
+  /** Warnings about settings that are meant to be so. */
   const meant: Record<string, string[]> = {
     "liss-dcb.yaml": [
       "switch sw: priority 0 of the traffic is not lossless (pfc.priorities: 3)",

@@ -1,4 +1,4 @@
-/** Traffic patterns: what they expand to, that the seed decides, and that they offer what they promise. */
+/** Traffic patterns: their flows, the part of the seed, and that they offer what they promise. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

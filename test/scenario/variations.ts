@@ -1,4 +1,4 @@
-/** Variations of one scenario about its congestion control: what is made of it, what is refused, what native NICs run on. */
+/** Variations of one scenario about its congestion control: their scenarios, refusals, and native NICs. */
 import { nativeCongestion } from "../../src/congestion/algorithms.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import { refusalOf } from "../fixtures/refusal.js";
@@ -13,13 +13,13 @@ const kQcn = {
   groups: new Map(),
 } as const;
 
-/** Of `text`, each with assignments as of `--set`. */
+/** Variations of `text`, each with assignments of `--set`. */
 export function variationsOf(text: string) {
   const load = (...set: string[]) => parseScenarioText(text, "scenario.yaml", { set });
   return {
     load,
     refusal: (...set: string[]) => refusalOf(() => load(...set)),
-    /** Wall units at this scale. */
+    /** Native NICs in wall units at this scale. */
     native: (scale: number, ...set: string[]) =>
       nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn }),
   };

@@ -1,4 +1,4 @@
-/** What `weir sweep` works with in tests. */
+/** Tools of `weir sweep` in tests. */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { StartWorker } from "../../src/base/processes/worker.js";

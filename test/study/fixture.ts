@@ -20,14 +20,14 @@ traffic:
   - { id: incast, from: [h1, h2], to: r }
 `;
 
-/** A folder that goes with the test. */
+/** A folder that is removed with the test. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-sweep-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 
-/** Writes scenario.yaml and sweep.yaml into `directory`; the latter's path. */
+/** Writes scenario.yaml and sweep.yaml into `directory`; returns the latter's path. */
 export function writeSweep(directory: string, spec: object, scenario = kScenario): string {
   const file = join(directory, "sweep.yaml");
   writeFileSync(join(directory, "scenario.yaml"), scenario);

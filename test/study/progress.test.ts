@@ -65,7 +65,7 @@ describe("progress of a sweep", () => {
     expect(written.slice(before).join("")).toContain("2 of 10 points");
     const drawn = written.length;
     progress.close();
-    // Erased, and nothing else.
+    // The line is erased, and nothing else happens.
     expect(written.slice(drawn).join("")).not.toContain("points");
     expect(written.length).toBeGreaterThan(drawn);
   });

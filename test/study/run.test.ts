@@ -11,7 +11,7 @@ import { fakeSimulate } from "./fake_simulate.js";
 import { clocksWith, startFakeWorker } from "./fake_tools.js";
 import { folder, kScenario, plan, writeSweep } from "./fixture.js";
 
-/** Runs all points of a plan; what happened, by index. */
+/** Runs all points of a plan; returns events by index. */
 async function run(made: Plan, directory: string, options: Partial<RunOptions> = {}) {
   const outcomes = new Map<number, StudyOutcome>();
   const progress: number[] = [];

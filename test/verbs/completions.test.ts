@@ -1,4 +1,4 @@
-/** How completions come from the native core to their queues: those in a row that are all the same come as one record. */
+/** Completions come from the native core to their queues: those in a row that are all the same come as one record. */
 import { describe, expect, it } from "vitest";
 import { kCompletionRun, type NativeAddon, type VerbsWorker } from "../../src/native/types.js";
 import { Device } from "../../src/verbs/device.js";

@@ -1,4 +1,4 @@
-/** Registered memory: which lengths there are, and that the memory behind an ArrayBuffer is given back exactly once. */
+/** Registered memory: allowed lengths, and that the memory behind an ArrayBuffer is given back exactly once. */
 import { constants } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
@@ -12,7 +12,7 @@ import { MemoryRegion } from "../../src/verbs/memory_region.js";
 import { nativeCore } from "../obstacles.js";
 
 const addon = nativeCore<NativeAddon>();
-/** As far as a region needs one. */
+/** The part of a device that a region needs. */
 const device = {
   works: true,
   native: { addon, worker: { registerMemory: () => 7, deregisterMemory: () => true } },
@@ -22,7 +22,7 @@ const register = (bytes: number) => new MemoryRegion(device, bytes, 1, []);
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** Of this process, mapped, bytes. */
+/** Memory that this process has mapped, bytes. */
 function mapped(): number {
   const [, kilobytes] = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
   return Number(kilobytes) * 1024;

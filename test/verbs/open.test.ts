@@ -1,4 +1,4 @@
-/** Which options a device may be opened with, and what is said where there is no such NIC. */
+/** Options with which a device may be opened, and the error if there is no such NIC. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What a queue pair refuses to post, and how long it holds on to the ways of datagrams; with a worker that only takes notes. */
+/** A queue pair refuses wrong requests, and holds on to the ways of datagrams; with a worker that only takes notes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

@@ -18,7 +18,7 @@ const kOpcodes = [
 ] as const;
 const kAtomic = [6, 7];
 
-/** As the native core reads it. */
+/** Decodes a request as the native core reads it. */
 function decode(buffer: WorkBuffer, index: number) {
   const { at, words } = kWorkCommand;
   const view = new DataView(buffer.words.buffer, index * words * 8, words * 8);

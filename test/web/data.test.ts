@@ -1,4 +1,4 @@
-/** What the page keeps of a run and what of it is drawn: bounded, thinned, with gaps where there was nothing. */
+/** The page keeps a run's samples, and draws some of them: bounded, thinned, with gaps where there was nothing. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sampleOf } from "../../src/watch/dashboard/sample.js";

@@ -1,4 +1,4 @@
-/** Where the page puts the nodes of a topology: nobody on top of another, senders left of receivers, hosts in the order of the file. */
+/** The page places the nodes of a topology: nobody on top of another, senders left of receivers, hosts in the order of the file. */
 import { describe, expect, it } from "vitest";
 import type { Session } from "../../src/watch/dashboard/protocol.js";
 import { layoutOf, type Place } from "../../web/src/topology/layout.js";

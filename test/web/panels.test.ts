@@ -1,4 +1,4 @@
-/** Which curves are in which chart: of one finished run, and of several over each other. */
+/** Charts and their curves: of one finished run, and of several over each other. */
 import { describe, expect, it } from "vitest";
 import { pageRuns } from "../../src/result/report/page_data.js";
 import type { Result, Series } from "../../src/result/result.js";

@@ -26,7 +26,7 @@ describe("icrc", () => {
         changed[at] = (changed[at] as number) ^ 0x08;
         return icrc(changed) === icrc(packet);
       });
-      // The low half of an IPv6 packet's first byte is traffic class too.
+      // The low half of an IPv6 packet's first byte is traffic class, too.
       expect(unseen).toEqual(name === "ops_ud6" ? [0, ...mutable] : mutable);
     }
   });

@@ -16,7 +16,7 @@ const ping = (type: number, bytes = 56) =>
 describe.each(kFamilies)("echo, $family", ({ ours, theirs, request, reply }) => {
   it.each([0, 1, 56, 1400])("answers %d bytes as they came, to who sent them", (bytes) => {
     const answer = echoReply(icmpPacket(theirs, ours, ping(request, bytes), { tos: 0x28 }), ours) as Buffer;
-    // The same packet, built by somebody else; but for what is not fragmented, and how far it may go.
+    // The same packet, built by somebody else; but for the flag against fragments and the time to live.
     const expected = icmpPacket(ours, theirs, ping(reply, bytes), { tos: 0x28 });
     if (!ours.includes(":")) {
       expected.writeUInt16BE(0x4000, 6);

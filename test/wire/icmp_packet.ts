@@ -1,8 +1,8 @@
-/** ICMP over IPv4 and IPv6, built apart from what the product has for it. */
+/** ICMP over IPv4 and IPv6, built apart from the product's code for it. */
 import { addressBytes } from "../../src/wire/address.js";
 import { internetChecksum } from "../../src/wire/checksum.js";
 
-/** As other hosts build them: by hand, with options where IPv4 has some. */
+/** A packet as other hosts build it: by hand, with options if it is IPv4's. */
 export function icmpPacket(from: string, to: string, message: Buffer, { options = 0, tos = 0 } = {}): Buffer {
   const [source, destination] = [addressBytes(from), addressBytes(to)];
   message.writeUInt16BE(0, 2);

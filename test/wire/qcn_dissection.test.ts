@@ -11,7 +11,7 @@ import { describeUnless } from "../obstacles.js";
 
 const kCnm = "0x22e7";
 const kCnTag = "0x22e9";
-/** Of all CNMs in the file: their PDU, to the last octet of the encapsulated MSDU. */
+/** PDU of all CNMs in the file, to the last octet of the encapsulated MSDU. */
 const kPdu = "002a02575300010200030197ffff600002574500000500080800450000401234";
 const kFlow = "beef";
 

@@ -1,4 +1,4 @@
-/** The page: header, topology and charts, and beside them what can be chosen and changed. */
+/** The page: header, topology and charts, with choices and settings beside them. */
 import { useSignal } from "@preact/signals";
 import { Charts } from "./charts/charts.js";
 import { Flows } from "./panels/flows.js";

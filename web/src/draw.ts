@@ -1,8 +1,8 @@
-/** Whatever changes, it is drawn once in the next animation frame. */
+/** Draws once in the next animation frame, however many changes there were. */
 const drawers = new Set<() => void>();
 let asked = 0;
 
-/** Calls back in each animation frame in which there is something to draw; until the returned function is called. */
+/** Calls back in each animation frame in which there is something to draw, until the returned function is called. */
 export function onDraw(draw: () => void): () => void {
   drawers.add(draw);
   requestDraw();

@@ -1,4 +1,4 @@
-/** Keys of the page. Fields keep theirs; so do buttons and links theirs for pressing. */
+/** Keys of the page. Fields keep all of their own keys, and buttons and links those that press them. */
 import { helpOpen } from "./panels/help_open.js";
 import { inspected } from "./panels/inspected.js";
 import { pause, paused } from "./store.js";

@@ -1,4 +1,4 @@
-/** The charts of a report: those of the dashboard, of the runs that the page carries. It asks nobody for anything. */
+/** The charts of a report: those of the dashboard, for the runs that the page carries. It asks no server. */
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/charts.css";

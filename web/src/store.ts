@@ -1,4 +1,4 @@
-/** What the page knows: the session, the run that is under way, what is in view. Frames change no signal: they are drawn. */
+/** State of the page: the session, the run that is under way, the view. Frames change no signal: they are drawn. */
 import { batch, computed, signal } from "@preact/signals";
 import type {
   Frame,
@@ -17,23 +17,23 @@ import { requestDraw } from "./draw.js";
 import type { ConnectionState } from "./live/connection.js";
 
 export const connection = signal<ConnectionState>("connecting");
-/** Why there is no stream, if the server says so. */
+/** Reason why there is no stream, if the server gives one. */
 export const refusal = signal<Refusal | null>(null);
 export const session = signal<Session | null>(null);
-/** Of the run under way, or the last one. */
+/** Recording of the run under way, or the last one. */
 export const live = signal<Recording | null>(null);
-/** Whether the server takes changes from this page. */
+/** True if the server takes changes from this page. */
 export const mayChange = signal(true);
 export const paused = signal(false);
-/** What polite readers are told. */
+/** Text for polite live regions, which screen readers read. */
 export const announcement = signal("");
 
-/** The last one, and the one that is looked at: they differ while the view is paused. */
+/** The last frame, and the one that is looked at: they differ while the view is paused. */
 export const frames: { last: Frame | null; seen: Frame | null } = { last: null, seen: null };
 const frameListeners = new Set<(frame: Frame) => void>();
 let liveRun = -1;
 
-/** For what has to see every frame once, drawn or not. */
+/** Adds a listener that sees every frame once, drawn or not. */
 export function onFrame(listener: (frame: Frame) => void): () => void {
   frameListeners.add(listener);
   return () => frameListeners.delete(listener);
@@ -41,7 +41,7 @@ export function onFrame(listener: (frame: Frame) => void): () => void {
 
 export const currentRun = computed<RunDescription | undefined>(() => session.value?.runs.at(-1));
 export const running = computed(() => session.value?.kind !== "lab" || currentRun.value?.state === "running");
-/** Samples kept of the end of the view while it is paused, ms. */
+/** End of the view while it is paused, ms. */
 export const pausedAt = signal(Number.POSITIVE_INFINITY);
 
 export function takeRights({ change }: Rights): void {
@@ -74,7 +74,7 @@ export function takeFrame(frame: Frame): void {
   if (now === null) return;
   if (frame.run !== liveRun) begin(now, frame.run);
   if (ofTraffic(now, frame)) live.value?.append(sampleOf(frame));
-  // With the history comes the newest frame, once more after a reconnection.
+  // The newest frame comes with the history, too, and once more after a reconnection.
   const known = frames.last?.t_ns === frame.t_ns;
   frames.last = frame;
   if (!known) for (const listener of frameListeners) listener(frame);
@@ -114,7 +114,7 @@ export function pause(on: boolean): void {
 export const parameters = computed<readonly Parameter[]>(() => session.value?.parameters ?? []);
 export const queues = computed<readonly QueueDescription[]>(() => session.value?.queues ?? []);
 
-/** What comes when a run's traffic is over is of a network that only empties: flows have no rate any more. */
+/** Tells whether a sample is of the traffic: when that is over, the network only empties, and flows have no rate any more. */
 function ofTraffic({ duration_ns }: Session, { t_ns }: Pick<Sample, "t_ns">): boolean {
   return duration_ns === null || t_ns <= duration_ns;
 }

@@ -1,4 +1,4 @@
-/** Dark or light: as the system has it, until somebody chooses; the choice is remembered. */
+/** Dark or light: the system's theme, until the reader chooses; the choice is remembered. */
 import { computed, signal } from "@preact/signals";
 
 export type Theme = "light" | "dark";
@@ -8,10 +8,10 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const system = signal<Theme>(dark.matches ? "dark" : "light");
 const chosen = signal<Theme | null>(remembered());
 
-/** While the page is put on paper, which is white. */
+/** True while the page is put on paper, which is white. */
 export const printing = signal(false);
 
-/** Other than the system's. */
+/** Theme that overrides the system's. */
 const forced = computed<Theme | null>(() => (printing.value ? "light" : chosen.value));
 
 export const theme = computed<Theme>(() => forced.value ?? system.value);
@@ -60,7 +60,7 @@ export function ink(name: string): string {
   const key = `${theme.value} ${name}`;
   let found = inks.get(key);
   if (found === undefined) {
-    // Whoever draws may hear of a change before the style sheet does, or after it.
+    // The style sheet may not have changed yet when this is called after a change of the theme, so the probe has it by itself.
     probe.style.colorScheme = theme.value;
     probe.style.color = `var(--${name})`;
     found = getComputedStyle(probe).color;
@@ -69,7 +69,7 @@ export function ink(name: string): string {
   return found;
 }
 
-/** An ink with some of the ground shining through. */
+/** An ink through which some of the ground shines. */
 export function faded(name: string, share: number): string {
   return ink(name).replace(/^rgb\((.*)\)$/, (_, channels: string) => `rgba(${channels}, ${share})`);
 }

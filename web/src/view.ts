@@ -1,4 +1,4 @@
-/** What is in view: the live run or finished ones, which flows, which time. */
+/** The view: the live run or finished ones, flows, time. */
 import { batch, computed, signal } from "@preact/signals";
 import type { Loaded, Recording } from "./data/recording.js";
 import { requestDraw } from "./draw.js";
@@ -10,9 +10,9 @@ export type Range = readonly [from: number, to: number];
 export const shown = signal<readonly Loaded[]>([]);
 /** Finished runs that are not drawn for now, by their place among those in view. */
 export const hiddenRuns = signal<ReadonlySet<number>>(new Set());
-/** Chosen by the user, ms; null: all, or following. */
+/** Range that the reader has chosen, ms; null: all, or following. */
 export const zoom = signal<Range | null>(null);
-/** Length of what is followed, ms; null: the whole run. */
+/** Length of the time that is followed, ms; null: the whole run. */
 export const followed = signal<number | null>(null);
 
 const kDaemonSpanMs = 30_000;
@@ -22,10 +22,10 @@ export const recordings = computed<readonly Recording[]>(() => {
   return live.value ? [live.value] : [];
 });
 
-/** Ids of the flows in view, of all recordings; their positions decide colours. */
+/** Ids of the flows in view, over all recordings; their positions decide colours. */
 export const flowIds = computed<readonly string[]>(() => [...new Set(recordings.value.flatMap(({ flows }) => flows))]);
 
-/** What the axis shows now, ms. */
+/** Range of the axis now, ms. */
 export function rangeInView(): Range {
   if (zoom.value) return zoom.value;
   const ends = recordings.value.map(({ span }) => span?.[1] ?? 0);
@@ -51,7 +51,7 @@ export function setZoom(range: Range | null): void {
   requestDraw();
 }
 
-/** Narrower or wider around the middle. */
+/** Makes the range narrower or wider around its middle. */
 export function zoomBy(factor: number): void {
   const [from, to] = rangeInView();
   const middle = (from + to) / 2;
@@ -70,16 +70,16 @@ export function show(runs: readonly Loaded[]): void {
   requestDraw();
 }
 
-// Flows: the picker.
+// The picker of flows.
 
 const kShownAtFirst = 8;
 const kAllUpTo = 16;
 
-/** Chosen one by one; null: the first `top`. */
+/** Flows that were chosen one by one; null: the first `top`. */
 export const picked = signal<ReadonlySet<string> | null>(null);
-/** How many of the fastest are drawn; null: as many as are legible. */
+/** Number of the fastest that are drawn; null: as many as are legible. */
 export const top = signal<number | "all" | null>(null);
-/** Of several runs: whether each flow is drawn, or one band of each run; null: each, as long as they are few. */
+/** With several runs, whether each flow is drawn, or one band for each run; null: each, as long as they are few. */
 export const eachFlow = signal<boolean | null>(null);
 /** Flows in the order of their mean throughput; renewed now and then. */
 const ranking = signal<readonly string[]>([]);
@@ -109,7 +109,7 @@ export function rankFlows(): void {
   if (ranked.join() !== ranking.value.join()) ranking.value = ranked;
 }
 
-/** This one alone; once more: back to what it was. */
+/** Shows this one alone; once more: goes back. */
 export function isolate(id: string): void {
   const alone = picked.value?.size === 1 && picked.value.has(id);
   picked.value = alone ? null : new Set([id]);

@@ -1,15 +1,15 @@
-/** The connections of a server. Who holds many of them and asks nothing keeps nobody out. */
+/** The connections of a server. A client that holds many of them and asks nothing keeps nobody out. */
 import type { Socket } from "node:net";
 
-/** At most so many: for a new one the one makes room that has waited longest without a question. */
+/** Holds at most `most` connections: the one that has waited longest without a question makes room for a new one. */
 export class Connections {
-  /** The one that has waited longest comes first. */
+  /** In order of waiting: the first has waited longest. */
   private readonly waiting = new Set<Socket>();
   private readonly busy = new Set<Socket>();
 
   constructor(private readonly most: number) {}
 
-  /** It is closed at once where all others are busy. */
+  /** Closes the new connection at once where all others are busy. */
   add(socket: Socket): void {
     if (this.waiting.size + this.busy.size >= this.most) {
       const [oldest = socket] = this.waiting;
@@ -24,7 +24,7 @@ export class Connections {
     });
   }
 
-  /** It has asked for something that is under way. */
+  /** Called when the connection has asked for something that is under way. */
   begin(socket: Socket): void {
     if (this.waiting.delete(socket)) this.busy.add(socket);
   }

@@ -1,6 +1,6 @@
 /**
- * An HTTP server for few clients that are near: dashboards, metrics. Strangers are kept short: a request has to be there within ten
- * seconds, an answer has to be read, and who only holds connections open keeps nobody out.
+ * An HTTP server for few clients that are near: dashboards, metrics. Strangers are kept short: a request has to be there within
+ * ten seconds, an answer has to be read, and a client that only holds connections open keeps nobody out.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
@@ -10,12 +10,12 @@ import { Connections } from "./connections.js";
 
 const kMostConnections = 128;
 const kRequestMs = 10_000;
-/** How often connections are looked at for that, which Node.js does twice a minute. */
+/** Interval at which connections are checked for that; Node.js checks twice a minute by default. */
 const kCheckMs = 1000;
-/** In which nothing was read of an answer. */
+/** A connection is ended when nothing of an answer was read for this long. */
 const kStalledMs = 30_000;
 
-/** Of all answers: nothing but this server, nowhere but in a page of its own. */
+/** Headers of all answers: pages get nothing from elsewhere, and no other page may frame or read them. */
 export const kHeaders = {
   "content-security-policy":
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -31,7 +31,7 @@ export interface Where {
   port: number;
 }
 
-/** What it is called in errors, and where their `field` and `hint` point to. */
+/** Name of the server in errors, and their `field` and `hint`. */
 export interface Purpose {
   name: string;
   field: string;
@@ -45,7 +45,7 @@ export class HttpServer {
   ) {}
 
   /**
-   * @param descriptor A listening socket that somebody else has made; undefined: one is made.
+   * @param descriptor A listening socket that somebody else has made; undefined: a new one is made.
    * @throws WeirError when the address cannot be listened at.
    */
   static async listen(
@@ -78,7 +78,7 @@ export class HttpServer {
   }
 }
 
-/** Until it listens. @throws WeirError when it cannot. */
+/** Waits until it listens. @throws WeirError when it cannot. */
 export async function listen(
   server: NetServer,
   { address, port }: Where,
@@ -111,7 +111,7 @@ export async function listen(
   server.on("error", () => {});
 }
 
-/** What is no file of a page: not for other sites' pages, which could read nothing, but keep this host busy. */
+/** Tells whether another site's page asks for something other than a page: it could read nothing, but keep this host busy. */
 export function isForeign({ "sec-fetch-site": site }: IncomingMessage["headers"]): boolean {
   return site !== undefined && site !== "same-origin" && site !== "none";
 }

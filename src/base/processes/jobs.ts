@@ -1,13 +1,13 @@
-/** Many tasks on a few worker processes: whoever is free takes the next one. */
+/** Many tasks on a few worker processes: a worker that is free takes the next one. */
 import { type Crash, type StartWorker, Worker } from "./worker.js";
 
-/** `signal` came before it was done. */
+/** Outcome of a task that `signal` ended before it was done. */
 export interface Stopped {
   status: "stopped";
 }
 
 export interface JobOptions<Setup, Task, Progress, Outcome> {
-  /** What all tasks share. */
+  /** Sent to every worker before its first task. */
   setup: Setup;
   /** Its process runs serveTasks(). */
   startWorker: StartWorker;
@@ -19,10 +19,10 @@ export interface JobOptions<Setup, Task, Progress, Outcome> {
   signal: AbortSignal;
   /** Tasks are asked to end when the signal comes, and can take down what they have built. Default: their processes are killed. */
   asks?: boolean;
-  /** A worker is there for it. */
+  /** Called when a worker is there for the task. */
   onBegin?: (task: Task) => void;
   onProgress: (task: Task, progress: Progress) => void;
-  /** Not told of tasks that were not begun. */
+  /** Not called for tasks that were not begun. */
   onEnd: (task: Task, outcome: Outcome | Crash | Stopped) => void;
   /** Tasks that can begin once this one has ended; they come before those that wait. */
   next?: (ended: Task) => readonly Task[];
@@ -34,7 +34,7 @@ export async function runJobs<Setup, Task, Progress, Outcome extends { status: s
   options: JobOptions<Setup, Task, Progress, Outcome>,
 ): Promise<void> {
   const queue = tasks.map((task) => ({ task, tries: 0 }));
-  // The first that fails ends the others, and its reason stays.
+  // The first worker that fails ends the others, and its reason stays.
   const failure = new AbortController();
   const signal = AbortSignal.any([options.signal, failure.signal]);
   const slots = Array.from({ length: Math.min(options.jobs, tasks.length) }, () =>
@@ -65,7 +65,7 @@ async function workOff<Setup, Task, Progress, Outcome extends { status: string }
     for (let first = queue.shift(); first !== undefined && !signal.aborted; first = queue.shift()) {
       const { task } = first;
       worker ??= await Worker.start({ start, setup, signal, asks });
-      // Stopped while it started.
+      // The signal may have come while it started.
       if (signal.aborted) break;
       onBegin?.(task);
       const outcome = await worker.run(task, (progress) => onProgress(task, progress));

@@ -1,7 +1,7 @@
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** This installation's command, run as this process is. */
+/** This installation's command, as this process was run. */
 export const THIS_COMMAND: readonly string[] = [
   process.execPath,
   ...process.execArgv,

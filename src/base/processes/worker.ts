@@ -1,9 +1,9 @@
-/** A process of this machine that performs tasks, as the one sees it that hands them out. */
+/** A process of this machine that performs tasks, as seen by the one that hands them out. */
 import type { ChildProcess } from "node:child_process";
 import { WeirError } from "../error.js";
 import type { FromWorker, ToWorker } from "./serve.js";
 
-/** Of what a worker said before it died, characters. */
+/** Characters that are kept of what a worker said before it died. */
 const kLastWords = 2000;
 
 /** Starts a worker: a process with an IPC channel that runs serveTasks(), its stderr a pipe. */
@@ -36,7 +36,7 @@ export class Worker<Setup, Task, Progress, Outcome> {
       this.lastWords = (this.lastWords + text).slice(-kLastWords);
     });
     child.on("message", (message: FromWorker<Progress, Outcome>) => this.onMessage(message));
-    // Sending to a worker that has just died; its exit tells.
+    // An error comes of sending to a worker that has just died; its exit tells about that.
     child.on("error", () => {});
     const end = () => void (asks ? this.send({ stop: true }) : child.kill("SIGKILL"));
     if (signal.aborted) end();
@@ -78,7 +78,7 @@ export class Worker<Setup, Task, Progress, Outcome> {
     return Promise.race([answered, this.exited.then((error): Crash => ({ status: "crashed", error }))]);
   }
 
-  /** It waits for a task and has nothing to lose. */
+  /** Kills a worker that waits for a task: it has nothing to lose. */
   async end(): Promise<void> {
     this.child.kill("SIGKILL");
     await this.exited;

@@ -1,6 +1,6 @@
 /**
- * Serves the programs that use a NIC: who they are, their queue pairs, where their peers are. What a program asks is in
- * native/endpoint/program_protocol.h; its transport runs in its own process.
+ * Serves the programs that use a NIC: identities, queue pairs, ways to their peers. native/endpoint/program_protocol.h has the
+ * requests; a program's transport runs in its own process.
  */
 import { rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
@@ -26,9 +26,9 @@ import { Shares } from "./shares.js";
 import { openToGroup } from "./socket_access.js";
 
 const kOwnerOnly = 0o177;
-/** Each channel of librdmacm is one, and each program. */
+/** Each channel of librdmacm is a connection, and each program. */
 const kMostConnections = 8192;
-/** Of all programs, in multicast groups: as many groups as the NIC may be a member of. */
+/** Memberships of all programs in multicast groups: as many as the groups that the NIC may be a member of. */
 const kMostMemberships = 4096;
 const kHelloMs = 5000;
 /** Queue pairs 0 and 1 are for management (IBTA volume 1, 3.9). */
@@ -36,9 +36,9 @@ const kLastManagementQpn = 1;
 export class ProgramBroker implements SessionHost {
   readonly #connections = new Set<ProgramSession>();
   readonly #sockets = new Set<Socket>();
-  /** Of each address, in their order. */
+  /** One for each address, in their order. */
   readonly #neighbours: readonly Neighbours[];
-  /** Of programs that use librdmacm. */
+  /** Serves programs that use librdmacm. */
   readonly #cm: ProgramConnections;
   readonly groups: GroupReports;
   readonly shares: SessionHost["shares"];
@@ -52,7 +52,7 @@ export class ProgramBroker implements SessionHost {
     private readonly server: Server,
     readonly path: string,
   ) {
-    // Who asks for the NIC's address is answered elsewhere.
+    // Requests for the NIC's address are answered elsewhere.
     const { link } = host;
     this.#neighbours = config.addresses.map(
       (address) => new Neighbours({ link, address, answers: false, route: routeFrom(config.gateways ?? [], address) }),
@@ -127,7 +127,7 @@ export class ProgramBroker implements SessionHost {
     return new Map(all.map(({ number, identity }) => [number, identity]));
   }
 
-  /** Programs hear that the NIC is gone. Idempotent. */
+  /** Tells programs that the NIC is gone. Idempotent. */
   close(): void {
     process.off("exit", this.#onExit);
     this.#removeFiles();
@@ -139,18 +139,18 @@ export class ProgramBroker implements SessionHost {
     this.groups.close();
   }
 
-  /** bytes; with room for what switches write, where the NIC's congestion control goes by that */
+  /** Largest path MTU, bytes, with room for telemetry of switches if the NIC's congestion control goes by that. */
   get largestPathMtu(): number {
     const { port, congestion } = this.config;
     return largestPathMtu(port.mtu, hearsTelemetry(congestion.algorithm) ? kTelemetryBytes : 0) ?? 256;
   }
 
-  /** The way to a peer, with its priority. @throws RangeError for a GID that is not ours, WeirError when nobody answers there. */
+  /** Finds the way to a peer, with its priority. @throws RangeError for a GID that is not ours, WeirError when nobody answers there. */
   async wayTo(request: ProgramRequest, order: number): Promise<{ path: NativePath; priority: number }> {
     const { config } = this;
     const neighbours = this.#neighbours[request.source_index];
     if (neighbours === undefined) throw new RangeError("there is no such GID");
-    // No GID: the NIC itself.
+    // Without a GID the peer is the NIC itself.
     const address = request.gid.some((byte) => byte !== 0)
       ? addressOfGid(Uint8Array.from(request.gid))
       : (config.addresses[request.source_index] ?? config.address);
@@ -188,7 +188,7 @@ export class ProgramBroker implements SessionHost {
     let begun = Buffer.alloc(0);
     const hear = (bytes: Buffer) => {
       begun = Buffer.concat([begun, bytes]);
-      // A hello that is begun is none yet.
+      // A part of a hello is none yet.
       if (isHello(begun) && begun.length < kHelloBytes) return;
       socket.off("data", hear);
       if (isHello(begun)) {
@@ -199,7 +199,7 @@ export class ProgramBroker implements SessionHost {
     socket.on("data", hear);
   }
 
-  /** Undefined: it has gone already. */
+  /** Returns undefined if the program has gone already. */
   #userOf(socket: Socket): number | undefined {
     try {
       return this.host.addon.peerCredentials(descriptorOf(socket)).uid;

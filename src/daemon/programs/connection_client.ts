@@ -11,7 +11,7 @@ import { type ConnectionParameters, kCommand, kPortSpace } from "./ucma.js";
 const kHello = 0x6d63_7277;
 const kRole = { channel: 0, commands: 1 };
 const { EAGAIN, ENODEV } = constants.errno;
-/** As long as a NIC asks for an address. */
+/** Time for which a NIC asks for an address. */
 const kResolveMs = 3500;
 
 export class CommandRefused extends Error {
@@ -20,10 +20,10 @@ export class CommandRefused extends Error {
   }
 }
 
-/** Of rdma_ucm_event_resp. */
+/** Fields of rdma_ucm_event_resp. */
 export interface ChannelEvent {
   uid: bigint;
-  /** Of a request the new connection's. */
+  /** Number of the id; for a request that of the new connection. */
   id: number;
   event: number;
   status: number;
@@ -34,7 +34,7 @@ export interface ChannelEvent {
   rnrRetryCount: number;
 }
 
-/** What initQpAttr says, as far as connections need it. */
+/** Fields of initQpAttr's answer that connections need. */
 export interface Attributes {
   pathMtu: number;
   receivePsn: number;
@@ -68,7 +68,7 @@ export class ConnectionClient {
     for (const socket of [channel, commands]) socket.on("close", () => this.close());
   }
 
-  /** @param path Of the daemon's socket for programs. */
+  /** @param path Path of the daemon's socket for programs. */
   static async open(
     path: string,
     listener: { event(event: ChannelEvent): void; ended(): void },
@@ -83,7 +83,7 @@ export class ConnectionClient {
     }
   }
 
-  /** All ids of the channel end. Idempotent. */
+  /** Ends all ids of the channel. Idempotent. */
   close(): void {
     if (this.#over) return;
     this.#over = true;
@@ -122,7 +122,7 @@ export class ConnectionClient {
   }
   disconnect = (id: number) => this.#run(numbers(kCommand.disconnect, 12, [8, id]));
 
-  /** Where the id's peer is. */
+  /** Address and port of the id's peer. */
   async peer(id: number): Promise<{ address: string; port: number }> {
     const bytes = await this.#run(numbers(kCommand.queryRoute, 24, [16, id]));
     const isIpv4 = bytes.readUInt16LE(164) === 2;
@@ -170,7 +170,7 @@ export class ConnectionClient {
     }
   }
 
-  /** One byte for each event; of those that were taken back there is none. */
+  /** Takes one byte for each event; events that were taken back have none. */
   #signalled(count: number): void {
     for (let i = 0; i < count; i++) {
       this.#run(numbers(kCommand.getEvent, 16)).then(

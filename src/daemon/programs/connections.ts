@@ -1,11 +1,11 @@
 /**
- * Serves programs of librdmacm at the socket of their NIC. A program has two kinds of connection there: one for each channel of events
- * (what it takes for /dev/infiniband/rdma_cm; native/verbs/connection_channels.cc), and one for its commands, which name the channel
- * by its key. Both begin with the same hello; all numbers are in the host's order of bytes.
+ * Serves programs of librdmacm at the socket of their NIC. A program has two kinds of connection there: one for each channel of
+ * events (which it takes for /dev/infiniband/rdma_cm; native/verbs/connection_channels.cc), and one for its commands, which name
+ * the channel by its key. Both begin with the same hello; all numbers are in the host's order of bytes.
  *
  *     hello    u32 kHello, u32 role (0 channel, 1 commands), u64 key of the channel; answer: u32 errno
- *     command  u32 length of the command, u32 of what it points to, u64 key, both; answer: u32 errno, u32 length, u32 taken, 0, bytes
- *     channel  a byte for each event that waits
+ *     command  u32 length of the command, u32 length of the data it points to, u64 key, both; answer: u32 errno, u32 length, u32
+ *     taken, 0, bytes channel  a byte for each event that waits
  */
 import type { Socket } from "node:net";
 import { constants } from "node:os";
@@ -25,38 +25,38 @@ import { Shares } from "./shares.js";
 import { isKnown, kPortSpace, readCommand } from "./ucma.js";
 
 const { EBADF, EEXIST, EINVAL, EIO, EMFILE, ENOMEM, EOPNOTSUPP, EPROTO } = constants.errno;
-/** Unlike any length of a request of native/endpoint/program_protocol.h, which begins with its own. */
+/** Differs from any length of a request of native/endpoint/program_protocol.h, which begins with its own. */
 const kHello = 0x6d63_7277;
 const kRole = { channel: 0, commands: 1 };
 export const kHelloBytes = 16;
 const kCommandHeader = 16;
 const kMostCommand = 512;
 const kMostExtra = 512;
-/** Bytes of commands that wait: no more are read. */
+/** Bytes of commands that may wait: no more are read. */
 const kMostPending = 64 * 1024;
-/** Of one program; librdmacm knows numbers of ids up to 65535. */
+/** Ids of one program; librdmacm knows numbers of ids up to 65535. */
 const kMostIds = 4096;
 const kMostChannels = 4096;
-/** The same, in multicast groups. */
+/** Memberships of one program in multicast groups. */
 const kMostMemberships = 256;
 const kMostNumbers = 65_535;
 
 export interface ConnectionHost {
-  /** In the order of the table of GIDs. */
+  /** Addresses in the order of the table of GIDs. */
   addresses: readonly { address: string; neighbours: Pick<Neighbours, "resolve"> }[];
   pathMtu: number;
   link: FrameLink;
-  /** That the link's switches are told of. */
+  /** Groups that the link's switches are told of. */
   groups: Pick<GroupReports, "join">;
-  /** In groups, of all users: those of queue pairs count, too. */
+  /** Memberships of all users in groups: those of queue pairs count, too. */
   memberships: Shares;
   credentials(socket: Socket): { pid: number; uid: number };
-  /** Has a program of this user the queue pair? */
+  /** Tells whether a program of this user may name the queue pair to a peer. */
   mayNameQueuePair(uid: number, qpn: number): boolean;
   clock?: Clock;
 }
 
-/** Whether what a program sends first is for `ProgramConnections`. */
+/** Tells whether the first bytes of a program are meant for `ProgramConnections`. */
 export function isHello(bytes: Buffer): boolean {
   return bytes.length >= 4 && bytes.readUInt32LE(0) === kHello;
 }
@@ -72,11 +72,11 @@ export class ProgramConnections implements ChannelHost {
     [kPortSpace.udp]: new PortSpace(),
   };
   readonly #channels = new Map<bigint, ProgramChannel>();
-  /** Of ids: in use, and how many a program has. */
+  /** Numbers of ids that are in use, and how many a program has. */
   readonly #numbers = new Set<number>();
   readonly #counts = new Map<number, number>();
   readonly #shares = new Shares(kMostNumbers);
-  /** In multicast groups, of each program. */
+  /** Memberships of each program in multicast groups. */
   readonly #memberships = new Map<number, number>();
   #lastNumber = 0;
 
@@ -94,7 +94,7 @@ export class ProgramConnections implements ChannelHost {
     });
   }
 
-  /** Takes a connection over, whose end others see to; `first` is what has come, at least a whole hello. */
+  /** Takes a connection over, whose end others handle; `first` has the bytes so far, at least a whole hello. */
   serve(socket: Socket, first: Buffer): void {
     const role = first.readUInt32LE(4);
     const key = first.readBigUInt64LE(8);
@@ -103,7 +103,7 @@ export class ProgramConnections implements ChannelHost {
     const more = first.subarray(kHelloBytes);
     if (error !== 0) socket.destroy();
     else if (role === kRole.commands) this.#takeCommands(socket, this.host.credentials(socket).uid, more);
-    // A program says nothing more on a channel.
+    // A program that goes on to talk on a channel is cut off.
     else if (more.length > 0) socket.destroy();
     else socket.on("data", () => socket.destroy());
   }
@@ -145,7 +145,7 @@ export class ProgramConnections implements ChannelHost {
     else this.#memberships.delete(pid);
   }
 
-  /** Peers are told. Idempotent. */
+  /** Tells peers. Idempotent. */
   close(): void {
     for (const { listeners } of this.addresses) listeners.close();
     for (const channel of this.#channels.values()) channel.close();
@@ -168,7 +168,7 @@ export class ProgramConnections implements ChannelHost {
     return 0;
   }
 
-  /** Commands in their order, as fast as the connection's budget allows. What makes no sense ends the connection. */
+  /** Runs commands in their order, as fast as the connection's budget allows. Malformed ones end the connection. */
   #takeCommands(socket: Socket, uid: number, first: Buffer): void {
     const budget = new RequestBudget();
     let pending = Buffer.alloc(0);
@@ -231,7 +231,7 @@ export class ProgramConnections implements ChannelHost {
   }
 }
 
-/** Programs on one NIC reach each other, too: what is for the NIC itself comes back. */
+/** Programs on one NIC reach each other, too: frames for the NIC itself come back. */
 function withLoopback(link: FrameLink): FrameLink {
   const listeners = new Set<(frame: Buffer) => void>();
   return {
@@ -255,7 +255,7 @@ function withLoopback(link: FrameLink): FrameLink {
   };
 }
 
-/** How many bytes the first command of these has; 0: it is not there as a whole. Undefined: it is too long. */
+/** Number of bytes of the first command; 0: it is not there as a whole. Undefined: it is too long. */
 function whole(bytes: Buffer): number | undefined {
   if (bytes.length < kCommandHeader) return 0;
   const [length, more] = [bytes.readUInt32LE(0), bytes.readUInt32LE(4)];

@@ -1,6 +1,6 @@
 /**
- * A NIC as the kernel would show it under /sys, in plain files: where libibverbs looks for devices when $SYSFS_PATH says so. The
- * daemon writes those of its own; a launcher puts together what a program sees.
+ * A NIC as the kernel would show it under /sys, in plain files: libibverbs looks for devices where $SYSFS_PATH says. The daemon
+ * writes the files of its own NIC; a launcher puts together those that a program sees.
  */
 import {
   chmodSync,
@@ -19,12 +19,12 @@ import { fileReason, WeirError } from "../../base/error.js";
 import { makeFolder } from "../../base/folder.js";
 import { gidOfAddress, guidOfMac } from "../../wire/address.js";
 
-/** Of a NIC's folder, behind its name; beside its control socket. */
+/** Suffix of the folder of a NIC's files, which is beside its control socket. */
 export const kFilesSuffix = ".rdma";
-/** Beside what the kernel has: where the daemon listens for programs. */
+/** File that the kernel does not have: it names the socket for programs. */
 const kSocketFile = "weir_socket";
 const kInterfaces = "ports/1/gid_attrs/ndevs";
-/** Of the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
+/** Device number in the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
 const kNullDevice = "1:3";
 const kReadable = 0o755;
 /** IB_USER_VERBS_ABI_VERSION, and RDMA_USER_CM_ABI_VERSION. */
@@ -34,16 +34,16 @@ const kConnectionsAbi = "4";
 export interface ProgramNic {
   name: string;
   interface: string;
-  /** In the order of the table of GIDs. */
+  /** Addresses in the order of the table of GIDs. */
   addresses: readonly string[];
   mac: number;
   /** bit/s */
   rate: number;
-  /** Where programs are served. */
+  /** Path of the socket for programs. */
   socket: string;
 }
 
-/** The files of one NIC, which are `folder` from one moment to the next, whatever was there. @throws WeirError if they cannot be made. */
+/** Writes the files of one NIC; they become `folder` at one moment, whatever was there. @throws WeirError if they cannot be made. */
 export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
   const guid = groups(guidOfMac(nic.mac));
   const files: Record<string, string> = {
@@ -67,7 +67,7 @@ export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
   });
   let fresh: string | undefined;
   try {
-    // Of a name that nobody could know before: where others may write beside it, none of the files is a link of theirs.
+    // The name is one that nobody could know before: where others may write beside it, none of the files is a link of theirs.
     fresh = mkdtempSync(`${folder}.`);
     write(fresh, files);
     chmodSync(fresh, kReadable);
@@ -94,7 +94,7 @@ export function programNics(controlFolder: string): string[] {
   }
 }
 
-/** Where the daemon of a NIC listens for programs; undefined: it serves none. */
+/** Path of the socket of a NIC for programs; undefined: it serves none. */
 export function programSocket(controlFolder: string, nic: string): string | undefined {
   try {
     return readFileSync(join(controlFolder, nic + kFilesSuffix, kSocketFile), "utf8").trim();
@@ -104,9 +104,9 @@ export function programSocket(controlFolder: string, nic: string): string | unde
 }
 
 /**
- * A folder for $SYSFS_PATH with these NICs.
+ * Writes a folder for $SYSFS_PATH with these NICs.
  * @param folder Made anew each time; undefined: a temporary one.
- * @param isThere Whether an interface is one where the programs run.
+ * @param isThere Tells whether an interface is there for the programs.
  */
 export function writeSystemFiles(
   controlFolder: string,
@@ -125,7 +125,7 @@ export function writeSystemFiles(
     write(join(root, `class/infiniband_verbs/uverbs${i}`), { ibdev: nic, dev: kNullDevice, abi_version: "1" });
     const device = join(root, "class/infiniband", nic);
     cpSync(join(controlFolder, nic + kFilesSuffix), device, { recursive: true });
-    // An interface of another network namespace is none to a program here.
+    // An interface of another network namespace does not exist for a program here.
     const interfaces = join(device, kInterfaces);
     for (const file of readdirSync(interfaces).map((name) => join(interfaces, name))) {
       if (!isThere(readFileSync(file, "utf8").trim())) rmSync(file);
@@ -141,7 +141,7 @@ function write(folder: string, files: Readonly<Record<string, string>>): void {
   }
 }
 
-/** Of 16 bits each, as the kernel writes GUIDs and GIDs. */
+/** Groups of 16 bits each, as the kernel writes GUIDs and GIDs. */
 function groups(bytes: Buffer): string {
   return (bytes.toString("hex").match(/.{4}/g) ?? []).join(":");
 }

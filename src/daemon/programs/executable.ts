@@ -1,4 +1,4 @@
-/** Programs that do not take the variables by which `weir run` gives them a NIC. */
+/** Finds programs that do not take the variables by which `weir run` gives them a NIC. */
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,10 +7,10 @@ const kClass64 = 2;
 const kLittleEndian = 1;
 const kInterpreterSegment = 3;
 const kSetId = 0o6000;
-/** Program headers are at the front of all files that linkers make. */
+/** Bytes that are read: all linkers put program headers at the front of files. */
 const kLookedAt = 4096;
 
-/** As a shell finds it; undefined: there is none. */
+/** Finds a program as a shell does; undefined: there is none. */
 export function programFile(program: string, path = process.env.PATH ?? ""): string | undefined {
   if (program.includes("/")) return program;
   return path
@@ -19,7 +19,7 @@ export function programFile(program: string, path = process.env.PATH ?? ""): str
     .find((file) => isProgram(file));
 }
 
-/** Why a program does not take what is preloaded; undefined: it may well, or is no program of its own, such as a script. */
+/** Says why a program does not take preloaded libraries; undefined: it may well, or is no program of its own, such as a script. */
 export function deafness(file: string): string | undefined {
   try {
     if ((statSync(file).mode & kSetId) !== 0) return "is setuid or setgid, and the system keeps LD_PRELOAD from it";
@@ -30,12 +30,12 @@ export function deafness(file: string): string | undefined {
     if (interpreter.includes("ld-musl")) return "is of musl, and Weir's libraries are of glibc";
     return;
   } catch {
-    // Who runs it will say what is wrong.
+    // An attempt to run it will say what is wrong.
     return;
   }
 }
 
-/** Of ELF's segments; undefined: there is none. */
+/** Interpreter that ELF's segments name; undefined: there is none. */
 function interpreterOf(head: Buffer): string | undefined {
   const [begin, size, count] = [Number(head.readBigUInt64LE(32)), head.readUInt16LE(54), head.readUInt16LE(56)];
   for (let at = begin; at < begin + size * count && at + 40 <= head.length; at += size) {

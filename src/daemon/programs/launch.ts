@@ -1,4 +1,4 @@
-/** What a program needs to find the NICs of this host: environment, and files where libibverbs looks for devices. */
+/** Prepares programs that use the NICs of this host: environment, and files in which libibverbs looks for devices. */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { WeirError } from "../../base/error.js";
@@ -8,15 +8,15 @@ import { whyNotBuilt } from "../../host/verbs_libraries.js";
 import { addonFile } from "../../native/addon.js";
 import { programNics, programSocket, writeSystemFiles } from "./device_files.js";
 
-/** What $IBV_DRIVERS has, and the file that libibverbs makes of it by its provider ABI. */
+/** Value of $IBV_DRIVERS, and the file that libibverbs makes of it by its provider ABI. */
 const kProvider = { driver: "libweir", file: "libweir-rdmav34.so" };
 const kPreload = "libweir-preload.so";
 
 export interface Launch {
   nics: string[];
-  /** To be set; LD_PRELOAD with what was there. */
+  /** Variables to set; LD_PRELOAD keeps its earlier value. */
   environment: Record<string, string>;
-  /** Of $SYSFS_PATH; whoever asked for a temporary one removes it. */
+  /** Folder for $SYSFS_PATH; a caller that asked for a temporary one removes it. */
   files: string;
 }
 
@@ -54,7 +54,7 @@ export async function prepareLaunch(
   return { nics: chosen, environment: programEnvironment(libraries, files), files };
 }
 
-/** The folder of what programs load. @throws WeirError where it was not built. */
+/** Folder of the libraries that programs load. @throws WeirError where they were not built. */
 export function programLibraries(): string {
   const libraries = dirname(addonFile());
   for (const file of [kProvider.file, kPreload]) {
@@ -65,9 +65,9 @@ export function programLibraries(): string {
   return libraries;
 }
 
-/** What is set for programs that find the NICs of `files`; LD_PRELOAD with what was there. */
+/** Variables for programs that find the NICs of `files`; LD_PRELOAD keeps its earlier value. */
 export function programEnvironment(libraries: string, files: string): Record<string, string> {
-  // Who is started by a program that has it already needs it once.
+  // A program that is started by one with the library needs it once.
   const before = (process.env.LD_PRELOAD ?? "")
     .split(":")
     .filter((part) => part !== "" && part !== join(libraries, kPreload));

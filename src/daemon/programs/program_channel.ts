@@ -1,6 +1,6 @@
 /**
- * What a program of librdmacm has opened /dev/infiniband/rdma_cm for: a channel of events, and the ids whose events come by it. Each
- * event that waits is a byte on the channel's socket, so that the program can poll for it.
+ * A channel of events, for which a program of librdmacm has opened /dev/infiniband/rdma_cm, and the ids whose events come by it.
+ * Each event that waits is a byte on the channel's socket, so that the program can poll for it.
  */
 import type { Socket } from "node:net";
 import { constants } from "node:os";
@@ -9,49 +9,48 @@ import { Refusal } from "./refusal.js";
 import { type Command, type ConnectionEvent, eventAnswer, kCommand, type SocketAddress, wordAnswer } from "./ucma.js";
 
 const { EAGAIN, EBADF, EINVAL, ENOENT, EPROTONOSUPPORT } = constants.errno;
-/** Written at once. */
+/** Most bytes that are written at once. */
 const kMostBytes = 4096;
 
 interface Waiting {
-  /** Whose event it is: of a request the listener. */
+  /** Id that the event belongs to; for a request the listener. */
   id: ProgramId;
   event: ConnectionEvent;
-  /** The new connection's, of a request. */
+  /** Id of the new connection, for a request. */
   asked?: ProgramId;
-  /** Whose event it is, too. */
+  /** Membership that the event belongs to as well. */
   membership?: Membership;
 }
 
-/** In a multicast group, of an id. */
+/** Membership of an id in a multicast group. */
 interface Membership {
   id: ProgramId;
   number: number;
   /** The program's name of it. */
   uid: bigint;
-  /** Events that the program has had. */
+  /** Number of events that the program has had. */
   reported: number;
   leave(): void;
 }
 
-/** Whose channel it is. */
+/** The program that a channel belongs to. */
 export interface Program {
   readonly pid: number;
   readonly uid: number;
 }
 
-/** All channels of a NIC, and what they share. */
+/** All channels of a NIC, with the numbers and limits that they share. */
 export interface ChannelHost extends IdHost {
-  /** A number for one more id of the program. @throws Refusal when it or its user has too many. */
+  /** Returns a number for one more id of the program. @throws Refusal when it or its user has too many. */
   newNumber(program: Program): number;
   freeNumber(number: number, program: Program): void;
   /** Counts one membership more, or less, in a multicast group. @throws Refusal when it has too many. */
   countMembership(program: Program, change: 1 | -1): void;
   mayNameQueuePair(uid: number, qpn: number): boolean;
-  /** That this user may use. */
   channel(key: bigint, uid: number): ProgramChannel | undefined;
 }
 
-/** What a command is answered with, and how many bytes of the channel's socket have no event any more. */
+/** Answer to a command, and how many bytes of the channel's socket have no event any more. */
 export interface CommandAnswer {
   bytes: Buffer;
   taken: number;
@@ -59,9 +58,9 @@ export interface CommandAnswer {
 
 export class ProgramChannel implements IdOwner {
   readonly #ids = new Map<number, ProgramId>();
-  /** How many of its events the program has had. */
+  /** Number of events of each id that the program has had. */
   readonly #reported = new Map<ProgramId, number>();
-  /** By their numbers, which are no ids'. */
+  /** Memberships by their numbers, which are no ids'. */
   readonly #memberships = new Map<number, Membership>();
   #waiting: Waiting[] = [];
   /** Bytes that are still to be written: a program need not read them. */
@@ -145,7 +144,7 @@ export class ProgramChannel implements IdOwner {
     return this.host.mayNameQueuePair(this.uid, qpn);
   }
 
-  /** All that it has ends, and peers are told. Idempotent. */
+  /** Ends all ids, and tells peers. Idempotent. */
   close(): void {
     this.#waiting = [];
     for (const id of this.#ids.values()) this.#forget(id);
@@ -244,7 +243,7 @@ export class ProgramChannel implements IdOwner {
     this.host.freeNumber(id.number, this);
   }
 
-  /** An id of another channel becomes one of this, with its events. */
+  /** Makes an id of another channel one of this, with its events. */
   #take(number: number, from: bigint): CommandAnswer {
     const other = this.host.channel(from, this.uid);
     if (other === undefined) throw new Refusal(EBADF);

@@ -1,6 +1,6 @@
 /**
- * One of the ids by which a program of librdmacm has connections (struct rdma_cm_id): what its commands do, and which events come of
- * that. Connections themselves are the connection manager's (src/wire/cm/); errors are those that Linux has.
+ * One of the ids by which a program of librdmacm has connections (struct rdma_cm_id): its commands, and the events that come of
+ * them. The connection manager (src/wire/cm/) has the connections themselves; errors are those of Linux.
  */
 import { randomInt } from "node:crypto";
 import { constants } from "node:os";
@@ -30,24 +30,24 @@ import {
 } from "./ucma.js";
 
 const { EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENETUNREACH, ENOMEM, ENOPROTOOPT, ETIMEDOUT } = constants.errno;
-/** RDMA_UDP_QKEY, of datagrams that say nothing else. */
+/** RDMA_UDP_QKEY, for datagrams that name no other. */
 const kUdpQkey = 0x0123_4567;
-/** Of datagrams to a group: all of its members. */
+/** Destination of datagrams to a group: all of its members. */
 const kGroupQpn = 0xff_ffff;
 const kPsns = 2 ** 24;
-/** Linux' default of net.rdma_ucm.max_backlog. */
+/** Default of Linux for net.rdma_ucm.max_backlog. */
 const kMostBacklog = 1024;
-/** After its end the numbers of a connection rest so long: what Linux makes of the local ACK timeout, ms. */
+/** Time for which numbers of a connection rest after its end: Linux derives it from the local ACK timeout, ms. */
 const kTimewaitMs = timeOfCode(19);
-/** Who is not found is looked for again after so long, ms. */
+/** Interval at which a peer that is not found is looked for again, ms. */
 const kFindAgainMs = 1000;
 const kState = { init: 1, rtr: 2, rts: 3 };
 const kAccess = { remoteWrite: 2, remoteRead: 4, remoteAtomic: 8 };
 
-/** One of the NIC's addresses, and who manages its connections. */
+/** One of the NIC's addresses, and the manager of its connections. */
 export interface NicAddress {
   readonly address: string;
-  /** In the table of GIDs. */
+  /** Index in the table of GIDs. */
   readonly index: number;
   readonly manager: Pick<ConnectionManager, "connect" | "services">;
   readonly listeners: Pick<ProgramListeners, "listen">;
@@ -55,9 +55,9 @@ export interface NicAddress {
   find(address: string): Promise<unknown>;
 }
 
-/** The NIC, as far as ids are concerned. */
+/** The part of the NIC that ids use. */
 export interface IdHost {
-  /** At least one. */
+  /** Addresses, at least one. */
   readonly addresses: readonly NicAddress[];
   /** EUI-64. */
   readonly guid: Buffer;
@@ -67,10 +67,10 @@ export interface IdHost {
   readonly ports: Readonly<Record<number, PortSpace>>;
 }
 
-/** The program that the id is of. */
+/** The program that an id belongs to. */
 export interface IdOwner {
   event(id: ProgramId, event: ConnectionEvent): void;
-  /** Somebody wants to connect to `listener`. @throws Refusal when the program has no room for one more. */
+  /** Called when a peer wants to connect to `listener`. @throws Refusal when the program has no room for one more. */
   connectRequest(listener: ProgramId, event: ConnectionEvent): ProgramId;
   mayNameQueuePair(qpn: number): boolean;
 }
@@ -93,23 +93,23 @@ type State =
   | "over";
 
 export class ProgramId {
-  /** Requests that the program has not been told of, of a listener: room for so many more. */
+  /** For a listener, room for requests that the program has not been told of. */
   backlog = 0;
   sharesPort = false;
   #state: State = "idle";
   #source: SocketAddress | undefined;
-  /** Whose `#source` is, unless it is all addresses. */
+  /** NIC address of `#source`, unless that is all addresses. */
   #own: NicAddress | undefined;
-  /** Of "::": no connections of IPv4. */
+  /** Set for a "::" that takes no connections of IPv4. */
   #onlyItsFamily = false;
   #destination: SocketAddress | undefined;
-  /** It holds its source port, not a listener's. */
+  /** True if the source port is its own, not a listener's. */
   #holdsPort = false;
   #trafficClass = 0;
   #ackTimeout: number | undefined;
   #psn = randomInt(kPsns);
   readonly #gone = new AbortController();
-  /** What the peer said: of a request an offer. */
+  /** Parameters of the peer; those of a request are an offer. */
   #peer: PeerParameters | undefined;
   #request: IncomingRequest | undefined;
   #established: Established | undefined;
@@ -134,7 +134,7 @@ export class ProgramId {
     return this.#state === "listening";
   }
 
-  /** @param address Port 0: any. @throws Refusal, as all that follow. */
+  /** @param address An address; port 0: any. @throws Refusal, like all that follow. */
   bind(address: SocketAddress | undefined): void {
     this.#require("idle");
     if (address === undefined) throw new Refusal(EINVAL);
@@ -145,7 +145,7 @@ export class ProgramId {
     this.#state = "bound";
   }
 
-  /** An event tells when the peer is found, or that it is not. */
+  /** Looks for the peer; an event tells that it is found, or that it is not. */
   resolveAddress(source: SocketAddress | undefined, destination: SocketAddress | undefined, timeoutMs: number): void {
     const { addresses, clock } = this.host;
     if (destination === undefined) throw new Refusal(EINVAL);
@@ -156,7 +156,7 @@ export class ProgramId {
     if (this.#state === "idle") this.bind(source ?? { address: own.address, port: 0 });
     this.#require("bound");
     this.#own ??= own;
-    // Nowhere in particular is here.
+    // An unspecified destination means this host.
     const address = nowhere ? this.#own.address : destination.address;
     if (isIpv6(address) !== isIpv6(this.#own.address)) throw new Refusal(EINVAL);
     this.#source = { address: this.#own.address, port: this.#source?.port ?? 0 };
@@ -171,7 +171,7 @@ export class ProgramId {
       this.#tell(event);
     };
     const cancel = clock.after(timeoutMs, () => end("bound", { event: kEvent.addressError, status: -ETIMEDOUT }));
-    // As on Linux, who is not found is looked for again for as long as the program waits.
+    // As on Linux, a peer that is not found is looked for again for as long as the program waits.
     const { find } = this.#own;
     const look = () => {
       if (isOver || this.#state !== "resolving") return;
@@ -191,7 +191,7 @@ export class ProgramId {
 
   route(): Buffer {
     return routeAnswer({
-      // Who listens on all addresses is on no NIC in particular.
+      // A listener on all addresses is on no NIC in particular.
       guid: isAny(this.#source?.address ?? "") ? Buffer.alloc(8) : this.host.guid,
       source: this.#source,
       destination: this.#destination,
@@ -201,7 +201,7 @@ export class ProgramId {
     });
   }
 
-  /** @param backlog 0 or less: the most. */
+  /** @param backlog Most requests that wait; 0 or less: as many as there may be. */
   listen(backlog: number): void {
     if (this.#state === "idle") this.bind({ address: "::", port: 0 });
     this.#require("bound");
@@ -209,7 +209,7 @@ export class ProgramId {
     if (!this.host.ports[this.space]?.isAlone(port, this)) throw new Refusal(EADDRINUSE);
     this.backlog = backlog > 0 ? Math.min(backlog, kMostBacklog) : kMostBacklog;
     this.#state = "listening";
-    // All of IPv6's are IPv4's, too, unless the program says otherwise.
+    // A listener for IPv6 serves IPv4, too, unless the program says otherwise.
     const bothFamilies = isIpv6(address) && !this.#onlyItsFamily;
     const isServed = (own: NicAddress) =>
       this.#own === undefined ? bothFamilies || isIpv6(own.address) === isIpv6(address) : own === this.#own;
@@ -265,7 +265,7 @@ export class ProgramId {
     );
   }
 
-  /** @returns What the program is told, and what ends it. */
+  /** @returns the event for the program, and a function that ends the membership. */
   joinGroup(group: SocketAddress | undefined): { event: ConnectionEvent; leave(): void } {
     const own = this.#own;
     if (own === undefined || !this.isDatagram || this.#state === "listening") throw new Refusal(EINVAL);
@@ -277,7 +277,7 @@ export class ProgramId {
     return { event: { event: kEvent.groupJoined, datagram: { ...way, qpn: kGroupQpn, qkey: kUdpQkey } }, leave };
   }
 
-  /** Of who was asked: yes. Of who asked and was answered: it is ready. */
+  /** Accepts a request; on the side that asked, and was answered, says that it is ready. */
   accept(uid: bigint, parameters: ConnectionParameters): void {
     if (this.#established !== undefined && this.#state === "waiting") {
       try {
@@ -328,7 +328,7 @@ export class ProgramId {
     void this.#established.disconnect();
   }
 
-  /** What the program's queue pair needs, to be modified to `state`. */
+  /** Attributes that the program's queue pair needs to be modified to `state`. */
   attributes(state: number): Buffer {
     const peer = this.#peer;
     if (this.#own === undefined) throw new Refusal(EINVAL);
@@ -373,7 +373,7 @@ export class ProgramId {
     this.#request?.dataReceived();
   }
 
-  /** Its peer is told, and nothing comes of it any more. Idempotent. */
+  /** Tells the peer, and ends everything. Idempotent. */
   destroy(): void {
     this.#state = "over";
     this.uid = 0n;
@@ -387,7 +387,7 @@ export class ProgramId {
     this.#holdsPort = false;
   }
 
-  /** The id of a connection that a peer has asked for. */
+  /** Sets up the id of a connection that a peer has asked for. */
   asked(
     listener: ProgramId,
     own: NicAddress,
@@ -494,7 +494,7 @@ const told = (peer: PeerParameters) => ({
   retryCount: peer.retryCount,
   rnrRetryCount: peer.rnrRetryCount,
 });
-/** Of no NIC in particular: all addresses, and loopback addresses (as cma_any_addr() of Linux has it). */
+/** Tells whether an address is of no NIC in particular: all addresses, and loopback addresses (like cma_any_addr() of Linux). */
 const isAny = (address: string) => ["0.0.0.0", "::", "::1"].includes(address) || address.startsWith("127.");
 const isIpv6 = (address: string) => address.includes(":");
 const codeOf = (mtu: PathMtu) => kPathMtus.indexOf(mtu) + 1;

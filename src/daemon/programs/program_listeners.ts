@@ -1,6 +1,6 @@
 /**
- * Listeners of a NIC's programs. Some programs close one and open the next on the same port, for another connection with the same peer
- * (perftest's -R), which may be the faster: who asks within a second of a listener's end waits for the next.
+ * Listeners of a NIC's programs. Some programs close one and open the next on the same port, for another connection with the same
+ * peer (perftest's -R), which may be the faster: a request within a second of a listener's end waits for the next.
  */
 import type { ConnectionManager, IncomingRequest } from "../../wire/cm/connection_manager.js";
 import type { Clock } from "../../wire/cm/link.js";
@@ -36,7 +36,7 @@ export class ProgramListeners {
     };
   }
 
-  /** Nobody is waited for. */
+  /** Ends all waiting. */
   close(): void {
     this.#closed = true;
     for (const pause of this.#pauses.values()) pause.end();

@@ -1,9 +1,9 @@
-/** Ports of one port space (RDMA_PS_TCP or RDMA_PS_UDP) of a NIC: who has which. */
+/** Ports of one port space (RDMA_PS_TCP or RDMA_PS_UDP) of a NIC, and their holders. */
 import { constants } from "node:os";
 import { Refusal } from "./refusal.js";
 
 const { EADDRINUSE, EADDRNOTAVAIL } = constants.errno;
-/** As Linux' net.ipv4.ip_local_port_range has it. */
+/** Range of Linux' net.ipv4.ip_local_port_range. */
 const kFirstEphemeral = 32_768;
 const kLastEphemeral = 60_999;
 
@@ -16,7 +16,7 @@ export class PortSpace {
   readonly #holders = new Map<number, Set<PortHolder>>();
   #next = kFirstEphemeral;
 
-  /** @param port 0: any that nobody has. @throws Refusal when somebody has it, or there is none. */
+  /** @param port 0: any free one. @throws Refusal when somebody has it, or there is none. */
   take(port: number, holder: PortHolder): number {
     const taken = port === 0 ? this.#free() : port;
     const holders = this.#holders.get(taken) ?? new Set();
@@ -27,7 +27,7 @@ export class PortSpace {
     return taken;
   }
 
-  /** May this one of the port's holders listen? */
+  /** Tells whether this one of the port's holders may listen. */
   isAlone(port: number, holder: PortHolder): boolean {
     return [...(this.#holders.get(port) ?? [])].every((other) => other === holder || !other.listens);
   }

@@ -1,4 +1,4 @@
-/** What a program asked is refused, with an errno. */
+/** Thrown when a program's request is refused, with an errno. */
 export class Refusal extends Error {
   constructor(readonly errno: number) {
     super(`errno ${errno}`);

@@ -1,13 +1,13 @@
 /**
- * How fast a program's requests are answered: each costs the daemon's main thread and the NIC's a moment, which belongs to all. A
- * program that sets up many queue pairs does not feel it, one that asks without end is slowed down.
+ * Limits the rate at which a program's requests are answered: each costs the daemon's main thread and the NIC's a moment, which
+ * belongs to all. A program that sets up many queue pairs does not feel it, one that asks without end is slowed down.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 
-/** Requests: at once, and from then on; a queue pair takes five from its beginning to its end. */
+/** Requests that may come at once, and in each second from then on; a queue pair takes five from its beginning to its end. */
 const kBurst = 8192;
 const kPerSecond = 1000;
-/** Between two looks of the main thread at everything else. */
+/** Requests between two turns in which the main thread does everything else. */
 const kOfTurn = 8;
 const kPauseMs = 20;
 

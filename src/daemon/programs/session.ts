@@ -1,4 +1,4 @@
-/** One program of a NIC, from its first word to its end: what it asks (native/endpoint/program_protocol.h), each in its turn. */
+/** One program of a NIC, from its first word to its end: its requests (native/endpoint/program_protocol.h), each in its turn. */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { constants } from "node:os";
@@ -15,16 +15,16 @@ import { RequestBudget } from "./request_budget.js";
 import type { Shares } from "./shares.js";
 
 const { ENOMEM, EINVAL, EHOSTUNREACH, EPROTO, ENOENT, EIO } = constants.errno;
-/** Requests of one program that wait: it may ask on when they are answered. */
+/** Requests of one program that may wait: it can send more when they are answered. */
 const kMostPending = 64;
 
-/** Told of each program. */
+/** Hears of the beginning and the end of each program. */
 export interface ProgramEvents {
   began(program: ProgramIdentity & { gid: number }): void;
   ended(program: ProgramIdentity): void;
 }
 
-/** What of a NIC's configuration programs have to do with; a daemon's is its file's. */
+/** The part of a NIC's configuration that concerns programs; a daemon's is that of its file. */
 export type ProgramNicConfig = Pick<NicDaemonConfig, "name" | "address" | "addresses" | "vlan" | "programs"> & {
   gateways?: NicDaemonConfig["gateways"];
   /** Queue pairs of the daemon itself. */
@@ -34,16 +34,16 @@ export type ProgramNicConfig = Pick<NicDaemonConfig, "name" | "address" | "addre
   port: Pick<NicDaemonConfig["port"], "interface" | "mac" | "rate" | "mtu">;
 };
 
-/** The NIC as far as programs are concerned. */
+/** The part of the NIC that programs use. */
 export interface ProgramHost {
   addon: Pick<
     NativeAddon,
     "peerCredentials" | "programRequestBytes" | "mostPrograms" | "readProgramRequest" | "answerProgram"
   >;
   worker: ProgramWorker;
-  /** Where frames that are not for queue pairs come and go. */
+  /** Link for frames that are not for queue pairs. */
   link: FrameLink;
-  /** That the worker has places for. */
+  /** Number of queue pairs for which the worker has places. */
   queuePairs: number;
   events?: ProgramEvents;
 }
@@ -53,7 +53,7 @@ export interface SessionHost {
   readonly host: ProgramHost;
   readonly config: ProgramNicConfig;
   readonly groups: Pick<GroupReports, "join">;
-  /** Of what users share. */
+  /** Shares of users in what the NIC has only so many of. */
   readonly shares: Readonly<Record<"programs" | "queuePairs" | "memberships", Shares>>;
   /** bytes */
   readonly largestPathMtu: number;
@@ -62,7 +62,7 @@ export interface SessionHost {
 }
 
 export class ProgramSession {
-  /** At the worker; 0: it has not said hello. */
+  /** Number of the program at the worker; 0: it has not said hello. */
   number = 0;
   identity: ProgramIdentity = { pid: 0, uid: 0, command: "" };
   #pending = Buffer.alloc(0);
@@ -72,16 +72,16 @@ export class ProgramSession {
   readonly #budget = new RequestBudget();
   readonly #queuePairs = new Map<number, { datagram: boolean }>();
   readonly #handles = new Set<number>();
-  /** Memberships in multicast groups, by queue pair and group: what ends each. */
+  /** Functions that end memberships in multicast groups, by queue pair and group. */
   readonly #groups = new Map<string, () => void>();
   readonly #descriptor: number;
-  /** What it may have of the NIC, once it has said hello. */
+  /** Limits of the program at the NIC, once it has said hello. */
   #most: Pick<ProgramOpening, "address_handles" | "memberships"> = { address_handles: 0, memberships: 0 };
 
   constructor(
     private readonly broker: SessionHost,
     private readonly socket: Socket,
-    /** Until it has said hello. */
+    /** Runs until it has said hello. */
     private readonly patience: NodeJS.Timeout,
   ) {
     this.#size = broker.host.addon.programRequestBytes();
@@ -97,7 +97,7 @@ export class ProgramSession {
 
   readonly has = (qpn: number) => this.#queuePairs.has(qpn);
 
-  /** Its queue pairs end. Idempotent. */
+  /** Ends its queue pairs. Idempotent. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -115,7 +115,7 @@ export class ProgramSession {
     this.socket.destroy();
   }
 
-  /** Requests in their order, each answered before the next. */
+  /** Answers requests in their order, each before the next. */
   async #work(): Promise<void> {
     if (this.#working) return;
     this.#working = true;
@@ -262,7 +262,7 @@ export class ProgramSession {
       remote_qpn: request.remote_qpn,
       partition_key: request.partition_key,
       receive_psn: request.receive_psn & 0xff_ffff,
-      // What concerns the transport alone is the program's own.
+      // Attributes that concern the transport alone are the program's own.
       timeout: 0,
       retry_count: 0,
       recovery: "go-back-n",
@@ -274,7 +274,7 @@ export class ProgramSession {
   }
 }
 
-/** Empty when the process is not to be seen from here. */
+/** Returns an empty text if the process cannot be seen from here. */
 function commandOf(pid: number): string {
   try {
     return pid === 0 ? "" : readFileSync(`/proc/${pid}/comm`, "utf8").trimEnd();
@@ -283,7 +283,7 @@ function commandOf(pid: number): string {
   }
 }
 
-/** Node.js has no other way to send descriptors along, and to ask who is there. */
+/** Returns the descriptor of a socket: Node.js has no other way to send descriptors along, or to ask for the peer's identity. */
 export function descriptorOf(socket: Socket): number {
   return (socket as unknown as { _handle: { fd: number } })._handle.fd;
 }
@@ -295,7 +295,7 @@ const nativeAddress = (address: string) => {
 
 function errnoOf(error: unknown): number {
   const { code = "" } = error as { code?: string };
-  // Of the system itself: it has no descriptors left, or no memory.
+  // The error may be the system's: it has no descriptors left, or no memory.
   if (code in constants.errno) return constants.errno[code as keyof typeof constants.errno];
   if (code === "NO_RESOURCES") return ENOMEM;
   if (code.startsWith("INVALID")) return EINVAL;

@@ -1,22 +1,22 @@
 /**
- * What the programs of all users have of one thing that a NIC has only so many of. A user who takes all that can be had leaves the
- * others an eighth of it, and of that each has a quarter for certain: so a program with the right to the NIC's socket keeps nobody out.
+ * Shares of all users' programs in a thing of which a NIC has only so many. A user who takes all that can be had leaves the others
+ * an eighth of it, and of that each has a quarter for certain: so a program with the right to the NIC's socket keeps nobody out.
  */
 export class Shares {
   #all = 0;
-  /** By user id; whoever has none is not in it. */
+  /** Number that a user holds, by user id; users with none are not in it. */
   readonly #held = new Map<number, number>();
-  /** That nobody gets who has more than `few`. */
+  /** Part that is kept from users who have more than `few`. */
   readonly #kept: number;
   readonly #few: number;
 
-  /** @param most There are so many, of all users together. */
+  /** @param most Number for all users together. */
   constructor(private readonly most: number) {
     this.#kept = Math.floor(most / 8);
     this.#few = Math.floor(this.#kept / 4);
   }
 
-  /** Whether the user has one more now. */
+  /** Takes one for the user. @returns whether the user got it. */
   take(uid: number): boolean {
     const held = this.#held.get(uid) ?? 0;
     if (this.#all >= (held < this.#few ? this.most : this.most - this.#kept)) return false;
@@ -25,7 +25,7 @@ export class Shares {
     return true;
   }
 
-  /** The user has one less. */
+  /** Takes one back from the user. */
   give(uid: number): void {
     const held = this.#held.get(uid) ?? 0;
     if (held === 0) return;

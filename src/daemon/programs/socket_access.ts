@@ -1,4 +1,4 @@
-/** Who may open the socket for programs: its owner, and a group that the file of the NIC names. */
+/** Opens the socket for programs to a group that the file of the NIC names, besides its owner. */
 import { chmodSync, chownSync, readFileSync } from "node:fs";
 import { WeirError } from "../../base/error.js";
 
@@ -20,13 +20,13 @@ export function openToGroup(path: string, group: string | number): void {
   }
 }
 
-/** Of /etc/group, as containers have it too. @throws WeirError when it is not there. */
+/** Looks a group up in /etc/group, which containers have, too. @throws WeirError when it is not there. */
 export function gidOf(name: string, file = "/etc/group"): number {
   let groups = "";
   try {
     groups = readFileSync(file, "utf8");
   } catch {
-    // There is none, then.
+    // A host without the file has no such group.
   }
   for (const line of groups.split("\n")) {
     const [known, , gid] = line.split(":");

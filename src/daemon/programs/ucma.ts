@@ -1,7 +1,7 @@
 /**
- * The commands by which librdmacm asks for connections, and what it is told: the ABI of /dev/infiniband/rdma_cm, version 4, in the
- * host's order of bytes (Linux, include/uapi/rdma/rdma_user_cm.h). Those for InfiniBand's own addresses (AF_IB) are not there:
- * librdmacm sees that, and uses those for IP.
+ * The commands by which librdmacm asks for connections, and their answers and events: the ABI of /dev/infiniband/rdma_cm, version
+ * 4, in the host's order of bytes (Linux, include/uapi/rdma/rdma_user_cm.h). Commands for InfiniBand's own addresses (AF_IB) are
+ * not there: librdmacm sees that, and uses those for IP.
  */
 import { addressBytes, addressOfGid, addressText, gidOfAddress } from "../../wire/address.js";
 
@@ -53,7 +53,7 @@ const kPrivateData = 256;
 const kInet = 2;
 const kInet6 = 10;
 
-/** What a program says of itself when it connects or accepts. */
+/** Parameters that a program gives when it connects or accepts. */
 export interface ConnectionParameters {
   qpn: number;
   qkey: number;
@@ -65,7 +65,7 @@ export interface ConnectionParameters {
 }
 
 export interface SocketAddress {
-  /** Canonical. */
+  /** The address as canonical text. */
   address: string;
   port: number;
 }
@@ -93,7 +93,7 @@ export type Command =
   | CommandOf<K["notify"], { event: number }>
   | CommandOf<K["migrateId"], { from: bigint }>;
 
-/** The least that a command has, with its header. */
+/** Least length of each command, with its header. */
 const kLeast: Readonly<Record<number, number>> = {
   [kCommand.createId]: 32,
   [kCommand.destroyId]: 20,
@@ -115,14 +115,14 @@ const kLeast: Readonly<Record<number, number>> = {
   [kCommand.migrateId]: 24,
 };
 
-/** Is it a command that is known here, whole or not? */
+/** Tells whether a command, whole or not, is known here. */
 export function isKnown(bytes: Buffer): boolean {
   return bytes.length >= kHeader && kLeast[bytes.readUInt32LE(0)] !== undefined;
 }
 
 /**
- * Undefined: it is cut short, contradicts itself, or is none that is known here.
- * @param extra What its addresses point to: the value of setOption; the key of the channel that migrateId takes an id from.
+ * Returns undefined if the command is cut short, contradicts itself, or is not known here.
+ * @param extra Data that its addresses point to: the value of setOption; the key of the channel that migrateId takes an id from.
  */
 export function readCommand(bytes: Buffer, extra: Buffer): Command | undefined {
   if (!isKnown(bytes)) return;
@@ -201,7 +201,7 @@ function readParameters(bytes: Buffer, at: number): ConnectionParameters | undef
   };
 }
 
-/** A sockaddr_in or sockaddr_in6; undefined: another family, or none. IPv4 in IPv6 is IPv4. */
+/** Reads a sockaddr_in or sockaddr_in6; undefined: another family, or none. IPv4 in IPv6 is IPv4. */
 function readSocketAddress(bytes: Buffer, at: number): SocketAddress | undefined {
   const family = bytes.readUInt16LE(at);
   const port = bytes.readUInt16BE(at + 2);
@@ -230,9 +230,9 @@ export interface Route {
   guid: Buffer;
   source: SocketAddress | undefined;
   destination: SocketAddress | undefined;
-  /** Is it known? */
+  /** True if the route is known. */
   isResolved: boolean;
-  /** 1 to 5: 256 to 4096 bytes. */
+  /** Code of the path MTU, 1 to 5: 256 to 4096 bytes. */
   pathMtu: number;
   trafficClass: number;
 }
@@ -259,14 +259,14 @@ export function routeAnswer({ guid, source, destination, isResolved, pathMtu, tr
   answer.writeUInt32LE(0xffff_ffff, 200); // the device has no index
   return answer;
 }
-/** Selector of a path's MTU, rate and lifetime; a lifetime of 268 ms, as Linux has it for RoCE. */
+/** Selector of a path's MTU, rate and lifetime; the lifetime is that of Linux for RoCE, 268 ms. */
 const kExactly = 2;
 const kLifetime = 18;
 
-/** The way to a peer, as ib_uverbs_ah_attr has it. */
+/** The way to a peer, for ib_uverbs_ah_attr. */
 export interface Way {
   address: string;
-  /** Of our own address in the table of GIDs. */
+  /** Index of our own address in the table of GIDs. */
   sourceIndex: number;
   trafficClass: number;
   flowLabel: number;
@@ -276,10 +276,10 @@ function writeWay(out: Buffer, at: number, { address, sourceIndex, trafficClass,
   out.set(gidOfAddress(address), at);
   out.writeUInt32LE(flowLabel, at + 16);
   out.set([sourceIndex, 64, trafficClass], at + 20); // index of our GID, hop limit
-  out.set([1, 1], at + 29); // has a global route, port of the NIC
+  out.set([1, 1], at + 29); // It has a global route; port of the NIC.
 }
 
-/** IBV_QP_*: what the attributes say something about. */
+/** IBV_QP_*: attributes that are given. */
 export const kMask = {
   state: 1,
   access: 1 << 3,
@@ -304,7 +304,7 @@ export interface QueuePairAttributes {
   access?: number;
   qkey?: number;
   way?: Way;
-  /** 1 to 5. */
+  /** Code of the path MTU, 1 to 5. */
   pathMtu?: number;
   timeout?: number;
   retryCount?: number;
@@ -315,12 +315,12 @@ export interface QueuePairAttributes {
   responderResources?: number;
   rnrTimer?: number;
   remoteQpn?: number;
-  /** Of IBV_QPS_INIT: partition index 0, port 1. */
+  /** Present for IBV_QPS_INIT: partition index 0, port 1. */
   partition?: true;
   port?: true;
 }
 
-/** The answer to initQpAttr: what is given, and the mask that says so. */
+/** The answer to initQpAttr: attributes that are given, and their mask. */
 export function attributesAnswer(attributes: QueuePairAttributes): Buffer {
   const answer = Buffer.alloc(144);
   const given = Object.keys(attributes) as (keyof typeof kMask)[];
@@ -341,20 +341,20 @@ export function attributesAnswer(attributes: QueuePairAttributes): Buffer {
 
 export interface ConnectionEvent {
   event: number;
-  /** 0, a reason of IBTA's, or an errno, negative. */
+  /** Status: 0, a reason of IBTA's, or a negative errno. */
   status?: number;
   privateData?: Buffer;
-  /** Of connections. */
+  /** Queue pair of the peer, for connections. */
   qpn?: number;
   responderResources?: number;
   initiatorDepth?: number;
   retryCount?: number;
   rnrRetryCount?: number;
-  /** Of datagrams, where they go. */
+  /** Destination of datagrams. */
   datagram?: Way & { qpn: number; qkey: number };
 }
 
-/** The answer to getEvent. @param uid The program's name of what `id` belongs to. */
+/** The answer to getEvent. @param uid The program's name of the id or membership that `id` belongs to. */
 export function eventAnswer(uid: bigint, id: number, event: ConnectionEvent, isDatagram: boolean): Buffer {
   const answer = Buffer.alloc(336);
   answer.writeBigUInt64LE(uid, 0);

@@ -1,4 +1,4 @@
-/** All checks of `weir doctor`, and how they are shown. */
+/** Runs all checks of `weir doctor`, and shows their results. */
 
 import pc from "picocolors";
 import { wrap } from "../../base/wrap.js";

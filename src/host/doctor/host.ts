@@ -1,4 +1,4 @@
-/** CPUs, scheduling of sessions, and the service manager. */
+/** Checks CPUs, scheduling of sessions, and the service manager. */
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 

@@ -1,10 +1,10 @@
-/** The kernel: what packet sockets can do, how threads are scheduled, clocks and timers. */
+/** Checks the kernel: what packet sockets can do, how threads are scheduled, clocks and timers. */
 
 import type { InterfaceProbe } from "../../native/types.js";
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
-/** What the af_packet backend uses, by the Linux version that brought it. */
+/** Features that the af_packet backend uses, with the Linux version that brought each. */
 const kPacketFeatures = [
   ["TPACKET_V2", 2, 6],
   ["PACKET_QDISC_BYPASS", 3, 14],
@@ -17,7 +17,7 @@ export function checkKernel(system: System): Check[] {
   const [major = 0, minor = 0] = release.split(/[.-]/).map(Number);
   const atLeast = (wantedMajor: number, wantedMinor: number) =>
     major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
-  // Families that the kernel has, built in or loaded.
+  // The list has families that the kernel has, built in or loaded.
   const protocols = system.readText("/proc/net/protocols") ?? "";
   const family = (name: string) => new RegExp(`^${name}\\s`, "m").test(protocols);
   return [
@@ -44,7 +44,7 @@ function checkPacketSockets(release: string, atLeast: AtLeast, there: boolean): 
   return check.warning(`Linux ${release}, af_packet not loaded`, unless, "modprobe af_packet");
 }
 
-/** Tried on lo: both are allowed, or not, whatever the interface. */
+/** Asks a probe of lo: both are allowed, or not, whatever the interface. */
 function checkXdp(there: boolean, probe: InterfaceProbe | undefined): Check {
   const check = about("kernel", "xdp-sockets", "AF_XDP sockets");
   if (!there) return check.ok("not in this kernel: af_packet serves everywhere");
@@ -88,7 +88,7 @@ function checkTimer(sleep: number): Check {
   return check.warning(found, impact, "a kernel with CONFIG_HIGH_RES_TIMERS, or a less busy machine");
 }
 
-/** Read by user space without a system call, on x86 and Arm. */
+/** Clocks that user space reads without a system call, on x86 and Arm. */
 const kFastClocks = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "stp", "riscv_clocksource"];
 
 function checkClock(system: System): Check {

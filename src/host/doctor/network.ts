@@ -1,4 +1,4 @@
-/** Interfaces of this network namespace, and who has the RoCEv2 port. */
+/** Checks interfaces of this network namespace, and says who has the RoCEv2 port. */
 
 import type { InterfaceProbe } from "../../native/types.js";
 import { kRocePort } from "../../wire/headers.js";
@@ -7,7 +7,7 @@ import { describeKind, describeXdp, macControl, offloadsOn } from "../port_probe
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
-/** More than a person reads; hosts of containers have thousands. */
+/** Most interfaces that are shown; hosts of containers have thousands. */
 const kMostInterfaces = 32;
 
 export function checkNetwork(system: System): Check[] {
@@ -48,7 +48,7 @@ interface IpLink {
   mtu: number;
 }
 
-/** From ip rather than /sys, which may show another namespace. */
+/** Reads links from ip rather than /sys, which may show another namespace. */
 function readLinks(system: System): Link[] | undefined {
   const output = system.run("ip", ["-json", "link", "show"]);
   if (output === undefined || output.status !== 0) return undefined;
@@ -115,7 +115,7 @@ function describePfc(probe: InterfaceProbe): string {
   return `PFC: ${state}, ${reason}`;
 }
 
-/** What `backend: auto` would pick, by what the port is for. */
+/** Says what `backend: auto` would pick, for a switch's port and for a NIC's. */
 function describeBackends(name: string, probe: InterfaceProbe): string {
   const backend = { receive: "auto", transmit: "auto", xdp_mode: "auto", ring: 512 } as const;
   const pick = (role: "switch" | "nic", rate: number) => {
@@ -131,7 +131,7 @@ function describeBackends(name: string, probe: InterfaceProbe): string {
   return `backend auto: ${free}; for weir nic of 10 Gb/s or more: ${fast}; with a rate, or for weir nic below 10 Gb/s: ${shaped}`;
 }
 
-/** Software RoCE of the kernel: a device that has no hardware below and counts as rxe does. */
+/** Finds software RoCE of the kernel: a device that has no hardware below and counts as rxe does. */
 function checkRxe(system: System): Check[] {
   const folder = "/sys/class/infiniband";
   return system
@@ -147,7 +147,7 @@ function checkRxe(system: System): Check[] {
     });
 }
 
-/** Lines of /proc/net/udp: "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode". */
+/** Reads lines of /proc/net/udp: "sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode". */
 function checkPort(system: System): Check[] {
   const check = about("network", "udp-4791", `UDP ${kRocePort}`);
   const tables = ["/proc/net/udp", "/proc/net/udp6"].map((path) => system.readText(path));

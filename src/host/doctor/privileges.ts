@@ -1,4 +1,4 @@
-/** What this process may do: capabilities, user namespaces, limits. */
+/** Checks what this process may do: capabilities, user namespaces, limits. */
 
 import { type Capability, hasCapability } from "../../native/capabilities.js";
 import { type ControlPlace, kControlPlaceRemedy, kControlVariable } from "../control_directory.js";
@@ -6,7 +6,7 @@ import { userNamespaceRemedy } from "../rootless.js";
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
-/** What each is for, and what happens without it. */
+/** Capabilities, each with its use, and what happens without it. */
 const kUses = [
   ["CAP_NET_RAW", "packet and raw sockets", "weir switch, weir nic and weir probe do not run"],
   ["CAP_NET_ADMIN", "links of labs, large socket buffers", "labs need a user namespace"],
@@ -94,7 +94,7 @@ function checkUserNamespaces(system: System, rights: Rights): Check {
   return check.fail(`not allowed: ${reason}`, "weir lab does not run", remedy);
 }
 
-/** What a lab of a few dozen links locks. */
+/** Memory that a lab of a few dozen links locks. */
 const kLockedBytes = 64 << 20;
 
 function checkLockedMemory(rights: Rights): Check {

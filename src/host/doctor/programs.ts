@@ -1,4 +1,4 @@
-/** What programs on libibverbs need of the host, besides a NIC: `weir run` prepares the rest. */
+/** Checks what programs on libibverbs need of the host, besides a NIC: `weir run` prepares the rest. */
 import { basename, dirname, join } from "node:path";
 import { whyNotBuilt } from "../verbs_libraries.js";
 import { about, type Check } from "./report.js";
@@ -7,7 +7,7 @@ import type { System } from "./system.js";
 
 const kPreload = "libweir-preload.so";
 const kProvider = /^libweir-rdmav(\d+)\.so$/;
-/** Of /dev/null: its number stands for that of the devices under /dev/infiniband. */
+/** Device number of /dev/null: it stands for that of the devices under /dev/infiniband. */
 const kNullNumber = "1:3";
 
 export function checkPrograms(system: System): Check[] {
@@ -16,14 +16,14 @@ export function checkPrograms(system: System): Check[] {
 }
 
 interface Providers {
-  /** Of the native core; undefined where that does not load. */
+  /** Folder of the native core; undefined where that does not load. */
   folder: string | undefined;
   files: string[];
   /** Provider ABIs of libibverbs. */
   abis: number[];
 }
 
-/** They are beside the native core. */
+/** Looks for providers beside the native core. */
 function providersOf(system: System): Providers {
   const core = nativeCoreFile(system);
   const folder = core === undefined ? undefined : dirname(core);

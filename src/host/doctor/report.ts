@@ -1,4 +1,4 @@
-/** What `weir doctor` finds: a list of checks, and its JSON form. */
+/** The report of `weir doctor`: a list of checks, and its JSON form. */
 import { z } from "zod";
 
 /** `fail`: something that Weir is for does not run here. `warning`: it runs, but with limits. */
@@ -29,7 +29,7 @@ export type Check = z.infer<typeof checkSchema>;
 export type Status = Check["status"];
 export type DoctorReport = z.infer<typeof doctorSchema>;
 
-/** What a check may come to; `id` is its stable name. */
+/** Returns makers of the results that a check may have; `id` is its stable name. */
 export function about(group: Check["group"], id: string, title: string) {
   const result =
     (status: Status) =>

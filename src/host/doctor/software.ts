@@ -1,4 +1,4 @@
-/** Weir's own parts and the programs it calls. */
+/** Checks Weir's own parts and the programs it calls. */
 import { about, type Check } from "./report.js";
 import type { System } from "./system.js";
 
@@ -33,7 +33,7 @@ function checkNative(system: System): Check {
   return check.ok(nativeCoreFile(system) ?? "loads");
 }
 
-/** The loader tries several places; the process's map tells which it was. Undefined: it is not loaded. */
+/** File of the native core by the process's map: the loader tries several places. Undefined: it is not loaded. */
 export function nativeCoreFile(system: System): string | undefined {
   return /\s(\/.*weir\.node)$/m.exec(system.readText("/proc/self/maps") ?? "")?.[1];
 }
@@ -52,9 +52,9 @@ function checkRawSocket(system: System): Check {
 interface Tool {
   name: string;
   package: string;
-  /** What it is for. */
+  /** Says what the program is used for. */
   use: string;
-  /** Is there a part of Weir that does not run without it? */
+  /** True if a part of Weir does not run without it. */
   needed: boolean;
 }
 

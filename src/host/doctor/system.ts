@@ -1,4 +1,4 @@
-/** Where the checks look: files, programs and a few measurements. Tests give their own. */
+/** The system that checks look at: files, programs and a few measurements. Tests give their own. */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
@@ -16,7 +16,7 @@ export interface ProgramOutput {
 }
 
 export interface System {
-  /** Of Node.js, "20.17.0". */
+  /** Version of Node.js, such as "20.17.0". */
   nodeVersion: string;
   uid: number;
   /** CPUs of the machine, and those that this process may use. */
@@ -24,17 +24,17 @@ export interface System {
   /** The text of a file; undefined if it is not there or not ours to read. */
   readText(path: string): string | undefined;
   readLink(path: string): string | undefined;
-  /** Names in a folder; none if there is no such folder. */
+  /** Lists the names in a folder; none if there is no such folder. */
   list(path: string): string[];
-  /** Where a program is on PATH. */
+  /** Finds the path of a program on PATH. */
   find(program: string): string | undefined;
   /** Runs a program to its end; undefined if there is no such program. */
   run(program: string, args: readonly string[]): ProgramOutput | undefined;
   /** An interface of this network namespace; undefined where the native core does not load, or it is gone. */
   probe(name: string): InterfaceProbe | undefined;
-  /** Where control sockets are, and what is wrong with that place. */
+  /** Place of control sockets, and what is wrong with it. */
   controlPlace(): ControlPlace & { problem: string | undefined };
-  /** These throw what the user would see. */
+  /** Both loaders throw the error that the user would see. */
   loadNative(): void;
   loadRawSocket(): void;
   /** Median time that a sleep of 100 us takes, ns. */
@@ -43,9 +43,9 @@ export interface System {
   measureClock(): number;
 }
 
-/** Longer than any program here takes. */
+/** Time limit that is longer than any program here takes. */
 const kLimitMs = 10_000;
-/** Not on an ordinary user's PATH everywhere, yet what is there can tell much without privileges. */
+/** These folders are not on an ordinary user's PATH everywhere, yet their programs can tell much without privileges. */
 const kMorePath = ":/usr/sbin:/sbin";
 
 function attempt<T>(read: () => T): T | undefined {
@@ -56,7 +56,6 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** This machine. */
 export const thisSystem: System = {
   nodeVersion: process.versions.node,
   uid: process.getuid?.() ?? -1,

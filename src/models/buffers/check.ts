@@ -1,22 +1,22 @@
 /**
- * Is a scenario lossless, and does ECN act before PFC? `weir plan check`.
+ * Checks whether a scenario is lossless, and whether ECN acts before PFC: `weir plan check`.
  *
- * Lossless. A switch of native/switching/shared_buffer.h admits every lossless frame while the headroom of its ingress has room, and
- * pauses the peer with the first byte there. So no frame is lost if for each link that leads to a switch
+ * Lossless. A switch of native/switching/shared_buffer.h admits every lossless frame while the headroom of its ingress has room,
+ * and pauses the peer with the first byte there. So no frame is lost if for each link that leads to a switch
  *
  *   t_flight >= trigger frame + local frame + PFC frame + 2 x delay x rate + response x rate + peer frame     (headroom.ts)
  *
- * and the peer obeys PFC at the priorities in question. The link's delay is taken to be from MAC to MAC, interfaces included. Weir's
- * own devices obey at once (response 0); hardware may take as long as the standard allows, which is the default. A host that
- * takes data more slowly than its link brings it needs the same room between xoff and the end of its receive buffer.
+ * and the peer obeys PFC at the priorities in question. The link's delay is taken to be from MAC to MAC, interfaces included.
+ * Weir's own devices obey at once (response 0); hardware may take as long as the standard allows, which is the default. A host
+ * that takes data more slowly than its link brings it needs the same room between xoff and the end of its receive buffer.
  *
  * ECN before PFC, for what the traffic does: for each port pair and priority that flows use, an ingress whose frames wait in e
- * egress queues, of q in use at the switch, all just below Kmin, must be below t_PFC (scenario/thresholds.ts). What lossy traffic
- * occupies is not counted, nor how likely a mark is just above Kmin. The worst case of the paper, any traffic on all priorities of all
- * ports, is given for each switch beside it; by what the switch has, whatever profiles its ports have.
+ * egress queues, of q in use at the switch, all just below Kmin, must be below t_PFC (scenario/thresholds.ts). The buffer of
+ * lossy traffic is not counted, nor how likely a mark is just above Kmin. The worst case of the paper, any traffic on all
+ * priorities of all ports, is given for each switch beside it; by what the switch has, whatever profiles its ports have.
  *
- * Free of deadlock, if no pauses can wait for each other in a circle (cycles.ts): for what the traffic does, or without any for all
- * that hosts may send each other.
+ * Free of deadlock, if no pauses can wait for each other in a circle (cycles.ts): for what the traffic does, or without any for
+ * all that hosts may send each other.
  */
 
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
@@ -36,7 +36,10 @@ import type { HostConfig, Link, Scenario, SwitchConfig } from "../../scenario/ty
 import { type BufferCycle, bufferCycles } from "./cycles.js";
 import { type PortPair, portPairs, routedPairs } from "./pairs.js";
 
-/** `loss`: frames can be lost. `order`: PFC can act before ECN marks, which somebody goes by. `deadlock`: pauses can wait for each other. `note`: worth knowing. */
+/**
+ * `loss`: frames can be lost. `order`: PFC can act before ECN marks, and congestion control goes by marks. `deadlock`: pauses can
+ * wait for each other. `note`: worth knowing.
+ */
 export type FindingKind = "loss" | "order" | "deadlock" | "note";
 
 export interface PlanFinding {
@@ -51,7 +54,7 @@ export interface CheckedSwitch {
   shared_bytes: number;
   /** t_PFC of the empty buffer. */
   t_pfc_bytes: number;
-  /** t_PFC that one ingress alone meets. */
+  /** t_PFC for one ingress that is alone. */
   t_pfc_alone_bytes: number;
   kmin_bytes: number;
   /** Bound of Kmin for any traffic. */
@@ -64,7 +67,7 @@ export interface CheckedLink {
   peer: string;
   rate_bps: number;
   delay_ns: number;
-  /** What there is after the pause: headroom of a switch, the end of a receive buffer. */
+  /** Room after the pause: headroom of a switch, the end of a receive buffer. */
   headroom_bytes: number;
   needed_bytes: number;
   enough: boolean;
@@ -85,17 +88,17 @@ export interface CheckedPair {
 
 export interface PlanCheck {
   scenario: string;
-  /** What peers take to obey, ns; null: what the standard allows. */
+  /** Time that peers take to obey, ns; null: as long as the standard allows. */
   response_ns: number | null;
   /** null, here and below: there was nothing to judge, and a note says what is missing. */
   lossless: boolean | null;
-  /** For the traffic of the scenario. */
+  /** Verdict for the traffic of the scenario. */
   ecn_before_pfc: boolean | null;
-  /** Whether its congestion control takes marks: else the former is no condition. */
+  /** Whether its congestion control takes marks: without, `ecn_before_pfc` is no condition. */
   ecn_heard: boolean;
-  /** Pauses cannot wait for each other. */
+  /** True if pauses cannot wait for each other. */
   deadlock_free: boolean | null;
-  /** Where they can. */
+  /** Circles in which they can. */
   cycles: PlanCycle[];
   switches: CheckedSwitch[];
   links: CheckedLink[];
@@ -104,11 +107,11 @@ export interface PlanCheck {
 }
 
 export interface CheckOptions {
-  /** ns that peers take to obey; undefined: what the standard allows. */
+  /** Time that peers take to obey, ns; undefined: as long as the standard allows. */
   response?: number | undefined;
 }
 
-/** `without`: links that routes go around then, as the scenario's failures have it; undefined: none. */
+/** A circle; `without` has links that routes go around then, by the scenario's failures; undefined: none. */
 export type PlanCycle = BufferCycle & { without?: string[] };
 
 interface Port {
@@ -147,7 +150,7 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
   tellOrder(pairs, switches, devices, ecn_heard ? tell : (_, ...told) => tell("note", ...told));
   const cycles = cyclesOf(scenario, all, devices);
   for (const cycle of cycles) tellCycle(cycle, devices, tell);
-  // A verdict over nothing is none.
+  // A verdict over nothing is null.
   const verdict = (bad: boolean, judged: number) => (bad ? false : judged > 0 ? true : null);
   const found = (kind: FindingKind) => findings.some((finding) => finding.kind === kind);
   const waiting = all.filter(isLossless(devices)).length;
@@ -183,7 +186,7 @@ export function checkPlan(scenario: Scenario, { response }: CheckOptions = {}): 
   };
 }
 
-/** Only what stands in a lossless queue waits for a pause. */
+/** Lossless traffic alone waits for a pause. */
 const isLossless =
   (devices: ReadonlyMap<string, SwitchConfig>) =>
   ({ switch: name, priority }: PortPair) => {
@@ -205,7 +208,7 @@ function checkedSwitch({ name, buffer, ecn }: SwitchConfig, ports: number): Chec
   };
 }
 
-/** Links without a rate: what comes in after a pause has no bound to check. */
+/** Links that have a rate: without one the bytes that come after a pause have no bound to check. */
 const rated = (ports: readonly Port[]) => ports.filter(({ link }) => link.rate > 0);
 
 function checkedLink(device: string, { peer, link }: Port, headroom: number, response?: number): CheckedLink {
@@ -222,7 +225,7 @@ function checkedLink(device: string, { peer, link }: Port, headroom: number, res
   };
 }
 
-/** Where a host is slower than its link, and its switch obeys pauses. Each priority may fill its receive buffer to xoff. */
+/** Links of a host that is slower than its link, and whose switch obeys pauses. Each priority may fill its receive buffer to xoff. */
 function hostLinks(
   { name, receive_buffer: { size, rate, xoff } }: HostConfig,
   { flows }: Scenario,
@@ -239,7 +242,7 @@ function hostLinks(
   });
 }
 
-/** One finding for the links of a device that are alike. */
+/** Tells one finding for the links of a device that are alike. */
 function tellTooSmall(links: readonly CheckedLink[], tell: Tell): void {
   const alike = new Map<string, CheckedLink[]>();
   for (const link of links) {
@@ -259,7 +262,7 @@ function tellTooSmall(links: readonly CheckedLink[], tell: Tell): void {
   }
 }
 
-/** Traffic at priorities that are not lossless where it passes. */
+/** Tells of traffic at priorities that are not lossless where it passes. */
 function tellLossy(pairs: ReturnType<typeof portPairs>, devices: ReadonlyMap<string, SwitchConfig>, tell: Tell): void {
   const told = new Set<string>();
   for (const { switch: name, priority } of pairs) {
@@ -273,7 +276,7 @@ function tellLossy(pairs: ReturnType<typeof portPairs>, devices: ReadonlyMap<str
   }
 }
 
-/** Thresholds that do not do what they are for. */
+/** Tells of thresholds that do not have the effect that they are for. */
 function tellThresholds({ name, buffer }: SwitchConfig, ports: number, tell: Tell): void {
   const shared = sharedBytes(buffer, ports);
   if (buffer.mode === "static" && buffer.threshold >= shared) {
@@ -286,7 +289,7 @@ function tellThresholds({ name, buffer }: SwitchConfig, ports: number, tell: Tel
   }
 }
 
-/** Switches that send on what this one has paused. */
+/** Tells of switches that send on although this one has paused them. */
 function tellDeafPeers(
   s: SwitchConfig,
   ports: readonly Port[],
@@ -344,7 +347,7 @@ const sum = (bytes: readonly number[]) => bytes.reduce((total, one) => total + o
 const queueKey = ({ egress, priority }: Pick<PortPair, "egress" | "priority">) => `${egress} ${priority}`;
 const kminOf = (s: SwitchConfig, egress: string) => settingsOf(s, egress).ecn.kmin;
 
-/** What a pair's Kmin has to be below; `ofIngress` and `ofSwitch` are sums of Kmin over the queues in use. */
+/** A pair whose Kmin has a bound; `ofIngress` and `ofSwitch` are sums of Kmin over the queues in use. */
 interface BoundedPair extends PortPair {
   kmin: number;
   ofIngress: number;
@@ -353,9 +356,9 @@ interface BoundedPair extends PortPair {
 }
 
 /**
- * Where all ports have one Kmin, ecnThresholdBound(). Else all thresholds of marking together have to be below t_PFC of the ingress:
- * the sum over its e queues < beta (F - the sum over q queues) / P; the bound is what the pair's own may be while they keep their
- * proportions.
+ * Bound of a pair's Kmin. Where all ports have one Kmin, it is ecnThresholdBound(). Else all thresholds of marking together have
+ * to be below t_PFC of the ingress: the sum over its e queues < beta (F - the sum over q queues) / P; the bound is the pair's own
+ * part while they keep their proportions.
  */
 function pairBound(
   s: SwitchConfig,
@@ -371,7 +374,7 @@ function pairBound(
   return (beta * sharedBytes(buffer, ports) * kmin) / (priorities * ofIngress + beta * ofSwitch);
 }
 
-/** Those of the network as it is first, then what its failures add. */
+/** Circles of the network as it is come first, then those that its failures add. */
 function cyclesOf(
   scenario: Scenario,
   all: ReturnType<typeof portPairs>,

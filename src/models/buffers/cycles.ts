@@ -1,5 +1,5 @@
 /**
- * Cyclic buffer dependencies: where pauses can wait for each other. A frame that has come over one link waits in that link's
+ * Cyclic buffer dependencies: pauses that can wait for each other. A frame that has come over one link waits in that link's
  * ingress for the link that it leaves by, and that one may be paused because of the ingress at its other end. Where these
  * dependencies go in a circle of links between lossless switches, a deadlock is possible; without a circle it is not (Dally and
  * Seitz, "Deadlock-Free Message Routing", 1987; for PFC Hu et al., "Deadlocks in Datacenter Networks", HotNets 2016). Whether one
@@ -8,13 +8,13 @@
 import type { SwitchConfig } from "../../scenario/types.js";
 import type { PortPair } from "./pairs.js";
 
-/** Switches in the order in which frames pass, each once; from the last they go on to the first. */
+/** Switches in the order in which frames pass, each once; from the last, frames go on to the first. */
 export interface BufferCycle {
   priority: number;
   switches: string[];
 }
 
-/** One for each set of links that depend on each other: a short circle among them. */
+/** Finds one for each set of links that depend on each other: a short circle among them. */
 export function bufferCycles(
   pairs: readonly PortPair[],
   devices: ReadonlyMap<string, Pick<SwitchConfig, "pfc">>,
@@ -42,7 +42,7 @@ export function bufferCycles(
   });
 }
 
-/** A link from switch to switch at a priority, and those that its frames go on by. */
+/** A link from switch to switch at a priority, and the links by which its frames go on. */
 interface Dependent {
   from: string;
   to: string;
@@ -50,12 +50,12 @@ interface Dependent {
   next: Dependent[];
 }
 
-/** Sets of links that can be reached from each other: what is left when those without a way in, or out, are taken away, and apart. */
+/** Sets of links that can be reached from each other: links without a way in, or out, are taken away, and the rest is taken apart. */
 function knots(links: readonly Dependent[]): Dependent[][] {
   const found: Dependent[][] = [];
   const place = new Map<Dependent, { order: number; lowest: number; open: boolean }>();
   const path: Dependent[] = [];
-  // Tarjan's strongly connected components; a fabric's paths are too long for the stack of calls.
+  // Sets are Tarjan's strongly connected components, without recursion: a fabric's paths are too long for the stack of calls.
   for (const root of links) {
     if (place.has(root)) continue;
     const work: { link: Dependent; at: number }[] = [{ link: root, at: 0 }];
@@ -92,7 +92,7 @@ function knots(links: readonly Dependent[]): Dependent[][] {
 /** Links of a knot from which a circle is looked for: each search may go through all of it. */
 const kMostStarts = 100;
 
-/** Of a knot, which has one. */
+/** Finds a short circle of a knot, which has one. */
 function shortCircle(knot: readonly Dependent[]): Dependent[] {
   const members = new Set(knot);
   let shortest: Dependent[] = [];

@@ -55,11 +55,11 @@ export interface EcnPlan {
   kmin_bytes: number;
   kmax_bytes: number;
   pmax: number;
-  /** Where each of the three is from. */
+  /** Origin of each of the three. */
   sources: { kmin: string; kmax: string; pmax: string };
-  /** Of the profile `paper-sigcomm15`, where they differ from it or were chosen anew. */
+  /** Parameters that differ from the profile `paper-sigcomm15`, or were chosen anew. */
   parameters: Partial<Record<DcqcnParameterName, Chosen>>;
-  /** What others would take at this rate and RTT. */
+  /** Rules of others at this rate and RTT. */
   alternatives: MarkingRule[];
 }
 

@@ -1,11 +1,11 @@
 /**
- * Which (ingress, egress) pairs of ports the traffic of a scenario uses at each switch, by priority: along pinned paths and on all
+ * (ingress, egress) pairs of ports that the traffic of a scenario uses at each switch, by priority: along pinned paths and on all
  * shortest ones. Without traffic any port may send to any other at each lossless priority.
  */
 import { Graph } from "../../scenario/topology.js";
 import type { Link, Scenario } from "../../scenario/types.js";
 
-/** Ports are named by what is at the other end. */
+/** A pair of ports, which are named by the device at the other end. */
 export interface PortPair {
   switch: string;
   ingress: string;
@@ -13,7 +13,7 @@ export interface PortPair {
   priority: number;
 }
 
-/** @param down Links that routes go around. */
+/** @param down Links around which routes go. */
 export function portPairs(scenario: Scenario, down?: ReadonlySet<Link>): PortPair[] {
   const graph = new Graph(scenario, down);
   const found = new Map<string, PortPair>();
@@ -24,7 +24,7 @@ export function portPairs(scenario: Scenario, down?: ReadonlySet<Link>): PortPai
   return [...found.values()];
 }
 
-/** By routes alone, between switches: whatever hosts may send each other at lossless priorities. */
+/** Pairs by routes alone, between switches: hosts may send each other anything at lossless priorities. */
 export function routedPairs(scenario: Scenario, down?: ReadonlySet<Link>): PortPair[] {
   const { hosts, switches, routes } = scenario;
   const graph = new Graph(scenario, down);
@@ -43,7 +43,7 @@ export function routedPairs(scenario: Scenario, down?: ReadonlySet<Link>): PortP
   return [...found.values()].flatMap((pair) => priorities.map((priority) => ({ ...pair, priority })));
 }
 
-/** Between the switches of a path. */
+/** Pairs at the switches of a path, without its ends. */
 function pairsOfPath(path: readonly string[] = []): Way[] {
   return path.slice(1, -1).map((name, i) => ({ switch: name, ingress: path[i] ?? "", egress: path[i + 2] ?? "" }));
 }
@@ -83,7 +83,7 @@ function addTraffic({ flows, hosts, switches }: Routed, graph: Graph, add: Add):
       add({ switch: start, ingress: from, egress: to, priority });
       continue;
     }
-    // Hosts of one switch share what is between: few of the many pairs of hosts are looked at in full.
+    // Hosts of one switch share the ways between switches: few of the many pairs of hosts are looked at in full.
     const { between, firstHops, lastHops } = transitOf(start, end, to);
     if (first(`from ${from} ${end} ${priority}`)) {
       for (const egress of firstHops) add({ switch: start, ingress: from, egress, priority });
@@ -99,15 +99,15 @@ type Way = Omit<PortPair, "priority">;
 
 /** Ways from one switch, or several, to another, on all shortest paths. */
 interface Transit {
-  /** At the switches between them. */
+  /** Ways at the switches between them. */
   between: Way[];
-  /** Where frames leave the first switch. */
+  /** Next devices of frames that leave the first switch. */
   firstHops: string[];
-  /** Where they come into the last. */
+  /** Devices from which frames come into the last one. */
   lastHops: string[];
 }
 
-/** Answers from memory where it was asked before; `host` is any behind the last switch. */
+/** Answers repeated questions from memory; `host` is any behind the last switch. */
 function transits(hosts: Scenario["hosts"], switches: Scenario["switches"], graph: Graph) {
   const waysTo = routedWays(hosts, switches, graph);
   const known = new Map<string, Transit>();

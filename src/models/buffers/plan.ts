@@ -28,7 +28,7 @@ export interface BufferPlanInput {
   priorities: number;
   /** B. */
   buffer: number;
-  /** t_flight: given, or from headroomFor(). */
+  /** t_flight: a given number, or one of headroomFor(). */
   headroom: number | Headroom;
   beta: number;
   /** t_ECN. */
@@ -51,7 +51,7 @@ export interface BufferPlan {
   t_pfc_static_bytes: number;
   /** Dynamic threshold of an empty buffer. */
   t_pfc_dynamic_bytes: number;
-  /** Where one ingress that fills the buffer alone is paused, dynamic. */
+  /** Threshold of the one ingress that fills the buffer alone, dynamic. */
   t_pfc_dynamic_alone_bytes: number;
   /** Bound of t_ECN with the largest static threshold. */
   t_ecn_static_bytes: number;
@@ -60,17 +60,17 @@ export interface BufferPlan {
   /** The same with one priority in use. */
   t_ecn_dynamic_one_priority_bytes: number;
   kmin_bytes: number;
-  /** In the worst case, with dynamic thresholds. */
+  /** Verdict for the worst case, with dynamic thresholds. */
   ecn_before_pfc: boolean;
-  /** In the worst case, with the largest static threshold. */
+  /** Verdict for the worst case, with the largest static threshold. */
   ecn_before_pfc_static: boolean;
-  /** What the figures rest on. */
+  /** Assumptions of the figures. */
   assumptions: string[];
 }
 
 const hundredths = (value: number) => Math.round(value * 100) / 100;
 
-/** Undefined: the buffer does not hold the headroom (P n t_flight >= B). */
+/** Returns undefined if the buffer does not hold the headroom (P n t_flight >= B). */
 export function planBuffers(input: BufferPlanInput): BufferPlan | undefined {
   const { ports, priorities, buffer: total, headroom: given, beta, kmin } = input;
   const { bytes: headroom, terms } = typeof given === "number" ? { bytes: given, terms: [] } : given;

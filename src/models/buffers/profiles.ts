@@ -8,9 +8,9 @@ export interface SwitchProfile {
   buffer: number;
   /** Ports that share the pool. */
   ports: number;
-  /** bit/s of each. */
+  /** Rate of each, bit/s. */
   rate: number;
-  /** t_flight, bytes, where the source has it. */
+  /** t_flight, bytes, if the source has it. */
   headroom?: number;
   source: string;
 }

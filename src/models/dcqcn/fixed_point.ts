@@ -1,5 +1,6 @@
 /**
- * Where N identical flows rest: equation 10, and p, alpha, R_T and q from equations 6 to 9 with left-hand sides of 0 (section 5.1).
+ * The fixed point of N identical flows: equation 10, and p, alpha, R_T and q from equations 6 to 9 with left-hand
+ * sides of 0 (section 5.1).
  *
  * With R = C/N, a = 1 - (1-p)^(tau R), a' = 1 - (1-p)^(tau' R), E increases in a second and A additive ones (terms.ts)
  *
@@ -7,12 +8,12 @@
  *     R_T - R   = R alpha a / (tau E)                          (9)
  *     R a' a^2 / tau^2 = R_AI E A                              (8) with the two above
  *
- * **One solution, always.** The left side increases strictly in p, from 0 at p = 0 to R / tau^2 at 1. Both E and A decrease strictly
- * in p (p / ((1-p)^-n - 1) does: its denominator is convex and 0 at p = 0), from a positive value to 0. So there is one p in
- * 0 < p < 1, and with it one alpha and one R_T.
+ * **One solution, always.** The left side increases strictly in p, from 0 at p = 0 to R / tau^2 at 1. Both E and A decrease
+ * strictly in p (p / ((1-p)^-n - 1) does: its denominator is convex and 0 at p = 0), from a positive value to 0. So there is one
+ * p in 0 < p < 1, and with it one alpha and one R_T.
  *
- * q follows from equation 5 where p <= Pmax: q = Kmin + p / Pmax (Kmax - Kmin). A larger p is that of no queue: equation 5 jumps from
- * Pmax to 1 at Kmax, and the queue swings about Kmax. The same with cut-off marking (Kmin = Kmax).
+ * q follows from equation 5 where p <= Pmax: q = Kmin + p / Pmax (Kmax - Kmin). A larger p is that of no queue: equation 5 jumps
+ * from Pmax to 1 at Kmax, and the queue swings about Kmax. The same with cut-off marking (Kmin = Kmax).
  */
 import { checkParameters, type DcqcnModelParameters, inPackets, type PacketParameters } from "./parameters.js";
 import { type Increases, increases, logUnmarked, marked } from "./terms.js";
@@ -28,7 +29,7 @@ export interface FixedPoint {
   queue_bytes: number | null;
 }
 
-/** In packets and seconds. */
+/** The fixed point in packets and seconds. */
 export interface PacketFixedPoint {
   p: number;
   alpha: number;
@@ -38,10 +39,10 @@ export interface PacketFixedPoint {
   queue: number | null;
 }
 
-/** Smallest p that is looked at: far below that of any rates that fit into doubles. */
+/** Smallest p that is tried: far below that of any rates that fit into doubles. */
 const kLeast = 1e-300;
 
-/** Of `flows` identical flows. Throws RangeError for parameters that the model has no meaning for. */
+/** Fixed point of `flows` identical flows. Throws RangeError for parameters that the model has no meaning for. */
 export function dcqcnFixedPoint(parameters: DcqcnModelParameters, flows: number): FixedPoint {
   checkParameters(parameters);
   if (!(Number.isInteger(flows) && flows >= 1)) throw new RangeError("flows must be a whole number from 1 on");
@@ -58,7 +59,7 @@ export function dcqcnFixedPoint(parameters: DcqcnModelParameters, flows: number)
 export function packetFixedPoint(parameters: PacketParameters, flows: number): PacketFixedPoint {
   const { capacity, interval, alphaInterval, kmin, kmax, pmax } = parameters;
   const rate = capacity / flows;
-  // In the logarithm of p, whose size is not known beforehand.
+  // The search is over the logarithm of p, whose size is not known beforehand.
   let low = Math.log(kLeast);
   let high = 0;
   for (let middle = low / 2; middle > low && middle < high; middle = low + (high - low) / 2) {
@@ -74,7 +75,7 @@ export function packetFixedPoint(parameters: PacketParameters, flows: number): P
   return { p, alpha, rate, target, queue };
 }
 
-/** Decreases less increases, of a flow at `rate`: strictly increasing in p, and 0 at the fixed point. */
+/** Decreases less increases, for a flow at `rate`: strictly increasing in p, and 0 at the fixed point. */
 export function excess(parameters: PacketParameters, p: number, rate: number): number {
   const { interval, alphaInterval, increase } = parameters;
   const l = logUnmarked(p);

@@ -41,16 +41,16 @@ export interface DelaySystem {
 }
 
 export interface Linearised {
-  /** q in parts of Kmax - Kmin, R_C and R_T in parts of R_C, alpha in parts of itself; 1/s. */
+  /** The whole system: q in parts of Kmax - Kmin, R_C and R_T in parts of R_C, alpha in parts of itself; 1/s. */
   whole: DelaySystem;
-  /** R_C, R_T, alpha with the queue held. */
+  /** The inner system: R_C, R_T, alpha with the queue held. */
   inner: DelaySystem;
 }
 
 /** Step of the differences, as a part of the value: the cube root of what doubles resolve. */
 const kDifference = 6e-6;
 
-/** Undefined where the fixed point has no queue, or lies where equation 5 bends. */
+/** Returns undefined where the fixed point has no queue, or lies where equation 5 bends. */
 export function linearise(parameters: PacketParameters, flows: number): Linearised | undefined {
   const { p, alpha, rate, target, queue } = packetFixedPoint(parameters, flows);
   if (queue === null || p >= parameters.pmax) return undefined;
@@ -64,7 +64,7 @@ export function linearise(parameters: PacketParameters, flows: number): Linearis
   const past = Float64Array.of(queue, rate);
   const column = (vector: Float64Array, i: number): number[] => {
     const value = vector[i] as number;
-    // R_T - R_C is what matters of R_T, and q - Kmin of q: differences are small beside those.
+    // Steps are parts of R_T - R_C, and of q - Kmin: differences are small beside those.
     const size = i === 0 ? queue - parameters.kmin : i === 3 ? alpha : target - rate;
     const side = (sign: number) => {
       const slopes = new Float64Array(4);
@@ -116,8 +116,8 @@ export function loop({ whole, inner }: Linearised, frequency: number): Complex {
 }
 
 /**
- * Real part of the rightmost zero of the characteristic function, 1/s, to 1e-3 or a millionth: below 0, deviations die out. Not
- * followed below -2 / delay.
+ * Real part of the rightmost zero of the characteristic function, 1/s, to 1e-3 or a millionth: below 0, deviations die out. It is
+ * not followed below -2 / delay.
  */
 export function growth(system: DelaySystem): number {
   let low = -2 / system.delay;
@@ -132,19 +132,19 @@ export function growth(system: DelaySystem): number {
   return high;
 }
 
-/** At least the modulus of every zero to the right of `real`. */
+/** A bound: at least the modulus of every zero to the right of `real`. */
 function norm({ now, lagged, delay }: DelaySystem, real: number): number {
   const size = Math.exp(-real * delay);
   const sum = (row: readonly number[] = []) => row.reduce((total, value) => total + Math.abs(value), 0);
   return Math.max(...now.map((row, i) => sum(row) + size * sum(lagged[i])));
 }
 
-/** How many zeros the characteristic function has to the right of the line Re s = `real`. */
+/** Counts the zeros of the characteristic function to the right of the line Re s = `real`. */
 export function zerosBeyond(system: DelaySystem, real: number): number {
   const order = system.now.length;
   const bound = Math.max(norm(system, real), Math.abs(real));
   const at = (frequency: number) => characteristic(system, { re: real, im: frequency });
-  // Up to here e^(-jw delay) counts, so its period must not be stepped over. From `last` on D is s^n but for a thousandth.
+  // The term e^(-jw delay) counts up to here, so its period must not be stepped over. From `last` on D is s^n but for a thousandth.
   const loud = 20 * bound;
   const last = 1e3 * order * bound;
   let turned = 0;
@@ -184,7 +184,7 @@ function divide(a: Complex, b: Complex): Complex {
   return { re: (a.re * b.re + a.im * b.im) / size, im: (a.im * b.re - a.re * b.im) / size };
 }
 
-/** By Gauss' elimination with the largest pivot. */
+/** Computes it by Gauss' elimination with the largest pivot. */
 function determinant(rows: Complex[][]): Complex {
   let product: Complex = { re: 1, im: 0 };
   const n = rows.length;

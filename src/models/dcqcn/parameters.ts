@@ -1,11 +1,11 @@
 /**
- * What the fluid model of DCQCN is computed from: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015,
+ * Parameters of the fluid model of DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015,
  * section 5, tables 1, 2 and 14. Base units: bit/s, bytes, ns. Names are those of scenarios (mlx5's) where these have one.
  *
  * The equations count packets and seconds (`inPackets` converts): rates are packets/s, the queue is packets, B is packets. The
- * paper counts packets of the MTU ("166 full-sized (1500 byte MTU) packets every 50 us" at 40 Gb/s), so its C is 40e9 / (8 x 1500)
- * and B = 10 MB is 6,667 packets. Where a packet takes more of the link than it takes of the queue (preamble, gap, FCS), `queued`
- * is less than `packet`.
+ * paper counts packets of the MTU ("166 full-sized (1500 byte MTU) packets every 50 us" at 40 Gb/s), so its C is 40e9 / (8 x
+ * 1500) and B = 10 MB is 6,667 packets. Where a packet takes more of the link than it takes of the queue (preamble, gap, FCS),
+ * `queued` is less than `packet`.
  *
  * tau appears in equations 8 and 9, and table 2 does not have it. It is the CNP generation interval, N = 50 us: the factor
  * 1 - (1 - p)^(tau R_C) is the probability that one of the packets of an interval is marked, and the notification point sends one
@@ -13,7 +13,7 @@
  */
 import type { DcqcnParameters } from "../../congestion/dcqcn.js";
 
-/** What the equations have of DCQCN's parameters: B, T, F and R_AI, tau (min_time_between_cnps), tau' of equation 2 (dce_tcp_rtt), g. */
+/** DCQCN's parameters that the equations have: B, T, F and R_AI, tau (min_time_between_cnps), tau' of equation 2 (dce_tcp_rtt), g. */
 export const kControlNames = [
   "g",
   "rpg_ai_rate",
@@ -22,14 +22,14 @@ export const kControlNames = [
   "rpg_threshold",
   "min_time_between_cnps",
   "dce_tcp_rtt",
-  // Equation 7 as it stands; false: alpha is the flow's initial one while it sends at line rate (system.ts).
+  // True: equation 7 as it stands; false: alpha is the flow's initial one while it sends at line rate (system.ts).
   "alpha_decays_at_line_rate",
 ] as const;
 export type ControlName = (typeof kControlNames)[number];
 
 /** Sizes of thresholds, rates and times as a scenario means them. */
 export interface DcqcnModelParameters extends Pick<DcqcnParameters, ControlName> {
-  /** C: of the bottleneck, bit/s. */
+  /** C, the rate of the bottleneck, bit/s. */
   bandwidth: number;
   /** Bytes that a packet takes of the link and counts in B. */
   packet: number;
@@ -46,7 +46,7 @@ export interface DcqcnModelParameters extends Pick<DcqcnParameters, ControlName>
 
 /** Flows that start and stop together, at one rate. */
 export interface FluidFlows {
-  /** How many. */
+  /** Number of flows. */
   count: number;
   /** ns. */
   start: number;
@@ -60,7 +60,7 @@ export interface FluidFlows {
   alpha: number;
 }
 
-/** Table 14 at 40 Gb/s, MTU 1500; R_AI, F, tau and tau' of table 2 and section 5. */
+/** Parameters of table 14 at 40 Gb/s, MTU 1500; R_AI, F, tau and tau' of table 2 and section 5. */
 export const DCQCN_PAPER: Readonly<DcqcnModelParameters> = {
   bandwidth: 40e9,
   packet: 1500,
@@ -79,7 +79,7 @@ export const DCQCN_PAPER: Readonly<DcqcnModelParameters> = {
   delay: 50_000,
 };
 
-/** Section 5.2 before it tunes: QCN's and DCTCP's recommendations. */
+/** Parameters of section 5.2 before it tunes: QCN's and DCTCP's recommendations. */
 export const DCQCN_STRAWMAN: Readonly<DcqcnModelParameters> = {
   ...DCQCN_PAPER,
   kmin: 40_000,
@@ -112,13 +112,13 @@ export interface PacketParameters {
   interval: number;
   /** tau', s. */
   alphaInterval: number;
-  /** There is an alpha at line rate. */
+  /** True if alpha decays at line rate, too. */
   alphaAtLineRate: boolean;
   /** tau*, s. */
   delay: number;
 }
 
-/** Throws RangeError for what the model has no meaning for. */
+/** Throws RangeError for parameters that the model has no meaning for. */
 export function checkParameters(parameters: DcqcnModelParameters): void {
   const positive = [
     "bandwidth",
@@ -144,7 +144,7 @@ export function checkParameters(parameters: DcqcnModelParameters): void {
   }
 }
 
-/** Throws RangeError for what the model has no meaning for. */
+/** Throws RangeError for flows that the model has no meaning for. */
 export function checkFlows(flows: readonly FluidFlows[]): void {
   if (flows.length === 0) throw new RangeError("there must be flows");
   for (const { count, start, stop, rate, lineRate, alpha } of flows) {

@@ -1,9 +1,10 @@
 /**
- * Runs the fluid model over time: samples at equal intervals, and what adds up along the way.
+ * Runs the fluid model over time: samples at equal intervals, and sums along the way.
  *
- * What leaves the queue belongs to the flows in the parts in which they have a share in it: step by step, what a flow has sent joins its
- * share, and what the link carried (what was sent less what the queue grew by) is taken from all shares alike. So nothing is lost; that the
- * first to come is the first to go is not followed. Sums are taken over each step by Simpson's rule on the step's polynomial.
+ * Packets that leave the queue are counted for the flows by their shares of it: in each step the packets that a flow has sent
+ * join its share, and those that the link carried (sent packets less the growth of the queue) are taken from all shares alike. So
+ * nothing is lost; that the first to come is the first to go is not followed. Sums are taken over each step by Simpson's rule on
+ * the step's polynomial.
  */
 import { DelaySolver, type DenseStep } from "../dde/index.js";
 import {
@@ -18,11 +19,11 @@ import { FluidSystem } from "./system.js";
 import { logUnmarked, marked, marking, regimeOf } from "./terms.js";
 
 export interface FluidOptions {
-  /** How long to run, ns. */
+  /** Time to run, ns. */
   horizon: number;
-  /** Between two samples, ns. */
+  /** Time between two samples, ns. */
   step: number;
-  /** Sums leave out what comes before, ns. */
+  /** Sums leave out the time before this, ns. */
   warmup?: number;
   /** Relative error of a step of the solver. */
   tolerance?: number;
@@ -37,7 +38,7 @@ export interface FluidSeries {
   /** bit/s */
   targets: number[][];
   alphas: number[][];
-  /** What has left the queue of one flow since the start, bits. */
+  /** Bits that have left the queue of one flow since the start. */
   delivered: number[][];
   /** bytes */
   queue: number[];
@@ -49,14 +50,14 @@ export interface FluidSeries {
   cnps: number[];
 }
 
-/** What adds up of one flow of a class. */
+/** Sums of one flow of a class. */
 export interface FlowSums {
   /** Bits that left the queue since the start, and since the end of the warm-up. */
   delivered: number;
   deliveredAfterWarmup: number;
   /** Packets that the flow sent, since the start. */
   packets: number;
-  /** Packets of it that were marked. */
+  /** Packets of the flow that were marked. */
   marks: number;
   /** CNPs: probability of a mark in each interval tau, over tau. */
   cnps: number;
@@ -68,7 +69,7 @@ const kQueueParts = 4;
 export class FluidRun {
   readonly series: FluidSeries;
   readonly sums: FlowSums[];
-  /** Lengths of the queue after the warm-up, bytes, each with the time that it stands for, s. */
+  /** Lengths of the queue after the warm-up, bytes, each with the time for which it counts, s. */
   readonly lengths: number[] = [];
   readonly weights: number[] = [];
 
@@ -77,7 +78,7 @@ export class FluidRun {
   private readonly solver: DelaySolver;
   private readonly warmup: number;
   private readonly peak = { since: 0, ever: 0 };
-  /** By class, packets of one flow: sent in this step, and now in the queue. */
+  /** Packets of one flow by class: sent in this step, and now in the queue. */
   private readonly arrived: Float64Array;
   private readonly shares: Float64Array;
 
@@ -117,7 +118,7 @@ export class FluidRun {
     this.sums = flows.map(() => ({ delivered: 0, deliveredAfterWarmup: 0, packets: 0, marks: 0, cnps: 0 }));
   }
 
-  /** ns reached. */
+  /** Time reached, ns. */
   get now(): number {
     return Math.round(this.solver.time * 1e9);
   }
@@ -136,7 +137,7 @@ export class FluidRun {
     return this.solver.steps;
   }
 
-  /** Goes on until `time`, ns, and at most to the horizon. */
+  /** Runs until `time`, ns, and at most to the horizon. */
   advance(time: number): void {
     const { step, horizon } = this.options;
     const until = Math.min(time, horizon);
@@ -156,7 +157,7 @@ export class FluidRun {
     const bits = 8 * parameters.packet;
     const { y } = solver;
     series.time.push(time);
-    // What begins at this time has begun, though the solver comes to it with its next step; what ends has sent until now.
+    // Classes that begin at this time have begun, though the solver comes to it with its next step; those that end have sent until now.
     flows.forEach(({ start, stop, rate, alpha }, i) => {
       const [r, t, a] = [system.rateAt(i), system.targetAt(i), system.alphaAt(i)].map((at) => y[at]) as [
         number,
@@ -207,7 +208,7 @@ export class FluidRun {
     peak.ever = Math.max(peak.ever, peak.since);
   }
 
-  /** What flows sent in the step, and how much of it was marked. */
+  /** Sums up packets that flows sent in the step, and marks on them. */
   private sumUp(step: DenseStep, time: number, weight: number): void {
     const { packets, system, sums, arrived } = this;
     const queue = Math.max(0, step.value(0, time));
@@ -223,7 +224,7 @@ export class FluidRun {
     }
   }
 
-  /** Takes from each flow's share what left the queue in the step. */
+  /** Takes from each flow's share the packets that left the queue in the step. */
   private deliver(step: DenseStep): void {
     const { flows, arrived, shares, sums, parameters } = this;
     let all = 0;
@@ -246,7 +247,7 @@ export class FluidRun {
   }
 }
 
-/** A whole run at once. Throws RangeError for what the model has no meaning for. */
+/** Runs it from start to end. Throws RangeError for parameters that the model has no meaning for. */
 export function runFluid(
   parameters: DcqcnModelParameters,
   flows: readonly FluidFlows[],

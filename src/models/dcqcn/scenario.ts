@@ -1,16 +1,18 @@
 /**
- * Which scenarios the fluid model can take, and what they are to it.
+ * Turns a scenario into classes of flows of the fluid model, if the model can take it.
  *
- * The equations have one bottleneck and flows that always have something to send: streams from hosts of one switch to one of them, one
- * flow for each sender, all of one priority, DCQCN in the paper's form. What is otherwise is refused, with the field that says so.
+ * The equations have one bottleneck and flows that always have something to send: streams from hosts of one switch to one of
+ * them, one flow for each sender, all of one priority, DCQCN in the paper's form. Anything else is refused, with
+ * the field that says so.
  *
- * Packets are those of the path MTU (or of the message, where that is less). On a link they take headers, FCS, preamble and gap as well,
- * which rates and the byte counter of Weir's NICs count: 1106 bytes for 1024. In a queue they take what the switch counts, 1082.
+ * Packets are those of the path MTU (or of the message, where that is less). On a link they take headers, FCS, preamble and gap
+ * as well, which rates and the byte counter of Weir's NICs count: 1106 bytes for 1024. In a queue they take
+ * 1082, which the switch counts.
  *
- * tau* is the CNP interval and the propagation delay there and back, of the longest path where paths differ. The paper has the same two
- * parts and then leaves out the second.
+ * tau* is the CNP interval and the propagation delay there and back, of the longest path where paths differ. The paper has the
+ * same two parts and then leaves out the second.
  *
- * Not looked at, because the equations know nothing of it: PFC and buffers, hyper increase, `rpg_min_rate`, host.burst, the seed.
+ * Ignored, because the equations know nothing of it: PFC and buffers, hyper increase, `rpg_min_rate`, host.burst, the seed.
  */
 
 import { type Problem, ScenarioError } from "../../base/error.js";
@@ -28,13 +30,13 @@ export interface ModelledScenario {
   classes: FluidFlows[];
   /** Class of each flow of the scenario. */
   classOf: number[];
-  /** The one switch, and the host at its congested port. */
+  /** Name of the one switch, and of the host at its congested port. */
   switch: string;
   receiver: string;
   priority: number;
 }
 
-/** The scenario as the model sees it. Throws ScenarioError with everything that it cannot take. */
+/** Returns the scenario as the model sees it. Throws ScenarioError with everything that it cannot take. */
 export function modelScenario(scenario: Scenario, delay?: number): ModelledScenario {
   refuseKernelTraffic(scenario, "the fluid model");
   const problems = [
@@ -80,7 +82,7 @@ export function modelScenario(scenario: Scenario, delay?: number): ModelledScena
   return { parameters, classes, classOf, switch: device.name, receiver: first.to, priority: first.priority };
 }
 
-/** What the equations have of DCQCN's parameters. */
+/** Picks those of DCQCN's parameters that the equations have. */
 export function controlParameters(parameters: DcqcnParameters): Pick<DcqcnParameters, ControlName> {
   return Object.fromEntries(kControlNames.map((name) => [name, parameters[name]])) as Pick<
     DcqcnParameters,
@@ -106,7 +108,7 @@ function fluidFlow(
   };
 }
 
-/** What the equations have no meaning for, if anything, the field that says so, and a remedy. */
+/** A setting that the equations have no meaning for, if there is one, the field that says so, and a remedy. */
 type Misfit = readonly [message: string | false | undefined, field: string, hint?: string];
 
 function problemsOf(misfits: readonly Misfit[]): Problem[] {
@@ -204,10 +206,10 @@ function trafficProblems({ flows, hosts, transport }: Scenario): Problem[] {
   ]);
 }
 
-/** Of Mellanox's overview; the equations are of the paper's increases. */
+/** Rules of Mellanox's overview; the equations describe the paper's increases. */
 const kIncreaseRules = ["increase_restarts_counters", "stage_by_increases", "increase_raises_rate"] as const;
 
-/** What in the congestion control the equations cannot describe. */
+/** Names settings of the congestion control that the equations cannot describe. */
 export function algorithmProblems(congestion: Congestion): Problem[] {
   if (!isDcqcn(congestion)) {
     const message = `${congestion.algorithm}: the equations are those of DCQCN`;

@@ -1,5 +1,5 @@
 /**
- * Is the fixed point of N identical flows stable? Phase margin and growth of small deviations (linear.ts), by parameters.
+ * Stability of the fixed point of N identical flows, by parameters: phase margin, and growth of small deviations (linear.ts).
  *
  * The margin of a loop whose gain never reaches 1 is infinite: null, as where there is no fixed point to speak of.
  */
@@ -13,18 +13,18 @@ export interface Stability {
   stable: boolean | null;
   /** Degrees, more than -180 to 180, the least of all crossovers; null: no fixed point, or no crossover. */
   phase_margin_deg: number | null;
-  /** Of that margin, rad/s. */
+  /** Crossover of that margin, rad/s. */
   crossover_rad_s: number | null;
-  /** 1/s; deviations that are alike in all flows grow or die out as e^(growth t). */
+  /** Growth per second: deviations that are alike in all flows grow or die out as e^(growth t). */
   growth_per_s: number | null;
-  /** The same of deviations by which flows differ: how fast they become equal. */
+  /** Growth of deviations by which flows differ: how fast they become equal. */
   growth_between_flows_per_s: number | null;
 }
 
-/** Frequencies that are looked at, rad/s: from far below 1 / (tau' / g) to beyond all delays. */
+/** Frequencies of the search, rad/s: from far below 1 / (tau' / g) to beyond all delays. */
 const kFrequencies = { from: 1e-1, to: 1e7, perDecade: 200 };
 
-/** Of `flows` identical flows. Throws RangeError for parameters that the model has no meaning for. */
+/** Stability of `flows` identical flows. Throws RangeError for parameters that the model has no meaning for. */
 export function dcqcnStability(parameters: DcqcnModelParameters, flows: number): Stability {
   const fixedPoint = dcqcnFixedPoint(parameters, flows);
   const linear = linearise(inPackets(parameters), flows);
@@ -49,7 +49,7 @@ export function dcqcnStability(parameters: DcqcnModelParameters, flows: number):
   };
 }
 
-/** At each gain crossover, in the order of frequencies: the margin in degrees. */
+/** Margins in degrees at each gain crossover, in the order of frequencies. */
 function margins(linear: Linearised): { frequency: number; margin: number }[] {
   const { from, to, perDecade } = kFrequencies;
   const gain = (logarithm: number) => Math.log(magnitude(loop(linear, Math.exp(logarithm))));

@@ -6,17 +6,17 @@
  *     R_T'   = -(R_T - R_C) / tau (1 - (1-p)^(tau R_d)) + R_AI (additive increases in a second)         (8)
  *     R_C'   = -(R_C alpha / (2 tau)) (1 - (1-p)^(tau R_d)) + (R_T - R_C)/2 (increases in a second)     (9)
  *
- * p = p(q(t - tau*)), R_d = R_C(t - tau*); what is not marked so is of the time t. N identical flows are one class of N (equation
+ * p = p(q(t - tau*)), R_d = R_C(t - tau*); all others are those of the time t. N identical flows are one class of N (equation
  * 6), flows of different rates and starts are classes of their own (11).
  *
- * What equations 6 to 9 leave open, as the protocol and the switch have it:
+ * Equations 6 to 9 leave some things open, which are taken from the protocol and the switch:
  * - the queue is never negative: empty, it stays so while the flows do not fill the link;
  * - R_C and R_T never exceed the line rate: at it, they stay while the equations would raise them;
  * - before its start a flow sends nothing, so nothing of it was marked then (R_d = 0);
- * - at its start R_T = R_C (nothing to recover), and alpha is 1, or what is asked for. From then on alpha follows equation 7, which has
- *   it decay from the start. Without `alphaAtLineRate` it stays as it was at the start until a first packet of the flow is marked, and
- *   comes back to it when R_C has come within 1/4096 of the line rate while nothing is marked: the reaction point's release, a delay
- *   later.
+ * - at its start R_T = R_C (nothing to recover), and alpha is 1, or another value that is asked for. From then on alpha follows
+ *   equation 7, which has it decay from the start. Without `alphaAtLineRate` it stays as it was at the start until a first packet
+ *   of the flow is marked, and comes back to it when R_C has come within 1/4096 of the line rate while nothing is marked: the
+ *   reaction point's release, a delay later.
  *
  * Hyper increase, the lowest rate of a limiter and PFC are not in the equations.
  *
@@ -26,10 +26,10 @@ import type { DelayProblem } from "../dde/index.js";
 import type { FluidFlows, PacketParameters } from "./parameters.js";
 import { type Increases, increases, logUnmarked, marked, marking, type Regime, regimeOf } from "./terms.js";
 
-/** Packets, and parts of C and of 1, that count as small of queue, rates and alpha in the control of errors. */
+/** Values that count as small in the control of errors: packets of the queue, parts of C for rates, and of 1 for alpha. */
 const kSmall = { queue: 1, rate: 1e-3, alpha: 1e-3 };
 
-/** Of the line rate: native/congestion/dcqcn_reaction_point.h has the same. */
+/** Part of the line rate: native/congestion/dcqcn_reaction_point.h has the same. */
 const kReleaseResolution = 1 / 4096;
 
 /** A moment at which a class begins or ends. */
@@ -43,7 +43,7 @@ export class FluidSystem {
   readonly classes: number;
   private readonly turns: Turn[];
   private readonly active: Uint8Array;
-  /** Those whose alpha follows equation 7. */
+  /** Set for classes whose alpha follows equation 7. */
   private readonly limited: Uint8Array;
   private regime: Regime = 0;
   private readonly events: Increases = { all: 0, additive: 0 };
@@ -65,7 +65,7 @@ export class FluidSystem {
       .sort((a, b) => a.time - b.time);
   }
 
-  /** Places of the state. */
+  /** Index of R_C of class `i` in the state; those of R_T and alpha follow. */
   rateAt(i: number): number {
     return 1 + i;
   }
@@ -80,12 +80,12 @@ export class FluidSystem {
     return 1 + 3 * this.classes;
   }
 
-  /** An empty queue, and nobody who sends yet. */
+  /** The state at the start: an empty queue, and nobody who sends yet. */
   initial(): Float64Array {
     return new Float64Array(this.dimension);
   }
 
-  /** For the solver. */
+  /** Returns the system in the solver's form. */
   problem(): DelayProblem {
     const { parameters, classes, dimension, flows, packet } = this;
     const scale = new Float64Array(dimension).fill(kSmall.rate * parameters.capacity);
@@ -125,7 +125,7 @@ export class FluidSystem {
     return ((1 - kReleaseResolution) * lineRate) / (8 * this.packet);
   }
 
-  /** Who is at line rate, and has its initial alpha there, and who is not. */
+  /** Notes which classes are at line rate, and have their initial alpha there, and which are not. */
   private limit(past: Float64Array, y: Float64Array): void {
     this.flows.forEach((flow, i) => {
       const then = past[this.rateAt(i)] as number;
@@ -144,7 +144,7 @@ export class FluidSystem {
     this.derivative(y, past, out);
   }
 
-  /** All flows send from now on, whatever their start: for the equations without time. */
+  /** Makes all flows send from now on, whatever their start: for the equations without time. */
   activateAll(): void {
     this.active.fill(1);
   }

@@ -12,10 +12,10 @@
  * s and w are 1 at 0 and 0 at p = 1 and u = infinity, so nothing is divided by 0: without marks the byte counter has R/B events
  * in a second and the timer 1/T, also at a rate of 0.
  *
- * Where the factors come from: a marked packet starts both counters anew, and the j-th event of the byte counter after it needs
+ * Derivation: a marked packet starts both counters anew, and the j-th event of the byte counter after it needs
  * j B packets without a mark, so there are sum_j R p (1-p)^(jB) = R p / ((1-p)^-B - 1) events in a second; of these, those with
- * j > F raise the target: (1-p)^(FB) of them. The same with T R for B is the timer. This is how the print of 8 and 9 is read, whose
- * exponents "FTRC", "-TRC" are F T R_C and -T R_C.
+ * j > F raise the target: (1-p)^(FB) of them. The same with T R for B is the timer. This is how the print of 8 and 9 is read,
+ * whose exponents "FTRC", "-TRC" are F T R_C and -T R_C.
  */
 import type { PacketParameters } from "./parameters.js";
 
@@ -53,7 +53,7 @@ export function recurrence(u: number): number {
   return u > 745 ? 0 : u / Math.expm1(u);
 }
 
-/** 1 - (1-p)^n with l = ln(1-p). No packets: none is marked. */
+/** 1 - (1-p)^n with l = ln(1-p). Without packets none is marked. */
 export function marked(n: number, l: number): number {
   return n === 0 ? 0 : -Math.expm1(n * l);
 }
@@ -63,13 +63,13 @@ export function survived(n: number, l: number): number {
   return n === 0 ? 1 : Math.exp(n * l);
 }
 
-/** Events in a second of the counters that raise the rate, and of these those beyond fast recovery. */
+/** Events in a second of the counters that raise the rate, and those of them that are beyond fast recovery. */
 export interface Increases {
   all: number;
   additive: number;
 }
 
-/** Of a flow that sends at `rate` packets/s, with a probability `p` of marks; writes into `out`. */
+/** Increases of a flow that sends at `rate` packets/s, with a probability `p` of marks; writes into `out`. */
 export function increases(parameters: PacketParameters, p: number, rate: number, out: Increases): Increases {
   const { bytes, timer, stages } = parameters;
   const l = logUnmarked(p);

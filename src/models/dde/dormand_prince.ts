@@ -12,7 +12,7 @@
 
 export const kStages = 7;
 
-/** Where in the step a stage is. */
+/** Place of each stage in the step. */
 export const kNodes: readonly number[] = [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1];
 
 /** Row i: weights of the earlier derivatives in stage i. The last row gives the solution of order 5. */
@@ -26,7 +26,7 @@ export const kWeights: readonly (readonly number[])[] = [
   [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
 ];
 
-/** Order 5 less order 4. */
+/** Weights of order 5 less those of order 4. */
 export const kError: readonly number[] = [71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40];
 
 const kDense: readonly number[] = [
@@ -41,7 +41,7 @@ const kDense: readonly number[] = [
 
 /** One step as a polynomial in time, for as much of it as was taken. */
 export class DenseStep {
-  /** Of the part that was taken. */
+  /** Times of the part that was taken. */
   begin = 0;
   end = 0;
   /** Length of the whole step: the unit of theta. */
@@ -89,7 +89,7 @@ export class DenseStep {
     }
   }
 
-  /** Component `i` at `time`; a little outside of the step, too. */
+  /** Returns component `i` at `time`, which may be a little outside of the step. */
   value(i: number, time: number): number {
     const { dimension: n, terms } = this;
     const theta = (time - this.begin) / this.length;
@@ -99,7 +99,7 @@ export class DenseStep {
     return (terms[i] as number) + theta * ((terms[n + i] as number) + rest * middle);
   }
 
-  /** The first `out.length` components at `time`. */
+  /** Writes the first `out.length` components at `time`. */
   values(time: number, out: Float64Array): void {
     for (let i = 0; i < out.length; i++) out[i] = this.value(i, time);
   }

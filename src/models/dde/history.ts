@@ -9,16 +9,16 @@ import { DenseStep } from "./dormand_prince.js";
 export class History {
   private readonly steps: DenseStep[] = [];
   private readonly free: DenseStep[] = [];
-  /** Step that was found last: looks go forward in time, mostly. */
+  /** Index of the step that was found last: most looks go forward in time. */
   private cursor = 0;
 
-  /** @param before The solution before the first step: its first `out.length` components at a time. */
+  /** @param before Writes the solution before the first step: its first `out.length` components at a time. */
   constructor(
     private readonly dimension: number,
     private readonly before: (time: number, out: Float64Array) => void,
   ) {}
 
-  /** A step to be set and then given to push(). */
+  /** Returns a step to be set and then given to push(). */
   take(): DenseStep {
     return this.free.pop() ?? new DenseStep(this.dimension);
   }
@@ -27,17 +27,17 @@ export class History {
     this.steps.push(step);
   }
 
-  /** Forgets what lies before `time`. */
+  /** Forgets steps that ended before `time`. */
   forget(time: number): void {
     let old = 0;
     while (old < this.steps.length - 1 && (this.steps[old] as DenseStep).end < time) old++;
-    // In bulk: a shift at a time moves all of the others.
+    // Steps are removed in bulk: to shift one at a time would move all of the others.
     if (old < 32) return;
     this.free.push(...this.steps.splice(0, old));
     this.cursor = Math.max(0, this.cursor - old);
   }
 
-  /** The first `out.length` components at `time`, by the step that `within` lies in. */
+  /** Writes the first `out.length` components at `time`, by the step that `within` lies in. */
   look(time: number, within: number, out: Float64Array): void {
     const { steps } = this;
     const first = steps[0];

@@ -1,3 +1,3 @@
-/** Delay differential equations: what `src/models/dcqcn` is solved with. */
+/** Delay differential equations, for `src/models/dcqcn`. */
 export { DenseStep } from "./dormand_prince.js";
 export { type DelayProblem, DelaySolver, type SolverOptions } from "./solver.js";

@@ -1,6 +1,7 @@
 /**
- * Delay differential equations with one constant delay, y'(t) = f(t, y(t), y(t - lag)), by Dormand-Prince 5(4) with its continuous
- * extension as history (method of steps: Bellen, Zennaro, Numerical Methods for Delay Differential Equations, chapters 4 and 6).
+ * Delay differential equations with one constant delay, y'(t) = f(t, y(t), y(t - lag)), by Dormand-Prince 5(4) with its
+ * continuous extension as history (method of steps: Bellen, Zennaro, Numerical Methods for Delay Differential Equations, chapters
+ * 4 and 6).
  *
  * No step is longer than the delay, so every look back is at a step that is done. The extension's error is O(h^5) in a step, as
  * much as order 5 of the solution needs.
@@ -13,15 +14,16 @@
  * - *bounds*: a component that has reached one stays there while its derivative points outward (projected dynamics: y_i' = 0),
  *   and leaves when it points inward. Both moments are found on the extension, and end a step.
  *
- * **At a bound** a derivative near 0 may have either sign by rounding alone, and a component would be held and let go for ever. So it
- * has reached its bound only where it is beyond it by more than kSlight of what a step may err by (less is put back onto it), one that
- * was let go begins the next step free, and a step that an arrival or a departure ends is at least kLeast of the delay long.
+ * **At a bound** a derivative near 0 may have either sign by rounding alone, and a component would be held and let go for ever.
+ * So it has reached its bound only where it is beyond it by more than kSlight of a step's allowed error (less is put back onto
+ * it), one that was let go begins the next step free, and a step that an arrival or a departure ends is at least
+ * kLeast of the delay long.
  *
  * Within a piece (from one such place to the next) f is smooth. `begin` tells the problem the past in the middle of the piece, so
  * that f can hold to one side of its levels even where rounding puts the past a bit beyond.
  *
- * A span of one delay that takes more than kMostSteps is a RangeError: where f is too fast for explicit steps, a solution would take
- * hours, and where steps no longer move the time, for ever.
+ * A span of one delay that takes more than kMostSteps is a RangeError: where f is too fast for explicit steps, a solution would
+ * take hours, and where steps no longer move the time, for ever.
  *
  * **Error control**, per step, root mean square over the components of error / (tolerance (scale_i + |y_i|)) at most 1.
  */
@@ -31,20 +33,20 @@ import { History } from "./history.js";
 export interface DelayProblem {
   /** Number of components of y. */
   dimension: number;
-  /** So many of the first components are seen with the delay. */
+  /** Number of the first components that are seen with the delay. */
   lagged: number;
   /** Positive, in the unit of time. */
   lag: number;
-  /** What counts as small of each component, for the error. */
+  /** Value of each component that counts as small in its error. */
   scale: Float64Array;
   lower?: Float64Array;
   upper?: Float64Array;
-  /** The past before the start. */
+  /** Writes the past before the start. */
   before: (time: number, past: Float64Array) => void;
   derivative: (time: number, y: Float64Array, past: Float64Array, out: Float64Array) => void;
   /** Component that is seen with the delay -> values at which f is not smooth. */
   levels?: readonly (readonly [component: number, value: number])[];
-  /** `past` is that of the middle of the piece that begins. Components of `y` that are not seen with the delay may change. */
+  /** Called when a piece begins, with the `past` of its middle. Components of `y` that are not seen with the delay may change. */
   begin?: (past: Float64Array, y: Float64Array) => void;
   /** Increasing times, after the start or at it, at which `event` may change y and f. */
   events?: readonly number[];
@@ -52,29 +54,29 @@ export interface DelayProblem {
 }
 
 export interface SolverOptions {
-  /** Relative error of a step. */
+  /** Allowed relative error of a step. */
   tolerance?: number;
-  /** Steps of this length, and no error control. */
+  /** Length of all steps, which are taken without error control. */
   fixedStep?: number;
 }
 
-/** Jumps are followed over so many delays. */
+/** Number of delays over which jumps are followed. */
 const kDepth = 3;
 /** Steps in a row that error control may refuse. */
 const kMostRefused = 60;
-/** Steps in a delay. Stiff cases of `src/models/dcqcn` take a thousand. */
+/** Most steps in a delay. Stiff cases of `src/models/dcqcn` take a thousand. */
 const kMostSteps = 100_000;
-/** Of a step: a look back that ends at a joint takes the side on which the step lies. */
+/** Part of a step: a look back that ends at a joint takes the side on which the step lies. */
 const kInside = 1e-3;
-/** Of the delay: places that are nearer to one another are one. */
+/** Part of the delay: places that are nearer to one another are one. */
 const kSame = 1e-9;
 
-/** Of the error that a step may have: by less a component does not go beyond its bound. */
+/** Part of the error that a step may have: by less a component does not go beyond its bound. */
 const kSlight = 1e-3;
-/** Of the delay: steps that bounds cut short are not shorter. */
+/** Part of the delay: steps that bounds cut short are not shorter. */
 const kLeast = 1e-8;
 
-/** When a component reaches a bound or leaves it. */
+/** Moment at which a component reaches a bound or leaves it. */
 interface Turn {
   component: number;
   time: number;
@@ -82,11 +84,11 @@ interface Turn {
 
 interface Joint {
   time: number;
-  /** Delays that its cause has been carried on for. */
+  /** Number of delays for which its cause has been carried on. */
   depth: number;
 }
 
-/** Which bound holds a component. */
+/** Values of `held`: the bound that holds a component. */
 const kFree = 0;
 const kAtLower = 1;
 const kAtUpper = 2;
@@ -103,13 +105,13 @@ export class DelaySolver {
   private readonly next: Float64Array;
   private readonly past: Float64Array;
   private readonly held: Uint8Array;
-  /** The last step ended because these left their bound. */
+  /** Set for components that left their bound, which ended the last step. */
   private readonly released: Uint8Array;
   private readonly bounded: number[];
   private joints: Joint[] = [];
   private nextEvent = 0;
   private length: number;
-  /** Since when steps are counted, and from which on. */
+  /** Time and number of steps from which steps are counted. */
   private readonly counted = { time: 0, steps: 0 };
   private readonly tolerance: number;
   private readonly fixedStep: number | undefined;
@@ -140,8 +142,8 @@ export class DelaySolver {
   }
 
   /**
-   * Goes on until `until`. `observe` gets each step once it is taken; it holds until the next. Throws RangeError where that takes no
-   * end, or the derivative is not finite.
+   * Solves up to `until`. `observe` gets each step once it is taken; it holds until the next. Throws RangeError where that takes
+   * no end, or the derivative is not finite.
    */
   advance(until: number, observe?: (step: DenseStep) => void): void {
     while (this.time < until) {
@@ -164,7 +166,7 @@ export class DelaySolver {
     }
   }
 
-  /** A jump at `time` comes back a delay later. */
+  /** Notes that a jump at `time` comes back a delay later. */
   private joint(time: number, depth = 0): void {
     if (depth >= kDepth) return;
     const at = time + this.problem.lag;
@@ -178,7 +180,7 @@ export class DelaySolver {
     this.joints.sort((a, b) => a.time - b.time);
   }
 
-  /** What happens at the time reached. */
+  /** Handles the events and joints of the time reached. */
   private passJoints(): void {
     const { events = [], event, lag } = this.problem;
     const near = kSame * lag;
@@ -192,7 +194,7 @@ export class DelaySolver {
     }
   }
 
-  /** Where the smooth piece ends at the latest that begins at the time reached. */
+  /** Latest end of the smooth piece that begins at the time reached. */
   private pieceEnd(): number {
     const { events = [], lag } = this.problem;
     return Math.min(
@@ -206,7 +208,7 @@ export class DelaySolver {
     return Math.min(this.pieceEnd(), until);
   }
 
-  /** The side of levels that f is on, the derivative at the beginning, and which components are held at a bound. */
+  /** Determines the side of levels that f is on, the derivative at the beginning, and which components are held at a bound. */
   private beginStep(): void {
     const { problem, past, k, y, time } = this;
     const end = this.pieceEnd();
@@ -221,7 +223,7 @@ export class DelaySolver {
     }
   }
 
-  /** The derivative at the time reached, on the side of what comes. */
+  /** Computes the derivative at the time reached, on the side of what comes. */
   private firstSlope(): void {
     const { problem, time, y, past, k } = this;
     this.look(time, kInside * (this.pieceEnd() - time));
@@ -234,19 +236,19 @@ export class DelaySolver {
     return kFree;
   }
 
-  /** The past at `time`; `aside`: to which side of it a step is looked for. */
+  /** Writes the past at `time`; `aside` says on which side of it to look for a step. */
   private look(time: number, aside: number): void {
     const then = time - this.problem.lag;
     this.history.look(then, then + aside, this.past);
   }
 
-  /** One step that the error control takes, as far as nothing happens within it. */
+  /** Takes one step that the error control accepts, as far as nothing happens within it. */
   private attempt(stop: number): DenseStep {
     const { problem, y, next, k, time } = this;
     const room = stop - time;
     for (let refused = 0; ; refused++) {
       let length = Math.min(this.length, room);
-      // Not two steps of which one is tiny.
+      // The rest is halved if a full step would leave a tiny one.
       if (length > 0.9 * room) length = room;
       else if (length > room / 2) length = room / 2;
       if (this.fixedStep !== undefined) length = Math.min(this.fixedStep, room);
@@ -272,7 +274,7 @@ export class DelaySolver {
     }
   }
 
-  /** All stages of a step of `length`; returns its error. */
+  /** Computes all stages of a step of `length`; returns its error. */
   private stages(length: number): number {
     const { problem, y, stage, next, past, k, time, held } = this;
     const { dimension } = problem;
@@ -301,7 +303,7 @@ export class DelaySolver {
     return Math.max(1e-12, Math.sqrt(sum / dimension));
   }
 
-  /** Takes the step, up to where a component reaches a bound or leaves it, and notes what comes back a delay later. */
+  /** Takes the step, up to where a component reaches a bound or leaves it, and notes jumps that come back a delay later. */
   private settle(step: DenseStep): void {
     const { problem, y, released } = this;
     const departures = this.departures(step);
@@ -322,7 +324,7 @@ export class DelaySolver {
     this.history.forget(end - problem.lag);
   }
 
-  /** When a free component goes through a bound. */
+  /** Moments at which a free component goes through a bound. */
   private arrival(step: DenseStep, i: number): (Turn & { bound: number })[] {
     if (this.held[i] !== kFree) return [];
     const value = this.next[i] as number;
@@ -344,7 +346,7 @@ export class DelaySolver {
     return this.problem.upper?.[i] ?? Number.POSITIVE_INFINITY;
   }
 
-  /** When held components are let go. */
+  /** Moments at which held components are let go. */
   private departures(step: DenseStep): Turn[] {
     const { problem, held, stage } = this;
     const holding = this.bounded.filter((i) => held[i] !== kFree);
@@ -362,7 +364,7 @@ export class DelaySolver {
       .map((i) => ({ component: i, time: lastBefore(step.begin, step.end, (at) => outward(i, at)) }));
   }
 
-  /** Levels that the step goes through. */
+  /** Notes levels that the step goes through. */
   private crossings(step: DenseStep): void {
     for (const [component, level] of this.problem.levels ?? []) {
       const above = (time: number) => step.value(component, time) > level;
@@ -380,7 +382,7 @@ export class DelaySolver {
   }
 }
 
-/** Where `holds`, true at `from` and not at `to`, ends, to the last bits. */
+/** Finds the time, to the last bits, at which `holds` turns from true, at `from`, to false, at `to`. */
 function lastBefore(from: number, to: number, holds: (time: number) => boolean): number {
   let low = from;
   let high = to;

@@ -7,9 +7,9 @@ import { BandwidthMarks, type BandwidthSample, SampleWindow } from "./statistics
 /** Messages up to this size complete in groups, as in perftest: a completion each would cost more than the message. */
 const kGroupedBytes = 8192;
 const kMostInGroup = 32;
-/** After a pause, a rate limit makes good for so much of it. */
+/** Time, ms, for which a rate limit makes good after a pause. */
 const kBurstMs = 1;
-/** How often the receiver looks whether the sender has ended. */
+/** Interval at which the receiver looks whether the sender has ended. */
 const kLookMs = 50;
 const kNever = new Promise<never>(() => {});
 
@@ -73,10 +73,10 @@ export async function sendMessages(session: Session, test: BandwidthTest, size: 
   return { messages: nCompleted, time: now - begin, peak: marks.peak() };
 }
 
-/** The messages of a queue pair, from number 1 on, of which the last of each group and number `most` complete for those before. */
+/** The messages of a queue pair, from number 1 on. The last one of each group, and number `most`, complete for those before. */
 class Groups {
   readonly #told: SendRequest;
-  /** So many that do not complete, by their number. */
+  /** Requests that do not complete, by their number. */
   readonly #untold: SendRequest[];
 
   constructor(
@@ -102,7 +102,7 @@ class Groups {
   }
 }
 
-/** Sends and receives as many at a time; for a time, receives as long as it sends. */
+/** Sends and receives an equal number at a time; for a given time, receives as long as it sends. */
 export async function exchangeMessages(
   session: Session,
   size: number,
@@ -133,7 +133,7 @@ export async function receiveMessages(
   while (messages < most) {
     const lastLook = over;
     const found = await session.received.take(lastLook ? 0 : performance.now() + kLookMs);
-    // What the sender knows to have arrived is complete before its next message on the control connection is.
+    // Messages that the sender knows to have arrived are complete before its next message on the control connection is.
     if (found.length === 0 && lastLook) break;
     if (found.length === 0) continue;
     last = performance.now();
@@ -150,7 +150,7 @@ export async function receiveMessages(
 
 /** A limit of messages per ms. */
 class Pace {
-  /** When the next message may leave. */
+  /** Time when the next message may leave. */
   next = 0;
   readonly #gap: number;
 
@@ -158,7 +158,7 @@ class Pace {
     this.#gap = 1 / messagesPerMs;
   }
 
-  /** How many of `most` may leave now. */
+  /** Returns how many of `most` may leave now. */
   take(most: number, now: number): number {
     if (this.#gap === 0) return most;
     this.next = Math.max(this.next, now - kBurstMs);

@@ -1,4 +1,4 @@
-/** Waiting for completions: a moment of polling, because a wake-up takes longer than a round trip, then sleep. */
+/** Waits for completions: polls for a moment, because a wake-up takes longer than a round trip, then sleeps. */
 
 import { setImmediate as turn } from "node:timers/promises";
 import { WeirError } from "../../base/error.js";
@@ -8,9 +8,9 @@ import type { CompletionQueue, QueuePair, WorkCompletion } from "../queue_pair.j
 import type { SendRequest, Status } from "../types.js";
 
 const kPollMs = 0.1;
-/** Polling gives way to the event loop after so long: signals, connection management. */
+/** Time after which polling gives way to the event loop: signals, connection management. */
 const kTurnMs = 10;
-/** A sleeper looks so often whether the device is still well. */
+/** Interval at which a sleeper looks whether the device is still well. */
 const kSleepMs = 500;
 
 const kHints: Partial<Record<Status, string>> = {
@@ -22,7 +22,7 @@ const kHints: Partial<Record<Status, string>> = {
   loc_len_err: "it sent more than is expected: use the same -s or -a on both sides",
 };
 
-/** A work request failed. */
+/** Thrown when a work request failed. */
 export class CompletionError extends WeirError {
   constructor(readonly status: Status) {
     super(status === "wr_flush_err" ? "the peer closed the connection" : `the peer or the path failed: ${status}`, {
@@ -35,7 +35,7 @@ export class CompletionError extends WeirError {
 /** Reads one completion queue, whose callback it takes. */
 export class Completions {
   #found: WorkCompletion[] = [];
-  /** Those, with how many times each. */
+  /** Number of completions in #found, with `times` of each. */
   #count = 0;
   #wake: () => void = () => {};
   #lastTurn = 0;
@@ -55,13 +55,13 @@ export class Completions {
   }
 
   /**
-   * What has completed since the last call. Waits for `least`, but not past the time `until` (performance.now()).
-   * @throws CompletionError for the first one that failed.
+   * Returns completions since the last call. Waits for `least`, but not past the time `until` (performance.now()). @throws
+   * CompletionError for the first one that failed.
    */
   async take(until = Number.POSITIVE_INFINITY, least = 1): Promise<WorkCompletion[]> {
-    // While packets come and go it is worth it.
+    // Polling is worth it while packets come and go.
     let moved = performance.now();
-    this.queue.poll(); // calls back, as progress() does
+    this.queue.poll(); // It calls back, like progress().
     for (;;) {
       if (performance.now() - this.#lastTurn > kTurnMs) {
         await turn();
@@ -84,7 +84,7 @@ export class Completions {
     return found;
   }
 
-  /** The next completion, of a queue that has one at a time. */
+  /** Returns the next completion, of a queue that has one at a time. */
   async next(): Promise<WorkCompletion> {
     const [first] = await this.take();
     return first as WorkCompletion;
@@ -108,7 +108,7 @@ export class Channel {
   readonly received: Completions;
   private readonly sent: Completions;
 
-  /** In the state init. @param depth Of sends and receives. */
+  /** Makes a queue pair in the state init. @param depth Depth of sends and of receives. */
   constructor(device: Device, domain: ProtectionDomain, depth: number, signal: AbortSignal) {
     const sendCompletions = device.createCompletionQueue();
     const receiveCompletions = device.createCompletionQueue();
@@ -119,7 +119,7 @@ export class Channel {
     this.queuePair.modify("init");
   }
 
-  /** Returns when it is complete. */
+  /** Sends one message; returns when it is complete. */
   async send(request: SendRequest): Promise<void> {
     this.queuePair.postSend(request);
     await this.sent.next();

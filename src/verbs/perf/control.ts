@@ -15,7 +15,7 @@ export class Control {
   readonly #memory: MemoryRegion;
   readonly #channel: Channel;
 
-  /** Ready for the first message; `queuePair` is still to be connected. */
+  /** Prepares for the first message; `queuePair` is still to be connected. */
   constructor(
     device: Device,
     domain: ProtectionDomain,
@@ -31,7 +31,7 @@ export class Control {
     return this.#channel.queuePair;
   }
 
-  /** Sends `message` and gives what the peer says in its place, which must have the same length. */
+  /** Sends `message` and returns the peer's message in its place, which must have the same length. */
   async exchange(message: Uint8Array): Promise<Uint8Array> {
     if (this.role === "client") await this.send(message);
     const answer = await this.receive();
@@ -42,7 +42,7 @@ export class Control {
     return answer;
   }
 
-  /** Returns when the peer has it. */
+  /** Sends a message; returns when the peer has it. */
   async send(message: Uint8Array): Promise<void> {
     new Uint8Array(this.#memory.buffer).set(message, kRoom);
     await this.#channel.send({
@@ -63,7 +63,7 @@ export class Control {
   }
 }
 
-/** The two ends do not run the same test. */
+/** Error for two ends that do not run the same test. */
 export function outOfStep(what: string): WeirError {
   return new WeirError(`the peer is out of step: ${what}`, {
     hint: "run the same test with the same options on both sides, perftest with -R",

@@ -1,23 +1,23 @@
-/** Latency: the two ends take turns. In write-lat the server begins, in send-lat the client, as in perftest. */
+/** Measures latency: the two ends take turns. In write-lat the server begins, in send-lat the client, as in perftest. */
 import { setImmediate as turn } from "node:timers/promises";
 import { CompletionError } from "./completions.js";
 import type { Session } from "./session.js";
 import { type Latency, latencyOf } from "./statistics.js";
 
-/** How long an end looks at its memory before the event loop has a turn: that takes longer than a message. */
+/** Time that an end looks at its memory before the event loop has a turn: that takes longer than a message. */
 const kPollMs = 10;
-/** How often an end that sleeps looks whether the other one has ended. */
+/** Interval at which an end that sleeps looks whether the other one has ended. */
 const kLookMs = 50;
 
 export interface LatencySample {
-  /** Each way. */
+  /** Messages each way. */
   messages: number;
   latency: Latency;
 }
 
 /**
  * `options.iterations` messages of `size` bytes each way, or for `options.seconds`, of which the first and the last quarter do
- * not count. `over`: the other end has ended.
+ * not count. `over`: tells whether the other end has ended.
  */
 export async function takeTurns(session: Session, size: number, over: () => boolean): Promise<LatencySample> {
   const { iterations, seconds, test } = session.options;
@@ -32,7 +32,7 @@ export async function takeTurns(session: Session, size: number, over: () => bool
   try {
     for (let number = 1; number <= most && !isOver(); number++) {
       if (!begins && !(await arrived(session, size, number, isOver))) break;
-      // Of the one before: its acknowledgement came ahead of what has just arrived.
+      // This completion is of the message before: its acknowledgement came ahead of the one that has just arrived.
       if (number > 1) await session.sent.next();
       times.push(performance.now() * 1000);
       post(session, size, number);
@@ -52,7 +52,7 @@ export async function takeTurns(session: Session, size: number, over: () => bool
   return { messages: counted.length, latency: latencyOf(counted) };
 }
 
-/** The last byte is the number of the message: that is how the other end of write-lat sees it. */
+/** Posts a message whose last byte is its number: the other end of write-lat sees it by that. */
 function post(session: Session, size: number, number: number): void {
   const local = session.outbound(0, size);
   session.bytes[local.offset + size - 1] = number;
@@ -76,7 +76,7 @@ async function lastByteIs(session: Session, size: number, number: number, over: 
   const { bytes } = session;
   const offset = session.inbound(0).offset + size - 1;
   for (;;) {
-    // Another thread writes there: Atomics, so that every look is one.
+    // Another thread writes there; with Atomics every look reads anew.
     const begin = performance.now();
     do {
       if (Atomics.load(bytes, offset) === number % 256) return true;

@@ -1,15 +1,15 @@
 /**
- * What perftest's two ends say to each other over the control connection (perftest 4.5, which calls its protocol 6.06):
- * one datum per message, big endian, with no header. Source: perftest_communication.c.
+ * Messages of perftest's two ends on the control connection (perftest 4.5, which calls its protocol 6.06): one datum per message,
+ * big endian, with no header. Source: perftest_communication.c.
  */
 
-/** Newer ends than 6.28 negotiate more, unless the other one is older. */
+/** Version that we tell: ends newer than 6.28 negotiate more, unless the other one is older. */
 export const kVersion = "6.06";
 const kVersionBytes = 16;
 
-/** `struct pingpong_dest`, the longest message. */
+/** Bytes of `struct pingpong_dest`, the longest message. */
 export const kDestinationBytes = 56;
-/** One figure of a report. */
+/** Bytes of one figure of a report. */
 export const kFigureBytes = 8;
 
 /** A queue pair and the memory that its peer may read or write. */
@@ -27,7 +27,7 @@ export function encodeVersion(): Uint8Array {
   return Buffer.from(kVersion.padEnd(kVersionBytes, "\0"), "latin1");
 }
 
-/** A version as a number, as perftest compares it; NaN for what is none. */
+/** A version as a number, as perftest compares it; NaN if the message is none. */
 export function decodeVersion(message: Uint8Array): number {
   return message.length === kVersionBytes ? Number.parseFloat(Buffer.from(message).toString("latin1")) : Number.NaN;
 }
@@ -38,7 +38,7 @@ export function encodeInteger(value: number): Uint8Array {
   return message;
 }
 
-/** `enum ibv_mtu` as a digit: 256 is 1, 4096 is 5. */
+/** `enum ibv_mtu` as a digit: 1 for 256, 5 for 4096. */
 export function encodeMtu(mtu: number): Uint8Array {
   return Buffer.from(`${Math.log2(mtu) - 7}\0`, "latin1");
 }
@@ -54,7 +54,7 @@ export function encodeDestination({ qpn, rkey, address, reads, gid }: Destinatio
   return message;
 }
 
-/** `message` has kDestinationBytes. */
+/** Decodes a `message` of kDestinationBytes. */
 export function decodeDestination(message: Uint8Array): Destination {
   const view = Buffer.from(message);
   return {
@@ -66,7 +66,7 @@ export function decodeDestination(message: Uint8Array): Destination {
   };
 }
 
-/** What the client tells the server in the end; rates in the client's unit (MiB/s or Gb/s) and in million messages/s. */
+/** Figures that the client tells the server in the end; rates in the client's unit (MiB/s or Gb/s) and in million messages/s. */
 export interface Figures {
   size: number;
   iterations: number;
@@ -75,7 +75,7 @@ export interface Figures {
   messageRate: number;
 }
 
-/** Five messages, in this order. */
+/** Returns five messages, in this order. */
 export function encodeFigures({ size, iterations, peak, average, messageRate }: Figures): Uint8Array[] {
   const integer = (value: number) => {
     const message = Buffer.alloc(kFigureBytes);
@@ -90,7 +90,7 @@ export function encodeFigures({ size, iterations, peak, average, messageRate }: 
   return [integer(size), integer(iterations), real(peak), real(average), real(messageRate)];
 }
 
-/** `messages` are five of kFigureBytes. */
+/** Decodes five `messages` of kFigureBytes. */
 export function decodeFigures(messages: readonly Uint8Array[]): Figures {
   const view = Buffer.concat(messages);
   return {

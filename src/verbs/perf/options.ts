@@ -1,42 +1,42 @@
-/** What a test is, in the terms of perftest. */
+/** Options of a test, in the terms of perftest. */
 
 export const kPerfTests = ["write-bw", "read-bw", "send-bw", "write-lat", "send-lat"] as const;
 export type PerfTest = (typeof kPerfTests)[number];
 
 export interface PerfOptions {
   test: PerfTest;
-  /** TCP's number space; the RDMA CM service ID is made of it. */
+  /** Port in TCP's number space; the RDMA CM service ID is made of it. */
   port: number;
-  /** Bytes of a message, run one after the other. */
+  /** Lengths of messages, bytes; one run comes after the other. */
   sizes: readonly number[];
   /** Messages of each queue pair; not with `seconds`. */
   iterations: number;
-  /** Run for so long instead; the first and last quarter do not count. */
+  /** Time to run instead, s; the first and last quarter do not count. */
   seconds?: number;
   qps: number;
   /** Messages of a queue pair that are under way at most. */
   depth: number;
-  /** Both ends send; bandwidth only. */
+  /** True if both ends send; bandwidth only. */
   bidirectional: boolean;
-  /** Path MTU in bytes to ask for. */
+  /** Path MTU to ask for, bytes. */
   mtu?: number;
-  /** Of all queue pairs together, bit/s of payload. */
+  /** Rate of all queue pairs together, bit/s of payload. */
   rate?: number;
-  /** Rates are told in Gb/s, not in MiB/s. */
+  /** True if rates are told in Gb/s, not in MiB/s. */
   gbits: boolean;
-  /** How busy the host's CPUs were is told, too. */
+  /** True if it is told, too, how busy the host's CPUs were. */
   cpuUtil: boolean;
 }
 
 export const kDefaultPort = 18515;
-/** `-a`: 2 B to 8 MiB. */
+/** Sizes of `-a`: 2 B to 8 MiB. */
 export const kAllSizes: readonly number[] = Array.from({ length: 23 }, (_, i) => 2 ** (i + 1));
 
 export function isLatency(test: PerfTest): boolean {
   return test.endsWith("-lat");
 }
 
-/** Whether both ends move data by SEND, for which the receiver works too. */
+/** Tells whether both ends move data by SEND, for which the receiver works too. */
 export function isSend(test: PerfTest): boolean {
   return test.startsWith("send-");
 }

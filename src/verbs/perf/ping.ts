@@ -12,7 +12,7 @@ import { Channel, CompletionError } from "./completions.js";
 
 export const kPingPort = 7174;
 export const kPingSize = 64;
-/** What rping takes: room for the largest number and the words before it, and less than its buffer. */
+/** Sizes that rping takes: room for the largest number and the words before it, and less than its buffer. */
 export const kPingSizes = [26, 65_535] as const;
 const [, kMostBytes] = kPingSizes;
 /** `struct rping_rdma_info`: address, key and length, big endian. */
@@ -22,9 +22,9 @@ export interface PingOptions {
   port: number;
   /** Bytes of a ping. */
   size: number;
-  /** Infinity: no end. */
+  /** Number of pings; Infinity: no end. */
   count: number;
-  /** What comes back must be what was offered. */
+  /** True if the text that comes back must be the one that was offered. */
   verify: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface Ping {
   time: number;
 }
 
-/** Pings `address` so often, and tells `onPing`. @throws WeirError when a text comes back changed, or nothing does. */
+/** Pings `address` `count` times, and tells `onPing`. @throws WeirError when a text comes back changed, or nothing does. */
 export async function pingClient(
   device: Device,
   address: string,
@@ -67,7 +67,7 @@ export async function pingClient(
   }
 }
 
-/** Serves one client until it hangs up. `onReady`: it may come now. */
+/** Serves one client until it hangs up. `onReady` is called when it may come. */
 export async function pingServer(
   device: Device,
   port: number,
@@ -84,7 +84,7 @@ export async function pingServer(
       await end.move("rdma_read", source.length, source.remote);
       await end.offer();
       const sink = await end.receiveOffer();
-      // As rping does it: the text and the zero byte at its end.
+      // As in rping, the server writes the text and the zero byte at its end.
       const text = textOf(end.source.subarray(0, source.length));
       await end.move("rdma_write", Math.min(text.length + 1, source.length, sink.length), sink.remote);
       await end.offer();
@@ -149,7 +149,7 @@ class PingEnd {
     await this.#channel.send({ opcode: "send", local: this.#slice(this.#outgoing) });
   }
 
-  /** The peer's next message. */
+  /** Returns the peer's next message. */
   async receive(): Promise<Buffer> {
     const { byteLength } = await this.#channel.received.next();
     if (byteLength !== kOfferBytes) {
@@ -185,7 +185,7 @@ class PingEnd {
   }
 }
 
-const [kFirst, kLast] = [65, 122]; // A to z
+const [kFirst, kLast] = [65, 122]; // Letters are those from A to z.
 
 /** rping's text of a ping: its number, then letters that begin one later each time, and a zero byte at the end. */
 export function pingText(number: number, size: number): Buffer {
@@ -197,7 +197,7 @@ export function pingText(number: number, size: number): Buffer {
   return text;
 }
 
-/** Up to the first zero byte. */
+/** Returns the text up to the first zero byte. */
 function textOf(memory: Buffer): string {
   const end = memory.indexOf(0);
   return memory.toString("latin1", 0, end < 0 ? memory.length : end);

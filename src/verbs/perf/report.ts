@@ -85,7 +85,7 @@ function rowOf({ role, options: { test, bidirectional } }: Session, row: Row): P
   const { messages } = sample;
   const counted = (...names: string[]) => names.reduce((sum, name) => sum + (counters.get(name) ?? 0), 0);
   const both = isLatency(test);
-  // Who READs receives.
+  // The end that READs is the one that receives.
   const isSource = (role === "client" || bidirectional) === (test !== "read-bw");
   const bytes = messages * size;
   const gigabitsOf = (of: BandwidthSample) => quotient(of.messages * size, of.time) * kGbPerByteAndMs;
@@ -149,7 +149,7 @@ function quotient(value: number, by: number): number {
 const kRule = "-".repeat(87);
 const kVerbs = { write: "RDMA_Write", read: "RDMA_Read", send: "Send" } as const;
 
-/** What perftest prints before the first result, as far as it has a meaning here. */
+/** perftest's lines before the first result, as far as they have a meaning here. */
 export function describeStart(session: Session): string {
   const { device, options, role, local, remote } = session;
   const { test, qps, depth } = options;
@@ -183,7 +183,7 @@ export function describeRow(session: Session, row: Row): string {
     : `${describeFigures(session, row)}\n`;
 }
 
-/** What `--output` may ask for. */
+/** Figures that `--output` may ask for. */
 export const kFigures = ["bandwidth", "message_rate", "latency"] as const;
 export type Figure = (typeof kFigures)[number];
 
@@ -202,10 +202,10 @@ function describeFigures(session: Session, { size, sample, peer }: Row): string 
     const [a, b, c, d, e, f, g] = [min, max, typical, average, deviation, p99, p999].map((us) =>
       us.toFixed(2).padEnd(7),
     );
-    // The blanks and tabs are perftest's.
+    // Blanks and tabs are perftest's.
     return ` ${text(size, 7)} ${messages}          ${a}        ${b}      ${c}  \t       ${d}     \t${e}\t\t${f} \t\t${g}`;
   }
-  // Of both directions, as perftest sums them up.
+  // Figures of both directions, as perftest sums them up.
   const both = [sample, ...(peer === undefined ? [] : [peer])].map((each) => figuresOf(session, size, each));
   const sum = (name: "average" | "peak" | "messageRate") => both.reduce((total, figures) => total + figures[name], 0);
   const [average, peak, messageRate] = [sum("average"), sum("peak"), sum("messageRate")];
@@ -217,7 +217,7 @@ function describeFigures(session: Session, { size, sample, peer }: Row): string 
   return ` ${text(size, 7)}    ${text(messages, 10)}       ${highest}            ${mean}\t\t   ${rate}`;
 }
 
-/** The last lines: what it has cost. */
+/** The last lines: the cost of the test. */
 export function describeCost(rows: readonly Row[]): string {
   const cpu = rows.reduce((sum, row) => sum + row.cpu, 0);
   const gigabits = rows.reduce((sum, row) => sum + gigabitsMoved(row), 0);

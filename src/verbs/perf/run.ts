@@ -1,4 +1,4 @@
-/** Runs a test between two ends that are connected: what is measured when, and when they wait for each other. */
+/** Runs a test between two ends that are connected: measures, and has the ends wait for each other. */
 import { cpus } from "node:os";
 import { type BandwidthTest, exchangeMessages, receiveMessages, sendMessages } from "./bandwidth.js";
 import { outOfStep } from "./control.js";
@@ -7,30 +7,30 @@ import { decodeFigures, encodeFigures, type Figures, kFigureBytes } from "./mess
 import type { Session } from "./session.js";
 import type { BandwidthSample } from "./statistics.js";
 
-/** What was measured for one size of message. */
+/** Results for one size of message. */
 export interface Row {
   size: number;
   sample: BandwidthSample | LatencySample;
-  /** Of a bidirectional test: what the other end has sent, as far as it has told. */
+  /** In a bidirectional test, data that the other end has sent, as far as it has told. */
   peer?: BandwidthSample;
   /** ms */
   time: number;
-  /** Of this process: seconds, its poll thread included. */
+  /** CPU time of this process, seconds, its poll thread included. */
   cpu: number;
-  /** Of all CPUs of the host: the part that was busy, 0 to 1. */
+  /** Busy part of all CPUs of the host, 0 to 1. */
   busy: number;
-  /** What the device has counted meanwhile. */
+  /** Counts of the device meanwhile. */
   counters: Map<string, number>;
 }
 
 type OnRow = (row: Row) => void;
 
-/** Runs the session's test to its end; `onRow` is told of every size as it is done. */
+/** Runs the session's test to its end; `onRow` hears of every size as it is done. */
 export async function run(session: Session, onRow: OnRow): Promise<void> {
   const { role, options } = session;
   if (options.bidirectional) await runBothWays(session, onRow);
   else await (role === "client" ? runClient(session, onRow) : runServer(session, onRow));
-  // Of write-lat for a time there is no last step: what the server still writes must find us here.
+  // A write-lat for a time has no last step: the server's last WRITEs must find us here.
   if (role === "server" || (options.test === "write-lat" && options.seconds !== undefined)) await session.awaitHangUp();
 }
 
@@ -54,7 +54,10 @@ async function runClient(session: Session, onRow: OnRow): Promise<void> {
   await session.synchronize();
 }
 
-/** The same at both ends. After SENDs for a time nobody tells anything, as with perftest: what came in is what the peer has sent. */
+/**
+ * Runs the same at both ends. After SENDs for a time nobody tells anything, as with perftest: the messages that came in are those
+ * that the peer has sent.
+ */
 async function runBothWays(session: Session, onRow: OnRow): Promise<void> {
   const { sizes, seconds } = session.options;
   const test = session.options.test as BandwidthTest;
@@ -120,22 +123,22 @@ async function serveBandwidth(session: Session, onRow: OnRow): Promise<void> {
   await session.synchronize();
 }
 
-/** What the client says. Nothing where it knows no rate; @throws WeirError where there can be none such. */
+/** Result by the client's figures. Returns nothing where it knows no rate; @throws WeirError for impossible figures. */
 function sampleOf({ size, iterations, peak, average, messageRate }: Figures): BandwidthSample {
   if (!isSane(size * iterations)) throw outOfStep(`it tells of ${iterations} messages of ${size} bytes`);
-  // Messages per ms; the client's other unit may not be ours.
+  // Messages per ms: the client's other unit may not be ours.
   const perMs = messageRate * 1000;
   const sample = { messages: iterations, time: iterations / perMs, peak: (peak / average) * perMs };
   const isKnown = perMs > 0 && average > 0 && [perMs, sample.time, sample.peak].every(isSane);
   return isKnown ? sample : { messages: 0, time: 0, peak: 0 };
 }
 
-/** No infinity, and nothing that a report has no room for. */
+/** Tells whether a value is no infinity, and not too large for a report. */
 function isSane(value: number): boolean {
   return value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 }
 
-/** In the unit that the session tells rates in. */
+/** Figures in the unit in which the session tells rates. */
 export function figuresOf(session: Session, size: number, { messages, time, peak }: BandwidthSample): Figures {
   const unit = bytesPerUnit(session);
   const perSecond = time > 0 ? (messages / time) * 1000 : 0;
@@ -148,7 +151,7 @@ export function figuresOf(session: Session, size: number, { messages, time, peak
   };
 }
 
-/** Gb/s or MiB/s. */
+/** Bytes of the unit, Gb/s or MiB/s. */
 function bytesPerUnit({ options }: Session): number {
   return options.gbits ? 125e6 : 2 ** 20;
 }
@@ -175,7 +178,7 @@ async function measured(session: Session, size: number, work: () => Promise<Row[
   };
 }
 
-/** Of all CPUs of the host together, ms. */
+/** Times of all CPUs of the host together, ms. */
 function cpuTimes(): { busy: number; idle: number } {
   const sum = { busy: 0, idle: 0 };
   for (const { times } of cpus()) {

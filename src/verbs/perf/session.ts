@@ -25,16 +25,16 @@ import {
 import { isSend, type PerfOptions } from "./options.js";
 import { decodeTerms, describeTerms, encodeTerms, goTogether, type Terms, termsOf } from "./terms.js";
 
-/** perftest walks through so much of the peer's memory with small messages. */
+/** Part of the peer's memory through which perftest walks with small messages. */
 const kPageBytes = 4096;
 const kCacheLine = 64;
 const kOldestVersion = 5.7;
-/** READs that a queue pair has outstanding by default; only told. */
+/** READs that a queue pair has outstanding by default; the figure is only told. */
 const kReads = 16;
 const kMostReceives = 512;
-/** Receives of all queue pairs together. */
+/** Most receives of all queue pairs together. */
 const kReceiveRoom = 1 << 16;
-/** perftest opens its port for data a little after it has said so. */
+/** Tries to connect: perftest opens its port for data a little after it has said so. */
 const kConnectTries = 10;
 const kRetryMs = 100;
 const kGoodbyeMs = 1000;
@@ -45,13 +45,13 @@ export class Session {
   readonly received: Completions;
   readonly queuePairs: QueuePair[];
   readonly control: Control;
-  /** What the peer may use of ours, and we of the peer's, by queue pair. */
+  /** Memory of ours that the peer may use, and of the peer's that we may use, by queue pair. */
   readonly local: Destination[];
   readonly remote: Destination[] = [];
-  /** A connection has ended. */
+  /** Set when a connection has ended. */
   hungUp = false;
 
-  /** Of each queue pair. */
+  /** Memory of each queue pair. */
   readonly #memory: MemoryRegion[];
   /** Bytes of each of a queue pair's two buffers. */
   readonly #room: number;
@@ -93,17 +93,17 @@ export class Session {
     }
   }
 
-  /** Where queue pair `index` sends from, or reads to. */
+  /** Memory from which queue pair `index` sends, or to which it reads. */
   outbound(index: number, length = this.#room) {
     return { region: this.#regionOf(index), offset: 0, length } satisfies Slice;
   }
 
-  /** Where the peer's data goes, or is read from. */
+  /** Memory to which the peer's data goes, or from which it is read. */
   inbound(index: number, length = this.#room) {
     return { region: this.#regionOf(index), offset: this.#room, length } satisfies Slice;
   }
 
-  /** Of the peer's queue pair `index`. */
+  /** Memory of the peer's queue pair `index`. */
   remoteMemory(index: number): RemoteMemory {
     const { address, rkey } = this.remote[index] as Destination;
     return { address, key: rkey };
@@ -114,7 +114,7 @@ export class Session {
     return new Uint8Array(this.#regionOf(0).buffer);
   }
 
-  /** Posts so many receives to queue pair `index`, which is their ID. */
+  /** Posts `count` receives to queue pair `index`, which is their ID. */
   postReceives(index: number, count: number): void {
     this.queuePairs[index]?.postReceive({ id: index, local: this.inbound(index), times: count });
   }
@@ -133,15 +133,15 @@ export class Session {
     if (!isSend(test)) await this.synchronize();
   }
 
-  /** A step that neither end takes alone: they tell each other about a queue pair. */
+  /** Takes a step that neither end takes alone: they tell each other about a queue pair. */
   async synchronize(index = 0): Promise<void> {
     this.remote[index] = decodeDestination(await this.control.exchange(this.#about(index)));
   }
 
-  /** The same in halves, for a server that works until the client has taken its step. */
+  /** Takes the same step in halves, for a server that works until the client has taken its half. */
   async synchronizeAfter(work: (step: Promise<unknown>) => Promise<void>): Promise<void> {
     const step = this.control.receive();
-    step.catch(() => {}); // awaited below, unless the work fails first
+    step.catch(() => {}); // It is awaited below, unless the work fails first.
     await work(step);
     await step;
     await this.control.send(this.#about(0));
@@ -172,7 +172,7 @@ export class Session {
     return this.#connections[0]?.remoteAddress ?? "";
   }
 
-  /** Bytes, as agreed with the peer. */
+  /** Path MTU in bytes, as agreed with the peer. */
   get pathMtu(): number {
     return this.#connections.at(-1)?.pathMtu ?? 0;
   }
@@ -228,7 +228,7 @@ export class Session {
         const queuePair = request.address === client ? waiting.shift() : undefined;
         if (queuePair === undefined) return request.reject();
         const done = request.accept({ queuePair }).then((connection) => this.#keep(connection));
-        done.catch(() => {}); // awaited below
+        done.catch(() => {}); // It is awaited below.
         accepted.push(done);
         resolve(stop);
       });
@@ -259,7 +259,7 @@ export class Session {
     });
   }
 
-  /** Versions and sizes. */
+  /** Exchanges versions and sizes. */
   async #agree(): Promise<void> {
     const version = decodeVersion(await this.control.exchange(encodeVersion()));
     if (!(version >= kOldestVersion)) {
@@ -287,7 +287,7 @@ function anotherTest(who: string, theirs: Terms, ours: Terms): WeirError {
   });
 }
 
-/** What comes in has to go somewhere: registered memory takes room only as it is written. @throws WeirError without it. */
+/** Checks that there is memory for data that comes in: registered memory takes room only as it is written. @throws WeirError without it. */
 function requireMemory(bytes: number, { qps }: PerfOptions): void {
   const available = process.availableMemory();
   if (bytes <= available) return;

@@ -1,28 +1,28 @@
 /** Figures of a run from its time stamps, as perftest defines them (print_report_bw, print_report_lat). Times in us. */
 import { max, mean, min, quantileSorted, standardDeviation } from "simple-statistics";
 
-/** Most windows that the peak is searched in begin at one of so many messages; perftest's search is quadratic. */
+/** Most windows of the search for the peak; perftest's search is quadratic. */
 const kMostMarks = 1000;
 
-/** When messages were posted and when they completed, thinned out to what the peak needs. */
+/** Times when messages were posted and when they completed, thinned out to those that the peak needs. */
 export class BandwidthMarks {
   readonly #step: number;
   readonly #posted: number[] = [];
   readonly #completed: number[] = [];
 
-  /** `messages`: how many there will be; one in `step` is remembered. */
+  /** @param messages Number of all messages; one in `step` is remembered. */
   constructor(messages: number) {
     this.#step = Math.max(1, Math.ceil(messages / kMostMarks));
   }
 
-  /** `count` messages are posted, or about to be, of which `before` were when this was called last. */
+  /** Notes that `count` messages are posted, or about to be, of which `before` were when this was called last. */
   posted(before: number, count: number, time: number): void {
-    // The first of each step.
+    // Only the first of each step is kept.
     const marks = Math.ceil(count / this.#step) - Math.ceil(before / this.#step);
     for (let i = 0; i < marks; i++) this.#posted.push(time);
   }
 
-  /** The same of those that are complete. */
+  /** Notes the same for those that are complete. */
   completed(before: number, count: number, time: number): void {
     const marks = Math.floor(count / this.#step) - Math.floor(before / this.#step);
     for (let i = 0; i < marks; i++) this.#completed.push(time);
@@ -61,7 +61,7 @@ export function latencyOf(sent: readonly number[]) {
   };
 }
 
-/** What was moved in the time that counts. */
+/** Data that was moved in the time that counts. */
 export interface BandwidthSample {
   messages: number;
   /** ms */
@@ -70,9 +70,9 @@ export interface BandwidthSample {
   peak: number;
 }
 
-/** Of a run for a given time, the middle half: the ends do not begin and finish together. */
+/** Takes the middle half of a run for a given time: the ends do not begin and finish together. */
 export class SampleWindow {
-  /** ms, on performance.now()'s clock; no end without `seconds`. */
+  /** End of the run, ms, on performance.now()'s clock; no end without `seconds`. */
   readonly end: number;
   readonly #from: number;
   readonly #to: number;
@@ -85,7 +85,7 @@ export class SampleWindow {
     this.#to = begin + seconds * 750;
   }
 
-  /** So many messages are complete, since the beginning. */
+  /** Notes that `messages` are complete, since the beginning. */
   count(messages: number, now: number): void {
     if (now < this.#from) return;
     this.#first ??= { messages, now };

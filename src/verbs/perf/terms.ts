@@ -1,7 +1,7 @@
 /**
- * What two ends must have in common, told before anything else. perftest tells nothing of this: its ends wait for messages that never
- * come. A Weir that asks puts it into the private data of its first connection request, which perftest does not look at; a Weir that
- * is asked for another test puts its own into its refusal.
+ * Terms of a test that two ends must have in common, told before anything else. perftest tells nothing of this: its ends wait for
+ * messages that never come. A Weir that asks puts it into the private data of its first connection request, which perftest does
+ * not look at; a Weir that is asked for another test puts its own into its refusal.
  */
 import { isLatency, isSend, kPerfTests, type PerfOptions } from "./options.js";
 
@@ -13,7 +13,7 @@ export interface Terms {
   bidirectional: boolean;
   isTimed: boolean;
   qps: number;
-  /** How many sizes, and the first and the last one, in bytes. */
+  /** Number of sizes, and the first and the last one, in bytes. */
   sizes: number;
   first: number;
   last: number;
@@ -43,7 +43,7 @@ export function encodeTerms({ test, bidirectional, isTimed, qps, sizes, first, l
   return message;
 }
 
-/** Of the private data of a request or a refusal, which may be padded; undefined: they are not from Weir. */
+/** Decodes private data of a request or a refusal, which may be padded; undefined: they are not from Weir. */
 export function decodeTerms(data: Uint8Array): Terms | undefined {
   const message = Buffer.from(data);
   if (message.length < kBytes || !kMagic.equals(message.subarray(0, kMagic.length))) return;
@@ -62,7 +62,7 @@ export function decodeTerms(data: Uint8Array): Terms | undefined {
   } as Terms;
 }
 
-/** Whether they can be two ends of one test. Of WRITEs and READs one way, a server has only to have room for what comes. */
+/** Tells whether they can be two ends of one test. For WRITEs and READs one way, a server has only to have enough room. */
 export function goTogether(client: Terms, server: Terms): boolean {
   const { test, bidirectional, qps } = server;
   if (client.test !== test || client.bidirectional !== bidirectional || client.qps !== qps) return false;
@@ -71,11 +71,11 @@ export function goTogether(client: Terms, server: Terms): boolean {
   if (!bidirectional && !isSend(name) && !isLatency(name)) return client.last <= server.last;
   const sameSizes = client.sizes === server.sizes && client.first === server.first && client.last === server.last;
   const sameLength = client.isTimed === server.isTimed && client.iterations === server.iterations;
-  // Of SENDs one way the client says when it is over.
+  // With SENDs one way the client says when it is over.
   return sameSizes && (sameLength || (name === "send-bw" && !bidirectional));
 }
 
-/** As on a command line. */
+/** Describes terms as on a command line. */
 export function describeTerms({ test, bidirectional, isTimed, qps, sizes, last, iterations }: Terms): string {
   return [
     kPerfTests[test] ?? "another test",

@@ -17,7 +17,7 @@ export interface ArpPacket {
   targetAddress: string;
 }
 
-/** Undefined if the frame is no whole ARP packet for IPv4. */
+/** Returns undefined if the frame is no whole ARP packet for IPv4. */
 export function readArp(frame: Buffer): ArpPacket | undefined {
   if (frame.length < kEthernetHeader + kLength || frame.readUInt16BE(12) !== kEtherType.arp) return;
   const arp = frame.subarray(kEthernetHeader);

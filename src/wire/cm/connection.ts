@@ -1,6 +1,6 @@
 /**
- * One connection on either side: IBTA volume 1, 12.9. What it sends and when is decided here; who a message is for, and whether
- * it may be answered at all, is the manager's business.
+ * One connection on either side: IBTA volume 1, 12.9. This class decides what it sends and when; the manager decides who a
+ * message is for, and whether it may be answered at all.
  */
 import { WeirError } from "../../base/error.js";
 import type { Clock } from "./link.js";
@@ -12,12 +12,13 @@ import { ConnectionRejected, kReject } from "./reject.js";
 import { Retransmission, timeOfCode } from "./retransmission.js";
 
 /**
- * Asking: requesting (REQ sent), replied (REP received, our queue pair is not ready). Asked: requested (the application
- * decides), replying (REP sent). Both: established, disconnecting (DREQ sent), ended (old messages are still answered).
+ * States of the side that asks: requesting (REQ sent), replied (REP received, our queue pair is not ready). States of the side
+ * that is asked: requested (the application decides), replying (REP sent). States of both: established, disconnecting (DREQ
+ * sent), ended (old messages are still answered).
  */
 export type State = "requesting" | "replied" | "requested" | "replying" | "established" | "disconnecting" | "ended";
 
-/** What the manager does for its connections. */
+/** Services of the manager for its connections. */
 export interface Host extends Local {
   readonly clock: Clock;
   readonly counters: CmCounters;
@@ -25,14 +26,14 @@ export interface Host extends Local {
   forget(connection: Connection): void;
 }
 
-/** Whoever asked has so long to confirm what was accepted, ms, whatever it says of that; a minute may come of MRA. */
+/** Time that the peer has to confirm what was accepted, ms, whatever its messages say of that; a minute may come of MRA. */
 const kConfirmMs = 90_000;
-/** Of the answers that it gets, whatever its REQ says: Linux asks for 4.3 s. ms. */
+/** Longest interval between our replies to a REQ, whatever it asks for: Linux asks for 4.3 s. ms. */
 const kLongestReplyMs = 4300;
-/** "I am busy with it": about a minute more, as Linux asks for. */
+/** Code for "I am busy with it": about a minute more, as Linux asks for. */
 const kServiceTimeout = 24;
 
-/** What becomes of requests that a host refuses by ICMP. */
+/** Error of requests that a host refuses by ICMP. */
 export function noResponder(address: string): WeirError {
   return new WeirError(`no RoCEv2 responder at ${address}: port unreachable`, {
     hint: "RDMA is not up there: start Weir (weir ping -s, weir perf) or rxe (rdma link), or give the address that it has",
@@ -47,19 +48,19 @@ interface Outcome {
 export class Connection {
   state: State;
   readonly wasAsked: boolean;
-  /** Of the peer; 0 until it is known. */
+  /** Communication ID of the peer; 0 until it is known. */
   remoteId = 0;
   remoteGuid = Buffer.alloc(0);
   remoteQpn = 0;
   localQpn = 0;
-  /** Of what is sent: of the REQ that began it. */
+  /** Transaction ID of the messages that are sent: that of the REQ that began the connection. */
   transaction: bigint;
   readonly #timer: Retransmission;
   #outcome: Outcome | undefined;
   #cancelDeadline = () => {};
   #agree: ((rep: Message<"REP">) => PeerParameters) | undefined;
   #parameters: PeerParameters | undefined;
-  /** What answers a repeated message of the peer. */
+  /** Answers a repeated message of the peer. */
   #answer: Buffer | undefined;
   #end: Disconnection | undefined;
   #listeners: ((end: Disconnection) => void)[] = [];
@@ -70,7 +71,7 @@ export class Connection {
     private readonly host: Host,
     readonly localId: number,
     readonly peer: Peer,
-    /** For messages to people. */
+    /** Names the connection in messages to people. */
     readonly name: string,
     state: "requesting" | "requested",
   ) {
@@ -80,12 +81,12 @@ export class Connection {
     this.transaction = BigInt(localId);
   }
 
-  /** Both queue pairs may be in use for it. */
+  /** Tells whether both queue pairs may be in use for it. */
   get isConnected(): boolean {
     return this.state === "replied" || this.state === "replying" || this.state === "established";
   }
 
-  /** The peer has asked and not confirmed yet: anybody can make us have such. */
+  /** Tells whether the peer has asked and not confirmed yet: anybody can make us have such connections. */
   get isHalfOpen(): boolean {
     return this.state === "requested" || this.state === "replying";
   }
@@ -136,12 +137,12 @@ export class Connection {
     this.#over({ reason: "own" });
   }
 
-  /** Whoever asked does not wait for the answer any more. */
+  /** Ends the request: our application does not wait for the answer any more. */
   withdraw(): void {
     if (this.state === "requesting") this.#giveUp(kAnswered.REQ);
   }
 
-  /** Half open, it makes room for a newer one; the peer is told. */
+  /** Ends a half open connection, which makes room for a newer one; the peer is told. */
   giveWay(): void {
     const answered = this.state === "requested" ? kAnswered.REQ : kAnswered.REP;
     this.host.counters.evicted++;
@@ -156,7 +157,7 @@ export class Connection {
     this.host.forget(this);
   }
 
-  /** The peer's host says that nothing there takes RoCEv2 packets. */
+  /** Called when the peer's host says that nothing there takes RoCEv2 packets. */
   unreachable(): void {
     if (this.state !== "requesting") return;
     this.#fail(noResponder(this.peer.address));
@@ -164,7 +165,7 @@ export class Connection {
     this.host.forget(this);
   }
 
-  /** RTU has come, or data, which says the same. */
+  /** Called when RTU has come, or data, which says the same. */
   establish(): void {
     if (this.state !== "replying") return;
     this.#timer.stop();
@@ -173,7 +174,7 @@ export class Connection {
     this.#settle()?.resolve();
   }
 
-  /** A REQ with the communication ID of this connection has come again. */
+  /** Called when a REQ with the communication ID of this connection has come again. */
   repeatedRequest(): void {
     this.host.counters.duplicates++;
     if (this.state === "requested") this.#sendMra(kAnswered.REQ);
@@ -219,7 +220,7 @@ export class Connection {
     this.host.send(this.peer, this.#answer);
   }
 
-  /** The peer's queue pair has begun anew: the connection is gone, and the peer hears so in case it thinks otherwise. */
+  /** Called when the peer's queue pair has begun anew: the connection is gone, and the peer hears so in case it thinks otherwise. */
   superseded(): void {
     this.#settle()?.reject(this.#gone());
     this.host.send(this.peer, this.#dreq());
@@ -238,7 +239,7 @@ export class Connection {
     return this.#disconnected;
   }
 
-  /** The device goes away: nobody waits for anything any more. */
+  /** Called when the device goes away: nobody waits for anything any more. */
   close(): void {
     void this.disconnect();
     this.#fail(new WeirError(`the connection with ${this.name} was given up: the device was closed`));
@@ -271,7 +272,7 @@ export class Connection {
       this.host.counters.unexpected++;
       return;
     }
-    // Who disconnects has seen our REP: the RTU was lost.
+    // A peer that disconnects has seen our REP: its RTU was lost.
     this.establish();
     this.host.send(this.peer, buildMessage("DREP", transaction, this.#ids()));
     if (isOpen) this.#over({ reason: "peer" });
@@ -295,7 +296,7 @@ export class Connection {
     this.host.send(this.peer, buildMessage("MRA", this.transaction, fields));
   }
 
-  /** The peer has not answered: it is told so, by the name of our adapter since it may not know our communication ID. */
+  /** Tells the peer that it has not answered, by the name of our adapter since it may not know our communication ID. */
   #giveUp(answered: number): void {
     const { guid } = this.host;
     const reason = { answered, infoLength: guid.length, reason: kReject.timeout, info: guid };
@@ -318,7 +319,7 @@ export class Connection {
     );
   }
 
-  /** Stays known for as long as the peer may repeat what it sent. */
+  /** Keeps the connection known for as long as the peer may repeat what it sent. */
   #over(end: Disconnection): void {
     this.state = "ended";
     this.#end = end;

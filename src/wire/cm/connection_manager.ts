@@ -24,11 +24,11 @@ import { ServiceResolver } from "./service_resolution.js";
 
 type AboutConnection = Exclude<MessageKind, "REQ" | "SIDR_REQ" | "SIDR_REP">;
 
-/** The most that a REQ can ask for. */
+/** IBTA's REQ cannot ask for more. */
 const kMaxRetries = 15;
-/** As many as a device has queue pairs. */
+/** A device has no more queue pairs than that. */
 const kMostConnections = 4096;
-/** Against floods of requests: half open, of all peers and of one; perftest opens up to 1024 at a time. */
+/** Limits against floods of requests: half open connections, of all peers and of one; perftest opens up to 1024 at a time. */
 const kMostHalfOpen = 2048;
 const kMostHalfOpenOfPeer = 1280;
 
@@ -40,7 +40,7 @@ export interface ManagerOptions {
   clock?: Clock;
   /** Code of the time that peers have for an answer before a message is sent again, 4.096 us x 2^code. Default 18, 1.07 s. */
   responseTimeout?: number;
-  /** 32 bits, for communication IDs and source ports. */
+  /** Returns 32 random bits, for communication IDs and source ports. */
   random?: () => number;
 }
 
@@ -49,8 +49,8 @@ export interface IncomingRequest extends PeerParameters {
   port: number;
   remotePort: number;
   /**
-   * Call it once the queue pair can receive: the peer may send before the promise resolves, which it does when the peer says that
-   * it is ready. Depths are lowered to what the peer offers. Fails with a WeirError when the peer gave up or does not answer.
+   * To be called once the queue pair can receive: the peer may send before the promise resolves, which it does when the peer says
+   * that it is ready. Depths are lowered to what the peer offers. Fails with a WeirError when the peer gave up or does not answer.
    */
   accept(parameters: LocalParameters): Promise<Established>;
   /**
@@ -58,7 +58,7 @@ export interface IncomingRequest extends PeerParameters {
    * that back, unless the peer is ready already.
    */
   reject(privateData?: Uint8Array, reason?: number): void;
-  /** After `accept`: the queue pair has received something, so the peer is ready even if its message was lost. */
+  /** To be called after `accept` when the queue pair has received something: the peer is ready then even if its message was lost. */
   dataReceived(): void;
 }
 
@@ -69,14 +69,14 @@ export interface Listener {
 }
 
 export class ConnectionManager {
-  /** For datagrams. */
+  /** Resolves services of datagrams. */
   readonly services: ServiceResolver;
   readonly #port: GsiPort;
   readonly #host: Host;
   readonly #neighbours: Pick<Neighbours, "resolve">;
   readonly #random: () => number;
   readonly #listeners = new Map<number, (request: IncomingRequest) => void>();
-  /** By our communication ID. */
+  /** Connections by our communication ID. */
   readonly #connections = new Map<number, Connection>();
 
   constructor({ link, neighbours, address, clock, responseTimeout, random }: ManagerOptions) {
@@ -140,7 +140,7 @@ export class ConnectionManager {
     };
   }
 
-  /** Idempotent. Peers are told once; whoever waits for something gets an error. */
+  /** Tells peers once; requests that wait for something fail. Idempotent. */
   close(): void {
     this.#listeners.clear();
     this.services.close();
@@ -166,7 +166,7 @@ export class ConnectionManager {
     return connection;
   }
 
-  /** Nobody who does not see our messages can guess it. */
+  /** Draws an ID that nobody can guess who does not see our messages. */
   #newId(): number {
     for (;;) {
       const id = this.#random();
@@ -174,7 +174,7 @@ export class ConnectionManager {
     }
   }
 
-  /** Of the range that RoCEv2 spreads flows over. */
+  /** Draws a port from the range that RoCEv2 spreads flows over. */
   #newSourcePort(): number {
     return 0xc000 | (this.#random() & 0x3fff);
   }
@@ -205,7 +205,7 @@ export class ConnectionManager {
     this.#port.send(from, buildMessage("DREP", message.transaction, { localId: remoteId, remoteId: localId }));
   }
 
-  /** Undefined unless both IDs, as far as they are known, and the peer's address are right. */
+  /** Returns undefined unless both IDs, as far as they are known, and the peer's address are right. */
   #connectionOf({ kind, fields }: Message<AboutConnection>, from: Peer): Connection | undefined {
     let connection = this.#connections.get(fields.remoteId);
     if (kind === "REJ" && fields.reason === kReject.timeout && fields.remoteId === 0) {
@@ -216,7 +216,7 @@ export class ConnectionManager {
     return connection.remoteId === 0 || connection.remoteId === fields.localId ? connection : undefined;
   }
 
-  /** Who asked us with this ID. */
+  /** Finds the connection that a peer asked for with this ID. */
   #requestOf(guid: Buffer, remoteId: number): Connection | undefined {
     for (const connection of this.#connections.values()) {
       if (connection.remoteId === remoteId && connection.wasAsked && connection.remoteGuid.equals(guid))
@@ -262,7 +262,7 @@ export class ConnectionManager {
     });
   }
 
-  /** What a request offers, or as `offerOf` has it why it is refused or ignored. */
+  /** Returns what a request offers, or like `offerOf` why it is refused or ignored. */
   #judge(message: Message<"REQ">, from: Peer, isServed: boolean): ReturnType<typeof offerOf> {
     const offer = offerOf(message, this.#port.address, from);
     if (typeof offer !== "object") return offer;
@@ -278,8 +278,8 @@ export class ConnectionManager {
   }
 
   /**
-   * For one more request of the peer at `address`. Who is half open longest gives way, of the same peer first: its requests may be
-   * forged, and so may everybody's. False: all that there are, are connected.
+   * Makes room for one more request of the peer at `address`: the connection that is half open longest gives way, of the same
+   * peer first: its requests may be forged, and so may everybody's. Returns false if all connections are established.
    */
   #makeRoom(address: string): boolean {
     const halfOpen: Connection[] = [];

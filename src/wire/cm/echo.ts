@@ -4,7 +4,7 @@ import { kEthernetHeader } from "../headers.js";
 import { echoReply } from "../icmp.js";
 import { type Clock, kEtherType, newFrame, systemClock } from "./link.js";
 
-/** As many as Linux makes of other ICMP messages in a second, and at once. */
+/** Limits of Linux for other ICMP messages: in a second, and at once. */
 const kPerSecond = 1000;
 const kBurst = 50;
 
@@ -23,7 +23,7 @@ export class EchoResponder {
     this.#since = clock.now();
   }
 
-  /** Undefined if the frame is no echo request to us, or one too many. */
+  /** Returns undefined if the frame is no echo request to us, or one too many. */
   reply(frame: Buffer): Buffer | undefined {
     if (frame.length < kEthernetHeader) return;
     const [to, from, type] = [frame.readUIntBE(0, 6), frame.readUIntBE(6, 6), frame.readUInt16BE(12)];

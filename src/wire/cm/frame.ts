@@ -23,7 +23,7 @@ export const kMad = 256;
 const kDeth = 8;
 const kDatagram = kUdpHeader + kBth + kDeth + kMad + kIcrc;
 
-/** The same for all of rxe's MADs: they need not be spread over paths. */
+/** Source port of all of rxe's MADs: they need not be spread over paths. */
 export const kMadSourcePort = 55410;
 const kUdSendOnly = 0x64;
 const kDefaultPartition = 0xffff;
@@ -87,7 +87,7 @@ export function buildMadFrame(frame: MadFrame, identification: number): Buffer {
   return bytes;
 }
 
-/** Undefined unless the frame is whole, carries one MAD from queue pair 1 to queue pair 1, and its ICRC is right. */
+/** Returns undefined unless the frame is whole, carries one MAD from queue pair 1 to queue pair 1, and its ICRC is right. */
 export function readMadFrame(frame: Buffer): MadFrame | undefined {
   const ip = readUdp(frame);
   if (ip === undefined || ip.packet.length !== ip.header + kDatagram) return;

@@ -1,8 +1,9 @@
 /**
  * Tells switches that snoop, and routers, which multicast groups are wanted on this link: reports of IGMPv2 (RFC 2236) and MLDv1
- * (RFC 2710), when a group is joined, again every minute, and when somebody asks; and that the last member has left.
+ * (RFC 2710), when a group is joined, again every minute, and when a router asks; and that the last member has left.
  *
- * Every minute, because where the kernel has the interface too, it alone hears who asks; they forget a group after 260 s.
+ * Reports go out every minute because the kernel alone hears queries if it has the interface too; groups are forgotten
+ * after 260 s.
  */
 import { addressBytes, addressText, guidOfMac, macOfGroup } from "../address.js";
 import { internetChecksum } from "../checksum.js";
@@ -11,23 +12,25 @@ import { type Clock, type FrameLink, kEtherType, newFrame, systemClock } from ".
 
 const kAgainMs = 1000;
 const kRefreshMs = 60_000;
-/** Groups at a time. */
+/** Most groups at a time. */
 const kMostGroups = 4096;
 
 const kIgmp = { protocol: 2, query: 0x11, report: 0x16, leave: 0x17, unit: 100, header: 24, message: 8 };
 const kMld = { protocol: 58, query: 130, report: 131, done: 132, unit: 1, header: 48, message: 24 };
-/** What those that came before a field of time in queries wait at most (RFC 2236, 4). */
+/**
+ * Longest time to wait, in the units of queries; a query without a time, from before the field was defined, means the same (RFC 2236, 4).
+ */
 const kMostDelay = { igmp: 100, mld: 10_000 };
 const kRouters = { ipv4: "224.0.0.2", ipv6: "ff02::2" };
-/** Options that make routers look: in the IPv4 header, and in a header of its own with what comes next. */
+/** Options that make routers look: one in the IPv4 header, and one of IPv6 in a header of its own, which names the next one. */
 const kRouterAlert = { ipv4: Buffer.from("94040000", "hex"), ipv6: Buffer.from("3a00050200000100", "hex") };
 
 export interface GroupReportsOptions {
   link: FrameLink;
-  /** Our own, IPv4 and IPv6. */
+  /** Our own addresses, IPv4 and IPv6. */
   addresses: readonly string[];
   clock?: Clock;
-  /** From 0 to 1. */
+  /** Returns a number from 0 to 1. */
   random?: () => number;
 }
 
@@ -42,7 +45,7 @@ export class GroupReports {
   readonly #random: () => number;
   readonly #ipv4: string;
   readonly #ipv6: string;
-  /** By canonical address. */
+  /** Groups by canonical address. */
   readonly #groups = new Map<string, Group>();
   readonly #unsubscribe: () => void;
   #cancelAnswer: (() => void) | undefined;
@@ -52,12 +55,12 @@ export class GroupReports {
     this.#clock = clock ?? systemClock;
     this.#random = random ?? Math.random;
     this.#ipv4 = addresses.find((address) => !isIpv6(address)) ?? "0.0.0.0";
-    // Reports are from a link-local address, or routers ignore them.
+    // Reports come from a link-local address, or routers ignore them.
     this.#ipv6 = addressText(Buffer.concat([Buffer.from("fe80000000000000", "hex"), guidOfMac(link.mac)]));
     this.#unsubscribe = link.onFrame((frame) => this.#receive(frame));
   }
 
-  /** One more member; @returns what takes it back, or undefined when there is no room for another group. */
+  /** Adds one more member. @returns a function that takes it back, or undefined when there is no room for another group. */
   join(group: string): (() => void) | undefined {
     const known = this.#groups.get(group);
     if (known !== undefined) known.members++;
@@ -70,7 +73,7 @@ export class GroupReports {
     };
   }
 
-  /** All groups are left. Idempotent. */
+  /** Leaves all groups. Idempotent. */
   close(): void {
     this.#unsubscribe();
     this.#cancelAnswer?.();
@@ -109,9 +112,9 @@ export class GroupReports {
     const to = what === "report" ? group : kRouters.ipv4;
     const frame = newFrame(macOfGroup(to), this.#link.mac, kEtherType.ipv4, kIgmp.header + kIgmp.message);
     const ip = frame.subarray(kEthernetHeader);
-    ip.set([0x46, 0xc0], 0); // with an option; internetwork control
+    ip.set([0x46, 0xc0], 0); // It has an option; internetwork control.
     ip.writeUInt16BE(kIgmp.header + kIgmp.message, 2);
-    ip.set([1, kIgmp.protocol], 8); // time to live
+    ip.set([1, kIgmp.protocol], 8); // Time to live.
     ip.set(addressBytes(this.#ipv4), 12);
     ip.set(addressBytes(to), 16);
     ip.set(kRouterAlert.ipv4, 20);
@@ -129,7 +132,7 @@ export class GroupReports {
     const ip = frame.subarray(kEthernetHeader);
     ip.writeUInt8(0x60, 0);
     ip.writeUInt16BE(kRouterAlert.ipv6.length + kMld.message, 4);
-    ip.set([0, 1], 6); // options come next; hop limit
+    ip.set([0, 1], 6); // Options come next; hop limit.
     ip.set(addressBytes(this.#ipv6), 8);
     ip.set(addressBytes(to), 24);
     ip.set(kRouterAlert.ipv6, kIpv6Header);
@@ -141,7 +144,7 @@ export class GroupReports {
     return frame;
   }
 
-  /** Who asks gets one answer at a time, at some time before it wants it. */
+  /** Answers one query at a time, at a random time within the one that it allows. */
   #receive(frame: Buffer): void {
     const query = this.#groups.size === 0 ? undefined : readQuery(frame);
     if (query === undefined || this.#cancelAnswer !== undefined) return;
@@ -156,12 +159,12 @@ export class GroupReports {
 
 interface Query {
   isIpv6: boolean;
-  /** Undefined: all. */
+  /** Group that is asked for; undefined: all. */
   group: string | undefined;
   withinMs: number;
 }
 
-/** Of version 2 or 3 of IGMP, and 1 or 2 of MLD, which begin alike; undefined: the frame is none. */
+/** Reads queries of version 2 or 3 of IGMP, and 1 or 2 of MLD, which begin alike; undefined: the frame is none. */
 function readQuery(frame: Buffer): Query | undefined {
   if (frame.length < kEthernetHeader + kIpv4Header) return;
   const ip = frame.subarray(kEthernetHeader);

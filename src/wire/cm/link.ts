@@ -1,17 +1,17 @@
-/** What connection management stands on: Ethernet frames and a clock, both replaceable in tests. */
+/** Ethernet frames and a clock, on which connection management is built; tests can replace both. */
 import { kEthernetHeader, kVlanTag } from "../headers.js";
 
 /** Ethernet frames without FCS and VLAN tag; addresses are 48-bit numbers. */
 export interface FrameLink {
   readonly mac: number;
-  /** False: the frame was not sent, for example because a queue is full. */
+  /** Returns false if the frame was not sent, for example because a queue is full. */
   send(frame: Uint8Array): boolean;
-  /** The listener may keep the frame. Returns what ends the subscription. */
+  /** Adds a listener, which may keep the frame. Returns a function that ends the subscription. */
   onFrame(listener: (frame: Buffer) => void): () => void;
 }
 
 export interface Clock {
-  /** Monotonic, ms. */
+  /** Monotonic time, ms. */
   now(): number;
   /** Runs `action` once, `ms` from now, unless the returned function is called before. */
   after(ms: number, action: () => void): () => void;
@@ -27,7 +27,7 @@ export const systemClock: Clock = {
 
 export const kEtherType = { ipv4: 0x0800, arp: 0x0806, vlan: 0x8100, ipv6: 0x86dd } as const;
 const kTypeOffset = 12;
-/** The least that Ethernet carries, without FCS. */
+/** Least length that Ethernet carries, without FCS. */
 const kLeastFrame = 60;
 
 /** A frame of zeros with its Ethernet header, padded to Ethernet's least length. */
@@ -45,7 +45,7 @@ export function taggedFrame(frame: Uint8Array, vlan: number): Buffer {
   return Buffer.concat([frame.subarray(0, kTypeOffset), tag, frame.subarray(kTypeOffset)]);
 }
 
-/** Without its 802.1Q tag, if it has one: itself then, or a copy. */
+/** Returns the frame without its 802.1Q tag: itself if it has none, else a copy. */
 export function untaggedFrame(frame: Buffer): Buffer {
   if (frame.length < kEthernetHeader + kVlanTag || frame.readUInt16BE(kTypeOffset) !== kEtherType.vlan) return frame;
   return Buffer.concat([frame.subarray(0, kTypeOffset), frame.subarray(kTypeOffset + kVlanTag)]);

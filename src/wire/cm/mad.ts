@@ -7,13 +7,13 @@ const kCommunicationManagement = 0x01_07_02_03;
 
 export interface MadHeader {
   transaction: bigint;
-  /** Which message this is. */
+  /** Says which message this is. */
   attribute: number;
   /** Vendors' options in communication management; 0 for none. */
   modifier: number;
 }
 
-/** Undefined if `mad` is no message of communication management. */
+/** Returns undefined if `mad` is no message of communication management. */
 export function readMadHeader(mad: Buffer): MadHeader | undefined {
   if (mad.length !== kMad || mad.readUInt32BE(0) !== kCommunicationManagement) return;
   return { transaction: mad.readBigUInt64BE(8), attribute: mad.readUInt16BE(16), modifier: mad.readUInt32BE(20) };
@@ -29,7 +29,7 @@ export function newMad({ transaction, attribute, modifier }: MadHeader): Buffer 
   return mad;
 }
 
-/** Where a field is in the bytes after the MAD header. */
+/** Place of a field in the bytes after the MAD header. */
 export interface Field<T extends number | bigint | Buffer> {
   read(data: Buffer): T;
   /** @throws RangeError when the value does not fit. */
@@ -56,7 +56,7 @@ export function uint64(byte: number): Field<bigint> {
   return { read: (data) => data.readBigUInt64BE(byte), write: (data, value) => data.writeBigUInt64BE(value, byte) };
 }
 
-/** Read whole; written from its start, zeros after it. */
+/** `length` bytes, read as a whole; shorter values are written from its start, with zeros after them. */
 export function bytes(byte: number, length: number): Field<Buffer> {
   return {
     read: (data) => data.subarray(byte, byte + length),

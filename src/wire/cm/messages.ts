@@ -24,7 +24,7 @@ const path = (at: number) =>
 const kLocalId = bits(0, 0, 32);
 const kRemoteId = bits(4, 0, 32);
 
-/** Fields by name, attribute IDs beside them. What is not listed is reserved, zero in what we send. */
+/** Fields by name, attribute IDs beside them. Bits that are not listed are reserved, zero in what we send. */
 const kMessages = {
   REQ: {
     attribute: 0x10,
@@ -139,7 +139,7 @@ export type Message<K extends MessageKind = MessageKind> = {
   [Kind in K]: { kind: Kind; transaction: bigint; modifier: number; fields: Fields<Kind> };
 }[K];
 
-/** What REJ and MRA say that they answer. */
+/** Values by which REJ and MRA say which message they answer. */
 export const kAnswered = { REQ: 0, REP: 1 } as const;
 /** MTU codes: 256 x 2^(code - 1) bytes. */
 export const kPathMtus = [256, 512, 1024, 2048, 4096] as const;
@@ -161,7 +161,7 @@ export function buildMessage<K extends MessageKind>(
   return mad;
 }
 
-/** Undefined if `mad` is no message that is known here. */
+/** Returns undefined if `mad` is no message that is known here. */
 export function readMessage(mad: Buffer): Message | undefined {
   const header = readMadHeader(mad);
   if (header === undefined) return;
@@ -184,12 +184,12 @@ export function serviceId(space: PortSpace, port: number): bigint {
   return (BigInt(kPortSpace[space]) << 16n) | BigInt(port);
 }
 
-/** Undefined if the service is no port of that space. */
+/** Returns undefined if the service is no port of that space. */
 export function portOfService(space: PortSpace, id: bigint): number | undefined {
   return id >> 16n === BigInt(kPortSpace[space]) ? Number(id & 0xffffn) : undefined;
 }
 
-/** Annex A11: before the application's own private data of REQ and SIDR_REQ. */
+/** Header of annex A11, before the application's own private data of REQ and SIDR_REQ. */
 export interface IpHeader {
   sourcePort: number;
   source: string;
@@ -197,7 +197,7 @@ export interface IpHeader {
 }
 
 const kIpHeader = 36;
-/** Private data that an application may send, bytes: what a message carries less what the annex takes. */
+/** Private data that an application may send, bytes: the room in the message less the annex's header. */
 export const kPrivateData = {
   REQ: 92 - kIpHeader,
   REP: 196,
@@ -217,7 +217,7 @@ export function buildIpHeader({ sourcePort, source, destination }: IpHeader, pri
   return Buffer.concat([header, privateData]);
 }
 
-/** Undefined if the versions are not known. */
+/** Returns undefined if the versions are not known. */
 export function readIpHeader(privateData: Buffer): (IpHeader & { privateData: Buffer }) | undefined {
   const version = privateData.readUInt8(1) >> 4;
   if (privateData.readUInt8(0) !== 0 || (version !== 4 && version !== 6)) return;

@@ -11,10 +11,10 @@ const kTargetOption = 2;
 const kSolicited = 0x40;
 const kOverride = 0x20;
 const kNextHeaderIcmp = 58;
-/** ICMPv6 up to the options; an option with a MAC address. */
+/** Lengths: ICMPv6 up to the options; an option with a MAC address. */
 const kMessage = 24;
 const kOption = 8;
-/** What no router forwards: a packet with it comes from this link. */
+/** No router forwards a packet with this hop limit, so it comes from this link. */
 const kOnLinkHopLimit = 255;
 export const kUnspecified = "::";
 const kAllNodes = "ff02::1";
@@ -23,14 +23,14 @@ export interface NeighbourMessage {
   kind: "solicitation" | "advertisement";
   source: string;
   target: string;
-  /** Link-layer address option: of the source in a solicitation, of the target in an advertisement. */
+  /** Link-layer address option: that of the source in a solicitation, of the target in an advertisement. */
   mac?: number;
-  /** Of an advertisement. */
+  /** Flags of an advertisement. */
   solicited: boolean;
   override: boolean;
 }
 
-/** Undefined if the frame is none, or fails a check of RFC 4861, 7.1. */
+/** Returns undefined if the frame is no such message, or fails a check of RFC 4861, 7.1. */
 export function readNeighbourMessage(frame: Buffer): NeighbourMessage | undefined {
   if (frame.length < kEthernetHeader + kIpv6Header + kMessage || frame.readUInt16BE(12) !== kEtherType.ipv6) return;
   const ip = frame.subarray(kEthernetHeader);
@@ -51,7 +51,7 @@ export function readNeighbourMessage(frame: Buffer): NeighbourMessage | undefine
   const solicited = !isSolicitation && (icmp.readUInt8(4) & kSolicited) !== 0;
   if (isMulticast(destination) && solicited) return;
   if (source === kUnspecified) {
-    // A host that looks whether its address is taken: it has none to be answered at.
+    // Such a host looks whether its address is taken: it has none to be answered at.
     if (!isSolicitation || mac !== undefined || !destination.equals(solicitedNode(icmp.subarray(8, 24)))) return;
   }
   return {
@@ -118,7 +118,7 @@ function readOptions(options: Buffer): Map<number, number> | undefined {
   return found;
 }
 
-/** With the pseudo header of RFC 8200, 8.1: 0 for a message whose checksum is right. */
+/** Checksum with the pseudo header of RFC 8200, 8.1: 0 for a message whose checksum is right. */
 function checksum(ip: Buffer, icmp: Buffer): number {
   const tail = Buffer.from([0, 0, icmp.length >> 8, icmp.length & 0xff, 0, 0, 0, kNextHeaderIcmp]);
   return internetChecksum(ip.subarray(8, 40), tail, icmp);
@@ -128,7 +128,7 @@ function isMulticast(address: Buffer): boolean {
   return address[0] === 0xff;
 }
 
-/** ff02::1:ff00:0/104 and the last three bytes (RFC 4291, 2.7.1). */
+/** Multicast address ff02::1:ff00:0/104 with the last three bytes of an address (RFC 4291, 2.7.1). */
 function solicitedNode(address: Buffer): Buffer {
   return Buffer.concat([Buffer.from("ff0200000000000000000001ff", "hex"), address.subarray(13)]);
 }

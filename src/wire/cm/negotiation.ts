@@ -1,4 +1,4 @@
-/** What REQ and REP say, from what the application wants and for what it needs to know. Values as Linux rxe has them. */
+/** Makes REQ and REP from the wishes of the application, and reads in them what it needs to know. Values are those of Linux rxe. */
 import { addressOfGid, gidOfAddress } from "../address.js";
 import { kHopLimit } from "../headers.js";
 import {
@@ -29,17 +29,17 @@ const kAckTimeout = 19;
 const kTargetAckDelay = 15;
 const kReliableConnection = 0;
 
-/** Our side, as its messages name it. */
+/** Our side as its messages name it. */
 export interface Local {
   readonly address: string;
   /** EUI-64 of the channel adapter. */
   readonly guid: Buffer;
-  /** Code of the time that peers have for their answers, and how often a message is sent again. */
+  /** Code of the time that peers have for their answers; the other is how often a message is sent again. */
   readonly responseTimeout: number;
   readonly maxRetries: number;
 }
 
-/** A REQ, and what a REP to it amounts to. @throws WeirError for a path MTU or private data that cannot be. */
+/** Builds a REQ, with a function that says what a REP to it amounts to. @throws WeirError for a path MTU or private data that cannot be. */
 export function buildRequest(
   options: ConnectOptions,
   local: Local,
@@ -95,7 +95,7 @@ export function buildRequest(
   return { req, agree };
 }
 
-/** What a REQ offers; a number is the reason to refuse it, undefined that it contradicts itself and deserves no answer. */
+/** Returns what a REQ offers; a number is the reason to refuse it, undefined: it contradicts itself and deserves no answer. */
 export function offerOf(
   { fields }: Message<"REQ">,
   address: string,

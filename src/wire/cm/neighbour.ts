@@ -1,4 +1,4 @@
-/** Finds the MAC address behind an IP address of the link, by ARP or by neighbour discovery; answers who asks for ours, and ping. */
+/** Finds the MAC address behind an IP address of the link, by ARP or by neighbour discovery; answers those that ask for ours, and ping. */
 import { WeirError } from "../../base/error.js";
 import { addressBytes, canonicalAddress, isGroup, isStation, macOfGroup } from "../address.js";
 import { arpReply, arpRequest, readArp } from "./arp.js";
@@ -6,7 +6,7 @@ import { EchoResponder } from "./echo.js";
 import { type Clock, type FrameLink, systemClock } from "./link.js";
 import { kUnspecified, neighbourAdvertisement, neighbourSolicitation, readNeighbourMessage } from "./ndp.js";
 
-/** As Linux has it: mcast_solicit, retrans_time_ms, and the longest reachable time. */
+/** Values of Linux: mcast_solicit, retrans_time_ms, and the longest reachable time. */
 const kTries = 3;
 const kRetryMs = 1000;
 const kLifetimeMs = 45_000;
@@ -16,9 +16,9 @@ export interface NeighbourOptions {
   link: FrameLink;
   /** Our own address, IPv4 or IPv6. */
   address: string;
-  /** The kernel does not have the address: requests for it and pings are answered here. */
+  /** True if the kernel does not have the address: requests for it and pings are answered here. */
   answers: boolean;
-  /** The next hop towards an address; without it every address is on the link. */
+  /** Returns the next hop towards an address; without it every address is on the link. */
   route?: (address: string) => string;
   clock?: Clock;
 }
@@ -38,7 +38,7 @@ export class Neighbours {
   readonly #answers: boolean;
   readonly #route: (address: string) => string;
   readonly #unsubscribe: () => void;
-  /** In the order in which they were learnt. */
+  /** Entries are in the order in which they were learnt. */
   readonly #known = new Map<string, { mac: number; until: number }>();
   readonly #searches = new Map<string, Search>();
 
@@ -63,7 +63,7 @@ export class Neighbours {
     return (this.#searches.get(hop) ?? this.#search(hop)).promise;
   }
 
-  /** Idempotent. Searches that are under way fail. */
+  /** Fails searches that are under way. Idempotent. */
   close(): void {
     this.#unsubscribe();
     for (const [hop, { failed }] of this.#searches)
@@ -128,7 +128,7 @@ export class Neighbours {
     if (this.#answers) this.#answer(this.echo.reply(frame));
   }
 
-  /** RFC 826, "Packet Reception": what is known is brought up to date, what asks for us is learnt. */
+  /** Follows RFC 826, "Packet Reception": a known address is brought up to date, that of a host that asks for us is learnt. */
   #receiveArp(frame: Buffer): void {
     const arp = readArp(frame);
     if (arp === undefined) return;
@@ -137,7 +137,7 @@ export class Neighbours {
     if (asksUs) this.#answer(arpReply(frame, this.#address, this.#link.mac));
   }
 
-  /** RFC 4861, 7.2.3 and 7.2.5. */
+  /** Follows RFC 4861, 7.2.3 and 7.2.5. */
   #receiveNeighbourMessage(frame: Buffer): void {
     const message = readNeighbourMessage(frame);
     if (message === undefined) return;

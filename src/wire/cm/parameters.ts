@@ -1,4 +1,4 @@
-/** What the two sides of a connection tell each other about their queue pairs. Counts and codes are those of IBTA, 12.6. */
+/** Parameters of queue pairs that the two sides of a connection tell each other. Counts and codes are those of IBTA, 12.6. */
 import { WeirError } from "../../base/error.js";
 import { kPathMtus, type PathMtu } from "./messages.js";
 
@@ -7,20 +7,20 @@ export interface LocalParameters {
   /** 24 bits, as is the PSN. */
   qpn: number;
   startingPsn: number;
-  /** For the other application: at most 56 bytes with a request, 196 with its acceptance. */
+  /** Data for the other application: at most 56 bytes with a request, 196 with its acceptance. */
   privateData?: Uint8Array;
   /** READs and atomics that the peer may have under way towards us, 0 to 255. */
   responderResources?: number;
   /** READs and atomics that we may have under way towards the peer, 0 to 255. */
   initiatorDepth?: number;
-  /** What the peer is to use against our RNR NAKs: 0 to 6, or 7 for no end. Default 7. */
+  /** Number of retries that the peer is to use against our RNR NAKs: 0 to 6, or 7 for no end. Default 7. */
   rnrRetryCount?: number;
 }
 
 export interface ConnectOptions extends LocalParameters {
   /** IP address. */
   destination: string;
-  /** Of the RDMA CM's port space for connections, as rdma_connect has it. */
+  /** Port in the RDMA CM's port space for connections, as in rdma_connect. */
   port: number;
   /** bytes */
   pathMtu: PathMtu;
@@ -28,20 +28,20 @@ export interface ConnectOptions extends LocalParameters {
   retryCount?: number;
   /** Code of the local ACK timeout, 0 to 31: the peer waits 4.096 us x 2^code for our acknowledgements. Default 19, 2.1 s. */
   ackTimeout?: number;
-  /** For the packets of the connection: DSCP and ECN, 0 to 255. Default 0. */
+  /** Traffic class of the packets of the connection: DSCP and ECN, 0 to 255. Default 0. */
   trafficClass?: number;
-  /** Our own, as the peer is to see it. Default: one of 49152 to 65535. */
+  /** Our own source port as the peer is to see it. Default: one of 49152 to 65535. */
   sourcePort?: number;
   /** Once it is aborted nobody waits for the peer's answer, and the peer is told. */
   signal?: AbortSignal;
-  /** For the peer's answer, ms. Default: as long as retransmissions go on, 17 s unless the peer asks for more. */
+  /** Time for the peer's answer, ms. Default: as long as retransmissions go on, 17 s unless the peer asks for more. */
   timeoutMs?: number;
 }
 
-/** What a queue pair needs to know to become ready; depths are seen from our side and suit both. */
+/** Everything that a queue pair needs to know to become ready; depths are seen from our side and suit both. */
 export interface PeerParameters {
   remoteAddress: string;
-  /** 48-bit number: of the peer, or of the router towards it. */
+  /** MAC address of the peer, or of the router towards it, as a 48-bit number. */
   remoteMac: number;
   remoteQpn: number;
   remoteStartingPsn: number;
@@ -71,13 +71,13 @@ export type Disconnection =
 /** A connection whose both ends know each other. */
 export interface Established extends PeerParameters {
   /**
-   * Of the side that asked, once its queue pair can send: tells the peer (RTU). @throws WeirError if the connection has ended
+   * Tells the peer (RTU), on the side that asked, once its queue pair can send. @throws WeirError if the connection has ended
    * meanwhile. On the side that accepted it does nothing.
    */
   ready(): void;
   /** Tells the peer (DREQ) and waits for its answer, or until it has not answered often enough. Never fails; idempotent. */
   disconnect(): Promise<void>;
-  /** Calls `listener` once, when it is known how the connection has ended; at once if that has been. */
+  /** Calls `listener` once, when it is known how the connection has ended; at once if it is known already. */
   onDisconnected(listener: (end: Disconnection) => void): void;
 }
 
@@ -103,7 +103,7 @@ export function checkPrivateData(data: Uint8Array | undefined, most: number): Bu
   return Buffer.from(data);
 }
 
-/** As Linux computes it from our code and the delay that the peer's adapter has before it acknowledges. */
+/** Computes it as Linux does, from our code and the delay that the peer's adapter has before it acknowledges. */
 export function ackTimeoutWith(targetAckDelay: number, ackTimeout: number): number {
   const [longer, shorter] = ackTimeout >= targetAckDelay ? [ackTimeout, targetAckDelay] : [targetAckDelay, ackTimeout];
   return Math.min(longer + Number(shorter >= longer - 1), 31);

@@ -7,13 +7,13 @@ import { buildMadFrame, kMadSourcePort, readMadFrame } from "./frame.js";
 import type { FrameLink } from "./link.js";
 import { type Message, readMessage } from "./messages.js";
 
-/** Where a message came from, or is to go. */
+/** Sender of a message, or its destination. */
 export interface Peer {
   address: string;
   mac: number;
 }
 
-/** Of one address of a device, nothing yet; each counts messages, but the last three requests. */
+/** Counters of one address of a device, at zero; each counts messages, but the last three count requests. */
 const kNoCounts = {
   received: 0,
   sent: 0,
@@ -21,22 +21,22 @@ const kNoCounts = {
   retransmitted: 0,
   /** Received again, and answered again where an answer is due. */
   duplicates: 0,
-  /** No message that is known, or one that contradicts itself. */
+  /** Messages that are not known, or contradict themselves. */
   malformed: 0,
-  /** About no connection that there is, or out of turn. */
+  /** Messages about no connection that there is, or out of turn. */
   unexpected: 0,
-  /** Of others, half open: given up for newer ones. */
+  /** Half open requests of others that were given up for newer ones. */
   evicted: 0,
-  /** Of others, accepted: given up because the peer did not say in time that it is ready. */
+  /** Requests of others that were accepted, and given up because the peer did not say in time that it is ready. */
   unconfirmed: 0,
-  /** Of others: refused because there are too many connections. */
+  /** Requests of others that were refused because there are too many connections. */
   refused: 0,
 };
 export type CmCounters = typeof kNoCounts;
 
 export interface GsiEvents {
   message(message: Message, from: Peer): void;
-  /** The host at the address is there, and nothing has the port that RoCEv2 uses. */
+  /** Called when the host at the address is there, and nothing has the port that RoCEv2 uses. */
   unreachable(address: string): void;
 }
 
@@ -78,11 +78,11 @@ export class GsiPort {
       mad,
     };
     this.#psn = (this.#psn + 1) & 0xff_ffff;
-    // A frame that the link refuses is lost like one on the wire: what matters is sent again.
+    // A frame that the link refuses is lost like one on the wire: messages that matter are sent again.
     if (this.link.send(buildMadFrame(frame, this.#identification))) this.counters.sent++;
   }
 
-  /** ICMP about one of our messages. */
+  /** Takes ICMP about one of our messages. */
   #receiveRefusal(bytes: Buffer, events: GsiEvents): void {
     if (bytes.length < kEthernetHeader) return;
     const refusal = readUnreachable(bytes.subarray(kEthernetHeader));

@@ -1,4 +1,4 @@
-/** Why connections fail. IBTA volume 1, 12.6.7.2. */
+/** Reasons why connections fail. IBTA volume 1, 12.6.7.2. */
 import { WeirError } from "../../base/error.js";
 
 /** Reasons that are given here; `rejectReason` knows the names of all. */
@@ -64,7 +64,7 @@ export function rejectReason(reason: number): string {
   return kNames[reason] ?? `reason ${reason}`;
 }
 
-/** The other side sent REJ. */
+/** Thrown when the other side has sent REJ. */
 export class ConnectionRejected extends WeirError {
   constructor(
     peer: string,

@@ -1,7 +1,7 @@
 /** Sends a message until it is answered, or as often as agreed. */
 import type { Clock } from "./link.js";
 
-/** Peers choose some of the intervals: bounds for the unreasonable. ms. */
+/** Bounds for intervals, ms: peers choose some of them, and may be unreasonable. */
 const kShortestMs = 10;
 /** Linux asks for 69 s with MRA. */
 const kLongestMs = 70_000;
@@ -27,7 +27,7 @@ export class Retransmission {
     attempt(retries);
   }
 
-  /** The next step is due in `ms`: a timer of its own, or what a peer asks for with MRA. */
+  /** Puts the next step off until `ms` from now: a timer of its own, or what a peer asks for with MRA. */
   postpone(ms: number): void {
     this.#cancel();
     this.#cancel = this.clock.after(ms, this.#expired);

@@ -1,4 +1,4 @@
-/** Services of unreliable datagrams: asking where one is, and answering. IBTA volume 1, 12.11; service IDs of RDMA_PS_UDP. */
+/** Services of unreliable datagrams: asks where one is, and answers. IBTA volume 1, 12.11; service IDs of RDMA_PS_UDP. */
 import { WeirError } from "../../base/error.js";
 import { noResponder } from "./connection.js";
 import type { Clock } from "./link.js";
@@ -16,7 +16,7 @@ import { type ConnectOptions, checkPort, checkPrivateData } from "./parameters.j
 import type { CmCounters, Peer } from "./port.js";
 import { Retransmission, timeOfCode } from "./retransmission.js";
 
-/** What the manager does for services. */
+/** Services of the manager for this class. */
 export interface ServiceHost extends Local {
   readonly clock: Clock;
   readonly counters: CmCounters;
@@ -26,10 +26,10 @@ export interface ServiceHost extends Local {
   newSourcePort(): number;
 }
 
-/** Where datagrams of a service go. */
+/** Destination of a service's datagrams. */
 export interface DatagramService {
   remoteAddress: string;
-  /** 48-bit number: of the peer, or of the router towards it. */
+  /** MAC address of the peer, or of the router towards it, as a 48-bit number. */
   remoteMac: number;
   remoteQpn: number;
   qkey: number;
@@ -37,7 +37,7 @@ export interface DatagramService {
   privateData: Buffer;
 }
 
-/** Somebody asks for a service. */
+/** A request of a peer for a service. */
 export interface ServiceRequest {
   remoteAddress: string;
   remoteMac: number;
@@ -45,7 +45,7 @@ export interface ServiceRequest {
   privateData: Buffer;
 }
 
-/** The queue pair that serves, and at most 136 bytes for whoever asks. */
+/** The queue pair that serves, and at most 136 bytes for the peer that asks. */
 export interface ServiceAnswer {
   qpn: number;
   qkey: number;
@@ -65,14 +65,14 @@ const kValid = 0;
 const kNoService = 1;
 const kRefused = 2;
 
-/** Of requests that are thought about, or whose answer may be asked for again. */
+/** Most requests that are thought about, or whose answer may be asked for again. */
 const kMostAsked = 1024;
 
-/** The other side has no such service, or refuses. */
+/** Thrown when the other side has no such service, or refuses. */
 export class ServiceRefused extends WeirError {
   constructor(
     name: string,
-    /** Of 12.11.2.1. */
+    /** One of the statuses of 12.11.2.1. */
     readonly status: number,
     readonly privateData: Buffer,
   ) {
@@ -82,7 +82,7 @@ export class ServiceRefused extends WeirError {
 }
 
 type Answered = ServiceAnswer | undefined;
-/** undefined refuses. What takes its time is asked once, however often the request comes meanwhile. */
+/** Answers a request; undefined refuses it. A promise is asked for once, however often the request comes meanwhile. */
 export type Service = (request: ServiceRequest) => Answered | Promise<Answered>;
 
 interface Query {
@@ -94,14 +94,14 @@ interface Query {
 export class ServiceResolver {
   readonly #services = new Map<number, Service>();
   readonly #queries = new Map<number, Query>();
-  /** By who asks and the number of the request: the answer, once there is one. */
+  /** Answers, once there is one, by who asks and the number of the request. */
   readonly #asked = new Map<string, { reply?: Buffer }>();
 
   constructor(private readonly host: ServiceHost) {}
 
   /**
    * Asks for the queue pair behind a port, with at most 180 bytes of private data. Fails with ServiceRefused, or with another
-   * WeirError. @param options As of connections.
+   * WeirError. @param options The same as those of connections.
    */
   async resolve(
     destination: string,
@@ -155,7 +155,7 @@ export class ServiceResolver {
     });
   }
 
-  /** `answer` tells who asks for the port which queue pair it is. @throws WeirError if the port is taken. */
+  /** Lets `answer` tell peers that ask for the port which queue pair it is. @throws WeirError if the port is taken. */
   listen(port: number, answer: Service): { close(): void } {
     if (this.#services.has(checkPort(port))) {
       throw new WeirError(`something serves datagrams on port ${port} already`, { hint: "choose another port" });
@@ -178,7 +178,7 @@ export class ServiceResolver {
     else this.host.counters.unexpected++;
   }
 
-  /** The host says that nothing there takes RoCEv2 packets. */
+  /** Called when the host says that nothing there takes RoCEv2 packets. */
   unreachable(address: string): void {
     for (const { peer, failed } of this.#queries.values()) if (peer.address === address) failed(noResponder(address));
   }
@@ -223,7 +223,7 @@ export class ServiceResolver {
     }
     const { address: remoteAddress, mac: remoteMac } = from;
     const answer = service({ remoteAddress, remoteMac, remotePort: ip.sourcePort, privateData: ip.privateData });
-    // What is answered at once is asked again if it must be: nothing is kept about it.
+    // A service that answers at once can be asked again: nothing is kept about the request.
     if (!(answer instanceof Promise)) {
       reply(answer);
       return;

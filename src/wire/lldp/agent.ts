@@ -1,6 +1,6 @@
 /**
  * LLDP at one port (IEEE 802.1AB-2016, clauses 9.2.8 to 9.2.10): when to send, credit by which changes cannot flood a link, fast
- * start for new neighbours, and what neighbours told, for as long as they said.
+ * start for new neighbours, and what neighbours have told, kept for as long as they said.
  */
 import { type Clock, newFrame } from "../cm/link.js";
 import { kEthernetHeader } from "../headers.js";
@@ -32,41 +32,41 @@ const kMostFrames = 2 * kMostNeighbours;
 export interface AgentLink {
   /** 48 bits. */
   readonly mac: number;
-  /** An Ethernet frame without FCS; false: it was not taken. */
+  /** Sends an Ethernet frame without FCS; false: it was not taken. */
   send(frame: Buffer): boolean;
 }
 
 /** Names are those of clause 9.2.6. */
 export interface AgentCounts {
   framesOut: number;
-  /** What could not be handed to the port. */
+  /** Frames that could not be handed to the port. */
   framesOutRefused: number;
   framesIn: number;
-  /** Left alone: more than 32 in a second. */
+  /** Frames that were left alone: more than 32 in a second. */
   framesLimited: number;
   framesDiscarded: number;
   framesInErrors: number;
   tlvsDiscarded: number;
   tlvsUnrecognized: number;
   ageouts: number;
-  /** Of neighbours for which there was no room. */
+  /** Frames of neighbours for which there was no room. */
   tooManyNeighbours: number;
 }
 
 export interface Neighbour {
-  /** Of the frame. */
+  /** Source address of the frame. */
   mac: number;
   pdu: Lldpdu;
-  /** Of the clock, ms. */
+  /** Time by the clock, ms. */
   expiresAt: number;
 }
 
 export interface AgentEvents {
-  /** Neighbours, or what they tell, are others than before. */
+  /** Called when there are other neighbours than before, or they tell other things. */
   changed(): void;
   appeared(neighbour: Neighbour): void;
   left(neighbour: Neighbour, why: "shutdown" | "aged out" | "port down"): void;
-  /** Once, until a whole one comes. */
+  /** Called once, until a whole LLDPDU comes. */
   malformed(mac: number, why: string): void;
 }
 
@@ -94,17 +94,17 @@ export class LldpAgent {
   #up = false;
   #closed = false;
   #credit = kCreditMax;
-  /** When the credit was that: it grows by one each second. */
+  /** Time at which the credit was that: it grows by one each second. */
   #creditAt: number;
   #fastLeft = 0;
   #cancel: () => void = kNothing;
   #nextAt = Number.POSITIVE_INFINITY;
   #complained = false;
-  /** When this second of received frames began, and how many there were. */
+  /** Start of this second of received frames, and how many there were. */
   #secondAt = Number.NEGATIVE_INFINITY;
   #heardInSecond = 0;
 
-  /** @param local What this port tells, but for the time to live. */
+  /** @param local Returns what this port tells, but for the time to live. */
   constructor(
     private readonly link: AgentLink,
     private readonly clock: Clock,
@@ -119,7 +119,7 @@ export class LldpAgent {
     return [...this.#known.values()];
   }
 
-  /** The port can be used, or cannot any more: then who was there is forgotten. */
+  /** Says whether the port can be used; if it cannot any more, neighbours are forgotten. */
   setUp(up: boolean): void {
     if (this.#closed || up === this.#up) return;
     this.#up = up;
@@ -138,7 +138,7 @@ export class LldpAgent {
     this.localChanged();
   }
 
-  /** What `local` gives is another thing now (somethingChangedLocal). */
+  /** Called when `local` returns something else (somethingChangedLocal). */
   localChanged(): void {
     if (this.#up && !this.#closed) this.#transmitSoon();
   }
@@ -176,7 +176,7 @@ export class LldpAgent {
     else this.#hear(mac, pdu, Buffer.from(bytes));
   }
 
-  /** TLVs of an organization that its reader refused. */
+  /** Counts TLVs of an organization that its reader refused. */
   countDiscarded(tlvs: number): void {
     this.counts.tlvsDiscarded += tlvs;
   }
@@ -231,7 +231,7 @@ export class LldpAgent {
     this.#transmitAt(this.clock.now());
   }
 
-  /** No later than `at`: where there is no credit, as soon as there is. */
+  /** Transmits no later than `at`; without credit, as soon as there is some. */
   #transmitAt(at: number): void {
     const when = this.#creditNow() > 0 ? at : Math.max(at, this.#creditAt + 1000);
     if (when >= this.#nextAt) return;
@@ -273,7 +273,7 @@ export class LldpAgent {
   }
 }
 
-/** As logs name it. */
+/** Names a neighbour as logs do. */
 export function neighbourText({ pdu }: Pick<Neighbour, "pdu">) {
   return { neighbour: pdu.systemName ?? chassisText(pdu.chassis), its_port: portText(pdu.port) };
 }

@@ -1,4 +1,4 @@
-/** What LLDP carries for data center bridging: organizationally specific TLVs of IEEE 802.1 (IEEE 802.1Q-2018, annex D.2). */
+/** Organizationally specific TLVs of IEEE 802.1 by which LLDP serves data center bridging (IEEE 802.1Q-2018, annex D.2). */
 import { kPriorities } from "../priority.js";
 import type { OrganizationTlv } from "./lldpdu.js";
 
@@ -30,13 +30,13 @@ export interface Pfc {
   willing: boolean;
   /** MACsec bypass capability. */
   mbc: boolean;
-  /** How many priorities may have PFC at a time. */
+  /** Number of priorities that may have PFC at a time. */
   capability: number;
-  /** Priorities that have. */
+  /** Priorities that have PFC. */
   priorities: number[];
 }
 
-/** What a protocol is named by (table D-9): EtherType; port of TCP or SCTP, of UDP or DCCP, of any of them; DSCP. */
+/** Fields by which a protocol is named (table D-9): EtherType; port of TCP or SCTP, of UDP or DCCP, of any of them; DSCP. */
 export type Selector = "ethertype" | "tcp" | "udp" | "port" | "dscp" | "reserved";
 const kSelectors: readonly Selector[] = ["reserved", "ethertype", "tcp", "udp", "port", "dscp", "reserved", "reserved"];
 
@@ -52,7 +52,7 @@ export interface CongestionNotification {
   ready: number[];
 }
 
-/** Of one LLDPDU; undefined: has none. */
+/** TLVs of one LLDPDU; undefined: it has none. */
 export interface DcbTlvs {
   ets?: EtsConfiguration;
   recommendation?: Ets;
@@ -64,7 +64,7 @@ export interface DcbTlvs {
 const maskOf = (priorities: readonly number[]) => priorities.reduce((mask, priority) => mask | (1 << priority), 0);
 const inMask = (mask: number) => kPriorities.filter((priority) => (mask >> priority) & 1);
 
-/** Those that are malformed, or there twice, are as if they were not there, and are counted. */
+/** Reads TLVs; those that are malformed, or there twice, are as if they were not there, and are counted. */
 export function readDcb(tlvs: readonly OrganizationTlv[]): { dcb: DcbTlvs; malformed: number } {
   const dcb: DcbTlvs = {};
   let malformed = 0;
@@ -124,7 +124,7 @@ const kReaders: { [Name in keyof DcbTlvs]-?: (information: Buffer) => DcbTlvs[Na
   },
 };
 
-/** Flags; a nibble of traffic class for each priority; a byte of bandwidth, and one of algorithm, for each traffic class. */
+/** Layout: flags; a nibble of traffic class for each priority; a byte of bandwidth, and one of algorithm, for each traffic class. */
 function readEts(information: Buffer): Ets | undefined {
   if (information.length !== 21) return undefined;
   const prio_tc = kPriorities.map((p) => (information.readUInt8(1 + (p >> 1)) >> (p % 2 === 0 ? 4 : 0)) & 15);
@@ -136,7 +136,7 @@ function readEts(information: Buffer): Ets | undefined {
   return { prio_tc, bandwidth, tsa };
 }
 
-/** In the order of the standard. @throws RangeError for what has no place in them. */
+/** Builds them in the order of the standard. @throws RangeError for what has no place in them. */
 export function buildDcb({ ets, recommendation, pfc, applications, congestion }: DcbTlvs): OrganizationTlv[] {
   const tlvs: OrganizationTlv[] = [];
   const add = (subtype: number, ...bytes: number[]) =>

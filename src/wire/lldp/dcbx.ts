@@ -1,6 +1,6 @@
 /**
- * DCBX (IEEE 802.1Q-2018, clause 38.4): which parameters a port uses, its own or its peer's. Both state machines have no memory
- * but what the peer told last; so they are functions of that.
+ * DCBX (IEEE 802.1Q-2018, clause 38.4): which parameters a port uses, its own or its peer's. Both state machines remember only
+ * what the peer told last, so they are functions of that.
  */
 import { kRocePort } from "../headers.js";
 import { kPriorities } from "../priority.js";
@@ -8,7 +8,7 @@ import type { Application, CongestionNotification, DcbTlvs, Ets, EtsConfiguratio
 
 /** UDP port of RoCEv2. */
 
-/** What a port is configured with. */
+/** Configuration of a port. */
 export interface DcbxLocal {
   /** 48 bits. */
   mac: number;
@@ -16,7 +16,7 @@ export interface DcbxLocal {
   /** Priorities with PFC. */
   pfc: readonly number[];
   ets: Ets;
-  /** Undefined: nothing is said of applications. */
+  /** Priority of RoCEv2; undefined: nothing is said of applications. */
   rocePriority: number | undefined;
   /** CNPVs, those whose defence is to be found, and whether the others' is that of an edge; undefined: no congestion notification. */
   congestion: { cnpvs: readonly number[]; automatic: readonly number[]; edge: boolean } | undefined;
@@ -27,10 +27,10 @@ export interface DcbxPeer {
   dcb: DcbTlvs;
 }
 
-/** Of a port with congestion notification, by CNPV (32.4.8 to 32.5). */
+/** State of a CNPV at a port with congestion notification (32.4.8 to 32.5). */
 export type CnState = "edge" | "interior" | "interior-ready";
 
-/** Whose parameters are used. */
+/** Side whose parameters are used. */
 type Whose = "local" | "peer";
 
 export interface DcbxState {
@@ -38,9 +38,9 @@ export interface DcbxState {
   ets: { from: Whose } & Ets;
   /** The priority of RoCEv2 here, and at the peer. */
   roce: { local: number | undefined; peer: number | undefined };
-  /** By automatic CNPV. */
+  /** States by automatic CNPV. */
   cn: ReadonlyMap<number, CnState>;
-  /** What both ends do differently although they had to agree. */
+  /** Settings that differ between the ends although they had to agree. */
   mismatches: readonly Mismatch[];
 }
 
@@ -62,7 +62,7 @@ export function negotiate(local: DcbxLocal, peer: DcbxPeer | undefined): DcbxSta
   };
 }
 
-/** Both ends have to have the same (38.4.3.2): of two that are willing the one with the lower MAC address keeps its own. */
+/** PFC has to be the same at both ends (38.4.3.2): of two that are willing the one with the lower MAC address keeps its own. */
 function symmetric(local: DcbxLocal, peer: DcbxPeer | undefined): DcbxState["pfc"] {
   const remote = peer?.dcb.pfc;
   const yields = remote !== undefined && local.willing && (!remote.willing || local.mac > (peer as DcbxPeer).mac);
@@ -77,7 +77,7 @@ function mismatches(
 ): Mismatch[] {
   const found: Mismatch[] = [];
   const remote = peer?.dcb.pfc;
-  // Who is willing, or yields, does not stay different.
+  // An end that is willing, or yields, does not stay different.
   const insists = remote !== undefined && !remote.willing && pfc.from === "local";
   if (insists && String(remote.priorities) !== String(local.pfc))
     found.push({ of: "pfc", local: local.pfc, peer: remote.priorities });
@@ -92,13 +92,15 @@ function rocePriority(applications: readonly Application[] | undefined): number 
   return applications?.find(isRoce)?.priority;
 }
 
-/** Edge until the neighbour says that the priority is a CNPV of its own, and not ready before it says that it takes CN-TAGs. */
+/**
+ * The state is edge until the neighbour says that the priority is a CNPV of its own, and not ready before it says that it takes CN-TAGs.
+ */
 function cnState(cnpv: number, heard: CongestionNotification | undefined): CnState {
   if (heard === undefined || !heard.cnpvs.includes(cnpv)) return "edge";
   return heard.ready.includes(cnpv) ? "interior-ready" : "interior";
 }
 
-/** What a port tells: what it does now, and what it would have its peer do. */
+/** TLVs that a port sends: what it does now, and what it would have its peer do. */
 export function announcement(local: DcbxLocal, state: DcbxState): DcbTlvs {
   const { from: _, ...ets } = state.ets;
   const configuration: EtsConfiguration = { willing: local.willing, cbs: false, max_tcs: kPriorities.length, ...ets };
@@ -111,14 +113,14 @@ export function announcement(local: DcbxLocal, state: DcbxState): DcbTlvs {
   const { congestion, rocePriority: priority } = local;
   return {
     ets: configuration,
-    // Who is willing has nothing to recommend.
+    // A port that is willing has nothing to recommend.
     ...(!local.willing && { recommendation: local.ets }),
     pfc,
     ...(priority !== undefined && { applications: [{ priority, selector: "udp" as const, protocol: kRocePort }] }),
     ...(congestion && {
       congestion: {
         cnpvs: [...congestion.cnpvs],
-        // Ready where frames of the priority keep it when they come in.
+        // A priority is ready if its frames keep it when they come in.
         ready: congestion.cnpvs.filter(
           (cnpv) => (state.cn.get(cnpv) ?? (congestion.edge ? "edge" : "interior")) !== "edge",
         ),

@@ -22,7 +22,7 @@ const kTlvHeader = 2;
 const kOrganizationHeader = 4;
 const kMostInformation = 511;
 const kMostText = 255;
-/** With the subtype. */
+/** Bytes of an identifier with its subtype. */
 const kMostIdentifier = 256;
 
 export const kChassisSubtype = { mac: 4, address: 5, name: 6, local: 7 } as const;
@@ -59,26 +59,26 @@ export interface OrganizationTlv {
 export interface Lldpdu {
   chassis: Identifier;
   port: Identifier;
-  /** Seconds; 0: the sender leaves. */
+  /** Time to live in seconds; 0: the sender leaves. */
   ttl: number;
   portDescription?: string;
   systemName?: string;
   systemDescription?: string;
   capabilities?: { system: number; enabled: number };
-  /** Those that are IP addresses. */
+  /** Management addresses that are IP addresses. */
   managementAddresses: string[];
   organization: OrganizationTlv[];
 }
 
-/** What became of the bytes of an LLDPDU. Names are those of the statistics of clause 9.2.6. */
+/** Outcome of reading an LLDPDU. Names are those of the statistics of clause 9.2.6. */
 export interface Reading {
   /** Undefined: the LLDPDU is discarded. */
   pdu: Lldpdu | undefined;
-  /** Of single TLVs that are malformed, or there again though they may be there once. */
+  /** TLVs that are malformed, or there again though they may be there once. */
   tlvsDiscarded: number;
-  /** Of types that are reserved. */
+  /** TLVs of types that are reserved. */
   tlvsUnrecognized: number;
-  /** Why it is discarded, or what is wrong with the first of its TLVs that are. */
+  /** Says why it is discarded, or what is wrong with the first TLV that is. */
   error: string | undefined;
 }
 
@@ -87,7 +87,7 @@ interface Tlv {
   information: Buffer;
 }
 
-/** @param bytes Behind the EtherType, with Ethernet's padding, if any. */
+/** @param bytes The bytes behind the EtherType, with Ethernet's padding, if any. */
 export function readLldpdu(bytes: Buffer): Reading {
   const reading: Reading = { pdu: undefined, tlvsDiscarded: 0, tlvsUnrecognized: 0, error: undefined };
   const { tlvs, error } = split(bytes);
@@ -123,7 +123,7 @@ export function readLldpdu(bytes: Buffer): Reading {
   return { ...reading, pdu };
 }
 
-/** Up to the end that it tells, or that of the bytes. `error`: its last TLV is cut off. */
+/** Splits up to the end that it tells, or that of the bytes. `error`: its last TLV is cut off. */
 function split(bytes: Buffer): { tlvs: Tlv[]; error: string | undefined } {
   const tlvs: Tlv[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -149,7 +149,7 @@ const identifier = (information: Buffer): Identifier => ({
   id: Buffer.from(information.subarray(1)),
 });
 
-/** Into `pdu`. */
+/** Takes a TLV into `pdu`. */
 function take({ type, information }: Tlv, pdu: Lldpdu): "taken" | "discarded" | "unrecognized" {
   if (type === kType.portDescription) return takeText(pdu, "portDescription", information);
   if (type === kType.systemName) return takeText(pdu, "systemName", information);
@@ -181,9 +181,9 @@ function takeText(pdu: Lldpdu, field: TextField, information: Buffer) {
 /** IANA's address family numbers, and bytes of their addresses. */
 const kFamilies: Readonly<Record<number, number>> = { 1: 4, 2: 16 };
 
-/** Length, family and address; numbering of the interface (5 bytes), OID (8.5.9). */
+/** Layout: length, family and address; numbering of the interface (5 bytes), OID (8.5.9). */
 function takeAddress(information: Buffer, pdu: Lldpdu) {
-  const length = information[0] ?? 0; // with the family's byte
+  const length = information[0] ?? 0; // It counts the family's byte, too.
   if (length < 2 || length > 32 || information.length < 1 + length + 6) return "discarded";
   const oid = information.readUInt8(1 + length + 5);
   if (information.length < 1 + length + 6 + oid) return "discarded";
@@ -192,7 +192,7 @@ function takeAddress(information: Buffer, pdu: Lldpdu) {
   return "taken";
 }
 
-/** Behind the EtherType; texts and lists that are too long are cut. @throws RangeError for identifiers that cannot be. */
+/** Builds the bytes behind the EtherType; texts and lists that are too long are cut. @throws RangeError for identifiers that cannot be. */
 export function buildLldpdu(pdu: Lldpdu): Buffer {
   const parts = [
     tlv(kType.chassis, identifierBytes(pdu.chassis)),
@@ -233,7 +233,7 @@ function identifierBytes({ subtype, id }: Identifier): Buffer {
   return Buffer.concat([Buffer.from([subtype]), id]);
 }
 
-/** Without a part of a character at its end. */
+/** Cuts a text that is too long, without a part of a character at its end. */
 function cut(text: string): Buffer {
   const bytes = Buffer.from(text);
   if (bytes.length <= kMostText) return bytes;
@@ -256,7 +256,7 @@ export function macIdentifier(subtype: number, mac: number): Identifier {
 
 const hex = (bytes: Buffer) => bytes.toString("hex").replace(/(..)(?!$)/g, "$1:");
 
-/** As people know it: a MAC address, an IP address, a name; else hexadecimal. */
+/** Shows an identifier as people know it: a MAC address, an IP address, a name; else hexadecimal. */
 function identifierText({ subtype, id }: Identifier, of: typeof kChassisSubtype | typeof kPortSubtype): string {
   if (subtype === of.address && kFamilies[id[0] ?? 0] === id.length - 1) return addressText(id.subarray(1));
   const isName = subtype !== of.mac && subtype !== of.address;

@@ -1,4 +1,4 @@
-/** From scenario to native configuration: what scales and what does not, and that both ends of everything agree. */
+/** From scenario to native configuration: some values scale and others do not, and both ends of everything agree. */
 
 import { describe, expect, it } from "vitest";
 import { composeLab, labNetwork, queuePairsOf, stackMtu, stackNode } from "../../../src/clocks/lab/compose.js";
@@ -212,7 +212,7 @@ describe("composeLab", () => {
     expect([...hostIp(0)]).toEqual([10, 87, 0, 1]);
     expect([...hostIp(299)]).toEqual([10, 87, 1, 44]);
     expect(configs[1].nics.map((nic) => nic.mac)).toEqual(scenario.hosts.map((_, i) => hostMac(i)));
-    // Else the host's stack looks for a route for each frame.
+    // With them the host's stack would look for a route for each frame.
     for (const link of labNetwork(scenario).links)
       expect(link).toEqual({ from: link.from, to: link.to, mtu: link.mtu });
     const macs = [
@@ -309,7 +309,7 @@ describe("an inhabited lab", () => {
 
   it("has switches that pass what kernels send, and frames to groups along a tree", () => {
     const l1 = switchOf(workers, "l1");
-    // To h1, h3, s1, s2.
+    // Ports go to h1, h3, s1, s2.
     expect(l1.ports.map(({ floods }) => floods)).toEqual([true, true, true, false]);
     expect(l1.ports.every(({ offloads }) => offloads)).toBe(true);
     expect(switchOf(workers, "s2").ports.map(({ floods }) => floods)).toEqual([false, false]);
@@ -326,7 +326,7 @@ describe("an inhabited lab", () => {
     expect(workers[0].sample_interval).toBeGreaterThan(0);
     for (const worker of compose(scenario, 4, true, true, true))
       expect(worker).toMatchObject({ polling: "interrupt", prompt: true, sample_interval: 0 });
-    // Without programs that wait for short messages it naps.
+    // A worker naps if no programs wait for short messages.
     for (const worker of compose(scenario, 4, true))
       expect(worker).toMatchObject({ polling: "interrupt", prompt: false });
   });

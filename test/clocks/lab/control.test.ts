@@ -21,7 +21,7 @@ function folder(): string {
   return path;
 }
 
-/** By the clock of the wall, ns. */
+/** Time of counting by the wall clock, ns. */
 const kCountedAt = 7e9;
 
 type Count = [name: string, unit: string, labels: Record<string, string>, value: number];

@@ -1,4 +1,4 @@
-/** What a finished lab hands to the report, made up: counters, what workers say of themselves, and the scenario. */
+/** Evidence of a finished lab for its result, made up: counters, reports of workers, and the scenario. */
 
 import { queuePairsOf } from "../../../src/clocks/lab/compose.js";
 import { MessageTimes } from "../../../src/clocks/lab/message_times.js";
@@ -35,7 +35,7 @@ export function smallScenario(overrides: Record<string, unknown> = {}): Scenario
   }).scenario;
 }
 
-/** What its hosts run DCQCN on. */
+/** DCQCN's parameters at the scenario's hosts. */
 export function dcqcnOf({ congestion }: Scenario): DcqcnParameters {
   if (!isDcqcn(congestion)) throw new Error("these hosts do not run DCQCN");
   return congestion.parameters;

@@ -1,4 +1,4 @@
-/** Which frames of a lab stand still for a pause, rather than for the host. */
+/** Tells frames of a lab that stand still for a pause from those that do so for the host. */
 import { describe, expect, it } from "vitest";
 import { pausedFrames } from "../../../src/clocks/lab/frozen.js";
 import { composeResult } from "../../../src/clocks/lab/outcome.js";

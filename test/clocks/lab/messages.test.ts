@@ -1,4 +1,4 @@
-/** What a lab's result says of messages: completion times, goodput of flows with an end, transport counters, and the host's part. */
+/** Messages in a lab's result: completion times, goodput of flows with an end, transport counters, and the host's part. */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
@@ -94,7 +94,7 @@ describe("a lab's messages", () => {
     // 30 MB in 25 ms; 25 MB in the 80 ms behind the warm-up.
     expect(result.flows[0]).toMatchObject({ goodput_bps: 9.6e9, wire_bps: 10.56e9 });
     expect(result.totals.goodput_bps).toBeCloseTo(2.5e9, 0);
-    // Not complete: to the end of traffic.
+    // A flow that is not complete counts to the end of traffic.
     expect(resultOf(scenario, [], { recorder, nics }).flows[0]?.goodput_bps).toBeCloseTo((30e6 * 8) / 0.09, 0);
   });
 
@@ -129,7 +129,7 @@ describe("a lab's messages", () => {
       resultOf(scenario, [{ flow: 0, message: 0, bytes: 1000, start: 0, end }], {
         outcomes: [calmOutcome({ loop_gap: constant(gap, 1000) }), calmOutcome({ loop_gap: constant(2 * gap, 1000) })],
       }).fidelity;
-    // Of 20 us at the switch 10, of 40 us at the NIC 20, both twice; at scale 10.
+    // A message waits 10 us of the switch's 20 us, and 20 us of the NIC's 40, both twice; at scale 10.
     expect(judged(20_000, 30_000)).toMatchObject({ valid: true, completion_delay_us: 6 });
     expect(judged(20_000, 20_000).reasons).toEqual([
       "this host adds about 6 us to the time of each message, 30% of the median: try a larger scale",

@@ -318,7 +318,7 @@ describe("composeResult", () => {
       ["tx_packets", { device: "a", qpn: "0x000011", flow: "x/a" }, 50],
       ["cnp_handled", { device: "a", qpn: "0x000011", flow: "x/a" }, 4],
       ["rx_packets", { device: "c", qpn: "0x000011", flow: "x/a" }, 47],
-      // Of the three that are lost the last left no gap.
+      // Three are lost, but the last left no gap.
       ["lost", { device: "c", qpn: "0x000011", flow: "x/a" }, 2],
       ["lost", { device: "c", qpn: "0x000012", flow: "x/b" }, 9],
       ["ecn_marked", { device: "c", qpn: "0x000011", flow: "x/a" }, 6],

@@ -145,7 +145,7 @@ describe("Recorder", () => {
     expect(bytes).toBeCloseTo(1000, 6);
     expect(wireBytes).toBeCloseTo(1100, 6);
     expect(r.delivered("x/a", 0, 2.5e6).bytes).toBeCloseTo(250, 6);
-    // Beyond the last sample nothing is made up.
+    // Nothing is made up beyond the last sample.
     expect(r.delivered("x/a", 10e6, 90e6).bytes).toBeCloseTo(1000, 6);
     expect(r.delivered("x/b", 0, 90e6)).toEqual({ bytes: 0, wireBytes: 0 });
     expect(r.delivered("no such flow", 0, 1e6)).toEqual({ bytes: 0, wireBytes: 0 });

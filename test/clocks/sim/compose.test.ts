@@ -1,4 +1,4 @@
-/** From scenario to native configuration: numbers in place of names, and what virtual time leaves out. */
+/** From scenario to native configuration: numbers take the place of names, and virtual time leaves some things out. */
 import { describe, expect, it } from "vitest";
 import { composeSimulation } from "../../../src/clocks/sim/compose.js";
 import { udpSourcePort } from "../../../src/device/behaviour.js";

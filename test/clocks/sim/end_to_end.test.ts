@@ -24,7 +24,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const run = (scenario: Scenario, options: Partial<SimOptions> = {}, addon?: SimulationAddon) =>
   runSimulation(scenario, { signal: new AbortController().signal, ...options }, addon);
 
-/** What must be the same whenever scenario and seed are. */
+/** Results that must be the same if scenario and seed are, as one text. */
 async function bytes(scenario: Scenario, options: Partial<SimOptions> = {}, addon?: SimulationAddon) {
   const { result, series, flowTable } = await run(scenario, options, addon);
   return JSON.stringify({ result, series, flowTable });

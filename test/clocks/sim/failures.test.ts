@@ -64,7 +64,7 @@ describe("a link that fails", () => {
     expect(result.frames?.link_down).toBeGreaterThan(20);
     const { sent = 0, received = 0, dropped = 0, link_down = 0, in_network = 0 } = result.frames ?? {};
     expect(sent).toBe(received + dropped + link_down + in_network);
-    // What was lost is sent again: every flow gets something through in the last 100 us.
+    // Lost packets are sent again: every flow gets something through in the last 100 us.
     for (const { goodput_bps = [] } of Object.values(series.flows)) {
       expect(goodput_bps.slice(-10).reduce((sum, rate) => sum + rate, 0)).toBeGreaterThan(0);
     }

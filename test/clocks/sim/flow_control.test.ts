@@ -1,4 +1,4 @@
-/** What 802.3x, packet trimming and a NIC's limit of CNPs do to an incast. */
+/** Effects of 802.3x, packet trimming and a NIC's limit of CNPs on an incast. */
 import { describe, expect, it } from "vitest";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
 import { renderTable } from "../../../src/result/report/table.js";

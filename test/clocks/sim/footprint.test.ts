@@ -1,4 +1,4 @@
-/** What a simulation is said to take of memory, against what it takes; and the refusal where there is less. */
+/** Estimates of a simulation's memory agree with its use; and a run is refused where there is less. */
 import { spawnSync } from "node:child_process";
 import { expect, it } from "vitest";
 import { footprint, requireMemory } from "../../../src/clocks/sim/footprint.js";
@@ -61,7 +61,7 @@ it("grows with hosts, ports and flows", () => {
 it("is refused with what it needs, what there is, and what to do", () => {
   const addon = loadAddon<SimulationAddon>();
   const { scenario } = parseScenario(network(8, [{ pattern: "permutation", bytes: "4KB" }]));
-  // As many hosts as no scenario may have: only their number counts here.
+  // No scenario may have so many hosts: only their number counts here.
   const many = {
     ...scenario,
     hosts: Array(100_000).fill(scenario.hosts[0]),

@@ -61,7 +61,7 @@ traffic: [{ from: [s1, s2, s3, s4, s5, s6, s7, s8], to: r1 }]
 
   it("has headroom of its own with auto, at its end alone", async () => {
     expect(await lost("headroom: auto, total: 10MB")).toBe(0);
-    // As much as the hosts' links need is too little for it.
+    // The need of the hosts' links is too little for it.
     expect(await lost("headroom: 43KB, total: 10MB")).toBeGreaterThan(1000);
   });
 });

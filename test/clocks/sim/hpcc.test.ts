@@ -10,7 +10,7 @@ import { sliced } from "./sliced.js";
 skipWhere(nativeObstacle());
 
 const kLine = 10e9;
-/** Of a packet, bytes on the link and as queues count it. */
+/** Bytes of a packet on the link, and as queues count it. */
 const kPacket = { link: 1170, frame: 1146 };
 
 interface Incast {
@@ -51,7 +51,7 @@ describe("HPCC", () => {
     [8, 80, 0.94],
     // N W_AI below (1 - eta) B T, 812 bytes.
     [64, 10, 0.89],
-    // Above it.
+    // N W_AI above it.
     [64, 80, 0.94],
   ])(
     "leaves %d flows of one link a share each, and its queue nearly empty (W_AI %d bytes)",

@@ -6,7 +6,7 @@ import { nativeObstacle, skipWhere } from "../../obstacles.js";
 
 skipWhere(nativeObstacle());
 
-/** What becomes of `traffic` among 514 hosts, of which none is to be lost. */
+/** Runs `traffic` among 514 hosts, of which no frame may be lost. */
 async function among514(forwarding: string, traffic: string) {
   const { scenario } = parseScenarioText(`
 name: many
@@ -35,7 +35,7 @@ describe("a switch with 514 ports", () => {
   it("learns what is behind each", async () => {
     const { fct, frames } = await among514("learning", "[{ from: [h2, h257, h400, h513], to: h514, bytes: 50KB }]");
     expect(fct).toMatchObject({ count: 4, incomplete: 0 });
-    // What is unknown goes to all others; once h514 has answered nothing is.
+    // Frames to an unknown address go to all others; once h514 has answered none do.
     expect(frames?.duplicated).toBeGreaterThan(4 * 511);
   });
 });

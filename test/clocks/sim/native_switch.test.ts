@@ -1,4 +1,4 @@
-/** What the native core makes of a switch's configuration that is not in a scenario: congestion points, and changes in a run. */
+/** Parts of a switch's native configuration that are not in a scenario: congestion points, and changes in a run. */
 import { describe, expect, it } from "vitest";
 import { composeSimulation } from "../../../src/clocks/sim/compose.js";
 import { SimulationTables } from "../../../src/clocks/sim/tables.js";

@@ -1,8 +1,8 @@
 /**
  * Incasts in virtual time beside the same in two ns-3 simulators of DCQCN: docs/evidence/ns3.md has the whole comparison.
  *
- * Where hardly anything is random, rates must agree to the digits that were kept. Elsewhere a bound covers what 15 seeds of
- * ours and the other's seeds (three at most) range over, and about half as much again. Where a named rule makes a difference,
+ * Where hardly anything is random, rates must agree to the digits that were kept. Elsewhere a bound covers the range of 15 seeds
+ * of ours and the other's seeds (three at most), and about half as much again. Where a named rule makes a difference,
  * its sign and size are bounded.
  */
 import { readdirSync, readFileSync } from "node:fs";
@@ -61,7 +61,7 @@ describe("the scenarios", () => {
 describe("two senders, the second 10 ms later", () => {
   skipWhere(nativeObstacle());
 
-  /** By time in ms, from 11 to 20: marking is not random, because the link is not full. */
+  /** Rows by time in ms, from 11 to 20: marking is not random, because the link is not full. */
   const reference = (sim: string, preset: string) =>
     table("staggered.csv")
       .filter((row) => row.sim === sim && row.preset === preset && Number(row.t_ms) > 10 && Number(row.t_ms) <= 20)
@@ -88,7 +88,7 @@ describe("two senders, the second 10 ms later", () => {
       // The same for a step of alpha, which takes 1/256 off.
       if (same(0)) for (const { ms, alpha } of rows) expectNear(at(ms).alpha, alpha, 1 / 250);
     }
-    // With 4 of 20 seeds one sender is cut once more than in HPCC-ns3's run, the other never.
+    // Among 20 seeds, one sender is cut once more than in HPCC-ns3's run with 4, the other never.
     expect(Math.min(...equal)).toBeGreaterThanOrEqual(1);
     expect(equal.filter((count) => count === 2).length).toBeGreaterThanOrEqual(4);
   });
@@ -100,7 +100,7 @@ describe("two senders, the second 10 ms later", () => {
       const gain = (rate: (ms: number) => number | undefined) => (rate(20) ?? 0) - (rate(12) ?? 0);
       const other = gain((ms) => rows.find((row) => row.ms === ms)?.rates[flow]);
       expect(other).toBeGreaterThan(5);
-      // At most one step of R_AI = 40 Mb/s falls on the other side of a sample.
+      // A sample may miss at most one step of R_AI = 40 Mb/s.
       expect(Math.abs(gain((ms) => at(ms).rates[flow]) - other)).toBeLessThan(0.041);
     }
   });

@@ -1,4 +1,4 @@
-/** NSCC and REPS in virtual time: where queues and shares come to rest, and what spraying makes of a fabric. */
+/** NSCC and REPS in virtual time: where queues and shares come to rest, and spraying over a fabric. */
 import { describe, expect, it } from "vitest";
 import { runSimulation } from "../../../src/clocks/sim/run.js";
 import type { SimulationAddon } from "../../../src/native/simulation_types.js";
@@ -10,9 +10,9 @@ import { sliced } from "./sliced.js";
 skipWhere(nativeObstacle());
 
 const kLine = 100e9;
-/** Of a packet, bytes on the link and as queues count it. */
+/** Bytes of a packet on the link, and as queues count it. */
 const kPacket = { link: 4178, frame: 4154 };
-/** Of what a link can carry, as payload. */
+/** Payload as a part of what a link can carry. */
 const kShare = 4096 / kPacket.link;
 
 const run = (scenario: Scenario, addon?: SimulationAddon) =>
@@ -22,7 +22,7 @@ interface Incast {
   hosts: number;
   duration?: string;
   warmup?: string;
-  /** Of the network and its hosts. */
+  /** Settings of the network and its hosts. */
   switch?: Record<string, unknown>;
   transport?: Record<string, unknown>;
   traffic?: Record<string, unknown>;
@@ -68,7 +68,7 @@ describe("NSCC", () => {
   it("has one packet of each of 64 flows in flight, and no less", async () => {
     const { result } = await run(incast({ hosts: 64 }));
     expect(result.totals.jain).toBeGreaterThan(0.999);
-    // What is not in the queue is on the way: 4 us of links, and what a packet and its acknowledgement take on two of them.
+    // Bytes that are not in the queue are on the way: 4 us of links, and the time of a packet and its acknowledgement on two of them.
     const under_way = (4e-6 * kLine) / 8 + 2 * kPacket.link;
     expect(Math.abs(queueOf(result).mean - (64 * kPacket.frame - under_way))).toBeLessThan(3 * kPacket.frame);
   });
@@ -163,7 +163,7 @@ describe("transport.spraying", () => {
       await goodput("reps"),
       await goodput("none", { balancing: "spray" }),
     ];
-    // Of 16 flows on 16 uplinks some share one, by chance; spraying without feedback still meets by chance, packet by packet.
+    // Some of 16 flows on 16 uplinks share one, by chance; packets that are sprayed without feedback meet by chance as well, one by one.
     expect(none).toBeLessThan(0.7);
     expect(oblivious).toBeGreaterThan(0.8);
     expect(reps).toBeGreaterThan(0.94);

@@ -93,7 +93,7 @@ describe("flows of QCN", () => {
     expect(result.frames).toMatchObject({ missing: 0, dropped: 0 });
     expect(result.totals.goodput_bps).toBeGreaterThan(0.9 * (result.totals.goodput_limit_bps as number));
     expect(result.switches.sw?.cnm_sent).toBeGreaterThan(10);
-    // What was under way at the end has not been handled.
+    // CNMs that were under way at the end have not been handled.
     expect(handled(result)).toBeGreaterThanOrEqual((result.switches.sw?.cnm_sent ?? 0) - 2);
     for (const nic of Object.values(result.nics)) expect(nic.rp_cnm_refused).toEqual({});
   });

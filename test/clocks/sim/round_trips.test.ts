@@ -11,9 +11,9 @@ import { sliced } from "./sliced.js";
 skipWhere(nativeObstacle());
 
 const kLine = 10e9;
-/** Of a packet, bits: on the link with preamble and gap, and as queues count it. */
+/** Bits of a packet on the link with preamble and gap, and as queues count it. */
 const kPacket = { link: 1106 * 8, frame: 1082 * 8 };
-/** What the best that a flow can get is in payload. */
+/** Most payload that a flow can get, bit/s. */
 const kPayload = (kLine * 1024 * 8) / kPacket.link;
 /** RTT of a packet without queue, and without its own time on the sender's link, ns: 4 cables, the link to the receiver, and the
  * acknowledgement's time on both links. */
@@ -28,7 +28,7 @@ interface Incast {
   warmup: string;
   /** Flows but the first begin at this rate, which else is the line's; */
   later?: string;
-  /** so much after the one before. */
+  /** each begins so much after the one before. */
   apart?: string;
 }
 
@@ -63,8 +63,8 @@ const run = (incast: Incast, addon?: SimulationAddon) =>
 const queueOf = (result: Result) => result.switches.sw?.queues.r?.["3"] ?? expect.fail("no queue");
 
 describe("patched TIMELY", () => {
-  // ECN or Delay, theorem 5: equal rates, and an RTT of t_low (1 + N delta / (beta C)). Of 40 flows each has an update in 0.5 ms, and
-  // a step of delta is 4% of its rate: they swing about it.
+  // ECN or Delay, theorem 5: equal rates, and an RTT of t_low (1 + N delta / (beta C)). With 40 flows, each has an update in 0.5
+  // ms, and a step of delta is 4% of its rate: they swing about it.
   it.each([
     [2, 0.02],
     [8, 0.02],

@@ -272,7 +272,7 @@ describe("flow completion times", () => {
     expect(row?.ideal_ns).toBeGreaterThan(1.7e6);
     expect(result.fct).toMatchObject({ count: 1, incomplete: 1, fct_us: { p50: 2000 } });
     expect(result.fct?.bins).toEqual([expect.objectContaining({ above_bytes: 1e6, up_to_bytes: 10e6, count: 1 })]);
-    // Over the 2 ms of the flow's own life.
+    // Goodput is that of the 2 ms of the flow's own life.
     expect(result.flows[0]?.goodput_bps).toBeCloseTo(8e9, 0);
   });
 

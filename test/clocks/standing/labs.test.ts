@@ -1,4 +1,4 @@
-/** Which lab or host a name means, at which scale a lab stays, and what names its hosts know. */
+/** Labs that stay: the lab or host that a name means, the scale, and the names that hosts know. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";

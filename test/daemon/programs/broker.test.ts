@@ -56,7 +56,7 @@ function config(programs = "{ priority: 3 }"): NicDaemonConfig {
   return loadNicDaemon("nic.yaml", { inspect: inspect as never, text }).config;
 }
 
-/** What the native core says that a program may have. */
+/** Limits of a program, as told by the native core. */
 const kMost = { address_handles: 5, memberships: 256 };
 
 const command = () => readFileSync(`/proc/${process.pid}/comm`, "utf8").trimEnd();
@@ -83,7 +83,7 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
   const told: unknown[] = [];
   /** The user of those that connect from now on, and say hello. */
   const who = { uid: 8 };
-  /** Why no program begins. */
+  /** Error with which every program is refused. */
   const refuse: { with?: Error | undefined } = {};
   const broker = await ProgramBroker.open(socket, config(programs), {
     events: {
@@ -192,7 +192,7 @@ it("lets a program name queue pairs of its user's and numbers that nobody has, b
 it("refuses what is not the program's, and what makes no sense", async () => {
   const { calls, program, ask } = await serve();
   const [one, other] = [await program(), await program()];
-  expect(await ask(one, { kind: "create-queue-pair" })).toEqual({ error: EPROTO }); // without a hello
+  expect(await ask(one, { kind: "create-queue-pair" })).toEqual({ error: EPROTO }); // A program without a hello is refused.
   expect(await ask(one, { bytes: 5 })).toEqual({ error: EPROTO });
   await ask(one, kHello);
   await ask(other, kHello);
@@ -246,12 +246,12 @@ it("lets queue pairs of datagrams join groups, of which the link's switches are 
   expect(calls.at(-1)).toEqual(["detach", 100, group]);
   expect(reports(0x17)).toBe(1);
 
-  // No connection leads to one; datagrams do, and nobody is asked where it is.
+  // No connection leads to a group; datagrams do, and nobody is asked where it is.
   expect(await ask(client, { kind: "modify-queue-pair", ...connection, state: "rtr", gid })).toEqual({ error: EINVAL });
   expect(await ask(client, { kind: "create-address-handle", gid })).toEqual({ object: 55, mac: 0x01_00_5e_01_02_03 });
   expect(calls.at(-1)).toMatchObject(["handle", { destination_mac: 0x01_00_5e_01_02_03, destination_ip: group.bytes }]);
 
-  // With its queue pair, and with the program, however it ends.
+  // Memberships end with their queue pair, and with the program, however it ends.
   expect(await ask(client, { kind: "attach-group", ...pair, gid })).toEqual({});
   expect(await ask(client, { kind: "destroy-queue-pair", ...pair })).toEqual({});
   expect(calls.filter(([name]) => name === "detach")).toHaveLength(2);
@@ -349,7 +349,7 @@ it("slows a program down that asks without end, and stays there for others", asy
   // Others are answered long before the flood is.
   await ask(other, kHello);
   expect(answers.length - before).toBeLessThan(kFlood / 2);
-  // And once it has spent what it may ask at once, it gets no further than a little in each second.
+  // Once it has spent its burst, it gets no further than a little in each second.
   await eventually(() => expect(answers.length).toBeGreaterThan(8192));
   const turns = answers.length;
   await ask(other, { kind: "create-queue-pair" });
@@ -367,7 +367,7 @@ it("keeps an eighth of its programs and queue pairs for other users", async () =
   const other = await program();
   expect(await ask(other, kHello)).not.toHaveProperty("error");
   expect(await ask(other, { kind: "create-queue-pair" })).toHaveProperty("object");
-  // What one gives back may be had again.
+  // Another may have queue pairs that one gives back.
   for (const object of [100, 101]) expect(await ask(first, { kind: "destroy-queue-pair", object })).toEqual({});
   expect(await ask(first, { kind: "create-queue-pair" })).toHaveProperty("object");
   expect(await ask(first, { kind: "create-queue-pair" })).toEqual({ error: ENOMEM });

@@ -101,7 +101,7 @@ describe("connections of programs", () => {
     expect(await server.event()).toMatchObject({ uid: 3, id: accepted, event: kEvent.disconnected, status: 0 });
     expect(await client.event()).toMatchObject({ uid: 2, id, event: kEvent.disconnected });
     expect(await server.disconnect(accepted)).toMatchObject({ error: 0 });
-    // What a program has had of an id, so that it can wait until all of it is acknowledged.
+    // The answer has the number of events that the program has had of an id, so that it can wait until all are acknowledged.
     expect((await client.destroy(id)).bytes.readUInt32LE(0)).toBe(4);
     expect((await server.destroy(accepted)).bytes.readUInt32LE(0)).toBe(2);
     expect(await client.destroy(id)).toMatchObject({ error: ENOENT });
@@ -157,7 +157,7 @@ describe("connections of programs", () => {
     expect(await client.event()).toMatchObject({ uid: 3, event: kEvent.rejected, status: 8 });
   });
 
-  // Nowhere in particular, and by loopback addresses, which are no NIC's.
+  // One address is nowhere in particular, the others are loopback addresses, which are no NIC's.
   it.each(["0.0.0.0", "127.0.0.1", "::1"])("of two programs on one NIC come about as well, to %s", async (here) => {
     const net = await network(here.includes(":") ? 2 : 1);
     const server = await net.program(0);
@@ -198,7 +198,7 @@ describe("connections of programs", () => {
 
   it("are of both versions of IP, each from the NIC's address of that version", async () => {
     const net = await network(2);
-    // On "::", so for both; unless that is said to be IPv6's alone.
+    // A listener on "::" is for both; unless the program says that it is IPv6's alone.
     const server = await net.program(1);
     const [both, alone] = [await server.create(1), await server.create(2)];
     expect(await server.bind(both, "::", kPort)).toMatchObject({ error: 0 });
@@ -217,7 +217,7 @@ describe("connections of programs", () => {
       expect((await server.query(request.id)).bytes.subarray(24, 40)).toEqual(gidOfAddress(version[1]));
       const rtr = (await server.attributes(request.id, 2)).bytes;
       expect(rtr.subarray(40, 56)).toEqual(gidOfAddress(version[0]));
-      expect(rtr.readUInt8(60)).toBe(family); // of its own GIDs
+      expect(rtr.readUInt8(60)).toBe(family); // These are its own GIDs.
       await server.reject(request.id);
       expect(await client.event()).toMatchObject({ event: kEvent.rejected });
     }
@@ -240,7 +240,7 @@ describe("connections of programs", () => {
     await client.connect(id, 100);
     const request = await server.event();
     await client.destroy(id);
-    // Whoever accepts now hears that nobody is there any more, however soon that is.
+    // A server that accepts now hears that nobody is there any more, however soon that is.
     await server.accept(request.id, 3, 101);
     const { uid, event } = await server.event();
     expect([uid, [kEvent.rejected, kEvent.unreachable].includes(event)]).toEqual([3, true]);
@@ -259,7 +259,7 @@ describe("ids", () => {
     expect((await server.query(one)).bytes.readUInt16BE(138)).toBeGreaterThanOrEqual(32_768);
     // The other space has ports of its own.
     expect(await server.bind(await server.create(6, kUdp), "0.0.0.0", kPort)).toMatchObject({ error: 0 });
-    // Those that share a port may, until one of them listens.
+    // Ids that share a port may have it, until one of them listens.
     const [first, second] = [await server.create(7), await server.create(8)];
     for (const id of [first, second]) {
       expect(await server.option(id, 1, Buffer.from([1, 0, 0, 0]))).toMatchObject({ error: 0 });
@@ -333,14 +333,14 @@ describe("what makes no sense", () => {
     expect(await client.write(command(99, 16))).toMatchObject({ error: EOPNOTSUPP });
     expect(await client.write(command(6, 40))).toMatchObject({ error: EINVAL });
     expect(await client.write(Buffer.alloc(3))).toMatchObject({ error: EOPNOTSUPP });
-    // Another's ids, also by another's channel.
+    // Ids of another are refused, also by another's channel.
     expect(await server.destroy(id + 1000)).toMatchObject({ error: ENOENT });
     net.who.uid = 9;
     const stranger = await net.program(1);
     expect(await stranger.destroy(listener)).toMatchObject({ error: ENOENT });
     expect(await stranger.write(destroying(listener), Buffer.alloc(0), server.key)).toMatchObject({ error: EBADF });
     expect(await stranger.migrate(listener, server)).toMatchObject({ error: EBADF });
-    // A queue pair that the program has not.
+    // The program does not have this queue pair.
     const routed = await client.routed(5, kAddresses[1], kPort);
     expect(await client.connect(routed, 300)).toMatchObject({ error: EINVAL });
   });
@@ -374,7 +374,7 @@ describe("what makes no sense", () => {
     for (let round = 0; round < 3000; round++) {
       const bytes = command(random(26), 8 + random(300));
       for (let i = 8; i < bytes.length; i++) bytes[i] = random(4) === 0 ? random(256) : 0;
-      // Often one of its own ids, wherever a command may have it.
+      // The bytes often have one of its own ids, wherever a command may have it.
       for (const offset of [8, 16, 44, 64, 280, 288]) {
         if (bytes.length >= offset + 4 && random(2) === 0) bytes.writeUInt32LE(ids[random(2)] as number, offset);
       }
@@ -405,7 +405,7 @@ const creating = () => {
 it("slows down who commands without end, and stays there for others", async () => {
   const net = await network();
   const [flood, other] = [await net.program(0), await net.program(0)];
-  // Of no channel: each is answered with an error, 16 bytes.
+  // Commands of no channel: each is answered with an error, 16 bytes.
   const kFlood = 40_000;
   flood.commands.socket.write(Buffer.alloc(16 * kFlood));
   const answered = () => flood.commands.waiting / 16;

@@ -45,7 +45,7 @@ it("shows a NIC as the kernel would, where libibverbs looks", () => {
   expect(device("ports/1/gids/0")).toBe("0000:0000:0000:0000:0000:ffff:0a00:0005\n");
   expect(device("ports/1/gid_attrs/types/0")).toBe("RoCE v2\n");
   expect(device("ports/1/gid_attrs/ndevs/0")).toBe("lo\n");
-  // Of another network namespace.
+  // An interface that is not here stands for one of another network namespace.
   writeDeviceFiles(join(control, "roce0.rdma"), { ...kNic, interface: "nothing-here" });
   const other = writeSystemFiles(control, ["roce0"], join(control, "rdma"));
   expect(existsSync(join(other, "class/infiniband/roce0/ports/1/gid_attrs/ndevs/0"))).toBe(false);

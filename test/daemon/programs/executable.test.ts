@@ -1,4 +1,4 @@
-/** Which programs do not take what is preloaded. */
+/** Finds programs that do not take preloaded libraries. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -33,11 +33,11 @@ it("tells where datagrams to the group go, and switches that it is joined, once"
     const { parameters } = event;
     expect([parameters.readUInt32LE(0), parameters.readUInt32LE(4)]).toEqual([0xff_ffff, 0x0123_4567]);
     expect(parameters.subarray(8, 24)).toEqual(gidOfAddress(group));
-    expect(parameters.readUInt8(8 + 20)).toBe(index); // of our own GIDs
+    expect(parameters.readUInt8(8 + 20)).toBe(index); // This is the index of our own GID.
     expect(await client.event()).toMatchObject({ uid: 30 });
     expect(told(net.links[0].sent)).toHaveLength(1);
 
-    // As many events of each membership as the program has had.
+    // The answer has as many events of each membership as the program has had.
     const left = await client.leave(first.bytes.readUInt32LE());
     expect([left.error, left.bytes.readUInt32LE()]).toEqual([0, 1]);
     expect(await client.leave(first.bytes.readUInt32LE())).toMatchObject({ error: ENOENT });

@@ -17,7 +17,7 @@ export const kPort = 7471;
 const kMostMemberships = 4096;
 export const kMacs = [0x02_00_00_00_00_01, 0x02_00_00_00_00_02] as const;
 export const kAddresses = ["10.0.0.1", "10.0.0.2"] as const;
-/** On the second NIC's link; its connections are not a program's. */
+/** Address on the second NIC's link; its connections are not a program's. */
 export const kStranger = "10.0.0.3";
 export const kIpv6 = ["fd00::1", "fd00::2"] as const;
 export const kEvent = {
@@ -36,15 +36,15 @@ export const kEvent = {
 
 /**
  * Programs have queue pairs 100 to 199, whatever their user. `who` is changed to be another.
- * @param clock Of what waits and repeats; frames take a real millisecond.
+ * @param clock Clock of timers; frames take a real millisecond.
  */
 export async function network(families = 1, clock: Clock = systemClock) {
   const links = [new FakeLink(kMacs[0]), new FakeLink(kMacs[1])] as const;
   join(systemClock, ...links);
   const who = { pid: 7, uid: 8 };
-  /** Who is on the links besides, once it is there: MAC address by address. */
+  /** Other stations on the links, once they are there: MAC address by address. */
   const late = new Map<string, number>();
-  /** In groups, of all users of a NIC. */
+  /** Memberships in groups, of all users of a NIC. */
   const memberships = links.map(() => new Shares(kMostMemberships));
   const path = mkdtempSync(joinPath(tmpdir(), "weir-test-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));

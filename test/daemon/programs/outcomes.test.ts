@@ -1,4 +1,4 @@
-/** How connections of programs begin and end, each with the event and the status that Linux has for it. */
+/** Connections of programs begin and end with the events and statuses that Linux has for it. */
 import { constants } from "node:os";
 import { expect, it } from "vitest";
 import { buildMadFrame } from "../../../src/wire/cm/frame.js";
@@ -41,7 +41,7 @@ function sent<Kind extends MessageKind>(net: Awaited<ReturnType<typeof network>>
   return found as Message<Kind>;
 }
 
-/** What the server's NIC says to the client's. */
+/** Delivers a message of the server's NIC to the client's. */
 const says = (net: Awaited<ReturnType<typeof network>>, mad: Buffer) =>
   net.links[0].receive(
     buildMadFrame(

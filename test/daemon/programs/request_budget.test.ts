@@ -1,4 +1,4 @@
-/** How fast requests of one program are looked at. */
+/** Rate at which requests of one program are looked at. */
 import { expect, it } from "vitest";
 import { RequestBudget } from "../../../src/daemon/programs/request_budget.js";
 

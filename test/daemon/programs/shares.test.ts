@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Shares } from "../../../src/daemon/programs/shares.js";
 
-/** How many the user gets. */
+/** Number that a user gets who takes all. */
 function greedy(shares: Shares, uid: number): number {
   let got = 0;
   while (shares.take(uid)) got++;

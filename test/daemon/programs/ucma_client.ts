@@ -19,7 +19,7 @@ export interface Event {
   parameters: Buffer;
 }
 
-/** What arrives on a socket, as much as is asked for. */
+/** Reads from a socket as many bytes as are asked for. */
 class Reader {
   #bytes = Buffer.alloc(0);
   #wake = () => {};
@@ -80,7 +80,7 @@ export class UcmaClient {
     return new UcmaClient(key, channel, commands);
   }
 
-  /** As the program ends, however it does. */
+  /** Closes both sockets, as the end of a program does. */
   kill(): void {
     this.channel.socket.destroy();
     this.commands.socket.destroy();
@@ -182,7 +182,7 @@ interface Parameters {
   initiatorDepth?: number;
 }
 
-/** Zeros, with the header that librdmacm writes. */
+/** A command of zeros, with the header that librdmacm writes. */
 export function command(kind: number, length: number): Buffer {
   const bytes = Buffer.alloc(length);
   bytes.writeUInt32LE(kind, 0);

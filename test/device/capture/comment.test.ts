@@ -1,4 +1,4 @@
-/** What comments of captures say. */
+/** Comments on the frames of captures. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CommentRate, commentOn } from "../../../src/device/capture/comment.js";
@@ -14,7 +14,7 @@ function comment(frame: FrameFields, rate = kUntold): string {
   return commentOn(frames, rate);
 }
 
-/** By priority; those without are not enabled. */
+/** Quanta by priority; priorities without are not enabled. */
 function pfcFrame(quanta: readonly (number | undefined)[]): Buffer {
   const frame = Buffer.alloc(60);
   frame.write("0180c2000001020000000001880801010000", "hex");

@@ -38,7 +38,7 @@ export function frameRecord(fields: FrameFields): Buffer {
   return record;
 }
 
-/** Before its first is read. */
+/** Returns frames of which none is read yet. */
 export function framesOf(...frames: FrameFields[]): Frames {
   return new FramesOf(Buffer.concat(frames.map(frameRecord)), Math.max(0, ...frames.map(({ tap = 0 }) => tap)) + 1);
 }

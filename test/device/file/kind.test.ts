@@ -1,4 +1,4 @@
-/** Which kind a file is, and `weir validate` of daemons' files. */
+/** Kinds of files, and `weir validate` of daemons' files. */
 import { describe, expect, it } from "vitest";
 import { fileKind, kindOfFile } from "../../../src/scenario/file_kind.js";
 import { weir } from "../../cli/harness.js";

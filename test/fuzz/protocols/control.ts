@@ -34,7 +34,7 @@ const kStart = {
 const kPatienceMs = 30_000;
 
 export async function openControl(folder: string): Promise<Part> {
-  /** What an answer failed with that is no refusal. */
+  /** Error of an answer that is no refusal. */
   let internal: unknown;
   const server = await ControlServer.open(join(folder, "control.sock"), (request) => {
     try {
@@ -84,7 +84,7 @@ export async function openControl(folder: string): Promise<Part> {
   };
 }
 
-/** As daemons and labs answer. */
+/** Answers as daemons and labs do. */
 function answer(request: ControlRequest): unknown {
   if (request.request === "capture") return parseCaptureRequest(request);
   if (request.request !== "stream") return request;
@@ -122,7 +122,7 @@ async function talk(path: string, text: string, input: Input): Promise<string> {
   return Buffer.concat(pieces).toString();
 }
 
-/** Until it is closed. */
+/** Waits until it is closed. */
 async function within(socket: Socket, given: string): Promise<void> {
   const timer = setTimeout(() => socket.destroy(), kPatienceMs);
   const begin = performance.now();
@@ -135,7 +135,7 @@ function parsed(line: string, given: string): Record<string, unknown> {
   try {
     return JSON.parse(line) as Record<string, unknown>;
   } catch (cause) {
-    // Behind the answer that begins it there is the stream.
+    // The stream comes behind the answer that begins it.
     if (line.startsWith("blocks")) return { ok: true };
     throw new Finding(`an answer is no JSON: ${line}`, given, { cause });
   }

@@ -25,13 +25,13 @@ const kPaths = [
     "http://x/",
   ],
 ];
-/** What changes something. */
+/** Requests that change something. */
 const kChanges = [
   { path: "/api/parameters", body: { set: ["switch.ecn.kmax=50KB"] } },
   { path: "/api/run", body: { action: "start" } },
 ] as const;
 const kKeys = ["set", "action", "x"];
-/** For an answer; a stream of events has none that ends. ms. */
+/** Time for an answer, ms; a stream of events has none that ends. */
 const kPatienceMs = 200;
 
 export async function openDashboard(): Promise<Part> {
@@ -86,10 +86,12 @@ interface Place {
   credentials: readonly [header: string, value: string][];
 }
 
-/** As the page of who has the token sends it, if it is its `own`; else without the token, or with anything but its Origin. */
+/**
+ * A request as the page of a reader with the token sends it, if it is its `own`; else without the token, or with anything but its Origin.
+ */
 function requestOf(input: Input, { host, credentials }: Place, own: boolean): string {
   const meant = input.pick(kChanges);
-  // Half of them would change something, if they came from who may.
+  // Half of them would change something, if they came from a reader with the token.
   const isSound = input.once(2);
   const body = JSON.stringify(isSound ? meant.body : changedDocument(input, meant.body, kKeys));
   const sent = !isSound && input.once(4) ? changedText(input, body) : body;
@@ -117,7 +119,7 @@ function requestOf(input: Input, { host, credentials }: Place, own: boolean): st
   const [method, path] = isSound ? ["POST", meant.path] : [input.pick(kMethods), any];
   const lines = [`${method} ${path} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   const text = `${lines.join("\r\n")}\r\n\r\n${sent}`;
-  // What a stranger says must not become the page's own word by chance.
+  // A stranger's request must not become the page's own by chance.
   return own && input.once(8) ? changedText(input, text) : text;
 }
 

@@ -14,7 +14,7 @@ const kServer = "10.0.0.1";
 const kClient = "10.0.0.2";
 /** Ends that wait for what never comes are ended, ms. */
 const kPatienceMs = 100;
-/** Bytes, of messages that are changed: control messages have no more. */
+/** Bytes of messages that are changed: control messages have no more. */
 const kControl = 64;
 
 export async function openPeers(): Promise<Part> {

@@ -23,7 +23,7 @@ const kCommandBytes = [
   32, 24, 48, 72, 16, 24, 296, 16, 304, 272, 12, 24, 16, 16, 32, 16, 80, 16, 24, 48, 80, 288, 32, 80,
 ];
 const kMost = 8;
-/** For an answer; some questions wait for a peer that does not answer. ms. */
+/** Time for an answer, ms; some questions wait for a peer that does not answer. */
 const kPatienceMs = 20;
 const kEndMs = 30_000;
 
@@ -31,7 +31,7 @@ const kEndMs = 30_000;
 class Holdings {
   readonly programs = new Map<number, Set<number>>();
   readonly handles = new Set<number>();
-  /** What must not be: the broker would answer an exception with an errno. */
+  /** A violation; it is kept here because the broker would answer an exception with an errno. */
   fault: string | undefined;
   #last = 0;
   readonly worker: ProgramHost["worker"];
@@ -134,7 +134,7 @@ export async function openPrograms(folder: string): Promise<Part> {
   };
 }
 
-/** What the daemon answers: its first words are an errno, or 0. */
+/** Hears answers of the daemon, whose first words are an errno, or 0. */
 function hear(client: Socket) {
   const answers: number[] = [];
   let wake = () => {};
@@ -150,7 +150,7 @@ function hear(client: Socket) {
       wake();
     });
   return {
-    /** As far as they came one by one. */
+    /** Errors of answers, as far as they came one by one. */
     errors: () => [...answers],
     async atLeast(count: number): Promise<void> {
       while (answers.length < count && !ended) {
@@ -162,7 +162,7 @@ function hear(client: Socket) {
   };
 }
 
-/** What a library asks of a NIC: its hello, and then anything, often of what it has. */
+/** Requests of a library to a NIC: its hello, and then anything, often about things that it has. */
 function verbs(input: Input, size: number): Buffer[] {
   const request = (kind: number) => {
     const bytes = Buffer.alloc(size);
@@ -191,7 +191,7 @@ function connectionsHello(role: number, key: bigint): Buffer {
   return hello;
 }
 
-/** What librdmacm writes, with a few numbers in it. */
+/** Commands of librdmacm, with a few numbers in them. */
 function commands(input: Input, key: bigint): Buffer[] {
   const asked: Buffer[] = [];
   for (let more = input.below(kMost); more > 0; more--) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes what a small Linux guest with the kernel's Soft-RoCE (rdma_rxe), rdma-core's examples and perftest boots from, out of
-# Debian's packages alone, and prints the folder: vmlinux and initrd.img in ~/.cache/weir-rxe-guest. What is there
-# already, made by the same files, is used as it is. Debian 12 or later, x86-64. Its packages are in test/needs.json.
+# Makes kernel and initrd of a small Linux guest with the kernel's Soft-RoCE (rdma_rxe), rdma-core's examples and perftest, out of
+# Debian's packages alone, and prints the folder: vmlinux and initrd.img in ~/.cache/weir-rxe-guest. Earlier ones,
+# made by the same files, are used as they are. Debian 12 or later, x86-64. Its packages are in test/needs.json.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/weir-rxe-guest
@@ -16,7 +16,7 @@ libraries=/usr/lib/x86_64-linux-gnu
 say() { echo "rxe guest: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# Of this user only: root boots what is in it.
+# The folder is this user's only: root boots the files in it.
 mkdir -p -m 700 "$cache"
 [ -O "$cache" ] || fail "$cache belongs to somebody else"
 exec 9>"$cache/lock"
@@ -100,7 +100,7 @@ for provider in "$libraries"/libibverbs/librxe-rdmav*.so; do
   add_libraries "$provider"
 done
 echo "driver rxe" >"$root/etc/libibverbs.d/rxe.driver"
-# Loaded by pthread_exit, as rping calls it.
+# pthread_exit, which rping calls, loads it.
 cp -L "$libraries/libgcc_s.so.1" "$root$libraries/" 2>/dev/null || cp -L "/lib${libraries#/usr/lib}/libgcc_s.so.1" "$root$libraries/"
 echo "root:x:0:0:root:/root:/bin/sh" >"$root/etc/passwd"
 echo "127.0.0.1 localhost" >"$root/etc/hosts"

@@ -27,7 +27,7 @@ enum {
   QKEY = 0x11111111,
   GRH = 40,
   ACK_TIMEOUT = 18, /* 4.096 us << 18 = 1.07 s: an emulated machine may be kept waiting */
-  /* Layout of the memory: what the peer writes, what it reads, an atomic variable, what is sent, what is received. */
+  /* Layout of the memory: data that the peer writes, that it reads, an atomic variable, data that is sent, and received. */
   REGION = 64 << 10,
   WRITTEN = 0,
   SOURCE = REGION,
@@ -156,7 +156,7 @@ static void write_message(uint32_t length) {
   if (type == IBV_QPT_RC) read_back(WRITTEN, length, first);
 }
 
-/* Not where the next one goes: the server looks a moment later. */
+/* It differs from the place of the next one: the server looks a moment later. */
 static uint32_t place_of(uint32_t length) { return WRITTEN + (length > 64 ? REGION / 2 : 0); }
 
 /* The immediate is the length: the server looks at what was written. */
@@ -254,7 +254,7 @@ static void check_receive(const struct ibv_wc *wc) {
   if (wc->wc_flags & IBV_WC_WITH_IMM && ntohl(wc->imm_data) != length) fail("immediate %x", ntohl(wc->imm_data));
 }
 
-/* Until the client hangs up. */
+/* Serves until the client hangs up. */
 static void serve(int connection) {
   struct ibv_wc wc;
   char byte;
@@ -325,7 +325,7 @@ static void connect_queue_pair(uint32_t mtu, int gid_index, int traffic_class) {
   if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | (reliable ? recovery : 0))) die("RTS");
 }
 
-/* The connection over which both ends are told of each other. Without `address` it is waited for. */
+/* Returns the connection over which both ends are told of each other. Without `address` it waits for one. */
 static int meet(const char *address) {
   struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(TCP_PORT)};
   if (address == NULL) {

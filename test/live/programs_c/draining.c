@@ -41,7 +41,7 @@ int main(void) {
   HOLDS(post_send(from, 2, IBV_WR_RDMA_WRITE, &piece, 1, (uintptr_t)memory + kMessage, mr->rkey) == 0);
   for (int i = 0; i < 1000; ++i) HOLDS(ibv_poll_cq(cq, 1, &wc) == 0);
 
-  // It is drained: that is told at once, and only if it is asked for. What both ends have agreed on stays.
+  // It is drained: that is told at once, and only if it is asked for. Attributes on which both ends have agreed stay.
   HOLDS(change(from, IBV_QPS_SQD, 0) == 0 && !event_waits());
   HOLDS(change(from, IBV_QPS_SQD, 1) == 0 && next_event() == IBV_EVENT_SQ_DRAINED);
   struct ibv_qp_attr attr = asked(from);
@@ -60,7 +60,7 @@ int main(void) {
   HOLDS(change(from, IBV_QPS_SQD, 0) == 0 && change(from, IBV_QPS_ERR, 0) == 0);
   HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
 
-  // Of a service without acknowledgements, one that cannot be sent stops sends, and nothing else.
+  // Without acknowledgements, a request that cannot be sent stops sends, and nothing else.
   from = make_qp(IBV_QPT_UC, cq, NULL);
   to = make_qp(IBV_QPT_UC, cq, NULL);
   connect_to(to, from->qp_num);

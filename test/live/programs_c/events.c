@@ -15,7 +15,7 @@ static struct ibv_cq* cq;
 static struct ibv_qp* from;
 static struct ibv_mr* mr;
 
-// So many events that nobody reads.
+// Makes so many events that nobody reads.
 static void make_events(int count) {
   for (int i = 0; i < count; ++i) {
     struct ibv_sge piece = piece_of(mr, memory, 8);
@@ -49,7 +49,7 @@ int main(void) {
   connect_to(to, from->qp_num);
   connect_to(from, to->qp_num);
 
-  // One after the other, and two threads at once.
+  // Reads them one after the other, and by two threads at once.
   make_events(MANY);
   for (int i = 0; i < MANY; ++i) HOLDS(get_event());
   make_events(MANY);
@@ -58,7 +58,7 @@ int main(void) {
   get_half(NULL);
   HOLDS(pthread_join(other, NULL) == 0);
 
-  // By a child process, which has the descriptor, too.
+  // A child process, which has the descriptor, too, reads them.
   make_events(MANY);
   const pid_t child = fork();
   if (child == 0) {
@@ -68,7 +68,7 @@ int main(void) {
   int status;
   HOLDS(waitpid(child, &status, 0) == child && status == 0);
 
-  // By changes of a duplicate, as long as there are any.
+  // A duplicate changes as long as there are any.
   HOLDS(fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0);
   HOLDS(!get_event() && errno == EAGAIN);
   make_events(MANY);
@@ -82,7 +82,7 @@ int main(void) {
   HOLDS(!get_event());
   ibv_ack_cq_events(cq, 4 * MANY);
 
-  // What nobody has read does not keep the queue.
+  // Events that nobody has read do not keep the queue.
   make_events(MANY);
   HOLDS(get_event());
   ibv_ack_cq_events(cq, 1);

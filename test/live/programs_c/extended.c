@@ -39,13 +39,13 @@ int main(void) {
   HOLDS(ibv_post_recv(to, &receive, &bad) == 0);
   memcpy(memory, "pieces of work", 14);
   work->wr_flags = IBV_SEND_SIGNALED;
-  // Given up, and not posted.
+  // This work is given up, and not posted.
   ibv_wr_start(work);
   work->wr_id = 1;
   ibv_wr_send_imm(work, htobe32(1));
   ibv_wr_set_sge(work, mr->lkey, (uintptr_t)memory, 1);
   ibv_wr_abort(work);
-  // More than there is room for: none of it.
+  // There is no room for so much: none of it is posted.
   ibv_wr_start(work);
   for (int i = 0; i < 5; ++i) {
     ibv_wr_rdma_write(work, mr->rkey, (uintptr_t)memory + 4096);

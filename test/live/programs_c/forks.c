@@ -1,4 +1,4 @@
-// What libibverbs and librdmacm ask of the kernel about devices and processes that fork, and what becomes of registered memory in both
+// Questions of libibverbs and librdmacm to the kernel about devices and processes that fork, and registered memory in both
 // processes. With RDMAV_FORK_SAFE=1 libibverbs 44 keeps registered memory from children all the same (MADV_DONTFORK), as on any
 // NIC; newer ones ask, and do not.
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static int refusal(int operation) {
   return told.header.nlmsg_type == NLMSG_ERROR && told.header.nlmsg_seq == 7 ? told.error.error : 1;
 }
 
-// Whether a child would not have it: "dc" among the flags of its mapping.
+// Tells whether a child would not have it: "dc" is among the flags of its mapping.
 static int is_kept(const void* memory) {
   FILE* maps = fopen("/proc/self/smaps", "r");
   char line[512];

@@ -1,4 +1,4 @@
-// What a device says that there may be of everything, there may be.
+// A device can really have as many of everything as it says.
 #include <arpa/inet.h>
 #include <sys/mman.h>
 
@@ -6,7 +6,7 @@
 
 static char memory[4096];
 
-// So many at once, and all of them are given back.
+// Makes so many at once, and gives all of them back.
 #define REACHES(count, type, make, destroy)                                 \
   do {                                                                      \
     const int whole = (count);                                              \
@@ -89,7 +89,7 @@ int main(void) {
   REACHES(most.max_ah, struct ibv_ah, ibv_create_ah(pd, &way), ibv_destroy_ah);
   join_groups(&most);
 
-  // Of READs and atomics, on both sides.
+  // These are limits of READs and atomics, on both sides.
   struct ibv_qp* deep = qp_with(small);
   HOLDS(deep != NULL);
   struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
@@ -105,7 +105,7 @@ int main(void) {
                           IBV_QP_MAX_QP_RD_ATOMIC) == 0);
   HOLDS(ibv_destroy_qp(deep) == 0);
 
-  // Of the port: its tables, and its largest message.
+  // These are limits of the port: its tables, and its largest message.
   struct ibv_port_attr port;
   HOLDS(ibv_query_port(context, 1, &port) == 0);
   union ibv_gid gid;

@@ -44,7 +44,7 @@ int main(void) {
   const union ibv_gid group = group_of(3);
   const union ibv_gid other = group_of(4);
 
-  // What cannot be joined, or left.
+  // Some groups and queue pairs cannot join, or leave.
   union ibv_gid own;
   HOLDS(ibv_query_gid(context, 1, 0, &own) == 0);
   HOLDS(ibv_attach_mcast(qps[0], &own, 0) == EINVAL);
@@ -53,7 +53,7 @@ int main(void) {
   HOLDS(ibv_attach_mcast(connection, &group, 0) == EINVAL);
   HOLDS(ibv_destroy_qp(connection) == 0);
 
-  // 0, which sends, 1 and 2 are members; 3 is of another group.
+  // Queue pairs 0, which sends, 1 and 2 are members; 3 is of another group.
   for (int i = 0; i < 3; ++i) HOLDS(ibv_attach_mcast(qps[i], &group, 0) == 0);
   HOLDS(ibv_attach_mcast(qps[1], &group, 0) == 0);
   HOLDS(ibv_attach_mcast(qps[3], &other, 0) == 0);
@@ -86,7 +86,7 @@ int main(void) {
     HOLDS(ibv_detach_mcast(qps[members - 1], &group, 0) == 0);
   }
 
-  // As many as there may be, and one more.
+  // Joins as many as there may be, and one more.
   int count = 1;
   for (;; ++count) {
     const union ibv_gid one = {.raw = {0xff, 0x0e, [14] = (uint8_t)(count >> 8), [15] = (uint8_t)count}};

@@ -86,7 +86,7 @@ __attribute__((unused)) static int post_send(struct ibv_qp* qp, uint64_t id, enu
   return ibv_post_send(qp, &wr, &bad);
 }
 
-// The asynchronous event that comes next; it is acknowledged.
+// Returns the asynchronous event that comes next; it is acknowledged.
 __attribute__((unused)) static enum ibv_event_type next_event(void) {
   struct ibv_async_event event;
   HOLDS(ibv_get_async_event(context, &event) == 0);

@@ -1,4 +1,4 @@
-// What a program may not do gets an errno or a completion that says so, and all else goes on.
+// A forbidden request of a program gets an errno or a completion that says so, and all else goes on.
 #include "pair.h"
 
 static char memory[2 * 4096];
@@ -13,17 +13,17 @@ int main(void) {
   struct ibv_qp* from = make_qp(IBV_QPT_RC, cq, NULL);
   struct ibv_qp* to = make_qp(IBV_QPT_RC, cq, NULL);
 
-  // In use.
+  // Both are in use.
   HOLDS(ibv_destroy_cq(cq) == EBUSY);
   HOLDS(ibv_dealloc_pd(pd) == EBUSY);
 
-  // Not ready.
+  // The queue pair is not ready.
   struct ibv_sge pieces[3] = {piece_of(mr, memory, 8), piece_of(mr, memory, 8), piece_of(mr, memory, 8)};
   HOLDS(post_send(from, 1, IBV_WR_SEND, pieces, 1, 0, 0) == EINVAL);
   connect_to(to, from->qp_num);
   connect_to(from, to->qp_num);
 
-  // Too much, or what there is not.
+  // These are too much, or do not exist.
   HOLDS(post_send(from, 1, IBV_WR_SEND, pieces, 3, 0, 0) == EINVAL);
   HOLDS(post_send(from, 1, IBV_WR_TSO, pieces, 1, 0, 0) == EINVAL);
   struct ibv_recv_wr receive = {.wr_id = 1, .sg_list = pieces, .num_sge = 3};
@@ -37,7 +37,7 @@ int main(void) {
   struct ibv_xrcd_init_attr domain = {.fd = -1, .comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS};
   HOLDS(ibv_open_xrcd(context, &domain) == NULL && errno == EOPNOTSUPP);
 
-  // Keys of management.
+  // Keys of management are not allowed.
   struct ibv_qp* datagrams = make_qp(IBV_QPT_UD, cq, NULL);
   struct ibv_qp_attr keyed = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 0x80010000};
   HOLDS(ibv_modify_qp(datagrams, &keyed, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) == EPERM);
@@ -60,7 +60,7 @@ int main(void) {
   HOLDS(next_completion(cq).opcode == IBV_WC_BIND_MW);
   HOLDS(ibv_dealloc_mw(window) == 0);
 
-  // A key of nobody's, behind one that is good.
+  // A key of nobody's comes behind one that is good.
   HOLDS(post_send(from, 7, IBV_WR_RDMA_WRITE, pieces, 1, (uintptr_t)memory + 4096, mr->rkey) == 0);
   struct ibv_sge forged = pieces[0];
   forged.lkey ^= 0x5a5a5a;
@@ -72,7 +72,7 @@ int main(void) {
   HOLDS(next_completion(cq).status == IBV_WC_WR_FLUSH_ERR);
   HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0);
 
-  // More completions than there is room for.
+  // These are more completions than there is room for.
   struct ibv_qp* many = make_qp(IBV_QPT_RC, small, NULL);
   connect_to(many, many->qp_num);
   fail_qp(many);
@@ -80,7 +80,7 @@ int main(void) {
   HOLDS(next_event() == IBV_EVENT_CQ_ERR);
   HOLDS(ibv_destroy_qp(many) == 0 && ibv_destroy_cq(small) == 0);
 
-  // As many queue pairs as there are, and then some.
+  // Makes as many queue pairs as there are, and then some.
   struct ibv_qp_init_attr init = {.send_cq = cq, .recv_cq = cq, .cap = {.max_send_wr = 1}, .qp_type = IBV_QPT_RC};
   static struct ibv_qp* all[1 << 14];
   int count = 0;

@@ -1,5 +1,5 @@
-// When the daemon of a NIC ends, each of its ids is told so. The test ends it once this says that it is ready. With $SEVERAL there is
-// another NIC; else there is nothing more to hear then.
+// When the daemon of a NIC ends, each of its ids is told so. The test ends it once this program says that it is ready. With
+// $SEVERAL there is another NIC; else there is nothing more to hear then.
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
       told |= 1 << i;
     }
     HOLDS(rdma_ack_cm_event(event) == 0);
-    // With one of several NICs gone, an id that is on none of them goes on.
+    // An id that is on none of them goes on when one of several NICs is gone.
     if ((told & 3) == 3 && getenv("SEVERAL") != NULL) break;
   }
   HOLDS(getenv("SEVERAL") != NULL ? told == 3 : told == 7 && errno == ENODEV);

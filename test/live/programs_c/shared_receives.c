@@ -1,4 +1,4 @@
-// A shared receive queue: two connections on it, the event of its limit, and what a queue pair that ends does to it.
+// A shared receive queue: two connections on it, the event of its limit, and the effect on it of a queue pair that ends.
 #include "pair.h"
 
 static char memory[8 * 4096];
@@ -60,7 +60,7 @@ int main(void) {
   attr.max_wr = 100;
   HOLDS(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR) == 0);
 
-  // What waits in it is not flushed.
+  // Receives that wait in it are not flushed.
   fail_qp(to[0]);
   HOLDS(next_event() == IBV_EVENT_QP_LAST_WQE_REACHED);
   struct ibv_wc wc;

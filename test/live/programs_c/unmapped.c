@@ -64,7 +64,7 @@ int main(void) {
   HOLDS(next_completion(cq).status == IBV_WC_LOC_PROT_ERR);
   HOLDS(ibv_destroy_qp(from) == 0 && ibv_destroy_qp(to) == 0 && ibv_dereg_mr(half) == 0);
 
-  // What is the program's own fault is as deadly as ever.
+  // The program's own faults are as deadly as ever.
   const pid_t child = fork();
   if (child == 0) {
     *(volatile char*)gone = 1;
@@ -73,7 +73,7 @@ int main(void) {
   int status;
   HOLDS(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 
-  // What may only be read: by a peer's WRITE, and where a READ or a message is to come.
+  // Memory may be read only: for a peer's WRITE, and for a READ or a message that is to come there.
   char* fixed = mmap(NULL, LENGTH, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   HOLDS(fixed != MAP_FAILED);
   HOLDS(ibv_reg_mr(pd, fixed, LENGTH, access) == NULL && errno == EFAULT);

@@ -1,4 +1,4 @@
-/** What runs write, of all three clocks, is what the published schema says: no field more, and none of another shape. */
+/** Results of all three clocks follow the published schema: they have no field more, and none of another shape. */
 import { describe, expect, it } from "vitest";
 import { composeResult } from "../../../src/clocks/lab/outcome.js";
 import { runModel } from "../../../src/clocks/model.js";

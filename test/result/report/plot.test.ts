@@ -1,4 +1,4 @@
-/** Figures: what is asked for is in them, they are well-formed, and every time the same. */
+/** Figures: they have all that is asked for, are well-formed, and every time the same. */
 import { describe, expect, it } from "vitest";
 import { drawFigure } from "../../../src/result/report/figure.js";
 import type { Curve, Plot } from "../../../src/result/report/plot.js";
@@ -23,7 +23,7 @@ const plot: Plot = {
 const draw = (...plots: Plot[]) => drawFigure("a figure", [{ heading: "sim", plots }]);
 const alone = (curve: Curve, rest: Partial<Plot> = {}) =>
   draw({ title: "", x_label: "", y_label: "", curves: [curve], ...rest });
-/** Of lines that are drawn as such: what they consist of. */
+/** Paths of lines that are drawn as such. */
 const lines = (svg: string) =>
   [...svg.matchAll(/aria-roledescription="line mark"[^>]*? d="([^"]*)"/g)].map(([, d]) => d as string);
 const count = (svg: string, role: string) => svg.split(`aria-roledescription="${role}"`).length - 1;

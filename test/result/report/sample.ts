@@ -121,7 +121,7 @@ export function simulatedResult(): Result {
   };
 }
 
-/** Park-Miller: the same picture every time. */
+/** Park-Miller's generator: the picture is the same every time. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => {

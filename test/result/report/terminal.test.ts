@@ -1,4 +1,4 @@
-/** When there are colours, and pictures drawn in place. */
+/** Cases in which there are colours, and pictures drawn in place. */
 import { describe, expect, it } from "vitest";
 import { movesCursor, wantsColor } from "../../../src/result/report/terminal.js";
 
@@ -27,7 +27,7 @@ it("pictures are drawn in place on terminals that can, whatever the colours", ()
   expect(movesCursor(terminal, { TERM: "dumb" })).toBe(false);
   expect(movesCursor(pipe, { FORCE_COLOR: "1" })).toBe(false);
   expect(movesCursor({ isTTY: true, columns: 80, rows: 24 }, {})).toBe(true);
-  // What does not know its size: log-update would draw nothing there.
+  // A terminal that does not know its size counts as none: log-update would draw nothing there.
   const serial = { isTTY: true, columns: 0, rows: 0 };
   expect(movesCursor(serial, {})).toBe(false);
   expect(wantsColor(serial, {})).toBe(true);

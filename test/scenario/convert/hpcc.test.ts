@@ -154,7 +154,7 @@ describe("flows", () => {
     ["1\n0 1 3 100 5000 -2", "flow.txt:2: start: -2 is out of range"],
     ["1\n0 1 3 100 5000 inf", "flow.txt:2: start: inf is no number"],
     ["1\n0 1 3 100 5000 1e9", "flow.txt:2: start: 1e9 is out of range"],
-    // Of DCQCN's older simulator: packets, start and stop.
+    // A line for DCQCN's older simulator: packets, start and stop.
     ["1\n0 1 3 100 2.0 3.0", "flow.txt:2: size: 2.0 is no whole number"],
   ])("are refused where they are none: %j", (text, message) => expect(() => flows(text)).toThrow(message));
 });

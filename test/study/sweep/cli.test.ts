@@ -21,7 +21,7 @@ const sweep = (
   more: Partial<CliContext> = {},
 ) => runVerb(addSweepOn, ["sweep", ...argv], tools, signals, more);
 
-/** Plans a sweep; what `run` and `merge` are given. */
+/** Plans a sweep; returns the arguments of `run` and `merge`. */
 async function planned(spec: object) {
   const directory = folder();
   const points = join(directory, "plan.jsonl");
@@ -168,7 +168,7 @@ describe("weir sweep", () => {
     });
     const nowhere = ["run", "--points", "nosuch.jsonl", "--out", "x"];
     expect(await sweep([...nowhere, "--index", "0"])).toMatchObject({ status: 1 });
-    // By hand it is a slip, as everywhere.
+    // A user's command line has a slip then, as everywhere.
     expect(await sweep(nowhere)).toMatchObject({ status: 2 });
     expect(existsSync("x")).toBe(false);
   });

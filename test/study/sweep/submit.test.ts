@@ -67,7 +67,7 @@ describe("a Slurm batch script", () => {
 describe("a Kubernetes Job", () => {
   const manifest = (job: KubernetesJob) => parse(kubernetesManifest(job));
 
-  // What the reference of batch/v1 demands of these features; there is no cluster to ask.
+  // The reference of batch/v1 demands this of these features; there is no cluster to ask.
   it("is an Indexed Job with what a limit per index and a failure policy require", () => {
     const { apiVersion, kind, metadata, spec } = manifest(kKubernetes);
     expect({ apiVersion, kind }).toEqual({ apiVersion: "batch/v1", kind: "Job" });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { halve, mostCandidates, type Round, roundSeeds, runsOf } from "../../../src/study/tune/halving.js";
 
-/** Objectives of each candidate with each seed; what was run. */
+/** Searches among objectives of each candidate with each seed; returns the runs. */
 async function search(objectives: readonly (readonly number[])[], unmet: readonly number[] = []) {
   const rounds: Round[] = [];
   const found = await halve(objectives.length, objectives[0]?.length ?? 0, async (round) => {

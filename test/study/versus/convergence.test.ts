@@ -6,7 +6,7 @@ import { convergenceTime } from "../../../src/study/versus/convergence.js";
 const kSamples = 1000;
 const kMs = 1e6;
 
-/** 100 ms in steps of 0.1 ms; what each flow has by ms. */
+/** Convergence over 100 ms in steps of 0.1 ms; functions give each flow's rate by ms. */
 function time(flows: Record<string, (ms: number) => number>, more: Partial<Flow> = {}) {
   const time_s = Array.from({ length: kSamples }, (_, i) => i * 1e-4);
   const scenario = {

@@ -16,7 +16,7 @@ import { FakeNetwork } from "./fake_network.js";
 const kServer = "10.0.0.1";
 const kClient = "10.0.0.2";
 
-/** One command line on a network of its own or of others. */
+/** Starts one command line on a network of its own or of others. */
 function start(line: string, network = new FakeNetwork(), signals = new EventEmitter()) {
   const text = { stdout: "", stderr: "" };
   const opened: DeviceOptions[] = [];
@@ -54,7 +54,7 @@ function start(line: string, network = new FakeNetwork(), signals = new EventEmi
 
 const at = (address: string) => `-d fake0 --address ${address}/24`;
 
-/** A server and a client, to their ends. */
+/** Runs a server and a client to their ends. */
 async function both(server: string, client: string, network = new FakeNetwork()) {
   const ends = [start(`${server} ${at(kServer)}`, network), start(`${client} ${at(kClient)}`, network)];
   const [first, second] = await Promise.all(ends.map(({ finished }) => finished));

@@ -1,5 +1,5 @@
 /**
- * Two devices and the network between them, in memory: what is posted is done at once and in order, on the paths that
+ * Two devices and the network between them, in memory: posted work is done at once and in order, on the paths that
  * src/verbs/connection.ts and the tests of perftest and rping use. Statuses and flushing are those of the verbs.
  */
 
@@ -12,13 +12,13 @@ import type { Disconnection, Established, LocalParameters, PeerParameters } from
 import { ConnectionRejected, kReject } from "../../../src/wire/cm/reject.js";
 
 type Completion = Pick<WorkCompletion, "id" | "status" | "opcode" | "byteLength" | "times">;
-/** As the fakes see them: their regions are FakeRegions. */
+/** Requests as the fakes see them: their regions are FakeRegions. */
 type Send = Extract<SendRequest, { opcode: "send" | "rdma_write" | "rdma_read" }>;
 
 export interface Sent {
   from: string;
   opcode: SendRequest["opcode"];
-  /** What was moved, whatever the direction. */
+  /** Bytes that were moved, whatever the direction. */
   bytes: Buffer;
 }
 
@@ -26,9 +26,9 @@ export class FakeNetwork {
   readonly devices: FakeDevice[] = [];
   /** Everything that was moved, in order. */
   readonly sent: Sent[] = [];
-  /** Requests and refusals say nothing, as perftest's. */
+  /** Requests and refusals have no private data, as perftest's. */
   isSilent = false;
-  /** Changes what arrives in the receiver's memory. */
+  /** Changes bytes that arrive in the receiver's memory. */
   alter: (bytes: Buffer) => void = () => {};
 
   device(address: string): FakeDevice {
@@ -58,7 +58,7 @@ export class FakeDevice {
     readonly address: string,
   ) {}
 
-  /** For code that wants a real one. */
+  /** The fake for code that wants a real one. */
   get verbs(): Device {
     return this as unknown as Device;
   }
@@ -80,7 +80,7 @@ export class FakeDevice {
   sourceFor(): string {
     return this.address;
   }
-  /** What has come is there at once. */
+  /** Does nothing: packets are there at once. */
   progress(): boolean {
     return false;
   }
@@ -148,7 +148,7 @@ function parametersOf(device: FakeDevice, { qpn, startingPsn, privateData }: Loc
     remoteMac: 1,
     remoteQpn: qpn,
     remoteStartingPsn: startingPsn,
-    // As on the wire, where it is padded.
+    // It is padded, as on the wire.
     privateData: Buffer.concat([said, Buffer.alloc(8)]),
     responderResources: 16,
     initiatorDepth: 16,
@@ -172,7 +172,7 @@ class FakeQueue {
     for (const completion of this.#waiting.splice(0)) this.#callback?.(completion);
     return [];
   }
-  /** As from another thread: seen when polled, or a little later. */
+  /** Adds a completion as from another thread: it is seen when polled, or a little later. */
   push(completion: Completion): void {
     this.#waiting.push(completion);
     setImmediate(() => this.poll());
@@ -249,7 +249,7 @@ class FakePair {
     else this.#peer?.progress();
   }
 
-  /** Does what can be done; a SEND waits for a receive. */
+  /** Does all work that can be done; a SEND waits for a receive. */
   progress(): void {
     const peer = this.#peer;
     while (peer !== undefined && peer.state !== "error") {

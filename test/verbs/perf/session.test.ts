@@ -30,7 +30,7 @@ interface Ran {
   session: Session;
 }
 
-/** Both ends to their ends; `serverOptions` only where they differ. */
+/** Runs both ends to their ends; `serverOptions` only where they differ. */
 async function both(
   network: FakeNetwork,
   options: PerfOptions,
@@ -53,7 +53,7 @@ async function both(
   return { client, server };
 }
 
-/** Lengths of what the client said on the control connection; in lat and send tests data are of another length. */
+/** Lengths of the client's messages on the control connection; in lat and send tests data are of another length. */
 function steps(network: FakeNetwork, dataBytes: readonly number[]): number[] {
   return network.sent
     .filter(({ from, opcode, bytes }) => from === kClient && opcode === "send" && !dataBytes.includes(bytes.length))
@@ -64,7 +64,7 @@ const kBeginning = [16, 4, 4, 2];
 const times = (n: number, length = 56) => Array<number>(n).fill(length);
 
 describe("a test between two ends", () => {
-  // Counted in perftest 4.5: write_bw.c, read_bw.c, send_bw.c, write_lat.c, send_lat.c.
+  // Numbers are counted in perftest 4.5: write_bw.c, read_bw.c, send_bw.c, write_lat.c, send_lat.c.
   it.each<[PerfTest, number, number[], number[]]>([
     ["write-bw", 1, [4096], [...times(2), ...times(3), 56, ...times(5, 8), 56]],
     ["write-bw", 3, [4096], [...times(2), ...times(7), 56, ...times(5, 8), 56]],
@@ -117,7 +117,7 @@ describe("a test between two ends", () => {
     const network = new FakeNetwork();
     const saidBy = (end: string) => network.sent.filter(({ from, opcode }) => from === end && opcode === "send").length;
     network.alter = (bytes) => {
-      // The client says its figures behind ten other steps, and the server answers each.
+      // The client tells its figures behind ten other steps, and the server answers each.
       if (saidBy(kClient) === 10 + figure && saidBy(kServer) === 10 + figure) falsify(bytes);
     };
     const ran = both(network, optionsFor("write-bw"));
@@ -141,7 +141,7 @@ describe("a test between two ends", () => {
     expect(row?.time).toBeGreaterThan(17);
   });
 
-  // As perftest 4.5 takes them with -b.
+  // Sizes of perftest 4.5's messages with -b.
   const figures = times(5, 8);
   it.each<[PerfTest, number, number[], number[]]>([
     ["write-bw", 1, [4096], [...times(2), ...times(3), 56, ...figures, 56]],
@@ -170,11 +170,11 @@ describe("a test between two ends", () => {
         const moved = { message_tx: 60, tx_bytes: 60 * 4096, message_complete_rx: 60, rx_bytes: 60 * 4096 };
         expect(report.results).toMatchObject([moved]);
       }
-      // What one has sent the other has received.
+      // One end has received what the other has sent.
       const [one, other] = reports.map(({ results }) => results[0]);
       expect(one?.data_rx_rate).toBeCloseTo(other?.data_tx_rate ?? 0, 6);
       expect(other?.data_rx_rate).toBeCloseTo(one?.data_tx_rate ?? 0, 6);
-      // In its table, both.
+      // Its table has the sum of both.
       const sum = (one?.data_rx_rate ?? 0) + (one?.data_tx_rate ?? 0);
       const gigabits = { ...client.session.options, gbits: true };
       Object.assign(client.session, { options: gigabits });
@@ -184,7 +184,7 @@ describe("a test between two ends", () => {
   );
 
   it.each(["write-bw", "read-bw", "send-bw"] as const)("ends after a time, both ways: %s", async (test) => {
-    // How long it takes until something counts is the machine's affair.
+    // The machine decides how long it takes until something counts.
     for (let seconds = 0.02; ; seconds *= 4) {
       const options = optionsFor(test, { seconds, sizes: [1000], bidirectional: true });
       const { client, server } = await both(new FakeNetwork(), options);
@@ -196,7 +196,7 @@ describe("a test between two ends", () => {
   });
 });
 
-/** What each end has failed with. */
+/** Errors with which the ends have failed. */
 async function failures(network: FakeNetwork, options: PerfOptions, serverOptions: PerfOptions): Promise<WeirError[]> {
   const signal = new AbortController().signal;
   const end = async (role: "client" | "server", own: PerfOptions) => {

@@ -79,7 +79,7 @@ describe("latency", () => {
   it("is half of the time between two messages of one end, without the first interval", () => {
     const latency = latencyOf([0, 5000, 5020, 5050, 5070, 5110]);
     expect(latency).toMatchObject({ min: 10, max: 20, average: 13.75, typical: 12.5 });
-    // Of 10, 15, 10, 20.
+    // Latencies are 10, 15, 10, 20.
     expect(latency.deviation).toBeCloseTo(Math.sqrt((3.75 ** 2 + 1.25 ** 2 + 3.75 ** 2 + 6.25 ** 2) / 4), 9);
     expect(latency.p99).toBeGreaterThan(19);
   });

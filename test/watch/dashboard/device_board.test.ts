@@ -1,4 +1,4 @@
-/** A daemon behind a dashboard: what its session and frames say, and when they are made. */
+/** A daemon behind a dashboard: its session and frames, and when they are made. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Device } from "../../../src/device/device.js";
 import type { DeviceConfig } from "../../../src/device/file/load.js";
@@ -200,7 +200,7 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
   for (const place of [0, 1, 3]) counters.count(place, 1000);
   counters.count(4, 7);
   counters.count(5, 2);
-  // Of a queue pair that sends, what it hears is not what it is there for.
+  // A queue pair that sends is not there for what it hears.
   counters.count(6, 500);
   counters.count(7, 3000);
   vi.advanceTimersByTime(50);
@@ -219,7 +219,7 @@ it("a NIC's dashboard shows queue pairs as flows", () => {
       flows: { rate: [4e9, null], target: [5e9, null], alpha: [0.5, null], throughput: [160_000, 480_000] },
       switches: [],
       links: [{ forward_bps: 160_000, backward_bps: 0 }],
-      // Of the other end, which sent them.
+      // These events are the other end's, which sent them.
       events: [
         { kind: "cnp", where: "to-b", count: 7 },
         { kind: "pfc", where: "network:roce0:3", count: 2 },

@@ -1,4 +1,4 @@
-/** Server-sent events: in order for who keeps up, never a burden by who does not. */
+/** Server-sent events: they are in order for clients that keep up, and clients that do not are no burden. */
 import { connect } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { EventStreams } from "../../../src/watch/dashboard/event_streams.js";
@@ -7,12 +7,12 @@ import { frameOf, serve, sessionOf } from "./fake_source.js";
 
 interface Client {
   events(): { event: string; data: Record<string, unknown> }[];
-  /** Reads again. */
+  /** Makes it read again. */
   resume(): void;
   close(): void;
 }
 
-/** `paused`: does not read. */
+/** @param paused The client does not read. */
 function client(port: number, paused = false): Promise<Client> {
   return new Promise((resolve) => {
     let text = "";
@@ -64,9 +64,9 @@ it("tells when somebody looks on, and when nobody does any more", async () => {
   server.close();
 });
 
-/** The step-th of a run. */
+/** Step `i` of a run. */
 const step = (i: number, more: Partial<Frame> = {}) => frameOf({ since_ns: i, t_ns: i + 1, ...more });
-/** Of all frames and samples that came, in which order; a frame that is in the history, too, once. */
+/** Times of all frames and samples that came, in their order; a frame that is in the history, too, counts once. */
 const timesOf = (one: Client) =>
   one
     .events()
@@ -75,7 +75,7 @@ const timesOf = (one: Client) =>
       return event === "history" ? (data as unknown as History).samples.map(({ t_ns }) => t_ns) : [];
     })
     .filter((time, i, all) => time !== all[i - 1]);
-/** The first part of it. */
+/** The first part of the history. */
 const historyOf = (one: Client) => one.events().find(({ event }) => event === "history")?.data as unknown as History;
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
@@ -134,12 +134,12 @@ it("keeps of sessions the latest for a client that does not read, has what it mi
   streams.session(sessionOf({ name: "second" }));
   streams.session(sessionOf({ name: "latest" }));
   const names = (one: Client) => one.events().flatMap(({ data }) => (data.name === undefined ? [] : [data.name]));
-  // The one that reads is behind by no more than a few.
+  // The client that reads is behind by no more than a few.
   await expect.poll(() => names(quick).at(-1)).toBe("latest");
   slow.resume();
   await expect.poll(() => timesOf(slow).at(-1)).toBe(frames);
   expect(names(slow)).toEqual(["fake", "latest"]);
-  // Whole frames while there was room, samples of the rest, and the last one whole.
+  // It gets whole frames while there was room, samples of the rest, and the last one whole.
   const whole = slow.events().filter(({ event }) => event === "frame").length;
   expect(whole).toBeGreaterThan(0);
   expect(whole).toBeLessThan(frames);

@@ -12,7 +12,7 @@ const kZeros = [0, 0, 0, 0, 0, 0, 0, 0];
 /** A worker's counters that a test can set. */
 export class FakeCounters {
   readonly table: CounterTable;
-  /** ns; counters that are counted from now on are of this time. */
+  /** Time of counters that are counted from now on, ns. */
   asOf = 0;
 
   constructor(private readonly counters: Counter[]) {
@@ -87,7 +87,7 @@ export class FakeLab implements LabAccess {
     this.scenario = scenario;
   }
 
-  /** As if it ran for `ns` more. */
+  /** Pretends that it ran for `ns` more. */
   pass(observer: LabObserver, ns: number): void {
     this.time += ns;
     observer.looked?.(this);

@@ -83,15 +83,15 @@ export interface Served {
   streams: EventStreams;
   server: DashboardServer;
   port: number;
-  /** Sends exactly this path, and as Host what the URL has unless told otherwise. */
+  /** Sends exactly this path, and as Host the URL's unless told otherwise. */
   ask(path: string, question?: Question): Promise<Answer>;
-  /** What changes take, where none was given. */
+  /** Token that changes need, if none was given. */
   token: string | undefined;
-  /** JSON as the page would send it to who has opened the URL with the token that was made. */
+  /** Sends JSON as the page of a reader who has opened the URL with the token would. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
 }
 
-/** At a port that is free, until the test ends. */
+/** Serves at a port that is free, until the test ends. */
 export async function serve(
   where: Partial<DashboardAddress> = {},
   daemon = false,

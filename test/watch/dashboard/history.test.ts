@@ -138,7 +138,7 @@ describe("a history", () => {
         fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.boolean()), { maxLength: 12 }),
         (flows, steps) => {
           const { history, take } = setting(flows);
-          // As the page does: what is known in part is replaced.
+          // As on the page, samples that are known in part are replaced.
           let had: Sample[] = [];
           let mark: Mark | undefined;
           let frames = 0;

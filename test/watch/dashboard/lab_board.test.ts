@@ -1,4 +1,4 @@
-/** A lab behind a dashboard: runs, parameters, and what the page is told of them. */
+/** A lab behind a dashboard: runs, parameters, and what the page hears of them. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ interface Run {
   fail(error: Error): void;
 }
 
-/** Whose runs end when a test says so, or are aborted. */
+/** A board whose runs end when a test says so, or are aborted. */
 /** @param keeps A run that is stopped has something to keep, and ends by itself. */
 function board(set: readonly string[] = [], text = kText, keeps = false) {
   const runs: Run[] = [];
@@ -78,7 +78,7 @@ describe("the session of a lab", () => {
     expect(parameter(session, "switch.ecn.kmax")).toBe("100KB");
     expect(parameter(session, "switch.ecn.pmax")).toBe("1%");
     expect(parameter(session, "switch.buffer.xon_offset")).toBe("3KB");
-    // In the spelling of the file: with the other one beside it, the parameter would be given twice.
+    // Parameters have the spelling of the file: with the other one beside it, one would be given twice.
     expect(parameter(session, "congestion.parameters.rp_time_reset")).toBe("300us");
     expect(parameter(session, "congestion.parameters.rpg_time_reset")).toBeUndefined();
     expect(parameter(session, "congestion.parameters.rpg_ai_rate")).toBe("40Mbps");

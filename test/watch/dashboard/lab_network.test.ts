@@ -1,4 +1,4 @@
-/** What a frame of a lab says: every event since the one before, rates in meant units. */
+/** Frames of a lab: every event since the one before, rates in meant units. */
 import { expect, it } from "vitest";
 import { Frames } from "../../../src/device/frames.js";
 import { kRecordWords, RecordKind } from "../../../src/native/types.js";
@@ -78,7 +78,7 @@ it("has every event since the one before, and none from before the first", () =>
 
 it("has loads of links with all that frames take, and what arrived of each flow, in meant units", () => {
   const { switches, nics, frames } = setting();
-  // 1 ms, as meant.
+  // This is 1 ms of meant time.
   switches.asOf = nics.asOf = 10e6;
   switches.count(4, 1000);
   switches.count(5, 1);

@@ -1,4 +1,4 @@
-/** What a dashboard's server answers, to pages of its own and to everybody else. */
+/** Answers of a dashboard's server, to pages of its own and to everybody else. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -264,7 +264,7 @@ describe("with a token", () => {
     for (const headers of [{ cookie: own }, { cookie: `other=1; ${own}` }, { authorization: `Bearer ${kToken}` }]) {
       expect((await ask("/api/session", { headers: headers as Record<string, string> })).status).toBe(200);
     }
-    // Whoever has it may come by any name of this host.
+    // A browser with the cookie may come by any name of this host.
     expect((await ask("/", { headers: { cookie: own, host: "fabric-01.example:9468" } })).status).toBe(200);
   });
 

@@ -6,7 +6,7 @@ import { metricLabels } from "../../../scripts/generate-metrics.js";
 import { dashboards, type GrafanaPanel, kRules, rules, selectorsIn, seriesIn } from "./promql.js";
 
 const known = metricLabels();
-/** Of Prometheus itself. */
+/** This metric is Prometheus' own. */
 known.set("up", new Set(["job", "instance"]));
 const queries = dashboards().flatMap(({ title, panels }) =>
   panels.flatMap((panel) => (panel.targets ?? []).map(({ expr }) => [`${title}: ${panel.title}`, expr] as const)),

@@ -30,7 +30,7 @@ describe("the mapping", () => {
       expect(name).toMatch(/^(weir|rdma|node_infiniband)_[a-z][a-z0-9_]*$/);
       expect(name.endsWith("_total"), name).toBe(type === "counter");
       expect(unit, name).not.toBe("");
-      // OpenMetrics has quotes in help texts escaped, Prometheus' format has them as they are.
+      // OpenMetrics has quotes in help texts escaped, Prometheus' format has them unescaped.
       expect(help, name).toMatch(/^[^"\\]{11,}$/);
     }
   });

@@ -1,4 +1,4 @@
-/** What the dashboards and alerts ask Prometheus for. */
+/** Reads the queries of the dashboards and alerts. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { dashboardFiles } from "../../../scripts/generate-dashboards.js";

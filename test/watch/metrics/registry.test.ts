@@ -1,4 +1,4 @@
-/** What is scraped, from a source that does as told. */
+/** Scrapes of a source that does as told. */
 import { describe, expect, it } from "vitest";
 import type { ControlRequests } from "../../../src/device/protocol.js";
 import { MetricsRegistry, type NicReading, type PortReading } from "../../../src/watch/metrics/registry.js";
@@ -137,7 +137,7 @@ describe("the registry", () => {
     ]);
     told.counters = moved(9000, 2000, 50_000);
     expect((await shown("weir_qp_rate_bytes_per_second")).map(([qp]) => qp)).toEqual(["f1", "f3"]);
-    // One that comes back has all that it has counted.
+    // A queue pair that comes back has all that it has counted.
     told.counters = moved(9000, 90_000, 50_000);
     expect(await shown("weir_qp_tx_packets_total")).toEqual([
       ["f3", 50],

@@ -1,4 +1,4 @@
-/** Who is served metrics and health, and what else. */
+/** The server of metrics and health: its clients, and its other answers. */
 import { request } from "node:http";
 import { createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";

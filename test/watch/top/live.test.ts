@@ -1,4 +1,4 @@
-/** `weir top` on a terminal that remembers: what it writes, and that it gives the terminal back on every way out. */
+/** `weir top` on a terminal that remembers: its output, and that it gives the terminal back on every way out. */
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
@@ -98,7 +98,7 @@ describe("the terminal is given back", () => {
     let stopped = "";
     top.suspend.mockImplementation(() => {
       stopped = top.written();
-      // What the kernel then does by default, it would not do past a listener.
+      // The kernel's default action would not happen if there were a listener.
       expect(top.signals.eventNames()).toEqual(["SIGHUP"]);
     });
     stop(top);

@@ -27,7 +27,7 @@ const nicCounter = (name: string, value: number, more: Record<string, string> = 
 const switchCounter = (name: string, value: number, more: Record<string, string> = {}) =>
   counter(name, { switch: "sw", port: "h1", ...more }, value);
 
-/** After `seconds` of steady traffic. */
+/** A reading after `seconds` of steady traffic. */
 export function nicReading(seconds: number): Reading {
   const pair = { qpn: "0x000011", flow: "to-b" };
   return {
@@ -78,7 +78,7 @@ export function switchReading(seconds: number): Reading {
   };
 }
 
-/** `pairs` queue pairs: qp0 ... */
+/** A sample of `pairs` queue pairs: qp0 ... */
 export function bigSample(pairs: number): Sample {
   return {
     time: "2026-01-01T12:03:44.000Z",

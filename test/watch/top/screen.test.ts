@@ -1,4 +1,4 @@
-/** The screen of `weir top`, to the letter, on terminals of several sizes, and what keys make of it. */
+/** The screen of `weir top`, to the letter, on terminals of several sizes, and the effects of keys. */
 import { describe, expect, it } from "vitest";
 import { Choices, type Key } from "../../../src/watch/top/choices.js";
 import { sampleOf } from "../../../src/watch/top/sample.js";
@@ -12,7 +12,7 @@ const kSize = { columns: 120, rows: 24 };
 const plain = (...args: [Parameters<typeof drawTop>[0], Choices, { columns: number; rows: number }?]) =>
   drawTop(args[0], args[1], args[2] ?? kSize, false);
 const choices = (options = {}) => new Choices(options, 1);
-/** Keys as readline tells of them: names for those that have one. */
+/** Presses keys as readline tells of them: names for those that have one. */
 const press = (to: Choices, ...keys: (string | Key)[]) =>
   keys.map((key) => to.take(typeof key === "string" ? { name: key.toLowerCase(), sequence: key } : key));
 

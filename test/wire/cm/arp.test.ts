@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { arpReply } from "../../../src/wire/cm/arp.js";
 
 const kMac = 0x02_00_00_00_00_01;
-/** Who has 10.99.0.1? Tell 10.99.0.2, at 02:00:00:00:00:02. */
+/** The frame asks: who has 10.99.0.1? Tell 10.99.0.2, at 02:00:00:00:00:02. */
 const kRequest = Buffer.from(
   ["ffffffffffff", "020000000002", "0806", "0001", "0800", "06", "04", "0001", "020000000002", "0a630002"].join("") +
     ["000000000000", "0a630001"].join(""),

@@ -144,7 +144,7 @@ describe("a connection", () => {
 });
 
 describe("a lost message", () => {
-  // How many REQ, REP and DREQ it takes. For a lost REP it is the REQ that comes again, and the REP for it and by itself.
+  // Numbers of REQ, REP and DREQ that it takes. For a lost REP the REQ comes again, and the REP both for it and by itself.
   it.each<[MessageKind, number[]]>([
     ["REQ", [2, 1, 1]],
     ["REP", [2, 3, 1]],
@@ -214,7 +214,7 @@ describe("a lost message", () => {
         }
         net.client.cm.close();
         net.server.cm.close();
-        await net.clock.run(10); // frames that are on their way
+        await net.clock.run(10); // Frames that are on their way arrive meanwhile.
         expect(net.clock.pending).toBe(0);
       }),
       { numRuns: 40 },
@@ -307,7 +307,7 @@ describe("who does not answer", () => {
     const accepting = (net.requests[0] as IncomingRequest).accept({ qpn: 18, startingPsn: 0 });
     await net.clock.run(10);
     const client = await connecting;
-    // And the client's queue pair may take its time too.
+    // The client's queue pair may take its time, too.
     await net.clock.run(60_000);
     expect(net.kinds().slice(3)).toEqual(["REP", "REP", "MRA"]);
     client.ready();

@@ -99,7 +99,7 @@ describe.each(kFamilies)("a host without RDMA, $family", ({ ours, theirs, refusa
     const neighbours = { resolve: () => Promise.resolve(kTheirs) };
     const cm = new ConnectionManager({ link, address: ours, clock, neighbours });
     closing.push(cm);
-    /** What a kernel says of a frame of ours. */
+    /** Has a kernel refuse a frame of ours. */
     const refuse = (frame: Buffer, change: (quoted: Buffer) => void = () => {}) => {
       const quoted = Buffer.from(frame.subarray(kEthernetHeader, kEthernetHeader + (ours.includes(":") ? 48 : 28)));
       change(quoted);

@@ -10,7 +10,7 @@ const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export class FakeClock implements Clock {
   #now = 0;
-  /** In the order in which they were set. */
+  /** Timers in the order in which they were set. */
   readonly #timers = new Set<{ at: number; action: () => void }>();
 
   now(): number {
@@ -48,7 +48,7 @@ export class FakeClock implements Clock {
 export class FakeLink implements FrameLink {
   readonly sent: Buffer[] = [];
   readonly #listeners = new Set<(frame: Buffer) => void>();
-  /** What else happens to frames that are sent. */
+  /** Called for frames that are sent. */
   onSend: (frame: Buffer) => void = () => {};
   isFull = false;
 
@@ -70,7 +70,7 @@ export class FakeLink implements FrameLink {
     for (const listener of this.#listeners) listener(frame);
   }
 
-  /** What has been sent since the last call. */
+  /** Returns the frames that were sent since the last call. */
   take(): Buffer[] {
     return this.sent.splice(0);
   }
@@ -107,7 +107,7 @@ export function capturedFrames(name: string): Buffer[] {
   return frames;
 }
 
-/** Those that carry a message of communication management. */
+/** Captured frames that carry a message of communication management. */
 export function capturedMads(name: string): Buffer[] {
   return capturedFrames(name).filter((frame) => readMadFrame(frame) !== undefined);
 }

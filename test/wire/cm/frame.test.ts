@@ -41,7 +41,7 @@ describe("MAD frames", () => {
         changed[at] = (changed[at] as number) ^ 0x01;
         if (readMadFrame(changed) !== undefined) accepted.push(at - 14);
       }
-      // Type of service and time to live are under IPv4's header checksum; the UDP checksum and the BECN byte are nobody's.
+      // Type of service and time to live are under IPv4's header checksum; no checksum covers the UDP checksum and the BECN byte.
       const open = [header + 6, header + 7, header + 12];
       expect(accepted).toEqual(name === "rping" ? open : [0, ...ip, ...open]);
     }

@@ -11,12 +11,12 @@ function make() {
   const clock = new FakeClock();
   const link = new FakeLink(kMac);
   const groups = new GroupReports({ link, addresses: ["fd00::1", "10.0.0.1"], clock, random: () => 0.5 });
-  /** What has been sent since the last look. */
+  /** Returns the frames that were sent since the last look. */
   const sent = () => link.sent.splice(0);
   return { clock, link, groups, sent };
 }
 
-/** Of IGMP, to all. @param code Tenths of a second. */
+/** A query of IGMP, to all. @param code Tenths of a second. */
 function query(code: number, group: readonly number[] = [0, 0, 0, 0]): Buffer {
   const frame = newFrame(0x01_00_5e_00_00_01, 0x02_00_00_00_00_09, kEtherType.ipv4, 28);
   const ip = frame.subarray(14);
@@ -26,7 +26,7 @@ function query(code: number, group: readonly number[] = [0, 0, 0, 0]): Buffer {
   return frame;
 }
 
-/** Of MLD, to all. @param ms What it waits at most. */
+/** A query of MLD, to all. @param ms Longest time that it waits. */
 function query6(ms: number): Buffer {
   const frame = newFrame(0x3333_0000_0001, 0x02_00_00_00_00_09, kEtherType.ipv6, 72);
   const ip = frame.subarray(14);
@@ -86,7 +86,7 @@ it("reports what it has to who asks, in time, and only that", async () => {
   sent();
   const asked = async (frame: Buffer, ms: number) => {
     link.receive(frame);
-    link.receive(frame); // while the answer waits
+    link.receive(frame); // It comes while the answer waits.
     await clock.run(ms / 2 - 1);
     expect(sent()).toEqual([]);
     await clock.run(1);
@@ -97,7 +97,7 @@ it("reports what it has to who asks, in time, and only that", async () => {
   expect(await asked(query(10, [239, 1, 2, 5]), 1000)).toEqual([]);
   expect(await asked(query(0), 10_000)).toEqual(["01005e010203", "01005e010204"]);
   expect(await asked(query6(500), 500)).toEqual(["333300004242"]);
-  // What is cut short, or no query, is none.
+  // A frame that is cut short, or no query, is ignored.
   for (const whole of [query(1), query6(1)]) {
     for (let length = 0; length < whole.length; length++) {
       // Ethernet pads what follows.

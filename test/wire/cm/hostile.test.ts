@@ -1,4 +1,4 @@
-/** What a connection manager does with messages that it should not get. */
+/** A connection manager gets messages that it should not get. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { WeirError } from "../../../src/base/error.js";
@@ -22,7 +22,7 @@ describe("a request", () => {
     hostile(net).request(fields);
     expect(net.server.link.takeMessages()).toMatchObject([{ kind: "REJ", fields: { remoteId: 5, reason } }]);
     expect(net.requests).toEqual([]);
-    expect(net.clock.pending).toBe(1); // the frame on its way: nothing is kept
+    expect(net.clock.pending).toBe(1); // That is the frame on its way: nothing is kept.
   });
 
   it("that says another source than its packet is dropped and counted", () => {

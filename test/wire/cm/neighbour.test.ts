@@ -27,7 +27,7 @@ function setUp(address: string, answers = false, route?: (address: string) => st
   return { clock, link, neighbours };
 }
 
-/** What a neighbour with the address says to a request. */
+/** Answer to a request of a neighbour with the address. */
 const reply = (frame: Buffer, address: string, mac: number) =>
   address.includes(":") ? neighbourAdvertisement(frame, address, mac) : arpReply(frame, address, mac);
 
@@ -154,7 +154,7 @@ describe("requests", () => {
     );
   });
 
-  /** As Linux sends them: 64 bytes of IPv6 and ICMPv6 the checksum computed apart. */
+  /** Solicitations as Linux sends them: 64 bytes of IPv6 and ICMPv6; the checksum is computed apart. */
   it("of neighbour discovery are byte for byte those of RFC 4861", () => {
     const { link, neighbours } = setUp("fd99::1");
     void neighbours.resolve("fd99::ab12:3456").catch(() => {});
@@ -170,7 +170,7 @@ describe("requests", () => {
   });
 });
 
-/** With the pseudo header; 0 if right. */
+/** Checksum with the pseudo header; 0 if right. */
 function checksumOf(frame: Buffer): number {
   return internetChecksum(frame.subarray(22, 54), Buffer.from([0, 0, 0, 32, 0, 0, 0, 58]), frame.subarray(54, 86));
 }
@@ -204,7 +204,7 @@ describe("neighbour discovery", () => {
 
   it("answers who looks whether the address is taken, to all", () => {
     const probe = solicitation().subarray(0, 78);
-    probe.fill(0, 22, 38); // from nobody, without an option
+    probe.fill(0, 22, 38); // It is from nobody, without an option.
     probe.writeUInt16BE(24, 18);
     probe.writeUInt16BE(0, 56);
     const sum = internetChecksum(probe.subarray(22, 54), Buffer.from([0, 0, 0, 24, 0, 0, 0, 58]), probe.subarray(54));

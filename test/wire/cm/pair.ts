@@ -67,7 +67,7 @@ export async function connected(net: Pair, options: Partial<ConnectOptions> = {}
   return { client, server: await accepting };
 }
 
-/** How each has ended, once it has. */
+/** Notes how each has ended, once it has. */
 export function endsOf({ client, server }: { client: Established; server: Established }) {
   const how: { client?: Disconnection; server?: Disconnection } = {};
   client.onDisconnected((end) => {
@@ -85,7 +85,7 @@ export const failureOf = (promise: Promise<unknown>) =>
     (error: unknown) => error as WeirError,
   );
 
-/** What a peer that is no friend of ours sends. */
+/** Messages of a peer that is no friend of ours. */
 export function hostile(net: Pair) {
   const template = { localGuid: guidOfMac(kMacs[0]), partition: 0xffff };
   const valid = { pathMtu: 3, remoteGid: gid(2), serviceId: (0x0106n << 16n) | BigInt(kPort) };

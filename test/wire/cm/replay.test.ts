@@ -1,4 +1,4 @@
-/** The other side is a capture of Linux: what it sent is fed in, what it got is compared with what we send. */
+/** The other side is a capture of Linux: its frames are fed in, and the frames that it got are compared with those that we send. */
 import { describe, expect, it } from "vitest";
 import { ConnectionManager, type IncomingRequest } from "../../../src/wire/cm/connection_manager.js";
 import { readMadFrame } from "../../../src/wire/cm/frame.js";
@@ -28,10 +28,10 @@ function manager(mac: number, address: string, peer: number, randoms: number[]) 
   return { clock, link, cm };
 }
 
-/** What was sent, without the headers around the MAD. */
+/** MADs that were sent, without the headers around them. */
 const sentMads = (link: FakeLink) => link.take().map((frame) => readMadFrame(frame)?.mad.toString("hex"));
 const mad = (frame: Buffer | undefined) => readMadFrame(frame as Buffer)?.mad as Buffer;
-/** Without the transaction ID, which whoever sends a request makes up. */
+/** Content of a MAD without the transaction ID, which the sender of a request makes up. */
 const content = (bytes: Buffer) => Buffer.concat([bytes.subarray(0, 8), bytes.subarray(16)]).toString("hex");
 const sentContent = (link: FakeLink) => link.take().map((frame) => content(mad(frame)));
 

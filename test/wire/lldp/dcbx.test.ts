@@ -1,4 +1,4 @@
-/** DCBX: whose parameters are used, what is told, and what does not fit. */
+/** DCBX: the parameters that are used, the TLVs that are told, and mismatches. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { DcbTlvs, Ets } from "../../../src/wire/lldp/dcb_tlv.js";

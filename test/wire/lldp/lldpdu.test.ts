@@ -1,4 +1,4 @@
-/** LLDPDUs: what is built is read, and any bytes are read or refused. */
+/** LLDPDUs: the reader reads all that is built, and reads or refuses any bytes. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildDcb, type DcbTlvs, readDcb, type Selector, type Tsa } from "../../../src/wire/lldp/dcb_tlv.js";

@@ -1,14 +1,14 @@
-/** Many curves of one run as three: their mean, and between the lowest and the highest a shade through which other runs are seen. */
+/** Draws many curves of one run as three: their mean, and between the lowest and the highest a shade through which other runs are seen. */
 import type { Curve } from "../data/gather.js";
 import type { Look } from "./palette.js";
 import type { Line } from "./panel.js";
 
-/** More lines than these, of several runs, nobody can follow. */
+/** Most lines of several runs that a reader can follow. */
 const kLinesCompared = 6;
 /** Parts of the time that a band over samples has: in each of them it goes from the lowest to the highest. */
 export const kBandPoints = 160;
 
-/** `chosen`: by the reader, whether each flow is drawn. */
+/** Tells whether flows are drawn as bands. @param chosen The reader's choice to have each flow drawn. */
 export function areBanded(runs: number, flows: number, chosen: boolean | null): boolean {
   return runs > 1 && flows > 1 && (chosen === null ? runs * flows > kLinesCompared : !chosen);
 }
@@ -19,7 +19,7 @@ interface Banded {
   label: string;
 }
 
-/** Over flows, at each moment. */
+/** Band over flows, at each moment. */
 export function bandOverFlows(curve: Omit<Curve, "across">, banded: Banded): Line[] {
   return bandOf(banded, {
     high: { ...curve, across: "max" },
@@ -28,7 +28,7 @@ export function bandOverFlows(curve: Omit<Curve, "across">, banded: Banded): Lin
   });
 }
 
-/** Over the samples of each part of the time. */
+/** Band over the samples of each part of the time. */
 export function bandOverTime(curve: Omit<Curve, "fold">, banded: Banded): Line[] {
   return bandOf(banded, {
     high: { ...curve, fold: "max" },

@@ -24,14 +24,14 @@ import { panelsOf, thresholdsOf } from "./panels.js";
 import { Plot } from "./plot.js";
 import { Sample } from "./sample.js";
 
-/** Screens show no more; uPlot draws each. */
+/** Most points that screens show; uPlot draws each. */
 const kPoints = 1400;
 const kPointsOfMany = 300;
 const kManyLines = 24;
 /** A chart on paper, CSS pixels; the style sheet fits it to the page. */
 const kPaperWidth = 680;
 
-/** `withRuns`: their names are told nowhere else. */
+/** @param withRuns Shows names of runs, which are told nowhere else. */
 export function Charts({ withRuns = false }: { withRuns?: boolean }) {
   const panels = useComputed(() => {
     const now = session.value;
@@ -40,7 +40,7 @@ export function Charts({ withRuns = false }: { withRuns?: boolean }) {
       recordings: recordings.value,
       finished,
       hidden: hiddenRuns.value,
-      // Runs take milliseconds of meant time.
+      // Traffic of finished runs takes milliseconds.
       eventsPer: finished.length === 0 && now?.duration_ns === null ? "per s" : "per ms",
       flowIds: flowIds.value,
       flows: flowsInView.value,
@@ -80,7 +80,7 @@ function queueThresholds(): Threshold[] {
   return thresholdsOf(queues, frames.seen?.switches.map((one) => one.xoff) ?? []);
 }
 
-/** Of one run, or the same of all. */
+/** End of the warm-up of one run, or of all if theirs is the same. */
 function warmup(): number {
   const [all = 0, ...others] = new Set(shown.value.map(({ result }) => result.warmup_s));
   return others.length > 0 ? 0 : 1000 * all;
@@ -133,7 +133,7 @@ function Chart({ panel }: { panel: Panel }) {
       if (note.current && typeof panel.note === "function") note.current.textContent = panel.note();
       element.dataset.until = String(recordings.value[0]?.span?.[1]);
     };
-    // At once: whoever prints does not wait.
+    // Plots are rebuilt at once: the printer does not wait.
     const rebuilt = effect(() => {
       printing.value;
       untracked(build);

@@ -1,4 +1,4 @@
-/** How long queues of finished runs were, and for which part of the time. */
+/** Charts of how long queues of finished runs were, and for which part of the time. */
 import { queueCdf } from "../../../src/result/queue_cdf.js";
 import type { Loaded } from "../data/recording.js";
 import type { Look } from "./palette.js";
@@ -38,7 +38,7 @@ type Points = ReturnType<typeof queueCdf>;
 /** Lengths that a queue stays below for so much of the time decide where the axis ends, if the longest is more than `kFar` times them. */
 const kUsual = 0.99;
 const kFar = 2;
-/** Room beyond them. */
+/** Room beyond these lengths. */
 const kRoom = 1.25;
 
 /** One burst, such as that of all senders at line rate, would press the rest against the left edge. */
@@ -48,7 +48,7 @@ function axisEnd(points: Points): number {
   return usual > 0 && longest > kFar * usual ? kRoom * usual : longest;
 }
 
-/** What the axis does not show: for how much of the time, and how far it goes. */
+/** Says for how much of the time queues were longer than the axis shows, and how long. */
 function beyond(drawn: readonly { label: string; points: Points }[], until: number): string[] {
   return drawn.flatMap(({ label, points }) => {
     const longest = points.at(-1)?.[0] ?? 0;
@@ -60,7 +60,7 @@ function beyond(drawn: readonly { label: string; points: Points }[], until: numb
   });
 }
 
-/** A step function: 0 before the first point. */
+/** Samples a step function, which is 0 before the first point. */
 function atOrBelow(points: Points, x: readonly number[]): number[] {
   let next = 0;
   let fraction = 0;

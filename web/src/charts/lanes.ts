@@ -4,18 +4,18 @@ import { largest } from "../data/gather.js";
 /** Part of a lane that its largest value takes. */
 const kLaneFill = 0.82;
 
-/** How high a value is in its lane. */
+/** Height of a value in its lane. */
 const laneHeight = (value: number): number => Math.sqrt(value);
 
-/** What a lane is as high as, and the largest value of the warm-up where that is beyond it. */
+/** Value that gives a lane its height, and the largest value of the warm-up if that is beyond it. */
 export interface LanePeak {
   peak: number;
   start: number | undefined;
 }
 
 /**
- * All senders at line rate in the first moment would leave the rest of a run flat: where anything happened after the warm-up in view,
- * that decides, and the start is cut at the upper edge of the lane.
+ * Largest value after the warm-up in view, if there was any, and the start is cut at the upper edge of the lane: all senders at
+ * line rate in the first moment would leave the rest of a run flat.
  *
  * @param warmup Its end, on the axis of x.
  */
@@ -30,7 +30,7 @@ export function lanePeak(
   return later > 0 && all > later ? { peak: later, start: all } : { peak: all, start: undefined };
 }
 
-/** Higher ones end at the edge of the lane: above is the next. */
+/** Height of a value that ends at the edge of the lane, since the next lane is above. */
 export function laneHeightWithin(value: number | null, lane: LanePeak | undefined): number | null {
   if (value === null) return null;
   const most = lane?.start === undefined ? value : lane.peak / kLaneFill ** 2;

@@ -1,4 +1,4 @@
-/** What charts carry besides curves: thresholds, warm-up, lines where a parameter was changed, and the names of lanes. */
+/** Draws the parts of charts besides curves: thresholds, warm-up, lines where a parameter was changed, and the names of lanes. */
 import type uPlot from "uplot";
 import type { Change } from "../data/recording.js";
 import { dots, faded, ink } from "../theme.js";
@@ -27,14 +27,14 @@ export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
   }
-  // After all lines, for one may go through the name of another.
+  // Names are drawn after all lines, for one may go through the name of another.
   const right = bbox.left + bbox.width - 5 * dots();
   all
     .filter(({ y }) => y < bbox.top)
     .forEach(({ label }, i) => {
       write(ctx, `${label} (above)`, right, bbox.top + ((i + 1) * kRow - 1) * dots());
     });
-  /** Where texts stand already: one at nearly the same height goes to the left of them. */
+  /** Places of texts so far: a text at nearly the same height goes to the left of them. */
   const placed: { y: number; left: number }[] = [];
   for (const { label, y } of within) {
     const near = placed.filter((one) => Math.abs(one.y - y) < kRow * dots()).map(({ left }) => left);
@@ -47,7 +47,7 @@ export function drawThresholds(u: uPlot, thresholds: readonly Threshold[]): void
   ctx.restore();
 }
 
-/** From 0 to `until`, ms, is left out of a run's figures. */
+/** Marks the time from 0 to `until`, ms, which a run's figures leave out. */
 export function drawWarmup(u: uPlot, until: number): void {
   const { ctx, bbox } = u;
   const right = Math.min(bbox.left + bbox.width, u.valToPos(until, "x", true));
@@ -59,7 +59,7 @@ export function drawWarmup(u: uPlot, until: number): void {
   ctx.restore();
 }
 
-/** Each change at its time, its text beside it; texts near each other stand in rows. */
+/** Draws each change at its time, its text beside it; texts near each other stand in rows. */
 export function drawChanges(u: uPlot, changes: readonly Change[]): void {
   const { ctx, bbox } = u;
   ctx.save();
@@ -78,7 +78,7 @@ export function drawChanges(u: uPlot, changes: readonly Change[]): void {
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
   }
-  /** Where the last text of each row ends. */
+  /** End of the last text of each row. */
   const rows: number[] = [];
   for (const { x, text } of inView) {
     const { width } = ctx.measureText(text);
@@ -105,13 +105,13 @@ export function drawBeyond(u: uPlot, text: string): void {
   ctx.restore();
 }
 
-/** "switch.ecn.kmax=200KB" as "kmax=200KB". */
+/** Shortens "switch.ecn.kmax=200KB" to "kmax=200KB". */
 export function shortName(set: string): string {
   const [path = "", ...value] = set.split("=");
   return [path.split(".").at(-1), ...value].join("=");
 }
 
-/** Left of each lane its name and largest value, of the start too where that is beyond it, and a line below it. */
+/** Writes left of each lane its name and largest value, and that of the start if it is beyond; below the lane is a line. */
 export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: readonly LanePeak[]): void {
   const { ctx, bbox } = u;
   if (lanes.length === 0) return;
@@ -148,7 +148,7 @@ export function drawLaneNames(u: uPlot, { lanes = [], lines }: Panel, peaks: rea
   ctx.restore();
 }
 
-/** There is little room beside a lane: "14.2k". */
+/** Shortens a number, since there is little room beside a lane: "14.2k". */
 function compact(value: number): string {
   return value >= 1e4 ? `${Number((value / 1e3).toPrecision(3))}k` : String(short(value));
 }
@@ -157,7 +157,7 @@ function setFont(ctx: CanvasRenderingContext2D, size: number, weight = ""): void
   ctx.font = `${weight}${size * dots()}px ${kFontFamily}`;
 }
 
-/** Dense curves go up and down through any text: they end at a ground of its own. */
+/** Paints a ground for a text, at which curves end: dense ones would run through it. */
 function plate(ctx: CanvasRenderingContext2D, x: number, y: number, width: number, height: number): void {
   const { fillStyle } = ctx;
   ctx.fillStyle = faded("panel", 0.88);
@@ -165,7 +165,7 @@ function plate(ctx: CanvasRenderingContext2D, x: number, y: number, width: numbe
   ctx.fillStyle = fillStyle;
 }
 
-/** Text with a rim of the ground, so that curves do not run through it. */
+/** Writes text with a rim of the ground, so that curves do not run through it. */
 function write(ctx: CanvasRenderingContext2D, text: string, x: number, y: number): void {
   const { strokeStyle, lineWidth } = ctx;
   ctx.setLineDash([]);

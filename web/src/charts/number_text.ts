@@ -1,4 +1,4 @@
-/** Numbers and times as charts write them. */
+/** Formats numbers and times for charts. */
 import type { Panel } from "./panel.js";
 
 /** A number of at most four digits. */

@@ -1,6 +1,6 @@
 /**
- * How curves are told apart: eight colours that colour-blind readers can tell from each other, then eight again with another dash.
- * The same flow has the same look in all charts and lists.
+ * Tells curves apart: eight colours that colour-blind readers can tell from each other, then eight again with another dash. The
+ * same flow has the same look in all charts and lists.
  */
 export interface Look {
   /** Name of a colour of the style sheet. */
@@ -27,7 +27,7 @@ export function lookOf(position: number): Look {
   };
 }
 
-/** Where colour already says which flow it is, a dash says which run. */
+/** Dash of a run, where colour already says which flow it is. */
 export function dashOfRun(run: number): readonly number[] {
   return kDashes[run % kDashes.length] as readonly number[];
 }

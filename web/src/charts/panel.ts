@@ -4,15 +4,15 @@ import type { Look } from "./palette.js";
 
 export interface Line extends Look {
   label: string;
-  /** Of panels over time. */
+  /** Curve of a panel over time. */
   curve?: Curve;
-  /** Thin and pale: of second rank. */
+  /** Makes the line thin and pale: it is of second rank. */
   faint?: boolean;
-  /** Not drawn itself: the edge of a shade. */
+  /** Makes the line the edge of a shade, not drawn itself. */
   edge?: "high" | "low";
-  /** Which of several runs it is of. */
+  /** Index of its run among several. */
   run?: number;
-  /** Which lane of a panel with lanes, from the top. */
+  /** Index of its lane in a panel with lanes, from the top. */
   lane?: number;
 }
 
@@ -28,19 +28,19 @@ export interface Panel {
   note: string | (() => string);
   unit: string;
   lines: Line[];
-  /** They move with what switches hold. */
+  /** Returns thresholds, which move with the fill of switches. */
   thresholds?: () => Threshold[];
-  /** Its lines are told apart by nothing else on the page. */
+  /** True if nothing else on the page tells its lines apart. */
   legend?: boolean;
-  /** Not over time: all there is to draw, which does not change, and where the axis ends. */
+  /** Points of a panel that is not over time and does not change, and the end of the axis. */
   fixed?: { x: number[]; unit: string; ys: (number | null)[][]; until: number };
-  /** A time of its own, ms, unless a part is zoomed to: there is nothing outside of it. */
+  /** A time of its own, ms, outside of which there is nothing; a zoom overrides it. */
   span?: Range;
   /** Lanes share no axis: each is as high as its largest value, and all heights are square roots: a burst leaves room for the rest. */
   lanes?: string[];
-  /** Points on the axis, about, where they are fewer than a screen shows. */
+  /** Approximate number of points on the axis, if they are fewer than a screen shows. */
   points?: number;
-  /** The axis never ends above. */
+  /** Largest value at which the axis may end. */
   most?: number;
   height: number;
 }

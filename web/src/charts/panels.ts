@@ -1,4 +1,4 @@
-/** What is drawn: which curves in which chart, in reading order. Drawing itself is plot.ts. */
+/** Chooses the curves of each chart, in reading order. plot.ts draws them. */
 import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../../../src/congestion/flow_state.js";
 import type { QueueThresholds } from "../../../src/result/thresholds.js";
 import type { Session } from "../../../src/watch/dashboard/protocol.js";
@@ -11,29 +11,29 @@ import type { Line, Panel, Threshold } from "./panel.js";
 
 export interface Drawn {
   recordings: readonly Recording[];
-  /** What they are of; nothing while they are still growing. */
+  /** Runs of the recordings; empty while these still grow. */
   finished: readonly Loaded[];
   /** Runs that are not drawn, by their place. */
   hidden: ReadonlySet<number>;
   eventsPer: "per ms" | "per s";
-  /** All, in the order of their colours. */
+  /** All flows, in the order of their colours. */
   flowIds: readonly string[];
-  /** Those drawn. */
+  /** Flows that are drawn. */
   flows: ReadonlySet<string>;
-  /** Of several runs the flows of each are drawn as one band. */
+  /** True if the flows of each of several runs are drawn as one band. */
   banded: boolean;
-  /** Of the run under way. */
+  /** Thresholds of the run under way. */
   queueThresholds: () => Threshold[];
-  /** Of the run under way. */
+  /** Congestion control of the run under way. */
   congestionControl: Session["congestion_control"];
 }
 
 /** With more flows, target rates are left out: they would double an already full picture. */
 const kFlowsWithTarget = 8;
-/** With more queues, the longest is the only curve: of a run under way, and of others, where looks begin again. */
+/** With more queues, the longest is the only curve: first for a run under way, then for finished ones, where looks begin again. */
 const kQueuesDrawn = 8;
 const kFinishedQueuesDrawn = 64;
-/** Of several runs, queues that have a chart each. */
+/** Most queues that have a chart each, when several runs are compared. */
 const kQueuesCompared = 6;
 
 const kLaneTitles: Record<EventKind, string> = {
@@ -72,7 +72,7 @@ export function panelsOf(drawn: Drawn): Panel[] {
     eventPanel(drawn),
     ...(compared ? [] : finished.flatMap(placePanels)),
   ];
-  // Of what is over it is known what there is nothing of.
+  // A finished run gets no panel for values that it does not have.
   return finished.length === 0
     ? panels
     : panels.filter(({ lines }) => lines.length === 0 || lines.some(hasValues)).map((panel) => without(panel, hidden));
@@ -290,7 +290,7 @@ function distributionPanel(run: Loaded): Panel {
   return cdfPanel("cdf", "Queue depth distribution", curves);
 }
 
-/** Those that all runs have, the longest first, each over time and its distribution; or else the longest of each run. */
+/** Charts of queues that all runs have, the longest first, each over time and its distribution; or else the longest of each run. */
 function comparedQueuePanels(drawn: Drawn): Panel[] {
   const { recordings, finished } = drawn;
   const [first, ...others] = recordings;
@@ -325,19 +325,19 @@ function comparedQueuePanels(drawn: Drawn): Panel[] {
   });
 }
 
-/** How much longer than what it has a chart's own time is, and how much of the run that is at most. */
+/** Length of a chart's own time in relation to the events in it, and its largest part of the run. */
 const kStartRoom = 1.25;
 const kStartPart = 0.2;
 const kStartAlone = "At the start alone, drawn on a time axis of its own: none came later";
 
-/** Where all events of a long run came at its start: they would be one spike at its left edge. */
+/** Range of a chart if all events of a long run came at its start: they would be one spike at its left edge. */
 function startAlone({ columns, span }: Recording, own: readonly number[]): Range | undefined {
   const last = Math.max(...own.map((column) => columns.column(column).findLastIndex((count) => count > 0)));
   const end = kStartRoom * (columns.time[last] ?? 0);
   return end > 0 && end < kStartPart * (span?.[1] ?? 0) ? [0, end] : undefined;
 }
 
-/** Where events happened, of a kind that happened at several places. */
+/** Charts by place, for kinds of events that happened at several places. */
 function placePanels({ recording }: Loaded): Panel[] {
   return kEventKinds.flatMap((kind) => {
     const own = recording.places.map((place, index) => ({ ...place, index })).filter((place) => place.kind === kind);
@@ -364,7 +364,7 @@ function placePanels({ recording }: Loaded): Panel[] {
 
 type Thresholds = { readonly [K in keyof QueueThresholds]: QueueThresholds[K] | null };
 
-/** @param xoff Of each switch, bytes; 0: it does not pause. */
+/** @param xoff Threshold of each switch, bytes; 0: it does not pause. */
 export function thresholdsOf(queues: readonly Thresholds[], xoff: readonly number[]): Threshold[] {
   const of = (field: keyof QueueThresholds) => queues.map((queue) => queue[field] ?? null);
   const pausing = xoff.filter((value) => value > 0);
@@ -376,7 +376,7 @@ export function thresholdsOf(queues: readonly Thresholds[], xoff: readonly numbe
   ];
 }
 
-/** One line if all agree; otherwise the least, which acts first, and it says so. */
+/** Makes one line if all agree; otherwise the least, which acts first, and the label says so. */
 function threshold(name: string, values: readonly (number | null)[]): Threshold[] {
   const known = [...new Set(values.filter((value) => value !== null))];
   if (known.length === 0) return [];
@@ -413,7 +413,7 @@ function eventPanel(drawn: Drawn): Panel {
   };
 }
 
-/** Where there is one place it is named here. */
+/** Label of a lane; if there is one place, the label names it. */
 function laneLabel({ places }: Recording, kind: EventKind): string {
   const [place, ...others] = places.filter((one) => one.kind === kind);
   return place === undefined || others.length > 0 ? kLaneTitles[kind] : `${kLaneTitles[kind]}, ${place.name}`;

@@ -13,7 +13,7 @@ import { Tip } from "./tip.js";
 export interface PlotOptions {
   panel: Panel;
   width: number;
-  /** What a run's figures leave out, ms. */
+  /** End of the time that a run's figures leave out, ms. */
   warmup: () => number;
   changes: () => readonly Change[];
   onZoom(range: readonly [number, number] | null): void;
@@ -23,14 +23,14 @@ export interface PlotOptions {
 const kSync = "time";
 const kFontSize = 11.5;
 const kFontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
-/** The same for all, so that times are above each other. */
+/** Margins of all charts, so that times are above each other. */
 const kLeft = 64;
 const kRight = 12;
 const kTimes = 34;
 const kManyLines = 16;
-/** How much of its colour a shade has. */
+/** Opacity of a shade. */
 const kShade = 0.2;
-/** Part of the samples that decides where an axis ends, and how many are looked at. */
+/** Part of the samples that decides where an axis ends, and how many samples are examined. */
 const kUsual = 0.985;
 const kSampled = 3000;
 
@@ -38,7 +38,7 @@ export class Plot {
   private readonly plot: uPlot;
   private readonly tip: Tip;
   private readonly lanes: LanePeak[] = [];
-  /** As they came: lanes are drawn as other heights. */
+  /** Values as they came: lanes draw them at other heights. */
   private values: Gathered["ys"] = [];
   /** Largest value, and the largest that the axis shows. */
   private most = 0;
@@ -111,7 +111,7 @@ export class Plot {
     return this.options.panel;
   }
 
-  /** What is in the picture, for those who do not see it; read when they come to it. */
+  /** Describes the picture for readers who do not see it; they read it when they come to it. */
   private describe(ys: Gathered["ys"]): void {
     const { panel } = this;
     this.host.dataset.points = String(ys.reduce((sum, line) => sum + line.filter((value) => value !== null).length, 0));
@@ -233,7 +233,7 @@ export class Plot {
       scale: lane === undefined ? "y" : laneScale(lane),
       stroke: () => (edge ? "transparent" : opacity < 1 ? faded(color, opacity) : ink(color)),
       width: unit() * (faint || many ? 1 : 1.6),
-      // Among many nobody can follow a dash, and dashes are slow to draw.
+      // Among many lines nobody can follow a dash, and dashes are slow to draw.
       dash: many ? [] : dash.map((length) => length * unit()),
       points: { show: false },
       ...(stepped && { paths: uPlot.paths.stepped?.({ align: fixed ? 1 : -1 }) as uPlot.Series.PathBuilder }),
@@ -247,8 +247,8 @@ function laneScale(lane: number): string {
 }
 
 /**
- * A short burst, such as all senders at line rate before the first CNP, would flatten the rest: the axis ends a little above
- * what all but few samples stay below, if the largest is more than twice that.
+ * Returns the largest value for the axis. A short burst, such as all senders at line rate before the first CNP, would flatten the
+ * rest: the axis ends a little above all but few samples, if the largest is more than twice that.
  */
 function withoutSpikes(ys: Gathered["ys"], most: number): number {
   const step = Math.max(1, Math.floor((ys.length * (ys[0]?.length ?? 0)) / kSampled));
@@ -264,7 +264,7 @@ function withoutSpikes(ys: Gathered["ys"], most: number): number {
   return usual > 0 && most > 2 * usual ? 1.25 * usual : most;
 }
 
-/** Ends on a round number, so that the axis does not tremble; thresholds far above the data would flatten it. */
+/** Range that ends on a round number, so that the axis does not tremble; thresholds far above the data would flatten it. */
 function yRange({ thresholds, most }: Panel, dataMax: number | null): [number, number] {
   const data = dataMax ?? 0;
   const high = Math.max(

@@ -1,4 +1,4 @@
-/** The values at the cursor, beside it. */
+/** A tip with the values at the cursor. */
 import { render } from "preact";
 import type uPlot from "uplot";
 import type { Gathered } from "../data/gather.js";
@@ -21,7 +21,7 @@ export class Tip {
     host.append(this.box);
   }
 
-  /** @param values Of the panel's lines, as they are told. */
+  /** @param values Values of the panel's lines as they came. */
   show(u: uPlot, values: Gathered["ys"], wanted: boolean): void {
     const { idx, left = -1, top = 0 } = u.cursor;
     const time = idx === null || idx === undefined ? undefined : u.data[0][idx];

@@ -1,6 +1,6 @@
 /**
- * Samples over time in typed arrays of bounded length: once full, the oldest are given up. What is there lies in one piece, so that
- * it can be read without a copy.
+ * Samples over time in typed arrays of bounded length: once full, the oldest are given up. The rest lies in one piece, so that it
+ * can be read without a copy.
  */
 export class Columns {
   private times: Float64Array;
@@ -27,22 +27,22 @@ export class Columns {
     return this.length === 0 ? undefined : this.times[this.next - 1];
   }
 
-  /** Ascending. */
+  /** Times in ascending order. */
   get time(): Float64Array {
     return this.times.subarray(this.first, this.next);
   }
 
-  /** NaN where there was no value. */
+  /** Values of a column; NaN where there was none. */
   column(index: number): Float32Array {
     return this.values[index]?.subarray(this.first, this.next) ?? new Float32Array(0);
   }
 
-  /** NaN where there was no value, or nothing yet. */
+  /** Last value of a column; NaN where there was none, or there is no sample yet. */
   last(index: number): number {
     return this.length === 0 ? Number.NaN : (this.values[index]?.[this.next - 1] ?? Number.NaN);
   }
 
-  /** One sample; `write` fills in its values: `set(column, value)`. Those it leaves out are unknown. */
+  /** Adds one sample; `write` fills in its values: `set(column, value)`. Values that it leaves out are unknown. */
   append(time: number, write: (set: (column: number, value: number | null | undefined) => void) => void): void {
     if (this.next === this.times.length) this.makeRoom();
     const at = this.next++;
@@ -55,17 +55,17 @@ export class Columns {
     });
   }
 
-  /** Gives up what is later. */
+  /** Gives up samples that are later. */
   truncate(time: number): void {
     while (this.length > 0 && (this.times[this.next - 1] as number) > time) this.next--;
   }
 
-  /** More values at each time, unknown so far. */
+  /** Adds values at each time, unknown so far. */
   widen(by: number): void {
     for (let i = 0; i < by; i++) this.values.push(new Float32Array(this.times.length).fill(Number.NaN));
   }
 
-  /** Twice the limit at most: what is kept moves to the front once in a while, not at each sample. */
+  /** Makes room for twice the limit at most: samples that are kept move to the front once in a while, not each time. */
   private makeRoom(): void {
     const room = Math.min(2 * this.limit, 2 * this.times.length);
     const moved = <T extends Float32Array | Float64Array>(from: T, to: T): T => {

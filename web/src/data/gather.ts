@@ -1,15 +1,15 @@
 /**
- * From recordings to what is drawn: the samples in view on one axis, thinned to what a screen can show. Thinning keeps what
- * matters: the largest length of a queue, how often events came.
+ * Gathers samples of recordings for drawing: those in view on one axis, thinned to as many as a screen can show. Thinning keeps
+ * what matters: the largest length of a queue, how often events came.
  */
 import type { Recording } from "./recording.js";
 
-/** How several samples become one point. "per ms" and "per s": counts by the time they took. */
+/** Rule by which several samples become one point. "per ms" and "per s": counts by the time they took. */
 export type Fold = "last" | "mean" | "max" | "min" | "per ms" | "per s";
 
 type Across = "sum" | "mean" | "max" | "min";
 
-/** One curve: a column, or what several come to. */
+/** One curve: a column, or several that are combined. */
 export interface Curve {
   recording: Recording;
   columns: readonly number[];
@@ -32,7 +32,7 @@ export type Range = readonly [from: number, to: number];
 
 /**
  * @param until Later samples are left out.
- * @param most Points on the axis, about.
+ * @param most Approximate number of points on the axis.
  */
 export function gather(curves: readonly Curve[], range: Range, until: number, most: number): Gathered {
   const recordings = [...new Set(curves.map(({ recording }) => recording))];
@@ -61,7 +61,7 @@ interface Thinned {
 
 function thin({ columns }: Recording, [from, to]: Range, until: number, most: number): Thinned {
   const { time } = columns;
-  // One more on either side, so that curves reach the edges.
+  // One sample more on either side lets curves reach the edges.
   const begin = Math.max(0, lowerBound(time, from) - 1);
   const end = Math.min(lowerBound(time, to) + 2, lowerBound(time, until) + 1, time.length);
   const step = Math.max(1, Math.ceil((end - begin) / most));
@@ -80,7 +80,7 @@ function valuesOf({ recording, columns, across, fold }: Curve, { x, starts }: Th
   const sources = columns.map((index) => recording.columns.column(index));
   return x.map((_, i) => {
     let folded = Number.NaN;
-    /** ms that the samples with a value took: they differ. */
+    /** Time of the samples with a value, ms: they differ. */
     let took = 0;
     for (let at = starts[i] as number; at < (starts[i + 1] as number); at++) {
       const value = acrossAll(sources, at, across);
@@ -97,13 +97,13 @@ function valuesOf({ recording, columns, across, fold }: Curve, { x, starts }: Th
   });
 }
 
-/** ms since the sample before; of the first as long as the next, of the only one 1. */
+/** Time since the sample before, ms; the first takes as long as the next, an only one 1. */
 function intervalOf(time: Float64Array, at: number): number {
   const end = Math.max(1, at);
   return end < time.length ? (time[end] as number) - (time[end - 1] as number) : 1;
 }
 
-/** Of those columns that have a value. */
+/** Combines those columns that have a value. */
 function acrossAll(sources: readonly Float32Array[], at: number, across: Across): number {
   let value = Number.NaN;
   let known = 0;
@@ -137,7 +137,7 @@ function onAxis(axis: readonly number[], times: readonly number[], values: reado
   });
 }
 
-/** Position of the first that is not less. */
+/** Position of the first element that is not less. */
 function lowerBound(sorted: Float64Array, value: number): number {
   let low = 0;
   let high = sorted.length;

@@ -20,15 +20,15 @@ const kSeriesOf = {
   window: "cwnd_packets",
 } as const satisfies Record<FlowField, keyof typeof kFlowSeries>;
 
-/** Where events of a finished run happened: a queue, a port, a host. */
+/** Place of events in a finished run: a queue, a port, a host. */
 export interface Place {
   kind: EventKind;
   name: string;
 }
 
-/** What happened at one moment: a parameter was changed, or a link failed. */
+/** Something that happened at one moment: a parameter was changed, or a link failed. */
 export interface Change {
-  /** ms. */
+  /** Time in ms. */
   at: number;
   set: string[];
 }
@@ -40,7 +40,7 @@ export class Recording {
     readonly flows: readonly string[],
     private names: readonly string[],
     readonly columns: Columns,
-    /** Those where there was any. */
+    /** Places that had events. */
     readonly places: readonly Place[] = [],
   ) {}
 
@@ -48,7 +48,7 @@ export class Recording {
     return this.names;
   }
 
-  /** One that grows with the samples of a run. */
+  /** Makes one that grows with the samples of a run. */
   static live({ flows, queues }: Pick<Session, "flows" | "queues">): Recording {
     return Recording.of(
       flows.map(({ id }) => id),
@@ -57,7 +57,7 @@ export class Recording {
     );
   }
 
-  /** The series of a finished run, empty if it has none, and what was changed or happened to the network while it ran. */
+  /** Makes one of the series of a finished run, empty if it has none, with changes of parameters and failures while it ran. */
   static finished({
     series,
     changes = [],
@@ -126,17 +126,17 @@ export class Recording {
     return this.flows.length * kFlowFields.length + kEventKinds.indexOf(kind);
   }
 
-  /** The last ones: queues become more. */
+  /** Column of a queue; these are the last ones, since queues become more. */
   queueColumn(queue: number): number {
     return this.flows.length * kFlowFields.length + kEventKinds.length + queue;
   }
 
-  /** Of a finished run, whose queues do not become more. */
+  /** Column of a place in a finished run, whose queues do not become more. */
   placeColumn(place: number): number {
     return this.queueColumn(this.queues.length) + place;
   }
 
-  /** The same queues and more. False: they are others, or in another order. */
+  /** Takes the same queues and more. Returns false if they are others, or in another order. */
   extend(queues: readonly string[]): boolean {
     if (!this.names.every((name, i) => name === queues[i])) return false;
     this.columns.widen(queues.length - this.names.length);
@@ -145,8 +145,8 @@ export class Recording {
   }
 
   /**
-   * What is known already is left out, and what is known in part is replaced. A sample without values marks where one begins whose
-   * predecessor is not there: at the start, and after a gap, in which nothing is drawn.
+   * Adds a sample; known parts are left out or replaced. A sample without values marks where one begins whose predecessor
+   * is not there: at the start, and after a gap, in which nothing is drawn.
    *
    * @returns False: it was known.
    */
@@ -172,24 +172,24 @@ export class Recording {
     return true;
   }
 
-  /** Whether a column has any value. */
+  /** Tells whether a column has any value. */
   has(column: number): boolean {
     return this.columns.column(column).some((value) => !Number.isNaN(value));
   }
 
-  /** ms; undefined without samples. */
+  /** First and last time, ms; undefined without samples. */
   get span(): [first: number, last: number] | undefined {
     const [first] = this.columns.time;
     const last = this.columns.end;
     return first === undefined || last === undefined ? undefined : [first, last];
   }
 
-  /** Mean of a flow's throughput over all that is kept. */
+  /** Mean of a flow's throughput over all samples that are kept. */
   meanThroughput(flow: number): number {
     return this.meanOf(this.flowColumn(flow, "throughput"));
   }
 
-  /** By time, over all that is kept. */
+  /** Mean by time over all samples that are kept. */
   meanOf(column: number): number {
     const { time } = this.columns;
     const values = this.columns.column(column);
@@ -208,7 +208,7 @@ export class Recording {
 
 /** A finished run that can be looked at. */
 export interface Loaded extends PageRun {
-  /** "run:3", "file:1". */
+  /** A key such as "run:3" or "file:1". */
   key: string;
   recording: Recording;
 }

@@ -1,4 +1,4 @@
-/** A result document that somebody hands over: whatever it is, either a run or a sentence that says what is wrong with it. */
+/** Reads a result document that somebody hands over: it becomes either a run or a sentence that says what is wrong with it. */
 import { type Result, resultSchema } from "../../../src/result/result.js";
 
 const kLargestFile = 512e6;
@@ -34,7 +34,7 @@ export function checkResult(value: unknown, name: string): Read {
   return { error: `${name}: not a result of weir: ${why}` };
 }
 
-/** Times that go back would be drawn as nonsense. */
+/** Refuses times that go back: they would be drawn as nonsense. */
 function withEqualSeries(result: Result, name: string): Read {
   const times = result.series?.time_s ?? [];
   const backwards = times.findIndex((time, i) => i > 0 && time <= (times[i - 1] as number));

@@ -1,4 +1,4 @@
-/** Questions to the server. What it refuses comes back as a Refusal, and so does a server that cannot be reached. */
+/** Asks the server. A refusal comes back as a Refusal, and so does a server that cannot be reached. */
 import type { Inspection, ParameterChange, Refusal, RunRequest } from "../../../src/watch/dashboard/protocol.js";
 
 export type Answer<T> = { value: T } | { refusal: Refusal };

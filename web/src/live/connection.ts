@@ -1,4 +1,4 @@
-/** The stream of what happens: tells when it is lost, and takes it up again by itself. */
+/** The stream of events from the server: this tells when it is lost, and takes it up again by itself. */
 import type { Frame, History, Refusal, Rights, Session } from "../../../src/watch/dashboard/protocol.js";
 
 export type ConnectionState = "connecting" | "open" | "lost";
@@ -9,14 +9,14 @@ export interface Listener {
   history(history: History): void;
   frame(frame: Frame): void;
   state(state: ConnectionState): void;
-  /** The server is there, and says why there is no stream. */
+  /** Called when the server is there, and says why there is no stream. */
   refused(refusal: Refusal): void;
 }
 
 const kFirstRetryMs = 500;
 const kLongestRetryMs = 5000;
 
-/** A browser gives up on a stream that was refused; this one never does. */
+/** Connects, again and again: a browser gives up on a stream that was refused. */
 export function connect(listener: Listener): void {
   let retry = kFirstRetryMs;
   const open = () => {
@@ -42,7 +42,7 @@ export function connect(listener: Listener): void {
   open();
 }
 
-/** An EventSource does not tell what it was answered. */
+/** Asks the server for the reason, since an EventSource does not tell the answer that it got. */
 async function askWhy(): Promise<Refusal | undefined> {
   const abort = new AbortController();
   try {

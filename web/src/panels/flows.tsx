@@ -1,4 +1,6 @@
-/** Which flows are drawn, and their figures now. The figures are written into the cells: the list is not rendered again. */
+/**
+ * Chooses the flows that are drawn, and shows their figures now. The figures are written into the cells: the list is not rendered again.
+ */
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { areBanded } from "../charts/bands.js";
@@ -22,9 +24,9 @@ import {
 import { inspectFlow } from "./inspected.js";
 
 const kRankMs = 2000;
-/** Texts that change faster cannot be read. */
+/** Least time between two texts; those that change faster cannot be read. */
 const kWriteMs = 200;
-/** Longer lists are searched. */
+/** Most rows; longer lists are searched. */
 const kRows = 200;
 const kTops = [4, 8, 16, 32];
 
@@ -46,9 +48,9 @@ export function Flows() {
       .filter(({ id, ends }) => words.every((word) => `${id} ${ends}`.toLowerCase().includes(word)));
   });
   const ids = flowIds.value;
-  // Of one finished run the mean is what there is to say.
+  // A single finished run has only its mean to show.
   const live = shown.value.length === 0;
-  /** Of throughput: one, or of several runs one of each. */
+  /** Columns are for throughput: one, or one for each of several runs. */
   const columns = live ? [""] : shown.value.map(({ label }) => label);
 
   useEffect(() => {
@@ -59,7 +61,7 @@ export function Flows() {
 
   useEffect(() => {
     let written = Number.NEGATIVE_INFINITY;
-    /** What was too early for its figures: they may be the last. */
+    /** Writes later if it is too early for new figures: they may be the last. */
     let later: ReturnType<typeof setTimeout> | undefined;
     const writeNow = () => {
       clearTimeout(later);
@@ -231,7 +233,7 @@ function writeFigures(rows: HTMLTableSectionElement): void {
   }
 }
 
-/** One value for each cell of a field. */
+/** Writes one value into each cell of a field. */
 function write(
   row: HTMLElement,
   field: string,

@@ -8,7 +8,7 @@ import { helpOpen } from "./help_open.js";
 import { RunButtons } from "./runs.js";
 
 const kKinds = { lab: "lab", switch: "switch daemon", nic: "NIC daemon" };
-/** Gaps of the poll loop above this are worth a word, wall us. */
+/** Gaps of the poll loop above this are told, wall us. */
 const kLongGapUs = 5000;
 
 export function Header() {
@@ -109,7 +109,7 @@ function whyNot(): string | undefined {
   return [error, hint].filter(Boolean).join(": ") || undefined;
 }
 
-/** How much of the past is in view while following. */
+/** Chooses how much of the past is in view while following. */
 function Span({ duration }: { duration: number | null }) {
   const choices =
     duration === null

@@ -1,4 +1,4 @@
-/** Which keys there are. */
+/** Shows the keys of the page. */
 import { useEffect, useRef } from "preact/hooks";
 import { kKeys } from "../keys.js";
 import { helpOpen } from "./help_open.js";

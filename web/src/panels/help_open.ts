@@ -1,4 +1,4 @@
 import { signal } from "@preact/signals";
 
-/** Whether the keys are shown. */
+/** True while the keys are shown. */
 export const helpOpen = signal(false);

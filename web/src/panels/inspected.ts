@@ -1,4 +1,4 @@
-/** What the inspector shows: a port or a queue pair, chosen from a node or a link. */
+/** The port or queue pair in the inspector, chosen from a node or a link. */
 import { signal } from "@preact/signals";
 import { session } from "../store.js";
 
@@ -6,7 +6,7 @@ export type Target = { port: string } | { qp: string };
 
 export interface Inspected {
   title: string;
-  /** Name of the node, or position of the link, that it was opened from. */
+  /** Name of the node, or position of the link, from which it was opened. */
   node?: string;
   link?: number;
   targets: { label: string; target: Target }[];

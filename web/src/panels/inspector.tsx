@@ -1,4 +1,4 @@
-/** One port or queue pair in full, renewed each second while it is open. */
+/** Shows one port or queue pair in full, renewed each second while it is open. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Inspection, Refusal } from "../../../src/watch/dashboard/protocol.js";

@@ -1,10 +1,10 @@
-/** Parameters that may be changed while traffic flows. What the server refuses is shown at its field, with the remedy. */
+/** Parameters that may be changed while traffic flows. A refusal of the server is shown at its field, with the remedy. */
 import { signal, useComputed, useSignal } from "@preact/signals";
 import type { Parameter, Refusal } from "../../../src/watch/dashboard/protocol.js";
 import { changeParameters } from "../live/api.js";
 import { announcement, mayChange, parameters, running, session } from "../store.js";
 
-/** Typed and not yet applied, by path. */
+/** Values that were typed and are not yet applied, by path. */
 const edited = signal<ReadonlyMap<string, string>>(new Map());
 
 const kUnits: Record<Parameter["kind"], string> = {
@@ -45,7 +45,7 @@ export function Parameters() {
       return;
     }
     refusal.value = null;
-    // What was typed meanwhile stays.
+    // Values that were typed meanwhile stay.
     const applied = new Map(sent);
     edited.value = new Map([...edited.value].filter(([path, value]) => applied.get(path) !== value));
     announcement.value = `Applied ${set.join(", ")}`;
@@ -117,7 +117,7 @@ function Field({ one, refusal }: { one: Parameter; refusal: Refusal | null }) {
   const dirty = text.trim() !== value;
   const set = (next: string) => {
     const all = new Map(edited.value).set(path, next);
-    // As it was is not edited, also when somebody else changes it later.
+    // A field with its former value is not edited, also when somebody else changes it later.
     if (next.trim() === value) all.delete(path);
     edited.value = all;
   };

@@ -8,18 +8,18 @@ import { fetchRun, requestRun } from "../live/api.js";
 import { announcement, currentRun, paused, queues, session } from "../store.js";
 import { show, shown } from "../view.js";
 
-/** Opened from disk. */
+/** Runs opened from disk. */
 const files = signal<readonly Loaded[]>([]);
-/** Chosen to be looked at or compared, by key. */
+/** Keys of the runs that were chosen to be looked at or compared. */
 const chosen = signal<ReadonlySet<string>>(new Set());
 const problem = signal<string | null>(null);
 const busy = signal(false);
-/** Runs that have ended do not change; those of another server are others. */
+/** Results by key; runs that have ended do not change, but those of another server are others. */
 const fetched = new Map<string, Loaded>();
 let server = "";
-/** Somebody who comes when all is over sees the last run. */
+/** Set once the page has looked for a result: a reader who comes when all is over sees that of the last run. */
 let looked = false;
-/** The page has seen that a run was under way, and not yet that it ended. */
+/** Set when the page has seen that a run was under way, and not yet that it ended. */
 let underWay = false;
 let opened = 0;
 
@@ -29,8 +29,8 @@ effect(() => {
 });
 
 /**
- * The result of a run comes into view when the run ends, and when somebody comes after its end: what goes on in an idle network says
- * nothing of it. Who looks at another run, or has stopped the view, is left alone.
+ * Brings the result of a run into view when the run ends, and when a reader comes after its end: an idle network says nothing of
+ * it. A reader who looks at another run, or has stopped the view, is left alone.
  */
 function followRuns({ started, runs }: Session): void {
   const last = runs.at(-1);
@@ -81,7 +81,7 @@ export async function openFiles(list: Iterable<File>): Promise<void> {
 export function Runs() {
   const input = useRef<HTMLInputElement>(null);
   const runs = session.value?.runs ?? [];
-  // A daemon has none; files may be dropped on its page all the same.
+  // A daemon has no runs; files may be dropped on its page all the same.
   if (session.value !== null && session.value.kind !== "lab" && files.value.length === 0) return null;
   const toggle = (key: string) => {
     const next = new Set(chosen.value);
@@ -183,12 +183,12 @@ interface RunProps {
   onToggle: (key: string) => void;
 }
 
-/** "complete, valid". */
+/** Returns text such as "complete, valid". */
 function stateOf({ state, valid }: RunDescription): string {
   return `${state}${valid === null ? "" : valid ? ", valid" : ", INVALID"}`;
 }
 
-/** Beside the live view of a run that has ended. */
+/** Shown beside the live view of a run that has ended. */
 export function Ended() {
   const run = currentRun.value;
   if (run === undefined || run.state === "running" || shown.value.length > 0) return null;
@@ -234,7 +234,7 @@ function Run({ run, chosen: isChosen, onToggle }: RunProps) {
   );
 }
 
-/** Of one that was stopped or failed nothing may be left. */
+/** Tells whether a run has a result; one that was stopped or failed may have left nothing. */
 function hasResult({ folder, state }: RunDescription): boolean {
   return state !== "running" && folder !== null;
 }

@@ -1,4 +1,4 @@
-/** Figures of finished runs beside each other. */
+/** Shows figures of finished runs beside each other. */
 
 import { formatTime } from "../../../src/base/units.js";
 import { eachQueue } from "../../../src/result/queues.js";
@@ -51,7 +51,7 @@ export function Totals() {
   );
 }
 
-/** Of which time the figures are. */
+/** Says to which time the figures refer. */
 function spanOf([run]: readonly Loaded[]): string {
   if (run === undefined) return "";
   const { duration_s, until_s, warmup_s = 0 } = run.result;
@@ -129,7 +129,7 @@ function rowsOf(runs: readonly Loaded[]): Row[] {
   ];
 }
 
-/** KB. */
+/** Longest p99 of all queues, KB. */
 function queueP99({ switches }: Result): number | undefined {
   const all = eachQueue(switches, ({ queues }) => queues).map(({ value }) => value.p99 / 1000);
   return all.length === 0 ? undefined : all.reduce((most, value) => Math.max(most, value));

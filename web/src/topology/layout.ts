@@ -1,6 +1,6 @@
 /**
- * Where the nodes of a topology stand. Where data flows one way it is drawn that way, from the senders on the left to the
- * receivers on the right; other fabrics as tiers, hosts below. A switch with many hosts, or without known flows, has them around it.
+ * Places the nodes of a topology. If data flows one way it is drawn that way, from the senders on the left to the receivers on
+ * the right; other fabrics as tiers, hosts below. A switch with many hosts, or without known flows, has them around it.
  */
 import { layout as dagre, graphlib } from "@dagrejs/dagre";
 import type { Session } from "../../../src/watch/dashboard/protocol.js";
@@ -21,7 +21,7 @@ export interface Layout {
   places: Map<string, Place>;
   width: number;
   height: number;
-  /** Few enough links to write the load beside each. */
+  /** True if links are few enough to write the load beside each. */
   roomy: boolean;
 }
 
@@ -29,7 +29,7 @@ const kHostHeight = 40;
 const kSwitchHeight = 58;
 const kAround = 13;
 const kRoomyLinks = 26;
-/** Part of the hosts that may both send and receive where data counts as flowing one way. */
+/** Part of the hosts that may both send and receive while data still counts as flowing one way. */
 const kOneWay = 0.25;
 
 export function layoutOf({ nodes, links }: Topology, flows: Flows): Layout {
@@ -68,7 +68,7 @@ function layered({ nodes, links }: Topology, flows: Flows, roomy: boolean): Omit
   return { places: new Map(places), width, height };
 }
 
-/** Hosts at the same switch that stand in one row or column do so in the order of the file. */
+/** Puts hosts at the same switch that stand in one row or column into the order of the file. */
 function inOrder(places: Map<string, Place>, links: Topology["links"], along: "x" | "y"): void {
   const across = along === "x" ? "y" : "x";
   const rows = new Map<string, Place[]>();
@@ -86,7 +86,7 @@ function inOrder(places: Map<string, Place>, links: Topology["links"], along: "x
   }
 }
 
-/** Lower ones stand before higher ones. */
+/** Potentials of nodes; lower ones stand before higher ones. */
 function potentials({ nodes, links }: Topology, flows: Flows): { oneWay: boolean; of: Map<string, number> } {
   const senders = new Set(flows.map(({ from }) => from));
   const receivers = new Set(flows.map(({ to }) => to));
@@ -106,7 +106,7 @@ function potentials({ nodes, links }: Topology, flows: Flows): { oneWay: boolean
   return { oneWay, of: new Map(nodes.map(({ name }) => [name, -(tier.get(name) ?? 0)])) };
 }
 
-/** Links between each node and the nearest of `from`. */
+/** Number of links between each node and the nearest of `from`. */
 function distances(links: Topology["links"], from: readonly string[]): Map<string, number> {
   const found = new Map(from.map((name) => [name, 0]));
   const next = [...from];
@@ -121,7 +121,7 @@ function distances(links: Topology["links"], from: readonly string[]): Map<strin
   return found;
 }
 
-/** An ellipse: receivers on the right, everybody else in order from there. */
+/** Puts hosts on an ellipse: receivers on the right, everybody else in order from there. */
 function around(nodes: Topology["nodes"], hub: string, flows: Flows): Omit<Layout, "roomy"> {
   const senders = new Set(flows.map(({ from }) => from));
   const receiving = new Set(flows.filter(({ to }) => !senders.has(to)).map(({ to }) => to));
@@ -135,7 +135,7 @@ function around(nodes: Topology["nodes"], hub: string, flows: Flows): Omit<Layou
   const width = Math.max(760, ring.length * 17) + widest;
   const height = Math.max(300, ring.length * 8.5);
   ring.forEach((host, i) => {
-    // Halfway through the receivers, or at the first host without any, is where the ellipse points to the right.
+    // The ellipse points to the right halfway through the receivers, or at the first host if there are none.
     const angle = ((i - Math.max(0, right.length - 1) / 2) / ring.length) * 2 * Math.PI;
     places.set(host.name, {
       ...sized(host, true),

@@ -1,24 +1,24 @@
-/** Load, pauses and marks of each link over the last moments: what one frame says alone would flicker. */
+/** Measures load, pauses and marks of each link over the last moments: values of one frame alone would flicker. */
 import type { Frame } from "../../../src/watch/dashboard/protocol.js";
 
 export interface LinkLoad {
-  /** bit/s, averaged. */
+  /** Load in bit/s, averaged. */
   forward_bps: number;
   backward_bps: number;
-  /** In the last second. */
+  /** Pauses in the last second. */
   forward_pauses: number;
   backward_pauses: number;
   marks: number;
 }
 
-/** Wall ns in which pauses and marks are counted, and over which the load is averaged. */
+/** Times in wall ns in which pauses and marks are counted, and over which the load is averaged. */
 const kCountedNs = 1e9;
 const kAveragedNs = 0.25e9;
 
 export class Meter {
   private readonly recent: Frame[] = [];
 
-  /** @param scale Wall time = the frames' time * scale. */
+  /** @param scale Ratio of wall time to the frames' time. */
   constructor(private readonly scale: number) {}
 
   take(frame: Frame): void {
@@ -51,7 +51,7 @@ export class Meter {
     };
   }
 
-  /** Wall ns between the end of this one and that of the last. */
+  /** Wall ns between the end of this frame and that of the last. */
   private ago({ t_ns }: Frame): number {
     return ((this.last?.t_ns ?? t_ns) - t_ns) * this.scale;
   }

@@ -2,10 +2,10 @@
 import type { Session } from "../../../src/watch/dashboard/protocol.js";
 import type { Meter } from "./meter.js";
 
-/** Lines of a link grow from idle to full, px. */
+/** Widths of a link's lines, idle and full, px. */
 const kThinnest = 1.5;
 const kThickest = 8;
-/** Traffic below this part of the rate has no text: CNPs and acknowledgements. */
+/** Part of the rate below which traffic has no text: CNPs and acknowledgements. */
 const kWritten = 0.005;
 /** Utilisation at which a line changes its class; the last is "full". */
 const kSteps = [0.01, 0.5, 0.8, 0.95];

@@ -9,14 +9,14 @@ import { type Layout, layoutOf, type Place } from "./layout.js";
 import { Meter } from "./meter.js";
 import { Painter, rateText } from "./painter.js";
 
-/** Of the two directions of a link from its middle, px. */
+/** Distance of the two directions of a link from its middle, px. */
 const kLane = 5;
-/** Of a load beside its line: half of its height and width. */
+/** Half of the height and width of a load's text beside its line. */
 const kText = { height: 12, width: 27 };
 
 export function Topology() {
   const root = useRef<SVGSVGElement>(null);
-  // A session comes at each change; the picture changes with the network only.
+  // A session comes at each change, but the picture changes with the network only.
   const network = useComputed(() => {
     const { topology, flows = [], scale = 1 } = session.value ?? {};
     return JSON.stringify({ topology, flows: flows.map(({ from, to }) => ({ from, to })), scale });
@@ -124,7 +124,7 @@ function Link({ link: { from, to, rate_bps }, index, layout }: LinkProps) {
   const [start, end] = [border(a, b), border(b, a)];
   const length = Math.hypot(end.x - start.x, end.y - start.y) || 1;
   const across = { x: -(end.y - start.y) / length, y: (end.x - start.x) / length };
-  /** A point of the way, so many px to its right. */
+  /** Point at a part of the way, `aside` px to its right. */
   const at = (part: number, aside: number) => ({
     x: start.x + (end.x - start.x) * part + across.x * aside,
     y: start.y + (end.y - start.y) * part + across.y * aside,
@@ -135,7 +135,7 @@ function Link({ link: { from, to, rate_bps }, index, layout }: LinkProps) {
   };
   const chosen = inspected.value?.link === index;
   const capacity = rate_bps > 0 ? rateText(rate_bps) : "no limit";
-  // Far enough from a line that comes down steeply.
+  // Distance that is far enough from a line that comes down steeply.
   const beside = kLane + Math.abs(across.y) * kText.height + Math.abs(across.x) * kText.width;
   const rates = [
     { side: "forward", ...at(0.36, beside) },
@@ -207,7 +207,7 @@ function Pressable({ label, onPress, children, ...rest }: PressableProps) {
   );
 }
 
-/** Where the way to another place leaves this one. */
+/** Point at which the way to another place leaves this one. */
 function border(place: Place, other: Place): { x: number; y: number } {
   const dx = other.x - place.x;
   const dy = other.y - place.y;

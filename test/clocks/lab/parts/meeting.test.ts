@@ -38,7 +38,7 @@ class Row {
     return this.places[i] as Place;
   }
 
-  /** Each tells its neighbours, all is heard, and `seen` looks at each. */
+  /** Has each tell its neighbours, all messages heard, and `seen` look at each. */
   step(seen: (place: Place, now: number) => void = () => {}): void {
     for (const [own, { meeting, ahead, far, gone }] of this.places.entries()) {
       if (gone) continue;

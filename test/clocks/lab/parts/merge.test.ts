@@ -73,7 +73,7 @@ describe("mergeParts", () => {
       const part = choosePart(whole(), name);
       const none = counterTable([]);
       const result = composeResult(evidence({ scenario: part, switches: none, nics: none }));
-      // That one of several is idle is no fault of it.
+      // A single idle part is no fault.
       expect(result.fidelity.reasons).toEqual([]);
       return result;
     });
