@@ -19,7 +19,7 @@ import { harmless } from "../result/report/terminal.js";
 import { type CliContext, kExit, print, warn } from "./context.js";
 import { hostTable, scaleText } from "./lab_up.js";
 import { execute, warnOfDeaf } from "./run.js";
-import { untilSignal } from "./until_signal.js";
+import { untilSignal } from "./stop_signals.js";
 
 const kExecHelp = `
 The program has the host's interfaces, addresses, name and processes, your files, terminal and environment, and finds the host's NIC by

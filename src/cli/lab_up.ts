@@ -21,8 +21,8 @@ import { choosePart } from "../scenario/parts.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
 import { asUsage, type CliContext, collect, load, print, readScenario, UsageError, warn } from "./context.js";
+import { untilSignal } from "./stop_signals.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
-import { untilSignal } from "./until_signal.js";
 
 interface UpOptions extends TrustOptions {
   name?: string;

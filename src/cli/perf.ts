@@ -34,7 +34,7 @@ import {
   withDevice,
 } from "./device_options.js";
 import { parsed } from "./quantity.js";
-import { untilSignal } from "./until_signal.js";
+import { untilSignal } from "./stop_signals.js";
 
 interface PerfChoice extends DeviceChoice {
   size?: number;

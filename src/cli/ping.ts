@@ -11,7 +11,7 @@ import {
   openRealDevice,
   withDevice,
 } from "./device_options.js";
-import { untilSignal } from "./until_signal.js";
+import { untilSignal } from "./stop_signals.js";
 
 interface PingChoice extends DeviceChoice {
   client?: string | true;

@@ -9,7 +9,7 @@ import type { Arrival, ProbeReport } from "../probe/report.js";
 import { type Ecn, kEcn } from "../probe/roce_frame.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { parsed } from "./quantity.js";
-import { untilSignal } from "./until_signal.js";
+import { untilSignal } from "./stop_signals.js";
 
 interface ProbeOptions {
   count?: number;

@@ -34,3 +34,20 @@ export class StopSignals {
     this.abort.abort(new Error(`ended by ${signal}`));
   }
 }
+
+/** Runs `action`, which SIGINT and SIGTERM end early; they give the exit status, and a second one ends the process at once. */
+export async function untilSignal(
+  context: Pick<CliContext, "signals" | "stderr" | "exit">,
+  action: (signal: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const stop = new StopSignals(context, true);
+  try {
+    const status = await action(stop.signal);
+    return stop.status ?? status;
+  } catch (error) {
+    if (stop.status === undefined) throw error;
+    return stop.status;
+  } finally {
+    stop.release();
+  }
+}

@@ -5,7 +5,7 @@ import { count } from "../result/report/format.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import { rateOption, timeOption } from "./quantity.js";
-import { untilSignal } from "./until_signal.js";
+import { untilSignal } from "./stop_signals.js";
 
 interface StormChoice {
   priorities?: number[];

@@ -15,7 +15,7 @@ import { scales, summary } from "../watch/top/screen.js";
 import { type AddVerb, type CliContext, kExit } from "./context.js";
 import { intervalOption } from "./repeat.js";
 import { socketOption } from "./show.js";
-import { untilSignal } from "./until_signal.js";
+import { untilSignal } from "./stop_signals.js";
 
 interface TopOptions {
   interval: number;

@@ -18,8 +18,12 @@ const kVerdicts: Readonly<Record<TuneDocument["verdict"], string>> = {
     "the gain DOES NOT HOLD with seeds that it was not tuned on: keep what the scenario has, or tune with more (--seeds)",
 };
 
+const kByEquations =
+  "what was found is better by the equations, which know no chance: weir versus, or weir tune without --on, says whether it is with packets, too";
+
 /** Expectations come before the objective, which may be the worse for it. */
-function verdictText({ verdict, verified_on: { unmet } }: TuneDocument): string {
+function verdictText({ verdict, clock, verified_on: { unmet } }: TuneDocument): string {
+  if (clock === "model" && verdict === "holds") return kByEquations;
   if (verdict !== "holds" || unmet.after === unmet.before) return kVerdicts[verdict];
   return "what was found meets more of what is expected, with seeds that it was not tuned on, too";
 }

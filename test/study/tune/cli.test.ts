@@ -69,7 +69,7 @@ describe("weir tune", () => {
       "12",
     ];
     const short = `${kScenario}duration: 10ms\nwarmup: 5ms\n`;
-    const ran = await tune([...model, "--seeds", "1", "--verify", "2", "--json"], short);
+    const ran = await tune([...model, "--json"], short);
     expect(ran).toMatchObject({ status: 0, stderr: "" });
     expect(JSON.parse(ran.stdout)).toMatchObject({ clock: "model", candidates: 8 });
     const other = await tune(model, `${short}congestion: { algorithm: timely }\ntransport: { type: rc }\n`);
