@@ -22,6 +22,8 @@ export async function cliPage(): Promise<string> {
   };
   /** Arguments and options that verbs below one have in common, and the first of these verbs. */
   const told = new Map<string, string>();
+  /** Single options, and the verb that was first to tell of each. */
+  const options = new Map<string, string>();
   const sections = commandsOf(program, []).flatMap(({ path, command }) => {
     const verb = path.join(" ");
     const parts = helpOf(command).split("\n\n").flatMap(withoutHelp);
@@ -30,7 +32,10 @@ export async function cliPage(): Promise<string> {
     const first = told.get(terms);
     if (first === undefined) {
       if (terms.includes(" Options: ")) told.set(terms, verb);
-      return section(verb, parts);
+      return section(
+        verb,
+        parts.flatMap((part) => withoutTold(part, verb, options)),
+      );
     }
     const rest = parts.filter((part) => !shared.includes(part));
     // Usage and what it is for: the list of the verb above has that.
@@ -50,6 +55,23 @@ ${sections.join("\n\n")}
 
 function section(verb: string, parts: readonly string[]): string[] {
   return [`## ${verb}\n\n\`\`\`text\n${parts.join("\n\n")}\n\`\`\``];
+}
+
+/** Options without those that another verb has in the same words, five at least, and which these are. */
+function withoutTold(part: string, verb: string, told: Map<string, string>): string[] {
+  if (!part.startsWith("Options:\n")) return [part];
+  const entries = part.slice("Options:\n".length).split(/\n(?= {2}-)/);
+  const keyOf = (entry: string) => entry.trim().replace(/\s+/g, " ");
+  const verbs = entries.flatMap((entry) => told.get(keyOf(entry)) ?? []);
+  const often = verbs.find((other) => verbs.filter((name) => name === other).length >= 5);
+  const isAgain = (entry: string) => often !== undefined && told.get(keyOf(entry)) === often;
+  const own = entries.filter((entry) => !isAgain(entry));
+  for (const entry of own) if (!told.has(keyOf(entry))) told.set(keyOf(entry), verb);
+  const names = entries.filter(isAgain).map((entry) => entry.trim().split(/ {2}|[ ,]/)[0]);
+  return [
+    ...(own.length === 0 ? [] : [`Options:\n${own.join("\n")}`]),
+    ...(names.length === 0 ? [] : [`Options as of ${often}: ${names.join(", ")}`]),
+  ];
 }
 
 /** A part of a help without what every verb has; none where nothing else is in it. */
