@@ -57,13 +57,13 @@ function section(verb: string, parts: readonly string[]): string[] {
   return [`## ${verb}\n\n\`\`\`text\n${parts.join("\n\n")}\n\`\`\``];
 }
 
-/** Options without those that another verb has in the same words, five at least, and which these are. */
+/** Options without those that another verb has in the same words, three at least, and which these are. */
 function withoutTold(part: string, verb: string, told: Map<string, string>): string[] {
   if (!part.startsWith("Options:\n")) return [part];
   const entries = part.slice("Options:\n".length).split(/\n(?= {2}-)/);
   const keyOf = (entry: string) => entry.trim().replace(/\s+/g, " ");
   const verbs = entries.flatMap((entry) => told.get(keyOf(entry)) ?? []);
-  const often = verbs.find((other) => verbs.filter((name) => name === other).length >= 5);
+  const often = verbs.find((other) => verbs.filter((name) => name === other).length >= 3);
   const isAgain = (entry: string) => often !== undefined && told.get(keyOf(entry)) === often;
   const own = entries.filter((entry) => !isAgain(entry));
   for (const entry of own) if (!told.has(keyOf(entry))) told.set(keyOf(entry), verb);

@@ -243,7 +243,9 @@ function fieldRow(node: Node, name: string): string[] {
   const field = node.properties?.[name] ?? {};
   const fallback = field.default === undefined ? "" : `\`${JSON.stringify(field.default)}\``;
   const required = node.required?.includes(name) ? "required" : fallback;
-  return [`\`${name}\``, escapeCell(field.description ?? ""), valuesOf(field), required];
+  // What a plain number means the guide says once.
+  const meaning = (field.description ?? "").replace(/; a plain number means (nanoseconds|bytes|bit\/s)(?=\.)/, "");
+  return [`\`${name}\``, escapeCell(meaning), valuesOf(field), required];
 }
 
 /** Adds sections for the inside of a field, if it is a section or a list of them. */
