@@ -289,6 +289,10 @@ ${GENERATED}
 Parameters under \`congestion\` in a scenario: those of ${first} first, ${links.slice(0, -1).join(", ")} and
 ${links.at(-1)} below.
 
+DCTCP, TIMELY, Swift, HPCC and NSCC are of reliable connections, \`transport.type: rc\`, which have each packet acknowledged, and whose \`window\`
+bounds theirs. They have no profiles where none is listed. How round-trip times are measured, and what to make of the results, is in
+[congestion control](../guides/congestion-control.md).
+
 ${kControls.map(algorithmSection).join("\n\n")}
 `;
 }
