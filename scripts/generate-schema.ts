@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import type { Sourced } from "../src/congestion/algorithm.js";
+import type { Profile, Sourced } from "../src/congestion/algorithm.js";
 import { algorithmOf, kControls } from "../src/congestion/algorithms.js";
 import { nicDaemonSchema, switchDaemonSchema } from "../src/device/file/schema.js";
 import { resultSchema } from "../src/result/result.js";
@@ -78,14 +78,18 @@ ${sections.join("\n\n")}
 }
 
 function daemonPage(switchFile: Node, nicFile: Node, scenario: Node): string {
-  /** Where what a section says was said before. */
+  /** Where what a section or a row says was said before. */
   const told = new Map<string, string>();
-  for (const { title, text } of sectionsOf(scenario)) told.set(text, link(title, "scenario.md"));
+  const remember = (text: string, where: string) => {
+    for (const part of [text, ...rowsOf(text).map(cellsOf)]) if (!told.has(part)) told.set(part, where);
+  };
+  for (const { title, text } of sectionsOf(scenario)) remember(text, link(title, "scenario.md"));
   const page = (name: string, schema: Node) => {
     const sections = sectionsOf(schema).map(({ title, text }) => {
       const before = told.get(text);
-      if (before === undefined) told.set(text, link(title));
-      return `### ${title}\n\n${before === undefined ? text : `As ${before}.`}`;
+      const shown = before === undefined ? withoutTold(text, told) : `As ${before}.`;
+      if (before === undefined && title !== "The file") remember(text, link(title));
+      return `### ${title}\n\n${shown}`;
     });
     return [`## ${name}`, ...sections].join("\n\n");
   };
@@ -100,6 +104,28 @@ ${page("switch.yaml", switchFile)}
 
 ${page("nic.yaml", withoutRepeats(nicFile))}
 `;
+}
+
+const rowsOf = (text: string) => text.split("\n").filter((line) => line.startsWith("| `"));
+
+/** What a row says, whichever columns its table has. */
+const cellsOf = (row: string) => row.replaceAll("|  ", "").trim();
+
+/** A table without rows that another section has, three at least, and where they are. */
+function withoutTold(text: string, told: ReadonlyMap<string, string>): string {
+  const others = new Map<string, string[]>();
+  for (const row of rowsOf(text)) {
+    const where = told.get(cellsOf(row));
+    if (where !== undefined) others.set(where, [...(others.get(where) ?? []), row]);
+  }
+  const several = [...others].filter(([, rows]) => rows.length >= 3);
+  const gone = new Set(several.flatMap(([, rows]) => rows));
+  const left = text.split("\n").filter((line) => !gone.has(line));
+  const again = several.map(([where, rows]) => {
+    const names = rows.map((row) => /`[^`]*`/.exec(row)?.[0]);
+    return `As in ${where}: ${names.join(", ")}.`;
+  });
+  return [...(rowsOf(left.join("\n")).length === 0 ? [] : [left.join("\n")]), ...again].join("\n\n");
 }
 
 function sectionsOf(schema: Node): { title: string; text: string }[] {
@@ -203,9 +229,13 @@ function collectVariants(path: string, variants: Node[], sections: string[]): vo
 const same = (a: Node | undefined, b: Node | undefined) => JSON.stringify(a) === JSON.stringify(b);
 
 function fieldTable(node: Node, names: string[]): string {
+  const rows = names.map((name) => fieldRow(node, name));
+  const head = ["field", "meaning", "values", "default"];
+  // Columns of which no row has anything are left out.
+  const used = head.map((_, i) => i < 2 || rows.some((row) => row[i] !== ""));
   return table(
-    ["field", "meaning", "values", "default"],
-    names.map((name) => fieldRow(node, name)),
+    head.filter((_, i) => used[i]),
+    rows.map((row) => row.filter((_, i) => used[i])),
   );
 }
 
@@ -213,7 +243,9 @@ function fieldRow(node: Node, name: string): string[] {
   const field = node.properties?.[name] ?? {};
   const fallback = field.default === undefined ? "" : `\`${JSON.stringify(field.default)}\``;
   const required = node.required?.includes(name) ? "required" : fallback;
-  return [`\`${name}\``, escapeCell(field.description ?? ""), valuesOf(field), required];
+  // What a plain number means the guide says once.
+  const meaning = (field.description ?? "").replace(/; a plain number means (nanoseconds|bytes|bit\/s)(?=\.)/, "");
+  return [`\`${name}\``, escapeCell(meaning), valuesOf(field), required];
 }
 
 /** Adds sections for the inside of a field, if it is a section or a list of them. */
@@ -249,7 +281,7 @@ function valuesOf(field: Node): string {
 
 function parametersPage(): string {
   const [first, ...others] = kControls.map(algorithmOf).map(({ title }) => title);
-  const links = others.map((title) => `[those of ${title}](#${title.toLowerCase()})`);
+  const links = others.map((title) => `[those of ${title}](#${title.toLowerCase().replaceAll(" ", "-")})`);
   return `# Congestion parameters
 
 ${GENERATED}
@@ -257,28 +289,69 @@ ${GENERATED}
 Parameters under \`congestion\` in a scenario: those of ${first} first, ${links.slice(0, -1).join(", ")} and
 ${links.at(-1)} below.
 
+DCTCP, TIMELY, Swift, HPCC and NSCC are of reliable connections, \`transport.type: rc\`, which have each packet acknowledged, and whose \`window\`
+bounds theirs. They have no profiles where none is listed. How round-trip times are measured, and what to make of the results, is in
+[congestion control](../guides/congestion-control.md).
+
 ${kControls.map(algorithmSection).join("\n\n")}
 `;
 }
 
 function algorithmSection(name: (typeof kControls)[number]): string {
   const { title, doc, parameters, symbols = {}, profiles = {}, defaults } = algorithmOf(name);
-  const sourced = ([value, source]: Sourced) => [String(value), escapeCell(source)];
   const meanings = Object.entries(parameters).map(([parameter, { description, unit, range, otherSpelling }]) => {
     const names = [parameter, otherSpelling].flatMap((name) => (name === undefined ? [] : `\`${name}\``)).join(", ");
     const own = defaults?.[parameter];
-    return [names, escapeCell(description), unit, range, ...(own === undefined ? [] : sourced(own))];
+    return [names, escapeCell(description), unit, range, ...(own === undefined ? [] : [String(own[0])])];
   });
   for (const [symbol, { parameter }] of Object.entries(symbols)) {
     meanings.push([`\`${symbol}\``, escapeCell(parameter.description), parameter.unit, parameter.range]);
   }
-  const head = ["parameter", "meaning", "unit of a plain number", "range", ...(defaults ? ["default", "source"] : [])];
-  const sets = Object.entries(profiles).map(([profile, { title, form, parameters }]) => {
-    const rows = Object.entries(parameters).map(([parameter, value]) => [`\`${parameter}\``, ...sourced(value)]);
+  const head = ["parameter", "meaning", "unit of a plain number", "range", ...(defaults ? ["default"] : [])];
+  const sources = defaults ? [`Sources of the defaults:\n\n${sourceList(defaults)}`] : [];
+  return [
+    `## ${title}`,
+    doc,
+    ...(meanings.length === 0 ? [] : [table(head, meanings)]),
+    ...sources,
+    ...profileSections(profiles),
+  ].join("\n\n");
+}
+
+/** Values of all profiles side by side, then what each is and where its values are from. */
+function profileSections(profiles: Readonly<Record<string, Profile>>): string[] {
+  const all = Object.entries(profiles);
+  const names = Object.keys(all[0]?.[1].parameters ?? {});
+  if (names.length === 0) return [];
+  const rows = names.map((name) => [
+    `\`${name}\``,
+    ...all.map(([, { parameters }]) => String(parameters[name]?.[0] ?? "")),
+  ]);
+  const values = table(["value in profile", ...all.map(([profile]) => `\`${profile}\``)], rows);
+  const sections = all.map(([profile, { title, form, parameters }]) => {
     const text = `${title}.${form === undefined ? "" : ` Form: ${form}.`}`;
-    return `### Profile \`${profile}\`\n\n${text}\n\n${table(["parameter", "value", "source"], rows)}`;
+    return `### Profile \`${profile}\`\n\n${text}\n\n${sourceList(parameters)}`;
   });
-  return [`## ${title}`, doc, table(head, meanings), ...sets].join("\n\n");
+  return [values, ...sections];
+}
+
+/** Which parameters are from each source; what a source says of one of them stands behind it. */
+function sourceList(values: Readonly<Record<string, Sourced>>): string {
+  const sources = new Map<string, { plain: string[]; told: string[] }>();
+  for (const [parameter, [, text]] of Object.entries(values)) {
+    const [source = "", ...rest] = text.split(": ");
+    const those = sources.get(source) ?? { plain: [], told: [] };
+    sources.set(source, those);
+    if (rest.length === 0) those.plain.push(`\`${parameter}\``);
+    else those.told.push(`\`${parameter}\` (${rest.join(": ")})`);
+  }
+  const most = Math.max(...[...sources.values()].map(({ plain }) => plain.length));
+  const others = [...sources].find(([, { plain }]) => plain.length === most && most >= 4)?.[0];
+  const lines = [...sources].map(([source, { plain, told }]) => {
+    const rest = source === others ? ["all others"] : plain;
+    return `- ${source}: ${[...told, ...rest].join(", ")}`;
+  });
+  return lines.join("\n");
 }
 
 function main(): void {

@@ -18,10 +18,9 @@ const defaults = defaultsOf(core.parameters, {
 
 export type DctcpParameters = ReturnType<typeof core.resolve>;
 
-const doc = `With \`algorithm: dctcp\` each flow has a window of packets in flight, and no rate (Alizadeh et al., SIGCOMM 2010; RFC 8257). It is of
-reliable connections, \`transport.type: rc\`, whose \`window\` bounds it. The receiver acknowledges every packet and says
-with the BECN bit of the acknowledgement whether the packet was marked. Switches mark as DCTCP wants it with \`ecn.kmin\` =
-\`ecn.kmax\`. Parameters are called as in Linux; there are no profiles.`;
+const doc = `With \`algorithm: dctcp\` each flow has a window of packets in flight, and no rate (Alizadeh et al., SIGCOMM 2010; RFC 8257). The receiver
+says with the BECN bit of each acknowledgement whether the packet was marked. Switches mark as DCTCP wants it with \`ecn.kmin\` =
+\`ecn.kmax\`. Parameters are called as in Linux.`;
 
 export const dctcp = {
   title: "DCTCP",

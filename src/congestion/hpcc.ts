@@ -43,10 +43,8 @@ function check(p: HpccParameters, lineRate: number, found: Findings): void {
 }
 
 const doc = `With \`algorithm: hpcc\` each flow has a window and a rate that hold the busiest link of its path at a part \`hpcc_eta\` of its capacity (Li et al.,
-SIGCOMM 2019). It goes by what each switch writes into packets as they leave: queue, bytes sent, time and link rate (INT). It is of reliable connections,
-\`transport.type: rc\`, whose \`window\` bounds it, and which have each packet acknowledged. Switches need not mark. A packet and an acknowledgement are
-64 bytes longer. In simulations and labs all switches and hosts take part; of daemons, \`weir switch\` with \`telemetry: true\`, and both NICs. There are no profiles. What to make of the results is in
-[congestion control](../guides/congestion-control.md#hpcc).`;
+SIGCOMM 2019). It goes by what each switch writes into packets as they leave: queue, bytes sent, time and link rate (INT).
+Switches need not mark. A packet and an acknowledgement are 64 bytes longer. In simulations and labs all switches and hosts take part; of daemons, \`weir switch\` with \`telemetry: true\`, and both NICs.`;
 
 export const hpcc = {
   title: "HPCC",

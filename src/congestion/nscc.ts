@@ -38,11 +38,9 @@ function check(p: NsccParameters, lineRate: number, found: Findings): void {
 }
 
 const doc = `With \`algorithm: nscc\` each flow has a window that goes by marks and by the delay of queues, both of each packet: network signalled congestion
-control of the Ultra Ethernet Specification, read by its simulator, uet-htsim. It is of reliable connections, \`transport.type: rc\`, whose \`window\` bounds
-it, and which have each packet acknowledged. Switches mark (\`switch.ecn\`). It is meant for packets sprayed over all paths
-(\`transport.spraying: reps\`) and for switches that trim (\`switch.trimming\`), and needs neither. There are no profiles: increases are those of 100 Gb/s and
-12 us, and grow with line rate and base round-trip time, so that the same numbers are for 400 Gb/s. What to make of the results is in
-[congestion control](../guides/congestion-control.md#nscc).`;
+control of the Ultra Ethernet Specification, read by its simulator, uet-htsim. Switches mark (\`switch.ecn\`). It is meant for packets sprayed over all paths
+(\`transport.spraying: reps\`) and for switches that trim (\`switch.trimming\`), and needs neither. Increases are those of 100 Gb/s and
+12 us, and grow with line rate and base round-trip time, so that the same numbers are for 400 Gb/s.`;
 
 export const nscc = {
   title: "NSCC",

@@ -41,9 +41,8 @@ function check(p: SwiftParameters, lineRate: number, found: Findings): void {
 }
 
 const doc = `With \`algorithm: swift\` each flow has a window of packets in flight that holds their delay at a target (Kumar et al., SIGCOMM 2020); below one
-packet it has a rate. It is of reliable connections, \`transport.type: rc\`, whose \`window\` bounds it, and which have each packet
-acknowledged. Switches need not mark. The delay is that of the fabric: the paper's second window, for delays of hosts, has nothing to go
-by here. There are no profiles. How round-trip times are measured, and what to make of the results, is in [congestion control](../guides/congestion-control.md).`;
+packet it has a rate. Switches need not mark. The delay is that of the fabric: the paper's second window, for delays of hosts, has nothing to go
+by here.`;
 
 export const swift = {
   title: "Swift",

@@ -79,8 +79,7 @@ function check(p: TimelyParameters, lineRate: number, found: Findings): void {
 }
 
 const doc = `With \`algorithm: timely\` each flow has a rate, which follows how the round-trip times of its packets change (Mittal et al., SIGCOMM 2015).
-It is of reliable connections, \`transport.type: rc\`, which have each packet acknowledged. Switches need not mark. The default profile is \`timely-sigcomm15\`.
-How round-trip times are measured, and what to make of the results, is in [congestion control](../guides/congestion-control.md).
+Switches need not mark. The default profile is \`timely-sigcomm15\`.
 
 \`congestion.variant\` changes the algorithm, with the parameters of any profile:
 
