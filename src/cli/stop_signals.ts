@@ -5,13 +5,16 @@ export class StopSignals {
   /** Exit status of the first signal that came. */
   status: number | undefined;
   private readonly abort = new AbortController();
-  private readonly listener = (signal: "SIGINT" | "SIGTERM") => this.stop(signal);
+  private readonly listeners = [
+    ["SIGINT", () => this.stop("SIGINT")],
+    ["SIGTERM", () => this.stop("SIGTERM")],
+  ] as const;
 
   constructor(
     private readonly context: Pick<CliContext, "signals" | "stderr" | "exit">,
     private readonly quiet: boolean,
   ) {
-    context.signals.on("SIGINT", this.listener).on("SIGTERM", this.listener);
+    for (const [signal, listener] of this.listeners) context.signals.on(signal, listener);
   }
 
   get signal(): AbortSignal {
@@ -20,7 +23,7 @@ export class StopSignals {
 
   /** Stops listening for signals. */
   release(): void {
-    this.context.signals.off("SIGINT", this.listener).off("SIGTERM", this.listener);
+    for (const [signal, listener] of this.listeners) this.context.signals.off(signal, listener);
   }
 
   private stop(signal: "SIGINT" | "SIGTERM"): void {
