@@ -20,7 +20,7 @@ import { addonFile } from "../../src/native/addon.js";
 import { itUnless, nativeObstacle } from "../obstacles.js";
 import { manifest, read, root } from "./files.js";
 
-const kQuiet = ["--ignore-scripts", "--offline", "--no-audit", "--no-fund"];
+const kQuiet = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"];
 
 function run(command: string, args: readonly string[], cwd: string) {
   return spawnSync(command, args, { cwd, encoding: "utf8", timeout: 60_000 });
