@@ -3,7 +3,7 @@
  * numbers in the native core. Lists of features make schemas, checks and configurations of devices.
  */
 import type { Findings, Where } from "../../base/findings.js";
-import type { NativeNic, NativeNicParameters, NativeSwitchParameters } from "../../native/types.js";
+import type { NativeNic, NativeNicParameters, NativeSwitchParameters } from "../../native/configuration.js";
 
 /** A port as far as checks go by it. */
 export interface CheckedPort {
