@@ -1,5 +1,5 @@
 /**
- * What an interface is and can do, asked of the kernel: rtnetlink(7) for what it is, the generic netlink family `netdev` (Linux 6.3)
+ * Asks the kernel what an interface is and can do: rtnetlink(7) for its kind, the generic netlink family `netdev` (Linux 6.3)
  * for XDP, ethtool for driver, queues, rings, offloads, flow control and speed. Reads only. What the kernel or driver does not tell
  * stays unknown, which is not an error: an ordinary user may ask everything here.
  *

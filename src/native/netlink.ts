@@ -25,7 +25,7 @@ export function messageOf(type: number, flags: number, body: Buffer): Buffer {
   return Buffer.concat([header, body]);
 }
 
-/** Asks for all messages of a kind and waits; headers are left out. @throws Error why the kernel tells nothing. */
+/** Asks a blocking socket for all messages of a kind; headers are left out. @throws Error why the kernel tells nothing. */
 export function dump(socket: number, type: number, body: Buffer): Buffer[] {
   for (let attempt = 0; attempt < kAttempts; attempt++) {
     writeSync(socket, messageOf(type, kRequest | kDump, body));
