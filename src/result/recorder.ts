@@ -37,7 +37,7 @@ export interface RecordSource {
   flows?: readonly Flow[];
   /** Time of a record = begin + meant time * scale; its rates are meant rates / scale. */
   scale: number;
-  /** When traffic started, ns of the records' clock. */
+  /** Time at which traffic started, ns of the records' clock. */
   begin: number;
   /** Time between samples, ns of the records' clock. */
   interval: number;
