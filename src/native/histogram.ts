@@ -21,7 +21,7 @@ export interface Distribution {
   max: number;
   /** Total weight: a count, or ns. */
   weight: number;
-  /** [value, fraction of the weight at or below it], ascending. */
+  /** Pairs [value, fraction of the weight at or below it], ascending. */
   cdf: [number, number][];
 }
 

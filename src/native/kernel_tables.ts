@@ -30,7 +30,7 @@ export type KernelRouteKind = "forward" | "own" | "blackhole" | "unreachable";
 export interface KernelWay {
   /** Number of the interface. */
   interface: number;
-  /** 4 or 16 bytes; undefined: the destination is on the link. */
+  /** Address of 4 or 16 bytes; undefined: the destination is on the link. */
   gateway: Buffer | undefined;
   weight: number;
 }

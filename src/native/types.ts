@@ -69,9 +69,9 @@ export interface NativeWorker extends HistogramSource {
   stopTraffic(): void;
   /** Ends and joins the thread. Idempotent. */
   stop(): void;
-  /** stop(), and gives up everything native. Idempotent. */
+  /** Does stop(), and gives up everything native. Idempotent. */
   close(): void;
-  /** Undefined until devices live. */
+  /** Returns undefined until devices live. */
   manifest(): CounterDescription[] | undefined;
   /**
    * Fills `target` in the order of the manifest, as last published. Returns the time that these counts are of, by monotonicNow():
@@ -101,7 +101,7 @@ export interface NativeWorker extends HistogramSource {
   programs(index: number): ProgramState[];
   /** Returns the key, local and remote; 0: no place is left. `nic` is the position among the NICs, so in all that follows. */
   registerMemory(nic: number, memory: NativeMemory, access: number, domain: number): number;
-  /** False when there is no such key. */
+  /** Returns false when there is no such key. */
   deregisterMemory(nic: number, key: number): boolean;
   /** Opens the NIC to a program whose transport runs in its own process; descriptors end with closeProgram(). Throws NO_RESOURCES. */
   openProgram(nic: number): ProgramOpening;
@@ -109,7 +109,7 @@ export interface NativeWorker extends HistogramSource {
   closeProgram(nic: number, number: number): boolean;
   /** Returns the number of a new queue pair. Throws NO_RESOURCES. */
   createQueuePair(nic: number, options: NativeQueuePairOptions): number;
-  /** False when there is none of this number. */
+  /** Returns false when there is none of this number. */
   destroyQueuePair(nic: number, qpn: number): boolean;
   /** Throws INVALID_STATE for an illegal transition, INVALID_QPN. */
   modifyQueuePair(nic: number, qpn: number, attributes: NativeQueueAttributes): void;
@@ -119,7 +119,7 @@ export interface NativeWorker extends HistogramSource {
   destroyAddressHandle(nic: number, handle: number): boolean;
   /** Datagrams to a multicast group are for this queue pair, too. Throws INVALID_QPN, NO_RESOURCES. */
   attachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
-  /** False when the queue pair has not joined the group. */
+  /** Returns false when the queue pair has not joined the group. */
   detachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
   /** Hands over `count` work requests (kWorkCommand); returns how many were taken. */
   post(nic: number, words: BigUint64Array, count: number): number;
@@ -167,7 +167,7 @@ export interface NativeDaemonNic {
   over(): boolean;
   /** Returns the key, local and remote; 0: no place is left. */
   registerMemory(memory: NativeMemory, access: number, domain: number): number;
-  /** False when there is no such key. */
+  /** Returns false when there is no such key. */
   deregisterMemory(key: number): boolean;
   /** Throws NO_RESOURCES, NO_DAEMON. */
   createQueuePair(options: NativeQueuePairOptions): number;
@@ -207,7 +207,7 @@ export interface InterfaceProbe {
   mac: number;
   /** The host has IP addresses there, beyond IPv6's link-local ones. */
   addressed: boolean;
-  /** bit/s */
+  /** Speed in bit/s. */
   speed?: number;
   receive_queues?: number;
   transmit_queues?: number;
@@ -221,7 +221,7 @@ export interface InterfaceProbe {
   xdp_attached: "none" | "native" | "generic" | "hardware" | "several";
   /** Names of the kernel's netdev.yaml: basic, redirect, ndo-xmit, xsk-zerocopy, hw-offload, rx-sg, ndo-xmit-sg. From Linux 6.3. */
   xdp_features?: string[];
-  /** timestamp, hash, vlan-tag. */
+  /** Features by name: timestamp, hash, vlan-tag. */
   xdp_metadata?: string[];
   /** Why this process gets no AF_XDP socket there, or may not load XDP programs: "EPERM", ...; "": it may. */
   xdp_sockets: string;
