@@ -25,7 +25,7 @@ export interface FlowCompletion {
   end_ns: number;
   /** Time that the same message takes alone in the empty network, ns. */
   ideal_ns: number;
-  /** (end - start) / ideal. */
+  /** Quotient (end - start) / ideal. */
   slowdown: number;
 }
 

@@ -15,7 +15,7 @@ export interface NamedRun extends SavedRun {
 /** One figure of every run, in the order of the runs. */
 export interface Compared {
   values: number[];
-  /** (value - first) / first for every run; null where the first is 0 and the value is not. */
+  /** Differences (value - first) / first for every run; null where the first is 0 and the value is not. */
   difference: (number | null)[];
 }
 
@@ -27,7 +27,7 @@ export interface ComparedFlow {
 
 /** Length of one egress queue, bytes. */
 export interface ComparedQueue {
-  /** "switch:peer:priority". */
+  /** Name of the queue, "switch:peer:priority". */
   queue: string;
   /** Whether every run has samples of it. */
   sampled: boolean;
