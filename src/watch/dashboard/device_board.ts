@@ -92,7 +92,7 @@ export class DeviceBoard implements DashboardSource {
     this.timer = setInterval(() => this.#frame(), every).unref();
   }
 
-  /** Idempotent. */
+  /** Ends the frames. Idempotent. */
   close(): void {
     this.closed = true;
     clearInterval(this.timer);

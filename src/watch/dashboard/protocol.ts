@@ -36,7 +36,7 @@ export interface Session {
   /** Flows; a NIC daemon's are its queue pairs, to their peers, or from them where a pair is there to receive. */
   flows: { id: string; from: string; to: string; priority: number }[];
   queues: QueueDescription[];
-  /** Empty: nothing may be changed. */
+  /** An empty list: nothing may be changed. */
   parameters: Parameter[];
   /** Labs only: the runs so far, oldest first; the last may be under way. */
   runs: RunDescription[];
@@ -51,7 +51,7 @@ export interface Rights {
 }
 
 export interface QueueDescription {
-  /** "sw:r:3": switch, peer at the port (of a daemon: the port), priority. */
+  /** Name such as "sw:r:3": switch, peer at the port (of a daemon: the port), priority. */
   name: string;
   switch: string;
   port: string;

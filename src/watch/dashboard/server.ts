@@ -70,7 +70,7 @@ export class DashboardServer {
     return dashboard;
   }
 
-  /** Idempotent. */
+  /** Ends the streams and stops listening. Idempotent. */
   close(): void {
     this.options.streams.close();
     this.server?.close();

@@ -7,7 +7,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** One line of an exposition. */
 export interface Sample {
-  /** The same object at every scrape: its text is kept with it. */
+  /** Labels are the same object at every scrape: their text is kept with it. */
   readonly sharedLabels: Labels;
   /** Name of the line, for those of a histogram. */
   readonly metricName?: string;

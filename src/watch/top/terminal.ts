@@ -46,7 +46,7 @@ export class Terminal {
     this.output.write(`${kHome}${lines.map((line) => `${line}${kRestOfLine}`).join("\r\n")}`);
   }
 
-  /** Idempotent. */
+  /** Gives the terminal back. Idempotent. */
   leave(): void {
     if (!this.entered) return;
     this.entered = false;
