@@ -6,11 +6,11 @@ import type { Result } from "../../result/result.js";
 import { parseField } from "../../scenario/expectations.js";
 
 export interface Objective {
-  /** "min fct.slowdown.p99". */
+  /** Text such as "min fct.slowdown.p99". */
   text: string;
   /** Path of the field, as in `expect`; of several values (`*`) the worst counts. */
   path: readonly string[];
-  /** 1: less is better; -1: more is. */
+  /** Sign of the order: 1: less is better; -1: more is. */
   sign: 1 | -1;
 }
 

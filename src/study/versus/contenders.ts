@@ -40,7 +40,7 @@ export function usualContenders(file: string, set: readonly string[]): Contender
   return parseContenders(kUsual[loadScenario(file, { set }).scenario.transport.type]);
 }
 
-/** "dcqcn,timely,timely-patched,dcqcn:hpcc-ns3,file". @throws WeirError when one is none, or twice. */
+/** Parses "dcqcn,timely,timely-patched,dcqcn:hpcc-ns3,file". @throws WeirError when one is none, or twice. */
 export function parseContenders(text: string): Contender[] {
   const contenders = text.split(",").map((part) => parseContender(part.trim()));
   const labels = contenders.map(({ label }) => label);

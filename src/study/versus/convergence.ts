@@ -16,7 +16,7 @@ export const kConvergence = {
   proof: 0.1,
 } as const;
 
-/** s; "never" within this run; undefined: no two flows with samples are due equal shares. */
+/** Returns the time in s; "never" within this run; undefined: no two flows with samples are due equal shares. */
 export function convergenceTime(
   { flows, duration }: Pick<Scenario, "flows" | "duration">,
   series: Series,

@@ -142,7 +142,7 @@ function expected(name: FigureName, { figures, runs }: ContenderDocument, seeds:
   return name === "convergence_s" ? runs.length : (figures[name]?.seeds ?? seeds);
 }
 
-/** "38.214 +-0.102", "12.4 +-1.1 (2 of 3)", "12.4 (1 of 3)", "-". */
+/** Writes "38.214 +-0.102", "12.4 +-1.1 (2 of 3)", "12.4 (1 of 3)", "-". */
 function cell(spread: Spread | undefined, text: (value: number) => string, of: number): string {
   if (spread === undefined || spread.seeds === 0) return "-";
   const confidence = spread.ci95 === undefined ? "" : ` +-${spread.ci95 === 0 ? "0" : text(spread.ci95)}`;
