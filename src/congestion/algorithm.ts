@@ -1,12 +1,13 @@
-// What one congestion control algorithm is: all that schema, checks, docs, results and pages know of it follows from its descriptor.
+// Descriptor of one congestion control algorithm: all that schema, checks, docs, results and pages know of it follows from it.
 import type { Findings } from "../base/findings.js";
 import { formatRate, formatTime } from "../base/units.js";
 import type { Parameter, ParameterInput } from "./parameter.js";
 import type { HostQcn } from "./qcn_points.js";
 
 /**
- * What tells senders of congestion: notification packets of the receiver (RoCEv2); messages of the switch (802.1Q); acknowledgements of
- * reliable connections, by the marks that they echo, by when they come, or by the telemetry of switches (INT) that they echo; or nothing.
+ * Senders hear of congestion by notification packets of the receiver (RoCEv2); messages of the switch (802.1Q); acknowledgements of
+ * reliable connections, by the marks that they echo, by when they come, or by the telemetry of switches (INT) that they echo; or not at
+ * all.
  */
 export type Feedback = "CNP" | "CNM" | "ECN echo" | "RTT" | "ECN echo and RTT" | "INT" | "none";
 
@@ -15,37 +16,37 @@ export type Sourced = readonly [value: ParameterInput, source: string];
 
 export interface Profile<Name extends string = string> {
   title: string;
-  /** Of algorithms that have several. */
+  /** Form, of algorithms that have several. */
   form?: string;
   parameters: Readonly<Record<Name, Sourced>>;
 }
 
 /** A library with a congestion control. */
 export interface LibraryChoice {
-  /** With its path. */
+  /** Name with its path. */
   file: string;
   names: string[];
-  /** One for each name. */
+  /** Values by position, one for each name. */
   values: number[];
-  /** ns. */
+  /** Time in ns. */
   min_time_between_cnps: number;
 }
 
-/** What was chosen besides the parameters. */
+/** Choices besides the parameters. */
 export interface Choice<Standard = Readonly<Record<string, number | boolean>>> {
   profile: string;
   variant: string;
-  /** bit/s, of the slowest host. */
+  /** Rate in bit/s, of the slowest host. */
   lineRate: number;
-  /** Before overrides. */
+  /** Parameters before overrides. */
   standard: Standard;
   /** Parameters that are given one by one. */
   overridden: ReadonlySet<string>;
-  /** Of the algorithm `library`. */
+  /** Chosen where the algorithm is `library`. */
   library?: LibraryChoice | undefined;
 }
 
-/** How a NIC runs it. */
+/** Conditions under which a NIC runs it. */
 export interface NativeSetting {
   /** Rates are divided by it and times multiplied. */
   scale: number;
@@ -65,48 +66,48 @@ export interface PaperSymbol {
   of: string;
   /** `parse` gives that one's value. */
   parameter: Parameter;
-  /** How a value of that one is written. */
+  /** Writes a value of that parameter as one of this. */
   write(value: number): ParameterInput;
 }
 
 export interface Algorithm {
-  /** In headings and messages. */
+  /** Name in headings and messages. */
   title: string;
-  /** What else a scenario needs for it, in the description of `congestion.algorithm`. */
+  /** Other needs of a scenario, in the description of `congestion.algorithm`. */
   needs?: string;
-  /** How its parameters are called, in the description of `congestion.parameters`. */
+  /** Origin of the names of parameters, in the description of `congestion.parameters`. */
   names: string;
   feedback: Feedback;
-  /** What it keeps of a flow: current rate R_C and target rate R_T; a congestion window; an estimate alpha of the congestion. */
+  /** State of a flow: current rate R_C and target rate R_T; a congestion window; an estimate alpha of the congestion. */
   state: { readonly rates: boolean; readonly window: boolean; readonly alpha: boolean };
   /** Names differ from those of all other algorithms. */
   parameters: Readonly<Record<string, Parameter>>;
-  /** Those that `weir tune` looks for unless it is told others. */
+  /** Parameters that `weir tune` looks for unless it is told others. */
   tuned?: readonly string[];
-  /** What the paper calls a parameter whose value it states in another way. */
+  /** The paper's symbols for parameters whose values it states in another way. */
   symbols?: Readonly<Record<string, PaperSymbol>>;
   /** Named sets of parameters, the default first. */
   profiles?: Readonly<Record<string, Profile>>;
-  /** Of an algorithm without profiles. */
+  /** Values of an algorithm without profiles. */
   defaults?: Readonly<Record<string, Sourced>>;
-  /** The default first. */
+  /** Variants, the default first. */
   variants?: { readonly description: string; readonly names: readonly string[] };
   /** Its section of docs/reference/parameters.md, before the tables. */
   doc: string;
-  /** What senders run on, in base units, as the scenario means them (before any time scale). */
+  /** Returns what senders run on, in base units, as the scenario means it (before any time scale). */
   resolve(values: Readonly<Record<string, number | boolean>>, choice: Choice): object;
-  /** Combinations that cannot work or are unlikely to be meant. `lineRate` of the slowest host, bit/s. */
+  /** Finds combinations that cannot work or are unlikely to be meant. `lineRate` is that of the slowest host, bit/s. */
   check?(parameters: object, lineRate: number, found: Findings): void;
-  /** Time between two pieces of feedback to a flow while congestion lasts, ns. `sampling`: of congestion points. */
+  /** Time between two pieces of feedback to a flow while congestion lasts, ns. `sampling`: the interval of congestion points. */
   feedbackInterval(parameters: object, sampling: number): number;
   /** Fields of a native NIC, in wall units. */
   native(parameters: object, setting: NativeSetting, variant: string | undefined): object;
 }
 
-/** On the link, bytes: with the path MTU that most have, 1024. */
+/** Bytes on the link of a packet with the path MTU that most have, 1024. */
 const kPacket = 1106;
 
-/** Where an RTT is above a threshold (ns) though no queue stands: a packet is on two links at least. `lineRate` in bit/s. */
+/** Warns where an RTT is above a threshold (ns) though no queue stands: a packet is on two links at least. `lineRate` in bit/s. */
 export function warnOfThreshold(name: string, threshold: number, lineRate: number, found: Findings): void {
   const onLinks = (2 * kPacket * 8e9) / lineRate;
   if (onLinks < threshold) return;

@@ -17,7 +17,7 @@ export const kAlgorithms = { dcqcn, qcn, dctcp, timely, swift, hpcc, nscc, libra
 
 export type AlgorithmName = keyof typeof kAlgorithms;
 export const kAlgorithmNames = Object.keys(kAlgorithms) as AlgorithmName[];
-/** Those that slow anybody. */
+/** Algorithms that slow anybody. */
 export const kControls = kAlgorithmNames.filter((name) => kAlgorithms[name].feedback !== "none");
 
 export const algorithmOf = (name: AlgorithmName): Algorithm => kAlgorithms[name];
@@ -25,7 +25,7 @@ export const algorithmOf = (name: AlgorithmName): Algorithm => kAlgorithms[name]
 type ProfileOf<Descriptor> = Descriptor extends { profiles: infer Profiles } ? keyof Profiles & string : undefined;
 type VariantOf<Descriptor> = Descriptor extends { variants: { names: readonly (infer Name)[] } } ? Name : undefined;
 
-/** What the hosts of a scenario run on. */
+/** Congestion control that the hosts of a scenario run. */
 export type CongestionOf<Name extends AlgorithmName> = {
   [N in Name]: {
     algorithm: N;
@@ -36,11 +36,11 @@ export type CongestionOf<Name extends AlgorithmName> = {
 }[Name];
 export type Congestion = CongestionOf<AlgorithmName>;
 
-/** For what is about DCQCN alone, such as the equations of its fluid model. */
+/** Narrows to DCQCN, which some things are about alone, such as the equations of its fluid model. */
 export const isDcqcn = (congestion: Congestion): congestion is CongestionOf<"dcqcn"> =>
   congestion.algorithm === "dcqcn";
 
-/** Time between two pieces of feedback to a flow while congestion lasts, ns. `sampling`: of congestion points. */
+/** Time between two pieces of feedback to a flow while congestion lasts, ns. `sampling`: the interval of congestion points. */
 export function feedbackInterval({ algorithm, parameters }: Congestion, sampling: number): number {
   return algorithmOf(algorithm).feedbackInterval(parameters, sampling);
 }
@@ -51,7 +51,7 @@ export function nativeCongestion({ algorithm, parameters, variant }: Congestion,
   return native as ReturnType<(typeof kAlgorithms)[AlgorithmName]["native"]>;
 }
 
-/** What results and tables call it: the profile, if it has any, and the variant where it is not the standard's. */
+/** Name in results and tables: the profile, if there is any, and the variant where it is not the standard's. */
 export function profileText({ algorithm, profile, variant }: Congestion): string {
   const { feedback, variants } = algorithmOf(algorithm);
   if (feedback === "none" || profile === undefined) return algorithm;

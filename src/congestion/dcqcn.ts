@@ -12,7 +12,7 @@ import type { ParameterInput } from "./parameter.js";
  */
 export type DcqcnForm = "paper" | "slotted";
 
-/** By the names of mlx5 (`/sys/class/net/<if>/ecn/roce_rp/`), with the notification point's. */
+/** Parameters by the names of mlx5 (`/sys/class/net/<if>/ecn/roce_rp/`), with the notification point's. */
 const described = { ...kDcqcn, ...kNicParameters };
 
 const kPaperTable = "paper figure 14";
@@ -25,7 +25,7 @@ const kOtgModel = "OTG models port/rocev2.yaml";
 const kOverview = "Mellanox, Understanding DC-QCN Algorithm for RoCE";
 const kOverviewDump = `not printed; ${kMlx5Dump}`;
 
-/** As QCN has it, which all sources but Mellanox's overview follow. */
+/** The values are QCN's, which all sources but Mellanox's overview follow. */
 function increaseAsQcn(source: string) {
   return {
     increase_restarts_counters: [false, source],
@@ -199,7 +199,7 @@ const profiles = {
   },
 } satisfies Record<string, Profile<keyof typeof described>>;
 
-/** 0 would leave alpha as it is. */
+/** A gain of 0 would leave alpha as it is. */
 const symbols = {
   g: {
     of: "dce_tcp_g",
@@ -225,12 +225,12 @@ const core = ofCore("dcqcn", described, ({ rpg_gd, dce_tcp_g, initial_alpha_valu
   g: 1 - dce_tcp_g / 1024,
   /** R_C <- R_C (1 - rate_decrease_factor alpha): 0.5 for 11. */
   rate_decrease_factor: 1024 / 2 ** rpg_gd,
-  /** 0..1. */
+  /** A part, 0 to 1. */
   initial_alpha_value: initial_alpha_value / 1024,
 }));
 
 export type DcqcnParameterName = keyof typeof described;
-/** What reaction and notification points run on, in base units; of rates 0 means line rate, port speed or none. */
+/** Parameters of reaction and notification points, in base units; a rate of 0 means line rate, port speed or none. */
 export type DcqcnParameters = ReturnType<typeof core.resolve>;
 
 /** Combinations that cannot work (problems) or are unlikely to be meant (warnings). `lineRate` in bit/s. */
@@ -312,7 +312,7 @@ export const dcqcn = {
   },
 } as const satisfies Algorithm;
 
-/** With what DCQCN would have run on. */
+/** Parameters are those that DCQCN would have run on. */
 export const none = {
   ...dcqcn,
   needs: "leaves PFC alone",

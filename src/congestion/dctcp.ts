@@ -3,7 +3,7 @@ import type { Algorithm } from "./algorithm.js";
 import { kDctcp } from "./described.js";
 import { defaultsOf, ofCore } from "./of_core.js";
 
-/** By the names of Linux: tcp_dctcp's module parameters and `ip route`; `min_cwnd` has none there. `alpha_on_init`: 0..1. */
+/** Names are those of Linux: tcp_dctcp's module parameters and `ip route`; `min_cwnd` has none there. `alpha_on_init`: 0..1. */
 const core = ofCore("dctcp", kDctcp, ({ dctcp_alpha_on_init, ...same }) => ({
   ...same,
   alpha_on_init: dctcp_alpha_on_init / 1024,

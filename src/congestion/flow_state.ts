@@ -1,5 +1,5 @@
-// What a congestion control algorithm keeps of a flow, and by what it hears of congestion: the one answer for whoever records or shows
-// it. Undefined: of a result that does not say.
+// Tells what state a congestion control algorithm keeps for a flow, and how it hears of congestion: the one answer for whoever records or
+// shows it. Undefined: the result does not say.
 import type { Feedback } from "./algorithm.js";
 import { type AlgorithmName, kAlgorithms } from "./algorithms.js";
 
@@ -10,16 +10,16 @@ const keeps = (algorithm: MaybeAlgorithm, what: "rates" | "window" | "alpha"): b
 const hears = (algorithm: MaybeAlgorithm, feedback: Feedback): boolean =>
   algorithm !== undefined && kAlgorithms[algorithm].feedback === feedback;
 
-/** A reaction point with a current rate R_C and a target rate R_T. */
+/** The algorithm has a reaction point with a current rate R_C and a target rate R_T. */
 export const hasRates = (algorithm: MaybeAlgorithm): boolean => keeps(algorithm, "rates");
 
-/** A congestion window. */
+/** The algorithm keeps a congestion window. */
 export const hasWindow = (algorithm: MaybeAlgorithm): boolean => keeps(algorithm, "window");
 
-/** An estimate alpha of the congestion. */
+/** The algorithm keeps an estimate alpha of the congestion. */
 export const hasAlpha = (algorithm: MaybeAlgorithm): boolean => keeps(algorithm, "alpha");
 
-/** Stages of increase, as DCQCN has them of QCN: fast recovery and so on. */
+/** The rate increases in stages, as DCQCN has them of QCN: fast recovery and so on. */
 export const hasStages = (algorithm: MaybeAlgorithm): boolean => hearsCnps(algorithm) || hearsCnms(algorithm);
 
 /** Receivers tell senders by notification packets (CNP). */
@@ -32,14 +32,14 @@ export const hearsCnms = (algorithm: MaybeAlgorithm): boolean => hears(algorithm
 export const hearsEcnEcho = (algorithm: MaybeAlgorithm): boolean =>
   hears(algorithm, "ECN echo") || hears(algorithm, "ECN echo and RTT");
 
-/** Acknowledgements of reliable connections tell by when they come. */
+/** Senders go by when acknowledgements of reliable connections come. */
 const hearsRoundTrips = (algorithm: MaybeAlgorithm): boolean =>
   hears(algorithm, "RTT") || hears(algorithm, "ECN echo and RTT");
 
 /** Acknowledgements of reliable connections bring back what switches have told of themselves (INT). */
 export const hearsTelemetry = (algorithm: MaybeAlgorithm): boolean => hears(algorithm, "INT");
 
-/** Runs on acknowledgements, of whatever they tell. */
+/** The algorithm runs on acknowledgements, whatever they tell. */
 export const hearsAcknowledgements = (algorithm: MaybeAlgorithm): boolean =>
   hearsEcnEcho(algorithm) || hearsRoundTrips(algorithm) || hearsTelemetry(algorithm);
 

@@ -18,7 +18,7 @@ const defaults = defaultsOf(core.parameters, {
 
 export type HpccParameters = ReturnType<typeof core.resolve>;
 
-/** On the link, bytes: a packet with telemetry and the path MTU that most have, 1024; its acknowledgement. */
+/** Bytes on the link: a packet with telemetry and the path MTU that most have, 1024; its acknowledgement. */
 const kPacket = 1170;
 const kAcknowledgement = 152;
 

@@ -1,4 +1,4 @@
-// A congestion control of the user's, from a shared library. What one is: native/congestion/weir_cc.h.
+// A congestion control of the user's, from a shared library. native/congestion/weir_cc.h defines such libraries.
 import type { Algorithm, LibraryChoice, NativeSetting } from "./algorithm.js";
 
 const doc = `With \`algorithm: library\` a shared library of yours controls each flow, on real frames and in virtual time. \`native/congestion/weir_cc.h\` is all

@@ -4,7 +4,7 @@ import { field, section, time } from "../base/fields.js";
 import type { LibraryChoice } from "./algorithm.js";
 import { kNicParameters } from "./described.js";
 
-/** N of the DCQCN paper, section 3.3: ns. */
+/** N of the DCQCN paper, section 3.3, in ns. */
 const kPaperInterval = 50_000;
 const { description, bounds } = kNicParameters.min_time_between_cnps;
 

@@ -26,7 +26,7 @@ const defaults = defaultsOf(core.parameters, {
 
 export type NsccParameters = ReturnType<typeof core.resolve>;
 
-/** Of the network that the increases are for, ns; its rate is 100 Gb/s. */
+/** RTT of the network that the increases are for, ns; its rate is 100 Gb/s. */
 const kReferenceRtt = 12_000;
 
 function check(p: NsccParameters, lineRate: number, found: Findings): void {

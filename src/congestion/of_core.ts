@@ -1,5 +1,5 @@
-// What of a descriptor follows from the native core's description of an algorithm: its parameters, their defaults, and what a native
-// NIC has of them.
+// Parts of a descriptor that follow from the native core's description of an algorithm: its parameters, their defaults, and the fields of a
+// native NIC.
 import { kQuantities } from "../base/quantity.js";
 import type { Choice, NativeSetting, Sourced } from "./algorithm.js";
 import {
@@ -11,7 +11,7 @@ import {
 } from "./parameter.js";
 
 /**
- * `name` is what the core calls the algorithm. `resolve` makes of what users write what the core has, by the names of its fields, and
+ * `name` is what the core calls the algorithm. `resolve` turns what users write into the core's values, by the names of its fields, and
  * before any time scale; without it both are the same.
  */
 export function ofCore<
@@ -31,7 +31,7 @@ export function ofCore<
   return { parameters, resolve, native };
 }
 
-/** At a time scale times are longer and rates lower. */
+/** A time scale makes times longer and rates lower. */
 function scaled<Resolved extends object>(
   parameters: Readonly<Record<string, Parameter>>,
   resolved: Resolved,
@@ -45,7 +45,7 @@ function scaled<Resolved extends object>(
   return Object.fromEntries(Object.entries(resolved).map(wall)) as Resolved;
 }
 
-/** What the core begins with, as a user would write it, and where that is from. */
+/** Values that the core begins with, as a user would write them, and their source. */
 export function defaultsOf<Name extends string>(
   parameters: Readonly<Record<Name, Parameter>>,
   sources: Readonly<Record<NoInfer<Name>, string>>,
@@ -54,7 +54,7 @@ export function defaultsOf<Name extends string>(
   return Object.fromEntries(all) as Record<Name, Sourced>;
 }
 
-/** Percentages are rounded to so many, as binary numbers are not quite what the decimal ones say. */
+/** Percentages are rounded to so many digits, as binary numbers are not quite what the decimal ones say. */
 const kDigits = 12;
 
 function written({ kind, unit, standard = Number.NaN }: Parameter): ParameterInput {

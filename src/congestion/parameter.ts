@@ -6,29 +6,29 @@ import { parseFraction } from "../base/units.js";
 type QuantityName = Exclude<AnyQuantity, "length">;
 type ParameterKind = QuantityName | "number" | "flag";
 
-/** What a file may say: a number means the parameter's own unit. */
+/** Value in a file: a number means the parameter's own unit. */
 export type ParameterInput = string | number | boolean;
 
-/** In base units; rates may be a part of the line rate. */
+/** Value in base units; rates may be a part of the line rate. */
 export type Parsed = number | boolean | { ofLine: number };
 
-/** What the native core says of one (native/congestion/written.h). */
+/** The native core's description of a parameter (native/congestion/written.h). */
 export interface Described<Kind extends ParameterKind = ParameterKind> {
   kind: Kind;
   description: string;
-  /** What a plain number means. */
+  /** Unit of a plain number. */
   unit: string;
-  /** In base units, both allowed; absent of a flag. `whole`: nothing between whole numbers. */
+  /** Bounds in base units, both allowed; absent for a flag. `whole`: nothing between whole numbers is allowed. */
   bounds?: { min: number; max: number; whole: boolean };
   /** Another name for it. */
   otherSpelling?: string;
-  /** What the core begins with, in its own unit; of algorithms without profiles. */
+  /** Value that the core begins with, in the parameter's own unit; only algorithms without profiles have it. */
   standard?: number;
 }
 
 export interface Parameter<Kind extends ParameterKind = ParameterKind> extends Described<Kind> {
   range: string;
-  /** Undefined: out of range. Throws WeirError. */
+  /** Returns undefined where the value is out of range. Throws WeirError. */
   parse: (input: ParameterInput) => Parsed | undefined;
 }
 

@@ -87,12 +87,12 @@ const core = ofCore("qcn", kQcn, ({ rpgGd, rpgThreshold, ...same }, { variant, l
     rpgThreshold,
     /** Cycles of the timer before hyper-active increase, full and half ones. */
     hyperThreshold: timer ? Math.max(rpgThreshold, Math.round(recovery / rpgTimeReset)) : rpgThreshold,
-    /** G_d: CR <- CR (1 - G_d |F_b|). */
+    /** G_d in CR <- CR (1 - G_d |F_b|). */
     gd: 2 ** -rpgGd,
   };
 });
 
-/** What reaction points run on, in base units. */
+/** Parameters that reaction points run on, in base units. */
 export type QcnParameters = ReturnType<typeof core.resolve>;
 
 /**

@@ -1,4 +1,4 @@
-// QCN as devices have it: congestion points of switches, reaction points of hosts. Names are those of IEEE8021-CN-MIB.
+// QCN in files of devices: congestion points of switches, reaction points of hosts. Names are those of IEEE8021-CN-MIB.
 import { z } from "zod";
 import { choice, type Full, field, flag, integer, mapping, priorities, section, size } from "../base/fields.js";
 import { kPriorityKeys } from "../wire/priority.js";

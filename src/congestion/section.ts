@@ -78,7 +78,7 @@ export const congestionSchema = section({
 
 type CongestionInput = z.output<typeof congestionSchema>;
 
-/** Percentages are of `lineRate`, bit/s; `located` finds a file that is named. What belongs to another algorithm is a problem. */
+/** Percentages are of `lineRate`, bit/s; `located` finds a file that is named. A parameter of another algorithm is a problem. */
 export function resolveCongestion(
   input: CongestionInput,
   lineRate: number,
@@ -91,7 +91,7 @@ export function resolveCongestion(
   return resolved(input, parameters, lineRate, library);
 }
 
-/** Of reaction points under QCN, by CNPV: those of `input`, and what is written of each group over them. */
+/** Parameters of reaction points under QCN, by CNPV: those of `input`, and what is written of each group over them. */
 export function resolveGroups(
   input: CongestionInput,
   groups: WrittenGroups,

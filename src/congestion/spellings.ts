@@ -1,16 +1,16 @@
-// Every spelling of every parameter: its name, another that is understood, as mlx5 has two, and what a paper states in its place.
+// Every spelling of every parameter: its name, another that is understood, as mlx5 has two, and a paper's symbol in its place.
 import type { PaperSymbol } from "./algorithm.js";
 import { type AlgorithmName, algorithmOf, kControls } from "./algorithms.js";
 import type { Parameter } from "./parameter.js";
 
-/** What one stands for. */
+/** Meaning of a spelling. */
 export interface Spelling {
   algorithm: AlgorithmName;
-  /** The parameter's. */
+  /** Name of the parameter. */
   name: string;
-  /** How it is written by this spelling. */
+  /** Form of its values by this spelling. */
   parameter: Parameter;
-  /** Of a paper. */
+  /** The symbol, if the spelling is a paper's. */
   symbol?: PaperSymbol;
 }
 
@@ -28,6 +28,6 @@ export const kSpellings: ReadonlyMap<string, Spelling> = new Map(
   }),
 );
 
-/** Those of one parameter, its name first. */
+/** Spellings of one parameter, its name first. */
 export const spellingsOf = (parameter: string): string[] =>
   [...kSpellings].flatMap(([spelling, { name }]) => (name === parameter ? [spelling] : []));

@@ -45,7 +45,7 @@ const profiles = {
   },
 } satisfies Record<string, Profile<keyof typeof kTimely>>;
 
-/** beta of the patched form where none is given: what TIMELY's own is too much for, as it is multiplied with every RTT. */
+/** beta of the patched form where none is given: TIMELY's own is too much, as it is multiplied with every RTT. */
 const kPatchedBeta = 0.008;
 
 const core = ofCore("timely", kTimely, (values, { variant, overridden }) => {

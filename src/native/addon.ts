@@ -6,7 +6,7 @@ import { WeirError } from "../base/error.js";
 import { probeInterface } from "./interface_probe.js";
 import type { KernelSockets, NativeAddon } from "./types.js";
 
-/** Where the two builders put it: cmake-js, node-gyp. */
+/** Paths at which the two builders put it: cmake-js, node-gyp. */
 const kCandidates = ["../../build-cmake/Release/weir.node", "../../build/Release/weir.node"].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
@@ -19,7 +19,7 @@ export function loadAddon<T>(): T {
   return loaded as T;
 }
 
-/** What it asks of the kernel is put together here. */
+/** Adds the probe, which puts together here what it asks of the kernel. */
 function withProbe(core: KernelSockets): unknown {
   const probe: NativeAddon["probeInterface"] = (name, namespace) => probeInterface(core, name, namespace);
   return Object.assign(core, { probeInterface: probe });

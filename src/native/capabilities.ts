@@ -18,7 +18,7 @@ export const kCapabilities = {
 
 export type Capability = keyof typeof kCapabilities;
 
-/** Whether the process has it that /proc/self/status, given as text, is of; `set`: CapEff, CapPrm, CapBnd. */
+/** Tells by /proc/self/status, given as text, whether its process has the capability in `set`: CapEff, CapPrm, CapBnd. */
 export function hasCapability(status: string, name: Capability, set = "CapEff"): boolean {
   const bits = BigInt(`0x${new RegExp(`^${set}:\\s*([0-9a-f]+)$`, "m").exec(status)?.[1] ?? "0"}`);
   return ((bits >> BigInt(kCapabilities[name])) & 1n) === 1n;

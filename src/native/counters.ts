@@ -2,7 +2,7 @@
 import { kPriorityKeys } from "../wire/priority.js";
 import type { CounterDescription, NativeWorker } from "./types.js";
 
-/** native/base/counters.h says what each is. */
+/** Meanings are explained in native/base/counters.h. */
 export type Meaning = CounterDescription["meaning"];
 
 /** Frames that are lost, whoever or whatever has lost them. */
@@ -10,14 +10,14 @@ export const kLosses: readonly Meaning[] = ["drop", "overrun", "refused", "down"
 
 type Labels = Readonly<Record<string, string | undefined>>;
 
-/** What is told of a counter, and what it has counted. */
+/** A counter's description, and what it has counted. */
 export interface Counter extends Omit<CounterDescription, "help"> {
   value: number;
 }
 
 /** Some counters of a run, such as all of one switch. */
 export interface CounterView {
-  /** Those that mean one of these. */
+  /** Counters that mean one of these. */
   of(...meanings: readonly Meaning[]): CounterView;
   /** Sum of all, or of all that are called `name`. */
   sum(name?: string): number;
@@ -30,7 +30,7 @@ export interface CounterView {
 export class Counters<Description extends Omit<CounterDescription, "help"> = Omit<CounterDescription, "help">>
   implements CounterView
 {
-  /** By name, and by meaning: some are asked for at every look, among thousands. */
+  /** Places by name, and by meaning: some are asked for at every look, among thousands. */
   protected places: Record<"name" | "meaning", ReadonlyMap<string, readonly number[]>> | undefined;
 
   constructor(
@@ -38,12 +38,12 @@ export class Counters<Description extends Omit<CounterDescription, "help"> = Omi
     protected values: ArrayLike<number>,
   ) {}
 
-  /** In their order. */
+  /** Descriptions in the order of the counters. */
   get manifest(): readonly Description[] {
     return this.descriptions;
   }
 
-  /** Of the counter at this place of the manifest. */
+  /** Value of the counter at this place of the manifest. */
   value(index: number): number {
     return this.values[index] ?? 0;
   }
@@ -54,18 +54,18 @@ export class Counters<Description extends Omit<CounterDescription, "help"> = Omi
     }
   }
 
-  /** Those that mean one of these. */
+  /** Counters that mean one of these. */
   of(...meanings: readonly Meaning[]): Counters<Description> {
     const places = meanings.flatMap((meaning) => this.#places("meaning", meaning));
     return this.#among(places.sort((a, b) => a - b));
   }
 
-  /** Those whose labels include `labels`; undefined: those that have no such label. */
+  /** Counters whose labels include `labels`; a label that is undefined there must be absent. */
   at(labels: Labels): Counters<Description> {
     return this.#among([...this.descriptions.keys()].filter((i) => this.#has(i, labels)));
   }
 
-  /** By their values of a label; "" of those that do not have it. */
+  /** Counters by their values of a label; "" for those that do not have it. */
   by(label: string): Map<string, Counters<Description>> {
     const places = placesBy(this.descriptions, ({ labels }) => labels[label] ?? "");
     return new Map([...places].map(([value, own]) => [value, this.#among(own)]));
@@ -80,7 +80,7 @@ export class Counters<Description extends Omit<CounterDescription, "help"> = Omi
     return total;
   }
 
-  /** By name, in their order. */
+  /** Sums by name, in the order of the counters. */
   sums(): Map<string, number> {
     const sums = new Map<string, number>();
     for (const { name, value } of this) sums.set(name, (sums.get(name) ?? 0) + value);
@@ -95,7 +95,7 @@ export class Counters<Description extends Omit<CounterDescription, "help"> = Omi
     return nonZero(kPriorityKeys.map((priority) => [priority, this.sum(name, { priority })]));
   }
 
-  /** What has been added since `before`, which had the same counters in the same order, or since they began; gauges as they are. */
+  /** Growth since `before`, which had the same counters in the same order, or since they began; gauges stay as they are. */
   since(before: Counters | undefined): Counters<Description> {
     const grown = this.descriptions.map(({ meaning }, i) =>
       meaning === "gauge" ? this.value(i) : this.value(i) - (before?.value(i) ?? 0),
@@ -125,7 +125,7 @@ export class Counters<Description extends Omit<CounterDescription, "help"> = Omi
   }
 }
 
-/** Those of a worker. */
+/** Counters of a worker. */
 export class CounterTable extends Counters<CounterDescription> {
   private time = 0;
 
@@ -149,7 +149,7 @@ export class CounterTable extends Counters<CounterDescription> {
   }
 }
 
-/** Of a device, as it tells them. */
+/** Counters of a device, as it tells them. */
 export function countersOf(list: readonly Counter[]): Counters {
   return new Counters(
     list,

@@ -9,7 +9,7 @@ export type { NamedHistogram, NativeHistogram };
 
 /** A worker that tells of its distributions while it runs. */
 export interface HistogramSource {
-  /** Empty before devices live. */
+  /** Returns none before devices live. */
   histograms(): NamedHistogram[];
 }
 
@@ -21,7 +21,7 @@ export interface Distribution {
   max: number;
   /** Total weight: a count, or ns. */
   weight: number;
-  /** [value, fraction of the weight at or below it], ascending. */
+  /** Pairs [value, fraction of the weight at or below it], ascending. */
   cdf: [number, number][];
 }
 
@@ -75,7 +75,7 @@ function middle(bucket: number): number {
   return bucket + 1 < kBuckets ? low + Math.floor((lowerBound(bucket + 1) - low) / 2) : low;
 }
 
-/** By the highest value that each bucket may hold. */
+/** Points are the highest values that buckets may hold. */
 function cdf({ first, counts, total, max }: NativeHistogram): [number, number][] {
   let seen = 0;
   return [...counts].flatMap((count, i): [number, number][] => {

@@ -1,5 +1,5 @@
 /**
- * What an interface is and can do, asked of the kernel: rtnetlink(7) for what it is, the generic netlink family `netdev` (Linux 6.3)
+ * Asks the kernel what an interface is and can do: rtnetlink(7) for its kind, the generic netlink family `netdev` (Linux 6.3)
  * for XDP, ethtool for driver, queues, rings, offloads, flow control and speed. Reads only. What the kernel or driver does not tell
  * stays unknown, which is not an error: an ordinary user may ask everything here.
  *
@@ -54,7 +54,7 @@ export function probeInterface(kernel: KernelSockets, name: string, namespacePat
       xdp_sockets: refusal(() => socket(kFamily.xdp, kSocket.raw, 0)),
       xdp_programs,
       peer_xdp,
-      // To try takes tens of milliseconds.
+      // Trying takes tens of milliseconds.
       ...((peer_xdp || link.loopback) && { live_frames: xdp_programs || refusal(() => kernel.tryLiveFrames()) }),
     };
   } finally {
@@ -155,7 +155,7 @@ function askEthtool(kernel: KernelSockets, socket: number, name: string): Ethtoo
     fill(data);
     return kernel.ethtool(socket, name, data) ? data : undefined;
   };
-  /** By their places, in words. */
+  /** Reads words at these places, which count in words. */
   const words = (command: number, bytes: number, ...places: number[]) => {
     const data = ask(command, bytes);
     return places.map((place) => data?.readUInt32LE(4 * place));
@@ -202,7 +202,7 @@ function askSpeed(ask: (command: number, bytes: number, fill?: (data: Buffer) =>
   return megabits === undefined || megabits === 0xffff_ffff ? undefined : megabits * 1e6;
 }
 
-/** "": it was not refused. */
+/** Returns why the action is refused; "": it is not. */
 function refusal(action: () => unknown): string {
   try {
     action();
@@ -231,7 +231,7 @@ function ask(socket: number, type: number, body: Buffer, flags = 0): Buffer[] {
   }
 }
 
-/** Without what is undefined. */
+/** Leaves out the facts that are undefined. */
 function known<T extends object>(facts: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
   return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as {
     [Name in keyof T]: Exclude<T[Name], undefined>;

@@ -6,7 +6,7 @@ const kLink = { address: 1, mtu: 4 } as const;
 const kAddress = { address: 1, local: 2, flags: 8 } as const;
 const kUp = 1;
 const kCreate = 0x400;
-/** Not looked for on the link first (RFC 4862): it is the router's by its file. */
+/** The address is not looked for on the link first (RFC 4862): it is the router's by its file. */
 const kNoDad = 2;
 
 /** @throws Error with a code: EINVAL for an MTU that it cannot have, EPERM, ... */
@@ -23,7 +23,7 @@ export function setUpLink(socket: number, index: number, mac: number, mtu: numbe
   command(socket, kNew.link, 0, up);
 }
 
-/** @param address Its 4 or 16 bytes. @throws Error with a code: EEXIST, EACCES where IPv6 is off, ... */
+/** @param address It has 4 or 16 bytes. @throws Error with a code: EEXIST, EACCES where IPv6 is off, ... */
 export function addAddress(socket: number, index: number, address: Buffer, length: number): void {
   const fixed = Buffer.from([address.length === 4 ? 2 : 10, length, 0, 0, 0, 0, 0, 0]);
   fixed.writeInt32LE(index, 4);

@@ -15,7 +15,7 @@ export class KernelPort {
     this.#descriptor = asWeirError(() => addon.holdUdpPort(address, kRocePort, namespace));
   }
 
-  /** Idempotent. */
+  /** Lets go of the port. Idempotent. */
   close(): void {
     if (this.#descriptor >= 0) closeSync(this.#descriptor);
     this.#descriptor = -1;

@@ -11,12 +11,12 @@ const kNeighbour = { address: 1, linkAddress: 2 } as const;
 const kLinkName = 3;
 const kTable = { main: 254, local: 255 } as const;
 const kCloned = 0x200;
-/** RTNH_F_DEAD, RTNH_F_LINKDOWN. */
+/** The mask is of RTNH_F_DEAD and RTNH_F_LINKDOWN. */
 const kDead = 1 | 16;
-/** NUD_PERMANENT. */
+/** The mask is NUD_PERMANENT. */
 const kPermanent = 0x80;
 
-/** By rtm_type. */
+/** Kinds by rtm_type. */
 const kKinds = new Map([
   [1, "forward"],
   [2, "own"],
@@ -30,7 +30,7 @@ export type KernelRouteKind = "forward" | "own" | "blackhole" | "unreachable";
 export interface KernelWay {
   /** Number of the interface. */
   interface: number;
-  /** 4 or 16 bytes; undefined: the destination is on the link. */
+  /** Address of 4 or 16 bytes; undefined: the destination is on the link. */
   gateway: Buffer | undefined;
   weight: number;
 }
@@ -40,13 +40,13 @@ export interface KernelRoute {
   address: Buffer;
   length: number;
   kind: KernelRouteKind;
-  /** The lowest counts. */
+  /** The lowest metric counts. */
   metric: number;
-  /** Whose link is up. */
+  /** Next hops whose link is up. */
   ways: KernelWay[];
 }
 
-/** One that does not go by itself. */
+/** A neighbour of the table that does not go by itself. */
 export interface KernelNeighbour {
   interface: number;
   address: Buffer;
@@ -76,7 +76,7 @@ export class RouteReader {
       request[0] = family;
       return dump(socket, kGet.route, request).flatMap((message) => {
         const key = message.toString("latin1");
-        // Of a copy: else it would keep all that was read with it.
+        // The buffer is copied: else the route would keep all that was read with it.
         const route = before.has(key) ? before.get(key) : parseRoute(Buffer.from(new Uint8Array(message).buffer));
         this.#known.set(key, route);
         return route ?? [];
@@ -89,7 +89,7 @@ export function readNeighbours(socket: number): KernelNeighbour[] {
   return dump(socket, kGet.neighbour, Buffer.alloc(12)).flatMap((message) => parseNeighbour(message) ?? []);
 }
 
-/** Of a struct rtmsg and its attributes. Undefined: it is none that forwards packets. */
+/** Parses a struct rtmsg and its attributes. Undefined: the route is none that forwards packets. */
 export function parseRoute(message: Buffer): KernelRoute | undefined {
   if (message.length < 12) return undefined;
   const [family = 0, length = 0, sourceLength = 0, tos = 0, shortTable = 0] = message;
@@ -110,13 +110,13 @@ export function parseRoute(message: Buffer): KernelRoute | undefined {
   if (kind !== "forward") return { address, length, kind, metric, ways: [] };
   if (several !== undefined) return { address, length, kind, metric, ways: waysIn(several, bytes) };
   if (number === undefined || (gateway !== undefined && gateway.length !== bytes)) return undefined;
-  // Of the other IP version.
+  // RTA_VIA is a gateway of the other IP version.
   const via = attributes.has(kRoute.via);
   const ways = (flags & kDead) === 0 && !via ? [{ interface: number, gateway, weight: 1 }] : [];
   return { address, length, kind, metric, ways };
 }
 
-/** Of an RTA_MULTIPATH: each a struct rtnexthop and its attributes. */
+/** Parses an RTA_MULTIPATH: each of its ways is a struct rtnexthop and its attributes. */
 function waysIn(bytes: Buffer, addressBytes: number): KernelWay[] {
   const ways: KernelWay[] = [];
   for (let at = 0; at + 8 <= bytes.length; ) {
@@ -135,7 +135,7 @@ function waysIn(bytes: Buffer, addressBytes: number): KernelWay[] {
   return ways;
 }
 
-/** Of a struct ndmsg and its attributes. Undefined: it is not a permanent one with a MAC address. */
+/** Parses a struct ndmsg and its attributes. Undefined: the neighbour is not a permanent one with a MAC address. */
 export function parseNeighbour(message: Buffer): KernelNeighbour | undefined {
   if (message.length < 12) return undefined;
   const attributes = attributesIn(message, 12);
@@ -147,7 +147,7 @@ export function parseNeighbour(message: Buffer): KernelNeighbour | undefined {
   return { interface: message.readInt32LE(4), address, mac: mac.readUIntBE(0, 6) };
 }
 
-/** 0: of no IP version. */
+/** Bytes of an address; 0: the family is of no IP version. */
 const bytesOf = (family: number) => (family === kFamily.inet ? 4 : family === kFamily.inet6 ? 16 : 0);
 
 const wordOf = (value: Buffer | undefined) => (value?.length === 4 ? value.readUInt32LE() : undefined);

@@ -9,11 +9,11 @@ const kDump = 0x300;
 const kInterrupted = 0x10;
 const kError = 2;
 const kDone = 3;
-/** What the kernel puts in one answer of a dump, at most. */
+/** The kernel puts at most this much in one answer of a dump. */
 const kAnswerBytes = 64 * 1024;
 const kAttempts = 8;
 
-/** By its code: an attribute of netlink. */
+/** Attributes of netlink by their codes. */
 export type Attributes = Map<number, Buffer>;
 
 export function messageOf(type: number, flags: number, body: Buffer): Buffer {
@@ -25,12 +25,12 @@ export function messageOf(type: number, flags: number, body: Buffer): Buffer {
   return Buffer.concat([header, body]);
 }
 
-/** Of all that a socket that waits is told of a kind, without headers. @throws Error why it is told nothing. */
+/** Asks a blocking socket for all messages of a kind; headers are left out. @throws Error why the kernel tells nothing. */
 export function dump(socket: number, type: number, body: Buffer): Buffer[] {
   for (let attempt = 0; attempt < kAttempts; attempt++) {
     writeSync(socket, messageOf(type, kRequest | kDump, body));
     const told = answers(socket);
-    // Else what was told is of two times.
+    // An interrupted dump mixes the states of two times.
     if (!told.interrupted) return told.messages;
   }
   throw new Error("the kernel's tables change faster than they can be read");
@@ -58,14 +58,14 @@ function answers(socket: number): { messages: Buffer[]; interrupted: boolean } {
   }
 }
 
-/** 0: it is done. */
+/** Throws unless `error` is 0, which means done. */
 function throwErrno(error: number): void {
   if (error >= 0) return;
   const code = getSystemErrorName(error);
   throw Object.assign(new Error(`netlink: ${code}`), { code });
 }
 
-/** Of one read. Any bytes: what is cut off, or shorter than a header, ends them. */
+/** Splits what one read gave, which may be any bytes: a message that is cut off, or shorter than a header, ends the list. */
 export function messagesIn(bytes: Buffer): { type: number; flags: number; body: Buffer }[] {
   const found: { type: number; flags: number; body: Buffer }[] = [];
   for (let at = 0; at + kHeader <= bytes.length; ) {
@@ -78,7 +78,7 @@ export function messagesIn(bytes: Buffer): { type: number; flags: number; body: 
   return found;
 }
 
-/** Those from a place in a message on; what does not fit ends them. */
+/** Reads attributes from a place in a message on; one that does not fit ends them. */
 export function attributesIn(bytes: Buffer | undefined, from = 0): Attributes {
   const found: Attributes = new Map();
   for (let at = from; bytes !== undefined && at + 4 <= bytes.length; ) {
@@ -108,7 +108,7 @@ export function word(value: number): Buffer {
   return bytes;
 }
 
-/** Up to the first zero. */
+/** Text of an attribute, up to the first zero. */
 export function text(bytes: Buffer | undefined): string {
   return bytes?.toString("latin1").replace(/\0.*$/s, "") ?? "";
 }

@@ -18,7 +18,7 @@ export * from "./configuration.js";
 export * from "./reports.js";
 export * from "./simulation_configuration.js";
 
-/** That carry out one simulation. */
+/** Most threads that may carry out one simulation. */
 export const kMostThreads = 128;
 
 /** Words of one completed message in drainFinished(). */
@@ -44,9 +44,9 @@ export interface NativeSimulation {
   drainTrace(): Uint8Array;
   /** Data packets in queues and on links, by flow. */
   underWay(): Uint32Array;
-  /** Of queues that have held anything from reset_after on, as far as they are kept: by switch, port and priority. */
+  /** Distributions of queues that have held anything from reset_after on, as far as they are kept: by switch, port and priority. */
   queueDistributions(): QueueHistogram[];
-  /** Of flows by number. */
+  /** State of a flow's sender, by the flow's number. */
   senderState(flow: number): Omit<QueuePairState, "name">;
   /**
    * New parameters of a switch from progress().now on; `groups`, `group_of_host` and `pins` are not looked at. Queues stay; new

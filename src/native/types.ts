@@ -37,7 +37,7 @@ export * from "./reports.js";
 export interface NativeMemory {
   /** Call it once: each call makes another view of the same bytes. */
   buffer(): ArrayBuffer;
-  /** Of the first byte. */
+  /** Address of the first byte. */
   address(): number;
 }
 
@@ -48,14 +48,14 @@ export type NativeBackend = NonNullable<NativePort["receive"]>;
 /** Words of one record in drainRecords(). */
 export const kRecordWords = kRecord.words;
 
-/** See native/io/capture.h. */
+/** Bits of kinds of frames: see native/io/capture.h. */
 export const kCaptureKinds = { roce: 1, cnp: 2, pfc: 4, cnm: 8, other: 16, ce: 32 } as const;
 
 /** Frames on their way from one worker, which need not live any more. */
 export interface NativeCapture {
   /** Fills `target`, of at least `snap_length` + 40 bytes, with whole frames (src/device/capture/frames.ts); returns how many bytes. */
   drain(target: Uint8Array): number;
-  /** Of each tap. */
+  /** Counts of each tap. */
   counts(): CaptureCounts[];
 }
 
@@ -69,9 +69,9 @@ export interface NativeWorker extends HistogramSource {
   stopTraffic(): void;
   /** Ends and joins the thread. Idempotent. */
   stop(): void;
-  /** stop(), and gives up everything native. Idempotent. */
+  /** Does stop(), and gives up everything native. Idempotent. */
   close(): void;
-  /** Undefined until devices live. */
+  /** Returns undefined until devices live. */
   manifest(): CounterDescription[] | undefined;
   /**
    * Fills `target` in the order of the manifest, as last published. Returns the time that these counts are of, by monotonicNow():
@@ -89,62 +89,62 @@ export interface NativeWorker extends HistogramSource {
    * ports differ, or for parameters that a device cannot run with, and FDB_FULL: then nothing has changed.
    */
   reconfigure(config: WorkerConfig, others?: readonly NativeWorker[]): void;
-  /** Of switch number `index`, 0-based; so are the next three of a switch and a NIC. Throws RangeError before devices live. */
+  /** Table of switch number `index`, 0-based, as in the next three of a switch and a NIC. Throws RangeError before devices live. */
   forwardingTable(index: number): ForwardingEntry[];
-  /** How many that has. */
+  /** Number of entries in that table. */
   forwardingEntries(index: number): number;
-  /** Of a switch that routes; empty: it does not. */
+  /** Neighbors of a switch that routes; empty: it does not. */
   neighbors(index: number): NeighborEntry[];
   switchState(index: number): SwitchState;
   queuePairs(index: number): QueuePairState[];
-  /** Those that use a NIC. */
+  /** Programs that use a NIC. */
   programs(index: number): ProgramState[];
-  /** The key, local and remote; 0: no place left. `nic` is the position among the NICs, so in all that follows. */
+  /** Returns the key, local and remote; 0: no place is left. `nic` is the position among the NICs, so in all that follows. */
   registerMemory(nic: number, memory: NativeMemory, access: number, domain: number): number;
-  /** False when there is no such key. */
+  /** Returns false when there is no such key. */
   deregisterMemory(nic: number, key: number): boolean;
-  /** For a program whose transport runs in its own process; its descriptors end with closeProgram(). Throws NO_RESOURCES. */
+  /** Opens the NIC to a program whose transport runs in its own process; descriptors end with closeProgram(). Throws NO_RESOURCES. */
   openProgram(nic: number): ProgramOpening;
-  /** Its queue pairs end, too. False when there is none of this number. */
+  /** Ends a program and its queue pairs. False when there is none of this number. */
   closeProgram(nic: number, number: number): boolean;
-  /** The number of a new queue pair. Throws NO_RESOURCES. */
+  /** Returns the number of a new queue pair. Throws NO_RESOURCES. */
   createQueuePair(nic: number, options: NativeQueuePairOptions): number;
-  /** False when there is none of this number. */
+  /** Returns false when there is none of this number. */
   destroyQueuePair(nic: number, qpn: number): boolean;
   /** Throws INVALID_STATE for an illegal transition, INVALID_QPN. */
   modifyQueuePair(nic: number, qpn: number, attributes: NativeQueueAttributes): void;
   /** Throws NO_RESOURCES. */
   createAddressHandle(nic: number, path: NativePath): number;
-  /** What was posted to it and is not sent yet fails. False when there is no such handle. */
+  /** Destroys a handle: work that was posted to it and is not sent yet fails. False when there is no such handle. */
   destroyAddressHandle(nic: number, handle: number): boolean;
   /** Datagrams to a multicast group are for this queue pair, too. Throws INVALID_QPN, NO_RESOURCES. */
   attachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
-  /** False when it has not joined. */
+  /** Returns false when the queue pair has not joined the group. */
   detachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
   /** Hands over `count` work requests (kWorkCommand); returns how many were taken. */
   post(nic: number, words: BigUint64Array, count: number): number;
   /** Fills `words` with completions (kCompletionRun); returns how many records that are. */
   drainCompletions(nic: number, words: BigUint64Array): number;
   /**
-   * Takes a turn of the loop in this thread, unless the worker's own is at it, which leaves them to such a helper from then on; then
+   * Takes a turn of the loop in this thread, unless the worker's own is at it, which leaves turns to such a helper from then on; then does
    * what drainCompletions() does. Without completions returns 0 if frames have come or gone, else -1.
    */
   progress(nic: number, words: BigUint64Array): number;
   /** The helper polls no more. */
   rest(): void;
-  /** From open() on: frames of these ports go to `capture` too. One worker to a capture, once. Throws NO_PORT. */
+  /** Captures frames of these ports, too; only after open(). A capture has one worker, and is attached once. Throws NO_PORT. */
   attach(capture: NativeCapture, places: CapturePlace[]): void;
-  /** What has been captured waits to be drained. */
+  /** Ends a capture; frames that it has taken wait to be drained. */
   detach(capture: NativeCapture): void;
   /** Longest gap between two turns of the loop so far, ns. */
   worstGap(): number;
-  /** The longest of the last 10 to 20 s, as of the last turn. */
+  /** Longest gap of the last 10 to 20 s, as of the last turn. */
   recentGap(): number;
-  /** Stops first. */
+  /** Stops the worker first. */
   outcome(): WorkerOutcome;
 }
 
-/** What applications need of a NIC. */
+/** The part of a worker that applications with a NIC need. */
 export type VerbsWorker = Pick<
   NativeWorker,
   | "registerMemory"
@@ -159,15 +159,15 @@ export type VerbsWorker = Pick<
   | "rest"
 >;
 
-/** A NIC that a daemon has, as an application of this process uses it. What asks the daemon waits for its answer. */
+/** A NIC that a daemon has, as an application of this process uses it. Methods that ask the daemon wait for its answer. */
 export interface NativeDaemonNic {
-  /** What the daemon said of the NIC. */
+  /** The daemon's description of the NIC. */
   hello(): ProgramAnswer;
   /** The daemon is gone; all completions that this led to are there. */
   over(): boolean;
-  /** The key, local and remote; 0: no place left. */
+  /** Returns the key, local and remote; 0: no place is left. */
   registerMemory(memory: NativeMemory, access: number, domain: number): number;
-  /** False when there is no such key. */
+  /** Returns false when there is no such key. */
   deregisterMemory(key: number): boolean;
   /** Throws NO_RESOURCES, NO_DAEMON. */
   createQueuePair(options: NativeQueuePairOptions): number;
@@ -181,65 +181,65 @@ export interface NativeDaemonNic {
   drainCompletions(words: BigUint64Array): number;
   /** Moves its transports along in this thread; returns what NativeWorker.progress() does. */
   progress(words: BigUint64Array): number;
-  /** Who helped polls no more. */
+  /** The helper polls no more. */
   rest(): void;
-  /** Of its transports, by name. */
+  /** Counters of its transports, by name. */
   counters(): Record<string, number>;
-  /** What was sent has left, its queue pairs are destroyed, and the daemon hears that the program ends. Idempotent. */
+  /** Waits until sent data has left, queue pairs are destroyed, and the daemon hears that the program ends. Idempotent. */
   close(): void;
 }
 
-/** What an interface is and can do, as the kernel tells; what neither it nor the driver tells is left out. */
+/** The kind of an interface and what it can do, as the kernel tells; what neither it nor the driver tells is left out. */
 export interface InterfaceProbe {
-  /** As `ip -details link` has it: veth, tun, bridge ...; "": hardware, real or a virtual machine's, or loopback. */
+  /** Kind by `ip -details link`: veth, tun, bridge ...; "": hardware, real or a virtual machine's, or loopback. */
   kind: string;
-  /** "": unknown; so with `bus`, its address there. */
+  /** "": the driver is unknown; so with `bus`, its address there. */
   driver: string;
   bus: string;
   /** Bridge or bond that it is a member of, and of what kind that is; "": none. */
   master: string;
   master_kind: string;
   loopback: boolean;
-  /** Administratively; and with a carrier. */
+  /** `up` is administrative; `running`: with a carrier. */
   up: boolean;
   running: boolean;
   mtu: number;
   mac: number;
   /** The host has IP addresses there, beyond IPv6's link-local ones. */
   addressed: boolean;
-  /** bit/s */
+  /** Speed in bit/s. */
   speed?: number;
   receive_queues?: number;
   transmit_queues?: number;
-  /** Descriptors. */
+  /** Lengths of rings, in descriptors. */
   receive_ring?: number;
   transmit_ring?: number;
-  /** By the names that ethtool -K takes. */
+  /** Offloads by the names that ethtool -K takes. */
   offloads: { [Name in "tso" | "gso" | "gro" | "lro" | "tx" | "rx" | "txvlan" | "rxvlan"]?: boolean };
   /** Flow control of the MAC, by the names of ethtool -A. */
   pause: { autoneg?: boolean; rx?: boolean; tx?: boolean };
   xdp_attached: "none" | "native" | "generic" | "hardware" | "several";
   /** Names of the kernel's netdev.yaml: basic, redirect, ndo-xmit, xsk-zerocopy, hw-offload, rx-sg, ndo-xmit-sg. From Linux 6.3. */
   xdp_features?: string[];
-  /** timestamp, hash, vlan-tag. */
+  /** Features by name: timestamp, hash, vlan-tag. */
   xdp_metadata?: string[];
   /** Why this process gets no AF_XDP socket there, or may not load XDP programs: "EPERM", ...; "": it may. */
   xdp_sockets: string;
   xdp_programs: string;
-  /** The same of live frames; tried on loopback, and where there is somebody to take them (`peer_xdp`). */
+  /** The same for live frames; tried on loopback, and where there is somebody to take them (`peer_xdp`). */
   live_frames?: string;
   /** The other end of this veth runs an XDP program in its driver. */
   peer_xdp: boolean;
 }
 
-/** What the workers of one switch share. */
+/** State that the workers of one switch share. */
 export type NativeSharedSwitch = object;
 
-/** What it takes to ask the kernel about interfaces: see interface_probe.ts. */
+/** Calls that asking the kernel about interfaces takes: see interface_probe.ts. */
 export interface KernelSockets {
   /**
-   * As socket(2), in the network namespace at a path, this process's own if left out; to be closed with fs.closeSync(). Throws why
-   * there is none, or why the namespace cannot be entered.
+   * Opens a socket like socket(2), in the network namespace at a path, this process's own if left out; to be closed with fs.closeSync().
+   * Throws why there is none, or why the namespace cannot be entered.
    */
   openSocket(domain: number, type: number, protocol: number, namespacePath?: string): number;
   /** The descriptor of a socket that hears of the kernel's routes and neighbours, in a namespace as openSocket(); to be closed. */
@@ -267,11 +267,11 @@ export interface LinkSockets {
   readLink(socket: number, data: Uint8Array, words: Float64Array): boolean;
 }
 
-/** By which the kernel's routes are followed. */
+/** Calls by which the kernel's routes are followed. */
 export type RouteSockets = Pick<KernelSockets, "openSocket" | "openRouteWatch" | "takeRouteNews">;
 
 export interface NativeAddon extends RouteSockets {
-  /** `config` of any of the workers; `owner`: the worker of each port. */
+  /** `config` is that of any of the workers; `owner`: the worker of each port. */
   SharedSwitch: new (
     config: WorkerConfig,
     owner: number[],
@@ -285,13 +285,13 @@ export interface NativeAddon extends RouteSockets {
     config: WorkerConfig,
     onDoorbell?: () => void,
   ) => NativeWorker;
-  /** @param socket Where the daemon serves programs. `onDoorbell` is called when completions have come, and when the daemon is gone. */
+  /** @param socket The daemon serves programs there. `onDoorbell` is called when completions have come, and when the daemon is gone. */
   DaemonNic: new (
     socket: string,
     onDoorbell: () => void,
   ) => NativeDaemonNic;
   Capture: new (config: CaptureConfig) => NativeCapture;
-  /** `bytes` > 0 of zeroed memory. */
+  /** Zeroed memory of `bytes` > 0. */
   Memory: new (
     bytes: number,
   ) => NativeMemory;
@@ -307,7 +307,7 @@ export interface NativeAddon extends RouteSockets {
   openTcpSocket(address: string, control: string, dscp: number, pacing: number, namespacePath: string): number;
   /** Fills five words (native/io/tcp_socket.h) with what the kernel says of a connection; false where there is none. */
   tcpInfo(socket: number, words: Float64Array): boolean;
-  /** Asks the kernel; changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. By interface_probe.ts. */
+  /** Asks the kernel (interface_probe.ts); changes nothing. Throws ENODEV, or why `namespacePath` cannot be entered. */
   probeInterface(name: string, namespacePath?: string): InterfaceProbe;
   /**
    * All threads of this process keep no more than these capabilities (numbers of linux/capability.h) of those that they have, and
@@ -316,16 +316,16 @@ export interface NativeAddon extends RouteSockets {
   limitCapabilities(keep: readonly number[]): void;
   /** sd_notify(3): sends `state` ("READY=1") to the datagram socket at `path`; false if that fails. */
   notify(path: string, state: string): boolean;
-  /** Who has connected to a unix socket. */
+  /** Credentials of the process that has connected to a unix socket. */
   peerCredentials(socket: number): PeerCredentials;
-  /** Bytes of a program's request. */
+  /** Length of a program's request, bytes. */
   programRequestBytes(): number;
-  /** Programs that use a NIC at a time. */
+  /** Most programs that may use a NIC at a time. */
   mostPrograms(): number;
-  /** Of that many bytes. */
+  /** Parses a request of programRequestBytes() bytes. */
   readProgramRequest(bytes: Uint8Array): ProgramRequest;
   /** Sends an answer, and descriptors along; false if it could not be sent whole. */
   answerProgram(socket: number, answer: ProgramAnswer, descriptors: readonly number[]): boolean;
-  /** CLOCK_MONOTONIC, ns. */
+  /** Time of CLOCK_MONOTONIC, ns. */
   monotonicNow(): number;
 }

@@ -10,7 +10,7 @@ import {
   type WorkerConfig,
 } from "./types.js";
 
-/** What programs of this host need of a NIC's. */
+/** The part of a NIC's worker that programs of this host need. */
 export type ProgramWorker = Pick<
   NativeWorker,
   | "openProgram"
@@ -39,7 +39,7 @@ export function programWorker(worker: ProgramWorker, device: number): ProgramWor
   };
 }
 
-/** The one that has a port, for captures. */
+/** The part of a worker that captures need of a port. */
 export type PortWorker = Pick<NativeWorker, "attach" | "detach">;
 
 /** Each worker of a switch knows all of its ports, and has the queues and counters of its own. */
@@ -114,7 +114,7 @@ export class DeviceWorkers {
     return this.ofPort(port).inject(device, port, bytes);
   }
 
-  /** All at one moment, or none. */
+  /** Changes all workers at one moment, or none. */
   reconfigure(config: WorkerConfig): void {
     const [first, ...others] = this.workers;
     first.reconfigure(config, others);
@@ -124,7 +124,9 @@ export class DeviceWorkers {
     return this.workers[0].forwardingTable(index);
   }
 
-  /** Each worker of a router has a table of its own: what any of them knows, with the packets that wait at all. */
+  /**
+   * Each worker of a router has a table of its own: an address that any of them knows counts, and so do packets that wait at all of them.
+   */
   neighbors(index: number): NeighborEntry[] {
     const [first, ...others] = this.workers.map((worker) => worker.neighbors(index));
     const merged = new Map((first ?? []).map((entry) => [`${entry.interface} ${entry.address}`, entry]));
@@ -144,7 +146,7 @@ export class DeviceWorkers {
   switchState(index: number): SwitchState {
     const states = this.workers.map((worker) => worker.switchState(index));
     const [{ buffer }] = states as [SwitchState];
-    // Each has seen the buffer when frames came in at its own ports.
+    // Each worker has seen the buffer when frames came in at its own ports.
     const watermark = Math.max(...states.map((state) => state.buffer.watermark));
     return {
       buffer: { ...buffer, watermark },

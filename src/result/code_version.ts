@@ -1,4 +1,4 @@
-/** Which code makes a result: part of every point's id, so that results of another version are never taken for this one's. */
+/** Tells which code makes a result: part of every point's id, so that results of another version are never taken for this one's. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -6,8 +6,9 @@ import { fileURLToPath } from "node:url";
 import { addonFile } from "../native/addon.js";
 
 /**
- * "0.1.0+4f1c2a90b7de": the package's version, and a hash of what runs here, byte by byte: the native core as it was built, and
- * Weir's JavaScript modules but for figures of papers. Two builds of the same sources can differ; installed packages, Node.js and the system are not in it.
+ * Returns "0.1.0+4f1c2a90b7de": the package's version, and a hash of the code that runs here, byte by byte: the native core as it was
+ * built, and Weir's JavaScript modules but for figures of papers. Two builds of the same sources can differ; installed packages, Node.js
+ * and the system are not in it.
  * Throws WeirError when the native core was not built.
  */
 export function codeVersion(): string {
@@ -23,7 +24,7 @@ export function codeVersion(): string {
   return `${version}+${hash.digest("hex").slice(0, 12)}`;
 }
 
-/** Modules of a folder by name, in order: those with this ending. */
+/** Modules of a folder in the order of their names: the files with this ending. */
 export function modulesIn(folder: string, ending: string): [file: string, text: Buffer][] {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => extname(file) === ending);
   return files.sort().map((file) => [file, readFileSync(join(folder, file))]);

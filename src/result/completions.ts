@@ -1,4 +1,4 @@
-/** Which transfers are complete, when, and how that compares to an empty network: flow completion times. */
+/** Records which transfers are complete, when, and how that compares to an empty network: flow completion times. */
 
 import { hearsTelemetry } from "../congestion/flow_state.js";
 import { sendsCnTags } from "../scenario/cn_domain.js";
@@ -23,9 +23,9 @@ export interface FlowCompletion {
   bytes: number;
   start_ns: number;
   end_ns: number;
-  /** What the same message takes alone in the empty network, ns. */
+  /** Time that the same message takes alone in the empty network, ns. */
   ideal_ns: number;
-  /** (end - start) / ideal. */
+  /** Quotient (end - start) / ideal. */
   slowdown: number;
 }
 
@@ -40,17 +40,17 @@ export interface CompletedMessage {
   end: number;
 }
 
-/** What is complete, as it is told of; `perMessage`: bytes. */
+/** A completion as it was told; `perMessage`: bytes. */
 interface Told extends CompletedMessage {
   perMessage: number;
 }
 
-/** What is known of each flow, by its number. */
+/** Completed messages of each flow, by its number. */
 export class Completions {
   private readonly rows: FlowCompletion[] = [];
-  /** Those that have no row yet: while a lab runs its threads leave this one little of the CPUs. */
+  /** Completions that have no row yet: while a lab runs its threads leave this one little of the CPUs. */
   private readonly rowless: Told[] = [];
-  /** When the latest message of a flow was complete, ns; 0: none yet. */
+  /** Time at which the latest message of a flow was complete, ns; 0: none yet. */
   readonly latest: Float64Array;
   private readonly bytes: Float64Array;
   private readonly messages: Uint32Array;
@@ -68,13 +68,13 @@ export class Completions {
     this.messages = new Uint32Array(count);
   }
 
-  /** Of flows with an end: one row for each message with a size of its own, one row for all of a flow with `bytes`. */
+  /** Rows of flows with an end: one for each message with a size of its own, one for all of a flow with `bytes`. */
   get table(): readonly FlowCompletion[] {
     for (const told of this.rowless.splice(0)) this.rows.push(this.row(told));
     return this.rows;
   }
 
-  /** Of a flow the messages in order. */
+  /** Records a completed message; those of a flow come in order. */
   complete({ flow: number, message, bytes, start, end }: CompletedMessage): void {
     const flow = this.flow(number);
     this.latest[number] = end;
@@ -87,7 +87,7 @@ export class Completions {
     }
   }
 
-  /** True when nothing is left of a flow that has an end. */
+  /** Returns true when nothing is left of a flow that has an end. */
   done(number: number): boolean {
     const flow = this.flow(number);
     if (flow.sizes !== undefined) return (this.messages[number] as number) >= flow.sizes.length;
@@ -99,7 +99,7 @@ export class Completions {
     return this.path(this.flow(number)).length;
   }
 
-  /** Undefined when no flow has an end. `now`: where the run has come to, ns. */
+  /** Returns undefined when no flow has an end. `now`: time that the run has come to, ns. */
   result(now: number): FctResult | undefined {
     if (!this.scenario.flows.some(hasEnd)) return undefined;
     const begun = this.scenario.flows.filter(
@@ -154,12 +154,12 @@ export class Completions {
   }
 }
 
-/** The host that knows when a flow's messages are complete: of reliable ones who asked for them, else who receives them. */
+/** The host that knows when a flow's messages are complete: the one that asked for reliable ones, else the one that receives them. */
 export function completedAt({ from, to, operation }: Flow, { transport }: Pick<Scenario, "transport">): string {
   return transport.type === "rc" && operation !== "read" ? from : to;
 }
 
-/** A flow that is done at some time: it has a total, or messages of given sizes. */
+/** Tells whether a flow is done at some time: it has a total, or messages of given sizes. */
 export function hasEnd(flow: Flow): boolean {
   return flow.bytes !== undefined || flow.sizes !== undefined;
 }

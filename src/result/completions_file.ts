@@ -1,4 +1,4 @@
-/** fct.csv: when each message was complete. */
+/** Writes fct.csv: the time at which each message was complete. */
 import { join } from "node:path";
 import { csvLine } from "../base/csv_line.js";
 import { makeFolder } from "../base/folder.js";
@@ -19,7 +19,7 @@ const kColumns = [
   "slowdown",
 ] as const satisfies (keyof FlowCompletion)[];
 
-/** Into `directory` (created when missing), if flows of the run have an end. */
+/** Writes into `directory` (created when missing), if flows of the run have an end. */
 export function writeCompletions(
   directory: string,
   { fct }: Pick<Result, "fct">,

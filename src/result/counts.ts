@@ -1,4 +1,4 @@
-/** What was counted in a whole network over a whole run. */
+/** Counts of a whole network over a whole run. */
 import { sum } from "simple-statistics";
 import type { Result } from "./result.js";
 

@@ -1,4 +1,4 @@
-/** From counters to the parts of a result that a run has on the wire and in virtual time. */
+/** Makes the parts of a result that a run has on the wire and in virtual time, from counters. */
 
 import { type Congestion, profileText } from "../congestion/algorithms.js";
 import { hearsCnms, hearsCnps, hearsTelemetry } from "../congestion/flow_state.js";
@@ -9,18 +9,20 @@ import type { Flow, HostConfig, Scenario } from "../scenario/types.js";
 import { kCnTagBytes, kEthernetOverhead, kHeaderBytes, kTelemetryBytes } from "../wire/frame_size.js";
 import type { FlowResult, NicResult, Result, SwitchResult } from "./result.js";
 
-/** Every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. Of a part there is
- * `from_parts` on the one side, and `to_parts` on the other. */
+/**
+ * Account of every frame of the run, MAC control and CNMs included: sent + duplicated = received + dropped + impaired + missing. In a
+ * part's account there is `from_parts` on the one side, and `to_parts` on the other.
+ */
 export type FrameAccount = NonNullable<Result["frames"]>;
 
 type Sums = Pick<CounterView, "sum">;
 
 interface Beyond {
-  /** Links that count for themselves; what happens on others is counted by the devices at their ends. */
+  /** Links that count for themselves; the devices at the ends of others count for those. */
   links?: CounterView;
-  /** Some of them fail. */
+  /** Whether some of them fail. */
   failing?: boolean;
-  /** Of a part: frames to others, and from them, at each of the links there. */
+  /** Frames of a part to others, and from them, at each of the links there. */
   crossed?: readonly { sent: number; received: number }[];
 }
 
@@ -32,7 +34,7 @@ export function accountFrames(
 ): FrameAccount {
   const all = (meaning: Meaning) =>
     [switches, nics, ...(links ? [links] : [])].reduce((sum, view) => sum + view.of(meaning).sum(), 0);
-  // What NICs had to send and their host did not take is missing.
+  // Frames that NICs had to send and their host did not take are missing.
   const sent = nics.of("sent", "refused", "down", "control_tx").sum() + switches.of("made", "cnm", "control_tx").sum();
   // MAC control ends at the other end of its link; impairments do not spare it.
   const received = nics.of("received", "control_rx").sum() + switches.of("taken", "control_rx").sum();
@@ -51,7 +53,7 @@ export function accountFrames(
   };
 }
 
-/** What a result says of its scenario. */
+/** Fields of a result about its scenario. */
 export function runFacts(scenario: Scenario): Pick<
   Result,
   "seed" | "duration_s" | "warmup_s" | "profile" | "congestion_control" | "path_mtu"
@@ -72,13 +74,13 @@ export function runFacts(scenario: Scenario): Pick<
     profile: profileText(scenario.congestion),
     congestion_control: scenario.congestion.algorithm,
     path_mtu: pathMtus.length === 1 && first !== undefined ? first : pathMtus,
-    // What headers, FCS, preamble and gap leave of a link's rate for payload, in packets of the path MTU.
+    // Packets of the path MTU leave this part of a link's rate for payload, after headers, FCS, preamble and gap.
     payload_share: Math.min(...hosts.map((host) => payloadShare(host, tagging.has(host) ? kCnTagBytes : 0))),
   };
 }
 
 /**
- * `delivered` in `seconds`; no time gives no rate. A queue pair counts feedback of either algorithm as one.
+ * Rates are `delivered` in `seconds`; no time gives no rate. A queue pair counts feedback of either algorithm as one.
  * @param underWay Data packets that are still in the network, of a run that ends before they have come.
  */
 export function flowResult(
@@ -92,7 +94,7 @@ export function flowResult(
   const { sender, receiver } = counters;
   const cnms = hearsCnms(congestion.algorithm);
   const [packets, received] = [sender.sum("tx_packets"), receiver.sum("rx_packets")];
-  // A gap in the PSNs shows with the packet behind it: where none comes any more, the receiver sees nothing.
+  // A gap in the PSNs shows with the packet behind it: at the end, where none comes any more, the receiver sees no gap.
   const missing = Math.max(0, packets - received - (underWay ?? 0));
   const trimmed = receiver.sum("trimmed");
   return {
@@ -114,11 +116,11 @@ export function flowResult(
   };
 }
 
-/** Of one egress queue; `port` is the peer's name. */
+/** Lengths of one egress queue; `port` is the peer's name. */
 type QueueLengths = Distribution & { port: string; priority: number };
 
 /**
- * `queues`: those of this switch.
+ * `queues` are those of this switch.
  * @param ports Counters of each port by the peer's name, of a switch that has congestion points.
  */
 export function switchResult(
@@ -154,7 +156,7 @@ export function switchResult(
 const byReason = (counters: CounterView) =>
   Object.fromEntries(Object.entries(counters.byName()).map(([name, count]) => [reasonOf(name), count]));
 
-/** [bytes, fraction of the time at or below them] of each queue, by port and priority. */
+/** Distributions of each queue, by port and priority: [bytes, fraction of the time at or below them]. */
 export function wholeDistributions(queues: readonly Pick<QueueLengths, "port" | "priority" | "cdf">[]) {
   const distributions: Record<string, Record<string, Distribution["cdf"]>> = {};
   for (const { port, priority, cdf } of queues) distributions[port] = { ...distributions[port], [priority]: cdf };
@@ -193,7 +195,7 @@ export function feedbackPerSecond(
   return hearsCnps(algorithm) ? nics.sum("np_cnp_sent") / seconds : undefined;
 }
 
-/** @param scale What the counters' times are divided by. */
+/** @param scale Divides the counters' times. */
 export function nicResult(counters: CounterView, algorithm: Congestion["algorithm"], scale: number): NicResult {
   const withheld = counters.sum("np_cnp_withheld");
   const limited = Object.entries(counters.byPriority("rp_port_pri_centiseconds"));

@@ -1,13 +1,13 @@
-/** Whether a result is what its scenario expects. */
+/** Judges whether a result is what its scenario expects. */
 import type { Expectation } from "../scenario/expectations.js";
 import { nothingIn } from "./nothing.js";
 import type { Result } from "./result.js";
 
-/** What became of one expectation. */
+/** Outcome of one expectation. */
 export interface Judged {
   expect: string;
   met: boolean;
-  /** Why not. */
+  /** Reason why it is not met. */
   reason?: string;
 }
 
@@ -21,7 +21,7 @@ export function judgeExpectations(result: Result, expectations: readonly Expecta
   });
 }
 
-/** Programs, and connections of TCP, are expected to do what they are for. */
+/** Judges programs, and connections of TCP, which are always expected to do what they are for. */
 export function judgePrograms({ programs = {}, flows }: Pick<Result, "programs" | "flows">): Judged[] {
   const broken = flows.flatMap(({ id, tcp }) =>
     tcp?.failure === undefined ? [] : [{ expect: `TCP ${id} lasts`, met: false, reason: `it failed: ${tcp.failure}` }],
@@ -34,7 +34,7 @@ export function judgePrograms({ programs = {}, flows }: Pick<Result, "programs" 
   return [...ran, ...broken];
 }
 
-/** Why it is not met; a field that is not there meets nothing, nor does one that says nothing. */
+/** Returns why it is not met; a field that is not there meets nothing, nor does one that says nothing. */
 function unmet(result: Result, { path, operator, value }: Expectation): string | undefined {
   const found = [...valuesAt(result, path)];
   if (found.length === 0) return `the result has no ${path.join(".")}`;
@@ -43,7 +43,7 @@ function unmet(result: Result, { path, operator, value }: Expectation): string |
     const kind = odd.value === undefined ? "is not there" : `is no ${typeof value}`;
     return `${odd.place} ${kind}`;
   }
-  // What figures of nothing are, nobody can have expected.
+  // Nobody can have expected the values of figures of nothing.
   const [nothing] = found.flatMap(({ place }) => nothingIn(result, place.split(".")) ?? []);
   if (nothing !== undefined) return nothing;
   const failed = found.filter((one) => !holds(one.value as number, operator, value as number));
@@ -53,7 +53,7 @@ function unmet(result: Result, { path, operator, value }: Expectation): string |
   return shown.join(", ") + (rest > 0 ? `, and ${rest} more` : "");
 }
 
-/** All that a path names, each with its own path; what is missing on the way is undefined. */
+/** Yields all values that a path names, each with its own path; one that is missing on the way is undefined. */
 export function* valuesAt(
   from: unknown,
   [name, ...rest]: readonly string[],

@@ -1,4 +1,4 @@
-/** What a network could deliver at best. */
+/** Computes the most that a network could deliver. */
 import type { Scenario } from "../scenario/types.js";
 
 /**

@@ -1,4 +1,4 @@
-/** How the flows of each traffic entry fared. */
+/** Results of the flows of each traffic entry. */
 
 import type { Scenario } from "../scenario/types.js";
 import type { FlowCompletion } from "./completions.js";
@@ -6,9 +6,9 @@ import type { GroupResult } from "./result.js";
 import { spread } from "./statistics.js";
 
 /**
- * By group, in the order of the flows.
- * @param goodputs Of each flow, bit/s.
- * @param table Of all transfers that were complete.
+ * Returns results by group, in the order of the flows.
+ * @param goodputs Goodput of each flow, bit/s.
+ * @param table All transfers that were complete.
  */
 export function groupResults(
   { flows, warmup }: Pick<Scenario, "flows" | "warmup">,

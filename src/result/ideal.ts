@@ -1,4 +1,4 @@
-/** Ideal completion times: how long a message takes alone in the empty network. */
+/** Ideal completion times: the time that a message takes alone in the empty network. */
 
 import type { Hop } from "../scenario/fabric.js";
 import type { Flow } from "../scenario/types.js";
@@ -16,7 +16,7 @@ export interface IdealMessage {
   tagged: boolean;
   /** Packets and acknowledgements have a header for telemetry. */
   telemetry: boolean;
-  /** bit/s; undefined: the link's. */
+  /** Limit to the rate, bit/s; undefined: the link's. */
   rateCap: number | undefined;
   /** True: complete when the acknowledgement is back; false: when the last bit has arrived. */
   reliable: boolean;
@@ -26,7 +26,9 @@ export interface IdealMessage {
 const kReth = 16;
 /** ACK extended header, in the first and the last packet that answer the request of a READ, too. */
 const kAeth = 4;
-/** Packets at either end of a message that are followed one by one. Those between are alike, and come at the slowest link's pace. */
+/**
+ * Packets at either end of a message that are followed one by one. The others between them are alike, and come at the slowest link's pace.
+ */
 const kFollowed = 32;
 
 /**
@@ -75,12 +77,12 @@ export function idealTime(path: readonly Hop[], transfer: IdealMessage): number 
   return acknowledged ? arrived + back(wireBytes(kHeaderBytes + kAeth + telemetry)) : arrived;
 }
 
-/** Rounded down, but for what doubles have lost. */
+/** Rounds down, but forgives what doubles have lost. */
 function whole(ns: number): number {
   return Math.floor(ns + 1e-6);
 }
 
-/** How many of the first packets begin or end a part of so many. */
+/** Counts those of the first packets that begin or end a part of `part` packets. */
 function ends(packets: number, part: number): number {
   return part === 1 ? packets : Math.ceil(packets / part) + Math.floor(packets / part);
 }

@@ -1,4 +1,4 @@
-/** Which Weir this is, on which machine. */
+/** Tells which Weir this is, on which machine. */
 import { readFileSync } from "node:fs";
 import { cpus, release } from "node:os";
 import { WeirError } from "../base/error.js";
@@ -8,14 +8,14 @@ import type { HostFacts, Made } from "./made_schema.js";
 
 let same: Omit<Made, "at"> | undefined;
 
-/** Of what is made now, here. */
+/** Facts of a document that is made now, here. */
 export function madeNow(): Made {
   same ??= { weir: runningVersion(), ...builtFrom(), host: hostFacts() };
   const { host, ...weir } = same;
   return { ...weir, at: new Date().toISOString(), host: { ...host } };
 }
 
-/** A result as it is told and kept. */
+/** Adds to a result how it was made, as it is told and kept. */
 export function withMade<T extends { scenario: string }>(result: T): T {
   const { scenario, ...rest } = result;
   return { scenario, made: madeNow(), ...rest } as unknown as T;
@@ -36,7 +36,7 @@ function runningVersion(): string {
   }
 }
 
-/** As the build has left it (scripts/finish-build.mjs). */
+/** Reads the commit that the build has left (scripts/finish-build.mjs). */
 function builtFrom(): Pick<Made, "commit"> {
   try {
     const { commit } = JSON.parse(readFileSync(new URL("../build.json", import.meta.url), "utf8")) as Pick<

@@ -1,7 +1,7 @@
-/** Which Weir made a result, when, and on which machine: all that differs where the same is made again. */
+/** Facts of how a result was made (which Weir, when, on which machine): all that differs where the same is made again. */
 import { z } from "zod";
 
-/** What a result depends on besides Weir: the machine. */
+/** Facts of the machine: a result depends on it besides Weir. */
 export type HostFacts = { kernel: string; cpus: number; cpu?: string | undefined; node: string };
 
 export const madeSchema = z
@@ -31,10 +31,10 @@ export const madeSchema = z
     "By which `weir` (version and hash of its code) and `commit`, `at` which time, on which `host`. **All else is the same** where a simulation or a model is run again by the same Weir. Absent in results of older versions.",
   );
 
-/** What this version writes. */
+/** Facts that this version writes. */
 export type Made = { weir: string; commit?: string | undefined; at: string; host: HostFacts };
 
-/** In one line, as an identity: "Weir 0.1.0+0a9933349ca7 (commit fa117fc7c9f1), Linux 6.12.3, 2 x AMD EPYC, Node.js v20.17.0". */
+/** Identity in one line: "Weir 0.1.0+0a9933349ca7 (commit fa117fc7c9f1), Linux 6.12.3, 2 x AMD EPYC, Node.js v20.17.0". */
 export function describeMade({ weir, commit, host }: Pick<Made, "weir" | "commit" | "host">): string {
   const [, hash = "", dirty = ""] = /^([^-]*)(-.*)?$/.exec(commit ?? "") ?? [];
   const from = commit === undefined ? "" : ` (commit ${hash.slice(0, 12)}${dirty})`;

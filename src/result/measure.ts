@@ -1,4 +1,4 @@
-/** Quantities from series: windows, moving means, times at which something came true. Times in s. */
+/** Computes quantities from series: windows, moving means, times at which something came true. Times in s. */
 import type { Series } from "./result.js";
 import { summarize } from "./statistics.js";
 
@@ -21,12 +21,12 @@ export function before(series: Series, end: number): Series {
   return cut(series) as Series;
 }
 
-/** The same in a unit of so many of the old one. */
+/** Converts values to a unit of so many of the old one. */
 export function inUnits({ time, values }: Signal, unit: number): Signal {
   return { time, values: values.map((value) => value / unit) };
 }
 
-/** As a curve over ms. */
+/** Returns the signal as a curve over ms. */
 export function overMilliseconds({ time, values }: Signal): { x: readonly number[]; y: readonly number[] } {
   return { x: time.map((at) => at * 1000), y: values };
 }

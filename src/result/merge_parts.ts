@@ -1,4 +1,4 @@
-/** From the results of all parts of a lab to one, of the whole scenario. */
+/** Merges the results of all parts of a lab into one, of the whole scenario. */
 import { WeirError } from "../base/error.js";
 import { nonZero } from "../native/counters.js";
 import { Fabric } from "../scenario/fabric.js";
@@ -12,9 +12,9 @@ import type { Fidelity, FlowResult, MergedResult, PartResult, Result, Series } f
 import { mapSamples } from "./series.js";
 import { jainIndex } from "./statistics.js";
 
-/** One part's run as its folder has it. */
+/** One part's run as read from its folder. */
 export interface PartOfRun {
-  /** Where it was read, for messages. */
+  /** Folder that it was read from, for messages. */
   folder: string;
   result: Result & { part: PartResult; frames: NonNullable<Result["frames"]> };
   series: Series;
@@ -24,7 +24,7 @@ export interface PartOfRun {
 export interface Merged {
   result: Result;
   series: Series;
-  /** In the order of completion. */
+  /** Completions in the order of time. */
   flowTable: readonly FlowCompletion[];
 }
 
@@ -113,7 +113,7 @@ function completionsOf(scenario: Scenario, parts: readonly PartOfRun[]): Complet
   return completions;
 }
 
-/** In the scenario's order. */
+/** Results of flows, in the scenario's order. */
 function flowsOf(scenario: Scenario, results: readonly Result[], completions: Completions): FlowResult[] {
   const found = new Map<string, FlowResult[]>();
   for (const flow of results.flatMap(({ flows }) => flows)) found.set(flow.id, [...(found.get(flow.id) ?? []), flow]);
@@ -131,7 +131,7 @@ function flowsOf(scenario: Scenario, results: readonly Result[], completions: Co
       cnp_handled,
       ...(cnm_handled !== undefined && { cnm_handled, cnm_lowest }),
     };
-    // Over its own lifetime, whose end only one part knew.
+    // The rate is over the flow's own lifetime, whose end only one part knew.
     const asked = { ...flow, id };
     if (!hasEnd(asked) || !completions.done(number)) return [both];
     const bytes = flow.bytes ?? sum(flow.sizes ?? [], (size) => size);
@@ -142,7 +142,7 @@ function flowsOf(scenario: Scenario, results: readonly Result[], completions: Co
   });
 }
 
-/** What each part says of itself, and what became of frames between them. */
+/** Account of each part, and of the frames between them. */
 function crossings(parts: readonly PartOfRun[]): Pick<MergedResult, "parts" | "links"> {
   const ends = parts.flatMap(({ result }) => result.part.links.map((end) => ({ ...end, at: result.part.name })));
   return {
@@ -158,7 +158,9 @@ function crossings(parts: readonly PartOfRun[]): Pick<MergedResult, "parts" | "l
   };
 }
 
-/** A copy that an impairment made may be marked, too: where there are some, nothing can be said. */
+/**
+ * Packets that were marked between the parts. A copy that an impairment made may be marked, too: where there are some, nothing can be said.
+ */
 function markedOnTheWay(results: readonly Result[], flows: readonly FlowResult[]): number {
   if (results.some(({ frames }) => (frames?.duplicated ?? 0) > 0)) return 0;
   const seen = sum(flows, ({ ecn_marked = 0 }) => ecn_marked);
@@ -183,7 +185,7 @@ function framesOf(results: readonly Result[], { links }: Pick<MergedResult, "lin
   };
 }
 
-/** Valid are all parts or none. */
+/** All parts are valid together or none is. */
 function judge(
   results: readonly Result[],
   { sent, received, missing }: NonNullable<Result["frames"]>,
@@ -229,7 +231,10 @@ function judge(
   };
 }
 
-/** As long as the shortest. Of a flow with an end in each of two parts, what its sender knows and what its receiver has got. */
+/**
+ * The series are as long as the shortest. A flow with an end in each of two parts has its sender's samples from one, its receiver's goodput
+ * from the other.
+ */
 function seriesOf(parts: readonly PartOfRun[]): Series {
   const shortest = parts.reduce((least, one) => (one.series.time_s.length < least.series.time_s.length ? one : least));
   const { interval_s, time_s } = shortest.series;

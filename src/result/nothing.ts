@@ -1,7 +1,7 @@
-/** What says nothing: a run in which no frame was sent, and figures of transfers or packets that there were none of. */
+/** Finds results that say nothing: runs in which no frame was sent, and figures of transfers or packets that there were none of. */
 import type { FrameAccount } from "./device_results.js";
 
-/** Why a run cannot be judged, however well it went; undefined: frames were sent in it. */
+/** Returns why a run cannot be judged, however well it went; undefined: frames were sent in it. */
 export function nothingSent({ sent, received }: Pick<FrameAccount, "sent" | "received">): string | undefined {
   return sent + received === 0 ? "nothing to judge: no frame was sent" : undefined;
 }
@@ -10,7 +10,7 @@ export function nothingSent({ sent, received }: Pick<FrameAccount, "sent" | "rec
 const kOfTransfers = new Set(["slowdown", "fct_us", "throughput_bps"]);
 const kOfPackets = new Set(["lost", "trimmed", "ecn_marked"]);
 
-/** Why a field of a result says nothing; undefined: it does, or is not there. `path`: fields from the outside in, without `*`. */
+/** Returns why a field says nothing; undefined: it does, or is not there. `path`: fields from the outside in, without `*`. */
 export function nothingIn(result: object, path: readonly string[]): string | undefined {
   let at: unknown = result;
   for (const [i, name] of path.entries()) {
@@ -20,7 +20,7 @@ export function nothingIn(result: object, path: readonly string[]): string | und
     if (fields.count === 0 && kOfTransfers.has(name)) return `nothing to judge: no transfer of ${place} was complete`;
     if (fields.count === 0 && name === "incomplete" && fields.incomplete === 0)
       return `nothing to judge: no transfer of ${place} began`;
-    // Of a flow whose other end is in another part of a lab the sender's counts are not there.
+    // The sender's counts are not there where a flow's other end is in another part of a lab.
     if (path[0] === "flows" && fields.packets === 0 && fields.end === undefined && kOfPackets.has(name))
       return `nothing to judge: ${place} sent no packet`;
     at = fields[name];

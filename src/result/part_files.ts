@@ -1,4 +1,4 @@
-/** The folder of a part's run, read again. */
+/** Reads the folder of a part's run again. */
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import { CsvTable } from "../base/csv.js";
@@ -15,7 +15,7 @@ const sourceSchema = z.object({
   scenario: z.record(z.string(), z.unknown()),
 });
 
-/** @param place The folder, or the result.json in it. @throws WeirError where it is none of a part, or has been changed. */
+/** @param place The folder, or the result.json in it. @throws WeirError where it is none of a part, or was changed. */
 export function readPart(place: string): { part: PartOfRun; source: RunSource } {
   const folder = basename(place) === "result.json" ? dirname(place) : place;
   const file = join(folder, "result.json");
@@ -35,7 +35,7 @@ export function readPart(place: string): { part: PartOfRun; source: RunSource } 
   };
 }
 
-/** The scenario in full: as it was run, or it would have another digest. */
+/** Reads the scenario in full, as it was run: any other one would have another digest. */
 function readSource(folder: string, digest: string): RunSource {
   const file = join(folder, "scenario.json");
   const { data } = sourceSchema.safeParse(readJson(file));

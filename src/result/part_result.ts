@@ -1,4 +1,4 @@
-/** What a result says of labs on several machines: of one part, and of all of them merged. */
+/** Fields of a result about labs on several machines: of one part, and of all of them merged. */
 import { z } from "zod";
 
 const count = z.int().min(0);

@@ -1,4 +1,4 @@
-// What programs and connections of TCP leave in the result of a lab.
+// Results of programs and connections of TCP in a lab.
 import { z } from "zod";
 
 const count = z.int().min(0);

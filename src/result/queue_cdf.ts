@@ -1,8 +1,8 @@
-/** How long a queue was, and for which part of the time. */
+/** Distributions of the length of a queue over time. */
 import { queuePlace } from "./queues.js";
 import type { Result, Series } from "./result.js";
 
-/** [KB, fraction of time at or below], ascending. */
+/** Points [KB, fraction of time at or below], ascending. */
 export type QueueCdf = readonly (readonly [number, number])[];
 
 /** The measured distribution of queue "sw:r:3" where there is one, otherwise that of its samples. */
@@ -14,7 +14,7 @@ export function queueCdf(
   return points.map(([bytes, fraction]) => [bytes / 1000, fraction]);
 }
 
-/** Undefined where there is none. */
+/** Returns undefined where there is none. */
 export function measuredCdf({ switches }: Pick<Result, "switches">, queue: string): [number, number][] | undefined {
   const { device, port, priority } = queuePlace(queue);
   return switches[device]?.queue_cdf?.[port]?.[priority];

@@ -1,4 +1,4 @@
-/** Queues of all switches of a result: those by peer and priority, and by the name that series call them by. */
+/** Queues of all switches of a result, by peer and priority, and their names in series. */
 import type { Result } from "./result.js";
 
 export interface QueuePlace {
@@ -10,7 +10,7 @@ export interface QueuePlace {
 
 type OfPorts<T> = Readonly<Record<string, Readonly<Record<string, T>>>>;
 
-/** What `of` has of each queue, in the order of the switches. */
+/** Returns what `of` finds for each queue, in the order of the switches. */
 export function eachQueue<T>(
   switches: Result["switches"],
   of: (one: Result["switches"][string]) => OfPorts<T> | undefined,
@@ -22,7 +22,7 @@ export function eachQueue<T>(
   );
 }
 
-/** "sw:r:3". */
+/** Name of a queue in series: "sw:r:3". */
 export const queueName = ({ device, port, priority }: QueuePlace): string => `${device}:${port}:${priority}`;
 
 export function queuePlace(name: string): QueuePlace {

@@ -1,4 +1,4 @@
-/** Collects the samples of a run: what a flow, a queue and a pausing port looked like at each sample time, in meant units. */
+/** Collects the samples of a run: the state of flows, queues and pausing ports at each sample time, in meant units. */
 import { hasAlpha, hasRates, hasWindow, hearsCnms } from "../congestion/flow_state.js";
 import { kRecordWords, RecordKind } from "../native/types.js";
 import type { Congestion, Flow, Scenario } from "../scenario/types.js";
@@ -10,9 +10,9 @@ interface FlowSamples {
   rate: number[];
   target: number[];
   alpha: number[];
-  /** packets; of an algorithm that has one */
+  /** Window in packets, for algorithms that have one. */
   window: number[];
-  /** Cumulative. */
+  /** Cumulative counts. */
   bytes: number[];
   wireBytes: number[];
   /** CNPs that the receiver has sent. */
@@ -22,12 +22,12 @@ interface FlowSamples {
 interface QueueSamples {
   bytes: number[];
   peak: number[];
-  /** Cumulative, as are CNMs sent. */
+  /** Cumulative counts, as are CNMs sent. */
   marks: number[];
   cnms: number[];
 }
 
-/** What the words of records stand for. */
+/** Meaning of the words of records. */
 export interface RecordSource {
   /** Names of the peers at each switch's ports, in the order of switches and ports. */
   ports: readonly (readonly string[])[];
@@ -37,9 +37,9 @@ export interface RecordSource {
   flows?: readonly Flow[];
   /** Time of a record = begin + meant time * scale; its rates are meant rates / scale. */
   scale: number;
-  /** When traffic started, ns of the records' clock. */
+  /** Time at which traffic started, ns of the records' clock. */
   begin: number;
-  /** Between samples, ns of the records' clock. */
+  /** Time between samples, ns of the records' clock. */
   interval: number;
   /** A message is complete; device and index as of its record, times meant ns from the start of traffic. */
   completed?(device: number, index: number, message: Omit<CompletedMessage, "flow">): void;
@@ -48,14 +48,14 @@ export interface RecordSource {
 export class Recorder {
   readonly flows: Map<string, FlowSamples>;
   readonly queues = new Map<string, QueueSamples>();
-  /** PFC frames sent so far, by "switch:peer:priority". */
+  /** Counts of PFC frames sent so far, by "switch:peer:priority". */
   readonly pauses = new Map<string, number[]>();
   /** Set when a worker's loop has failed. */
   failed = false;
 
   private readonly probed: ReadonlySet<string>;
   private readonly switchNames: readonly string[];
-  /** By device and index of records. */
+  /** Names of queues by device and index of records. */
   private readonly queueNames = new Map<number, string[]>();
   /** Receiving host of each flow. */
   private readonly receivers: ReadonlyMap<string, string>;
@@ -81,7 +81,7 @@ export class Recorder {
     this.interval = interval;
   }
 
-  /** Takes `count` records of drainRecords(). While a lab runs its threads leave this one little of the CPUs. */
+  /** Takes `count` records of drainRecords(). It has to be quick: while a lab runs its threads leave this one little of the CPUs. */
   take(words: Float64Array, count: number): void {
     for (let first = 0; first < count * kRecordWords; first += kRecordWords) this.takeOne(words, first);
   }
@@ -128,7 +128,7 @@ export class Recorder {
     }
   }
 
-  /** Made once, and asked for by every sample. */
+  /** Names are made once, as every sample asks for them. */
   private queueName(device: number, index: number): string {
     const names = entry(this.queueNames, device, () => []);
     const port = () => this.source.ports[device]?.[Math.floor(index / kPriorities.length)];
@@ -213,7 +213,7 @@ function put(list: number[], at: number, value: number): void {
   list[at] = value;
 }
 
-/** Linear between samples; the last value beyond the end. */
+/** Interpolates between samples; beyond the end the last value stays. */
 function valueAt(list: readonly number[], at: number): number {
   if (list.length === 0) return 0;
   const before = Math.min(Math.floor(at), list.length - 1);

@@ -1,4 +1,4 @@
-/** What a run leaves of itself in its folder: result.json, series.json and scenario.json. */
+/** Files of a run in its folder: result.json, series.json and scenario.json. */
 import { dirname, join } from "node:path";
 import type { ZodType } from "zod";
 import { fileReason, WeirError } from "../base/error.js";
@@ -15,7 +15,7 @@ export function saveRun(directory: string, result: Result, series: Series, sourc
   makeFolder(directory);
   writeWhole(join(directory, "result.json"), `${JSON.stringify(result, undefined, 2)}\n`);
   writeWhole(join(directory, "series.json"), `${JSON.stringify(series)}\n`);
-  // Without indentation: it lists every message of every flow.
+  // The file has no indentation: it lists every message of every flow.
   writeWhole(join(directory, "scenario.json"), `${JSON.stringify(source)}\n`);
 }
 
@@ -45,7 +45,7 @@ function checked<T>(schema: ZodType<T>, what: string, file: string, value: unkno
   throw new WeirError(`${file}: not ${what} of weir: ${why}`, { hint: kHint });
 }
 
-/** A JSON document. @throws WeirError where it is none; `optional`: undefined where there is no file. */
+/** Reads a JSON document. @throws WeirError where it is none; `optional`: undefined where there is no file. */
 export function readJson(file: string, optional = false): unknown {
   try {
     const bytes = readAtMost(file, kLongestText);

@@ -1,17 +1,20 @@
-/** A finished run as it is kept. */
+/** A finished run as its files have it. */
 import { z } from "zod";
 import type { SwitchQcn } from "../congestion/qcn_points.js";
 import type { EcnConfig, Scenario } from "../scenario/types.js";
 import type { Result, Series } from "./result.js";
 
-/** What was asked for: the file as written, the overrides, and what they came to. Saved as scenario.json. */
+/** The request for a run: the file as written, the overrides, and the scenario that they came to. Saved as scenario.json. */
 export interface RunSource {
   text: string;
   set: readonly string[];
   scenario: Scenario;
 }
 
-/** What is read of scenario.json again: of the scenario thresholds and parameters. What older versions did not write is optional. */
+/**
+ * The part of scenario.json that is read again: thresholds and parameters of the scenario. Fields that older versions did not write are
+ * optional.
+ */
 export interface SavedSource extends Omit<RunSource, "scenario"> {
   scenario: {
     switches: readonly {

@@ -1,12 +1,12 @@
-/** What the series of a result are, for all who draw, thin or tell them: names, units, and how several samples become one. */
+/** Describes the series of a result, for all who draw, thin or tell them: names, units, and how several samples become one. */
 import type { Series } from "./result.js";
 
 export interface SeriesField {
   title: string;
   unit: string;
-  /** One `unit`, in that of the series. */
+  /** One `unit`, in units of the series. */
   per: number;
-  /** Of several samples: the one at the end, the mean, the highest, or all together. */
+  /** Way to make one sample of several: the one at the end, the mean, the highest, or the sum. */
   fold: "last" | "mean" | "max" | "sum";
 }
 
@@ -33,7 +33,7 @@ export const kCountSeries = {
 type Of<F extends object> = { [K in keyof F]?: number[] | null | undefined };
 type Change = (samples: readonly number[], field: SeriesField, name: string) => number[];
 
-/** The same flows, queues and places with what `change` makes of the samples of each. */
+/** Keeps flows, queues and places, and replaces the samples of each by what `change` makes of them. */
 export function mapSamples(
   series: Series,
   change: Change,

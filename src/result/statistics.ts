@@ -10,7 +10,7 @@ export interface Summary {
   max: number;
 }
 
-/** What few got, and most: for shares of a resource, where the lower end tells. */
+/** Distribution of shares of a resource, where the lower end tells: the least and the most that anybody got. */
 export interface Spread {
   mean: number;
   min: number;
@@ -22,8 +22,8 @@ export interface Spread {
 const kQuantiles = [0.5, 0.95, 0.99];
 
 /**
- * Jain's fairness index (sum x)^2 / (n sum x^2): 1 when all shares are equal, 1/n when one takes everything.
- * 0 when there are no shares or nobody got anything, so that a dead run never looks fair.
+ * Jain's fairness index (sum x)^2 / (n sum x^2): 1 when all shares are equal, 1/n when one takes everything. It is 0 when there are no
+ * shares or nobody got anything, so that a dead run never looks fair.
  * Source: R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
  */
 export function jainIndex(shares: readonly number[]): number {
@@ -40,7 +40,10 @@ export function summarize(samples: readonly number[]): Summary {
     : { mean: mean([...samples]), p50, p95, p99, max: sorted.at(-1) as number };
 }
 
-/** The middle one, or the mean of the middle two. Infinity, for what did not happen, is above all others. @throws Error without values. */
+/**
+ * Returns the middle value, or the mean of the middle two. Infinity, for an event that did not happen, is above all. @throws Error without
+ * values.
+ */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new Error("no values");
   const sorted = Float64Array.from(values).sort();
@@ -48,14 +51,14 @@ export function median(values: readonly number[]): number {
   return low === high ? low : (low + high) / 2;
 }
 
-/** The smallest of ascending samples with that share at or below it. */
+/** Returns the smallest of ascending samples with that share at or below it. */
 function quantile(sorted: Float64Array, share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] as number;
 }
 
 /**
- * The same for samples that each stand for a weight, such as the time that a queue kept a length.
- * All zero when there is no weight at all.
+ * Summarizes samples that each stand for a weight, such as the time that a queue kept a length. All figures are zero when there is no
+ * weight at all.
  * @throws Error when the lists differ in length or a weight is negative.
  */
 export function summarizeWeighted(samples: readonly number[], weights: readonly number[]): Summary {
@@ -66,7 +69,7 @@ export function summarizeWeighted(samples: readonly number[], weights: readonly 
   return { mean: weightedMean(values, [...weights]), p50, p95, p99, max: largest(seen) };
 }
 
-/** Percentiles as those of summarize(). @throws Error without samples. */
+/** Computes percentiles like summarize(). @throws Error without samples. */
 export function spread(samples: readonly number[]): Spread {
   const values = [...samples];
   const sorted = Float64Array.from(samples).sort();

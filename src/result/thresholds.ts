@@ -2,7 +2,7 @@
 import { queuePlace } from "./queues.js";
 import type { SavedSource } from "./saved_run.js";
 
-/** Where a queue marks, and what its congestion point steers to, bytes. */
+/** Lengths at which a queue is marked, and to which its congestion point steers, bytes. */
 export interface QueueThresholds {
   qeq?: number | undefined;
   kmin?: number | undefined;

@@ -26,7 +26,7 @@ const scenarioText = z.strictObject({
 const studyLine = z.strictObject({
   weir_sweep: z.literal(2),
   name: z.string(),
-  /** See codeVersion(). */
+  /** Version of the code: see codeVersion(). */
   code: z.string(),
   /** Number of points. */
   points: z.int().min(1),
@@ -37,7 +37,7 @@ const studyLine = z.strictObject({
   series: z.boolean().optional(),
 });
 
-/** No way out of the folder of the results. */
+/** A path with `..` would lead out of the folder of the results. */
 const folder = z.string().regex(/^(?!.*(^|\/)\.\.?(\/|$))[\w.-]+(\/[\w.-]+)*$/);
 
 const pointLine = z.strictObject({
@@ -128,7 +128,7 @@ export function filesByContent({ scenarios }: Study): Map<string, string> {
   return new Map(files.map(([file, text]) => [contentName(file, text), text]));
 }
 
-/** All seeds of a combination have this in common. */
+/** Input of a point that all seeds of a combination have in common. */
 export function inputOf(
   code: string,
   clock: ClockName,

@@ -1,22 +1,22 @@
-/** One point: from the plan to a result, or to why there can be none. */
+/** Runs one point of a plan: it comes to a result, or to the reason why there can be none. */
 import { WeirError } from "../base/error.js";
 import type { Clock, ClockName } from "../clocks/clock.js";
 import { assignments, identityOf, type Point, type Study, scenarioOf, scenarioTextOf } from "./plan.js";
 import type { ResultStore } from "./store.js";
 import { type Cell, collectFields } from "./sweep/table.js";
 
-/** What points run on. */
+/** Clocks that run points. */
 export type Runners = Readonly<Record<ClockName, Pick<Clock, "run">>>;
 
 export interface PointOptions {
   signal: AbortSignal;
-  /** How much of the point is done, 0 to 1. */
+  /** Called with the part of the point that is done, 0 to 1. */
   onProgress: (fraction: number) => void;
 }
 
 export type PointOutcome =
   | { status: "done"; fields: Cell[] }
-  /** For reasons of its own: it would fail again. */
+  /** The reason is the point's own: it would fail again. */
   | { status: "failed"; error: string }
   /** `signal` ended it; nothing was written. */
   | { status: "stopped" };

@@ -1,4 +1,4 @@
-/** How far a study is: points that are done, that failed, and how long the rest takes at the pace so far. */
+/** Tells how far a study is: points that are done, that failed, and how long the rest takes at the pace so far. */
 import { duration } from "../result/report/format.js";
 import { StatusLine } from "../result/report/status_line.js";
 
@@ -7,10 +7,10 @@ export class PointsProgress {
   private readonly status: StatusLine;
   private finished = 0;
   private failed = 0;
-  /** Of points that are running, by index: how much is done. */
+  /** Parts that are done of the points that are running, by index. */
   private readonly running = new Map<number, number>();
 
-  /** How much all points weigh, and those that are finished. */
+  /** Weight of all points, and of those that are finished. */
   private readonly total: number;
   private done = 0;
 
@@ -39,7 +39,7 @@ export class PointsProgress {
     this.status.show(() => this.line());
   }
 
-  /** As StatusLine does. */
+  /** Takes the line off the terminal, like StatusLine. */
   clear(): void {
     this.status.clear();
   }

@@ -1,4 +1,6 @@
-/** Points of a plan, in this process or on workers: what is done already is left out, and everything is told as it happens. */
+/**
+ * Runs points of a plan, in this process or on workers: points that are done already are left out, and everything is told as it happens.
+ */
 
 import { runJobs } from "../base/processes/jobs.js";
 import type { Crash, StartWorker } from "../base/processes/worker.js";
@@ -19,9 +21,9 @@ export interface RunOptions {
   /** Run the points of this process. */
   runners: Runners;
   startWorker: StartWorker;
-  /** Ends the run; points that are not done leave nothing behind. */
+  /** Ends the run when aborted; points that are not done leave nothing behind. */
   signal: AbortSignal;
-  /** Called once, before the first point, with what there is to do. */
+  /** Called once, before the first point, with the points that there are to run. */
   onStart: (points: readonly Point[]) => void;
   onProgress: (point: Point, fraction: number) => void;
   onOutcome: (point: Point, outcome: StudyOutcome) => void;
@@ -29,15 +31,15 @@ export interface RunOptions {
 
 export interface RunSummary {
   done: number;
-  /** Done already before. */
+  /** Points that were done already before. */
   skipped: number;
-  /** For good, now or before. */
+  /** Points that failed for good, now or before. */
   failed: { point: Point; error: string }[];
-  /** Their workers died. */
+  /** Points whose workers died. */
   crashed: { point: Point; error: string }[];
 }
 
-/** Runs those of `points` that have no result yet. */
+/** Runs the `points` that have no result yet. */
 export async function runPlan(plan: Plan, points: readonly Point[], options: RunOptions): Promise<RunSummary> {
   const store = ResultStore.create(options.directory);
   store.removeUnfinished();
@@ -75,7 +77,7 @@ export async function runPlan(plan: Plan, points: readonly Point[], options: Run
 function pending(store: ResultStore, points: readonly Point[], summary: RunSummary): Point[] {
   const seen = new Set<string>();
   return points.filter((point) => {
-    // Real frames fail for what this machine lacks, too, which may be there the next time.
+    // Real frames may fail for something that this machine lacks, and that may be there the next time.
     const error = point.clock === "wire" ? undefined : store.failure(point);
     const place = `${point.id} ${point.folder ?? ""}`;
     if (store.isDone(point) || seen.has(place)) summary.skipped++;

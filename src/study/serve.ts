@@ -1,11 +1,11 @@
-/** A worker's side: runs the points that it is handed into the store. */
+/** The worker's side: it runs the points that it is handed into the store. */
 
 import { serveTasks } from "../base/processes/serve.js";
 import type { Point, Study } from "./plan.js";
 import { type PointOutcome, type Runners, runPoint } from "./point.js";
 import { ResultStore } from "./store.js";
 
-/** All points share this. */
+/** Facts that all points share. */
 export interface StudySetup {
   study: Study;
   directory: string;

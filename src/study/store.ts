@@ -1,7 +1,7 @@
 /**
- * The folder of a study's results. A point's result is a file that is named by the point's id, or, where the plan says so, a folder with all
- * that a run leaves and a mark of whose it is. A file is written under another name and then renamed, so that it is whole or not there,
- * whoever is killed when; several processes and machines may write into one folder.
+ * The folder of a study's results. A point's result is a file that is named by the point's id, or, where the plan says so, a folder with
+ * all files of a run and a mark that tells which point they belong to. A file is written under another name and then renamed, so that it is
+ * whole or absent, whichever process is killed at any time; several processes and machines may write into one folder.
  */
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
@@ -25,7 +25,7 @@ const failureFile = z.object({ id: z.string(), point: z.unknown(), error: z.stri
 /** `point.json` in a point's folder: the folder has the result of this one. */
 const markFile = z.object({ id: z.string(), wall_s: z.number(), point: z.unknown() });
 
-/** Where a point's files are. */
+/** Part of a point that tells where its files are. */
 export type Place = Pick<Point, "id" | "folder">;
 
 /** A run that was made to its end. */
@@ -49,13 +49,13 @@ export class ResultStore {
     return new ResultStore(directory);
   }
 
-  /** Throws WeirError if it is not there. */
+  /** Opens a folder. Throws WeirError if it is not there. */
   static open(directory: string): ResultStore {
     if (!existsSync(directory)) throw new WeirError(`${directory}: no such folder`);
     return new ResultStore(directory);
   }
 
-  /** Where `weir sweep run` leaves the plan that the results belong to. */
+  /** Path at which `weir sweep run` leaves the plan that the results belong to. */
   get planFile(): string {
     return join(this.directory, kPlan);
   }
@@ -76,7 +76,7 @@ export class ResultStore {
     }
   }
 
-  /** Makes room for a point that has a folder of its own, and returns where that is. */
+  /** Makes room for a point that has a folder of its own, and returns its path. */
   begin({ folder }: Place): string | undefined {
     if (folder === undefined) return undefined;
     this.clear(folder);
@@ -85,7 +85,7 @@ export class ResultStore {
     return path;
   }
 
-  /** Removes what a point that was begun has left in its folder. */
+  /** Removes all files that a point that was begun has left in its folder. */
   abandon({ folder }: Place): void {
     if (folder !== undefined) this.clear(folder);
   }
@@ -95,7 +95,7 @@ export class ResultStore {
     return this.markOf(point.folder)?.id === point.id;
   }
 
-  /** How long the run of a point that has a folder took, s. */
+  /** Time that the run of a point that has a folder took, s. */
   wallTime({ folder = "" }: Place): number | undefined {
     return this.markOf(folder)?.wall_s;
   }
@@ -113,8 +113,8 @@ export class ResultStore {
 
   /**
    * @param source Kept where the point has a folder.
-   * @param wall_s How long it took.
-   * @param series They are kept in files by id, too.
+   * @param wall_s Time that the run took.
+   * @param series Series are kept in files by id, too.
    */
   saveResult(point: Place, identity: Identity, { outcome, source, wall_s, series = false }: FinishedRun): void {
     const { id, folder } = point;
@@ -135,13 +135,13 @@ export class ResultStore {
     rmSync(join(this.directory, folder === undefined ? `${id}.json` : join(folder, kMark)), { force: true });
   }
 
-  /** Undefined: they were not kept. */
+  /** Returns undefined when series were not kept. */
   series({ id, folder }: Place): Series | undefined {
     const name = folder === undefined ? `${id}.series.json` : join(folder, "series.json");
     return existsSync(join(this.directory, name)) ? this.read(seriesSchema, name) : undefined;
   }
 
-  /** Why the point failed for good; undefined: it did not. */
+  /** Returns why the point failed for good; undefined: it did not. */
   failure(point: Place): string | undefined {
     const name = failureName(point);
     if (!existsSync(join(this.directory, name))) return undefined;
@@ -154,7 +154,7 @@ export class ResultStore {
     this.write(failureName(point), json({ id: point.id, point: identity, error }));
   }
 
-  /** Removes what processes of this machine that are no more left unfinished. */
+  /** Removes unfinished files of processes of this machine that are no more. */
   removeUnfinished(): void {
     for (const path of readdirSync(this.directory, { recursive: true, encoding: "utf8" })) {
       const pid = kUnfinished.exec(basename(path))?.[1];

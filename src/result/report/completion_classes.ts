@@ -1,15 +1,15 @@
-/** Completion times of a result by size: what tables and comparisons have a row for each of. */
+/** Completion times of a result by size: one row of tables and comparisons for each. */
 import { formatSize } from "../../base/units.js";
 import type { FctResult, Result } from "../result.js";
 
 export type CompletionClass = Pick<FctResult, "count" | "slowdown" | "fct_us"> & { name: string };
 
-/** All, then by size; none when no flow had an end. */
+/** The class of all transfers, then those by size; none when no flow had an end. */
 export function completionClasses({ fct }: Pick<Result, "fct">): CompletionClass[] {
   return fct ? [{ ...fct, name: "all" }, ...fct.bins.map((bin) => ({ ...bin, name: sizeClass(bin) }))] : [];
 }
 
-/** "10 KB to 100 KB". */
+/** Names a class: "10 KB to 100 KB". */
 export function sizeClass({ above_bytes, up_to_bytes }: FctResult["bins"][number]): string {
   if (up_to_bytes === undefined) return `over ${formatSize(above_bytes, 4)}`;
   return above_bytes === 0

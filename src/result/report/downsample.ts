@@ -7,8 +7,8 @@ export interface Columns {
 }
 
 /**
- * At most `limit` points (even, at least 2): consecutive samples form buckets, and each bucket keeps the smallest and
- * the largest value of every column, in the order in which they came. Returned unchanged when short enough.
+ * Returns at most `limit` samples (even, at least 2): consecutive samples form buckets, and each bucket keeps the smallest and the largest
+ * value of every column, in the order in which they came. Shorter columns are returned unchanged.
  */
 export function downsample({ x, ys }: Columns, limit = 5000): Columns {
   if (x.length <= limit) return { x, ys };

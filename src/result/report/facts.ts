@@ -1,4 +1,4 @@
-/** "What was run" of a report: everything that defines a run, under names without underscores and with units. */
+/** Facts for "What was run" of a report: everything that defines a run, under names without underscores and with units. */
 import { kQuantities } from "../../base/quantity.js";
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
 import type { Algorithm } from "../../congestion/algorithm.js";
@@ -8,10 +8,10 @@ import { fidelitySchema, type Result, resultSchema } from "../result.js";
 import type { SavedRun } from "../saved_run.js";
 import { fixed, percent } from "./format.js";
 
-/** Name and value, and where it is not plain what that means. */
+/** Name and value, and the meaning of the value where it is not plain. */
 export type Fact = readonly [name: string, value: string, meaning?: string];
 
-/** Also whatever else the result says about the run, of a later version, too. */
+/** Fields that a later version adds to the result are included, too. */
 export function runFacts({ result, source }: SavedRun): Fact[] {
   const { scenario, made, clock, scale, seed, duration_s, until_s, warmup_s, profile, path_mtu, payload_share } =
     result;
@@ -39,7 +39,7 @@ export function runFacts({ result, source }: SavedRun): Fact[] {
   ];
 }
 
-/** Of the congestion control that the run had. */
+/** Parameters of the run's congestion control. */
 export function parameterFacts({ result, source }: SavedRun): { title: string; facts: Fact[] } {
   const algorithm = algorithmOf(result.congestion_control ?? "dcqcn");
   const facts = Object.entries(source?.scenario.congestion?.parameters ?? {}).map(([name, value]) =>
@@ -48,21 +48,21 @@ export function parameterFacts({ result, source }: SavedRun): { title: string; f
   return { title: `Parameters of ${algorithm.title}`, facts };
 }
 
-/** Units of counts, and of exponents and parts that have become what they stand for. */
+/** Units of counts, and of exponents and parts, whose values are plain numbers here. */
 const kUnitless: ReadonlySet<string> = new Set(["", "count", "log2", "1/1024"]);
 
 function parameterFact({ parameters, symbols = {} }: Algorithm, name: string, value: unknown): Fact {
   const { kind, unit, description = "" } = parameters[name] ?? symbols[name]?.parameter ?? {};
   if (typeof value === "boolean") return [name, value ? "on" : "off", description];
   if (typeof value !== "number") return [name, String(value), description];
-  // Of what is written in 1/1024 the description says how: here it is a plain number.
+  // The description explains values in 1/1024, but here the value is a plain number.
   if (unit === "1/1024") return [name, String(value)];
   if (kind !== undefined && kind !== "number" && kind !== "flag")
     return [name, kQuantities[kind].format(value), description];
   return [name, unit === undefined || kUnitless.has(unit) ? String(value) : `${value} ${unit}`, description];
 }
 
-/** One sum in one line: what became of all frames. */
+/** Sums up all frames in one line. */
 function framesFact(frames: Result["frames"]): Fact[] {
   if (frames === undefined) return [];
   const parts = Object.entries(frames).map(([name, value]) => `${Number(value).toLocaleString("en")} ${words(name)}`);
@@ -75,7 +75,7 @@ function beyond(fields: object, known: object): object {
 
 type Unit = readonly [format: (value: number, digits?: number) => string, per: number];
 
-/** The units that names of results end in, by how much of the base unit they are. */
+/** Units by which names of results end, with the size of each in base units. */
 const kSuffixes: Readonly<Record<string, Unit>> = {
   s: [formatTime, 1e9],
   ms: [formatTime, 1e6],
@@ -84,10 +84,10 @@ const kSuffixes: Readonly<Record<string, Unit>> = {
   bps: [formatRate, 1],
   bytes: [formatSize, 1],
 };
-/** Of measured values. */
+/** Digits of measured values. */
 const kDigits = 5;
 
-/** { model: { delay_us: 4 } } as [["model: delay", "4 us"]]. */
+/** Turns { model: { delay_us: 4 } } into [["model: delay", "4 us"]]. */
 function flatten(fields: object, above: readonly string[] = []): Fact[] {
   return Object.entries(fields).flatMap(([name, value]): Fact[] => {
     const path = [...above, name];
@@ -98,7 +98,7 @@ function flatten(fields: object, above: readonly string[] = []): Fact[] {
   });
 }
 
-/** Of the last name that ends in a unit: `timer_lateness_us.p99` is a time, too. */
+/** Takes the last name that ends in a unit: `timer_lateness_us.p99` is a time, too. */
 function unitOf(path: readonly string[]): Unit | undefined {
   const suffix = (name: string) => /_([a-z]+)$/.exec(name)?.[1] ?? "";
   const name = path.findLast((one) => Object.hasOwn(kSuffixes, suffix(one)));

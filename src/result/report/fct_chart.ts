@@ -1,4 +1,4 @@
-/** Slowdown by size of transfer, and other figures of several, as bars: a picture that needs no script. */
+/** Draws slowdown by size of transfer, and other figures of several, as bars: a picture that needs no script. */
 
 import type { FctResult } from "../result.js";
 import { sizeClass } from "./completion_classes.js";
@@ -34,10 +34,10 @@ export function fctFigure(fct: FctResult | undefined): string {
 export interface BarFigure {
   title: string;
   caption: string;
-  /** Of the bars of each group, and their colors. */
+  /** Names of the bars of each group, and their colors. */
   names: readonly string[];
   colors: readonly string[];
-  /** `note`: below the label. A value that is not known has no bar. */
+  /** Groups with a `note` below the label. A value that is not known has no bar. */
   groups: readonly { label: string; note: string; values: readonly (number | undefined)[] }[];
 }
 
@@ -85,7 +85,7 @@ ${bars.join("\n")}
 </figure>`;
 }
 
-/** The next of 1, 2, 2.5, 5 times a power of ten. */
+/** Returns the next of 1, 2, 2.5, 5 times a power of ten. */
 function niceCeiling(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
   return power * ([1, 2, 2.5, 5, 10].find((step) => step * power >= value) ?? 10);

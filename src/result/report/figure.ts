@@ -9,10 +9,10 @@ import type { Curve, Plot, PlotColumn } from "./plot.js";
 import { layersOf } from "./plot_layers.js";
 import { markParts } from "./plot_parts.js";
 
-/** Those that have the metrics of Arial. */
+/** Fonts that have the metrics of Arial. */
 const kFont = "Arimo, 'Liberation Sans', Arial, Helvetica, sans-serif";
 const kPlot = { width: 540, height: 190 };
-/** More than two beside each other are too small on a page. */
+/** More than two plots beside each other are too small on a page. */
 const kColumns = 2;
 /** Points of a curve: three times as many as there are pixels show every extreme. */
 const kPoints = 1600;
@@ -27,16 +27,16 @@ const kConfig = {
   legend: { labelLimit: 500, symbolStrokeWidth: 2 },
 } as const;
 
-/** Every plot has its own scales and legend. */
+/** Gives every plot scales and a legend of its own. */
 const kEachItsOwn = { scale: { color: "independent", strokeDash: "independent", xOffset: "independent" } } as const;
 
-/** Two columns side by side, others below them; `title` is what a reader without the picture gets. */
+/** Draws two columns side by side, others below them; `title` is the text for a reader without the picture. */
 export async function drawFigure(title: string, columns: readonly PlotColumn[]): Promise<string> {
   const named = `<title>${escapeHtml(title)}</title>`;
   const filled = columns.filter(({ plots }) => plots.length > 0);
   if (filled.length === 0)
     return `<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1" role="img">${named}</svg>\n`;
-  // They take a third of a second to load: only where something is drawn.
+  // These modules take a third of a second to load, so they are loaded only where something is drawn.
   const [vega, { compile }] = await Promise.all([import("vega"), import("vega-lite")]);
   const figure = {
     config: kConfig,
@@ -63,7 +63,7 @@ function plotSpec(plot: Plot) {
   return { title: plot.title, ...kPlot, ...layersOf({ ...plot, curves: plot.curves.map(thin) }, kPlot) };
 }
 
-/** As many points as can be seen; peaks stay. */
+/** Thins a curve to as many points as can be seen; peaks stay. */
 function thin(curve: Curve): Curve {
   if (curve.kind === "bars") return curve;
   const { low, high } = curve;

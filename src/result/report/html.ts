@@ -9,13 +9,13 @@ import { pageRuns } from "./page_data.js";
 import type { Grid } from "./table.js";
 
 const kPolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; base-uri 'none'";
-/** Script and style as web/ was built. */
+/** Folder of script and style as web/ was built. */
 const kBuilt = packageFile("dist/web/report/");
 
-/** One page: `main` is markup, `data` what its charts are drawn from, all else text. */
+/** One page: `main` is markup, `data` feeds its charts, all else is text. */
 export interface Page {
   title: string;
-  /** What kind of page it is, above the title. */
+  /** Kind of the page, above the title. */
   kind: string;
   subtitle: string;
   main: string;
@@ -48,7 +48,7 @@ ${data === undefined ? "" : scripts(data)}
 `;
 }
 
-/** Where the page draws the curves of `runs`, and their figures; the page's data. Nothing of runs without series. */
+/** Places the curves of `runs` and their figures in the page, with the data for them; empty for runs without series. */
 export function curves(runs: readonly (SavedRun & { label: string })[]): Pick<Page, "main" | "data"> {
   const drawn = pageRuns(runs);
   if (drawn.length === 0) return { main: "" };
@@ -61,7 +61,7 @@ export function curves(runs: readonly (SavedRun & { label: string })[]): Pick<Pa
   return { main, data: drawn };
 }
 
-/** `level`: of its heading. */
+/** `level` is that of its heading. */
 export function gridSection(grid: Grid, level = 2): string {
   return `<h${level}>${escapeHtml(grid.title)}</h${level}>\n${tableOf(grid)}`;
 }
@@ -74,7 +74,7 @@ function tableOf({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): 
 <tbody>${body}</tbody></table></div>`;
 }
 
-/** Names and values; behind them what they mean, where any of them says so. */
+/** Table of names and values, with their meanings where any has one. */
 export function factsTable(rows: readonly (readonly [name: string, value: string, meaning?: string])[]): string {
   const explained = rows.some(([, , meaning]) => meaning !== undefined);
   const body = rows.map(([name, value, meaning = ""]) => {
@@ -84,7 +84,7 @@ export function factsTable(rows: readonly (readonly [name: string, value: string
   return `<div class="scroll"><table class="${explained ? "explains" : "defines"}"><tbody>${body.join("\n")}</tbody></table></div>`;
 }
 
-/** What a page says first: a word and a sentence, which is text, then a list. */
+/** Begins a page: a word and a sentence, which is text, then a list. */
 export function banner(state: "valid" | "invalid", word: string, text: string, items: readonly string[] = []): string {
   const said = `<p><strong>${escapeHtml(word)}</strong> ${escapeHtml(text)}</p>`;
   return `<div class="banner ${state}" role="status">${said}${list(items)}</div>`;

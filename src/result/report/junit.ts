@@ -1,8 +1,8 @@
-/** A run as a report of tests, as JUnit and those that read its XML have it: what was expected, and whether it can be believed. */
+/** Writes a run as a report of tests in JUnit's XML: the outcome of each expectation, and whether the run can be believed. */
 import type { Judged } from "../expectations.js";
 import type { Fidelity, Result } from "../result.js";
 
-/** @param seconds That the run took, wall time. */
+/** @param seconds Wall time that the run took. */
 export function junitXml({ scenario, clock, fidelity }: Result, judged: readonly Judged[], seconds: number): string {
   // A run that is not valid says nothing about what was expected.
   const skipped = fidelity.valid ? 0 : judged.length;

@@ -1,4 +1,4 @@
-/** Texts of others in a page: none of them can become markup. */
+/** Puts texts of others into a page: none of them can become markup. */
 
 /** Text as HTML content or as a double-quoted attribute. */
 export function escapeHtml(text: string): string {

@@ -1,4 +1,4 @@
-/** Several runs side by side: what the later ones differ in from the first. */
+/** Compares several runs: differences of the later ones to the first. */
 
 import { type NetworkCounts, networkCounts } from "../counts.js";
 import { eachQueue, queueName } from "../queues.js";
@@ -15,21 +15,21 @@ export interface NamedRun extends SavedRun {
 /** One figure of every run, in the order of the runs. */
 export interface Compared {
   values: number[];
-  /** (value - first) / first for every run; null where the first is 0 and the value is not. */
+  /** Differences (value - first) / first for every run; null where the first is 0 and the value is not. */
   difference: (number | null)[];
 }
 
 export interface ComparedFlow {
   id: string;
-  /** bit/s. */
+  /** Goodput in bit/s. */
   goodput_bps: Compared;
 }
 
 /** Length of one egress queue, bytes. */
 export interface ComparedQueue {
-  /** "switch:peer:priority". */
+  /** Name of the queue, "switch:peer:priority". */
   queue: string;
-  /** Every run has samples of it. */
+  /** Whether every run has samples of it. */
   sampled: boolean;
   mean: Compared;
   p50: Compared;
@@ -38,7 +38,7 @@ export interface ComparedQueue {
 
 /** Completion times of transfers of one size class, or of all. */
 export interface ComparedCompletions {
-  /** "all", "10 KB to 100 KB". */
+  /** Size class: "all", "10 KB to 100 KB". */
   size: string;
   count: Compared;
   fct_us: CompletionFigures;
@@ -54,7 +54,7 @@ export interface Comparison {
     clock: Result["clock"];
     scale: number;
     seed: number;
-    /** Up to where the run was cut short, if it was. */
+    /** End of the run where it was cut short, else its duration. */
     duration_s: number;
     warmup_s: number;
     profile: string;
@@ -63,15 +63,15 @@ export interface Comparison {
     valid: boolean;
     reasons: string[];
   }[];
-  /** What makes the runs hard to compare, one sentence each. */
+  /** Reasons why the runs are hard to compare, one sentence each. */
   notes: string[];
-  /** Those that all runs have, in the order of the first. */
+  /** Flows that all runs have, in the order of the first. */
   flows: ComparedFlow[];
   queues: ComparedQueue[];
   totals: { goodput_bps: Compared; jain: Compared };
-  /** Of sizes that all runs have. */
+  /** Completion times of sizes that all runs have. */
   completions: ComparedCompletions[];
-  /** Of the whole network and the whole run. */
+  /** Counts of the whole network and the whole run. */
   counts: Record<keyof NetworkCounts, Compared>;
   /** Flows and queues that some runs lack. */
   not_compared: { kind: "flow" | "queue"; name: string; only_in: string[] }[];
@@ -152,10 +152,10 @@ function notesOn(runs: Comparison["runs"]): string[] {
   });
 }
 
-/** By how much counts of PFC frames differ before somebody asks why. */
+/** Counts of PFC frames that differ by this much make somebody ask why. */
 const kStriking = 0.5;
 
-/** Where most pauses were at the start, counts of them say little. */
+/** Notes that most pauses were at the start: counts of them say little then. */
 function earlyPauses(runs: readonly NamedRun[], { values, difference }: Compared): string[] {
   if (difference.every((one) => one !== null && Math.abs(one) < kStriking)) return [];
   const early = runs.map(({ result: { warmup_s = 0 }, series: { time_s, pauses = {} } }) => {
@@ -177,7 +177,7 @@ function omittedFlows({ label, result: { flows_omitted = 0 } }: NamedRun): strin
     : [`${flows_omitted} further flows of ${printable(label)} have no entry in its result`];
 }
 
-/** By "switch:peer:priority", as in the series. */
+/** Queues by "switch:peer:priority", as in the series. */
 function queuesOf(result: Result): Map<string, QueueResult> {
   return new Map(eachQueue(result.switches, ({ queues }) => queues).map((one) => [queueName(one), one.value]));
 }

@@ -1,20 +1,20 @@
-/** Is a run the very same as the first one? All of result and series counts but `made`. */
+/** Judges whether a run is the very same as the first one: all of result and series counts but `made`. */
 import { printable } from "./format.js";
 import type { NamedRun } from "./overlay.js";
 
 export interface ExactVerdict {
   run: string;
   same: boolean;
-  /** Places that differ, such as `flows.0.goodput_bps`; the first of them. */
+  /** The first places that differ, such as `flows.0.goodput_bps`. */
   places: { place: string; first: string; other: string }[];
-  /** How many there are. */
+  /** Number of all places that differ. */
   differences: number;
 }
 
 const kMostPlaces = 10;
 const kMostCharacters = 40;
 
-/** Of each run but the first. */
+/** Gives a verdict on each run but the first. */
 export function judgeExactly(runs: readonly NamedRun[]): ExactVerdict[] {
   const [first, ...others] = runs.map(contents);
   return others.map((other, i) => {

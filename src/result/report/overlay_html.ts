@@ -36,12 +36,12 @@ ${comparisonGrids(comparison, kPageRows)
   });
 }
 
-/** With the clock, where the label does not say it. */
+/** Adds the clock, where the label does not say it. */
 function runName({ label, result }: NamedRun): string {
   return label === result.clock ? label : `${label} (${result.clock})`;
 }
 
-/** Nothing when all runs are valid and no limits were asked for. */
+/** Returns nothing when all runs are valid and no limits were asked for. */
 function verdictBanner(comparison: Comparison, verdicts: readonly Verdict[]): string {
   const invalid = invalidLines(comparison);
   const lines = [...invalid, ...verdicts.map(verdictLine)];

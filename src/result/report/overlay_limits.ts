@@ -1,7 +1,7 @@
-/** Differences between runs that are too large. */
+/** Finds differences between runs that are too large. */
 import type { Compared, Comparison } from "./overlay.js";
 
-/** What a limit may be set on; the unit of the values does not matter. */
+/** Figures that may have a limit; the unit of the values does not matter. */
 export const kLimited = [
   "goodput",
   "total",
@@ -30,8 +30,8 @@ export interface Verdict {
 }
 
 /**
- * One verdict for each limit. Queues count where all runs have samples of them (the probed ones), or all queues when
- * there is none such. A limit on what the runs do not have in common is not kept.
+ * Gives one verdict for each limit. Queues count where all runs have samples of them (the probed ones), or all queues when there is none
+ * such. A limit on something that the runs do not have in common is not kept.
  */
 export function judge(comparison: Comparison, limits: Limits): Verdict[] {
   return kLimited.flatMap((figure) => {
@@ -55,7 +55,7 @@ function verdict(comparison: Comparison, figure: Limited, limit: number): Verdic
   return { figure, limit, worst, within: size(worst.difference) <= limit };
 }
 
-/** Where no run has delivered or completed anything all figures of that are 0, and agree about nothing. That nothing was counted is a count. */
+/** Figures of delivered data or completions are all 0 where no run has any, and agree about nothing. A count of zero does say something. */
 const saysSomething =
   (figure: Limited) =>
   ([, { values }]: [string, Compared]) =>

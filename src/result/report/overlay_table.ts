@@ -12,7 +12,7 @@ export interface ShownRows {
 }
 
 const kTerminalRows: ShownRows = { flows: 40, queues: 20 };
-/** Names in one line of what is not compared. */
+/** Most names in one line of flows and queues that are not compared. */
 const kNamesShown = 5;
 const kQueueFigures = ["mean", "p50", "p95"] as const;
 const kCompletionFigures = ["mean", "p50", "p99"] as const;
@@ -38,13 +38,13 @@ export function renderComparison(
 }
 
 /**
- * Tables of runs, flows, totals and queues; those without rows are left out. Of more flows or queues than `most` those with
+ * Tables of runs, flows, totals and queues; those without rows are left out. Where there are more flows or queues than `most`, those with
  * the largest differences are shown.
  */
 export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[] {
   const { flows, queues, totals, completions, counts, runs } = comparison;
   const { ecn_marked, cnp_sent, cnm_sent, pfc_sent, drops, lost } = counts;
-  // Where no run has QCN, or all have, a line of zeros would say nothing.
+  // A line of zeros would say nothing where no run has QCN, or all have.
   const some = ({ values }: Compared) => values.some((value) => value > 0);
   const told: [string, Compared][] = [
     ["ECN marked", ecn_marked],
@@ -112,7 +112,7 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
   return grids.filter(({ rows }) => rows.length > 0);
 }
 
-/** "goodput: 2.4% at most (incast/h1, sim), within 5.0%". */
+/** Writes "goodput: 2.4% at most (incast/h1, sim), within 5.0%". */
 export function verdictLine({ figure, limit, worst, within }: Verdict): string {
   if (worst === undefined)
     return `${figure}: NOT JUDGED: the runs have none in common, or nothing was delivered in any`;
@@ -123,7 +123,7 @@ export function verdictLine({ figure, limit, worst, within }: Verdict): string {
   return `${figure}: ${largest} ${where}, ${within ? "within" : "EXCEEDS"} ${percent(limit)}`;
 }
 
-/** What only some runs have, one line for all of a kind that the same runs have. */
+/** Tells of flows and queues that only some runs have, one line for all of a kind that the same runs have. */
 export function leftOut({ not_compared }: Comparison): string[] {
   const groups = new Map<string, string[]>();
   for (const { kind, name, only_in } of not_compared) {

@@ -1,4 +1,4 @@
-/** What the charts of a page are drawn from: results with their series, no more of them than is drawn. */
+/** Data of the charts of a page: results with their series, no more of them than is drawn. */
 import { measuredCdf } from "../queue_cdf.js";
 import type { Result, Series } from "../result.js";
 import type { SavedRun } from "../saved_run.js";
@@ -8,18 +8,18 @@ import { type QueueThresholds, queueThresholds } from "../thresholds.js";
 /** One of the runs that a page draws. */
 export interface PageRun {
   label: string;
-  /** With series. */
+  /** The result, with series. */
   result: Result;
-  /** By queue ("sw:r:3"). */
+  /** Thresholds by queue ("sw:r:3"). */
   thresholds: Readonly<Record<string, QueueThresholds>>;
 }
 
 /** Samples of a curve that a page carries. */
 const kSamples = 5000;
-/** That can be seen. */
+/** Digits that can be seen in a chart. */
 const kDigits = 5;
 
-/** Nothing for a run without series. */
+/** Leaves out runs without series. */
 export function pageRuns(runs: readonly (SavedRun & { label: string })[]): PageRun[] {
   return runs
     .filter(({ series }) => series.time_s.length > 1)
@@ -30,7 +30,7 @@ export function pageRuns(runs: readonly (SavedRun & { label: string })[]): PageR
     }));
 }
 
-/** Flows and queues that have samples, and of the rest what a result has to have: all figures are in the tables. */
+/** Keeps flows and queues that have samples, and the fields that a result has to have: all figures are in the tables. */
 function drawnOf(result: Result, { flows, queues }: Series): Result {
   const { scenario, clock, scale, seed, duration_s, warmup_s, congestion_control, changes, events, fidelity, totals } =
     result;
@@ -51,7 +51,10 @@ function drawnOf(result: Result, { flows, queues }: Series): Result {
   };
 }
 
-/** Of a queue the highest lengths are drawn, and its distribution from samples only where it was not measured; nothing of no event. */
+/**
+ * Leaves out samples that are not drawn: those of queues but the highest lengths, unless their distribution has to come from samples, and
+ * counts that stay 0.
+ */
 function withoutUndrawn(result: Result, series: Series): Series {
   const some = (counts: Series["marks"]) =>
     counts && Object.fromEntries(Object.entries(counts).filter(([, samples]) => samples.some((n) => n > 0)));
@@ -65,7 +68,7 @@ function withoutUndrawn(result: Result, series: Series): Series {
   };
 }
 
-/** As many samples as can be told apart, each of some that follow each other, with as many digits as can be seen. */
+/** Keeps as many samples as can be told apart, merging ones that follow each other, with as many digits as can be seen. */
 export function thinned(series: Series, most = kSamples): Series {
   const step = Math.ceil(series.time_s.length / most);
   const starts = Array.from({ length: Math.ceil(series.time_s.length / step) }, (_, i) => i * step);

@@ -1,13 +1,13 @@
 /**
- * What a figure shows. Colours are those of Okabe and Ito, which remain apart for colour-blind readers; curves also differ by line style
+ * Contents of a figure. Colours are those of Okabe and Ito, which remain apart for colour-blind readers; curves also differ by line style
  * where they are of different kinds.
  */
 
 export interface Curve {
-  /** Not in the legend when empty. */
+  /** Name in the legend; an empty one is left out there. */
   label: string;
   x: readonly number[];
-  /** null: nothing known there. */
+  /** Values; null where nothing is known. */
   y: readonly (number | null)[];
   /** Default: line. Bars stand beside those of other curves at the same x. */
   kind?: "line" | "bars";

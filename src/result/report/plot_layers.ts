@@ -1,4 +1,4 @@
-/** A plot in the terms of Vega-Lite: layers of lines, points, bars and rules that share two axes and a legend. */
+/** Translates a plot into Vega-Lite: layers of lines, points, bars and rules that share two axes and a legend. */
 import type { Curve, Plot } from "./plot.js";
 
 type Spec = Record<string, unknown>;
@@ -7,11 +7,11 @@ const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9
 const kDashes = { solid: [1, 0], dashed: [7, 4], dotted: [2, 3] } as const;
 const kStyles = ["solid", "dashed", "dotted"] as const;
 const kInk = "#444";
-/** A letter's width on average, and a line of text, px. */
+/** Width of a letter on average, and height of a line of text, px. */
 const kLetter = 5.6;
 const kLine = 14;
 
-/** Of `curve`, so that two with the same label stay two. */
+/** One point of a curve; `curve` keeps two with the same label apart. */
 interface Datum {
   curve: string;
   x: number;
@@ -20,7 +20,7 @@ interface Datum {
   high?: number | null;
 }
 
-/** What differs between plots; `size` of the area in px. */
+/** Parts of the specification that differ between plots; `size` of the area in px. */
 export function layersOf(plot: Plot, size: { width: number; height: number }): Spec {
   const { curves, levels = [], marks = [], y_range } = plot;
   const x = xChannel(plot, size.width);
@@ -47,7 +47,7 @@ export function layersOf(plot: Plot, size: { width: number; height: number }): S
             marks.filter(({ x: at }) => inRange(at, plot.x_range)),
             size.width,
           ).flatMap(markLayers)),
-      // Axes also where there is nothing to draw.
+      // Axes are drawn also where there is nothing to draw.
       ...(empty
         ? [{ data: { values: [{ x: 0, y: 0 }] }, mark: { type: "point", opacity: 0 }, encoding: { x, y } }]
         : []),
@@ -101,7 +101,7 @@ function colorChannel(curves: readonly Curve[]): Spec {
 }
 
 function dashChannel(curves: readonly Curve[]): Spec {
-  // Colours begin again after the last: style tells those of one colour apart.
+  // Colours begin again after the last: the style tells curves of one colour apart.
   const range = curves.map(({ style, color }, i) => {
     const turn = color === undefined ? Math.floor(i / kColors.length) : 0;
     return kDashes[style ?? kStyles[turn % kStyles.length] ?? "solid"];
@@ -109,7 +109,7 @@ function dashChannel(curves: readonly Curve[]): Spec {
   return { field: "curve", type: "nominal", scale: { domain: curves.map((_, i) => String(i)), range } };
 }
 
-/** Above the plot, in as many columns as its width holds. */
+/** The legend is above the plot, in as many columns as its width holds. */
 function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec | null {
   const labels = Object.fromEntries(curves.flatMap(({ label }, i) => (label === "" ? [] : [[String(i), label]])));
   const names = Object.values(labels);
@@ -128,7 +128,7 @@ function legendOf(curves: readonly Curve[], width: number, bars: boolean): Spec 
 
 function markOf({ kind = "line", stepped = false }: Curve): Spec {
   if (kind === "bars") return { type: "bar", clip: true };
-  // Points too: one between two gaps is no line.
+  // Points are drawn, too: one between two gaps is no line.
   return { type: "line", clip: true, strokeWidth: 1.4, interpolate: stepped ? "step-after" : "linear" };
 }
 
@@ -143,11 +143,11 @@ function whiskers(data: Spec, x: Spec, y: Spec, side: Spec): Spec {
 interface LevelPlace {
   label: string;
   value: number;
-  /** How far its name stands below its line, px. */
+  /** Distance of its name below its line, px. */
   lower: number;
 }
 
-/** Names below each other where lines are close, about: Vega may round the axis up. */
+/** Puts names below each other where lines are close; roughly, as Vega may round the axis up. */
 function levelPlaces(plot: Plot, levels: Required<Plot>["levels"], height: number): LevelPlace[] {
   const values = plot.curves.flatMap(({ y, high = [] }) => [...y, ...high]).filter((value) => value !== null);
   const range = plot.y_range ?? extent([0, ...values, ...levels.map(({ value }) => value)]);
@@ -178,13 +178,13 @@ function levelLayers({ label, value, lower }: LevelPlace): Spec[] {
 interface MarkPlace {
   label: string;
   x: number;
-  /** Of text, from the top. */
+  /** Line of text, counted from the top. */
   line: number;
   /** The name stands to the left, where the axes end soon. */
   left: boolean;
 }
 
-/** Each name in the first line that is free there. */
+/** Puts each name into the first line that is free there. */
 function markPlaces(plot: Plot, marks: Required<Plot>["marks"], width: number): MarkPlace[] {
   const range = plot.x_range ?? extent([...plot.curves.flatMap(({ x }) => x), ...marks.map(({ x }) => x)]);
   const ends: number[] = [];
@@ -224,7 +224,7 @@ function markLayers({ label, x: at, line, left }: MarkPlace): Spec[] {
   ];
 }
 
-/** Where a value is between the ends of an axis, 0 to 1. */
+/** Place of a value between the ends of an axis, 0 to 1. */
 function partOf(value: number, [low, high]: readonly [number, number]): number {
   const part = (value - low) / (high - low);
   return Number.isFinite(part) ? part : 0;

@@ -1,13 +1,13 @@
 /**
- * The plots of a figure one by one: a figure may be larger than a page of paper. Its SVG says by view elements where they are, so the
- * file alone is enough to show them apart.
+ * Finds the plots of a figure one by one, as a figure may be larger than a page of paper. Its SVG says by view elements where they are, so
+ * the file alone is enough to show them apart.
  */
 import type { View } from "vega";
 
-/** Beyond what Vega says of the extent of texts, px. */
+/** Room beyond Vega's extent of texts, px. */
 const kMargin = 4;
 
-/** Of Vega's scene: extents are in the coordinates of the group around it. */
+/** Item of Vega's scene: extents are in the coordinates of the group around it. */
 interface SceneItem {
   x: number;
   y: number;
@@ -36,7 +36,7 @@ export function markParts(svg: string, view: View): string {
   return svg.replace(/^(<svg[^>]*>)(.*)<\/svg>$/s, `$1<g id="figure">$2</g>${views.join("")}</svg>`);
 }
 
-/** The plots of a figure that is in the same page, below each other; nothing where its file does not say where they are. */
+/** Shows the plots of a figure that is in the same page, below each other; nothing where its file does not say where they are. */
 export function partsOf(svg: string): string {
   const whole = /<g id="([^"]*)">/.exec(svg)?.[1] ?? "";
   const parts = [...svg.matchAll(/<view id="[^"]*" viewBox="([^"]*)"\/>/g)].map(

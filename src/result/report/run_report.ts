@@ -1,4 +1,4 @@
-/** report.html of a finished run, beside the files that it is made of. */
+/** Writes report.html of a finished run, beside the files that it is made of. */
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ export function renderSavedRun(resultFile: string): string {
   return renderReport(run, madeAt(run.result) ?? statSync(resultFile).mtime);
 }
 
-/** Undefined in results of older versions, and where it is no date. */
+/** Returns undefined for results of older versions, and where the time is no date. */
 function madeAt({ made }: Result): Date | undefined {
   const date = new Date(made?.at ?? "");
   return Number.isNaN(date.getTime()) ? undefined : date;

@@ -1,14 +1,14 @@
-/** The line that says how far something is. */
+/** The line that shows progress. */
 import { createLogUpdate } from "log-update";
 import { movesCursor, type Output } from "./terminal.js";
 
-/** Between two pictures on a terminal, and between two lines elsewhere, ms. */
+/** Time between two pictures on a terminal, and between two lines elsewhere, ms. */
 const kFrameMs = 200;
 const kLineMs = 10_000;
-/** A terminal that does not say how wide it is, and the least that is of any use. */
+/** Width for a terminal that does not say its own, and the least width that is of any use. */
 const kColumns = { usual: 80, least: 40 };
 
-/** Redrawn on a terminal; elsewhere a line every ten seconds. What is done before that leaves nothing. */
+/** A line that is redrawn on a terminal; elsewhere one is written every ten seconds, so a task that ends sooner leaves nothing. */
 export class StatusLine {
   private readonly draw: ReturnType<typeof createLogUpdate> | undefined;
   private last: number;
@@ -23,7 +23,7 @@ export class StatusLine {
     this.last = this.now();
   }
 
-  /** It is one line of a terminal. */
+  /** Whether it is one line of a terminal. */
   get redraws(): boolean {
     return this.draw !== undefined;
   }

@@ -12,13 +12,13 @@ import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
 export interface Grid {
   title: string;
   head: string[];
-  /** How many columns from the left hold names. */
+  /** Number of columns from the left that hold names. */
   names: number;
   rows: string[][];
 }
 
 export interface TableOptions {
-  /** Escape sequences for a terminal; leave off for files, pipes and NO_COLOR. */
+  /** Whether escape sequences for a terminal are written; leave it off for files, pipes and NO_COLOR. */
   color?: boolean;
 }
 
@@ -43,7 +43,7 @@ export function renderTable(result: Result, options: TableOptions = {}): string 
   return `${sections.join("\n\n")}\n`;
 }
 
-/** "incast-4to1: wire, scale 40, seed 1, 0.25 s". */
+/** Returns "incast-4to1: wire, scale 40, seed 1, 0.25 s". */
 export function headline(result: Result): string {
   const profile = result.profile === undefined ? "" : `, profile ${printable(result.profile)}`;
   const { path_mtu } = result;
@@ -56,12 +56,12 @@ export function headline(result: Result): string {
   );
 }
 
-/** What senders are told of congestion by. */
+/** Name of the frames that tell senders of congestion. */
 export function feedbackName({ congestion_control }: Pick<Result, "congestion_control">): "CNMs" | "CNPs" {
   return hearsCnms(congestion_control) ? "CNMs" : "CNPs";
 }
 
-/** Totals as name and value: goodput, Jain's index, the share share of the payload limit where that is known, and feedback. */
+/** Totals as name and value: goodput, Jain's index, the share of the payload limit where that is known, and feedback. */
 export function totals(result: Result): [string, string][] {
   const { goodput_bps, jain, feedback_per_s, goodput_limit_bps } = result.totals;
   const share: [string, string][] =
@@ -82,8 +82,8 @@ export interface RowLimit {
 const kTerminalRows: RowLimit = { most: 40, shown: 10 };
 
 /**
- * The tables of a result, flows first; tables without rows are left out. Of long ones those rows are shown that have the most to
- * tell, and the title says so.
+ * Tables of a result, flows first; tables without rows are left out. Long ones show the rows that have the most to tell, and the title says
+ * so.
  */
 export function grids(result: Result, { most, shown }: RowLimit): Grid[] {
   const others = [
@@ -103,14 +103,14 @@ export function grids(result: Result, { most, shown }: RowLimit): Grid[] {
   ].filter((grid) => grid.rows.length > 0);
 }
 
-/** A grid before it is cut: what to keep first, and what its order is called. */
+/** A grid before it is cut, with the rank of each row and a name for the order of the ranks. */
 export interface RankedGrid extends Grid {
   ranks: readonly number[];
   ranked: string;
 }
 
 /**
- * Of a grid of more than `most` rows the `shown` ones with the highest ranks, in their order; equal ranks: those that come first.
+ * Cuts a grid of more than `most` rows to the `shown` ones with the highest ranks, in their order; of equal ranks the first come first.
  * `omitted`: rows that the grid itself has left out.
  */
 export function shorten(
@@ -126,7 +126,7 @@ export function shorten(
   return { ...grid, title: `${grid.title} (${rows.length} of ${all}, ${ranked})`, rows };
 }
 
-/** First the verdict, then one line for each reason. */
+/** Gives the verdict first, then one line for each reason. */
 export function fidelityLines({ fidelity, clock }: Result): string[] {
   const { p50, p99, max } = fidelity.loop_gap_us;
   const onWire = `poll loop gap p50 ${fixed(p50)} / p99 ${fixed(p99)} / max ${fixed(max)} us wall, host drops ${fidelity.host_drops}`;
@@ -137,7 +137,7 @@ export function fidelityLines({ fidelity, clock }: Result): string[] {
   ];
 }
 
-/** Of a run that somebody changed while it ran: that it is not its scenario's, then each change. */
+/** Tells of a run that somebody changed while it ran: first that it is not its scenario's, then each change. */
 export function changeLines({ changes = [] }: Result): string[] {
   if (changes.length === 0) return [];
   return [
@@ -146,7 +146,7 @@ export function changeLines({ changes = [] }: Result): string[] {
   ];
 }
 
-/** Of a run whose links or switches failed, as its scenario says: each time at which one did. */
+/** Tells of a run whose links or switches failed, as its scenario says: each time at which one did. */
 export function eventLines({ events = [] }: Result): string[] {
   if (events.length === 0) return [];
   return ["what happened to the network", ...events.map(({ at_s, what }) => `${moment(at_s)}: ${printable(what)}`)];
@@ -154,10 +154,10 @@ export function eventLines({ events = [] }: Result): string[] {
 
 const moment = (seconds: number) => `at ${formatTime(Math.round(seconds * 1e9), 4)}`;
 
-/** Its name, and what stands there. */
+/** Heading of a column, and the text of a row's cell. */
 type Column<T> = readonly [head: string, text: (row: T) => string];
 
-/** `ranks` and `ranked`: what is kept of a table that is too long. */
+/** `ranks` and `ranked` decide which rows of a table that is too long are kept. */
 function gridOf<T>(
   title: string,
   of: readonly T[],
@@ -180,7 +180,7 @@ function gridOf<T>(
 }
 
 function flowGrid(result: Result): RankedGrid {
-  // Of a part: what only the other end knows, in another part.
+  // In the result of a part the other end's figures are missing: another part has them.
   const of = (one: "sender" | "receiver", text: (flow: FlowResult) => string) => (flow: FlowResult) =>
     flow.end === undefined || flow.end === one ? text(flow) : "-";
   const columns: Column<FlowResult>[] = [
@@ -196,7 +196,7 @@ function flowGrid(result: Result): RankedGrid {
   return gridOf("Flows", result.flows, columns, { names: 2 });
 }
 
-/** In the time that the scenario means, as all else. */
+/** Times are those that the scenario means, as everywhere else. */
 function programGrid({ programs = {} }: Result): RankedGrid {
   const all = Object.entries(programs).map(([id, program]) => ({ id, ...program }));
   const time = (seconds: number | undefined) => (seconds === undefined ? "" : formatTime(Math.round(seconds * 1e9), 4));
@@ -213,7 +213,7 @@ function programGrid({ programs = {} }: Result): RankedGrid {
   return gridOf("Programs", all, columns, { names: 2, ...failed });
 }
 
-/** What the flows of each traffic entry got; only where that says more than the flows do. */
+/** Results of the flows of each traffic entry; only where they say more than the flows do. */
 function groupGrid({ groups = {} }: Result): Grid {
   const several = Object.values(groups);
   const telling = several.length > 1 && several.some(({ flows }) => flows > 1);
@@ -266,7 +266,7 @@ function queueGrid({ switches }: Result): RankedGrid {
   return gridOf("Queues, KB", queues, [...kQueuePlace, ...figures], { names: 2, ...kept });
 }
 
-/** Of QCN: what each congestion point saw and said. */
+/** Observations and messages of QCN's congestion points. */
 function congestionPointGrid({ switches }: Result): RankedGrid {
   const points = eachQueue(switches, (one) => one.congestion_points);
   const columns: Column<(typeof points)[number]>[] = [
@@ -349,7 +349,7 @@ function linkGrid({ links = [] }: Result): RankedGrid {
   return gridOf("Links", used, columns, { rank, ranked: "most paused and most used" });
 }
 
-/** Of one part its ends of links to others; of all of them what has crossed those. */
+/** In one part these are its ends of links to others; in all parts merged they tell what has crossed those links. */
 function jointGrid({ part, merged }: Result): RankedGrid {
   type Row = { link: string; from: string; to: string; by: string; sent: number; received: string; lost: string };
   const crossed = (merged?.links ?? []).map(
@@ -377,13 +377,15 @@ function sum(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((total, n) => total + n, 0);
 }
 
-/** "3:217 6:1", what is zero left out; "0" when nothing remains. The shape of `dcb pfc show`. */
+/** Writes "3:217 6:1" without zeros; "0" when nothing remains. The shape is that of `dcb pfc show`. */
 function byKey(counts: Record<string, number>, text: (n: number) => string = String): string {
   const some = Object.entries(counts).filter(([, n]) => n > 0);
   return some.length === 0 ? "0" : some.map(([key, n]) => `${printable(key)}:${text(n)}`).join(" ");
 }
 
-/** One table under its title, no trailing blanks and no final line feed. Takes time by its cells alone: the kernel's routes are many. */
+/**
+ * Draws one table under its title, no trailing blanks and no final line feed. Linear in the number of cells: the kernel's routes are many.
+ */
 export function drawGrid({ title, head, names, rows }: Grid, color = false): string {
   const colors = pc.createColors(color);
   // Cells are ASCII: a character is a column of the terminal.

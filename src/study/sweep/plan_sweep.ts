@@ -14,7 +14,7 @@ import { type Override, type SweepSpec, showOverride } from "./spec.js";
  * file in errors. Points come by combination, then by clock, then by seed. Throws ScenarioError with all values that are wrong.
  */
 export function planSweep(spec: SweepSpec, source: string, code: string): { plan: Plan; warnings: string[] } {
-  // A file that cannot be read, or is no YAML, is told before any combination of values is looked at.
+  // A file that cannot be read, or is no YAML, is an error before any combination of values is looked at.
   readScenarioFile(spec.scenario, []);
   const scenario: PlannedScenario = {
     name: basename(spec.scenario, extname(spec.scenario)),
@@ -57,7 +57,7 @@ function readFiles(spec: SweepSpec, { name, text, set: shared }: PlannedScenario
   return files;
 }
 
-/** One thing that is wrong at some of the combinations. */
+/** One problem that some of the combinations have. */
 interface Finding {
   problem: Problem;
   /** The values that it is about; empty: it may be any of a combination's. */
@@ -114,7 +114,7 @@ function problemsOf(error: WeirError): readonly Problem[] {
   return [{ path: [], message: error.message, ...(error.hint === undefined ? {} : { hint: error.hint }) }];
 }
 
-/** Whether one is the other, or a part of it. */
+/** Tells whether one is the other, or a part of it. */
 function overlap(one: string, other: string): boolean {
   return other !== "" && (`${one}.`.startsWith(`${other}.`) || `${other}.`.startsWith(`${one}.`));
 }
@@ -130,7 +130,7 @@ function describe({ problem, blamed, at }: Finding, spec: SweepSpec): Problem {
   const what = field === "" ? problem.message : `${field}: ${problem.message}`;
   const { hint, line, column } = problem;
   const advice = hint === undefined ? {} : { hint };
-  // With names of its own a combination is no line of a sweep file: places are those in the scenario.
+  // A combination with a name of its own is no line of a sweep file: places are those in the scenario.
   if (spec.labels) {
     const place = line === undefined || column === undefined ? {} : { line, column };
     return { path: [], message: `${placeOf(spec, at)}${what}`, ...place, ...advice };

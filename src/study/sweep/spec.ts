@@ -1,4 +1,4 @@
-/** Sweep files: which scenario, what varies, and which fields of the results make the table. */
+/** Sweep files: the scenario, the values that vary, and the fields of the results that make the table. */
 import { basename, dirname, extname, resolve } from "node:path";
 import { z } from "zod";
 import { type Problem, ScenarioError } from "../../base/error.js";
@@ -61,12 +61,12 @@ type SpecInput = z.output<typeof sweepSchema>;
 /** One override: a field of the scenario and the value as written. */
 export type Override = readonly [path: string, value: unknown];
 
-/** "switch.ecn.kmax=50KB"; what is not text as JSON. */
+/** Writes "switch.ecn.kmax=50KB"; a value that is not text is JSON. */
 export function showOverride([path, value]: Override): string {
   return `${path}=${showValue(value)}`;
 }
 
-/** `--set` as a sweep has it. @throws WeirError when one is no assignment. */
+/** Parses `--set` as overrides. @throws WeirError when one is no assignment. */
 export function overridesOf(set: readonly string[]): Override[] {
   return set.map((assignment) => {
     const { keys, value } = parseOverride(assignment);
@@ -74,13 +74,13 @@ export function overridesOf(set: readonly string[]): Override[] {
   });
 }
 
-/** As it stands in a table: text as it is, anything else as JSON. */
+/** Writes a value for a table: text as it is, anything else as JSON. */
 export function showValue(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 export interface SweepSpec {
-  /** Of the sweep, from its file's name. */
+  /** Name of the sweep, from its file's name. */
   name: string;
   /** Path of the scenario file. */
   scenario: string;
@@ -100,7 +100,7 @@ export interface SweepSpec {
 
 /**
  * Reads a sweep file. Throws ScenarioError with everything that is wrong in it, or WeirError if it cannot be read.
- * @param text Of the file, where it was read already: a pipe can be read once.
+ * @param text Text of the file, where it was read already: a pipe can be read once.
  */
 export function loadSweep(file: string, text?: string): SweepSpec {
   const { data, locate } = readScenarioFile(file, [], "sweep", text);
@@ -122,7 +122,7 @@ export function loadSweep(file: string, text?: string): SweepSpec {
   };
 }
 
-/** Each is a list of alternatives, from the slowest to the fastest. */
+/** Each dimension is a list of alternatives; they go from the slowest to the fastest. */
 function dimensions(spec: SpecInput): Override[][][] {
   const zipped = (spec.zip ?? []).map((together) => {
     const lists = Object.entries(together);
@@ -175,7 +175,7 @@ function check(spec: SpecInput): Problem[] {
   return problems;
 }
 
-/** Which fields each part of the file sets; several points may set the same. */
+/** Fields that each part of the file sets; several points may set the same. */
 function fieldsBySection(spec: SpecInput): [string, Iterable<string>][] {
   return [
     ["points", new Set((spec.points ?? []).flatMap((point) => Object.keys(point)))],

@@ -3,16 +3,16 @@ import { stringify } from "yaml";
 import { kExit } from "../../base/exit_status.js";
 
 interface Tasks {
-  /** Of the sweep. */
+  /** Name of the sweep. */
   name: string;
   points: number;
   /** Points of one task. */
   chunk: number;
-  /** Tasks at a time, at most. */
+  /** Most tasks at a time. */
   parallel: number;
-  /** Of one task, minutes. */
+  /** Time limit of one task, minutes. */
   timeLimit: number | undefined;
-  /** Of one task, bytes. */
+  /** Memory of one task, bytes. */
   memory: number | undefined;
 }
 
@@ -127,7 +127,7 @@ export function kubernetesManifest(job: KubernetesJob): string {
   });
 }
 
-/** As names in Kubernetes are: RFC 1123 labels, at most 63 characters; 52 leave room for the pods' own part. */
+/** Makes a name for Kubernetes: RFC 1123 labels, at most 63 characters; 52 leave room for the pods' own part. */
 function dnsName(name: string): string {
   const label = name
     .toLowerCase()
@@ -139,7 +139,7 @@ function dnsName(name: string): string {
 
 const formatKubernetes = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)}Mi`;
 
-/** One word for a POSIX shell. */
+/** Quotes one word for a POSIX shell. */
 function quoted(word: string): string {
   return /^[A-Za-z0-9_./:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -14,18 +14,18 @@ export interface Table {
   rows: Cell[][];
 }
 
-/** What a merge found: the rows that there are, in the order of the plan, and the points that have none. */
+/** Outcome of a merge: the rows that there are, in the order of the plan, and the points that have none. */
 export interface Merged {
   rows: { point: Point; fields: Cell[] }[];
-  /** Those of the rows that are not valid, each with why. */
+  /** Points of rows that are not valid, each with the reasons. */
   invalid: { point: Point; reasons: string[] }[];
   missing: Point[];
   failed: { point: Point; error: string }[];
 }
 
 /**
- * The fields of a result at `paths`, list members by number. What is no number, text, or true or false counts as absent, and so do figures of
- * nothing, which are 0 in the result.
+ * Returns the fields of a result at `paths`, list members by number. A value that is no number, text, or true or false counts as absent,
+ * and so do figures of nothing, which are 0 in the result.
  */
 export function collectFields(result: Result, paths: readonly string[]): Cell[] {
   return paths.map((path) => {
@@ -98,7 +98,7 @@ export function groupTable(by: Axes, { rows }: Merged, collect: readonly string[
 
 const kStatistics = ["mean", "min", "max", "stddev"] as const;
 
-/** Of the numbers among `cells`; a single one has no deviation. */
+/** Statistics of the numbers among `cells`; a single one has no deviation. */
 function statistics(cells: readonly Cell[]): Cell[] {
   const numbers = cells.filter((cell) => typeof cell === "number");
   if (numbers.length === 0) return kStatistics.map(() => undefined);

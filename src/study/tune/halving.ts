@@ -10,15 +10,15 @@ export interface Round {
   seeds: readonly number[];
 }
 
-/** Of one candidate with one seed: expectations that are not met, and the objective, less is better. */
+/** Score of one candidate with one seed: expectations that are not met, and the objective, less is better. */
 export interface Score {
   unmet: number;
   objective: number;
-  /** The run is not valid, or the objective is a figure of nothing. It counts as one that is not met. */
+  /** The run is not valid, or the objective is a figure of nothing. It counts as one expectation that is not met. */
   nothing?: boolean;
 }
 
-/** Seeds of each round, for `seeds` in all: 1, 1, 2, 4, ... and what is left. */
+/** Seeds of each round, for `seeds` in all: 1, 1, 2, 4, ... and the rest. */
 export function roundSeeds(seeds: number): number[][] {
   const rounds: number[][] = [];
   for (let done = 0; done < seeds; ) {
@@ -39,7 +39,7 @@ export function runsOf(count: number, seeds: number): number {
   }, 0);
 }
 
-/** Of so many the better ones, with the first, which is what they have to be better than. */
+/** Number of candidates that stay: the better half, with the first, which the others have to beat, so at least two. */
 const halfOf = (count: number) => Math.max(2, Math.ceil(count / 2));
 
 /** Most candidates that `runs` runs are enough for; less than 2: too few runs. */
@@ -50,9 +50,10 @@ export function mostCandidates(runs: number, seeds: number): number {
 }
 
 /**
- * The best of `count` candidates over all `seeds`, by its number, with its scores and those of 0. Fewer unmet expectations come first, then the lower mean objective,
- * then who was drawn first; so 0, what the scenario has, stays unless another one is better.
- * @param run What a round's runs gave: for each candidate, each seed.
+ * Finds the best of `count` candidates over all `seeds`, by its number, with its scores and those of 0. Fewer unmet expectations come
+ * first, then the lower mean objective, then the candidate that was drawn first; so 0, the scenario's own values, stays unless another one
+ * is better.
+ * @param run Returns the scores of a round's runs: for each candidate, each seed.
  */
 export async function halve(
   count: number,

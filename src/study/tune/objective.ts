@@ -1,4 +1,4 @@
-/** What tuning is for: one field of the result, as small or as large as it gets. */
+/** The objective of tuning: one field of the result, as small or as large as it gets. */
 import { WeirError } from "../../base/error.js";
 import { valuesAt } from "../../result/expectations.js";
 import { nothingIn } from "../../result/nothing.js";
@@ -6,15 +6,15 @@ import type { Result } from "../../result/result.js";
 import { parseField } from "../../scenario/expectations.js";
 
 export interface Objective {
-  /** "min fct.slowdown.p99". */
+  /** Text such as "min fct.slowdown.p99". */
   text: string;
-  /** As `expect` has it; of several values (`*`) the worst counts. */
+  /** Path of the field, as in `expect`; of several values (`*`) the worst counts. */
   path: readonly string[];
-  /** 1: less is better; -1: more is. */
+  /** Sign of the order: 1: less is better; -1: more is. */
   sign: 1 | -1;
 }
 
-/** "fct.slowdown.p99", "min switches.*.queues.*.*.p99", "max totals.goodput_bps". @throws WeirError when it is none. */
+/** Parses "fct.slowdown.p99", "min switches.*.queues.*.*.p99", "max totals.goodput_bps". @throws WeirError when `text` is no objective. */
 export function parseObjective(text: string): Objective {
   const [, word = "min", field] = /^\s*(?:(min|max)\s+)?(\S+)\s*$/.exec(text) ?? [];
   if (field === undefined) {
@@ -28,12 +28,12 @@ function isQueue({ switches }: Pick<Result, "switches">, [first, name = "", thir
   return first === "switches" && third === "queues" && (name === "*" || Object.hasOwn(switches, name));
 }
 
-/** Of completion times where nothing was complete, and the like: the figures are 0, and mean nothing. */
+/** Tells whether the objective is of completion times where nothing was complete, or the like: the figures are 0, and mean nothing. */
 export function isEmpty(result: object, { path }: Objective): boolean {
   return [...valuesAt(result, path)].some(({ place }) => nothingIn(result, place.split(".")) !== undefined);
 }
 
-/** The worst of the field's values. @throws WeirError when there is none, or one is no number. */
+/** Returns the worst of the field's values. @throws WeirError when there is none, or one is no number. */
 export function objectiveOf(result: Result, { path, sign }: Objective): number {
   const field = path.join(".");
   const values = [...valuesAt(result, path)].map(({ value }) => value);

@@ -1,4 +1,4 @@
-/** What tuning may change: parameters of the scenario's congestion control, each within a range. */
+/** The space that tuning searches: parameters of the scenario's congestion control, each within a range. */
 import { WeirError } from "../../base/error.js";
 import { kQuantities } from "../../base/quantity.js";
 import { Random } from "../../base/random.js";
@@ -16,16 +16,19 @@ export interface Dimension {
   high: number;
   /** Drawn evenly over its logarithm, not over its value. */
   log: boolean;
-  /** What the scenario has. */
+  /** The scenario's own value. */
   standard: ParameterInput;
-  /** As a scenario has a value: in few digits, and text where it has a unit. */
+  /** Writes a value as a scenario has it: in few digits, and as text where it has a unit. */
   write: (value: number) => ParameterInput;
 }
 
 /** A value for each dimension, as a scenario has it. */
 export type Candidate = readonly ParameterInput[];
 
-/** A range is so many times as wide as the scenario's value, either way; of linear ones this part of what is allowed. */
+/**
+ * A range reaches from the scenario's value divided by this to the value times this; a linear one this part of the allowed range either
+ * way.
+ */
 const kFactor = 8;
 const kPart = 1 / 8;
 const kDigits = 3;
@@ -33,8 +36,8 @@ const kDigits = 3;
 const kLinear = ["1/1024", "log2"];
 
 /**
- * "rpg_ai_rate=5Mbps..400Mbps,dce_tcp_g"; undefined: those that the algorithm names. `written`: `congestion.parameters` as the
- * scenario has it. @throws WeirError when one is no parameter, or has no such range.
+ * Parses "rpg_ai_rate=5Mbps..400Mbps,dce_tcp_g"; undefined: the parameters that the algorithm names. `written`: `congestion.parameters` as
+ * the scenario has it. @throws WeirError when one is no parameter, or has no such range.
  */
 export function parseSpace(
   text: string | undefined,
@@ -102,7 +105,7 @@ function find(algorithm: AlgorithmName, spelling: string): [string, Parameter] {
   throw new WeirError(`"${spelling}" is no parameter of ${title}`, { hint: `parameters: ${names.join(", ")}` });
 }
 
-/** Quantities in base units, as the run has them; a number as the file or the profile has it. */
+/** Returns a quantity in base units, as the run has it; a number as the file or the profile has it. */
 function standardOf(
   name: string,
   { kind }: Parameter,

@@ -1,4 +1,4 @@
-/** What tuning found, as tables and as a part of a scenario. */
+/** Writes the outcome of tuning, as tables and as a part of a scenario. */
 import { stringify } from "yaml";
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
 import { type AlgorithmName, algorithmOf } from "../../congestion/algorithms.js";
@@ -21,7 +21,7 @@ const kVerdicts: Readonly<Record<TuneDocument["verdict"], string>> = {
 const kByEquations =
   "what was found is better by the equations, which know no chance: weir versus, or weir tune without --on, says whether it is with packets, too";
 
-/** Expectations come before the objective, which may be the worse for it. */
+/** Expectations come before the objective, which may be the worse for them. */
 function verdictText({ verdict, clock, verified_on: { unmet } }: TuneDocument): string {
   if (clock === "model" && verdict === "holds") return kByEquations;
   if (verdict !== "holds" || unmet.after === unmet.before) return kVerdicts[verdict];
@@ -82,7 +82,7 @@ function valueText(algorithm: string, name: string, value: number): string {
   return kind === "fraction" ? percent(value) : String(Number(value.toPrecision(4)));
 }
 
-/** What was found as a section of a scenario, with what it is by. */
+/** Writes the tuned values as a section of a scenario, with a comment on how they were found. */
 export function tunedYaml(document: TuneDocument): string {
   const { set, objective, tuned_on, verified_on } = document;
   const parameters = Object.fromEntries(

@@ -1,4 +1,4 @@
-/** Looking for better parameters of a scenario's congestion control, and whether what was found holds with other seeds. */
+/** Looks for better parameters of a scenario's congestion control, and checks whether they hold with other seeds. */
 import { basename, dirname, extname } from "node:path";
 import { ScenarioError, WeirError } from "../../base/error.js";
 import { readScenarioFile } from "../../base/yaml.js";
@@ -20,20 +20,20 @@ import { type Candidate, candidates, type Dimension, parseSpace } from "./space.
 export interface TuneOptions {
   set: readonly string[];
   objective: Objective;
-  /** As parseSpace() takes it. */
+  /** Parameters as text for parseSpace(). */
   parameters: string | undefined;
   /** The clock that all run on. */
   on: ClockName;
-  /** Runs at most, those that verify included. */
+  /** Most runs, those that verify included. */
   runs: number;
-  /** Tuned on these many, from the scenario's own on; verified on so many that come after them. */
+  /** Number of seeds to tune on, from the scenario's own on; `verify`: of those that come after them, to verify on. */
   seeds: number;
   verify: number;
-  /** See codeVersion(). */
+  /** Version of the code: see codeVersion(). */
   code: string;
 }
 
-/** What the scenario has, and what was found, with the same seeds. */
+/** The scenario's own values beside the tuned ones, with the same seeds. */
 export interface Comparison {
   seeds: number[];
   /** The objective with each seed. */
@@ -41,37 +41,38 @@ export interface Comparison {
   after: number[];
   /** Expectations of the scenario that are not met, over all runs. */
   unmet: { before: number; after: number };
-  /** How much better the mean is, as a part of that before; null where that is 0. */
+  /** Improvement of the mean, as a part of the mean before; null where that is 0. */
   gain: number | null;
 }
 
 /**
  * `nothing`: no run of either says anything: they are not valid, or the objective is a figure of nothing, as of completion times where no
- * transfer was complete. `kept`: nothing better than what the scenario has was found. Of what was found, with seeds that it was not tuned on: it is better by
- * more than two standard errors of the differences (`holds`), by less (`unclear`), or not at all (`fails`).
+ * transfer was complete. `kept`: nothing was found that is better than the scenario's own values. Otherwise the tuned values were run with
+ * seeds that they were not tuned on: they are better by more than two standard errors of the differences (`holds`), by less (`unclear`), or
+ * not at all (`fails`).
  */
 export type TuneVerdict = "nothing" | "kept" | "holds" | "unclear" | "fails";
 
 export interface TuneDocument {
   scenario: string;
-  /** When the document was; runs may be older. */
+  /** Time and place at which the document was made; runs may be older. */
   made: Made;
-  /** Where all ran. */
+  /** Clock that all ran on. */
   clock: ClockName;
   algorithm: string;
   objective: string;
   parameters: { name: string; low: number; high: number; before: ParameterInput; after: ParameterInput }[];
   candidates: number;
-  /** How many runs there were. */
+  /** Number of runs. */
   runs: number;
   tuned_on: Comparison;
   verified_on: Comparison;
   verdict: TuneVerdict;
-  /** What `--set` takes to run what was found; empty: the scenario as it is. */
+  /** Arguments of `--set` that give the tuned values; empty: the scenario as it is. */
   set: string[];
 }
 
-/** Runs the points of a plan that have no result yet; false: not all have one now. */
+/** Runs the points of a plan that have no result yet; returns false when not all have one now. */
 export type RunPlan = (plan: Plan, what: string) => Promise<boolean>;
 
 export class Tuning {
@@ -115,12 +116,12 @@ export class Tuning {
     return this.loaded.warnings;
   }
 
-  /** Undefined: `run` did not run all. */
+  /** Returns undefined when `run` did not run all. */
   async search(store: ResultStore, run: RunPlan): Promise<TuneDocument | undefined> {
     const { seeds, verify, objective } = this.options;
     const { scenario } = this.loaded;
     const at = (from: number, count: number) => Array.from({ length: count }, (_, i) => scenario.seed + from + i);
-    // A field that its result does not have is told before others run.
+    // A field that is not in the result is told before others run.
     const first = await this.scores([0], at(0, 1), store, (plan) => run(plan, "the scenario as it is")).catch(stopped);
     if (first === undefined) return undefined;
     let number = 0;
@@ -162,7 +163,7 @@ export class Tuning {
     };
   }
 
-  /** Of each candidate, each seed. @throws Stopped when `run` did not run all. */
+  /** Returns the scores of each candidate with each seed. @throws Stopped when `run` did not run all. */
   private async scores(
     numbers: readonly number[],
     seeds: readonly number[],
@@ -193,7 +194,7 @@ export class Tuning {
       scenario: this.file,
       set: overridesOf(this.options.set),
       axes: this.space.map(({ field }) => field),
-      // What the scenario has is run as it has it.
+      // Candidate 0, the scenario's own values, overrides nothing.
       combinations: numbers.map((i) => (i === 0 ? [] : this.overridesOf(this.drawn[i] as Candidate))),
       seeds: [...seeds],
       on: [this.options.on],
@@ -206,7 +207,7 @@ export class Tuning {
   }
 }
 
-/** Not all points of a round have a result. */
+/** Thrown when not all points of a round have a result. */
 class Stopped extends Error {}
 
 function stopped(error: unknown): undefined {
@@ -237,7 +238,7 @@ function comparison(
   };
 }
 
-/** Of paired differences: runs with the same seed have the same traffic. */
+/** Judges by paired differences: runs with the same seed have the same traffic. */
 export function verdict({ before, after, unmet }: Comparison, { sign }: Objective): TuneVerdict {
   const gains = before.map((value, i) => sign * (value - (after[i] as number)));
   const count = gains.length;

@@ -9,9 +9,9 @@ import { planSweep } from "../sweep/plan_sweep.js";
 import { type Override, overridesOf } from "../sweep/spec.js";
 
 export interface Contender {
-  /** As it was asked for: "dcqcn", "timely-patched", "dcqcn:hpcc-ns3", "file". */
+  /** Name by which the user asked for it: "dcqcn", "timely-patched", "dcqcn:hpcc-ns3", "file". */
   label: string;
-  /** In the place of the scenario's `congestion`; undefined: that stays. */
+  /** Replaces the scenario's `congestion`; undefined: that stays. */
   congestion?: { algorithm: AlgorithmName; profile?: string; variant?: string };
 }
 
@@ -32,15 +32,15 @@ const kNames = new Map(
     }),
 );
 
-/** Where none are named. */
+/** Contenders by transport, where none are named. */
 const kUsual = { stream: "dcqcn,dcqcn:mlx5,none", rc: "dcqcn,timely-patched,swift,dctcp,none" } as const;
 
-/** By the transport: over connections of `rc` those run that hear acknowledgements, too. @throws ScenarioError */
+/** Returns the usual contenders of the transport: those over connections of `rc` hear acknowledgements, too. @throws ScenarioError */
 export function usualContenders(file: string, set: readonly string[]): Contender[] {
   return parseContenders(kUsual[loadScenario(file, { set }).scenario.transport.type]);
 }
 
-/** "dcqcn,timely,timely-patched,dcqcn:hpcc-ns3,file". @throws WeirError when one is none, or twice. */
+/** Parses "dcqcn,timely,timely-patched,dcqcn:hpcc-ns3,file". @throws WeirError when one is none, or twice. */
 export function parseContenders(text: string): Contender[] {
   const contenders = text.split(",").map((part) => parseContender(part.trim()));
   const labels = contenders.map(({ label }) => label);
@@ -72,9 +72,9 @@ const overrideOf = ({ congestion }: Contender): Override[] =>
 export interface VersusOptions {
   set: readonly string[];
   seeds: number;
-  /** As codeVersion() says. */
+  /** Version of the code: see codeVersion(). */
   code: string;
-  /** Each runs on all of these, in their order. */
+  /** Clocks on all of which each contender runs, in this order. */
   on: readonly ClockName[];
 }
 

@@ -1,4 +1,4 @@
-/** How long flows take to share evenly. */
+/** Measures how long flows take to share evenly. */
 import { lastingFrom, movingMean, type Signal } from "../../result/measure.js";
 import type { Series } from "../../result/result.js";
 import type { Scenario } from "../../scenario/types.js";
@@ -10,13 +10,13 @@ import type { Scenario } from "../../scenario/types.js";
  */
 export const kConvergence = {
   within: 0.25,
-  /** Of the duration. */
+  /** Width of the mean, as a part of the duration. */
   smoothed: 0.02,
-  /** Of the time from the last start on. */
+  /** Part of the time from the last start on. */
   proof: 0.1,
 } as const;
 
-/** s; "never" within this run; undefined: no two flows with samples are due equal shares. */
+/** Returns the time in s; "never" within this run; undefined: no two flows with samples are due equal shares. */
 export function convergenceTime(
   { flows, duration }: Pick<Scenario, "flows" | "duration">,
   series: Series,
@@ -44,7 +44,7 @@ export function convergenceTime(
   return last <= end - kConvergence.proof * (end - begin) ? last - begin : "never";
 }
 
-/** Of the signal that is farthest from their mean: how far, as a part of it. */
+/** Distance from the mean of the signal that is farthest from it, as a part of the mean. */
 function distance(signals: readonly Signal[]): Signal {
   const time = signals[0]?.time ?? [];
   const values = time.map((_, i) => {

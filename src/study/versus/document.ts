@@ -23,7 +23,7 @@ import {
 /** One run. */
 export interface VersusRun {
   seed: number;
-  /** Of its result among the results. */
+  /** Id of its result among the results. */
   id: string;
   valid: boolean;
   reasons: string[];
@@ -37,7 +37,7 @@ export interface ContenderDocument {
   profile: string;
   /** Absent where no run has the figure. */
   figures: Partial<Record<FigureName, Spread>>;
-  /** Of all but the first on this clock: how far from that one, seed by seed; absent where it cannot be told. */
+  /** Differences to the first on this clock, seed by seed, of all but that one; absent where they cannot be told. */
   against_first?: Partial<Record<FigureName, PairedDifference>>;
   sizes: SizeFigures[];
   runs: VersusRun[];
@@ -45,16 +45,16 @@ export interface ContenderDocument {
 
 export interface VersusDocument {
   scenario: string;
-  /** When the document was; the runs may be older. */
+  /** Time and place at which the document was made; the runs may be older. */
   made: Made;
-  /** What "converged" means: see convergenceTime(). */
+  /** Meaning of "converged": see convergenceTime(). */
   convergence: typeof kConvergence;
   seeds: number[];
-  /** Of a contender side by side, where it ran on several clocks. */
+  /** Contenders in their order; one that ran on several clocks has its entries side by side. */
   contenders: ContenderDocument[];
 }
 
-/** What a contender's column and curve are called: by its clock, too, where there are several. */
+/** Name of a contender's column and curve, with its clock where there are several. */
 export function nameOf({ label, clock }: Pick<ContenderDocument, "label" | "clock">, several: boolean): string {
   return several ? `${label} ${clock}` : label;
 }
@@ -68,7 +68,7 @@ interface Column {
   points: Point[];
 }
 
-/** In the order of the plan: by contender, then by clock. */
+/** Columns in the order of the plan: by contender, then by clock. */
 function columnsOf({ points }: Plan, contenders: readonly Contender[]): Column[] {
   const each = points.length / contenders.length;
   return contenders.flatMap(({ label }, i) => {
@@ -78,7 +78,7 @@ function columnsOf({ points }: Plan, contenders: readonly Contender[]): Column[]
   });
 }
 
-/** Of a plan whose points are all done. */
+/** Makes the document of a plan whose points are all done. */
 export function versusDocument(plan: Plan, contenders: readonly Contender[], store: ResultStore): VersusDocument {
   const columns = columnsOf(plan, contenders);
   const first = columns[0]?.points ?? [];

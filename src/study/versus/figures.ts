@@ -1,4 +1,4 @@
-/** What is compared of a run, and of several that differ in their seeds. */
+/** Figures by which runs are compared: those of one run, and of several that differ in their seeds. */
 import { max, mean, min, sampleStandardDeviation, sum } from "simple-statistics";
 import { networkCounts } from "../../result/counts.js";
 import { eachQueue } from "../../result/queues.js";
@@ -8,10 +8,10 @@ import type { Scenario } from "../../scenario/types.js";
 import { halfWidth } from "./confidence.js";
 import { convergenceTime } from "./convergence.js";
 
-/** One run. Undefined: it has none. */
+/** Figures of one run. Undefined: it has none. */
 export type Figures = Readonly<Record<FigureName, number | undefined>>;
 
-/** In the order of tables. bit/s, s and bytes. */
+/** Figures in the order of tables. bit/s, s and bytes. */
 export const kFigures = [
   "goodput_bps",
   "jain",
@@ -29,20 +29,20 @@ export const kFigures = [
 ] as const;
 export type FigureName = (typeof kFigures)[number];
 
-/** Over the seeds whose runs have the figure. */
+/** Statistics over the seeds whose runs have the figure. */
 export interface Spread {
   mean: number;
   min: number;
   max: number;
-  /** Of a sample; absent with one seed. */
+  /** Standard deviation of a sample; absent with one seed. */
   stddev?: number;
   /** Half of the width of the 95% confidence interval of the mean; absent with one seed. */
   ci95?: number;
-  /** How many seeds. */
+  /** Number of seeds. */
   seeds: number;
 }
 
-/** Of transfers of one size class, or of all ("all"). */
+/** Figures of transfers of one size class, or of all ("all"). */
 export interface SizeFigures {
   size: string;
   /** Transfers are larger than this; -1: all. */
@@ -84,7 +84,7 @@ export function figuresOf(result: Result, scenario: Scenario, series: Series | u
   };
 }
 
-/** Undefined without values. */
+/** Returns undefined without values. */
 export function spreadOf(values: readonly (number | undefined)[]): Spread | undefined {
   const known = values.filter((value) => value !== undefined);
   if (known.length === 0) return undefined;
@@ -119,5 +119,5 @@ export function sizesOf(results: readonly Result[]): SizeFigures[] {
   });
 }
 
-/** Nothing was complete. */
+/** Spread where nothing was complete. */
 const kNone: Spread = { mean: 0, min: 0, max: 0, seeds: 0 };

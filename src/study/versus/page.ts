@@ -9,7 +9,7 @@ import type { ContenderDocument, VersusDocument } from "./document.js";
 import { kPercentiles, type Percentile } from "./figures.js";
 import { columnNames, invalidLines, remarks, versusGrids } from "./tables.js";
 
-/** That a figure has: there are no more in the theme, so further ones take the first again. */
+/** Colours of a figure: there are no more in the theme, so further contenders take the first again. */
 const kColors = Array.from({ length: 8 }, (_, i) => `var(--c${i})`);
 
 /** @param runs One of each contender, whose curves are drawn over each other. */

@@ -7,7 +7,7 @@ import { drawGrid, type Grid, type TableOptions } from "../../result/report/tabl
 import { type ContenderDocument, hasClocks, nameOf, type VersusDocument } from "./document.js";
 import { type FigureName, kFigures, kPercentiles, type Spread } from "./figures.js";
 
-/** How each figure is called and written. */
+/** Name of each figure, and how its values are written. */
 const kRows: Readonly<Record<FigureName, readonly [name: string, text: (value: number) => string]>> = {
   goodput_bps: ["goodput Gb/s", gbps],
   jain: ["Jain's index", (value) => value.toFixed(4)],
@@ -37,12 +37,15 @@ export function renderVersus(document: VersusDocument, options: TableOptions = {
   return `${[...grids, ...lists.map((lines) => lines.join("\n")), made].join("\n\n")}\n`;
 }
 
-/** What each got, then completion times by size where transfers have an end. Figures that are 0 for all are left out. */
+/**
+ * Tables of the figures of each contender, then completion times by size where transfers have an end. Figures that are 0 for all are left
+ * out.
+ */
 export function versusGrids(document: VersusDocument): Grid[] {
   const { contenders, seeds, scenario } = document;
   const labels = columnNames(document);
   const over = seeds.length === 1 ? `seed ${seeds[0]}` : `mean +- 95% confidence over ${seeds.length} seeds`;
-  // To have converged from the start on says something.
+  // A convergence time of 0 says something: flows shared evenly from the start on.
   const tells = (name: FigureName, spread: Spread | undefined) =>
     spread !== undefined && (spread.max > 0 || name === "convergence_s");
   const shown = kFigures.filter((name) => contenders.some(({ figures }) => tells(name, figures[name])));
@@ -65,7 +68,7 @@ export function columnNames(document: VersusDocument): string[] {
   return document.contenders.map((one) => printable(nameOf(one, several)));
 }
 
-/** How far each is from the first, seed by seed. */
+/** Differences of each contender to the first, seed by seed. */
 function pairedGrid(document: VersusDocument, shown: readonly FigureName[]): Grid {
   const { contenders } = document;
   const names = columnNames(document);
@@ -93,7 +96,7 @@ function pairedGrid(document: VersusDocument, shown: readonly FigureName[]): Gri
   };
 }
 
-/** How far the wire is from virtual time. */
+/** Differences of the wire to virtual time. */
 function differenceGrid({ contenders }: VersusDocument, shown: readonly FigureName[]): Grid {
   const pairs = contenders
     .filter(({ clock }) => clock === "sim")
@@ -139,14 +142,14 @@ function expected(name: FigureName, { figures, runs }: ContenderDocument, seeds:
   return name === "convergence_s" ? runs.length : (figures[name]?.seeds ?? seeds);
 }
 
-/** "38.214 +-0.102", "12.4 +-1.1 (2 of 3)", "12.4 (1 of 3)", "-". */
+/** Writes "38.214 +-0.102", "12.4 +-1.1 (2 of 3)", "12.4 (1 of 3)", "-". */
 function cell(spread: Spread | undefined, text: (value: number) => string, of: number): string {
   if (spread === undefined || spread.seeds === 0) return "-";
   const confidence = spread.ci95 === undefined ? "" : ` +-${spread.ci95 === 0 ? "0" : text(spread.ci95)}`;
   return `${text(spread.mean)}${confidence}${spread.seeds < of ? ` (${spread.seeds} of ${of})` : ""}`;
 }
 
-/** How to read the tables. */
+/** Explains how to read the tables. */
 export function remarks({ contenders, convergence, seeds }: VersusDocument): string[] {
   const { within, smoothed, proof } = convergence;
   const converged = contenders.some(({ figures }) => figures.convergence_s !== undefined);

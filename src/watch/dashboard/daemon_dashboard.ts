@@ -16,7 +16,7 @@ const kPurpose = {
 
 /** Listens; there is nothing to be seen before begin(). @throws WeirError when it cannot, or the page is not built. */
 export async function openDaemonDashboard(where: DashboardConfig, daemon: WatchedDaemon): Promise<DaemonService> {
-  /** Of a device that runs. */
+  /** Board of the device, once it runs. */
   let board: DeviceBoard | undefined;
   const running = () => {
     if (board === undefined) throw new WeirError("the daemon is starting", { hint: "try again in a moment" });

@@ -28,7 +28,7 @@ export class DaemonNetwork implements Network {
   private unused: readonly QueueCounter[];
   private told = 0;
 
-  /** @param ms Wall ms. */
+  /** @param ms Time in wall ms. */
   constructor(
     config: DeviceConfig,
     private readonly device: Device,
@@ -63,7 +63,7 @@ export class DaemonNetwork implements Network {
     return this.shown.map(({ name }) => name);
   }
 
-  /** Whether queues were added since it was last asked. */
+  /** Tells whether queues were added since it was last asked. */
   grew(): boolean {
     const before = this.told;
     this.told = this.shown.length;

@@ -1,4 +1,4 @@
-/** A daemon behind a dashboard: what its device is and does, and parameters that change until its file is read again. */
+/** A daemon behind a dashboard: state and work of its device, and parameters that change until its file is read again. */
 
 import { readScenarioText } from "../../base/yaml.js";
 import type { ServedDevice } from "../../daemon/devices.js";
@@ -19,9 +19,9 @@ const kFrameMs = 50;
 /** Queue pairs of a NIC from which on frames come five times a second: asking for all of them makes its thread stop for a while. */
 const kMany = 512;
 const kSlowFrameMs = 200;
-/** While nobody looks on: for the history, at about a tenth of what a page costs. */
+/** While nobody looks on, frames are for the history, at about a tenth of what a page costs. */
 const kUnwatchedFrameMs = 1000;
-/** Changes that are told of. */
+/** Most changes that are told of. */
 const kMostChanges = 100;
 
 export class DeviceBoard implements DashboardSource {
@@ -33,7 +33,7 @@ export class DeviceBoard implements DashboardSource {
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
 
-  /** The device runs. */
+  /** Expects the device to run. */
   constructor(
     private readonly audience: Audience,
     private readonly options: WatchedDaemon,
@@ -64,7 +64,7 @@ export class DeviceBoard implements DashboardSource {
     this.#changed([...set]);
   }
 
-  /** The file was read again. */
+  /** Takes note that the file was read again. */
   told(): void {
     const { values } = this;
     this.#changed(
@@ -92,7 +92,7 @@ export class DeviceBoard implements DashboardSource {
     this.timer = setInterval(() => this.#frame(), every).unref();
   }
 
-  /** Idempotent. */
+  /** Ends the frames. Idempotent. */
   close(): void {
     this.closed = true;
     clearInterval(this.timer);
@@ -112,7 +112,7 @@ export class DeviceBoard implements DashboardSource {
     if (this.audience.watched) this.audience.session(this.session());
   }
 
-  /** What of its file can be changed. */
+  /** Parameters of its file that can be changed. */
   #parameters(): Parameter[] {
     const config = this.options.config();
     const { text, path, set, kind } = this.options.file();
@@ -129,7 +129,7 @@ export class DeviceBoard implements DashboardSource {
     return new Map(this.#parameters().map(({ path, value }) => [path, value]));
   }
 
-  /** ms since it began. */
+  /** Time since it began, ms. */
   #now(): number {
     return performance.now() - this.started.at;
   }

@@ -1,4 +1,4 @@
-/** What a session says of a daemon: its ports as links, a NIC's queue pairs as flows. */
+/** Describes a daemon as a session: its ports as links, a NIC's queue pairs as flows. */
 
 import type { DeviceConfig } from "../../device/file/load.js";
 import { describeQueues } from "./lab_session.js";
@@ -6,7 +6,7 @@ import type { Session } from "./protocol.js";
 
 /** Queue pairs that are shown, the first ones of the file. */
 export const kMostFlows = 256;
-/** What a NIC is linked to, whatever that is. */
+/** Name of the node that stands for whatever a NIC is linked to. */
 export const kNetwork = "network";
 
 type Described = Pick<Session, "kind" | "name" | "congestion_control" | "topology" | "flows" | "queues">;

@@ -7,7 +7,7 @@ import type { ServerResponse } from "node:http";
 import { History, type Mark } from "./history.js";
 import type { Frame, Session } from "./protocol.js";
 
-/** Those who look on, now or later. */
+/** Pages that look on, now or later. */
 export interface Audience {
   readonly watched: boolean;
   session(session: Session): void;
@@ -16,16 +16,16 @@ export interface Audience {
 
 /** More pages than a person looks at. */
 const kMostClients = 16;
-/** By which a connection that is gone is noticed while nothing happens. */
+/** Heartbeats show that a connection is gone while nothing happens. */
 const kHeartbeatMs = 15_000;
 
 interface Client {
   response: ServerResponse;
   /** The latest session, if it was not sent for want of room. */
   owed: string | undefined;
-  /** Up to where it has what happened. */
+  /** Point up to which it has what happened. */
   mark: Mark | undefined;
-  /** It has had all that there was. */
+  /** Whether it has had all that there was. */
   live: boolean;
   /** The latest frame that it has as a whole. */
   frame: Frame | undefined;
@@ -39,7 +39,7 @@ export class EventStreams implements Audience {
 
   /**
    * @param onAttention Called when somebody begins to look on, and when nobody does any more.
-   * @param now Wall ms.
+   * @param now Clock in wall ms.
    */
   constructor(
     private readonly onAttention: (watched: boolean) => void = () => {},
@@ -56,7 +56,7 @@ export class EventStreams implements Audience {
     return this.clients.size >= kMostClients;
   }
 
-  /** `response` has its headers. It gets `session` first, then what is kept of the past. */
+  /** Adds a stream; `response` has its headers. It gets `session` first, then what is kept of the past. */
   add(response: ServerResponse, session: Session): void {
     const client: Client = { response, owed: undefined, mark: undefined, live: false, frame: undefined };
     this.clients.add(client);
@@ -111,7 +111,7 @@ export class EventStreams implements Audience {
     for (const client of this.clients) if (hasRoom(client)) client.response.write(text);
   }
 
-  /** As far as there is room; the end is the newest frame as a whole, for what samples do not have. */
+  /** Sends the past as far as there is room; the newest frame ends it as a whole, for values that samples do not have. */
   #catchUp(client: Client): void {
     while (hasRoom(client)) {
       const part = this.history.part(client.mark, client.live);
@@ -134,7 +134,7 @@ export class EventStreams implements Audience {
   }
 }
 
-/** No more is waiting in this process than a response may hold (16 KiB, and the event that went beyond). */
+/** Tells whether no more waits in this process than a response may hold (16 KiB, and the event that went beyond). */
 function hasRoom({ response, owed }: Client): boolean {
   return owed === undefined && !response.writableNeedDrain;
 }

@@ -1,14 +1,14 @@
 /**
- * Who may ask what. A page of another site that a user visits may send requests here, and may by DNS rebinding even be of the same
+ * Decides who may ask what. A page of another site that a user visits may send requests here, and may by DNS rebinding even be of the same
  * origin; other users of this host and of others may reach the port. Against these stand:
  *
- * - what changes anything: only who has the token, as `Authorization: Bearer TOKEN` or as the cookie that `/?token=TOKEN` gives, which
- *   browsers neither show to scripts nor send along with requests of other sites. It is told on the terminal of who started the
+ * - changes: only who has the token may make them, as `Authorization: Bearer TOKEN` or as the cookie that `/?token=TOKEN` gives, which
+ *   browsers neither show to scripts nor send along with requests of other sites. The token is told on the terminal of who started the
  *   lab, and over the control socket, so that nobody can change by the page what they could not change without it;
- * - and of that only JSON from a page of the same host, by `Origin`;
- * - looking on: at a loopback address whoever comes by a loopback name, so that a name of somebody else's does not lead here;
- *   elsewhere, and where the file has a token, only who has it;
- * - what is no file of the page: no other site's page, by `Sec-Fetch-Site`. It could read nothing, but take all streams.
+ * - changes, furthermore, only as JSON from a page of the same host, by `Origin`;
+ * - looking on: at a loopback address whoever comes by a loopback name may, so that a name of somebody else's does not lead here;
+ *   elsewhere, and where the file has a token, only who has it may;
+ * - requests for no file of the page: never from another site's page, by `Sec-Fetch-Site`. It could read nothing, but take all streams.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { asksForLoopback } from "../../base/http/address.js";
@@ -24,7 +24,7 @@ export class Guard {
 
   /**
    * @param port Cookies do not know ports, so their names have them.
-   * @param open Looking on takes no token.
+   * @param open Whether looking on takes no token.
    */
   constructor(
     private readonly token: string,
@@ -58,7 +58,7 @@ export class Guard {
     return `${this.cookieName}=${this.cookie}; Path=/; HttpOnly; SameSite=Strict`;
   }
 
-  /** Who has the token may change things. */
+  /** Tells whether a request may change things: it has to have the token. */
   mayChange({ cookie, authorization }: IncomingHttpHeaders): boolean {
     const shown = /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1];
     if (shown !== undefined && sameSecret(shown, this.token)) return true;
@@ -80,7 +80,7 @@ export class Guard {
   }
 }
 
-/** Host and port of an origin, as a Host header has them; undefined: there is none ("null"). */
+/** Returns host and port of an origin, as a Host header has them; undefined: there is none ("null"). */
 function originHost(origin: string): string | undefined {
   return /^https?:\/\/([^/?#\s]+)$/i.exec(origin)?.[1]?.toLowerCase();
 }

@@ -1,19 +1,19 @@
 /**
- * The past of the run under way, for those who come later or missed a part. Samples are kept as the JSON that is sent: what they
- * take is known, and handing them out costs next to nothing. Where single frames of ten minutes would take more than there is room
+ * The past of the run under way, for those who come later or missed a part. Samples are kept as the JSON that is sent: their
+ * size is known, and handing them out costs next to nothing. Where single frames of ten minutes would take more than there is room
  * for, several frames make one sample.
  */
 import type { Frame, Sample } from "./protocol.js";
 import { kMostSamples, merged, sampleOf } from "./sample.js";
 
-/** Of all samples together, characters. */
+/** Most characters of all samples together. */
 const kMostText = 8e6;
-/** What shall be kept, wall ms. */
+/** Time span that should be kept, wall ms. */
 const kSpanMs = 600_000;
-/** Of one part, characters: little enough for a connection to hold, and to be made in a moment. */
+/** Most characters of one part: few enough for a connection to hold, and to be made in a moment. */
 const kPartText = 256 * 1024;
 
-/** Up to where somebody knows what happened. */
+/** Point up to which somebody knows what happened. */
 export interface Mark {
   run: number;
   t_ns: number;
@@ -28,14 +28,14 @@ export class History {
   private run: number | undefined;
   private kept: Kept[] = [];
   private size = 0;
-  /** May take more frames; it began at `openedAt`. */
+  /** Sample that may take more frames; it began at `openedAt`. */
   private open: Sample | undefined;
   private openedAt = 0;
 
-  /** @param now Wall ms. */
+  /** @param now Clock in wall ms. */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Undefined before the first frame. */
+  /** Mark of the latest frame; undefined before the first. */
   get mark(): Mark | undefined {
     const t_ns = (this.open ?? this.kept.at(-1))?.t_ns;
     return this.run === undefined || t_ns === undefined ? undefined : { run: this.run, t_ns };
@@ -61,8 +61,8 @@ export class History {
   }
 
   /**
-   * What came after `mark`, oldest first, as a History in JSON and its own mark; no more than fits one event: `newest`: of what does
-   * not fit the end instead of the beginning. Undefined: there is nothing.
+   * Returns the samples after `mark`, oldest first, as a History in JSON with its own mark; no more than fits one event. `newest`: keeps
+   * the end of samples that do not all fit, instead of the beginning. Undefined: there are none.
    */
   part(mark: Mark | undefined, newest: boolean): { text: string; mark: Mark } | undefined {
     const { run } = this;
@@ -90,7 +90,7 @@ function kept(sample: Sample): Kept {
   return { t_ns: sample.t_ns, text: JSON.stringify(sample) };
 }
 
-/** As many as one part may have, from the first on; one at least. */
+/** Returns as many samples as one part may have, from the first on; at least one. */
 function fits(all: readonly Kept[]): Kept[] {
   let size = 0;
   const end = all.findIndex(({ text }, i) => {

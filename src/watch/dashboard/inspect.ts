@@ -8,7 +8,7 @@ import type { Inspection } from "./protocol.js";
 
 type Facts = Inspection["facts"];
 
-/** "NODE:PEER"; names have no colons. */
+/** Parses "NODE:PEER"; names have no colons. */
 export function portOf(text: string): { node: string; peer: string } | undefined {
   const [node, peer, ...more] = text.split(":");
   return node === undefined || peer === undefined || more.length > 0 ? undefined : { node, peer };
@@ -17,7 +17,7 @@ export function portOf(text: string): { node: string; peer: string } | undefined
 const listOf = (counters: Counters): Inspection["counters"] =>
   Array.from(counters, ({ name, unit, labels, value }) => ({ name, unit, labels, value }));
 
-/** A port of a device. @param facts What is known of it besides. */
+/** Inspects a port of a device. @param facts Further facts about it. */
 export function inspectPort(device: Device, port: string, title: string, facts: Facts): Inspection {
   const table = device.counted();
   if (device.kind === "nic")
@@ -27,7 +27,7 @@ export function inspectPort(device: Device, port: string, title: string, facts: 
   return { title, facts: [...facts, ...(state === undefined ? [] : switchPortFacts(state))], counters };
 }
 
-/** A queue pair of a NIC; counters also of its other end, where that is counted too. @param ends From where to where it sends. */
+/** Inspects a queue pair of a NIC; counters are also of its other end, where that is counted too. @param ends Facts about its two ends. */
 export function inspectPair(device: Device, name: string, title: string, ends: Facts): Inspection | undefined {
   const pair = device.queuePairs().find((candidate) => candidate.name === name);
   if (pair === undefined) return undefined;
@@ -46,7 +46,7 @@ export function inspectPair(device: Device, name: string, title: string, ends: F
   return { title, facts, counters: listOf(device.counted().at({ flow: name })) };
 }
 
-/** Of a switch's port; queues that are empty are left out. */
+/** Facts of a switch's port; queues that are empty are left out. */
 function switchPortFacts(port: SwitchState["ports"][number]): Facts {
   const byPriority = (name: string, bytes: readonly number[]) =>
     bytes.flatMap((value, priority) =>

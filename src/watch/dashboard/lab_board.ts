@@ -17,13 +17,13 @@ import type { DashboardSource, InspectRequest } from "./source.js";
 export interface RunOrder {
   id: number;
   scenario: Scenario;
-  /** What differs from the scenario file. */
+  /** Values that differ from the scenario file. */
   set: readonly string[];
   signal: AbortSignal;
   observer: LabObserver;
 }
 
-/** What a run has left, complete or stopped while traffic flowed. */
+/** Outcome of a run that left results: complete, or stopped while traffic flowed. */
 export interface RunEnd {
   folder: string;
   valid: boolean;
@@ -33,11 +33,11 @@ export interface LabBoardOptions {
   version: string;
   /** Makes the run and writes its files; rejects when aborted before there is anything to write. */
   execute(order: RunOrder): Promise<RunEnd>;
-  /** What is questionable about changed parameters. */
+  /** Warns of changed parameters that are questionable. */
   warn(text: string): void;
 }
 
-/** Frames come no faster, wall ms. */
+/** Least time between frames, wall ms. */
 const kFrameMs = 45;
 
 interface CurrentRun {
@@ -54,7 +54,7 @@ export class LabBoard implements DashboardSource {
   private readonly runs: RunDescription[] = [];
   private readonly queues: readonly string[];
   private current: CurrentRun | undefined;
-  /** Of all runs that of the first, so that they compare. */
+  /** Scale of the first run: all runs have it, so that they compare. */
   private scale: number | undefined;
   private lastFrame = 0;
   private readonly started = new Date().toISOString();
@@ -131,7 +131,7 @@ export class LabBoard implements DashboardSource {
     this.#told();
   }
 
-  /** Until the run that is under way has ended, stopped by `reason` where there is one. It never rejects. */
+  /** Waits until the run that is under way has ended, stopped by `reason` where there is one. It never rejects. */
   async settled(reason?: Error): Promise<RunDescription | undefined> {
     if (reason !== undefined) this.current?.abort.abort(reason);
     await this.current?.settled;
@@ -199,14 +199,14 @@ export class LabBoard implements DashboardSource {
     };
   }
 
-  /** Once traffic is over, changes are for the next run. */
+  /** Changes the run under way; once its traffic is over, changes are for the next run. */
   #changeNow(current: CurrentRun, lab: LabAccess, scenario: Scenario, set: readonly string[]): void {
     if (lab.now() >= scenario.duration) return;
     lab.change(scenario, set);
     current.description.changes.push({ t_ns: Math.max(0, Math.round(lab.now())), set: [...set] });
   }
 
-  /** Also while nobody looks on: a lab with a dashboard is one that somebody will want to have seen from its beginning. */
+  /** Takes frames also while nobody looks on: somebody will want to have seen a lab with a dashboard from its beginning. */
   #frame(current: CurrentRun, lab: LabAccess): void {
     if (current.frames !== undefined) {
       this.lastFrame = performance.now();
@@ -221,7 +221,7 @@ export class LabBoard implements DashboardSource {
   }
 }
 
-/** Its devices count. */
+/** Tells whether its devices count. */
 function lives({ switches, nics }: LabAccess): boolean {
   return switches.counters.manifest.length > 0 && nics.counters.manifest.length > 0;
 }

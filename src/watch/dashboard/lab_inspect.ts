@@ -7,7 +7,7 @@ import type { Device } from "../../device/device.js";
 import { inspectPair, inspectPort, portOf } from "./inspect.js";
 import type { Inspection } from "./protocol.js";
 
-/** Of the device `node` that to `peer`. */
+/** Inspects the port of the device `node` to `peer`. */
 export function inspectLabPort(lab: LabAccess, text: string): Inspection | undefined {
   const { node, peer } = portOf(text) ?? {};
   const link = lab.scenario.links.find(

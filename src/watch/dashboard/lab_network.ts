@@ -1,4 +1,4 @@
-/** The network of a lab's run, for frames: what its workers count and record, in meant units. */
+/** The network of a lab's run, for frames: counts and records of its workers, in meant units. */
 
 import type { LabAccess } from "../../clocks/lab/access.js";
 import { hasAlpha, hasWindow } from "../../congestion/flow_state.js";
@@ -11,11 +11,11 @@ const kMostAsked = 8;
 
 interface QueueView {
   name: string;
-  /** Where a switch's state has it. */
+  /** Place of the queue in a switch's state. */
   device: number;
   port: number;
   priority: number;
-  /** How many of the recorder's samples have been looked at. */
+  /** Number of the recorder's samples that have been looked at. */
   seen: number;
 }
 
@@ -30,7 +30,7 @@ export class LabNetwork implements Network {
   private readonly occupancy: Frame["switches"];
   private nextSwitch = 0;
 
-  /** The lab's devices live. @param queues Those that are shown. */
+  /** Expects the lab's devices to live. @param queues Queues that are shown. */
   constructor(
     private readonly lab: LabAccess,
     readonly run: number,
@@ -58,7 +58,7 @@ export class LabNetwork implements Network {
     return this.lab.now();
   }
 
-  /** The lab has just read them. */
+  /** There is nothing to read: the lab has just done so. */
   look(): void {}
 
   loopGap(): number {
@@ -75,7 +75,7 @@ export class LabNetwork implements Network {
       const rate = samples?.rate.at(-1) ?? 0;
       if (rate <= 0) return { rate: null, target: null, alpha: null };
       const alpha = estimates ? (samples?.alpha.at(-1) ?? null) : null;
-      // Where a window holds a flow its rate is mostly the line's, which tells nothing.
+      // The rate of a flow that a window holds is mostly the line's, which tells nothing.
       if (hasWindow(algorithm)) return { rate: null, target: null, alpha };
       return { rate, target: samples?.target.at(-1) ?? null, alpha };
     });

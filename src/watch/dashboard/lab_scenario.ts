@@ -1,4 +1,4 @@
-/** The scenario of a dashboard's lab as the page has changed it: the file as it was read at the start, and what is put over it. */
+/** The scenario of a dashboard's lab as the page has changed it: the file as it was read at the start, and the values put over it. */
 import { WeirError } from "../../base/error.js";
 import { overlaid } from "../../base/overlaid.js";
 import { readScenarioText } from "../../base/yaml.js";
@@ -10,9 +10,9 @@ import type { Parameter } from "./protocol.js";
 export class LabScenario {
   private constructor(
     readonly file: string,
-    /** Of the file. */
+    /** Text of the file. */
     readonly text: string,
-    /** What differs from the file. */
+    /** Values that differ from the file. */
     readonly set: readonly string[],
     readonly scenario: Scenario,
     readonly warnings: readonly string[],
@@ -24,7 +24,9 @@ export class LabScenario {
     return new LabScenario(file, text, overlaid(set, []), scenario, warnings);
   }
 
-  /** With more put over it. @throws ScenarioError, WeirError, also for what cannot change while devices live. */
+  /**
+   * Returns the scenario with more put over it. @throws ScenarioError, WeirError, also for values that cannot change while devices live.
+   */
   with(set: readonly string[]): LabScenario {
     admitAssignments(set, this.parameters);
     const changed = LabScenario.parse(this.file, this.text, overlaid(this.set, set));
@@ -69,7 +71,7 @@ export class LabScenario {
 
 const pathOf = (assignment: string) => assignment.split("=", 1)[0] ?? "";
 
-/** In something that devices that live cannot change. */
+/** Tells whether two scenarios differ in something that devices that live cannot change. */
 function differsForGood(before: Scenario, after: Scenario): boolean {
   return JSON.stringify(fixedFields(before)) !== JSON.stringify(fixedFields(after));
 }

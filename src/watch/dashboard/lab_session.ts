@@ -1,4 +1,4 @@
-/** What of a lab's session does not change while it is open: topology, flows, and which queues are shown. */
+/** The part of a lab's session that does not change while it is open: topology, flows, and which queues are shown. */
 
 import { queueThresholds } from "../../result/thresholds.js";
 import { Fabric } from "../../scenario/fabric.js";
@@ -42,7 +42,7 @@ export function describeQueues(scenario: Pick<Scenario, "switches">, names: read
   });
 }
 
-/** Queues that data may wait in, and of how many flows. */
+/** Returns the queues that data may wait in, with the number of flows that cross each. */
 function crossedQueues(scenario: Scenario): Map<string, number> {
   const [graph, fabric] = [new Graph(scenario), new Fabric(scenario)];
   const queues = new Map<string, number>();
@@ -56,7 +56,7 @@ function crossedQueues(scenario: Scenario): Map<string, number> {
   return queues;
 }
 
-/** "switch:peer" of all ports that frames between two hosts may leave by. */
+/** Returns "switch:peer" of all ports that frames between two hosts may leave by. */
 function portsOnPath(graph: Graph, fabric: Fabric, from: string, to: string): string[] {
   const pinned = graph.pinnedPath(from, to);
   if (pinned !== undefined) return pinned.map((name, i) => `${name}:${pinned[i + 1] ?? to}`);

@@ -1,4 +1,6 @@
-/** The files of the page, as they were built. Only what is in the folder now has a name here: no path of a request is ever looked up. */
+/**
+ * The files of the page, as they were built. Only files that are in the folder now have names here: no path of a request is ever looked up.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { WeirError } from "../../base/error.js";
@@ -21,11 +23,11 @@ const kTypes: Readonly<Record<string, string>> = {
 export interface PageFile {
   type: string;
   bytes: Buffer;
-  /** Its name changes with what is in it. */
+  /** Whether its name changes with its content. */
   immutable: boolean;
 }
 
-/** By path of the URL, "/" among them. @throws WeirError where there is no page. */
+/** Files by path of the URL, "/" among them. @throws WeirError where there is no page. */
 export function pageFiles(folder: string = kBuilt): ReadonlyMap<string, PageFile> {
   const files = new Map<string, PageFile>();
   for (const entry of entries(folder)) {
@@ -34,7 +36,7 @@ export function pageFiles(folder: string = kBuilt): ReadonlyMap<string, PageFile
     const file = { type, bytes: readFileSync(join(folder, entry)), immutable: entry.startsWith("assets/") };
     files.set(`/${entry}`, file);
     if (entry === "index.html") files.set("/", file);
-    // By this name browsers ask before they know the page's own.
+    // Browsers ask for this name before they know the page's own.
     if (entry === "favicon.svg") files.set("/favicon.ico", file);
   }
   if (!files.has("/")) {

@@ -1,4 +1,4 @@
-/** What can be changed while traffic flows: ECN, PFC and buffer of switches, DCQCN or QCN of NICs. */
+/** Parameters that can be changed while traffic flows: ECN, PFC and buffer of switches, DCQCN or QCN of NICs. */
 import type { z } from "zod";
 import { WeirError } from "../../base/error.js";
 import { capital } from "../../base/fields.js";
@@ -13,17 +13,17 @@ import { pfcSchema } from "../../scenario/features/pfc.js";
 import type { BufferConfig, Congestion } from "../../scenario/types.js";
 import type { Parameter } from "./protocol.js";
 
-/** What the parameters are read from. */
+/** Settings that the parameters are read from. */
 export interface Settings {
   /** The file as written, with what `--set` and the page have put over it. */
   data: unknown;
-  /** Where the sections of a switch are in it: ["switch"] of scenarios, [] of daemon files; undefined: there is no switch. */
+  /** Path of the sections of a switch in it: ["switch"] of scenarios, [] of daemon files; undefined: there is no switch. */
   switchAt: readonly string[] | undefined;
-  /** What is not written and has no default of its own. */
+  /** Values that are not written and have no default of their own. */
   buffer: Pick<BufferConfig, "xon_offset" | "threshold"> | undefined;
-  /** Of NICs; undefined: there are none. */
+  /** Congestion control of NICs; undefined: there are none. */
   congestion: Congestion | undefined;
-  /** Switches have congestion points. */
+  /** Whether switches have congestion points. */
   qcn: boolean;
 }
 
@@ -58,11 +58,11 @@ const kQcn: readonly Field[] = [
  */
 export function admitAssignments(set: readonly string[], shown: readonly Parameter[]): void {
   const paths = new Set(shown.map(({ path }) => path));
-  // Of congestion control the section as a whole is not open: it names algorithm and library.
+  // Congestion control is not open as a whole section: it names algorithm and library.
   const sections = new Set([...paths].map(sectionOf).filter((section) => section !== "congestion"));
   for (const assignment of set) {
     const [path, value] = assignment.split("=", 2);
-    // What is none is refused as such.
+    // A text that is no assignment is refused as such elsewhere.
     if (path === undefined || value === undefined) continue;
     const ofAll = path.replace(/^topology\.switches\.[^.]+\./, "switch.");
     if (paths.has(path) || sections.has(sectionOf(path)) || sections.has(sectionOf(ofAll))) continue;
@@ -133,7 +133,7 @@ function ofCongestion(data: unknown, { algorithm, profile }: Congestion): Parame
   return [{ path: "congestion.profile", group, value: profile, kind: "choice", choices, description }, ...own];
 }
 
-/** @param spellings The one that is written stays: both at a time would be a mistake. */
+/** @param spellings The spelling that is written stays: both at a time would be a mistake. */
 function ofAlgorithm(
   data: unknown,
   group: string,
@@ -153,7 +153,7 @@ function ofAlgorithm(
   };
 }
 
-/** What a plain number means. */
+/** Units of plain numbers, as users write them. */
 const kSuffixes: Readonly<Record<string, string>> = { us: "us", ms: "ms", "Mb/s": "Mbps", bytes: "B", "%": "%" };
 
 function valueAt(data: unknown, path: readonly string[]): unknown {

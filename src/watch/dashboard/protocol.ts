@@ -1,5 +1,5 @@
 /**
- * What the dashboard's server and its page tell each other. Times in meant ns since the run's traffic began (of daemons: since they
+ * Messages between the dashboard's server and its page. Times in meant ns since the run's traffic began (of daemons: since they
  * started), bytes, bit/s; arrays follow the order of the Session's lists.
  *
  * - `GET api/session`: Session. `GET api/live`: server-sent events, `rights` (a Rights, once, first), `session` (a Session, then and at
@@ -19,39 +19,39 @@ export type { Frame, FrameEvent } from "../../device/frame.js";
 export interface Session {
   version: string;
   kind: "lab" | "switch" | "nic";
-  /** When this server started, as in ISO 8601; another one has runs and times of its own. */
+  /** Time at which this server started, in ISO 8601; another one has runs and times of its own. */
   started: string;
-  /** Of the scenario or the daemon. */
+  /** Name of the scenario or the daemon. */
   name: string;
   /** Wall time = meant time * scale; 1 for daemons. */
   scale: number;
-  /** Of a run; null: without end. */
+  /** Duration of a run; null: without end. */
   duration_ns: number | null;
   congestion_control: AlgorithmName;
   topology: {
     nodes: { name: string; kind: "host" | "switch" }[];
-    /** rate_bps 0: unlimited. */
+    /** Links; rate_bps 0: unlimited. */
     links: { from: string; to: string; rate_bps: number }[];
   };
-  /** Of a NIC daemon: its queue pairs, to their peers, or from them where a pair is there to receive. */
+  /** Flows; a NIC daemon's are its queue pairs, to their peers, or from them where a pair is there to receive. */
   flows: { id: string; from: string; to: string; priority: number }[];
   queues: QueueDescription[];
-  /** Empty: nothing may be changed. */
+  /** An empty list: nothing may be changed. */
   parameters: Parameter[];
   /** Labs only: the runs so far, oldest first; the last may be under way. */
   runs: RunDescription[];
-  /** Of daemons: parameters that were changed, from a page or in the file; the latest ones, oldest first. Labs have them in `runs`. */
+  /** Daemons only: parameters that were changed, from a page or in the file; the latest ones, oldest first. Labs have them in `runs`. */
   changes: TimedChange[];
 }
 
-/** Of who has opened the stream. */
+/** Rights of whoever has opened the stream. */
 export interface Rights {
-  /** Parameters and runs; without it there is only looking on. */
+  /** Whether parameters and runs may be changed; without it there is only looking on. */
   change: boolean;
 }
 
 export interface QueueDescription {
-  /** "sw:r:3": switch, peer at the port (of a daemon: the port), priority. */
+  /** Name such as "sw:r:3": switch, peer at the port (of a daemon: the port), priority. */
   name: string;
   switch: string;
   port: string;
@@ -59,22 +59,22 @@ export interface QueueDescription {
   /** Marking thresholds, bytes; null: not marked. */
   kmin: number | null;
   kmax: number | null;
-  /** What QCN's congestion point steers to, bytes; null: none. */
+  /** Length to which QCN's congestion point steers, bytes; null: none. */
   qeq: number | null;
 }
 
-/** One that can be changed while traffic flows. */
+/** A parameter that can be changed while traffic flows. */
 export interface Parameter {
-  /** As in `--set`: "switch.ecn.kmax". */
+  /** Path as in `--set`: "switch.ecn.kmax". */
   path: string;
   /** ECN, PFC, QCN, or the congestion control algorithm's. */
   group: string;
-  /** As users write it: "200KB". */
+  /** Value as users write it: "200KB". */
   value: string;
   kind: "size" | "rate" | "time" | "fraction" | "number" | "flag" | "choice";
-  /** Of a choice. */
+  /** Values of a `choice`. */
   choices?: string[];
-  /** What it is, with its range. */
+  /** Meaning of the parameter, with its range. */
   description: string;
 }
 
@@ -83,11 +83,11 @@ export interface RunDescription {
   state: "running" | "complete" | "stopped" | "failed";
   /** Parameters that differ from the scenario file's, as `path=value`, when it began. */
   set: string[];
-  /** Made while it ran. */
+  /** Changes made while it ran. */
   changes: TimedChange[];
-  /** Of a complete run: whether the host kept up; null of others. */
+  /** Whether the host kept up in a complete run; null for others. */
   valid: boolean | null;
-  /** Of a failed one. */
+  /** Error of a failed run. */
   error: string | null;
   /** Folder of its results; null while there is none. */
   folder: string | null;
@@ -99,20 +99,20 @@ export interface TimedChange {
   set: string[];
 }
 
-/** What of a run's past the server has kept, or a part of it: all samples are later than those of the part before. */
+/** Samples of a run's past that the server has kept, or a part of them: all are later than those of the part before. */
 export interface History {
   run: number;
   samples: Sample[];
 }
 
-/** What charts keep of a frame, or of several that came one after the other: each begins where the one before ends. */
+/** Values for charts, of a frame or of several that came one after the other: each sample begins where the one before ends. */
 export interface Sample {
   since_ns: number;
   t_ns: number;
-  /** `throughput`: the mean; the others as they were last. */
+  /** `throughput` is the mean; the others are as they were last. */
   flows: Frame["flows"];
   queues: Pick<Frame["queues"], "peak">;
-  /** How many of each kind; absent: none. */
+  /** Number of events of each kind; absent: none. */
   events: Partial<Record<FrameEvent["kind"], number>>;
 }
 
@@ -135,7 +135,7 @@ export interface Refusal {
 /** One port or queue pair in full. */
 export interface Inspection {
   title: string;
-  /** Such as state, rate, backend. */
+  /** Facts such as state, rate, backend. */
   facts: { name: string; value: string }[];
   counters: { name: string; unit: string; labels: Record<string, string>; value: number }[];
 }

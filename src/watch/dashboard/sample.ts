@@ -1,4 +1,4 @@
-/** What charts keep of frames, on the server as in the page. */
+/** Makes the samples that charts keep of frames, on the server as in the page. */
 import type { Frame, Sample } from "./protocol.js";
 
 /** Samples that are kept of a run at most: ten minutes of single frames. */
@@ -16,12 +16,12 @@ export function sampleOf({ since_ns, t_ns, flows, queues, events }: Frame): Samp
   };
 }
 
-/** More digits are not to be seen in a chart. */
+/** Rounds to the digits that can be seen in a chart. */
 function rounded(values: readonly (number | null)[], parts: number): (number | null)[] {
   return values.map((value) => (value === null ? null : Math.round(value * parts) / parts));
 }
 
-/** One for both; `later` follows at once. */
+/** Merges two samples into one; `later` follows at once. */
 export function merged(earlier: Sample, later: Sample): Sample {
   const [before, after] = [earlier, later].map(({ since_ns, t_ns }) => t_ns - since_ns) as [number, number];
   const events = { ...earlier.events };
@@ -37,7 +37,7 @@ export function merged(earlier: Sample, later: Sample): Sample {
         Math.round(((earlier.flows.throughput[flow] ?? 0) * before + value * after) / (before + after)),
       ),
     },
-    // A switch's queues become more.
+    // The queues of a switch become more.
     queues: { peak: later.queues.peak.map((value, queue) => Math.max(value, earlier.queues.peak[queue] ?? 0)) },
     events,
   };

@@ -1,6 +1,6 @@
 /**
- * The HTTP side of a dashboard: the page's files, the API of protocol.ts, and the streams of frames. GET, HEAD and POST only; what
- * the guard does not admit hears no more than that. Answers to all requests forbid the page anything but this server.
+ * The HTTP side of a dashboard: the page's files, the API of protocol.ts, and the streams of frames. GET, HEAD and POST only; a request
+ * that the guard does not admit hears no more than that. Answers to all requests forbid the page anything but this server.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hostname } from "node:os";
@@ -20,7 +20,7 @@ export interface DashboardOptions {
   source: DashboardSource;
   streams: EventStreams;
   files: ReadonlyMap<string, PageFile>;
-  /** Where errors about its address point to. */
+  /** Errors about its address point to this. */
   purpose: Purpose;
   /** A listening socket that somebody else has made, by its descriptor; absent: one is made. */
   descriptor?: number | undefined;
@@ -31,7 +31,7 @@ const kMostBody = 64 * 1024;
 const changeBody = z.strictObject({ set: z.array(z.string().max(1000)).min(1).max(100) });
 const runBody = z.strictObject({ action: z.enum(["start", "stop"]) });
 
-/** What goes back. */
+/** Answer to a request. */
 interface Answer {
   status: number;
   type: string;
@@ -45,9 +45,9 @@ export class DashboardServer {
   private constructor(
     private readonly options: DashboardOptions,
     private readonly guard: Guard,
-    /** Where it is. */
+    /** Address of the page. */
     readonly address: string,
-    /** What a person opens who may change things: with the token, where one was made. */
+    /** URL for a person who may change things: with the token, where one was made. */
     readonly url: string,
   ) {}
 
@@ -70,7 +70,7 @@ export class DashboardServer {
     return dashboard;
   }
 
-  /** Idempotent. */
+  /** Ends the streams and stops listening. Idempotent. */
   close(): void {
     this.options.streams.close();
     this.server?.close();
@@ -87,7 +87,7 @@ export class DashboardServer {
     }
   }
 
-  /** Undefined: it is a stream, and goes on. @throws HttpRefusal, WeirError */
+  /** Returns undefined for a stream, which goes on. @throws HttpRefusal, WeirError */
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<Answer | undefined> {
     const { method } = request;
     if (method !== "GET" && method !== "HEAD" && method !== "POST") {
@@ -154,7 +154,7 @@ export class DashboardServer {
       response.end();
       return;
     }
-    // It goes on for as long as somebody looks on.
+    // The stream goes on for as long as somebody looks on.
     request.socket.setTimeout(0);
     const rights: Rights = { change: this.guard.mayChange(request.headers) };
     response.write(`event: rights\ndata: ${JSON.stringify(rights)}\n\n`);
@@ -166,7 +166,7 @@ export class DashboardServer {
 const openable = (address: string) => (["0.0.0.0", "::"].includes(address) ? hostname() : address);
 
 function urlOf({ url = "/" }: IncomingMessage): URL {
-  // What does not begin with a slash is a proxy's business.
+  // A target that does not begin with a slash is a proxy's business.
   if (!url.startsWith("/") || url.startsWith("//")) throw new HttpRefusal(400, "the request names no path");
   try {
     return new URL(url, "http://here");
@@ -211,7 +211,7 @@ function refusalOf(error: unknown): Answer {
   return json({ error: (error as Error).message } satisfies Refusal, 500);
 }
 
-/** Of the problems the first: the page shows it where it belongs, so the message need not say which file it is about. */
+/** Tells of the first problem only: the page shows it where it belongs, so the message need not say which file it is about. */
 function scenarioRefusal({ problems, field }: ScenarioError): Refusal {
   const [first] = problems;
   return {
@@ -240,7 +240,7 @@ function send(request: IncomingMessage, response: ServerResponse, { status, type
     ...headers,
     "content-type": type,
     "content-length": Buffer.byteLength(body),
-    // What of a refused request has not been read would pass for the next one.
+    // The unread rest of a refused request would pass for the next one.
     ...(status >= 400 && request.method === "POST" && { connection: "close" }),
   });
   response.end(request.method === "HEAD" ? undefined : body);

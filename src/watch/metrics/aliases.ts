@@ -48,7 +48,7 @@ const kNodeExporter: Readonly<Record<string, string>> = {
 /** The counters that have other names: none of these may outlive its counter. */
 export const kAliased: readonly string[] = Object.keys({ ...kSysfs, ...kNodeExporter });
 
-/** @param nodeExporter Its names too. */
+/** @param nodeExporter Whether its names are included. */
 export function aliasesOf(counter: Parameters<typeof metricOf>[1], nodeExporter: boolean): Metric[] {
   const metric = metricOf("nic", counter);
   const sysfs = kSysfs[counter.name];

@@ -1,6 +1,6 @@
 /**
- * The few among many that have moved most bytes lately: what moved counts half after a minute. So those chosen change slowly,
- * and not by how often, or by how many, it is asked.
+ * Chooses the few among many that have moved most bytes lately: bytes count half after a minute. So the choice changes slowly, and does not
+ * depend on how often, or by how many, it is asked for.
  */
 export class Busiest {
   private readonly seen = new Map<string, { total: number; lately: number }>();
@@ -10,7 +10,7 @@ export class Busiest {
 
   /**
    * @param totals Bytes moved so far, by key.
-   * @param now Seconds.
+   * @param now Time in seconds.
    */
   choose(totals: ReadonlyMap<string, number>, now: number): Set<string> {
     const decay = 0.5 ** ((now - this.asked) / kHalfLife);

@@ -1,4 +1,4 @@
-/** What Prometheus is told of running devices, whoever runs them: the wall's rates and times, as they are counted. */
+/** Tells Prometheus of running devices, whoever runs them: rates and times are the wall's, as they are counted. */
 import type { Device } from "../../device/device.js";
 import { loadAddon } from "../../native/addon.js";
 import type { SimulationAddon } from "../../native/simulation_types.js";

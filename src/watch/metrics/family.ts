@@ -7,9 +7,9 @@ export type Labels = Readonly<Record<string, string>>;
 
 /** One line of an exposition. */
 export interface Sample {
-  /** The same object at every scrape: its text is kept with it. */
+  /** Labels are the same object at every scrape: their text is kept with it. */
   readonly sharedLabels: Labels;
-  /** Of a histogram's. */
+  /** Name of the line, for those of a histogram. */
   readonly metricName?: string;
   value: number;
 }
@@ -24,7 +24,7 @@ export class MetricFamily {
     readonly type: "counter" | "gauge",
   ) {}
 
-  /** That of these labels, made at the first call with value 0. Labels are always given in the same order. */
+  /** Returns the sample of these labels, made at the first call with value 0. Labels are always given in the same order. */
   sample(labels: Labels): Sample {
     const key = JSON.stringify(labels);
     const known = this.samples.get(key);
@@ -44,7 +44,7 @@ export class MetricFamily {
     this.samples = new Map();
   }
 
-  /** For the registry. */
+  /** Describes the family to the registry. */
   get() {
     const { name, help, type, samples } = this;
     return { name, help, type, aggregator: "sum", values: samples.values() };

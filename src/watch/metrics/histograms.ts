@@ -8,13 +8,13 @@ import type { Sample } from "./family.js";
 
 interface Definition {
   labels: readonly string[];
-  /** Of two: the bounds, from the first to the last. */
+  /** Powers of two that are the bounds, from the first to the last. */
   powers: readonly [number, number];
   unit: string;
   help: string;
-  /** The bounds and the sum are multiplied by this ... */
+  /** Factor of the bounds and the sum. */
   scale: number;
-  /** ... and counts by this, and rounded down. */
+  /** Factor of the counts, which are rounded down. */
   weight: number;
 }
 
@@ -27,7 +27,7 @@ const time = (labels: readonly string[], help: string): Definition => ({
   weight: 1,
 });
 
-/** By the name of the native distribution. */
+/** Histograms by the name of the native distribution. */
 export const kHistograms = {
   loop_gap: {
     name: "weir_worker_loop_gap_seconds",
@@ -54,7 +54,7 @@ export const kHistograms = {
     unit: "bytes",
     help: "Length of this egress queue over time: every microsecond counts once; of queues that have carried anything",
     scale: 1,
-    // The native ones are ns.
+    // Native weights are in ns.
     weight: 1e-3,
   },
 } as const satisfies Record<NamedHistogram["name"], Definition & { name: string }>;
@@ -67,7 +67,7 @@ export class HistogramMetric {
   readonly name: string;
   readonly help: string;
   current: NamedHistogram[] = [];
-  /** By the labels of a distribution, which keeps its buckets. */
+  /** Samples by the labels of a distribution, which keeps its buckets. */
   private readonly samples = new Map<string, Sample[]>();
 
   constructor(private readonly kind: Kind) {

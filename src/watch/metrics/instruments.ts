@@ -40,7 +40,7 @@ export class Instruments {
 
   expose(format: Format): Promise<string> {
     if (format === "prometheus") return this.registry.metrics();
-    // prom-client takes _total off the names of the counters that it exposes in this format: here of views of them.
+    // prom-client takes _total off the names of the counters that it exposes in this format: views of them spare their own names.
     const views = new Registry<OpenMetricsContentType>();
     views.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     for (const metric of this.registry.getMetricsAsArray()) views.registerMetric(Object.create(metric));

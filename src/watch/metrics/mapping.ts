@@ -1,18 +1,18 @@
 /**
- * From the native counters to Prometheus: the one place that knows both names. Endpoint metrics are called as
+ * Maps the native counters to Prometheus: the one place that knows both names. Endpoint metrics are called as
  * rdma_exporter calls them, `rdma_<mlx5 counter>_total`, so that dashboards made for it work; switch metrics carry the stems
- * of SAI statistics. What neither has is under `weir_`.
+ * of SAI statistics. Counters that neither of them has are under `weir_`.
  */
 import { reasonOf } from "../../native/counters.js";
 import type { CounterDescription } from "../../native/types.js";
 
-/** What a counter belongs to: the set of its native labels. */
+/** Owner of a counter: the set of its native labels. */
 export type Scope = "switch_port" | "switch_priority" | "nic" | "nic_priority" | "queue_pair" | "impairment";
 
 export interface Metric {
   name: string;
   type: "counter" | "gauge";
-  /** Native labels that are kept, by the name that they get. */
+  /** Native labels that are kept, by the names that they get. */
   labels: Readonly<Record<string, string>>;
   /** Labels that are the same for every series of this counter. */
   fixed: Readonly<Record<string, string>>;
@@ -25,11 +25,11 @@ export interface Metric {
 
 interface Target {
   name: string;
-  /** Of the series; the counter's otherwise. */
+  /** Unit of the series; the counter's if left out. */
   unit?: string;
   fixed?: Record<string, string>;
   scale?: number;
-  /** Where one metric takes in several counters. */
+  /** Help, where one metric takes in several counters. */
   help?: string;
 }
 
@@ -154,7 +154,7 @@ export function scopeOf(labels: Readonly<Record<string, string>>): Scope | undef
 /** Counters of queue pairs: one series for each, so they are off unless asked for. */
 export const perQueuePair = (scope: Scope) => scope === "queue_pair";
 
-/** A counter has a name of the table above, or one that follows from what it means. */
+/** Names a counter by the table above, or by a rule that follows from what it means. */
 export function metricOf(scope: Scope, counter: Omit<CounterDescription, "labels">): Metric {
   const { name, unit, meaning, help } = counter;
   const target = kTargets[scope][name] ?? byRule(scope, counter);
@@ -170,7 +170,7 @@ export function metricOf(scope: Scope, counter: Omit<CounterDescription, "labels
   };
 }
 
-/** Reasons share a metric, by `reason`; what the host did to a NIC's frames is no counter of mlx5. */
+/** Reasons share a metric, by `reason`; mlx5 has no counter of NICs' frames that the host refused or lost. */
 function byRule(scope: Scope, { name, unit, meaning }: Omit<CounterDescription, "labels">): Target {
   const fixed = { reason: reasonOf(name) };
   const dropped = kDropped[scope];

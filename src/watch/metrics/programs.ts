@@ -13,11 +13,11 @@ export class ProgramCounters {
     private readonly counters: () => readonly CounterName[],
   ) {}
 
-  /** Of a queue pair with these labels; undefined: it is in the manifest. */
+  /** Takes the counts of a queue pair with these labels; undefined: it is in the manifest. */
   take(own: Labels, counts: Readonly<Record<string, number>> | undefined): void {
     if (counts === undefined) return;
     this.metrics ??= new Map(this.counters().map((counter) => [counter.name, metricOf("queue_pair", counter)]));
-    // As those of the manifest have them.
+    // Labels are those of queue pairs in the manifest.
     const { device = "", qpn = "", qp = "", port = "" } = own;
     for (const [name, value] of Object.entries(counts)) {
       const metric = this.metrics.get(name);

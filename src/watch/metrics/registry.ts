@@ -1,4 +1,4 @@
-/** What Prometheus is told of one daemon or lab: native counters, occupancy, queue pairs, and the process itself. */
+/** Tells Prometheus of one daemon or lab: native counters, occupancy, queue pairs, and the process itself. */
 import type { DcbxReport, LldpReport, ProgramReport, QueuePairReport } from "../../device/protocol.js";
 import { type CounterTable, qpnText } from "../../native/counters.js";
 import type { NamedHistogram } from "../../native/histogram.js";
@@ -12,22 +12,22 @@ import { type Format, Instruments } from "./instruments.js";
 import { type Metric, metricOf, perQueuePair, scopeOf } from "./mapping.js";
 import { ProgramCounters } from "./programs.js";
 
-/** What the registry reads at every scrape. */
+/** Readings that the registry takes at every scrape. */
 export interface MetricsSource {
-  /** Of each worker, counts from its start, whatever was cleared. All manifests are empty until devices live. */
+  /** Counters of each worker, with counts from its start, whatever was cleared. All manifests are empty until devices live. */
   counters(): readonly Pick<CounterTable, "manifest" | "value">[];
   switches(): SwitchReading[];
   nics(): NicReading[];
-  /** What the counters of a queue pair are. */
+  /** Names and meanings of the counters of a queue pair. */
   pairCounters(): readonly CounterName[];
   histograms(): NamedHistogram[];
   ports(): PortReading[];
-  /** Where LLDP is on. */
+  /** Neighbours at ports where LLDP is on. */
   discovery(): DiscoveryReading[];
   workers(): { name: string; loopGapNs: number }[];
-  /** Of a daemon. */
+  /** Reloads of a daemon's file. */
   reloads?(): { readonly succeeded: number; readonly failed: number };
-  /** Of a lab: wall time = meant time * scale. All that is told here is of the wall's. */
+  /** Scale of a lab: wall time = meant time * scale. All that is told here is in the wall's time. */
   scale?(): number;
 }
 
@@ -38,7 +38,7 @@ export interface SwitchReading {
   fdbEntries: number;
   /** Priorities without loss. */
   pfc: readonly number[];
-  /** Undefined: off. Bytes. */
+  /** Thresholds in bytes; undefined: ECN is off. */
   ecn: { priorities: readonly number[]; kmin: number; kmax: number } | undefined;
 }
 
@@ -59,17 +59,17 @@ export interface DiscoveryReading {
 
 export interface PortReading {
   device: string;
-  /** Of a NIC's. */
+  /** Interface of a NIC's port. */
   netdev: string | undefined;
   name: string;
   up: boolean;
-  /** Frames wait for the host; frames wait at the host. */
+  /** Whether frames wait for the host (`tx_stalled`), or at the host (`rx_stuck`). */
   tx_stalled: boolean;
   rx_stuck: boolean;
-  /** bit/s; 0: unlimited. */
+  /** Rate in bit/s; 0: unlimited. */
   rate: number;
   transitions: number;
-  /** Null: unknown. */
+  /** MTU of the interface; null: unknown. */
   interface_mtu: number | null;
   mtu_changes: number;
   mac_control: { reaches: "yes" | "unlikely" | "no" | "unknown" };
@@ -80,7 +80,7 @@ export interface RegistryOptions {
   kind: "switch" | "nic" | "lab";
   /** Most queue pairs that have series of their own. */
   queuePairs: number;
-  /** Under the names of node_exporter's infiniband collector too. */
+  /** Whether metrics are also exposed under the names of node_exporter's infiniband collector. */
   nodeInfiniband: boolean;
 }
 
@@ -89,11 +89,11 @@ interface Series {
   labels: Labels;
   metric: Metric;
   family: MetricFamily;
-  /** While it is shown. */
+  /** Sample of the series while it is shown. */
   sample: Sample | undefined;
 }
 
-/** A native counter, and what it is exposed as. */
+/** A native counter, and the series that it is exposed as. */
 interface Exposed {
   series: Series[];
   /** Device and number of the queue pair that it belongs to. */
@@ -106,7 +106,7 @@ export class MetricsRegistry {
   private readonly instruments = new Instruments();
   private readonly busiest: Busiest;
   private readonly programs: ProgramCounters;
-  /** Of each worker. */
+  /** Exposed counters of each worker. */
   private exposed: Exposed[][] | undefined;
   /** The queue pairs that have series now. */
   private chosen = new Set<string>();
@@ -122,7 +122,7 @@ export class MetricsRegistry {
     this.instruments.set("weir_build_info", { version, node: process.version, arch: process.arch, kind }, 1);
   }
 
-  /** The exposition, with everything read anew. */
+  /** Returns the exposition, with everything read anew. */
   async scrape(format: Format = "prometheus"): Promise<string> {
     const nics = this.source.nics();
     this.#takeCounters(nics);

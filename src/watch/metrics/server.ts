@@ -1,18 +1,18 @@
-/** The HTTP side of metrics: /metrics for Prometheus, /healthz for whoever restarts daemons. */
+/** Serves metrics over HTTP: /metrics for Prometheus, /healthz for whoever restarts daemons. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { asksForLoopback, hostOf, isLoopback } from "../../base/http/address.js";
 import { HttpServer, isForeign, kHeaders, type Purpose, type Where } from "../../base/http/http_server.js";
 import { type Format, kContentTypes } from "./instruments.js";
 import type { MetricsRegistry } from "./registry.js";
 
-/** What is answered as JSON; `failed` and `starting` with status 503. */
+/** Health as it is answered in JSON; `failed` and `starting` with status 503. */
 export interface Health {
   status: "ok" | "degraded" | "failed" | "starting";
   name?: string;
 }
 
 export interface MetricsServerOptions {
-  /** Where errors about its address point to. */
+  /** Errors about its address point to this. */
   purpose: Purpose;
   /** @throws Error when there is nothing to be told now. */
   scrape: MetricsRegistry["scrape"];
@@ -24,13 +24,13 @@ export interface MetricsServerOptions {
 export class MetricsServer {
   private constructor(
     private readonly server: HttpServer,
-    /** Where it listens, as a URL. */
+    /** URL at which it listens. */
     readonly url: string,
   ) {}
 
   /** @throws WeirError when the address cannot be listened at. */
   static async listen(where: Where, options: MetricsServerOptions): Promise<MetricsServer> {
-    // Elsewhere Prometheus may know this host by any name.
+    // Prometheus may know this host by any name when it runs elsewhere.
     const byName = isLoopback(where.address);
     const answer = (request: IncomingMessage, response: ServerResponse) => {
       const allowed = (!byName || asksForLoopback(request.headers.host)) && !isForeign(request.headers);
@@ -52,7 +52,7 @@ export class MetricsServer {
 
 const kNotForOthers = "not for pages of other sites, nor by other names of this host\n";
 
-/** OpenMetrics for those who ask for it by name, and do not prefer plain text; this is the one version that there is. */
+/** OpenMetrics is for those who ask for it by name, and do not prefer plain text; this is the one version that there is. */
 export function formatOf(accept: string): Format {
   const offers = accept.split(",").map((offer) => {
     const [type = "", ...parameters] = offer.split(";").map((part) => part.trim().toLowerCase());

@@ -1,8 +1,8 @@
-/** Of tools that show one port. */
+/** Texts of tools that show one port. */
 import type { PortStatus } from "../../device/protocol.js";
 import { printable } from "../../result/report/format.js";
 
-/** Of several ports each is under the command that would show it. */
+/** Shows each of several ports under the command that would show it alone. */
 export function byPort(command: string, ports: readonly PortStatus[], show: (port: PortStatus) => string): string {
   const [only, ...others] = ports;
   if (only !== undefined && others.length === 0) return show(only);

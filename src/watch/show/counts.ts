@@ -23,23 +23,23 @@ export class ShownCounters extends Counters {
     }
   }
 
-  /** 0 where there is none. */
+  /** Returns 0 where there is no such counter. */
   get(name: string, place: Place): number {
     return this.byPlace.get(key(name, place)) ?? 0;
   }
 
-  /** A NIC's own, neither by priority nor by queue pair. */
+  /** Counters of the NIC itself, neither by priority nor by queue pair. */
   ofNic(): Counter[] {
     return [...this].filter(({ labels }) => Object.keys(labels).length === 1);
   }
 
-  /** Of each port and priority, what means this. A NIC has one port, which its counters do not name. */
+  /** Returns a look-up of the counter with this meaning, by port and priority. A NIC has one port, which its counters do not name. */
   ofPriorities(meaning: Meaning): (port: string, priority: string) => number {
     const name = this.of(meaning).manifest[0]?.name ?? "";
     return (port, priority) => this.get(name, this.isNic ? { priority } : { port, priority });
   }
 
-  /** Ports and priorities where `counter` has counted anything. */
+  /** Returns the ports and priorities where `counter` has counted anything. */
   queues(counter = "queue_packets"): { port: string; priority: string }[] {
     return [...this]
       .filter(({ name, value }) => name === counter && value > 0)

@@ -1,4 +1,4 @@
-/** Where a daemon's page is, with the right to change things there: who may ask here has it. */
+/** Tells where a daemon's page is, with the right to change things there: whoever may ask here has that right. */
 import { printable } from "../../result/report/format.js";
 import { textView } from "./view.js";
 

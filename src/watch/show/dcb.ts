@@ -7,7 +7,7 @@ import { byPort, jsonByPort } from "./by_port.js";
 import { ShownCounters } from "./counts.js";
 import { type Answers, textView } from "./view.js";
 
-/** "0:off 1:on ", as dcb has arrays. */
+/** Writes "0:off 1:on ", as dcb has arrays. */
 const array = (name: string, values: readonly (string | number)[]) =>
   `${name} ${values.map((value, i) => `${i}:${value} `).join("")}\n`;
 
@@ -86,7 +86,7 @@ const ets = textView({
   json: ({ qos, dcbx, ports }) => jsonByPort(ports, ({ name }) => etsOf(qos, atPort(dcbx, name))),
 });
 
-/** As iproute2 prints sizes. */
+/** Writes sizes like iproute2. */
 function size(bytes: number): string {
   const [megabytes, kilobytes] = [bytes / 1024 ** 2, bytes / 1024].map(Math.round) as [number, number];
   if (bytes >= 1024 ** 2 && Math.abs(megabytes * 1024 ** 2 - bytes) < 1024) return `${megabytes}Mb`;
@@ -94,7 +94,7 @@ function size(bytes: number): string {
   return `${bytes}b`;
 }
 
-/** What is kept for frames under way after a pause; of a NIC its receive buffer, which all priorities share. */
+/** Room that is kept for frames under way after a pause; in a NIC it is the receive buffer, which all priorities share. */
 function bufferOf({ headroom, port_headroom }: QosReport, port: string) {
   const own = headroom.map((bytes) => (bytes === 0 ? 0 : (port_headroom[port] ?? bytes)));
   return {

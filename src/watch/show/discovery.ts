@@ -1,4 +1,4 @@
-/** Weir's own tables of LLDP and DCBX: who is at the other ends of links, and what was agreed on with them. */
+/** Weir's own tables of LLDP and DCBX: the neighbours at the other ends of links, and the agreements with them. */
 import type { DcbxPortReport } from "../../device/protocol.js";
 import { printable } from "../../result/report/format.js";
 import { gridView } from "./view.js";
@@ -70,7 +70,7 @@ function verdict({ peers, peer, mismatches, local, peer_roce_priority }: DcbxPor
 
 type Shares = DcbxPortReport["operational"]["ets"];
 
-/** Of each priority what its class has: "strict", or percent, "25/2" of a class that it shares with another one. */
+/** Writes each priority's share by its class: "strict", or percent, "25/2" of a class that it shares with another one. */
 const shares = ({ prio_tc, bandwidth, tsa }: Omit<Shares, "from">) =>
   prio_tc.map((tc) => {
     const together = prio_tc.filter((other) => other === tc).length;

@@ -1,4 +1,4 @@
-/** Counters of each port in the shape of `ethtool -S`, under the names of mlx5 where mlx5 has them. */
+/** Counters of each port in the shape of `ethtool -S`, under mlx5's names where it has them. */
 
 import type { CounterValue, PortStatus } from "../../device/protocol.js";
 import { printable } from "../../result/report/format.js";
@@ -6,7 +6,7 @@ import { byPort, jsonByPort } from "./by_port.js";
 import { ShownCounters, text } from "./counts.js";
 import { type Answers, textView } from "./view.js";
 
-/** Of a switch, by priority; %: the priority. What mlx5 has no name for keeps its own. */
+/** Names of a switch's counters by priority, which stands for %. A counter that mlx5 has no name for keeps its own. */
 const kSwitchNames: Readonly<Record<string, string>> = {
   pg_packets: "rx_prio%_packets",
   pg_dropped_packets: "rx_prio%_buf_discard",
@@ -27,10 +27,13 @@ function nameOf({ name, labels: { priority } }: CounterValue): string {
   return pattern.replace("%", priority);
 }
 
-/** mlx5 has microseconds. */
+/** Times in mlx5 are microseconds. */
 const shownAs = ({ unit, value }: CounterValue) => (unit === "ns" ? value / 1000 : value);
 
-/** First those of the port, then those of priority 0, 1, ... A NIC has one port: all but its queue pairs' are of that. */
+/**
+ * The port's own counters come first, then those of priority 0, 1, ... A NIC has one port: all its counters but those of queue pairs are
+ * that one's.
+ */
 function statistics({ counters }: Answers<"counters">, port: PortStatus): [string, number][] {
   const own = new ShownCounters(counters);
   return [...own.at({ qpn: undefined, ...(!own.isNic && { port: port.name }) })]

@@ -6,7 +6,7 @@ import { fixed, gbps, printable } from "../../result/report/format.js";
 import { ShownCounters, text } from "./counts.js";
 import { gridView } from "./view.js";
 
-/** Of another pid namespace: not to be seen from the daemon's. */
+/** A program of another pid namespace is not to be seen from the daemon's. */
 const pidOf = ({ pid }: ProgramIdentity) => (pid === 0 ? "?" : String(pid));
 
 export const rp = gridView({
@@ -115,7 +115,7 @@ export const qp = gridView({
         printable(pair.peer),
         pair.qp_state ?? pair.state,
         (pair.limited && pair.stage) || "-",
-        // Until it sends there is no reaction point.
+        // There is no reaction point until it sends.
         ...(pair.rate === 0
           ? ["-", "-", "-", "-"]
           : [

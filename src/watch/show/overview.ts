@@ -1,4 +1,4 @@
-/** Weir's own tables of what switches and NICs have in common: counters, PFC, ECN. */
+/** Weir's own tables that switches and NICs have in common: counters, PFC, ECN. */
 
 import { type Meaning, reasonOf } from "../../native/counters.js";
 import { fixed, printable } from "../../result/report/format.js";

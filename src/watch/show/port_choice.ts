@@ -1,4 +1,4 @@
-/** Answers of a device as if it had one port only. */
+/** Narrows the answers of a device to one port. */
 import { WeirError } from "../../base/error.js";
 import type { Answers } from "./view.js";
 

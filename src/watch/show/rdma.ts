@@ -23,7 +23,9 @@ function linkState(port: PortStatus | undefined): { state: string; physical_stat
   };
 }
 
-/** Lines that begin with the port of a NIC, or items that name it. @param more A line behind one, and what an item ends with. */
+/**
+ * Shows lines that begin with the port of a NIC, or items that name it. @param more Returns a line behind one, and last fields of an item.
+ */
 function linkView<const Names extends Request>(
   description: string,
   requests: readonly Names[],
@@ -56,7 +58,7 @@ const res = textView({
   json: ({ status, queue_pairs }, position) => [{ ifindex: position, ifname: status.name, qp: queue_pairs.length }],
 });
 
-/** A queue pair that only receives has got no further than ready-to-receive, one that does not know its peer not so far. */
+/** A queue pair that only receives is no further than ready-to-receive; one that does not know its peer not even that. */
 function queuePair(pair: QueuePairReport, { pid }: Status) {
   const streams = {
     ...{ unresolved: "INIT", connecting: "RTR", idle: "RTR" },

@@ -17,7 +17,7 @@ export const routes = gridView({
         head: ["Prefix", "Type", "Gateway", "Interface", "Weight"],
         names: 4,
         rows: routes.flatMap(({ to, kind, action, ways }) => {
-          // Not forwarded.
+          // Packets to this destination are not forwarded.
           if (ways.length === 0) return [[to, kind, action, "-", "-"]];
           return ways.map(({ gateway, interface: at, weight }, i) => [
             i === 0 ? to : "",

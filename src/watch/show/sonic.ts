@@ -59,13 +59,13 @@ const pfcPriority = textView({
   json: ({ qos, ports }) => Object.fromEntries(ports.map(({ name }) => [name, qos.pfc_priorities])),
 });
 
-/** Of a queue: what SONiC's column or key is called, and its value; undefined: not counted here. */
+/** Columns of a queue: heading and key are SONiC's, `of` is the counter; undefined: not counted here. */
 type QueueColumns = readonly { head: string; key: string; of?: string }[];
 
 const kCounterColumns: QueueColumns = [
   { head: "Counter/pkts", key: "totalpacket", of: "queue_packets" },
   { head: "Counter/bytes", key: "totalbytes", of: "queue_bytes" },
-  // What is dropped is counted where it came in.
+  // Dropped frames are counted where they came in.
   { head: "Drop/pkts", key: "droppacket" },
   { head: "Drop/bytes", key: "dropbytes" },
 ];
@@ -113,7 +113,7 @@ function cell(own: ShownCounters, port: string, priority: string, of: string | u
   return of === undefined ? kNotAvailable : text(own.get(of, { port, priority }));
 }
 
-/** One row per port, one column per queue or priority group, under a line of its own. @param rowsInJson As watermarkstat has them. */
+/** Shows one row per port, one column per queue or priority group, under a line of its own. @param rowsInJson As watermarkstat has them. */
 const countView = (description: string, title: string, prefix: "UC" | "PG", counter: string, rowsInJson = true) => {
   const head = ["Port", ...kPriorityKeys.map((p) => `${prefix}${p}`)];
   const rows = (own: ShownCounters, ports: readonly PortStatus[]) =>
@@ -147,7 +147,7 @@ const poolWatermark = textView({
   json: ({ switch: { buffer } }) => [{ [kPool]: text(buffer.watermark) }],
 });
 
-/** Of the forwarding table: VLAN, address, port, kind. */
+/** Cells of an entry of the forwarding table: VLAN, address, port, kind. */
 export function fdbCells(entry: FdbEntry, untagged: string): string[] {
   const vlan = entry.vlan === 0 ? untagged : String(entry.vlan);
   return [vlan, entry.mac, entry.ports.map(printable).join(","), entry.kind === "learned" ? "Dynamic" : "Static"];

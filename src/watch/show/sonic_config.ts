@@ -1,4 +1,4 @@
-/** What a switch is set to, in the shapes of SONiC's `pfcwd`, `ecnconfig` and `mmuconfig`. */
+/** Settings of a switch, in the shapes of SONiC's `pfcwd`, `ecnconfig` and `mmuconfig`. */
 import type { SwitchReport } from "../../device/protocol.js";
 import { printable } from "../../result/report/format.js";
 import { ShownCounters, text } from "./counts.js";
@@ -8,7 +8,7 @@ import { textView } from "./view.js";
 
 type Port = SwitchReport["ports"][number];
 
-/** What SONiC counts by storm, and in the other direction, is not counted here. */
+/** SONiC's counts by storm, and in the other direction, do not exist here. */
 const pfcwdStats = textView({
   description: "PFC watchdog: storms by queue",
   of: "switch",
@@ -30,7 +30,7 @@ const pfcwdStats = textView({
     ),
 });
 
-/** Of each queue that the watchdog looks after. */
+/** Storms of each queue that the watchdog looks after. */
 export function stormsOf(own: ShownCounters, { pfc_priorities, pfc_watchdog, ports }: SwitchReport) {
   return ports.flatMap(({ name: port, pfc_storms }) =>
     (pfc_watchdog.enabled ? pfc_priorities : []).map((priority) => {
@@ -115,7 +115,7 @@ const ecnConfig = textView({
     ),
 });
 
-/** log2 of what SONiC's dynamic_th is a power of. */
+/** SONiC's dynamic_th is the exponent of a power of two. */
 const exponent = (alpha: number) => Number(Math.log2(alpha).toPrecision(4));
 
 function buffers({ thresholds }: SwitchReport, [port]: readonly [Port, ...Port[]], of: string) {

@@ -1,7 +1,7 @@
 /** Tables as SONiC's tools draw them, with Python's tabulate: format `simple`. */
 
 /**
- * Ends with a line feed. A column is at least two wider than its heading.
+ * Draws a table, which ends with a line feed. A column is at least two wider than its heading.
  * @param leftFrom Columns from this one on are aligned to the left; SONiC aligns even names to the right in most tables.
  */
 export function tabulate(
@@ -18,10 +18,10 @@ export function tabulate(
   return [head, widths.map((width) => "-".repeat(width)), ...rows].map((cells) => `${line(cells)}\n`).join("");
 }
 
-/** What a platform does not count. */
+/** Text for figures that a platform does not count. */
 export const kNotAvailable = "N/A";
 
-/** "1,032,731". */
+/** Writes "1,032,731". */
 export function withCommas(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }

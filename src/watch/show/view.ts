@@ -1,4 +1,4 @@
-/** What a view of `weir show` is: the requests it makes of a device, and what it draws of the answers. */
+/** A view of `weir show`: the requests it makes of a device, and how it draws the answers. */
 
 import type { ControlRequests } from "../../device/protocol.js";
 import type { Grid } from "../../result/report/table.js";
@@ -21,18 +21,18 @@ export type Request =
 export type Answers<Names extends Request = Request> = { [Name in Names]: ControlRequests[Name] };
 
 export interface View {
-  /** What it shows, for help. */
+  /** Contents of the view, for help. */
   description: string;
-  /** Which devices have it. */
+  /** Kind of the devices that have it. */
   of: "switch" | "nic" | "any";
   requests: readonly Request[];
-  /** Weir's own tables; or: */
+  /** Weir's own tables; a view has these or `text`. */
   grids?(answers: Answers): Grid[];
-  /** the text of the tool whose shape this is, with its last line feed. `position`: among the devices shown. */
+  /** Text of the tool whose shape this is, with its last line feed. `position`: among the devices shown. */
   text?(answers: Answers, position: number): string;
-  /** The document of --json; the answers themselves if left out. */
+  /** Document of --json; the answers themselves if left out. */
   json?(answers: Answers, position: number): unknown;
-  /** Its lines, or the items of its document, name their device: those of several devices make one text, or one list. */
+  /** Whether its lines, or the items of its document, name their device: those of several devices then make one text, or one list. */
   joins?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What `weir show` can show, by the words that follow it. */
+/** All views of `weir show`, by the words that follow it. */
 import { dashboard } from "./dashboard.js";
 import { kDcbViews } from "./dcb.js";
 import { dcbx, lldp } from "./discovery.js";

@@ -1,16 +1,16 @@
-/** What the user of `weir top` has chosen, and how keys change it. */
+/** Choices of the user of `weir top`, and how keys change them. */
 import { kPairColumns, kPortColumns } from "./columns.js";
 
 export type Section = "pairs" | "ports";
 
-/** As node:readline tells of keys. */
+/** A key as node:readline tells of it. */
 export interface Key {
   name?: string | undefined;
   sequence?: string | undefined;
   ctrl?: boolean | undefined;
 }
 
-/** What a key asks for beyond another picture. */
+/** Wish of the user beyond another picture. */
 export type Wish = "quit" | "suspend" | undefined;
 
 const kKeys: Readonly<Record<Section, readonly string[]>> = {
@@ -32,7 +32,7 @@ export class Choices {
   /** Rows that there was room for. */
   private readonly rooms: Record<Section, number> = { pairs: 1, ports: 1 };
 
-  /** @param sort Goes for both tables where both have it. */
+  /** @param sort Orders both tables where both have it. */
   constructor(
     { sort = "name", filter = "" },
     public interval: number,
@@ -42,7 +42,7 @@ export class Choices {
     this.filter = filter;
   }
 
-  /** The first row to show of `rows`, where `room` fit. */
+  /** Returns the first row to show of `rows`, where `room` fit. */
   scroll(section: Section, rows: number, room: number): number {
     this.rooms[section] = room;
     this.offsets[section] = Math.max(0, Math.min(this.offsets[section], rows - room));
@@ -102,7 +102,7 @@ export class Choices {
     this.interval = next ?? this.interval;
   }
 
-  /** scroll() sees to the ends. */
+  /** Ends are not checked here: scroll() sees to them. */
   #move(name: string): void {
     const page = Math.max(1, this.rooms[this.active] - 1);
     const steps: Readonly<Record<string, number>> = {

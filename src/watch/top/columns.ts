@@ -1,15 +1,15 @@
-/** Columns of the tables of `weir top`: what they are called, how they sort, what they show, and which go first for want of room. */
+/** Columns of the tables of `weir top`: their names, their order in sorting, their texts, and which are left out first for want of room. */
 import { formatSize } from "../../base/units.js";
 import { count, fixed, gbps, kilobytes, printable } from "../../result/report/format.js";
 import type { PairSample, PortSample } from "./sample.js";
 
 export interface Column<Row> {
-  /** Of --sort. */
+  /** Name of the column in --sort. */
   key: string;
   head: string;
   /** Names are aligned to the left, and sort from the smallest. */
   name?: boolean;
-  /** Where there is no room, the lowest go first; 0: stays. */
+  /** Columns of the lowest rank are left out first for want of room; 0: it stays. */
   rank: number;
   value(row: Row): string | number | null;
   text(row: Row): string;
@@ -44,7 +44,7 @@ function number<Row>(
   };
 }
 
-/** Rates of events: whole ones from 10 on, so that columns stand still. */
+/** Writes rates of events: whole ones from 10 on, so that columns stand still. */
 const perSecond = (value: number) => (value >= 10 || value === 0 ? count(value) : fixed(value));
 const size = (bytes: number) => formatSize(bytes, 4);
 
@@ -75,17 +75,19 @@ export const kPortColumns: readonly Column<PortSample>[] = [
   number("drops", "DROPS/s", 5, [({ drops_per_s }) => drops_per_s, perSecond]),
 ];
 
-/** What --sort takes. */
+/** Keys that --sort takes. */
 export const kSortKeys: readonly string[] = [...new Set([...kPairColumns, ...kPortColumns].map(({ key }) => key))];
 
-/** Rows whose names contain `filter`, whatever its case. */
+/** Returns the rows whose names contain `filter`, whatever its case. */
 export function filtered<Row>(rows: readonly Row[], columns: readonly Column<Row>[], filter: string): readonly Row[] {
   const wanted = filter.toLowerCase();
   const names = columns.filter(({ name }) => name);
   return rows.filter((row) => names.some((column) => String(column.value(row)).toLowerCase().includes(wanted)));
 }
 
-/** By `key`: names from the smallest, numbers from the largest; the order of the sample by `name`, and where values are equal. */
+/**
+ * Sorts by `key`: names from the smallest, numbers from the largest; by `name`, and where values are equal, the order of the sample stays.
+ */
 export function sorted<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

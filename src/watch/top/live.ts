@@ -1,4 +1,4 @@
-/** `weir top` at a terminal, until the user quits. */
+/** Runs `weir top` at a terminal, until the user quits. */
 import type { EventEmitter } from "node:events";
 import type { LiveStream } from "../../result/report/terminal.js";
 import type { Choices } from "./choices.js";
@@ -15,11 +15,11 @@ export interface LiveOptions {
   color: boolean;
   /** Stops the process, if somebody is there to continue it, and returns when it goes on. */
   suspend: () => void;
-  /** Once aborted, it ends. */
+  /** Ends it when aborted. */
   signal: AbortSignal;
 }
 
-/** True: the user pressed Ctrl-C. */
+/** Returns true when the user pressed Ctrl-C. */
 export async function liveTop(poll: Poll, choices: Choices, options: LiveOptions): Promise<boolean> {
   return new LiveTop(poll, choices, options).run();
 }
@@ -38,7 +38,7 @@ class LiveTop {
     this.listen("on");
     this.resume();
   };
-  /** Also after a stop that nobody asked us about: the shell has changed the terminal's mode since. */
+  /** This is also called after a stop that nobody asked us about: the shell has changed the terminal's mode since. */
   private readonly resume = () => {
     this.terminal.leave();
     this.terminal.enter();

@@ -17,7 +17,7 @@ export class Poll {
   }
 }
 
-/** Undefined: it does not answer yet, or no more. */
+/** Returns undefined when the device does not answer yet, or no more. */
 async function read(device: ControlledDevice): Promise<Reading | undefined> {
   try {
     const [status, counters, ports] = await Promise.all([

@@ -1,4 +1,4 @@
-/** What queue pairs and ports do now: rates from two readings of the same devices. Bits, bytes and events per second. */
+/** Tells what queue pairs and ports do now: rates from two readings of the same devices. Bits, bytes and events per second. */
 
 import type { ControlRequests, PortStatus, QueuePairReport } from "../../device/protocol.js";
 import type { ControlledDevice } from "../../device/running.js";
@@ -9,9 +9,9 @@ export interface Reading {
   scale: number;
   counters: ControlRequests["counters"];
   ports: readonly PortStatus[];
-  /** Of a switch: bytes in all queues of each port, in the order of `ports`. */
+  /** Bytes in all queues of each port of a switch, in the order of `ports`. */
   queueBytes: readonly number[] | undefined;
-  /** None of a switch. */
+  /** Queue pairs; a switch has none. */
   pairs: readonly QueuePairReport[];
 }
 
@@ -23,7 +23,7 @@ export type Sample = ReturnType<typeof sampleOf>;
 export function sampleOf(readings: readonly Reading[], before: ReadonlyMap<string, Reading>, time: Date) {
   const looks = readings.map((reading) => lookOf(reading, before.get(reading.device.name)));
   return {
-    /** ISO 8601. */
+    /** Time in ISO 8601. */
     time: time.toISOString(),
     devices: readings.map(({ device, scale }) => ({ name: device.name, kind: device.kind ?? null, scale })),
     queue_pairs: looks.flatMap(pairsOf),
@@ -33,9 +33,9 @@ export function sampleOf(readings: readonly Reading[], before: ReadonlyMap<strin
 
 /** A reading, and rates since the one before. */
 interface Look extends Reading {
-  /** Of the counters with one value of a label; null: not known yet, or counters were cleared meanwhile. */
+  /** Rate of the counters with one value of a label; null: not known yet, or counters were cleared meanwhile. */
   perSecond(label: "qpn" | "port", value: string, sum: (counters: Counters) => number, factor?: number): number | null;
-  /** Of queue pairs, by their numbers as labels have them. */
+  /** Counters of queue pairs, by their numbers as labels have them. */
   moved: ReadonlyMap<string, Counters>;
 }
 
@@ -55,9 +55,9 @@ function lookOf(now: Reading, before: Reading | undefined): Look {
 
 const kNone = countersOf([]);
 
-/** Those of a NIC's port are under "": of others of its counters that name a port, impairments are those of the link. */
+/** Counters of a NIC's port are under "": where its other counters name a port, they are impairments of the link. */
 function countersBy({ counters, pairs }: Reading) {
-  // Of programs: they come and go, and count for themselves.
+  // Queue pairs of programs come and go, and count for themselves.
   const programs = pairs.flatMap(({ qpn, counters: own = {} }) =>
     Object.entries(own).map(([name, value]): Counter => {
       return { name, unit: "", meaning: "none", labels: { qpn: qpnText(qpn) }, value };
@@ -67,7 +67,7 @@ function countersBy({ counters, pairs }: Reading) {
   return { qpn, port: qpn.get("")?.by("port") ?? new Map<string, Counters>() };
 }
 
-/** Null: not known yet, or there is no such thing; so of ports. */
+/** A rate is null when it is not known yet, or there is no such thing; so in portsOf(). */
 function pairsOf({ device, pairs, perSecond, moved }: Look) {
   return pairs.map((pair) => {
     const own = qpnText(pair.qpn);
@@ -76,7 +76,7 @@ function pairsOf({ device, pairs, perSecond, moved }: Look) {
     return {
       device: device.name,
       qp: pair.name,
-      /** Of the program that has it; null: the NIC's own. */
+      /** Process of the program that has it; null: the queue pair is the NIC's own. */
       pid: pair.program?.pid ?? null,
       peer: pair.peer,
       stage: sends && pair.limited ? pair.stage : null,
@@ -104,12 +104,12 @@ function portsOf({ device, ports, queueBytes, perSecond }: Look) {
       rx_pps: named("rx_packets"),
       tx_pps: named("tx_packets"),
       queue_bytes: queueBytes?.[i] ?? null,
-      /** Of a switch: made; of a NIC: that came marked. */
+      /** Marks that a switch made; of a NIC packets that came marked. */
       marks_per_s: rate("mark", "marked"),
-      /** PFC frames. */
+      /** Rates of PFC frames. */
       pauses_rx_per_s: rate("pause_rx"),
       pauses_tx_per_s: rate("pause_tx"),
-      /** With those that the host has lost. */
+      /** Drops include frames that the host has lost. */
       drops_per_s: rate("drop", "overrun", "refused", "down"),
     };
   });

@@ -1,4 +1,4 @@
-/** What `weir top` draws: a sample and the user's choices as the lines of a terminal of some size. */
+/** Draws `weir top`: a sample and the user's choices as the lines of a terminal of some size. */
 import pc from "picocolors";
 import type { Choices, Section } from "./choices.js";
 import { type Column, filtered, kPairColumns, kPortColumns, sorted } from "./columns.js";
@@ -12,7 +12,7 @@ export interface Size {
 type Colors = ReturnType<typeof pc.createColors>;
 
 const kGap = "  ";
-/** With less room than that, and too little for all: only the section that is active. */
+/** With fewer lines than this, and too few for all rows, only the active section is drawn. */
 const kTwoSections = 10;
 const kHelp = [
   "q, Ctrl-C     quit",
@@ -26,7 +26,7 @@ const kHelp = [
   "+ -           longer or shorter interval",
 ];
 
-/** At most `size.rows` lines of at most `size.columns` characters, colours apart. */
+/** Returns at most `size.rows` lines of at most `size.columns` characters, colours not counted. */
 export function drawTop(sample: Sample | undefined, choices: Choices, size: Size, color: boolean): string[] {
   const colors = pc.createColors(color);
   const top = [heading(sample, choices, colors), ...second(sample, choices, colors)];
@@ -48,7 +48,7 @@ function heading(sample: Sample | undefined, { paused, interval }: Choices, { bo
   return `${bold("weir top")} ${time}  ${paused ? `${yellow("paused")}  ` : ""}${counts}  every ${interval} s`;
 }
 
-/** "5 NICs, 1 switch, 8 queue pairs". */
+/** Returns "5 NICs, 1 switch, 8 queue pairs". */
 export function summary({ devices, queue_pairs }: Sample): string {
   if (devices.length === 0) return "no daemon or lab is running";
   const switches = devices.filter(({ kind }) => kind === "switch").length;
@@ -60,7 +60,7 @@ export function summary({ devices, queue_pairs }: Sample): string {
   ].join(", ");
 }
 
-/** Labs and their scales. */
+/** Lists labs and their scales. */
 export function scales({ devices }: Sample): string {
   const labs = new Map<string, number>();
   for (const { name, scale } of devices) if (scale !== 1) labs.set(name.split(".")[0] ?? name, scale);
@@ -90,7 +90,7 @@ function tables(sample: Sample, choices: Choices, size: Size, colors: Colors): s
   const [pairs, ports] = [sample.queue_pairs.length + 1, sample.ports.length + 1];
   const both = choices.shown === "both" && (size.rows >= kTwoSections || pairs + ports <= room);
   if (!both) return draw[choices.shown === "both" ? choices.active : choices.shown](size.rows);
-  // Each gets what it needs, and half of the room if both need more.
+  // Each section gets the lines that it needs, and half of the room if both need more.
   const first = Math.min(pairs, Math.max(Math.ceil(room / 2), room - ports));
   return [...draw.pairs(first), "", ...draw.ports(room - first)];
 }
@@ -137,7 +137,7 @@ function fitting<Row>(columns: readonly Column<Row>[], widths: readonly number[]
   return [...kept];
 }
 
-/** Escape sequences take no room. */
+/** Cuts a line to so many columns; escape sequences take no room. */
 function cut(line: string, columns: number): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what picocolors writes
   const plain = line.replace(/\x1b\[[0-9;]*m/g, "");

@@ -3,7 +3,7 @@ import { emitKeypressEvents } from "node:readline";
 import type { LiveStream } from "../../result/report/terminal.js";
 import type { Key } from "./choices.js";
 
-/** Where keys come from; process.stdin is one. */
+/** Source of keys; process.stdin is one. */
 export interface KeyStream extends NodeJS.ReadableStream {
   isTTY?: boolean;
   setRawMode?(on: boolean): unknown;
@@ -32,7 +32,7 @@ export class Terminal {
   enter(): void {
     if (this.entered) return;
     this.entered = true;
-    // However this process ends, the user gets the terminal back.
+    // The user gets the terminal back however this process ends.
     process.on("exit", this.onExit);
     this.output.write(kEnter);
     emitKeypressEvents(this.input);
@@ -40,13 +40,13 @@ export class Terminal {
     this.input.on("keypress", this.onKeypress).resume();
   }
 
-  /** Over the picture before: nothing is cleared that is drawn again, so nothing flickers. */
+  /** Draws over the picture before: nothing is cleared that is drawn again, so nothing flickers. */
   draw(lines: readonly string[]): void {
     if (!this.entered) return;
     this.output.write(`${kHome}${lines.map((line) => `${line}${kRestOfLine}`).join("\r\n")}`);
   }
 
-  /** Idempotent. */
+  /** Gives the terminal back. Idempotent. */
   leave(): void {
     if (!this.entered) return;
     this.entered = false;
