@@ -37,8 +37,8 @@ export interface ComposeOptions {
    */
   inhabited?: boolean;
   /**
-   * Workers do not nap, so that short messages of programs do not wait for a nap to end. TCP connections of a run lose little by naps, and
-   * a worker that spins for each frame needs a CPU of its own.
+   * Where little comes, frames wake the workers at once, so that short messages of programs do not wait for a nap to end. TCP
+   * connections of a run lose little by naps, and a worker that has a turn for each of their frames needs a CPU of its own.
    */
   prompt?: boolean;
   /** No samples are taken. */

@@ -37,7 +37,7 @@ export interface StandingOptions {
   /** Events of the lab; `failed` is also called when a thread has ended. */
   events: HostEvents &
     LabHostsEvents & {
-      /** Is called when somebody asks for the end, and has been told that it comes. */
+      /** Is called when somebody asks for the end; the answer says that it comes. */
       down(): void;
     };
 }
