@@ -8,7 +8,7 @@ import type { HostConfig, SwitchConfig } from "./types.js";
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const kRoceOverhead = 64;
-/** How much longer an IPv6 header is than one of IPv4. */
+/** Bytes by which an IPv6 header is longer than one of IPv4. */
 export const kIpv6More = kIpv6Header - kIpv4Header;
 
 /** Finds settings of a switch that do not go together. `at` returns the place where a field of it was written. */

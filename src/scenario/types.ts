@@ -61,7 +61,7 @@ export interface HostConfig extends Omit<Full<typeof hostSchema>, "initial_rate"
 /** Pins frames of one source host to one destination host; `via` are all switches from first to last. */
 export type PinnedRoute = NonNullable<TopologyInput["routes"]>[number];
 
-/** How the queue pairs of all flows carry their messages. */
+/** Transport by which the queue pairs of all flows carry their messages. */
 export type Transport = With<Full<typeof transportSchema>, { window: number }>;
 
 /** One queue pair's traffic. Without `rate` as fast as the NIC allows, without `bytes` until `stop`. */

@@ -22,8 +22,8 @@ export interface LabAccess {
   /** Meant ns since traffic began; below 0 before. */
   now(): number;
   /**
-   * From now on the devices have the parameters of `scenario`, which is the same in all else; `set` says so in the result. Rates
-   * that were or will be changed by plan stay so.
+   * Gives the devices, from now on, the parameters of `scenario`, which is the same in all else; `set` names them in the result.
+   * Rates that were or will be changed by plan stay so.
    */
   change(scenario: Scenario, set: readonly string[]): void;
 }

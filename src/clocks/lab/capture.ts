@@ -171,7 +171,7 @@ export class LabCaptureFile implements LabObserver {
     this.timer = setTimeout(() => this.#tick(), more ? 0 : kDrainMs);
   }
 
-  /** Returns whether any frames had come. */
+  /** Writes the frames that have come. Returns whether there were any. */
   #pass(): boolean {
     let more = false;
     for (const part of this.tap?.drain() ?? []) {

@@ -1,4 +1,4 @@
-/** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
+/** Makes native devices of a scenario: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
 
 import {
   kEct0,
@@ -77,7 +77,7 @@ export function stackMtu(scenario: Scenario, index: number): number {
 
 /**
  * The namespaces and links that a scenario needs, or the part of it that runs here.
- * @param inhabited As in ComposeOptions: each host has a node more, for its kernel, and a link from its NIC to there, behind all
+ * @param inhabited See ComposeOptions: each host has a node more, for its kernel, and a link from its NIC to there, behind all
  *   others.
  */
 export function labNetwork(scenario: Scenario, inhabited = false): { nodes: LabNode[]; links: LabLink[] } {

@@ -31,7 +31,7 @@ export interface ExecutionOptions {
   part?: PartRun | undefined;
 }
 
-/** From the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
+/** Time from the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
 const kLeadNs = 100e6;
 /** The same where programs look for their NICs before traffic starts. */
 const kSettlingNs = 500e6;
@@ -41,7 +41,7 @@ const kDrainStepMs = 20;
 const kCalmLooks = 3;
 /** Longest pause in bits: 65,535 quanta of 512. */
 const kLongestPause = 65_535 * 512;
-/** How long frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
+/** Time that frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
 const kDrainMs = 2000;
 
 /**

@@ -1,4 +1,4 @@
-/** From a running lab to what LiveView draws. */
+/** States of a running lab, for LiveView to draw. */
 import { hasAlpha, hasWindow } from "../../congestion/flow_state.js";
 import { kLosses } from "../../native/counters.js";
 import { queueThresholds } from "../../result/thresholds.js";

@@ -72,7 +72,7 @@ function tell(text: string): void {
   }
 }
 
-/** How a lab ends: the first request decides, a second one says that it is urgent. */
+/** End of a lab: the first request decides, a second one says that it is urgent. */
 class Ended {
   private first: (status: number) => void = () => {};
   private second: () => void = () => {};

@@ -5,7 +5,7 @@
  *   ids of the switches                                              (SimAI: NVSwitches before them)
  *   src dst rate delay error_rate                                    for each link
  *
- * As there, lines after the links that are counted are comments. NVSwitches and their links are left out: they are no Ethernet.
+ * As in ns-3, lines after the links that are counted are comments. NVSwitches and their links are left out: they are no Ethernet.
  */
 import { parseRate, parseTime } from "../../base/units.js";
 import { kMostHosts, kMostPorts, kMostSwitches } from "../topology_schema.js";
