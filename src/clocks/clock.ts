@@ -1,12 +1,12 @@
 /**
- * What runs a scenario: real frames, discrete events, equations. Verbs and studies know no other way to run one, so a clock more is an
- * object of this shape.
+ * A clock runs a scenario: with real frames, by discrete events, or by equations. Verbs and studies know no other way to run one, so a
+ * further clock is one more object of this shape.
  */
 import type { FlowCompletion } from "../result/completions.js";
 import type { Result, Series } from "../result/result.js";
 import type { Scenario } from "../scenario/types.js";
 
-/** In the order in which they are named. */
+/** Clocks in the order in which the documentation and messages name them. */
 export const kClockNames = ["wire", "sim", "model"] as const satisfies readonly Result["clock"][];
 export type ClockName = (typeof kClockNames)[number];
 
@@ -17,20 +17,20 @@ export interface RunProgress {
 
 /** `Progress`: what the clock says of how far it is. */
 export interface RunOptions<Progress = RunProgress> {
-  /** Once aborted, the run ends at the time that it has reached, and its outcome is of what came until then. */
+  /** Once aborted, the run ends at the time that it has reached, and its outcome covers what came until then. */
   signal: AbortSignal;
   /** Called now and then. */
   onProgress?: ((progress: Progress) => void) | undefined;
-  /** Where files that the run itself writes go, unless their paths are absolute; exists when it starts. Default: here. */
+  /** Folder of the files that the run itself writes, unless their paths are absolute; it exists when the run starts. Default: here. */
   folder?: string | undefined;
 }
 
 export interface Outcome {
   result: Result;
   series: Series;
-  /** In the order of completion. */
+  /** Flows in the order of their completion. */
   flowTable: readonly FlowCompletion[];
-  /** What the run cost this machine. Differs from run to run, so it is kept apart from the result. */
+  /** Cost of the run on this machine. It differs from run to run, so it is kept apart from the result. */
   performance?: object;
   /** False when the run was stopped before its end. */
   complete: boolean;

@@ -1,4 +1,4 @@
-/** The clocks that there are. What carries a run out is loaded when a run begins. */
+/** All clocks. The modules that carry a run out are loaded only when a run begins. */
 
 import { modelScenario } from "../models/dcqcn/index.js";
 import { refuseKernelTraffic } from "../scenario/kernel_traffic.js";

@@ -1,7 +1,7 @@
 /**
- * From a run of the equations to the result contract, for `weir compare` beside wire and sim.
+ * Makes a result of a run of the equations, for `weir compare` beside wire and sim.
  *
- * Rates are fluid: packets, marks and CNPs are what is to be expected, rounded. The model's own figures are in `model`: fixed point, tau*,
+ * Rates are fluid: packets, marks and CNPs are expected numbers, rounded. The model's own figures are in `model`: fixed point, tau*,
  * longest queue. There are no frames to account for, no pauses, and nothing is lost.
  */
 import { setImmediate as turn } from "node:timers/promises";
@@ -72,7 +72,7 @@ function compose(scenario: Scenario, modelled: ModelledScenario, run: FluidRun):
   return { result, series: seriesOf(scenario, modelled, run.series, share) };
 }
 
-/** Of all flows together, where their links do not hold them back; null otherwise. */
+/** Fixed point of all flows together if their links do not hold them back; else null. */
 function fixedPointOf({ parameters, classes }: ModelledScenario): NonNullable<Result["model"]>["fixed_point"] {
   const flows = classes.reduce((sum, { count }) => sum + count, 0);
   const point = dcqcnFixedPoint(parameters, flows);

@@ -15,7 +15,7 @@ interface SeriesTable {
   key: string;
   /** The columns behind time_s and the key. */
   columns: readonly string[];
-  /** Name -> column -> samples; a column that was not sampled is missing. */
+  /** Samples by name, then by column; a column that was not sampled is missing. */
   entries: readonly (readonly [string, Readonly<Record<string, readonly number[] | undefined>>])[];
 }
 
@@ -71,7 +71,7 @@ function tablesOf({ flows, queues, pauses, cnps, cnms, marks }: Series): SeriesT
   return tables.filter(({ entries }) => entries.length > 0);
 }
 
-/** What holds the senders back: rates, a window, or nothing. */
+/** Columns of whatever holds the senders back: rates, a window, or nothing. */
 function flowColumns(flows: Series["flows"]): string[] {
   const columns = ["rate_bps", "target_rate_bps", "cwnd_packets"] as const;
   return columns.filter((column) => Object.values(flows).some((samples) => samples[column] !== undefined));
@@ -92,7 +92,7 @@ function* csvFile({ key, columns, entries }: SeriesTable, time_s: readonly numbe
   yield text;
 }
 
-/** Names are a dictionary; what was not sampled is null. */
+/** Table as an Arrow file: names are a dictionary, and values that were not sampled are null. */
 function arrowFile({ key, columns, entries }: SeriesTable, time_s: readonly number[]): Uint8Array {
   const rows = <T>(of: (name: string, samples: SeriesTable["entries"][number][1]) => readonly T[]) =>
     entries.flatMap(([name, samples]) => of(name, samples));
@@ -109,6 +109,6 @@ function arrowFile({ key, columns, entries }: SeriesTable, time_s: readonly numb
     ),
     ...Object.fromEntries(columns.map((column) => [column, columnFromArray(columnOf(column), float64())])),
   });
-  // Null only for a sink of the caller's.
+  // The result is null only when the caller passes a sink.
   return tableToIPC(table, { format: "file" }) as Uint8Array;
 }

@@ -1,4 +1,4 @@
-/** From validated configuration to how native devices behave: what labs and daemons have in common. */
+/** Behaviour of native devices by their validated configuration, as far as labs and daemons have it in common. */
 
 import type { NativeSetting } from "../congestion/algorithm.js";
 import { nativeCongestion } from "../congestion/algorithms.js";
@@ -19,7 +19,7 @@ export const kEct0 = 2;
 export const kQuantumNs = 20_000;
 /** Bytes of frames by which receive slots are counted, unless they are known to be smaller. */
 const kSlotFrame = 1000;
-/** What a packet socket's ring can be asked for. */
+/** Most slots that a packet socket's ring can be asked for. */
 export const kMostSlots = 65_536;
 
 /** The numbers of a switch's features. */
@@ -27,7 +27,7 @@ export function switchBehaviour(s: SwitchConfig, latenessHeadroom: number, scale
   return numbersOf(kSwitchFeatures, s, { scale, latenessHeadroom });
 }
 
-/** What is otherwise at a port than at others: its defence, where there are congestion points, and its profile. */
+/** Settings in which a port differs from others: its defence, where there are congestion points, and its profile. */
 export function portBehaviour(
   s: Pick<SwitchConfig, "ecn" | "qcn" | "profiled">,
   port: string,
@@ -44,9 +44,9 @@ export function portBehaviour(
   };
 }
 
-/** How a NIC's network is played. */
+/** The network of a NIC, and how it is played. */
 export interface NicSetting extends Omit<NativeSetting, "qcn"> {
-  /** Of the NIC's link, bit/s on the wire. */
+  /** Rate of the NIC's link, bit/s on the wire. */
   rate: number;
 }
 
@@ -70,7 +70,7 @@ export function nicBehaviour(
   };
 }
 
-/** Everything that features make of one device. */
+/** Collects all that features make of one device. */
 function numbersOf<const Features extends readonly { native: (...args: never) => object }[], Needs, Play>(
   features: Features,
   needs: Needs,
@@ -81,7 +81,7 @@ function numbersOf<const Features extends readonly { native: (...args: never) =>
 }
 
 /**
- * Packet descriptors of a switch: what the buffer can hold of full frames, half as much again for small ones, and what one
+ * Packet descriptors of a switch: as many as the buffer can hold of full frames, half as much again for small ones, and those that one
  * turn may have in passing. `frame`: bytes of a common frame.
  */
 export function switchDescriptors(
@@ -94,8 +94,8 @@ export function switchDescriptors(
 }
 
 /**
- * Slots for what comes in `lateness` at the link's rate and a quarter more, and for what the link itself holds: frames wait there
- * until `delay` is over. Wall ns and bit/s; `frame`: bytes of the smallest common frame.
+ * Slots for frames that come in `lateness` at the link's rate and a quarter more, and for those that the link itself holds: they wait
+ * there until `delay` is over. Wall ns and bit/s; `frame`: bytes of the smallest common frame.
  */
 export function receiveSlots(rate: number, lateness: number, { delay = 0, frame = kSlotFrame } = {}): number {
   const late = (rate / 8 / kSlotFrame) * (lateness / 1e9) * 1.25;

@@ -1,4 +1,4 @@
-/** A device's side of a capture: the answer to the request, and the stream of pcapng blocks that follows it. */
+/** Device's side of a capture: the answer to the request, and the stream of pcapng blocks that follows it. */
 import type { Writable } from "node:stream";
 import { WeirError } from "../base/error.js";
 import type { CaptureCounts, NativeAddon } from "../native/types.js";
@@ -7,27 +7,27 @@ import { type CaptureStart, kindsMask, parseCaptureRequest } from "./capture/req
 import { addCounts, FrameTap, type TapPlace } from "./capture/tap.js";
 import { Stream } from "./control_server.js";
 
-/** A port, and where its frames pass. */
+/** A port, and the place where its frames pass. */
 export type CapturePort = CaptureStart["ports"][number] & { place: TapPlace };
 
-/** A switch or NIC as it is captured. */
+/** A switch or NIC whose frames are captured. */
 export interface CaptureSource {
   addon: Pick<NativeAddon, "Capture">;
   about: Omit<CaptureStart, "ports" | "snaplen">;
   ports: readonly CapturePort[];
 }
 
-/** What happens to captures, for a log. */
+/** Events of captures, for a log. */
 export interface CaptureEvents {
   began(ports: readonly string[]): void;
   ended(ports: readonly string[], total: CaptureCounts): void;
 }
 
-/** Each may hold 8 MB of frames for each worker. */
+/** Most captures at a time: each may hold 8 MB of frames for each worker. */
 const kMostAtOnce = 8;
 const kDrainMs = 10;
 const kCountsMs = 1000;
-/** Bytes on their way to a client: beyond that it is too slow, and frames stay in the ring. */
+/** Most bytes on their way to a client: beyond that it is too slow, and frames stay in the ring. */
 const kMostUnsent = 2 << 20;
 
 /** The captures of one device. */
@@ -77,7 +77,7 @@ export class Captures {
     return stop;
   }
 
-  /** Ends them all: before the device's workers are closed. */
+  /** Ends all captures. It is called before the device's workers are closed. */
   close(): void {
     for (const stop of this.running) stop();
   }
@@ -91,7 +91,7 @@ function named<Port extends { name: string }>(ports: readonly Port[], name: stri
   });
 }
 
-/** All that waits, as long as the client takes it. */
+/** Sends all frames that wait, as long as the client takes them. */
 function send(tap: FrameTap, client: Writable, most: number): void {
   for (let more = true; more && client.writableLength < most; ) {
     more = false;

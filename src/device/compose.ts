@@ -1,4 +1,4 @@
-/** From the configuration of a device of its own to its native worker: one switch or one NIC, in wall units. */
+/** Makes the native worker of a device of its own from its configuration: one switch or one NIC, in wall units. */
 
 import { isIPv4, isIPv6 } from "node:net";
 import { hearsCnms } from "../congestion/flow_state.js";
@@ -28,31 +28,31 @@ import { kStormKinds, type SwitchDaemonPort } from "./file/types.js";
 import { pathTo, type Sender } from "./path.js";
 import { nativeRouter } from "./router.js";
 
-/** How late a worker may be before a lossless class could lose: extra headroom at shaped ports, and receive slots. */
+/** Lateness of a worker from which on a lossless class could lose: it makes extra headroom at shaped ports, and receive slots. */
 const kLatenessNs = 20e6;
 /** Super-frames of the kernel that may be held at a time, 66 KiB each. */
 const kSuperFrames = 1024;
 const kSwitchSlots = 2048;
 /** Frames of the kernel read from a twin at a time. */
 const kTwinSlots = 64;
-/** A frame of path MTU 1024, by which descriptors are counted. */
+/** Bytes of a frame of path MTU 1024, by which descriptors are counted. */
 const kCommonFrameBytes = 1082;
 const kNicDescriptors = 4608;
-/** RoCEv2 packets in a super-frame, at most: 64 KiB of those with 1,024 bytes. */
+/** Most RoCEv2 packets in a super-frame: 64 KiB of those with 1,024 bytes. */
 const kJoined = 64;
 /** Places for queue pairs of programs. */
 export const kProgramQueuePairs = 4096;
 
-/** How frames pass between an interface and the worker. */
+/** Ways in which frames pass between an interface and the worker. */
 type Backends = Pick<BackendChoice, "receive" | "transmit" | "xdp_mode" | "ring"> &
   Partial<Pick<BackendChoice, "live_for_xdp">>;
 
-/** What the defence `auto` is at a port for a CNPV. */
+/** Returns the defence that `auto` means at a port for a CNPV. */
 export type AutomaticDefence = (port: string, cnpv: number) => CnDefence;
 
 /**
- * @param backends Of each port; one left out is af_packet both ways.
- * @param since ns since the start: which of the changes of rates hold.
+ * @param backends Backends of each port; a port without any uses af_packet both ways.
+ * @param since Time since the start, ns: it decides which of the changes of rates hold.
  */
 export function composeSwitchWorker(
   config: SwitchDaemonConfig,
@@ -119,7 +119,7 @@ function ratesAt({ changes }: SwitchDaemonConfig, { name, priority_rates }: Swit
   return rates;
 }
 
-/** What the kernel has of the router's interfaces. */
+/** Twins of the router's interfaces in the kernel. */
 function twinsOf({ router, ports }: SwitchDaemonConfig): NativePort[] {
   const { kernel } = router ?? {};
   if (router === undefined || kernel === undefined) return [];
@@ -137,7 +137,7 @@ function twinsOf({ router, ports }: SwitchDaemonConfig): NativePort[] {
   }));
 }
 
-/** Of each worker of the switch: all ports, and packets for what may come in by its own. */
+/** Configurations of all workers of the switch: each has all ports, and packets for frames that may come in by its own. */
 export function composeSwitchWorkers(
   config: SwitchDaemonConfig,
   backends: readonly Backends[],
@@ -149,10 +149,10 @@ export function composeSwitchWorkers(
   return config.workers.map((place, i) => ({ ...whole, ...common(`${config.name}-${i}`, place) }));
 }
 
-/** By address: where peers are whose file gives no MAC address. */
+/** MAC addresses, by IP address, of peers whose file gives none. */
 export type PeerMacs = ReadonlyMap<string, number>;
 
-/** @param answered Addresses that are the NIC's alone: who asks for them, and pings, is answered here. */
+/** @param answered Addresses that only the NIC has: it answers ARP and pings for them itself. */
 export function composeNicWorker(
   config: NicDaemonConfig,
   backends?: Backends,
@@ -234,7 +234,7 @@ function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number
     remote_qpn: pair.remote_qpn,
     path: pathTo(
       senderOf(config),
-      // 0: nothing is sent until it is known.
+      // With 0 nothing is sent until the address is known.
       { address: pair.peer.address, mac: pair.peer.mac ?? macs.get(pair.peer.address) ?? 0 },
       pair.dscp,
       pair.priority,
@@ -257,7 +257,7 @@ function queuePair(config: NicDaemonConfig, pair: QueuePairConfig, order: number
   };
 }
 
-/** What its queue pairs' paths begin with. */
+/** The sender of a NIC, for the paths of its queue pairs. */
 export function senderOf({
   port,
   vlan,
@@ -269,11 +269,11 @@ export function senderOf({
 }
 
 /**
- * @param backends Of each port, in the order of portsOf().
+ * @param backends Backends of each port, in the order of portsOf().
  * @param answered Addresses of a NIC that the kernel does not have.
- * @param macs Those of its peers that have been found.
- * @param automatic What a switch's neighbours have told; by default they are in its congestion notification domain.
- * @param since ns since the start: which of the changes of rates hold.
+ * @param macs MAC addresses of peers that have been found.
+ * @param automatic Defence by the words of a switch's neighbours; by default they are in its congestion notification domain.
+ * @param since Time since the start, ns: it decides which of the changes of rates hold.
  */
 export function composeWorkers(
   config: DeviceConfig,

@@ -13,13 +13,13 @@ const controlAnswer = z.union([
 export type ControlAnswer = z.output<typeof controlAnswer>;
 
 const kTimeoutMs = 5000;
-/** So long after its file was made a socket may be one that its process is about to listen at. */
+/** Time after its file was made in which a socket may be one that its process is about to listen at. */
 const kStartingMs = 10_000;
 
-/** A lab's socket is called so behind the lab's name, a daemon's `.sock`. */
+/** Suffix of a lab's socket behind the lab's name; a daemon's is `.sock`. */
 export const kLabSuffix = ".lab.sock";
 
-/** Does anybody listen at this socket? @param onRefused Called with the reason why not: ECONNREFUSED where a process has left it. */
+/** Returns whether anybody listens at a socket. @param onRefused Is given the reason if not: ECONNREFUSED where a process has left it. */
 export async function probe(path: string, onRefused: (code: string) => void = () => {}): Promise<boolean> {
   try {
     (await open(path)).destroy();
@@ -30,7 +30,7 @@ export async function probe(path: string, onRefused: (code: string) => void = ()
   }
 }
 
-/** One request, with its arguments. @throws WeirError when nobody answers, or the daemon refuses. */
+/** Sends one request with its arguments. @throws WeirError when nobody answers, or the daemon refuses. */
 export async function ask<Name extends keyof AllRequests>(
   path: string,
   request: Name,
@@ -43,14 +43,14 @@ export async function ask<Name extends keyof AllRequests>(
 
 type AllRequests = ControlRequests & LabRequests;
 
-/** What a daemon goes on to say behind its answer. */
+/** The stream that follows an answer of a daemon. */
 export interface AnswerStream<Data> {
   data: Data;
-  /** Paused; without an encoding. Ending it asks the daemon to end the stream. */
+  /** Socket of the stream, paused and without an encoding. Ending it asks the daemon to end the stream. */
   socket: Socket;
 }
 
-/** A request that is answered by a stream. @throws as ask() does. */
+/** Sends a request that is answered by a stream. @throws as ask() does. */
 export async function askStream<Name extends keyof StreamRequests>(
   path: string,
   request: Name,
@@ -85,7 +85,7 @@ function parse(line: string, path: string): ControlAnswer {
   }
 }
 
-/** Names of the sockets that somebody listens at, without `.sock`. What processes left that were killed is removed on the way. */
+/** Names of the sockets that somebody listens at, without `.sock`. Sockets of processes that were killed are removed on the way. */
 export async function controlSockets(folder: string): Promise<string[]> {
   let files: string[];
   try {
@@ -108,7 +108,7 @@ function removeDead(path: string): void {
     const file = lstatSync(path);
     if (file.isSocket() && Date.now() - file.mtimeMs > kStartingMs) unlinkSync(path);
   } catch {
-    // It is gone already, or somebody else's to remove.
+    // The file is gone already, or belongs to somebody else.
   }
 }
 
@@ -119,7 +119,7 @@ function open(path: string): Promise<Socket> {
   });
 }
 
-/** The line that answers. What has come behind it is the next that the socket gives, which is paused. */
+/** Returns the line that answers. Bytes behind it are the next that the socket gives, which is paused. */
 function exchange(socket: Socket, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];

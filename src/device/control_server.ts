@@ -14,14 +14,14 @@ import { type ControlAnswer, probe } from "./control_client.js";
 
 /** Longest request, characters. */
 const kLongestRequest = 4096;
-/** How long a client may take for its next request, or to read an answer. */
+/** Time that a client may take for its next request, or to read an answer. */
 const kPatienceMs = 10_000;
 const kMostConnections = 64;
 const kSocketOnly = 0o177;
-/** How long the last bytes of a stream may take when the server closes. */
+/** Time that the last bytes of a stream may take when the server closes. */
 const kLastBytesMs = 1000;
 
-/** As the client sent it: nothing but the name has been looked at. */
+/** A request as the client sent it: only its name has been checked. */
 export type ControlRequest = Readonly<Record<string, unknown>> & { readonly request: string };
 
 /** Answers one request: with data, or a Stream; throws WeirError to refuse it. */
@@ -42,7 +42,7 @@ export class Stream {
 export class ControlServer {
   private readonly connections = new Set<Connection>();
 
-  /** Of a process that ends at once. */
+  /** Removes the socket when the process ends at once. */
   private readonly onExit = () => rmSync(this.path, { force: true });
 
   private constructor(
@@ -76,33 +76,33 @@ export class ControlServer {
     } finally {
       process.umask(umask);
     }
-    // A connection that could not be accepted (no descriptors left) is the client's to repeat.
+    // The client repeats a connection that could not be accepted (no descriptors left).
     server.on("error", () => {});
     process.on("exit", control.onExit);
     return control;
   }
 
-  /** Removes the socket; streams are ended. Idempotent. */
+  /** Removes the socket and ends the streams. Idempotent. */
   close(): void {
     for (const connection of this.connections) connection.close();
     process.off("exit", this.onExit);
-    // Also unlinks the path.
+    // Closing the server also unlinks the path.
     this.server.close();
   }
 }
 
 class Connection {
-  /** What has come and is not answered: requests that the client has to read answers for first, and the beginning of the next one. */
+  /** Text that has come and is not answered: requests that the client has to read answers for first, and the beginning of the next one. */
   private pending = "";
   private readonly onText = (text: string) => {
     this.pending += text;
     this.#work();
   };
-  /** Whether requests are answered: not behind a stream, nor after the last word. */
+  /** Whether requests are answered: they are not behind a stream, nor after the last answer. */
   private listening = true;
-  /** The client has ended its side. */
+  /** Whether the client has ended its side. */
   private ended = false;
-  /** Of a stream that has begun. */
+  /** Ends the stream, once one has begun. */
   private endStream: (() => void) | undefined;
   private patience: NodeJS.Timeout | undefined;
 
@@ -123,7 +123,7 @@ class Connection {
       this.ended = true;
       this.#work();
     });
-    // A client that went away is no business of ours, but its stream is over.
+    // An error of the client is no business of ours, but its stream is over.
     socket.on("error", () => {});
     socket.on("close", () => this.#end());
     this.#wait();
@@ -147,7 +147,7 @@ class Connection {
     this.socket.end();
   }
 
-  /** Answers what was asked, as far as the client reads: no more than one answer waits here. */
+  /** Answers the pending requests, as far as the client reads: no more than one answer waits here. */
   #work(): void {
     const { socket } = this;
     while (this.listening && !socket.writableNeedDrain) {
@@ -175,7 +175,7 @@ class Connection {
     this.socket.write(`${JSON.stringify(answer)}\n`);
   }
 
-  /** From now on, for the next request or until an answer is read. */
+  /** Limits the time from now on, for the next request or until an answer is read. */
   #wait(): void {
     clearTimeout(this.patience);
     this.patience = setTimeout(() => {
@@ -184,14 +184,14 @@ class Connection {
     }, kPatienceMs);
   }
 
-  /** The last thing that the client hears, if it reads. */
+  /** Sends a refusal, the last thing that the client hears. */
   #refuse(error: string): void {
     this.#stopListening(refusal(error));
     this.#wait();
     this.socket.destroySoon();
   }
 
-  /** What the client still says is read, so that its end is noticed, and thrown away. */
+  /** Reads what the client still sends, and throws it away, so that its end is noticed. */
   #stopListening(last: ControlAnswer): void {
     this.listening = false;
     this.socket.off("data", this.onText).resume();
@@ -212,7 +212,7 @@ function answerTo(line: string, handler: Handler): { answer: ControlAnswer; begi
   }
 }
 
-/** Or what is wrong with it. */
+/** Returns the request, or the error in it. */
 function parseRequest(line: string): ControlRequest | string {
   let value: Partial<ControlRequest> | null;
   try {
@@ -227,7 +227,7 @@ function refusal(error: string, hint?: string): ControlAnswer {
   return { ok: false, error, ...(hint !== undefined && { hint }) };
 }
 
-/** A socket that nobody listens at is a dead daemon's. */
+/** Removes a socket at which nobody listens: its daemon is dead. */
 async function removeStale(path: string): Promise<void> {
   if (!existsSync(path)) return;
   if (!lstatSync(path).isSocket()) {

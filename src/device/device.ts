@@ -1,4 +1,4 @@
-/** A running switch or NIC, whoever runs it: what it is, does and counts, for control sockets, dashboards, metrics and captures. */
+/** A running switch or NIC, of a daemon or a lab: its identity, state and counts, for control sockets, dashboards, metrics and captures. */
 
 import { WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
@@ -30,58 +30,58 @@ import type {
 } from "./protocol.js";
 import { neighborsOf, routesOf } from "./router.js";
 
-/** A port with what metrics tell of it besides. */
+/** A port with the further facts that metrics tell of it. */
 export type DevicePort = PortStatus & { transitions: number };
 
-/** How a switch is configured now; its ports in their order, those of labs without limits. */
+/** Present configuration of a switch; its ports in their order, those of labs without limits. */
 export interface SwitchSetting {
   config: SwitchConfig;
   router?: RouterConfig | undefined;
   ports: readonly (Pick<SwitchDaemonPort, "name"> & Partial<SwitchDaemonPort>)[];
 }
 
-/** How a NIC is configured now; its queue pairs in their order. */
+/** Present configuration of a NIC; its queue pairs in their order. */
 export interface NicSetting {
   classes: TrafficClasses;
-  /** Bytes. */
+  /** Size of the receive buffer, bytes. */
   receiveBuffer: number;
   congestion: Congestion;
   qcn: HostConfig["qcn"];
   pairs: readonly { peer: string; priority: number; unresolved?: boolean }[];
 }
 
-/** Who runs a device: a daemon one, a lab several. */
+/** Source of a device's facts: a daemon has one device, a lab several. */
 export interface DeviceSource {
   readonly kind: Status["kind"];
   readonly name: string;
-  /** Wall time = meant time * scale; 1 for daemons. What a Device tells is meant. */
+  /** Wall time = meant time * scale; 1 for daemons. A Device tells meant times. */
   readonly scale: number;
   readonly addon: Pick<NativeAddon, "Capture">;
-  /** The worker that runs it, and its number there. */
+  /** The worker that runs the device, and its number there. */
   readonly worker: Pick<
     NativeWorker,
     "switchState" | "forwardingTable" | "forwardingEntries" | "neighbors" | "queuePairs" | "programs" | "worstGap"
   >;
   readonly index: number;
-  /** Of that worker, as just read, or as last looked at. */
+  /** Counters of that worker, as just read, or as last looked at. */
   counted(): CounterTable;
-  /** What is counted beside the native core. */
+  /** Counters beside those of the native core. */
   more?(): Iterable<Counter>;
-  /** Of a switch. */
+  /** Returns the setting of a switch. */
   switchSetting(): SwitchSetting | undefined;
-  /** Of a NIC. */
+  /** Returns the setting of a NIC. */
   nicSetting(): NicSetting | undefined;
-  /** Who uses a NIC, by their numbers at the worker. */
+  /** Programs that use a NIC, by their numbers at the worker. */
   programs?(): ReadonlyMap<number, ProgramIdentity>;
   ports(): DevicePort[];
-  /** Where it is on; labs have none. */
+  /** Reports of LLDP and DCBX where they are on; labs have none. */
   lldp?(): LldpReport | undefined;
   dcbx?(): DcbxReport | undefined;
-  /** Where frames of its ports pass. */
+  /** Places where frames of its ports pass. */
   places(): CapturePort[];
 }
 
-/** What only the process knows that runs it. */
+/** Facts that only the process knows that runs the device. */
 export interface DeviceHost {
   version: string;
   status(): Pick<Status, "uptime_s" | "control" | "metrics" | "dashboard">;
@@ -100,7 +100,7 @@ export class Device {
   readonly scale: number;
   private cleared: { at: Date; counters?: Counters } = { at: new Date() };
   private readonly captures: Captures;
-  /** Its places in the manifest of its worker. */
+  /** Positions of its counters in the manifest of its worker. */
   private own: readonly number[] = [];
 
   constructor(
@@ -112,7 +112,7 @@ export class Device {
     this.captures = new Captures(() => ({ addon: source.addon, about, ports: source.places() }), host.captures);
   }
 
-  /** What a request of the control socket is answered. @throws WeirError when there is no such request, or the device does not have what it asks for. */
+  /** Answers a request of the control socket. @throws WeirError when there is no such request, or the device lacks what it asks for. */
   answer(asked: ControlRequest): unknown {
     const answers: Answers = {
       status: () => this.status(),
@@ -142,7 +142,7 @@ export class Device {
     return { kind, name, version: this.host.version, pid: process.pid, uptime_s, scale, ...where };
   }
 
-  /** Of its worker, which may count for others too: native units, since the start. The manifest is empty before devices live. */
+  /** Counters of its worker, which may count for others too: native units, since the start. The manifest is empty before devices live. */
   counted(): CounterTable {
     return this.source.counted();
   }
@@ -219,7 +219,7 @@ export class Device {
     return neighborsOf(router, names, this.source.worker.neighbors(this.source.index));
   }
 
-  /** How many the forwarding table of a switch has. */
+  /** Number of entries in the forwarding table of a switch. */
   forwardingEntries(): number {
     return this.source.worker.forwardingEntries(this.source.index);
   }
@@ -246,7 +246,7 @@ export class Device {
     });
   }
 
-  /** Of each CNPV; none unless it runs QCN. @throws WeirError when this is a switch. */
+  /** Reaction points of each CNPV; none unless it runs QCN. @throws WeirError when this is a switch. */
   reactionPoints(): ReactionPointReport[] {
     const { congestion, qcn } = this.#asNic();
     if (congestion.algorithm !== "qcn") return [];
@@ -257,7 +257,7 @@ export class Device {
       .map((priority) => ({ priority, variant, most, ...(qcn.groups.get(priority) ?? parameters) }));
   }
 
-  /** Those that use this NIC. @throws WeirError when this is a switch. */
+  /** Programs that use this NIC. @throws WeirError when this is a switch. */
   programs(): ProgramReport[] {
     this.#asNic();
     const known = this.source.programs?.() ?? new Map<number, ProgramIdentity>();
@@ -279,7 +279,7 @@ export class Device {
     });
   }
 
-  /** What is kept for each lossless priority of a switch; a NIC's receive buffer is that of all priorities. */
+  /** Settings of priorities, with the headroom of each lossless one at a switch; a NIC's receive buffer is that of all priorities. */
   qos(): QosReport {
     const nic = this.source.nicSetting();
     const classes = nic?.classes ?? this.#asSwitch("queues").config;
@@ -301,17 +301,17 @@ export class Device {
     return this.source.dcbx?.() ?? { enabled: false, ports: [] };
   }
 
-  /** Of its worker, so far: wall ns. */
+  /** Longest gap of its worker so far, wall ns. */
   loopGap(): number {
     return this.source.worker.worstGap();
   }
 
-  /** Ends its captures: before its worker is closed. Idempotent. */
+  /** Ends its captures. It is called before its worker is closed. Idempotent. */
   close(): void {
     this.captures.close();
   }
 
-  /** The same ones in the same order each time. */
+  /** Counters of the device, the same ones in the same order each time. */
   #totals(): Counters {
     const table = this.counted();
     const { manifest } = table;

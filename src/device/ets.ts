@@ -1,4 +1,7 @@
-/** The scheduler of a device as IEEE 802.1Q's enhanced transmission selection has it, and back. A priority is a traffic class of its own. */
+/**
+ * Conversion of a device's scheduler to IEEE 802.1Q's enhanced transmission selection, and back. Each priority is a traffic class of its
+ * own.
+ */
 
 import type { TrafficClasses } from "../scenario/types.js";
 import type { Ets } from "../wire/lldp/dcb_tlv.js";
@@ -26,7 +29,7 @@ export function etsOf(scheduler: Scheduler): Ets {
   };
 }
 
-/** Priorities of one class have equal shares of what it has. Whatever is not ETS is strict. */
+/** Scheduler for ETS: priorities of one class have equal shares of the class's. Whatever is not ETS is strict. */
 export function schedulerOf({ prio_tc, bandwidth, tsa }: Ets): Scheduler {
   const shared = (priority: number) => tsa[prio_tc[priority] ?? 0] === "ets";
   return {

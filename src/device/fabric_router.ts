@@ -1,5 +1,5 @@
 /**
- * A switch of a scenario that routes (`forwarding: routed`). Its ports have no prefixes of their own, but all the switch's one address,
+ * A switch of a scenario that routes (`forwarding: routed`). Its ports have no prefixes of their own; all have the switch's one address,
  * as fabrics of unnumbered BGP do (RFC 5549). Hosts are routes over the paths of the topology, those behind the same ports together, and
  * neighbours are known.
  */
@@ -11,10 +11,10 @@ import type { Scenario } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
 
 const kHostBits = { 4: 32, 6: 128 } as const;
-/** Of a prefix: addresses of hosts begin at a multiple of as many. */
+/** Most host bits of a prefix: addresses of hosts begin at a multiple of 2 to this power. */
 const kMostBits = 16;
 
-/** Of the switch at which a host is, or undefined: it does not route. */
+/** Number of the switch at which a host is; undefined where that does not route. */
 export function gatewayOf(fabric: Fabric, host: number): number | undefined {
   const { neighbour } = fabric.attachment(host);
   return neighbour.forwarding === "routed" ? fabric.device(neighbour.name) : undefined;
@@ -34,7 +34,7 @@ function prefixesOf(groupOfHost: Uint16Array): { first: number; bits: number; gr
   return found;
 }
 
-/** @param versions Of IP that hosts speak. */
+/** @param versions Versions of IP that hosts speak. */
 export function fabricRouter(
   { switches }: Scenario,
   fabric: Fabric,

@@ -1,27 +1,27 @@
-/** A frame: what happened at some devices since the one before, as the page of a dashboard gets it. */
+/** A frame: the events at some devices since the one before, as the page of a dashboard gets it. */
 
-/** What it is like at one moment; about 20 a second. */
+/** State at one moment; about 20 are sent a second. */
 export interface Frame {
   /** Id of the run; 0 of daemons. */
   run: number;
-  /** Of the frame before, also where that was not sent. */
+  /** Time of the frame before, also where that was not sent. */
   since_ns: number;
   t_ns: number;
   flows: {
-    /** R_C, or what else limits it, and R_T, bit/s; null: it does not send. */
+    /** Rates, bit/s: R_C, or another limit, and R_T; null: the flow does not send. */
     rate: (number | null)[];
     target: (number | null)[];
-    /** 0..1; null: there is none. */
+    /** Alpha, 0..1; null: there is none. */
     alpha: (number | null)[];
     /**
-     * What arrived since the frame before, with headers and gaps like the rates, bit/s. Of a daemon's queue pair what it sent, or
-     * received if it is there to receive.
+     * Rate of arrivals since the frame before, with headers and gaps like the rates, bit/s. A daemon's queue pair has the rate at which it
+     * sent, or received if it is there to receive.
      */
     throughput: number[];
   };
-  /** Lengths now, and the longest since the frame before as far as it was looked at. */
+  /** Present lengths, and the longest since the frame before as far as it was looked at. */
   queues: { bytes: number[]; peak: number[] };
-  /** Of each switch, in the order of nodes: shared buffer, and where ingress counters pause (xoff), bytes. */
+  /** State of each switch, in the order of nodes: shared buffer, and the level at which ingress counters pause (xoff), bytes. */
   switches: { occupied: number; xoff: number }[];
   /** Both directions of each link since the frame before: bit/s, and PFC frames sent in this direction. */
   links: {
@@ -31,15 +31,15 @@ export interface Frame {
     backward_pauses: number;
     marks: number;
   }[];
-  /** What happened since the frame before; nothing is left out. */
+  /** Events since the frame before; nothing is left out. */
   events: FrameEvent[];
   /** Longest gap between turns of the poll loops so far, wall us. */
   loop_gap_max_us: number;
 }
 
 /**
- * `where`: of marks and CNMs the queue, "switch:port:priority"; of CNPs the id of the flow whose receiver sent them; of PFC the
- * sender's port and priority, "device:peer:priority"; of drops the port and the reason, "device:peer:headroom_full".
+ * `where`: for marks and CNMs the queue, "switch:port:priority"; for CNPs the id of the flow whose receiver sent them; for PFC the
+ * sender's port and priority, "device:peer:priority"; for drops the port and the reason, "device:peer:headroom_full".
  */
 export interface FrameEvent {
   kind: "mark" | "cnp" | "cnm" | "pfc" | "drop";

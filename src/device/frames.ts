@@ -1,23 +1,23 @@
-/** What happened at some devices since they were last looked at: those of a lab, or the one of a daemon. */
+/** Events at some devices since they were last looked at: those of a lab, or the one of a daemon. */
 import { type CounterTable, kLosses, reasonOf } from "../native/counters.js";
 import type { CounterDescription } from "../native/types.js";
 import type { Frame, FrameEvent } from "./frame.js";
 import { bitRate, Growth, type Share, type Tally, tally } from "./growth.js";
 
-/** Devices, what is between them, and what only those know who run them. */
+/** Devices, the links between them, and facts that only the process knows that runs them. */
 export interface Network {
   /** Id of the run; 0 of daemons. */
   readonly run: number;
   /** Wall time = meant time * scale. */
   readonly scale: number;
-  /** Of all of its workers; they have manifests. */
+  /** Counters of all of its workers; they have manifests. */
   readonly tables: readonly CounterTable[];
-  /** Their devices. Of a link to another one both directions are counted at this end. */
+  /** Devices of the workers. Both directions of a link to another device are counted at this end. */
   readonly own: ReadonlySet<string>;
   readonly links: readonly { from: string; to: string }[];
-  /** Which link bytes of its queue pairs are a flow's throughput. */
+  /** Flows, each with the link bytes of its queue pairs that are its throughput. */
   readonly flows: readonly { id: string; moved: "tx_wire_bytes" | "rx_wire_bytes" }[];
-  /** Meant ns. */
+  /** Present time, meant ns. */
   now(): number;
   /** Brings the counters up to date. */
   look(): void;
@@ -27,20 +27,20 @@ export interface Network {
   loopGap(): number;
 }
 
-/** What a device sends to another one. */
+/** Traffic of a device towards another one. */
 interface Side {
-  /** With all that they take of the link. */
+  /** Bytes with all that they take of the link. */
   bytes: Tally;
   pauses: Tally;
   marks: Tally;
 }
 
-/** FCS, preamble and gap. */
+/** Bytes of FCS, preamble and gap. */
 const kFrameOverhead = 24;
-/** A PFC frame with all that it takes of a link. */
+/** Bytes of a PFC frame with all that it takes of a link. */
 const kPfcBytes = 84;
 
-/** Why frames were lost, where the counter is called otherwise: by its name, which is that of mlx5, or by its meaning. */
+/** Reasons of losses, for counters with another name than the reason: by the counter's name, which is that of mlx5, or by its meaning. */
 const kReasons: Readonly<Record<string, string>> = {
   rx_prio_buf_discard: "receive_buffer_full",
   rx_icrc_encapsulated: "wrong_icrc",
@@ -51,12 +51,12 @@ const kReasons: Readonly<Record<string, string>> = {
 export class Frames {
   private readonly growth: readonly Growth[];
   private readonly events = new Map<string, Tally & Pick<FrameEvent, "kind" | "where">>();
-  /** By "device:peer". */
+  /** Sides of links, by "device:peer". */
   private readonly sides = new Map<string, Side>();
-  /** Of devices with one link, such as NICs. */
+  /** Peers of devices with one link, such as NICs. */
   private readonly peers = new Map<string, string>();
   private readonly moved: ReadonlyMap<string, { counter: string; bytes: Tally }>;
-  /** Meant ns. */
+  /** Time of the last frame, meant ns. */
   private last: number;
 
   /** Counts from now on. */
@@ -77,7 +77,7 @@ export class Frames {
     this.last = Math.round(network.now());
   }
 
-  /** Everything since the one before. */
+  /** Takes everything since the frame before. */
   take(): Frame {
     const { network } = this;
     network.look();
@@ -85,7 +85,7 @@ export class Frames {
     const t_ns = Math.max(since_ns + 1, Math.round(network.now()));
     this.last = t_ns;
     for (const growth of this.growth) growth.take();
-    // Meant bits per second.
+    // The rate is in meant bits per second.
     const rate = (bytes: Tally | undefined) => Math.round(bitRate(bytes ?? tally()) * network.scale);
     return {
       run: network.run,
@@ -118,7 +118,7 @@ export class Frames {
     if (qpn !== undefined) {
       const moved = this.moved.get(flow);
       if (moved?.counter === name) return [[moved.bytes, 1]];
-      // What others have sent: where they are devices of the network, they count it themselves.
+      // CNPs that others have sent count here only if they are no devices of the network, which count them themselves.
       return name === "cnp_sent" || (heard && name === "cnp_handled") ? [[this.#event("cnp", flow), 1]] : [];
     }
     const sent = this.sides.get(`${device}:${peer}`);
@@ -139,7 +139,7 @@ export class Frames {
       case "pause_tx":
         return [[this.#event("pfc", queue), 1]];
       case "pause_rx":
-        // A switch has not asked who is at its ports.
+        // A switch does not ask who is at its ports.
         if (!heard || labels.switch !== undefined) return [];
         return [[this.#event("pfc", `${peer}:${device}:${labels.priority}`), 1]];
       default:
@@ -148,7 +148,7 @@ export class Frames {
     }
   }
 
-  /** Made when it is first asked for. */
+  /** Returns the tally of an event, made when it is first asked for. */
   #event(kind: FrameEvent["kind"], where: string): Tally {
     const key = `${kind} ${where}`;
     const found = this.events.get(key) ?? { kind, where, ...tally() };
@@ -157,7 +157,7 @@ export class Frames {
   }
 }
 
-/** What a counter of a device says of what it sends (tx), or of what its neighbour sends (rx). */
+/** Shares of a counter in the traffic that its device sends (tx), or in that of its neighbour (rx). */
 function sideShares({ name, meaning }: CounterDescription, way: "tx" | "rx", { bytes, pauses, marks }: Side): Share[] {
   if (name === `${way}_bytes`) return [[bytes, 1]];
   if (name === `${way}_packets`) return [[bytes, kFrameOverhead]];

@@ -1,15 +1,15 @@
-/** What counters have grown by since they were last looked at, summed up by what they count for. */
+/** Growth of counters since they were last looked at, summed up in tallies. */
 import type { CounterTable } from "../native/counters.js";
 import type { CounterDescription } from "../native/types.js";
 
 export interface Tally {
-  /** Since the look before. */
+  /** Growth since the look before. */
   grown: number;
-  /** ns between the times that the two looks are of, by the clock of the counters. */
+  /** Time between the two looks, ns, by the clock of the counters. */
   elapsed: number;
 }
 
-/** What a counter counts for, and by what factor. */
+/** A tally in which a counter counts, and its factor. */
 export type Share = readonly [tally: Tally, weight: number];
 
 interface Counted {
@@ -51,5 +51,5 @@ export class Growth {
 }
 
 export const tally = (): Tally => ({ grown: 0, elapsed: 0 });
-/** bit/s, of a tally of bytes; 0 before any time has passed. */
+/** Rate of a tally of bytes, bit/s; 0 before any time has passed. */
 export const bitRate = ({ grown, elapsed }: Tally): number => (elapsed > 0 ? Math.round((grown * 8e9) / elapsed) : 0);

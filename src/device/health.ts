@@ -1,4 +1,4 @@
-/** Whether a daemon is well, for whoever restarts or watches it: `/healthz`. */
+/** Health of a daemon, for programs that restart or watch it: `/healthz`. */
 import type { PortStatus } from "./protocol.js";
 
 /**
@@ -10,9 +10,9 @@ export type HealthStatus = "ok" | "degraded" | "failed";
 export type HealthReason =
   /** The thread of the data path has ended. */
   | "worker_failed"
-  /** It has had no turn for a second, now or in the last 10 to 20 s. */
+  /** The thread has had no turn for a second, now or in the last 10 to 20 s. */
   | "worker_starved"
-  /** A tenth of that. */
+  /** The thread has had no turn for a tenth of that. */
   | "worker_slow"
   | "port_down"
   /** The host takes no frames to send, or next to none. */
@@ -30,16 +30,16 @@ export interface Health {
 
 export interface HealthFacts {
   name: string;
-  /** Why the worker ended, if it has. */
+  /** Reason why the worker ended, if it has. */
   failure: string | undefined;
-  /** ns since the worker was last known to turn. */
+  /** Time since the worker was last known to turn, ns. */
   silence: number;
-  /** Longest gap between two turns of the last 10 to 20 s, ns. */
+  /** Longest gap between two turns in the last 10 to 20 s, ns. */
   gap: number;
   ports: readonly Pick<PortStatus, "name" | "up" | "tx_stalled" | "rx_stuck">[];
 }
 
-/** Gaps of the poll loop that are far from what is sane: a pause of PFC lasts 3.4 ms at 10 Gb/s. */
+/** Gaps of the poll loop that are far from healthy ones: a pause of PFC lasts 3.4 ms at 10 Gb/s. */
 const kSlowNs = 100e6;
 const kStarvedNs = 1e9;
 

@@ -1,24 +1,24 @@
-/** What of the kernel's tables a router takes: all that goes by its interfaces, and nothing that its file says. */
+/** Routes and neighbours that a router takes from the kernel's tables: all by its interfaces, except those in its file. */
 import type { KernelNeighbour, KernelRoute } from "../native/kernel_tables.js";
 import { addressText } from "../wire/address.js";
 import { networkOf, type Prefix, prefixText } from "../wire/prefix.js";
 import type { LearnedRoute, LearnedTable, RouterConfig } from "./file/router.js";
 
-/** Ways of one route: NextHopGroups of the native core. */
+/** Most ways of one route: NextHopGroups of the native core. */
 const kMostWays = 64;
 
-/** What was made of a route, which stays as long as the interfaces do. */
+/** Routes that were made of the kernel's, which stay as long as the interfaces do. */
 export type LearnedRoutes = WeakMap<KernelRoute, Made>;
 
 interface Made {
-  /** Its prefix. */
+  /** Prefix of the route. */
   text: string;
   route: LearnedRoute | undefined;
 }
 
 /**
- * @param twins Number of the interface in the kernel, of each of the router's; undefined: it is away.
- * @param known Of an earlier call with the same interfaces and twins: routes that were there then are the same objects again.
+ * @param twins Number in the kernel of each of the router's interfaces; undefined: it is away.
+ * @param known Routes of an earlier call with the same interfaces and twins: routes that were there then are the same objects again.
  */
 export function learnedTable(
   config: RouterConfig,
@@ -36,7 +36,7 @@ export function learnedTable(
     const text = prefixText({ address: addressText(route.address), length: route.length });
     return { text, route: learnedRoute(route, places, versions) };
   };
-  // What is the kernel's own is so whatever routes say; of two routes of one metric IPv6 makes one.
+  // The kernel's own addresses come before all routes; two routes of one metric become one, as in IPv6.
   const rank = (each: KernelRoute) => (each.kind === "own" ? -1 : each.metric);
   const best = new Map<string, { from: KernelRoute; made: Made }>();
   for (const from of routes) {
@@ -63,7 +63,7 @@ export function learnedTable(
   };
 }
 
-/** Undefined: none of its links is up. */
+/** Returns undefined if none of its links is up. */
 function learnedRoute(
   { address, length, kind, ways }: KernelRoute,
   places: ReadonlyMap<number, number>,
@@ -77,7 +77,7 @@ function learnedRoute(
     if (place === undefined || !versions[place]?.has(address.length)) return [];
     return [{ interface: place, gateway: gateway && addressText(gateway), weight }];
   });
-  // By interfaces that the switch has not: a shorter prefix of its own must not take those packets elsewhere.
+  // The ways are by interfaces that the switch does not have: a shorter prefix of its own must not take those packets elsewhere.
   if (taken.length === 0) return { to, kind: "unreachable", ways: [] };
   const left = taken.length - kMostWays;
   return { to, kind, ways: taken.slice(0, kMostWays), ...(left > 0 && { left_out: left }) };
@@ -85,7 +85,7 @@ function learnedRoute(
 
 const byteCount = (address: string) => (address.includes(":") ? 16 : 4);
 
-/** What the router has routes to by itself, or by its file. */
+/** Prefixes to which the router has routes by its interfaces, or by its file. */
 function ownPrefixes({ interfaces, routes }: RouterConfig): Set<string> {
   const own = interfaces.flatMap(({ addresses }) =>
     addresses.flatMap((prefix) => {
@@ -98,14 +98,14 @@ function ownPrefixes({ interfaces, routes }: RouterConfig): Set<string> {
   return new Set([...own, ...routes.map(({ to }) => prefixText(to))]);
 }
 
-/** The broadcast address of IPv4. */
+/** Last address of a prefix, in IPv4 the broadcast address. */
 function lastOf(prefix: Prefix): string {
   if (byteCount(prefix.address) === 16) return prefix.address;
   const bytes = networkOf(prefix).split(".").map(Number);
   return bytes.map((byte, i) => byte | (0xff >> Math.min(8, Math.max(0, prefix.length - 8 * i)))).join(".");
 }
 
-/** Of a loopback, a link or a group: never routed. */
+/** Whether an address is one of a loopback, a link or a group: those are never routed. */
 function isOfNoRoute(address: Buffer): boolean {
   const [first = 0, second = 0] = address;
   if (address.length === 4) return first === 127 || first >= 224 || (first === 169 && second === 254);

@@ -1,4 +1,4 @@
-/** From a scenario's network to how its switches and NICs behave and what its flows send: what labs and simulations have in common. */
+/** Behaviour of a network's switches and NICs, and the traffic of its flows, as far as labs and simulations have them in common. */
 
 import { hearsTelemetry } from "../congestion/flow_state.js";
 import type { NativeRouter } from "../native/types.js";
@@ -12,7 +12,7 @@ import type { Flow, Link, Scenario, SwitchConfig } from "../scenario/types.js";
 import { nicBehaviour, portBehaviour, switchBehaviour } from "./behaviour.js";
 import { fabricRouter, gatewayOf } from "./fabric_router.js";
 
-/** Devices and flows go by their numbers in the fabric. */
+/** Composes devices and flows, by their numbers in the fabric. */
 export class NetworkComposer {
   private readonly domain: CnDomain;
   private readonly applications: readonly number[];
@@ -31,17 +31,17 @@ export class NetworkComposer {
     this.applications = applications(scenario.flows);
   }
 
-  /** Wall ns. */
+  /** Time in wall ns. */
   time(meant: number): number {
     return Math.round(meant * this.scale);
   }
 
-  /** Wall bit/s. */
+  /** Rate in wall bit/s. */
   rate(meant: number): number {
     return Math.round(meant / this.scale);
   }
 
-  /** As it is from `time` on, meant ns; where frames go is the caller's business. */
+  /** A switch as it is from `time` on, meant ns; its routes are left to the caller. */
   switchAt(index: number, time: number) {
     const { seed, ecmp_seed, links, switches } = this.scenario;
     const s = switches[index] as SwitchConfig;
@@ -72,13 +72,13 @@ export class NetworkComposer {
     };
   }
 
-  /** Of a switch that routes, by those paths. @param versions Of IP that hosts speak. */
+  /** Router of a switch that routes, by those paths. @param versions Versions of IP that hosts speak. */
   router(index: number, paths: NextHopGroups, versions: readonly (4 | 6)[]): { router?: NativeRouter } {
     if (this.scenario.switches[index]?.forwarding !== "routed") return {};
     return { router: fabricRouter(this.scenario, this.fabric, index, paths, versions) };
   }
 
-  /** Where a host sends what is for another: there, or to its router. */
+  /** MAC address to which a host sends frames for another: the other's, or its router's. */
   nextMac(host: number, other: number): number {
     const gateway = gatewayOf(this.fabric, host);
     return gateway === undefined ? hostMac(other) : routerMac(gateway);
@@ -92,7 +92,7 @@ export class NetworkComposer {
     return { mac: hostMac(index), ...behaviour };
   }
 
-  /** What its sender's queue pair sends, as far as it is said alike on every clock. */
+  /** Traffic of a flow's sending queue pair, as far as it is the same on every clock. */
   flow(number: number) {
     const { flows, hosts } = this.scenario;
     const flow = flows[number] as Flow;

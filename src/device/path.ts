@@ -1,4 +1,4 @@
-/** The way of what a queue pair of a NIC sends. */
+/** The path of packets that a queue pair of a NIC sends. */
 import { isIPv6 } from "node:net";
 import type { NativePath } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
@@ -9,9 +9,9 @@ import type { NicDaemonConfig } from "./file/types.js";
 /** A NIC that sends. */
 export interface Sender {
   readonly mac: number;
-  /** Undefined: untagged. */
+  /** VLAN; undefined: untagged. */
   readonly vlan: number | undefined;
-  /** Own address for what goes to this one. */
+  /** Own address for packets to this one. */
   sourceFor(address: string): string;
 }
 
@@ -26,8 +26,8 @@ export function routeFrom(gateways: NicDaemonConfig["gateways"], own: string): (
 const kNowhere = new Uint8Array(16);
 
 /**
- * @param route Undefined: no peer yet; of a queue pair for datagrams only VLAN and priority matter, which have paths of their own.
- * @param order Tells queue pairs to one peer apart, for next-hop groups.
+ * @param route Undefined: no peer yet; for a queue pair for datagrams only VLAN and priority matter, as its datagrams have their own paths.
+ * @param order Number that tells queue pairs to one peer apart, for next-hop groups.
  */
 export function pathTo(
   sender: Sender,

@@ -1,4 +1,4 @@
-/** The router of a switch: as its native core has it, and what it tells. */
+/** The router of a switch: its form in the native core, and its reports. */
 import { macText } from "../base/mac.js";
 import type { NativeIpAddress, NativePrefix, NativeRouter, NeighborEntry } from "../native/types.js";
 import { addressBytes } from "../wire/address.js";
@@ -6,10 +6,10 @@ import { networkOf, type Prefix, prefixText } from "../wire/prefix.js";
 import { interfaceOf, type LearnedRoute, type RouterConfig } from "./file/router.js";
 import type { NeighborReport, RouteReport } from "./protocol.js";
 
-/** Of an interface at all ports that bridge. */
+/** Stands for all ports that bridge, at an interface. */
 const kAnyPort = 0xffff;
 
-/** @param ports Names of the switch's. */
+/** @param ports Names of the switch's ports. */
 export function nativeRouter(config: RouterConfig, ports: readonly string[]): NativeRouter {
   const { mac, interfaces, routes, neighbors, max_neighbors, learned } = config;
   const portOf = (name: string | undefined) => (name === undefined ? kAnyPort : ports.indexOf(name));
@@ -49,7 +49,7 @@ export function nativeRouter(config: RouterConfig, ports: readonly string[]): Na
   };
 }
 
-/** Of learned routes: of thousands, a few change at a time. */
+/** Native forms of learned routes, kept because of thousands only a few change at a time. */
 const natives = new WeakMap<LearnedRoute, NativeRouter["routes"][number]>();
 
 function nativeRoute({ to, kind, ways }: LearnedRoute): NativeRouter["routes"][number] {
@@ -111,7 +111,7 @@ export function routesOf(config: RouterConfig): RouteReport[] {
   return [...links, ...others, ...learned];
 }
 
-/** @param ports Names of the switch's. */
+/** @param ports Names of the switch's ports. */
 export function neighborsOf(
   { interfaces }: RouterConfig,
   ports: readonly string[],

@@ -6,24 +6,24 @@ import { ask, controlSockets, kLabSuffix } from "./control_client.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
 export interface ControlledDevice {
-  /** "sw0" of a daemon, "roce_1" of one with several, "incast-4to1.h1" of a lab. */
+  /** Name: "sw0" of a daemon, "roce_1" of one with several, "incast-4to1.h1" of a lab. */
   name: string;
-  /** Undefined: it has not told. */
+  /** Kind of the device; undefined: it has not told. */
   kind: Status["kind"] | undefined;
   socket: string;
-  /** Of a lab, or a daemon with several: which of its devices. */
+  /** Name of the device in a lab, or in a daemon with several. */
   device: string | undefined;
   /** The lab, or the daemon with several, that it belongs to. */
   owner: string | undefined;
 }
 
 export interface DeviceChoice {
-  /** Of a daemon, a lab, or a lab's device; "h1" for "incast-4to1.h1" where only one lab has an h1. */
+  /** Name of a daemon, a lab, or a lab's device; "h1" for "incast-4to1.h1" where only one lab has an h1. */
   name?: string | undefined;
   socket?: string | undefined;
 }
 
-/** Nothing that runs has the name. */
+/** Error of a name that nothing has that runs. */
 export class NotRunning extends WeirError {}
 
 export async function askDevice<Name extends keyof ControlRequests>(
@@ -33,7 +33,7 @@ export async function askDevice<Name extends keyof ControlRequests>(
   return ask(socket, request, device === undefined ? {} : { device });
 }
 
-/** All that run, in the order of their names; a lab's in the order of its scenario. */
+/** All devices that run, in the order of their names; a lab's in the order of its scenario. */
 export async function runningDevices(folder: string): Promise<ControlledDevice[]> {
   const names = await controlSockets(folder);
   return (await Promise.all(names.map((name) => devicesAt(join(folder, `${name}.sock`))))).flat();
@@ -51,21 +51,21 @@ async function devicesAt(socket: string): Promise<ControlledDevice[]> {
   const lab = file.slice(0, -kLabSuffix.length);
   const devices = await ask(socket, "lab").then(
     (report) => report.devices,
-    // It is being built, or taken down.
+    // A lab that does not answer is being built, or taken down.
     () => [],
   );
   return devices.map(({ name, kind }) => ({ name: `${lab}.${name}`, kind, socket, device: name, owner: lab }));
 }
 
-/** Of a daemon. */
+/** Devices of a daemon. */
 function devicesOf({ name, kind, devices }: Status, socket: string): ControlledDevice[] {
   if (devices === undefined) return [{ name, kind, socket, device: undefined, owner: undefined }];
   return devices.map((device) => ({ name: device, kind, socket, device, owner: name }));
 }
 
 /**
- * What `choice` means: one device, all of a lab, or all that run.
- * @throws WeirError when there is none, NotRunning when it is the name that nothing has.
+ * Finds the devices of `choice`: one device, all of a lab, or all that run.
+ * @throws WeirError when there is none, NotRunning when nothing has the name.
  */
 export async function findDevices(
   { name, socket }: DeviceChoice,
@@ -102,7 +102,7 @@ function refuse(name: string, running: readonly ControlledDevice[], folder: stri
   });
 }
 
-/** A daemon goes by the name that it tells; of a lab, `name` may choose a device. */
+/** Devices at a socket. A daemon goes by the name that it tells; in a lab, `name` may choose a device. */
 async function atSocket(socket: string, name: string | undefined): Promise<ControlledDevice[]> {
   const devices = socket.endsWith(kLabSuffix)
     ? await devicesAt(socket)

@@ -1,12 +1,12 @@
-/** Requests to a process that has several devices, a lab or a daemon: each names the one that it is for. */
+/** Requests to a process that has several devices, a lab or a daemon: each names its device. */
 import { WeirError } from "../base/error.js";
 import type { ControlRequest } from "./control_server.js";
 import type { Device } from "./device.js";
 
 /**
- * @param who In messages.
+ * @param who Name of the process in messages.
  * @param whole Requests that are for all of them, and name none.
- * @throws WeirError where no device is named, or one that there is not; and as that device does.
+ * @throws WeirError where no device is named, or one that does not exist; and as that device does.
  */
 export function answerAmong(
   devices: ReadonlyMap<string, Device>,

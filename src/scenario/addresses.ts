@@ -22,17 +22,17 @@ export function hostIp(index: number): Uint8Array {
   return Uint8Array.of(10, number >> 16, (number >> 8) & 0xff, number & 0xff);
 }
 
-/** The same host's of IPv6: unique local ones (RFC 4193). */
+/** IPv6 address of the same host: unique local ones (RFC 4193). */
 export function hostIpv6(index: number): string {
   return `fd57:4549:5200::${(index + 1).toString(16)}`;
 }
 
-/** Of a switch that routes: of all its ports. */
+/** MAC address of a switch that routes, the same at all its ports. */
 export function routerMac(index: number): number {
   return 0x0257_5200_0000 + index + 1;
 }
 
-/** The same switch's, which all its ports share; from 10.86.0.1 on. */
+/** IP address of the same switch, which all its ports share; from 10.86.0.1 on. */
 export function routerIp(index: number): Uint8Array {
   return Uint8Array.of(10, 86, (index + 1) >> 8, (index + 1) & 0xff);
 }
@@ -41,12 +41,12 @@ export function routerIpv6(index: number): string {
   return `fd57:4549:5253::${(index + 1).toString(16)}`;
 }
 
-/** Of a flow that has an address of its own, by its position in the scenario. */
+/** MAC address of a flow that has one of its own, by its position in the scenario. */
 export function flowMac(index: number): number {
   return 0x0257_5100_0000 + index + 1;
 }
 
-/** Ports are in rows of 256: the first rows of all switches, then their second ones, and so on. */
+/** MAC address of a switch's port. Ports are in rows of 256: the first rows of all switches, then their second ones, and so on. */
 export function switchMac(index: number, port: number): number {
   return 0x0257_5300_0000 + (port >> 8) * 0x40_0000 + index * 256 + (port & 0xff);
 }

@@ -1,4 +1,4 @@
-// What one field alone cannot tell: relations between fields. Problems stop the scenario, warnings accompany it.
+// Checks of relations between fields, which one field alone cannot show. Problems stop the scenario, warnings accompany it.
 
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
@@ -21,7 +21,7 @@ import type { HostConfig, Link, Scenario } from "./types.js";
 
 const kMostSamples = 1_000_000;
 const kMostWarnings = 20;
-/** What a packet may be overtaken by before it counts as lost, for NICs that do not reckon with several paths: TCP's. */
+/** Packets that may overtake another one before it counts as lost, for NICs that do not expect several paths: TCP's number. */
 const kInOrder = 3;
 
 /** `graph` is that of the scenario's network; `found` may hold findings already. */
@@ -76,13 +76,13 @@ export function checkScenario(
   return { problems: found.problems, warnings: shortened(found.warnings) };
 }
 
-/** Many devices alike have warnings alike. */
+/** Shortens the list: devices that are alike have warnings that are alike. */
 function shortened(warnings: string[]): string[] {
   if (warnings.length <= kMostWarnings) return warnings;
   return [...warnings.slice(0, kMostWarnings - 1), `and ${warnings.length - kMostWarnings + 1} more warnings`];
 }
 
-/** Overrides of devices that the topology does not make. */
+/** Finds overrides of devices that the topology does not make. */
 function checkOverrides({ hosts, switches }: Scenario, { topology }: ScenarioInput, found: Findings): void {
   if (!("host_overrides" in topology || "switch_overrides" in topology)) return;
   for (const [field, kind, devices] of [
@@ -113,7 +113,7 @@ function checkTimes({ duration, warmup, scale, probes }: Scenario, found: Findin
   }
 }
 
-/** Of a scenario, or of a NIC. */
+/** Checks the transport of a scenario, or of a NIC. */
 export function checkTransport(
   {
     transport: { type, recovery, window, spraying, reordering, trim_naks },
@@ -148,7 +148,7 @@ export function checkTransport(
   found.problem(["transport", "window"], message, `at most ${kMostSelectiveWindow}, or recovery: go-back-n`);
 }
 
-/** Of algorithms that run on acknowledgements. */
+/** Checks algorithms that run on acknowledgements. */
 function checkFeedback({ congestion: { algorithm }, transport, switches }: Scenario, found: Findings): void {
   if (hearsAcknowledgements(algorithm) && transport.type !== "rc") {
     const message = `${algorithm} needs acknowledgements, which transport.type ${transport.type} does not have`;
@@ -161,7 +161,7 @@ function checkFeedback({ congestion: { algorithm }, transport, switches }: Scena
   }
 }
 
-/** Whoever sends a flow's packets by several paths reorders them, and not every transport can tell that from loss. */
+/** Warns of flows over several paths: their packets are reordered, and not every transport can tell that from loss. */
 function checkLoadBalancing({ switches, transport }: Scenario, found: Findings): void {
   const { type, recovery, reordering } = transport;
   for (const how of ["spray", "adaptive"] as const) {
@@ -192,7 +192,7 @@ function checkTrimNaks({ hosts, transport }: Scenario, found: Findings): void {
 
 type Section = Record<string, unknown> | null | undefined;
 
-/** Where a device's field was written: with the device, or in the section of defaults. */
+/** Finds the place where a device's field was written: with the device, or in the section of defaults. */
 function originsIn(input: ScenarioInput) {
   const { topology } = input;
   const made = topology.kind !== undefined && topology.kind !== "graph";

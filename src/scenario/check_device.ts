@@ -8,16 +8,16 @@ import type { HostConfig, SwitchConfig } from "./types.js";
 
 /** IPv4 20, UDP 8, BTH 12, RETH 16, immediate 4, ICRC 4: the most that goes around a payload inside an IP packet. */
 const kRoceOverhead = 64;
-/** How much longer an IPv6 header is than one of IPv4. */
+/** Bytes by which an IPv6 header is longer than one of IPv4. */
 export const kIpv6More = kIpv6Header - kIpv4Header;
 
-/** Tells what of a switch does not go together. `at` tells where a field of it was written. */
+/** Finds settings of a switch that do not go together. `at` returns the place where a field of it was written. */
 export function checkSwitch(s: SwitchConfig, ports: readonly CheckedPort[], at: Where, found: Findings): void {
   checkProfiled(s.profiled, s.buffer.mode === "static", at, found);
   for (const { check } of kSwitchFeatures as readonly SwitchFeature<SwitchConfig>[]) check?.(s, ports, at, found);
 }
 
-/** The same of a NIC. */
+/** Checks a NIC in the same way. */
 export function checkHostFeatures(host: HostConfig, at: Where, found: Findings): void {
   for (const { check } of kHostFeatures as readonly HostFeature<HostConfig>[]) check?.(host, at, found);
 }
@@ -39,8 +39,8 @@ export function checkUnshaped(s: SwitchConfig, ports: readonly CheckedPort[], fo
 }
 
 /**
- * Undefined if packets of `pathMtu` fit; else the MTU they need, and the largest path MTU that would fit.
- * @param more Bytes within the MTU that not all packets have: of IPv6, a CN-TAG, telemetry.
+ * Returns undefined if packets of `pathMtu` fit; else the MTU they need, and the largest path MTU that would fit.
+ * @param more Bytes within the MTU that not all packets have: those of IPv6, a CN-TAG, telemetry.
  */
 export function fittingPathMtu(
   pathMtu: number,

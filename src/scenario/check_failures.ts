@@ -1,4 +1,4 @@
-// Do failures name what there is, and do they happen in the run?
+// Checks of failures: they name devices and links that exist, and happen during the run.
 import type { Findings } from "../base/findings.js";
 import { formatTime } from "../base/units.js";
 import type { Scenario } from "./types.js";

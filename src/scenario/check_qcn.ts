@@ -1,4 +1,4 @@
-// Is QCN set up so that it can work? Congestion points, the domain around them, reaction points, and changes of rates.
+// Checks that QCN is set up so that it can work: congestion points, the domain around them, reaction points, and changes of rates.
 
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
@@ -9,12 +9,12 @@ import type { Graph } from "./topology.js";
 import type { HostConfig, Scenario, SwitchConfig } from "./types.js";
 
 const kMostCnpvs = 7;
-/** NetFPGA's token bucket, full each time: 3 KB in 16 us. */
+/** Rate of NetFPGA's token bucket when it is full each time: 3 KB in 16 us. */
 const kBucketRate = 1.5e9;
-/** EtherType 2, IPv4 20, UDP 8, BTH 12: what a CNM must return to tell queue pairs apart; up to the ports for five-tuples. */
+/** Octets that a CNM must return to tell queue pairs apart: EtherType 2, IPv4 20, UDP 8, BTH 12; up to the ports for five-tuples. */
 const kHeaderOctets = { "queue-pair": 42, application: 42, "five-tuple": 26, "destination-mac": 0 } as const;
 
-/** @param ports Their names: of the neighbours, or a daemon's own. */
+/** @param ports Names of the ports: those of the neighbours, or a daemon's own. */
 export function checkCongestionPoints(
   s: SwitchConfig,
   ports: readonly string[],
@@ -92,7 +92,7 @@ function checkSetPoint(s: SwitchConfig, ports: number, at: Where, found: Finding
   );
 }
 
-/** Ports that are named but not there. `known`: what may be named where a field was written. */
+/** Finds ports that are named and do not exist. `known`: names that may be used where a field was written. */
 export function checkCnPorts(
   { name: device, qcn }: SwitchConfig,
   known: (path: Problem["path"]) => readonly string[],
@@ -106,7 +106,7 @@ export function checkCnPorts(
   }
 }
 
-/** Hosts and switches together, where the hosts run QCN. */
+/** Checks hosts and switches together, where the hosts run QCN. */
 export function checkQcnNetwork(scenario: Scenario, graph: Graph, found: Findings): void {
   const points = scenario.switches.filter(({ qcn }) => qcn.enabled);
   if (points.length === 0) {
@@ -129,7 +129,7 @@ export function checkQcnNetwork(scenario: Scenario, graph: Graph, found: Finding
   }
 }
 
-/** Parameters of single CNPVs. `rate` of the host's link, bit/s; `at`: where the host's section is. */
+/** Checks parameters of single CNPVs. `rate` of the host's link, bit/s; `at`: the place of the host's section. */
 export function checkGroups({ name, qcn }: HostConfig, rate: number, at: Where, found: Findings): void {
   for (const [priority, parameters] of qcn.groups) {
     const path = at("qcn", "reaction_point_groups", String(priority));
@@ -141,7 +141,7 @@ export function checkGroups({ name, qcn }: HostConfig, rate: number, at: Where, 
   }
 }
 
-/** A host's rate limiters: what they cannot pass. `rate` of its link, bit/s. */
+/** Warns of rates that a host's rate limiters cannot pass. `rate` of its link, bit/s. */
 export function checkLimiter({ name, qcn }: HostConfig, rate: number, found: Findings): void {
   if (qcn.limiter !== "token-bucket" || rate <= kBucketRate) return;
   found.warn(
@@ -149,7 +149,7 @@ export function checkLimiter({ name, qcn }: HostConfig, rate: number, found: Fin
   );
 }
 
-/** What goes by IP returns enough whatever the parameter says. */
+/** Warns of too few returned octets. CNMs by IP return enough whatever the parameter says. */
 function checkReturnedHeaders({ name, qcn }: HostConfig, octets: number, found: Findings): void {
   const needed = kHeaderOctets[qcn.flows];
   if (qcn.cn_tag || qcn.notification === "ip" || octets >= needed) return;

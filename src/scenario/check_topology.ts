@@ -1,4 +1,4 @@
-// Is the network one that can be built? Names, links, connectedness, pinned routes, loops.
+// Checks that the network can be built: names, links, connectedness, pinned routes, loops.
 import type { Findings } from "../base/findings.js";
 import { findLoop, type Graph, unreachable } from "./topology.js";
 import { kMostHosts, kMostPorts, kMostSwitches } from "./topology_schema.js";
@@ -6,15 +6,15 @@ import type { Link, PinnedRoute, Scenario } from "./types.js";
 
 const kLinks = ["topology", "links"];
 
-/** Whether it can be built. */
+/** Returns whether the network can be built. */
 export function checkTopology(scenario: Scenario, graph: Graph, all: Findings): boolean {
   const found = all.part();
   checkNames(scenario, found);
   checkLinks(scenario, found);
-  // What follows needs a graph without dangling ends to say anything useful.
+  // The checks below need a graph without dangling ends to say anything useful.
   if (found.problems.length > 0) return false;
   checkHosts(scenario, graph, found);
-  // A host without a link has been named already.
+  // Hosts without a link have been named already.
   const lost = found.problems.length > 0 ? [] : unreachable(scenario);
   if (lost.length > 0) {
     const message = `${lost.join(", ")} cannot be reached from ${scenario.hosts[0]?.name}`;
@@ -105,7 +105,7 @@ function checkRoutes(scenario: Scenario, graph: Graph, all: Findings): void {
   }
 }
 
-/** Up to the first hop that is none. */
+/** Checks a pinned path up to the first hop that does not exist. */
 function checkPath(
   { from, to, via }: PinnedRoute,
   path: readonly (string | number)[],

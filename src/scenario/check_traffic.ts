@@ -1,4 +1,4 @@
-// Is the traffic possible, and do hosts and switches agree about its priorities?
+// Checks that the traffic is possible, and that hosts and switches agree about its priorities.
 
 import type { Findings } from "../base/findings.js";
 import { formatTime } from "../base/units.js";
@@ -11,7 +11,7 @@ import type { Flow, HostConfig, Scenario, SwitchConfig } from "./types.js";
 export function checkTraffic(scenario: Scenario, input: ScenarioInput, found: Findings): void {
   const hosts = scenario.hosts.map((host) => host.name);
   const ids = new Map<string, number>();
-  /** Groups whose clash has been told. */
+  /** Groups whose clash has been reported. */
   const told = new Set<string>();
   (input.traffic ?? []).forEach((entry, i) => {
     const path = ["traffic", i];
@@ -44,7 +44,7 @@ export function checkTraffic(scenario: Scenario, input: ScenarioInput, found: Fi
   }
 }
 
-/** Sender and receiver of an entry that names them. */
+/** Checks sender and receiver of an entry that names them. */
 function checkEnds(entry: FlowsInput, path: (string | number)[], hosts: string[], found: Findings): void {
   const known = new Set(hosts);
   const senders = Array.isArray(entry.from) ? entry.from : [entry.from];
@@ -59,11 +59,11 @@ function checkEnds(entry: FlowsInput, path: (string | number)[], hosts: string[]
   if (!known.has(entry.to)) found.unknown([...path, "to"], "host", entry.to, hosts);
 }
 
-/** Do the classes of the hosts mean the same to the switches on the way? */
+/** Checks that the classes of the hosts mean the same to the switches on the way. */
 export function checkPriorities(scenario: Scenario, graph: Graph, found: Findings): void {
   const hosts = new Map(scenario.hosts.map((host) => [host.name, host]));
   const cnps = hearsCnps(scenario.congestion.algorithm);
-  // What switches would say to each class; few classes are told anything, so paths are hardly ever looked for.
+  // Remarks of switches on each class; most classes get none, so paths are hardly ever looked for.
   const classes = new Map<string, Map<string, string[]>>();
   const seen = new Set<string>();
   for (const flow of scenario.flows) {
@@ -92,7 +92,7 @@ export function checkPriorities(scenario: Scenario, graph: Graph, found: Finding
   }
 }
 
-/** What is odd about a switch on the way of a flow whose receiver sends such CNPs and acknowledgements. */
+/** Remarks on a switch on the way of a flow whose receiver sends such CNPs and acknowledgements. */
 function remarksOf(
   s: SwitchConfig,
   flow: Flow,

@@ -4,13 +4,13 @@ import type { CnDefence, SwitchQcn } from "../congestion/qcn_points.js";
 import { kPriorities } from "../wire/priority.js";
 import type { Congestion, HostConfig, Scenario, SwitchConfig } from "./types.js";
 
-/** Of one port, by priority. */
+/** Defence of one port, by priority. */
 export interface PortDefence {
   defence: CnDefence[];
   alternate: number[];
 }
 
-/** @param automatic What `auto` means at the port for a CNPV. */
+/** @param automatic Returns the defence that `auto` means at the port for a CNPV. */
 export function portDefence(qcn: SwitchQcn, port: string, automatic: (priority: number) => CnDefence): PortDefence {
   const own = qcn.ports[port];
   const wish = own?.defence ?? qcn.defence;
@@ -23,7 +23,7 @@ export function portDefence(qcn: SwitchQcn, port: string, automatic: (priority: 
   };
 }
 
-/** Do frames that a host sends at a priority carry CN-TAGs? */
+/** Whether frames that a host sends at a priority carry CN-TAGs. */
 export function sendsCnTags(
   { algorithm }: Pick<Congestion, "algorithm">,
   { qcn }: HostConfig,
@@ -32,7 +32,7 @@ export function sendsCnTags(
   return hearsCnms(algorithm) && qcn.cn_tag && qcn.priorities.includes(priority);
 }
 
-/** Answers for one scenario whose hosts run QCN; of other scenarios no device is in a domain. */
+/** The domain of one scenario whose hosts run QCN; in other scenarios no device is in a domain. */
 export class CnDomain {
   private readonly switches: ReadonlyMap<string, SwitchConfig>;
   private readonly hosts: ReadonlyMap<string, HostConfig>;
@@ -47,7 +47,7 @@ export class CnDomain {
     return portDefence(qcn, peer, (priority) => this.neighbour(peer, priority));
   }
 
-  /** What LLDP would find: is the neighbour in the domain of this priority, and does it know CN-TAGs? */
+  /** The defence as LLDP would find it: whether the neighbour is in the domain of this priority, and knows CN-TAGs. */
   private neighbour(name: string, priority: number): CnDefence {
     const other = this.switches.get(name)?.qcn;
     if (other !== undefined) return other.enabled && other.priorities.includes(priority) ? "interior-ready" : "edge";

@@ -55,7 +55,7 @@ const linkFields = {
 };
 export const linkDefaultsSchema = section(linkFields);
 
-/** Both ends of a link. */
+/** Name of a link by both of its ends. */
 export const linkText = z
   .string()
   .regex(/^\s*\S+\s+--\s+\S+\s*$/, { error: (issue) => `${String(issue.input)}: write a link as "h1 -- sw"` })
@@ -72,7 +72,7 @@ export const linkSchema = z.union([
   }),
 ]);
 
-/** The same field, without its default: that of the switch holds. */
+/** The same field without its default: that of the switch holds. */
 const own = <T extends z.ZodType>(schema: z.ZodOptional<T>) =>
   schema
     .unwrap()

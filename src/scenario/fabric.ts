@@ -5,7 +5,7 @@ import type { Link, Scenario, SwitchConfig } from "./types.js";
 export interface FabricPort {
   /** Position in the scenario's links. */
   link: number;
-  /** Which end of it: 0 is `from`, 1 is `to`. */
+  /** End of the link: 0 is `from`, 1 is `to`. */
   side: 0 | 1;
   /** Device and port at the other end. */
   peer: number;
@@ -30,7 +30,7 @@ export interface SwitchTable extends NextHopGroups {
 }
 
 export class Fabric {
-  /** Of every device, in the order of their numbers. */
+  /** Ports of every device, in the order of their numbers. */
   readonly ports: readonly FabricPort[][];
   /** Both ends of every link, `from` first. */
   readonly ends: readonly (readonly [FabricEnd, FabricEnd])[];
@@ -55,13 +55,15 @@ export class Fabric {
     this.ports = ports;
   }
 
-  /** Of every switch; made when they are first asked for. */
+  /** Tables of every switch; made when they are first asked for. */
   get tables(): readonly SwitchTable[] {
     this.made ??= this.tablesWithout(new Set());
     return this.made;
   }
 
-  /** The same without the links `down`, and without pinned paths that cross one of them: by what is left, others are found. */
+  /**
+   * The same without the links `down`, and without pinned paths that cross one of them: other paths are found among the remaining links.
+   */
   tablesWithout(down: ReadonlySet<Link>): readonly SwitchTable[] {
     const tables = new Graph(this.scenario, down)
       .nextHopGroups()
@@ -107,7 +109,7 @@ export class Fabric {
     return (this.ports[device] ?? []).map(({ peer }) => this.nameOf(peer));
   }
 
-  /** The ports by which frames to host number `to` leave a switch on shortest paths, ascending; none: it is not reached. */
+  /** Ports by which frames to host number `to` leave a switch on shortest paths, ascending; empty when the host is not reached. */
   portsTowards(to: number, device: number): readonly number[] {
     const table = this.tables[device];
     return table?.groups[table.groupOfHost[to] ?? -1] ?? [];
@@ -140,8 +142,8 @@ export class Fabric {
   }
 
   /**
-   * Of every port of every switch whether it is of a tree that spans the network: by breadth, from the first switch on. Switches behind
-   * which there is no host are not.
+   * Whether each port of each switch belongs to a tree that spans the network: by breadth, from the first switch on. Switches behind
+   * which there is no host do not belong to it.
    */
   get tree(): boolean[][] {
     const count = this.scenario.switches.length;
@@ -160,7 +162,7 @@ export class Fabric {
           order.push({ from: at, port: { ...port, number } });
         }
       }
-      // From the far end: what has got no port of the tree by its turn leads to nobody.
+      // The order is from the far end: a switch that has no port of the tree by its turn leads to no host.
       for (const { from, port } of order.reverse()) {
         const far = tree[port.peer] as boolean[];
         if (!far.includes(true)) continue;

@@ -3,15 +3,15 @@ import type { Failure, Link, Scenario } from "./types.js";
 
 /** Something that happens to the network. */
 export interface NetworkEvent {
-  /** ns. */
+  /** Time, ns. */
   at: number;
-  /** What, in words. */
+  /** Description of the event, in words. */
   what: string;
 }
 
 type Failing = Pick<Scenario, "failures" | "links" | "duration">;
 
-/** Before the end of traffic, in order of time. */
+/** Events before the end of traffic, in order of time. */
 export function networkEvents({ failures, duration }: Failing): NetworkEvent[] {
   return failures
     .flatMap((failure): NetworkEvent[] => {
@@ -37,7 +37,7 @@ export function linksDown(scenario: Failing, time: number): Set<Link> {
   return linksOf(scenario, ({ at, until = Number.POSITIVE_INFINITY }) => at <= time && time < until);
 }
 
-/** Links that routes go around from `time` on: those that were down so long ago as routes take to follow. */
+/** Links that routes go around from `time` on: links that have been down for as long as routes take to follow. */
 export function linksAvoided(scenario: Failing, time: number): Set<Link> {
   return linksOf(
     scenario,
@@ -45,7 +45,7 @@ export function linksAvoided(scenario: Failing, time: number): Set<Link> {
   );
 }
 
-/** Each set of links that routes go around at some time, once; the empty one first. */
+/** Each set of links that routes go around at some time, without repetition; the empty one first. */
 export function linksAvoidedInTurn(scenario: Failing): Set<Link>[] {
   const found = new Map<string, Set<Link>>([["", new Set()]]);
   for (const { at } of networkEvents(scenario)) {

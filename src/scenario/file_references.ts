@@ -1,16 +1,16 @@
-/** Files that a scenario refers to, by content: a plan carries their text, and a point its hash. */
+/** Files that a scenario refers to, by content: a plan carries their text, and a point their hash. */
 import { createHash } from "node:crypto";
 import { extname } from "node:path";
 
 /** A field of the scenario that names a file. */
 export interface FileReference {
-  /** As written. */
+  /** Path as written. */
   file: string;
-  /** Changes it in the data. */
+  /** Changes the path in the data. */
   rename: (file: string) => void;
 }
 
-/** All that `data`, the data of a scenario file, refers to: the fields called `csv` in its traffic. */
+/** All files that `data`, the data of a scenario file, refers to: the fields called `csv` in its traffic. */
 export function fileReferences(data: unknown): FileReference[] {
   const found: FileReference[] = [];
   const visit = (section: unknown) => {
@@ -27,12 +27,12 @@ export function fileReferences(data: unknown): FileReference[] {
   return found;
 }
 
-/** Name of a file that tells what is in it. */
+/** Name of a file by its contents. */
 export function contentName(file: string, text: string): string {
   return `${sha256(text)}${extname(file)}`;
 }
 
-/** In hexadecimal. */
+/** SHA-256 of a text in hexadecimal. */
 export function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

@@ -1,5 +1,5 @@
 /**
- * t_flight: what an ingress (port, priority) must still take in once it has decided to pause its peer.
+ * t_flight: the bytes that an ingress (port, priority) must still take in once it has decided to pause its peer.
  *
  * Terms of IEEE 802.1Qbb annex O, in bytes of link time at the rate of the link:
  *
@@ -7,7 +7,7 @@
  *   pfc frame      64 bytes, preamble and gap
  *   cable          2 x delay x rate: there and back
  *   interface      MAC and PHY of the pausing end, transmitting and receiving
- *   response       what IEEE 802.3 (31B.3.7) allows the peer from the PFC frame's arrival at its medium: quanta of 512 bits
+ *   response       the time that IEEE 802.3 (31B.3.7) allows the peer from the PFC frame's arrival at its medium: quanta of 512 bits
  *   peer frame     a frame of maximum size that the peer has begun by then
  *   trigger frame  only where the frame that crosses the threshold is charged to the headroom, as native/switching/shared_buffer.h does
  *
@@ -21,7 +21,7 @@
 
 /** Ethernet header with a tag, and FCS. */
 export const kFrameOverhead = 22;
-/** 64 bytes with FCS, preamble and start of frame 8, gap 12. */
+/** Bytes of a PFC frame on the link: 64 bytes with FCS, preamble and start of frame 8, gap 12. */
 export const kPfcFrame = 84;
 /** ns for one metre of cable; light in fibre is at 0.66 c. */
 export const kNanosecondsPerMetre = 5;
@@ -48,24 +48,24 @@ export const kInterfaceBitTimes: readonly (readonly [rate: number, bits: number]
 ];
 
 export interface HeadroomInput {
-  /** bit/s. */
+  /** Rate, bit/s. */
   rate: number;
   /** Largest IP packet, bytes, in both directions. */
   mtu: number;
   /** One-way propagation, ns. */
   delay: number;
-  /** ns; undefined: what the standard allows. */
+  /** Time that the peer takes to respond, ns; undefined: all that the standard allows. */
   response?: number | undefined;
-  /** ns; undefined: by rate. */
+  /** Delay of MAC and PHY, ns; undefined: by rate. */
   interfaceDelay?: number | undefined;
-  /** The frame that crosses the threshold is charged to the headroom. Default: no. */
+  /** Whether the frame that crosses the threshold is charged to the headroom. Default: no. */
   trigger?: boolean;
 }
 
 export interface HeadroomTerm {
   term: string;
   bytes: number;
-  /** How it was found. */
+  /** Origin of the figure, in words. */
   from: string;
 }
 
@@ -76,7 +76,7 @@ export interface Headroom {
 
 /** Bytes that a link of `rate` carries in `nanoseconds`, rounded up. */
 export function bytesIn(nanoseconds: number, rate: number): number {
-  // A product of whole numbers of this size may be a hair off.
+  // A product of whole numbers of this size may be slightly off.
   return Math.ceil((nanoseconds * rate) / 8e9 - 1e-6);
 }
 
@@ -118,17 +118,17 @@ export function headroomFor(input: HeadroomInput): Headroom {
   return { bytes: terms.reduce((sum, { bytes }) => sum + bytes, 0), terms };
 }
 
-/** A port as far as its headroom goes by it. */
+/** A port as far as its headroom depends on it. */
 export type HeadroomPort = Pick<HeadroomInput, "rate" | "mtu" | "delay">;
-/** `rate` 0: not shaped. */
+/** A port with its name; `rate` 0: not shaped. */
 export type NamedPort = HeadroomPort & { name: string };
 
-/** What a port of Weir's switch needs, of which `weir plan check` then finds that it is enough. MAC and PHY count as part of the delay. */
+/** Headroom that a port of Weir's switch needs, which `weir plan check` then finds to be enough. MAC and PHY count as part of the delay. */
 export function headroomOfLink({ rate, mtu, delay }: HeadroomPort): number {
   return headroomFor({ rate, mtu, delay, interfaceDelay: 0, trigger: true }).bytes;
 }
 
-/** The same by the length of the cable, in mm. */
+/** Headroom by the length of the cable, in mm. */
 export function headroomOfCable({ cable, ...port }: Omit<HeadroomPort, "delay"> & { cable: number }): number {
   return headroomOfLink({ ...port, delay: Math.ceil((cable * kNanosecondsPerMetre) / 1000) });
 }

@@ -1,8 +1,11 @@
-// Traffic of kernels and programs, where there are none.
+// Refusal of kernels' and programs' traffic, where there are no kernels and programs.
 import { WeirError } from "../base/error.js";
 import type { Scenario } from "./types.js";
 
-/** @param what Has neither kernel nor programs: "virtual time". @throws WeirError where the scenario has traffic of theirs. */
+/**
+ * @param what Name of the clock, which has neither kernel nor programs: "virtual time". @throws WeirError where the scenario has such
+ * traffic.
+ */
 export function refuseKernelTraffic({ tcp, programs }: Pick<Scenario, "tcp" | "programs">, what: string): void {
   const hint = "run it with weir lab run, or leave the entry out";
   const [program, stream] = [programs[0], tcp[0]];

@@ -1,29 +1,29 @@
-/** A scenario without what is wrong in it, so that the rest can be looked at in the same round. */
+/** A scenario without its faulty fields, so that the rest can be checked in the same round. */
 import type { Problem } from "../base/error.js";
 import { problemsOf } from "../base/fields.js";
 import { type ScenarioInput, scenarioSchema } from "./schema.js";
 
 type Path = Problem["path"];
 
-/** Taking one thing out may leave another one wanting. */
+/** Most rounds: taking one thing out may leave another one incomplete. */
 const kMostRounds = 8;
 
 export interface Mended {
   input: ScenarioInput;
-  /** Where something was in the scenario as it was written. */
+  /** Path of something in the scenario as it was written. */
   writtenAt(path: Path): Path;
 }
 
-/** Undefined where what is left is none. */
+/** Returns undefined where the rest is no scenario. */
 export function mended(written: unknown): Mended | undefined {
   const data: unknown = structuredClone(written);
-  /** By the place of a list: where each of its items was written. */
+  /** Positions at which the items of each list were written, by the path of the list. */
   const places = new Map<string, number[]>();
   for (let round = 0; round < kMostRounds; round++) {
     const parsed = scenarioSchema.safeParse(data);
     if (parsed.success) return { input: parsed.data, writtenAt: (path) => writtenAt(path, places) };
     const taken = problemsOf(parsed.error, data)
-      // What is behind goes first, so that places before it stay.
+      // Later items are taken out first, so that the places of earlier ones stay.
       .sort((a, b) => compare(b.path, a.path))
       .map(({ path }) => takeOut(data, path, places));
     if (taken.some((path) => path === undefined || isDevice(path))) return undefined;
@@ -31,7 +31,7 @@ export function mended(written: unknown): Mended | undefined {
   return undefined;
 }
 
-/** The field or item, or what should have it; its path. */
+/** Takes out the field or item, or the one that should have it. Returns its path. */
 function takeOut(data: unknown, path: Path, places: Map<string, number[]>): Path | undefined {
   const key = path.at(-1);
   if (key === undefined) return undefined;
@@ -56,7 +56,7 @@ function takeOut(data: unknown, path: Path, places: Map<string, number[]>): Path
 /** Fields of the topology that make no devices. */
 const kOfLinks = ["link", "links", "routes", "ecmp_seed"];
 
-/** Without it, its name would be unknown. */
+/** Whether the path is that of a device: without it, its name would be unknown. */
 function isDevice([section, field, _, ...inside]: Path): boolean {
   return section === "topology" && !kOfLinks.includes(String(field)) && inside.length === 0;
 }

@@ -1,4 +1,4 @@
-/** Parts of a scenario, each for a machine of its own: what is in which, and what of the scenario runs here. */
+/** Parts of a scenario, each for a machine of its own: the devices of each, and the share of the scenario that runs here. */
 
 import { createHash } from "node:crypto";
 import type { z } from "zod";
@@ -9,7 +9,7 @@ import type { partSchema } from "./schema.js";
 import type { Graph } from "./topology.js";
 import type { Flow, Link, Part, Scenario } from "./types.js";
 
-/** What they tell each other fits the least MTU of a link. */
+/** Most parts: the hellos of as many fit the least MTU of a link. */
 export const kMostParts = 16;
 
 type PartInput = z.output<typeof partSchema>;
@@ -23,7 +23,7 @@ interface Network {
 
 export const linkName = ({ from, to }: Pick<Link, "from" | "to">) => `${from} -- ${to}`;
 
-/** In the order of the file; what is wrong with them is found. */
+/** Parts in the order of the file; errors in them go to `found`. */
 export function resolveParts(input: Readonly<Record<string, PartInput>>, network: Network, found: Findings): Part[] {
   const names = Object.keys(input);
   if (names.length === 0) return [];
@@ -98,7 +98,7 @@ function interfacesOf(
   return own.sort((a, b) => a.link - b.link);
 }
 
-/** The scenario as one machine runs it. @throws WeirError when it has no such part. */
+/** The scenario as one machine runs it. @throws WeirError when the scenario has no such part. */
 export function choosePart(scenario: Scenario, name: string): Scenario {
   const names = scenario.parts.map((part) => part.name);
   if (names.includes(name)) return { ...scenario, part: name };
@@ -112,7 +112,7 @@ export function choosePart(scenario: Scenario, name: string): Scenario {
   throw new WeirError(`--part ${name}: the scenario has no such part`, { hint });
 }
 
-/** Of what all parts run: the same at each of them. */
+/** Digest of the scenario that all parts run: the same at each of them. */
 export function digestOf({ part: _, ...scenario }: Scenario): string {
   return createHash("sha256").update(JSON.stringify(scenario)).digest("hex").slice(0, 16);
 }
@@ -121,18 +121,18 @@ export function digestOf({ part: _, ...scenario }: Scenario): string {
 export interface Crossing {
   /** Position among the scenario's links. */
   link: number;
-  /** Its devices, here and there. */
+  /** Devices of the link, here and there. */
   near: string;
   far: string;
   farPart: string;
   interface: string;
 }
 
-/** What of a scenario runs here, by positions in the scenario: all of it, or a part. */
+/** Share of a scenario that runs here, by positions in the scenario: all of it, or a part. */
 export class Share {
   readonly hosts: readonly number[];
   readonly switches: readonly number[];
-  /** With both ends here. */
+  /** Links with both ends here. */
   readonly links: readonly number[];
   readonly crossings: readonly Crossing[];
   private readonly nodes: ReadonlySet<string>;
@@ -157,7 +157,7 @@ export class Share {
     return this.nodes.has(node);
   }
 
-  /** Positions of a host and a switch among those here; -1: it is not. */
+  /** Positions of a host and a switch among those here; -1: it is elsewhere. */
   hostAt(name: string): number {
     return this.hosts.findIndex((i) => this.scenario.hosts[i]?.name === name);
   }

@@ -1,4 +1,4 @@
-// Traffic patterns: what flows each one stands for. All chance comes from the entry's own random numbers.
+// Traffic patterns and the flows for which each one stands. All chance comes from the entry's own random numbers.
 import { basename } from "node:path";
 import type { CsvColumn, CsvTable } from "../base/csv.js";
 import { kMostFlows, kMostMessages, type TrafficEntry } from "./traffic_entry.js";
@@ -44,7 +44,7 @@ export function expandIncast(input: PatternInput<"incast">, entry: TrafficEntry)
 export function expandPermutation(input: PatternInput<"permutation">, entry: TrafficEntry): Flow[] {
   const hosts = severalHosts(input, entry);
   if (hosts === undefined) return [];
-  // About e tries, each uniform, until nobody sends to itself.
+  // This takes about e tries, each uniform, until nobody sends to itself.
   let targets = entry.random.shuffled(hosts);
   while (targets.some((to, i) => to === hosts[i])) targets = entry.random.shuffled(hosts);
   return hosts.flatMap((from, i) =>
@@ -59,7 +59,7 @@ export function expandPoisson(input: PatternInput<"poisson">, entry: TrafficEntr
   const sizes = entry.distribution(input.sizes);
   if (hosts === undefined || sizes === undefined) return [];
   const { random, start, stop } = entry;
-  // Upper end of each host's share of all arrivals: a host starts flows in proportion to its rate.
+  // Each host has the upper end of its share of all arrivals: it starts flows in proportion to its rate.
   let total = 0;
   const shares = hosts.map((host) => {
     total += entry.context.rateOf(host);
@@ -111,7 +111,7 @@ export function expandPairs(input: PatternInput<"pairs">, entry: TrafficEntry): 
   const messages = pairs.reduce((sum, pair) => sum + bytesOf(pair) / sizes.mean, 0);
   if (!entry.within("count", messages, kMostMessages, "messages", kTooMany)) return [];
   return pairs.map((pair, i) => {
-    // More than the line rate allows until `stop`, so that they never run out.
+    // The sizes are more than the line rate allows until `stop`, so that they never run out.
     const own: number[] = [];
     for (let sum = 0; sum <= bytesOf(pair); sum += own.at(-1) ?? 0) own.push(sizes.draw(random));
     const message = own.reduce((most, bytes) => Math.max(most, bytes), 0);
@@ -152,7 +152,7 @@ function readFlows(table: CsvTable, entry: TrafficEntry): Flow[] {
   return flows;
 }
 
-/** A host by name, or by number from 0. */
+/** Finds a host by name, or by number from 0. */
 function hostAt(column: CsvColumn, row: number, numbers: ReadonlyMap<string, number>, entry: TrafficEntry): string {
   const text = column.text(row);
   if (numbers.has(text)) return text;
@@ -162,7 +162,7 @@ function hostAt(column: CsvColumn, row: number, numbers: ReadonlyMap<string, num
   throw column.error(row, `unknown host ${text}`, `use a name, or a number from 0 to ${hosts.length - 1}`);
 }
 
-/** At least two, or undefined and a problem. */
+/** Returns at least two hosts, or undefined, with a problem. */
 function severalHosts({ hosts: names }: { hosts?: string[] | undefined }, entry: TrafficEntry) {
   const hosts = entry.hosts("hosts", names);
   if (hosts === undefined || hosts.length >= 2) return hosts;

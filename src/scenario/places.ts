@@ -5,7 +5,7 @@ import type { Link } from "./types.js";
 /** Frames that go to a file: those of a link ("h1--sw") or of all links of a node ("sw"). */
 export interface FileRequest {
   target: string;
-  /** Path. */
+  /** Path of the file. */
   file: string;
 }
 
@@ -18,8 +18,8 @@ export interface LinkPlace {
 }
 
 /**
- * A link at the end that was named first; a device at each of its ports.
- * @param option Names the user's option in the error.
+ * Finds a link at the end that was named first, or a device at each of its ports.
+ * @param option Name of the user's option, for the error.
  * @throws WeirError when there is no such place.
  */
 export function findPlaces(links: readonly Link[], target: string, option: string): LinkPlace[] {

@@ -1,4 +1,4 @@
-// Headroom of a switch's ports: one size for all, sizes of profiles, or what the link of each needs (`auto`).
+// Headroom of a switch's ports: one size for all, sizes of profiles, or the need of each port's link (`auto`).
 import type { Findings, Where } from "../base/findings.js";
 import { formatRate, formatSize, formatTime } from "../base/units.js";
 import { type HeadroomPort, headroomFor, headroomOfCable, headroomOfLink, type NamedPort } from "./headroom.js";
@@ -6,30 +6,30 @@ import { settingsOf } from "./port_profiles.js";
 import type { SwitchPort } from "./topology.js";
 import type { Scenario, SwitchConfig } from "./types.js";
 
-/** As written of a switch, or of a profile. */
+/** Headroom as written of a switch, or of a profile. */
 export interface WrittenHeadroom {
   headroom?: number | "auto" | undefined;
-  /** mm. */
+  /** Length of the cable, mm. */
   cable?: number | undefined;
 }
 
 export interface PortHeadroom {
-  /** Of ports that have none of their own, bytes. */
+  /** Headroom of ports that have none of their own, bytes. */
   usual: number;
-  /** What the others have, by their names. */
+  /** Headroom of the others, by their names. */
   own: ReadonlyMap<string, number>;
   /** Bytes that these reserve beyond `usual`, of one priority; negative where that is less. */
   besides: number;
 }
 
-/** Undefined: as the switch has it; also where it would be found by a rate that the port does not have (checks tell of that). */
+/** Returns undefined where the switch's holds; also where a rate is needed that the port does not have (checks tell of that). */
 function headroomOf({ headroom, cable }: WrittenHeadroom, port: HeadroomPort): number | undefined {
   if (cable !== undefined && port.rate > 0) return headroomOfCable({ ...port, cable });
   if (headroom !== "auto") return headroom;
   return port.rate > 0 ? headroomOfLink(port) : undefined;
 }
 
-/** @param profile What is written of a port in place of what is written of all. */
+/** @param profile Returns the settings of a port that are written in place of those of all. */
 export function portHeadroom(
   headroom: number | "auto",
   ports: readonly NamedPort[],
@@ -39,7 +39,7 @@ export function portHeadroom(
     const own = headroomOf(profile(port.name) ?? {}, port);
     return { name: port.name, bytes: own ?? headroomOf({ headroom }, port), profiled: own !== undefined };
   });
-  // Found by links it is that of the port with the most, so that ports that are alike need none of their own.
+  // Headroom found by links is that of the port with the most, so that ports that are alike need none of their own.
   const most = (ofWhich: typeof found) => Math.max(0, ...ofWhich.map(({ bytes = 0 }) => bytes));
   const usual = headroom === "auto" ? most(found.filter(({ profiled }) => !profiled)) || most(found) : headroom;
   const own = found.flatMap(({ name, bytes, profiled }) =>
@@ -48,7 +48,7 @@ export function portHeadroom(
   return { usual, own: new Map(own), besides: own.reduce((sum, [, bytes]) => sum + bytes - usual, 0) };
 }
 
-/** Ports for which it cannot be found. */
+/** Finds ports whose headroom cannot be computed. */
 export function checkAutomatic(s: SwitchConfig, ports: readonly NamedPort[], at: Where, found: Findings): void {
   if (!s.buffer.automatic || !s.pfc.enabled) return;
   const unrated = ports.filter(({ name, rate }) => rate === 0 && !s.profiled.has(name));
@@ -57,16 +57,16 @@ export function checkAutomatic(s: SwitchConfig, ports: readonly NamedPort[], at:
   found.problem(at("buffer", "headroom"), message, "give the link a rate, or headroom a size");
 }
 
-/** What one kind of link makes of headroom. */
+/** Headroom of one kind of link. */
 export interface LinkHeadroom {
   switch: string;
-  /** The first of them. */
+  /** First port of the kind. */
   port: string;
   rate_bps: number;
   delay_ns: number;
   mtu: number;
   headroom_bytes: number;
-  /** Of all switches. */
+  /** Number of ports at all switches. */
   ports: number;
 }
 
@@ -99,7 +99,7 @@ function byLink(all: Ported, chosen: (s: SwitchConfig, port: NamedPort, headroom
   return [...kinds.values()];
 }
 
-/** What `auto` has come to. */
+/** Headroom that `auto` results in. */
 export const automaticHeadroom = (all: Ported): LinkHeadroom[] =>
   byLink(all, (s, { name, rate }) => rate > 0 && (s.buffer.automatic || isAutomatic(s, name)));
 
@@ -111,7 +111,7 @@ const isAutomatic = (s: SwitchConfig, port: string) => {
 /**
  * Warns, once for each kind of link, where headroom is less than what can be under way. Devices of Weir obey at once, and the delay of a
  * link is all there is between them; without a rate there is no bound.
- * @param remedy What finds headroom by itself.
+ * @param remedy Setting that finds headroom by itself.
  */
 export function warnOfHeadroom(all: Ported, remedy: string, found: Findings): void {
   const underWay = ({ rate, delay, mtu }: HeadroomPort) =>

@@ -1,4 +1,4 @@
-// What some ports of a switch have instead of what all have: marking, buffer, congestion points; by their names or their rate.
+// Settings that some ports of a switch have instead of its own: marking, buffer, congestion points; by their names or their rate.
 import type { z } from "zod";
 import type { Problem } from "../base/error.js";
 import type { Findings, Where } from "../base/findings.js";
@@ -12,19 +12,19 @@ import type { NamedPort } from "./headroom.js";
 type Written = z.output<typeof portProfileSchema>;
 type Profiles = Readonly<Record<string, Written>>;
 
-/** What one port has, in full. */
+/** Settings of one port, in full. */
 export interface PortProfile {
-  /** Of the profile; undefined: there is none, and headroom alone is of the port's own. */
+  /** Name of the profile; undefined when only the headroom differs. */
   name: string | undefined;
   ecn: Marking;
   buffer: PortThresholds;
   qcn: Points;
 }
 
-/** What the switch has. */
+/** Settings of the switch. */
 export type Usual = Pick<PortProfile, "ecn" | "buffer" | "qcn">;
 
-/** Of larger sections, what a profile can have. */
+/** Picks the fields that a profile can have from the larger sections. */
 const usualOf = ({ ecn, buffer, qcn }: Usual): Usual => ({
   ecn: { kmin: ecn.kmin, kmax: ecn.kmax, pmax: ecn.pmax },
   buffer: {
@@ -37,10 +37,10 @@ const usualOf = ({ ecn, buffer, qcn }: Usual): Usual => ({
   qcn: { cpQSp: qcn.cpQSp, cpWeight: qcn.cpWeight, cpSampleBase: qcn.cpSampleBase },
 });
 
-/** A port as far as profiles go by it; `rate` in bit/s, 0: not shaped. */
+/** A port as far as profiles need it; `rate` in bit/s, 0: not shaped. */
 export type ProfiledPort = Pick<NamedPort, "name" | "rate">;
 
-/** The name of the profile of each port that has one. */
+/** Name of the profile of each port that has one. */
 export function profilesOf(profiles: Profiles, ports: readonly ProfiledPort[]): Map<string, string> {
   const entries = Object.entries(profiles);
   return new Map(
@@ -53,7 +53,7 @@ export function profilesOf(profiles: Profiles, ports: readonly ProfiledPort[]): 
   );
 }
 
-/** @param headroom That of the port, bytes. */
+/** @param headroom Headroom of the port, bytes. */
 export function resolveProfile(
   name: string | undefined,
   written: Written,
@@ -75,7 +75,7 @@ const given = <T extends object>(section: T | undefined) =>
     [K in keyof T]?: Exclude<T[K], undefined>;
   };
 
-/** What is written of them. @param known Names that may be used where something was written. */
+/** Checks profiles as written. @param known Names that may be used where something was written. */
 export function checkPortProfiles(
   profiles: Profiles,
   ports: readonly ProfiledPort[],
@@ -120,7 +120,7 @@ export function checkPortProfiles(
   });
 }
 
-/** What follows for the ports, each told once for its profile. */
+/** Checks the resulting settings of the ports, each reported once for its profile. */
 export function checkProfiled(
   profiles: ReadonlyMap<string, PortProfile>,
   fixed: boolean,
@@ -129,7 +129,7 @@ export function checkProfiled(
 ): void {
   for (const profile of profiles.values()) {
     const { name, ecn, buffer } = profile;
-    // What is not of a profile is the switch's, and told there.
+    // Ports without a profile have the switch's settings, which are checked elsewhere.
     if (name === undefined) continue;
     const where = (...path: string[]) => at("port_profiles", name, ...path);
     if (ecn.kmin > ecn.kmax) {
@@ -143,6 +143,6 @@ export function checkProfiled(
   }
 }
 
-/** What a port has, by a profile or as all have. */
+/** Settings of a port, by its profile or those of the switch. */
 export const settingsOf = (s: Usual & { profiled: ReadonlyMap<string, PortProfile> }, port: string): Usual =>
   s.profiled.get(port) ?? usualOf(s);

@@ -1,11 +1,11 @@
-// What kernels and programs of hosts send: the entries of the `traffic` section that are no flows of RDMA.
+// Traffic of kernels and programs of hosts: the entries of the `traffic` section that make no flows of RDMA.
 import { basename } from "node:path";
 import { filled } from "../base/fields.js";
 import type { TrafficContext } from "./traffic_entry.js";
 import { type PatternInput, programSchema, type TrafficInput, tcpSchema } from "./traffic_schema.js";
 import type { Program, TcpStream } from "./types.js";
 
-/** One entry, and where it is. */
+/** One entry, and its place in the file. */
 interface Placed<Input> {
   input: Input;
   path: readonly (string | number)[];
@@ -13,7 +13,7 @@ interface Placed<Input> {
 
 const listed = (one: string | readonly string[]): readonly string[] => (typeof one === "string" ? [one] : one);
 
-/** One for each sender, and each of its connections. What is wrong goes to `context.found`. */
+/** One stream for each sender, and each of its connections. Errors go to `context.found`. */
 export function resolveTcp(entries: readonly TrafficInput[], context: TrafficContext): TcpStream[] {
   return ofPattern(entries, "tcp").flatMap(({ input, path }) => {
     const { pattern: _, from, streams, ...own } = filled(tcpSchema, input);
@@ -36,7 +36,7 @@ export function resolveTcp(entries: readonly TrafficInput[], context: TrafficCon
   });
 }
 
-/** One for each host of an entry. What is wrong goes to `context.found`. */
+/** One program for each host of an entry. Errors go to `context.found`. */
 export function resolvePrograms(entries: readonly TrafficInput[], context: TrafficContext): Program[] {
   const placed = ofPattern(entries, "program");
   const used = new Map<string, number>();
@@ -75,7 +75,7 @@ function ofPattern<Name extends "tcp" | "program">(
 
 const numbered = (id: string, number: number) => (number > 1 ? `${id}#${number}` : id);
 
-/** "ib_write_bw" of "ib_write_bw -D 5", with or without its folder. */
+/** Name of a command's program: "ib_write_bw" of "ib_write_bw -D 5", with or without its folder. */
 function programName(command: string): string {
   const [word = ""] = command.trim().split(/\s+/);
   return /^[A-Za-z0-9_][\w.-]*$/.exec(basename(word))?.[0] ?? "program";
@@ -88,7 +88,7 @@ function checkHosts(names: readonly string[], path: readonly (string | number)[]
   });
 }
 
-/** Programs that wait for one another, or for one that is not there, would wait for ever. */
+/** Finds programs that wait for one another, or for one that does not exist: they would wait for ever. */
 function checkOrder(
   placed: readonly Placed<PatternInput<"program">>[],
   groups: readonly string[],

@@ -1,4 +1,4 @@
-// From the scenario as written to the scenario in full: defaults merged, topology and traffic expanded. Judges only what
+// Turns the scenario as written into the scenario in full: defaults merged, topology and traffic expanded. Judges only what
 // cannot be expanded (check.ts does the rest).
 
 import { resolve as resolvePath } from "node:path";
@@ -125,14 +125,14 @@ function resolveLinks(written: WrittenTopology["links"], defaults: ScenarioInput
   });
 }
 
-/** A DSCP that `map` gives `priority`: the customary one where that is among them. */
+/** A DSCP that `map` gives `priority`: the customary one, if it is among them. */
 export function dscpOf(map: readonly number[] | undefined, priority: number): number {
   const customary = kCustomaryDscp[priority] ?? 0;
   const lowest = map?.indexOf(priority) ?? -1;
   return lowest < 0 || map?.[customary] === priority ? customary : lowest;
 }
 
-/** The queues that data waits in at the port that faces each traffic destination. */
+/** Queues in which data waits at the port that faces each traffic destination. */
 function defaultProbes(graph: Graph, flows: readonly Pick<Flow, "to" | "priority">[]): QueueProbe[] {
   const probes = new Map<string, QueueProbe>();
   for (const { to, priority } of flows) {
@@ -149,7 +149,7 @@ function parseProbe(text: string): QueueProbe {
   return { switch: name, port, priority: Number(priority) };
 }
 
-/** Nobody would listen to its CNMs, so the domain has no switches either. */
+/** Turns QCN off at switches: nobody would listen to their CNMs. */
 function switchQcnOff(switches: readonly SwitchConfig[], algorithm: string, found: Findings): void {
   for (const { qcn } of switches) {
     if (!qcn.enabled) continue;
@@ -159,11 +159,11 @@ function switchQcnOff(switches: readonly SwitchConfig[], algorithm: string, foun
 }
 
 export interface ResolveContext {
-  /** Used where the scenario has no name. */
+  /** Name of a scenario that has none. */
   fallbackName: string;
-  /** What paths in the scenario are relative to. */
+  /** Folder to which paths in the scenario are relative. */
   directory: string;
-  /** Takes what cannot be expanded. */
+  /** Takes errors of parts that cannot be expanded. */
   found: Findings;
 }
 
@@ -241,7 +241,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
   return { scenario, graph };
 }
 
-/** Those that are none are problems. */
+/** Parses expectations; texts that are none are problems. */
 function resolveExpectations(texts: readonly string[], found: Findings): Expectation[] {
   return texts.flatMap((text, i) => {
     try {
@@ -254,7 +254,7 @@ function resolveExpectations(texts: readonly string[], found: Findings): Expecta
   });
 }
 
-/** bit/s; percentages in a profile are of this, so that no NIC is asked for more than it has. */
+/** Slowest rate of a host's link, bit/s; percentages in a profile are of this, so that no NIC is asked for more than it has. */
 export function slowestHostRate(hosts: readonly { name: string }[], graph: Graph): number {
   return hosts.reduce((least, { name }) => Math.min(least, graph.hostLink(name)?.rate ?? 0), Number.POSITIVE_INFINITY);
 }

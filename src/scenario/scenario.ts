@@ -15,7 +15,7 @@ export { ScenarioError, WeirError } from "../base/error.js";
 export type { DcqcnParameters } from "../congestion/dcqcn.js";
 export type * from "./types.js";
 
-/** A valid scenario, and what is questionable about it, one sentence each. */
+/** A valid scenario, and doubts about it, one sentence each. */
 export interface LoadedScenario {
   scenario: Scenario;
   warnings: string[];
@@ -24,11 +24,11 @@ export interface LoadedScenario {
 export interface LoadOptions {
   /** Overrides, each `path.to.field=value`: `switch.ecn.kmin=20KB`, `traffic.0.stop=10ms`. */
   set?: readonly string[];
-  /** Of the file, where it was read already: a pipe can be read once. */
+  /** Text of the file, where it was read already: a pipe can be read once. */
   text?: string;
-  /** Of a scenario that is no file: what its paths of files are relative to. Default: the working directory. */
+  /** Folder to which paths are relative in a scenario that is no file. Default: the working directory. */
   directory?: string;
-  /** Of a scenario that is no file and has no name; default: its source. */
+  /** Name of a scenario that is no file and has none; default: its source. */
   name?: string;
 }
 
@@ -43,17 +43,17 @@ export function loadScenario(file: string, options: LoadOptions = {}): LoadedSce
   return { scenario, warnings: [...read.warnings, ...warnings] };
 }
 
-/** The same from YAML text. `source` names it in errors, and the scenario if it has no name. */
+/** Loads a scenario from YAML text. `source` names it in errors, and the scenario if it has no name. */
 export function parseScenarioText(text: string, source = "scenario", options: LoadOptions = {}): LoadedScenario {
   return loadScenario(source, { name: source, directory: ".", ...options, text });
 }
 
-/** The same from an object of the shape of a scenario file. */
+/** Loads a scenario from an object of the shape of a scenario file. */
 export function parseScenario(input: unknown, source = "scenario"): LoadedScenario {
   return validate(input, source, { fallbackName: source, directory: "." }, (problem) => problem);
 }
 
-/** Names that do not fit, where single values are wrong as well: one round for all of them. */
+/** Problems of names and relations, where single values are wrong as well: the user gets all of them in one round. */
 function problemsBesides(written: unknown, context: { fallbackName: string; directory: string }): Problem[] {
   const rest = mended(written);
   if (rest === undefined) return [];
@@ -62,7 +62,7 @@ function problemsBesides(written: unknown, context: { fallbackName: string; dire
     const { scenario, graph } = resolveScenario(rest.input, { ...context, found });
     checkScenario(scenario, rest.input, graph, found);
   } catch (error) {
-    // What is left may refer to what was taken out.
+    // The rest may refer to fields that were taken out.
     if (!(error instanceof WeirError)) throw error;
   }
   return found.problemsOfNames.map((problem) => ({ ...problem, path: rest.writtenAt(problem.path) }));

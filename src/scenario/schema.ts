@@ -6,7 +6,7 @@ import { hostSchema, interfaceSchema, linkText, nameSchema, switchSchema } from 
 import { topologySchema } from "./topology_schema.js";
 import { trafficSchema } from "./traffic_schema.js";
 
-/** Queues that are sampled where the scenario does not say which. */
+/** Most queues that are sampled where the scenario does not choose them. */
 export const kMostDefaultProbes = 64;
 
 export const transportSchema = section({

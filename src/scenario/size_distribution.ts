@@ -55,7 +55,7 @@ const kPoints: Record<DistributionName, readonly CdfPoint[]> = {
 export class SizeDistribution {
   private readonly sizes: readonly number[];
   private readonly probabilities: readonly number[];
-  /** Bytes. */
+  /** Mean size, bytes. */
   readonly mean: number;
 
   /** `points` ascend in both columns and end at probability 1; the first has all the probability up to it at its size. */
@@ -80,7 +80,7 @@ export class SizeDistribution {
     return this.sizes.at(-1) ?? 0;
   }
 
-  /** Whole bytes, at least 1. `random`: its fractions are uniform from 0 to 1. */
+  /** Draws a size in whole bytes, at least 1. `random`: its fractions are uniform from 0 to 1. */
   draw(random: { fraction(): number }): number {
     const u = random.fraction();
     const i = this.probabilities.findIndex((probability) => u < probability);

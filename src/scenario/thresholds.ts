@@ -20,7 +20,7 @@ import type { BufferConfig } from "./features/buffer.js";
 type Sizes = Pick<BufferConfig, "total" | "headroom" | "priorities"> & Partial<Pick<BufferConfig, "besides">>;
 type Thresholds = Sizes & Pick<BufferConfig, "beta" | "mode" | "threshold">;
 
-/** P n t_flight, and what ports with headroom of their own reserve besides. */
+/** P n t_flight, and the bytes that ports with headroom of their own reserve besides. */
 export function reservedBytes({ headroom, priorities, besides = 0 }: Omit<Sizes, "total">, ports: number): number {
   return priorities * ports * headroom + besides;
 }
@@ -56,7 +56,7 @@ export interface QueuesInUse {
   ofSwitch: number;
 }
 
-/** Every priority of every port: the worst case of the paper. */
+/** Queues of every priority of every port: the worst case of the paper. */
 export function allQueues({ priorities }: Pick<BufferConfig, "priorities">, ports: number): QueuesInUse {
   return { ofIngress: ports, ofSwitch: priorities * ports };
 }

@@ -1,10 +1,10 @@
-// Kinds of topology: what hosts, switches and links each one stands for.
+// Kinds of topology, and the hosts, switches and links that each one stands for.
 
 import { entries } from "../base/merge.js";
 import type { HostInput, LinkInput, SwitchInput } from "./device_schema.js";
 import type { TopologyInput } from "./topology_schema.js";
 
-/** A topology written out: names with what differs from the sections of defaults, and links with what differs from theirs. */
+/** A topology written out: names and links, with the settings in which they differ from the sections of defaults. */
 export interface WrittenTopology {
   hosts: [name: string, overrides: HostInput | null][];
   switches: [name: string, overrides: SwitchInput | null][];
@@ -14,7 +14,7 @@ export interface WrittenTopology {
 type OfKind<Kind extends string> = Extract<TopologyInput, { kind: Kind }>;
 type LinkDefaults = NonNullable<TopologyInput["link"]>;
 
-/** Host -> its switch; the order of both is that of the network. */
+/** Collects hosts, each with its switch; the order of both is that of the network. */
 class Builder {
   readonly hosts: string[] = [];
   readonly switches: string[] = [];

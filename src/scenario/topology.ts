@@ -1,7 +1,7 @@
 // Graph questions about a scenario. Pure functions; the scenario is valid, or (for check.ts) has valid names at least.
 import type { Link, PinnedRoute } from "./types.js";
 
-/** What these functions need of a scenario. */
+/** Fields of a scenario that these functions need. */
 export interface Network {
   hosts: readonly { name: string }[];
   switches: readonly { name: string }[];
@@ -32,23 +32,26 @@ export function switchPorts(network: Network): Map<string, SwitchPort[]> {
   return ports;
 }
 
-/** Not reachable, in place of a distance or of a group's position. */
+/** Stands for a host that cannot be reached, in place of a distance or of a group's position. */
 export const kUnreachable = 0xffff;
 
 /** Next hops of one switch. */
 export interface NextHopGroups {
   /** Distinct groups, each of the ports on shortest paths, ascending. */
   groups: number[][];
-  /** For each host in order the position of its group; kUnreachable: there is none. */
+  /** Position of the group of each host, in order; kUnreachable: there is none. */
   groupOfHost: Uint16Array;
 }
 
-/** Answers many questions about one network, which must not change meanwhile. Links that are `down` are in it, with their ports, but no way. */
+/**
+ * Answers many questions about one network, which must not change meanwhile. Links that are `down` are in it, with their ports, but no path
+ * crosses them.
+ */
 export class Graph {
   readonly ports: ReadonlyMap<string, SwitchPort[]>;
   private readonly names: readonly string[];
   private readonly numbers: ReadonlyMap<string, number>;
-  /** For each switch and port the number of the switch there; -1: a host, or nothing that can be reached. */
+  /** Number of the switch at each port of each switch; -1: a host, or nothing that can be reached. */
   private readonly peers: readonly (readonly number[])[];
   private readonly hostLinks = new Map<string, Link>();
   private readonly pinned = new Map<string, PinnedRoute>();
@@ -93,7 +96,7 @@ export class Graph {
     return this.pinned.get(`${from} ${to}`)?.via;
   }
 
-  /** How many switches a frame from one host to another crosses; 0: it does not get there. */
+  /** Number of switches that a frame from one host to another crosses; 0: it does not get there. */
   switchesOnPath(from: string, to: string): number {
     const pinned = this.pinnedPath(from, to);
     if (pinned !== undefined) return pinned.length;
@@ -102,7 +105,7 @@ export class Graph {
     return hops === kUnreachable ? 0 : hops + 1;
   }
 
-  /** The switches that frames from one host to another may cross: the pinned path, or all shortest ones. */
+  /** Switches that frames from one host to another may cross: those of the pinned path, or of all shortest ones. */
   switchesBetween(from: string, to: string): readonly string[] {
     const pinned = this.pinnedPath(from, to);
     if (pinned !== undefined) return pinned;
@@ -121,7 +124,7 @@ export class Graph {
     return [...found].map((at) => this.names[at] ?? "");
   }
 
-  /** The next-hop groups of every switch, in order: on all shortest paths. */
+  /** Next-hop groups of every switch, in order, on all shortest paths. */
   nextHopGroups(): NextHopGroups[] {
     const { hosts } = this.network;
     const attachments = hosts.map(({ name }) => this.attachment(name));
@@ -159,7 +162,7 @@ export class Graph {
     return tables;
   }
 
-  /** Ports to hosts: the last hop. */
+  /** Adds the last hop: ports to hosts. */
   private addOwnHosts(tables: readonly NextHopGroups[]): void {
     const hostNumbers = new Map(this.network.hosts.map(({ name }, i) => [name, i]));
     [...this.ports.values()].forEach((ports, at) => {

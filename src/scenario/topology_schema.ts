@@ -6,14 +6,14 @@ import { hostSchema, linkDefaultsSchema, linkSchema, nameSchema, switchSchema } 
 /** Hosts and switches that one scenario may have. */
 export const kMostHosts = 65_000;
 export const kMostSwitches = 10_000;
-/** Of one switch: the largest that are sold have 512 and some for management. Addresses (addresses.ts) have room for as many. */
+/** Most ports of one switch: the largest that are sold have 512 and some for management. Addresses (addresses.ts) have room for as many. */
 export const kMostPorts = 1024;
 
 const kind = <const Kind extends string>(name: Kind, description: string) => z.literal(name).meta({ description });
 
 const required = (description: string, min: number, max: number) => z.int().min(min).max(max).meta({ description });
 
-/** Of every kind. */
+/** Fields of every kind. */
 const common = {
   link: field(linkDefaultsSchema, "Defaults of every link."),
   routes: field(
@@ -33,7 +33,7 @@ const common = {
   ),
 };
 
-/** Of the kinds that make devices. */
+/** Fields of the kinds that make devices. */
 const generated = {
   ...common,
   host_overrides: field(z.record(nameSchema, hostSchema), "Name of a host -> what differs from the `host` section."),

@@ -1,10 +1,10 @@
-// From the entries of the `traffic` section to flows.
+// Makes flows of the entries of the `traffic` section.
 import { expandIncast, expandList, expandPairs, expandPermutation, expandPoisson } from "./patterns.js";
 import { type TrafficContext, TrafficEntry } from "./traffic_entry.js";
 import type { FlowEntryInput, FlowsInput, TrafficInput } from "./traffic_schema.js";
 import type { Flow } from "./types.js";
 
-/** Expands every entry that makes flows, in order. What is wrong goes to `context.found`, and makes no flows. */
+/** Expands every entry that makes flows, in order. Errors go to `context.found`; entries that have any make no flows. */
 export function resolveTraffic(entries: readonly TrafficInput[], context: TrafficContext): Flow[] {
   const used = new Map<string, number>();
   const flows: Flow[] = [];
@@ -16,7 +16,7 @@ export function resolveTraffic(entries: readonly TrafficInput[], context: Traffi
   return flows;
 }
 
-/** By flow: the number of its application, which is its traffic entry. */
+/** Number of each flow's application, which is its traffic entry. */
 export function applications(flows: readonly Pick<Flow, "group">[]): number[] {
   const numbers = new Map<string, number>();
   return flows.map(({ group }) => {
@@ -50,7 +50,7 @@ function expand(
   }
 }
 
-/** `used`: how many flows have each id that nobody chose. */
+/** `used`: number of flows so far with each id that nobody chose. */
 function expandFlows(input: FlowsInput, entryOf: (group: string) => TrafficEntry, used: Map<string, number>): Flow[] {
   const senders = Array.isArray(input.from) ? input.from : [input.from];
   return senders.flatMap((from) => {

@@ -1,4 +1,4 @@
-// One entry of the `traffic` section while it is expanded: what all of them share.
+// One entry of the `traffic` section while it is expanded: the part that all patterns share.
 
 import { CsvTable } from "../base/csv.js";
 import { WeirError } from "../base/error.js";
@@ -9,31 +9,31 @@ import { type CdfPoint, kDistributionNames, SizeDistribution } from "./size_dist
 import { type FlowEntryInput, kLongestMessage, type PatternInput, trafficDefaultsSchema } from "./traffic_schema.js";
 import type { Flow } from "./types.js";
 
-/** What traffic needs to know of the rest of the scenario. */
+/** The rest of the scenario, as far as traffic needs it. */
 export interface TrafficContext {
-  /** Names, in order. */
+  /** Names of hosts, in order. */
   hosts: readonly string[];
-  /** bit/s of a host's link. */
+  /** Rate of a host's link, bit/s. */
   rateOf(host: string): number;
   /** The DSCP that gives `priority` at the switch of a host. */
   dscpOf(host: string, priority: number): number;
   seed: number;
-  /** ns. */
+  /** Duration of the scenario, ns. */
   duration: number;
   transport: "stream" | "rc";
-  /** What paths of files are relative to. */
+  /** Folder to which paths of files are relative. */
   directory: string;
   found: Findings;
 }
 
-/** Flows, or messages of their own sizes, that one entry may make. */
+/** Most flows, and most messages of their own sizes, that one entry may make. */
 export const kMostFlows = 2_000_000;
 export const kMostMessages = 10_000_000;
 
 /** One entry while it is expanded. */
 export class TrafficEntry {
   readonly random: Random;
-  /** ns; `stop` is at most the scenario's duration. */
+  /** Start and stop, ns; `stop` is at most the scenario's duration. */
   readonly start: number;
   readonly stop: number;
   readonly qps: number;
@@ -92,21 +92,21 @@ export class TrafficEntry {
     this.context.found.problem([...this.path, ...field], message, hint);
   }
 
-  /** False, and a problem, when there are more than `most`. */
+  /** Returns false, with a problem, when there are more than `most`. */
   within(field: string, count: number, most: number, what: string, hint: string): boolean {
     if (count <= most) return true;
     this.problem([field], `makes ${Math.round(count)} ${what}, at most ${most} are possible`, hint);
     return false;
   }
 
-  /** `names`, all hosts by default; undefined, and a problem, when one is unknown or there twice. */
+  /** Returns `names`, all hosts by default; undefined, with a problem, when one is unknown or occurs twice. */
   hosts(field: string, names: readonly string[] | undefined): readonly string[] | undefined {
     if (names === undefined) return this.context.hosts;
     const sound = names.map((name, i) => this.known([field, i], name) && this.once([field, i], names, i));
     return sound.every(Boolean) ? names : undefined;
   }
 
-  /** Whether `name` is a host; a problem if not. */
+  /** Returns whether `name` is a host; reports a problem if not. */
   known(field: readonly (string | number)[], name: string): boolean {
     const { hosts } = this.context;
     if (hosts.includes(name)) return true;
@@ -121,7 +121,7 @@ export class TrafficEntry {
     return false;
   }
 
-  /** What `read` makes of a file; undefined, and a problem, when it throws a WeirError. */
+  /** Returns what `read` makes of a file; undefined, with a problem, when it throws a WeirError. */
   fromFile<T>(field: readonly string[], file: string, read: (table: CsvTable) => T): T | undefined {
     try {
       return read(new CsvTable(file, this.context.directory));
@@ -132,7 +132,7 @@ export class TrafficEntry {
     }
   }
 
-  /** Undefined, and a problem, when its file is unsound. */
+  /** Returns undefined, with a problem, when its file is unsound. */
   distribution(sizes: PatternInput<"poisson">["sizes"]): SizeDistribution | undefined {
     if (typeof sizes === "number") return SizeDistribution.fixed(sizes);
     if (typeof sizes === "object") return this.fromFile(["sizes", "csv"], sizes.csv, readCdf);

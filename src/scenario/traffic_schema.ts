@@ -20,7 +20,7 @@ const idSchema = z
 const patternId = (name: string) =>
   idSchema.meta({ description: "Name of the group; its flows are called after it.", default: name });
 
-/** Of every entry. */
+/** Fields of every entry. */
 const common = {
   priority: integer("Priority (traffic class) of the data.", 0, 7, 3),
   dscp: integer("DSCP of the data. Default: one that the switch maps to `priority`.", 0, 63),
@@ -38,7 +38,7 @@ const common = {
   ),
 };
 
-/** Of entries whose flows send messages of one size, one after another. */
+/** Fields of entries whose flows send messages of one size, one after another. */
 const streams = {
   message: size("Size of one message.", { default: "4MB", min: 1, max: kLongestMessage }),
   rate: rate("Cap on the rate that the application offers. Default: none."),
@@ -206,7 +206,7 @@ const program = section({
   ),
 });
 
-/** What runs a program need not say so. */
+/** Fills in the pattern `program`: an entry with `run` need not name it. */
 function withPattern(input: unknown): unknown {
   const runs = typeof input === "object" && input !== null && "run" in input && !("pattern" in input);
   return runs ? { ...input, pattern: "program" } : input;
@@ -217,7 +217,7 @@ export const trafficSchema = z.preprocess(
   z.discriminatedUnion("pattern", [flows, incast, permutation, poisson, pairs, list, tcp, program]),
 );
 
-/** For the defaults of what is no flow of RDMA. */
+/** These schemas hold the defaults of entries that make no flows of RDMA. */
 export { program as programSchema, tcp as tcpSchema };
 
 /** Defaults of all fields that have one. */
@@ -227,5 +227,5 @@ export type TrafficInput = z.output<typeof trafficSchema>;
 /** The entries of one pattern. */
 export type PatternInput<Name extends string> = Extract<TrafficInput, { pattern: Name }>;
 export type FlowsInput = z.output<typeof flows>;
-/** Those that make flows of RDMA. */
+/** Entries that make flows of RDMA. */
 export type FlowEntryInput = Exclude<TrafficInput, { pattern: "tcp" | "program" }>;

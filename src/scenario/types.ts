@@ -19,7 +19,7 @@ import type { programSchema, tcpSchema, trafficDefaultsSchema } from "./traffic_
 
 export type { Congestion } from "../congestion/algorithms.js";
 
-/** What a link does to frames on purpose. */
+/** Faults that a link adds to frames on purpose. */
 export type Impairment = Full<typeof impairmentSchema>;
 
 /** A full-duplex cable between two devices; `rate` 0: not shaped. */
@@ -46,12 +46,12 @@ export interface SwitchConfig
   scheduler: SchedulerConfig;
 }
 
-/** What a device makes of priorities. */
+/** Settings by which a device treats priorities. */
 export type TrafficClasses = Pick<SwitchConfig, "pfc" | "scheduler" | "trust" | "dscp_map" | "default_priority">;
 
 export interface HostConfig extends Omit<Full<typeof hostSchema>, "initial_rate" | "qcn" | "receive_buffer"> {
   name: string;
-  /** bit/s, start rate of a QP when another one of its host is active. */
+  /** Start rate of a QP when another one of its host is active, bit/s. */
   initial_rate: number;
   /** `groups`: parameters of CNPVs that have their own, under QCN. */
   qcn: Omit<HostQcn, "reaction_point_groups"> & { groups: ReadonlyMap<number, QcnParameters> };
@@ -61,12 +61,12 @@ export interface HostConfig extends Omit<Full<typeof hostSchema>, "initial_rate"
 /** Pins frames of one source host to one destination host; `via` are all switches from first to last. */
 export type PinnedRoute = NonNullable<TopologyInput["routes"]>[number];
 
-/** How the queue pairs of all flows carry their messages. */
+/** Transport by which the queue pairs of all flows carry their messages. */
 export type Transport = With<Full<typeof transportSchema>, { window: number }>;
 
 /** One queue pair's traffic. Without `rate` as fast as the NIC allows, without `bytes` until `stop`. */
 export interface Flow extends Omit<Full<typeof trafficDefaultsSchema>, "qps"> {
-  /** Unique in the scenario. */
+  /** Id, unique in the scenario. */
   id: string;
   /** Id of its traffic entry: the flow's id without "/host" and "#number". */
   group: string;
@@ -80,7 +80,7 @@ export interface Flow extends Omit<Full<typeof trafficDefaultsSchema>, "qps"> {
 
 /** A connection of TCP between the kernels of two hosts. Without `bytes` it sends until `stop`. */
 export interface TcpStream extends Omit<Full<typeof tcpSchema>, "pattern" | "from" | "streams"> {
-  /** Unique among flows, too. */
+  /** Id, unique among flows, too. */
   id: string;
   from: string;
   dscp: number;
@@ -89,7 +89,7 @@ export interface TcpStream extends Omit<Full<typeof tcpSchema>, "pattern" | "fro
 
 /** A program on a host. */
 export interface Program extends Omit<Full<typeof programSchema>, "pattern" | "on" | "after"> {
-  /** Unique among programs. */
+  /** Id, unique among programs. */
   id: string;
   host: string;
   /** Ids of programs that are ready before it starts. */
@@ -109,12 +109,12 @@ export type RateChange = Full<typeof changeSchema>;
 /** A link or a switch that is not there for a while. */
 export type Failure = Full<typeof failureSchema>;
 
-/** What of the network one machine runs. */
+/** Share of the network that one machine runs. */
 export interface Part {
   name: string;
-  /** Switches, then hosts, each in the scenario's order. */
+  /** Names of switches, then hosts, each in the scenario's order. */
   nodes: string[];
-  /** Of links to other parts, by their positions. */
+  /** Interfaces of links to other parts, by the links' positions. */
   interfaces: { link: number; interface: string }[];
 }
 
@@ -123,7 +123,7 @@ type Written = Full<typeof scenarioSchema>;
 export interface Scenario extends Pick<Written, "description" | "scale" | "seed" | "duration" | "fidelity"> {
   name: string;
   warmup: number;
-  /** In the order of the file: the order of hosts fixes their addresses. */
+  /** Hosts in the order of the file: it fixes their addresses. */
   hosts: HostConfig[];
   switches: SwitchConfig[];
   links: Link[];
@@ -135,12 +135,12 @@ export interface Scenario extends Pick<Written, "description" | "scale" | "seed"
   flows: Flow[];
   tcp: TcpStream[];
   programs: Program[];
-  /** In order of time. */
+  /** Changes in order of time. */
   changes: RateChange[];
   failures: Failure[];
   expect: Expectation[];
   parts: Part[];
-  /** Name of the part that runs here; all of the network if left out. */
+  /** Name of the part that runs here; all of the network runs here if left out. */
   part?: string;
   /** `flows`: how many of the flows, in order, have series. */
   probes: With<Written["probes"], { queues: QueueProbe[] }>;

@@ -1,4 +1,4 @@
-/** A lab while it runs, for whoever looks on or has a hand in it: live view, dashboard, control sockets. */
+/** A lab while it runs, as the live view, the dashboard and control sockets read and change it. */
 
 import type { CounterTable } from "../../native/counters.js";
 import type { NativeWorker } from "../../native/types.js";
@@ -6,14 +6,14 @@ import type { Recorder } from "../../result/recorder.js";
 import type { Scenario } from "../../scenario/types.js";
 
 export interface LabWorker {
-  /** In the order of the scenario's switches, or hosts. Only to be read from. */
+  /** Worker whose devices are in the order of the scenario's switches, or hosts. Observers only read from it. */
   worker: NativeWorker;
-  /** As last looked at. */
+  /** Counters as they were when last looked at. */
   counters: CounterTable;
 }
 
 export interface LabAccess {
-  /** As it is now. */
+  /** The scenario as it is now, with all changes made so far. */
   readonly scenario: Scenario;
   readonly scale: number;
   readonly switches: LabWorker;
@@ -22,8 +22,8 @@ export interface LabAccess {
   /** Meant ns since traffic began; below 0 before. */
   now(): number;
   /**
-   * From now on the devices have the parameters of `scenario`, which is the same in all else; `set` says so in the result. Rates
-   * that were or will be changed by plan stay so.
+   * Gives the devices, from now on, the parameters of `scenario`, which is the same in all else; `set` names them in the result.
+   * Rates that were or will be changed by plan stay so.
    */
   change(scenario: Scenario, set: readonly string[]): void;
 }
@@ -32,12 +32,12 @@ export interface LabAccess {
 export type OpenLab = Pick<LabAccess, "scenario" | "scale"> & Record<"switches" | "nics", Pick<LabWorker, "worker">>;
 
 export interface LabObserver {
-  /** No frame has been sent yet. */
+  /** Called before any frame is sent. */
   opened?(lab: OpenLab): void;
-  /** Devices live, and traffic is about to begin. */
+  /** Called when devices live, and traffic is about to begin. */
   begun?(lab: LabAccess): void;
-  /** Every 50 ms or so, and once after the last frame: records and counters have just been read. */
+  /** Called every 50 ms or so, and once after the last frame: records and counters have just been read. */
   looked?(lab: LabAccess): void;
-  /** Nothing of the lab may be used any more. */
+  /** Called at the end: nothing of the lab may be used any more. */
   ended?(): void;
 }

@@ -7,17 +7,17 @@ import type { Scenario } from "../../scenario/types.js";
 import { execute } from "./execution.js";
 import { composeResult, type RunEvidence } from "./outcome.js";
 
-/** Of a probe, wall. */
+/** Duration of a probe, wall ns. */
 const kProbeNs = 1e9;
 /** Part of the busier worker's time that a run may need: with the rest it makes up for moments in which it was kept from running. */
 export const kMostBusy = 0.6;
-/** The same where other threads cannot keep it from that. */
+/** The same part where the workers have real-time priority, so that other threads cannot keep them from running. */
 export const kMostBusyRealTime = 0.75;
-/** Where the search begins: bits per second over all hops, were all senders at line rate. */
+/** The search begins at this load: bits per second over all hops, were all senders at line rate. */
 const kFirstLoad = 4e9;
 const kMostProbes = 8;
 const kSaturated = 0.9;
-/** Of what a probe's workers recorded, this much may be unread when its traffic ends: else a longer run would lose some. */
+/** Part of a probe's records that may be unread when its traffic ends: with more, a longer run would lose some. */
 const kMostUnread = 0.25;
 /** A probe that fits is good enough where no more than this could be gained. */
 const kWorthwhile = 0.85;
@@ -27,7 +27,7 @@ export interface ProbeResult {
   valid: boolean;
   /** Part of the probe's time that the busier worker needed. */
   busy: number;
-  /** Of it, what a run may need. */
+  /** Part of the time that a run may need. */
   most: number;
 }
 
@@ -80,7 +80,8 @@ export async function searchScale(first: number, probe: (scale: number) => Promi
       if (scale > kWorthwhile * passed) break;
     } else {
       failed = scale;
-      // A worker that is busy all the time does not say how much it would have to do; what is not valid says nothing of how far to go.
+      // A worker that is busy all the time does not show how much it would have to do; a probe that is not valid does not show how far to
+      // go.
       const step = busy > kSaturated ? 2 : valid ? 1.05 : 1.2;
       const between = busy <= most && Number.isFinite(passed);
       scale = Math.max(fitting, twoDigits(between ? Math.sqrt(scale * passed) : scale * step));
@@ -90,7 +91,7 @@ export async function searchScale(first: number, probe: (scale: number) => Promi
   return Number.isFinite(passed) ? passed : scale;
 }
 
-/** All flows at once, as long as a probe takes. */
+/** The scenario with all flows at once, as long as a probe takes. */
 function probeOf(scenario: Scenario, scale: number): Scenario {
   const duration = Math.ceil(kProbeNs / scale);
   const flows = scenario.flows.map((flow) => ({

@@ -1,4 +1,4 @@
-/** Captures of labs: what `--capture` asks for, and a lab's devices as `weir capture` sees them. */
+/** Captures of labs: the files of `--capture`, and a lab's devices as `weir capture` sees them. */
 
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
@@ -18,7 +18,7 @@ import { switchPorts } from "../../scenario/topology.js";
 import type { Link, Scenario } from "../../scenario/types.js";
 import type { LabObserver, OpenLab } from "./access.js";
 
-/** One file, and the ends of links whose frames it has: of pcap, one. */
+/** One file, and the ends of links whose frames it has: a pcap file has one end. */
 export interface LabCapture {
   file: string;
   format: "pcap" | "pcapng";
@@ -114,7 +114,7 @@ export class LabCaptureFile implements LabObserver {
     }
   }
 
-  /** Why a file of pcap ends early, once it does: frames go on passing. */
+  /** Reason why a pcap file ends early, once it does: frames go on passing. */
   get error(): string | undefined {
     return this.failure && `${this.capture.file}: ${systemMessage(this.failure)}`;
   }
@@ -149,7 +149,7 @@ export class LabCaptureFile implements LabObserver {
     this.close();
   }
 
-  /** The rest. Idempotent. */
+  /** Writes the rest of the frames and closes the file. Idempotent. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -165,13 +165,13 @@ export class LabCaptureFile implements LabObserver {
     closeSync(this.descriptor);
   }
 
-  /** While more waits, between whatever else is to be done: other files, and the lab itself. */
+  /** Writes in small steps while frames wait, so that other files and the lab itself have their turn in between. */
   #tick(): void {
     const more = this.#pass();
     this.timer = setTimeout(() => this.#tick(), more ? 0 : kDrainMs);
   }
 
-  /** Whether anything had come. */
+  /** Writes the frames that have come. Returns whether there were any. */
   #pass(): boolean {
     let more = false;
     for (const part of this.tap?.drain() ?? []) {
@@ -191,7 +191,7 @@ export class LabCaptureFile implements LabObserver {
   }
 }
 
-/** As strerror(3) has it, or nearly. */
+/** Text of the error as strerror(3) has it, or nearly. */
 function systemMessage({ errno, message }: NodeJS.ErrnoException): string {
   const [, text = message] = getSystemErrorMap().get(errno ?? 0) ?? [];
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -14,7 +14,7 @@ export interface PlannedChange {
 export interface AppliedChange {
   /** Meant ns from the start of traffic. */
   at: number;
-  /** Wall ns after its time. */
+  /** Lateness of the change, wall ns. */
   late: number;
 }
 
@@ -31,7 +31,7 @@ export class RateChanges {
     private readonly clock: { begin: number; scale: number; now(): number },
   ) {}
 
-  /** Makes those whose time has come. */
+  /** Makes the changes whose time has come. */
   apply(): void {
     for (let next = this.next(); next !== undefined && this.timeOf(next) <= this.clock.now(); next = this.next()) {
       this.worker.reconfigure(next.config);
@@ -39,7 +39,7 @@ export class RateChanges {
     }
   }
 
-  /** Those still to come are on top of something else from now on. */
+  /** Puts the changes still to come on top of another configuration. */
   replan(config: (at: number) => WorkerConfig): void {
     const made = this.applied.length;
     this.planned = this.planned.map((change, i) => (i < made ? change : { at: change.at, config: config(change.at) }));

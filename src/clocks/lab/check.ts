@@ -1,4 +1,4 @@
-/** What a lab cannot run, and virtual time can. */
+/** Checks for scenarios that only virtual time can run. */
 import { WeirError } from "../../base/error.js";
 import { formatRate, formatTime } from "../../base/units.js";
 import { Share } from "../../scenario/parts.js";
@@ -12,7 +12,7 @@ const kMostFlows = 10_000;
 /** Frames that a link may hold: the slots of a port, less those for what comes while its worker is late. */
 const kMostUnderWay = 50_000;
 
-/** @throws WeirError for what only the simulator does. */
+/** @throws WeirError for scenarios that only the simulator can run. */
 export function checkForLab(scenario: Scenario): void {
   const { failures, flows, hosts, links, part } = scenario;
   const share = new Share(scenario);
@@ -40,7 +40,7 @@ export function checkForLab(scenario: Scenario): void {
   }
 }
 
-/** @throws WeirError for what takes more than one part to run. */
+/** @throws WeirError for traffic that cannot be run in parts. */
 function checkForPart({ tcp, programs }: Scenario): void {
   const [what] = [tcp.length > 0 ? "TCP" : [], programs.length > 0 ? "programs" : []].flat();
   if (what === undefined) return;
@@ -49,7 +49,7 @@ function checkForPart({ tcp, programs }: Scenario): void {
   });
 }
 
-/** @throws WeirError where parts would each find a scale of their own. */
+/** @throws WeirError where each part would find a scale of its own. */
 export function checkScaleOfPart({ scale, part }: Scenario): void {
   if (scale !== "auto" || part === undefined) return;
   throw new WeirError("scale: auto is found by running the scenario, and this is a part of it", {

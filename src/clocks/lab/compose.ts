@@ -1,4 +1,4 @@
-/** From a scenario to native devices: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
+/** Makes native devices of a scenario: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
 
 import {
   kEct0,
@@ -27,7 +27,7 @@ export interface ComposeOptions {
   scale: number;
   /** The end of link number `link` at the device `node`. */
   end(link: number, node: string): LabEnd;
-  /** Service rates are those of this time, meant ns from the start of traffic; default: 0. */
+  /** Time whose service rates are taken, meant ns from the start of traffic; default: 0. */
   time?: number;
   /** CPUs for the switch and the NIC worker; -1: any. */
   cpus: { switches: number; nics: number };
@@ -36,26 +36,29 @@ export interface ComposeOptions {
    * groups go along a tree, and threads sleep while nothing happens.
    */
   inhabited?: boolean;
-  /** Short messages of programs wait for nobody's nap. Connections of TCP that a run has meanwhile lose little by naps, and whoever turns for each frame needs a CPU. */
+  /**
+   * Where little comes, frames wake the workers at once, so that short messages of programs do not wait for a nap to end. TCP
+   * connections of a run lose little by naps, and a worker that has a turn for each of their frames needs a CPU of its own.
+   */
   prompt?: boolean;
-  /** Nobody takes samples. */
+  /** No samples are taken. */
   unsampled?: boolean;
 }
 
-/** Half of the control loop, wall ns, to which naps of the poll loop, 50 to 100 us each, are little. */
+/** From this half of the control loop on, wall ns, naps of the poll loop, 50 to 100 us each, matter little. */
 const kNapsMatterNot = 1e6;
 /** Places for queue pairs of a host's programs: one program may have the 1,024 that it is promised, and some are kept for others. */
 export const kProgramQueuePairs = 1280;
 /** Super-frames of kernels that a worker may hold at a time, 66 KiB each: senders are asked to make none. */
 const kSuperFrames = 64;
-/** What frames of a host's kernel may take of its NIC's memory, bytes, per priority: some 650 frames of 1,500 bytes. */
+/** Bytes of its NIC's memory that frames of a host's kernel may take per priority: some 650 frames of 1,500 bytes. */
 const kStackQueue = 1 << 20;
 const kCnTagBytes = 4;
 
 /** Addresses of a host's kernel, and of its NIC: one of each IP version, without prefix lengths. */
 export const hostAddresses = (index: number): [string, string] => [[...hostIp(index)].join("."), hostIpv6(index)];
 
-/** Of the router of a host, as `hostAddresses`; empty where switches do not route. */
+/** Addresses of a host's router, as in `hostAddresses`; empty where switches do not route. */
 export function gatewayAddresses(fabric: Fabric, host: number): string[] {
   const gateway = gatewayOf(fabric, host);
   return gateway === undefined ? [] : [[...routerIp(gateway)].join("."), routerIpv6(gateway)];
@@ -64,7 +67,7 @@ export function gatewayAddresses(fabric: Fabric, host: number): string[] {
 /** The node of a lab's network where a host's kernel and its programs live; that of the host's own name has its NIC. */
 export const stackNode = (host: string) => `${host} (stack)`;
 
-/** Of the interface of a host's kernel: its NIC may put a CN-TAG into each frame. */
+/** MTU of the interface of a host's kernel: its NIC may put a CN-TAG into each frame. */
 export function stackMtu(scenario: Scenario, index: number): number {
   const { congestion, hosts } = scenario;
   const host = hosts[index] as Scenario["hosts"][number];
@@ -74,7 +77,7 @@ export function stackMtu(scenario: Scenario, index: number): number {
 
 /**
  * The namespaces and links that a scenario needs, or the part of it that runs here.
- * @param inhabited As in ComposeOptions: each host has a node more, for its kernel, and a link from its NIC to there, behind all
+ * @param inhabited See ComposeOptions: each host has a node more, for its kernel, and a link from its NIC to there, behind all
  *   others.
  */
 export function labNetwork(scenario: Scenario, inhabited = false): { nodes: LabNode[]; links: LabLink[] } {
@@ -115,7 +118,7 @@ export function labNetwork(scenario: Scenario, inhabited = false): { nodes: LabN
 }
 
 /**
- * Where links end here: number `link` of the scenario at the device `node`, and behind all of them those of hosts' kernels. A link
+ * Finds the ends of links here: number `link` of the scenario at the device `node`, and behind all of them those of hosts' kernels. A link
  * to another part ends at an interface of this process's own network namespace.
  */
 export function labEnds(scenario: Scenario, network: LabNetwork): (link: number, node: string) => LabEnd {
@@ -131,7 +134,7 @@ export function labEnds(scenario: Scenario, network: LabNetwork): (link: number,
   };
 }
 
-/** One network for all hosts, or a link for each. */
+/** Prefix lengths: one network for all hosts, or a link for each. */
 const kPrefix = { 4: 16, 6: 64 };
 const kHostBits = { 4: 32, 6: 128 };
 
@@ -194,7 +197,7 @@ class LabComposer {
     ];
   }
 
-  /** Naps where a few of them are nothing to the control loop; else a CPU for each worker. */
+  /** Workers nap where a few naps are nothing to the control loop; else each has a CPU. */
   private polling(): NonNullable<WorkerConfig["polling"]> {
     // A message waits for its acknowledgement, whatever congestion control hears by.
     const reliable = this.scenario.transport.type === "rc" ? kShortestLoop / 2 : Number.POSITIVE_INFINITY;
@@ -269,7 +272,7 @@ class LabComposer {
     };
   }
 
-  /** To the host's kernel, which is asked to send no faster than the link. */
+  /** Port towards the host's kernel, which is asked to send no faster than the link. */
   private stackPort(index: number): NativePort {
     const { scenario, options } = this;
     const { name } = scenario.hosts[index] as Scenario["hosts"][number];
@@ -288,7 +291,7 @@ class LabComposer {
     };
   }
 
-  /** What goes to a flow's own address (CNMs do) takes the way to its host. */
+  /** Frames to a flow's own address (CNMs have it) take the way to its host. */
   private routesTo(host: string, number: number, device: number): NativeSwitch["routes"] {
     const ports = [...this.fabric.portsTowards(number, device)];
     if (ports.length === 0) return [];
@@ -296,7 +299,7 @@ class LabComposer {
     return [hostMac(number), ...addresses].map((destination_mac) => ({ destination_mac, ports }));
   }
 
-  /** Its timers are those of a clock that is slower by the scale. */
+  /** Timers of a reliable connection run on a clock that is slower by the scale. */
   private reliable({ outstanding, sizes }: Flow) {
     const { type: _, ...transport } = this.scenario.transport;
     const time_scale = this.options.scale;
@@ -329,7 +332,7 @@ class LabComposer {
         udp_source_port: udpSourcePort(number),
       },
       first_psn: 0,
-      // Who receives them asks for READs.
+      // The receiver of READs asks for them.
       ...(sends !== reads && { start: this.common.time(flow.start) }),
       ...((sends || reads) && { stop: this.common.time(Math.min(flow.stop, this.scenario.duration)) }),
       ...(!sends && reads && { rate_cap: 0 }),
@@ -344,7 +347,7 @@ class LabComposer {
 
 export interface HostQueuePair {
   flow: Flow;
-  /** Its place among the scenario's flows. */
+  /** Position among the scenario's flows. */
   number: number;
   /** True at the flow's sender. */
   sends: boolean;
@@ -353,7 +356,7 @@ export interface HostQueuePair {
 
 /** The queue pairs of a host in the order of their numbers: one for each flow that it sends or receives. */
 export function queuePairsOf({ flows }: Pick<Scenario, "flows">, host: string): HostQueuePair[] {
-  // How many each host has so far.
+  // Queue pairs of each host so far.
   const counts = new Map<string, number>();
   const next = (name: string) => {
     const qpn = kFirstQpn + (counts.get(name) ?? 0);

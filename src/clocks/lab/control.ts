@@ -15,12 +15,12 @@ import { labDevices, type RunningDevices } from "./devices.js";
 /** Labs of one name that run at a time: the others are called NAME-2, NAME-3, ... */
 const kMostOfOneName = 100;
 
-/** What of a lab its devices do not tell. */
+/** Facts about a lab that its devices do not tell. */
 interface LabAbout {
   version: string;
-  /** Where else it is served. */
+  /** Address at which its metrics are served, too. */
   metrics: string | null;
-  /** It stays, and has the name for itself: what it answers beside `lab`. */
+  /** The lab stays, and has the name for itself: these requests it answers beside `lab`. */
   standing?: Readonly<Record<string, () => unknown>>;
 }
 
@@ -37,7 +37,7 @@ export class LabControl implements LabObserver {
 
   /** @throws WeirError when there can be no socket in `directory`, or one that stays does not get its name. */
   static async open(name: string, directory: string, about: LabAbout): Promise<LabControl> {
-    // What labs left that were killed goes, also that of other names.
+    // Sockets of labs that were killed are removed, also those of other names.
     await controlSockets(directory);
     for (let number = 1; number <= kMostOfOneName; number++) {
       const own = number === 1 ? name : `${name}-${number}`;
@@ -59,12 +59,12 @@ export class LabControl implements LabObserver {
     this.running = { lab, devices: new Map(devices.map((device) => [device.name, device])) };
   }
 
-  /** The devices that answer, by their names. */
+  /** Devices that answer, by their names. */
   get devices(): ReadonlyMap<string, Device> {
     return this.running?.devices ?? new Map();
   }
 
-  /** Ends its captures. */
+  /** Ends the captures of its devices. */
   ended(): void {
     for (const device of this.running?.devices.values() ?? []) device.close();
     this.running = undefined;

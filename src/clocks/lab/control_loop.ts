@@ -1,9 +1,9 @@
-/** How quickly senders hear of congestion: what the host's own delays are measured by. */
+/** Delay with which senders hear of congestion: the host's own delays are measured by it. */
 
 import { feedbackInterval } from "../../congestion/algorithms.js";
 import type { Scenario } from "../../scenario/types.js";
 
-/** Meant ns: round trip, NICs and switches of the quickest networks that this is about. */
+/** Round trip, NICs and switches of the quickest networks that labs are made for, meant ns. */
 export const kShortestLoop = 10e3;
 
 /** Half of the control loop's own delay, meant ns: beyond it the host, not the network, decides when a sender hears of congestion. */

@@ -14,15 +14,15 @@ import type { LabAccess } from "./access.js";
 import { labCapturePorts } from "./capture.js";
 import { queuePairsOf } from "./compose.js";
 
-/** What the interface of each NIC is called. */
+/** Name of each NIC's interface. */
 export const kNicInterface = "weir0";
 const kVeth = { reaches: "yes", reason: "a veth passes every frame" } as const;
 
 export type RunningDevices = Pick<LabAccess, "scenario" | "scale" | "switches" | "nics" | "now"> & {
-  /** Who uses the NIC of host number `host`. */
+  /** Programs that use the NIC of host number `host`. */
   programs?(host: number): ReadonlyMap<number, ProgramIdentity>;
 };
-/** What the process knows of a lab, besides its devices: where it is served. */
+/** Facts about a lab that only the process knows: its version, and where the lab is served. */
 export type LabHost = Pick<DeviceHost, "version"> & { control: string; metrics: string | null };
 
 export function labDevices(lab: RunningDevices, { version, control, metrics }: LabHost): Device[] {
@@ -45,9 +45,9 @@ export function labDevices(lab: RunningDevices, { version, control, metrics }: L
 
 interface Place {
   name: string;
-  /** Among all switches, or hosts, of the scenario. */
+  /** Position among all switches, or hosts, of the scenario. */
   number: number;
-  /** Among those that run here. */
+  /** Position among those that run here. */
   index: number;
 }
 
@@ -116,7 +116,7 @@ const common = (lab: RunningDevices, name: string, index: number) => ({
   places: () => labCapturePorts(lab, name),
 });
 
-/** What is the same at all ports of labs. */
+/** Status that is the same at all ports of labs. */
 function portStatus(link: Link, pfc: TrafficClasses["pfc"]) {
   return {
     namespace: null,

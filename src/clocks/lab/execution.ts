@@ -27,25 +27,25 @@ export interface ExecutionOptions {
   signal: AbortSignal;
   observers: readonly LabObserver[];
   residents?: Residents | undefined;
-  /** Of a part: what it has to do with the others. */
+  /** The run's dealings with the other parts, if this is a part. */
   part?: PartRun | undefined;
 }
 
-/** From the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
+/** Time from the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
 const kLeadNs = 100e6;
-/** The same where programs find their NICs before that. */
+/** The same where programs look for their NICs before traffic starts. */
 const kSettlingNs = 500e6;
 const kWatchMs = 50;
 const kDrainStepMs = 20;
-/** Without anything new, until all has come. */
+/** Looks without anything new after which all frames are taken to have come. */
 const kCalmLooks = 3;
-/** Of the longest pause: bits, 65,535 quanta of 512. */
+/** Longest pause in bits: 65,535 quanta of 512. */
 const kLongestPause = 65_535 * 512;
-/** How long frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
+/** Time that frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
 const kDrainMs = 2000;
 
 /**
- * Aborted while traffic flows, it ends there, and the evidence is of what happened until then.
+ * Runs the scenario once. Aborted while traffic flows, it ends there, and the evidence covers what happened until then.
  * @throws WeirError when a worker cannot open its ports or fails; the signal's reason when aborted before there is traffic.
  */
 export async function execute(addon: NativeAddon, scenario: Scenario, options: ExecutionOptions): Promise<RunEvidence> {
@@ -82,20 +82,20 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
   }
 }
 
-/** ARP and such, where there is somebody to hear it. @param workers Those that are open. */
+/** Answers ARP and the like, where hosts have residents. @param workers Workers that are open. */
 function hearPunted(workers: readonly NativeWorker[], worker: NativeWorker, residents: Residents | undefined): void {
   if (residents === undefined || !workers.includes(worker)) return;
   const [, nics] = workers;
   for (const { device, bytes } of worker.drainPunted()) if (worker === nics) residents.take(device, bytes);
 }
 
-/** The workers, switches first, as they are from a time on. */
+/** Composes the workers, switches first, as they are from a time on. */
 type Compose = (scenario: Scenario, time: number) => [WorkerConfig, WorkerConfig];
 
 function composer({ scale, end, residents }: ExecutionOptions): Compose {
   const count = availableParallelism();
   const inhabited = residents !== undefined;
-  // Programs run anywhere, and a thread goes where they are not.
+  // Programs run on any CPU, and the scheduler moves the workers' threads to where there are none.
   const cpus = count >= 2 && !inhabited ? { switches: count - 1, nics: 0 } : { switches: -1, nics: -1 };
   const fixed = { scale, end, cpus, inhabited };
   return (scenario, time) => {
@@ -120,7 +120,7 @@ class RunningLab implements LabAccess {
   private unread = 0;
   private readonly words = new Float64Array(kRecordWords * 4096);
 
-  /** @param asWritten Before anybody changes it. */
+  /** @param asWritten The scenario before anybody changes it. */
   constructor(
     private readonly addon: NativeAddon,
     private readonly asWritten: Scenario,
@@ -140,7 +140,7 @@ class RunningLab implements LabAccess {
       now: () => addon.monotonicNow(),
     });
     const share = new Share(asWritten);
-    // In the order of the workers' devices, which are those of this part.
+    // Devices are in the order of the workers', which have only those of this part.
     const hosts = share.hosts.map((i) => asWritten.hosts[i] as HostConfig);
     const switches = share.switches.map((i) => asWritten.switches[i] as SwitchConfig);
     const pairs = hosts.map((host) => queuePairsOf(asWritten, host.name));
@@ -185,10 +185,10 @@ class RunningLab implements LabAccess {
     this.changed.push({ at: Math.max(0, this.now()), set });
   }
 
-  /** Until the scenario's duration is over, or somebody ends it. */
+  /** Waits until the scenario's duration is over, or somebody ends it. */
   async traffic(): Promise<void> {
     const { signal, residents } = this.options;
-    // Programs that are all the traffic there is say by themselves when it is over.
+    // Programs that are all the traffic there is tell by themselves when it is over.
     const done = () => this.asWritten.flows.length === 0 && (residents?.done() ?? false);
     while (this.now() < this.asWritten.duration && !signal.aborted && !done()) {
       await this.rates.wait(kWatchMs);
@@ -204,21 +204,21 @@ class RunningLab implements LabAccess {
     for (const { worker } of [this.nics, this.switches]) worker.stopTraffic();
   }
 
-  /** Until every frame that was sent is accounted for, or time is up: then the rest is missing. */
+  /** Waits until every frame that was sent is accounted for, or time is up: then the rest is missing. */
   async drain(): Promise<void> {
     const { switches, links } = this.asWritten;
-    // With PFC, switches may be full one behind the other, of frames for one link.
+    // With PFC, several switches in a row may be full of frames for one link.
     const buffer = switches.reduce((sum, { buffer: { total } }) => sum + total, 0);
     const slowest = Math.min(...links.map((link) => link.rate)) / this.scale;
     const delays = links.reduce((sum, link) => sum + link.delay, 0) * this.scale;
-    // Who ends a run does not wait for all of that.
+    // A run that somebody ends does not wait for all of that.
     const pause = (kLongestPause * 1e9) / slowest;
     const patience = this.ended === undefined ? (buffer * 8e9) / slowest + delays + pause : 0;
     const limit = this.addon.monotonicNow() + kDrainMs * 1e6 + patience;
     let calm = 0;
     let before = { moved: -1, data: -1, since: 0 };
     const { part } = this.options;
-    // Others may still send; who ends a run before its time does not wait for them, nor they for it.
+    // Other parts may still send; a part that ends before its time does not wait for them, nor they for it.
     const done = () => calm >= kCalmLooks && (part === undefined || part.quiet || this.ended !== undefined);
     while (!done() && this.addon.monotonicNow() < limit) {
       await sleep(kDrainStepMs);
@@ -226,7 +226,7 @@ class RunningLab implements LabAccess {
       this.look();
       const { counters } = this.nics;
       const { sent, missing } = frameAccount(this.asWritten, this.switches.counters, counters);
-      // What a NIC has yet to take has reached its host's interface already.
+      // Frames that a NIC has yet to take have reached its host's interface already.
       const arrived = counters.sum("rx_packets") + this.switches.counters.sum("tx_packets");
       const moved = sent + arrived;
       const data = counters.sum("tx_packets") + arrived; // pauses go on where nothing else does

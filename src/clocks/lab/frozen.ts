@@ -1,9 +1,9 @@
-/** Of a lab whose frames stand still: which of them wait for a pause to end, as in a deadlock, and are lost to nobody. */
+/** Frames of a lab that stand still: those that wait for a pause to end, as in a deadlock, are lost to nobody. */
 import type { CounterTable } from "../../native/counters.js";
 import type { NativeWorker } from "../../native/types.js";
 
 /**
- * Frames in the queues of switches, if all of those queues are paused by whom they send to; 0: some could leave, and the host has not
+ * Frames in the queues of switches, if all of those queues are paused by their receivers; 0: some could leave, and the host has not
  * taken them.
  * @param count How many switches the worker has.
  */

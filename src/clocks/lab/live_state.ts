@@ -1,4 +1,4 @@
-/** From a running lab to what LiveView draws. */
+/** States of a running lab, for LiveView to draw. */
 import { hasAlpha, hasWindow } from "../../congestion/flow_state.js";
 import { kLosses } from "../../native/counters.js";
 import { queueThresholds } from "../../result/thresholds.js";
@@ -6,11 +6,11 @@ import type { LabAccess, LabObserver } from "./access.js";
 
 const kHistory = 60;
 
-/** What a run looks like at one moment. */
+/** State of a run at one moment. */
 export type LiveState = ReturnType<LiveStates["state"]>;
 export type LiveQueue = NonNullable<LiveState["queue"]>;
 
-/** Drawn while a lab runs; see LiveView. */
+/** View that is drawn while a lab runs; see LiveView. */
 export interface LabView {
   update(state: LiveState): void;
 }
@@ -25,33 +25,33 @@ export class LiveStates implements LabObserver {
     this.view.update(this.state(lab));
   }
 
-  /** Meant units, except the loop gap, which is wall time. */
+  /** Returns the state in meant units, except the loop gap, which is wall time. */
   state(lab: LabAccess) {
     const { scenario, recorder } = lab;
     const [switches, nics] = [lab.switches.counters, lab.nics.counters];
     const { algorithm } = scenario.congestion;
-    // What comes later is of an empty network.
+    // Samples after the end of traffic show an empty network.
     const end = Math.floor(scenario.duration / scenario.probes.interval) + 1;
     const last = (list: readonly number[] | undefined) => list?.slice(0, end).at(-1) ?? 0;
     return {
-      // Since traffic started, and how long it lasts.
+      // Time since traffic started, and its duration.
       elapsed_ns: Math.min(scenario.duration, Math.max(0, lab.now())),
       duration_ns: scenario.duration,
       scale: lab.scale,
       flows: scenario.flows.map(({ id }) => {
         const flow = recorder.flows.get(id);
-        // R_C, R_T; no alpha where the algorithm has none.
+        // Current and target rate (R_C, R_T); alpha is null where the algorithm has none.
         const alpha = hasAlpha(algorithm) ? last(flow?.alpha) : null;
         if (!hasWindow(algorithm))
           return { id, rate_bps: last(flow?.rate), target_rate_bps: last(flow?.target), alpha };
-        // What arrives, where senders have a window and no rate.
+        // Senders with a window have no rate, so the rate of what arrives is shown.
         const [before = 0, now = before] = flow?.bytes.slice(0, end).slice(-2) ?? [];
         const arriving = ((now - before) * 8e9) / scenario.probes.interval;
         return { id, rate_bps: arriving, target_rate_bps: arriving, alpha };
       }),
       queue: this.fullestQueue(lab),
       congestion_control: algorithm,
-      // Counted since the start; CNMs of QCN, the others of DCQCN.
+      // Counts since the start; CNMs are of QCN, the others of DCQCN.
       cnm_sent: switches.of("cnm").sum(),
       cnm_handled: nics.sum("rp_cnm_handled"),
       ecn_marked: switches.of("mark").sum(),

@@ -8,11 +8,11 @@ import { type LiveStream, movesCursor, wantsColor } from "../../result/report/te
 import type { LabView, LiveQueue, LiveState } from "./live_state.js";
 
 export interface LiveViewOptions {
-  /** Heading, the scenario's name. */
+  /** Name of the scenario, for the heading. */
   scenario: string;
-  /** Colours; default: where they are wanted. */
+  /** Whether to use colours; default: where they are wanted. */
   color?: boolean;
-  /** Wall clock in ms, for tests. */
+  /** Wall clock in ms, replaced in tests. */
   now?: () => number;
 }
 

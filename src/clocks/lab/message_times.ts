@@ -1,8 +1,8 @@
-/** How long messages of a lab took, of every kind of flow: what this host's own part of it is measured by. */
+/** Times of a lab's messages, of every kind of flow: this host's own part of them is judged by these. */
 
 import { summarize } from "../../result/statistics.js";
 
-/** So many are kept; of more every second, every fourth. */
+/** Most times that are kept; once there are more, every second, then every fourth is kept. */
 const kKept = 100_000;
 
 export class MessageTimes {
@@ -11,7 +11,7 @@ export class MessageTimes {
   private count = 0;
   private hops = 0;
 
-  /** One that is complete. @param time Meant ns. @param hops Links that it crossed. */
+  /** Takes a complete message. @param time Meant ns. @param hops Links that it crossed. */
   take(time: number, hops: number): void {
     this.hops += hops;
     if (this.count++ % this.stride !== 0) return;
@@ -21,7 +21,7 @@ export class MessageTimes {
     this.stride *= 2;
   }
 
-  /** Undefined before the first. */
+  /** Returns undefined before the first message. */
   summary(): { median: number; hops: number } | undefined {
     return this.count === 0 ? undefined : { median: summarize(this.times).p50, hops: this.hops / this.count };
   }

@@ -1,4 +1,4 @@
-/** From counters, samples and what the workers say of themselves to the result contract. */
+/** Makes a result of counters, samples and the outcomes of workers. */
 
 import { formatTime } from "../../base/units.js";
 import { hearsNothing } from "../../congestion/flow_state.js";
@@ -32,15 +32,15 @@ import { crossedFrames } from "./parts/crossed.js";
 import type { JointReport } from "./parts/joint.js";
 import type { ResidentsResult } from "./residents.js";
 
-/** A gap of the poll loop, wall ns, that no scheduler noise of a healthy host makes; and how much of a run they may take. */
+/** A gap of the poll loop, wall ns, that no scheduler noise of a healthy host makes; and the part of a run that such gaps may take. */
 const kLongGap = 1e6;
 const kMostAway = 0.02;
-/** How much of a run gaps longer than half of the control loop may take: as much as 1% of gaps does where all others are naps. */
+/** Part of a run that gaps longer than half of the control loop may take: as much as 1% of gaps does where all others are naps. */
 const kMostSlow = 0.05;
-/** How much of the median completion time may be this host's. */
+/** Part of the median completion time that this host may add. */
 const kMostAdded = 0.25;
 
-/** With figures in place of histograms. */
+/** Outcome of a worker with figures in place of histograms. */
 export type MeasuredOutcome = ReturnType<typeof measured>;
 
 export function measured(outcome: WorkerOutcome) {
@@ -68,46 +68,46 @@ export interface RunEvidence {
   outcomes: readonly MeasuredOutcome[];
   /** Changes of service rates that were made. */
   changes: readonly AppliedChange[];
-  /** Of the scenario's parameters, by somebody while it ran. */
+  /** Changes of the scenario's parameters that somebody made while it ran. */
   parameterChanges: readonly ParameterChange[];
   /** Frames that are missing in capture files, and files that end early, each with why. */
   captures?: { dropped: number; errors: readonly string[] };
-  /** Where it ended before its duration, meant ns from the start of traffic; and why, where somebody ended it. */
+  /** Time at which it ended before its duration, meant ns from the start of traffic; and why, where somebody ended it. */
   ended?: { at: number; why?: string } | undefined;
   /** Part of the records that the last look before the end of traffic took. */
   unread: number;
   /** Frames that stood in queues at the end, under pauses that did not end. */
   frozen?: number;
   residents?: ResidentsResult;
-  /** Of a part: the ends of links to others. */
+  /** Ends of links to other parts, if this is a part. */
   joints?: readonly JointReport[];
-  /** Of a part: which run of all parts this is. */
+  /** Number of the run of all parts, if this is a part. */
   run?: number;
 }
 
-/** Where a run ended, meant ns. */
+/** Time at which a run ended, meant ns. */
 export const endOf = ({ scenario, ended }: Pick<RunEvidence, "scenario" | "ended">): number =>
   Math.min(scenario.duration, ended?.at ?? scenario.duration);
 
 export interface ParameterChange {
   /** Meant ns from the start of traffic. */
   at: number;
-  /** Each `path=value`. */
+  /** Assignments, each `path=value`. */
   set: readonly string[];
 }
 
-/** Of all that the workers have counted; of a part, with what has left for others and come from them. */
+/** Account of all frames that the workers have counted; in a part, with those that have left for other parts and come from them. */
 export function frameAccount(scenario: Scenario, switches: CounterTable, nics: CounterTable, frozen = 0): FrameAccount {
   const crossed = scenario.part === undefined ? undefined : crossedFrames(new Share(scenario), switches, nics);
   const account = accountFrames(switches, nics, crossed && { crossed });
-  // Who is frozen goes on to be told so: of each link's pauses one may be on its way when the run ends.
+  // A device that is frozen goes on to be paused: one pause of each link may be on its way when the run ends.
   const control = (way: "tx" | "rx") => switches.of(`control_${way}`).sum() + nics.of(`control_${way}`).sum();
   const pauses = frozen === 0 ? 0 : Math.min(2 * scenario.links.length, Math.max(0, control("tx") - control("rx")));
   const inNetwork = Math.max(0, Math.min(account.missing, frozen + pauses));
   return inNetwork === 0 ? account : { ...account, in_network: inNetwork, missing: account.missing - inNetwork };
 }
 
-/** @param transportCounters Their names. */
+/** @param transportCounters Names of the transport's counters. */
 export function composeResult(evidence: RunEvidence, transportCounters: readonly string[] = []): Result {
   const { scenario, scale, switches, nics, parameterChanges, completions, residents } = evidence;
   const pairs = queuePairCounters(nics);
@@ -144,7 +144,7 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
       ...(feedback !== undefined && { feedback_per_s: feedback }),
       ...(limit !== undefined && whole && { goodput_limit_bps: limit }),
     },
-    // Those of all parts belong together.
+    // Groups are told only of the whole: their flows are in several parts.
     ...(whole && { groups: groupResults(scenario, goodputs, completions.table) }),
     ...(fct !== undefined && { fct }),
     frames,
@@ -163,7 +163,7 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
   };
 }
 
-/** A flow's other end may be in another part. */
+/** Result of a flow as this part sees it: its other end may be in another part. */
 function ofShare(flow: FlowResult, share: Share, reliable: boolean): FlowResult {
   const [from, to] = [share.has(flow.from), share.has(flow.to)];
   if (from && to) return flow;
@@ -194,14 +194,14 @@ function partResult({ scenario, joints = [], switches, nics, run = 0 }: RunEvide
   };
 }
 
-/** Of all NICs, less those without any. */
+/** Sums of the transport's counters over all NICs, without those that are 0. */
 function transportCounts({ nics }: RunEvidence, names: readonly string[]): Record<string, number> {
   return nonZero(names.map((name) => [name, nics.sum(name)] as const));
 }
 
 type QueuePairCounters = (flow: string, host: string) => Counters;
 
-/** What queue pairs count, found by flow and host. */
+/** Counters of queue pairs, found by flow and host. */
 function queuePairCounters(nics: CounterTable): QueuePairCounters {
   const flows = nics.by("flow");
   return (flow, host) => (flows.get(flow) ?? countersOf([])).at({ device: host });
@@ -213,7 +213,7 @@ function resultOf(evidence: RunEvidence, pairs: QueuePairCounters, flow: Flow, n
   return flowResult(flow, evidence.scenario, counters, { bytes, wireBytes }, seconds);
 }
 
-/** As in virtual time: of a flow with an end over its own lifetime, of others after the warm-up. */
+/** Payload and time as in virtual time: a flow with an end counts over its own lifetime, others after the warm-up. */
 function delivered(
   evidence: RunEvidence,
   receiver: ReturnType<QueuePairCounters>,
@@ -231,7 +231,7 @@ function delivered(
   return { ...recorder.delivered(flow.id, from, to), ...over(from, to) };
 }
 
-/** RDMA flows with an end count with what arrived after the warm-up, over that time. */
+/** Goodput of all flows; RDMA flows with an end count with what arrived after the warm-up, over that time. */
 function totalGoodput(evidence: RunEvidence, goodputs: readonly number[]): number {
   const { flows, warmup } = evidence.scenario;
   const end = endOf(evidence);
@@ -253,7 +253,7 @@ function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, q
   return switchResult(switches.at({ switch: name }), queues, qcn.enabled ? ports : undefined);
 }
 
-/** Was this host, rather than the network, the bottleneck? Wall time throughout. */
+/** Judges whether this host, rather than the network, was the bottleneck. All times are wall time. */
 function judge(
   { scenario, scale, outcomes, switches, nics, messageTimes, changes, captures, ended, joints = [] }: RunEvidence,
   frames: FrameAccount,
@@ -276,12 +276,12 @@ function judge(
   const away = inGapsOver(kLongGap);
   const longest = outcomes.reduce((a, b) => (b.loop_gap.max > a.loop_gap.max ? b : a));
   const longestAt = Math.max(0, longest.longest_gap_at) / scale;
-  // Where others had the CPU it is theirs; else it is an interrupt's, or that of the machine below a virtual one.
+  // Time that other threads ran on the CPU is theirs; the rest is an interrupt's, or that of the machine below a virtual one.
   const waited = Math.min(
     1,
     worst((o) => o.cpu_wait / Math.max(1, o.loop_gap.mean * o.loop_gap.weight)),
   );
-  // Acknowledgements, too, are a loop through both ends.
+  // Acknowledgements are a loop through both ends, too.
   const loops = scenario.transport.type === "rc" || !hearsNothing(scenario.congestion.algorithm);
   const slow = loops ? inGapsOver(loop) : 0;
   const reasons: string[] = [];
@@ -291,9 +291,9 @@ function judge(
     reasons.push(
       `the host lost ${hostDrops} frames (receive ring overrun or refused transmission): try a larger scale, or a quieter host`,
     );
-  // What the host has lost is missing, too.
+  // Frames that the host has lost are among the missing ones.
   const missing = frames.missing > 0 ? Math.max(0, frames.missing - hostDrops) : frames.missing;
-  // What all parts sent together counts when they are merged.
+  // Whether all parts together sent anything is judged when they are merged.
   const nothing = scenario.part === undefined ? nothingSent(frames) : undefined;
   if (nothing !== undefined) reasons.push(nothing);
   if (outcomes.some(({ loop_gap }) => loop_gap.weight === 0))
@@ -309,7 +309,7 @@ function judge(
       `1% of the poll loop's gaps exceed ${ms(gap.p99)}, more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
     );
   }
-  // By time, for a loop that spins has millions of short gaps beside each long one.
+  // Gaps are weighed by time, for a loop that spins has millions of short gaps beside each long one.
   if (slow > kMostSlow) {
     reasons.push(
       `for ${(100 * slow).toFixed(1)}% of the time the poll loop was in gaps of more than half of the control loop at this scale (${ms(loop)}): try a larger scale`,
@@ -358,8 +358,8 @@ function judge(
 }
 
 /**
- * What the time of a message has of this host, meant ns: a frame that arrives waits for the rest of the gap that its device's poll loop is in,
- * at each device on the way, and its acknowledgement on the way back. Undefined when nothing is complete.
+ * Share of this host in the time of a message, meant ns: a frame that arrives waits for the rest of the gap that its device's poll
+ * loop is in, at each device on the way, and its acknowledgement on the way back. Undefined when nothing is complete.
  */
 function addedDelay({
   scenario,
@@ -375,7 +375,7 @@ function addedDelay({
   return { ns, share: ns / messages.median };
 }
 
-/** Of one who comes at any time: longer gaps are met more often. */
+/** Mean wait of a frame that comes at any time: longer gaps are met more often. */
 function meanWait({ cdf }: Distribution): number {
   let [sum, squares, before] = [0, 0, 0];
   for (const [value, fraction] of cdf) {

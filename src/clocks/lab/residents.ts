@@ -1,9 +1,9 @@
-/** Who lives on the hosts of a lab while its traffic runs, behind the NICs: kernels with addresses, and programs. */
+/** Residents of a lab's hosts while its traffic runs, behind the NICs: kernels with addresses, and programs. */
 import type { LabNetwork } from "../../host/veth.js";
 import type { FlowResult, Result, Series } from "../../result/result.js";
 import type { LabAccess, LabObserver } from "./access.js";
 
-/** What they leave in the result. */
+/** Their share of the result. */
 export interface ResidentsResult {
   flows: FlowResult[];
   series: Series["flows"];
@@ -11,21 +11,21 @@ export interface ResidentsResult {
 }
 
 export interface Residents extends LabObserver {
-  /** The lab's. */
+  /** Network of the lab. */
   readonly network: LabNetwork;
-  /** At which it runs. */
+  /** Scale at which the lab runs. */
   readonly scale: number;
-  /** Devices live, traffic may have begun already. @throws WeirError where programs cannot be had. */
+  /** Is called when devices live; traffic may have begun already. @throws WeirError where programs cannot be had. */
   settle(lab: LabAccess): Promise<void>;
-  /** A frame that is not for queue pairs has come to host number `host`. */
+  /** Takes a frame that has come to host number `host` and is not for queue pairs. */
   take(host: number, bytes: Buffer): void;
   /** Whether they have nothing more to do that anybody waits for. */
   done(): boolean;
-  /** Why the lab cannot go on. */
+  /** Reason why the lab cannot go on. */
   failure(): string | undefined;
-  /** Traffic is over: whatever runs is ended. */
+  /** Ends whatever still runs when traffic is over. */
   end(): Promise<void>;
   result(lab: LabAccess, end: number): ResidentsResult;
-  /** Everything of theirs goes, the network last. Idempotent. */
+  /** Removes everything of theirs, the network last. Idempotent. */
   close(): void;
 }

@@ -20,12 +20,12 @@ import { type PartOptions, PartRun } from "./parts/part_run.js";
 import type { Residents } from "./residents.js";
 import type { LabOptions } from "./types.js";
 
-/** Who does not say waits a minute for the other parts. */
+/** Part options of callers that give none: a minute of patience for the other parts. */
 const kAlone: PartOptions = { patience: 60e9, tell: () => {}, warn: () => {} };
 
 /**
  * Makes the namespaces and links, runs the traffic, waits until the network is empty, and takes everything down again,
- * also on failure and when aborted. Aborted while traffic flows, it gives what there was until then, which is not valid.
+ * also on failure and when aborted. Aborted while traffic flows, it returns what there was until then, which is not valid.
  * @throws WeirError for what the user can mend; the signal's reason when aborted before there is traffic.
  */
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<Outcome> {
@@ -92,7 +92,7 @@ function tellProgress(tell: NonNullable<RunOptions["onProgress"]>): LabObserver 
   return { looked: (lab) => tell({ done: Math.min(1, Math.max(0, lab.now() / lab.scenario.duration)) }) };
 }
 
-/** Nobody lives there. */
+/** Makes the network of hosts without residents. */
 function emptyNetwork(scenario: Scenario): Promise<LabNetwork> {
   const { nodes, links } = labNetwork(scenario);
   return LabNetwork.create(nodes, links);
@@ -102,10 +102,10 @@ async function scaleOf(addon: NativeAddon, scenario: Scenario, options: Calibrat
   return scenario.scale === "auto" ? await calibrate(addon, scenario, options) : scenario.scale;
 }
 
-/** What it is called by others that look for it. */
+/** Name by which others find the lab. */
 const shownName = ({ name, part }: Scenario) => (part === undefined ? name : `${name}-${part}`);
 
-/** A lab runs without as well. */
+/** Opens the control socket; a lab runs without one as well. */
 async function openControl(name: string, { control }: LabOptions): Promise<LabControl | undefined> {
   const about = { version: packageVersion(), metrics: control?.metrics ?? null };
   try {

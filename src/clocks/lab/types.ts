@@ -1,4 +1,4 @@
-/** What the command line and the lab agree on. */
+/** Options that the command line and the lab agree on. */
 
 import type { FileRequest } from "../../scenario/places.js";
 import type { Scenario } from "../../scenario/types.js";
@@ -10,17 +10,20 @@ import type { Residents } from "./residents.js";
 
 export interface LabOptions extends RunOptions {
   view?: LabView | undefined;
-  /** Others that look on, or have a hand in it. */
+  /** Others that watch or change the lab while it runs. */
   observers?: readonly LabObserver[] | undefined;
-  /** Its devices answer on a control socket; `warn` is told why where that cannot be. `metrics`: where those are served, to be told there. */
+  /**
+   * Its devices answer on a control socket; `warn` is told why where that cannot be. `metrics` is the address of the metrics, which the
+   * socket tells.
+   */
   control?: { warn(text: string): void; metrics?: string } | undefined;
   /**
-   * Who lives on its hosts; without, nobody does.
+   * Makes the residents of its hosts; without it hosts have none.
    * @param control Name of its control socket, without the suffix.
    */
   residents?: ((scenario: Scenario, control: string | undefined) => Promise<Residents>) | undefined;
-  /** Of a scenario of which a part was chosen. */
+  /** Options of a part, where one of the scenario's was chosen. */
   part?: PartOptions | undefined;
-  /** To a pcap or, by its suffix, pcapng file. */
+  /** Captures, to pcap or, by their suffix, pcapng files. */
   capture?: readonly FileRequest[] | undefined;
 }

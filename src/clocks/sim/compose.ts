@@ -1,4 +1,4 @@
-/** From a scenario to a native simulation. Meant units throughout: virtual time knows no scale and no lateness. */
+/** Makes a native simulation of a scenario. All units are meant ones: virtual time knows no scale and no lateness. */
 
 import { udpSourcePort } from "../../device/behaviour.js";
 import { gatewayOf } from "../../device/fabric_router.js";
@@ -16,7 +16,7 @@ import { flowMac, hostIp, routerMac } from "../../scenario/addresses.js";
 import type { Fabric, SwitchTable } from "../../scenario/fabric.js";
 import type { Scenario } from "../../scenario/types.js";
 
-/** @param taps Frames that leave these ports are traced. For one thread. */
+/** Composes the simulation for one thread. @param taps Ports whose leaving frames are traced. */
 export function composeSimulation(
   scenario: Scenario,
   fabric: Fabric,
@@ -61,9 +61,9 @@ function sampledQueues(scenario: Scenario, fabric: Fabric): SimulationConfig["sa
 }
 
 export interface SwitchContext {
-  /** Default: one of its own. */
+  /** Composer to use; by default a new one. */
   composer?: NetworkComposer;
-  /** Default: that of a fabric whose links are all there. */
+  /** Forwarding table; by default that of a fabric whose links are all there. */
   table?: SwitchTable;
 }
 
@@ -83,7 +83,7 @@ export function composeSwitch(
   return { ...own, fdb_capacity, ...routes };
 }
 
-/** Whoever learns has pins alone. */
+/** Routes of a switch; one that learns addresses has only pins. */
 export function composeRoutes({ groups, groupOfHost, pins }: SwitchTable, learning: boolean): NativeSimulationRoutes {
   return { groups: learning ? [] : groups, group_of_host: learning ? new Uint16Array(0) : groupOfHost, pins };
 }

@@ -1,4 +1,4 @@
-/** What a simulation takes of memory, and a refusal where there is not as much: the kernel would end the process in the middle of it. */
+/** Memory of a simulation, and a refusal where there is not as much: the kernel would end the process in the middle of the run. */
 import { WeirError } from "../../base/error.js";
 import type { SimulationAddon } from "../../native/simulation_types.js";
 import type { Scenario } from "../../scenario/types.js";
@@ -6,14 +6,14 @@ import type { Scenario } from "../../scenario/types.js";
 /** Bytes of a scenario and of its result in JavaScript, by what there is of it: measured (test/clocks/sim/footprint.test.ts). */
 const kPort = 3000;
 const kFlow = 1500;
-/** Of the process: the program itself. */
+/** Memory of the program itself, bytes. */
 const kProgram = 20e6;
 const kGiB = 2 ** 30;
 
 type Network = Pick<Scenario, "hosts" | "switches" | "links" | "flows" | "transport">;
 type Sizes = Pick<SimulationAddon, "simulationFootprint">;
 
-/** Bytes that are needed before any frame is under way, and for the result: more in the course of a run, with what is in queues and on links. */
+/** Bytes that are needed before any frame is under way, and for the result. A run takes more for frames in queues and on links. */
 export function footprint({ hosts, switches, links, flows, transport }: Network, addon: Sizes): number {
   const ports = 2 * links.length - hosts.length;
   const size = {

@@ -1,4 +1,4 @@
-/** From a simulation's counters, samples and completions to the result contract. */
+/** Makes a result of a simulation's counters, samples and completions. */
 
 import { formatTime } from "../../base/units.js";
 import type { Distribution } from "../../native/histogram.js";
@@ -36,9 +36,9 @@ export interface SimulationEvidence {
   /** Time that was to be reached, ns. */
   until: number;
   counters: SimulationTables;
-  /** As they were at the end of the warm-up; undefined when the run did not get there. */
+  /** Counters as they were at the end of the warm-up; undefined when the run did not get there. */
   warm: SimulationTables | undefined;
-  /** Of queues that have held anything; `switch` and `port` as the fabric numbers them. */
+  /** Lengths of queues that have held anything; `switch` and `port` are numbers of the fabric. */
   queues: (Distribution & { switch: number; port: number; priority: number })[];
   /** Data packets of each flow in the network at the end. */
   underWay: Uint32Array;
@@ -100,7 +100,7 @@ function eventsUntil(scenario: Scenario, now: number): NonNullable<Result["event
     .map(({ at, what }) => ({ at_s: at / 1e9, what }));
 }
 
-/** As on the wire; frames that were in the network at the end are not missing. */
+/** Account of frames as on the wire; those that were in the network at the end are not missing. */
 function frameAccount({ scenario, counters, packets }: SimulationEvidence) {
   const account = accountFrames(counters.allSwitches(), counters.allNics(), {
     links: counters.allLinks(),
@@ -114,7 +114,7 @@ interface Delivered {
   bytes: number;
   wireBytes: number;
   seconds: number;
-  /** bit/s. */
+  /** Goodput, bit/s. */
   goodput: number;
 }
 
@@ -136,7 +136,7 @@ function delivered({ scenario, counters, warm, completions, now }: SimulationEvi
   return { bytes, wireBytes: grown("rx_wire_bytes"), seconds, goodput: seconds > 0 ? (bytes * 8) / seconds : 0 };
 }
 
-/** Flows without an end as on the wire; of the others what arrived after the warm-up, over that time. */
+/** Goodput of all flows: those without an end count as on the wire, the others with what arrived after the warm-up, over that time. */
 function totalGoodput({ scenario, counters, warm, now }: SimulationEvidence, goodputs: readonly number[]): number {
   const seconds = (Math.min(now, scenario.duration) - scenario.warmup) / 1e9;
   return scenario.flows.reduce((sum, flow, i) => {
@@ -169,7 +169,7 @@ function resultOfSwitch({ scenario, fabric, counters, queues }: SimulationEviden
   return { ...result, queue_cdf: wholeDistributions(probed) };
 }
 
-/** Both directions of every link, in the order of the scenario. */
+/** Results of both directions of every link, in the order of the scenario. */
 function linkResults({ scenario, fabric, counters, warm, now }: SimulationEvidence): LinkResult[] {
   const end = Math.min(now, scenario.duration);
   const seconds = (end - scenario.warmup) / 1e9;
@@ -194,7 +194,7 @@ function linkResults({ scenario, fabric, counters, warm, now }: SimulationEviden
   );
 }
 
-/** How long the sending end of a direction was paused, s, by priority. */
+/** Time for which the sending end of a direction was paused, s, by priority. */
 function pauseTimes(
   scenario: Scenario,
   fabric: Fabric,

@@ -7,11 +7,11 @@ import { percent } from "../../result/report/format.js";
 import type { Result } from "../../result/result.js";
 import type { Scenario } from "../../scenario/types.js";
 
-/** Of its packets: a flow that loses more is locked out, where another loses less than the other share. */
+/** Parts of its packets: a flow that loses more than the first is locked out, where another one loses less than the second. */
 const kLockedOut = 0.99;
 const kServed = 0.9;
 
-/** A warning when it looks as if that had happened, and what to do. */
+/** Returns a warning with advice when the flows look as if that had happened. */
 export function phaseEffect({ transport, links }: Scenario, { flows }: Result): string | undefined {
   if (transport.type !== "stream" || links.some(({ impairment }) => (impairment?.jitter ?? 0) > 0)) return undefined;
   const shares = flows

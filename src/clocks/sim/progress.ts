@@ -1,4 +1,4 @@
-/** How far a simulation is, at what pace, and what it has cost so far. */
+/** Progress of a simulation: how far it is, at what pace, and what it has cost so far. */
 import type { SimulationProgress } from "../../native/simulation_types.js";
 import type { SimPerformance, SimProgress } from "./types.js";
 
@@ -20,7 +20,7 @@ export class ProgressMeter {
     private readonly report?: ((progress: SimProgress) => void) | undefined,
   ) {}
 
-  /** Call it often: it reports some 5 times a second, and at the end. */
+  /** Is called often; reports some 5 times a second, and at the end. */
   update({ now, events, hops, flows_started, flows_ended }: SimulationProgress): void {
     const wall = this.wall();
     const since = wall - this.reported.wall;

@@ -34,7 +34,7 @@ const kSlice = 200_000;
 const kDrained = 4096;
 
 /**
- * Runs until the scenario's duration, or `options.until`, or until aborted: then the outcome is of what has happened so far, and
+ * Runs until the scenario's duration, or `options.until`, or until aborted: then the outcome covers what has happened so far, and is
  * not valid. The result depends on scenario, seed and `until` alone, not on how many threads there are.
  * @throws WeirError for what the user can mend.
  */
@@ -81,7 +81,7 @@ function threading(threads: number | "auto"): Pick<SimulationConfig, "threads" |
   return { threads: Math.min(availableParallelism(), kMostThreads), fewer_threads: true };
 }
 
-/** Those of the times that come before the end, or with it, in order. */
+/** Times that come before the end, or with it, in order. */
 function stops(times: readonly number[], until: number): number[] {
   return [...new Set(times)].filter((time) => time <= until).sort((a, b) => a - b);
 }

@@ -35,10 +35,10 @@ class RowsView implements CounterView {
 }
 
 class Table {
-  /** Places in a row. */
+  /** Position of each column in a row. */
   private readonly columns: ReadonlyMap<string, number>;
 
-  /** @param meanings Those that it has columns for; undefined: all. */
+  /** @param meanings Counters that it has columns for; undefined: all. */
   constructor(
     private readonly manifest: readonly CounterDescription[],
     private readonly values: Float64Array,
@@ -58,7 +58,7 @@ class Table {
     return new Table(this.manifest, this.values, this.rowsPerRow, meanings);
   }
 
-  /** Over `count` rows, of each only the one of priority `only` if that is given; of all columns, or of one. 0 when there is no such column. */
+  /** Sums `count` rows, only those of priority `only` if that is given; all columns, or one. Returns 0 when there is no such column. */
   sum(name: string | undefined, first: number, count: number, only?: number): number {
     if (name === undefined) return this.names.reduce((sum, each) => sum + this.sum(each, first, count, only), 0);
     const column = this.columns.get(name);

@@ -1,4 +1,4 @@
-/** Which frames go to which trace file. */
+/** Places of traces: which frames go to which file. */
 import { WeirError } from "../../base/error.js";
 import type { SimulationConfig } from "../../native/simulation_types.js";
 import type { Fabric, FabricEnd } from "../../scenario/fabric.js";

@@ -5,7 +5,7 @@ import { Frames } from "../../device/capture/frames.js";
 import { PacketBlocks } from "../../device/capture/packet_blocks.js";
 import { fileHeader } from "../../device/capture/pcapng.js";
 
-/** What is written at a time. */
+/** Bytes that are written at a time. */
 const kBlocksBytes = 1 << 20;
 
 /** A place where frames are taken: one interface of the file. */

@@ -1,16 +1,16 @@
-/** How a program comes onto a host of a lab: into its namespaces, with what leads to its NIC. */
+/** Commands that bring a program onto a host of a lab: into its namespaces, with an environment that leads to its NIC. */
 import { join } from "node:path";
 import { WeirError } from "../../base/error.js";
 import { programEnvironment, programLibraries } from "../../daemon/programs/launch.js";
 import { kControlVariable } from "../../host/control_directory.js";
 import { kSystemFolder } from "./place.js";
 
-/** What is set for programs of a host. @param folder The host's. */
+/** Variables that are set for programs of a host. @param folder Folder of the host. */
 export function hostEnvironment(folder: string): Record<string, string> {
   return { [kControlVariable]: folder, ...nicEnvironment(join(folder, kSystemFolder)) };
 }
 
-/** Where the libraries were not built, whoever built the lab has said so. */
+/** Variables for the libraries; where those were not built, the user was told so when the lab was built. */
 function nicEnvironment(files: string): Record<string, string> {
   try {
     return programEnvironment(programLibraries(), files);
@@ -22,7 +22,7 @@ function nicEnvironment(files: string): Record<string, string> {
 
 /**
  * The command that runs `command` on a host, in this process's folder where the host has that.
- * @param pid Of the host's process 1.
+ * @param pid Process 1 of the host.
  * @param userNamespace The host is in another user namespace than this process.
  */
 export function enterHost(

@@ -1,4 +1,4 @@
-/** A host of a lab that stays: where programs live, and the kernel's stack, which sends and receives through the host's NIC. */
+/** A host of a lab that stays: programs live there, and the kernel's stack, which sends and receives through the host's NIC. */
 import { join } from "node:path";
 import { makeFolder } from "../../base/folder.js";
 import { ProgramBroker } from "../../daemon/programs/broker.js";
@@ -18,22 +18,22 @@ import { kSystemFolder } from "./place.js";
 
 /** Bytes beside a frame on the link that the kernel does not count: FCS, preamble and gap. */
 const kUncounted = 24;
-/** How long packets of the kernel may wait for the link. */
+/** Time that packets of the kernel may wait for the link. */
 const kQueueMs = 20;
 /** Bytes that may leave at once: a frame of 9 KB, and a millisecond's worth for the kernel's timers. */
 const kLeastBurst = 9_216;
 
 export interface HostPlace {
   name: string;
-  /** Its place at the NICs' worker. */
+  /** Position at the NICs' worker. */
   index: number;
-  /** The lab's folder is the one that it is in. */
+  /** Folder of the host; the lab's folder is the one above it. */
   folder: string;
-  /** `port.rate` is that on this host. */
+  /** Configuration of the NIC; `port.rate` is that on this host. */
   nic: ProgramNicConfig;
 }
 
-/** A program that uses a NIC. Its pid is not called so: that is the lab's own in its log. */
+/** A program that uses a NIC. Its pid has another name here, because `pid` in the lab's log is that of the lab. */
 export interface ToldProgram extends Omit<ProgramIdentity, "pid"> {
   host: string;
   program: number;
@@ -56,7 +56,7 @@ export class InhabitedHost {
     private readonly worker: NativeWorker,
   ) {}
 
-  /** Programs are served from now on. @throws WeirError where a socket cannot be made. */
+  /** Serves programs from now on. @throws WeirError where a socket cannot be made. */
   async serve(device: Device, events: HostEvents): Promise<void> {
     const { name: host, folder, index, nic } = this.place;
     makeFolder(folder, 0o755);
@@ -76,7 +76,7 @@ export class InhabitedHost {
     return this.#broker?.programs() ?? new Map();
   }
 
-  /** A frame that is not for queue pairs has come. */
+  /** Takes a frame that is not for queue pairs. */
   take(bytes: Buffer): void {
     const frame = untaggedFrame(bytes);
     for (const listener of this.#listeners) listener(frame);
@@ -106,8 +106,8 @@ export class InhabitedHost {
 /**
  * @param rate bit/s; 0: unlimited.
  *
- * The kernel's packets come to the NIC at the rate of the link, in frames: programs wait where an Ethernet card would have them wait.
- * Returns why not, where that cannot be had.
+ * Lets the kernel's packets come to the NIC at the rate of the link, in frames: programs wait where an Ethernet card would have them wait.
+ * Returns the reason where that cannot be had.
  */
 export async function shapeKernel(machine: Pick<NetworkNamespace, "run">, rate: number): Promise<string | undefined> {
   const shaper = [

@@ -1,4 +1,4 @@
-/** The hosts of a lab as places where programs live: namespaces and links, a kernel's stack and a NIC on each, what runs there. */
+/** Hosts of a lab as places of programs: namespaces and links, a kernel's stack and a NIC on each, and the processes there. */
 import { writeFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
@@ -18,14 +18,14 @@ import { gatewayAddresses, hostAddresses, labNetwork, stackNode } from "../lab/c
 import { kNicInterface } from "../lab/devices.js";
 import { type HostEvents, InhabitedHost, shapeKernel } from "./host.js";
 
-/** Of what programs send, where they do not say: that of scenarios' traffic. */
+/** Priority of programs' traffic where they choose none: that of scenarios' traffic. */
 const kPriority = 3;
 const kStepMs = 10;
-/** How long programs may take to end when they are told to. */
+/** Time that programs may take to end when they are told to. */
 const kPatienceMs = 2000;
 
 export interface LabHostsEvents {
-  /** It cannot go on: process 1 of a host has ended. */
+  /** Is called when the lab cannot go on, because process 1 of a host has ended. */
   failed(reason: string): void;
   warn(message: string, fields?: object): void;
 }
@@ -34,13 +34,13 @@ export class LabHosts {
   readonly #machines = new Map<string, Machine>();
   readonly #hosts: InhabitedHost[] = [];
   readonly #fabric: Fabric;
-  /** Names of those that run here, and their places in the scenario. */
+  /** Names of the hosts that run here, and their positions in the scenario. */
   readonly #places: readonly { name: string; number: number }[];
   #network: LabNetwork | undefined;
 
   private constructor(
     private readonly scenario: Scenario,
-    /** With a folder for each host. */
+    /** Folder of the lab, with a folder for each host. */
     private readonly folder: string,
     private readonly events: LabHostsEvents,
   ) {
@@ -48,7 +48,7 @@ export class LabHosts {
     this.#places = new Share(scenario).hosts.map((number) => ({ name: scenario.hosts[number]?.name ?? "", number }));
   }
 
-  /** Namespaces, links, addresses. @param folder It is there. @throws WeirError where they cannot be: then nothing is left. */
+  /** Makes namespaces, links and addresses. @param folder It exists. @throws WeirError where that fails: then nothing is left. */
   static async build(scenario: Scenario, folder: string, events: LabHostsEvents): Promise<LabHosts> {
     const hosts = new LabHosts(scenario, folder, events);
     await hosts.#build();
@@ -67,7 +67,7 @@ export class LabHosts {
     return join(this.folder, host);
   }
 
-  /** The kernels send as their links at `scale` carry it. */
+  /** Limits the kernels to what their links at `scale` carry. */
   async shape(scale: number): Promise<void> {
     const lacking = new Set([...this.#machines.values()].map((one) => one.lacking).filter((what) => what !== ""));
     for (const { name, number } of this.#places) {
@@ -78,7 +78,7 @@ export class LabHosts {
     for (const what of lacking) this.events.warn("not all of a host could be had", { what });
   }
 
-  /** @param worker Of the NICs; its ports are open. */
+  /** Opens a NIC for each host. @param worker Worker of the NICs; its ports are open. */
   open(addon: NativeAddon, worker: NativeWorker, scale: number): void {
     this.#places.forEach(({ name, number }, index) => {
       const { link, neighbour } = this.#fabric.attachment(number);
@@ -101,7 +101,7 @@ export class LabHosts {
     });
   }
 
-  /** Programs find their NICs from now on. @throws WeirError where a socket cannot be made. */
+  /** Lets programs find their NICs from now on. @throws WeirError where a socket cannot be made. */
   async serve(devices: ReadonlyMap<string, Device>, events: HostEvents): Promise<void> {
     for (const host of this.#hosts) {
       const device = devices.get(host.place.name);
@@ -109,17 +109,17 @@ export class LabHosts {
     }
   }
 
-  /** Who uses the NIC of host number `host` of those here. */
+  /** Programs that use the NIC of host number `host` of those here. */
   programs(host: number): ReadonlyMap<number, ProgramIdentity> {
     return this.#hosts[host]?.programs() ?? new Map();
   }
 
-  /** A frame that is not for queue pairs has come to host number `host` of those here. */
+  /** Takes a frame that has come to host number `host` of those here and is not for queue pairs. */
   take(host: number, bytes: Buffer): void {
     this.#hosts[host]?.take(bytes);
   }
 
-  /** By host; without process 1. */
+  /** Processes by host, without process 1. */
   processes(): Map<string, Inhabitant[]> {
     const namespaces = new Map([...this.#machines].map(([name, { pid }]) => [name, processNamespace(pid) ?? ""]));
     const found = inhabitants(new Set([...namespaces.values()].filter((one) => one !== "")));
@@ -131,7 +131,7 @@ export class LabHosts {
     );
   }
 
-  /** Programs are told to end. Those that still run after two seconds are left. @param signals All of them. */
+  /** Tells programs to end. Those that still run after two seconds are left. @param signals All of them are sent. */
   async endPrograms(...signals: readonly NodeJS.Signals[]): Promise<void> {
     const living = () => [...this.processes().values()].flat().map(({ pid }) => pid);
     for (const pid of living()) for (const signal of signals) tryToKill(pid, signal);
@@ -139,12 +139,12 @@ export class LabHosts {
     while (Date.now() < limit && living().length > 0) await sleep(kStepMs);
   }
 
-  /** Programs' NICs are gone; their threads are to be stopped next, and then leave(). Idempotent. */
+  /** Removes the programs' NICs; their threads are to be stopped next, and then leave() is called. Idempotent. */
   close(): void {
     for (const host of this.#hosts) host.close();
   }
 
-  /** Whatever runs on the hosts is killed; interfaces and namespaces go. Idempotent. */
+  /** Kills whatever runs on the hosts, and removes interfaces and namespaces. Idempotent. */
   leave(): void {
     this.#network?.close();
   }
@@ -169,16 +169,16 @@ export class LabHosts {
   }
 }
 
-/** It may be gone already. */
+/** Sends a signal to a process that may be gone already. */
 function tryToKill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It is.
+    // The process is gone.
   }
 }
 
-/** What programs see as /etc/hosts. */
+/** Contents of /etc/hosts for programs. */
 export function hostsFile({ hosts }: Pick<Scenario, "hosts">): string {
   const own = hosts.flatMap(({ name }, i) => hostAddresses(i).map((address) => `${address} ${name}`));
   return `${["127.0.0.1 localhost", "::1 localhost", ...own].join("\n")}\n`;

@@ -1,4 +1,4 @@
-/** The labs that stay here, and their hosts, by the names that people give them. */
+/** Labs that stay here, and their hosts, by the names that people give them. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../../base/error.js";
 import { ask, probe } from "../../device/control_client.js";
@@ -7,10 +7,10 @@ import { answeringLabs, labSocket } from "./place.js";
 
 const kUp = "weir lab up FILE builds one";
 const kLookMs = 50;
-/** Longer than a lab gives its programs. */
+/** Time that a lab has to be gone: longer than it gives its programs. */
 const kDownMs = 20_000;
 
-/** All that are up, in the order of their names. */
+/** All labs that are up, in the order of their names. */
 export async function standingLabs(directory: string): Promise<StandingReport[]> {
   const names = await answeringLabs(directory);
   const reports = await Promise.all(
@@ -20,7 +20,7 @@ export async function standingLabs(directory: string): Promise<StandingReport[]>
   return reports.filter((one) => one !== undefined);
 }
 
-/** @param name Undefined: the only one. @throws WeirError when there is none of the name, or several without one. */
+/** @param name Name of a lab; undefined: the only one. @throws WeirError when no lab has the name, or several run and none is named. */
 export function chooseLab(labs: readonly StandingReport[], name: string | undefined): StandingReport {
   const names = labs.map((lab) => lab.name);
   if (name !== undefined) {
@@ -34,7 +34,7 @@ export function chooseLab(labs: readonly StandingReport[], name: string | undefi
   return only;
 }
 
-/** @param wanted "h1", where one lab only has an h1, or "incast.h1". @throws WeirError when it is none, or several. */
+/** @param wanted "h1", where one lab only has an h1, or "incast.h1". @throws WeirError when no host has the name, or several have it. */
 export function chooseHost(
   labs: readonly StandingReport[],
   wanted: string,

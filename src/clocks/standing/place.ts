@@ -1,4 +1,4 @@
-/** Where a lab that stays has its files: NAME.lab beside its control socket. A host has a folder of its own in there. */
+/** Files of a lab that stays: they are in NAME.lab beside its control socket, where each host has a folder of its own. */
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { controlSockets, kLabSuffix } from "../../device/control_client.js";
@@ -8,12 +8,12 @@ const kFolderSuffix = kLabSuffix.replace(/\.sock$/, "");
 export const labSocket = (directory: string, name: string) => join(directory, name + kLabSuffix);
 export const labFolder = (directory: string, name: string) => join(directory, name + kFolderSuffix);
 
-/** In a lab's folder: what it says while it runs in the background. */
+/** Name of the log in a lab's folder, written while it runs in the background. */
 export const kLogFile = "log";
-/** In a host's folder: the files of its NIC for $SYSFS_PATH. */
+/** Folder in a host's folder with the files of its NIC for $SYSFS_PATH. */
 export const kSystemFolder = "sys";
 
-/** Names of the labs that answer, those of `weir lab run` too. What labs left that were killed is removed on the way. */
+/** Names of the labs that answer, those of `weir lab run` too. Leftovers of labs that were killed are removed on the way. */
 export async function answeringLabs(directory: string): Promise<string[]> {
   const suffix = kLabSuffix.replace(/\.sock$/, "");
   const sockets = await controlSockets(directory);
@@ -22,7 +22,7 @@ export async function answeringLabs(directory: string): Promise<string[]> {
   return names;
 }
 
-/** So long after its folder was made a lab may be about to have its socket. */
+/** Time after its folder was made in which a lab may be about to have its socket. */
 const kStartingMs = 10_000;
 
 function removeLeft(directory: string, alive: readonly string[]): void {

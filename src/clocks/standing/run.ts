@@ -21,7 +21,7 @@ export interface StandingRun {
 const kSignals = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 const kStderr = 2;
 
-/** Until a signal or `weir lab down`: 0; or until it cannot go on: 1. @throws WeirError when it cannot start. */
+/** Returns 0 after a signal or `weir lab down`, 1 when the lab cannot go on. @throws WeirError when it cannot start. */
 export async function runStanding(scenario: Scenario, run: StandingRun): Promise<number> {
   const { name, file, version, directory, signals } = run;
   const log = createLog(name, { isTTY: run.stderr.isTTY, write: tell });
@@ -32,7 +32,7 @@ export async function runStanding(scenario: Scenario, run: StandingRun): Promise
   };
   for (const signal of kSignals) signals.on(signal, stop);
   raiseOwnSession();
-  // Each host has sockets to remove at the end.
+  // Each host has sockets to remove at the end, so there are more listeners than Node.js expects.
   process.setMaxListeners(0);
   try {
     const events = {
@@ -50,7 +50,7 @@ export async function runStanding(scenario: Scenario, run: StandingRun): Promise
       const { nodes, links } = labNetwork(scenario);
       log.info({ nodes: nodes.length, links: links.length, scale: lab.scale }, "up");
       const status = await ended.once();
-      // Told again, there is no time for the programs.
+      // A second signal means that there is no time for the programs.
       if (status === 0) await Promise.race([lab.end(), ended.again()]);
       return status;
     } finally {
@@ -63,16 +63,16 @@ export async function runStanding(scenario: Scenario, run: StandingRun): Promise
   }
 }
 
-/** Written at once; a full disk takes what is said, and no more than that. */
+/** Writes at once; a full disk costs only the text. */
 function tell(text: string): void {
   try {
     writeSync(kStderr, text);
   } catch {
-    // Nobody could be told.
+    // There is nobody to tell.
   }
 }
 
-/** The first word on how it ends counts; the second is that it is urgent. */
+/** End of a lab: the first request decides, a second one says that it is urgent. */
 class Ended {
   private first: (status: number) => void = () => {};
   private second: () => void = () => {};

@@ -1,10 +1,10 @@
-/** At which scale a lab that people live in runs, where nothing says so. */
+/** Scale of a lab in which people live, where nothing sets it. */
 
 import { Graph } from "../../scenario/topology.js";
 import type { Scenario } from "../../scenario/types.js";
 import { twoDigits } from "../lab/calibrate.js";
 
-/** What the fastest link of a host runs at on this one then, bit/s: two CPUs carry some of these across a fabric, and their programs. */
+/** Rate of the fastest host's link on this host, bit/s: two CPUs carry some of these across a fabric, and their programs. */
 const kFastestHere = 250e6;
 
 /** There is no traffic to try scales with, so `auto` goes by the links. */

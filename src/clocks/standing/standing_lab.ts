@@ -24,20 +24,20 @@ import { standingScale } from "./scale.js";
 
 const kStartMs = 5000;
 const kStepMs = 10;
-/** From the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
+/** Time from the last worker's opening to the first packet, wall ns: both threads must be waiting by then. */
 const kLeadNs = 20e6;
 
 export interface StandingOptions {
   name: string;
-  /** Of the scenario, for whoever asks. */
+  /** Path of the scenario, which the lab tells when asked. */
   file: string;
   version: string;
-  /** Of control sockets. */
+  /** Folder of control sockets. */
   directory: string;
-  /** It cannot go on where a thread has ended, either. */
+  /** Events of the lab; `failed` is also called when a thread has ended. */
   events: HostEvents &
     LabHostsEvents & {
-      /** Somebody asks for the end, who is told that it comes. */
+      /** Is called when somebody asks for the end; the answer says that it comes. */
       down(): void;
     };
 }
@@ -62,7 +62,7 @@ export class StandingLab {
     this.folder = labFolder(options.directory, options.name);
   }
 
-  /** It is there when this returns. @throws WeirError where it cannot be: then nothing is left. */
+  /** Opens the lab. @throws WeirError where it cannot be: then nothing is left. */
   static async open(scenario: Scenario, options: StandingOptions): Promise<StandingLab> {
     const lab = new StandingLab({ ...scenario, flows: [], changes: [] }, options, loadAddon<NativeAddon>());
     try {
@@ -74,14 +74,14 @@ export class StandingLab {
     }
   }
 
-  /** Programs are told to end, and killed when they do not. */
+  /** Tells programs to end, and kills those that do not. */
   async end(): Promise<void> {
-    // Shells that people type at ignore the one.
+    // Interactive shells ignore SIGTERM, so they get SIGHUP, too.
     await this.#hosts?.endPrograms("SIGTERM", "SIGHUP");
     this.close();
   }
 
-  /** Whatever runs on its hosts is killed. Idempotent. */
+  /** Kills whatever runs on its hosts. Idempotent. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -1,4 +1,4 @@
-/** What the kernel counts of an interface: frames and bytes of everybody who uses it. */
+/** Counters of the kernel for an interface: frames and bytes of everybody who uses it. */
 import { readFileSync } from "node:fs";
 
 export interface InterfaceCounts {
@@ -10,7 +10,7 @@ export interface InterfaceCounts {
 
 export const kNothing: InterfaceCounts = { tx_packets: 0, tx_bytes: 0, rx_packets: 0, rx_bytes: 0 };
 
-/** @param pid A process of the network namespace. Where that has ended, there is nothing to count. */
+/** @param pid A process of the network namespace. Once that has ended, there is nothing to count. */
 export function interfaceCounts(pid: number, name: string): InterfaceCounts {
   return countsIn(networkTable(pid, "dev"), name);
 }
@@ -24,7 +24,10 @@ export function networkTable(pid: number, file: "dev" | "tcp" | "tcp6"): string 
   }
 }
 
-/** @param text Of /proc/net/dev: after the name eight columns of what was received, bytes and packets first, then those of what was sent. */
+/**
+ * @param text Text of /proc/net/dev: after the name come eight columns of received traffic, bytes and packets first, then those of sent
+ * traffic.
+ */
 export function countsIn(text: string, name: string): InterfaceCounts {
   const line = text.split("\n").find((one) => one.trimStart().startsWith(`${name}:`));
   if (line === undefined) return kNothing;

@@ -1,4 +1,4 @@
-/** What a program writes, kept in a file: its first part, and how much there was. */
+/** Output of a program, kept in a file: its first part, and how much there was. */
 import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -6,9 +6,9 @@ import { fileReason } from "../../base/error.js";
 import { makeFolder } from "../../base/folder.js";
 import type { ProgramResult } from "../../result/program_result.js";
 
-/** Bytes of each stream of each program. */
+/** Most bytes that are kept of each stream of each program. */
 const kMostKept = 1 << 20;
-/** Of the last line, for whoever is told what went wrong. */
+/** Most characters of the last line, which is shown when something went wrong. */
 const kTail = 400;
 
 export class ProgramOutput {
@@ -19,7 +19,7 @@ export class ProgramOutput {
   #error: string | undefined;
   #tail = "";
 
-  /** @param file In `folder`; folders of its name are made. */
+  /** @param file Path in `folder`; folders of its name are made. */
   constructor(
     folder: string,
     private readonly file: string,
@@ -66,7 +66,7 @@ export class ProgramOutput {
     });
   }
 
-  /** A full disk costs output, not the run. */
+  /** Keeps the run going: a full disk costs only output. */
   #guarded(action: () => void): void {
     try {
       action();

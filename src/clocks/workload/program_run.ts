@@ -7,16 +7,16 @@ import { enterHost } from "../standing/enter.js";
 import { difference, type InterfaceCounts, interfaceCounts, networkTable } from "./interface_counts.js";
 import { ProgramOutput } from "./program_output.js";
 
-/** Where it runs, and what of that it needs to know. */
+/** Place where a program runs, and the facts that it needs. */
 export interface ProgramPlace {
-  /** Of the host's process 1. */
+  /** Process 1 of the host. */
   pid: number;
   environment: Readonly<Record<string, string>>;
-  /** Of the run's files. */
+  /** Folder of the run's files. */
   folder: string;
   /** Meant ns since traffic began. */
   now(): number;
-  /** Of the host's NIC, by name. */
+  /** Counters of the host's NIC, by name. */
   counters(): Record<string, number>;
 }
 
@@ -31,7 +31,7 @@ interface Moment {
  * most of what they want; else their priority says so.
  */
 const kBegin = 'echo 10 2> /dev/null > /proc/self/autogroup; exec sh -c "$1"';
-/** In /proc/net/tcp. */
+/** State of a listening socket in /proc/net/tcp. */
 const kListening = "0A";
 
 export class ProgramRun {
@@ -43,7 +43,7 @@ export class ProgramRun {
   #told = false;
   #ready = false;
   #failure: string | undefined;
-  /** It has ended by itself, and not well. */
+  /** Reason, if it has ended by itself and not well. */
   #bad: string | undefined;
 
   constructor(
@@ -55,20 +55,20 @@ export class ProgramRun {
     return this.#started !== undefined;
   }
 
-  /** It will not run any more. */
+  /** Whether it will not run any more. */
   get over(): boolean {
     return this.#ended !== undefined || (!this.started && this.#failure !== undefined);
   }
 
-  /** Why it failed, so far. */
+  /** Reason why it failed, so far. */
   get failure(): string | undefined {
     if (this.#failure !== undefined || this.#bad === undefined) return this.#failure;
-    // What it has said may come after the news of its end.
+    // Its last words may come after the news of its end.
     const said = this.#outputs?.stderr.lastLine ?? "";
     return said === "" ? this.#bad : `${this.#bad}: ${said}`;
   }
 
-  /** Whether what waits for it may start, as of now. */
+  /** Whether programs that wait for it may start now. */
   get ready(): boolean {
     const { listens } = this.program;
     if (this.#ready) return true;
@@ -86,7 +86,7 @@ export class ProgramRun {
     this.#outputs = { stdout, stderr };
     const command = ["sh", "-c", kBegin, "sh", program.run];
     const [enter, ...args] = enterHost({ pid, userNamespace: false }, environment, command);
-    // In a session of its own it hears nothing of Ctrl-C.
+    // A session of its own keeps Ctrl-C away from it.
     const child = spawn(enter, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
     stdout.listen(child.stdout);
     stderr.listen(child.stderr);
@@ -94,19 +94,19 @@ export class ProgramRun {
     child.on("exit", (status, signal) => this.#end(status ?? undefined, signal ?? undefined));
   }
 
-  /** It was not started, and will not be. */
+  /** Notes that it was not started, and will not be. */
   giveUp(why: string): void {
     this.#failure ??= `did not start: ${why}`;
   }
 
-  /** It is about to be ended. @param why What that makes of it, where somebody waited for it. */
+  /** Notes that it is about to be ended. @param why Failure that this is, where somebody waited for it. */
   told(why: string): void {
     if (this.over) return;
     if (!this.program.background) this.#failure ??= why;
     this.#told = true;
   }
 
-  /** Nothing that it writes from now on is kept. */
+  /** Stops keeping its output. */
   close(): void {
     this.#outputs?.stdout.close();
     this.#outputs?.stderr.close();
@@ -150,7 +150,7 @@ export class ProgramRun {
   }
 }
 
-/** Of IPv4 or IPv6. @param pid A process of the network namespace. */
+/** Whether a process listens at the port, by IPv4 or IPv6. @param pid A process of the network namespace. */
 function listensAt(pid: number, port: number): boolean {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   return (["tcp", "tcp6"] as const).some((file) => {

@@ -1,17 +1,17 @@
-/** The programs of a scenario: which starts when, and what became of them. */
+/** The programs of a scenario: when each starts, and how it ended. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Result } from "../../result/result.js";
 import type { Program } from "../../scenario/types.js";
 import { type ProgramPlace, ProgramRun } from "./program_run.js";
 
 const kStepMs = 20;
-/** How long the news of a program's end may take. */
+/** Time that the news of a program's end may take. */
 const kPatienceMs = 2000;
 
 export class Programs {
   readonly #runs: ReadonlyMap<string, ProgramRun>;
 
-  /** @param placeOf Where a host's programs run. */
+  /** @param placeOf Returns the place where a host's programs run. */
   constructor(
     programs: readonly Program[],
     placeOf: (host: string) => ProgramPlace,
@@ -20,7 +20,7 @@ export class Programs {
     this.#runs = new Map(programs.map((program) => [program.id, new ProgramRun(program, placeOf(program.host))]));
   }
 
-  /** Starts what may start now. */
+  /** Starts the programs that may start now. */
   look(): void {
     for (const run of this.#runs.values()) {
       const { start, after } = run.program;
@@ -37,7 +37,7 @@ export class Programs {
     return this.#all.every((run) => run.over || run.program.background);
   }
 
-  /** Nothing starts any more, and whatever runs is about to be ended. */
+  /** Lets nothing start any more; whatever runs is about to be ended. */
   over(why: string): void {
     for (const run of this.#all) {
       const waited = run.program.after.find((id) => !this.#runs.get(id)?.ready);
@@ -46,7 +46,7 @@ export class Programs {
     }
   }
 
-  /** Until it is known how each of them has ended, or time is up. */
+  /** Waits until it is known how each of them has ended, or time is up. */
   async settled(): Promise<void> {
     const limit = performance.now() + kPatienceMs;
     while (this.#all.some((run) => run.started && !run.over) && performance.now() < limit) await sleep(kStepMs);

@@ -1,4 +1,4 @@
-/** Who lives on the hosts of a lab whose traffic is, in part, that of programs and kernels. */
+/** Residents of a lab's hosts whose traffic is, in part, that of programs and kernels. */
 import { rmSync } from "node:fs";
 import { packageVersion } from "../../base/package_version.js";
 import { formatTime } from "../../base/units.js";
@@ -15,9 +15,9 @@ import { Programs } from "./programs.js";
 import { TcpStreamRun } from "./tcp_stream.js";
 
 export interface ResidentsOptions {
-  /** For sockets and such of the hosts; goes with them. */
+  /** Folder for sockets and such of the hosts; it is removed with them. */
   folder: string;
-  /** Of the run's files. */
+  /** Folder of the run's files. */
   results: string;
   warn(text: string): void;
 }
@@ -126,7 +126,7 @@ export class LabResidents implements Residents {
     const at = formatTime(Math.min(this.#lab?.now() ?? 0, this.scenario.duration), 4);
     for (const stream of this.#streams) stream.end();
     this.#programs?.over(`still ran when the run ended, at ${at}`);
-    // Those that do not end when they are told to are killed.
+    // Programs that do not end when they are told to are killed.
     for (const signal of ["SIGTERM", "SIGKILL"] as const) await this.#living.endPrograms(signal);
     await this.#programs?.settled();
   }

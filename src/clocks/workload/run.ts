@@ -14,11 +14,11 @@ import type { LabOptions } from "../lab/types.js";
 import { labFolder } from "../standing/place.js";
 import { LabResidents } from "./residents.js";
 
-/** As runLab() does it; where there are no such, it is runLab(). */
+/** Runs a scenario as runLab() does; without such traffic it is runLab(). */
 export function runWorkload(scenario: Scenario, options: LabOptions): Promise<Outcome> {
   if (scenario.programs.length + scenario.tcp.length === 0) return runLab(scenario, options);
   raiseOwnSession();
-  // Each host has sockets to remove at the end.
+  // Each host has sockets to remove at the end, so there are more listeners than Node.js expects.
   process.setMaxListeners(0);
   return runLab(scenario, {
     ...options,
@@ -31,11 +31,11 @@ export function runWorkload(scenario: Scenario, options: LabOptions): Promise<Ou
   });
 }
 
-/** Beside the control socket it goes with what a killed lab has left; else it is a temporary one. */
+/** Folder of the run. Beside the control socket, it is removed with the other leftovers of a killed lab; else it is a temporary one. */
 function ownFolder(control: string | undefined): string {
   if (control === undefined) return mkdtempSync(join(tmpdir(), "weir-"));
   const folder = labFolder(controlDirectory(), control);
-  // Of one that was killed.
+  // A lab that was killed may have left its files.
   rmSync(folder, { recursive: true, force: true });
   makeFolder(folder, 0o755);
   return folder;

@@ -1,4 +1,4 @@
-/** One connection of TCP between the kernels of two hosts: what it sends, what arrives, and what the kernel says of it. */
+/** One connection of TCP between the kernels of two hosts: its sending, its arrivals, and what the kernel says of it. */
 import { createServer, type Server, Socket } from "node:net";
 import { asWeirError } from "../../base/error.js";
 import type { NativeAddon } from "../../native/types.js";
@@ -7,7 +7,7 @@ import type { TcpStream } from "../../scenario/types.js";
 import { kEthernetOverhead } from "../../wire/frame_size.js";
 import { hostAddresses } from "../lab/compose.js";
 
-/** Its host in the scenario, and that host's network namespace. */
+/** Position of a host in the scenario, and its network namespace. */
 export interface TcpEnd {
   index: number;
   namespace: string;
@@ -26,14 +26,14 @@ interface Sample {
   at: number;
   /** Bytes that have arrived by then. */
   bytes: number;
-  /** Meant us; 0: not known. */
+  /** Round-trip time, meant us; 0: not known. */
   rtt: number;
-  /** Segments. */
+  /** Congestion window, segments. */
   window: number;
 }
 
 const kBlock = Buffer.alloc(1 << 16);
-/** Ethernet, IPv4 and TCP with time stamps, FCS, preamble and gap. */
+/** Bytes of Ethernet, IPv4 and TCP with time stamps, FCS, preamble and gap. */
 const kSegmentOverhead = 14 + 20 + 32 + kEthernetOverhead;
 
 export class TcpStreamRun {
@@ -47,11 +47,11 @@ export class TcpStreamRun {
   #ended = false;
   #sent = 0;
   #received = 0;
-  /** When all that it was to send had arrived, meant ns. */
+  /** Time at which all that it was to send had arrived, meant ns. */
   #completed: number | undefined;
   #failure: string | undefined;
 
-  /** Both ends are there, and not joined. @throws WeirError where the kernel lacks the congestion control. */
+  /** Makes both ends, not yet joined. @throws WeirError where the kernel lacks the congestion control. */
   constructor(
     private readonly addon: NativeAddon,
     private readonly stream: TcpStream,
@@ -93,7 +93,7 @@ export class TcpStreamRun {
     if (now() >= stop) this.end();
   }
 
-  /** What is under way is thrown away. Idempotent. */
+  /** Ends the connection; bytes under way are thrown away. Idempotent. */
   end(): void {
     if (this.#ended) return;
     if (this.#started) this.#sample();
@@ -103,7 +103,7 @@ export class TcpStreamRun {
     this.#server.close();
   }
 
-  /** @param warmup Meant ns, as `end`, where the run ended. */
+  /** @param warmup End of the warm-up, meant ns. @param end Time at which the run ended, meant ns. */
   result(warmup: number, end: number): FlowResult {
     const { id, from, to, priority, start, stop, control } = this.stream;
     const whole = this.#completed;
@@ -133,7 +133,7 @@ export class TcpStreamRun {
     };
   }
 
-  /** @param times Of the samples, s. */
+  /** @param times Times of the samples, s. */
   series(times: readonly number[]): Series["flows"][string] {
     const bytes = times.map((time) => this.#bytesAt(time * 1e9));
     return {
@@ -158,7 +158,7 @@ export class TcpStreamRun {
     });
   }
 
-  /** As much as the socket takes. */
+  /** Sends as much as the socket takes. */
   #send(): void {
     const { bytes = Number.POSITIVE_INFINITY } = this.stream;
     while (!this.#ended && this.#sent < bytes) {
@@ -182,7 +182,7 @@ export class TcpStreamRun {
     if (!this.#ended) this.#failure ??= message;
   }
 
-  /** Linear between samples. */
+  /** Bytes that have arrived at a time, linear between samples. */
   #bytesAt(time: number): number {
     const next = firstFrom(this.#samples, time);
     const [before, after] = [this.#samples[next - 1], this.#samples[next]];

@@ -1,12 +1,12 @@
-/** What a captured frame says about congestion, in words: the comment beside it in a pcapng file. */
+/** Words on congestion in a captured frame: the comment beside it in a pcapng file. */
 import { kPriorities } from "../../wire/priority.js";
 import { type Frames, kFrameKinds, kRefusals } from "./frames.js";
 
 /** The rate of the link by which pause quanta are told as times. */
 export interface CommentRate {
-  /** bit/s; 0: they are not. */
+  /** Rate, bit/s; 0: quanta are not told as times. */
   rate: number;
-  /** Of the network that a scenario means, and not of the link that stands for it. */
+  /** Whether the rate is that of the network that a scenario means, and not that of the link that stands for it. */
   meant: boolean;
 }
 
@@ -21,7 +21,7 @@ const kEthertype = { vlan: 0x8100, cnTag: 0x22e9 } as const;
 const kCnmPdu = 24;
 const kCnmUnit = 64;
 
-/** ASCII, "" if there is nothing to say. Of a frame that was cut too short for it a comment tells less. Total: any bytes are safe. */
+/** Comment in ASCII, "" if there is nothing to say. A frame that was cut too short gets a shorter one. Any bytes are safe. */
 export function commentOn(frame: Frames, rate: CommentRate): string {
   const statements = [statement(frame, rate)];
   if (frame.refusal !== 0) statements.push(`not understood: ${kRefusals[frame.refusal]}`);
@@ -33,7 +33,7 @@ export function commentOn(frame: Frames, rate: CommentRate): string {
   return statements.filter((text) => text !== "").join("; ");
 }
 
-/** What its kind, its refusal and the sender's work make of it, whatever its bytes are. */
+/** Whether the comment depends only on the frame's kind, its refusal and the sender's work, not on its bytes. */
 export function saysTheSame({ kind }: Frames): boolean {
   const name = kFrameKinds[kind];
   return name === "roce" || name === "other" || name === "mac_control";
@@ -58,7 +58,7 @@ function statement(frame: Frames, rate: CommentRate): string {
   }
 }
 
-/** Priorities of one pause stand together. */
+/** Comment on a PFC frame: priorities of one pause stand together. */
 function pfc(bytes: Uint8Array, rate: CommentRate): string {
   if (bytes.length < kPfcLength) return "";
   const view = viewOf(bytes);
@@ -88,7 +88,7 @@ function paused(quanta: number, { rate, meant }: CommentRate): string {
   return `paused for ${quanta} quanta${time}`;
 }
 
-/** See native/wire/qcn.h. */
+/** Comment on a CNM; see native/wire/qcn.h. */
 function cnm(bytes: Uint8Array): string {
   const view = viewOf(bytes);
   let at = 12;

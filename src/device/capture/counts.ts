@@ -1,5 +1,5 @@
 /**
- * What has become of the frames of a capture so far, as a block between its packets: of a type for local use, and JSON inside, padded
+ * Counts of a capture's frames so far, as a block between its packets: it has a type for local use, and JSON inside, padded
  * with spaces.
  */
 import { z } from "zod";
@@ -10,7 +10,7 @@ export const kCountsBlock = 0x8000_57e1;
 
 export interface StreamCounts {
   ports: CaptureCounts[];
-  /** No more frames follow. */
+  /** Whether no more frames follow. */
   last: boolean;
 }
 
@@ -25,7 +25,7 @@ const schema = z.object({
   last: z.boolean(),
 });
 
-/** @throws Error when it is malformed, or not of so many ports. */
+/** @throws Error when the block is malformed, or has another number of ports. */
 export function countsOf(chunk: Buffer, at: number, { end }: BlockHead, ports: number): StreamCounts {
   const counts = countsIn(chunk.toString("utf8", at + 8, end - 4));
   if (counts.ports.length !== ports) throw new Error(`malformed counts: of ${counts.ports.length} ports of ${ports}`);

@@ -1,8 +1,8 @@
 /** Captured frames as the native core hands them over: see native/wire/captured_frame.h. */
 
-/** As native/wire/packet.h numbers them. */
+/** Kinds of frames, numbered as in native/wire/packet.h. */
 export const kFrameKinds = ["other", "roce", "cnp", "pause", "pfc", "mac_control", "cnm"] as const;
-/** Why a frame, or its upper part, was not understood: as native/wire/classify.h numbers them. */
+/** Reasons why a frame, or its upper part, was not understood: numbered as in native/wire/classify.h. */
 export const kRefusals = [
   "none",
   "runt",
@@ -25,19 +25,19 @@ export const kRefusals = [
 /** Values of a block's flags, as seen from the device. */
 export const kDirection = { unknown: 0, inbound: 1, outbound: 2 } as const;
 
-/** In front of a frame's bytes, which end at a multiple of 8. */
+/** Bytes in front of a frame's own, which end at a multiple of 8. */
 export const kRecordHead = 32;
 const kCaptured = 3;
 
-/** The frames of a chunk, one after the other; numbers of 32 bits if nothing else is said. */
+/** Frames of a chunk, one after the other; numbers have 32 bits unless a comment says otherwise. */
 export class Frames {
-  /** Padded with zeros behind the captured bytes up to a multiple of 8. */
+  /** Bytes of the chunk: zeros behind the captured bytes fill up to a multiple of 8. */
   readonly bytes: Uint8Array;
   readonly words: Uint32Array;
-  /** Of the present frame's captured bytes. */
+  /** Start of the present frame's captured bytes. */
   at = 0;
   tap = 0;
-  /** ns since the epoch: upper and lower half. */
+  /** Time in ns since the epoch: upper and lower half. */
   timeHigh = 0;
   timeLow = 0;
   captured = 0;
@@ -47,12 +47,12 @@ export class Frames {
   kind = 0;
   /** Index into kRefusals. */
   refusal = 0;
-  /** 0..3 */
+  /** ECN codepoint, 0..3. */
   ecn = 0;
   isIp = false;
   needsChecksum = false;
   direction = 0;
-  /** Of a super-frame, bytes; else 0. */
+  /** Bytes of each segment of a super-frame; else 0. */
   segmentSize = 0;
   private next = 0;
 
@@ -96,20 +96,20 @@ export class Frames {
     return true;
   }
 
-  /** The present frame is read once more, by the next read(). */
+  /** Lets the next read() read the present frame once more. */
   unread(): void {
     this.next = this.at - kRecordHead;
   }
 
-  /** Of the present frame, as captured. */
+  /** Bytes of the present frame, as captured. */
   frame(): Uint8Array {
     return this.bytes.subarray(this.at, this.at + this.captured);
   }
 }
 
-/** What writes frames to files of some format. */
+/** Writes frames to files of some format. */
 export interface FrameEncoder {
-  /** As many frames as `out` has room for; returns how many bytes, 0 when there are none left. */
+  /** Encodes as many frames as `out` has room for; returns how many bytes, 0 when there are no frames left. */
   encode(frames: Frames, out: Buffer): number;
 }
 

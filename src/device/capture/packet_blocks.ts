@@ -6,24 +6,24 @@
 import { type CommentRate, commentOn, saysTheSame } from "./comment.js";
 import { type FrameEncoder, type Frames, kDirection } from "./frames.js";
 
-/** What a tap's frames are in the file. */
+/** The interface of a tap's frames in the file. */
 export interface TapInterface extends CommentRate {
   number: number;
 }
 
 const kType = 6;
 const kHeadWords = 7;
-/** Up to so many words of a frame a loop is faster than a call. */
+/** Words of a frame up to which a loop is faster than a call. */
 const kFewWords = 48;
 const kFlags = 2 | (4 << 16);
 const kComment = 1;
 const kNothing = new Uint32Array(0);
 
 export class PacketBlocks implements FrameEncoder {
-  /** Options of frames that say nothing of their own, by what they have in common. */
+  /** Options of frames that have no comment of their own, by what they have in common. */
   private readonly known = new Map<number, Uint32Array>();
 
-  /** @param interfaces Of each tap; frames of one without are left out. */
+  /** @param interfaces Interface of each tap; frames of taps without one are left out. */
   constructor(private readonly interfaces: readonly (TapInterface | undefined)[]) {}
 
   /** `out` begins at a multiple of 4 bytes, and has room for the longest frame with the longest comment. */

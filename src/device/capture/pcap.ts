@@ -17,7 +17,7 @@ export function pcapHeader(snapLength: number): Buffer {
 }
 
 export class PcapRecords implements FrameEncoder {
-  /** The time of which the lower half is 0. */
+  /** Upper half of a time, and the seconds and nanoseconds of the time with this upper half and a lower half of 0. */
   private high = 0;
   private seconds = 0;
   private nanoseconds = 0;
@@ -41,7 +41,9 @@ export class PcapRecords implements FrameEncoder {
     return at;
   }
 
-  /** Numbers hold no ns since the epoch exactly; the upper half changes every four seconds. */
+  /**
+   * Splits a time whose upper half is new: ns since the epoch do not fit a number exactly, but the upper half changes every four seconds.
+   */
   #know(high: number): void {
     if (high === this.high) return;
     const time = BigInt(high) << 32n;

@@ -1,5 +1,5 @@
 /**
- * Blocks of pcapng files, nanoseconds resolution; those of packets are written by packet_blocks.ts.
+ * Blocks of pcapng files with a resolution of nanoseconds; those of packets are written by packet_blocks.ts.
  * Source: draft-ietf-opsawg-pcapng, sections 3 and 4.
  */
 
@@ -13,16 +13,16 @@ export interface Section {
 export interface Interface {
   name: string;
   description?: string;
-  /** bit/s; 0: unlimited, not told. */
+  /** Speed, bit/s; 0: unlimited, and left out of the file. */
   speed?: number;
   snapLength?: number;
 }
 
 export interface Statistics {
-  /** ns since the epoch. */
+  /** Begin and end, ns since the epoch. */
   from: bigint;
   to: bigint;
-  /** Frames that passed; of those, which the capture wanted, which of these were lost, and which the file has. */
+  /** Frames that passed; those of them that the capture wanted; those of these that were lost, and those that the file has. */
   seen: number;
   wanted: number;
   dropped: number;
@@ -32,13 +32,13 @@ export interface Statistics {
 export const kBlock = { section: 0x0a0d0d0a, interface: 1, statistics: 5, packet: 6 } as const;
 const kByteOrderMagic = 0x1a2b3c4d;
 const kLinktypeEthernet = 1;
-/** More than all headers of any frame. */
+/** Length that is written for frames: more than all headers of any frame. */
 const kSnapLength = 65_535;
 const kLeastBlock = 12;
 /** Twice the longest captured frame. */
 const kLongestBlock = 524_288;
 const kLeastPacket = 32;
-/** Where a packet block has its interface. */
+/** Offset of the interface in a packet block. */
 const kInterface = 8;
 const kOptionHead = 4;
 
@@ -46,7 +46,7 @@ export function sectionHeader({ application, hardware, os }: Section): Buffer {
   const body = Buffer.alloc(16);
   body.writeUInt32LE(kByteOrderMagic, 0);
   body.writeUInt16LE(1, 4); // version 1.0
-  body.fill(0xff, 8, 16); // length of the section: not said
+  body.fill(0xff, 8, 16); // The length of the section is left open.
   const known = [textOption(2, hardware), textOption(3, os), textOption(4, application)];
   return block(kBlock.section, [body, ...known, option(0)]);
 }
@@ -60,7 +60,7 @@ export function interfaceDescription({ name, description, speed, snapLength = kS
     textOption(2, name),
     textOption(3, description),
     speed ? option(8, unsigned64(BigInt(Math.round(speed)))) : kNothing,
-    option(9, Buffer.from([9])), // resolution of times: 10^-9 s
+    option(9, Buffer.from([9])), // Times have a resolution of 10^-9 s.
     option(0),
   ]);
 }
@@ -70,7 +70,7 @@ export function fileHeader(section: Section, interfaces: readonly Interface[]): 
   return Buffer.concat([sectionHeader(section), ...interfaces.map(interfaceDescription)]);
 }
 
-/** Of interface number `number`, at the end of a file. */
+/** Counts of interface number `number`, at the end of a file. */
 export function interfaceStatistics(number: number, statistics: Statistics): Buffer {
   const body = Buffer.alloc(12);
   body.writeUInt32LE(number, 0);
@@ -93,7 +93,7 @@ export function interfaceStatistics(number: number, statistics: Statistics): Buf
   ]);
 }
 
-/** Where a block ends and what it is. */
+/** Type and end of a block. */
 export interface BlockHead {
   type: number;
   end: number;
@@ -115,7 +115,7 @@ export function blockAt(chunk: Buffer, at: number): BlockHead | undefined {
   return { type, end };
 }
 
-/** The interface of a packet block. @throws Error when it is none, or of more interfaces than there are. */
+/** The interface of a packet block. @throws Error when the block has no packet, or an interface that does not exist. */
 export function interfaceOf(chunk: Buffer, at: number, { type, end }: BlockHead, interfaces: number): number {
   if (type !== kBlock.packet || end - at < kLeastPacket) throw malformed(chunk, at, `type ${type} is no packet`);
   const number = chunk.readUInt32LE(at + kInterface);
@@ -161,7 +161,7 @@ function unsigned64(value: bigint): Buffer {
   return out;
 }
 
-/** Times have their upper half first. */
+/** Writes a time, upper half first. */
 function writeTime(out: Buffer, at: number, ns: bigint): void {
   out.writeUInt32LE(Number(ns >> 32n), at);
   out.writeUInt32LE(Number(ns & 0xffff_ffffn), at + 4);

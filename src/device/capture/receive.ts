@@ -1,4 +1,4 @@
-/** A client's side of a capture: the stream of blocks, until it is over, as a pcapng file. */
+/** Client's side of a capture: writes the stream of blocks, until it is over, as a pcapng file. */
 import type { Socket } from "node:net";
 import { WeirError } from "../../base/error.js";
 import type { CaptureCounts } from "../../native/types.js";
@@ -8,35 +8,35 @@ import { type CaptureStart, captureStart } from "./request.js";
 
 export interface ReceiveOptions {
   section: Section;
-  /** When it is done, the next bytes come. */
+  /** Writes bytes; the next ones come when it is done. */
   write(bytes: Buffer): Promise<void>;
-  /** Most frames; no end if left out. */
+  /** Most frames; without it there is no limit. */
   count?: number | undefined;
-  /** Ends the capture: what has come until then is still written. */
+  /** Ends the capture: frames that have come until then are still written. */
   signal: AbortSignal;
   onProgress?: ((progress: CaptureProgress) => void) | undefined;
 }
 
 export interface CaptureProgress {
-  /** In the file. */
+  /** Frames in the file. */
   frames: number;
-  /** Of the file. */
+  /** Bytes of the file. */
   bytes: number;
-  /** As far as the device has told. */
+  /** Frames that were lost, as far as the device has told. */
   dropped: number;
 }
 
 export interface CaptureSummary extends CaptureProgress {
   ports: (CaptureCounts & { name: string; written: number })[];
-  /** False: the device went away without a last word; the counts are from before. */
+  /** False when the device went away without a last word; the counts are from before. */
   complete: boolean;
 }
 
-/** How long a device that has been asked to end may be silent. */
+/** Time that a device may be silent after it has been asked to end. */
 const kPatienceMs = 5000;
 
 /**
- * @throws what `write` does, WeirError when the answer begins no capture, and Error when the stream is malformed; the file ends with a
+ * @throws the errors of `write`, WeirError when the answer begins no capture, and Error when the stream is malformed; the file ends with a
  * whole block all the same.
  */
 export async function receiveCapture(
@@ -74,7 +74,7 @@ export async function receiveCapture(
   }
 }
 
-/** Until the end, or until the connection breaks: a stream without a last word tells that by itself. */
+/** Yields chunks until the end, or until the connection breaks: a stream without a last word tells that by itself. */
 async function* chunksOf(socket: Socket): AsyncIterable<Buffer> {
   try {
     for await (const chunk of socket) yield chunk as Buffer;
@@ -97,7 +97,7 @@ class CaptureFile {
     this.counts = { ports: start.ports.map(() => ({ seen: 0, captured: 0, dropped: 0 })), last: false };
   }
 
-  /** There are as many frames as were asked for. */
+  /** Whether there are as many frames as were asked for. */
   get full(): boolean {
     return this.frames >= (this.options.count ?? Number.POSITIVE_INFINITY);
   }
@@ -130,7 +130,7 @@ class CaptureFile {
     this.options.onProgress?.(this.#progress());
   }
 
-  /** Of each interface what became of its frames, if the device has told. */
+  /** Writes for each interface the counts of its frames, if the device has told them. */
   async finish(): Promise<CaptureSummary> {
     const to = now();
     const { ports, last } = this.counts;
@@ -163,7 +163,7 @@ class CaptureFile {
   }
 }
 
-/** ns since the epoch, to the millisecond. */
+/** Time in ns since the epoch, to the millisecond. */
 function now(): bigint {
   return BigInt(Date.now()) * 1_000_000n;
 }

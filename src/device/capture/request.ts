@@ -1,4 +1,4 @@
-/** The request `capture` of a control socket: what may be asked, in what words it is refused, and how the answer begins. */
+/** The request `capture` of a control socket: its arguments, its refusals, and the beginning of its answer. */
 import { z } from "zod";
 import { WeirError } from "../../base/error.js";
 import { kCaptureKinds } from "../../native/types.js";
@@ -6,7 +6,7 @@ import { kCaptureKinds } from "../../native/types.js";
 export type CaptureKind = keyof typeof kCaptureKinds;
 export const kKindNames = Object.keys(kCaptureKinds) as CaptureKind[];
 
-/** Bytes of a frame; with fewer, comments on PFC frames and CNMs would lack what these say. */
+/** Bytes of a frame; with fewer, comments on PFC frames and CNMs would lack the figures in them. */
 export const kSnaplen = { least: 128, most: 262_144 } as const;
 const kMostPorts = 4096;
 const kLongestName = 255;
@@ -19,20 +19,20 @@ const kHints: Readonly<Record<string, string>> = {
 
 const schema = z.strictObject({
   request: z.string(),
-  /** All if left out. */
+  /** Names of ports; all if left out. */
   ports: z.array(z.string().max(kLongestName)).min(1).max(kMostPorts).optional(),
   snaplen: z.int().min(kSnaplen.least).max(kSnaplen.most).default(kSnaplen.most),
   kinds: z.array(z.enum(kKindNames)).min(1).max(kKindNames.length).default(kKindNames),
 });
 
-/** Blocks of a pcapng file follow, of packets and capture/counts.ts. */
+/** Answer to the request. Blocks of a pcapng file follow, of packets and capture/counts.ts. */
 export const captureStart = z.object({
   kind: z.enum(["switch", "nic"]),
   name: z.string(),
   version: z.string(),
   /** Most bytes of a frame. */
   snaplen: z.uint32(),
-  /** Captured ones, in the order of the interfaces' numbers. `speed`: of the link as it runs, bit/s; 0: unlimited. */
+  /** Captured ports, in the order of the interfaces' numbers. `speed`: that of the link as it runs, bit/s; 0: unlimited. */
   ports: z.array(z.object({ name: z.string(), description: z.string(), speed: z.number().min(0) })),
 });
 export type CaptureStart = z.infer<typeof captureStart>;

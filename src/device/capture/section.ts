@@ -1,4 +1,4 @@
-/** What a capture file says of the machine and program that wrote it. */
+/** Machine and program that wrote a capture file, as the file names them. */
 import { arch, cpus, release, type } from "node:os";
 import type { Section } from "./pcapng.js";
 

@@ -1,18 +1,18 @@
-/** Frames of some ports of a device: from attaching to its workers to the last frame. */
+/** Frames of some ports of a device, from the time when a tap is attached to its workers to the last frame. */
 import type { CaptureCounts, NativeAddon, NativeCapture } from "../../native/types.js";
 import type { PortWorker } from "../../native/workers.js";
 import { type FrameEncoder, Frames } from "./frames.js";
 import { PacketBlocks } from "./packet_blocks.js";
 
-/** A port, where its frames pass. */
+/** A port whose frames are captured. */
 export interface TapPlace {
   worker: PortWorker;
-  /** As the worker numbers them. */
+  /** Numbers of device and port at the worker. */
   device: number;
   port: number;
-  /** Of the link, bit/s, for comments; 0: unlimited. */
+  /** Rate of the link, bit/s, for comments; 0: unlimited. */
   rate: number;
-  /** By a scenario: the link that stands for it is slower. */
+  /** Whether the rate is that of a scenario: the link that stands for it is slower. */
   meant: boolean;
 }
 
@@ -20,11 +20,11 @@ export interface TapOptions {
   snaplen: number;
   /** Mask of kCaptureKinds. */
   kinds: number;
-  /** In what format; blocks of pcapng, whose interfaces are the positions of the places, if left out. */
+  /** Format; without it, blocks of pcapng, whose interfaces are the positions of the places. */
   encoder?: FrameEncoder;
 }
 
-/** Of each worker: what comes in the time in which a busy process does not drain it. */
+/** Ring of each worker: it holds the frames that come while a busy process does not drain it. */
 const kRingBytes = 8 << 20;
 const kChunkBytes = 1 << 20;
 
@@ -33,11 +33,11 @@ export class FrameTap {
   private readonly encoder: FrameEncoder;
   private readonly frames = new Uint8Array(kChunkBytes);
   private chunk: Buffer = Buffer.alloc(kChunkBytes);
-  /** Those that were kept, and are done with. */
+  /** Buffers that were kept, and are free again. */
   private readonly spare: Buffer[] = [];
   private attached = true;
 
-  /** From now on. @throws NativeError when a worker has no such port. */
+  /** Captures from now on. @throws NativeError when a worker has no such port. */
   constructor(
     addon: Pick<NativeAddon, "Capture">,
     private readonly places: readonly TapPlace[],
@@ -55,7 +55,7 @@ export class FrameTap {
     }
   }
 
-  /** What has come, at most a megabyte of frames of each worker; each part is good until the next, or see keep(). */
+  /** Yields frames that have come, at most a megabyte of each worker; each part is good until the next, or see keep(). */
   *drain(): Iterable<Buffer> {
     for (const { capture } of this.captures) {
       const frames = new Frames(this.frames.subarray(0, capture.drain(this.frames)), this.places.length);
@@ -64,7 +64,7 @@ export class FrameTap {
     }
   }
 
-  /** A part that drain() has just told, good until `done` is called: most of a chunk as it is, and a copy of less. */
+  /** Keeps a part that drain() has just yielded until `done` is called: most of a chunk as it is, and a copy of less. */
   keep(part: Buffer): { kept: Buffer; done: () => void } {
     if (part.length < kChunkBytes / 2) return { kept: Buffer.from(part), done: () => {} };
     const { chunk } = this;
@@ -72,13 +72,13 @@ export class FrameTap {
     return { kept: part, done: () => this.spare.push(chunk) };
   }
 
-  /** Of each place. */
+  /** Counts of each place. */
   counts(): CaptureCounts[] {
     const [first = [], ...others] = this.captures.map(({ capture }) => capture.counts());
     return first.map((counts, tap) => addCounts([counts, ...others.map((other) => other[tap] as CaptureCounts)]));
   }
 
-  /** No more frames; those that have come wait to be drained. Before the workers are closed. Idempotent. */
+  /** Captures no more frames; those that have come wait to be drained. It is called before the workers are closed. Idempotent. */
   detach(): void {
     if (!this.attached) return;
     this.attached = false;

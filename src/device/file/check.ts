@@ -1,4 +1,4 @@
-// What one field of a daemon's file alone cannot tell.
+// Checks of a daemon's file that need more than one of its fields.
 
 import { isIPv6 } from "node:net";
 import type { Findings } from "../../base/findings.js";
@@ -31,7 +31,7 @@ import type { NicInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
 import { checkVlans } from "./vlans.js";
 
-/** DCBX is told by LLDP. */
+/** Checks that LLDP is on for DCBX, which it carries. */
 function checkDcbx({ lldp, dcbx }: Pick<SwitchDaemonInput, "lldp" | "dcbx">, found: Findings): void {
   if (lldp !== false || !dcbx) return;
   found.problem(["dcbx"], "it is told by LLDP, which is off", "leave out `lldp: false`, or `dcbx`");
@@ -102,7 +102,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     (...field) => field,
     found,
   );
-  // Both are on unless switched off, so their being on alone asks for nothing.
+  // Both are on unless switched off, so a file that leaves them on asks for nothing.
   const asked = {
     ...config.switch,
     ecn: { ...config.switch.ecn, enabled: config.switch.ecn.enabled && input.ecn !== undefined },
@@ -111,7 +111,10 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
   checkUnshaped(asked, config.ports, found);
 }
 
-/** A daemon does not know how long the cables of its host are: only labs and simulations have the delays of their links. */
+/**
+ * Refuses headroom `auto`, and warns of too little: a daemon does not know how long cables are. Only labs and simulations know the delays
+ * of links.
+ */
 function checkHeadroom(
   { switch: s, ports }: SwitchDaemonConfig,
   { port_profiles }: SwitchDaemonInput,
@@ -127,7 +130,7 @@ function checkHeadroom(
   warnOfHeadroom([[s, ports]], "`port_profiles` find headroom by the `cable` of a port", found);
 }
 
-/** Bytes under way at a port, at most: what its ring holds of full frames. */
+/** Most bytes under way at a port: as many as its ring holds of full frames. */
 const kMostUnderWay = 32e6;
 
 function checkDelays({ ports, changes }: SwitchDaemonConfig, found: Findings): void {
@@ -154,7 +157,7 @@ function checkDelays({ ports, changes }: SwitchDaemonConfig, found: Findings): v
   });
 }
 
-/** A sender reckons with the rate that a port tells of. */
+/** Checks the rates for telemetry: senders rely on the rate that a port reports. */
 function checkTelemetry({ name, telemetry, ports, changes }: SwitchDaemonConfig, found: Findings): void {
   if (!telemetry) return;
   ports.forEach((port, i) => {
@@ -195,7 +198,7 @@ function checkWorkers({ ports, workers }: SwitchDaemonConfig, found: Findings): 
   });
 }
 
-/** @param cpus How many the host has; undefined: not known. */
+/** @param cpus Number of the host's CPUs; undefined: not known. */
 export function checkCpu(
   { cpu }: WorkerPlace,
   path: (string | number)[],
@@ -251,7 +254,7 @@ function checkAddresses({ addresses, port, queue_pairs }: NicDaemonConfig, found
   });
 }
 
-/** Packets of the longest headers that any queue pair of the file sends. */
+/** Checks the path MTU with the longest headers that any queue pair of the file sends. */
 function checkPathMtu({ host, port, addresses, queue_pairs, congestion }: NicDaemonConfig, found: Findings): void {
   const { algorithm } = congestion;
   const longer = [
@@ -326,7 +329,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: 
   }
 }
 
-/** Of queue pairs of the file. Those of programs are reliable connections, or have no congestion control. */
+/** Checks queue pairs of the file. Those of programs are reliable connections, or have no congestion control. */
 function checkAcknowledgements(config: NicDaemonConfig, found: Findings): void {
   const { algorithm } = config.congestion;
   const { type } = config.transport;

@@ -23,11 +23,11 @@ export interface LoadedDaemon<Config> {
 interface LoadOptions {
   /** Overrides, each `path.to.field=value`. */
   set?: readonly string[];
-  /** Of the file, where it was read already: a pipe can be read once. */
+  /** Text of the file, where it was read already: a pipe can be read once. */
   text?: string;
-  /** Without it interfaces are taken to exist, with an MTU of 1500. */
+  /** Looks at interfaces; without it they are taken to exist, with an MTU of 1500. */
   inspect?: InspectInterface;
-  /** How many CPUs the host has; without it any may be named. */
+  /** Number of the host's CPUs; without it any may be named. */
   cpus?: number;
 }
 
@@ -42,18 +42,18 @@ export function loadSwitchDaemon(file: string, options: LoadOptions = {}): Loade
 }
 
 export interface LoadedNics extends LoadedDaemon<NicDaemonConfig> {
-  /** Of the file. */
+  /** Name in the file. */
   name: string;
   /** NICs of further ports. */
   others: NicDaemonConfig[];
 }
 
-/** The same for a NIC, or for one of each port. */
+/** Loads the file of a NIC, or of one for each port. */
 export function loadNicDaemon(file: string, options: LoadOptions = {}): LoadedNics {
   return loadNic(read("nic", file, options), file, options);
 }
 
-/** The same from what a program says instead of a file. */
+/** Makes the same from the data of a program instead of a file. */
 export function nicFromData(
   data: object,
   source: string,
@@ -101,7 +101,7 @@ function load<Schema extends z.ZodType, Config>(
 
 const nameOf = (file: string) => basename(file, extname(file)).replace(/[^A-Za-z0-9_-]/g, "-");
 
-/** What cannot be inspected is a problem, and the rest is checked all the same. */
+/** Reports an interface that cannot be inspected as a problem, and lets the rest be checked all the same. */
 function inspectorFor(inspect: InspectInterface | undefined, found: Findings): Inspector {
   const assumed = { mtu: 1500, mac: 0 };
   return (name, namespace, path) => {

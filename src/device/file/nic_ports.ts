@@ -1,17 +1,17 @@
-// The ports of a nic.yaml: each is a NIC of its own, by what the file says of all and of it.
+// The ports of a nic.yaml: each is a NIC of its own, with the settings of the file and its own.
 import type { Problem } from "../../base/error.js";
 import { Findings } from "../../base/findings.js";
 import { merge } from "../../base/merge.js";
 import type { NicDaemonInput, NicInput } from "./schema.js";
 import type { NicDaemonConfig } from "./types.js";
 
-/** One NIC as it is written, and what takes findings about it. */
+/** One NIC as it is written, and the findings about it. */
 export interface WrittenNic {
   input: NicInput;
   found: Findings;
 }
 
-/** Those that lack what they need are left out, and are problems. */
+/** NICs of the file. Those without a required field are left out, and are problems. */
 export function nicsOf(input: NicDaemonInput, name: string, found: Findings): WrittenNic[] {
   const { ports, ...all } = input;
   if (ports === undefined) return complete(all, found) ? [{ input: all, found }] : [];
@@ -29,7 +29,7 @@ function complete(input: Omit<NicDaemonInput, "ports">, found: Findings): input 
   return input.interface !== undefined && input.address !== undefined;
 }
 
-/** What a port has not written itself is the file's: findings are where the field is. */
+/** Findings about a port. Fields that the port has not written itself are the file's, and findings are where the field is. */
 class PortFindings extends Findings {
   readonly #at: readonly [string, number];
   readonly #own: object;
@@ -53,7 +53,7 @@ class PortFindings extends Findings {
   }
 }
 
-/** What no two ports may have in common, and what a daemon with several cannot do. */
+/** Checks settings that no two ports may share, and those that a daemon with several NICs cannot have. */
 export function checkNicPorts(nics: readonly NicDaemonConfig[], input: NicDaemonInput, found: Findings): void {
   if (input.ports === undefined) return;
   nics.forEach(({ name, port, addresses }, i) => {

@@ -1,4 +1,4 @@
-// From a daemon's file as written to its configuration in full: defaults merged, interfaces looked up. Judges nothing.
+// Turns a daemon's file as written into its configuration in full: defaults merged, interfaces looked up. Judges nothing.
 import { isIP, isIPv6 } from "node:net";
 import { resolve as resolvePath } from "node:path";
 import type { Problem } from "../../base/error.js";
@@ -40,11 +40,11 @@ import type {
 } from "./types.js";
 import { resolveVlans } from "./vlans.js";
 
-/** `path` is where the interface is named in the file. */
+/** Looks up an interface. `path` is where the interface is named in the file. */
 export type Inspector = (name: string, namespace: string | undefined, path: Problem["path"]) => InterfaceFacts;
 
 const kDefaultCnpvs = [3];
-/** Programs want their bytes across more than even spacing: as late as a poll loop beside them is. */
+/** Burst for programs, which want throughput more than even spacing: the lateness of a poll loop beside them. */
 const kProgramBurstSeconds = 100e-6;
 
 type DaemonInput = Pick<NicDaemonInput, "name" | "metrics" | "dashboard" | "control" | "lldp"> &
@@ -66,7 +66,7 @@ function common(
   };
 }
 
-/** `fallback`: the priority of RoCEv2, where the file does not say. */
+/** DCBX in full. `fallback`: the priority of RoCEv2, where the file does not set it. */
 function dcbxOf(kind: "switch" | "nic", dcbx: SwitchDaemonInput["dcbx"], fallback: number | undefined) {
   if (!dcbx) return undefined;
   const { roce_priority = fallback, ...full } = { ports: {}, ...filled(kDcbx[kind], dcbx === true ? {} : dcbx) };
@@ -80,7 +80,7 @@ function backendOf({ backend, receive, transmit = backend, xdp_mode, ring }: Bac
   return { receive, transmit, xdp_mode, ring };
 }
 
-/** Frames that are under way fill the ring of a packet socket; those of AF_XDP are few. */
+/** Chooses packet sockets for a port with a delay: frames that are under way fill their rings, and those of AF_XDP are small. */
 const withDelay = (delay: number, wish: BackendWish): BackendWish =>
   delay > 0 && wish.receive === "auto" ? { ...wish, receive: "af_packet" } : wish;
 
@@ -141,7 +141,7 @@ export function resolveSwitchDaemon(
   };
 }
 
-/** Files that it names are relative to `directory`. */
+/** Resolves a NIC. Files that it names are relative to `directory`. */
 export function resolveNicDaemon(
   input: NicInput,
   fallbackName: string,
@@ -154,7 +154,7 @@ export function resolveNicDaemon(
   const full = filled(nicDaemonSchema, input);
   const addresses = [input.address].flat();
   const backend = backendOf(full);
-  // What AF_XDP takes from the kernel has no neighbour discovery among it.
+  // The frames that AF_XDP takes from the kernel do not include those of neighbour discovery.
   if (addresses.some(isIPv6) && backend.receive === "auto") backend.receive = "af_packet";
   const { rate, path_mtu, line_rate_start, initial_rate, cnp, ack, receive_buffer, trimmed_dscp, pause_storm, qcn } =
     full;
@@ -239,7 +239,7 @@ function resolveQueuePairs(
   });
 }
 
-/** Undefined: `text` is no address. */
+/** Finds the peer with an address; undefined when `text` is no address. */
 function peerAt(text: string, peers: Peer[]): Peer | undefined {
   if (isIP(text) === 0) return undefined;
   const address = canonicalAddress(text);

@@ -1,4 +1,4 @@
-// The router of a switch.yaml: as written, in full, and what is wrong with it.
+// The router of a switch.yaml: as written, in full, and the checks of it.
 import { z } from "zod";
 import { type Full, field, filled, integer, section, showValue } from "../../base/fields.js";
 import type { Findings } from "../../base/findings.js";
@@ -74,11 +74,11 @@ export const routerSchema = section({
 export type RouterInput = Full<typeof routerSchema>;
 
 export interface RouterInterface {
-  /** `PORT`, `PORT.VLAN`, `vlanVLAN`, or `bridge`. */
+  /** Name: `PORT`, `PORT.VLAN`, `vlanVLAN`, or `bridge`. */
   name: string;
-  /** Undefined: all ports that bridge. */
+  /** Port; undefined: all ports that bridge. */
   port: string | undefined;
-  /** 0: no tag. */
+  /** VLAN; 0: no tag. */
   vlan: number;
   addresses: Prefix[];
 }
@@ -94,29 +94,29 @@ export interface RouterConfig {
   routes: RouterRoute[];
   neighbors: Full<typeof neighbourSchema>[];
   max_neighbors: number;
-  /** Of the kernel whose tables are the router's, too. */
+  /** The kernel whose tables are the router's, too. */
   kernel: { namespace: string } | undefined;
-  /** What those have. */
+  /** Routes and neighbours of those tables. */
   learned?: LearnedTable;
 }
 
-/** Beside what the file says; nothing that it says too. */
+/** Routes and neighbours beside those of the file; none is in both. */
 export interface LearnedTable {
   routes: LearnedRoute[];
-  /** `interface`: its place among those of the router. */
+  /** Neighbours. `interface`: its position among those of the router. */
   neighbors: { address: string; interface: number; mac: number }[];
 }
 
 export interface LearnedRoute {
   to: Prefix;
   kind: "forward" | "own" | "unreachable" | "blackhole";
-  /** `gateway` undefined: on the link itself. */
+  /** Ways of the route. `gateway` undefined: on the link itself. */
   ways: { interface: number; gateway: string | undefined; weight: number }[];
   /** Ways that the kernel has besides, for which the router has no room. */
   left_out?: number;
 }
 
-/** @param mac Of the first port. */
+/** @param mac MAC address of the first port. */
 export function resolveRouter(input: z.output<typeof routerSchema>, mac: number): RouterConfig {
   const full = filled(routerSchema, input);
   return {
@@ -142,7 +142,7 @@ export function interfaceOf({ interfaces }: RouterConfig, address: string): numb
   return interfaces.findIndex(({ addresses }) => addresses.some((own) => inPrefix(own, address)));
 }
 
-/** What the kernel has a twin of. */
+/** Checks interfaces that need a twin in the kernel. */
 function checkTwins(interfaces: readonly RouterInterface[], found: Findings): void {
   interfaces.forEach(({ name, port }, i) => {
     const path = ["router", "interfaces", i];
@@ -155,7 +155,7 @@ function checkTwins(interfaces: readonly RouterInterface[], found: Findings): vo
   });
 }
 
-/** @param ports Names of the switch's. */
+/** @param ports Names of the switch's ports. */
 export function checkRouter(router: RouterConfig, ports: readonly string[], found: Findings): void {
   const { interfaces, routes, neighbors } = router;
   if (!isStation(router.mac) && router.mac !== 0) {

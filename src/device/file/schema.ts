@@ -1,4 +1,4 @@
-// switch.yaml and nic.yaml as users write them: the sections of a scenario, and what ties a daemon to its host.
+// switch.yaml and nic.yaml as users write them: the sections of a scenario, and those that tie a daemon to its host.
 import { z } from "zod";
 import { choice, field, flag, integer, mapping, rate, section, size, time } from "../../base/fields.js";
 import { congestionSchema } from "../../congestion/section.js";
@@ -57,13 +57,13 @@ export const workerSchema = section({
   ),
 });
 
-/** Of the forwarding table: `fdb_capacity` of the native core. */
+/** Entries of the forwarding table: `fdb_capacity` of the native core. */
 const kFdbEntries = 16_384;
-/** So that no port can fill the table. */
+/** Most addresses that a port may learn, so that none can fill the table. */
 const kMostLearned = kFdbEntries / 2;
 const kUnlimited = { default: "unlimited", zero: "unlimited" } as const;
 
-/** Where Prometheus finds the daemons. */
+/** Ports at which Prometheus finds the daemons. */
 export const kMetricsPorts = { switch: 9464, nic: 9465 } as const;
 
 const listenFields = (port: number) => ({
@@ -111,7 +111,7 @@ export const kDcbx = {
   nic: section({ willing: willing(true), roce_priority }),
 } as const;
 
-/** Where each kind of daemon listens. */
+/** Addresses at which each kind of daemon listens. */
 export const kListening = {
   switch: { metrics: section(listenFields(kMetricsPorts.switch)), dashboard: dashboardSection(9466) },
   nic: {
@@ -160,7 +160,7 @@ function daemonFields<Kind extends "switch" | "nic">(kind: Kind) {
   };
 }
 
-/** Each address is behind one port: there are no paths to choose among. */
+/** Fields of a switch. Each address is behind one port: there are no paths to choose among. */
 const { forwarding: _, load_balancing: _l, flowlet_gap: _g, ...switchFields } = switchSchema.shape;
 
 export const portSchema = section({
@@ -306,7 +306,7 @@ export const programsSchema = section({
 
 const { dcbx, ...nicDaemonFields } = daemonFields("nic");
 
-/** What a port of a NIC may have of its own; `interface` and `address` it must. */
+/** Fields that a port of a NIC may have of its own; `interface` and `address` are required. */
 const nicFields = {
   interface: field(
     interfaceSchema,
@@ -370,7 +370,7 @@ export const nicPortSchema = section({
   ...nicFields,
 });
 
-/** More than any card has. */
+/** Most ports of a NIC: more than any card has. */
 const kMostNicPorts = 8;
 
 export const nicDaemonSchema = section({
@@ -384,7 +384,7 @@ export const nicDaemonSchema = section({
 
 export type SwitchDaemonInput = z.output<typeof switchDaemonSchema>;
 export type NicDaemonInput = z.output<typeof nicDaemonSchema>;
-/** Of one port, with what all have in common. */
+/** One port, with the settings that all have in common. */
 export type NicInput = Omit<NicDaemonInput, "ports" | "interface" | "address"> & {
   interface: string;
   address: NonNullable<NicDaemonInput["address"]>;

@@ -1,4 +1,4 @@
-// Fields of daemons' files that are addresses.
+// Fields for addresses in daemons' files.
 import { isIP } from "node:net";
 import { z } from "zod";
 import { showValue } from "../../base/fields.js";

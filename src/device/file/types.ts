@@ -27,10 +27,10 @@ import type { PortVlans } from "./vlans.js";
 
 type WrittenPort = Full<typeof portSchema>;
 
-/** `cpu` -1: any. */
+/** Place of a worker; `cpu` -1: any. */
 export type WorkerPlace = With<Full<typeof workerSchema>, { cpu: number }>;
 
-/** `rate` 0: unlimited. */
+/** Port of a daemon; `rate` 0: unlimited. */
 export interface DaemonPort extends InterfaceFacts, Pick<WrittenPort, "interface" | "namespace" | "rate"> {
   name: string;
   backend: BackendWish;
@@ -39,32 +39,32 @@ export interface DaemonPort extends InterfaceFacts, Pick<WrittenPort, "interface
 export type MetricsConfig = Full<typeof kListening.nic.metrics>;
 export type DashboardConfig = Full<typeof kListening.nic.dashboard>;
 
-/** `tx_interval` in ns. */
+/** LLDP in full; `tx_interval` in ns. */
 export type LldpConfig = Full<typeof lldpSchema>;
 
 export interface DcbxConfig {
   willing: boolean;
-  /** Undefined: nothing is said of RoCEv2. */
+  /** Priority of RoCEv2; undefined: DCBX says nothing of it. */
   roce_priority: number | undefined;
-  /** By name, what differs there. */
+  /** Settings of single ports, by name. */
   ports: Record<string, { willing?: boolean | undefined }>;
 }
 
 interface CommonConfig {
   name: string;
-  /** Undefined: switched off. */
+  /** Metrics; undefined: switched off. */
   metrics: MetricsConfig | undefined;
-  /** Undefined: none. */
+  /** Dashboard; undefined: none. */
   dashboard: DashboardConfig | undefined;
   /** Path of the control socket; undefined: the default for `name`. */
   control: string | undefined;
-  /** Undefined: off. */
+  /** LLDP; undefined: off. */
   lldp: LldpConfig | undefined;
-  /** With `lldp` only; undefined: off. */
+  /** DCBX, with `lldp` only; undefined: off. */
   dcbx: DcbxConfig | undefined;
 }
 
-/** What storm control tells apart, in the order of the native core. */
+/** Kinds of frames that storm control limits, in the order of the native core. */
 export const kStormKinds = ["broadcast", "unknown_unicast", "multicast"] as const;
 export type StormKind = (typeof kStormKinds)[number];
 
@@ -72,37 +72,37 @@ export type StormKind = (typeof kStormKinds)[number];
 export interface SwitchDaemonPort
   extends DaemonPort,
     Pick<WrittenPort, "worker" | "delay" | "max_learned_addresses" | "storm_control"> {
-  /** bit/s, of each egress queue. */
+  /** Rate of each egress queue, bit/s. */
   priority_rates: number[];
-  /** Bytes, of each egress queue. */
+  /** Limit of each egress queue, bytes. */
   queue_limits: number[];
-  /** Undefined: not said. */
+  /** VLANs; undefined: not set. */
   vlans: PortVlans | undefined;
-  /** Of what arrives; undefined: none. */
+  /** Faults of arriving frames; undefined: none. */
   impairment: Impairment | undefined;
 }
 
-/** Times in ns, rates in bit/s. */
+/** A change of rates. Times in ns, rates in bit/s. */
 export type RateChange = With<Full<typeof rateChangeSchema>, { rate: number }>;
 
 export interface SwitchDaemonConfig extends CommonConfig {
   kind: "switch";
   ports: SwitchDaemonPort[];
-  /** At least one. */
+  /** Places of the workers, at least one. */
   workers: WorkerPlace[];
   switch: SwitchConfig;
   static_fdb: Full<typeof switchDaemonSchema>["static_fdb"];
-  /** In the order of time; `rate` 0: unlimited. */
+  /** Changes in the order of time; `rate` 0: unlimited. */
   changes: RateChange[];
-  /** Its ports write INT. */
+  /** Whether its ports write INT. */
   telemetry: boolean;
-  /** Undefined: it bridges only. */
+  /** Router; undefined: the switch only bridges. */
   router: RouterConfig | undefined;
 }
 
 type WrittenNic = Full<typeof nicDaemonSchema>;
 
-/** `mac` undefined: asked for by ARP. */
+/** A peer; `mac` undefined: found by ARP. */
 export type Peer = WrittenNic["peers"][number];
 
 export interface QueuePairConfig {
@@ -112,29 +112,29 @@ export interface QueuePairConfig {
   remote_qpn: number;
   priority: number;
   dscp: number;
-  /** Undefined: only receives. */
+  /** Traffic that it sends; undefined: it only receives. */
   send: Full<typeof sendSchema> | undefined;
 }
 
 export interface NicDaemonConfig extends CommonConfig {
   kind: "nic";
-  /** Its `mac` is the NIC's, which may differ from the interface's. */
+  /** Port of the NIC. Its `mac` is the NIC's, which may differ from the interface's. */
   port: DaemonPort;
   worker: WorkerPlace;
   /** The first of `addresses`. */
   address: string;
-  /** One, or one of each IP version; the table of GIDs has them in this order. */
+  /** Addresses: one, or one of each IP version; the table of GIDs has them in this order. */
   addresses: string[];
-  /** At most one of each IP version; `prefix`: bits of the NIC's link. */
+  /** Gateways, at most one of each IP version; `prefix`: bits of the NIC's link. */
   gateways: { address: string; prefix: number }[];
-  /** Undefined: untagged. */
+  /** VLAN; undefined: untagged. */
   vlan: number | undefined;
   host: HostConfig;
   classes: TrafficClasses;
   congestion: Congestion;
   transport: Transport;
   queue_pairs: QueuePairConfig[];
-  /** Undefined: no program may use it. */
+  /** Settings for programs; undefined: no program may use the NIC. */
   programs: Full<typeof programsSchema> | undefined;
 }
 

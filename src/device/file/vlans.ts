@@ -1,4 +1,4 @@
-// VLANs of a switch's ports: as written, in full, and what is wrong with them.
+// VLANs of a switch's ports: as written, in full, and the checks of them.
 import { z } from "zod";
 import { field, filled, integer, section } from "../../base/fields.js";
 import type { Findings } from "../../base/findings.js";
@@ -15,7 +15,7 @@ export const vlansSchema = section({
   tagged: field(z.array(z.int().min(1).max(kLastVlan)).max(kLastVlan), "VLANs whose frames have their tag here.", []),
 });
 
-/** Of a port; `untagged` 0: none. */
+/** VLANs of a port; `untagged` 0: none. */
 export interface PortVlans {
   untagged: number;
   tagged: number[];
@@ -33,7 +33,7 @@ const kNone: PortVlans = { untagged: 0, tagged: [] };
 
 interface Port {
   name: string;
-  /** Undefined: not said. */
+  /** VLANs; undefined: not set. */
   vlans: PortVlans | undefined;
 }
 

@@ -12,39 +12,39 @@ import type { Entry } from "./config_db.js";
 import { kRanges } from "./ranges.js";
 import type { Reader } from "./reader.js";
 
-/** What a lossless priority group of a port may hold. */
+/** Share of the buffer for a lossless priority group of a port. */
 export interface GroupBuffer {
   /** Bytes after a pause. */
   headroom: number;
-  /** Of the free bytes, as a factor; undefined: `threshold` holds. */
+  /** Factor of the free bytes; undefined: `threshold` holds. */
   alpha: number | undefined;
-  /** Bytes; undefined: `alpha` holds. */
+  /** Threshold, bytes; undefined: `alpha` holds. */
   threshold: number | undefined;
-  /** Bytes below the threshold at which it goes on; undefined: not said. */
+  /** Bytes below the threshold at which it goes on; undefined: not set. */
   xon_offset: number | undefined;
 }
 
 export interface Buffers {
-  /** By port and lossless priority. */
+  /** Groups by port and lossless priority. */
   groups: ReadonlyMap<string, readonly (GroupBuffer | undefined)[]>;
-  /** As SONiC's buffer manager finds it by the cable, for ports whose file says nothing. */
+  /** Finds a group by the cable, as SONiC's buffer manager does, for ports whose file sets none. */
   byCable: (port: string) => GroupBuffer;
-  /** `port|priority` of those under PFC whose priority group is lossy all the same. */
+  /** Groups, as `port|priority`, that are under PFC and lossy all the same. */
   lossy: ReadonlySet<string>;
-  /** Of lossy queues, by port and queue: their share of the free bytes, or bytes. */
+  /** Lossy queues, by port and queue: their share of the free bytes, or bytes. */
   queues: ReadonlyMap<string, readonly (Pick<GroupBuffer, "alpha" | "threshold"> | undefined)[]>;
   /** Bytes that all share, with nothing reserved any more; undefined: the file does not say. */
   shared: number | undefined;
   /** Bytes of headroom that all priority groups share in SONiC; 0: each has its own. */
   shared_headroom: number;
-  /** One-way propagation of each port's cable, ns; of those that are said. */
+  /** One-way propagation of cables, ns, for ports whose cable length is set. */
   delays: ReadonlyMap<string, number>;
 }
 
-/** SONiC's, of a port whose file has none. */
+/** MTU that SONiC gives a port whose file has none. */
 const kDefaultMtu = 9100;
 
-/** @param lossless Priorities under PFC, by port. @param rates bit/s. @param total Of the pool, where it is given, bytes. */
+/** @param lossless Priorities under PFC, by port. @param rates bit/s. @param total Size of the pool, where it is given, bytes. */
 export function readBuffers(
   reader: Reader,
   lossless: ReadonlyMap<string, readonly number[]>,
@@ -141,10 +141,10 @@ function groupOf(
 
 const atMost = (bytes: number) => Math.min(bytes, kMostMemory);
 
-/** `dynamic_th` or `static_th`, as its pool has it. */
+/** The share by `dynamic_th` or `static_th`, whichever the profile has. */
 function shareOf(reader: Reader, profile: Entry): Pick<GroupBuffer, "alpha" | "threshold"> {
   const pool = reader.reference(profile, "pool", "BUFFER_POOL");
-  // What a profile has is what holds (SAI_BUFFER_PROFILE_ATTR_THRESHOLD_MODE), whatever the mode of its pool.
+  // The profile's own field holds (SAI_BUFFER_PROFILE_ATTR_THRESHOLD_MODE), whatever the mode of its pool.
   if (pool) reader.choice(pool, "mode", ["dynamic", "static"]);
   const exponent = reader.integer(profile, "dynamic_th", ...kRanges.dynamicThreshold);
   const bytes = reader.integer(profile, "static_th", ...kRanges.bytes);
@@ -152,7 +152,7 @@ function shareOf(reader: Reader, profile: Entry): Pick<GroupBuffer, "alpha" | "t
   return { alpha: undefined, threshold: bytes && atMost(bytes) };
 }
 
-/** By speed, MTU and cable, as SONiC's buffer manager does where no profile is given. */
+/** The group by speed, MTU and cable, as SONiC's buffer manager finds it where no profile is given. */
 function byCable(reader: Reader, port: string, rates: About["rates"], delays: About["delays"]): GroupBuffer {
   const of = reader.db.entry("PORT", port);
   const mtu = (of && reader.integer(of, "mtu", ...kRanges.mtu)) ?? kDefaultMtu;
@@ -186,7 +186,7 @@ function delaysOf(reader: Reader): Map<string, number> {
   return delays;
 }
 
-/** Of a pool whose size the file does not say, bytes. */
+/** Size of a pool that the file does not give, bytes. */
 const kUsualShare = 12e6;
 const kRemedy = "--set buffer.total=SIZE says otherwise";
 

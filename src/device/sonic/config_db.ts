@@ -1,13 +1,13 @@
-/** config_db.json as tables of entries, and which of their fields somebody has asked for. */
+/** config_db.json as tables of entries, which note the fields that somebody has asked for. */
 import { WeirError } from "../../base/error.js";
 import { showValue } from "../../base/fields.js";
 import { readConfigText } from "../../base/yaml.js";
 import type { Notes, Place } from "./notes.js";
 
-/** Bytes; those of switches with 512 ports and their access lists have about one million. */
+/** Largest file, bytes; those of switches with 512 ports and their access lists have about one million. */
 const kLargest = 16 << 20;
 
-/** Tables that a switch is made of: what is wrong in others hinders nobody. */
+/** Tables of which a switch is made: errors in others hinder nobody. */
 const kTaken = new Set([
   ...["PORT", "PORT_QOS_MAP", "DSCP_TO_TC_MAP", "DOT1P_TO_TC_MAP", "TC_TO_QUEUE_MAP", "TC_TO_PRIORITY_GROUP_MAP"],
   ...["MAP_PFC_PRIORITY_TO_QUEUE", "WRED_PROFILE", "SCHEDULER", "QUEUE", "PFC_WD", "CABLE_LENGTH"],
@@ -37,7 +37,7 @@ export class Entry {
     return { table: this.table, key: this.key, field };
   }
 
-  /** Its key alone says something. */
+  /** Marks the entry as used because of its key alone. */
   take(): void {
     this.taken = true;
   }
@@ -51,7 +51,7 @@ export class Entry {
     return [...this.fields.keys()].filter((field) => !this.asked.has(field));
   }
 
-  /** Those that somebody has. */
+  /** Fields that somebody has asked for. */
   read(): string[] {
     return [...this.fields.keys()].filter((field) => this.asked.has(field));
   }
@@ -73,12 +73,12 @@ export class ConfigDb {
   }
 }
 
-/** @throws WeirError if it cannot be read. */
+/** @throws WeirError if the file cannot be read. */
 export const readConfigDb = (file: string) => readConfigText(file, "config_db", kLargest);
 
 /**
- * What is no field at all (a list of tables, a number as a table) is wrong, and the rest is read all the same.
- * @throws WeirError if it is no JSON, or no object of tables.
+ * Parses the text. Values that are no fields at all (a list of tables, a number as a table) are noted as wrong, and the rest is read.
+ * @throws WeirError if the text is no JSON, or no object of tables.
  */
 export function parseConfigDb(text: string, source: string, notes: Notes): ConfigDb {
   let data: unknown;
@@ -122,14 +122,14 @@ export function parseConfigDb(text: string, source: string, notes: Notes): Confi
 
 function fieldsOf(table: string, key: string, value: unknown, notes: Notes): Map<string, string> {
   const fields = new Map<string, string>();
-  // Keys without fields.
+  // Such an entry has a key without fields.
   if (value === null || (Array.isArray(value) && value.length === 0)) return fields;
   if (!isObject(value)) {
     notes.add("wrong", { table, key }, `is ${showValue(value)}, not an object of fields`, kTaken.has(table));
     return fields;
   }
   for (const [field, content] of Object.entries(value)) {
-    // As if it were not there.
+    // A null counts as a field that is not there.
     if (content === null) continue;
     const text = textOf(content);
     if (text === undefined) {
@@ -139,7 +139,7 @@ function fieldsOf(table: string, key: string, value: unknown, notes: Notes): Map
   return fields;
 }
 
-/** The database has texts and lists of them; people write numbers, too. */
+/** Text of a field. The database has texts and lists of them; people write numbers, too. */
 function textOf(content: unknown): string | undefined {
   if (Array.isArray(content)) {
     const parts = content.map(textOf);

@@ -1,4 +1,4 @@
-/** From a config_db.json of SONiC to the configuration of a switch (switch.yaml), and what of it was taken, and how. */
+/** Converts a config_db.json of SONiC to the configuration of a switch (switch.yaml), with notes on what was taken, and how. */
 import { basename, extname } from "node:path";
 import { stringify } from "yaml";
 import { ScenarioError } from "../../base/error.js";
@@ -13,11 +13,11 @@ import { kQueues, type Marking, type PortQos, readQos } from "./qos.js";
 import { Reader } from "./reader.js";
 
 export interface ConvertOptions {
-  /** SONiC's names of ports -> interfaces. Undefined: all ports, each the interface of its name. */
+  /** Interfaces by SONiC's names of ports. Undefined: all ports, each with the interface of its name. */
   map?: ReadonlyMap<string, string> | undefined;
-  /** As of scenarios: rates are divided by it, times multiplied, bytes stay. */
+  /** Scale as in scenarios: rates are divided by it, times multiplied, bytes stay. */
   scale?: number | undefined;
-  /** Of ports whose `speed` the file does not say: bit/s of all of them, or by their names. */
+  /** Speeds of ports whose `speed` the file lacks: bit/s of all of them, or by their names. */
   speeds?: number | ReadonlyMap<string, number> | undefined;
   /** Bytes of packet memory, whatever the file says. */
   total?: number | undefined;
@@ -28,30 +28,30 @@ export interface TableUse {
   keys: number;
   /** Fields that were looked at. */
   used: string[];
-  /** Whether its keys alone were. */
+  /** Whether its key alone was used. */
   taken: boolean;
 }
 
 export interface Converted {
   source: string;
-  /** As of a switch.yaml. */
+  /** Configuration as in a switch.yaml. */
   config: Record<string, unknown>;
   notes: Note[];
   tables: TableUse[];
-  /** As they were before they were scaled, for who plans; in the order of the configuration. */
+  /** Ports as they were before they were scaled, for planning; in the order of the configuration. */
   ports: { name: string; rate: number | undefined; mtu: number | undefined; delay: number | undefined }[];
   /** Headroom that all priority groups share in SONiC, bytes; 0: each has its own. */
   shared_headroom: number;
-  /** Of those of the ports that are taken, together. */
+  /** Headroom of all ports that are taken, together. */
   headroom: number;
 }
 
 const kNoPort = "no port is up: `admin_status` of a port that is has `up`, or --map names those that are to be taken";
-/** Of a port; how to say it. */
+/** Message for a port without speed, with the way to set one. */
 export const kNoSpeed =
   "is not there; --speed 100Gbps says it of all such ports, --speed port_config.ini as the platform has it";
 
-/** @throws WeirError if it is no config_db at all. */
+/** @throws WeirError if the text is no config_db at all. */
 export function convertConfigDb(text: string, source: string, options: ConvertOptions = {}): Converted {
   const { map, scale = 1, speeds, total } = options;
   const notes = new Notes();
@@ -67,7 +67,7 @@ export function convertConfigDb(text: string, source: string, options: ConvertOp
     ...port,
     rate: port.rate ?? (typeof speeds === "object" ? speeds.get(port.name) : speeds),
   }));
-  // Down is SONiC's default; files that people make often say nothing.
+  // Down is SONiC's default, but files that people make often leave the status out.
   const quiet = map !== undefined || known.every(({ status }) => status === undefined);
   const ports = known.filter((port) => isTaken(first, port, quiet));
   if (ports.length === 0 && known.some(({ name }) => first.wanted.has(name)))
@@ -127,7 +127,7 @@ export function convertConfigDb(text: string, source: string, options: ConvertOp
   };
 }
 
-/** The host's name as far as it is one of ours, or the file's. */
+/** The host's name as far as it is one of ours, or else the file's. */
 function deviceName(hostname: string | undefined, source: string): string {
   const [name] = [hostname ?? "", basename(source, extname(source))]
     .map((text) =>
@@ -140,7 +140,7 @@ function deviceName(hostname: string | undefined, source: string): string {
   return name ?? "sonic";
 }
 
-/** @throws ScenarioError with what is wrong, if the switch needs it. */
+/** @throws ScenarioError with all errors in entries that the switch needs. */
 export function checkConverted({ source, notes }: Converted): void {
   const wrong = notes.filter(({ needed }) => needed);
   if (wrong.length === 0) return;
@@ -153,13 +153,13 @@ export function switchYaml({ source, config }: Converted): string {
   return `# Made of ${basename(source)} by weir switch --sonic.\n${stringify(config, { lineWidth: 130, collectionStyle: "any" })}`;
 }
 
-/** One sentence for each thing that is not as in SONiC. */
+/** One sentence for each thing that differs from SONiC. */
 export function warningsOf({ notes }: Converted): string[] {
   const told = notes.filter(({ kind, needed }) => kind !== "ignored" && !needed);
   return told.map((note) => `${placeOf(note)}: ${note.message}`);
 }
 
-/** @param quiet Ports that do not say whether they are up are up. */
+/** @param quiet Ports without a status are up. */
 function isTaken(reader: Reader, { name, status }: SonicPort, quiet: boolean): boolean {
   const place = { table: "PORT", key: name };
   const up = status === "up" || (status === undefined && quiet);
@@ -168,7 +168,7 @@ function isTaken(reader: Reader, { name, status }: SonicPort, quiet: boolean): b
   return reader.wanted.has(name) && up;
 }
 
-/** Tables and fields that nothing has looked at. */
+/** Notes tables and fields that nothing has looked at. */
 function tellUnread({ db, notes }: Reader): void {
   for (const table of db.names()) {
     const entries = db.entries(table);
@@ -192,7 +192,10 @@ interface Own {
 
 const alike = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 
-/** Sections of a switch.yaml. What is one for all ports there is that of most; the others are told, or have a profile. */
+/**
+ * Makes the sections of a switch.yaml. Settings that are one for all ports there are those of most; other ports are noted, or have a
+ * profile.
+ */
 class Maker {
   private readonly lossless: number[];
 
@@ -270,7 +273,7 @@ class Maker {
     };
   }
 
-  /** Which queues are marked; how, is said by profiles. */
+  /** Queues that are marked; profiles hold the thresholds. */
   marking(): object {
     const byQueue = this.agreed(({ marking }) => marking?.map((one) => one !== undefined), {
       table: "QUEUE",
@@ -298,7 +301,7 @@ class Maker {
     };
   }
 
-  /** Of ports that have other thresholds than most, those alike in one. */
+  /** Profiles of ports that have other thresholds than most; ports that are alike share one. */
   profiles(): object {
     const own = this.own();
     const usual = { ecn: mostOf(own.map(({ ecn }) => ecn)), buffer: mostOf(own.map(({ buffer }) => buffer)) };
@@ -318,7 +321,7 @@ class Maker {
     };
   }
 
-  /** What each port has: of its lossless queues and priority groups that of the first, and the others are told. */
+  /** Settings of each port: those of the first of its lossless queues and priority groups; others are noted. */
   private own(): Own[] {
     return this.ports.map(({ name }) => {
       const { marking = [] } = this.qos.get(name) ?? {};
@@ -359,7 +362,7 @@ class Maker {
     return alpha === undefined ? {} : { lossy_alpha: alpha };
   }
 
-  /** Of most ports; the others are told. */
+  /** Value of most ports; the others are noted. */
   private agreed<T>(of: (port: PortQos) => T, place: { table: string; field?: string }): T | undefined {
     const values = this.ports.flatMap(({ name }) => {
       const port = this.qos.get(name);
@@ -378,7 +381,7 @@ class Maker {
   }
 }
 
-/** The value that is there most often, undefined ones apart; of those, the first. */
+/** The most frequent value, undefined ones apart; the first of several. */
 function mostOf<T>(all: readonly T[]): T | undefined {
   const values = all.filter((value) => value !== undefined);
   const counts = new Map<string, { value: T; count: number }>();

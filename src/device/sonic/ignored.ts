@@ -1,11 +1,11 @@
-/** Why tables and fields of a config_db have nothing to do here. */
+/** Reasons why tables and fields of a config_db have nothing to do here. */
 
 type Reason = readonly [pattern: RegExp, reason: string];
 
 const kHardware = "of the hardware: an interface is taken as it is";
 const kGreen = "without policers every packet is green";
 
-/** By `TABLE|field`; the first that fits. */
+/** Reasons by `TABLE|field`; the first that fits holds. */
 const kFields: readonly Reason[] = [
   [/^PORT\|(description|alias|index)$/, "for people"],
   [/^PORT\|(mtu)$/, "the interface's own MTU holds"],
@@ -31,7 +31,7 @@ const kFields: readonly Reason[] = [
   [/^STATIC_ROUTE\|/, "gateways are all that a route has here"],
 ];
 
-/** By table. */
+/** Reasons by table. */
 const kTables: readonly Reason[] = [
   [
     /^(DSCP_TO_TC_MAP|TC_TO_QUEUE_MAP|TC_TO_PRIORITY_GROUP_MAP|MAP_PFC_PRIORITY_TO_QUEUE|DOT1P_TO_TC_MAP)$/,

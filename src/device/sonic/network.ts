@@ -1,4 +1,4 @@
-/** PORT, and what separates and joins ports: port channels, VLANs, addresses and routes. */
+/** Reads PORT, and the tables that separate and join ports: port channels, VLANs, addresses and routes. */
 import { kRanges } from "./ranges.js";
 import type { Reader } from "./reader.js";
 import { readRouter } from "./routing.js";
@@ -6,9 +6,9 @@ import { readVlans } from "./vlans.js";
 
 export interface SonicPort {
   name: string;
-  /** bit/s; undefined: not said. */
+  /** Speed, bit/s; undefined: not set. */
   rate: number | undefined;
-  /** Undefined: not said, or wrong. */
+  /** Status; undefined: not set, or wrong. */
   status: "up" | "down" | undefined;
 }
 
@@ -28,11 +28,11 @@ export function readPorts(reader: Reader): SonicPort[] {
 export interface Network {
   /** `vlans` of each port, as in a switch.yaml; undefined: it has none there. */
   vlans: ReadonlyMap<string, object>;
-  /** As in a switch.yaml; undefined: the switch does not route. */
+  /** Router as in a switch.yaml; undefined: the switch does not route. */
   router: object | undefined;
 }
 
-/** What of it the ports that are taken have. */
+/** Reads the network as far as the ports that are taken are part of it. */
 export function readNetwork(reader: Reader): Network {
   const { db, notes, wanted } = reader;
   const channels = readChannels(reader);
@@ -51,7 +51,7 @@ export function readNetwork(reader: Reader): Network {
   return { vlans: new Map(bridging.map((port) => [port, members.get(port) ?? {}])), router };
 }
 
-/** A port channel is the first of its members that is taken; the others carry nothing. */
+/** Reads port channels: each becomes the first of its members that is taken; the others carry nothing. */
 function readChannels(reader: Reader): { carriers: Map<string, string>; idle: Set<string> } {
   const carriers = new Map<string, string>();
   const idle = new Set<string>();

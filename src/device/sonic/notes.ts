@@ -1,4 +1,4 @@
-/** What a config_db.json has that a switch takes otherwise than SONiC, does not take, or cannot take because it is wrong. */
+/** Notes on a config_db.json: settings that a switch takes otherwise than SONiC, does not take, or cannot take because they are wrong. */
 
 /**
  * `wrong`: SONiC could not take it either: a reference to nothing, out of range. `differs`: taken, but not quite as SONiC does.
@@ -9,28 +9,28 @@ export type NoteKind = "wrong" | "differs" | "ignored";
 export interface Note {
   kind: NoteKind;
   table: string;
-  /** Those that it is about; none: the table as a whole. */
+  /** Keys that the note is about; none: the table as a whole. */
   keys: string[];
   field?: string;
   message: string;
-  /** Of what is wrong: whether the switch that was asked for needs it. */
+  /** Whether the switch that was asked for needs the entry, if that is wrong. */
   needed: boolean;
 }
 
-/** As SONiC writes it: `WRED_PROFILE|AZURE|ecn`, or with more keys `PORT|Ethernet0 and 31 more|lanes`. */
+/** Place as SONiC writes it: `WRED_PROFILE|AZURE|ecn`, or with more keys `PORT|Ethernet0 and 31 more|lanes`. */
 export function placeOf({ table, keys: [first, ...more], field }: Pick<Note, "table" | "keys" | "field">): string {
   const key = first !== undefined && more.length > 0 ? `${first} and ${more.length} more` : first;
   return [table, key, field].filter((part) => part !== undefined).join("|");
 }
 
-/** Where something was written. */
+/** Place where something was written. */
 export interface Place {
   table: string;
   key?: string | undefined;
   field?: string | undefined;
 }
 
-/** Collects notes; the same about several keys is one. */
+/** Collects notes; the same note about several keys is one. */
 export class Notes {
   private readonly found = new Map<string, Note>();
 
@@ -45,7 +45,7 @@ export class Notes {
     }
   }
 
-  /** What is wrong first, then what differs. */
+  /** All notes: errors first, then differences. */
   all(): Note[] {
     const order: readonly NoteKind[] = ["wrong", "differs", "ignored"];
     return [...this.found.values()].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));

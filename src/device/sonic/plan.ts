@@ -1,12 +1,12 @@
-/** A scenario of one switch made of a config_db.json, with a host at each port: for who asks whether it is lossless. */
+/** A scenario of one switch made of a config_db.json, with a host at each port: it shows whether the switch is lossless. */
 import { ScenarioError } from "../../base/error.js";
 import { type Converted, kNoSpeed } from "./convert.js";
 import { placeOf } from "./notes.js";
 
-/** SONiC's, of a port whose file has none. */
+/** MTU that SONiC gives a port whose file has none. */
 const kDefaultMtu = 9100;
 
-/** @throws ScenarioError if a port has no speed: what comes in after a pause has no bound then. */
+/** @throws ScenarioError if a port has no speed: without one, there is no bound for bytes after a pause. */
 export function checkSpeeds({ source, ports }: Converted): void {
   const keys = ports.filter(({ rate }) => rate === undefined).map(({ name }) => name);
   if (keys.length === 0) return;
@@ -14,7 +14,7 @@ export function checkSpeeds({ source, ports }: Converted): void {
   throw new ScenarioError(source, [{ path, message: kNoSpeed }], "config_db");
 }
 
-/** As of a scenario file. All ports send to one at each lossless priority: an incast, whatever its degree. */
+/** Data of a scenario file. All ports send to one at each lossless priority: an incast, whatever its degree. */
 export function scenarioOf({ config, ports }: Converted): object {
   const { name, ports: _, pfc_watchdog: _w, router: _r, ...section } = config;
   const priorities = (section.pfc as { priorities: number[] }).priorities;

@@ -1,10 +1,10 @@
-/** Which interface each port of a SONiC switch is: `Ethernet0=veth0,Ethernet4=veth4`, or a file with a mapping of that kind. */
+/** Interfaces of the ports of a SONiC switch: `Ethernet0=veth0,Ethernet4=veth4`, or a file with a mapping of that kind. */
 import { WeirError } from "../../base/error.js";
 import { showValue } from "../../base/fields.js";
 import { readScenarioFile } from "../../base/yaml.js";
 
 /**
- * @param given Each either pairs or a file.
+ * @param given Each is either pairs or a file.
  * @throws WeirError, ScenarioError
  */
 export function readPortMap(given: readonly string[]): Map<string, string> {

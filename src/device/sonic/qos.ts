@@ -3,7 +3,7 @@
  * PORT_QOS_MAP, QUEUE, WRED_PROFILE, SCHEDULER, PFC_WD.
  *
  * SONiC has four numbers where Weir has one: traffic class, queue, priority group, and priority of PFC. Here the priority is the queue:
- * DSCP -> TC -> queue. What makes the others another number than the queue of a lossless class is told.
+ * DSCP -> TC -> queue. Notes tell where the others have another number than the queue of a lossless class.
  */
 import { kMostMemory } from "../../scenario/features/buffer.js";
 import type { Entry } from "./config_db.js";
@@ -11,40 +11,40 @@ import { kRanges } from "./ranges.js";
 import type { Reader } from "./reader.js";
 
 export const kQueues = [0, 1, 2, 3, 4, 5, 6, 7] as const;
-/** Of a switch without TC_TO_QUEUE_MAP or TC_TO_PRIORITY_GROUP_MAP: each class is in the queue and group of its number. */
+/** Maps of a switch without TC_TO_QUEUE_MAP or TC_TO_PRIORITY_GROUP_MAP: each class is in the queue and group of its number. */
 const kClasses = Array.from({ length: kRanges.trafficClass[1] + 1 }, (_, tc) => tc);
 
 export interface Marking {
   kmin: number;
   kmax: number;
-  /** 0..1 */
+  /** Largest probability, 0..1. */
   pmax: number;
 }
 
 export interface Watchdog {
-  /** ms; undefined: not said. */
+  /** Detection and restoration, ms; undefined: not set. */
   detection: number | undefined;
   restoration: number | undefined;
   action: "drop" | "forward" | "alert" | undefined;
 }
 
-/** What a scheduler of SONiC does to a queue. */
+/** Service of a queue by a scheduler of SONiC. */
 export interface Service {
   strict: boolean;
   weight: number;
-  /** Most it may send, bit/s; undefined: no limit. */
+  /** Most that the queue may send, bit/s; undefined: no limit. */
   rate: number | undefined;
 }
 
-/** What is said of one port. */
+/** Settings of one port. */
 export interface PortQos {
-  /** By DSCP; undefined: DSCPs are not looked at. */
+  /** Priorities by DSCP; undefined: DSCPs are not looked at. */
   dscp: number[] | undefined;
-  /** IEEE 802.1p is looked at. */
+  /** Whether IEEE 802.1p is looked at. */
   dot1p: boolean;
   /** Priorities that PFC keeps without loss. */
   lossless: number[];
-  /** By queue; undefined: nothing is said of any. */
+  /** Marking by queue; undefined: no queue has a setting. */
   marking: (Marking | undefined)[] | undefined;
   services: (Service | undefined)[] | undefined;
   watchdog: Watchdog | undefined;
@@ -81,7 +81,7 @@ export function readQos(reader: Reader): Map<string, PortQos> {
 
 type Maps = Pick<PortQos, "dscp" | "dot1p" | "lossless" | "rate"> & { watched: number[] | undefined };
 
-/** Of each port that a key of PORT_QOS_MAP names. */
+/** Maps of each port that a key of PORT_QOS_MAP names. */
 function mapsOf(reader: Reader, entry: Entry): [string, Maps][] {
   const toTc = reader.reference(entry, "dscp_to_tc_map", "DSCP_TO_TC_MAP");
   const toQueue = reader.reference(entry, "tc_to_queue_map", "TC_TO_QUEUE_MAP");
@@ -129,7 +129,7 @@ function mapOf(
   return map;
 }
 
-/** The queue of each traffic class. SONiC's switches may have more than eight. */
+/** Finds the queue of each traffic class. SONiC's switches may have more than eight. */
 function queuesHere(reader: Reader, entry: Entry, queues: readonly number[], used: readonly number[]): number[] {
   for (const tc of used) {
     const queue = queues[tc] ?? 0;
@@ -140,7 +140,7 @@ function queuesHere(reader: Reader, entry: Entry, queues: readonly number[], use
   return queues.map((queue) => (queue < kQueues.length ? queue : 0));
 }
 
-/** Whether queue, priority group and priority of PFC are one number for each lossless class. */
+/** Checks that queue, priority group and priority of PFC are one number for each lossless class. */
 function checkNumbers(
   reader: Reader,
   entry: Entry,
@@ -202,7 +202,7 @@ const kEcn = [
   ...["ecn_green_yellow", "ecn_green_red", "ecn_yellow_red", "ecn_all"],
 ];
 
-/** Without policers every packet is green. */
+/** Reads the marking of green packets: without policers every packet is green. */
 function markingOf(reader: Reader, entry: Entry): Marking | undefined {
   const ecn = reader.choice(entry, "ecn", kEcn) ?? "ecn_none";
   const enabled = reader.choice(entry, "wred_green_enable", ["true", "false"]) ?? "false";
@@ -245,7 +245,7 @@ function serviceOf(reader: Reader, entry: Entry): Service {
   return { strict: type === "STRICT", weight, rate: peak ? peak * 8 : undefined };
 }
 
-/** @param watched Priorities of pfcwd_sw_enable; undefined: not said, then all of PFC. */
+/** @param watched Priorities of pfcwd_sw_enable; undefined: not set, which means all of PFC. */
 function watchdogOf(reader: Reader, port: string, watched: readonly number[] | undefined): Watchdog | undefined {
   const entry = reader.db.entry("PFC_WD", port);
   if (entry === undefined) return undefined;

@@ -1,9 +1,9 @@
 /**
  * Ranges of the numbers in a config_db, as SONiC's YANG models have them (sonic-buildimage, src/sonic-yang-models); each names its module.
- * What a switch of Weir has less of (queues 0 to 7, say) is told where it is used: it is not wrong.
+ * Where a switch of Weir has less (queues 0 to 7, say), the place of use notes that: the number is not wrong.
  */
 
-/** uint64. Beyond 2^53 a number loses its last digits, which no size or rate misses. */
+/** Largest uint64. Beyond 2^53 a number loses its last digits, which no size or rate needs. */
 const kMost = 2 ** 64;
 
 type Range = readonly [least: number, most: number];

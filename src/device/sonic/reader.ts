@@ -1,10 +1,10 @@
-/** Reads entries of a config_db: numbers within their range, references that lead somewhere, keys that name ports. What is wrong is noted. */
+/** Reads entries of a config_db: numbers within their range, references that lead somewhere, keys that name ports. Errors are noted. */
 import { showValue } from "../../base/fields.js";
 import { nearest } from "../../base/nearest.js";
 import type { ConfigDb, Entry } from "./config_db.js";
 import type { NoteKind, Notes, Place } from "./notes.js";
 
-/** An entry of a table whose keys are `Ethernet0,Ethernet4|3-4`: which ports and queues, or priority groups, it is about. */
+/** An entry of a table whose keys are `Ethernet0,Ethernet4|3-4`, with the ports and queues, or priority groups, of its key. */
 export interface OfPorts {
   entry: Entry;
   ports: string[];
@@ -13,7 +13,7 @@ export interface OfPorts {
 
 export class Reader {
   /**
-   * @param wanted Ports of the switch that is made; what is wrong elsewhere does not hinder it.
+   * @param wanted Ports of the switch that is made; errors elsewhere do not hinder it.
    */
   constructor(
     readonly db: ConfigDb,
@@ -56,7 +56,7 @@ export class Reader {
     return word;
   }
 
-  /** Where a reference leads, as `AZURE` or as before 2021 `[WRED_PROFILE|AZURE]`; undefined if there is none, or it leads nowhere. */
+  /** Entry that a reference names, as `AZURE` or as before 2021 `[WRED_PROFILE|AZURE]`; undefined if there is none, or it leads nowhere. */
   reference(entry: Entry, field: string, table: string): Entry | undefined {
     const text = entry.get(field);
     if (text === undefined || text === "" || text === "NULL") return undefined;
@@ -76,7 +76,7 @@ export class Reader {
   ofPorts(table: string): OfPorts[] {
     return this.db.entries(table).flatMap((entry) => {
       const written = entry.key.split("|");
-      // Virtual output queues of a chassis: HOST|ASIC|PORT|NUMBER.
+      // Virtual output queues of a chassis have the key HOST|ASIC|PORT|NUMBER.
       const parts = written.length === 4 ? written.slice(2) : written;
       if (written.length === 4 && !this.isOwn(written[0] ?? "", written[1] ?? "")) {
         this.notes.add(
@@ -97,7 +97,7 @@ export class Reader {
     });
   }
 
-  /** Whether that is this card of a chassis, as far as the file says which one it is. */
+  /** Whether host and ASIC are this card of a chassis, as far as the file says which one it is. */
   private isOwn(host: string, asic: string): boolean {
     const own = this.db.entry("DEVICE_METADATA", "localhost");
     const is = (name: string | undefined, other: string) =>
@@ -105,7 +105,7 @@ export class Reader {
     return is(own?.get("hostname"), host) && is(own?.get("asic_name"), asic);
   }
 
-  /** Those of `Ethernet0,Ethernet4` that are ports. */
+  /** Names in `Ethernet0,Ethernet4` that are those of ports. */
   knownPorts(entry: Entry, text: string): string[] {
     return text
       .split(",")
@@ -131,7 +131,7 @@ export class Reader {
     return [];
   }
 
-  /** A key that names ports is needed if one of them is. */
+  /** Whether an entry is needed: a key that names ports is if one of them is. */
   private isNeeded(key: string | undefined): boolean {
     const parts = key?.split("|") ?? [];
     const named = (parts[parts.length === 4 ? 2 : 0] ?? "")

@@ -1,4 +1,4 @@
-/** Addresses and static routes: the router of a switch.yaml. */
+/** Reads addresses and static routes: the router of a switch.yaml. */
 import { isIP } from "node:net";
 import { showValue } from "../../base/fields.js";
 import { canonicalAddress, isGroup, isStation } from "../../wire/address.js";
@@ -11,7 +11,7 @@ const kTables = ["INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_INTERFACE", "VLAN_S
 
 interface Interface {
   table: string;
-  /** SONiC's name of it. */
+  /** Name of the interface in SONiC. */
   name: string;
   port?: string;
   vlan?: number;
@@ -52,14 +52,14 @@ export function readRouter(
   return { router, routed: new Set(interfaces.flatMap(({ port }) => port ?? [])) };
 }
 
-/** Of the device; undefined: it has none that could be a router's. */
+/** MAC address of the device; undefined: it has none that could be a router's. */
 function ownMac({ db }: Reader): string | undefined {
   const text = db.entry("DEVICE_METADATA", "localhost")?.get("mac")?.toLowerCase();
   if (text === undefined || !/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(text)) return undefined;
   return isStation(Number.parseInt(text.replaceAll(":", ""), 16)) ? text : undefined;
 }
 
-/** Where interfaces are. */
+/** Finds the places of interfaces. */
 class Places {
   constructor(
     private readonly reader: Reader,
@@ -67,7 +67,7 @@ class Places {
     private readonly members: ReadonlyMap<string, Membership>,
   ) {}
 
-  /** A text: why it is nowhere. */
+  /** Returns the place; a text tells why there is none. */
   find(table: string, name: string, entry: Entry | undefined): Pick<Interface, "port" | "vlan"> | string {
     const { db } = this.reader;
     if (table === "VLAN_INTERFACE") {
@@ -92,7 +92,7 @@ class Places {
 const kElsewhere = "";
 const showVlan = (vlan: number) => (Number.isNaN(vlan) ? "its name" : String(vlan));
 
-/** Adds those of a table that are at ports that are taken, with their addresses, to `all`. */
+/** Adds the interfaces of a table that are at ports that are taken, with their addresses, to `all`. */
 function readInterfaces(reader: Reader, table: string, places: Places, all: Interface[]): void {
   const { db, notes } = reader;
   const found = new Map<string, Interface>();

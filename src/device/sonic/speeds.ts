@@ -1,4 +1,4 @@
-/** `speed` of ports whose config_db.json does not say it: a rate of all, or a platform's port_config.ini. */
+/** Speeds of ports for which config_db.json has no `speed`: one rate for all, or a platform's port_config.ini. */
 import { WeirError } from "../../base/error.js";
 import { parseRate } from "../../base/units.js";
 import { readConfigText } from "../../base/yaml.js";
@@ -7,7 +7,7 @@ const kHint = "give a rate such as 40Gbps, or the platform's port_config.ini wit
 
 /**
  * @param given A rate, or a file as sonic-buildimage has in device/VENDOR/PLATFORM/HWSKU: `# name lanes alias index speed`, a port a line, Mb/s.
- * @returns bit/s, of all or by the names of ports.
+ * @returns bit/s, for all ports or by their names.
  * @throws WeirError
  */
 export function readSpeeds(given: string): number | Map<string, number> {

@@ -1,8 +1,8 @@
-/** VLAN and VLAN_MEMBER: which VLANs the ports that are taken are in. */
+/** Reads VLAN and VLAN_MEMBER: the VLANs of the ports that are taken. */
 import type { Entry } from "./config_db.js";
 import type { Reader } from "./reader.js";
 
-/** As `vlans` of a port in a switch.yaml. */
+/** VLANs of a port as in its `vlans` in a switch.yaml. */
 export interface Membership {
   untagged?: number;
   tagged?: number[];
@@ -43,7 +43,7 @@ export function readVlans(
   return members;
 }
 
-/** Its number, as it says or by its name; undefined: wrong. */
+/** Number of a VLAN, by its field or its name; undefined: wrong. */
 function vlanOf(reader: Reader, entry: Entry): number | undefined {
   entry.take();
   const [, digits] = /^Vlan(\d{1,4})$/.exec(entry.key) ?? [];

@@ -1,9 +1,9 @@
-/** Text files of columns between blanks, read line by line: errors name file and line, the field, and what it may be. */
+/** Text files of columns between blanks, read line by line: errors name file and line, the field, and its allowed values. */
 import { WeirError } from "../../base/error.js";
 import { showValue } from "../../base/fields.js";
 import { readConfigText } from "../../base/yaml.js";
 
-/** A million flows are 40 MB. */
+/** Largest file that is read, bytes: a million flows are 40 MB. */
 const kLargest = 128 << 20;
 
 /** A line that is not empty; lines are numbered from 1. */
@@ -33,7 +33,7 @@ export class ColumnFile {
     return undefined;
   }
 
-  /** The next line, which has as many columns. `what`: of what it tells. */
+  /** The next line, which has as many columns. `what` names the thing that the line describes. */
   record(columns: readonly string[], what: string): Row {
     const row = this.next();
     const hint = `a line of its own for each, with ${columns.join(" ")}`;
@@ -54,14 +54,14 @@ export class ColumnFile {
     return this.within(row, field, text, value, least, most, "whole number");
   }
 
-  /** The same of a decimal fraction. */
+  /** The word as a decimal fraction from `least` to `most`. */
   number(row: Row, column: number, field: string, least: number, most: number): number {
     const text = row.words[column] ?? "";
     const value = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
     return this.within(row, field, text, value, least, most, "number");
   }
 
-  /** What `parse` makes of the word; `range` says what is allowed. */
+  /** Returns the word as `parse` reads it; `range` names the allowed values. */
   quantity(
     row: Row,
     column: number,

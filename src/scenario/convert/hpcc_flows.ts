@@ -4,7 +4,7 @@
  *   src dst priority dst_port size start          HPCC, ns-3-alibabacloud: bytes, and seconds
  *   src dst priority size start                   conweave-ns3
  *
- * As there, what follows the flows that are counted is a comment; but they need not be sorted.
+ * As in those simulators, lines after the flows that are counted are comments; but flows need not be sorted.
  */
 import { formatTime } from "../../base/units.js";
 import { ColumnFile, type Row } from "./columns.js";
@@ -14,10 +14,10 @@ const kFlow = ["src", "dst", "priority", "dst_port", "size", "start"];
 const kWithoutPort = kFlow.filter((column) => column !== "dst_port");
 const kMostFlows = 10_000_000;
 const kMostBytes = 1e15;
-/** s. */
+/** Latest start of a flow, s. */
 const kLatest = 3_600;
 
-/** @throws WeirError */
+/** @throws WeirError for a file that has another form. */
 export function readHpccFlows(file: string, { hosts }: Pick<Network, "hosts">, text?: string): Flows {
   const columns = new ColumnFile(file, text);
   const first = columns.next();

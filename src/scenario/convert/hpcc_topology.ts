@@ -1,11 +1,11 @@
 /**
  * Topologies of HPCC's simulator for ns-3 and its descendants (conweave-ns3, ns-3-alibabacloud, SimAI):
  *
- *   nodes switches links                                             or, of SimAI: nodes GPUS_PER_SERVER NVSWITCHES switches links GPU_TYPE
- *   ids of the switches                                              (SimAI: of NVSwitches before)
+ *   nodes switches links                                             or, in SimAI: nodes GPUS_PER_SERVER NVSWITCHES switches links GPU_TYPE
+ *   ids of the switches                                              (SimAI: NVSwitches before them)
  *   src dst rate delay error_rate                                    for each link
  *
- * As there, what follows the links that are counted is a comment. NVSwitches and their links are left out: they are no Ethernet.
+ * As in ns-3, lines after the links that are counted are comments. NVSwitches and their links are left out: they are no Ethernet.
  */
 import { parseRate, parseTime } from "../../base/units.js";
 import { kMostHosts, kMostPorts, kMostSwitches } from "../topology_schema.js";
@@ -20,15 +20,15 @@ const kMostLinks = 10_000_000;
 const kRates = { least: 1_000, most: 10e12, range: "1 kb/s to 10 Tb/s, such as 100Gbps" };
 const kDelays = { least: 0, most: 10e9, range: "0 to 10 s in whole nanoseconds, such as 1us" };
 
-/** What a node is. */
+/** Kind of a node. */
 type Kind = "host" | "switch" | "nvswitch";
 
-/** @throws WeirError */
+/** @throws WeirError for a file that has another form. */
 export function readHpccTopology(file: string, text?: string): Network {
   return new TopologyReader(new ColumnFile(file, text)).read();
 }
 
-/** As ns-3 has it: without a unit bit/s, and seconds. */
+/** ns-3 reads numbers without a unit as bit/s, and as seconds. */
 const rateOf = (text: string) => parseRate(/^\d+$/.test(text) ? Number(text) : text);
 const delayOf = (text: string) => parseTime(/^[\d.eE+-]+$/.test(text) ? `${text}s` : text);
 
@@ -88,7 +88,7 @@ class TopologyReader {
     return { nodes, nvswitches, switches, links: value("links", 1, kMostLinks) };
   }
 
-  /** Ids of switches, of which there may be several lines: what the nodes are, in the order of `wanted`. */
+  /** Reads ids of switches, of which there may be several lines, and marks the nodes with the kinds in `wanted`, in order. */
   private ids(wanted: readonly Kind[], kinds: Kind[]): void {
     const { columns } = this;
     for (let read = 0; read < wanted.length; ) {
@@ -142,7 +142,7 @@ class TopologyReader {
     return this.kinds[node] === "switch" ? switchName(node) : hostName(node);
   }
 
-  /** A host has one link, and a switch so many. */
+  /** Checks that each host has one link, and that no switch has too many ports. */
   private checkEnds(links: readonly PlacedLink[]): void {
     const { columns, kinds } = this;
     const own = new Map<number, PlacedLink[]>();
@@ -182,7 +182,7 @@ class TopologyReader {
     }
     const start = kinds.indexOf("host");
     const reached = new Set([start]);
-    // What is added while it is walked is walked, too.
+    // Nodes that are added during the loop are visited by it, too.
     for (const node of reached) for (const peer of neighbours.get(node) ?? []) reached.add(peer);
     const lost = kinds.flatMap((kind, node) => (kind !== "nvswitch" && !reached.has(node) ? [node] : []));
     const [first] = lost;
@@ -200,7 +200,7 @@ const leftOut = (nvswitches: number, links: number) =>
   `${counted(nvswitches, "NVSwitch", "NVSwitches")} and ${counted(links, "link")} to them are left out: that is no Ethernet, and GPUs of a ` +
   "server send each other by their NICs here";
 
-/** Whether a line begins as one of a link does; behind those that are counted there may be comments. */
+/** Whether a line begins as one of a link does; behind the links that are counted there may be comments. */
 const isLink = ({ words }: Row) => words.length === kLink.length && /^\d+$/.test(words[0] ?? "");
 
 function collect<T>(lists: Map<number, T[]>, key: number, member: T): void {

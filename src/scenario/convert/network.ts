@@ -1,8 +1,8 @@
-/** What converters make of another simulator's files: a network of numbered nodes, and flows between its hosts. */
+/** Results of converters, from another simulator's files: a network of numbered nodes, and flows between its hosts. */
 
 export interface Converted {
   network: Network;
-  /** Undefined: no file of them was given. */
+  /** Flows; undefined when no file of them was given. */
   flows: Flows | undefined;
 }
 
@@ -11,16 +11,16 @@ export interface Network {
   hosts: readonly number[];
   switches: readonly number[];
   links: readonly NetworkLink[];
-  /** What is read in another way than the file's owner may think, in sentences. */
+  /** Sentences on everything that is read in another way than the file's owner may think. */
   notes: readonly string[];
 }
 
 export interface NetworkLink {
   from: number;
   to: number;
-  /** bit/s. */
+  /** Rate, bit/s. */
   rate: number;
-  /** ns. */
+  /** Propagation delay, ns. */
   delay: number;
   /** Probability that a frame is lost. */
   loss: number;
@@ -36,7 +36,7 @@ export interface NetworkFlow {
   to: number;
   priority: number;
   bytes: number;
-  /** ns. */
+  /** Start, ns. */
   start: number;
 }
 

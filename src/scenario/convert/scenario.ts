@@ -1,4 +1,4 @@
-/** From a network and its flows to the text of a scenario, and to the lists of flows beside it. */
+/** Makes the text of a scenario from a network and its flows, and the lists of flows beside it. */
 import { ScenarioError, WeirError } from "../../base/error.js";
 import { filled } from "../../base/fields.js";
 import { formatRate, formatSize, formatTime } from "../../base/units.js";
@@ -9,20 +9,20 @@ import { headroomOfLink } from "../headroom.js";
 import { parseScenarioText } from "../scenario.js";
 import { type Converted, hostName, type Network, type NetworkFlow, switchName } from "./network.js";
 
-/** Bytes that the ports of a switch share: what HPCC's config.txt has. Headroom comes on top. */
+/** Bytes that the ports of a switch share, as in HPCC's config.txt. Headroom comes on top. */
 const kShared = 32e6;
 const kMegabyte = 1e6;
-/** Of a message; a larger flow has several. */
+/** Longest message; a larger flow has several. */
 const kLongestMessage = 2 ** 31;
-/** What the flows may take longer than the busiest link would at its rate, and at least; ns. */
+/** Slack of the flows: a factor over the time that the busiest link needs at its rate, and a least time beyond it, ns. */
 const kSlack = 1.25;
 const kLeastTail = 1e6;
 const kLongest = 3_600e9;
 
 export interface ScenarioFile {
-  /** YAML. */
+  /** Text of the scenario, YAML. */
   text: string;
-  /** CSV files that it names. */
+  /** CSV files that the scenario names. */
   lists: readonly { name: string; text: Iterable<string> }[];
   notes: readonly string[];
 }
@@ -122,14 +122,14 @@ function topologyOf({ hosts, switches, links }: Network): object {
   };
 }
 
-/** The value that is there most often; of those, the first. */
+/** The most frequent value; the first of several. */
 function most(values: readonly number[]): number {
   const counts = new Map<number, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
   return [...counts].reduce(([best, n], [value, count]) => (count > n ? [value, count] : [best, n]), [0, 0])[0];
 }
 
-/** What the ports share, and the headroom of the switch whose links need most; whole megabytes. */
+/** Memory that the ports share, and the headroom of the switch whose links need most; whole megabytes. */
 function memoryOf({ switches, links }: Network): number {
   const { mtu } = filled(linkDefaultsSchema, {});
   const needed = new Map(switches.map((node) => [node, 0]));
@@ -141,7 +141,7 @@ function memoryOf({ switches, links }: Network): number {
   return kShared + Math.ceil(reserved / kMegabyte) * kMegabyte;
 }
 
-/** Until the last flow has begun, and all might be done: as long as the host's link with most to carry needs, and some more. */
+/** Duration until the last flow has begun and all might be done: as long as the host's link with most to carry needs, and some more. */
 function durationOf({ links }: Network, flows: readonly NetworkFlow[]): number | undefined {
   if (flows.length === 0) return undefined;
   const rates = new Map(links.flatMap(({ from, to, rate }) => [[from, rate] as const, [to, rate] as const]));
@@ -163,7 +163,7 @@ function durationOf({ links }: Network, flows: readonly NetworkFlow[]): number |
   return Math.min(kLongest, Math.ceil(needed / digit) * digit);
 }
 
-/** Of what a file with these lines is not there for, its fields alone are told. */
+/** Checks the network before its flows. No file has the lines of this text, so problems are reported by their fields alone. */
 function checkNetwork(head: object, source: string): void {
   try {
     parseScenarioText(yamlOf(head));
@@ -174,7 +174,7 @@ function checkNetwork(head: object, source: string): void {
   }
 }
 
-/** Two levels in blocks; below them a link or a flow is a line, and lists of names are as long as a line is. */
+/** Writes two levels in blocks; below them a link or a flow is a line, and lists of names are as long as a line is. */
 function yamlOf(sections: object): string {
   return Object.entries(sections)
     .map(([name, section]) => {
@@ -189,7 +189,7 @@ function yamlOf(sections: object): string {
 
 const lines = (list: readonly unknown[]) => `\n${list.map((one) => `    - ${inline(one)}`).join("\n")}`;
 
-/** Breaks after commas. */
+/** Breaks a line after commas. */
 const wrapped = (text: string) =>
   text
     .replace(/(.{1,120}(?:, |$))/g, "$1\n    ")
@@ -203,6 +203,6 @@ function inline(value: unknown): string {
       .map(([key, one]) => `${key}: ${inline(one)}`)
       .join(", ")} }`;
   }
-  // Names of nodes and quantities are plain as they are; the name of a file may be anything.
+  // Names of nodes and quantities need no quotes; the name of a file may be anything.
   return typeof value === "string" && !/^\w[\w.-]*( -- \w+)?$/.test(value) ? JSON.stringify(value) : String(value);
 }

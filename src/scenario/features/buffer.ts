@@ -3,7 +3,7 @@ import { z } from "zod";
 import { choice, type Full, field, integer, section, size, type With } from "../../base/fields.js";
 import type { SwitchFeature } from "./feature.js";
 
-/** Bytes of packet memory, most: deep-buffered routers have 8 GB for each chip. */
+/** Largest packet memory, bytes: deep-buffered routers have 8 GB for each chip. */
 export const kMostMemory = 64e9;
 
 export const bufferSchema = section({
@@ -35,16 +35,16 @@ export const bufferSchema = section({
   ),
 });
 
-/** `threshold` is filled in also for dynamic mode, and unused there. */
+/** Packet memory in full. `threshold` is filled in also for dynamic mode, and unused there. */
 export interface BufferConfig
   extends With<Full<typeof bufferSchema>, { headroom: number; threshold: number; xon_offset: number }> {
-  /** `headroom` was found by the links. */
+  /** True when `headroom` was found by the links. */
   automatic: boolean;
   /** Bytes that ports with headroom of their own reserve beyond `headroom`; negative where that is less. */
   besides: number;
 }
 
-/** What a port can have in place of its switch. */
+/** Thresholds that a port can have in place of its switch's. */
 export type PortThresholds = Pick<BufferConfig, "headroom" | "beta" | "threshold" | "xon_offset" | "lossy_alpha">;
 
 export const portThresholdsOf = ({ headroom, beta, threshold, xon_offset, lossy_alpha }: PortThresholds) => ({
@@ -55,7 +55,7 @@ export const portThresholdsOf = ({ headroom, beta, threshold, xon_offset, lossy_
   lossy_alpha,
 });
 
-/** buffer_check.ts judges it. */
+/** The feature; buffer_check.ts judges it. */
 export const kBuffer = {
   native: ({ buffer }, { latenessHeadroom }) => ({
     buffer: {

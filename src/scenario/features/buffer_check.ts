@@ -1,4 +1,4 @@
-/** Whether a switch's memory holds what is lossless, and whether ECN comes before PFC. */
+/** Checks that a switch's memory holds all lossless frames, and that ECN comes before PFC. */
 import type { Findings, Where } from "../../base/findings.js";
 import { formatSize } from "../../base/units.js";
 import { kEthernetHeader, kVlanTag } from "../../wire/headers.js";
@@ -46,7 +46,7 @@ export function checkBuffer(s: Needs, ports: readonly CheckedPort[], at: Where, 
   checkLongestFrame(s, ports, at, found);
 }
 
-/** A frame that fits neither under t_PFC of an empty buffer nor in the headroom is dropped, whatever its sender does. */
+/** Finds frames that fit neither under t_PFC of an empty buffer nor in the headroom: they are dropped, whatever their senders do. */
 function checkLongestFrame({ buffer }: Needs, ports: readonly CheckedPort[], at: Where, found: Findings): void {
   const longest = Math.max(...ports.map(({ mtu }) => mtu)) + kEthernetHeader + kVlanTag;
   const threshold = pfcThreshold(buffer, ports.length, 0);
@@ -57,7 +57,7 @@ function checkLongestFrame({ buffer }: Needs, ports: readonly CheckedPort[], at:
   found.problem(at("buffer", "headroom"), message, `must be at least ${longest} bytes, or the threshold that large`);
 }
 
-/** Section 4 of the paper: t_PFC within the buffer, and ECN before PFC. */
+/** Checks section 4 of the paper: t_PFC within the buffer, and ECN before PFC. */
 function checkThresholds(s: Needs, n: number, at: Where, found: Findings): void {
   const { buffer, ecn, pfc } = s;
   const fixed = buffer.mode === "static";
@@ -81,7 +81,7 @@ function checkThresholds(s: Needs, n: number, at: Where, found: Findings): void 
   );
 }
 
-/** Queue length below which PFC cannot act yet at a switch of `n` ports, bytes, and how it is found (paper section 4). */
+/** Queue length below which PFC cannot act yet at a switch of `n` ports, bytes, and the rule for it (paper section 4). */
 export function markingLimit({ buffer }: Pick<Needs, "buffer">, n: number): { limit: number; rule: string } {
   const rule = buffer.mode === "static" ? "t_PFC / n" : "beta (B - P n t_flight) / (P n (beta + 1))";
   return { limit: ecnThresholdBound(buffer, n), rule };

@@ -24,7 +24,7 @@ export interface Classification extends Omit<Written, "dscp_map"> {
 
 export function resolveDscpMap(input: Written["dscp_map"]): number[] {
   if (input === "nvidia") return Array.from({ length: 64 }, (_, dscp) => dscp >> 3);
-  // SONiC's DSCP_TO_TC_MAP|AZURE.
+  // The map is SONiC's DSCP_TO_TC_MAP|AZURE.
   const map = Array<number>(64).fill(input === "sonic-azure" ? 1 : 0);
   const pairs = input === "sonic-azure" ? { 3: 3, 4: 4, 5: 2, 8: 0, 46: 5, 48: 6 } : input;
   for (const [dscp, priority] of Object.entries(pairs)) map[Number(dscp)] = priority;

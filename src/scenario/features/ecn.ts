@@ -32,7 +32,7 @@ export interface Needs {
   profiled: ReadonlyMap<string, { ecn: Marking }>;
 }
 
-/** Figures that elsewhere are KB, without a unit: from so short a queue on every packet would be marked. */
+/** Warns of figures in KB that were written without a unit: every packet would be marked from a very short queue on. */
 function checkKmax(s: Needs, ports: readonly CheckedPort[], found: Findings): void {
   if (!s.ecn.enabled || s.ecn.priorities.length === 0) return;
   for (const { name, mtu } of ports) {

@@ -24,7 +24,7 @@ export const kSwitchFeatures = [
   kClassification,
 ] as const;
 
-/** Those that say what a device makes of priorities: NICs have them, too. */
+/** Features that decide what a device does by priority: NICs have them, too. */
 export const kTrafficClasses = [kPfc, kScheduler, kClassification] as const;
 
 export const kHostFeatures = [kCnp, kAck, kReceiveBuffer, kPauseStorm] as const;

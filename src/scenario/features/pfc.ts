@@ -13,7 +13,7 @@ export const pfcSchema = section({
   ),
 });
 
-/** `enabled` and `priorities` also tell of PAUSE, which is for all priorities; `by`: the frames that stop peers. */
+/** PFC in full. `enabled` and `priorities` also hold for PAUSE, which is for all priorities; `by`: the frames that stop peers. */
 export type PfcConfig = Full<typeof pfcSchema> & { by: "pfc" | "pause" };
 
 export function resolvePfc(pfc: Full<typeof pfcSchema>): PfcConfig {
@@ -22,7 +22,7 @@ export function resolvePfc(pfc: Full<typeof pfcSchema>): PfcConfig {
     : { ...pfc, by: "pfc" };
 }
 
-/** A port has PFC, or PAUSE, or neither (IEEE 802.1Q clause 36: a link has one of the two). */
+/** Finds ports with both: a port has PFC, or PAUSE, or neither (IEEE 802.1Q clause 36: a link has one of the two). */
 export function checkFlowControl({ pfc }: { pfc: PfcConfig }, at: Where, found: Findings): void {
   if (!pfc.link_pause || pfc.by === "pause") return;
   const hint = "a link has one of the two: give pfc.enabled: false as well, or take link_pause out";

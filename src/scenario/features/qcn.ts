@@ -1,4 +1,4 @@
-/** Congestion points of QCN (IEEE 802.1Qau). What is written of them stands in congestion/qcn_points.ts, and check_qcn.ts judges it. */
+/** Congestion points of QCN (IEEE 802.1Qau). Their schema is in congestion/qcn_points.ts, and check_qcn.ts judges them. */
 import type { SwitchQcn } from "../../congestion/qcn_points.js";
 import { mask, type SwitchFeature } from "./feature.js";
 

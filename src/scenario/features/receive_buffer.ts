@@ -10,7 +10,7 @@ export const receiveBufferSchema = section({
   xon: size("Fill at which the NIC lets its peer go on. Default: half of xoff.", { max: 1e9 }),
 });
 
-/** Drains at `rate` bit/s (0 = at once); PFC goes out at `xoff`, and again at `xon`. */
+/** Receive memory in full: it drains at `rate` bit/s (0 = at once); PFC goes out at `xoff`, and again at `xon`. */
 export type ReceiveBuffer = With<Full<typeof receiveBufferSchema>, { xoff: number; xon: number }>;
 
 export function resolveReceiveBuffer(written: Full<typeof receiveBufferSchema>): ReceiveBuffer {

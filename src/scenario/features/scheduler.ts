@@ -15,7 +15,7 @@ export const schedulerSchema = section({
   ),
 });
 
-/** `weights` has one DWRR weight per priority 0..7; those of strict priorities are not used. */
+/** Scheduler in full. `weights` has one DWRR weight per priority 0..7; those of strict priorities are not used. */
 export interface SchedulerConfig {
   strict: number[];
   weights: number[];

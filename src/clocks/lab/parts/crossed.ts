@@ -4,12 +4,12 @@ import type { Crossing, Share } from "../../../scenario/parts.js";
 
 export interface CrossedFrames {
   crossing: Crossing;
-  /** Given to the interface, and taken from it before anything is done to them, impairments included. */
+  /** Frames given to the interface, and those taken from it before anything is done to them, impairments included. */
   sent: number;
   received: number;
 }
 
-/** MAC control is in both counts. A frame that an impairment takes, or doubles, has come once. */
+/** Counts the frames of each crossing, MAC control included. A frame that an impairment takes, or doubles, has come once. */
 export function crossedFrames(share: Share, switches: CounterTable, nics: CounterTable): CrossedFrames[] {
   return share.crossings.map((crossing) => {
     const { near, far } = crossing;

@@ -1,4 +1,6 @@
-/** What parts of a lab tell each other on the links that join them: Ethernet frames of their own, which the lab's devices never see. */
+/**
+ * Hellos that parts of a lab send each other on the links that join them: Ethernet frames of their own, which the lab's devices never see.
+ */
 import { z } from "zod";
 import { kMostParts } from "../../../scenario/parts.js";
 
@@ -7,33 +9,33 @@ export const kHelloEthertype = 0x88b5;
 /** Group address of the frames: locally administered. */
 const kGroup = Uint8Array.of(0x03, 0x57, 0x45, 0, 0, 1);
 const kHeaderBytes = 14;
-/** Of `why`: with it and all parts a hello is no longer than the least MTU that a link may have. */
+/** Longest `why`, characters: with it and all parts a hello is no longer than the least MTU that a link may have. */
 const kLongestWhy = 70;
 
-/** How far a part is. `ready`: all is open; `calm`: traffic is over and no frame is under way; `ended`: it is gone. */
+/** States of a part. `ready`: all is open; `calm`: traffic is over and no frame is under way; `ended`: it is gone. */
 export const kStates = ["waiting", "ready", "running", "calm", "ended"] as const;
 export type PartState = (typeof kStates)[number];
 
 const count = z.int().min(0);
 const time = z.number();
 
-/** Times are ns of the sender's CLOCK_MONOTONIC where nothing else is said. */
+/** Hello of a part. Times are ns of the sender's CLOCK_MONOTONIC unless the field says otherwise. */
 const helloSchema = z.object({
-  /** Of the scenario with all that was set: both run the same. */
+  /** Digest of the scenario with all that was set: both ends run the same. */
   digest: z.string().max(64),
-  /** Positions of the sender among the parts, and of the link that this is sent on among the scenario's. */
+  /** Position of the sender among the parts, and that of the link that this is sent on among the scenario's. */
   part: count,
   link: count,
-  /** Which run this is: when the first part began, ms since 1970 by its clock; 0: it has not been heard of. */
+  /** Number of the run: the time at which the first part began, ms since 1970 by its clock; 0: the sender has not heard of it. */
   run: count,
   sent: time,
-  /** The latest hello from the other end: its `sent`, and when it came. */
+  /** The latest hello from the other end: its `sent`, and its time of arrival. */
   heard: z.tuple([time, time]).nullable(),
-  /** What the first part's clock is ahead of the sender's, ns, and over how many links that is known. */
+  /** Time by which the first part's clock is ahead of the sender's, ns, and over how many links that is known. */
   root: z.tuple([time, count]).nullable(),
-  /** When traffic starts, by the first part's clock. */
+  /** Start of traffic, by the first part's clock. */
   start: time.nullable(),
-  /** Of each part its state, by its position in kStates, and a number that is higher than those of its states before. */
+  /** State of each part, by its position in kStates, and a number that is higher than those of its states before. */
   states: z
     .array(
       z.tuple([
@@ -45,7 +47,7 @@ const helloSchema = z.object({
       ]),
     )
     .max(kMostParts),
-  /** Why the sender has ended before its time. */
+  /** Reason why the sender has ended before its time. */
   why: z.string().max(kLongestWhy).optional(),
 });
 export type Hello = z.output<typeof helloSchema>;
@@ -58,7 +60,7 @@ export function encodeHello(hello: Hello, source: Uint8Array): Buffer {
   return Buffer.concat([kGroup, source, type, Buffer.from(JSON.stringify(told))]);
 }
 
-/** Undefined where a frame is none. */
+/** Returns undefined for a frame that is no hello. */
 export function decodeHello(frame: Buffer): Hello | undefined {
   try {
     // Short frames are padded on the way.

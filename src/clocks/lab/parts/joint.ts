@@ -1,4 +1,4 @@
-/** What a part says of the ends of its links to others. */
+/** Reports of a part on the ends of its links to others. */
 import type { Carrier, CarrierLosses } from "../../../host/carrier.js";
 import type { Crossing } from "../../../scenario/parts.js";
 
@@ -6,8 +6,8 @@ import type { Crossing } from "../../../scenario/parts.js";
 export interface JointReport {
   crossing: Crossing;
   carrier: Carrier;
-  /** Shortest there and back, wall ns. */
+  /** Shortest round trip, wall ns. */
   roundTrip: number;
-  /** Since the run began. */
+  /** Losses since the run began. */
   losses: Partial<CarrierLosses>;
 }

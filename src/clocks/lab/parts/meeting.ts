@@ -1,18 +1,18 @@
 /**
- * How the parts of a lab begin and end together. Each tells its neighbours, on the links that join them, how far it and all others that
- * it has heard of are. The scenario's first part is the root: when all are ready it says when traffic starts, by its clock. What a
- * clock differs from a neighbour's is measured as NTP does (RFC 5905, section 8), from the exchange with the shortest round trip; what
- * it differs from the root's is the sum along the shortest way. So machines need no common clock, and no network beside these links.
+ * The parts of a lab begin and end together. Each tells its neighbours, on the links that join them, how far it and all others that
+ * it has heard of are. The scenario's first part is the root: when all are ready it says when traffic starts, by its clock. The
+ * difference to a neighbour's clock is measured as NTP does (RFC 5905, section 8), from the exchange with the shortest round trip; the
+ * difference to the root's is the sum along the shortest way. So machines need no common clock, and no network beside these links.
  *
- * No I/O here, and no clock.
+ * This module does no I/O, and reads no clock.
  */
 import { type Hello, kStates, type PartState } from "./hello.js";
 
-/** From the root's word to the start of traffic, ns: as long as it takes to reach all parts, and their threads to be waiting. */
+/** Time from the root's word to the start of traffic, ns: the word reaches all parts, and their threads are waiting by then. */
 export const kLeadNs = 1e9;
 /** Exchanges before a clock counts as known. */
 const kExchanges = 8;
-/** Without a word from a neighbour, ns, it is gone. */
+/** Silence after which a neighbour counts as gone, ns. */
 const kSilenceNs = 3e9;
 
 export interface MeetingLink {
@@ -25,20 +25,20 @@ export interface MeetingLink {
 
 export interface MeetingPlace {
   digest: string;
-  /** In the scenario's order. */
+  /** Names of the parts in the scenario's order. */
   parts: readonly string[];
-  /** Position of the part that this is. */
+  /** Position of this part. */
   own: number;
   links: readonly MeetingLink[];
 }
 
 interface Neighbour {
-  /** Its `sent`, and when it came here, ns of our clock. */
+  /** Field `sent` of the neighbour's last hello, and when that came here, ns of our clock. */
   heard: [sent: number, received: number] | null;
   exchanges: number;
-  /** Of the exchange with the shortest: ns. */
+  /** Shortest round trip so far, ns. */
   roundTrip: number;
-  /** What its clock is ahead of ours, ns. */
+  /** Time by which the neighbour's clock is ahead of ours, ns, by that exchange. */
   ahead: number;
   root: Hello["root"];
   why: string | undefined;
@@ -56,9 +56,9 @@ const kNobody = (): Neighbour => ({
 export class Meeting {
   private readonly neighbours: Neighbour[];
   private states: [state: PartState, version: number][];
-  /** Which run this is: see Hello. */
+  /** Number of the run: see Hello. */
   run: number;
-  /** By the root's clock. */
+  /** Start of traffic by the root's clock. */
   private start: number | null = null;
   private why: string | undefined;
   private fault: string | undefined;
@@ -69,12 +69,12 @@ export class Meeting {
     wall: number,
   ) {
     this.neighbours = place.links.map(kNobody);
-    // Higher than those of a run of this part before, which others may have heard of.
+    // The number is higher than those of an earlier run of this part, which others may have heard of.
     this.states = place.parts.map((_, i) => ["waiting", i === place.own ? wall : 0]);
     this.run = place.own === 0 ? wall : 0;
   }
 
-  /** Of this part. */
+  /** Takes this part into a state. */
   enter(state: PartState, why?: string): void {
     const [now, version] = this.states[this.place.own] as [PartState, number];
     if (now === state || now === "ended") return;
@@ -82,7 +82,7 @@ export class Meeting {
     this.why = why;
   }
 
-  /** What is to be told at the other end of link number `index` of the place. */
+  /** Returns the hello for the other end of link number `index` of the place. */
   hello(index: number, now: number): Hello {
     const { digest, own, links } = this.place;
     return {
@@ -95,7 +95,7 @@ export class Meeting {
     };
   }
 
-  /** What was told at the other end of link number `index`, and when it came. */
+  /** Takes a hello from the other end of link number `index`, and its time of arrival. */
   hear(index: number, hello: Hello, received: number): void {
     const link = this.place.links[index] as MeetingLink;
     this.fault ??= this.faultOf(link, hello);
@@ -113,7 +113,7 @@ export class Meeting {
     this.start ??= hello.start;
   }
 
-  /** Called now and then. True once traffic has a start. */
+  /** Is called now and then. Returns true once traffic has a start. */
   agree(now: number): boolean {
     if (this.place.own === 0 && this.start === null && this.states.every(([state]) => state === "ready")) {
       this.start = now + kLeadNs;
@@ -121,17 +121,17 @@ export class Meeting {
     return this.start !== null && this.root() !== null;
   }
 
-  /** When traffic starts, ns of our clock. */
+  /** Start of traffic, ns of our clock. */
   get startsAt(): number {
     return (this.start ?? Number.NaN) - (this.root()?.[0] ?? Number.NaN);
   }
 
-  /** Whether the clock of the root is known, well enough. */
+  /** Whether the clock of the root is known well enough. */
   get synchronised(): boolean {
     return this.root() !== null;
   }
 
-  /** Why there can be no run of all parts. */
+  /** Reason why there can be no run of all parts. */
   get problem(): string | undefined {
     return this.fault;
   }
@@ -141,12 +141,12 @@ export class Meeting {
     return this.place.parts.filter((_, i) => this.states[i]?.[0] === "waiting");
   }
 
-  /** Traffic is over at all of them, and no frame under way. */
+  /** Whether traffic is over at all parts, and no frame is under way. */
   get quiet(): boolean {
     return this.states.every(([state]) => state === "calm" || state === "ended");
   }
 
-  /** Who has left a run that is not over, or is not heard any more. */
+  /** Names a part that has left a run that is not over, or is not heard any more. */
   lost(now: number): string | undefined {
     for (const [i, { heard, why }] of this.neighbours.entries()) {
       const { far, interface: name } = this.place.links[i] as MeetingLink;
@@ -175,13 +175,16 @@ export class Meeting {
     return undefined;
   }
 
-  /** Hellos of runs that are over, or of a later one than ours, are not for us; a later one that has not started is our own. */
+  /**
+   * Whether a hello concerns us: those of runs that are over, or of a later one than ours, do not; a later run that has not started is
+   * ours.
+   */
   private concerns(hello: Hello): boolean {
     if (hello.run === this.run) return true;
     if (hello.run < this.run) return hello.run === 0;
     const begun = hello.states.some(([state]) => state > kStates.indexOf("ready"));
     if (this.start !== null || begun || this.place.own === 0) return false;
-    // The root has begun anew: what was known of the others was of the run before.
+    // The root has begun anew: the states known of the others are those of the run before.
     const own = this.states[this.place.own] as [PartState, number];
     this.states = this.place.parts.map((_, i) => (i === this.place.own ? own : ["waiting", 0]));
     this.run = hello.run;
@@ -198,7 +201,7 @@ export class Meeting {
     neighbour.ahead = (arrived - ours + sent - received) / 2;
   }
 
-  /** What the root's clock is ahead of ours, by the shortest way. */
+  /** Time by which the root's clock is ahead of ours, along the shortest way. */
   private root(): [ahead: number, links: number] | null {
     if (this.place.own === 0) return [0, 0];
     let best: [number, number] | null = null;

@@ -1,4 +1,4 @@
-/** One part of a lab while it runs: the interfaces that join it to others, and what it tells and hears there. */
+/** One part of a lab while it runs: the interfaces that join it to others, and its hellos there. */
 import { closeSync, writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asWeirError, WeirError } from "../../../base/error.js";
@@ -13,22 +13,22 @@ import { Meeting } from "./meeting.js";
 
 type Addon = Pick<NativeAddon, "monotonicNow"> & LinkSockets;
 
-/** Between two looks at what has come; hellos go out with each, while a run lasts with every fifth. */
+/** Time between two looks at what has come; hellos go out with each, while a run lasts with every fifth. */
 const kStepMs = 20;
 const kRunningSteps = 5;
 /** Starts that are nearer than this, ns, would be missed. */
 const kLatestNs = 100e6;
-/** For how long nothing may happen anywhere, beyond the delays of links, until a run is over: ns. */
+/** A run is over when nothing has happened anywhere for this long beyond the delays of links, ns. */
 const kQuietNs = 200e6;
-/** Of a frame that is read. */
+/** Longest frame that is read, bytes. */
 const kLongestFrame = 2048;
 
 export interface PartOptions {
-  /** How long the others may take to come, ns. */
+  /** Time that the others may take to come, ns. */
   patience: number;
-  /** One sentence for who waits. */
+  /** Is given one sentence for the person who waits. */
   tell(text: string): void;
-  /** What is questionable, one sentence each. */
+  /** Is given each doubt about the run, one sentence each. */
   warn(text: string): void;
 }
 
@@ -90,13 +90,13 @@ export class PartRun {
     return run;
   }
 
-  /** Aborted, with the reason, when the run cannot go on as one of all parts. */
+  /** Signal that is aborted, with the reason, when the run cannot go on as one of all parts. */
   get signal(): AbortSignal {
     return this.stopped.signal;
   }
 
   /**
-   * All is open here: waits for the others. When traffic starts, by monotonicNow().
+   * Waits for the others once all is open here. Returns when traffic starts, by monotonicNow().
    * @throws WeirError when they do not come, or run something else; the signal's reason.
    */
   async agree(signal: AbortSignal): Promise<number> {
@@ -125,7 +125,7 @@ export class PartRun {
     return start;
   }
 
-  /** Traffic ends before its time here: the others are to end it, too. */
+  /** Tells the others to end the run, too, because traffic ends before its time here. */
   leave(why: string): void {
     this.meeting.enter("ended", why);
   }
@@ -136,7 +136,7 @@ export class PartRun {
     if (!calm) this.quietSince = Number.POSITIVE_INFINITY;
   }
 
-  /** Nothing happens at any part, for longer than any frame is under way between two of them. */
+  /** Whether nothing happens at any part, for longer than any frame is under way between two of them. */
   get quiet(): boolean {
     const now = this.addon.monotonicNow();
     if (!this.meeting.quiet) this.quietSince = Number.POSITIVE_INFINITY;
@@ -146,7 +146,7 @@ export class PartRun {
     return now - this.quietSince > kQuietNs + delay * Number(scale);
   }
 
-  /** Which run of all parts this is. */
+  /** Number of the run of all parts. */
   get run(): number {
     return this.meeting.run;
   }
@@ -160,13 +160,13 @@ export class PartRun {
     }));
   }
 
-  /** The others are told. Idempotent. @param why It ended before its time. */
+  /** Tells the others that this part has ended. Idempotent. @param why Reason, where it ended before its time. */
   close(why?: string): void {
     if (this.over) return;
     this.over = true;
     clearInterval(this.timer);
     this.meeting.enter("ended", why);
-    // Nobody says that again.
+    // It is sent three times, because nobody repeats it later.
     for (let i = 0; i < 3; i++) this.send();
     for (const { socket } of this.joints) closeSync(socket);
   }
@@ -205,7 +205,7 @@ export class PartRun {
   }
 }
 
-/** An interface that is gone has nothing to tell any more; what was lost with it is missing. */
+/** Losses since the run began. An interface that is gone has nothing to tell any more; frames lost with it are missing. */
 function lossesSince(carrier: Carrier): JointReport["losses"] {
   try {
     return carrierLosses(carrier, inspectCarrier(carrier.name));
