@@ -16,6 +16,7 @@ import { planSweep } from "../study/sweep/plan_sweep.js";
 import { loadSweep } from "../study/sweep/spec.js";
 import { kubernetesManifest, slurmScript, taskCount } from "../study/sweep/submit.js";
 import {
+  type Axes,
   axesOf,
   type Cell,
   groupTable,
@@ -201,12 +202,13 @@ async function run(tools: PointTools, context: CliContext, choice: RunChoice): P
   const elevated = await readyForWire(context, choice.points, wireScenarios(plan, points, store), choice);
   if (elevated !== undefined) return elevated;
   const jobs = choice.jobs ?? (index === undefined ? availableParallelism() : undefined);
+  const by = axesOf(plan);
   const { status, summary } = await runPoints(tools, context, plan, points, {
     ...{ out: choice.out, jobs, quiet: choice.quiet === true },
     onStart: (write) => {
-      if (!choice.json) write(csvLine(pointColumns(axesOf(plan), plan.study.collect)));
+      if (!choice.json) write(csvLine(pointColumns(by, plan.study.collect)));
     },
-    onDone: (point, fields, write) => write(rowText(plan, point, fields, choice.json === true)),
+    onDone: (point, fields, write) => write(rowText(plan, by, point, fields, choice.json === true)),
   });
   tellSummary(context, summary, points, choice);
   return status;
@@ -221,11 +223,10 @@ function wireScenarios({ study }: Plan, points: readonly Point[], store: ResultS
   return [...each].map((point) => asUsage(() => scenarioOf(identityOf(study, point), store.filesDirectory).scenario));
 }
 
-function rowText(plan: Plan, point: Point, fields: readonly Cell[], json: boolean): string {
-  const by = axesOf(plan);
+function rowText({ study }: Plan, by: Axes, point: Point, fields: readonly Cell[], json: boolean): string {
   const row = pointRow(by, point, fields);
   if (!json) return csvLine(row);
-  return `${JSON.stringify(rowObject(pointColumns(by, plan.study.collect), row))}\n`;
+  return `${JSON.stringify(rowObject(pointColumns(by, study.collect), row))}\n`;
 }
 
 function rowObject(columns: readonly string[], row: readonly Cell[]): Record<string, Cell> {

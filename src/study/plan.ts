@@ -38,7 +38,9 @@ const studyLine = z.strictObject({
 });
 
 /** A path with `..` would lead out of the folder of the results. */
-const folder = z.string().regex(/^(?!.*(^|\/)\.\.?(\/|$))[\w.-]+(\/[\w.-]+)*$/);
+const folder = z.string().regex(/^(?!.*(^|\/)\.\.?(\/|$))[\w.-]+(\/[\w.-]+)*$/, {
+  error: "is no folder within that of the results",
+});
 
 const pointLine = z.strictObject({
   index: z.int().min(0),

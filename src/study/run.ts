@@ -56,13 +56,14 @@ export async function runPlan(plan: Plan, points: readonly Point[], options: Run
   try {
     const { jobs, startWorker, signal, onProgress, directory, runners } = options;
     // Two labs at once would be in each other's way, and equations are soon solved.
-    const beside = jobs === undefined ? [] : todo.filter(({ clock }) => clock === "sim");
+    const goesBeside = ({ clock }: Point) => jobs !== undefined && clock === "sim";
+    const beside = todo.filter(goesBeside);
     if (jobs !== undefined && beside.length > 0) {
       const setup: StudySetup = { study: plan.study, directory };
       const shared = { setup, startWorker, jobs, tries: kMostTries, signal, onProgress, onEnd: onOutcome };
       await runJobs<StudySetup, Point, number, PointOutcome>(beside, shared);
     }
-    for (const point of todo.filter((one) => !beside.includes(one))) {
+    for (const point of todo.filter((one) => !goesBeside(one))) {
       if (signal.aborted) break;
       const context = { signal, onProgress: (fraction: number) => onProgress(point, fraction) };
       onOutcome(point, await runPoint(runners, plan.study, point, store, context));
