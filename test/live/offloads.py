@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 SOL_UDP, UDP_SEGMENT = 17, 103
 SOL_PACKET, PACKET_AUXDATA, TP_STATUS_VLAN_VALID = 263, 8, 0x10
@@ -143,6 +144,18 @@ def ip(namespace, *lines):
     subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), text=True, check=True)
 
 
+def forwards(namespace, bridge):
+    """Waits until all ports of a bridge forward: the kernel tells the bridge of a port's carrier when it gets round to it."""
+    enter(namespace)
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        shown = subprocess.run(["ip", "-d", "-j", "link", "show", "master", bridge], capture_output=True, text=True, check=True)
+        if all(port["linkinfo"]["info_slave_data"]["state"] == "forwarding" for port in json.loads(shown.stdout)):
+            return
+        time.sleep(0.02)
+    raise TimeoutError(f"a port of {bridge} does not forward")
+
+
 def leave_nothing_beside(namespace):
     """Does the same as `ethtool -K weir0 txvlan off` and `ip link set weir0 gso_max_segs 1`."""
     ip(namespace, "link set dev weir0 gso_max_segs 1")
@@ -177,6 +190,7 @@ def main(sender, receiver, *options):
         "link set inner master bridge0",
         *(f"link set {name} up" for name in ("bridge0", "inner", "outer")),
     )
+    forwards(sender, "bridge0")
     result["tag_beside"] = tag(sender, receiver, "outer", 0x8100, 0x6005, "beside")
     result["service_tag_beside"] = tag(sender, receiver, "outer", 0x88A8, 0x0006, "aside")
     print(json.dumps(result))
