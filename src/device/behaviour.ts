@@ -23,9 +23,17 @@ const kSlotFrame = 1000;
 export const kMostSlots = 65_536;
 
 /** The numbers of a switch's features. */
-export function switchBehaviour(s: SwitchConfig, latenessHeadroom: number, scale = 1): AllOf<typeof kSwitchFeatures> {
-  return numbersOf(kSwitchFeatures, s, { scale, latenessHeadroom });
+export function switchBehaviour(
+  s: SwitchConfig,
+  latenessHeadroom: number,
+  scale = 1,
+): AllOf<typeof kSwitchFeatures, "native"> {
+  return collect(kSwitchFeatures, "native", s, { scale, latenessHeadroom });
 }
+
+/** Settings of a switch, as its features tell them. */
+export type SwitchSettings = AllOf<typeof kSwitchFeatures, "report">;
+export const switchSettings = (s: SwitchConfig): SwitchSettings => collect(kSwitchFeatures, "report", s);
 
 /** Settings in which a port differs from others: its defence, where there are congestion points, and its profile. */
 export function portBehaviour(
@@ -65,19 +73,19 @@ export function nicBehaviour(
     line_rate_start: host.line_rate_start,
     initial_rate: Math.round(host.initial_rate / scale),
     ...(host.trimmed_dscp !== undefined && { trimmed_dscp: host.trimmed_dscp }),
-    ...numbersOf(kHostFeatures, host, { scale }),
-    ...numbersOf(kTrafficClasses, traffic, { scale, latenessHeadroom: 0 }),
+    ...collect(kHostFeatures, "native", host, { scale }),
+    ...collect(kTrafficClasses, "native", traffic, { scale, latenessHeadroom: 0 }),
   };
 }
 
 /** Collects all that features make of one device. */
-function numbersOf<const Features extends readonly { native: (...args: never) => object }[], Needs, Play>(
+function collect<const Features extends readonly object[], What extends "native" | "report">(
   features: Features,
-  needs: Needs,
-  play: Play,
-): AllOf<Features> {
-  const all = features as unknown as readonly { native: (needs: Needs, play: Play) => object }[];
-  return Object.assign({}, ...all.map(({ native }) => native(needs, play))) as AllOf<Features>;
+  what: What,
+  ...given: readonly unknown[]
+): AllOf<Features, What> {
+  const all = features as unknown as readonly Partial<Record<What, (...given: readonly unknown[]) => object>>[];
+  return Object.assign({}, ...all.map((feature) => feature[what]?.(...given))) as AllOf<Features, What>;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { CounterDescription, NativeAddon, NativeWorker } from "../native/ty
 import { settingsOf } from "../scenario/port_profiles.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import { kPriorities } from "../wire/priority.js";
+import { switchSettings } from "./behaviour.js";
 import { type CaptureEvents, type CapturePort, Captures } from "./captures.js";
 import type { ControlRequest, Stream } from "./control_server.js";
 import type { RouterConfig } from "./file/router.js";
@@ -165,22 +166,11 @@ export class Device {
   /** @throws WeirError when this is a NIC. */
   switchReport(): SwitchReport {
     const { config, ports } = this.#asSwitch("queues or buffer of a switch");
-    const { pfc, ecn, qcn, pfc_watchdog } = config;
     const state = this.source.worker.switchState(this.source.index);
     return {
       name: this.name,
-      pfc_priorities: pfc.enabled ? pfc.priorities : [],
-      ecn: { enabled: ecn.enabled, kmin: ecn.kmin, kmax: ecn.kmax, pmax: ecn.pmax, priorities: ecn.priorities },
-      qcn: {
-        enabled: qcn.enabled,
-        priorities: qcn.priorities,
-        cpQSp: qcn.cpQSp,
-        cpWeight: qcn.cpWeight,
-        cpSampleBase: qcn.cpSampleBase,
-      },
-      pfc_watchdog,
+      ...switchSettings(config),
       buffer: state.buffer,
-      thresholds: { mode: config.buffer.mode, priorities: config.buffer.priorities },
       ports: state.ports.map((port, i) => ({
         name: ports[i]?.name ?? "",
         max_learned_addresses: ports[i]?.max_learned_addresses ?? 0,

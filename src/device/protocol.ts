@@ -9,9 +9,10 @@ import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
 import type { Counter } from "../native/counters.js";
 import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
 import type { Usual } from "../scenario/port_profiles.js";
-import type { SwitchConfig, TrafficClasses } from "../scenario/types.js";
+import type { TrafficClasses } from "../scenario/types.js";
 import type { DcbTlvs, Ets } from "../wire/lldp/dcb_tlv.js";
 import type { CnState, DcbxState, Mismatch } from "../wire/lldp/dcbx.js";
+import type { SwitchSettings } from "./behaviour.js";
 import type { CaptureStart } from "./capture/request.js";
 import type { StormKind } from "./file/types.js";
 import type { PortVlans } from "./file/vlans.js";
@@ -68,16 +69,10 @@ export interface PortStatus {
   probe: PortProbe | null;
 }
 
-export interface SwitchReport {
+/** State of a switch, with the settings that its features tell. */
+export interface SwitchReport extends SwitchSettings {
   name: string;
-  pfc_priorities: number[];
-  ecn: { enabled: boolean; kmin: number; kmax: number; pmax: number; priorities: number[] };
-  /** Congestion points; priorities: CNPVs. */
-  qcn: { enabled: boolean; priorities: number[]; cpQSp: number; cpWeight: number; cpSampleBase: number };
-  pfc_watchdog: SwitchConfig["pfc_watchdog"];
   buffer: SwitchState["buffer"];
-  /** Thresholds of its priority groups; `priorities`: P. */
-  thresholds: Pick<SwitchConfig["buffer"], "mode" | "priorities">;
   ports: (SwitchState["ports"][number] & PortLimits & PortSettings)[];
 }
 

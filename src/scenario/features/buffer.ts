@@ -70,4 +70,5 @@ export const kBuffer = {
       lateness_headroom: latenessHeadroom,
     },
   }),
+  report: ({ buffer: { mode, priorities } }) => ({ thresholds: { mode, priorities } }),
 } satisfies SwitchFeature<{ buffer: BufferConfig }>;

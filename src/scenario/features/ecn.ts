@@ -68,4 +68,5 @@ export const kEcn = {
     mark_on_dequeue: ecn.mark === "dequeue",
     red: redOf(ecn, ecn),
   }),
+  report: ({ ecn: { enabled, kmin, kmax, pmax, priorities } }) => ({ ecn: { enabled, kmin, kmax, pmax, priorities } }),
 } satisfies SwitchFeature<Needs>;

@@ -1,6 +1,7 @@
 /**
  * A feature of a device is a file that has its section as users write it, the way it is filled in, the values that go together, and its
- * numbers in the native core. Lists of features make schemas, checks and configurations of devices.
+ * numbers in the native core, and what a running device tells of its setting. Lists of features make schemas, checks, configurations and
+ * reports of devices.
  */
 import type { Findings, Where } from "../../base/findings.js";
 import type { NativeNic, NativeNicParameters, NativeSwitchParameters } from "../../native/configuration.js";
@@ -30,6 +31,8 @@ export interface SwitchFeature<Needs> {
   check?: (needs: Needs, ports: readonly CheckedPort[], at: Where, found: Findings) => void;
   /** Parameters of the native core. Bytes stay as they are at every scale, times do not. */
   native: (needs: Needs, play: Play) => Partial<NativeSwitchParameters>;
+  /** Setting as reports of a running switch have it. */
+  report?: (needs: Needs) => object;
 }
 
 /** A feature of NICs, with the sections that it reads. */
@@ -39,11 +42,11 @@ export interface HostFeature<Needs> {
 }
 
 /** Type of all that a list of features makes. */
-export type AllOf<Features extends readonly { native: (...args: never) => object }[]> = Features extends readonly [
-  infer First extends { native: (...args: never) => object },
-  ...infer Rest extends readonly { native: (...args: never) => object }[],
+export type AllOf<Features extends readonly object[], What extends "native" | "report"> = Features extends readonly [
+  infer First,
+  ...infer Rest extends readonly object[],
 ]
-  ? ReturnType<First["native"]> & AllOf<Rest>
+  ? (First extends { [Name in What]: (...args: never) => infer Made } ? Made : unknown) & AllOf<Rest, What>
   : unknown;
 
 /** Priorities as the bits of a byte. */

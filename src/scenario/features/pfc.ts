@@ -35,4 +35,5 @@ export const kPfc = {
     pfc_priorities: pfc.enabled ? mask(pfc.priorities) : 0,
     ...(pfc.by === "pause" && { link_pause: true }),
   }),
+  report: ({ pfc }) => ({ pfc_priorities: pfc.enabled ? pfc.priorities : [] }),
 } satisfies SwitchFeature<{ pfc: PfcConfig }>;

@@ -21,4 +21,7 @@ export const kQcn = {
       qcn: pointsOf(qcn),
     }),
   }),
+  report: ({ qcn: { enabled, priorities, cpQSp, cpWeight, cpSampleBase } }) => ({
+    qcn: { enabled, priorities, cpQSp, cpWeight, cpSampleBase },
+  }),
 } satisfies SwitchFeature<{ qcn: SwitchQcn }>;

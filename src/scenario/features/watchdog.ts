@@ -30,4 +30,5 @@ export const kWatchdog = {
       },
     }),
   }),
+  report: ({ pfc_watchdog }) => ({ pfc_watchdog }),
 } satisfies SwitchFeature<{ pfc_watchdog: Full<typeof watchdogSchema> }>;

@@ -1,11 +1,8 @@
 /** Weir's own tables of switches: queues, buffer, congestion points, forwarding table. */
 
-import { formatRate, formatTime } from "../../base/units.js";
-import { kStormKinds } from "../../device/file/types.js";
 import { kilobytes, printable } from "../../result/report/format.js";
 import { ShownCounters, text } from "./counts.js";
 import { fdbCells } from "./sonic.js";
-import { stormsOf } from "./sonic_config.js";
 import { gridView } from "./view.js";
 
 export const cp = gridView({
@@ -64,27 +61,6 @@ export const queue = gridView({
             kilobytes(of("queue_watermark_bytes")),
           ];
         }),
-      },
-    ];
-  },
-});
-
-export const pfcwd = gridView({
-  description: "PFC watchdog of a switch: storms at its egress queues, and what they cost",
-  of: "switch",
-  requests: ["counters", "switch"],
-  grids({ counters, switch: report }) {
-    const own = new ShownCounters(counters);
-    const { enabled, detection_time, restoration_time, action } = report.pfc_watchdog;
-    const times = `detection ${formatTime(detection_time)}, restoration ${formatTime(restoration_time)}`;
-    return [
-      {
-        title: `PFC watchdog ${enabled ? `on: ${action}, ${times}` : "off"}`,
-        head: ["Port", "TxQ", "Status", "Storm detected/restored", "Tx ok/drop", "Rx drop"],
-        names: 3,
-        rows: stormsOf(own, report).map(({ port, priority, status, storms, tx, rx }) => [
-          ...[printable(port), `UC${priority}`, status, storms, tx, rx],
-        ]),
       },
     ];
   },
@@ -164,64 +140,4 @@ export const fdb = gridView({
     ];
   },
   json: ({ fdb }) => ({ fdb }),
-});
-
-export const stormControl = gridView({
-  description: "storm control: limits to what is flooded, and what was dropped",
-  of: "switch",
-  requests: ["counters", "switch"],
-  grids({ counters, switch: { ports } }) {
-    const own = new ShownCounters(counters);
-    return [
-      {
-        title: "Storm control",
-        head: ["Port", "Storm Type", "Rate", "Dropped/pkts"],
-        names: 2,
-        rows: ports.flatMap(({ name, storm_control }) =>
-          kStormKinds.map((kind) => [
-            printable(name),
-            kind.replace("_", "-"),
-            storm_control[kind] === 0 ? "unlimited" : formatRate(storm_control[kind]),
-            text(own.get(`drop_storm_${kind}`, { port: name })),
-          ]),
-        ),
-      },
-    ];
-  },
-});
-
-export const vlan = gridView({
-  description:
-    "VLANs of a switch: which ports are in them, with a tag or without, and what was dropped because of them",
-  of: "switch",
-  requests: ["counters", "switch"],
-  grids({ counters, switch: { ports } }) {
-    const own = new ShownCounters(counters);
-    const all = ports.flatMap(({ name, vlans: { untagged, tagged } }) => [
-      ...(untagged === 0 ? [] : [{ vlan: untagged, name, tagging: "untagged" }]),
-      ...tagged.map((vlan) => ({ vlan, name, tagging: "tagged" })),
-    ]);
-    const members = all.sort((a, b) => a.vlan - b.vlan);
-    return [
-      {
-        title: `VLANs, ${new Set(members.map(({ vlan }) => vlan)).size}`,
-        head: ["VLAN ID", "Port", "Port Tagging"],
-        names: 3,
-        rows: members.map(({ vlan, name, tagging }, i) => [
-          members[i - 1]?.vlan === vlan ? "" : text(vlan),
-          printable(name),
-          tagging,
-        ]),
-      },
-      {
-        title: "Dropped because of VLANs, by the port that frames came in by",
-        head: ["Port", "Without a tag", "Not a member", "Not there"],
-        names: 1,
-        rows: ports.map(({ name }) => {
-          const of = (counter: string) => text(own.get(counter, { port: name }));
-          return [printable(name), of("drop_vlan_untagged"), of("drop_vlan_not_member"), of("drop_vlan_egress")];
-        }),
-      },
-    ];
-  },
 });

@@ -5,13 +5,16 @@ import { dcbx, lldp } from "./discovery.js";
 import { ethtool } from "./ethtool.js";
 import { programs, qp, rp } from "./nic.js";
 import { counters, ecn, pfc, telemetry } from "./overview.js";
+import { kPfcwdViews, pfcwd } from "./pfc_watchdog.js";
 import { ports } from "./ports.js";
 import { kRdmaViews } from "./rdma.js";
 import { neighbors, routes } from "./router.js";
 import { kSonicViews } from "./sonic.js";
 import { kSonicConfigViews } from "./sonic_config.js";
-import { buffer, cp, fdb, pfcwd, queue, stormControl, vlan } from "./switch.js";
+import { stormControl } from "./storm_control.js";
+import { buffer, cp, fdb, queue } from "./switch.js";
 import type { View } from "./view.js";
+import { vlan } from "./vlans.js";
 
 export const kViews = {
   counters,
@@ -35,6 +38,7 @@ export const kViews = {
   dcbx,
   dashboard,
   ...kSonicViews,
+  ...kPfcwdViews,
   ...kSonicConfigViews,
   ...kRdmaViews,
   ...kDcbViews,
