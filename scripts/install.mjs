@@ -21,6 +21,7 @@ const kTargets = {
   weir: "the native core's addon for Node.js",
   weir_provider: "the verbs provider, for weir run",
   weir_preload: "the library that weir run preloads",
+  weir_launch: "the program by which weir run starts others",
 };
 /** Lines of a log that are shown if a build fails. */
 const kShown = 30;

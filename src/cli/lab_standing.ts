@@ -10,7 +10,6 @@ import { enterHost, hostEnvironment } from "../clocks/standing/enter.js";
 import { chooseHost, chooseLab, standingLabs, takeDown } from "../clocks/standing/labs.js";
 import { kLogFile } from "../clocks/standing/place.js";
 import { forPeople } from "../daemon/log.js";
-import { programFile } from "../daemon/programs/executable.js";
 import type { StandingReport } from "../device/protocol.js";
 import { controlDirectory } from "../host/control_directory.js";
 import { childrenOf } from "../host/inhabitants.js";
@@ -18,7 +17,7 @@ import { duration, printable } from "../result/report/format.js";
 import { harmless } from "../result/report/terminal.js";
 import { type CliContext, kExit, print, warn } from "./context.js";
 import { hostTable, scaleText } from "./lab_up.js";
-import { execute, warnOfDeaf } from "./run.js";
+import { execute, requireProgram, warnOfDeaf } from "./run.js";
 import { untilSignal } from "./stop_signals.js";
 
 const kExecHelp = `
@@ -96,9 +95,7 @@ async function exec(
 ): Promise<number> {
   const { lab, host } = chooseHost(await standingLabs(controlDirectory()), wanted);
   const program = asked ?? process.env.SHELL ?? "sh";
-  if (programFile(program) === undefined) {
-    throw new WeirError(`cannot run ${program}: there is no such program`, { hint: "is it installed, and in $PATH?" });
-  }
+  requireProgram(program);
   const environment = hostEnvironment(join(lab.folder, host.name));
   if ("LD_PRELOAD" in environment) warnOfDeaf(context, "weir lab exec", program);
   const place = { pid: host.pid, userNamespace: lab.user_namespace };

@@ -60,24 +60,31 @@ async function run(
   }
   const where = socket === undefined ? {} : { folder: dirname(socket) };
   const chosen = socket === undefined ? nic : [basename(socket, ".sock")];
-  const { environment, files } = await prepareLaunch(chosen, { lasting: env, ...where });
+  const { environment, files, launcher } = await prepareLaunch(chosen, { lasting: env, ...where });
   if (program === undefined) {
     for (const [name, value] of Object.entries(environment)) context.stdout.write(`export ${name}=${quoted(value)}\n`);
     return kExit.ok;
   }
+  requireProgram(program);
   warnOfDeaf(context, "weir run", program);
   try {
-    return await execute(context, program, args, environment);
+    return await execute(context, launcher, ["weir run", files, program, ...args], environment);
   } finally {
     rmSync(files, { recursive: true, force: true });
   }
+}
+
+/** @throws WeirError when a shell would not find the program. */
+export function requireProgram(program: string): void {
+  if (programFile(program) !== undefined) return;
+  throw new WeirError(`cannot run ${program}: there is no such program`, { hint: "is it installed, and in $PATH?" });
 }
 
 /** Warns of a program that does not take the variables by which it is given a NIC. */
 export function warnOfDeaf({ stderr }: Pick<CliContext, "stderr">, verb: string, program: string): void {
   const file = programFile(program);
   const deaf = file && deafness(file);
-  if (deaf) stderr.write(`${verb}: warning: ${file} ${deaf}: it finds no NIC\n`);
+  if (deaf) stderr.write(`${verb}: warning: ${file} ${deaf}: it can use no NIC\n`);
 }
 
 /**

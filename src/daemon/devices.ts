@@ -120,7 +120,8 @@ export class DaemonDevices {
       };
       const link = runner.link(configuration.port.mac);
       const worker = runner.worker.forPrograms();
-      const nic = { addon: this.addon, worker, link, events, queuePairs: kProgramQueuePairs };
+      const { device } = runner;
+      const nic = { addon: this.addon, worker, link, events, device, queuePairs: kProgramQueuePairs };
       const broker = await ProgramBroker.open(path, configuration, nic);
       one.broker = broker;
       runner.programs = () => broker.programs();

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { writeDeviceFiles } from "../../src/daemon/programs/device_files.js";
+import { DeviceFiles } from "../../src/daemon/programs/device_files.js";
 import { type DeviceOptions, openDevice, WeirError } from "../../src/verbs/index.js";
 
 async function refusal(options: object): Promise<WeirError> {
@@ -17,14 +17,8 @@ function nic(): { control: string; socket: string } {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const socket = join(folder, "roce9.verbs");
   const addresses = ["10.0.0.9"];
-  writeDeviceFiles(join(folder, "roce9.rdma"), {
-    name: "roce9",
-    interface: "lo",
-    addresses,
-    mac: 2,
-    rate: 1e9,
-    socket,
-  });
+  const files = { name: "roce9", interface: "lo", addresses, mac: 2, rate: 1e9, socket };
+  new DeviceFiles(join(folder, "roce9.rdma"), files).write({ up: true, counters: {} });
   return { control: join(folder, "roce9.sock"), socket };
 }
 

@@ -1,8 +1,9 @@
 /** Commands that bring a program onto a host of a lab: into its namespaces, with an environment that leads to its NIC. */
 import { join } from "node:path";
 import { WeirError } from "../../base/error.js";
-import { programEnvironment, programLibraries } from "../../daemon/programs/launch.js";
+import { launcherPath, programEnvironment, programLibraries } from "../../daemon/programs/launch.js";
 import { kControlVariable } from "../../host/control_directory.js";
+import { runTool, ToolError } from "../../host/tools.js";
 import { kSystemFolder } from "./place.js";
 
 /** Variables that are set for programs of a host. @param folder Folder of the host. */
@@ -16,6 +17,22 @@ function nicEnvironment(files: string): Record<string, string> {
     return programEnvironment(programLibraries(), files);
   } catch (error) {
     if (error instanceof WeirError) return {};
+    throw error;
+  }
+}
+
+/**
+ * Has programs of a host see its NIC under /sys and /dev, where the mounts of its process 1 are. Returns why they do not; where the
+ * libraries were not built, the user was told so when the lab was built.
+ */
+export async function showDevices(pid: number, folder: string): Promise<string | undefined> {
+  try {
+    const launcher = [launcherPath(), "--here", "weir lab up", join(folder, kSystemFolder)];
+    await runTool("nsenter", ["--target", String(pid), "--mount", "--pid", "--", ...launcher]);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ToolError) return error.message;
+    if (error instanceof WeirError) return undefined;
     throw error;
   }
 }

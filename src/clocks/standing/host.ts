@@ -65,6 +65,7 @@ export class InhabitedHost {
       addon: this.addon,
       worker: programWorker(this.worker, index),
       link: this.#link(),
+      device,
       queuePairs: kProgramQueuePairs,
       events: { began: (one) => events.began(told(one)), ended: (one) => events.ended(told(one)) },
     });

@@ -16,6 +16,7 @@ import { Share } from "../../scenario/parts.js";
 import type { Scenario } from "../../scenario/types.js";
 import { gatewayAddresses, hostAddresses, labNetwork, stackNode } from "../lab/compose.js";
 import { kNicInterface } from "../lab/devices.js";
+import { showDevices } from "./enter.js";
 import { type HostEvents, InhabitedHost, shapeKernel } from "./host.js";
 
 /** Priority of programs' traffic where they choose none: that of scenarios' traffic. */
@@ -104,8 +105,12 @@ export class LabHosts {
   /** Lets programs find their NICs from now on. @throws WeirError where a socket cannot be made. */
   async serve(devices: ReadonlyMap<string, Device>, events: HostEvents): Promise<void> {
     for (const host of this.#hosts) {
-      const device = devices.get(host.place.name);
-      if (device !== undefined) await host.serve(device, events);
+      const { name, folder } = host.place;
+      const device = devices.get(name);
+      if (device === undefined) continue;
+      await host.serve(device, events);
+      const why = await showDevices(this.machine(name).pid, folder);
+      if (why !== undefined) this.events.warn("not all of a host could be had", { what: why });
     }
   }
 

@@ -20,7 +20,8 @@ import { Neighbours } from "../../wire/cm/neighbour.js";
 import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
 import { kPriorities } from "../../wire/priority.js";
 import { isHello, kHelloBytes, ProgramConnections } from "./connections.js";
-import { kFilesSuffix, writeDeviceFiles } from "./device_files.js";
+import { counterFiles, kCountersMs } from "./device_counters.js";
+import { DeviceFiles, kFilesSuffix, type PortFacts } from "./device_files.js";
 import { descriptorOf, type ProgramHost, type ProgramNicConfig, ProgramSession, type SessionHost } from "./session.js";
 import { Shares } from "./shares.js";
 import { openToGroup } from "./socket_access.js";
@@ -43,7 +44,8 @@ export class ProgramBroker implements SessionHost {
   readonly groups: GroupReports;
   readonly shares: SessionHost["shares"];
   readonly #connected = new Shares(kMostConnections);
-  readonly #files: string;
+  readonly #files: DeviceFiles;
+  #refresh: NodeJS.Timeout | undefined;
   readonly #onExit = () => this.#removeFiles();
 
   private constructor(
@@ -72,7 +74,15 @@ export class ProgramBroker implements SessionHost {
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
       mayNameQueuePair: (uid, qpn) => this.mayNameQueuePair(uid, qpn),
     });
-    this.#files = path.replace(/\.verbs$/, "") + kFilesSuffix;
+    const { port, name, addresses } = config;
+    this.#files = new DeviceFiles(path.replace(/\.verbs$/, "") + kFilesSuffix, {
+      name,
+      addresses,
+      interface: port.interface,
+      mac: port.mac,
+      rate: port.rate,
+      socket: path,
+    });
   }
 
   /** Listens at `path`, which only its owner may open. @throws WeirError when another daemon does, or the socket cannot be made. */
@@ -87,16 +97,8 @@ export class ProgramBroker implements SessionHost {
       await listenPrivately(server, path);
       const group = config.programs?.group;
       if (group !== undefined) openToGroup(path, group);
-      const { port, name, addresses } = config;
-      // It replaces what a daemon that was killed has left, which may be of another NIC.
-      writeDeviceFiles(broker.#files, {
-        name,
-        addresses,
-        interface: port.interface,
-        mac: port.mac,
-        rate: port.rate,
-        socket: path,
-      });
+      // They replace what a daemon that was killed has left, which may be of another NIC.
+      broker.#files.write(broker.#facts());
     } catch (error) {
       broker.close();
       if (error instanceof WeirError) throw error;
@@ -108,6 +110,7 @@ export class ProgramBroker implements SessionHost {
     // A connection that could not be accepted (no descriptors left) is the program's to repeat.
     server.on("error", () => {});
     process.on("exit", broker.#onExit);
+    broker.#refresh = setInterval(() => broker.#files.refresh(broker.#facts()), kCountersMs).unref();
     return broker;
   }
 
@@ -130,6 +133,7 @@ export class ProgramBroker implements SessionHost {
   /** Tells programs that the NIC is gone. Idempotent. */
   close(): void {
     process.off("exit", this.#onExit);
+    clearInterval(this.#refresh);
     this.#removeFiles();
     this.server.close();
     this.#cm.close();
@@ -218,8 +222,14 @@ export class ProgramBroker implements SessionHost {
     connection.receive(first);
   }
 
+  #facts(): PortFacts {
+    const { device } = this.host;
+    const [port] = device.ports();
+    return { up: port?.up === true, counters: counterFiles(device.totals(), Math.ceil((port?.transitions ?? 0) / 2)) };
+  }
+
   #removeFiles(): void {
-    rmSync(this.#files, { recursive: true, force: true });
+    this.#files.remove();
     rmSync(this.path, { force: true });
   }
 }

@@ -11,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,8 +28,23 @@ const kInterfaces = "ports/1/gid_attrs/ndevs";
 /** Device number in the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
 const kNullDevice = "1:3";
 const kReadable = 0o755;
-/** IB_USER_VERBS_ABI_VERSION, and RDMA_USER_CM_ABI_VERSION. */
+/** Of a port: it has a connection manager (IBTA volume 1, table 155), as Linux's rxe has it. */
+const kCapabilities = "0x00010000";
+/** Paths of what changes while a NIC runs. */
+const kLive = ["state", "phys_state", "rate", "counters", "hw_counters"].map((name) => `ports/1/${name}`);
+/** The device behind the NIC, as one on PCI has it. The vendor is nobody; a NIC of software is near to every processor. */
+const kDevice = {
+  vendor: "0xffff",
+  device: "0x0000",
+  subsystem_vendor: "0xffff",
+  subsystem_device: "0x0000",
+  class: "0x020000",
+  revision: "0x00",
+  numa_node: "-1",
+};
+/** IB_USER_VERBS_ABI_VERSION, IB_USER_MAD_ABI_VERSION, and RDMA_USER_CM_ABI_VERSION. */
 const kVerbsAbi = "6";
+const kManagementAbi = "5";
 const kConnectionsAbi = "4";
 
 export interface ProgramNic {
@@ -43,8 +59,71 @@ export interface ProgramNic {
   socket: string;
 }
 
-/** Writes the files of one NIC; they become `folder` at one moment, whatever was there. @throws WeirError if they cannot be made. */
-export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
+/** State of a NIC's port, as its files tell it. */
+export interface PortFacts {
+  up: boolean;
+  /** Values by files' paths below those of the port; device_counters.ts has them. */
+  counters: Readonly<Record<string, number>>;
+}
+
+/** Files of one NIC in a folder, which is there from write() to remove(). */
+export class DeviceFiles {
+  /** Contents of files that change, as last written. */
+  #told: Readonly<Record<string, string>> = {};
+
+  constructor(
+    private readonly folder: string,
+    private readonly nic: ProgramNic,
+  ) {}
+
+  /** Writes all of them; they become the folder at one moment, whatever was there. @throws WeirError if they cannot be made. */
+  write(facts: PortFacts): void {
+    const { folder, nic } = this;
+    let fresh: string | undefined;
+    try {
+      // The name is one that nobody could know before: where others may write beside it, none of the files is a link of theirs.
+      fresh = mkdtempSync(`${folder}.`);
+      this.#told = changing(nic, facts);
+      write(fresh, { ...lasting(nic), ...this.#told });
+      chmodSync(fresh, kReadable);
+      rmSync(folder, { recursive: true, force: true });
+      renameSync(fresh, folder);
+    } catch (cause) {
+      if (fresh !== undefined) rmSync(fresh, { recursive: true, force: true });
+      throw new WeirError(`cannot write ${folder}: ${fileReason(cause) ?? (cause as Error).message}`, {
+        cause,
+        hint: "programs find the NIC by it; set `control` to a path beside which there is room",
+      });
+    }
+  }
+
+  /** Writes what has changed. What cannot be written is written the next time. */
+  refresh(facts: PortFacts): void {
+    const now = changing(this.nic, facts);
+    const told: Record<string, string> = { ...this.#told };
+    for (const [path, text] of Object.entries(now)) {
+      if (text === told[path]) continue;
+      const file = join(this.folder, path);
+      try {
+        // A reader sees the text of before or this one.
+        writeFileSync(`${file}~`, `${text}\n`);
+        renameSync(`${file}~`, file);
+        told[path] = text;
+      } catch {
+        delete told[path];
+      }
+    }
+    this.#told = told;
+  }
+
+  /** Idempotent. */
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Files that stay as they are, and their texts. */
+function lasting(nic: ProgramNic): Record<string, string> {
   const guid = groups(guidOfMac(nic.mac));
   const files: Record<string, string> = {
     node_guid: guid,
@@ -52,12 +131,16 @@ export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
     node_type: "1: CA",
     node_desc: `Weir ${nic.name}`,
     fw_ver: "weir",
+    hca_type: "weir",
+    hw_rev: "0x0",
+    board_id: "weir",
     [kSocketFile]: nic.socket,
-    "ports/1/state": "4: ACTIVE",
-    "ports/1/phys_state": "5: LinkUp",
-    "ports/1/rate": `${nic.rate / 1e9} Gb/sec (1X)`,
     "ports/1/link_layer": "Ethernet",
     "ports/1/lid": "0x0",
+    "ports/1/lid_mask_count": "0",
+    "ports/1/sm_lid": "0x0",
+    "ports/1/sm_sl": "0",
+    "ports/1/cap_mask": kCapabilities,
     "ports/1/pkeys/0": "0xffff",
   };
   nic.addresses.forEach((address, i) => {
@@ -65,21 +148,18 @@ export function writeDeviceFiles(folder: string, nic: ProgramNic): void {
     files[`ports/1/gid_attrs/types/${i}`] = "RoCE v2";
     files[`${kInterfaces}/${i}`] = nic.interface;
   });
-  let fresh: string | undefined;
-  try {
-    // The name is one that nobody could know before: where others may write beside it, none of the files is a link of theirs.
-    fresh = mkdtempSync(`${folder}.`);
-    write(fresh, files);
-    chmodSync(fresh, kReadable);
-    rmSync(folder, { recursive: true, force: true });
-    renameSync(fresh, folder);
-  } catch (cause) {
-    if (fresh !== undefined) rmSync(fresh, { recursive: true, force: true });
-    throw new WeirError(`cannot write ${folder}: ${fileReason(cause) ?? (cause as Error).message}`, {
-      cause,
-      hint: "programs find the NIC by it; set `control` to a path beside which there is room",
-    });
-  }
+  return files;
+}
+
+/** Files that change while the NIC runs, and their texts. */
+function changing(nic: ProgramNic, { up, counters }: PortFacts): Record<string, string> {
+  const files: Record<string, string> = {
+    state: up ? "4: ACTIVE" : "1: DOWN",
+    phys_state: up ? "5: LinkUp" : "3: Disabled",
+    rate: `${nic.rate / 1e9} Gb/sec (1X)`,
+  };
+  for (const [path, value] of Object.entries(counters)) files[path] = String(value);
+  return Object.fromEntries(Object.entries(files).map(([path, text]) => [`ports/1/${path}`, text]));
 }
 
 /** Names of the NICs that serve programs, by their files in the folder of control sockets. */
@@ -104,7 +184,7 @@ export function programSocket(controlFolder: string, nic: string): string | unde
 }
 
 /**
- * Writes a folder for $SYSFS_PATH with these NICs.
+ * Writes a folder for $SYSFS_PATH with these NICs, with what weir-launch (native/verbs/launch.cc) shows under /sys and /dev.
  * @param folder Made anew each time; undefined: a temporary one.
  * @param isThere Tells whether an interface is there for the programs.
  */
@@ -119,19 +199,50 @@ export function writeSystemFiles(
     makeFolder(folder, 0o755);
   }
   const root = folder ?? mkdtempSync(join(tmpdir(), "weir-rdma-"));
+  chmodSync(root, kReadable);
   write(join(root, "class/infiniband_verbs"), { abi_version: kVerbsAbi });
+  write(join(root, "class/infiniband_mad"), { abi_version: kManagementAbi });
   write(join(root, "class/misc/rdma_cm"), { abi_version: kConnectionsAbi });
+  write(join(root, "dev/infiniband"), { rdma_cm: "" });
   nics.forEach((nic, i) => {
-    write(join(root, `class/infiniband_verbs/uverbs${i}`), { ibdev: nic, dev: kNullDevice, abi_version: "1" });
-    const device = join(root, "class/infiniband", nic);
-    cpSync(join(controlFolder, nic + kFilesSuffix), device, { recursive: true });
-    // An interface of another network namespace does not exist for a program here.
-    const interfaces = join(device, kInterfaces);
-    for (const file of readdirSync(interfaces).map((name) => join(interfaces, name))) {
-      if (!isThere(readFileSync(file, "utf8").trim())) rmSync(file);
+    const device = join("devices/virtual/weir", nic);
+    const verbs = `uverbs${i}`;
+    const management = `umad${i}`;
+    write(join(root, device), kDevice);
+    write(join(root, device, "infiniband_verbs", verbs), { ibdev: nic, dev: kNullDevice, abi_version: "1" });
+    write(join(root, device, "infiniband_mad", management), { ibdev: nic, port: "1" });
+    write(join(root, "dev/infiniband"), { [verbs]: "" });
+    showFiles(join(controlFolder, nic + kFilesSuffix), join(root, device, "infiniband", nic), isThere);
+    for (const [kind, name] of [
+      ["infiniband", nic],
+      ["infiniband_verbs", verbs],
+      ["infiniband_mad", management],
+    ] as const) {
+      makeFolder(join(root, "class", kind), kReadable);
+      symlinkSync(join("../..", device, kind, name), join(root, "class", kind, name));
+      symlinkSync("../..", join(root, device, kind, name, "device"));
+      symlinkSync(join("../../../../../../class", kind), join(root, device, kind, name, "subsystem"));
     }
   });
   return root;
+}
+
+/** Copies what stays of a NIC's files, and links what changes. */
+function showFiles(from: string, to: string, isThere: (name: string) => boolean): void {
+  cpSync(from, to, { recursive: true });
+  for (const path of kLive) {
+    rmSync(join(to, path), { recursive: true, force: true });
+    symlinkSync(join(from, path), join(to, path));
+  }
+  // An interface of another network namespace does not exist for a program here.
+  const names = new Set<string>();
+  for (const file of readdirSync(join(to, kInterfaces)).map((name) => join(to, kInterfaces, name))) {
+    const name = readFileSync(file, "utf8").trim();
+    if (isThere(name)) names.add(name);
+    else rmSync(file);
+  }
+  makeFolder(join(to, "../../net"), kReadable);
+  for (const name of names) symlinkSync(join("/sys/class/net", name), join(to, "../../net", name));
 }
 
 function write(folder: string, files: Readonly<Record<string, string>>): void {

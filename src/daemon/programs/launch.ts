@@ -11,6 +11,8 @@ import { programNics, programSocket, writeSystemFiles } from "./device_files.js"
 /** Value of $IBV_DRIVERS, and the file that libibverbs makes of it by its provider ABI. */
 const kProvider = { driver: "libweir", file: "libweir-rdmav34.so" };
 const kPreload = "libweir-preload.so";
+/** Program by which others see the devices of a folder. */
+const kLauncher = "weir-launch";
 
 export interface Launch {
   nics: string[];
@@ -18,6 +20,8 @@ export interface Launch {
   environment: Record<string, string>;
   /** Folder for $SYSFS_PATH; a caller that asked for a temporary one removes it. */
   files: string;
+  /** Path of the program by which others see the devices. */
+  launcher: string;
 }
 
 /**
@@ -51,13 +55,17 @@ export async function prepareLaunch(
   }
   const libraries = programLibraries();
   const files = writeSystemFiles(folder, chosen, lasting ? join(folder, "rdma", chosen.join("+")) : undefined);
-  return { nics: chosen, environment: programEnvironment(libraries, files), files };
+  const environment = programEnvironment(libraries, files);
+  return { nics: chosen, environment, files, launcher: join(libraries, kLauncher) };
 }
+
+/** Path of the program by which others see devices. @throws WeirError where it was not built. */
+export const launcherPath = () => join(programLibraries(), kLauncher);
 
 /** Folder of the libraries that programs load. @throws WeirError where they were not built. */
 export function programLibraries(): string {
   const libraries = dirname(addonFile());
-  for (const file of [kProvider.file, kPreload]) {
+  for (const file of [kProvider.file, kPreload, kLauncher]) {
     if (existsSync(join(libraries, file))) continue;
     const { why, remedy } = whyNotBuilt(libraries);
     throw new WeirError(`${join(libraries, file)} was not built: ${why}`, { hint: remedy });

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { constants } from "node:os";
 import { WeirError } from "../../base/error.js";
+import type { Device } from "../../device/device.js";
 import type { NicDaemonConfig } from "../../device/file/load.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
 import type { NativeAddon, NativePath, ProgramAnswer, ProgramOpening, ProgramRequest } from "../../native/types.js";
@@ -45,6 +46,8 @@ export interface ProgramHost {
   link: FrameLink;
   /** Number of queue pairs for which the worker has places. */
   queuePairs: number;
+  /** The NIC as a device. */
+  device: Pick<Device, "ports" | "totals">;
   events?: ProgramEvents;
 }
 

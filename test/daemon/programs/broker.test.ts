@@ -21,6 +21,7 @@ import { loadNicDaemon } from "../../../src/device/file/load.js";
 import type { NativePath, ProgramAnswer, ProgramRequest } from "../../../src/native/types.js";
 import { gidOfAddress } from "../../../src/wire/address.js";
 import { arpReply } from "../../../src/wire/cm/arp.js";
+import { kIdleDevice } from "../../fixtures/program_device.js";
 import { eventually } from "../../patience.js";
 
 vi.mock("node:fs", async (original) => {
@@ -86,6 +87,7 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
   /** Error with which every program is refused. */
   const refuse: { with?: Error | undefined } = {};
   const broker = await ProgramBroker.open(socket, config(programs), {
+    device: kIdleDevice,
     events: {
       began: (program) => void told.push(["began", program]),
       ended: (program) => void told.push(["ended", program]),

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import {
+  DeviceFiles,
   programNics,
   programSocket,
-  writeDeviceFiles,
   writeSystemFiles,
 } from "../../../src/daemon/programs/device_files.js";
 
@@ -18,6 +18,8 @@ const kNic = {
   socket: "/run/weir/roce0.verbs",
 };
 
+const kFacts = { up: true, counters: { "counters/port_xmit_data": 7 } };
+
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-test-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
@@ -26,8 +28,10 @@ function folder(): string {
 
 it("shows a NIC as the kernel would, where libibverbs looks", () => {
   const control = folder();
-  writeDeviceFiles(join(control, "roce0.rdma"), kNic);
-  writeDeviceFiles(join(control, "roce1.rdma"), { ...kNic, name: "roce1", addresses: ["10.0.0.6", "fd00::6"] });
+  new DeviceFiles(join(control, "roce0.rdma"), kNic).write(kFacts);
+  new DeviceFiles(join(control, "roce1.rdma"), { ...kNic, name: "roce1", addresses: ["10.0.0.6", "fd00::6"] }).write(
+    kFacts,
+  );
   expect(programNics(control)).toEqual(["roce0", "roce1"]);
   expect(programSocket(control, "roce0")).toBe("/run/weir/roce0.verbs");
   const root = writeSystemFiles(control, ["roce1", "roce0"]);
@@ -46,7 +50,7 @@ it("shows a NIC as the kernel would, where libibverbs looks", () => {
   expect(device("ports/1/gid_attrs/types/0")).toBe("RoCE v2\n");
   expect(device("ports/1/gid_attrs/ndevs/0")).toBe("lo\n");
   // An interface that is not here stands for one of another network namespace.
-  writeDeviceFiles(join(control, "roce0.rdma"), { ...kNic, interface: "nothing-here" });
+  new DeviceFiles(join(control, "roce0.rdma"), { ...kNic, interface: "nothing-here" }).write(kFacts);
   const other = writeSystemFiles(control, ["roce0"], join(control, "rdma"));
   expect(existsSync(join(other, "class/infiniband/roce0/ports/1/gid_attrs/ndevs/0"))).toBe(false);
   expect(device("ports/1/pkeys/0")).toBe("0xffff\n");
@@ -54,8 +58,8 @@ it("shows a NIC as the kernel would, where libibverbs looks", () => {
 
 it("makes a folder that stays anew each time", () => {
   const control = folder();
-  writeDeviceFiles(join(control, "roce0.rdma"), kNic);
-  writeDeviceFiles(join(control, "roce1.rdma"), kNic);
+  new DeviceFiles(join(control, "roce0.rdma"), kNic).write(kFacts);
+  new DeviceFiles(join(control, "roce1.rdma"), kNic).write(kFacts);
   const lasting = join(control, "rdma");
   expect(writeSystemFiles(control, ["roce0", "roce1"], lasting)).toBe(lasting);
   writeSystemFiles(control, ["roce1"], lasting);

@@ -11,6 +11,7 @@ import { loadAddon } from "../../../src/native/addon.js";
 import type { NativeAddon } from "../../../src/native/types.js";
 import { gidOfAddress } from "../../../src/wire/address.js";
 import { arpReply } from "../../../src/wire/cm/arp.js";
+import { kIdleDevice } from "../../fixtures/program_device.js";
 import { type Input, requireThat } from "../input.js";
 import type { Part } from "../protocols.js";
 
@@ -83,6 +84,7 @@ export async function openPrograms(folder: string): Promise<Part> {
     addon,
     worker: holdings.worker,
     queuePairs: 4096,
+    device: kIdleDevice,
     link: {
       mac: kMac,
       send: (frame) => {
