@@ -8,8 +8,8 @@
 // and no capabilities. With --here it is the namespace of the caller, which has it to itself.
 //
 // A folder that is to have more than it has is covered by a tmpfs in which all that was there is bound back, so /sys/class/net
-// stays that of the network namespace whose sysfs it is. Without PROGRAM, status 0 tells that the devices are seen. A program runs
-// in any case: where mounts are refused, after a warning.
+// stays that of the network namespace whose sysfs it is. Without PROGRAM, status 0 tells that the devices are seen. A program
+// runs in any case: where mounts are refused, after a warning.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <linux/netlink.h>
+#include <net/if.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ namespace {
 constexpr uint64_t kConnectionsAbi = 4;
 constexpr size_t kMostQuestion = 4096;
 constexpr char kVerbs[] = "uverbs";
+constexpr uint32_t kPort = 1;
 
 std::string system_folder() {
   const char* root = std::getenv("SYSFS_PATH");
@@ -49,7 +51,11 @@ struct Device {
   uint64_t number = 0;
   uint64_t abi = 0;
 
-  std::string attribute(const char* file) const { return line_of(system_folder() + "/class/infiniband/" + name + "/" + file); }
+  std::string folder() const { return system_folder() + "/class/infiniband/" + name; }
+  std::string attribute(const std::string& file) const { return line_of(folder() + "/" + file); }
+  std::string of_port(const std::string& file) const { return attribute("ports/1/" + file); }
+  // Number at the beginning of a file, such as that of "4: ACTIVE".
+  uint64_t number_of_port(const std::string& file) const { return std::strtoull(of_port(file).c_str(), nullptr, 10); }
 };
 
 // The kernel's encoding of a device number (huge_encode_dev).
@@ -92,6 +98,8 @@ uint64_t guid_of(const std::string& text) {
 struct Question {
   nlmsghdr header;
   std::optional<uint32_t> device;
+  std::optional<uint32_t> port;
+  bool is_dump() const { return (header.nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP; }
   std::string file;
 };
 
@@ -115,6 +123,16 @@ class Answer {
     requires std::is_integral_v<Number>
   void attribute(uint16_t type, Number number) {
     attribute(type, &number, sizeof number);
+  }
+
+  // Attributes within one.
+  template <class Inside>
+  void nest(uint16_t type, const Inside& inside) {
+    const size_t start = bytes_.size();
+    attribute(static_cast<uint16_t>(type | NLA_F_NESTED), nullptr, 0);
+    inside();
+    const auto length = static_cast<uint16_t>(bytes_.size() - start);
+    bytes_.replace(start, sizeof length, reinterpret_cast<const char*>(&length), sizeof length);
   }
 
   // Ends a list, or says how a question went: 0, or -errno.
@@ -168,7 +186,7 @@ void describe(Answer& answer, const Device& device, uint16_t flags) {
 
 // 0, or the errno with which the kernel refuses.
 int answer_devices(Answer& answer, const Question& question) {
-  const bool all = (question.header.nlmsg_flags & NLM_F_DUMP) != 0;
+  const bool all = question.is_dump();
   if (!all && !question.device) return EINVAL;
   bool found = all;
   for (const Device& device : devices()) {
@@ -178,6 +196,54 @@ int answer_devices(Answer& answer, const Question& question) {
   }
   if (all) answer.done();
   return found ? 0 : EINVAL;
+}
+
+void describe_port(Answer& answer, const Device& device) {
+  answer.attribute(RDMA_NLDEV_ATTR_PORT_STATE, static_cast<uint8_t>(device.number_of_port("state")));
+  answer.attribute(RDMA_NLDEV_ATTR_PORT_PHYS_STATE, static_cast<uint8_t>(device.number_of_port("phys_state")));
+  const std::string interface = device.of_port("gid_attrs/ndevs/0");
+  const uint32_t index = interface.empty() ? 0 : ::if_nametoindex(interface.c_str());
+  if (index == 0) return;  // another network namespace has it
+  answer.attribute(RDMA_NLDEV_ATTR_NDEV_INDEX, index);
+  answer.attribute(RDMA_NLDEV_ATTR_NDEV_NAME, interface);
+}
+
+void describe_counters(Answer& answer, const Device& device) {
+  std::vector<std::string> names;
+  DIR* entries = ::opendir((device.folder() + "/ports/1/hw_counters").c_str());
+  if (entries == nullptr) return;
+  while (const dirent* entry = ::readdir(entries)) {
+    // The daemon writes a file anew under another name.
+    const std::string name = entry->d_name;
+    if (name[0] != '.' && name.back() != '~' && name != "lifespan") names.push_back(name);
+  }
+  ::closedir(entries);
+  std::sort(names.begin(), names.end());
+  answer.nest(RDMA_NLDEV_ATTR_STAT_HWCOUNTERS, [&] {
+    for (const std::string& name : names) {
+      answer.nest(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY, [&] {
+        answer.attribute(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, name);
+        answer.attribute(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE, device.number_of_port("hw_counters/" + name));
+      });
+    }
+  });
+}
+
+// Answers with what `describe` tells of a device's port; a device has one.
+int answer_port(Answer& answer, const Question& question, uint16_t command, void (*tell)(Answer&, const Device&)) {
+  const bool all = question.is_dump();
+  if (!question.device || (!all && !question.port) || question.port.value_or(kPort) != kPort) return EINVAL;
+  for (const Device& device : devices()) {
+    if (device.index != question.device) continue;
+    answer.begin(static_cast<uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command)), all ? NLM_F_MULTI : 0);
+    answer.attribute(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
+    answer.attribute(RDMA_NLDEV_ATTR_DEV_NAME, device.name);
+    answer.attribute(RDMA_NLDEV_ATTR_PORT_INDEX, kPort);
+    tell(answer, device);
+    if (all) answer.done();
+    return 0;
+  }
+  return EINVAL;
 }
 
 int answer_character_file(Answer& answer, const Question& question) {
@@ -212,6 +278,10 @@ int answer_one(Answer& answer, const Question& question) {
   switch (RDMA_NL_GET_OP(type)) {
     case RDMA_NLDEV_CMD_GET:
       return answer_devices(answer, question);
+    case RDMA_NLDEV_CMD_PORT_GET:
+      return answer_port(answer, question, RDMA_NLDEV_CMD_PORT_GET, describe_port);
+    case RDMA_NLDEV_CMD_STAT_GET:
+      return answer_port(answer, question, RDMA_NLDEV_CMD_STAT_GET, describe_counters);
     case RDMA_NLDEV_CMD_SYS_GET:
       return answer_system(answer);
     case RDMA_NLDEV_CMD_GET_CHARDEV:
@@ -222,7 +292,7 @@ int answer_one(Answer& answer, const Question& question) {
 }
 
 Question read_question(const char* bytes, const nlmsghdr& header) {
-  Question question{.header = header, .device = {}, .file = {}};
+  Question question{.header = header, .device = {}, .port = {}, .file = {}};
   size_t at = sizeof header;
   nlattr attribute;
   while (at + sizeof attribute <= header.nlmsg_len) {
@@ -234,6 +304,9 @@ Question read_question(const char* bytes, const nlmsghdr& header) {
     if (attribute.nla_type == RDMA_NLDEV_ATTR_DEV_INDEX && length == sizeof number) {
       std::memcpy(&number, value, sizeof number);
       question.device = number;
+    } else if (attribute.nla_type == RDMA_NLDEV_ATTR_PORT_INDEX && length == sizeof number) {
+      std::memcpy(&number, value, sizeof number);
+      question.port = number;
     } else if (attribute.nla_type == RDMA_NLDEV_ATTR_CHARDEV_TYPE) {
       question.file.assign(value, ::strnlen(value, length));
     }
