@@ -198,7 +198,10 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.advance(horizon);
   collect();
   send_collected(horizon, now);
-  if (programs_ != nullptr) programs_->publish();
+  if (programs_ != nullptr) {
+    programs_->tell_link(port.up());
+    programs_->publish();
+  }
   if (stack_ != nullptr) stack_->flush(now);
 }
 

@@ -88,6 +88,7 @@ ProgramOpening NicPrograms::open() {
     throw NativeError::from_errno("epoll_ctl", "no memory can be shared with a program", kRemedy);
   }
   const ProgramOpening opening{.number = ++last_, .memory = program->memory_fd, .wake = program->wake_fd};
+  program->memory->links.store(link_up_ ? 0 : 1, std::memory_order_relaxed);
   programs_[last_] = std::move(program);
   return opening;
 }
@@ -138,6 +139,11 @@ void NicPrograms::publish() {
     program->link->publish();
     if (program->link->take_wake()) program->wake();
   }
+}
+
+void NicPrograms::change_link(bool up) {
+  link_up_ = up;
+  for (const auto& [number, program] : programs_) program->memory->links.fetch_add(1, std::memory_order_release);
 }
 
 bool NicPrograms::crowded(Time now) {

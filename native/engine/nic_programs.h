@@ -62,6 +62,10 @@ class NicPrograms {
   // Takes in a turn what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);
   void publish();
+  // The link is there, or not: programs hear of changes.
+  void tell_link(bool up) {
+    if (up != link_up_) change_link(up);
+  }
   // Whether any has no room for more frames.
   bool crowded(Time now);
 
@@ -75,6 +79,9 @@ class NicPrograms {
  private:
   struct Program;
 
+  void change_link(bool up);
+
+  bool link_up_ = true;
   int descriptor_ = -1;
   uint32_t last_ = 0;
   std::map<uint32_t, std::unique_ptr<Program>> programs_;

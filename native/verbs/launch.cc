@@ -1,9 +1,10 @@
 // weir-launch: runs a program that sees the devices of a folder under /sys and /dev, as it would see those of the kernel, whether
 // it loads libraries or not.
 //
-//   weir-launch [--here] NAME FOLDER [PROGRAM [ARGUMENT...]]
+//   weir-launch [--here] NAME FOLDER [VARIABLE=VALUE...] [PROGRAM [ARGUMENT...]]
 //
-// NAME is what warnings begin with. FOLDER has what is to be seen: class/*, devices/virtual/*, dev/*. It is seen in a mount
+// NAME is what warnings begin with. The variables are the program's: none of its preloaded libraries comes between this program
+// and the files. FOLDER has what is to be seen: class/*, devices/virtual/*, dev/*. It is seen in a mount
 // namespace of the program's own, for which an ordinary user needs a user namespace, too: there a program has its user and group,
 // and no capabilities. With --here it is the namespace of the caller, which has it to itself.
 //
@@ -22,6 +23,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -90,6 +92,16 @@ void copy_link(const std::string& from, const std::string& to) {
   check(::symlink(target, to.c_str()), to);
 }
 
+// Has what was in `covered` seen in `folder`, which covers it.
+void keep(const Entry& one, const std::string& covered, const std::string& folder) {
+  const std::string from = covered + "/" + one.name, to = folder + "/" + one.name;
+  if (one.type == DT_LNK) {
+    copy_link(from, to);
+  } else {
+    add(from, to, one.type == DT_DIR);
+  }
+}
+
 // Has all of `ours` seen in `folder`, in place of what has its name there.
 void show(const std::string& ours, const std::string& folder) {
   if (!is_folder(ours)) return;
@@ -107,11 +119,11 @@ void show(const std::string& ours, const std::string& folder) {
   for (const Entry& one : kept) {
     const auto same = [&](const Entry& other) { return other.name == one.name; };
     if (std::any_of(shown.begin(), shown.end(), same)) continue;
-    const std::string from = covered + "/" + one.name, to = folder + "/" + one.name;
-    if (one.type == DT_LNK) {
-      copy_link(from, to);
-    } else {
-      add(from, to, one.type == DT_DIR);
+    try {
+      keep(one, covered, folder);
+    } catch (const std::system_error& failure) {
+      // An entry that is gone meanwhile is one that is not there.
+      if (failure.code().value() != ENOENT) throw;
     }
   }
   for (const Entry& one : shown) add(ours + "/" + one.name, folder + "/" + one.name, one.type == DT_DIR);
@@ -148,22 +160,30 @@ void show_devices(const std::string& folder, bool here) {
   show(folder + "/dev", "/dev");
 }
 
-// Tries it out in a process of its own: what fails in the middle would leave the program with half of its devices.
-int attempt(const std::string& folder) {
+// Tries it out in a process of its own: what fails in the middle would leave the program with half of its devices. Returns what
+// failed, or nothing.
+std::string attempt(const std::string& folder) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) < 0) return std::strerror(errno);
   const pid_t child = ::fork();
-  if (child < 0) return errno;
   if (child == 0) {
     try {
       show_devices(folder, false);
-      ::_exit(0);
-    } catch (const std::system_error& failure) {
-      ::_exit(failure.code().value() & 0xff);
+    } catch (const std::exception& failure) {
+      (void)!::write(ends[1], failure.what(), std::strlen(failure.what()));
     }
+    ::_exit(0);
   }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  std::string failed = child < 0 ? std::strerror(errno) : "";
+  ::close(ends[1]);
+  char text[512];
+  for (ssize_t got; child > 0 && ((got = ::read(ends[0], text, sizeof text)) > 0 || (got < 0 && errno == EINTR));) {
+    if (got > 0) failed.append(text, static_cast<size_t>(got));
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+  ::close(ends[0]);
+  while (child > 0 && ::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return failed;
 }
 
 }  // namespace
@@ -172,25 +192,26 @@ int main(int count, char** arguments) {
   const bool here = count > 1 && std::strcmp(arguments[1], "--here") == 0;
   arguments += here ? 2 : 1;
   if (count < (here ? 4 : 3)) {
-    std::fputs("usage: weir-launch [--here] NAME FOLDER [PROGRAM [ARGUMENT...]]\n", stderr);
+    std::fputs("usage: weir-launch [--here] NAME FOLDER [VARIABLE=VALUE...] [PROGRAM [ARGUMENT...]]\n", stderr);
     return 2;
   }
   const char* name = arguments[0];
   const std::string folder = arguments[1];
   char** program = arguments + 2;
-  int error = here ? 0 : attempt(folder);
+  std::string failed = here ? "" : attempt(folder);
   try {
-    if (error == 0) show_devices(folder, here);
-  } catch (const std::system_error& failure) {
-    error = failure.code().value();
+    if (failed.empty()) show_devices(folder, here);
+  } catch (const std::exception& failure) {
+    failed = failure.what();
   }
-  if (error != 0) {
+  if (!failed.empty()) {
     std::fprintf(stderr,
                  "%s: warning: no mounts here (%s): programs that load no libraries see no NIC under /sys and /dev; "
                  "others do\n",
-                 name, std::strerror(error));
+                 name, failed.c_str());
   }
-  if (*program == nullptr) return error == 0 ? 0 : 1;
+  for (; *program != nullptr && std::strchr(*program, '=') != nullptr; ++program) ::putenv(*program);
+  if (*program == nullptr) return failed.empty() ? 0 : 1;
   ::execvp(*program, program);
   std::fprintf(stderr, "%s: cannot run %s: %s\n", name, *program, std::strerror(errno));
   return errno == ENOENT ? kNotFound : kNotRun;

@@ -14,6 +14,11 @@ namespace {
 constexpr uint8_t kSlIpv6 = 1;
 constexpr uint8_t kSlIpv4 = 2;
 
+// Number of the only port, which is the element of its events.
+constexpr uint64_t kPort = 1;
+// A daemon that writes nonsense does not keep the thread busy.
+constexpr uint32_t kMostLinkEvents = 64;
+
 ibv_wc_opcode opcode_of(const Completion& c) {
   if (c.receive) return c.opcode == WorkOpcode::write_immediate ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
   switch (c.opcode) {
@@ -34,6 +39,8 @@ ibv_wc_opcode opcode_of(const Completion& c) {
 }  // namespace
 
 ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransports(socket, is_there, true), events_(events) {
+  // A link that is down already is the state that it finds.
+  links_ = shared_memory().links.load(std::memory_order_acquire);
   catch_touches();
   start();
 }
@@ -128,6 +135,19 @@ void ProgramNic::read_event() {
   if (!events_wait_.load(std::memory_order_seq_cst) || ::getpid() != process_) return;
   const std::lock_guard lock(mutex());
   refill();
+}
+
+// Each change is an event, also of a link that was gone and came back in between (IBTA volume 1, 11.6.3).
+void ProgramNic::look_at_link() {
+  const uint32_t now = shared_memory().links.load(std::memory_order_acquire);
+  if (links_ == now) return;
+  const std::lock_guard lock(mutex());
+  for (uint32_t told = 0; links_ != now && told < kMostLinkEvents; ++told) {
+    ++links_;
+    events_.tell({kPort, static_cast<uint32_t>(links_ % 2 == 1 ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE), 0});
+  }
+  links_ = now;
+  if (events_.waits()) told();
 }
 
 void ProgramNic::complete(const Completion& c) {

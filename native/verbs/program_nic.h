@@ -80,6 +80,8 @@ class ProgramNic final : public ProgramTransports {
   // Take events that nobody has read back; return how many.
   uint32_t withdraw(const void* element) { return events_.withdraw(reinterpret_cast<uint64_t>(element)); }
   uint32_t withdraw_completions(ibv_cq& cq);
+  // False: the interface is down, or the daemon is gone.
+  bool link_up() const { return !failed() && (shared_memory().links.load(std::memory_order_acquire) & 1) == 0; }
   // The program has read an event, so there may be room for others; the caller must not have the lock.
   void read_event();
 
@@ -106,7 +108,11 @@ class ProgramNic final : public ProgramTransports {
   void changed(ProgramPair& pair, QueuePairState from, QueuePairState to) override;
   void ended() override { report(IBV_EVENT_DEVICE_FATAL, nullptr); }
   // A program that reads its descriptors without libibverbs tells nobody.
-  void look() override { read_event(); }
+  void look() override {
+    read_event();
+    look_at_link();
+  }
+  void look_at_link();
   // Whether its send queue has come to rest, and the program wants to be told.
   void look_at_draining(ProgramQueuePair& qp);
   // The queue pair, or its send queue alone, has failed, or was told to.
@@ -117,6 +123,7 @@ class ProgramNic final : public ProgramTransports {
   std::unordered_map<int, Channel> channels_;  // channels by their descriptors
   std::atomic<bool> events_wait_{false};       // some wait for room in one of these
   const pid_t process_ = ::getpid();
+  uint32_t links_ = 0;  // changes of the link that the program has heard of; the thread's own
   uint32_t domains_ = 0;
   uint32_t shared_numbers_ = 0;
 };

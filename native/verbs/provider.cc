@@ -101,14 +101,14 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
   if (port != 1) return EINVAL;
   ProgramNic& nic = nic_of(context);
   std::memset(out, 0, kPortAttributes);
-  out->state = nic.failed() ? IBV_PORT_DOWN : IBV_PORT_ACTIVE;
+  out->state = nic.link_up() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   out->max_mtu = IBV_MTU_4096;
   out->active_mtu = mtu_of(nic.hello().path_mtu);
   out->gid_tbl_len = static_cast<int>(nic.hello().gids);
   out->max_msg_sz = kMaxMessage;
   out->pkey_tbl_len = 1;
   out->max_vl_num = 1;
-  out->phys_state = nic.failed() ? 3 : 5;
+  out->phys_state = nic.link_up() ? 5 : 3;
   // The standard's code of width and speed that comes nearest from below.
   struct Link {
     uint64_t rate;

@@ -60,7 +60,7 @@ async function run(
   }
   const where = socket === undefined ? {} : { folder: dirname(socket) };
   const chosen = socket === undefined ? nic : [basename(socket, ".sock")];
-  const { environment, files, launcher } = await prepareLaunch(chosen, { lasting: env, ...where });
+  const { environment, files, before } = await prepareLaunch(chosen, { lasting: env, ...where });
   if (program === undefined) {
     for (const [name, value] of Object.entries(environment)) context.stdout.write(`export ${name}=${quoted(value)}\n`);
     return kExit.ok;
@@ -68,7 +68,8 @@ async function run(
   requireProgram(program);
   warnOfDeaf(context, "weir run", program);
   try {
-    return await execute(context, launcher, ["weir run", files, program, ...args], environment);
+    const [launcher = "", ...words] = [...before("weir run"), program, ...args];
+    return await execute(context, launcher, words, { LD_PRELOAD: undefined });
   } finally {
     rmSync(files, { recursive: true, force: true });
   }
@@ -95,7 +96,7 @@ export function execute(
   { signals }: CliContext,
   program: string,
   args: readonly string[],
-  environment: Readonly<Record<string, string>>,
+  environment: NodeJS.ProcessEnv,
   onSignal: (child: ChildProcess, signal: NodeJS.Signals) => void = (child, signal) => void child.kill(signal),
 ): Promise<number> {
   return new Promise((resolve, reject) => {

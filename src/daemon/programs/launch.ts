@@ -20,8 +20,8 @@ export interface Launch {
   environment: Record<string, string>;
   /** Folder for $SYSFS_PATH; a caller that asked for a temporary one removes it. */
   files: string;
-  /** Path of the program by which others see the devices. */
-  launcher: string;
+  /** Words in front of a program that has it see the devices, with the variables. @param name Begins warnings. */
+  before(name: string): string[];
 }
 
 /**
@@ -56,7 +56,9 @@ export async function prepareLaunch(
   const libraries = programLibraries();
   const files = writeSystemFiles(folder, chosen, lasting ? join(folder, "rdma", chosen.join("+")) : undefined);
   const environment = programEnvironment(libraries, files);
-  return { nics: chosen, environment, files, launcher: join(libraries, kLauncher) };
+  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const before = (name: string) => [join(libraries, kLauncher), name, files, ...variables];
+  return { nics: chosen, environment, files, before };
 }
 
 /** Path of the program by which others see devices. @throws WeirError where it was not built. */
