@@ -32,7 +32,7 @@ struct CompletionQueue {
   uint32_t async_events = 0;  // events that the program was told
   std::atomic<uint32_t> users{0};
   std::atomic<uint32_t>* domain = nullptr;  // users of the parent domain that it was made with
-  bool overrun = false;
+  bool overrun = false;                     // it was, and the program knows, or does not want to
 
   bool empty() const { return read.load(std::memory_order_relaxed) == written.load(std::memory_order_acquire); }
   // False: there is no room for it.

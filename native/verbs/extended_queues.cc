@@ -63,16 +63,17 @@ ibv_cq_ex* create_cq_ex(ibv_context*, ibv_cq_init_attr_ex* init) {
   constexpr uint64_t kStamped = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
   if ((init->wc_flags & ~(static_cast<uint64_t>(IBV_WC_STANDARD_FLAGS) | kStamped)) != 0) return errno = EOPNOTSUPP, nullptr;
   if ((init->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) != 0) return errno = EOPNOTSUPP, nullptr;
-  // A queue that overruns says so, whoever polls.
-  if ((init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 && (init->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0) {
-    return errno = EOPNOTSUPP, nullptr;
-  }
+  constexpr uint32_t kFlags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+  const uint32_t flags = (init->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 ? init->flags : 0;
+  if ((flags & ~kFlags) != 0) return errno = EOPNOTSUPP, nullptr;
   if (init->cqe < 1 || init->cqe > static_cast<uint32_t>(kMostCompletions) || init->comp_vector != 0) {
     return errno = EINVAL, nullptr;
   }
   auto* queue = new (std::nothrow) CompletionQueue{};
   if (queue == nullptr) return errno = ENOMEM, nullptr;
   queue->ring.resize(std::bit_ceil(init->cqe));
+  // A program that promises to poll in time is not told that it did not.
+  queue->overrun = (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0;
   if ((init->wc_flags & kStamped) != 0) queue->stamps.resize(queue->ring.size());
   ibv_cq_ex& cq = queue->base.cq_ex;
   cq.cqe = static_cast<int>(queue->ring.size());
@@ -102,11 +103,9 @@ ibv_cq_ex* create_cq_ex(ibv_context*, ibv_cq_init_attr_ex* init) {
   return &cq;
 }
 
-// Events are not gathered: who asks for that is told.
+// Moderation says how late an event may come, at most: here it comes at once, whatever is asked for.
 int modify_cq(ibv_cq*, ibv_modify_cq_attr* attributes) {
-  if ((attributes->attr_mask & ~static_cast<uint32_t>(IBV_CQ_ATTR_MODERATE)) != 0) return EINVAL;
-  const bool gathers = attributes->moderate.cq_count > 1 || attributes->moderate.cq_period > 0;
-  return (attributes->attr_mask & IBV_CQ_ATTR_MODERATE) != 0 && gathers ? EOPNOTSUPP : 0;
+  return (attributes->attr_mask & ~static_cast<uint32_t>(IBV_CQ_ATTR_MODERATE)) != 0 ? EINVAL : 0;
 }
 
 int query_rt_values(ibv_context*, ibv_values_ex* values) {

@@ -1,5 +1,5 @@
 /**
- * The namespaces of a lab's host that programs live in: network, mounts, host name and processes, as a machine has them. Process 1
+ * The namespaces of a lab's host that programs live in: network, mounts, host name, shared memory and processes, as a machine has them. Process 1
  * there holds them until its standard input closes, which also happens when weir dies; with it the kernel ends every other
  * process in there, wherever it came from.
  */
@@ -18,6 +18,7 @@ import { missingTool, runTool, type ToolOutput } from "./tools.js";
 const kHold = `
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
+mount -t tmpfs -o mode=1777 shm /dev/shm
 mount --bind "$2" /etc/hosts
 hostname "$1" 2> /dev/null || echo "$1" > /proc/sys/kernel/hostname
 exec 2>&1
@@ -25,7 +26,7 @@ echo ready
 trap "" CHLD
 exec cat`;
 
-const kUnshare = ["--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"];
+const kUnshare = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"];
 
 export interface MachineOptions {
   /** Host name that its programs see. */

@@ -48,7 +48,7 @@ export function enterHost(
   command: readonly string[],
 ): [string, ...string[]] {
   const namespaces = [
-    ...["--target", String(pid), "--net", "--uts", "--mount", "--pid"],
+    ...["--target", String(pid), "--net", "--uts", "--ipc", "--mount", "--pid"],
     ...(userNamespace ? ["--user", "--preserve-credentials"] : []),
   ];
   // Entering mounts leads to their root. The variables are set there: nsenter and the shell are none of the programs that need them.
