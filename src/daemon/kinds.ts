@@ -18,7 +18,10 @@ import type { DeviceConfigs } from "./devices.js";
 /** Source of a daemon's configuration. */
 export interface DaemonSource {
   kind: DeviceConfig["kind"];
+  /** Path of its file; a name for what was made without one. */
   path: string;
+  /** Text of the file, if there is none to read. */
+  text?: string;
   /** Set if the file is a config_db.json of SONiC. */
   sonic?: ConvertOptions | undefined;
   /** Assignments `path=value` over the file's own. */
@@ -37,8 +40,8 @@ export interface DaemonFile {
 }
 
 /** @throws WeirError if it cannot be read, ScenarioError for a config_db.json that is wrong. */
-export function readDaemonFile({ kind, path, sonic, set = [] }: DaemonSource): DaemonFile {
-  if (sonic === undefined) return { kind, path, text: readConfigText(path, kind), set, warnings: [] };
+export function readDaemonFile({ kind, path, text: made, sonic, set = [] }: DaemonSource): DaemonFile {
+  if (sonic === undefined) return { kind, path, text: made ?? readConfigText(path, kind), set, warnings: [] };
   const converted = convertConfigDb(readConfigDb(path), path, sonic);
   checkConverted(converted);
   // Lines and columns are those of the file that `--print` shows.

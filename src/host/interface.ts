@@ -44,6 +44,15 @@ export function ownAddresses(name: string): string[] {
   });
 }
 
+/** The kernel's gateway for all that is not on the interface's link; undefined: it has none there. */
+export function defaultGateway(name: string, ipv6: boolean): string | undefined {
+  const { status, stdout } = spawnSync("ip", [ipv6 ? "-6" : "-4", "-json", "route", "show", "default", "dev", name], {
+    encoding: "utf8",
+  });
+  const [route] = status === 0 && stdout !== "" ? (JSON.parse(stdout) as { gateway?: string }[]) : [];
+  return route?.gateway;
+}
+
 /** Asks the kernel, not /sys: a process may have entered a network namespace and still see the /sys of another. */
 function ipLink(name: string, namespace: string | undefined): IpLink {
   const ip = ["ip", "-json", "address", "show", "dev", name];
