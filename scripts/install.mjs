@@ -150,7 +150,7 @@ function removeBinaries() {
   for (const { folder } of builders) {
     const release = join(root, folder, "Release");
     for (const name of existsSync(release) ? readdirSync(release) : [])
-      if (/^(weir\.node|libweir-.*\.so)$/.test(name)) rmSync(join(release, name), { force: true });
+      if (/^(weir\.node|libweir-.*\.so|weir-launch)$/.test(name)) rmSync(join(release, name), { force: true });
   }
 }
 

@@ -147,8 +147,8 @@ export async function stage(folder: string): Promise<void> {
     pathToFileURL(join(built, "dist/native/addon.js")).href
   )) as typeof import("../src/native/addon.js");
   const core = addonFile();
-  const libraries = readdirSync(dirname(core)).filter((file) => /^libweir-.*\.so$/.test(file));
-  if (libraries.length < 2)
+  const libraries = readdirSync(dirname(core)).filter((file) => /^(libweir-.*\.so|weir-launch)$/.test(file));
+  if (libraries.length < 3)
     throw new ProgramFailed("the libraries for programs were not built: apt install libibverbs-dev");
   for (const file of [basename(core), ...libraries]) {
     cpSync(join(dirname(core), file), join(program, relative(built, dirname(core)), file));
@@ -165,7 +165,7 @@ export async function stage(folder: string): Promise<void> {
   };
   for (const [from, to] of Object.entries(others)) cpSync(join(root, from), join(folder, to), { recursive: true });
   const command = join(program, "dist/cli/main.js");
-  for (const file of filesUnder(folder)) chmodSync(file, file === command ? 0o755 : 0o644);
+  for (const file of filesUnder(folder)) chmodSync(file, file === command || basename(file) === "weir-launch" ? 0o755 : 0o644);
   manualPage(command, join(folder, "man"));
   completions(command, join(folder, "completion"));
 }
