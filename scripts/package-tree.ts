@@ -165,7 +165,8 @@ export async function stage(folder: string): Promise<void> {
   };
   for (const [from, to] of Object.entries(others)) cpSync(join(root, from), join(folder, to), { recursive: true });
   const command = join(program, "dist/cli/main.js");
-  for (const file of filesUnder(folder)) chmodSync(file, file === command || basename(file) === "weir-launch" ? 0o755 : 0o644);
+  for (const file of filesUnder(folder))
+    chmodSync(file, file === command || basename(file) === "weir-launch" ? 0o755 : 0o644);
   manualPage(command, join(folder, "man"));
   completions(command, join(folder, "completion"));
 }
