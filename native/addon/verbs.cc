@@ -21,7 +21,7 @@ uint32_t WorkerHandle::register_memory(double nic, Memory& memory, uint8_t acces
 void WorkerHandle::modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change) {
   NicDevice& at = verbs_at(nic);
   native().between_turns([&] {
-    at.soft_nic().modify_queue_pair(qpn, change.state, change.attributes, change.path, change.priority, change.rate_cap);
+    at.soft_nic().applications().modify(qpn, change.state, change.attributes, change.path, change.priority, change.rate_cap);
   });
 }
 

@@ -326,9 +326,9 @@ void NicDevice::take_work() {
   for (WorkCommand command; verbs_->commands.pop(command);) {
     const SendWork& work = command.work;
     if (command.receive) {
-      nic_.post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key}, command.times);
+      nic_.applications().post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key}, command.times);
     } else {
-      nic_.post_send(command.qpn, work, command.times);
+      nic_.applications().post_send(command.qpn, work, command.times);
     }
   }
 }
@@ -336,7 +336,7 @@ void NicDevice::take_work() {
 ProgramOpening NicDevice::open_program() { return programs_->open(); }
 
 void NicDevice::settle_counters() {
-  nic_.settle_counters();
+  nic_.observation().settle_counters();
   if (programs_ != nullptr) programs_->count(nic_.transport_counters());
 }
 
@@ -346,7 +346,7 @@ bool NicDevice::close_program(uint32_t number) {
   link->count(nic_.transport_counters());
   link->drop_frames(nic_.transport_counters());
   for (const uint32_t qpn : std::set(programs_->queue_pairs(number))) {
-    if (nic_.abandon_queue_pair(qpn)) {
+    if (nic_.applications().abandon(qpn)) {
       owners_.erase(qpn);
       abandoned_.push_back({qpn, nic_.now() + kAbandoned});
     } else {
@@ -362,14 +362,14 @@ uint32_t NicDevice::owner(uint32_t qpn) const {
 }
 
 void NicDevice::reclaim() {
-  nic_.destroy_queue_pair(abandoned_.front().qpn);
+  nic_.applications().destroy(abandoned_.front().qpn);
   abandoned_.pop_front();
 }
 
 // The living come first.
 uint32_t NicDevice::create_or_reclaim(const VerbsQueuePairParameters& parameters) {
-  uint32_t qpn = nic_.create_queue_pair(parameters);
-  for (; qpn == 0 && !abandoned_.empty(); qpn = nic_.create_queue_pair(parameters)) reclaim();
+  uint32_t qpn = nic_.applications().create(parameters);
+  for (; qpn == 0 && !abandoned_.empty(); qpn = nic_.applications().create(parameters)) reclaim();
   return qpn;
 }
 
@@ -399,20 +399,20 @@ uint32_t NicDevice::create_for_program(VerbsQueuePairParameters parameters) {
 
 bool NicDevice::destroy_queue_pair(uint32_t qpn) {
   take_work();
-  const QueuePair* pair = nic_.find_queue_pair(qpn);
+  const QueuePair* pair = nic_.applications().find(qpn);
   if (pair == nullptr) return false;
   if (const auto owner = owners_.find(qpn); owner != owners_.end()) {
     programs_->forget(owner->second, qpn, pair->counters);
     owners_.erase(owner);
-    return nic_.destroy_queue_pair(qpn);
+    return nic_.applications().destroy(qpn);
   }
-  nic_.destroy_queue_pair(qpn);
+  nic_.applications().destroy(qpn);
   budget_.give_back(qpn);
   return true;
 }
 
 uint32_t NicDevice::create_address_handle(const RocePath& path) {
-  const uint32_t handle = nic_.create_address_handle(path);
+  const uint32_t handle = nic_.applications().create_address_handle(path);
   if (handle != AddressTable::kNone) return handle;
   throw NativeError("NO_RESOURCES", 0, "",
                     "no address handle is left on this device: it has " + std::to_string(AddressTable::kMost),
@@ -421,11 +421,11 @@ uint32_t NicDevice::create_address_handle(const RocePath& path) {
 
 bool NicDevice::destroy_address_handle(uint32_t handle) {
   take_work();
-  return nic_.destroy_address_handle(handle);
+  return nic_.applications().destroy_address_handle(handle);
 }
 
 bool NicDevice::attach_group(uint32_t qpn, const IpAddress& group) {
-  nic_.attach_group(qpn, group);
+  nic_.applications().attach_group(qpn, group);
   ports_.front().port().take_groups();
   return true;
 }
@@ -444,7 +444,7 @@ void NicDevice::stop_traffic(Time now) {
 void NicDevice::sample(Time at, SpscRing<Record>& ring) {
   for (uint32_t i = 0; i < nic_.streams(); ++i) {
     const QueuePair& qp = nic_.queue_pairs()[i];
-    if (nic_.controls(qp.parameters)) ring.push(sample_sender(nic_, i, at, index_, i));
+    if (nic_.observation().controls(qp.parameters)) ring.push(sample_sender(nic_, i, at, index_, i));
     if (qp.counters.rx_packets > 0) ring.push(sample_receiver(qp.counters, at, index_, i));
   }
 }

@@ -60,7 +60,7 @@ class NicDevice final : public Device, private MessageListener {
   bool destroy_address_handle(uint32_t handle);
   // Datagrams to a group, for a queue pair; see SoftNic.
   bool attach_group(uint32_t qpn, const IpAddress& group);
-  bool detach_group(uint32_t qpn, const IpAddress& group) { return nic_.detach_group(qpn, group); }
+  bool detach_group(uint32_t qpn, const IpAddress& group) { return nic_.applications().detach_group(qpn, group); }
   bool deregister_memory(uint32_t key) { return nic_.memory().remove(key); }
 
  private:

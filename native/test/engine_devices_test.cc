@@ -411,7 +411,7 @@ struct ProgramRig {
     QueueAttributes a;
     a.remote_qpn = remote_qpn;
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      device->soft_nic().modify_queue_pair(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
+      device->soft_nic().applications().modify(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
     }
     return qpn;
   }
@@ -494,7 +494,7 @@ TEST_CASE("nic device: what a program leaves behind tells its peer, counts for n
   const uint32_t connected = rig.connect(living.number, 0x102);
   REQUIRE(rig.device->close_program(living.number));
   rig.device->turn(30 * kSecond, 30 * kSecond);
-  CHECK(rig.device->soft_nic().find_queue_pair(connected) != nullptr);
+  CHECK(rig.device->soft_nic().applications().find(connected) != nullptr);
   rig.device->turn(61 * kSecond, 61 * kSecond);
-  CHECK(rig.device->soft_nic().find_queue_pair(connected) == nullptr);
+  CHECK(rig.device->soft_nic().applications().find(connected) == nullptr);
 }

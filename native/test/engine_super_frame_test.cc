@@ -301,7 +301,7 @@ TEST_CASE("nic super-frames: small messages of an application's queue pair leave
     QueueAttributes a;
     a.remote_qpn = 0x77;
     a.path_mtu = 1'024;
-    nic.soft_nic().modify_queue_pair(qpn, state, a, path_to(kPeerMac, kNicMac), 3, 0);
+    nic.soft_nic().applications().modify(qpn, state, a, path_to(kPeerMac, kNicMac), 3, 0);
   }
   SendWork work{.opcode = WorkOpcode::write, .length = 64, .local_address = region.address, .local_key = key};
   constexpr uint32_t kFirst = 8;

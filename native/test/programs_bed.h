@@ -137,7 +137,7 @@ class TestBroker {
         QueueAttributes attributes;
         attributes.path_mtu = request.path_mtu;
         attributes.remote_qpn = request.remote_qpn;
-        nic.soft_nic().modify_queue_pair(request.object, static_cast<QueuePairState>(request.state), attributes, path, 3, 0);
+        nic.soft_nic().applications().modify(request.object, static_cast<QueuePairState>(request.state), attributes, path, 3, 0);
         return;
       }
       case ProgramRequest::kDestroyQueuePair:

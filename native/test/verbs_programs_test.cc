@@ -229,7 +229,7 @@ TEST_CASE(
     for (const int i : {0, 1}) {
       SoftNic& nic = nics[i]->soft_nic();
       for (uint32_t pair = 0; pair < kPairs; ++pair) {
-        CHECK(nic.flow_at(pair, nic.now()).controller.template as<SwiftSender>()->window() == 1);
+        CHECK(nic.observation().flow_at(pair, nic.now()).controller.template as<SwiftSender>()->window() == 1);
       }
     }
   });
@@ -263,7 +263,7 @@ TEST_CASE("programs: what is lost under a window is sent again, and congestion c
   // It would have grown by each of the packets without a loss.
   bed.turns.between([&](auto& nics) {
     SoftNic& nic = nics[0]->soft_nic();
-    CHECK(nic.flow_at(0, nic.now()).controller.template as<DctcpSender>()->window() < 400);
+    CHECK(nic.observation().flow_at(0, nic.now()).controller.template as<DctcpSender>()->window() < 400);
   });
 }
 
