@@ -4,6 +4,7 @@
 #include <random>
 
 #include "test/programs_bed.h"
+#include "test/test_program.h"
 
 namespace weir::test {
 namespace {
