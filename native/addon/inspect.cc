@@ -128,7 +128,7 @@ std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
     const QueuePair& qp = nic.queue_pairs()[i];
     if (qp.transport == nullptr || qp.kind == QueuePair::Kind::abandoned) continue;
     copy.push_back(copy_queue_pair(nic, i, i < nic.streams() ? device.queue_pair_name(i) : ""));
-    copy.back().program = device.owner(copy.back().qpn);
+    if (device.applications() != nullptr) copy.back().program = device.applications()->owner(copy.back().qpn);
   }
   return copy;
 }

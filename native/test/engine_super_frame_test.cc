@@ -296,7 +296,7 @@ TEST_CASE("nic super-frames: small messages of an application's queue pair leave
   region.access = kLocalWrite;
   const uint32_t key = nic.soft_nic().memory().add(region);
   constexpr uint32_t kMessages = 200;
-  const uint32_t qpn = nic.create_queue_pair({.send_depth = kMessages});
+  const uint32_t qpn = nic.applications()->create_queue_pair({.send_depth = kMessages});
   for (const QueuePairState state : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
     QueueAttributes a;
     a.remote_qpn = 0x77;

@@ -99,8 +99,8 @@ class TestBroker {
     }
     turns_.between([&](auto& nics) {
       NicDevice& nic = *nics[nic_];
-      if (program != 0) nic.close_program(program);
-      for (const uint32_t handle : handles) nic.destroy_address_handle(handle);
+      if (program != 0) nic.applications()->close_program(program);
+      for (const uint32_t handle : handles) nic.applications()->destroy_address_handle(handle);
     });
     const std::lock_guard lock(mutex_);
     std::erase(sockets_, socket);
@@ -111,7 +111,7 @@ class TestBroker {
     const RocePath path = path_to(kMacs[request.gid[15] == static_cast<uint8_t>(kNicMac) ? 0 : 1], kMacs[nic_]);
     switch (request.kind) {
       case ProgramRequest::kHello:
-        opening = nic.open_program();
+        opening = nic.applications()->open_program();
         program = opening.number;
         answer.layout = kProgramLayout;
         answer.path_mtu = 1024;
@@ -123,7 +123,7 @@ class TestBroker {
         parameters.datagram = request.datagram != 0;
         parameters.send_depth = parameters.receive_depth = 1;
         parameters.program = program;
-        answer.object = nic.create_queue_pair(parameters);
+        answer.object = nic.applications()->create_queue_pair(parameters);
         return;
       }
       case ProgramRequest::kModifyQueuePair: {
@@ -134,13 +134,13 @@ class TestBroker {
         return;
       }
       case ProgramRequest::kDestroyQueuePair:
-        nic.destroy_queue_pair(request.object);
+        nic.applications()->destroy_queue_pair(request.object);
         return;
       case ProgramRequest::kCreateAddressHandle:
-        handles.push_back(answer.object = nic.create_address_handle(path));
+        handles.push_back(answer.object = nic.applications()->create_address_handle(path));
         return;
       default:
-        nic.destroy_address_handle(request.object);
+        nic.applications()->destroy_address_handle(request.object);
         std::erase(handles, request.object);
     }
   }

@@ -276,7 +276,7 @@ TEST_CASE("programs: a connection that fails under a window gives back what the 
   bed.brokers[1]->hang_up();
   REQUIRE(eventually([&] {
     uint32_t owner = 0;
-    bed.turns.between([&](auto& nics) { owner = nics[1]->owner(c.qp[1]->qp_num); });
+    bed.turns.between([&](auto& nics) { owner = nics[1]->applications()->owner(c.qp[1]->qp_num); });
     return owner == 0;
   }));
   REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, piece, 1, 1) == 0);
@@ -320,7 +320,7 @@ TEST_CASE("programs: one that ends gives its queue pairs back, and its peer is t
   REQUIRE(left.wait().status == IBV_WC_SUCCESS);
   const auto owned = [&] {
     uint32_t owner = 0;
-    bed.turns.between([&](auto& nics) { owner = nics[1]->owner(far->qp_num); });
+    bed.turns.between([&](auto& nics) { owner = nics[1]->applications()->owner(far->qp_num); });
     return owner != 0;
   };
   CHECK(owned());
