@@ -39,14 +39,14 @@ size_t WorkerHandle::post(uint32_t nic, std::span<uint64_t> words, uint32_t coun
 
 size_t WorkerHandle::drain_completions(double nic, std::span<uint64_t> words) {
   NicDevice& at = verbs_at(nic);
-  native().rearm_doorbell();
+  native().doorbell().rearm();
   return drain(at.verbs()->completions, words);
 }
 
 double WorkerHandle::progress(double nic, std::span<uint64_t> words) {
   NicDevice& at = verbs_at(nic);
   const bool moved = native().help();
-  native().rearm_doorbell();
+  native().doorbell().rearm();
   return weir::progress(moved, at.verbs()->completions, words);
 }
 

@@ -76,8 +76,8 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::drain_completions, "drainCompletions(nic, words)">(),
        method<&WorkerHandle::progress, "progress(nic, words)">(),
        method<&Worker::rest, "rest()">(),
-       method<&Worker::worst_gap, "worstGap()">(),
-       method<&Worker::recent_gap, "recentGap()">(),
+       method<&WorkerHandle::worst_gap, "worstGap()">(),
+       method<&WorkerHandle::recent_gap, "recentGap()">(),
        method<&WorkerHandle::outcome, "outcome()">()});
 }
 
@@ -92,7 +92,7 @@ WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Wrap(info) {
   if (info[1].IsFunction()) {
     doorbell_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "weir doorbell", 1, 1);
     rings_ = true;
-    worker_->set_doorbell([this] { doorbell_.NonBlockingCall(); });
+    worker_->doorbell().set([this] { doorbell_.NonBlockingCall(); });
   }
   napi_add_env_cleanup_hook(env, on_exit, this);
 }
@@ -139,7 +139,7 @@ uint32_t WorkerHandle::drain_records(std::span<double> target) {
 }
 
 std::vector<PuntedCopy> WorkerHandle::drain_punted() {
-  native().rearm_doorbell();
+  native().doorbell().rearm();
   std::vector<PuntedCopy> out;
   const auto frame = std::make_unique<PuntedFrame>();
   while (out.size() < kPunted && native().punted().pop(*frame)) {

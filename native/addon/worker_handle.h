@@ -73,6 +73,8 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   void attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places);
   void detach(CaptureHandle& capture);
   std::vector<NamedHistogram> histograms();
+  uint64_t worst_gap() const { return native().gaps().worst(); }
+  uint64_t recent_gap() const { return native().gaps().recent(); }
   Outcome outcome();
 
   SwitchDevice& switch_at(double index) const;
