@@ -98,7 +98,7 @@ std::string text(const RocePath& path) {
 
 QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
   QueuePair& qp = nic.queue_pairs()[index];
-  const Flow& flow = nic.flow_at(index, nic.now());
+  const Flow& flow = nic.observation().flow_at(index, nic.now());
   const ControllerState state = flow.controller.visit([](const auto& c) { return c.state(); });
   const Rate rate = nic.allowed_rate(qp);
   // A flow without a target has one rate.
@@ -128,7 +128,7 @@ std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
     const QueuePair& qp = nic.queue_pairs()[i];
     if (qp.transport == nullptr || qp.kind == QueuePair::Kind::abandoned) continue;
     copy.push_back(copy_queue_pair(nic, i, i < nic.streams() ? device.queue_pair_name(i) : ""));
-    copy.back().program = device.owner(copy.back().qpn);
+    if (device.applications() != nullptr) copy.back().program = device.applications()->owner(copy.back().qpn);
   }
   return copy;
 }
@@ -142,7 +142,7 @@ std::vector<ProgramCopy> copy_programs(NicDevice& device) {
     const ProgramLink& link = *programs.find(number);
     ProgramCopy& program = copy.emplace_back(ProgramCopy{number, static_cast<uint32_t>(pairs.size()), link.busy_drops(),
                                                          link.refused_packets(), programs.past(number)});
-    for (const uint32_t qpn : pairs) program.counters.add(device.soft_nic().find_queue_pair(qpn)->counters);
+    for (const uint32_t qpn : pairs) program.counters.add(device.soft_nic().applications().find(qpn)->counters);
   }
   return copy;
 }

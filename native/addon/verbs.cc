@@ -21,7 +21,7 @@ uint32_t WorkerHandle::register_memory(double nic, Memory& memory, uint8_t acces
 void WorkerHandle::modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change) {
   NicDevice& at = verbs_at(nic);
   native().between_turns([&] {
-    at.soft_nic().modify_queue_pair(qpn, change.state, change.attributes, change.path, change.priority, change.rate_cap);
+    at.soft_nic().applications().modify(qpn, change.state, change.attributes, change.path, change.priority, change.rate_cap);
   });
 }
 
@@ -39,14 +39,14 @@ size_t WorkerHandle::post(uint32_t nic, std::span<uint64_t> words, uint32_t coun
 
 size_t WorkerHandle::drain_completions(double nic, std::span<uint64_t> words) {
   NicDevice& at = verbs_at(nic);
-  native().rearm_doorbell();
+  native().doorbell().rearm();
   return drain(at.verbs()->completions, words);
 }
 
 double WorkerHandle::progress(double nic, std::span<uint64_t> words) {
   NicDevice& at = verbs_at(nic);
   const bool moved = native().help();
-  native().rearm_doorbell();
+  native().doorbell().rearm();
   return weir::progress(moved, at.verbs()->completions, words);
 }
 

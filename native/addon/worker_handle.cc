@@ -57,22 +57,27 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::detach, "detach(capture)">(),
        method<&WorkerHandle::histograms, "histograms()">(),
        method<&WorkerHandle::register_memory, "registerMemory(nic, memory, access, domain)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::deregister_memory, uint32_t>, "deregisterMemory(nic, key)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::open_program>, "openProgram(nic)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::close_program, uint32_t>, "closeProgram(nic, number)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::create_queue_pair, VerbsQueuePairParameters>, "createQueuePair(nic, options)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::destroy_queue_pair, uint32_t>, "destroyQueuePair(nic, qpn)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::deregister_memory, uint32_t>, "deregisterMemory(nic, key)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::open_program>, "openProgram(nic)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::close_program, uint32_t>, "closeProgram(nic, number)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::create_queue_pair, VerbsQueuePairParameters>,
+              "createQueuePair(nic, options)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::destroy_queue_pair, uint32_t>, "destroyQueuePair(nic, qpn)">(),
        method<&WorkerHandle::modify_queue_pair, "modifyQueuePair(nic, qpn, attributes)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::create_address_handle, RocePath>, "createAddressHandle(nic, path)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::destroy_address_handle, uint32_t>, "destroyAddressHandle(nic, handle)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::attach_group, uint32_t, IpAddress>, "attachGroup(nic, qpn, group)">(),
-       method<&WorkerHandle::on_nic<&NicDevice::detach_group, uint32_t, IpAddress>, "detachGroup(nic, qpn, group)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::create_address_handle, RocePath>,
+              "createAddressHandle(nic, path)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::destroy_address_handle, uint32_t>,
+              "destroyAddressHandle(nic, handle)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::attach_group, uint32_t, IpAddress>,
+              "attachGroup(nic, qpn, group)">(),
+       method<&WorkerHandle::on_applications<&NicApplications::detach_group, uint32_t, IpAddress>,
+              "detachGroup(nic, qpn, group)">(),
        method<&WorkerHandle::post, "post(nic, words, count)">(),
        method<&WorkerHandle::drain_completions, "drainCompletions(nic, words)">(),
        method<&WorkerHandle::progress, "progress(nic, words)">(),
        method<&Worker::rest, "rest()">(),
-       method<&Worker::worst_gap, "worstGap()">(),
-       method<&Worker::recent_gap, "recentGap()">(),
+       method<&WorkerHandle::worst_gap, "worstGap()">(),
+       method<&WorkerHandle::recent_gap, "recentGap()">(),
        method<&WorkerHandle::outcome, "outcome()">()});
 }
 
@@ -87,7 +92,7 @@ WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Wrap(info) {
   if (info[1].IsFunction()) {
     doorbell_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "weir doorbell", 1, 1);
     rings_ = true;
-    worker_->set_doorbell([this] { doorbell_.NonBlockingCall(); });
+    worker_->doorbell().set([this] { doorbell_.NonBlockingCall(); });
   }
   napi_add_env_cleanup_hook(env, on_exit, this);
 }
@@ -134,7 +139,7 @@ uint32_t WorkerHandle::drain_records(std::span<double> target) {
 }
 
 std::vector<PuntedCopy> WorkerHandle::drain_punted() {
-  native().rearm_doorbell();
+  native().doorbell().rearm();
   std::vector<PuntedCopy> out;
   const auto frame = std::make_unique<PuntedFrame>();
   while (out.size() < kPunted && native().punted().pop(*frame)) {

@@ -73,6 +73,8 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   void attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places);
   void detach(CaptureHandle& capture);
   std::vector<NamedHistogram> histograms();
+  uint64_t worst_gap() const { return native().gaps().worst(); }
+  uint64_t recent_gap() const { return native().gaps().recent(); }
   Outcome outcome();
 
   SwitchDevice& switch_at(double index) const;
@@ -84,10 +86,11 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   auto on_switch(double device) const {
     return result_of(&Worker::between_turns, [&at = switch_at(device)] { return kAction(at); });
   }
-  // The same of a NIC with places for applications.
+  // Does the same with the queue pairs that applications have of a NIC.
   template <auto kAction, class... Arguments>
-  auto on_nic(double nic, Arguments... arguments) const {
-    return result_of(&Worker::between_turns, [&, &at = verbs_at(nic)] { return std::invoke(kAction, at, arguments...); });
+  auto on_applications(double nic, Arguments... arguments) const {
+    return result_of(&Worker::between_turns,
+                     [&, &at = *verbs_at(nic).applications()] { return std::invoke(kAction, at, arguments...); });
   }
   // Returns a view of it, with all counters published before.
   template <auto kLook>

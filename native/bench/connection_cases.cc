@@ -23,7 +23,7 @@ struct Counted final : CompletionSink {
 struct End {
   End(uint64_t mac, uint32_t message) : pool(1'024, 4'096 + 128), nic(parameters(mac), {}, pool, &completions), bytes(message) {
     key = nic.memory().add({bytes.data(), 0, bytes.size(), 1, kLocalWrite | kRemoteWrite, nullptr});
-    qpn = nic.create_queue_pair({.send_depth = kUnderWay, .receive_depth = 1});
+    qpn = nic.applications().create({.send_depth = kUnderWay, .receive_depth = 1});
     nic.number_datagrams(true);
   }
   static NicParameters parameters(uint64_t mac) {
@@ -48,7 +48,7 @@ struct End {
     path.destination_ip[3] = static_cast<uint8_t>(peer_mac);
     path.udp_source_port = 0xc000;
     for (const QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      nic.modify_queue_pair(qpn, to, a, path, 3, 0);
+      nic.applications().modify(qpn, to, a, path, 3, 0);
     }
   }
 
@@ -75,7 +75,7 @@ class Connection : public BenchCase {
         work.length = static_cast<uint32_t>(ends_[0].bytes.size());
         work.local_key = ends_[0].key;
         work.remote_key = ends_[1].key;
-        ends_[0].nic.post_send(ends_[0].qpn, work, room);
+        ends_[0].nic.applications().post_send(ends_[0].qpn, work, room);
         posted_ += room;
       }
       sent += pass(ends_[0], ends_[1]);

@@ -59,7 +59,7 @@ struct Flow {
   // A group's: queue pairs that wait for their turn; the one whose turn it is, and which has not sent yet; the last sender.
   uint32_t first = kNobody;
   uint32_t last = kNobody;
-  uint32_t let_go = kNobody;
+  uint32_t in_turn = kNobody;
   uint32_t sent_last = kNobody;
 
   // Tells the controller of an event: all of them come this way.

@@ -229,7 +229,7 @@ void FlowTable::unbind(uint32_t index) {
   if (member.group == kNone) return;
   leave(index);
   Flow& flow = flows_[member.group];
-  if (flow.let_go == index) flow.let_go = kNone;
+  if (flow.in_turn == index) flow.in_turn = kNone;
   if (flow.sent_last == index) flow.sent_last = kNone;
   Group& of = group(member.group);
   if (--of.members == 0 && !of.reusable) {

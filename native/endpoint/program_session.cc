@@ -1,10 +1,13 @@
 #include "endpoint/program_session.h"
 
+#include <linux/futex.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -124,6 +127,22 @@ bool Session::ended() const {
 void Session::wake_nic() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (memory_->nic_sleeps.load(std::memory_order_relaxed) != 0) ::eventfd_write(wake_, 1);
+}
+
+void Session::tell_counters(const TransportCounters& counters) const {
+  for (int i = 0; i < TransportCounters::kCount; ++i) {
+    memory_->counted[i].store(counters.words()[i], std::memory_order_relaxed);
+  }
+}
+
+void Session::ring_thread() const {
+  memory_->bell.fetch_add(1, std::memory_order_release);
+  ::syscall(SYS_futex, &memory_->bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void Session::wait_for_bell(uint32_t bell, Time duration) const {
+  const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
+  ::syscall(SYS_futex, &memory_->bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
 }
 
 }  // namespace weir

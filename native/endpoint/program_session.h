@@ -4,7 +4,9 @@
 #include <mutex>
 #include <string>
 
+#include "base/types.h"
 #include "endpoint/program_protocol.h"
+#include "transport/counters.h"
 #include "transport/program_rings.h"
 
 namespace weir {
@@ -25,6 +27,12 @@ class Session {
   void hang_up() const;
   // Must be called after something was submitted.
   void wake_nic() const;
+  // The program's counters; the daemon's are of the NIC and of all its programs.
+  void tell_counters(const TransportCounters& counters) const;
+  // Any thread: wakes the program's thread.
+  void ring_thread() const;
+  // That thread sleeps, unless it has been rung since it read this in ProgramMemory::bell.
+  void wait_for_bell(uint32_t bell, Time duration) const;
   ProgramMemory& memory() const { return *memory_; }
   const ProgramAnswer& hello() const { return hello_; }
 

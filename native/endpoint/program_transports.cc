@@ -1,12 +1,9 @@
 #include "endpoint/program_transports.h"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,15 +68,8 @@ void ProgramTransports::start() {
 void ProgramTransports::stop() {
   if (!thread_.joinable()) return;
   stopping_.store(true, std::memory_order_release);
-  ring();
+  session_.ring_thread();
   thread_.join();
-}
-
-// Wakes the thread.
-void ProgramTransports::ring() {
-  ProgramMemory& shared = session_.memory();
-  shared.bell.fetch_add(1, std::memory_order_release);
-  ::syscall(SYS_futex, &shared.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
 ProgramAnswer ProgramTransports::ask(const ProgramRequest& request) {
@@ -258,7 +248,7 @@ void ProgramTransports::submit() {
   // A deadline that the thread does not know of.
   if (sleeps_until_ - deadline_ > kMillisecond) {
     sleeps_until_ = deadline_;
-    ring();
+    session_.ring_thread();
   }
 }
 
@@ -284,14 +274,6 @@ void ProgramTransports::take_returned(Time now) {
     } else if (now - sent.at < kFast) {
       share.most = std::min(kMostSubmitted, share.most + 1);
     }
-  }
-}
-
-// The daemon's counters are of the NIC and of all its programs.
-void ProgramTransports::tell_counters() {
-  ProgramMemory& shared = session_.memory();
-  for (int i = 0; i < TransportCounters::kCount; ++i) {
-    shared.counted[i].store(counters_.words()[i], std::memory_order_relaxed);
   }
 }
 
@@ -338,7 +320,7 @@ bool ProgramTransports::turn(Time now) {
   attended_.clear();
   submit();
   const bool moved = submitted_ + returned_ + frames_ != before;
-  if (moved || timers) tell_counters();
+  if (moved || timers) session_.tell_counters(counters_);
   return moved;
 }
 
@@ -369,7 +351,7 @@ void ProgramTransports::may_leave() {
 }
 
 void ProgramTransports::rest() {
-  if (polled_.exchange(0, std::memory_order_seq_cst) != 0 && naps_.load(std::memory_order_seq_cst)) ring();
+  if (polled_.exchange(0, std::memory_order_seq_cst) != 0 && naps_.load(std::memory_order_seq_cst)) session_.ring_thread();
 }
 
 void ProgramTransports::wait_until(const std::function<bool()>& left) {
@@ -445,7 +427,7 @@ void ProgramTransports::sleep(Time duration) {
             static_cast<int32_t>(shared.returned_written.load(std::memory_order_acquire) - wanted) < 0 &&
             deadline_ >= sleeps_until_;
   }
-  if (waits && !stopping_.load(std::memory_order_acquire)) wait_for_bell(bell, duration);
+  if (waits && !stopping_.load(std::memory_order_acquire)) session_.wait_for_bell(bell, duration);
   shared.program_sleeps.store(0, std::memory_order_relaxed);
 }
 
@@ -455,15 +437,10 @@ bool ProgramTransports::nap(Time duration, bool helped) {
   const uint32_t bell = shared.bell.load(std::memory_order_acquire);
   naps_.store(true, std::memory_order_seq_cst);
   const bool rests = helped && polled_.load(std::memory_order_seq_cst) == 0;
-  if (!rests && !stopping_.load(std::memory_order_acquire)) wait_for_bell(bell, duration);
+  if (!rests && !stopping_.load(std::memory_order_acquire)) session_.wait_for_bell(bell, duration);
   naps_.store(false, std::memory_order_relaxed);
   shared.program_sleeps.store(0, std::memory_order_relaxed);
   return shared.bell.load(std::memory_order_relaxed) != bell;
-}
-
-void ProgramTransports::wait_for_bell(uint32_t bell, Time duration) {
-  const timespec timeout{static_cast<time_t>(duration / kSecond), static_cast<long>(duration % kSecond)};
-  ::syscall(SYS_futex, &session_.memory().bell, FUTEX_WAIT, bell, &timeout, nullptr, 0);
 }
 
 // Slots that have to come back before it is worth a wake: half of those that the daemon has of a queue pair that waits for them.

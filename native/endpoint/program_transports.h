@@ -129,12 +129,9 @@ class ProgramTransports : public CompletionSink {
   bool withdraw(ProgramPair& pair, Time now);
   void take_returned(Time now);
   void wait_until(const std::function<bool()>& left);
-  void tell_counters();
   void run();
   void sleep(Time duration);
   bool nap(Time duration, bool helped);
-  void wait_for_bell(uint32_t bell, Time duration);
-  void ring();
   uint32_t slots_wanted() const;
   void fail();
 

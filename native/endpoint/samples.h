@@ -10,7 +10,7 @@ namespace weir {
 
 // Samples queue pair `index` of `nic` as a sender; `device` and `number` are those of the record.
 inline Record sample_sender(SoftNic& nic, uint32_t index, Time at, uint16_t device, uint32_t number) {
-  const SoftNic::SenderSample sender = nic.sender_sample(index, at);
+  const NicObservation::SenderSample sender = nic.observation().sender_sample(index, at);
   return {at, Record::Kind::transmit, device, number, {sender.rate, sender.target_rate, sender.alpha, sender.window}};
 }
 

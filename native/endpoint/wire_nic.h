@@ -102,8 +102,8 @@ class WireNic : private NicAgenda, public SoftNic {
   // However few queue pairs there are, frames have driven what they need from that cache.
   void fetch_ahead(Time at) {
     const TimingWheel& wheel = agenda.wakes().wheel();
-    wheel.look_ahead(fetched_, at + kFetchAhead, [this](uint32_t what) { fetch(what); });
-    wheel.look_ahead(fetched_transports_, at + kFetchAhead / 2, [this](uint32_t what) { fetch_transport(what); });
+    wheel.look_ahead(fetched_, at + kFetchAhead, [this](uint32_t what) { state().fetch_flow(what); });
+    wheel.look_ahead(fetched_transports_, at + kFetchAhead / 2, [this](uint32_t what) { state().fetch_transport(what); });
   }
 
   uint64_t fetched_ = 0;

@@ -55,9 +55,6 @@ bool concerns_connections(const uint8_t* data, uint32_t length, const PacketMeta
   return ip[6] == kIcmpv6 && (type == kUnreachableV6 || type == kSolicitation || type == kAdvertisement);
 }
 
-// Time for which a peer is told that a program has ended: as long as the usual timeouts and retries may take.
-constexpr Time kAbandoned = 60 * kSecond;
-
 // A late NIC makes up for so much of the link's time at once: for so many bytes of a queue pair. Fewer packets of each than a
 // super-frame may have go with those that follow.
 constexpr uint64_t kPiece = 128 * 1024;
@@ -77,11 +74,10 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       pool_(pool),
       punted_(punted),
       records_(records),
-      verbs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<VerbsRings>() : nullptr),
-      programs_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicPrograms>() : nullptr),
+      applications_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicApplications>(nic_, ports_) : nullptr),
       begin_(begin),
       piece_(time_on(config.parameters.rate, kPiece)),
-      nic_(completed(config.parameters), begun(config_, begin), pool, verbs_.get()) {
+      nic_(completed(config.parameters), begun(config_, begin), pool, verbs()) {
   ports_.push_back(std::move(port));
   if (stack_port != nullptr) ports_.push_back(std::move(*stack_port));
   if (stack_port != nullptr) stack_ = std::make_unique<StackPort>(config_, ports_.back(), ports_.front(), nic_, pool_);
@@ -181,10 +177,7 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.skip_to(now - std::max(config_.arrears, port.port().capabilities().batch > 1 ? kCall : 0));
   nic_.set_crowded(port.crowded());
   // Work is taken after reading and before looking at frames: a receive that was posted before its message is there for it.
-  if (verbs_ != nullptr) take_work();
-  if (programs_ != nullptr) programs_->take(nic_);
-  if (nic_.waits_for_programs() && !programs_->crowded(nic_.now())) nic_.programs_have_room();
-  if (!abandoned_.empty() && abandoned_.front().until <= now) reclaim();
+  if (applications_ != nullptr) applications_->take(now);
   if (stack_ == nullptr) {
     for (; port.next_arrival() <= horizon; port.pop()) {
       catch_up(port.next_arrival(), now);
@@ -198,9 +191,9 @@ void NicDevice::turn(Time horizon, Time now) {
   nic_.advance(horizon);
   collect();
   send_collected(horizon, now);
-  if (programs_ != nullptr) {
-    programs_->tell_link(port.up());
-    programs_->publish();
+  if (applications_ != nullptr) {
+    applications_->programs().tell_link(port.up());
+    applications_->programs().publish();
   }
   if (stack_ != nullptr) stack_->flush(now);
 }
@@ -231,7 +224,7 @@ void NicDevice::collect() {
     if (is_flow_control(pool_[id].meta.kind)) write_flow_control(pool_, id);
     ++collected_;
     const uint64_t to = load_be48(pool_.data(id));
-    if (programs_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
+    if (applications_ != nullptr && (to == config_.parameters.mac || (is_group(to) && !is_mac_control(pool_[id].meta.kind)))) {
       looped_.push_back(id);
     } else if (joins) {
       gathered_.push_back(id);
@@ -325,112 +318,9 @@ void NicDevice::loop(Time now) {
   looped_.clear();
 }
 
-void NicDevice::take_work() {
-  for (WorkCommand command; verbs_->commands.pop(command);) {
-    const SendWork& work = command.work;
-    if (command.receive) {
-      nic_.post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key}, command.times);
-    } else {
-      nic_.post_send(command.qpn, work, command.times);
-    }
-  }
-}
-
-ProgramOpening NicDevice::open_program() { return programs_->open(); }
-
 void NicDevice::settle_counters() {
-  nic_.settle_counters();
-  if (programs_ != nullptr) programs_->count(nic_.transport_counters());
-}
-
-bool NicDevice::close_program(uint32_t number) {
-  ProgramLink* const link = programs_->find(number);
-  if (link == nullptr) return false;
-  link->count(nic_.transport_counters());
-  link->drop_frames(nic_.transport_counters());
-  for (const uint32_t qpn : std::set(programs_->queue_pairs(number))) {
-    if (nic_.abandon_queue_pair(qpn)) {
-      owners_.erase(qpn);
-      abandoned_.push_back({qpn, nic_.now() + kAbandoned});
-    } else {
-      destroy_queue_pair(qpn);
-    }
-  }
-  return programs_->close(number);
-}
-
-uint32_t NicDevice::owner(uint32_t qpn) const {
-  const auto found = owners_.find(qpn);
-  return found == owners_.end() ? 0 : found->second;
-}
-
-void NicDevice::reclaim() {
-  nic_.destroy_queue_pair(abandoned_.front().qpn);
-  abandoned_.pop_front();
-}
-
-// The living come first.
-uint32_t NicDevice::create_or_reclaim(const VerbsQueuePairParameters& parameters) {
-  uint32_t qpn = nic_.create_queue_pair(parameters);
-  for (; qpn == 0 && !abandoned_.empty(); qpn = nic_.create_queue_pair(parameters)) reclaim();
-  return qpn;
-}
-
-uint32_t NicDevice::create_queue_pair(const VerbsQueuePairParameters& parameters) {
-  if (parameters.program != 0) return create_for_program(parameters);
-  budget_.require(parameters.send_depth, parameters.receive_depth);
-  const uint32_t qpn = create_or_reclaim(parameters);
-  if (qpn == 0) {
-    throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left on this device", "destroy queue pairs that are not used");
-  }
-  budget_.take(qpn, parameters.send_depth, parameters.receive_depth);
-  return qpn;
-}
-
-uint32_t NicDevice::create_for_program(VerbsQueuePairParameters parameters) {
-  parameters.link = programs_->find(parameters.program);
-  if (parameters.link == nullptr) throw NativeError("INVALID_PROGRAM", 0, "", "there is no such program", "it may have ended");
-  std::set<uint32_t>& held = programs_->queue_pairs(parameters.program);
-  const uint32_t qpn = held.size() < kProgramQueuePairs ? create_or_reclaim(parameters) : 0;
-  if (qpn == 0) {
-    throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left for this program", "destroy queue pairs that are not used");
-  }
-  held.insert(qpn);
-  owners_[qpn] = parameters.program;
-  return qpn;
-}
-
-bool NicDevice::destroy_queue_pair(uint32_t qpn) {
-  take_work();
-  const QueuePair* pair = nic_.find_queue_pair(qpn);
-  if (pair == nullptr) return false;
-  if (const auto owner = owners_.find(qpn); owner != owners_.end()) {
-    programs_->forget(owner->second, qpn, pair->counters);
-    owners_.erase(owner);
-    return nic_.destroy_queue_pair(qpn);
-  }
-  nic_.destroy_queue_pair(qpn);
-  budget_.give_back(qpn);
-  return true;
-}
-
-uint32_t NicDevice::create_address_handle(const RocePath& path) {
-  const uint32_t handle = nic_.create_address_handle(path);
-  if (handle != AddressTable::kNone) return handle;
-  throw NativeError("NO_RESOURCES", 0, "",
-                    "no address handle is left on this device: it has " + std::to_string(AddressTable::kMost),
-                    "destroy address handles that are not used");
-}
-
-bool NicDevice::destroy_address_handle(uint32_t handle) {
-  take_work();
-  return nic_.destroy_address_handle(handle);
-}
-
-bool NicDevice::attach_group(uint32_t qpn, const IpAddress& group) {
-  nic_.attach_group(qpn, group);
-  ports_.front().port().take_groups();
-  return true;
+  nic_.observation().settle_counters();
+  if (applications_ != nullptr) applications_->programs().count(nic_.transport_counters());
 }
 
 Time NicDevice::next_deadline() {
@@ -447,7 +337,7 @@ void NicDevice::stop_traffic(Time now) {
 void NicDevice::sample(Time at, SpscRing<Record>& ring) {
   for (uint32_t i = 0; i < nic_.streams(); ++i) {
     const QueuePair& qp = nic_.queue_pairs()[i];
-    if (nic_.controls(qp.parameters)) ring.push(sample_sender(nic_, i, at, index_, i));
+    if (nic_.observation().controls(qp.parameters)) ring.push(sample_sender(nic_, i, at, index_, i));
     if (qp.counters.rx_packets > 0) ring.push(sample_receiver(qp.counters, at, index_, i));
   }
 }

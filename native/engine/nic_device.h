@@ -2,8 +2,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -11,9 +9,8 @@
 #include "engine/config.h"
 #include "engine/device.h"
 #include "engine/frame_ring.h"
-#include "engine/nic_programs.h"
+#include "engine/nic_applications.h"
 #include "engine/stack_port.h"
-#include "engine/verbs_rings.h"
 
 namespace weir {
 
@@ -35,7 +32,7 @@ class NicDevice final : public Device, private MessageListener {
   // Frames of applications also count when they leave: nobody else says that there is work.
   uint64_t frames_seen() const override {
     const uint64_t from_stack = stack_ != nullptr ? ports_.back().received() : 0;
-    return ports_.front().received() + from_stack + (verbs_ != nullptr ? nic_.counters().tx_packets : 0);
+    return ports_.front().received() + from_stack + (applications_ != nullptr ? nic_.counters().tx_packets : 0);
   }
   const std::string& name() const { return config_.name; }
   const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_settings[index].name; }
@@ -44,24 +41,10 @@ class NicDevice final : public Device, private MessageListener {
   SoftNic& soft_nic() { return nic_; }
   const CongestionLatencies& latencies() const { return latencies_; }
   // Null when the NIC has no places for queue pairs of applications.
-  VerbsRings* verbs() { return verbs_.get(); }
-  // Null then too.
-  NicPrograms* programs() { return programs_.get(); }
-  ProgramOpening open_program();
-  // Its queue pairs end with it; peers of those that it has not destroyed are told. False when there is none of this number.
-  bool close_program(uint32_t number);
-  // 0: the queue pair is no program's.
-  uint32_t owner(uint32_t qpn) const;
-  // Queue pairs and address handles of applications; on the worker's thread, between two turns. Throws NativeError NO_RESOURCES.
-  uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
-  bool destroy_queue_pair(uint32_t qpn);
-  uint32_t create_address_handle(const RocePath& path);
-  // Sends that are posted to it and not sent yet fail.
-  bool destroy_address_handle(uint32_t handle);
-  // Datagrams to a group, for a queue pair; see SoftNic.
-  bool attach_group(uint32_t qpn, const IpAddress& group);
-  bool detach_group(uint32_t qpn, const IpAddress& group) { return nic_.detach_group(qpn, group); }
-  bool deregister_memory(uint32_t key) { return nic_.memory().remove(key); }
+  NicApplications* applications() { return applications_.get(); }
+  // Both are null then too.
+  VerbsRings* verbs() { return applications_ != nullptr ? &applications_->rings() : nullptr; }
+  NicPrograms* programs() { return applications_ != nullptr ? &applications_->programs() : nullptr; }
 
  private:
   void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) override;
@@ -78,12 +61,8 @@ class NicDevice final : public Device, private MessageListener {
   void send_collected(Time at, Time now);
   void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
                InSuperFrame place);
-  void take_work();
   void loop(Time now);
   void gather();
-  uint32_t create_for_program(VerbsQueuePairParameters parameters);
-  uint32_t create_or_reclaim(const VerbsQueuePairParameters& parameters);
-  void reclaim();
 
   NicDeviceConfig config_;
   uint16_t index_;
@@ -91,8 +70,7 @@ class NicDevice final : public Device, private MessageListener {
   PacketPool& pool_;
   FrameRing& punted_;
   SpscRing<Record>& records_;
-  std::unique_ptr<VerbsRings> verbs_;
-  std::unique_ptr<NicPrograms> programs_;
+  std::unique_ptr<NicApplications> applications_;
   CongestionLatencies latencies_;
   const Time begin_;
   const Time piece_;  // most that is made up for at once, of a queue pair
@@ -112,13 +90,6 @@ class NicDevice final : public Device, private MessageListener {
   uint64_t collected_ = 0;                 // frames that have left the link, and not been sent yet
   uint32_t last_wire_bytes_ = UINT32_MAX;  // bytes of the last frame, where frames may be joined
   uint32_t senders_ = 1;                   // queue pairs that the last had frames of
-  std::map<uint32_t, uint32_t> owners_;    // programs of queue pairs that others drive
-  struct Abandoned {
-    uint32_t qpn;
-    Time until;
-  };
-  std::deque<Abandoned> abandoned_;  // connections whose peers are still told that their program has ended, from the oldest
-  WorkBudget budget_;                // budget of applications' queue pairs
 };
 
 }  // namespace weir

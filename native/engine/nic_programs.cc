@@ -130,7 +130,7 @@ void NicPrograms::count(TransportCounters& counters) {
 void NicPrograms::take(SoftNic& nic) {
   for (const auto& [number, program] : programs_) {
     if (!program->link->waiting()) continue;
-    program->link->take(nic.transport_counters(), [&](uint32_t qpn) { nic.attend_queue_pair(qpn); });
+    program->link->take(nic.transport_counters(), [&](uint32_t qpn) { nic.applications().attend_to(qpn); });
   }
 }
 

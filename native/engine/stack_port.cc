@@ -40,7 +40,8 @@ uint64_t NicCounters::*StackPort::send(const RxFrame& frame) {
   const uint32_t header = kEthernetHeader + (packet.meta.tagged ? kVlanTag : 0);
   uint64_t NicCounters::*dropped = nullptr;
   // A CNM in UDP is a datagram as any where this NIC does not hear of congestion so.
-  const bool cnm = packet.meta.ethertype == kEthertypeCnm || (packet.meta.kind == FrameKind::cnm && nic_.hears_cnm_datagrams());
+  const bool cnm =
+      packet.meta.ethertype == kEthertypeCnm || (packet.meta.kind == FrameKind::cnm && nic_.state().hears_cnm_datagrams());
   if (is_mac_control(packet.meta.kind) || cnm) {
     dropped = &NicCounters::drop_stack_control;
   } else if (longest > pool_.room() || (link_.mtu() != 0 && longest > link_.mtu() + header)) {

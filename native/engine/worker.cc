@@ -1,27 +1,35 @@
 #include "engine/worker.h"
 
-#include <sys/eventfd.h>
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/native_error.h"
+#include "engine/thread_tuning.h"
 
 namespace weir {
 namespace {
 
-constexpr Time kDoorbellInterval = 20 * kMillisecond;
 constexpr Time kCheckInterval = 250 * kMillisecond;
 constexpr Time kListenInterval = 5 * kMillisecond;
-constexpr Time kOffsetInterval = 10 * kMillisecond;
 
-Time read_clock(clockid_t id) {
-  timespec t{};
-  clock_gettime(id, &t);
-  return t.tv_sec * kSecond + t.tv_nsec;
+// Throws NativeError unless both have the same devices, ports and queue pairs.
+void require_alike(const WorkerConfig& running, const WorkerConfig& config) {
+  bool same = config.switches.size() == running.switches.size() && config.nics.size() == running.nics.size();
+  for (size_t i = 0; same && i < config.switches.size(); ++i) {
+    same = config.switches[i].ports.size() == running.switches[i].ports.size();
+    for (size_t p = 0; same && p < config.switches[i].ports.size(); ++p) {
+      same = config.switches[i].ports[p].interface == running.switches[i].ports[p].interface;
+    }
+  }
+  for (size_t i = 0; same && i < config.nics.size(); ++i) {
+    same = config.nics[i].queue_pairs.size() == running.nics[i].queue_pairs.size() &&
+           config.nics[i].port.interface == running.nics[i].port.interface;
+  }
+  if (!same) {
+    throw NativeError("INVALID_CONFIG", 0, "", "devices, ports or queue pairs differ from those that run",
+                      "stop and start again to change them");
+  }
 }
 
 WorkerConfig checked(WorkerConfig config) {
@@ -30,8 +38,6 @@ WorkerConfig checked(WorkerConfig config) {
 }
 
 }  // namespace
-
-Time monotonic_now() { return read_clock(CLOCK_MONOTONIC); }
 
 Worker::Worker(WorkerConfig config, PortFactory factory)
     : config_(checked(std::move(config))),
@@ -44,8 +50,8 @@ Worker::Worker(WorkerConfig config, PortFactory factory)
       punted_(256),
       injected_(256),
       scratch_(std::make_unique<PuntedFrame>()),
-      waker_(std::make_shared<Waker>()) {
-  clock_.read = monotonic_now;
+      waker_(std::make_shared<Waker>()),
+      wait_policy_(config_, devices_, counters_, link_news_, *waker_) {
   if (config_.shared) config_.shared->attend(config_.share, waker_);
 }
 
@@ -97,7 +103,7 @@ void Worker::between_turns(const std::function<void()>& action) {
 void Worker::look(const std::function<void()>& action) {
   between_turns([&] {
     if (ready() && !ended_) {
-      for (Device* device : devices_) device->settle_counters();
+      devices_.settle_counters();
       counters_.publish(turned_);
     }
     action();
@@ -111,35 +117,11 @@ bool Worker::inject(uint16_t device, uint16_t port, std::span<const uint8_t> byt
 }
 
 bool Worker::post(size_t nic, const WorkCommand& command) {
-  if (!ready() || nic >= nics_.size() || nics_[nic]->verbs() == nullptr) return false;
-  return nics_[nic]->verbs()->commands.push(command);
+  if (!ready() || nic >= nics().size() || nics()[nic]->verbs() == nullptr) return false;
+  return nics()[nic]->verbs()->commands.push(command);
 }
 
 void Worker::wake() { waker_->wake(); }
-
-bool Worker::work_waits() const {
-  if (config_.shared && config_.shared->exchange().waiting(config_.share)) return true;
-  for (const auto& nic : nics_) {
-    if (nic->verbs() != nullptr && !nic->verbs()->commands.empty()) return true;
-    if (nic->programs() != nullptr && nic->programs()->waiting()) return true;
-  }
-  return false;
-}
-
-// The doorbell rings at once when frames or completions have come for the application, but only once until it is looked at.
-void Worker::announce() {
-  if (!doorbell_) return;
-  if (announced_.load(std::memory_order_seq_cst)) {
-    // Asked again behind a fence: else rearm_doorbell() might come in between what was pushed and this, and see neither.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (announced_.load(std::memory_order_seq_cst)) return;
-  }
-  bool waits = !punted_.empty();
-  for (const auto& nic : nics_) waits = waits || (nic->verbs() != nullptr && !nic->verbs()->completions.empty());
-  if (!waits) return;
-  announced_.store(true, std::memory_order_seq_cst);
-  doorbell_();
-}
 
 void Worker::run_action() {
   if (!action_waits_.load(std::memory_order_acquire)) return;
@@ -157,45 +139,20 @@ void Worker::run_action() {
 
 void Worker::stop_traffic() {
   between_turns([this] {
-    for (Device* device : devices_) device->stop_traffic(monotonic_now());
+    for (Device* device : devices_.all()) device->stop_traffic(monotonic_now());
   });
 }
 
-void Worker::check_change(const WorkerConfig& config) const {
-  bool same = config.switches.size() == config_.switches.size() && config.nics.size() == config_.nics.size();
-  for (size_t i = 0; same && i < config.switches.size(); ++i) {
-    same = config.switches[i].ports.size() == config_.switches[i].ports.size();
-    for (size_t p = 0; same && p < config.switches[i].ports.size(); ++p) {
-      same = config.switches[i].ports[p].interface == config_.switches[i].ports[p].interface;
-    }
-  }
-  for (size_t i = 0; same && i < config.nics.size(); ++i) {
-    same = config.nics[i].queue_pairs.size() == config_.nics[i].queue_pairs.size() &&
-           config.nics[i].port.interface == config_.nics[i].port.interface;
-  }
-  if (!same) {
-    throw NativeError("INVALID_CONFIG", 0, "", "devices, ports or queue pairs differ from those that run",
-                      "stop and start again to change them");
-  }
-}
-
-void Worker::apply(const WorkerConfig& config) {
-  for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->reconfigure(config.switches[i]);
-  for (size_t i = 0; i < nics_.size(); ++i) {
-    nics_[i]->reconfigure(config.nics[i]);
-  }
-}
-
 void Worker::reconfigure(const WorkerConfig& config, std::span<Worker* const> others) {
-  check_change(config);
-  for (const Worker* other : others) other->check_change(config);
+  require_alike(config_, config);
+  for (const Worker* other : others) require_alike(other->config_, config);
   for (const SwitchDeviceConfig& device : config.switches) check(device);
   for (const NicDeviceConfig& device : config.nics) check(device.parameters);
   // One waits for the next, the last for all: none of them waits for another while it runs.
   const std::function<void(size_t)> hold = [&](size_t next) {
     if (next < others.size()) return others[next]->between_turns([&] { hold(next + 1); });
-    apply(config);
-    for (Worker* other : others) other->apply(config);
+    devices_.reconfigure(config);
+    for (Worker* other : others) other->devices_.reconfigure(config);
   };
   between_turns([&] { hold(0); });
 }
@@ -203,7 +160,9 @@ void Worker::reconfigure(const WorkerConfig& config, std::span<Worker* const> ot
 void Worker::run() {
   try {
     open_ports();
-    tune();
+    const ThreadTuning tuning = tune_thread(config_, memory_);
+    fidelity_.real_time = tuning.real_time;
+    fidelity_.tuning = tuning.refused;
     Time begin = kNever;
     {
       std::unique_lock lock(mutex_);
@@ -241,28 +200,14 @@ void Worker::run() {
     }
     failed_.store(true, std::memory_order_release);
     records_.push({monotonic_now(), Record::Kind::ended, 0, 0, {1}});
-    if (doorbell_) doorbell_();
-  }
-}
-
-// The two clocks are read around each other; a reading that was interrupted in between is not taken.
-void Worker::refresh_clock() {
-  clock_.now = monotonic_now();
-  if (offset_checked_ != 0 && clock_.now - offset_checked_ < kOffsetInterval) return;
-  for (int attempt = 0; attempt < 3; ++attempt) {
-    const Time before = monotonic_now();
-    const Time real = read_clock(CLOCK_REALTIME);
-    const Time after = monotonic_now();
-    if (after - before > 2 * kMicrosecond && (attempt < 2 || offset_checked_ != 0)) continue;
-    clock_.realtime_offset = before + (after - before) / 2 - real;
-    offset_checked_ = after;
-    return;
+    doorbell_.ring();
   }
 }
 
 void Worker::send_injected() {
   while (injected_.pop(*scratch_)) {
-    const bool exists = scratch_->device < devices_.size() && scratch_->port < devices_[scratch_->device]->ports().size();
+    const std::span<Device* const> devices = devices_.all();
+    const bool exists = scratch_->device < devices.size() && scratch_->port < devices[scratch_->device]->ports().size();
     const PacketId id = exists ? pool_.allocate(scratch_->length) : kNoPacket;
     if (id == kNoPacket) {
       ++fidelity_.inject_refused;
@@ -272,7 +217,7 @@ void Worker::send_injected() {
     pool_[id].ingress_port = kNoIngress;
     pool_[id].length = scratch_->length;
     std::copy_n(scratch_->bytes, pool_[id].length, pool_.data(id));
-    devices_[scratch_->device]->ports()[scratch_->port].send(pool_, id);
+    devices[scratch_->device]->ports()[scratch_->port].send(pool_, id);
   }
 }
 
@@ -285,13 +230,13 @@ void Worker::check_ports(Time now) {
   }
   if (!due) return;
   checked_ = now;
-  for (const auto& device : switches_) device->tell_storms(now, records_);
-  for (size_t device = 0; device < devices_.size(); ++device) {
-    std::vector<WirePort>& ports = devices_[device]->ports();
+  for (const auto& device : switches()) device->tell_storms(now, records_);
+  for (size_t device = 0; device < devices_.all().size(); ++device) {
+    std::vector<WirePort>& ports = devices_.all()[device]->ports();
     for (size_t port = 0; port < ports.size(); ++port) {
       const WirePort::Changes changes = ports[port].check(now);
       if (!changes.any()) continue;
-      if (changes.up) devices_[device]->link_changed(port);
+      if (changes.up) devices_.all()[device]->link_changed(port);
       const auto at = static_cast<uint32_t>(port);
       if (changes.stall) {
         const double stalled = ports[port].transmit_stalled() ? 1 : 0;
@@ -300,7 +245,7 @@ void Worker::check_ports(Time now) {
         records_.push({now, Record::Kind::stall, static_cast<uint16_t>(device), at, {stalled, stuck, falls_back}});
       }
       if (!changes.up && !changes.mtu && !changes.reopened) continue;
-      waits_are_old_ = true;  // descriptors may have changed
+      wait_policy_.forget_descriptors();
       const double up = ports[port].up() ? 1 : 0;
       const auto mtu = static_cast<double>(ports[port].mtu());
       const double reopened = changes.reopened ? 1 : 0;
@@ -312,10 +257,9 @@ void Worker::check_ports(Time now) {
 void Worker::publish(Time now, bool last) {
   if (!last && now - published_ < kPublishInterval) return;
   published_ = now;
-  for (Device* device : devices_) device->settle_counters();
-  worst_gap_.store(fidelity_.loop_gap.max(), std::memory_order_relaxed);
+  devices_.settle_counters();
   if (last) {
-    for (Device* device : devices_) {
+    for (Device* device : devices_.all()) {
       for (WirePort& port : device->ports()) {
         port.settle();
         fidelity_.host_drops += port.counters().sum(CounterMeaning::overrun) + port.counters().sum(CounterMeaning::refused);
@@ -331,10 +275,7 @@ void Worker::publish(Time now, bool last) {
   } else {
     counters_.publish_part(now);
   }
-  if (doorbell_ && (last || now - rung_ >= kDoorbellInterval)) {
-    rung_ = now;
-    doorbell_();
-  }
+  last ? doorbell_.ring() : doorbell_.ring_seldom(now);
 }
 
 }  // namespace weir

@@ -5,11 +5,8 @@
 //   begin(at)                 devices start to live; their times count from `at` (CLOCK_MONOTONIC ns)
 //   stop()                    ends and joins the thread; idempotent. After it the distributions may be read.
 //
-// The configuration's Polling says how the loop waits between turns. Without load it sleeps on its descriptors until the next
-// deadline, unless it polls busily. The clock is read once per turn.
+// The file engine/wait_policy.h says how the loop waits between turns. The clock is read once per turn.
 #pragma once
-
-#include <poll.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -25,14 +22,16 @@
 #include "base/histogram.h"
 #include "engine/config.h"
 #include "engine/counter_block.h"
-#include "engine/device.h"
+#include "engine/doorbell.h"
 #include "engine/frame_ring.h"
+#include "engine/gap_record.h"
 #include "engine/impairment_port.h"
-#include "engine/nic_device.h"
 #include "engine/record_ring.h"
 #include "engine/shared_switch.h"
-#include "engine/switch_device.h"
+#include "engine/wait_policy.h"
 #include "engine/waker.h"
+#include "engine/worker_clock.h"
+#include "engine/worker_devices.h"
 #include "io/capture.h"
 #include "io/link_news.h"
 
@@ -66,13 +65,7 @@ class Worker {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   std::string failure() const { return failure_; }  // valid after stop()
 
-  // Called on the worker thread: at most every 20 ms while records may wait, once when punted frames or completions have come
-  // until rearm_doorbell() is called, and when the loop has ended.
-  void set_doorbell(std::function<void()> doorbell) { doorbell_ = std::move(doorbell); }
-
-  // Must precede the reading of punted frames or completions: those that come from now on ring again.
-  void rearm_doorbell() { announced_.store(false, std::memory_order_seq_cst); }
-
+  Doorbell& doorbell() { return doorbell_; }
   SpscRing<Record>& records() { return records_; }
   FrameRing& punted() { return punted_; }
   // Sends a frame out of a port; false if it was not taken. One caller at a time.
@@ -108,10 +101,7 @@ class Worker {
   void attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places);
   // Nothing is recorded to it any more.
   void detach(const Capture& capture);
-  // Longest loop gap so far, ns. Any thread.
-  uint64_t worst_gap() const { return worst_gap_.load(std::memory_order_relaxed); }
-  // The longest of the last 10 to 20 s, as of the last turn.
-  uint64_t recent_gap() const { return recent_gap_.load(std::memory_order_relaxed); }
+  const GapRecord& gaps() const { return gaps_; }             // any thread
   const CounterBlock& counters() const { return counters_; }  // valid from begin() on, once ready() is true
   bool ready() const { return ready_.load(std::memory_order_acquire); }
 
@@ -119,59 +109,36 @@ class Worker {
 
   // These may be called after stop(), or between two turns.
   const Fidelity& fidelity() const { return fidelity_; }
-  std::vector<std::unique_ptr<SwitchDevice>>& switches() { return switches_; }
-  std::vector<std::unique_ptr<NicDevice>>& nics() { return nics_; }
+  std::vector<std::unique_ptr<SwitchDevice>>& switches() { return devices_.switches(); }
+  std::vector<std::unique_ptr<NicDevice>>& nics() { return devices_.nics(); }
 
  private:
   static constexpr Time kPublishInterval = 2 * kMillisecond;  // interval of the counters
 
   void run();
-  void tune();
   void open_ports();
-  std::unique_ptr<WirePort> open_port(const std::string& device, PortConfig config);
   void build_devices(Time begin);
   WirePort* find_port(const PortPlace& place);
   void loop(Time begin);
-  void refresh_clock();
   void send_injected();
   void run_action();
-  void check_change(const WorkerConfig& config) const;
-  void apply(const WorkerConfig& config);
   void check_ports(Time now);
   void publish(Time now, bool last);
-  void note_gap(Time now, uint64_t gap);
   // Whether the block has all that was counted.
   bool told() const { return published_ == turned_ && counters_.complete(); }
-  void announce();
-  bool work_waits() const;
   Time turn();
-  void wait(Time now, Time deadline, Time quiet, std::unique_lock<std::mutex>& turning);
-  void sleep_until(Time deadline, Time now, std::unique_lock<std::mutex>& turning);
   void end_sleep(Time now);
-  bool comes_little(Time now);
-  bool in_bulk(Time now) const;
-  void yield(Time now, std::unique_lock<std::mutex>& turning);
   bool gives_way() const;
-  void doze(Time duration);
-  uint64_t frames_seen() const;
-  uint64_t super_frames_seen() const;
-
-  // prompt: super-frames that come closer than this are waited for awake. Waking costs the thread about as much as the packets in
-  // them, and even more the sender, in whose time the kernel does it. 64 KiB in each are 5 Gb/s.
-  static constexpr Time kBulkGap = 100 * kMicrosecond;
 
   WorkerConfig config_;
   PortFactory factory_;
-  PortClock clock_;
-  Time offset_checked_ = 0;
+  WorkerClock clock_;
   std::unique_ptr<PacketMemory> own_memory_;  // null where workers share a switch
   PacketMemory& memory_;
   PacketPool pool_;
   LentPackets lent_packets_;
   std::vector<std::unique_ptr<WirePort>> opened_;
-  std::vector<std::unique_ptr<SwitchDevice>> switches_;
-  std::vector<std::unique_ptr<NicDevice>> nics_;
-  std::vector<Device*> devices_;
+  WorkerDevices devices_;
   std::vector<const CapturePort*> captures_;  // ports that came by attach(), owned by the ports that they wrap
   std::vector<std::pair<CounterLabels, const ImpairmentPort*>> impairments_;
   CounterBlock counters_;
@@ -179,11 +146,8 @@ class Worker {
   FrameRing punted_;
   FrameRing injected_;
   std::unique_ptr<PuntedFrame> scratch_;
-  std::function<void()> doorbell_;
-  Time rung_ = 0;
+  Doorbell doorbell_;
   bool had_work_ = false;  // true for the last turn: frames came, or something was due
-  Time napped_ = 0;        // spinning: when its last nap was to end
-  Time shares_until_ = 0;  // adaptive, and in bulk: with another thread of this CPU
   Time published_ = 0;
   Time turned_ = 0;  // up to when the devices have counted
   Time begin_ = 0;
@@ -194,20 +158,11 @@ class Worker {
   Time idle_slept_ = 0;
   Time last_frame_ = 0;
   uint64_t seen_ = 0;
-  uint64_t bulk_seen_ = 0;  // super-frames ...
-  Time bulk_at_ = 0;        // ... the last of which came then ...
-  Time bulk_gap_ = kNever;  // ... and so much later than the one before
-  Time counted_from_ = 0;   // prompt: when this quantum began
-  uint64_t counted_ = 0;
-  bool little_ = true;  // true for the last quantum
-  Time checked_ = 0;    // the ports
+  Time checked_ = 0;  // the ports
   Time listened_ = 0;
   LinkNews link_news_;
-  std::vector<pollfd> waits_;  // the thread's own
-  bool waits_are_old_ = true;
-  Time sleeps_from_ = 0;          // time since when nobody has turned the loop, for want of load; 0: somebody does
-  bool holds_ = false;            // the counters, meanwhile
   std::shared_ptr<Waker> waker_;  // rung by commands, injected frames, other workers and stop()
+  WaitPolicy wait_policy_;
 
   std::mutex turning_;  // its owner turns the loop
   bool turns_ = false;  // valid with it: the devices live
@@ -226,20 +181,12 @@ class Worker {
   std::atomic<bool> action_waits_{false};
   bool ended_ = false;  // the loop takes no more actions
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> announced_{false};  // the doorbell rang for what waits now
   std::atomic<bool> ready_{false};
   std::atomic<bool> failed_{false};
-  std::atomic<uint64_t> worst_gap_{0};
-  std::atomic<uint64_t> recent_gap_{0};
-  uint64_t gap_of_window_ = 0;
-  uint64_t gap_of_last_window_ = 0;
-  Time window_began_ = 0;
   std::string failure_;
   Fidelity fidelity_;
+  GapRecord gaps_;
 };
-
-// CLOCK_MONOTONIC, ns.
-Time monotonic_now();
 
 void describe(auto& v, Of<Worker::PortPlace> auto& place) {
   v.type("CapturePlace", "A port, and the tap of a capture that is for it.");

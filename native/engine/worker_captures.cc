@@ -11,9 +11,9 @@ namespace weir {
 
 // Ports belong to their devices once those live; before that they stand in one row.
 WirePort* Worker::find_port(const PortPlace& place) {
-  if (!devices_.empty()) {
-    if (place.device >= devices_.size() || place.port >= devices_[place.device]->ports().size()) return nullptr;
-    return &devices_[place.device]->ports()[place.port];
+  if (const std::span<Device* const> devices = devices_.all(); !devices.empty()) {
+    if (place.device >= devices.size() || place.port >= devices[place.device]->ports().size()) return nullptr;
+    return &devices[place.device]->ports()[place.port];
   }
   const size_t switches = config_.switches.size();
   if (place.device >= switches + config_.nics.size()) return nullptr;
@@ -28,7 +28,7 @@ WirePort* Worker::find_port(const PortPlace& place) {
 void Worker::attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places) {
   std::vector<std::unique_ptr<CapturePort>> ports;
   for (const PortPlace& place : places) {
-    ports.push_back(std::make_unique<CapturePort>(nullptr, capture, place.tap, clock_));
+    ports.push_back(std::make_unique<CapturePort>(nullptr, capture, place.tap, clock_.of_ports()));
   }
   std::vector<WirePort*> found;
   found.reserve(places.size());
@@ -54,10 +54,10 @@ void Worker::detach(const Capture& capture) {
     }
   };
   between_turns([&] {
-    for (Device* device : devices_) {
+    for (Device* device : devices_.all()) {
       for (WirePort& wire : device->ports()) take_out(wire);
     }
-    if (devices_.empty()) {
+    if (devices_.all().empty()) {
       for (const auto& wire : opened_) {
         if (wire->holder() != nullptr) take_out(*wire);
       }

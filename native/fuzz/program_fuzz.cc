@@ -43,13 +43,13 @@ class World {
  public:
   explicit World(uint8_t which) : pool_(64, kMaxHeaders + 4'096), nic_(nic_of(which), {}, pool_, &nobody_) {
     for (int i = 0; i < kPairs; ++i) create(i);
-    handle_ = nic_.create_address_handle(path(kNicMac, kPeerMac));
+    handle_ = nic_.applications().create_address_handle(path(kNicMac, kPeerMac));
   }
   void run(Input in) {
     while (!in.empty()) act(in);
     advance(kMillisecond);
     // The daemon gets rid of it, whatever has happened.
-    for (const uint32_t qpn : qpns_) require(nic_.destroy_queue_pair(qpn));
+    for (const uint32_t qpn : qpns_) require(nic_.applications().destroy(qpn));
     link_.publish();
     require(pool_.available() == pool_.size());
   }
@@ -60,13 +60,13 @@ class World {
     parameters.datagram = i == 1;
     parameters.program = 1;
     parameters.link = &link_;
-    qpns_[i] = nic_.create_queue_pair(parameters);
+    qpns_[i] = nic_.applications().create(parameters);
     if (i == 1) datagrams_.insert(qpns_[i]);
     QueueAttributes a;
     a.path_mtu = kMtu;
     a.remote_qpn = kPeerQpn;
     for (const QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      nic_.modify_queue_pair(qpns_[i], to, a, path(kNicMac, kPeerMac), 3, 0);
+      nic_.applications().modify(qpns_[i], to, a, path(kNicMac, kPeerMac), 3, 0);
       if (i == 2) return;
     }
   }
@@ -82,13 +82,13 @@ class World {
         return;
       case 2: {
         const int i = in.byte() % kPairs;
-        nic_.modify_queue_pair(qpns_[i], QueuePairState::reset, {}, {}, 3, 0);
-        if (in.byte() % 2 == 0) nic_.modify_queue_pair(qpns_[i], QueuePairState::init, {}, {}, 3, 0);
+        nic_.applications().modify(qpns_[i], QueuePairState::reset, {}, {}, 3, 0);
+        if (in.byte() % 2 == 0) nic_.applications().modify(qpns_[i], QueuePairState::init, {}, {}, 3, 0);
         return;
       }
       case 3: {
         const int i = in.byte() % kPairs;
-        require(nic_.destroy_queue_pair(qpns_[i]));
+        require(nic_.applications().destroy(qpns_[i]));
         return create(i);
       }
       case 4:
@@ -103,7 +103,7 @@ class World {
       }
       case 7:
       case 8:
-        link_.take(nic_.transport_counters(), [&](uint32_t qpn) { nic_.attend_queue_pair(qpn); });
+        link_.take(nic_.transport_counters(), [&](uint32_t qpn) { nic_.applications().attend_to(qpn); });
         return collect();
       default:
         return submit(in);

@@ -311,9 +311,9 @@ class World {
   }
 
   void look() {
-    nic_.settle_counters();
+    nic_.observation().settle_counters();
     for (uint32_t i = 0; i < kPairs; ++i) {
-      const SoftNic::SenderSample sample = nic_.sender_sample(i, nic_.now());
+      const NicObservation::SenderSample sample = nic_.observation().sender_sample(i, nic_.now());
       require(sample.rate >= 0 && sample.rate <= kRate && sample.target_rate >= 0 && sample.target_rate <= kRate);
       require(sample.alpha >= 0 && sample.alpha <= 1 && sample.window >= 0);
     }

@@ -62,7 +62,7 @@ class World {
     while (!in.empty()) act(in);
     advance(10 * kMillisecond);
     // Posted work comes back, once; unsignaled work that succeeded only with the work that follows it.
-    for (uint32_t qpn : qpns_) nic_.modify_queue_pair(qpn, QueuePairState::reset, {}, path(kNicMac, kPeerMac), 3, 0);
+    for (uint32_t qpn : qpns_) nic_.applications().modify(qpn, QueuePairState::reset, {}, path(kNicMac, kPeerMac), 3, 0);
     require(sink_.receives == posted_receives_ && sink_.retired <= posted_sends_);
     check_memory();
   }
@@ -77,7 +77,7 @@ class World {
     VerbsQueuePairParameters parameters;
     parameters.datagram = i == 3;
     parameters.send_depth = parameters.receive_depth = 16;
-    qpns_[i] = nic_.create_queue_pair(parameters);
+    qpns_[i] = nic_.applications().create(parameters);
     connect(i);
   }
   void connect(int i) {
@@ -95,9 +95,9 @@ class World {
     requests_[i] = answers_[i] = 0xfffffc;
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
       if (to == QueuePairState::rts && i == 2) break;
-      nic_.modify_queue_pair(qpns_[i], to, a, path(kNicMac, kPeerMac), 3, 0);
+      nic_.applications().modify(qpns_[i], to, a, path(kNicMac, kPeerMac), 3, 0);
     }
-    if (i == 3) handle_ = nic_.create_address_handle(path(kNicMac, kPeerMac));
+    if (i == 3) handle_ = nic_.applications().create_address_handle(path(kNicMac, kPeerMac));
     for (int n = 0; n < 2; ++n) post_receive(i, 2, 1'024);
   }
 
@@ -119,8 +119,8 @@ class World {
       }
       case 5:
         if (in.byte() % 4 != 0) return;
-        if (i == 3) require(nic_.destroy_address_handle(handle_));
-        nic_.modify_queue_pair(qpns_[i], QueuePairState::reset, {}, path(kNicMac, kPeerMac), 3, 0);
+        if (i == 3) require(nic_.applications().destroy_address_handle(handle_));
+        nic_.applications().modify(qpns_[i], QueuePairState::reset, {}, path(kNicMac, kPeerMac), 3, 0);
         return connect(i);
       case 6:
       case 7:
@@ -133,7 +133,7 @@ class World {
 
   void post_receive(int i, int r, uint32_t length) {
     ++posted_receives_;
-    nic_.post_receive(qpns_[i], {7, address(r), length, keys_[r]});
+    nic_.applications().post_receive(qpns_[i], {7, address(r), length, keys_[r]});
   }
   void post_send(int i, Input& in) {
     SendWork work;
@@ -146,7 +146,7 @@ class World {
     work.remote_qpn = kPeerQpn + 3;
     work.address_handle = in.byte() % 8 == 0 ? handle_ + 1 : handle_;
     ++posted_sends_;
-    nic_.post_send(qpns_[i], work);
+    nic_.applications().post_send(qpns_[i], work);
     collect();
   }
 

@@ -6,15 +6,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "base/types.h"
+#include "link/due_heap.h"
 
 namespace weir {
-
-// Callers that ask whether anything is due mostly hear that nothing is, and ought to hear it at once.
-#define WEIR_CALLED __attribute__((noinline))
 
 // Entries are the indexes 0..n-1 of whatever the owner keeps (queue pairs). They come out in the order of (time, order of
 // scheduling), also within a tick: a slot that has been reached is emptied into a small heap, so order costs
@@ -31,7 +28,7 @@ class TimingWheel {
   // takes is a good choice.
   TimingWheel(uint32_t entries, Time tick)
       : nodes_(entries),
-        due_(std::make_unique_for_overwrite<Due[]>(entries)),
+        due_(entries),
         lists_(entries > 0 ? kLater + 1 : 0),
         tick_bits_(std::bit_width(static_cast<uint64_t>(tick) - 1)) {}
 
@@ -49,7 +46,7 @@ class TimingWheel {
     Node& node = nodes_[entry];
     if (node.slot == kIdle) return;
     if (node.slot == kDue) {
-      remove_due(node.previous);
+      due_.remove(node.previous, Placing{nodes_.data()});
     } else {
       unlink(entry);
     }
@@ -62,19 +59,22 @@ class TimingWheel {
 
   // The earliest scheduled time, exactly; kNever when there is none.
   Time next_deadline() const {
-    if (due_count_ > 0) return due_[0].at;
+    if (!due_.empty()) return due_.front().at;
     const uint16_t list = first_list();
     return list == kIdle ? kNever : earliest(list);
   }
 
   // Removes and returns the earliest entry scheduled at or before `now`, or kNone. Call until kNone.
   uint32_t pop_due(Time now) {
-    if (due_count_ == 0) {
+    if (due_.empty()) {
       const uint64_t tick = tick_of(now);
       if (tick > position_) move_to(tick);
     }
-    if (due_count_ == 0 || due_[0].at > now) return kNone;
-    return pop();
+    if (due_.empty() || due_.front().at > now) return kNone;
+    const uint32_t entry = due_.front().entry;
+    nodes_[entry].slot = kIdle;
+    due_.remove(0, Placing{nodes_.data()});
+    return entry;
   }
 
   // Calls visit(entry, its time) for each of them.
@@ -117,50 +117,18 @@ class TimingWheel {
     uint32_t head = kNone;
     mutable Time earliest = kNever;  // earliest time of its entries; kNever when not known
   };
-  struct Due {
-    Time at;
-    uint64_t sequence;
-    uint32_t entry;
-    bool operator<(const Due& other) const { return at != other.at ? at < other.at : sequence < other.sequence; }
+
+  struct Placing {
+    Node* nodes;
+    void operator()(uint32_t entry, uint32_t position) const { nodes[entry].previous = position; }
   };
 
   uint64_t tick_of(Time at) const { return at <= 0 ? 0 : static_cast<uint64_t>(at) >> tick_bits_; }
 
-  void place_due(size_t position, const Due& due) {
-    due_[position] = due;
-    nodes_[due.entry].previous = static_cast<uint32_t>(position);
-  }
-  // Puts `due` where it belongs in the heap, starting from the hole at `position`: that it belongs above.
-  void raise_due(size_t position, const Due due) {
-    for (; position > 0 && due < due_[(position - 1) / 2]; position = (position - 1) / 2) {
-      place_due(position, due_[(position - 1) / 2]);
-    }
-    place_due(position, due);
-  }
-  // The last one fills the hole, which goes down to a leaf first: the last one mostly belongs there.
-  WEIR_CALLED void remove_due(size_t position) {
-    const size_t size = --due_count_;
-    const Due last = due_[size];
-    if (position >= size) return;
-    for (size_t child = 2 * position + 2; child <= size; child = 2 * position + 2) {
-      if (child == size || due_[child - 1] < due_[child]) --child;
-      place_due(position, due_[child]);
-      position = child;
-    }
-    raise_due(position, last);
-  }
-
   void make_due(uint32_t entry) {
     Node& node = nodes_[entry];
     node.slot = kDue;
-    raise_due(due_count_++, {node.at, node.sequence, entry});
-  }
-
-  uint32_t pop() {
-    const uint32_t entry = due_[0].entry;
-    nodes_[entry].slot = kIdle;
-    remove_due(0);
-    return entry;
+    due_.push({node.at, node.sequence, entry}, Placing{nodes_.data()});
   }
 
   // The level is the highest group of kSlotBits in which the entry's tick differs from the position. So every entry of a level is
@@ -245,7 +213,8 @@ class TimingWheel {
   }
 
   // The first tick with entries, up to `target`, moves to due_, which is empty: a heap of what a longer time has costs more.
-  WEIR_CALLED void move_to(uint64_t target) {
+  // It is called: who asks whether anything is due mostly hears that nothing is, and ought to hear it at once.
+  __attribute__((noinline)) void move_to(uint64_t target) {
     for (uint16_t list = first_list(); list != kIdle; list = first_list()) {
       const uint64_t start = first_tick(list);
       if (start > target) break;
@@ -260,14 +229,13 @@ class TimingWheel {
         list < kSlots ? make_due(entry) : file(entry);
         entry = previous;
       }
-      if (due_count_ > 0) return;
+      if (!due_.empty()) return;
     }
     position_ = target;
   }
 
   std::vector<Node> nodes_;
-  std::unique_ptr<Due[]> due_;  // due_count_ of them are a heap of every entry whose tick is at or before the position
-  size_t due_count_ = 0;
+  DueHeap due_;  // every entry whose tick is at or before the position
   std::vector<List> lists_;
   std::array<uint32_t, kLevels> words_{};  // for each level, the words of occupied_ that are not 0
   std::array<uint64_t, kLevels * kWords> occupied_{};
@@ -275,7 +243,5 @@ class TimingWheel {
   uint64_t position_ = 0;
   uint64_t sequence_ = 0;
 };
-
-#undef WEIR_CALLED
 
 }  // namespace weir

@@ -96,7 +96,7 @@ WEIR_FETCHES inline void Partition::fetch(const Event& event, size_t stage) cons
     return;
   }
   const NicNode& node = *nics_[event.device - switches_.size()];
-  const SoftNic& nic = node.device;
+  const NicState& nic = node.device.state();
   if (stage == 0) {
     if (is_frame(event)) __builtin_prefetch(pool_.data(event.packet));
     nic.fetch();

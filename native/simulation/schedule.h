@@ -16,20 +16,10 @@
 #include <vector>
 
 #include "base/types.h"
+#include "simulation/event.h"
 #include "simulation/inboxes.h"
 
 namespace weir {
-
-struct Event {
-  Time at = 0;
-  uint32_t kind = 0;    // kind of event
-  uint32_t packet = 0;  // or number of what a device is woken for
-  uint32_t device = 0;  // device at which it happens
-};
-
-// A device is woken; any other kind is the port at which a frame arrives.
-inline constexpr uint32_t kWake = UINT32_MAX;
-constexpr bool is_frame(const Event& event) { return event.kind != kWake; }
 
 class Schedule {
  public:
@@ -124,29 +114,11 @@ class Schedule {
   static constexpr uint32_t kMany = 64;  // devices, which do not stay in the caches
   static constexpr size_t kAhead = 8;
 
-  // Entry of an event in its window; entries sort as events happen: time, counted from the start of the window, 10 bits; kind,
-  // 22; packet. Frames of one port at one time have an order of their own, whatever their packets.
-  static constexpr int kTimeShift = 54;
-  static constexpr int kKindShift = 32;
-  static constexpr uint64_t kKinds = uint64_t{1} << (kTimeShift - kKindShift);
   uint64_t entry(Time at, uint32_t kind, uint32_t packet) const {
-    const uint64_t when = static_cast<uint64_t>(at) % length_;
-    return when << kTimeShift | (kind & (kKinds - 1)) << kKindShift | packet;
+    return entry_of(static_cast<uint64_t>(at) % length_, kind, packet);
   }
-  Event event_of(uint64_t entry, uint32_t device) const {
-    const auto kind = static_cast<uint32_t>(entry >> kKindShift & (kKinds - 1));
-    return {start_of(window_) + static_cast<Time>(entry >> kTimeShift), kind == kKinds - 1 ? kWake : kind,
-            static_cast<uint32_t>(entry), device};
-  }
-  static bool before(uint64_t a, uint64_t b) {
-    const uint64_t first = a >> kKindShift, second = b >> kKindShift;
-    return first != second ? first < second : (~first & (kKinds - 1)) == 0 && a < b;
-  }
+  Event event_of(uint64_t entry, uint32_t device) const { return weir::event_of(entry, start_of(window_), device); }
   static bool after(uint64_t a, uint64_t b) { return before(b, a); }
-  // Frames that arrive at one time.
-  static bool of_one_port(uint64_t a, uint64_t b) {
-    return a >> kKindShift == b >> kKindShift && (~(a >> kKindShift) & (kKinds - 1)) != 0;
-  }
 
   struct Far {
     Event event;
@@ -237,7 +209,7 @@ class Schedule {
   void sort(Before comes_before) {
     if (sorted_.size() > kFew) {
       const int shift = std::max(0, 10 - static_cast<int>(std::bit_width(sorted_.size())));
-      const auto bucket = [shift](uint64_t entry) { return static_cast<size_t>(entry >> kTimeShift >> shift); };
+      const auto bucket = [shift](uint64_t entry) { return static_cast<size_t>(entry >> kEntryTimeShift >> shift); };
       std::fill_n(ends_.begin(), ends_.size() >> shift, 0);
       for (const uint64_t entry : sorted_) ++ends_[bucket(entry)];
       uint32_t sum = 0;

@@ -205,14 +205,15 @@ void Simulation::settle() {
     fabric_.switch_at(i).advance(fabric_.now());
     fabric_.switch_at(i).settle_counters();
   }
-  for (size_t i = 0; i < fabric_.nic_count(); ++i) fabric_.nic_at(i).settle_counters();
+  for (size_t i = 0; i < fabric_.nic_count(); ++i) fabric_.nic_at(i).observation().settle_counters();
 }
 
 void Simulation::sample() {
   const Time at = fabric_.now();
   for (const uint32_t flow : config_.sampled_flows) {
     const auto from = sender(flow);
-    const bool controls = fabric_.nic_at(from.nic).controls(fabric_.nic_at(from.nic).queue_pairs()[from.index].parameters);
+    const bool controls =
+        fabric_.nic_at(from.nic).observation().controls(fabric_.nic_at(from.nic).queue_pairs()[from.index].parameters);
     const auto end = controls ? from : receiver(flow);
     records_.push_back(sample_sender(fabric_.nic_at(end.nic), end.index, at, 0, flow));
     records_.push_back(sample_receiver(counters(receiver(flow)), at, 0, flow));

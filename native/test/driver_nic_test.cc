@@ -92,8 +92,8 @@ void check_same(const Counters& wire, const Counters& driven) {
 }
 
 void check_same(SoftNic& wire, SoftNic& driven) {
-  wire.settle_counters();
-  driven.settle_counters();
+  wire.observation().settle_counters();
+  driven.observation().settle_counters();
   check_same(wire.counters(), driven.counters());
   check_same(wire.transport_counters(), driven.transport_counters());
   for (int p = 0; p < kPriorities; ++p) {
@@ -103,8 +103,8 @@ void check_same(SoftNic& wire, SoftNic& driven) {
   for (uint32_t i = 0; i < wire.streams(); ++i) {
     CAPTURE(i);
     check_same(wire.queue_pairs()[i].counters, driven.queue_pairs()[i].counters);
-    const SoftNic::SenderSample a = wire.sender_sample(i, wire.now());
-    const SoftNic::SenderSample b = driven.sender_sample(i, driven.now());
+    const NicObservation::SenderSample a = wire.observation().sender_sample(i, wire.now());
+    const NicObservation::SenderSample b = driven.observation().sender_sample(i, driven.now());
     CHECK(std::tuple(a.rate, a.target_rate, a.alpha, a.window) == std::tuple(b.rate, b.target_rate, b.alpha, b.window));
   }
 }

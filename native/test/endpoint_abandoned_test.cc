@@ -15,17 +15,17 @@ constexpr uint32_t kFirstPsn = 0xfffffe;  // so that numbers wrap
 // Left has a transport of its own; right's is in a program, which is here what the test writes to its memory.
 struct WithProgram {
   WithProgram() : link(*memory) {
-    const uint32_t left = two.left().nic.create_queue_pair({});
-    right = two.right().nic.create_queue_pair({.program = 1, .link = &link});
+    const uint32_t left = two.left().nic.applications().create({});
+    right = two.right().nic.applications().create({.program = 1, .link = &link});
     QueueAttributes a;
     a.domain = 1;
     a.timeout = 22;  // 17 s: nothing is repeated in the time of a test
     a.send_psn = a.receive_psn = kFirstPsn;
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
       a.remote_qpn = right;
-      two.left().nic.modify_queue_pair(left, to, a, path_to(kPeerMac, kNicMac), 3, 0);
+      two.left().nic.applications().modify(left, to, a, path_to(kPeerMac, kNicMac), 3, 0);
       a.remote_qpn = left;
-      two.right().nic.modify_queue_pair(right, to, a, path_to(kNicMac, kPeerMac), 3, 0);
+      two.right().nic.applications().modify(right, to, a, path_to(kNicMac, kPeerMac), 3, 0);
     }
     own = left;
     key = two.left().register_memory(bytes);
@@ -34,14 +34,14 @@ struct WithProgram {
   void post(uint64_t id) {
     SendWork w = work(WorkOpcode::write, bytes, key, bytes, 77);
     w.id = id;
-    two.left().nic.post_send(own, w);
+    two.left().nic.applications().post_send(own, w);
   }
   void acknowledge(uint32_t psn) {
     memory->packets[0].packet = {.qpn = right, .psn = psn, .opcode = kOpcodeRcAcknowledge};
     memory->packets[0].packet.aeth = {.syndrome = 0x1f, .msn = 1};
     memory->submitted[0] = 0;
     memory->submitted_written = 1;
-    link.take(two.right().nic.transport_counters(), [&](uint32_t qpn) { two.right().nic.attend_queue_pair(qpn); });
+    link.take(two.right().nic.transport_counters(), [&](uint32_t qpn) { two.right().nic.applications().attend_to(qpn); });
   }
   std::vector<WorkStatus> statuses() {
     std::vector<WorkStatus> out;
@@ -70,7 +70,7 @@ TEST_CASE("abandoned: what was acknowledged succeeds, what was not fails at once
     if (acknowledged > 0) w.acknowledge((kFirstPsn + acknowledged - 1) & 0xffffff);
     w.two.run(200 * kMicrosecond);
     CHECK(w.two.left().completions.all.size() == acknowledged);
-    REQUIRE(w.two.right().nic.abandon_queue_pair(w.right));
+    REQUIRE(w.two.right().nic.applications().abandon(w.right));
     w.two.run(kMillisecond);
     std::vector<WorkStatus> expected(acknowledged, WorkStatus::success);
     expected.push_back(WorkStatus::remote_operation_error);
@@ -82,7 +82,7 @@ TEST_CASE("abandoned: what was acknowledged succeeds, what was not fails at once
 
 TEST_CASE("abandoned: a peer that has asked nothing hears it when it does") {
   WithProgram w;
-  REQUIRE(w.two.right().nic.abandon_queue_pair(w.right));
+  REQUIRE(w.two.right().nic.applications().abandon(w.right));
   w.two.run(kMillisecond);
   CHECK(w.statuses().empty());
   w.post(1);
@@ -91,28 +91,28 @@ TEST_CASE("abandoned: a peer that has asked nothing hears it when it does") {
   CHECK(w.two.right().nic.transport_counters().tx_naks == 2);
   // Nobody is left who could hear of it.
   CHECK(w.memory->frames_written == 0);
-  CHECK(w.two.right().nic.destroy_queue_pair(w.right));
+  CHECK(w.two.right().nic.applications().destroy(w.right));
   CHECK(w.two.right().pool.available() == w.two.right().pool.size());
 }
 
 TEST_CASE("abandoned: only what has a peer") {
   WithProgram w;
-  CHECK_FALSE(w.two.right().nic.abandon_queue_pair(w.right + 1));
-  const uint32_t fresh = w.two.right().nic.create_queue_pair({.program = 1, .link = &w.link});
-  CHECK_FALSE(w.two.right().nic.abandon_queue_pair(fresh));
-  const uint32_t datagrams = w.two.right().nic.create_queue_pair({.datagram = true, .program = 1, .link = &w.link});
-  CHECK_FALSE(w.two.right().nic.abandon_queue_pair(datagrams));
+  CHECK_FALSE(w.two.right().nic.applications().abandon(w.right + 1));
+  const uint32_t fresh = w.two.right().nic.applications().create({.program = 1, .link = &w.link});
+  CHECK_FALSE(w.two.right().nic.applications().abandon(fresh));
+  const uint32_t datagrams = w.two.right().nic.applications().create({.datagram = true, .program = 1, .link = &w.link});
+  CHECK_FALSE(w.two.right().nic.applications().abandon(datagrams));
   // One that nobody acknowledges is over without a word.
-  const uint32_t unreliable = w.two.right().nic.create_queue_pair({.unreliable = true, .program = 1, .link = &w.link});
+  const uint32_t unreliable = w.two.right().nic.applications().create({.unreliable = true, .program = 1, .link = &w.link});
   QueueAttributes a;
   a.remote_qpn = w.own;
   for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr}) {
-    w.two.right().nic.modify_queue_pair(unreliable, to, a, path_to(kNicMac, kPeerMac), 3, 0);
+    w.two.right().nic.applications().modify(unreliable, to, a, path_to(kNicMac, kPeerMac), 3, 0);
   }
-  CHECK_FALSE(w.two.right().nic.abandon_queue_pair(unreliable));
+  CHECK_FALSE(w.two.right().nic.applications().abandon(unreliable));
   // A queue pair that is abandoned already stays so.
-  REQUIRE(w.two.right().nic.abandon_queue_pair(w.right));
-  CHECK_FALSE(w.two.right().nic.abandon_queue_pair(w.right));
+  REQUIRE(w.two.right().nic.applications().abandon(w.right));
+  CHECK_FALSE(w.two.right().nic.applications().abandon(w.right));
 }
 
 TEST_CASE("verbs NIC: a queue pair that is destroyed while it waits for its turn is passed over") {
@@ -122,7 +122,7 @@ TEST_CASE("verbs NIC: a queue pair that is destroyed while it waits for its turn
   quanta[3] = 0xffff;
   two.left().nic.receive_pfc(0, 1 << 3, quanta);
   const Transfer transfer(two, 5'000, WorkOpcode::write);
-  CHECK(two.left().nic.destroy_queue_pair(two.qpn(0)));
+  CHECK(two.left().nic.applications().destroy(two.qpn(0)));
   quanta[3] = 0;
   two.left().nic.receive_pfc(kMicrosecond, 1 << 3, quanta);
   two.run();

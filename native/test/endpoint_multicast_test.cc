@@ -52,14 +52,14 @@ TEST_CASE("multicast: each queue pair that has joined gets a copy, of the group 
   const uint32_t members[2] = {two.datagrams(two.left()), two.datagrams(two.left())};
   const uint32_t other = two.datagrams(two.left());
   for (const uint32_t qpn : {members[0], members[1], other}) {
-    for (int i = 0; i < 2; ++i) nic.post_receive(qpn, {qpn, reinterpret_cast<uintptr_t>(in.data()), 64, key});
+    for (int i = 0; i < 2; ++i) nic.applications().post_receive(qpn, {qpn, reinterpret_cast<uintptr_t>(in.data()), 64, key});
   }
   give(nic, to_group(kGroup));
   CHECK(nic.counters().drop_unknown_group == 1);
-  nic.attach_group(members[0], kGroup);
-  nic.attach_group(members[0], kGroup);  // it has
-  nic.attach_group(members[1], kGroup);
-  nic.attach_group(other, kGroup6);
+  nic.applications().attach_group(members[0], kGroup);
+  nic.applications().attach_group(members[0], kGroup);  // it has
+  nic.applications().attach_group(members[1], kGroup);
+  nic.applications().attach_group(other, kGroup6);
   give(nic, to_group(kGroup));
   REQUIRE(two.left().completions.all.size() == 2);
   for (int i = 0; i < 2; ++i) {
@@ -73,9 +73,9 @@ TEST_CASE("multicast: each queue pair that has joined gets a copy, of the group 
   REQUIRE(two.left().completions.all.size() == 3);
   CHECK(two.left().completions.all[2].qpn == other);
 
-  CHECK(nic.detach_group(members[0], kGroup));
-  CHECK(!nic.detach_group(members[0], kGroup));
-  CHECK(nic.destroy_queue_pair(other));
+  CHECK(nic.applications().detach_group(members[0], kGroup));
+  CHECK(!nic.applications().detach_group(members[0], kGroup));
+  CHECK(nic.applications().destroy(other));
   give(nic, to_group(kGroup));
   give(nic, to_group(kGroup6));
   REQUIRE(two.left().completions.all.size() == 4);
@@ -87,7 +87,7 @@ TEST_CASE("multicast: what a member may not have is dropped for it alone, and ma
   Two two;
   WireNic& nic = two.left().nic;
   const uint32_t qpn = two.datagrams(two.left());
-  nic.attach_group(qpn, kGroup);
+  nic.applications().attach_group(qpn, kGroup);
   give(nic, to_group(kGroup, kMulticastQpn, kOpcodeUdSendOnly, 2, kQueueKey + 1));
   CHECK(nic.transport_counters().drop_queue_key == 1);
   give(nic, to_group(kGroup, kMulticastQpn, kOpcodeRcSendOnly));
@@ -106,9 +106,9 @@ TEST_CASE("multicast: what a member may not have is dropped for it alone, and ma
 TEST_CASE("multicast: only queue pairs of datagrams join, and no more than there is room for") {
   Two two;
   WireNic& nic = two.left().nic;
-  const uint32_t connection = nic.create_queue_pair({.send_depth = 1, .receive_depth = 1});
-  CHECK(refusal([&] { nic.attach_group(connection, kGroup); }) == "INVALID_QPN");
-  CHECK(refusal([&] { nic.attach_group(77, kGroup); }) == "INVALID_QPN");
+  const uint32_t connection = nic.applications().create({.send_depth = 1, .receive_depth = 1});
+  CHECK(refusal([&] { nic.applications().attach_group(connection, kGroup); }) == "INVALID_QPN");
+  CHECK(refusal([&] { nic.applications().attach_group(77, kGroup); }) == "INVALID_QPN");
 
   MulticastGroups groups;
   for (uint32_t qpn = 0; qpn < MulticastGroups::kMostMembers; ++qpn) CHECK(groups.attach(kGroup, qpn));
@@ -131,13 +131,13 @@ TEST_CASE("multicast: no queue pair has the number that stands for all members o
   Two two([](NicParameters& p) { p.verbs_queue_pairs = kPairs; });
   WireNic& nic = two.left().nic;
   const VerbsQueuePairParameters small{.datagram = true, .send_depth = 1, .receive_depth = 1};
-  for (uint32_t i = 1; i < kPairs; ++i) REQUIRE(nic.create_queue_pair(small) != 0);
+  for (uint32_t i = 1; i < kPairs; ++i) REQUIRE(nic.applications().create(small) != 0);
   // All that the last place ever has.
   for (uint32_t i = 0; i < (1u << 24) / kPairs + 5; ++i) {
-    const uint32_t qpn = nic.create_queue_pair(small);
+    const uint32_t qpn = nic.applications().create(small);
     REQUIRE(qpn != 0);
     REQUIRE(qpn != kMulticastQpn);
-    REQUIRE(nic.destroy_queue_pair(qpn));
+    REQUIRE(nic.applications().destroy(qpn));
   }
 }
 

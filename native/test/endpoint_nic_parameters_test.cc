@@ -127,13 +127,13 @@ TEST_CASE("nic parameters: applications get no queue pair of no priority either,
   p.verbs_queue_pairs = 4;
   PacketPool small(16, kMaxHeaders + 1'024);
   WireNic nic(p, {}, small, &nobody);
-  const uint32_t qpn = nic.create_queue_pair({});
+  const uint32_t qpn = nic.applications().create({});
   REQUIRE(qpn != 0);
   QueueAttributes attributes;
   attributes.path_mtu = 1'024;
   const RocePath path = path_to(kPeerMac, kNicMac);
   const auto modify = [&](QueuePairState to, uint8_t priority, Rate cap) {
-    return refusal([&] { nic.modify_queue_pair(qpn, to, attributes, path, priority, cap); });
+    return refusal([&] { nic.applications().modify(qpn, to, attributes, path, priority, cap); });
   };
   CHECK(modify(QueuePairState::init, 3, 0) == "");
   CHECK(modify(QueuePairState::rtr, 8, 0) == "INVALID_CONFIG");

@@ -65,13 +65,13 @@ struct Victim {
     return path;
   }
   uint32_t reliable(QueuePairState up_to, uint16_t partition_key = kDefaultPartitionKey) {
-    const uint32_t qpn = nic().create_queue_pair({});
+    const uint32_t qpn = nic().applications().create({});
     QueueAttributes a;
     a.domain = 1;
     a.remote_qpn = 0x77;
     a.partition_key = partition_key;
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      if (to <= up_to) nic().modify_queue_pair(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
+      if (to <= up_to) nic().applications().modify(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
     }
     return qpn;
   }
@@ -202,7 +202,7 @@ TEST_CASE("notification: packets that are not valid are not answered, nor counte
     const uint32_t qpn = v.reliable(state);
     v.marked_send(qpn);
     CHECK(v.nic().transport_counters().drop_wrong_state == ++wrong_state);
-    CHECK(v.nic().destroy_queue_pair(qpn));
+    CHECK(v.nic().applications().destroy(qpn));
   }
   const uint32_t qpn = v.reliable(QueuePairState::rtr);
   v.marked_send(qpn, 0x8001);
@@ -240,10 +240,10 @@ TEST_CASE("notification: CNPs to a queue pair that cannot send change nothing; t
 
   std::vector<uint8_t> out(1'000);
   SendWork w = work(WorkOpcode::send, out, v.two.left().register_memory(out), out, 0);
-  w.address_handle = v.nic().create_address_handle(path_to(kPeerMac, kNicMac));
+  w.address_handle = v.nic().applications().create_address_handle(path_to(kPeerMac, kNicMac));
   w.remote_qpn = 0x88;
   const uint32_t qpn = v.two.datagrams(v.two.left());
-  v.nic().post_send(qpn, w);
+  v.nic().applications().post_send(qpn, w);
   v.two.run(kMicrosecond);
   cnp(qpn);
   CHECK(v.nic().counters().rp_cnp_handled == 1);
@@ -262,15 +262,15 @@ TEST_CASE("notification: nothing is owed for a queue pair that was destroyed or 
       CHECK(v.cnps.size() == 1);
       marked();  // the window's end would send another
       if (destroyed) {
-        CHECK(v.nic().destroy_queue_pair(qpn));
+        CHECK(v.nic().applications().destroy(qpn));
       } else {
-        v.nic().modify_queue_pair(qpn, QueuePairState::reset, {}, {}, 3, 0);
+        v.nic().applications().modify(qpn, QueuePairState::reset, {}, {}, 3, 0);
       }
       v.two.run(kMillisecond);
       CHECK(v.cnps.size() == 1);
       // Its place can be had at once.
       if (destroyed) {
-        for (uint32_t i = 0; i < kPlaces; ++i) CHECK(v.nic().create_queue_pair({}) != 0);
+        for (uint32_t i = 0; i < kPlaces; ++i) CHECK(v.nic().applications().create({}) != 0);
       }
     }
   }

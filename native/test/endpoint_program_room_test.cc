@@ -17,12 +17,12 @@ constexpr uint32_t kMtu = 4'096;
 struct Filled {
   explicit Filled(uint8_t lossless = 1 << 3)
       : link(*memory), end(Two::parameters(kNicMac, [&](NicParameters& p) { p.pfc_priorities = lossless; })) {
-    qpn = end.nic.create_queue_pair({.program = 1, .link = &link});
+    qpn = end.nic.applications().create({.program = 1, .link = &link});
     QueueAttributes a;
     a.path_mtu = kMtu;
     a.remote_qpn = 0x21;
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      end.nic.modify_queue_pair(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
+      end.nic.applications().modify(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
     }
   }
   // A frame from `from`, after so long. Returns whether there was room for it.

@@ -58,7 +58,7 @@ TEST_CASE("soft nic reads: two that READ from each other each have the whole of 
   std::vector<uint8_t> remote(kBytes, 4);
   const uint32_t key = two.right().register_memory(local);
   const uint32_t remote_key = two.left().register_memory(remote);
-  two.right().nic.post_send(two.qpn(1), work(WorkOpcode::read, local, key, remote, remote_key));
+  two.right().nic.applications().post_send(two.qpn(1), work(WorkOpcode::read, local, key, remote, remote_key));
   two.run();
   REQUIRE(two.left().completions.all.size() == 1);
   REQUIRE(two.right().completions.all.size() == 1);

@@ -43,7 +43,7 @@ void acknowledge(NicHarness& h, Time at, uint32_t number) {
   CHECK(h.receive(at, bytes) == SoftNic::Disposition::consumed);
 }
 
-double window(NicHarness& h) { return h.nic.sender_sample(0, h.nic.now()).window; }
+double window(NicHarness& h) { return h.nic.observation().sender_sample(0, h.nic.now()).window; }
 
 }  // namespace
 

@@ -134,7 +134,7 @@ TEST_CASE("soft nic: a CNP cuts the rate at once and re-times the packet that wa
   CHECK(h.nic.allowed_rate(h.nic.queue_pairs()[0]) == 500'000'000);  // alpha = 1: half
   CHECK(h.nic.counters().rp_cnp_handled == 1);
   CHECK(h.nic.queue_pairs()[0].counters.cnp_handled == 1);
-  h.nic.settle_counters();
+  h.nic.observation().settle_counters();
   CHECK(h.nic.counters().rp_cur_flows == 1);
   h.run(150'000);
   REQUIRE(h.frames.size() > before + 2);
@@ -163,12 +163,13 @@ TEST_CASE("soft nic: a sample at line rate has alpha where it decays there") {
     CAPTURE(decays);
     dcqcn(p).alpha_decays_at_line_rate = decays;
     NicHarness h(p, {sender(0x21, 20'000)});
-    CHECK(h.nic.sender_sample(0, 0).alpha == 0);  // it has not begun
+    CHECK(h.nic.observation().sender_sample(0, 0).alpha == 0);  // it has not begun
     h.run(100'000);
-    CHECK(h.nic.sender_sample(0, 100'000).alpha == (decays ? 255.0 / 256 : 0));
-    CHECK(h.nic.sender_sample(0, 100'000).rate == k1G);
+    CHECK(h.nic.observation().sender_sample(0, 100'000).alpha == (decays ? 255.0 / 256 : 0));
+    CHECK(h.nic.observation().sender_sample(0, 100'000).rate == k1G);
     h.receive(100'000, h.cnp());
-    CHECK(h.nic.sender_sample(0, 100'000).alpha == doctest::Approx(decays ? 255.0 / 256 * 255 / 256 + 1.0 / 256 : 1));
+    CHECK(h.nic.observation().sender_sample(0, 100'000).alpha ==
+          doctest::Approx(decays ? 255.0 / 256 * 255 / 256 + 1.0 / 256 : 1));
   }
 }
 
@@ -187,7 +188,7 @@ TEST_CASE("soft nic: PFC stops data at the frame boundary, CNPs still go, XON st
   h.run(400'000 + 8'848);
   REQUIRE(h.frames.size() == before + 3);
   CHECK(h.frames.back().at == 400'000 + 8'848);
-  h.nic.settle_counters();
+  h.nic.observation().settle_counters();
   CHECK(h.nic.counters(3).rx_prio_pause == 2);
   CHECK(h.nic.counters(3).rx_prio_pause_duration == 300'000);
   // A pause runs out by itself. Priorities without PFC do not obey. PAUSE stops CNPs as well.
@@ -279,7 +280,7 @@ TEST_CASE("soft nic: the number of limited QPs is right at all times, up to when
   const auto limited = [&] {
     uint64_t found = 0;
     for (uint32_t i = 0; i < queue_pairs.size(); ++i) {
-      found += h.nic.allowed_rate(h.nic.queue_pairs()[i]) > 0 && h.nic.flow_at(i, h.nic.now()).held ? 1 : 0;
+      found += h.nic.allowed_rate(h.nic.queue_pairs()[i]) > 0 && h.nic.observation().flow_at(i, h.nic.now()).held ? 1 : 0;
     }
     return found;
   };

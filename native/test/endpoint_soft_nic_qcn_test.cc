@@ -55,11 +55,11 @@ TEST_CASE("soft nic, QCN: a CNM cuts the rate at once by its feedback, and packe
     const double shift = (wire_bytes(h.frames[i].packet.length) - wire_bytes(h.frames[i - 1].packet.length)) * 8.0;
     CHECK(std::abs(static_cast<double>(h.frames[i].at - h.frames[i - 1].at) - gap - shift) < 2);
   }
-  h.nic.settle_counters();
+  h.nic.observation().settle_counters();
   CHECK(h.nic.counters(3).rp_port_pri_created_rps == 1);
   CHECK(h.nic.counters(3).rp_port_pri_centiseconds == 0);
   h.run(121 * kMillisecond);
-  h.nic.settle_counters();
+  h.nic.observation().settle_counters();
   CHECK(h.nic.counters(3).rp_port_pri_centiseconds == 12);
   CHECK(h.nic.counters(4).rp_port_pri_centiseconds == 0);
 }
@@ -79,7 +79,7 @@ TEST_CASE("soft nic, QCN: the timer raises the rate of a flow that waits, as its
     REQUIRE(at < 10 * kSecond);
     h.run(at);
     reference.advance(at);
-    const SoftNic::SenderSample sample = h.nic.sender_sample(0, at);
+    const NicObservation::SenderSample sample = h.nic.observation().sender_sample(0, at);
     REQUIRE(sample.rate == static_cast<double>(reference.rate()));
     REQUIRE(sample.target_rate == static_cast<double>(reference.target_rate()));
     CHECK(sample.alpha == 0);
@@ -268,7 +268,7 @@ TEST_CASE("soft nic, QCN: 4,096 flows, each at a rate of its own") {
     worst = std::max(worst, std::abs(sent - rate) * 0.1 / 8);
   }
   CHECK(worst < 2 * 1'110);  // bytes, of two packets
-  h.nic.settle_counters();
+  h.nic.observation().settle_counters();
   CHECK(h.nic.counters(3).rp_port_pri_centiseconds == kFlows * 12 - 1);
 }
 

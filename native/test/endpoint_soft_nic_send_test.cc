@@ -155,10 +155,10 @@ TEST_CASE("soft nic: a sample at the stop of a QP has the rate until then; of on
   NicHarness h(nic_parameters(k1G), {stopped, done});
   h.run(kMillisecond);
   CHECK(h.nic.allowed_rate(h.nic.queue_pairs()[0]) == 0);
-  CHECK(h.nic.sender_sample(0, kMillisecond).rate == 10'000);
-  CHECK(h.nic.sender_sample(1, kMillisecond).rate == 0);
+  CHECK(h.nic.observation().sender_sample(0, kMillisecond).rate == 10'000);
+  CHECK(h.nic.observation().sender_sample(1, kMillisecond).rate == 0);
   h.run(2 * kMillisecond);
-  CHECK(h.nic.sender_sample(0, 2 * kMillisecond).rate == 0);
+  CHECK(h.nic.observation().sender_sample(0, 2 * kMillisecond).rate == 0);
 }
 
 TEST_CASE("soft nic: a slow QP that has stopped is inactive from its stop on, not from its next packet") {

@@ -230,7 +230,7 @@ TEST_CASE("soft nic, stack, QCN: a CNM holds the flow of its five-tuple, by CN-T
     const double held = 1e9 * (65.0 / 128) * (65.0 / 128) * (65.0 / 128) / 8 * static_cast<double>(to - from) / 1e9;
     CHECK(static_cast<double>(of_port(slow)) == doctest::Approx(held).epsilon(0.05));
     CHECK(of_port(slow == 40'000 ? kOtherPort : 40'000) > 1.5 * held);
-    h.nic.settle_counters();
+    h.nic.observation().settle_counters();
     CHECK(h.nic.counters(3).rp_port_pri_created_rps == 1);
     if (cn_tag) continue;
     // A five-tuple of which nothing was sent, RoCEv2 and what does not tell.

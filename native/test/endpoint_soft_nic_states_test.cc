@@ -12,12 +12,12 @@ TEST_CASE("soft nic verbs: RESET forgets what congestion control knew") {
   Two two;
   two.connect();
   const auto connect_left = [&] {
-    two.left().nic.modify_queue_pair(two.qpn(0), QueuePairState::reset, {}, {}, 3, 0);
+    two.left().nic.applications().modify(two.qpn(0), QueuePairState::reset, {}, {}, 3, 0);
     QueueAttributes a;
     a.domain = 1;
     a.remote_qpn = two.qpn(1);
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      two.left().nic.modify_queue_pair(two.qpn(0), to, a, path_to(kPeerMac, kNicMac), 3, 0);
+      two.left().nic.applications().modify(two.qpn(0), to, a, path_to(kPeerMac, kNicMac), 3, 0);
     }
   };
   int packets = 0;
@@ -58,18 +58,18 @@ TEST_CASE("soft nic verbs: a queue pair that is reset while it waits for the lin
   std::array<uint16_t, kPriorities> quanta{};
   quanta[3] = 0xffff;
   two.left().nic.receive_pfc(0, 1 << 3, quanta);
-  two.left().nic.post_send(two.qpn(0), work(WorkOpcode::write, bytes, key, bytes, 1));
+  two.left().nic.applications().post_send(two.qpn(0), work(WorkOpcode::write, bytes, key, bytes, 1));
   const QueuePair& pair = two.pair_of(two.left(), two.qpn(0));
   CHECK(pair.state == QueuePair::State::ready);
-  two.left().nic.modify_queue_pair(two.qpn(0), QueuePairState::reset, {}, {}, 3, 0);
+  two.left().nic.applications().modify(two.qpn(0), QueuePairState::reset, {}, {}, 3, 0);
   CHECK(two.left().completions.all.size() == 1);
   QueueAttributes a;
   a.domain = 1;
   a.remote_qpn = two.qpn(1);
   for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-    two.left().nic.modify_queue_pair(two.qpn(0), to, a, path_to(kPeerMac, kNicMac), 3, 100'000'000);
+    two.left().nic.applications().modify(two.qpn(0), to, a, path_to(kPeerMac, kNicMac), 3, 100'000'000);
   }
-  two.left().nic.post_send(two.qpn(0), work(WorkOpcode::write, bytes, key, bytes, 1));
+  two.left().nic.applications().post_send(two.qpn(0), work(WorkOpcode::write, bytes, key, bytes, 1));
   CHECK(!pair.started);
   quanta[3] = 0;
   two.spoil = [](bool, std::vector<uint8_t>&) { return false; };
@@ -89,7 +89,7 @@ TEST_CASE("soft nic verbs: a rate cap holds from the transition to RTS that give
   a.domain = 1;
   a.remote_qpn = two.qpn(1);
   const auto cap = [&](Rate rate) {
-    two.left().nic.modify_queue_pair(two.qpn(0), QueuePairState::rts, a, path_to(kPeerMac, kNicMac), 3, rate);
+    two.left().nic.applications().modify(two.qpn(0), QueuePairState::rts, a, path_to(kPeerMac, kNicMac), 3, rate);
   };
   cap(100'000'000);
   Transfer t(two, 1'000'000, WorkOpcode::write);

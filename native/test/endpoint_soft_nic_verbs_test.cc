@@ -141,13 +141,13 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
     p.grouping.most = 2;
     NicEnd end(p);
     const auto connect = [&](uint64_t to) {
-      const uint32_t qpn = end.nic.create_queue_pair({});
+      const uint32_t qpn = end.nic.applications().create({});
       REQUIRE(qpn != 0);
       QueueAttributes a;
       a.domain = 1;
       a.remote_qpn = 0x77;
       for (QueuePairState state : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-        end.nic.modify_queue_pair(qpn, state, a, path_to(to, kNicMac), 3, 0);
+        end.nic.applications().modify(qpn, state, a, path_to(to, kNicMac), 3, 0);
       }
       return qpn;
     };
@@ -161,14 +161,14 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
     tell(1, kPeerMac);
     CHECK(end.nic.counters().rp_cnm_handled == 1);
     CHECK(end.nic.counters().rp_cur_flows == 1);
-    CHECK(end.nic.destroy_queue_pair(first));
+    CHECK(end.nic.applications().destroy(first));
     tell(1, kPeerMac);
     CHECK(end.nic.counters().rp_cnm_unknown_flow == 1);
     CHECK(end.nic.counters().rp_cur_flows == 1);
     // It leads to the same place: by destination it is the same flow.
     const uint32_t again = connect(kPeerMac);
     const bool same = flows == FlowSelection::destination_mac;
-    const Flow& flow = end.nic.flow_at(end.nic.streams() + again % kPlaces, end.nic.now());
+    const Flow& flow = end.nic.observation().flow_at(end.nic.streams() + again % kPlaces, end.nic.now());
     CHECK(flow.held == same);
     // Two are all there are: the third shares.
     connect(kPeerMac + 1);
@@ -179,7 +179,7 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
     CHECK(end.nic.counters().rp_cnm_unknown_flow == 2);
     for (uint32_t round = 0; round < 200; ++round) {
       const uint32_t qpn = connect(kPeerMac + round);
-      CHECK(end.nic.destroy_queue_pair(qpn));
+      CHECK(end.nic.applications().destroy(qpn));
     }
   }
 }
@@ -200,7 +200,7 @@ TEST_CASE("soft nic verbs: a reliable connection is under DCTCP as a stream is, 
         return true;
       };
       Transfer t(two, 500'000, opcode);
-      const DctcpSender* dctcp = two.left().nic.flow_at(two.qpn(0) % kPlaces, 0).controller.as<DctcpSender>();
+      const DctcpSender* dctcp = two.left().nic.observation().flow_at(two.qpn(0) % kPlaces, 0).controller.as<DctcpSender>();
       REQUIRE(dctcp != nullptr);
       two.run();
       REQUIRE(two.left().completions.all.size() == 1);
@@ -286,32 +286,32 @@ TEST_CASE("soft nic verbs: places are used again, numbers are not, and a packet 
   const uint32_t old = two.qpn(1);
   Transfer t(two, 5'000, WorkOpcode::write);
   two.run(3 * kMicrosecond);  // on its way
-  CHECK(two.right().nic.destroy_queue_pair(old));
-  CHECK(!two.right().nic.destroy_queue_pair(old));
-  CHECK(two.right().nic.create_queue_pair({}) != old);
+  CHECK(two.right().nic.applications().destroy(old));
+  CHECK(!two.right().nic.applications().destroy(old));
+  CHECK(two.right().nic.applications().create({}) != old);
   two.run(100 * kMicrosecond);
   CHECK(two.right().nic.counters().drop_unknown_qp > 0);
   CHECK(two.left().completions.all.empty());
   // Every place once, and none beyond.
   std::vector<uint32_t> numbers;
-  for (uint32_t i = 1; i < kPlaces; ++i) numbers.push_back(two.right().nic.create_queue_pair({}));
-  CHECK(two.right().nic.create_queue_pair({}) == 0);
+  for (uint32_t i = 1; i < kPlaces; ++i) numbers.push_back(two.right().nic.applications().create({}));
+  CHECK(two.right().nic.applications().create({}) == 0);
   for (const uint32_t number : numbers) {
     CHECK(number > kGsiQpn);
-    CHECK(two.right().nic.destroy_queue_pair(number));
+    CHECK(two.right().nic.applications().destroy(number));
   }
-  CHECK_THROWS_AS(two.right().nic.modify_queue_pair(old, QueuePairState::init, {}, {}, 3, 0), NativeError);
+  CHECK_THROWS_AS(two.right().nic.applications().modify(old, QueuePairState::init, {}, {}, 3, 0), NativeError);
 }
 
 TEST_CASE("soft nic verbs: a rate cap paces requests") {
   Two two;
   two.connect();
-  two.left().nic.modify_queue_pair(two.qpn(0), QueuePairState::reset, {}, {}, 3, 0);
+  two.left().nic.applications().modify(two.qpn(0), QueuePairState::reset, {}, {}, 3, 0);
   QueueAttributes a;
   a.domain = 1;
   a.remote_qpn = two.qpn(1);
   for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-    two.left().nic.modify_queue_pair(two.qpn(0), to, a, path_to(kPeerMac, kNicMac), 3, 100'000'000);
+    two.left().nic.applications().modify(two.qpn(0), to, a, path_to(kPeerMac, kNicMac), 3, 100'000'000);
   }
   Transfer t(two, 1'000'000, WorkOpcode::write);
   two.run();
@@ -337,12 +337,13 @@ TEST_CASE("soft nic verbs: datagrams take the way of their address handle, and u
     const uint32_t out_key = two.left().register_memory(out);
     const uint32_t in_key = two.right().register_memory(in);
     const uint32_t qpn[2] = {two.datagrams(two.left()), two.datagrams(two.right())};
-    two.right().nic.post_receive(qpn[1], {5, reinterpret_cast<uintptr_t>(in.data()), static_cast<uint32_t>(in.size()), in_key});
+    two.right().nic.applications().post_receive(
+        qpn[1], {5, reinterpret_cast<uintptr_t>(in.data()), static_cast<uint32_t>(in.size()), in_key});
     SendWork w = work(WorkOpcode::send, out, out_key, in, 0);
-    w.address_handle = two.left().nic.create_address_handle(path_to(kPeerMac, kNicMac));
+    w.address_handle = two.left().nic.applications().create_address_handle(path_to(kPeerMac, kNicMac));
     w.remote_qpn = qpn[1];
     w.queue_key = kQueueKey;
-    two.left().nic.post_send(qpn[0], w);
+    two.left().nic.applications().post_send(qpn[0], w);
     two.run();
     REQUIRE(two.right().completions.all.size() == 1);
     CHECK(two.right().completions.all[0].source_qpn == qpn[0]);
@@ -366,14 +367,14 @@ TEST_CASE("soft nic verbs: a datagram to a handle that there is not ends its que
     two.spoil = [&](bool, std::vector<uint8_t>&) { return ++frames > 0; };
     std::vector<uint8_t> out(64, 9);
     SendWork w = work(WorkOpcode::send, out, two.left().register_memory(out), out, 0);
-    w.address_handle = two.left().nic.create_address_handle(path_to(kPeerMac, kNicMac));
-    CHECK(two.left().nic.destroy_address_handle(w.address_handle));
-    CHECK(!two.left().nic.destroy_address_handle(w.address_handle));
+    w.address_handle = two.left().nic.applications().create_address_handle(path_to(kPeerMac, kNicMac));
+    CHECK(two.left().nic.applications().destroy_address_handle(w.address_handle));
+    CHECK(!two.left().nic.applications().destroy_address_handle(w.address_handle));
     if (!destroyed) w.address_handle = 77'777;
     // Its place is another's now.
-    CHECK(two.left().nic.create_address_handle(path_to(kPeerMac, kNicMac)) != w.address_handle);
+    CHECK(two.left().nic.applications().create_address_handle(path_to(kPeerMac, kNicMac)) != w.address_handle);
     const uint32_t qpn = two.datagrams(two.left());
-    two.left().nic.post_send(qpn, w);
+    two.left().nic.applications().post_send(qpn, w);
     two.run();
     CHECK(frames == 0);
     REQUIRE(two.left().completions.all.size() == 2);
@@ -388,8 +389,8 @@ TEST_CASE("soft nic verbs: an operation that there is not fails") {
   two.connect();
   std::vector<uint8_t> bytes(64);
   const uint32_t key = two.left().register_memory(bytes);
-  two.left().nic.post_send(two.qpn(0), work(static_cast<WorkOpcode>(8), bytes, key, bytes, 0));
-  two.left().nic.post_send(two.qpn(0), work(static_cast<WorkOpcode>(255), bytes, key, bytes, 0));
+  two.left().nic.applications().post_send(two.qpn(0), work(static_cast<WorkOpcode>(8), bytes, key, bytes, 0));
+  two.left().nic.applications().post_send(two.qpn(0), work(static_cast<WorkOpcode>(255), bytes, key, bytes, 0));
   two.run();
   REQUIRE(two.left().completions.all.size() == 2);
   for (const Completion& c : two.left().completions.all) CHECK(c.status == WorkStatus::local_operation_error);
@@ -402,8 +403,8 @@ TEST_CASE("soft nic verbs: what a queue pair counts as received is data that cam
     two.connect();
     const bool write = opcode != WorkOpcode::read;
     std::vector<uint8_t> in(100'000);
-    two.right().nic.post_receive(two.qpn(1),
-                                 {5, reinterpret_cast<uintptr_t>(in.data()), 100'000, two.right().register_memory(in)});
+    two.right().nic.applications().post_receive(
+        two.qpn(1), {5, reinterpret_cast<uintptr_t>(in.data()), 100'000, two.right().register_memory(in)});
     int packets = 0;
     two.spoil = [&](bool to_right, std::vector<uint8_t>& bytes) {
       return !(to_right == write && bytes.size() > 1'000 && ++packets == 50);

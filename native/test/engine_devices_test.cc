@@ -342,9 +342,9 @@ TEST_CASE("nic device: queue pairs as deep as no number of 32 bits can say are r
   config.parameters = nic_parameters(1'000'000'000);
   config.parameters.verbs_queue_pairs = 2;
   NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, records, 0);
-  CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = UINT32_MAX, .receive_depth = 1}), NativeError);
-  CHECK_THROWS_AS(nic.create_queue_pair({.send_depth = WorkBudget::kMost, .receive_depth = 1}), NativeError);
-  CHECK(nic.create_queue_pair({.send_depth = 16, .receive_depth = 16}) != 0);
+  CHECK_THROWS_AS(nic.applications()->create_queue_pair({.send_depth = UINT32_MAX, .receive_depth = 1}), NativeError);
+  CHECK_THROWS_AS(nic.applications()->create_queue_pair({.send_depth = WorkBudget::kMost, .receive_depth = 1}), NativeError);
+  CHECK(nic.applications()->create_queue_pair({.send_depth = 16, .receive_depth = 16}) != 0);
 }
 
 TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no more than the arrears") {
@@ -407,11 +407,11 @@ struct ProgramRig {
   }
   // A connection to `remote_qpn`.
   uint32_t connect(uint32_t program, uint32_t remote_qpn) {
-    const uint32_t qpn = device->create_queue_pair({.program = program});
+    const uint32_t qpn = device->applications()->create_queue_pair({.program = program});
     QueueAttributes a;
     a.remote_qpn = remote_qpn;
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      device->soft_nic().modify_queue_pair(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
+      device->soft_nic().applications().modify(qpn, to, a, path_to(kPeerMac, kNicMac), 3, 0);
     }
     return qpn;
   }
@@ -457,8 +457,8 @@ void submit(ProgramMemory& memory, uint32_t qpn, uint32_t packets) {
 
 TEST_CASE("nic device: programs that have something to send share the line by turns, whoever has more and came first") {
   ProgramRig rig(4);
-  const ProgramOpening first = rig.device->open_program();
-  const ProgramOpening second = rig.device->open_program();
+  const ProgramOpening first = rig.device->applications()->open_program();
+  const ProgramOpening second = rig.device->applications()->open_program();
   const Mapped one(first.memory), other(second.memory);
   const uint32_t qpn[] = {rig.connect(first.number, 0x100), rig.connect(second.number, 0x200)};
   submit(*one.memory, qpn[0], 400);
@@ -475,26 +475,26 @@ TEST_CASE("nic device: programs that have something to send share the line by tu
 TEST_CASE("nic device: what a program leaves behind tells its peer, counts for nobody, and makes room for the living") {
   ProgramRig rig(2);
   const auto naks = [&] { return rig.device->soft_nic().transport_counters().tx_naks; };
-  const ProgramOpening dead = rig.device->open_program();
+  const ProgramOpening dead = rig.device->applications()->open_program();
   rig.connect(dead.number, 0x100);
   rig.connect(dead.number, 0x101);
-  REQUIRE(rig.device->close_program(dead.number));
+  REQUIRE(rig.device->applications()->close_program(dead.number));
   rig.turns(0, kMillisecond);
   CHECK(naks() == 2);
   CHECK(rig.sent_to(0x100) == 1);
   CHECK(rig.sent_to(0x101) == 1);
-  const ProgramOpening living = rig.device->open_program();
-  const uint32_t qpn = rig.device->create_queue_pair({.program = living.number});
-  CHECK(rig.device->owner(qpn) == living.number);
-  const uint32_t another = rig.device->create_queue_pair({.program = living.number});
+  const ProgramOpening living = rig.device->applications()->open_program();
+  const uint32_t qpn = rig.device->applications()->create_queue_pair({.program = living.number});
+  CHECK(rig.device->applications()->owner(qpn) == living.number);
+  const uint32_t another = rig.device->applications()->create_queue_pair({.program = living.number});
   CHECK(another != 0);
-  CHECK_THROWS_AS(rig.device->create_queue_pair({.program = living.number}), NativeError);
-  CHECK(rig.device->destroy_queue_pair(qpn));
+  CHECK_THROWS_AS(rig.device->applications()->create_queue_pair({.program = living.number}), NativeError);
+  CHECK(rig.device->applications()->destroy_queue_pair(qpn));
   // A minute later its place is free, needed or not.
   const uint32_t connected = rig.connect(living.number, 0x102);
-  REQUIRE(rig.device->close_program(living.number));
+  REQUIRE(rig.device->applications()->close_program(living.number));
   rig.device->turn(30 * kSecond, 30 * kSecond);
-  CHECK(rig.device->soft_nic().find_queue_pair(connected) != nullptr);
+  CHECK(rig.device->soft_nic().applications().find(connected) != nullptr);
   rig.device->turn(61 * kSecond, 61 * kSecond);
-  CHECK(rig.device->soft_nic().find_queue_pair(connected) == nullptr);
+  CHECK(rig.device->soft_nic().applications().find(connected) == nullptr);
 }

@@ -296,12 +296,12 @@ TEST_CASE("nic super-frames: small messages of an application's queue pair leave
   region.access = kLocalWrite;
   const uint32_t key = nic.soft_nic().memory().add(region);
   constexpr uint32_t kMessages = 200;
-  const uint32_t qpn = nic.create_queue_pair({.send_depth = kMessages});
+  const uint32_t qpn = nic.applications()->create_queue_pair({.send_depth = kMessages});
   for (const QueuePairState state : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
     QueueAttributes a;
     a.remote_qpn = 0x77;
     a.path_mtu = 1'024;
-    nic.soft_nic().modify_queue_pair(qpn, state, a, path_to(kPeerMac, kNicMac), 3, 0);
+    nic.soft_nic().applications().modify(qpn, state, a, path_to(kPeerMac, kNicMac), 3, 0);
   }
   SendWork work{.opcode = WorkOpcode::write, .length = 64, .local_address = region.address, .local_key = key};
   constexpr uint32_t kFirst = 8;

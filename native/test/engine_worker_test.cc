@@ -121,7 +121,7 @@ TEST_CASE("worker: traffic flows, counters and records are read meanwhile, and a
   Links links;
   Worker worker(lab(), links.factory());
   uint64_t rung = 0;
-  worker.set_doorbell([&rung] { ++rung; });
+  worker.doorbell().set([&rung] { ++rung; });
   worker.open();
   CHECK(links.opened == 4);
   CHECK_FALSE(worker.ready());

@@ -123,7 +123,7 @@ class Watch {
   uint64_t timeouts = 0, halved = 0;
 
   void look() {
-    const DctcpSender* dctcp = nic_.flow_at(0, nic_.now()).controller.as<DctcpSender>();
+    const DctcpSender* dctcp = nic_.observation().flow_at(0, nic_.now()).controller.as<DctcpSender>();
     REQUIRE(dctcp != nullptr);
     if (nic_.allowed_rate(nic_.queue_pairs()[0]) == 0) return;  // has not begun, or has ended
     const TransportCounters& heard = nic_.transport_counters();
@@ -193,15 +193,15 @@ TEST_CASE("simulation: a sample of a flow under DCTCP has its window and alpha")
   Simulation simulation(config);
   finish(simulation, 4 * kMillisecond);
   SoftNic& busy = simulation.fabric().nic_at(0);
-  const SoftNic::SenderSample sample = busy.sender_sample(0, busy.now());
+  const NicObservation::SenderSample sample = busy.observation().sender_sample(0, busy.now());
   CHECK(sample.rate == busy.line_rate());
   CHECK(sample.target_rate == busy.line_rate());
-  const DctcpSender* dctcp = busy.flow_at(0, busy.now()).controller.as<DctcpSender>();
+  const DctcpSender* dctcp = busy.observation().flow_at(0, busy.now()).controller.as<DctcpSender>();
   CHECK(sample.window == dctcp->window());
   CHECK(sample.alpha == dctcp->alpha());
   SoftNic& idle = simulation.fabric().nic_at(1);
-  CHECK(idle.sender_sample(0, idle.now()).rate == 0);
-  CHECK(idle.sender_sample(0, idle.now()).window == 0);
+  CHECK(idle.observation().sender_sample(0, idle.now()).rate == 0);
+  CHECK(idle.observation().sender_sample(0, idle.now()).window == 0);
 }
 
 }  // namespace

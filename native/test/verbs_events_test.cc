@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include "test/programs_bed.h"
+#include "test/test_program.h"
 
 namespace weir::test {
 namespace {

@@ -53,8 +53,8 @@ class Two {
   }
 
   void connect(const QueueAttributes& changed = {}) {
-    qpn_[0] = left_.nic.create_queue_pair({});
-    qpn_[1] = right_.nic.create_queue_pair({});
+    qpn_[0] = left_.nic.applications().create({});
+    qpn_[1] = right_.nic.applications().create({});
     for (int side : {0, 1}) {
       WireNic& nic = side == 0 ? left_.nic : right_.nic;
       const RocePath path = side == 0 ? path_to(kPeerMac, kNicMac) : path_to(kNicMac, kPeerMac);
@@ -63,19 +63,19 @@ class Two {
       a.access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
       a.remote_qpn = qpn_[1 - side];
       for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-        nic.modify_queue_pair(qpn_[side], to, a, path, 3, 0);
+        nic.applications().modify(qpn_[side], to, a, path, 3, 0);
       }
     }
   }
 
   // A queue pair for datagrams on one side, ready to send and receive.
   uint32_t datagrams(NicEnd& end, uint32_t queue_key = kQueueKey) {
-    const uint32_t qpn = end.nic.create_queue_pair({.datagram = true});
+    const uint32_t qpn = end.nic.applications().create({.datagram = true});
     QueueAttributes a;
     a.domain = 1;
     a.queue_key = queue_key;
     for (QueuePairState to : {QueuePairState::init, QueuePairState::rtr, QueuePairState::rts}) {
-      end.nic.modify_queue_pair(qpn, to, a, {}, 3, 0);
+      end.nic.applications().modify(qpn, to, a, {}, 3, 0);
     }
     return qpn;
   }
@@ -169,7 +169,7 @@ struct Transfer {
   explicit Transfer(Two& two, uint32_t bytes, WorkOpcode opcode) : local(bytes, 1), remote(bytes, 2) {
     const uint32_t key = two.left().register_memory(local);
     const uint32_t remote_key = two.right().register_memory(remote);
-    two.left().nic.post_send(two.qpn(0), work(opcode, local, key, remote, remote_key));
+    two.left().nic.applications().post_send(two.qpn(0), work(opcode, local, key, remote, remote_key));
   }
   std::vector<uint8_t> local, remote;
 };

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "test/programs_bed.h"
+#include "test/test_program.h"
 
 namespace {
 

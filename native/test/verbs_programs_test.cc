@@ -4,6 +4,7 @@
 #include <random>
 
 #include "test/programs_bed.h"
+#include "test/test_program.h"
 
 namespace weir::test {
 namespace {
@@ -229,7 +230,7 @@ TEST_CASE(
     for (const int i : {0, 1}) {
       SoftNic& nic = nics[i]->soft_nic();
       for (uint32_t pair = 0; pair < kPairs; ++pair) {
-        CHECK(nic.flow_at(pair, nic.now()).controller.template as<SwiftSender>()->window() == 1);
+        CHECK(nic.observation().flow_at(pair, nic.now()).controller.template as<SwiftSender>()->window() == 1);
       }
     }
   });
@@ -263,7 +264,7 @@ TEST_CASE("programs: what is lost under a window is sent again, and congestion c
   // It would have grown by each of the packets without a loss.
   bed.turns.between([&](auto& nics) {
     SoftNic& nic = nics[0]->soft_nic();
-    CHECK(nic.flow_at(0, nic.now()).controller.template as<DctcpSender>()->window() < 400);
+    CHECK(nic.observation().flow_at(0, nic.now()).controller.template as<DctcpSender>()->window() < 400);
   });
 }
 
@@ -275,7 +276,7 @@ TEST_CASE("programs: a connection that fails under a window gives back what the 
   bed.brokers[1]->hang_up();
   REQUIRE(eventually([&] {
     uint32_t owner = 0;
-    bed.turns.between([&](auto& nics) { owner = nics[1]->owner(c.qp[1]->qp_num); });
+    bed.turns.between([&](auto& nics) { owner = nics[1]->applications()->owner(c.qp[1]->qp_num); });
     return owner == 0;
   }));
   REQUIRE(c.left.post(c.qp[0], IBV_WR_RDMA_WRITE, piece, 1, 1) == 0);
@@ -319,7 +320,7 @@ TEST_CASE("programs: one that ends gives its queue pairs back, and its peer is t
   REQUIRE(left.wait().status == IBV_WC_SUCCESS);
   const auto owned = [&] {
     uint32_t owner = 0;
-    bed.turns.between([&](auto& nics) { owner = nics[1]->owner(far->qp_num); });
+    bed.turns.between([&](auto& nics) { owner = nics[1]->applications()->owner(far->qp_num); });
     return owner != 0;
   };
   CHECK(owned());

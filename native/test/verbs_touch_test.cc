@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "test/programs_bed.h"
+#include "test/test_program.h"
 #include "verbs/touch.h"
 
 namespace weir::test {

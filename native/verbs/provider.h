@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "verbs/abi.h"
+#include "verbs/operations_abi.h"
 #include "verbs/program_nic.h"
 
 namespace weir {

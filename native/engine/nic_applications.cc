@@ -1,0 +1,124 @@
+#include "engine/nic_applications.h"
+
+#include <set>
+#include <string>
+
+#include "base/native_error.h"
+
+namespace weir {
+namespace {
+
+// Time for which a peer is told that a program has ended: as long as the usual timeouts and retries may take.
+constexpr Time kAbandoned = 60 * kSecond;
+
+}  // namespace
+
+void NicApplications::take(Time now) {
+  take_work();
+  programs_.take(nic_);
+  if (nic_.waits_for_programs() && !programs_.crowded(nic_.now())) nic_.programs_have_room();
+  if (!abandoned_.empty() && abandoned_.front().until <= now) reclaim_pair();
+}
+
+void NicApplications::take_work() {
+  for (WorkCommand command; rings_.commands.pop(command);) {
+    const SendWork& work = command.work;
+    if (command.receive) {
+      nic_.applications().post_receive(command.qpn, {work.id, work.local_address, work.length, work.local_key}, command.times);
+    } else {
+      nic_.applications().post_send(command.qpn, work, command.times);
+    }
+  }
+}
+
+bool NicApplications::close_program(uint32_t number) {
+  ProgramLink* const link = programs_.find(number);
+  if (link == nullptr) return false;
+  link->count(nic_.transport_counters());
+  link->drop_frames(nic_.transport_counters());
+  for (const uint32_t qpn : std::set(programs_.queue_pairs(number))) {
+    if (nic_.applications().abandon(qpn)) {
+      owners_.erase(qpn);
+      abandoned_.push_back({qpn, nic_.now() + kAbandoned});
+    } else {
+      destroy_queue_pair(qpn);
+    }
+  }
+  return programs_.close(number);
+}
+
+uint32_t NicApplications::owner(uint32_t qpn) const {
+  const auto found = owners_.find(qpn);
+  return found == owners_.end() ? 0 : found->second;
+}
+
+void NicApplications::reclaim_pair() {
+  nic_.applications().destroy(abandoned_.front().qpn);
+  abandoned_.pop_front();
+}
+
+// The living come first.
+uint32_t NicApplications::create_or_reclaim(const VerbsQueuePairParameters& parameters) {
+  uint32_t qpn = nic_.applications().create(parameters);
+  for (; qpn == 0 && !abandoned_.empty(); qpn = nic_.applications().create(parameters)) reclaim_pair();
+  return qpn;
+}
+
+uint32_t NicApplications::create_queue_pair(const VerbsQueuePairParameters& parameters) {
+  if (parameters.program != 0) return create_for_program(parameters);
+  budget_.require(parameters.send_depth, parameters.receive_depth);
+  const uint32_t qpn = create_or_reclaim(parameters);
+  if (qpn == 0) {
+    throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left on this device", "destroy queue pairs that are not used");
+  }
+  budget_.take(qpn, parameters.send_depth, parameters.receive_depth);
+  return qpn;
+}
+
+uint32_t NicApplications::create_for_program(VerbsQueuePairParameters parameters) {
+  parameters.link = programs_.find(parameters.program);
+  if (parameters.link == nullptr) throw NativeError("INVALID_PROGRAM", 0, "", "there is no such program", "it may have ended");
+  std::set<uint32_t>& held = programs_.queue_pairs(parameters.program);
+  const uint32_t qpn = held.size() < kProgramQueuePairs ? create_or_reclaim(parameters) : 0;
+  if (qpn == 0) {
+    throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left for this program", "destroy queue pairs that are not used");
+  }
+  held.insert(qpn);
+  owners_[qpn] = parameters.program;
+  return qpn;
+}
+
+bool NicApplications::destroy_queue_pair(uint32_t qpn) {
+  take_work();
+  const QueuePair* pair = nic_.applications().find(qpn);
+  if (pair == nullptr) return false;
+  if (const auto owner = owners_.find(qpn); owner != owners_.end()) {
+    programs_.forget(owner->second, qpn, pair->counters);
+    owners_.erase(owner);
+    return nic_.applications().destroy(qpn);
+  }
+  nic_.applications().destroy(qpn);
+  budget_.give_back(qpn);
+  return true;
+}
+
+uint32_t NicApplications::create_address_handle(const RocePath& path) {
+  const uint32_t handle = nic_.applications().create_address_handle(path);
+  if (handle != AddressTable::kNone) return handle;
+  throw NativeError("NO_RESOURCES", 0, "",
+                    "no address handle is left on this device: it has " + std::to_string(AddressTable::kMost),
+                    "destroy address handles that are not used");
+}
+
+bool NicApplications::destroy_address_handle(uint32_t handle) {
+  take_work();
+  return nic_.applications().destroy_address_handle(handle);
+}
+
+bool NicApplications::attach_group(uint32_t qpn, const IpAddress& group) {
+  nic_.applications().attach_group(qpn, group);
+  ports_.front().port().take_groups();
+  return true;
+}
+
+}  // namespace weir
