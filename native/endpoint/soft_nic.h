@@ -37,7 +37,7 @@
 #include "endpoint/stack_queues.h"
 #include "link/driver.h"
 #include "wire/classify.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

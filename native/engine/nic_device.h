@@ -14,6 +14,7 @@
 #include "engine/nic_programs.h"
 #include "engine/stack_port.h"
 #include "engine/verbs_rings.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -9,6 +9,7 @@
 #include "engine/frame_ring.h"
 #include "engine/shared_switch.h"
 #include "switching/wire_switch.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -35,6 +35,7 @@
 #include "engine/waker.h"
 #include "io/capture.h"
 #include "io/link_news.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

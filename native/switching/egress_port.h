@@ -27,7 +27,7 @@
 #include "link/serializer.h"
 #include "switching/counters.h"
 #include "switching/switch_parameters.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -47,7 +47,7 @@
 #include "wire/carried.h"
 #include "wire/icmp.h"
 #include "wire/neighbour.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -5,6 +5,7 @@
 
 #include "link/agenda.h"
 #include "switching/soft_switch.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -16,6 +16,7 @@
 #include "wire/icmp.h"
 #include "wire/icrc.h"
 #include "wire/neighbour.h"
+#include "wire/packet_pool.h"
 #include "wire/roce_builder.h"
 
 namespace weir::test {

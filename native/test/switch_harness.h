@@ -10,6 +10,7 @@
 
 #include "switching/wire_switch.h"
 #include "test/rates.h"
+#include "wire/packet_pool.h"
 
 namespace weir::test {
 
