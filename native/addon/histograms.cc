@@ -18,7 +18,7 @@ size_t copy_queues(SwitchDevice& device, size_t next, std::vector<NamedHistogram
     const int p = static_cast<int>(next % kPriorities);
     if (!soft_switch.owns(port) || soft_switch.counters(port, p).queue_packets == 0) continue;
     CounterLabels labels{{"switch", config.name}, {"port", config.ports[port].name}, {"priority", std::to_string(p)}};
-    out.push_back({HistogramName::queue_length, std::move(labels), soft_switch.queue_distribution(port, p)});
+    out.push_back({HistogramName::queue_length, std::move(labels), soft_switch.statistics().distribution(port, p)});
   }
   return next;
 }

@@ -48,7 +48,7 @@ std::vector<ForwardingEntry> copy_forwarding(SwitchDevice& device) {
 
 std::vector<NeighbourCopy> copy_neighbours(SwitchDevice& device) {
   std::vector<NeighbourCopy> copy;
-  const Router* const router = device.soft_switch().router();
+  const Router* const router = device.soft_switch().routed().router();
   if (router == nullptr) return copy;
   for (const NeighbourTable::Entry& entry : router->neighbours.entries()) {
     if (entry.state == NeighbourState::unused) continue;
@@ -75,9 +75,9 @@ SwitchCopy copy_switch(SwitchDevice& device) {
   for (uint16_t i = 0; i < s.port_count(); ++i) {
     SwitchCopy::Port& port = copy.ports.emplace_back();
     port.up = device.ports()[i].up();
-    port.paused = s.paused_mask(i);
-    port.pausing = s.pausing_mask(i);
-    port.pfc_storms = s.pfc_storm_mask(i);
+    port.paused = s.pauses().paused_mask(i);
+    port.pausing = s.pauses().pausing_mask(i);
+    port.pfc_storms = s.pauses().storm_mask(i);
     for (int p = 0; p < kPriorities; ++p) {
       port.queue[static_cast<size_t>(p)] = buffer.egress_bytes(i, p);
       port.ingress[static_cast<size_t>(p)] = buffer.ingress_bytes(i, p);
@@ -156,7 +156,7 @@ Outcome outcome_of(Worker& worker) {
     for (uint16_t port = 0; port < s.port_count(); ++port) {
       for (int p = 0; p < kPriorities; ++p) {
         if (s.counters(port, p).queue_packets == 0) continue;
-        out.queues.emplace_back(s.queue_distribution(port, p), config.name, config.ports[port].name, p);
+        out.queues.emplace_back(s.statistics().distribution(port, p), config.name, config.ports[port].name, p);
       }
     }
   }

@@ -5,6 +5,7 @@
 
 #include "wire/bth.h"
 #include "wire/ethernet.h"
+#include "wire/extension_headers.h"
 #include "wire/ip.h"
 
 namespace weir {

@@ -11,7 +11,7 @@
 #include "transport/message_stream.h"
 #include "transport/queue_attributes.h"
 #include "transport/verbs_transport.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 #include "wire/roce_builder.h"
 
 namespace weir {

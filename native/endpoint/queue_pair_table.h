@@ -13,7 +13,7 @@
 #include "endpoint/reliable_stream.h"
 #include "transport/program_link.h"
 #include "transport/transport.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

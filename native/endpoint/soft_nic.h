@@ -33,7 +33,7 @@
 #include "endpoint/receiver.h"
 #include "link/driver.h"
 #include "wire/classify.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

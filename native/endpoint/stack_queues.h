@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

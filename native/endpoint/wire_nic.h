@@ -10,6 +10,7 @@
 #include "endpoint/soft_nic.h"
 #include "link/agenda.h"
 #include "link/timing_wheel.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

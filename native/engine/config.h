@@ -18,6 +18,7 @@
 #include "io/port_options.h"
 #include "link/impairment.h"
 #include "switching/soft_switch.h"
+#include "wire/packet_memory.h"
 
 namespace weir {
 

@@ -11,6 +11,7 @@
 #include "engine/wire_port.h"
 #include "link/pfc.h"
 #include "wire/mac_control.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -7,7 +7,7 @@
 #include "wire/bytes.h"
 #include "wire/ethernet.h"
 #include "wire/offload.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -11,6 +11,7 @@
 #include "engine/frame_ring.h"
 #include "engine/nic_applications.h"
 #include "engine/stack_port.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

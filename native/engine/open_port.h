@@ -9,6 +9,7 @@
 #include "io/live_transmit.h"
 #include "io/packet_port.h"
 #include "io/umem.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

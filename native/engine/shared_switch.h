@@ -11,7 +11,7 @@
 #include "engine/waker.h"
 #include "io/live_transmit.h"
 #include "switching/exchange.h"
-#include "wire/packet.h"
+#include "wire/packet_memory.h"
 
 namespace weir {
 

@@ -6,6 +6,7 @@
 #include "endpoint/wire_nic.h"
 #include "engine/config.h"
 #include "engine/wire_port.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -75,7 +75,7 @@ SwitchDevice::SwitchDevice(const SwitchDeviceConfig& config, uint16_t index, std
 
 void SwitchDevice::tell_storms(Time now, SpscRing<Record>& ring) {
   for (uint16_t port = 0; port < told_storms_.size(); ++port) {
-    const uint8_t storms = switch_.pfc_storm_mask(port);
+    const uint8_t storms = switch_.pauses().storm_mask(port);
     if (storms == std::exchange(told_storms_[port], storms)) continue;
     ring.push({now, Record::Kind::storm, index_, port, {static_cast<double>(storms)}});
   }
@@ -141,22 +141,23 @@ void SwitchDevice::accept(uint16_t port, const RxFrame& frame) {
     if (config_.lldp && is_lldp(packet.meta.destination_mac, packet.meta.ethertype)) return punt(port, at, id);
     look_for_checksum(port, id);
     switch_.receive(at, port, id);
-    if (!switch_.for_kernel().empty()) hand_to_kernel();
+    if (!switch_.routed().for_kernel().empty()) hand_to_kernel();
     return;
   }
   const bool known = read_mac_control(
-      pool_.data(id), packet.length, [&](uint8_t enable, const auto& quanta) { switch_.receive_pfc(at, port, enable, quanta); },
-      [&](uint16_t quanta) { switch_.receive_pause(at, port, quanta); });
+      pool_.data(id), packet.length,
+      [&](uint8_t enable, const auto& quanta) { switch_.pauses().receive_pfc(at, port, enable, quanta); },
+      [&](uint16_t quanta) { switch_.pauses().receive_pause(at, port, quanta); });
   if (!known) ++counters.rx_mac_control_unknown;
   pool_.free(id);
 }
 
 void SwitchDevice::hand_to_kernel() {
-  for (const auto& [id, interface] : switch_.for_kernel()) {
+  for (const auto& [id, interface] : switch_.routed().for_kernel()) {
     const auto twin = static_cast<size_t>(std::ranges::find(interfaces_, interface) - interfaces_.begin());
     ports_[config_.ports.size() + twin].send(pool_, id);
   }
-  switch_.for_kernel().clear();
+  switch_.routed().for_kernel().clear();
 }
 
 void SwitchDevice::accept_from_kernel(size_t twin, const RxFrame& frame) {
@@ -170,7 +171,7 @@ void SwitchDevice::accept_from_kernel(size_t twin, const RxFrame& frame) {
   wire_.catch_up(frame.stamp);
   Packet& packet = pool_[kept.id];
   classify(pool_.data(kept.id), packet.length, packet.meta);
-  switch_.send_for_kernel(std::max(frame.stamp, switch_.now()), interface, kept.id);
+  switch_.routed().send_for_kernel(std::max(frame.stamp, switch_.now()), interface, kept.id);
 }
 
 void SwitchDevice::flush_twins() {

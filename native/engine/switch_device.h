@@ -9,6 +9,7 @@
 #include "engine/frame_ring.h"
 #include "engine/shared_switch.h"
 #include "switching/wire_switch.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 
@@ -26,9 +27,9 @@ class SwitchDevice final : public Device {
   void turn(Time horizon, Time now) override;
   Time next_deadline() override;
   void stop_traffic(Time) override {}
-  void reset_distributions() override { switch_.reset_distributions(); }
+  void reset_distributions() override { switch_.statistics().reset_distributions(); }
   void sample(Time at, SpscRing<Record>& ring) override;
-  void settle_counters() override { switch_.settle_counters(); }
+  void settle_counters() override { switch_.statistics().settle_counters(); }
   void register_counters(CounterBlock& block) override;
   std::vector<WirePort>& ports() override { return ports_; }
   void link_changed(size_t port) override;

@@ -17,7 +17,7 @@
 #include "base/types.h"
 #include "io/packet_port.h"
 #include "link/serializer.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -34,6 +34,7 @@
 #include "engine/worker_devices.h"
 #include "io/capture.h"
 #include "io/link_news.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

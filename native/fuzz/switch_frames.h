@@ -13,6 +13,7 @@
 #include "wire/ip.h"
 #include "wire/neighbour.h"
 #include "wire/offload.h"
+#include "wire/packet_pool.h"
 #include "wire/qcn.h"
 #include "wire/udp.h"
 

@@ -175,11 +175,11 @@ class World {
         std::array<uint16_t, kPriorities> quanta{};
         const uint8_t enable = in.byte();
         for (uint16_t& one : quanta) one = in.byte() & 1 ? static_cast<uint16_t>(in.number(2)) : 0;
-        of(port).receive_pfc(now_, port, enable, quanta);
+        of(port).pauses().receive_pfc(now_, port, enable, quanta);
         break;
       }
       case 2:
-        of(port).receive_pause(now_, port, static_cast<uint16_t>(in.number(2)));
+        of(port).pauses().receive_pause(now_, port, static_cast<uint16_t>(in.number(2)));
         break;
       case 3:
         if (in.byte() % 4 == 0) reconfigure(make_parameters(Input(in.take(kParameterBytes))));
@@ -222,10 +222,10 @@ class World {
   // Observers that look between two events change nothing.
   void look(uint16_t port, int priority) {
     SoftSwitch& device = of(port);
-    device.settle_counters();
-    (void)device.queue_distribution(port, priority);
-    (void)device.take_queue_peak(port, priority);
-    device.reset_distributions();
+    device.statistics().settle_counters();
+    (void)device.statistics().distribution(port, priority);
+    (void)device.statistics().take_peak(port, priority);
+    device.statistics().reset_distributions();
   }
 
   // Takes a frame from its port as the device of a worker does.
@@ -258,8 +258,9 @@ class World {
       return;
     }
     const bool known = read_mac_control(
-        pool.data(id), length, [&](uint8_t enable, const auto& quanta) { device.receive_pfc(now_, port, enable, quanta); },
-        [&](uint16_t quanta) { device.receive_pause(now_, port, quanta); });
+        pool.data(id), length,
+        [&](uint8_t enable, const auto& quanta) { device.pauses().receive_pfc(now_, port, enable, quanta); },
+        [&](uint16_t quanta) { device.pauses().receive_pause(now_, port, quanta); });
     if (!known) ++counters.rx_mac_control_unknown;
     pool.free(id);
   }
@@ -345,7 +346,7 @@ class World {
       for (uint16_t port = 0; port < kPorts; ++port) {
         for (int priority = 0; priority < kPriorities; ++priority) {
           require(device.buffer().ingress_bytes(port, priority) == 0 && device.buffer().headroom_bytes(port, priority) == 0);
-          require(device.queue_bytes(port, priority) == 0 && !device.stopped(port, priority));
+          require(device.queue_bytes(port, priority) == 0 && !device.pauses().stopped(port, priority));
         }
       }
       require(pools_[i]->available() == kPackets);

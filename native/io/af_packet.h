@@ -17,6 +17,7 @@
 #include "io/interface_port.h"
 #include "io/packet_port.h"
 #include "io/stamps.h"
+#include "wire/packet_pool.h"
 #include "wire/super_frame.h"
 
 namespace weir {

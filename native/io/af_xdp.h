@@ -17,6 +17,7 @@
 #include "io/umem.h"
 #include "io/xdp_program.h"
 #include "io/xdp_ring.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

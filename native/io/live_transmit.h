@@ -26,6 +26,7 @@
 
 #include "io/network_namespace.h"
 #include "io/packet_port.h"
+#include "wire/packet_memory.h"
 
 namespace weir {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

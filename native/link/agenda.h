@@ -17,7 +17,7 @@
 #include "base/types.h"
 #include "link/driver.h"
 #include "link/timing_wheel.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -19,7 +19,7 @@
 #include "simulation/division.h"
 #include "simulation/partition.h"
 #include "switching/soft_switch.h"
-#include "wire/packet.h"
+#include "wire/packet_memory.h"
 
 namespace weir {
 

@@ -175,7 +175,7 @@ void Partition::lose(Direction& direction) {
 
 void Partition::end_pauses(DevicePlace place, uint16_t port, Time now) {
   now_ = now;
-  if (place.device < switches_.size()) return switches_[place.device]->device.end_pauses(now, port);
+  if (place.device < switches_.size()) return switches_[place.device]->device.pauses().end(now, port);
   nics_[place.device - switches_.size()]->device.end_pauses(now);
 }
 
@@ -250,9 +250,9 @@ void Partition::arrive(const Event& event) {
     const auto port = static_cast<uint16_t>(event.kind);
     if (!is_flow_control(packet.meta.kind)) return device.receive(now_, port, id);
     if (packet.meta.kind == FrameKind::pfc) {
-      device.receive_pfc(now_, port, packet.pfc_enable, pfc_frame(packet).quanta);
+      device.pauses().receive_pfc(now_, port, packet.pfc_enable, pfc_frame(packet).quanta);
     } else {
-      device.receive_pause(now_, port, pause_quanta(packet));
+      device.pauses().receive_pause(now_, port, pause_quanta(packet));
     }
   } else {
     NicNode& node = *nics_[event.device - switches_.size()];

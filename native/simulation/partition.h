@@ -17,7 +17,7 @@
 #include "simulation/schedule.h"
 #include "switching/soft_switch.h"
 #include "wire/captured_frame.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

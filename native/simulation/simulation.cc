@@ -48,9 +48,10 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing)
       reset_at_(config_.reset_after),
       heard_(fabric_.partition_count()) {
   for (const SampledQueue& queue : config_.sampled_queues) {
-    fabric_.switch_at(queue.device).keep_distribution(queue.port, queue.priority);
+    fabric_.switch_at(queue.device).statistics().keep_distribution(queue.port, queue.priority);
   }
-  for (size_t i = 0; config_.all_distributions && i < fabric_.switch_count(); ++i) fabric_.switch_at(i).keep_distributions();
+  for (size_t i = 0; config_.all_distributions && i < fabric_.switch_count(); ++i)
+    fabric_.switch_at(i).statistics().keep_distributions();
   size_t groups = 0;
   for (const SimulatedSwitch& s : config_.switches) groups += s.parameters.ports.size() * kPriorities;
   pauses_.resize(groups);
@@ -130,7 +131,7 @@ bool Simulation::run(Time until, uint64_t events) {
     if (boundary == reset_at_) {
       for (size_t i = 0; i < fabric_.switch_count(); ++i) {
         fabric_.switch_at(i).advance(boundary);
-        fabric_.switch_at(i).reset_distributions();
+        fabric_.switch_at(i).statistics().reset_distributions();
       }
       reset_at_ = kNever;
     }
@@ -191,8 +192,8 @@ std::vector<Simulation::QueueLengths> Simulation::queue_lengths() {
     device.advance(fabric_.now());
     for (uint16_t port = 0; port < device.port_count(); ++port) {
       for (uint8_t p = 0; p < kPriorities; ++p) {
-        if (!device.keeps_distribution(port, p)) continue;
-        const Histogram& lengths = device.queue_distribution(port, p);
+        if (!device.statistics().keeps_distribution(port, p)) continue;
+        const Histogram& lengths = device.statistics().distribution(port, p);
         if (lengths.max() > 0) kept.push_back({{i, port, p}, lengths});
       }
     }
@@ -203,7 +204,7 @@ std::vector<Simulation::QueueLengths> Simulation::queue_lengths() {
 void Simulation::settle() {
   for (size_t i = 0; i < fabric_.switch_count(); ++i) {
     fabric_.switch_at(i).advance(fabric_.now());
-    fabric_.switch_at(i).settle_counters();
+    fabric_.switch_at(i).statistics().settle_counters();
   }
   for (size_t i = 0; i < fabric_.nic_count(); ++i) fabric_.nic_at(i).observation().settle_counters();
 }

@@ -8,7 +8,7 @@
 #include "congestion/qcn_congestion_point.h"
 #include "switching/counters.h"
 #include "switching/switch_parameters.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -13,7 +13,7 @@ void EgressPort::configure(Time now, const SwitchParameters& parameters, size_t 
   pfc.configure(parameters_->rate, parameters.link_pause);
   scheduler_.configure(parameters.scheduler);
   mtu_ = parameters_->mtu;
-  tells_ = parameters.telemetry && parameters_->rate > 0;
+  writes_telemetry_ = parameters.telemetry && parameters_->rate > 0;
   averages_ = red_of(parameters, number).averaged;
   waits_.limited = waits_.bounded = 0;
   for (size_t p = 0; p < kPriorities; ++p) {

@@ -27,7 +27,7 @@
 #include "link/serializer.h"
 #include "switching/counters.h"
 #include "switching/switch_parameters.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 
@@ -112,7 +112,7 @@ class EgressPort {
     return link_.finish(now, bytes);
   }
   // Whether packets are told of this port, and how many bytes it has put on the link; wraps.
-  bool tells() const { return tells_; }
+  bool writes_telemetry() const { return writes_telemetry_; }
   uint32_t sent() const { return sent_; }
   // A frame of `length` bytes was picked on a link that took no time for it.
   void add_unsent(uint32_t length) {
@@ -178,7 +178,7 @@ class EgressPort {
   uint32_t unsent_ = 0;
   uint16_t number_ = 0;
   bool averages_ = false;
-  bool tells_ = false;
+  bool writes_telemetry_ = false;
   uint32_t sent_ = 0;
   // Reasons why a frame may have to wait; asked for all at once.
   struct alignas(8) Waits {

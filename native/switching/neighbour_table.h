@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "base/types.h"
 #include "switching/route_table.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

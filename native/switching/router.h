@@ -1,4 +1,4 @@
-// Knowledge of a switch that routes: which frames are for it, and where a packet goes next. soft_switch_routes.cc has what it
+// Knowledge of a switch that routes: which frames are for it, and where a packet goes next. routed_path.h has what it
 // does to them.
 //
 // A frame to the router's MAC address, at a port and in a VLAN where it has an interface, is looked up once (route_table.h); of
@@ -91,7 +91,6 @@ class Router {
   size_t route_count() const { return ipv4_.size() + ipv6_.size(); }
 
   NeighbourTable neighbours;
-  Time next_look = kNever;  // when neighbours are looked at for their age
 
  private:
   uint64_t stamp(uint8_t version) const { return (changes_ + neighbours.removed()) << 1 | (version == 6 ? 1 : 0); }

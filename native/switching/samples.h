@@ -17,7 +17,7 @@ inline Record sample_queue(SoftSwitch& of, Time at, uint16_t device, uint16_t po
           Record::Kind::queue,
           device,
           place_of(port, priority),
-          {static_cast<double>(of.queue_bytes(port, priority)), static_cast<double>(of.take_queue_peak(port, priority)),
+          {static_cast<double>(of.queue_bytes(port, priority)), static_cast<double>(of.statistics().take_peak(port, priority)),
            static_cast<double>(counters.wred_ecn_marked_packets), static_cast<double>(counters.cn_cp_transmitted_cnms)}};
 }
 
@@ -27,7 +27,7 @@ inline Record sample_pause(SoftSwitch& of, Time at, uint16_t device, uint16_t po
           Record::Kind::pause,
           device,
           place_of(port, priority),
-          {static_cast<double>(of.counters(port, priority).pfc_tx_packets), of.stopped(port, priority) ? 1.0 : 0.0,
+          {static_cast<double>(of.counters(port, priority).pfc_tx_packets), of.pauses().stopped(port, priority) ? 1.0 : 0.0,
            static_cast<double>(of.buffer().ingress_bytes(port, priority))}};
 }
 

@@ -25,66 +25,12 @@
 #include <optional>
 #include <vector>
 
-#include "base/describe.h"
 #include "base/fetch.h"
 #include "base/types.h"
+#include "switching/buffer_limits.h"
+#include "switching/buffer_parameters.h"
 
 namespace weir {
-
-struct BufferParameters {
-  enum class Threshold : uint8_t { dynamic, fixed };
-  int64_t total = 12'000'000;
-  int64_t headroom = 22'400;
-  int priorities = 8;
-  double beta = 8;
-  Threshold threshold = Threshold::dynamic;
-  int64_t fixed_threshold = 24'470;
-  int64_t xon_offset = 3'000;
-  double lossy_alpha = 1;
-  int64_t lateness_headroom = 0;
-};
-
-// Settings that one port has instead.
-struct PortBuffer {
-  int64_t headroom = 22'400;
-  double beta = 8;
-  int64_t fixed_threshold = 24'470;
-  int64_t xon_offset = 3'000;
-  double lossy_alpha = 1;
-};
-
-// Length up to which the egress queues of one lossy priority may grow, whatever is free.
-struct FixedQueue {
-  int priority = -1;  // -1: there is none
-  int64_t bytes = 0;
-};
-
-// More headroom than memory is not an error: then nothing is shared.
-constexpr auto words_of(BufferParameters::Threshold) { return std::array{"dynamic", "static"}; }
-void describe(auto& v, Of<BufferParameters> auto& p) {
-  constexpr double kMost = 0x1p40;  // sums over ports and priorities, and products with beta, fit so
-  v.type("NativeBuffer", "The memory that all ports share.");
-  v("total", p.total, field::bytes("B.", 0, kMost));
-  v("headroom", p.headroom, field::bytes("t_flight, per port and priority.", 0, kMost));
-  v("priorities", p.priorities, field::within(1, kPriorities, "P: how many headroom is reserved for, and the divisor."));
-  v("beta", p.beta, field::within(0, 1e6, "Share of the free buffer that one ingress priority may take, times P."));
-  v("threshold", p.threshold, field::any("Above which an ingress is paused."));
-  v("fixed_threshold", p.fixed_threshold, field::bytes("With static.", 0, kMost));
-  v("xon_offset", p.xon_offset, field::bytes("Below the threshold, at which the peer is resumed.", 0, kMost));
-  v("lossy_alpha", p.lossy_alpha, field::within(0, field::kMany, "Times the free shared buffer: most of a lossy egress queue."));
-  v("lateness_headroom", p.lateness_headroom,
-    field::bytes("Beyond B, per port and lossless priority, for feedback that a shared host delivers late.", 0, kMost));
-}
-
-void describe(auto& v, Of<PortBuffer> auto& p) {
-  constexpr double kMost = 0x1p40;
-  v.type("NativePortBuffer", "What a port has of the memory, in place of what all have.");
-  v("headroom", p.headroom, field::bytes("t_flight, per priority.", 0, kMost));
-  v("beta", p.beta, field::within(0, 1e6, "Share of the free buffer that one ingress priority may take, times P."));
-  v("fixed_threshold", p.fixed_threshold, field::bytes("With static.", 0, kMost));
-  v("xon_offset", p.xon_offset, field::bytes("Below the threshold, at which the peer is resumed.", 0, kMost));
-  v("lossy_alpha", p.lossy_alpha, field::within(0, field::kMany, "Times the free shared buffer: most of a lossy egress queue."));
-}
 
 // queue_limit: an egress queue may have a limit of its own, which the switch looks after.
 enum class Admission : uint8_t { admitted, headroom_full, lossy_threshold, buffer_full, queue_limit, pfc_storm };
@@ -100,10 +46,8 @@ class SharedBuffer {
   // Parameters that pass check(). `lossless`: bit mask of priorities under PFC. `packets`: how many frames queues may hold.
   SharedBuffer(const BufferParameters& parameters, int ports, uint8_t lossless, uint32_t packets = UINT32_MAX);
 
-  // Charged frames stay; new limits hold from now on.
-  void reconfigure(const BufferParameters& parameters, uint8_t lossless);
-  // The same, where `own` has what ports have instead, by port.
-  void reconfigure(const BufferParameters& parameters, uint8_t lossless, const std::vector<std::optional<PortBuffer>>& own,
+  // Charged frames stay; new limits hold from now on. `own` has what ports have instead, by port.
+  void reconfigure(const BufferParameters& parameters, uint8_t lossless, const std::vector<std::optional<PortBuffer>>& own = {},
                    FixedQueue fixed = {});
 
   // A hint for the caches.
@@ -138,7 +82,7 @@ class SharedBuffer {
     Usage& out = at(egress, priority);
     const int64_t bytes = length;
     if (!lossless(priority)) {
-      const Limits& limits = limits_of(egress);
+      const BufferLimits& limits = limits_of(egress);
       if (out.egress + bytes > lossy_minimum(limits, priority)) {
         if (above_lossy_threshold(limits, priority, out.egress + bytes, bytes)) return Admission::lossy_threshold;
         if (!room(0)) return Admission::buffer_full;
@@ -185,14 +129,14 @@ class SharedBuffer {
     const int64_t bytes = length;
     if (in.headroom != 0 || !room(bytes)) return false;
     if (lossless(priority)) return !above_threshold(limits_of(ingress), in.ingress + bytes);
-    const Limits& limits = limits_of(egress);
+    const BufferLimits& limits = limits_of(egress);
     return bytes <= lossy_minimum(limits, priority) || !above_lossy_threshold(limits, priority, bytes, 0);
   }
 
   // Whether a lossy egress queue would take frames of `bytes` together that come one after the other, the last of them of `last`.
   bool takes(int egress, int priority, uint32_t bytes, uint32_t last) const {
     const int64_t queue = at(egress, priority).egress + bytes;
-    const Limits& limits = limits_of(egress);
+    const BufferLimits& limits = limits_of(egress);
     return room(bytes) &&
            (queue <= lossy_minimum(limits, priority) || !above_lossy_threshold(limits, priority, queue, int64_t{last} - bytes));
   }
@@ -201,13 +145,13 @@ class SharedBuffer {
   void passed(uint32_t length) { raise_watermark(occupied_ + length); }
 
   // Above this an ingress (port, priority) is paused; the port's own, or that of ports that have none of their own. Bytes, >= 0.
-  int64_t pfc_threshold(int port) const { return pfc_threshold(limits_of(port)); }
-  int64_t pfc_threshold() const { return pfc_threshold(common_); }
+  int64_t pfc_threshold(int port) const { return limits_of(port).pfc_threshold(free_bytes()); }
+  int64_t pfc_threshold() const { return common_.pfc_threshold(free_bytes()); }
   // An ingress that has bytes in its headroom, for whatever reason, is above it, too; and it is not resumed before they have
   // left, or the next pause would find the headroom partly used.
   bool above_xoff(int ingress, int priority) const {
     const Usage& in = at(ingress, priority);
-    const Limits& limits = limits_of(ingress);
+    const BufferLimits& limits = limits_of(ingress);
     return in.headroom > 0 || above_threshold(limits, in.ingress) || above_frames(limits, in.ingress_frames);
   }
   bool below_xon(int ingress, int priority) const;
@@ -241,24 +185,8 @@ class SharedBuffer {
   Usage& at(int port, int priority) { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
   const Usage& at(int port, int priority) const { return usage_[static_cast<size_t>(priority * ports_ + port)]; }
 
-  // Limits of one port, made of the parameters.
-  struct Limits {
-    double surely_free = 0;  // times the free bytes: never more than a dynamic t_PFC, whatever the rounding; 0 when it is fixed
-    double beta = 0;         // 0 when it is fixed
-    int64_t threshold = 0;   // when it is fixed
-    int64_t most_headroom = 0;  // headroom with that for lateness
-    double lossy_alpha = 1;
-    int64_t lossy_minimum = 0;
-    double frame_share = 1;          // part of the free packets that one ingress priority may take
-    int64_t surely_fewer = 0;        // while there are fewer frames than this, nobody has more than that share ...
-    int64_t surely_fewer_lossy = 0;  // ... or than lossy_alpha times the free ones
-    int64_t xon_offset = 0;
-    int64_t headroom = 0;
-  };
-  Limits limits_from(const PortBuffer& own) const;
   // Ports of simulated fabrics mostly have none of their own: then all are one.
-  const Limits& limits_of(int port) const { return limits_.empty() ? common_ : limits_[static_cast<size_t>(port)]; }
-  int64_t pfc_threshold(const Limits& limits) const;
+  const BufferLimits& limits_of(int port) const { return limits_.empty() ? common_ : limits_[static_cast<size_t>(port)]; }
 
   bool lossless(int priority) const { return (lossless_ >> priority & 1) != 0; }
   bool room(int64_t bytes) const { return occupied_ - in_headroom_ + bytes <= shared_size_; }
@@ -266,7 +194,7 @@ class SharedBuffer {
   Admission charge_ingress(int ingress, int priority, uint32_t length) {
     Usage& in = at(ingress, priority);
     const int64_t bytes = length;
-    const Limits& limits = limits_of(ingress);
+    const BufferLimits& limits = limits_of(ingress);
     if (lossless(priority) &&
         (!room(bytes) || above_threshold(limits, in.ingress + bytes) || above_frames(limits, in.ingress_frames + 1))) {
       const bool full = in.headroom + bytes > limits.most_headroom || frames_ >= packets_;
@@ -281,29 +209,29 @@ class SharedBuffer {
     return Admission::admitted;
   }
   int64_t free_bytes() const { return std::max<int64_t>(0, shared_size_ - occupied_); }
-  // bytes > pfc_threshold(), mostly without its division.
-  bool above_threshold(const Limits& limits, int64_t bytes) const {
-    return static_cast<double>(bytes) > limits.surely_free * static_cast<double>(free_bytes()) && bytes > pfc_threshold(limits);
+  // bytes > the limits' pfc_threshold(), mostly without its division.
+  bool above_threshold(const BufferLimits& limits, int64_t bytes) const {
+    return static_cast<double>(bytes) > limits.surely_free * static_cast<double>(free_bytes()) &&
+           bytes > limits.pfc_threshold(free_bytes());
   }
-  int64_t lossy_minimum(const Limits& limits, int priority) const {
+  int64_t lossy_minimum(const BufferLimits& limits, int priority) const {
     return priority == fixed_.priority ? std::min(limits.lossy_minimum, fixed_.bytes) : limits.lossy_minimum;
   }
   // `own`: of what is occupied, the frame that asks.
-  bool above_lossy_threshold(const Limits& limits, int priority, int64_t bytes, int64_t own) const {
+  bool above_lossy_threshold(const BufferLimits& limits, int priority, int64_t bytes, int64_t own) const {
     if (priority == fixed_.priority) return bytes > fixed_.bytes;
     const int64_t free = std::max<int64_t>(0, shared_size_ - occupied_ + own);
     return static_cast<double>(bytes) > limits.lossy_alpha * static_cast<double>(free);
   }
   // Mostly known from all frames together.
-  bool above_frames(const Limits& limits, uint32_t frames) const {
+  bool above_frames(const BufferLimits& limits, uint32_t frames) const {
     return frames_ >= limits.surely_fewer && frames > limits.frame_share * static_cast<double>(packets_ - frames_);
   }
-  bool above_lossy_frames(const Limits& limits, int priority, uint32_t frames) const {
+  bool above_lossy_frames(const BufferLimits& limits, int priority, uint32_t frames) const {
     if (priority == fixed_.priority) return frames > packets_ - frames_;
     return frames_ >= limits.surely_fewer_lossy && frames > limits.lossy_alpha * static_cast<double>(packets_ - frames_);
   }
 
-  BufferParameters parameters_;
   FixedQueue fixed_;
   int ports_;
   uint8_t lossless_;
@@ -314,8 +242,8 @@ class SharedBuffer {
   int64_t packets_;
   int64_t frames_ = 0;  // frames that came in here
   Occupancy others_;
-  Limits common_;
-  std::vector<Limits> limits_;  // limits by port, where one has its own
+  BufferLimits common_;
+  std::vector<BufferLimits> limits_;  // limits by port, where one has its own
   std::vector<Usage> usage_;
 };
 

@@ -1,6 +1,6 @@
 // VLANs that each port belongs to, and the form of their frames there (IEEE 802.1Q, 6.9 and 8.6.2): a frame without a VLAN's tag
 // is of the port's untagged VLAN, one of a VLAN that its port is no member of is not taken, and none leaves by a port outside its
-// VLAN. soft_switch_vlans.cc does it to frames.
+// VLAN. vlans.h does it to frames.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 
 #include "link/agenda.h"
 #include "switching/soft_switch.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 
@@ -16,7 +17,8 @@ struct WireSwitch {
         // A third is for what is on its way in or out.
         device(std::move(parameters), pool, agenda, pool.size() / 3 * 2, link) {
     for (uint16_t port = 0; port < device.port_count(); ++port) {
-      for (int priority = 0; priority < kPriorities && device.owns(port); ++priority) device.keep_distribution(port, priority);
+      for (int priority = 0; priority < kPriorities && device.owns(port); ++priority)
+        device.statistics().keep_distribution(port, priority);
     }
   }
 

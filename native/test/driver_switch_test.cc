@@ -35,7 +35,7 @@ class DrivenSwitch final : public Driver {
       : pool(8'192, 0), device(parameters, pool, *this, pool.size() / 3 * 2) {
     for (uint16_t port = 0; port < kPorts; ++port) {
       if (!parameters.learning) REQUIRE(device.forwarding().add_static(kHostMac + port, std::vector<uint16_t>{port}));
-      for (int priority = 0; priority < kPriorities; ++priority) device.keep_distribution(port, priority);
+      for (int priority = 0; priority < kPriorities; ++priority) device.statistics().keep_distribution(port, priority);
     }
   }
 
@@ -160,21 +160,21 @@ void check_same(const Counters& wire, const Counters& driven) {
 }
 
 void check_same(SoftSwitch& wire, SoftSwitch& driven) {
-  wire.settle_counters();
-  driven.settle_counters();
+  wire.statistics().settle_counters();
+  driven.statistics().settle_counters();
   CHECK(wire.held() == driven.held());
   CHECK(wire.buffer().occupied() == driven.buffer().occupied());
   for (uint16_t port = 0; port < kPorts; ++port) {
     CAPTURE(port);
     check_same(wire.counters(port), driven.counters(port));
-    CHECK(wire.pausing_mask(port) == driven.pausing_mask(port));
+    CHECK(wire.pauses().pausing_mask(port) == driven.pauses().pausing_mask(port));
     for (int p = 0; p < kPriorities; ++p) {
       CAPTURE(p);
       check_same(wire.counters(port, p), driven.counters(port, p));
       CHECK(wire.queue_bytes(port, p) == driven.queue_bytes(port, p));
-      CHECK(wire.take_queue_peak(port, p) == driven.take_queue_peak(port, p));
-      const Histogram& a = wire.queue_distribution(port, p);
-      const Histogram& b = driven.queue_distribution(port, p);
+      CHECK(wire.statistics().take_peak(port, p) == driven.statistics().take_peak(port, p));
+      const Histogram& a = wire.statistics().distribution(port, p);
+      const Histogram& b = driven.statistics().distribution(port, p);
       CHECK(std::tuple(a.total(), a.max(), mean(a), percentile(a, 0.5), percentile(a, 0.99)) ==
             std::tuple(b.total(), b.max(), mean(b), percentile(b, 0.5), percentile(b, 0.99)));
     }
@@ -202,10 +202,10 @@ void compare(uint64_t seed, Seen& seen) {
     last = a.at;
     if (a.kind == Arrival::Kind::pfc) {
       wire.receive_pfc(a.at, a.port, a.enable, a.quanta);
-      driven.device.receive_pfc(a.at, a.port, a.enable, a.quanta);
+      driven.device.pauses().receive_pfc(a.at, a.port, a.enable, a.quanta);
     } else if (a.kind == Arrival::Kind::pause) {
       wire.receive_pause(a.at, a.port, a.quanta[0]);
-      driven.device.receive_pause(a.at, a.port, a.quanta[0]);
+      driven.device.pauses().receive_pause(a.at, a.port, a.quanta[0]);
     } else {
       wire.receive(a.at, a.port, a.meta, a.length);
       driven.receive(a, ++frames);
@@ -260,7 +260,7 @@ TEST_CASE("driver: a stop that lasts is refreshed, and a pause that is drawn out
     wire.run(at);
     driven.run(at);
     wire.receive_pfc(at, port, 1 << 3, all);
-    driven.device.receive_pfc(at, port, 1 << 3, all);
+    driven.device.pauses().receive_pfc(at, port, 1 << 3, all);
   };
   // Port 1 is paused by its peer for 100 ms in all, so that what comes from port 0 stops port 0's peer for as long.
   pfc(0, 1, 65'535);

@@ -160,10 +160,10 @@ TEST_CASE("switch device: a mark is written with a right checksum, tagged or not
   CHECK(rig.device->soft_switch().counters(1, 3).wred_ecn_marked_packets == 0);
   std::array<uint16_t, 8> quanta;
   quanta.fill(65'535);
-  rig.device->soft_switch().receive_pfc(10'000, 1, 1 << 3, quanta);
+  rig.device->soft_switch().pauses().receive_pfc(10'000, 1, 1 << 3, quanta);
   rig.turn(kMillisecond);
   quanta.fill(0);
-  rig.device->soft_switch().receive_pfc(kMillisecond, 1, 1 << 3, quanta);
+  rig.device->soft_switch().pauses().receive_pfc(kMillisecond, 1, 1 << 3, quanta);
   rig.turn(2 * kMillisecond);
   REQUIRE(rig.ports[1].sent.size() == 6);
   uint64_t marked = 0;

@@ -186,17 +186,17 @@ TEST_CASE("stalled egress: a lossless priority is marked and paused, and loses n
     rig.ports[1].room = 0;
     rig.arrive(1, 24, 600);
     rig.run(rig.now + 7 * kMillisecond);
-    CHECK_FALSE(rig.soft().stopped(0, 3));
+    CHECK_FALSE(rig.soft().pauses().stopped(0, 3));
     CHECK(rig.soft().counters(1, 3).wred_ecn_marked_packets > 0);
     rig.arrive(1, 24, 2'000);
     rig.run(rig.now + 30 * kMillisecond);
-    CHECK(rig.soft().stopped(0, 3));
+    CHECK(rig.soft().pauses().stopped(0, 3));
     CHECK(rig.ports[0].pfc > 0);
     rig.run(rig.now + 450 * kMillisecond);
-    CHECK(rig.soft().stopped(0, 3));
+    CHECK(rig.soft().pauses().stopped(0, 3));
     rig.ports[1].room = kAll;
     rig.run(rig.now + 60 * kMillisecond);
-    CHECK_FALSE(rig.soft().stopped(0, 3));
+    CHECK_FALSE(rig.soft().pauses().stopped(0, 3));
     CHECK(rig.ports[1].marked > 100);
     CHECK(rig.ports[1].sent + rig.soft().counters(0).drop_headroom_full == 2'600);  // a sender that does not obey
     CHECK(rig.gave_up(1) == 0);
@@ -210,7 +210,7 @@ TEST_CASE("stalled egress: pauses of its own are not piled up, and tell how thin
   rig.ports[1].room = 0;
   rig.arrive(1, 24, 2'600);
   rig.run(rig.now + 30 * kMillisecond);
-  CHECK(rig.soft().stopped(0, 3));
+  CHECK(rig.soft().pauses().stopped(0, 3));
   CHECK(rig.soft().counters(0).tx_pfc_frames == 0);  // none has left
   rig.ports[0].room = kAll;
   rig.run(rig.now + 10 * kMillisecond);
@@ -271,13 +271,13 @@ TEST_CASE("stalled egress: small frames fill the packets before the buffer, and 
     CHECK(in.drop_no_descriptor == 0);
     CHECK(rig.pool.available() > 500);
     CHECK(in.drop_lossy_threshold + in.drop_headroom_full > 10'000);
-    CHECK(rig.soft().stopped(0, 3) == (dscp == 24));
+    CHECK(rig.soft().pauses().stopped(0, 3) == (dscp == 24));
     rig.arrive(2, 0, 2'000);
     rig.run(rig.now + 40 * kMillisecond);
     CHECK(rig.ports[2].sent == 2'000);
     rig.ports[1].room = kAll;
     rig.run(rig.now + 10 * kMillisecond);
-    CHECK_FALSE(rig.soft().stopped(0, 3));
+    CHECK_FALSE(rig.soft().pauses().stopped(0, 3));
     CHECK(rig.pool.available() == rig.pool.size());
   }
 }

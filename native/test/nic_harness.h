@@ -12,6 +12,7 @@
 #include "endpoint/wire_nic.h"
 #include "wire/bth.h"
 #include "wire/icrc.h"
+#include "wire/packet_pool.h"
 
 namespace weir::test {
 

@@ -10,6 +10,7 @@
 
 #include "test/switch_harness.h"
 #include "wire/classify.h"
+#include "wire/packet_pool.h"
 #include "wire/qcn.h"
 
 namespace weir::test {

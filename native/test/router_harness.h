@@ -16,6 +16,7 @@
 #include "wire/icmp.h"
 #include "wire/icrc.h"
 #include "wire/neighbour.h"
+#include "wire/packet_pool.h"
 #include "wire/roce_builder.h"
 
 namespace weir::test {
@@ -73,7 +74,7 @@ class RouterHarness {
   SoftSwitch& of(uint16_t port) { return wires[port % wires.size()]->device; }
   PacketPool& pool_of(uint16_t port) { return *pools[port % pools.size()]; }
   // Table of shard `shard`.
-  const NeighbourTable& neighbours(uint32_t shard = 0) { return wires[shard]->device.router()->neighbours; }
+  const NeighbourTable& neighbours(uint32_t shard = 0) { return wires[shard]->device.routed().router()->neighbours; }
   void reconfigure(const SwitchParameters& parameters) {
     for (const auto& each : wires) each->device.reconfigure(parameters);
   }

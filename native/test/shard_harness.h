@@ -10,6 +10,7 @@
 
 #include "switching/exchange.h"
 #include "test/switch_harness.h"
+#include "wire/packet_pool.h"
 
 namespace weir::test {
 

@@ -51,7 +51,7 @@ TEST_CASE("simulation: an incast under PFC loses nothing, and everything is acco
     for (uint16_t port = 0; port < 8; ++port) {
       CHECK(device.counters(port, 3).pfc_tx_transitions > 0);
       CHECK(simulation.fabric().nic_at(port).counters(3).rx_prio_pause > 0);
-      CHECK(device.stopped(port, 3) == false);
+      CHECK(device.pauses().stopped(port, 3) == false);
     }
     CHECK(simulation.flows_ended() == 8);
     for (uint32_t i = 0; i < 8; ++i) {

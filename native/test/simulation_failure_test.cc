@@ -86,16 +86,16 @@ TEST_CASE("simulation failures: a pause does not outlive its link, and begins an
   SoftSwitch& device = simulation.fabric().switch_at(0);
   const auto sent = [&] { return simulation.counters(simulation.sender(0)).tx_packets; };
   Time now = 0;
-  while (!device.stopped(0, 3)) finish(simulation, now += 1'000);
+  while (!device.pauses().stopped(0, 3)) finish(simulation, now += 1'000);
   const uint64_t stops = device.counters(0, 3).pfc_tx_transitions;
   finish(simulation, now += 3'000);  // the pause has come
   const uint64_t before = sent();
   finish(simulation, now += 1'000);
   REQUIRE(sent() <= before + 1);
-  REQUIRE(device.stopped(0, 3));
+  REQUIRE(device.pauses().stopped(0, 3));
   simulation.fabric().set_link(0, false);
-  CHECK_FALSE(device.stopped(0, 3));
-  CHECK(device.pausing_mask(0) == 0);
+  CHECK_FALSE(device.pauses().stopped(0, 3));
+  CHECK(device.pauses().pausing_mask(0) == 0);
   // The sender goes on at line rate, into nothing: 884.8 ns a frame.
   const uint64_t at_failure = sent();
   const uint64_t lost = link_down(simulation, 0);
@@ -104,7 +104,7 @@ TEST_CASE("simulation failures: a pause does not outlive its link, and begins an
   CHECK(link_down(simulation, 0) - lost == sent() - at_failure);
   CHECK(device.counters(0, 3).pfc_tx_transitions == stops);
   simulation.fabric().set_link(0, true);
-  while (!device.stopped(0, 3)) finish(simulation, now += 1'000);
+  while (!device.pauses().stopped(0, 3)) finish(simulation, now += 1'000);
   CHECK(device.counters(0, 3).pfc_tx_transitions == stops + 1);
   check_balance(simulation);
   CHECK(dropped(simulation) == 0);

@@ -10,6 +10,7 @@
 
 #include "switching/wire_switch.h"
 #include "test/rates.h"
+#include "wire/packet_pool.h"
 
 namespace weir::test {
 
@@ -70,11 +71,11 @@ class SwitchHarness {
   }
   void receive_pfc(Time now, uint16_t port, uint8_t enable, const std::array<uint16_t, kPriorities>& quanta) {
     wire.advance(now);
-    device.receive_pfc(now, port, enable, quanta);
+    device.pauses().receive_pfc(now, port, enable, quanta);
   }
   void receive_pause(Time now, uint16_t port, uint16_t quanta) {
     wire.advance(now);
-    device.receive_pause(now, port, quanta);
+    device.pauses().receive_pause(now, port, quanta);
   }
   void send(Time now, uint16_t from, uint16_t to, uint8_t priority = 3, uint32_t length = 1'000) {
     receive(now, from, meta(from, to, priority), length);

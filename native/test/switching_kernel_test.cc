@@ -24,13 +24,13 @@ struct BedOf : RouterOf<kShards> {
     std::vector<uint16_t> interfaces;
     for (size_t i = 0; i < this->wires.size(); ++i) {
       SoftSwitch& device = this->wires[i]->device;
-      for (const auto& [id, interface] : device.for_kernel()) {
+      for (const auto& [id, interface] : device.routed().for_kernel()) {
         CHECK(!(*this->pools[i])[id].meta.tagged);
         CHECK(device.owns((*this->pools[i])[id].ingress_port));
         interfaces.push_back(interface);
         this->pools[i]->free(id);
       }
-      device.for_kernel().clear();
+      device.routed().for_kernel().clear();
     }
     return interfaces;
   }
@@ -130,7 +130,7 @@ TEST_CASE_TEMPLATE("router's kernel: what it sends leaves by the port of the twi
   for (const uint16_t interface : {uint16_t{0}, uint16_t{1}}) {
     const std::vector<uint8_t> frame = to_mac(roce_frame(ip4(10, 0, 0, 1), ip4(10, 0, 0, 9)), kStation + 9);
     const PacketId id = bed.keep(interface, frame);
-    bed.of(interface).send_for_kernel(bed.now, interface, id);
+    bed.of(interface).routed().send_for_kernel(bed.now, interface, id);
     const std::vector<Sent> sent = bed.sent();
     REQUIRE(sent.size() == 1);
     CHECK(sent[0].port == interface);

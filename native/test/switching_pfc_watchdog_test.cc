@@ -47,16 +47,16 @@ TEST_CASE("pfc watchdog: a queue that is paused with frames waiting is in a stor
   h.receive_pfc(0, 0, 1 << 3, quanta(kMaxPauseQuanta));
   h.send(100, 1, 0);
   h.run(kDetection - 1);
-  CHECK(h.device.pfc_storm_mask(0) == 0);
+  CHECK(h.device.pauses().storm_mask(0) == 0);
   h.run(kDetection + kDetection / 4);
-  CHECK(h.device.pfc_storm_mask(0) == 1 << 3);
+  CHECK(h.device.pauses().storm_mask(0) == 1 << 3);
   CHECK(queue(h).pfc_wd_storm_detected == 1);
   // It waits all the same.
   CHECK(h.at_port(0).empty());
   h.run(kPause + kMillisecond);
   CHECK(h.at_port(0).size() == 1);
   CHECK(queue(h).pfc_wd_storm_restored == 1);
-  CHECK(h.device.pfc_storm_mask(0) == 0);
+  CHECK(h.device.pauses().storm_mask(0) == 0);
   h.check_drained();
 }
 
@@ -89,14 +89,14 @@ TEST_CASE("pfc watchdog: drop loses what waits and what comes, so that nobody el
   for (Time at = 0; at < 20 * kMillisecond; at += 2 * kFrameTime) {
     h.run(at);
     if (at % kMillisecond < 2 * kFrameTime) h.receive_pfc(at, 0, 1 << 3, quanta(kMaxPauseQuanta));
-    if (!h.device.stopped(1, 3)) h.send(at, 1, at % (4 * kFrameTime) == 0 ? 0 : 2);
+    if (!h.device.pauses().stopped(1, 3)) h.send(at, 1, at % (4 * kFrameTime) == 0 ? 0 : 2);
     h.send(at, 2, 0, 1);
   }
   CHECK(queue(h).pfc_wd_storm_detected == 1);
   CHECK(queue(h).pfc_wd_storm_restored == 0);
-  CHECK(h.device.pfc_storm_mask(0) == 1 << 3);
+  CHECK(h.device.pauses().storm_mask(0) == 1 << 3);
   CHECK(h.device.queue_bytes(0, 3) == 0);
-  CHECK(!h.device.stopped(1, 3));
+  CHECK(!h.device.pauses().stopped(1, 3));
   CHECK(queue(h).pfc_wd_tx_drop > 500);
   CHECK(queue(h).pfc_wd_tx_drop == h.device.counters(1).drop_pfc_watchdog);
   CHECK(h.dropped() == queue(h).pfc_wd_tx_drop);
@@ -156,11 +156,11 @@ TEST_CASE("pfc watchdog: a storm that comes back is found again; switched off, i
   spew(h, 60 * kMillisecond, 61 * kMillisecond);
   h.send(61 * kMillisecond, 1, 0);
   spew(h, 62 * kMillisecond, 66 * kMillisecond);
-  CHECK(h.device.pfc_storm_mask(0) == 1 << 3);
+  CHECK(h.device.pauses().storm_mask(0) == 1 << 3);
   SwitchParameters off = parameters(StormAction::drop);
   off.pfc_watchdog.detection_time = 0;
   h.device.reconfigure(off);
-  CHECK(h.device.pfc_storm_mask(0) == 0);
+  CHECK(h.device.pauses().storm_mask(0) == 0);
   h.send(67 * kMillisecond, 1, 0);
   h.run(kSecond);
   CHECK(queue(h).queue_packets == 1);
@@ -177,7 +177,7 @@ TEST_CASE("pfc watchdog: 802.3x pauses count, at priorities under PFC") {
     h.send(at + 1, 1, 0, 1);
     h.send(at + 1, 1, 0, 3);
   }
-  CHECK(h.device.pfc_storm_mask(0) == 1 << 3);
+  CHECK(h.device.pauses().storm_mask(0) == 1 << 3);
   CHECK(h.device.queue_bytes(0, 1) == 5'000);
   h.run(kSecond);
   h.check_drained();
@@ -189,7 +189,7 @@ TEST_CASE("pfc watchdog: a sharded switch loses the same, and counts it where it
     ShardHarness h(parameters(StormAction::drop), shards);
     for (Time at = 0; at < 20 * kMillisecond; at += 100'000) {
       h.run(at);
-      if (at % kMillisecond == 0) h.of(0).receive_pfc(at, 0, 1 << 3, quanta(kMaxPauseQuanta));
+      if (at % kMillisecond == 0) h.of(0).pauses().receive_pfc(at, 0, 1 << 3, quanta(kMaxPauseQuanta));
       h.send(at, 1, 0);
       h.send(at + 50, 2, 0);
     }
@@ -210,7 +210,7 @@ TEST_CASE("pfc watchdog: drop is of what the peer sends at the priority, too, wh
     spew(h, 0, 1);
     h.send(1, 1, 0);
     spew(h, kMillisecond, 5 * kMillisecond);
-    REQUIRE(h.device.pfc_storm_mask(0) == 1 << 3);
+    REQUIRE(h.device.pauses().storm_mask(0) == 1 << 3);
     for (Time at = 5 * kMillisecond; at < 6 * kMillisecond; at += 100 * kMicrosecond) {
       h.send(at, 0, 2);
       h.send(at, 0, 2, 1);
@@ -221,7 +221,7 @@ TEST_CASE("pfc watchdog: drop is of what the peer sends at the priority, too, wh
     CHECK(h.device.counters(0).drop_pfc_watchdog == lost);
     CHECK(h.at_port(2).size() == 20 - lost);
     h.run(60 * kMillisecond);
-    CHECK(h.device.pfc_storm_mask(0) == 0);
+    CHECK(h.device.pauses().storm_mask(0) == 0);
     h.send(60 * kMillisecond, 0, 2);
     h.run(kSecond);
     CHECK(h.at_port(2).size() == 21 - lost);

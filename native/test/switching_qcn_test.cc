@@ -238,21 +238,21 @@ TEST_CASE("qcn switch: CNMs go on while PFC stops the data") {
   h.congest({0, 2}, 1, 20);
   // The peer of the congested port stops it: the queue grows with every frame, and the senders are stopped in their turn.
   const uint64_t sent = h.counters(1).queue_packets;
-  h.device.receive_pfc(h.device.now(), 1, 1 << kCnpv, {0, 0, 0, 0xffff});
+  h.device.pauses().receive_pfc(h.device.now(), 1, 1 << kCnpv, {0, 0, 0, 0xffff});
   const size_t before = h.cnms().size();
   h.congest({0, 2}, 1, 30);
   CHECK(h.counters(1).queue_packets <= sent + 1);
   CHECK(h.cnms().size() >= before + 3);
-  CHECK(h.device.stopped(0, kCnpv));
-  CHECK(h.device.stopped(2, kCnpv));
-  CHECK_FALSE(h.device.stopped(1, kCnmPriority));
+  CHECK(h.device.pauses().stopped(0, kCnpv));
+  CHECK(h.device.pauses().stopped(2, kCnpv));
+  CHECK_FALSE(h.device.pauses().stopped(1, kCnmPriority));
   // A sender that has stopped this switch at the data's priority is told nevertheless.
-  h.device.receive_pfc(h.device.now(), 0, 1 << kCnpv, {0, 0, 0, 0xffff});
-  h.device.receive_pfc(h.device.now(), 2, 1 << kCnpv, {0, 0, 0, 0xffff});
+  h.device.pauses().receive_pfc(h.device.now(), 0, 1 << kCnpv, {0, 0, 0, 0xffff});
+  h.device.pauses().receive_pfc(h.device.now(), 2, 1 << kCnpv, {0, 0, 0, 0xffff});
   const size_t paused = h.cnms().size();
   h.congest({0, 2}, 1, 5);
   CHECK(h.cnms().size() > paused);
-  h.device.receive_pfc(h.device.now(), 1, 1 << kCnpv, {});
+  h.device.pauses().receive_pfc(h.device.now(), 1, 1 << kCnpv, {});
   h.check_drained();
   CHECK(h.counters(1).cn_cp_discarded_frames == 0);
   CHECK(h.counters(0).pfc_tx_transitions > 0);

@@ -288,11 +288,11 @@ TEST_CASE_TEMPLATE("router: routes change while packets pass, and none is lost",
     REQUIRE(sent.size() == 1);
     CHECK(icmp_of(sent[0]) == std::pair(3, 0));
   }
-  CHECK(bed.of(0).router()->route_count() == 3 * 6 + 4 + 100);
+  CHECK(bed.of(0).routed().router()->route_count() == 3 * 6 + 4 + 100);
   // No interfaces any more: it bridges.
   parameters.router = {};
   bed.reconfigure(parameters);
-  CHECK(bed.of(0).router() == nullptr);
+  CHECK(bed.of(0).routed().router() == nullptr);
   CHECK(pass(60).size() == 4);
   bed.check_balance();
 }

@@ -95,8 +95,8 @@ TEST_CASE("shards: without PFC what leaves, when, and what is counted is as in o
           CAPTURE(priority);
           check_same(whole.device.counters(port, priority), parts.of(port).counters(port, priority));
           marks += parts.of(port).counters(port, priority).wred_ecn_marked_packets;
-          const Histogram& one = whole.device.queue_distribution(port, priority);
-          const Histogram& other = parts.of(port).queue_distribution(port, priority);
+          const Histogram& one = whole.device.statistics().distribution(port, priority);
+          const Histogram& other = parts.of(port).statistics().distribution(port, priority);
           CHECK(one.weighted_sum() == other.weighted_sum());
           CHECK(one.total() == other.total());
         }
@@ -142,7 +142,7 @@ TEST_CASE("shards: an incast of ports of all shards loses nothing, and its peers
     CHECK(h.dropped() == 0);
     CHECK(h.of(1).counters(1).tx_packets == sent);
     CHECK(h.of(1).counters(1, 3).queue_watermark_bytes > 50'000);
-    for (uint16_t port = 0; port < 6; ++port) CHECK(h.of(port).pausing_mask(port) == 0);
+    for (uint16_t port = 0; port < 6; ++port) CHECK(h.of(port).pauses().pausing_mask(port) == 0);
     h.check_drained();
     // The link never stood still: 20 ms, and what was queued then.
     CHECK(sent * kFrameTime > 20 * kMillisecond);
@@ -159,23 +159,23 @@ TEST_CASE("shards: a peer is resumed when another shard's frames make room") {
   // Frames that come by port 3, of shard 1, are kept at port 1, and just not too many; until shard 0 has as many bytes more.
   std::array<uint16_t, kPriorities> pause{};
   pause.fill(65'535);
-  h.of(0).receive_pfc(0, 0, 1 << 3, pause);
-  h.of(1).receive_pfc(0, 1, 1 << 3, pause);
+  h.of(0).pauses().receive_pfc(0, 0, 1 << 3, pause);
+  h.of(1).pauses().receive_pfc(0, 1, 1 << 3, pause);
   for (int i = 0; i < 15; ++i) h.send(1, 3, 1);
   for (int i = 0; i < 33; ++i) h.send(2, i % 2 == 0 ? 2 : 4, 0);
-  CHECK(!h.of(3).stopped(3, 3));
+  CHECK(!h.of(3).pauses().stopped(3, 3));
   h.send(3, 3, 1);
-  CHECK(h.of(3).stopped(3, 3));
+  CHECK(h.of(3).pauses().stopped(3, 3));
   CHECK(h.of(3).buffer().headroom_bytes(3, 3) == 0);
   CHECK(h.wires[3 % h.wires.size()]->next_deadline() <= h.of(3).now() + 20 * kMicrosecond);  // it looks again by itself
   h.run(kMillisecond);
-  CHECK(h.of(3).stopped(3, 3));
+  CHECK(h.of(3).pauses().stopped(3, 3));
   // Frames of shard 0 go, of which shard 1 is not told; its own stay.
-  h.of(0).receive_pfc(kMillisecond, 0, 1 << 3, {});
+  h.of(0).pauses().receive_pfc(kMillisecond, 0, 1 << 3, {});
   h.run(2 * kMillisecond);
   CHECK(h.of(0).held() == 0);
   CHECK(h.of(1).held() == 16);
-  CHECK(!h.of(3).stopped(3, 3));
+  CHECK(!h.of(3).pauses().stopped(3, 3));
   h.run(kSecond);
   h.check_drained();
 }

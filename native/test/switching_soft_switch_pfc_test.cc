@@ -167,16 +167,16 @@ TEST_CASE("soft switch: who sends what is longer than threshold and headroom is 
     for (int i = 0; i < 5; ++i) h.send(i * kFrameTime, 1, 0, 3, 1'200);
     h.run(kSecond);
     CHECK(h.device.counters(1).drop_headroom_full == 5);
-    CHECK_FALSE(h.device.stopped(1, 3));
+    CHECK_FALSE(h.device.pauses().stopped(1, 3));
     h.send(kSecond, 1, 0, 3, 400);
     h.run(2 * kSecond);
     CHECK(h.at_port(0).size() == 1);
     // One that waits behind frames of its own is stopped, and goes on when they have left.
     for (int i = 0; i < 4; ++i) h.send(2 * kSecond, 1, 0, 3, 400);
     h.send(2 * kSecond, 1, 0, 3, 1'200);
-    CHECK(h.device.stopped(1, 3));
+    CHECK(h.device.pauses().stopped(1, 3));
     h.run(3 * kSecond);
-    CHECK_FALSE(h.device.stopped(1, 3));
+    CHECK_FALSE(h.device.pauses().stopped(1, 3));
     CHECK(h.at_port(0).size() == 5);
     h.check_drained();
   }
@@ -262,7 +262,7 @@ TEST_CASE("soft switch: a pause is obeyed at the frame boundary, per priority, a
   CHECK(left[1].psn == 4);
   CHECK(left[2].at == 1'000 + 51'200 + kFrameTime);
   CHECK(left[3].at == 1'000 + 51'200 + 2 * kFrameTime);
-  h.device.settle_counters();
+  h.device.statistics().settle_counters();
   CHECK(h.device.counters(1, 3).pfc_rx_pause_duration == 51'200);
   CHECK(h.device.counters(1, 3).pfc_rx_packets == 1);
   CHECK(h.device.counters(1).rx_pfc_frames == 1);
@@ -347,10 +347,10 @@ TEST_CASE("soft switch: PFC frames without descriptors are put off, not forgotte
   p.buffer.fixed_threshold = 1'500;
   SwitchHarness h(p, 3);
   for (int i = 0; i < 3; ++i) h.send(0, 1, 0);  // takes all three descriptors
-  CHECK(h.device.stopped(1, 3));
+  CHECK(h.device.pauses().stopped(1, 3));
   h.run(kMillisecond);
   CHECK(h.device.counters(1).tx_pfc_frames >= 1);
   CHECK(h.at_port(1).back().pfc_xoff == 0);
-  CHECK_FALSE(h.device.stopped(1, 3));
+  CHECK_FALSE(h.device.pauses().stopped(1, 3));
   h.check_drained();
 }

@@ -254,18 +254,18 @@ TEST_CASE("soft switch: only ECN-capable frames of the chosen priorities are mar
 TEST_CASE("soft switch: the distribution of a queue's length over time") {
   SwitchHarness h(switch_parameters(2));
   h.wire.advance(1'000'000);
-  h.device.reset_distributions();
+  h.device.statistics().reset_distributions();
   for (int i = 0; i < 4; ++i) h.send(1'000'000, 0, 1);  // one goes on the link, three wait
   h.run(1'000'000 + 10 * kFrameTime);
-  const Histogram& d = h.device.queue_distribution(1, 3);
+  const Histogram& d = h.device.statistics().distribution(1, 3);
   CHECK(d.total() == 10 * kFrameTime);
   CHECK(mean(d) == doctest::Approx((3'000 + 2'000 + 1'000) / 10.0));
   CHECK(d.max() == 3'000);
   CHECK(percentile(d, 0.7) == 0);
   CHECK(static_cast<double>(percentile(d, 0.75)) == doctest::Approx(1'000).epsilon(0.032));
   CHECK(static_cast<double>(percentile(d, 0.9)) == doctest::Approx(2'000).epsilon(0.032));
-  CHECK(h.device.take_queue_peak(1, 3) == 3'000);
-  CHECK(h.device.take_queue_peak(1, 3) == 0);
-  h.device.reset_distributions();
-  CHECK(h.device.queue_distribution(1, 3).total() == 0);
+  CHECK(h.device.statistics().take_peak(1, 3) == 3'000);
+  CHECK(h.device.statistics().take_peak(1, 3) == 0);
+  h.device.statistics().reset_distributions();
+  CHECK(h.device.statistics().distribution(1, 3).total() == 0);
 }

@@ -157,7 +157,7 @@ TEST_CASE("trimming: a sharded switch does the same, and charges what is left wh
     SwitchParameters p = parameters();
     p.ports[0].queue_limits[kTrimmed] = 1'000;
     ShardHarness h(p, shards);
-    h.of(0).receive_pause(0, 0, kMaxPauseQuanta);
+    h.of(0).pauses().receive_pause(0, 0, kMaxPauseQuanta);
     for (uint32_t i = 0; i < 100; ++i) {
       const Time now = 1 + i * 1'000;
       h.wires[1 % shards]->advance(now);

@@ -11,6 +11,7 @@
 
 #include "test/nic_harness.h"
 #include "wire/ecn.h"
+#include "wire/packet_pool.h"
 
 namespace weir::test {
 

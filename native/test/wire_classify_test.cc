@@ -4,6 +4,7 @@
 #include "test/wire_fixtures.h"
 #include "wire/bth.h"
 #include "wire/classify.h"
+#include "wire/extension_headers.h"
 #include "wire/icrc.h"
 #include "wire/ip.h"
 

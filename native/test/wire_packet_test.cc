@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 using namespace weir;
 

@@ -18,6 +18,7 @@
 #include "base/types.h"
 #include "transport/heard_news.h"
 #include "wire/bth.h"
+#include "wire/extension_headers.h"
 
 namespace weir {
 

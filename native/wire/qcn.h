@@ -40,7 +40,7 @@
 #include "wire/classify.h"
 #include "wire/ethernet.h"
 #include "wire/ip.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 #include "wire/udp.h"
 
 namespace weir {

@@ -7,6 +7,7 @@
 #include "base/describe.h"
 #include "wire/bth.h"
 #include "wire/ethernet.h"
+#include "wire/extension_headers.h"
 #include "wire/ip.h"
 #include "wire/udp.h"
 

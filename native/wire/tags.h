@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "wire/ethernet.h"
-#include "wire/packet.h"
+#include "wire/packet_pool.h"
 
 namespace weir {
 

@@ -1,7 +1,5 @@
-// The slow path between a switch that routes and the kernel's stack, which has a twin of each routed port (`kernel` of an
-// interface): frames for the router itself go there, and frames that the kernel sends by a twin join the port's queues. The
-// kernel answers questions for the router's addresses and pings; the router itself asks for neighbours that packets wait for.
-#include "switching/soft_switch.h"
+// Frames that the kernel's twins of routed ports are to have, and those that come from there.
+#include "switching/routed_path.h"
 #include "wire/ethernet.h"
 #include "wire/ip.h"
 #include "wire/qcn.h"
@@ -31,37 +29,37 @@ bool is_membership(const uint8_t* ip, uint32_t length) {
 }  // namespace
 
 // Decides for a frame to a group whether the kernel is to have it. Broadcasts are ARP's and DHCP's.
-bool SoftSwitch::concerns_kernel(PacketId id) const {
-  const PacketMeta& meta = pool_[id].meta;
+bool RoutedPath::concerns_kernel(PacketId id) const {
+  const PacketMeta& meta = state_.pool[id].meta;
   if (meta.destination_mac == kBroadcast) return true;
   if (meta.ip_version == 0 || meta.l3_offset == 0) return false;
-  const uint8_t* const ip = pool_.data(id) + meta.l3_offset;
+  const uint8_t* const ip = state_.pool.data(id) + meta.l3_offset;
   const uint8_t* const destination = ip + ip_source_offset(meta.ip_version) + ip_address_length(meta.ip_version);
-  return is_link_group(meta.ip_version, destination) || is_membership(ip, pool_.present(id) - meta.l3_offset);
+  return is_link_group(meta.ip_version, destination) || is_membership(ip, state_.pool.present(id) - meta.l3_offset);
 }
 
 // The kernel gets the frame without its tags, as frames of the interface are.
-void SoftSwitch::take_for_kernel(Port& in, uint16_t on, PacketId id) {
-  if (!router_->may_take_for_kernel(in.number(), now_)) return drop(in.counters.drop_kernel_rate, id);
-  if (pool_[id].meta.cn_tagged) remove_cn_tag(pool_, id);
-  if (pool_[id].meta.tagged) place_vlan_tag(pool_, id, std::nullopt);
-  held_ -= carried_frames(pool_[id]);
+void RoutedPath::take_for_kernel(SwitchPort& in, uint16_t on, PacketId id) {
+  if (!router_->may_take_for_kernel(in.number(), state_.now)) return state_.drop(in.counters.drop_kernel_rate, id);
+  if (state_.pool[id].meta.cn_tagged) remove_cn_tag(state_.pool, id);
+  if (state_.pool[id].meta.tagged) place_vlan_tag(state_.pool, id, std::nullopt);
+  state_.held -= carried_frames(state_.pool[id]);
   for_kernel_.push_back({id, on});
 }
 
-void SoftSwitch::send_for_kernel(Time now, uint16_t on, PacketId id) {
-  advance(now);
+void RoutedPath::send_for_kernel(Time now, uint16_t on, PacketId id) {
+  state_.advance(now);
   const RouterParameters::Interface& interface = router_->interface(on);
-  Port& out = ports_[interface.port];
-  Packet& packet = pool_[id];
+  SwitchPort& out = state_.ports[interface.port];
+  Packet& packet = state_.pool[id];
   const uint32_t frames = carried_frames(packet);
-  held_ += frames;
+  state_.held += frames;
   out.counters.kernel_tx_packets += frames;
   packet.ingress_port = out.number();
-  packet.priority = parameters_.priority_map.priority(packet.meta);
+  packet.priority = state_.parameters.priority_map.priority(packet.meta);
   const auto tci = static_cast<uint16_t>(packet.priority << 13 | interface.vlan);
-  if (interface.vlan != 0 && !place_vlan_tag(pool_, id, tci)) return drop(out.counters.drop_mtu_exceeded, id);
-  emit(out, out.number(), id);
+  if (interface.vlan != 0 && !place_vlan_tag(state_.pool, id, tci)) return state_.drop(out.counters.drop_mtu_exceeded, id);
+  way_.emit(out, out.number(), id);
 }
 
 }  // namespace weir
