@@ -3,8 +3,8 @@
 //
 // A frame to the router's MAC address, at a port and in a VLAN where it has an interface, is looked up once (route_table.h); of
 // the route's ways one is taken as among ports of a group (load_balancing.h). That is a gateway, whose neighbour is known by its
-// place, or the link itself, where the destination's neighbour is looked up (neighbour_table.h). The result of both look-ups is
-// remembered by destination, until any route changes or any neighbour goes.
+// place, or the link itself, where the destination's neighbour is looked up (link/neighbour_table.h). The result of both look-ups
+// is remembered by destination, until any route changes or any neighbour goes.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/fetch.h"
-#include "switching/neighbour_table.h"
+#include "link/neighbour_table.h"
 #include "switching/route_table.h"
 #include "switching/router_parameters.h"
 #include "wire/packet.h"

@@ -1,4 +1,4 @@
-#include "switching/neighbour_table.h"
+#include "link/neighbour_table.h"
 
 #include <algorithm>
 #include <bit>

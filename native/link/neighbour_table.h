@@ -1,4 +1,4 @@
-// MAC addresses of IP addresses on links of the router, and the packets that wait for them. Everything is bounded: a
+// MAC addresses of IP addresses on links of a device, and the packets that wait for them. Everything is bounded: a
 // stranger who asks or answers as a million hosts takes the places of those that nobody sends to, and packets to a million hosts
 // that are not there take the waiting room alone, a few for each.
 //
@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 #include "base/types.h"
-#include "switching/route_table.h"
+#include "wire/address_bits.h"
 #include "wire/packet_pool.h"
 
 namespace weir {
