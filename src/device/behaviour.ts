@@ -6,7 +6,7 @@ import type { NativeNic, NativeNicParameters, NativePort, NativeSwitchPort } fro
 import type { PortDefence } from "../scenario/cn_domain.js";
 import { portThresholdsOf } from "../scenario/features/buffer.js";
 import { redOf } from "../scenario/features/ecn.js";
-import { type AllOf, mask } from "../scenario/features/feature.js";
+import { type AllOf, mask, type Play } from "../scenario/features/feature.js";
 import { kHostFeatures, kSwitchFeatures, kTrafficClasses } from "../scenario/features/list.js";
 import { pointsOf } from "../scenario/features/qcn.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
@@ -23,8 +23,8 @@ const kSlotFrame = 1000;
 export const kMostSlots = 65_536;
 
 /** The numbers of a switch's features. */
-export function switchBehaviour(s: SwitchConfig, latenessHeadroom: number, scale = 1): AllOf<typeof kSwitchFeatures> {
-  return numbersOf(kSwitchFeatures, s, { scale, latenessHeadroom });
+export function switchBehaviour(s: SwitchConfig, latenessHeadroom: number): AllOf<typeof kSwitchFeatures> {
+  return numbersOf(kSwitchFeatures, s, { latenessHeadroom });
 }
 
 /** Settings in which a port differs from others: its defence, where there are congestion points, and its profile. */
@@ -44,9 +44,9 @@ export function portBehaviour(
   };
 }
 
-/** The network of a NIC, and how it is played. */
+/** The network of a NIC, and the keys of its random draws. */
 export interface NicSetting extends Omit<NativeSetting, "qcn"> {
-  /** Rate of the NIC's link, bit/s on the wire. */
+  /** Rate of the NIC's link, bit/s. */
   rate: number;
 }
 
@@ -56,27 +56,26 @@ export function nicBehaviour(
   congestion: Congestion,
   { rate, ...setting }: NicSetting,
 ): Omit<NativeNicParameters, "mac" | "first_qpn"> & Pick<NativeNic, "arrears"> {
-  const { scale } = setting;
   return {
     rate,
-    arrears: Math.round((host.burst * 8e9) / rate),
+    arrears: (host.burst * 8e9) / rate,
     congestion_control: congestion.algorithm,
     ...nativeCongestion(congestion, { ...setting, qcn: { ...host.qcn, priorities: mask(host.qcn.priorities) } }),
     line_rate_start: host.line_rate_start,
-    initial_rate: Math.round(host.initial_rate / scale),
+    initial_rate: host.initial_rate,
     ...(host.trimmed_dscp !== undefined && { trimmed_dscp: host.trimmed_dscp }),
-    ...numbersOf(kHostFeatures, host, { scale }),
-    ...numbersOf(kTrafficClasses, traffic, { scale, latenessHeadroom: 0 }),
+    ...numbersOf(kHostFeatures, host),
+    ...numbersOf(kTrafficClasses, traffic, { latenessHeadroom: 0 }),
   };
 }
 
 /** Collects all that features make of one device. */
-function numbersOf<const Features extends readonly { native: (...args: never) => object }[], Needs, Play>(
+function numbersOf<const Features extends readonly { native: (...args: never) => object }[], Needs>(
   features: Features,
   needs: Needs,
-  play: Play,
+  play?: Play,
 ): AllOf<Features> {
-  const all = features as unknown as readonly { native: (needs: Needs, play: Play) => object }[];
+  const all = features as unknown as readonly { native: (needs: Needs, play?: Play) => object }[];
   return Object.assign({}, ...all.map(({ native }) => native(needs, play))) as AllOf<Features>;
 }
 

@@ -17,28 +17,14 @@ export class NetworkComposer {
   private readonly domain: CnDomain;
   private readonly applications: readonly number[];
 
-  /**
-   * @param scale Wall time = meant time * scale, wall rate = meant rate / scale; 1 in virtual time.
-   * @param lateness Wall ns by which feedback may be late.
-   */
+  /** @param lateness Meant ns by which feedback may be late. */
   constructor(
     private readonly scenario: Scenario,
     private readonly fabric: Fabric,
-    private readonly scale = 1,
     private readonly lateness = 0,
   ) {
     this.domain = new CnDomain(scenario);
     this.applications = applications(scenario.flows);
-  }
-
-  /** Time in wall ns. */
-  time(meant: number): number {
-    return Math.round(meant * this.scale);
-  }
-
-  /** Rate in wall bit/s. */
-  rate(meant: number): number {
-    return Math.round(meant / this.scale);
   }
 
   /** A switch as it is from `time` on, meant ns; its routes are left to the caller. */
@@ -50,22 +36,22 @@ export class NetworkComposer {
       const name = this.fabric.nameOf(peer);
       const limits = priorityRates(this.scenario, { switch: s.name, port: name, time });
       return {
-        rate: this.rate(rate),
+        rate,
         mtu,
         mac: switchMac(index, port),
-        ...(limits && { priority_rates: limits.map((limit) => this.rate(limit)) }),
+        ...(limits && { priority_rates: limits }),
         ...portBehaviour(s, name, this.domain.at(s, name)),
       };
     });
     const fastest = Math.max(0, ...ports.map(({ rate }) => rate));
     return {
       ports,
-      ...switchBehaviour(s, Math.ceil((fastest / 8) * (this.lateness / 1e9)), this.scale),
+      ...switchBehaviour(s, Math.ceil((fastest * this.lateness) / 8e9)),
       ...(hearsTelemetry(this.scenario.congestion.algorithm) && { telemetry: true }),
       learning: s.forwarding === "learning",
-      ageing: this.time(s.ageing),
+      ageing: s.ageing,
       load_balancing: s.load_balancing,
-      flowlet_gap: this.time(s.flowlet_gap),
+      flowlet_gap: s.flowlet_gap,
       seed,
       hash_seed: ecmp_seed,
       component: index,
@@ -87,7 +73,7 @@ export class NetworkComposer {
   nic(index: number) {
     const { seed, congestion, hosts } = this.scenario;
     const { link, neighbour } = this.fabric.attachment(index);
-    const setting = { rate: this.rate(link.rate), scale: this.scale, seed, component: index };
+    const setting = { rate: link.rate, seed, component: index };
     const behaviour = nicBehaviour(hosts[index] as Scenario["hosts"][number], neighbour, congestion, setting);
     return { mac: hostMac(index), ...behaviour };
   }
@@ -102,7 +88,7 @@ export class NetworkComposer {
       path_mtu: hosts[this.fabric.host(flow.from)]?.path_mtu ?? 1024,
       message_bytes: flow.message,
       total_bytes: flow.bytes ?? 0,
-      rate_cap: flow.rate === undefined ? 0 : Math.max(1, this.rate(flow.rate)),
+      rate_cap: flow.rate ?? 0,
       application: this.applications[number] ?? 0,
     };
   }

@@ -38,7 +38,7 @@ describe("congestion.algorithm hpcc", () => {
   it("has switches write telemetry, which they do for no other algorithm", () => {
     const switchOf = (...set: string[]) => {
       const { scenario } = load(...set);
-      return new NetworkComposer(scenario, new Fabric(scenario), 1, 0).switchAt(0, 0);
+      return new NetworkComposer(scenario, new Fabric(scenario), 0).switchAt(0, 0);
     };
     expect(switchOf()).toMatchObject({ telemetry: true });
     for (const algorithm of ["swift", "none"]) {

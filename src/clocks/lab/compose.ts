@@ -1,4 +1,4 @@
-/** Makes native devices of a scenario: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
+/** Makes native devices of a scenario: topology to ports, addresses, routes and queue pairs, as they are meant, and then in wall units. */
 
 import {
   kEct0,
@@ -12,6 +12,7 @@ import { gatewayOf } from "../../device/fabric_router.js";
 import { NetworkComposer } from "../../device/network.js";
 import type { LabEnd, LabLink, LabNetwork, LabNode } from "../../host/veth.js";
 import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../../native/types.js";
+import { toWall, wallRate, wallTime } from "../../native/wall.js";
 import { flowMac, hostIp, hostIpv6, hostMac, kMacPrefix, routerIp, routerIpv6 } from "../../scenario/addresses.js";
 import { sendsCnTags } from "../../scenario/cn_domain.js";
 import { Fabric, type FabricPort } from "../../scenario/fabric.js";
@@ -140,7 +141,7 @@ const kHostBits = { 4: 32, 6: 128 };
 
 /** Worker configurations: one for all switches, one for all NICs. */
 export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerConfig[] {
-  return new LabComposer(scenario, options).workers();
+  return new LabComposer(scenario, options).workers().map((worker) => toWall(worker, options.scale));
 }
 
 class LabComposer {
@@ -161,7 +162,7 @@ class LabComposer {
     this.fabric = new Fabric(scenario);
     this.tree = this.fabric.tree;
     this.share = new Share(scenario);
-    this.common = new NetworkComposer(scenario, this.fabric, options.scale, scenario.fidelity.lateness);
+    this.common = new NetworkComposer(scenario, this.fabric, scenario.fidelity.lateness / options.scale);
     this.ownMacs = scenario.flows.flatMap(({ from, to, source_mac }, i) =>
       source_mac === "own" ? [{ from, to, mac: flowMac(i) }] : [],
     );
@@ -183,8 +184,8 @@ class LabComposer {
       ...(options.unsampled
         ? { sample_interval: 0, reset_after: 0 }
         : {
-            sample_interval: this.common.time(scenario.probes.interval),
-            reset_after: this.common.time(scenario.warmup),
+            sample_interval: scenario.probes.interval,
+            reset_after: scenario.warmup,
           }),
     };
     const packets = switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096);
@@ -248,8 +249,7 @@ class LabComposer {
 
   private port(device: number, number: number): NativePort {
     const { link, side, peer } = (this.fabric.ports[device] as FabricPort[])[number] as FabricPort;
-    const { impairment, ...meant } = this.scenario.links[link] as Link;
-    const [rate, delay] = [this.common.rate(meant.rate), this.common.time(meant.delay)];
+    const { impairment, rate, delay } = this.scenario.links[link] as Link;
     const end = this.options.end(link, this.fabric.nameOf(device));
     return {
       name: this.fabric.nameOf(peer),
@@ -257,19 +257,20 @@ class LabComposer {
       namespace_fd: end.namespaceFd,
       ...(end.shared && { source_prefix: kMacPrefix }),
       slot_bytes: this.longest,
-      receive_slots: receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: this.smallest }),
+      receive_slots: this.slots(rate, delay),
       rate,
       delay,
       ...(impairment && {
-        impairment: {
-          ...impairment,
-          delay: 0,
-          jitter: this.common.time(impairment.jitter),
-          reorder_delay: this.common.time(impairment.reorder_delay),
-          component: 2 * link + side,
-        },
+        impairment: { ...impairment, delay: 0, component: 2 * link + side },
       }),
     };
+  }
+
+  /** Slots for what a link brings: they are of this host, whose lateness is of the wall. */
+  private slots(rate: number, delay: number): number {
+    const { scale } = this.options;
+    const options = { delay: wallTime(delay, scale), frame: this.smallest };
+    return receiveSlots(wallRate(rate, scale), this.scenario.fidelity.lateness, options);
   }
 
   /** Port towards the host's kernel, which is asked to send no faster than the link. */
@@ -278,13 +279,12 @@ class LabComposer {
     const { name } = scenario.hosts[index] as Scenario["hosts"][number];
     const { link } = this.fabric.attachment(index);
     const end = options.end(scenario.links.length + index, name);
-    const rate = this.common.rate(link.rate);
     return {
       name: "stack",
       interface: end.interface,
       namespace_fd: end.namespaceFd,
       slot_bytes: this.longest,
-      receive_slots: receiveSlots(rate, scenario.fidelity.lateness, { delay: 0, frame: this.smallest }),
+      receive_slots: this.slots(link.rate, 0),
       rate: 0,
       delay: 0,
       offloads: true,
@@ -299,14 +299,13 @@ class LabComposer {
     return [hostMac(number), ...addresses].map((destination_mac) => ({ destination_mac, ports }));
   }
 
-  /** Timers of a reliable connection run on a clock that is slower by the scale. */
+  /** Codes of times are those of the standard: the scale stretches what they stand for. */
   private reliable({ outstanding, sizes }: Flow) {
     const { type: _, ...transport } = this.scenario.transport;
-    const time_scale = this.options.scale;
     return {
       reliable: true,
       outstanding,
-      transport: { ...transport, time_scale },
+      transport: { ...transport, time_scale: 1 },
       ...(sizes && { sizes: Uint32Array.from(sizes) }),
     };
   }
@@ -333,10 +332,10 @@ class LabComposer {
       },
       first_psn: 0,
       // The receiver of READs asks for them.
-      ...(sends !== reads && { start: this.common.time(flow.start) }),
-      ...((sends || reads) && { stop: this.common.time(Math.min(flow.stop, this.scenario.duration)) }),
+      ...(sends !== reads && { start: flow.start }),
+      ...((sends || reads) && { stop: Math.min(flow.stop, this.scenario.duration) }),
       ...(!sends && reads && { rate_cap: 0 }),
-      ...(!sends && { peer_start: this.common.time(flow.start) }),
+      ...(!sends && { peer_start: flow.start }),
       ...(this.scenario.transport.type === "rc" && this.reliable(flow)),
       remote_address: 0,
       remote_key: 0,

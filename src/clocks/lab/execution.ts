@@ -5,6 +5,7 @@ import { asWeirError, WeirError } from "../../base/error.js";
 import type { LabEnd } from "../../host/veth.js";
 import { CounterTable } from "../../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../../native/types.js";
+import { wallTime } from "../../native/wall.js";
 import { Completions, completedAt } from "../../result/completions.js";
 import { Recorder } from "../../result/recorder.js";
 import { changeTimes } from "../../scenario/changes.js";
@@ -163,7 +164,7 @@ class RunningLab implements LabAccess {
       },
       scale: this.scale,
       begin,
-      interval: Math.round(asWritten.probes.interval * this.scale),
+      interval: wallTime(asWritten.probes.interval, this.scale),
     });
     for (const observer of options.observers) observer.begun?.(this);
   }

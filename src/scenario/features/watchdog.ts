@@ -21,13 +21,7 @@ export const watchdogSchema = section({
 });
 
 export const kWatchdog = {
-  native: ({ pfc_watchdog: { enabled, detection_time, restoration_time, action } }, { scale }) => ({
-    ...(enabled && {
-      pfc_watchdog: {
-        detection_time: Math.round(detection_time * scale),
-        restoration_time: Math.round(restoration_time * scale),
-        action,
-      },
-    }),
+  native: ({ pfc_watchdog: { enabled, detection_time, restoration_time, action } }) => ({
+    ...(enabled && { pfc_watchdog: { detection_time, restoration_time, action } }),
   }),
 } satisfies SwitchFeature<{ pfc_watchdog: Full<typeof watchdogSchema> }>;
