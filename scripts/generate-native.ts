@@ -1,7 +1,7 @@
 // Writes src/native/configuration.ts, congestion_configuration.ts, simulation_configuration.ts and reports.ts: types and layouts of what
-// crosses to the native core and back, as the core itself describes it (native/base/describe.h); and src/congestion/described.ts, what
-// it says of parameters that users write (native/congestion/written.h). With --check it writes nothing and exits with 1 if a file is out
-// of date. Needs the native core.
+// crosses to the native core and back, as the core itself describes it (native/base/describe.h); units.ts beside them, what of a worker's
+// configuration a time scale changes; and src/congestion/described.ts, what the core says of parameters that users write
+// (native/congestion/written.h). With --check it writes nothing and exits with 1 if a file is out of date. Needs the native core.
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadAddon } from "../src/native/addon.js";
@@ -84,6 +84,10 @@ export function typescriptOf({ configuration, reports, records, words }: Descrip
       ]),
     ],
     [
+      `${kFolder}/units.ts`,
+      file("Fields of a worker's configuration that a time scale changes.", [unitsOf(configuration)]),
+    ],
+    [
       "src/congestion/described.ts",
       file(
         "Parameters of congestion control as users write them.",
@@ -91,6 +95,36 @@ export function typescriptOf({ configuration, reports, records, words }: Descrip
       ),
     ],
   ]);
+}
+
+/** Units that a time scale changes; src/native/wall.ts knows how. */
+const kScaled: readonly string[] = ["ns", "bit/s", "scale"];
+
+/** What is written of each struct that has such units, in itself or in structs of its fields; those of other structs are left out. */
+function unitsOf(configuration: readonly Struct[]): string {
+  // Structs come after those that they have.
+  const units = new Map<string, Map<string, string[]>>();
+  for (const { name, bases, fields } of configuration) {
+    const own = new Map(bases.flatMap((base) => [...(units.get(base) ?? [])]));
+    for (const field of fields) {
+      const inner = field.type.replaceAll("[]", "");
+      const unit = kScaled.includes(field.unit) ? JSON.stringify(field.unit) : units.has(inner) ? inner : undefined;
+      if (unit !== undefined) own.set(field.name, [...(own.get(field.name) ?? []), unit]);
+    }
+    if (own.size > 0) units.set(name, own);
+  }
+  const used = new Set(["WorkerConfig"]);
+  for (const struct of used) for (const inner of [...(units.get(struct)?.values() ?? [])].flat()) used.add(inner);
+  const written = [...units].filter(([name]) => used.has(name));
+  const unitOf = (all: readonly string[]) =>
+    all.length === 1 ? all[0] : `{ ${all.map((one) => `...${one}`).join(", ")} }`;
+  return [
+    ...written.map(
+      ([name, own]) =>
+        `const ${name} = {\n${[...own].map(([field, all]) => `  ${field}: ${unitOf(all)},\n`).join("")}} as const;`,
+    ),
+    `export const kUnits = { ${written.map(([name]) => name).join(", ")} } as const;`,
+  ].join("\n\n");
 }
 
 function parametersOf({ name, text, written }: Struct): string {

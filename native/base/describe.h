@@ -62,8 +62,13 @@ constexpr About any(const char* text, const char* unit = "") { return {.text = t
 constexpr About within(double least, double most, const char* text, const char* unit = "") {
   return {.text = text, .unit = unit, .least = least, .most = most};
 }
+// Units say what becomes of a value at a time scale: src/native/wall.ts multiplies "ns" by it, divides "bit/s" by it, and leaves
+// "wall ns", which are of the host and not of the network, as they are.
 constexpr About ns(const char* text, double least = 0) { return within(least, kMany, text, "ns"); }
+constexpr About wall_ns(const char* text) { return within(0, kMany, text, "wall ns"); }
 constexpr About bps(const char* text) { return within(0, kMany, text, "bit/s"); }
+// The time scale itself, for what is not described in these units: 1 where times are as they are meant.
+constexpr About scale(const char* text, double least = 0, double most = kMany) { return within(least, most, text, "scale"); }
 constexpr About bytes(const char* text, double least = 0, double most = kMany) { return within(least, most, text, "bytes"); }
 constexpr About fraction(const char* text) { return within(0, 1, text); }
 constexpr About priority(const char* text) { return within(0, 7, text); }

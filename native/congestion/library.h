@@ -23,7 +23,7 @@ void describe(auto& v, Of<LibraryParameters> auto& p) {
   v("file", p.file, field::any("Shared library, with its path."));
   v("names", p.names, field::any("Of parameters that it is not to have its own values for."));
   v("values", p.values, field::any("Of these, one by one."));
-  v("scale", p.scale, field::above(field::within(0, field::kMany, "Times of the scenario are longer by it here, rates lower.")));
+  v("scale", p.scale, field::above(field::scale("Times of the scenario are longer by it here, rates lower.")));
   v.rule(p.names.size() == p.values.size(), "each name needs a value");
 }
 

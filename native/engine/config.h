@@ -206,7 +206,7 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
     optional(field::any(
         "busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load; spinning: "
         "one nap in a millisecond.")));
-  v("quantum", config.quantum, field::ns("Least between two turns under load, with interrupt."));
+  v("quantum", config.quantum, field::wall_ns("Least between two turns under load, with interrupt."));
   v("prompt", config.prompt, field::any("With interrupt: where little comes its descriptors wake it, at once."));
   v("real_time", config.real_time,
     optional(field::any("It asks for the lowest real-time priority: no other thread's turn on its CPU but in its own naps.")));

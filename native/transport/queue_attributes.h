@@ -103,7 +103,7 @@ void describe(auto& v, Of<QueueAttributes> auto& a) {
     optional(any("With selective-repeat, at both ends: packets that a switch has trimmed are asked for at once.")));
   v("spraying", a.spraying, optional(any("With selective-repeat: how packets take several ways, by UDP source ports.")));
   v("entropies", a.entropies, optional(any("With it: how many ports, 1 to 16384.")));
-  v("time_scale", a.time_scale, optional(field::within(1, 1e6, "What codes of times stand for is so much longer.")));
+  v("time_scale", a.time_scale, optional(field::scale("What codes of times stand for is so much longer.", 1, 1e6)));
   v("queue_key", a.queue_key, optional(any("Of datagrams.")));
 }
 

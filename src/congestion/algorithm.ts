@@ -48,8 +48,6 @@ export interface Choice<Standard = Readonly<Record<string, number | boolean>>> {
 
 /** Conditions under which a NIC runs it. */
 export interface NativeSetting {
-  /** Rates are divided by it and times multiplied. */
-  scale: number;
   /** Keys of the random draws of its reaction points. */
   seed: number;
   component: number;
@@ -94,13 +92,13 @@ export interface Algorithm {
   variants?: { readonly description: string; readonly names: readonly string[] };
   /** Its section of docs/reference/parameters.md, before the tables. */
   doc: string;
-  /** Returns what senders run on, in base units, as the scenario means it (before any time scale). */
+  /** Returns what senders run on, in base units. */
   resolve(values: Readonly<Record<string, number | boolean>>, choice: Choice): object;
   /** Finds combinations that cannot work or are unlikely to be meant. `lineRate` is that of the slowest host, bit/s. */
   check?(parameters: object, lineRate: number, found: Findings): void;
   /** Time between two pieces of feedback to a flow while congestion lasts, ns. `sampling`: the interval of congestion points. */
   feedbackInterval(parameters: object, sampling: number): number;
-  /** Fields of a native NIC, in wall units. */
+  /** Fields of a native NIC, as they are meant. */
   native(parameters: object, setting: NativeSetting, variant: string | undefined): object;
 }
 

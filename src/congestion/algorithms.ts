@@ -45,7 +45,7 @@ export function feedbackInterval({ algorithm, parameters }: Congestion, sampling
   return algorithmOf(algorithm).feedbackInterval(parameters, sampling);
 }
 
-/** Fields of a native NIC, in wall units. */
+/** Fields of a native NIC, as they are meant. */
 export function nativeCongestion({ algorithm, parameters, variant }: Congestion, setting: NativeSetting) {
   const native = algorithmOf(algorithm).native(parameters, setting, variant);
   return native as ReturnType<(typeof kAlgorithms)[AlgorithmName]["native"]>;

@@ -1,7 +1,7 @@
 // DCQCN (Zhu et al., SIGCOMM 2015) and its parameters. Equations: native/congestion/dcqcn_reaction_point.h.
 import type { Findings } from "../base/findings.js";
 import { formatRate, formatTime, parseFraction } from "../base/units.js";
-import type { Algorithm, NativeSetting, PaperSymbol, Profile } from "./algorithm.js";
+import type { Algorithm, PaperSymbol, Profile } from "./algorithm.js";
 import { kDcqcn, kNicParameters } from "./described.js";
 import { ofCore } from "./of_core.js";
 import type { ParameterInput } from "./parameter.js";
@@ -306,8 +306,8 @@ export const dcqcn = {
   doc,
   check,
   feedbackInterval: (p: DcqcnParameters) => p.min_time_between_cnps,
-  native(p: DcqcnParameters, setting: NativeSetting) {
-    const { min_time_between_cnps: cnp_interval, ...dcqcn } = core.native(p, setting).dcqcn;
+  native(p: DcqcnParameters) {
+    const { min_time_between_cnps: cnp_interval, ...dcqcn } = core.native(p).dcqcn;
     return { dcqcn, cnp_interval };
   },
 } as const satisfies Algorithm;
@@ -319,5 +319,5 @@ export const none = {
   feedback: "none",
   state: { rates: false, window: false, alpha: false },
   check: () => undefined,
-  native: (p: DcqcnParameters, setting: NativeSetting) => ({ cnp_interval: dcqcn.native(p, setting).cnp_interval }),
+  native: (p: DcqcnParameters) => ({ cnp_interval: dcqcn.native(p).cnp_interval }),
 } as const;

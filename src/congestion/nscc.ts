@@ -1,6 +1,6 @@
 // NSCC of Ultra Ethernet and its parameters. Equations: native/congestion/nscc_sender.h.
 import type { Findings } from "../base/findings.js";
-import { type Algorithm, type NativeSetting, warnOfThreshold } from "./algorithm.js";
+import { type Algorithm, warnOfThreshold } from "./algorithm.js";
 import { kNscc } from "./described.js";
 import { defaultsOf, ofCore } from "./of_core.js";
 
@@ -54,8 +54,8 @@ export const nscc = {
   doc,
   check,
   feedbackInterval: ({ nscc_base_rtt }: NsccParameters) => nscc_base_rtt,
-  native(p: NsccParameters, setting: NativeSetting) {
-    const native = core.native(p, setting);
-    return { ...native, nscc: { ...native.nscc, reference_rtt: Math.round(kReferenceRtt * setting.scale) } };
+  native(p: NsccParameters) {
+    const native = core.native(p);
+    return { ...native, nscc: { ...native.nscc, reference_rtt: kReferenceRtt } };
   },
 } as const satisfies Algorithm;

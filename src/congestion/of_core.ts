@@ -1,7 +1,7 @@
 // Parts of a descriptor that follow from the native core's description of an algorithm: its parameters, their defaults, and the fields of a
 // native NIC.
 import { kQuantities } from "../base/quantity.js";
-import type { Choice, NativeSetting, Sourced } from "./algorithm.js";
+import type { Choice, Sourced } from "./algorithm.js";
 import {
   type DescribedParameters,
   type Parameter,
@@ -11,8 +11,8 @@ import {
 } from "./parameter.js";
 
 /**
- * `name` is what the core calls the algorithm. `resolve` turns what users write into the core's values, by the names of its fields, and
- * before any time scale; without it both are the same.
+ * `name` is what the core calls the algorithm. `resolve` turns what users write into the core's values, by the names of its fields;
+ * without it both are the same.
  */
 export function ofCore<
   const Name extends string,
@@ -24,25 +24,9 @@ export function ofCore<
   resolve: (values: Values<All>, choice: Choice<Values<All>>) => Resolved = (values) => values as unknown as Resolved,
 ) {
   const parameters = parametersOf(described);
-  const native = (resolved: Resolved, { scale }: NativeSetting) =>
-    ({ [name]: scaled(parameters, resolved, scale), cnp_interval: 0 }) as Record<Name, Resolved> & {
-      cnp_interval: number;
-    };
+  const native = (resolved: Resolved) =>
+    ({ [name]: resolved, cnp_interval: 0 }) as Record<Name, Resolved> & { cnp_interval: number };
   return { parameters, resolve, native };
-}
-
-/** A time scale makes times longer and rates lower. */
-function scaled<Resolved extends object>(
-  parameters: Readonly<Record<string, Parameter>>,
-  resolved: Resolved,
-  scale: number,
-): Resolved {
-  const wall = ([name, value]: [string, unknown]) => {
-    const kind = parameters[name]?.kind;
-    if (kind === "time") return [name, Math.round((value as number) * scale)];
-    return [name, kind === "rate" ? Math.round((value as number) / scale) : value];
-  };
-  return Object.fromEntries(Object.entries(resolved).map(wall)) as Resolved;
 }
 
 /** Values that the core begins with, as a user would write them, and their source. */

@@ -152,8 +152,8 @@ export const qcn = {
   check,
   feedbackInterval: (_: QcnParameters, sampling: number) => sampling,
   native(resolved: QcnParameters, setting: NativeSetting, variant: QcnVariant) {
-    const { seed, component, scale, qcn } = setting;
-    const group = (p: object) => ({ variant: kVariants[variant], ...core.native(p as QcnParameters, setting).qcn });
+    const { seed, component, qcn } = setting;
+    const group = (p: object) => ({ variant: kVariants[variant], ...core.native(p as QcnParameters).qcn });
     return {
       qcn: group(resolved),
       ...(qcn.groups.size > 0 && { rpgs: kCnpvs.map((priority) => group(qcn.groups.get(priority) ?? resolved)) }),
@@ -163,7 +163,7 @@ export const qcn = {
       cn_tag: qcn.cn_tag,
       ...(qcn.notification === "ip" && { cnms_by_ip: true }),
       limiter: qcn.limiter,
-      token_bucket: { tick: Math.round(kTokenTick * scale) },
+      token_bucket: { tick: kTokenTick },
       seed,
       component,
       cnp_interval: 0,

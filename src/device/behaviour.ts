@@ -23,12 +23,8 @@ const kSlotFrame = 1000;
 export const kMostSlots = 65_536;
 
 /** The numbers of a switch's features. */
-export function switchBehaviour(
-  s: SwitchConfig,
-  latenessHeadroom: number,
-  scale = 1,
-): AllOf<typeof kSwitchFeatures, "native"> {
-  return collect(kSwitchFeatures, "native", s, { scale, latenessHeadroom });
+export function switchBehaviour(s: SwitchConfig, latenessHeadroom: number): AllOf<typeof kSwitchFeatures, "native"> {
+  return collect(kSwitchFeatures, "native", s, { latenessHeadroom });
 }
 
 /** Settings of a switch, as its features tell them. */
@@ -52,9 +48,9 @@ export function portBehaviour(
   };
 }
 
-/** The network of a NIC, and how it is played. */
+/** The network of a NIC, and the keys of its random draws. */
 export interface NicSetting extends Omit<NativeSetting, "qcn"> {
-  /** Rate of the NIC's link, bit/s on the wire. */
+  /** Rate of the NIC's link, bit/s. */
   rate: number;
 }
 
@@ -64,17 +60,16 @@ export function nicBehaviour(
   congestion: Congestion,
   { rate, ...setting }: NicSetting,
 ): Omit<NativeNicParameters, "mac" | "first_qpn"> & Pick<NativeNic, "arrears"> {
-  const { scale } = setting;
   return {
     rate,
-    arrears: Math.round((host.burst * 8e9) / rate),
+    arrears: (host.burst * 8e9) / rate,
     congestion_control: congestion.algorithm,
     ...nativeCongestion(congestion, { ...setting, qcn: { ...host.qcn, priorities: mask(host.qcn.priorities) } }),
     line_rate_start: host.line_rate_start,
-    initial_rate: Math.round(host.initial_rate / scale),
+    initial_rate: host.initial_rate,
     ...(host.trimmed_dscp !== undefined && { trimmed_dscp: host.trimmed_dscp }),
-    ...collect(kHostFeatures, "native", host, { scale }),
-    ...collect(kTrafficClasses, "native", traffic, { scale, latenessHeadroom: 0 }),
+    ...collect(kHostFeatures, "native", host),
+    ...collect(kTrafficClasses, "native", traffic, { latenessHeadroom: 0 }),
   };
 }
 

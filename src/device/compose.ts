@@ -1,4 +1,4 @@
-/** Makes the native worker of a device of its own from its configuration: one switch or one NIC, in wall units. */
+/** Makes the native worker of a device of its own from its configuration: one switch or one NIC, whose times are the wall's. */
 
 import { isIPv4, isIPv6 } from "node:net";
 import { hearsCnms } from "../congestion/flow_state.js";
@@ -14,6 +14,7 @@ import {
 } from "../device/behaviour.js";
 import { type BackendChoice, kSuperFrameRate } from "../host/backend.js";
 import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
+import { toWall } from "../native/wall.js";
 import { portDefence } from "../scenario/cn_domain.js";
 import { addressBytes } from "../wire/address.js";
 import type {
@@ -28,6 +29,8 @@ import { kStormKinds, type SwitchDaemonPort } from "./file/types.js";
 import { pathTo, type Sender } from "./path.js";
 import { nativeRouter } from "./router.js";
 
+/** Times of daemons are those of the wall. */
+const kScale = 1;
 /** Lateness of a worker from which on a lossless class could lose: it makes extra headroom at shaped ports, and receive slots. */
 const kLatenessNs = 20e6;
 /** Super-frames of the kernel that may be held at a time, 66 KiB each. */
@@ -87,7 +90,7 @@ export function composeSwitchWorker(
   const fastest = Math.max(...config.ports.map((port) => port.rate));
   const behaviour = switchBehaviour(s, Math.ceil((fastest / 8) * (kLatenessNs / 1e9)));
   const names = config.ports.map((port) => port.name);
-  return {
+  const worker: WorkerConfig = {
     ...common(config.name, config.workers[0]),
     packets: 4096 + switchDescriptors({ ...behaviour, ports }, kCommonFrameBytes),
     packet_bytes: Math.max(...config.ports.map((port) => port.mtu)) + 18,
@@ -111,6 +114,7 @@ export function composeSwitchWorker(
     ],
     nics: [],
   };
+  return toWall(worker, kScale);
 }
 
 function ratesAt({ changes }: SwitchDaemonConfig, { name, priority_rates }: SwitchDaemonPort, since: number): number[] {
@@ -162,7 +166,7 @@ export function composeNicWorker(
   const frameBytes = config.port.mtu + 18;
   const { rate, mac } = config.port;
   const arp = answered.find(isIPv4);
-  return {
+  const worker: WorkerConfig = {
     ...common(config.name, config.worker),
     packets: kNicDescriptors,
     packet_bytes: Math.ceil((frameBytes + 64) / 64) * 64,
@@ -184,7 +188,7 @@ export function composeNicWorker(
         },
         mac,
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
-        ...nicBehaviour(config.host, config.classes, config.congestion, { rate, scale: 1, seed: 1, component: 0 }),
+        ...nicBehaviour(config.host, config.classes, config.congestion, { rate, seed: 1, component: 0 }),
         queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i, macs)),
         ...(config.programs && {
           verbs_queue_pairs: kProgramQueuePairs,
@@ -195,6 +199,7 @@ export function composeNicWorker(
       },
     ],
   };
+  return toWall(worker, kScale);
 }
 
 /** Whether CNMs come in UDP. */

@@ -1,109 +1,186 @@
-/** Behaviour of a network's switches and NICs, and the traffic of its flows, as far as labs and simulations have them in common. */
-
+/**
+ * The network of a scenario and its traffic as the native core has them, in meant units: the same on the wire and in virtual time.
+ * Devices, links, hosts and flows go by their numbers.
+ */
 import { hearsTelemetry } from "../congestion/flow_state.js";
-import type { NativeRouter } from "../native/types.js";
-import { hostMac, routerMac, switchMac } from "../scenario/addresses.js";
+import {
+  type NativeSimulationFlows,
+  type NativeSimulationLink,
+  type NativeSimulationRoutes,
+  Operation,
+  type SimulationConfig,
+} from "../native/simulation_types.js";
+import { flowMac, hostIp, hostMac, routerMac, switchMac } from "../scenario/addresses.js";
 import { priorityRates } from "../scenario/changes.js";
 import { CnDomain } from "../scenario/cn_domain.js";
-import type { Fabric } from "../scenario/fabric.js";
-import type { NextHopGroups } from "../scenario/topology.js";
+import type { Fabric, SwitchTable } from "../scenario/fabric.js";
 import { applications } from "../scenario/traffic.js";
-import type { Flow, Link, Scenario, SwitchConfig } from "../scenario/types.js";
-import { nicBehaviour, portBehaviour, switchBehaviour } from "./behaviour.js";
+import type { HostConfig, Link, Scenario, SwitchConfig } from "../scenario/types.js";
+import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "./behaviour.js";
 import { fabricRouter, gatewayOf } from "./fabric_router.js";
 
-/** Composes devices and flows, by their numbers in the fabric. */
-export class NetworkComposer {
-  private readonly domain: CnDomain;
-  private readonly applications: readonly number[];
+export interface Network extends Pick<SimulationConfig, "links" | "sizes" | "transport"> {
+  switches: ReturnType<typeof networkSwitch>[];
+  nics: ReturnType<typeof networkNic>[];
+  flows: ReturnType<typeof emptyColumns>;
+}
 
-  /**
-   * @param scale Wall time = meant time * scale, wall rate = meant rate / scale; 1 in virtual time.
-   * @param lateness Wall ns by which feedback may be late.
-   */
-  constructor(
-    private readonly scenario: Scenario,
-    private readonly fabric: Fabric,
-    private readonly scale = 1,
-    private readonly lateness = 0,
-  ) {
-    this.domain = new CnDomain(scenario);
-    this.applications = applications(scenario.flows);
-  }
+/** What is asked of a network's switches. */
+export interface NetworkOptions {
+  /** Time whose service rates are taken, ns. */
+  time?: number;
+  /** Time by which feedback may be late, ns. */
+  lateness?: number;
+  /** Versions of IP that are routed. */
+  versions?: readonly (4 | 6)[];
+}
 
-  /** Time in wall ns. */
-  time(meant: number): number {
-    return Math.round(meant * this.scale);
-  }
+export function composeNetwork(scenario: Scenario, fabric: Fabric, options: NetworkOptions = {}): Network {
+  const { type: _, ...transport } = scenario.transport;
+  const domain = new CnDomain(scenario);
+  return {
+    switches: scenario.switches.map((_, i) => networkSwitch(scenario, fabric, i, { ...options, domain })),
+    nics: scenario.hosts.map((_, i) => networkNic(scenario, fabric, i)),
+    links: linksOf(scenario, fabric),
+    flows: flowsOf(scenario, fabric),
+    sizes: sizesOf(scenario),
+    transport,
+  };
+}
 
-  /** Rate in wall bit/s. */
-  rate(meant: number): number {
-    return Math.round(meant / this.scale);
-  }
+export interface SwitchOptions extends NetworkOptions {
+  /** Forwarding table; by default that of a fabric whose links are all there. */
+  table?: SwitchTable;
+  domain?: CnDomain;
+}
 
-  /** A switch as it is from `time` on, meant ns; its routes are left to the caller. */
-  switchAt(index: number, time: number) {
-    const { seed, ecmp_seed, links, switches } = this.scenario;
-    const s = switches[index] as SwitchConfig;
-    const ports = (this.fabric.ports[index] ?? []).map(({ link, peer }, port) => {
-      const { rate, mtu } = links[link] as Link;
-      const name = this.fabric.nameOf(peer);
-      const limits = priorityRates(this.scenario, { switch: s.name, port: name, time });
-      return {
-        rate: this.rate(rate),
-        mtu,
-        mac: switchMac(index, port),
-        ...(limits && { priority_rates: limits.map((limit) => this.rate(limit)) }),
-        ...portBehaviour(s, name, this.domain.at(s, name)),
-      };
-    });
-    const fastest = Math.max(0, ...ports.map(({ rate }) => rate));
+export function networkSwitch(
+  scenario: Scenario,
+  fabric: Fabric,
+  index: number,
+  {
+    time = 0,
+    lateness = 0,
+    versions = [4],
+    table = fabric.tables[index] as SwitchTable,
+    domain = new CnDomain(scenario),
+  }: SwitchOptions = {},
+) {
+  const { seed, ecmp_seed, links, switches } = scenario;
+  const s = switches[index] as SwitchConfig;
+  const ports = (fabric.ports[index] ?? []).map(({ link, peer }, port) => {
+    const { rate, mtu } = links[link] as Link;
+    const name = fabric.nameOf(peer);
+    const limits = priorityRates(scenario, { switch: s.name, port: name, time });
     return {
-      ports,
-      ...switchBehaviour(s, Math.ceil((fastest / 8) * (this.lateness / 1e9)), this.scale),
-      ...(hearsTelemetry(this.scenario.congestion.algorithm) && { telemetry: true }),
-      learning: s.forwarding === "learning",
-      ageing: this.time(s.ageing),
-      load_balancing: s.load_balancing,
-      flowlet_gap: this.time(s.flowlet_gap),
-      seed,
-      hash_seed: ecmp_seed,
-      component: index,
+      rate,
+      mtu,
+      mac: switchMac(index, port),
+      ...(limits && { priority_rates: limits }),
+      ...portBehaviour(s, name, domain.at(s, name)),
     };
-  }
+  });
+  const fastest = Math.max(0, ...ports.map(({ rate }) => rate));
+  const learning = s.forwarding === "learning";
+  return {
+    ports,
+    ...switchBehaviour(s, Math.ceil((fastest * lateness) / 8e9)),
+    ...(hearsTelemetry(scenario.congestion.algorithm) && { telemetry: true }),
+    learning,
+    ageing: s.ageing,
+    load_balancing: s.load_balancing,
+    flowlet_gap: s.flowlet_gap,
+    seed,
+    hash_seed: ecmp_seed,
+    component: index,
+    ...(s.forwarding === "routed" && { router: fabricRouter(scenario, fabric, index, table, versions) }),
+    ...routesOf(table, learning),
+  };
+}
 
-  /** Router of a switch that routes, by those paths. @param versions Versions of IP that hosts speak. */
-  router(index: number, paths: NextHopGroups, versions: readonly (4 | 6)[]): { router?: NativeRouter } {
-    if (this.scenario.switches[index]?.forwarding !== "routed") return {};
-    return { router: fabricRouter(this.scenario, this.fabric, index, paths, versions) };
-  }
+/** Routes of a switch; one that learns addresses has only pins. */
+export function routesOf({ groups, groupOfHost, pins }: SwitchTable, learning: boolean): NativeSimulationRoutes {
+  return { groups: learning ? [] : groups, group_of_host: learning ? new Uint16Array(0) : groupOfHost, pins };
+}
 
-  /** MAC address to which a host sends frames for another: the other's, or its router's. */
-  nextMac(host: number, other: number): number {
-    const gateway = gatewayOf(this.fabric, host);
-    return gateway === undefined ? hostMac(other) : routerMac(gateway);
-  }
+function networkNic({ seed, congestion, hosts }: Scenario, fabric: Fabric, index: number) {
+  const { link, neighbour } = fabric.attachment(index);
+  const gateway = gatewayOf(fabric, index);
+  const setting = { rate: link.rate, seed, component: index };
+  return {
+    mac: hostMac(index),
+    ip: hostIp(index),
+    ...(gateway !== undefined && { gateway_mac: routerMac(gateway) }),
+    ...nicBehaviour(hosts[index] as HostConfig, neighbour, congestion, setting),
+  };
+}
 
-  nic(index: number) {
-    const { seed, congestion, hosts } = this.scenario;
-    const { link, neighbour } = this.fabric.attachment(index);
-    const setting = { rate: this.rate(link.rate), scale: this.scale, seed, component: index };
-    const behaviour = nicBehaviour(hosts[index] as Scenario["hosts"][number], neighbour, congestion, setting);
-    return { mac: hostMac(index), ...behaviour };
-  }
+function linksOf({ links }: Scenario, fabric: Fabric): NativeSimulationLink[] {
+  return links.map(({ delay, impairment }, i) => {
+    const [from, to] = fabric.ends[i] as Fabric["ends"][number];
+    return { from, to, delay, ...(impairment && { impairment }) };
+  });
+}
 
-  /** Traffic of a flow's sending queue pair, as far as it is the same on every clock. */
-  flow(number: number) {
-    const { flows, hosts } = this.scenario;
-    const flow = flows[number] as Flow;
-    return {
-      priority: flow.priority,
-      operation: flow.operation,
-      path_mtu: hosts[this.fabric.host(flow.from)]?.path_mtu ?? 1024,
-      message_bytes: flow.message,
-      total_bytes: flow.bytes ?? 0,
-      rate_cap: flow.rate === undefined ? 0 : Math.max(1, this.rate(flow.rate)),
-      application: this.applications[number] ?? 0,
-    };
+function sizesOf({ flows }: Scenario): Uint32Array {
+  const sizes = new Uint32Array(flows.reduce((sum, flow) => sum + (flow.sizes?.length ?? 0), 0));
+  let next = 0;
+  for (const flow of flows) {
+    if (flow.sizes === undefined) continue;
+    sizes.set(flow.sizes, next);
+    next += flow.sizes.length;
   }
+  return sizes;
+}
+
+function flowsOf({ flows, hosts, transport, duration }: Scenario, fabric: Fabric) {
+  const columns = emptyColumns(flows.length);
+  const owners = applications(flows);
+  columns.reliable.fill(transport.type === "rc" ? 1 : 0);
+  let sizes = 0;
+  flows.forEach((flow, i) => {
+    const from = fabric.host(flow.from);
+    columns.from[i] = from;
+    columns.to[i] = fabric.host(flow.to);
+    columns.priority[i] = flow.priority;
+    columns.dscp[i] = flow.dscp;
+    columns.udp_source_port[i] = udpSourcePort(i);
+    columns.start[i] = flow.start;
+    columns.stop[i] = Math.min(flow.stop, duration);
+    columns.operation[i] = Operation[flow.operation];
+    columns.path_mtu[i] = hosts[from]?.path_mtu ?? 1024;
+    columns.message_bytes[i] = flow.message;
+    columns.total_bytes[i] = flow.bytes ?? 0;
+    columns.sizes_first[i] = sizes;
+    columns.sizes_count[i] = flow.sizes?.length ?? 0;
+    columns.rate_cap[i] = flow.rate ?? 0;
+    columns.outstanding[i] = flow.outstanding;
+    columns.source_mac[i] = flow.source_mac === "own" ? flowMac(i) : 0;
+    columns.application[i] = owners[i] ?? 0;
+    sizes += flow.sizes?.length ?? 0;
+  });
+  return columns;
+}
+
+function emptyColumns(count: number) {
+  return {
+    from: new Uint32Array(count),
+    to: new Uint32Array(count),
+    priority: new Uint8Array(count),
+    dscp: new Uint8Array(count),
+    udp_source_port: new Uint16Array(count),
+    start: new Float64Array(count),
+    stop: new Float64Array(count),
+    operation: new Uint8Array(count),
+    path_mtu: new Uint32Array(count),
+    message_bytes: new Uint32Array(count),
+    total_bytes: new Float64Array(count),
+    sizes_first: new Uint32Array(count),
+    sizes_count: new Uint32Array(count),
+    rate_cap: new Float64Array(count),
+    reliable: new Uint8Array(count),
+    outstanding: new Uint16Array(count),
+    source_mac: new Float64Array(count),
+    application: new Uint32Array(count),
+  } satisfies NativeSimulationFlows;
 }

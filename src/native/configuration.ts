@@ -372,7 +372,7 @@ export interface NativeTransport {
   /** With selective-repeat, at both ends: packets that a switch has trimmed are asked for at once. */ trim_naks?: boolean;
   /** With selective-repeat: how packets take several ways, by UDP source ports. */ spraying?: "none" | "oblivious" | "reps";
   /** With it: how many ports, 1 to 16384. */ entropies?: number;
-  /** What codes of times stand for is so much longer. 1 to 1e+06 */ time_scale?: number;
+  /** What codes of times stand for is so much longer. scale, 1 to 1e+06 */ time_scale?: number;
   /** Of datagrams. */ queue_key?: number;
 }
 
@@ -419,7 +419,7 @@ export interface WorkerConfig {
   /** Longest frame. bytes, above 192, at most 1048576 */ packet_bytes: number;
   /** Packets of 66 KiB besides. */ super_frames?: number;
   /** busy: never sleeps; adaptive: yields while frames come, then sleeps; interrupt: naps of `quantum` under load; spinning: one nap in a millisecond. */ polling?: "busy" | "adaptive" | "interrupt" | "spinning";
-  /** Least between two turns under load, with interrupt. ns, 0 or more */ quantum: number;
+  /** Least between two turns under load, with interrupt. wall ns, 0 or more */ quantum: number;
   /** With interrupt: where little comes its descriptors wake it, at once. */ prompt: boolean;
   /** It asks for the lowest real-time priority: no other thread's turn on its CPU but in its own naps. */ real_time?: boolean;
   /** 0: no samples; else 1 us or more, for each is a turn. ns, 0 or more */ sample_interval: number;

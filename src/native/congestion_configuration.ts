@@ -117,5 +117,5 @@ export interface NativeCongestionLibrary {
   /** Shared library, with its path. */ file: string;
   /** Of parameters that it is not to have its own values for. */ names: string[];
   /** Of these, one by one. */ values: number[];
-  /** Times of the scenario are longer by it here, rates lower. above 0 */ scale: number;
+  /** Times of the scenario are longer by it here, rates lower. scale, above 0 */ scale: number;
 }

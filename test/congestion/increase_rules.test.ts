@@ -26,8 +26,7 @@ describe("the rules of Mellanox's overview", () => {
       `congestion.parameters.${rule}=true`,
       "congestion.parameters.hyper_increase_scales=false",
     );
-    const setting = { scale: 1 } as Parameters<typeof dcqcn.native>[1];
-    const native = dcqcn.native(parameters as Parameters<typeof dcqcn.native>[0], setting);
+    const native = dcqcn.native(parameters as Parameters<typeof dcqcn.native>[0]);
     expect(kRules.filter((one) => native.dcqcn[one])).toEqual([rule]);
     expect(dcqcn.parameters[rule].otherSpelling).toBeUndefined();
   });

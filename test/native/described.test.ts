@@ -23,6 +23,13 @@ describe("types of the native boundary", () => {
     expect(untold).toEqual(["NativeNic.queue_pairs"]); // Their settings; the queue pairs are told under this name.
   });
 
+  it("have units that a time scale changes, or that it does not concern", () => {
+    const units = addon.description().configuration.flatMap(({ fields }) => fields.map(({ unit }) => unit));
+    const changed = ["ns", "bit/s", "scale"];
+    const kept = ["", "bytes", "packets", "count", "log2", "base RTTs", "BDP", "wall ns"];
+    expect(units.filter((unit) => !changed.includes(unit) && !kept.includes(unit))).toEqual([]);
+  });
+
   it("have records without overlap", () => {
     for (const { words, at } of [kWorkCommand, kCompletionRun, kRecord, kFinished]) {
       const places = Object.values(at);

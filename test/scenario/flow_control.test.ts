@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { nicBehaviour, switchBehaviour } from "../../src/device/behaviour.js";
 import { nicFromData } from "../../src/device/file/load.js";
 import { checkPlan } from "../../src/models/buffers/check.js";
+import { kUnits } from "../../src/native/units.js";
+import { inWallUnits } from "../../src/native/wall.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import type { HostConfig, SwitchConfig } from "../../src/scenario/types.js";
 
@@ -35,7 +37,7 @@ const kTrim = "switch.trimming.enabled=true";
 describe("802.3x in place of PFC", () => {
   it("makes all priorities lossless, by PAUSE frames, at switches and NICs", () => {
     expect(native(...kPause)).toMatchObject({ pfc_priorities: 0xff, link_pause: true });
-    const setting = { rate: 10e9, scale: 1, seed: 1, component: 0 };
+    const setting = { rate: 10e9, seed: 1, component: 0 };
     const { scenario } = load(...kPause);
     const nic = nicBehaviour(hostOf(...kPause), switchOf(...kPause), scenario.congestion, setting);
     expect(nic).toMatchObject({ pfc_priorities: 0xff, link_pause: true });
@@ -119,8 +121,13 @@ describe("packet trimming", () => {
 
 describe("a NIC's limit of CNPs", () => {
   it("is off, and is stretched by the scale as any time", () => {
+    const setting = { rate: 1e9, seed: 1, component: 0 };
     const at = (scale: number, ...set: string[]) =>
-      nicBehaviour(hostOf(...set), switchOf(), load().scenario.congestion, { rate: 1e9, scale, seed: 1, component: 0 });
+      inWallUnits(
+        nicBehaviour(hostOf(...set), switchOf(), load().scenario.congestion, setting),
+        kUnits.NativeNic,
+        scale,
+      );
     expect(at(1)).not.toHaveProperty("cnp_nic_interval");
     expect(at(20, "host.cnp.nic_interval=5us")).toMatchObject({ cnp_nic_interval: 100_000 });
     expect(refusal("host.cnp.nic_interval=2s")).toMatch(/nic_interval/);

@@ -1,7 +1,7 @@
 /** HPCC in scenarios: its parameters, its needs, and refusals. */
 import { describe, expect, it } from "vitest";
 import { checkForLab } from "../../src/clocks/lab/check.js";
-import { NetworkComposer } from "../../src/device/network.js";
+import { networkSwitch } from "../../src/device/network.js";
 import { Fabric } from "../../src/scenario/fabric.js";
 import { variationsOf } from "./variations.js";
 
@@ -38,7 +38,7 @@ describe("congestion.algorithm hpcc", () => {
   it("has switches write telemetry, which they do for no other algorithm", () => {
     const switchOf = (...set: string[]) => {
       const { scenario } = load(...set);
-      return new NetworkComposer(scenario, new Fabric(scenario), 1, 0).switchAt(0, 0);
+      return networkSwitch(scenario, new Fabric(scenario), 0);
     };
     expect(switchOf()).toMatchObject({ telemetry: true });
     for (const algorithm of ["swift", "none"]) {

@@ -2,6 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { nativeCongestion } from "../../src/congestion/algorithms.js";
 import { qcn } from "../../src/congestion/qcn.js";
+import { kUnits } from "../../src/native/units.js";
+import { inWallUnits } from "../../src/native/wall.js";
 import { changeTimes, priorityRates } from "../../src/scenario/changes.js";
 import { CnDomain, portDefence } from "../../src/scenario/cn_domain.js";
 import { parseScenario, parseScenarioText } from "../../src/scenario/scenario.js";
@@ -296,9 +298,9 @@ describe("reaction point groups", () => {
 
   it("are the native NIC's, at the time scale", () => {
     const { congestion, hosts } = load("host.qcn.priorities=[3, 4]", own).scenario;
-    const setting = { scale: 10, seed: 1, component: 0 };
     const points = { ...(hosts[0] as (typeof hosts)[0]).qcn, priorities: 0b11000 };
-    const native = nativeCongestion(congestion, { ...setting, qcn: points }) as ReturnType<typeof qcn.native>;
+    const meant = nativeCongestion(congestion, { seed: 1, component: 0, qcn: points }) as ReturnType<typeof qcn.native>;
+    const native = inWallUnits(meant, kUnits.NativeNic, 10);
     expect(native.qcn.rpgAiRate).toBe(500_000);
     expect(native.rpgs?.[4]).toEqual({
       ...native.qcn,

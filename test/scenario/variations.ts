@@ -1,5 +1,7 @@
 /** Variations of one scenario about its congestion control: their scenarios, refusals, and native NICs. */
 import { nativeCongestion } from "../../src/congestion/algorithms.js";
+import { kUnits } from "../../src/native/units.js";
+import { inWallUnits } from "../../src/native/wall.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import { refusalOf } from "../fixtures/refusal.js";
 
@@ -21,6 +23,10 @@ export function variationsOf(text: string) {
     refusal: (...set: string[]) => refusalOf(() => load(...set)),
     /** Native NICs in wall units at this scale. */
     native: (scale: number, ...set: string[]) =>
-      nativeCongestion(load(...set).scenario.congestion, { scale, seed: 1, component: 0, qcn: kQcn }),
+      inWallUnits(
+        nativeCongestion(load(...set).scenario.congestion, { seed: 1, component: 0, qcn: kQcn }),
+        kUnits.NativeNic,
+        scale,
+      ),
   };
 }

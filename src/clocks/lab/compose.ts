@@ -1,22 +1,17 @@
-/** Makes native devices of a scenario: topology to ports, addresses, routes and queue pairs, meant units to wall units. */
+/** Makes native workers of a scenario's network: each device has ports, and what goes by numbers goes by addresses. */
 
-import {
-  kEct0,
-  kFirstQpn,
-  kQuantumNs,
-  receiveSlots,
-  switchDescriptors,
-  udpSourcePort,
-} from "../../device/behaviour.js";
+import { kFirstQpn, kQuantumNs, receiveSlots, switchDescriptors } from "../../device/behaviour.js";
 import { gatewayOf } from "../../device/fabric_router.js";
-import { NetworkComposer } from "../../device/network.js";
+import { composeNetwork, type Network } from "../../device/network.js";
+import { flowEnds, queuePairOf } from "../../device/queue_pairs.js";
 import type { LabEnd, LabLink, LabNetwork, LabNode } from "../../host/veth.js";
-import type { NativeNic, NativePort, NativeQueuePair, NativeSwitch, WorkerConfig } from "../../native/types.js";
-import { flowMac, hostIp, hostIpv6, hostMac, kMacPrefix, routerIp, routerIpv6 } from "../../scenario/addresses.js";
+import type { NativeNic, NativePort, NativeSwitch, WorkerConfig } from "../../native/types.js";
+import { toWall, wallRate, wallTime } from "../../native/wall.js";
+import { hostIp, hostIpv6, hostMac, kMacPrefix, routerIp, routerIpv6 } from "../../scenario/addresses.js";
 import { sendsCnTags } from "../../scenario/cn_domain.js";
 import { Fabric, type FabricPort } from "../../scenario/fabric.js";
 import { Share } from "../../scenario/parts.js";
-import type { Flow, Link, Scenario } from "../../scenario/types.js";
+import type { Link, Scenario } from "../../scenario/types.js";
 import { addressBytes } from "../../wire/address.js";
 import { kHeaderBytes } from "../../wire/frame_size.js";
 import { kPriorities } from "../../wire/priority.js";
@@ -140,16 +135,17 @@ const kHostBits = { 4: 32, 6: 128 };
 
 /** Worker configurations: one for all switches, one for all NICs. */
 export function composeLab(scenario: Scenario, options: ComposeOptions): WorkerConfig[] {
-  return new LabComposer(scenario, options).workers();
+  return new LabComposer(scenario, options).workers().map((worker) => toWall(worker, options.scale));
 }
 
 class LabComposer {
-  private readonly common: NetworkComposer;
+  private readonly network: Network;
   private readonly fabric: Fabric;
   private readonly tree: Fabric["tree"];
   private readonly share: Share;
-  /** Addresses of flows that have their own, by the hosts that send them. */
-  private readonly ownMacs: readonly { from: string; to: string; mac: number }[];
+  private readonly ends: ReturnType<typeof flowEnds>;
+  /** Addresses of flows that have their own, by the numbers of hosts. */
+  private readonly ownMacs: readonly { from: number; to: number; mac: number }[];
   /** Bytes of the longest frame, and of the smallest common one. */
   private readonly longest: number;
   private readonly smallest: number;
@@ -161,9 +157,15 @@ class LabComposer {
     this.fabric = new Fabric(scenario);
     this.tree = this.fabric.tree;
     this.share = new Share(scenario);
-    this.common = new NetworkComposer(scenario, this.fabric, options.scale, scenario.fidelity.lateness);
-    this.ownMacs = scenario.flows.flatMap(({ from, to, source_mac }, i) =>
-      source_mac === "own" ? [{ from, to, mac: flowMac(i) }] : [],
+    this.network = composeNetwork(scenario, this.fabric, {
+      time: options.time ?? 0,
+      lateness: scenario.fidelity.lateness / options.scale,
+      versions: options.inhabited ? [4, 6] : [4],
+    });
+    this.ends = flowEnds(scenario);
+    const { from, to, source_mac } = this.network.flows;
+    this.ownMacs = [...source_mac].flatMap((mac, i) =>
+      mac === 0 ? [] : [{ from: from[i] as number, to: to[i] as number, mac }],
     );
     this.longest = Math.max(...scenario.links.map((link) => link.mtu)) + 18;
     this.smallest = Math.min(...scenario.hosts.map((host) => host.path_mtu)) + kHeaderBytes;
@@ -171,7 +173,7 @@ class LabComposer {
 
   workers(): WorkerConfig[] {
     const { scenario, options, smallest } = this;
-    const switches = this.share.switches.map((i) => this.switchAt(i, options.time ?? 0));
+    const switches = this.share.switches.map((i) => this.switchAt(i));
     const nics = this.share.hosts.map((i) => this.nic(i));
     const common = {
       seed: scenario.seed,
@@ -183,8 +185,8 @@ class LabComposer {
       ...(options.unsampled
         ? { sample_interval: 0, reset_after: 0 }
         : {
-            sample_interval: this.common.time(scenario.probes.interval),
-            reset_after: this.common.time(scenario.warmup),
+            sample_interval: scenario.probes.interval,
+            reset_after: scenario.warmup,
           }),
     };
     const packets = switches.reduce((sum, s) => sum + switchDescriptors(s, smallest), 4096);
@@ -205,20 +207,17 @@ class LabComposer {
     return loop * this.options.scale >= kNapsMatterNot ? "interrupt" : "spinning";
   }
 
-  private switchAt(index: number, time: number): NativeSwitch {
-    const { ports, ...own } = this.common.switchAt(index, time);
-    const table = this.fabric.tables[index] as Fabric["tables"][number];
+  private switchAt(index: number): NativeSwitch {
+    const { ports, groups, group_of_host, pins, ...own } = this.network.switches[index] as Network["switches"][number];
     const shared = (port: number) =>
       this.options.inhabited && { offloads: true, ...(!own.learning && { floods: this.tree[index]?.[port] ?? false }) };
     return {
       ...own,
       name: this.fabric.nameOf(index),
       ports: ports.map((port, i) => ({ ...this.port(index, i), ...port, ...shared(i) })),
-      ...this.common.router(index, table, this.options.inhabited ? [4, 6] : [4]),
-      routes: own.learning ? [] : this.scenario.hosts.flatMap((host, i) => this.routesTo(host.name, i, index)),
-      pins: table.pins.flatMap(({ from, to, port }) => {
-        const [source, target] = [this.scenario.hosts[from]?.name, this.scenario.hosts[to]?.name];
-        const flows = this.ownMacs.filter((flow) => flow.from === source && flow.to === target);
+      routes: [...group_of_host].flatMap((group, host) => this.routesTo(host, groups[group] ?? [])),
+      pins: pins.flatMap(({ from, to, port }) => {
+        const flows = this.ownMacs.filter((flow) => flow.from === from && flow.to === to);
         const sources = [hostMac(from), ...flows.map(({ mac }) => mac)];
         return sources.map((source_mac) => ({ source_mac, destination_mac: hostMac(to), port }));
       }),
@@ -227,10 +226,11 @@ class LabComposer {
 
   private nic(index: number): NativeNic {
     const name = this.scenario.hosts[index]?.name ?? "";
+    const { ip: _, gateway_mac: __, ...own } = this.network.nics[index] as Network["nics"][number];
     const addresses = hostAddresses(index).map((own, i) => ({ version: i === 0 ? 4 : 6, bytes: addressBytes(own) }));
     const { inhabited } = this.options;
     return {
-      ...this.common.nic(index),
+      ...own,
       ...(inhabited
         ? {
             verbs_queue_pairs: kProgramQueuePairs,
@@ -242,14 +242,14 @@ class LabComposer {
       name,
       port: { ...this.port(this.fabric.device(name), 0), ...(inhabited && { offloads: true }) },
       first_qpn: kFirstQpn,
-      queue_pairs: queuePairsOf(this.scenario, name).map((pair) => this.queuePair(pair)),
+      queue_pairs: (this.ends.get(name) ?? []).map((end) => queuePairOf(this.network, end)),
     };
   }
 
   private port(device: number, number: number): NativePort {
     const { link, side, peer } = (this.fabric.ports[device] as FabricPort[])[number] as FabricPort;
-    const { impairment, ...meant } = this.scenario.links[link] as Link;
-    const [rate, delay] = [this.common.rate(meant.rate), this.common.time(meant.delay)];
+    const { rate } = this.scenario.links[link] as Link;
+    const { impairment, delay } = this.network.links[link] as Network["links"][number];
     const end = this.options.end(link, this.fabric.nameOf(device));
     return {
       name: this.fabric.nameOf(peer),
@@ -257,19 +257,20 @@ class LabComposer {
       namespace_fd: end.namespaceFd,
       ...(end.shared && { source_prefix: kMacPrefix }),
       slot_bytes: this.longest,
-      receive_slots: receiveSlots(rate, this.scenario.fidelity.lateness, { delay, frame: this.smallest }),
+      receive_slots: this.slots(rate, delay),
       rate,
       delay,
       ...(impairment && {
-        impairment: {
-          ...impairment,
-          delay: 0,
-          jitter: this.common.time(impairment.jitter),
-          reorder_delay: this.common.time(impairment.reorder_delay),
-          component: 2 * link + side,
-        },
+        impairment: { ...impairment, delay: 0, component: 2 * link + side },
       }),
     };
+  }
+
+  /** Slots for what a link brings: they are of this host, whose lateness is of the wall. */
+  private slots(rate: number, delay: number): number {
+    const { scale } = this.options;
+    const options = { delay: wallTime(delay, scale), frame: this.smallest };
+    return receiveSlots(wallRate(rate, scale), this.scenario.fidelity.lateness, options);
   }
 
   /** Port towards the host's kernel, which is asked to send no faster than the link. */
@@ -278,13 +279,12 @@ class LabComposer {
     const { name } = scenario.hosts[index] as Scenario["hosts"][number];
     const { link } = this.fabric.attachment(index);
     const end = options.end(scenario.links.length + index, name);
-    const rate = this.common.rate(link.rate);
     return {
       name: "stack",
       interface: end.interface,
       namespace_fd: end.namespaceFd,
       slot_bytes: this.longest,
-      receive_slots: receiveSlots(rate, scenario.fidelity.lateness, { delay: 0, frame: this.smallest }),
+      receive_slots: this.slots(link.rate, 0),
       rate: 0,
       delay: 0,
       offloads: true,
@@ -292,82 +292,9 @@ class LabComposer {
   }
 
   /** Frames to a flow's own address (CNMs have it) take the way to its host. */
-  private routesTo(host: string, number: number, device: number): NativeSwitch["routes"] {
-    const ports = [...this.fabric.portsTowards(number, device)];
+  private routesTo(host: number, ports: readonly number[]): NativeSwitch["routes"] {
     if (ports.length === 0) return [];
     const addresses = this.ownMacs.filter(({ from }) => from === host).map(({ mac }) => mac);
-    return [hostMac(number), ...addresses].map((destination_mac) => ({ destination_mac, ports }));
+    return [hostMac(host), ...addresses].map((destination_mac) => ({ destination_mac, ports: [...ports] }));
   }
-
-  /** Timers of a reliable connection run on a clock that is slower by the scale. */
-  private reliable({ outstanding, sizes }: Flow) {
-    const { type: _, ...transport } = this.scenario.transport;
-    const time_scale = this.options.scale;
-    return {
-      reliable: true,
-      outstanding,
-      transport: { ...transport, time_scale },
-      ...(sizes && { sizes: Uint32Array.from(sizes) }),
-    };
-  }
-
-  private queuePair({ flow, number, sends, remoteQpn }: HostQueuePair): NativeQueuePair {
-    const [from, to] = [this.fabric.host(flow.from), this.fabric.host(flow.to)];
-    const [self, peer] = sends ? [from, to] : [to, from];
-    const reads = flow.operation === "read";
-    return {
-      ...this.common.flow(number),
-      name: flow.id,
-      remote_qpn: remoteQpn,
-      path: {
-        destination_mac: this.common.nextMac(self, peer),
-        source_mac: hostMac(self),
-        tagged: false,
-        vlan_tci: 0,
-        ip_version: 4,
-        source_ip: hostIp(self),
-        destination_ip: hostIp(peer),
-        dscp: flow.dscp,
-        ecn: kEct0,
-        udp_source_port: udpSourcePort(number),
-      },
-      first_psn: 0,
-      // The receiver of READs asks for them.
-      ...(sends !== reads && { start: this.common.time(flow.start) }),
-      ...((sends || reads) && { stop: this.common.time(Math.min(flow.stop, this.scenario.duration)) }),
-      ...(!sends && reads && { rate_cap: 0 }),
-      ...(!sends && { peer_start: this.common.time(flow.start) }),
-      ...(this.scenario.transport.type === "rc" && this.reliable(flow)),
-      remote_address: 0,
-      remote_key: 0,
-      ...(sends && flow.source_mac === "own" && { source_mac: flowMac(number) }),
-    };
-  }
-}
-
-export interface HostQueuePair {
-  flow: Flow;
-  /** Position among the scenario's flows. */
-  number: number;
-  /** True at the flow's sender. */
-  sends: boolean;
-  remoteQpn: number;
-}
-
-/** The queue pairs of a host in the order of their numbers: one for each flow that it sends or receives. */
-export function queuePairsOf({ flows }: Pick<Scenario, "flows">, host: string): HostQueuePair[] {
-  // Queue pairs of each host so far.
-  const counts = new Map<string, number>();
-  const next = (name: string) => {
-    const qpn = kFirstQpn + (counts.get(name) ?? 0);
-    counts.set(name, qpn - kFirstQpn + 1);
-    return qpn;
-  };
-  const pairs: HostQueuePair[] = [];
-  flows.forEach((flow, number) => {
-    const [sender, receiver] = [next(flow.from), next(flow.to)];
-    if (flow.from === host) pairs.push({ flow, number, sends: true, remoteQpn: receiver });
-    else if (flow.to === host) pairs.push({ flow, number, sends: false, remoteQpn: sender });
-  });
-  return pairs;
 }

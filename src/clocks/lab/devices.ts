@@ -3,6 +3,7 @@
 import { macText } from "../../base/mac.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../../device/device.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
+import { flowEnds } from "../../device/queue_pairs.js";
 import { pfcState } from "../../host/port_probe.js";
 import { loadAddon } from "../../native/addon.js";
 import type { NativeAddon } from "../../native/types.js";
@@ -12,7 +13,6 @@ import { Share } from "../../scenario/parts.js";
 import type { HostConfig, Link, SwitchConfig, TrafficClasses } from "../../scenario/types.js";
 import type { LabAccess } from "./access.js";
 import { labCapturePorts } from "./capture.js";
-import { queuePairsOf } from "./compose.js";
 
 /** Name of each NIC's interface. */
 export const kNicInterface = "weir0";
@@ -94,7 +94,7 @@ function labNic(lab: RunningDevices, fabric: Fabric, { name, number, index }: Pl
     programs: () => lab.programs?.(index) ?? new Map(),
     nicSetting() {
       const { scenario } = lab;
-      const pairs = queuePairsOf(scenario, name).map(({ flow, sends }) => ({
+      const pairs = (flowEnds(scenario).get(name) ?? []).map(({ flow, sends }) => ({
         peer: sends ? flow.to : flow.from,
         priority: flow.priority,
       }));

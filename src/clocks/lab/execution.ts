@@ -2,9 +2,11 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asWeirError, WeirError } from "../../base/error.js";
+import { flowEnds } from "../../device/queue_pairs.js";
 import type { LabEnd } from "../../host/veth.js";
 import { CounterTable } from "../../native/counters.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../../native/types.js";
+import { wallTime } from "../../native/wall.js";
 import { Completions, completedAt } from "../../result/completions.js";
 import { Recorder } from "../../result/recorder.js";
 import { changeTimes } from "../../scenario/changes.js";
@@ -14,7 +16,7 @@ import { switchPorts } from "../../scenario/topology.js";
 import type { HostConfig, Scenario, SwitchConfig } from "../../scenario/types.js";
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
 import { RateChanges } from "./changes.js";
-import { composeLab, queuePairsOf } from "./compose.js";
+import { composeLab } from "./compose.js";
 import { pausedFrames } from "./frozen.js";
 import { MessageTimes } from "./message_times.js";
 import { endOf, frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
@@ -143,7 +145,8 @@ class RunningLab implements LabAccess {
     // Devices are in the order of the workers', which have only those of this part.
     const hosts = share.hosts.map((i) => asWritten.hosts[i] as HostConfig);
     const switches = share.switches.map((i) => asWritten.switches[i] as SwitchConfig);
-    const pairs = hosts.map((host) => queuePairsOf(asWritten, host.name));
+    const ends = flowEnds(asWritten);
+    const pairs = hosts.map(({ name }) => ends.get(name) ?? []);
     const portsOf = switchPorts(asWritten);
     this.completions = new Completions(asWritten, new Fabric(asWritten), (flow) =>
       share.has(completedAt(flow, asWritten)),
@@ -163,7 +166,7 @@ class RunningLab implements LabAccess {
       },
       scale: this.scale,
       begin,
-      interval: Math.round(asWritten.probes.interval * this.scale),
+      interval: wallTime(asWritten.probes.interval, this.scale),
     });
     for (const observer of options.observers) observer.begun?.(this);
   }

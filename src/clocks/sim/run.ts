@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { asWeirError } from "../../base/error.js";
+import { routesOf } from "../../device/network.js";
 import { loadAddon } from "../../native/addon.js";
 import { distribution } from "../../native/histogram.js";
 import {
@@ -21,7 +22,7 @@ import { linksAvoided, linksDown, networkEvents } from "../../scenario/failures.
 import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
 import type { FileRequest } from "../../scenario/places.js";
 import type { Link, Scenario } from "../../scenario/types.js";
-import { composeRoutes, composeSimulation, composeSwitch } from "./compose.js";
+import { composeSimulation, composeSwitch } from "./compose.js";
 import { requireMemory } from "./footprint.js";
 import { composeResult } from "./outcome.js";
 import { ProgressMeter } from "./progress.js";
@@ -163,13 +164,13 @@ class Run {
     this.tables.forEach((table, i) => {
       const forwarding = scenario.switches[i]?.forwarding;
       if (forwarding === "routed") this.reconfigure(i, time);
-      else simulation.reroute(i, composeRoutes(table, forwarding === "learning"));
+      else simulation.reroute(i, routesOf(table, forwarding === "learning"));
     });
   }
 
   private reconfigure(index: number, time: number): void {
     const table = this.tables[index] as SwitchTable;
-    this.simulation.reconfigureSwitch(index, composeSwitch(this.scenario, this.fabric, index, time, { table }));
+    this.simulation.reconfigureSwitch(index, composeSwitch(this.scenario, this.fabric, index, { time, table }));
   }
 
   outcome(until: number): SimOutcome {

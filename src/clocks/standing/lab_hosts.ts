@@ -10,6 +10,7 @@ import { Machine } from "../../host/machine.js";
 import { NetworkNamespace } from "../../host/namespace.js";
 import { LabNetwork } from "../../host/veth.js";
 import type { NativeAddon, NativeWorker } from "../../native/types.js";
+import { wallRate } from "../../native/wall.js";
 import { hostMac } from "../../scenario/addresses.js";
 import { Fabric } from "../../scenario/fabric.js";
 import { Share } from "../../scenario/parts.js";
@@ -72,7 +73,7 @@ export class LabHosts {
   async shape(scale: number): Promise<void> {
     const lacking = new Set([...this.#machines.values()].map((one) => one.lacking).filter((what) => what !== ""));
     for (const { name, number } of this.#places) {
-      const rate = Math.round(this.#fabric.attachment(number).link.rate / scale);
+      const rate = wallRate(this.#fabric.attachment(number).link.rate, scale);
       const why = await shapeKernel(this.machine(name), rate);
       if (why !== undefined) lacking.add(why);
     }
@@ -96,7 +97,7 @@ export class LabHosts {
         programs: { priority: kPriority, group: undefined },
         classes: neighbour,
         congestion: this.scenario.congestion,
-        port: { interface: kNicInterface, mac: hostMac(number), rate: Math.round(link.rate / scale), mtu: link.mtu },
+        port: { interface: kNicInterface, mac: hostMac(number), rate: wallRate(link.rate, scale), mtu: link.mtu },
       };
       this.#hosts.push(new InhabitedHost({ name, index, folder: this.folderOf(name), nic }, addon, worker));
     });

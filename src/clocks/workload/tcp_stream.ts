@@ -2,6 +2,7 @@
 import { createServer, type Server, Socket } from "node:net";
 import { asWeirError } from "../../base/error.js";
 import type { NativeAddon } from "../../native/types.js";
+import { wallRate } from "../../native/wall.js";
 import type { FlowResult, Series } from "../../result/result.js";
 import type { TcpStream } from "../../scenario/types.js";
 import { kEthernetOverhead } from "../../wire/frame_size.js";
@@ -63,7 +64,7 @@ export class TcpStreamRun {
     const listener = open(place.receiver, 0);
     this.#server = createServer((peer) => this.#accept(peer)).listen({ fd: listener });
     this.#server.on("error", (error) => this.#fail(error));
-    this.#descriptor = open(place.sender, Math.round((rate ?? 0) / place.scale));
+    this.#descriptor = open(place.sender, wallRate(rate ?? 0, place.scale));
     this.#socket = new Socket({ fd: this.#descriptor, readable: false, writable: true });
     this.#socket.on("error", (error) => this.#fail(error)).on("drain", () => this.#send());
   }

@@ -12,8 +12,8 @@ export const cnpSchema = section({
 });
 
 export const kCnp = {
-  native: ({ cnp: { nic_interval, dscp, priority } }, { scale }) => ({
-    ...(nic_interval > 0 && { cnp_nic_interval: Math.round(nic_interval * scale) }),
+  native: ({ cnp: { nic_interval, dscp, priority } }) => ({
+    ...(nic_interval > 0 && { cnp_nic_interval: nic_interval }),
     cnp_dscp: dscp,
     cnp_priority: priority,
   }),

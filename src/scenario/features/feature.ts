@@ -17,10 +17,8 @@ export interface CheckedPort {
   mtu: number;
 }
 
-/** The way in which a device is played. */
+/** The host on which a device is played. */
 export interface Play {
-  /** Wall time = meant time * scale, wall rate = meant rate / scale. */
-  scale: number;
   /** Bytes that a port may take beyond its headroom, as feedback may be late. */
   latenessHeadroom: number;
 }
@@ -29,7 +27,7 @@ export interface Play {
 export interface SwitchFeature<Needs> {
   /** Reports errors and doubts; `at` gives the place where a field of the switch was written. */
   check?: (needs: Needs, ports: readonly CheckedPort[], at: Where, found: Findings) => void;
-  /** Parameters of the native core. Bytes stay as they are at every scale, times do not. */
+  /** Parameters of the native core, as they are meant: src/native/wall.ts stretches their times. */
   native: (needs: Needs, play: Play) => Partial<NativeSwitchParameters>;
   /** Setting as reports of a running switch have it. */
   report?: (needs: Needs) => object;
@@ -38,7 +36,7 @@ export interface SwitchFeature<Needs> {
 /** A feature of NICs, with the sections that it reads. */
 export interface HostFeature<Needs> {
   check?: (needs: Needs, at: Where, found: Findings) => void;
-  native: (needs: Needs, play: Pick<Play, "scale">) => Partial<NativeNicParameters & NativeNic>;
+  native: (needs: Needs) => Partial<NativeNicParameters & NativeNic>;
 }
 
 /** Type of all that a list of features makes. */

@@ -23,13 +23,13 @@ export const kPauseStorm = {
       found.problem(at("pause_storm", "stop"), message, "stop must be later than start");
     }
   },
-  native: ({ pause_storm: { priorities, quanta, start, stop } }, { scale }) => ({
+  native: ({ pause_storm: { priorities, quanta, start, stop } }) => ({
     ...(priorities.length > 0 && {
       pause_storm: {
         priorities: mask(priorities),
         quanta,
-        start: Math.round(start * scale),
-        ...(stop !== undefined && { stop: Math.round(stop * scale) }),
+        start,
+        ...(stop !== undefined && { stop }),
       },
     }),
   }),

@@ -34,7 +34,5 @@ export const kReceiveBuffer = {
       found.problem(at("receive_buffer", "xon"), message, "xon must be between 0 and xoff");
     }
   },
-  native: ({ receive_buffer: { size, rate, xoff, xon } }, { scale }) => ({
-    receive_buffer: { size, drain: rate === 0 ? 0 : Math.max(1, Math.round(rate / scale)), xoff, xon },
-  }),
+  native: ({ receive_buffer: { size, rate, xoff, xon } }) => ({ receive_buffer: { size, drain: rate, xoff, xon } }),
 } satisfies HostFeature<{ receive_buffer: ReceiveBuffer }>;

@@ -21,14 +21,8 @@ export const watchdogSchema = section({
 });
 
 export const kWatchdog = {
-  native: ({ pfc_watchdog: { enabled, detection_time, restoration_time, action } }, { scale }) => ({
-    ...(enabled && {
-      pfc_watchdog: {
-        detection_time: Math.round(detection_time * scale),
-        restoration_time: Math.round(restoration_time * scale),
-        action,
-      },
-    }),
+  native: ({ pfc_watchdog: { enabled, detection_time, restoration_time, action } }) => ({
+    ...(enabled && { pfc_watchdog: { detection_time, restoration_time, action } }),
   }),
   report: ({ pfc_watchdog }) => ({ pfc_watchdog }),
 } satisfies SwitchFeature<{ pfc_watchdog: Full<typeof watchdogSchema> }>;

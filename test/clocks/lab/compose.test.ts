@@ -1,8 +1,9 @@
 /** From scenario to native configuration: some values scale and others do not, and both ends of everything agree. */
 
 import { describe, expect, it } from "vitest";
-import { composeLab, labNetwork, queuePairsOf, stackMtu, stackNode } from "../../../src/clocks/lab/compose.js";
+import { composeLab, labNetwork, stackMtu, stackNode } from "../../../src/clocks/lab/compose.js";
 import { kFirstQpn } from "../../../src/device/behaviour.js";
+import { flowEnds } from "../../../src/device/queue_pairs.js";
 import type { NativeNic, NativeSwitch, WorkerConfig } from "../../../src/native/types.js";
 import { hostIp, hostMac } from "../../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../../src/scenario/scenario.js";
@@ -191,7 +192,9 @@ describe("composeLab", () => {
     }
     // A host that sends and receives has its queue pairs in the order that the recorder counts on.
     expect(nicOf(configs, "h2").queue_pairs.map((qp) => qp.name)).toEqual(
-      queuePairsOf(scenario, "h2").map(({ flow }) => flow.id),
+      flowEnds(scenario)
+        .get("h2")
+        ?.map(({ flow }) => flow.id),
     );
     expect(nicOf(configs, "h2").queue_pairs).toHaveLength(5);
   });

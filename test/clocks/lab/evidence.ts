@@ -1,9 +1,9 @@
 /** Evidence of a finished lab for its result, made up: counters, reports of workers, and the scenario. */
 
-import { queuePairsOf } from "../../../src/clocks/lab/compose.js";
 import { MessageTimes } from "../../../src/clocks/lab/message_times.js";
 import type { MeasuredOutcome, RunEvidence } from "../../../src/clocks/lab/outcome.js";
 import { isDcqcn } from "../../../src/congestion/algorithms.js";
+import { flowEnds } from "../../../src/device/queue_pairs.js";
 import { CounterTable } from "../../../src/native/counters.js";
 import type { Distribution } from "../../../src/native/histogram.js";
 import type { NativeWorker } from "../../../src/native/types.js";
@@ -43,7 +43,7 @@ export function dcqcnOf({ congestion }: Scenario): DcqcnParameters {
 
 /** Records of smallScenario() on the wire, from time 0, ns of wall time. */
 export function recorderOf(scenario: Scenario, changes: Partial<RecordSource> = {}): Recorder {
-  const flows = scenario.hosts.map((host) => queuePairsOf(scenario, host.name).map(({ flow }) => flow.id));
+  const flows = [...flowEnds(scenario).values()].map((ends) => ends.map(({ flow }) => flow.id));
   return new Recorder(scenario, {
     ports: [["a", "b", "c"]],
     flowAt: (device, index) => flows[device]?.[index],
