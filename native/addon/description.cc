@@ -243,8 +243,10 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   configuration.add<ProgramAnswer>();
   configuration.add<CaptureConfig>();
   configuration.add<Worker::PortPlace>();
+  configuration.add<FaultParameters>();
   Describer reports(list("reports"));
   reports.add<Capture::Counts>();
+  reports.add<FaultState>();
   reports.add<CounterEntry>();
   reports.add<PuntedCopy>();
   reports.add<ForwardingEntry>();

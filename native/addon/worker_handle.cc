@@ -55,6 +55,9 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::look_at_nic<copy_programs>, "programs(index)">(),
        method<&WorkerHandle::attach, "attach(capture, places)">(),
        method<&WorkerHandle::detach, "detach(capture)">(),
+       method<&WorkerHandle::add_fault, "addFault(place, fault)">(),
+       method<&WorkerHandle::end_fault, "endFault(number)">(),
+       method<&WorkerHandle::faults, "faults()">(),
        method<&WorkerHandle::histograms, "histograms()">(),
        method<&WorkerHandle::register_memory, "registerMemory(nic, memory, access, domain)">(),
        method<&WorkerHandle::on_applications<&NicApplications::deregister_memory, uint32_t>, "deregisterMemory(nic, key)">(),
@@ -88,6 +91,7 @@ WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Wrap(info) {
     WorkerConfig config;
     from_js(info[0], config, {.name = "worker"});
     worker_ = std::make_unique<Worker>(settled(std::move(config)), open_packet_port);
+    faults_ = std::make_unique<PortFaults>(*worker_);
   });
   if (info[1].IsFunction()) {
     doorbell_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "weir doorbell", 1, 1);
@@ -101,6 +105,7 @@ WorkerHandle::~WorkerHandle() { release(); }
 
 void WorkerHandle::release() {
   if (worker_ != nullptr) napi_remove_env_cleanup_hook(env_, on_exit, this);
+  faults_.reset();
   worker_.reset();
   if (rings_) doorbell_.Release();
   rings_ = false;
@@ -160,6 +165,21 @@ void WorkerHandle::attach(CaptureHandle& capture, const std::vector<Worker::Port
 }
 
 void WorkerHandle::detach(CaptureHandle& capture) { native().detach(*capture.capture()); }
+
+uint32_t WorkerHandle::add_fault(const Worker::PortPlace& place, const FaultParameters& fault) {
+  native();
+  return faults_->add(place, fault);
+}
+
+bool WorkerHandle::end_fault(uint32_t number) {
+  native();
+  return faults_->end(number);
+}
+
+std::vector<FaultState> WorkerHandle::faults() {
+  native();
+  return faults_->states();
+}
 
 std::vector<NamedHistogram> WorkerHandle::histograms() {
   return native().ready() ? copy_histograms(native()) : std::vector<NamedHistogram>{};

@@ -14,6 +14,7 @@
 #include "addon/inspect.h"
 #include "addon/memory.h"
 #include "addon/wrap.h"
+#include "engine/port_faults.h"
 #include "engine/worker.h"
 
 namespace weir {
@@ -72,6 +73,9 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   double progress(double nic, std::span<uint64_t> words);
   void attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places);
   void detach(CaptureHandle& capture);
+  uint32_t add_fault(const Worker::PortPlace& place, const FaultParameters& fault);
+  bool end_fault(uint32_t number);
+  std::vector<FaultState> faults();
   std::vector<NamedHistogram> histograms();
   uint64_t worst_gap() const { return native().gaps().worst(); }
   uint64_t recent_gap() const { return native().gaps().recent(); }
@@ -111,6 +115,7 @@ class WorkerHandle : public Wrap<WorkerHandle> {
 
   napi_env env_ = nullptr;
   std::unique_ptr<Worker> worker_;
+  std::unique_ptr<PortFaults> faults_;
   Napi::ThreadSafeFunction doorbell_;
   bool rings_ = false;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/classify.h"
+#include "wire/ecn.h"
 #include "wire/ethernet.h"
 #include "wire/segmentation.h"
 
@@ -11,6 +13,11 @@ namespace {
 
 // Earlier than any other held frame: a changed frame takes its place in the stream at once.
 constexpr Time kAtOnce = INT64_MIN;
+
+constexpr uint8_t kCe = 3;  // RFC 3168
+// Frames that faults hold back or change at a time, and the longest of them: jumbo ones.
+constexpr uint32_t kFaultyFrames = 8192;
+constexpr uint32_t kLongestFrame = 10'240;
 
 // Purpose of its random streams.
 constexpr uint64_t kPurpose = 0x494d50'00;
@@ -27,6 +34,7 @@ ImpairmentPort::ImpairmentPort(std::unique_ptr<PacketPort> inner, const Impairme
     : PortWrapper(std::move(inner)),
       clock_(clock),
       impairment_(checked(parameters), options.seed, options.component, kPurpose),
+      impaired_(true),
       slot_bytes_(options.slot_bytes),
       bytes_(size_t{options.pool_frames} * options.slot_bytes, options.slot_bytes > 16 * 1024),
       frames_(options.pool_frames),
@@ -36,7 +44,36 @@ ImpairmentPort::ImpairmentPort(std::unique_ptr<PacketPort> inner, const Impairme
   held_.reserve(options.pool_frames);
 }
 
+ImpairmentPort::ImpairmentPort(const PortClock& clock)
+    : PortWrapper(nullptr),
+      clock_(clock),
+      impairment_({}, 0, 0, kPurpose),
+      impaired_(false),
+      slot_bytes_(kLongestFrame),
+      bytes_(size_t{kFaultyFrames} * kLongestFrame, true),
+      frames_(kFaultyFrames),
+      lent_(kMaxLent) {
+  free_slots_.reserve(kFaultyFrames);
+  for (uint32_t slot = kFaultyFrames; slot > 0; --slot) free_slots_.push_back(slot - 1);
+  held_.reserve(kFaultyFrames);
+}
+
+PortLosses ImpairmentPort::losses() {
+  PortLosses losses = inner_->losses();
+  losses.faults_dropped += faulted_.faults_dropped;
+  losses.faults_duplicated += faulted_.faults_duplicated;
+  losses.faults_changed += faulted_.faults_changed;
+  losses.faults_delayed += faulted_.faults_delayed;
+  return losses;
+}
+
+PortState ImpairmentPort::state() {
+  const PortState state = inner_->state();
+  return state == PortState::up && faults_.down(clock_.now) ? PortState::down : state;
+}
+
 size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
+  if (faults_.any()) faults_.down(clock_.now);
   const size_t room = std::min<size_t>(frames.size(), lent_.room());
   size_t count = 0;
   while (count < room) {
@@ -51,9 +88,9 @@ size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
       continue;
     }
     ++fresh_next_;
-    if (frame.offload.gso != Gso::none && admit_cut(frame)) {
+    if (spoils() && frame.offload.gso != Gso::none && admit_cut(frame)) {
       consume_inner();
-    } else if (admit(frame, false)) {
+    } else if (!spoils() || admit(frame, false)) {
       frames[count++] = frame;
       lent_.push({kNoSlot, 1});
     } else {
@@ -78,25 +115,44 @@ bool ImpairmentPort::admit_cut(const RxFrame& frame) {
   return true;
 }
 
-bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
-  const Impairment::Fate fate = impairment_.decide(frame.stamp);
-  if (fate.lost) {
-    ++counters_.lost;
-    return false;
+Impairment::Fate ImpairmentPort::decide(const RxFrame& frame, PacketMeta& meta) {
+  Impairment::Fate fate = impairment_.decide(frame.stamp);
+  counters_.lost += fate.lost;
+  if (fate.lost || !faults_.any()) return fate;
+  if (frame.vlan_stripped) {
+    classify(frame.data, frame.length, meta, frame.vlan_tci);
+  } else {
+    classify(frame.data, frame.length, meta);
   }
+  const Impairment::Fate own = fate;
+  faults_.decide(frame.data, meta, clock_.now, fate);
+  faulted_.faults_dropped += fate.lost;
+  if (fate.lost) return fate;
+  faulted_.faults_duplicated += fate.duplicated && !own.duplicated;
+  faulted_.faults_changed += fate.marked || (fate.corrupted && !own.corrupted);
+  faulted_.faults_delayed += fate.at > own.at;
+  return fate;
+}
+
+bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
+  PacketMeta meta;
+  const Impairment::Fate fate = decide(frame, meta);
+  if (fate.lost) return false;
   const bool delayed = impairment_.delays();
   const Time due = delayed || fate.reordered ? fate.at : kAtOnce;
-  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted;
+  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted && !fate.marked;
   if (!pass) {
     const uint32_t slot = hold(frame, fate.at, due);
     if (slot != kNoSlot) {
       counters_.delayed += delayed;
       counters_.reordered += fate.reordered;
       if (fate.corrupted) flip(slot, fate.bit);
+      meta.ecn = kCe;
+      if (fate.marked) write_ecn(bytes_.data() + size_t{slot} * slot_bytes_, meta);
     }
   }
   if (fate.duplicated) {
-    ++counters_.duplicated;
+    counters_.duplicated += impaired_;
     hold(frame, fate.at, due);
   }
   return pass;
@@ -104,7 +160,7 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
 
 uint32_t ImpairmentPort::hold(const RxFrame& frame, Time stamp, Time due) {
   if (free_slots_.empty() || frame.length > slot_bytes_) {
-    ++counters_.overflow;
+    ++(impaired_ ? counters_.overflow : faulted_.faults_dropped);
     return kNoSlot;
   }
   const uint32_t slot = free_slots_.back();
@@ -149,7 +205,9 @@ void ImpairmentPort::consume_inner() {
 }
 
 void ImpairmentPort::release(size_t count) {
-  size_t inner = 0;
+  size_t inner = std::min(count, before_);
+  before_ -= inner;
+  count -= inner;
   for (count = std::min<size_t>(count, lent_.size()); count > 0; --count) {
     const Lent lent = lent_.pop();
     inner += lent.inner;

@@ -1,5 +1,5 @@
-// Wraps a port and spoils what it receives as an impaired link does (link/impairment.h). It is exact in virtual time: the same
-// frames at the same times give the same result.
+// Wraps a port and spoils what it receives as an impaired link does (link/impairment.h), or faults that come and go
+// (link/faults.h). It is exact in virtual time: the same frames at the same times give the same result.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include "base/lazy_memory.h"
 #include "base/ring.h"
 #include "io/packet_port.h"
+#include "link/faults.h"
 #include "link/impairment.h"
 
 namespace weir {
@@ -42,10 +43,22 @@ class ImpairmentPort final : public PortWrapper {
   ImpairmentPort(std::unique_ptr<PacketPort> inner, const ImpairmentParameters& parameters, const ImpairmentOptions& options,
                  const PortClock& clock);
 
+  // For faults alone: it is to come around a port that runs.
+  explicit ImpairmentPort(const PortClock& clock);
+  // `lent`: frames that the port has lent by now.
+  void come_around(std::unique_ptr<PacketPort> inner, size_t lent) {
+    inner_ = std::move(inner);
+    before_ = lent;
+  }
+
   size_t receive(std::span<RxFrame> frames) override;
   void release(size_t count) override;
   Time next_deadline() const override;
+  PortLosses losses() override;
+  PortState state() override;
 
+  Faults& faults() { return faults_; }
+  const PortClock& clock() const { return clock_; }
   const ImpairmentCounters& counters() const { return counters_; }
   size_t held() const { return held_.size() + (fresh_count_ - fresh_next_); }
 
@@ -72,12 +85,19 @@ class ImpairmentPort final : public PortWrapper {
   bool admit_cut(const RxFrame& frame);
   // The slot of the copy, or kNoSlot.
   uint32_t hold(const RxFrame& frame, Time stamp, Time due);
+  // What an impairment of the link makes of a frame, and then faults.
+  Impairment::Fate decide(const RxFrame& frame, PacketMeta& meta);
+  bool spoils() const { return impaired_ || faults_.any(); }
   void flip(uint32_t slot, uint64_t draw);
   RxFrame lend_held();
   void consume_inner();
 
   const PortClock& clock_;
   Impairment impairment_;
+  const bool impaired_;
+  Faults faults_;
+  PortLosses faulted_;  // those that faults have made
+  size_t before_ = 0;   // frames that were lent before this port came
 
   std::array<RxFrame, kBatch> fresh_;  // frames from the inner port, not yet looked at
   size_t fresh_next_ = 0;

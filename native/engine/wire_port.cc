@@ -24,6 +24,10 @@ void WirePort::settle() {
   counters_.host_tx_live = losses.transmit_live;
   counters_.tx_super_frames = losses.super_frames_sent;
   counters_.rx_super_frames = losses.super_frames_received;
+  counters_.faults_dropped = losses.faults_dropped;
+  counters_.faults_duplicated = losses.faults_duplicated;
+  counters_.faults_changed = losses.faults_changed;
+  counters_.faults_delayed = losses.faults_delayed;
 }
 
 // The old interface's ring is about to go, with the frames in it whose time had not come.

@@ -102,6 +102,10 @@ class Worker {
   void attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places);
   // Nothing is recorded to it any more.
   void detach(const Capture& capture);
+  // These are for faults, between two turns. Null: there is no such port.
+  WirePort* find_port(const PortPlace& place);
+  void look_at_ports() { checked_ = 0; }
+  const PortClock& port_clock() const { return clock_.of_ports(); }
   const GapRecord& gaps() const { return gaps_; }             // any thread
   const CounterBlock& counters() const { return counters_; }  // valid from begin() on, once ready() is true
   bool ready() const { return ready_.load(std::memory_order_acquire); }
@@ -119,7 +123,6 @@ class Worker {
   void run();
   void open_ports();
   void build_devices(Time begin);
-  WirePort* find_port(const PortPlace& place);
   void loop(Time begin);
   void send_injected();
   void run_action();

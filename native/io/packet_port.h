@@ -61,6 +61,11 @@ struct PortLosses {
   uint64_t super_frames_sent = 0;      // super-frames that transmit() made of several frames
   uint64_t super_frames_received = 0;  // those of RoCEv2 or anything else
   uint64_t transmit_live = 0;          // frames sent as live frames (io/live_port.h)
+  // On purpose (link/faults.h):
+  uint64_t faults_dropped = 0;
+  uint64_t faults_duplicated = 0;
+  uint64_t faults_changed = 0;  // a bit flipped, or marked
+  uint64_t faults_delayed = 0;
 };
 
 // State of a port's interface. `replaced`: the name now stands for another interface.

@@ -54,8 +54,9 @@ class Impairment {
     bool duplicated = false;  // a copy arrives as the frame does
     bool corrupted = false;
     bool reordered = false;
-    uint64_t bit = 0;  // corrupted: a draw of the bit to flip
-    Time at = 0;       // when it arrives
+    bool marked = false;  // by a fault (link/faults.h)
+    uint64_t bit = 0;     // corrupted: a draw of the bit to flip
+    Time at = 0;          // when it arrives
   };
   // Decides the fate of a frame that would arrive at `at`. Every frame has all draws, so no decision shifts another.
   Fate decide(Time at) {

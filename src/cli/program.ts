@@ -110,6 +110,7 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   run: async () => (await import("./run.js")).addRun,
   top: async () => (await import("./top.js")).addTop,
   show: async () => (await import("./show.js")).addShow,
+  fault: async () => (await import("./fault.js")).addFault,
   clear: async () => (await import("./clear.js")).addClear,
   capture: async () => (await import("./capture.js")).addCapture,
   validate: async () => (await import("./validate.js")).addValidate,

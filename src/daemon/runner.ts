@@ -4,7 +4,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asWeirError, WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
-import type { CapturePort } from "../device/captures.js";
+import type { FaultPort } from "../device/faults.js";
 import { composeWorkers, ownersOf, portsOf } from "../device/compose.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { DeviceConfig } from "../device/file/load.js";
@@ -278,7 +278,7 @@ export class DeviceRunner implements DeviceSource {
     return this.discovery?.dcbxReport();
   }
 
-  places(): CapturePort[] {
+  places(): FaultPort[] {
     const device = this.kind === "switch" ? "switch" : "NIC";
     return portsOf(this.config).map((port, i) => ({
       name: port.name,

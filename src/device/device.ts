@@ -9,8 +9,9 @@ import { settingsOf } from "../scenario/port_profiles.js";
 import type { Congestion, HostConfig, SwitchConfig, TrafficClasses } from "../scenario/types.js";
 import { kPriorities } from "../wire/priority.js";
 import { switchSettings } from "./behaviour.js";
-import { type CaptureEvents, type CapturePort, Captures } from "./captures.js";
+import { type CaptureEvents, Captures } from "./captures.js";
 import type { ControlRequest, Stream } from "./control_server.js";
+import { DeviceFaults, type FaultPort } from "./faults.js";
 import type { RouterConfig } from "./file/router.js";
 import type { SwitchDaemonPort } from "./file/types.js";
 import type {
@@ -79,7 +80,7 @@ export interface DeviceSource {
   lldp?(): LldpReport | undefined;
   dcbx?(): DcbxReport | undefined;
   /** Places where frames of its ports pass. */
-  places(): CapturePort[];
+  places(): FaultPort[];
 }
 
 /** Facts that only the process knows that runs the device. */
@@ -101,6 +102,7 @@ export class Device {
   readonly scale: number;
   private cleared: { at: Date; counters?: Counters } = { at: new Date() };
   private readonly captures: Captures;
+  private readonly faults: DeviceFaults;
   /** Positions of its counters in the manifest of its worker. */
   private own: readonly number[] = [];
 
@@ -111,6 +113,7 @@ export class Device {
     ({ kind: this.kind, name: this.name, scale: this.scale } = source);
     const about = { kind: source.kind, name: source.name, version: host.version };
     this.captures = new Captures(() => ({ addon: source.addon, about, ports: source.places() }), host.captures);
+    this.faults = new DeviceFaults(source.name, source.scale, () => source.places());
   }
 
   /** Answers a request of the control socket. @throws WeirError when there is no such request, or the device lacks what it asks for. */
@@ -130,6 +133,9 @@ export class Device {
       lldp: () => this.lldp(),
       dcbx: () => this.dcbx(),
       clear: () => this.clear(),
+      fault: () => this.faults.make(asked),
+      faults: () => this.faults.list(),
+      end_fault: () => this.faults.end(asked),
       capture: () => this.captures.answer(asked),
     };
     const { request } = asked;

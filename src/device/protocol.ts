@@ -14,6 +14,7 @@ import type { DcbTlvs, Ets } from "../wire/lldp/dcb_tlv.js";
 import type { CnState, DcbxState, Mismatch } from "../wire/lldp/dcbx.js";
 import type { SwitchSettings } from "./behaviour.js";
 import type { CaptureStart } from "./capture/request.js";
+import type { FaultReport } from "./faults.js";
 import type { StormKind } from "./file/types.js";
 import type { PortVlans } from "./file/vlans.js";
 
@@ -310,6 +311,11 @@ export interface ControlRequests {
   lldp: LldpReport;
   dcbx: DcbxReport;
   clear: { cleared: string };
+  /** Fault that was made. */
+  fault: FaultReport;
+  faults: FaultReport[];
+  /** Faults that were ended. */
+  end_fault: FaultReport[];
 }
 
 /** Answer of each request to a lab, without a device. */

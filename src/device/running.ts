@@ -29,8 +29,9 @@ export class NotRunning extends WeirError {}
 export async function askDevice<Name extends keyof ControlRequests>(
   { socket, device }: ControlledDevice,
   request: Name,
+  more: object = {},
 ): Promise<ControlRequests[Name]> {
-  return ask(socket, request, device === undefined ? {} : { device });
+  return ask(socket, request, { ...more, ...(device !== undefined && { device }) });
 }
 
 /** All devices that run, in the order of their names; a lab's in the order of its scenario. */

@@ -10,6 +10,14 @@ export interface CaptureCounts {
   /** Wanted, but the ring was full. */ dropped: number;
 }
 
+/** What has become of a fault. */
+export interface FaultState {
+  /** Number that it was given. */ number: number;
+  /** Frames that matched. */ matched: number;
+  /** Frames that it was made to; kind down: times that the link went down. */ hits: number;
+  /** Whether it has ended. */ over: boolean;
+}
+
 /** What a counter is. */
 export interface CounterName {
   /** As in metrics.md. */ name: string;

@@ -2,6 +2,7 @@
 import type {
   CaptureConfig,
   CapturePlace,
+  NativeFault,
   NativeIpAddress,
   NativeNic,
   NativePath,
@@ -17,6 +18,7 @@ import type { HistogramSource } from "./histogram.js";
 import {
   type CaptureCounts,
   type CounterDescription,
+  type FaultState,
   type ForwardingEntry,
   kRecord,
   type NeighborEntry,
@@ -136,6 +138,15 @@ export interface NativeWorker extends HistogramSource {
   attach(capture: NativeCapture, places: CapturePlace[]): void;
   /** Ends a capture; frames that it has taken wait to be drained. */
   detach(capture: NativeCapture): void;
+  /**
+   * Makes a fault at a port, whose `tap` means nothing, from now on; returns its number, from 1. Throws NO_PORT, INVALID_CONFIG,
+   * NO_RESOURCES.
+   */
+  addFault(place: CapturePlace, fault: NativeFault): number;
+  /** Returns false when there is none of this number that goes on. */
+  endFault(number: number): boolean;
+  /** Faults of all ports; those that are over until their port has another. */
+  faults(): FaultState[];
   /** Longest gap between two turns of the loop so far, ns. */
   worstGap(): number;
   /** Longest gap of the last 10 to 20 s, as of the last turn. */

@@ -39,8 +39,9 @@ export function programWorker(worker: ProgramWorker, device: number): ProgramWor
   };
 }
 
-/** The part of a worker that captures need of a port. */
+/** The part of a worker that captures need of a port, and that of faults. */
 export type PortWorker = Pick<NativeWorker, "attach" | "detach">;
+export type FaultWorker = Pick<NativeWorker, "addFault" | "endFault" | "faults">;
 
 /** Each worker of a switch knows all of its ports, and has the queues and counters of its own. */
 export class DeviceWorkers {

@@ -7,6 +7,7 @@ import type {
   CaptureConfig,
   CaptureCounts,
   CounterDescription,
+  FaultState,
   InterfaceProbe,
   NativeAddon,
   NativeCapture,
@@ -209,6 +210,15 @@ export class FakeWorker implements NativeWorker {
   }
   /** Captures with the places that they were given; a detached one is gone. */
   readonly attached = new Map<FakeCapture, { tap: number; device: number; port: number }[]>();
+  addFault(): number {
+    return 1;
+  }
+  endFault(): boolean {
+    return true;
+  }
+  faults(): FaultState[] {
+    return [];
+  }
   attach(capture: NativeCapture, places: { tap: number; device: number; port: number }[]): void {
     this.attached.set(capture as FakeCapture, places);
   }

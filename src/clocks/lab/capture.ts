@@ -10,7 +10,7 @@ import { fileHeader, interfaceStatistics } from "../../device/capture/pcapng.js"
 import { kindsMask, kKindNames } from "../../device/capture/request.js";
 import { sectionOfHere } from "../../device/capture/section.js";
 import { FrameTap } from "../../device/capture/tap.js";
-import type { CapturePort } from "../../device/captures.js";
+import type { FaultPort } from "../../device/faults.js";
 import type { NativeAddon } from "../../native/types.js";
 import { Share } from "../../scenario/parts.js";
 import { type FileRequest, findPlaces, type LinkPlace } from "../../scenario/places.js";
@@ -68,7 +68,7 @@ export function planCaptures(scenario: Scenario, requests: readonly FileRequest[
 type Running = Pick<OpenLab, "scenario" | "scale" | "switches" | "nics">;
 
 /** Comments tell the meant rate; the link itself, and the times in the file, are slower by the scale. */
-function labPort({ scenario, scale, switches, nics }: Running, { link, node, peer }: LinkPlace): CapturePort {
+function labPort({ scenario, scale, switches, nics }: Running, { link, node, peer }: LinkPlace): FaultPort {
   const { rate } = scenario.links[link] as Link;
   const share = new Share(scenario);
   const asSwitch = share.switchAt(node);
@@ -87,7 +87,7 @@ function labPort({ scenario, scale, switches, nics }: Running, { link, node, pee
 }
 
 /** The ports of a device of a lab, for captures over its control socket. They are called as those that they face. */
-export function labCapturePorts(lab: Running, device: string): CapturePort[] {
+export function labCapturePorts(lab: Running, device: string): FaultPort[] {
   return findPlaces(lab.scenario.links, device, "device").map((end) => labPort(lab, end));
 }
 

@@ -1,0 +1,123 @@
+#include "link/faults.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir {
+namespace {
+
+constexpr uint64_t kPurpose = 0x464c54;  // purpose of the random streams
+constexpr uint8_t kNotEct = 0, kCe = 3;  // RFC 3168
+
+bool is_at(const IpAddress& address, const uint8_t* bytes, uint8_t version) {
+  return address.version == version && std::memcmp(address.bytes, bytes, ip_address_length(version)) == 0;
+}
+
+}  // namespace
+
+void Faults::add(uint32_t number, const FaultParameters& parameters, Time now) {
+  // Those that are over make room; who wants their counts has asked.
+  std::erase_if(all_, [](const One& one) { return one.state.over; });
+  all_.push_back({parameters, {.number = number}, now, Random(parameters.seed, number, kPurpose)});
+  ++active_;
+}
+
+bool Faults::end(uint32_t number) {
+  for (One& one : all_) {
+    if (one.state.number != number || one.state.over) continue;
+    finish(one);
+    return true;
+  }
+  return false;
+}
+
+void Faults::finish(One& one) {
+  one.state.over = true;
+  --active_;
+}
+
+bool Faults::lasts(One& one, Time now) {
+  if (one.state.over) return false;
+  if (one.parameters.lasts == 0 || now - one.began < one.parameters.lasts) return true;
+  finish(one);
+  return false;
+}
+
+bool Faults::matches(const FaultParameters& p, const uint8_t* frame, const PacketMeta& meta) {
+  const bool roce = meta.bth_offset != 0;
+  if (!p.opcodes.empty() && (!roce || std::find(p.opcodes.begin(), p.opcodes.end(), meta.opcode) == p.opcodes.end()))
+    return false;
+  if (p.destination_qp && (!roce || meta.destination_qp != *p.destination_qp)) return false;
+  if (p.udp_source_port && (!roce || meta.udp_source_port != *p.udp_source_port)) return false;
+  if (!p.source && !p.destination) return true;
+  if (meta.l3_offset == 0) return false;
+  const uint8_t* source = frame + meta.l3_offset + ip_source_offset(meta.ip_version);
+  if (p.source && !is_at(*p.source, source, meta.ip_version)) return false;
+  return !p.destination || is_at(*p.destination, source + ip_address_length(meta.ip_version), meta.ip_version);
+}
+
+bool Faults::chooses(One& one) const {
+  const FaultParameters& p = one.parameters;
+  ++one.state.matched;
+  if (one.state.matched % p.every != 0) return false;
+  return p.share >= 1 || one.random.uniform() < p.share;
+}
+
+void Faults::decide(const uint8_t* frame, const PacketMeta& meta, Time now, Impairment::Fate& fate) {
+  for (One& one : all_) {
+    const FaultParameters& p = one.parameters;
+    if (!lasts(one, now)) continue;
+    if (p.kind == FaultParameters::Kind::down) {
+      fate.lost = fate.lost || one.down;
+      continue;
+    }
+    if (fate.lost || !matches(p, frame, meta)) continue;
+    const bool markable = meta.l3_offset != 0 && meta.ecn != kNotEct && meta.ecn != kCe;
+    if (p.kind == FaultParameters::Kind::mark && !markable) continue;
+    if (!chooses(one)) continue;
+    ++one.state.hits;
+    switch (p.kind) {
+      case FaultParameters::Kind::drop:
+        fate.lost = true;
+        break;
+      case FaultParameters::Kind::delay:
+        fate.at += p.delay;
+        fate.reordered = true;
+        break;
+      case FaultParameters::Kind::duplicate:
+        fate.duplicated = true;
+        break;
+      case FaultParameters::Kind::corrupt:
+        fate.corrupted = true;
+        fate.bit = one.random.next();
+        break;
+      case FaultParameters::Kind::mark:
+        fate.marked = true;
+        break;
+      case FaultParameters::Kind::down:
+        break;
+    }
+    if (p.count > 0 && one.state.hits >= p.count) finish(one);
+  }
+}
+
+bool Faults::down(Time now) {
+  bool any = false;
+  for (One& one : all_) {
+    const FaultParameters& p = one.parameters;
+    if (p.kind != FaultParameters::Kind::down || !lasts(one, now)) continue;
+    const bool down = p.up == 0 || (now - one.began) % p.period < p.period - p.up;
+    if (down && !one.down) ++one.state.hits;
+    one.down = down;
+    any |= down;
+  }
+  return any;
+}
+
+std::vector<FaultState> Faults::states() const {
+  std::vector<FaultState> out;
+  for (const One& one : all_) out.push_back(one.state);
+  return out;
+}
+
+}  // namespace weir

@@ -1,0 +1,109 @@
+// Faults that are made on purpose while a port runs: to frames that come in and match, or to the link itself. Each is repeatable:
+// the same frames in the same order have the same fate. ImpairmentPort (engine/impairment_port.h) carries them out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/describe.h"
+#include "base/random.h"
+#include "base/types.h"
+#include "link/impairment.h"
+#include "wire/ip.h"
+#include "wire/packet.h"
+
+namespace weir {
+
+struct FaultParameters {
+  // mark: ECN = CE, of what may be marked. down: the link is, in both directions.
+  enum class Kind : uint8_t { drop, delay, duplicate, corrupt, mark, down };
+  Kind kind = Kind::drop;
+  // Frames that match; without any of these all do.
+  std::vector<uint8_t> opcodes;
+  std::optional<uint32_t> destination_qp;
+  std::optional<uint16_t> udp_source_port;
+  std::optional<IpAddress> source;
+  std::optional<IpAddress> destination;
+  // Of those that match.
+  double share = 1;
+  uint32_t every = 1;
+  uint64_t count = 0;
+  uint64_t seed = 1;
+  Time delay = 0;
+  Time lasts = 0;
+  Time up = 0;
+  Time period = 0;
+};
+constexpr auto words_of(FaultParameters::Kind) { return std::array{"drop", "delay", "duplicate", "corrupt", "mark", "down"}; }
+void describe(auto& v, Of<FaultParameters> auto& p) {
+  using field::any;
+  using field::optional;
+  constexpr double kMostTime = 86'400.0 * kSecond;
+  const auto time = [](const char* text) { return optional(field::within(0, kMostTime, text, "wall ns")); };
+  v.type("NativeFault", "A fault that is made on purpose.");
+  v("kind", p.kind, any("Kind."));
+  v("opcodes", p.opcodes, optional(any("Opcodes of the BTH; empty: all frames.")));
+  v("destination_qp", p.destination_qp, optional(any("Queue pair that the frame is for.")));
+  v("udp_source_port", p.udp_source_port, optional(any("Source port of RoCEv2.")));
+  v("source", p.source, optional(any("IP address of the sender.")));
+  v("destination", p.destination, optional(any("IP address of the receiver.")));
+  v("share", p.share, optional(field::fraction("Share of frames that match.")));
+  v("every", p.every, optional(field::within(1, UINT32_MAX, "One of so many that match, the last of them.")));
+  v("count", p.count, optional(any("Frames after which it is over; 0: without end.")));
+  v("seed", p.seed, optional(any("Seed of the share.")));
+  v("delay", p.delay, time("Time that a frame is held back, kind delay."));
+  v("lasts", p.lasts, time("Time after which it is over; 0: without end."));
+  v("up", p.up, time("Time for which the link is back, kind down; 0: it stays down."));
+  v("period", p.period, time("Time after which the link goes down again, kind down with `up`."));
+  v.rule(p.kind != FaultParameters::Kind::delay || p.delay > 0, "kind delay needs a delay");
+  v.rule(p.up == 0 || p.up < p.period, "period has to be longer than up");
+}
+
+// State of one, for those who ask.
+struct FaultState {
+  uint32_t number = 0;
+  uint64_t matched = 0;  // frames
+  uint64_t hits = 0;     // frames, or times that the link went down
+  bool over = false;
+};
+void describe(auto& v, Of<FaultState> auto& state) {
+  using field::any;
+  v.type("FaultState", "What has become of a fault.");
+  v("number", state.number, any("Number that it was given."));
+  v("matched", state.matched, any("Frames that matched."));
+  v("hits", state.hits, any("Frames that it was made to; kind down: times that the link went down."));
+  v("over", state.over, any("Whether it has ended."));
+}
+
+// The faults of one port, in the order in which they were added.
+class Faults {
+ public:
+  bool any() const { return active_ > 0; }
+  void add(uint32_t number, const FaultParameters& parameters, Time now);
+  // False: there is none of this number that goes on.
+  bool end(uint32_t number);
+  // What `meta` has of a frame that comes in; changes the fate that it would have without them.
+  void decide(const uint8_t* frame, const PacketMeta& meta, Time now, Impairment::Fate& fate);
+  // Whether the link is down.
+  bool down(Time now);
+  std::vector<FaultState> states() const;
+
+ private:
+  struct One {
+    FaultParameters parameters;
+    FaultState state;
+    Time began;
+    Random random;
+    bool down = false;
+  };
+  static bool matches(const FaultParameters& p, const uint8_t* frame, const PacketMeta& meta);
+  bool chooses(One& one) const;
+  void finish(One& one);
+  bool lasts(One& one, Time now);
+
+  std::vector<One> all_;
+  uint32_t active_ = 0;
+};
+
+}  // namespace weir
