@@ -13,6 +13,7 @@
 #include "engine/switch_device.h"
 #include "test/nic_harness.h"
 #include "test/reference_checksum.h"
+#include "test/rig/port.h"
 #include "wire/checksum.h"
 
 using namespace weir;
@@ -21,48 +22,6 @@ using namespace weir::test;
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-// A port whose frames the test makes and takes.
-class FakePort final : public PacketPort {
- public:
-  struct State {
-    std::vector<std::pair<Bytes, RxFrame>> arriving;
-    std::vector<Bytes> sent;
-    size_t lent = 0;
-    size_t released = 0;
-    bool tells_checksums = true;
-  };
-  explicit FakePort(State& state) : state_(state) {}
-  PortCapabilities capabilities() const override { return {.tells_checksums = state_.tells_checksums}; }
-  size_t receive(std::span<RxFrame> frames) override {
-    size_t i = 0;
-    for (; i < frames.size() && state_.lent < state_.arriving.size(); ++i, ++state_.lent) {
-      auto& [bytes, frame] = state_.arriving[state_.lent];
-      frame.data = bytes.data();
-      frame.length = static_cast<uint32_t>(bytes.size());
-      frames[i] = frame;
-    }
-    return i;
-  }
-  void release(size_t count) override { state_.released += count; }
-  Transmitted transmit(std::span<const TxFrame> frames) override {
-    for (const TxFrame& frame : frames) state_.sent.emplace_back(frame.data, frame.data + frame.length);
-    return {frames.size()};
-  }
-  PortLosses losses() override { return {}; }
-
- private:
-  State& state_;
-};
-
-void arrive(FakePort::State& port, Time stamp, const Bytes& bytes, bool tagged = false, uint16_t tci = 0) {
-  RxFrame frame;
-  frame.stamp = stamp;
-  frame.vlan_stripped = tagged;
-  frame.vlan_tci = tci;
-  frame.vlan_tpid = tagged ? 0x8100 : 0;
-  port.arriving.emplace_back(bytes, frame);
-}
 
 Bytes roce(uint64_t to, uint64_t from, uint32_t qpn, uint32_t psn, uint8_t ecn = 2) {
   RocePath path = path_to(to, from);
@@ -84,11 +43,11 @@ struct SwitchRig {
     config.name = "sw";
     config.ports.resize(2);
     for (PortConfig& port : config.ports) port.offloads = true;
-    for (FakePort::State& port : ports) port.tells_checksums = tells_checksums;
+    for (PortScript& port : ports) port.capabilities.tells_checksums = tells_checksums;
     config.parameters = parameters;
     config.routes = {{kNicMac, {0}}, {kPeerMac, {1}}};
     std::vector<WirePort> wires;
-    for (auto& port : ports) wires.emplace_back(std::make_unique<FakePort>(port), 1'000'000'000, 0, 128);
+    for (auto& port : ports) wires.emplace_back(std::make_unique<ScriptedPort>(port), 1'000'000'000, 0, 128);
     device = std::make_unique<SwitchDevice>(config, uint16_t{0}, std::move(wires), pool, punted);
   }
   void turn(Time at) { device->turn(at, at); }
@@ -96,7 +55,7 @@ struct SwitchRig {
   PacketPool pool;
   FrameRing punted;
   SwitchDeviceConfig config;
-  FakePort::State ports[2];
+  PortScript ports[2];
   std::unique_ptr<SwitchDevice> device;
 };
 
@@ -117,14 +76,14 @@ PacketMeta parsed(const Bytes& bytes) {
 TEST_CASE("switch device: frames pass unchanged, a tag that the kernel took out is back in place") {
   SwitchRig rig;
   const Bytes plain = roce(kPeerMac, kNicMac, 1, 0);
-  arrive(rig.ports[0], 10'000, plain);
-  arrive(rig.ports[0], 11'000, plain, true, 0x6064);
+  rig.ports[0].give(10'000, plain);
+  rig.ports[0].give_tagged(11'000, plain, 0x6064);
   rig.turn(kMillisecond);
   REQUIRE(rig.ports[1].sent.size() == 2);
-  CHECK(rig.ports[1].sent[0] == plain);
+  CHECK(rig.ports[1].sent[0].bytes == plain);
   Bytes tagged = plain;
   tagged.insert(tagged.begin() + 12, {0x81, 0x00, 0x60, 0x64});
-  CHECK(rig.ports[1].sent[1] == tagged);
+  CHECK(rig.ports[1].sent[1].bytes == tagged);
   CHECK(rig.ports[0].released == 2);
   CHECK(rig.pool.available() == rig.pool.size());
 }
@@ -138,11 +97,11 @@ TEST_CASE("switch device: a checksum that the sender left unfinished is finished
   store_be16(&unfinished[udp + 6], checksum_fold(checksum_add(length + 17, &unfinished[udp - 8], 8)));
   for (const bool tells : {true, false}) {
     SwitchRig rig({}, tells);
-    arrive(rig.ports[0], 10'000, unfinished);
-    arrive(rig.ports[0], 50'000, unfinished, true, 0x6064);
+    rig.ports[0].give(10'000, unfinished);
+    rig.ports[0].give_tagged(50'000, unfinished, 0x6064);
     rig.turn(kMillisecond);
     REQUIRE(rig.ports[1].sent.size() == 2);
-    for (const Bytes& sent : rig.ports[1].sent) {
+    for (const auto& [sent, offload] : rig.ports[1].sent) {
       const PacketMeta got = parsed(sent);
       CHECK(udp_checksum_ok(sent.data(), got) == !tells);
       CHECK(load_be16(&sent[got.bth_offset - 2u]) != 0);
@@ -154,7 +113,8 @@ TEST_CASE("switch device: a mark is written with a right checksum, tagged or not
   SwitchParameters parameters;
   parameters.red.kmin = parameters.red.kmax = 0;
   SwitchRig rig(parameters);
-  for (uint32_t i = 0; i < 6; ++i) arrive(rig.ports[0], 10'000, roce(kPeerMac, kNicMac, 1, i), i >= 3, 0x6064);
+  for (uint32_t i = 0; i < 3; ++i) rig.ports[0].give(10'000, roce(kPeerMac, kNicMac, 1, i));
+  for (uint32_t i = 3; i < 6; ++i) rig.ports[0].give_tagged(10'000, roce(kPeerMac, kNicMac, 1, i), 0x6064);
   rig.device->turn(10'000, kMillisecond);
   // Frames cross the link one after the other, so the queue is empty for each. A pause fills it.
   CHECK(rig.device->soft_switch().counters(1, 3).wred_ecn_marked_packets == 0);
@@ -167,7 +127,7 @@ TEST_CASE("switch device: a mark is written with a right checksum, tagged or not
   rig.turn(2 * kMillisecond);
   REQUIRE(rig.ports[1].sent.size() == 6);
   uint64_t marked = 0;
-  for (const Bytes& bytes : rig.ports[1].sent) {
+  for (const auto& [bytes, offload] : rig.ports[1].sent) {
     const PacketMeta meta = parsed(bytes);
     CHECK(icrc_ok(bytes.data(), meta));
     CHECK(internet_checksum(bytes.data() + meta.l3_offset, 20) == 0);
@@ -187,17 +147,17 @@ TEST_CASE("switch device: its PFC frames parse, and those of a peer are obeyed a
   stop.quanta[3] = 65'535;
   Bytes bytes(kMinimumFrame);
   build_pfc(bytes.data(), kPeerMac, stop);
-  arrive(rig.ports[1], 1'000, bytes);
-  for (uint32_t i = 0; i < 5; ++i) arrive(rig.ports[0], 10'000, roce(kPeerMac, kNicMac, 1, i));
+  rig.ports[1].give(1'000, bytes);
+  for (uint32_t i = 0; i < 5; ++i) rig.ports[0].give(10'000, roce(kPeerMac, kNicMac, 1, i));
   rig.turn(kMillisecond);
   CHECK(rig.ports[1].sent.empty());
   CHECK(rig.device->soft_switch().counters(1).rx_pfc_frames == 1);
   REQUIRE(rig.ports[0].sent.size() == 1);
   PfcFrame got;
-  REQUIRE(parse_pfc(rig.ports[0].sent[0].data(), static_cast<uint32_t>(rig.ports[0].sent[0].size()), got));
+  REQUIRE(parse_pfc(rig.ports[0].sent[0].bytes.data(), static_cast<uint32_t>(rig.ports[0].sent[0].bytes.size()), got));
   CHECK(got.enable == 1 << 3);
   CHECK(got.quanta[3] == 65'535);
-  CHECK(parsed(rig.ports[0].sent[0]).source_mac == 0x025753000000);
+  CHECK(parsed(rig.ports[0].sent[0].bytes).source_mac == 0x025753000000);
   SpscRing<Record> records(64);
   rig.device->sample(kMillisecond, records);
   bool stopped = false;
@@ -205,11 +165,11 @@ TEST_CASE("switch device: its PFC frames parse, and those of a peer are obeyed a
   CHECK(stopped);
   stop.quanta[3] = 0;
   build_pfc(bytes.data(), kPeerMac, stop);
-  arrive(rig.ports[1], 2 * kMillisecond, bytes);
+  rig.ports[1].give(2 * kMillisecond, bytes);
   rig.turn(3 * kMillisecond);
   CHECK(rig.ports[1].sent.size() == 5);
   REQUIRE(rig.ports[0].sent.size() == 2);
-  REQUIRE(parse_pfc(rig.ports[0].sent[1].data(), static_cast<uint32_t>(rig.ports[0].sent[1].size()), got));
+  REQUIRE(parse_pfc(rig.ports[0].sent[1].bytes.data(), static_cast<uint32_t>(rig.ports[0].sent[1].bytes.size()), got));
   CHECK(got.quanta[3] == 0);
   CHECK(rig.pool.available() == rig.pool.size());
 }
@@ -218,8 +178,8 @@ TEST_CASE("switch device: arrivals of all ports are taken in time order, nothing
   SwitchRig rig;
   rig.config.parameters.learning = false;
   for (uint32_t i = 0; i < 5; ++i) {
-    arrive(rig.ports[0], 10'000 + i * 20'000, roce(kPeerMac, kNicMac, 1, i));
-    arrive(rig.ports[1], 20'000 + i * 20'000, roce(kNicMac, kPeerMac, 1, i));
+    rig.ports[0].give(10'000 + i * 20'000, roce(kPeerMac, kNicMac, 1, i));
+    rig.ports[1].give(20'000 + i * 20'000, roce(kNicMac, kPeerMac, 1, i));
   }
   rig.turn(45'000);
   CHECK(rig.device->soft_switch().counters(0).rx_packets == 2);
@@ -229,20 +189,20 @@ TEST_CASE("switch device: arrivals of all ports are taken in time order, nothing
   CHECK(rig.ports[0].sent.size() == 5);
   CHECK(rig.ports[1].sent.size() == 5);
   for (uint16_t p = 0; p < 2; ++p) CHECK(rig.device->soft_switch().counters(p).stragglers == 0);
-  arrive(rig.ports[0], 500'000, roce(kPeerMac, kNicMac, 1, 9));
+  rig.ports[0].give(500'000, roce(kPeerMac, kNicMac, 1, 9));
   rig.turn(2 * kMillisecond);
   CHECK(rig.device->soft_switch().counters(0).stragglers == 1);
 }
 
 TEST_CASE("switch device: runts, giants and unknown MAC control are counted; LLDP is not forwarded") {
   SwitchRig rig;
-  arrive(rig.ports[0], 1'000, Bytes(13));
-  arrive(rig.ports[0], 2'000, Bytes(2'045));
+  rig.ports[0].give(1'000, Bytes(13));
+  rig.ports[0].give(2'000, Bytes(2'045));
   Bytes control(60);
   build_pfc(control.data(), kPeerMac, {});
   control[15] = 7;
-  arrive(rig.ports[0], 3'000, control);
-  arrive(rig.ports[0], 4'000, lldpdu());
+  rig.ports[0].give(3'000, control);
+  rig.ports[0].give(4'000, lldpdu());
   rig.turn(kMillisecond);
   SwitchPortCounters& counters = rig.device->soft_switch().counters(0);
   CHECK(counters.drop_runt == 1);
@@ -260,12 +220,12 @@ TEST_CASE("switch device: LLDP goes to the slow path where that is asked for; wh
   rig.config.lldp = true;
   rig.device->reconfigure(rig.config);
   constexpr uint64_t kRoom = 16;  // frames
-  for (uint64_t i = 0; i < kRoom + 3; ++i) arrive(rig.ports[1], static_cast<Time>(1'000 * i), lldpdu());
+  for (uint64_t i = 0; i < kRoom + 3; ++i) rig.ports[1].give(static_cast<Time>(1'000 * i), lldpdu());
   Bytes nearest_customer_bridge = lldpdu(), stp = lldpdu();
   nearest_customer_bridge[5] = 0;
   store_be16(stp.data() + 12, 38);
-  arrive(rig.ports[1], 100'000, nearest_customer_bridge);
-  arrive(rig.ports[1], 101'000, stp);
+  rig.ports[1].give(100'000, nearest_customer_bridge);
+  rig.ports[1].give(101'000, stp);
   rig.turn(kMillisecond);
   SwitchPortCounters& counters = rig.device->soft_switch().counters(1);
   CHECK(counters.rx_packets == kRoom + 5);
@@ -297,7 +257,7 @@ TEST_CASE("switch device: a change that is refused leaves routes and parameters 
   const auto passes = [&] {
     const size_t sent = rig.ports[1].sent.size();
     const Time at = (static_cast<Time>(sent) + 1) * kMillisecond;
-    arrive(rig.ports[0], at, roce(kPeerMac, kNicMac, 1, 0));
+    rig.ports[0].give(at, roce(kPeerMac, kNicMac, 1, 0));
     rig.turn(at + kMillisecond / 2);
     return rig.ports[1].sent.size() == sent + 1;
   };
@@ -337,11 +297,11 @@ TEST_CASE("nic device: queue pairs as deep as no number of 32 bits can say are r
   PacketPool pool(64, 4'096 + 128);
   FrameRing punted(16);
   SpscRing<Record> records(16);
-  FakePort::State wire;
+  PortScript wire;
   NicDeviceConfig config;
   config.parameters = nic_parameters(1'000'000'000);
   config.parameters.verbs_queue_pairs = 2;
-  NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, records, 0);
+  NicDevice nic(config, 0, WirePort(std::make_unique<ScriptedPort>(wire), 1'000'000'000, 0, 64), pool, punted, records, 0);
   CHECK_THROWS_AS(nic.applications()->create_queue_pair({.send_depth = UINT32_MAX, .receive_depth = 1}), NativeError);
   CHECK_THROWS_AS(nic.applications()->create_queue_pair({.send_depth = WorkBudget::kMost, .receive_depth = 1}), NativeError);
   CHECK(nic.applications()->create_queue_pair({.send_depth = 16, .receive_depth = 16}) != 0);
@@ -351,14 +311,15 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   PacketPool pool(64, 2'048);
   FrameRing punted(16);
   SpscRing<Record> records(16);
-  FakePort::State wire;
+  PortScript wire;
   NicDeviceConfig config;
   config.name = "h1";
   config.parameters = nic_parameters(1'000'000'000);
   config.arrears = 50 * kMicrosecond;
   config.queue_pairs = {sender(), receiver()};
   config.queue_pair_settings = {{"a"}, {"b"}};
-  NicDevice nic(config, 0, WirePort(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64), pool, punted, records, 5'000'000);
+  NicDevice nic(config, 0, WirePort(std::make_unique<ScriptedPort>(wire), 1'000'000'000, 0, 64), pool, punted, records,
+                5'000'000);
   nic.turn(5'000'000, 5'000'000);
   CHECK(wire.sent.empty());
   CHECK(nic.next_deadline() == 5'000'000 + 8'976);  // the first WRITE packet carries a RETH
@@ -375,13 +336,13 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   stop.quanta[3] = 65'535;
   Bytes bytes(kMinimumFrame);
   build_pfc(bytes.data(), kPeerMac, stop);
-  arrive(wire, 16'000'000, bytes);
-  arrive(wire, 16'010'000, roce(kNicMac, kPeerMac, kFirstQpn + 1, 0, 3));
+  wire.give(16'000'000, bytes);
+  wire.give(16'010'000, roce(kNicMac, kPeerMac, kFirstQpn + 1, 0, 3));
   Bytes arp(60);
   store_ethernet(arp.data(), {.destination_mac = 0xffffffffffff, .source_mac = kPeerMac}, 0x0806);
-  arrive(wire, 16'020'000, arp);
+  wire.give(16'020'000, arp);
   for (Time t = 16'025'000; t <= 17'000'000; t += 25'000) nic.turn(t, t);
-  CHECK(parsed(wire.sent.back()).kind == FrameKind::cnp);
+  CHECK(parsed(wire.sent.back().bytes).kind == FrameKind::cnp);
   CHECK(nic.soft_nic().counters().rx_pfc_frames == 1);
   PuntedFrame frame;
   REQUIRE(punted.pop(frame));
@@ -402,7 +363,7 @@ struct ProgramRig {
     config.parameters = nic_parameters(1'000'000'000);
     config.parameters.verbs_queue_pairs = places;
     config.arrears = kMillisecond;
-    WirePort port(std::make_unique<FakePort>(wire), 1'000'000'000, 0, 64);
+    WirePort port(std::make_unique<ScriptedPort>(wire), 1'000'000'000, 0, 64);
     device = std::make_unique<NicDevice>(config, uint16_t{0}, std::move(port), pool, punted, records, 0);
   }
   // A connection to `remote_qpn`.
@@ -421,13 +382,13 @@ struct ProgramRig {
   // Counts frames to the queue pair of that number at the peer, from a frame on.
   long sent_to(uint32_t remote_qpn, size_t from = 0) const {
     return std::count_if(wire.sent.begin() + static_cast<long>(from), wire.sent.end(),
-                         [=](const Bytes& bytes) { return parsed(bytes).destination_qp == remote_qpn; });
+                         [=](const PortScript::Sent& one) { return parsed(one.bytes).destination_qp == remote_qpn; });
   }
 
   PacketPool pool;
   FrameRing punted;
   SpscRing<Record> records;
-  FakePort::State wire;
+  PortScript wire;
   NicDeviceConfig config;
   std::unique_ptr<NicDevice> device;
 };

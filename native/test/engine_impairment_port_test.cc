@@ -5,69 +5,40 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <map>
 #include <vector>
 
 #include "base/native_error.h"
 #include "engine/impairment_port.h"
+#include "test/rig/port.h"
 
 using namespace weir;
+using namespace weir::test;
 
 namespace {
 
 constexpr uint32_t kLength = 100;
 
-// Numbered frames on request. A released frame is overwritten, so that a release too early shows.
-class SourcePort final : public PacketPort {
- public:
-  void offer(uint32_t number, Time stamp, bool tagged = false) {
-    std::vector<uint8_t> bytes(kLength, static_cast<uint8_t>(number));
-    if (tagged) bytes[12] = 0x81, bytes[13] = 0;
-    std::memcpy(bytes.data(), &number, sizeof number);
-    frames_.push_back({std::move(bytes), stamp});
-  }
-  size_t receive(std::span<RxFrame> frames) override {
-    size_t count = 0;
-    for (; count < frames.size() && lent_ < frames_.size(); ++count, ++lent_) {
-      frames[count] = {frames_[lent_].bytes.data(), kLength, frames_[lent_].stamp, 0x6000, true, 0x8100};
-    }
-    return count;
-  }
-  void release(size_t count) override {
-    for (; count > 0; --count) {
-      REQUIRE(lent_ > 0);
-      --lent_;
-      std::fill(frames_.front().bytes.begin(), frames_.front().bytes.end(), uint8_t{0xdd});
-      frames_.pop_front();
-    }
-  }
-  Transmitted transmit(std::span<const TxFrame> frames) override { return {frames.size()}; }
-  int wait_descriptor() const override { return 17; }
-  Time next_deadline() const override { return deadline; }
-  PortLosses losses() override { return {1, 2, 3}; }
-
-  size_t left() const { return frames_.size(); }
-  const uint8_t* data(size_t index) const { return frames_[index].bytes.data(); }
-  Time deadline = kNever;
-
- private:
-  struct Frame {
-    std::vector<uint8_t> bytes;
-    Time stamp;
-  };
-  std::deque<Frame> frames_;
-  size_t lent_ = 0;
-};
+// The first bytes number it.
+std::vector<uint8_t> numbered(uint32_t number, bool tagged) {
+  std::vector<uint8_t> bytes(kLength, static_cast<uint8_t>(number));
+  if (tagged) bytes[12] = 0x81, bytes[13] = 0;
+  std::memcpy(bytes.data(), &number, sizeof number);
+  return bytes;
+}
 
 struct Bench {
   explicit Bench(const ImpairmentParameters& parameters, const ImpairmentOptions& options = {.seed = 1})
-      : source(new SourcePort), port(std::unique_ptr<PacketPort>(source), parameters, options, clock) {}
+      : port(std::make_unique<ScriptedPort>(source), parameters, options, clock) {
+    source.wait_descriptor = 17;
+    source.losses = {1, 2, 3};
+  }
 
   void offer(uint32_t count, bool tagged = false) {
-    for (uint32_t i = 0; i < count; ++i) source->offer(offered++, clock.now, tagged);
+    for (uint32_t i = 0; i < count; ++i) offer_at(clock.now, tagged);
   }
+  void offer_at(Time stamp, bool tagged = false) { source.give_tagged(stamp, numbered(offered++, tagged), 0x6000); }
   struct Out {
     uint32_t number;
     Time stamp;
@@ -97,18 +68,17 @@ struct Bench {
   }
 
   PortClock clock{1'000'000, 0};
-  SourcePort* source;
+  PortScript source;
   ImpairmentPort port;
   uint32_t offered = 0;
   uint64_t taken = 0;
 };
 
 int bits_changed(const std::vector<uint8_t>& bytes, uint32_t number, bool tagged, size_t* where = nullptr) {
-  SourcePort source;
-  source.offer(number, 0, tagged);
+  const std::vector<uint8_t> offered = numbered(number, tagged);
   int changed = 0;
   for (size_t i = 0; i < kLength; ++i) {
-    const int bits = std::popcount(static_cast<unsigned>(bytes[i] ^ source.data(0)[i]));
+    const int bits = std::popcount(static_cast<unsigned>(bytes[i] ^ offered[i]));
     if (bits > 0 && where != nullptr) *where = i;
     changed += bits;
   }
@@ -129,18 +99,18 @@ TEST_CASE("impairment: without any, frames are lent on uncopied and handed back 
   std::array<RxFrame, 8> frames;
   REQUIRE(bench.port.receive(frames) == 3);
   for (size_t i = 0; i < 3; ++i) {
-    CHECK(frames[i].data == bench.source->data(i));
+    CHECK(frames[i].data == bench.source.arriving[i].bytes.data());
     CHECK(frames[i].stamp == bench.clock.now);
   }
   bench.port.release(2);
-  CHECK(bench.source->left() == 1);
+  CHECK(bench.source.arriving.size() == 1);
   CHECK(frames[2].data[0] == 2);
   bench.port.release(1);
-  CHECK(bench.source->left() == 0);
+  CHECK(bench.source.arriving.size() == 0);
   CHECK(bench.port.next_deadline() == kNever);
   CHECK(bench.port.wait_descriptor() == 17);
   CHECK(bench.port.losses().receive_truncated == 2);
-  bench.source->deadline = 55;
+  bench.source.deadline = 55;
   CHECK(bench.port.next_deadline() == 55);
 }
 
@@ -165,7 +135,7 @@ TEST_CASE("impairment: each kind happens as often as asked") {
   CHECK(c.delayed == 0);
   CHECK(c.overflow == 0);
   CHECK(bench.port.held() == 0);
-  CHECK(bench.source->left() == 0);
+  CHECK(bench.source.arriving.size() == 0);
 }
 
 TEST_CASE("impairment: probabilities of 1 and of 0 are certain") {
@@ -173,7 +143,7 @@ TEST_CASE("impairment: probabilities of 1 and of 0 are certain") {
   bench.offer(500);
   CHECK(bench.take().empty());
   CHECK(bench.port.counters().lost == 500);
-  CHECK(bench.source->left() == 0);  // handed back although nothing was lent on
+  CHECK(bench.source.arriving.size() == 0);  // handed back although nothing was lent on
 
   Bench twice({.duplicate = 1});
   twice.offer(5);
@@ -202,8 +172,7 @@ TEST_CASE("impairment: corruption flips one bit, anywhere behind the Ethernet he
 
 TEST_CASE("impairment: changed frames keep their place, also when stamps are ahead of the worker's clock") {
   Bench bench({.duplicate = 0.3, .corrupt = 0.5});
-  for (uint32_t i = 0; i < 300; ++i) bench.source->offer(i, bench.clock.now + i);
-  bench.offered = 300;
+  for (uint32_t i = 0; i < 300; ++i) bench.offer_at(bench.clock.now + i);
   const auto out = bench.take(7);
   CHECK(out.size() > 300);
   CHECK(std::is_sorted(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.number < b.number; }));
@@ -264,7 +233,7 @@ TEST_CASE("impairment: a delay is exact in virtual time, and next_deadline tells
   CHECK(bench.take().empty());
   CHECK(bench.port.counters().delayed == 2);
   CHECK(bench.port.held() == 2);
-  CHECK(bench.source->left() == 0);  // copied: the inner port has its frames back
+  CHECK(bench.source.arriving.size() == 0);  // copied: the inner port has its frames back
   CHECK(bench.port.next_deadline() == 1'005'000);
   bench.clock.now = 1'004'999;
   CHECK(bench.take().empty());
@@ -286,7 +255,7 @@ TEST_CASE("impairment: a held frame is not early because a stamp is ahead of the
   Bench bench({.delay = 1000});
   bench.offer(1);
   CHECK(bench.take().empty());
-  bench.source->offer(bench.offered++, bench.clock.now + 5000);
+  bench.offer_at(bench.clock.now + 5000);
   CHECK(bench.take().empty());
   bench.clock.now += 1000;
   CHECK(bench.take().size() == 1);
@@ -405,7 +374,7 @@ TEST_CASE("impairment: borrowed frames of both kinds stay as they are until rele
   }
   bench.port.release(borrowed.size());
   while (const size_t count = bench.port.receive(frames)) bench.port.release(count);
-  CHECK(bench.source->left() == 0);
+  CHECK(bench.source.arriving.size() == 0);
   CHECK(bench.port.held() == 0);
 }
 

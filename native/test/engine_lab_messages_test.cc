@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "engine/nic_device.h"
 #include "test/nic_harness.h"
+#include "test/rig/port.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -22,46 +23,10 @@ constexpr Rate kRate = 1'000'000'000;
 constexpr Time kTurn = 5 * kMicrosecond;
 constexpr Time kBegin = kSecond;
 
-struct Frame {
-  Time stamp = 0;
-  std::vector<uint8_t> bytes;
-};
-
-// One end of the wire: what comes waits here, what is sent goes to the other end's list.
-class EndPort final : public PacketPort {
- public:
-  struct State {
-    std::vector<Frame> arriving;
-    size_t lent = 0;
-    std::vector<std::vector<uint8_t>> sent;
-  };
-  explicit EndPort(State& state) : state_(state) {}
-  PortCapabilities capabilities() const override { return {}; }
-  size_t receive(std::span<RxFrame> frames) override {
-    size_t i = 0;
-    for (; i < frames.size() && state_.lent < state_.arriving.size(); ++i, ++state_.lent) {
-      const Frame& frame = state_.arriving[state_.lent];
-      frames[i].data = frame.bytes.data();
-      frames[i].length = static_cast<uint32_t>(frame.bytes.size());
-      frames[i].stamp = frame.stamp;
-    }
-    return i;
-  }
-  void release(size_t) override {}
-  Transmitted transmit(std::span<const TxFrame> frames) override {
-    for (const TxFrame& frame : frames) state_.sent.emplace_back(frame.data, frame.data + frame.length);
-    return {frames.size()};
-  }
-  PortLosses losses() override { return {}; }
-
- private:
-  State& state_;
-};
-
 struct End {
   explicit End(const NicDeviceConfig& config, size_t records_room = 1 << 12)
       : pool(512, 2'048), punted(16), records(records_room) {
-    WirePort port(std::make_unique<EndPort>(wire), kRate, 0, 128);
+    WirePort port(std::make_unique<ScriptedPort>(wire), kRate, 0, 128);
     device = std::make_unique<NicDevice>(config, uint16_t{0}, std::move(port), pool, punted, records, kBegin);
   }
   const QpCounters& pair(size_t index) { return device->soft_nic().queue_pairs()[index].counters; }
@@ -75,7 +40,7 @@ struct End {
   PacketPool pool;
   FrameRing punted;
   SpscRing<Record> records;
-  EndPort::State wire;
+  PortScript wire;
   std::unique_ptr<NicDevice> device;
 };
 
@@ -127,14 +92,14 @@ struct Wire {
 
  private:
   void carry(End& from, End& to) {
-    for (std::vector<uint8_t>& bytes : from.wire.sent) {
+    for (auto& [bytes, offload] : from.wire.sent) {
       if (random_.uniform() < loss_) {
         PacketMeta meta;
         REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
         lost_data += meta.opcode != kOpcodeRcAcknowledge;
         continue;
       }
-      to.wire.arriving.push_back({now + kTurn, std::move(bytes)});
+      to.wire.give(now + kTurn, std::move(bytes));
     }
     from.wire.sent.clear();
   }

@@ -6,25 +6,12 @@
 
 #include "engine/nic_device.h"
 #include "test/nic_harness.h"
+#include "test/rig/port.h"
 
 using namespace weir;
 using namespace weir::test;
 
 namespace {
-
-class BatchPort final : public PacketPort {
- public:
-  BatchPort(size_t batch, std::vector<size_t>& handed) : batch_(batch), handed_(handed) {}
-  PortCapabilities capabilities() const override { return {.batch = batch_}; }
-  Transmitted transmit(std::span<const TxFrame> frames) override {
-    handed_.push_back(frames.size());
-    return {frames.size()};
-  }
-
- private:
-  size_t batch_;
-  std::vector<size_t>& handed_;
-};
 
 // Frames of each call after a millisecond without a turn.
 std::vector<size_t> hand_over(size_t batch, Rate rate) {
@@ -37,11 +24,12 @@ std::vector<size_t> hand_over(size_t batch, Rate rate) {
   config.arrears = 25 * kMicrosecond;
   config.queue_pairs = {sender(), receiver()};
   config.queue_pair_settings = {{"a"}, {"b"}};
-  std::vector<size_t> handed;
-  NicDevice nic(config, 0, WirePort(std::make_unique<BatchPort>(batch, handed), rate, 0, 64), pool, punted, records, 0);
+  PortScript script;
+  script.capabilities.batch = batch;
+  NicDevice nic(config, 0, WirePort(std::make_unique<ScriptedPort>(script), rate, 0, 64), pool, punted, records, 0);
   nic.turn(0, 0);
   nic.turn(kMillisecond, kMillisecond);
-  return handed;
+  return script.calls;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "engine/nic_device.h"
 #include "test/nic_harness.h"
 #include "test/qcn_harness.h"
+#include "test/rig/port.h"
 #include "test/stack_frames.h"
 #include "wire/mac_control.h"
 #include "wire/qcn.h"
@@ -18,40 +19,6 @@ namespace weir::test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-// A port whose frames the test makes and takes.
-class HandPort final : public PacketPort {
- public:
-  struct State {
-    std::vector<std::pair<Bytes, RxFrame>> arriving;
-    std::vector<std::pair<Bytes, Offload>> sent;
-    size_t lent = 0;
-    bool takes = true;
-    PortState is = PortState::up;
-    uint32_t mtu = 1'500;
-  };
-  explicit HandPort(State& state) : state_(state) {}
-  size_t receive(std::span<RxFrame> frames) override {
-    size_t i = 0;
-    for (; i < frames.size() && state_.lent < state_.arriving.size(); ++i, ++state_.lent) {
-      auto& [bytes, frame] = state_.arriving[state_.lent];
-      frame.data = bytes.data();
-      frame.length = static_cast<uint32_t>(bytes.size());
-      frames[i] = frame;
-    }
-    return i;
-  }
-  Transmitted transmit(std::span<const TxFrame> frames) override {
-    if (!state_.takes) return {0};
-    for (const TxFrame& f : frames) state_.sent.emplace_back(Bytes(f.data, f.data + f.length), f.offload);
-    return {frames.size()};
-  }
-  PortState state() override { return state_.is; }
-  uint32_t mtu() override { return state_.mtu; }
-
- private:
-  State& state_;
-};
 
 struct Rig {
   explicit Rig(NicParameters parameters = nic_parameters(1'000'000'000), bool offloads = true, uint32_t short_packets = 256)
@@ -64,15 +31,11 @@ struct Rig {
     config.stack_port.emplace();
     config.stack_port->name = "stack";
     config.stack_port->offloads = offloads;
-    device = std::make_unique<NicDevice>(config, uint16_t{0}, WirePort(std::make_unique<HandPort>(link), 0, 0, 512), pool, punted,
-                                         records, 0, std::make_unique<WirePort>(std::make_unique<HandPort>(stack), 0, 0, 512));
+    device =
+        std::make_unique<NicDevice>(config, uint16_t{0}, WirePort(std::make_unique<ScriptedPort>(link), 0, 0, 512), pool, punted,
+                                    records, 0, std::make_unique<WirePort>(std::make_unique<ScriptedPort>(stack), 0, 0, 512));
+    link.mtu = stack.mtu = 1'500;
     for (WirePort& port : device->ports()) port.check(0);
-  }
-  static void arrive(HandPort::State& port, Time stamp, const Bytes& bytes, const Offload& offload = {}) {
-    RxFrame frame;
-    frame.stamp = stamp;
-    frame.offload = offload;
-    port.arriving.emplace_back(bytes, frame);
   }
   void turn(Time at) { device->turn(at, at); }
   NicCounters& counters() { return device->soft_nic().counters(); }
@@ -92,8 +55,8 @@ struct Rig {
   FrameRing punted{64};
   SpscRing<Record> records{16};
   NicDeviceConfig config;
-  HandPort::State link;
-  HandPort::State stack;
+  PortScript link;
+  PortScript stack;
   std::unique_ptr<NicDevice> device;
 };
 
@@ -102,15 +65,15 @@ struct Rig {
 TEST_CASE("stack port: frames pass both ways with the checksums that their senders left to the interface") {
   Rig rig;
   const Bytes out = partial_tcp({}), in = partial_tcp({.to = kNicMac, .from = kPeerMac});
-  Rig::arrive(rig.stack, 10'000, out, partial_offload());
-  Rig::arrive(rig.link, 10'000, in, partial_offload());
+  rig.stack.give(10'000, out, partial_offload());
+  rig.link.give(10'000, in, partial_offload());
   rig.turn(kMillisecond);
   REQUIRE(rig.link.sent.size() == 1);
-  CHECK(rig.link.sent[0].first == out);
-  CHECK(rig.link.sent[0].second.needs_checksum);
+  CHECK(rig.link.sent[0].bytes == out);
+  CHECK(rig.link.sent[0].offload.needs_checksum);
   REQUIRE(rig.stack.sent.size() == 1);
-  CHECK(rig.stack.sent[0].first == in);
-  CHECK(rig.stack.sent[0].second.needs_checksum);
+  CHECK(rig.stack.sent[0].bytes == in);
+  CHECK(rig.stack.sent[0].offload.needs_checksum);
   CHECK(rig.counters().stack_rx_packets == 1);
   CHECK(rig.punted.empty());
   CHECK(rig.conserved());
@@ -118,27 +81,27 @@ TEST_CASE("stack port: frames pass both ways with the checksums that their sende
 
 TEST_CASE("stack port: checksums are finished where a port does not pass that work on") {
   Rig rig(nic_parameters(1'000'000'000), false);
-  Rig::arrive(rig.stack, 10'000, partial_tcp({}), partial_offload());
-  Rig::arrive(rig.link, 10'000, partial_tcp({.to = kNicMac, .from = kPeerMac}), partial_offload());
+  rig.stack.give(10'000, partial_tcp({}), partial_offload());
+  rig.link.give(10'000, partial_tcp({.to = kNicMac, .from = kPeerMac}), partial_offload());
   rig.turn(kMillisecond);
   for (const auto* sent : {&rig.link.sent, &rig.stack.sent}) {
     REQUIRE(sent->size() == 1);
-    CHECK(tcp_checksum_ok(sent->front().first));
-    CHECK(!sent->front().second.pending());
+    CHECK(tcp_checksum_ok(sent->front().bytes));
+    CHECK(!sent->front().offload.pending());
   }
 }
 
 TEST_CASE("stack port: a super-frame is cut as it is sent, and others take their turns between its segments") {
   Rig rig;
   const Bytes whole = partial_tcp({.payload = 10'500});
-  Rig::arrive(rig.stack, 10'000, whole, partial_offload(1'000));
-  Rig::arrive(rig.stack, 10'001, finished_tcp({.port = 40'001, .payload = 1'000, .sequence = 77}));
+  rig.stack.give(10'000, whole, partial_offload(1'000));
+  rig.stack.give(10'001, finished_tcp({.port = 40'001, .payload = 1'000, .sequence = 77}));
   rig.turn(kMillisecond);
   REQUIRE(rig.link.sent.size() == 12);
   Bytes payload;
   for (size_t i = 0; i < 12; ++i) {
-    const Bytes& frame = rig.link.sent[i].first;
-    CHECK(!rig.link.sent[i].second.pending());
+    const Bytes& frame = rig.link.sent[i].bytes;
+    CHECK(!rig.link.sent[i].offload.pending());
     CHECK(tcp_checksum_ok(frame));
     if (load_be16(&frame[kTcpAt]) == 40'001) {
       CHECK(i == 2);  // one segment was on the link, and one had its turn before
@@ -154,8 +117,8 @@ TEST_CASE("stack port: a super-frame is cut as it is sent, and others take their
 
 TEST_CASE("stack port: a super-frame to the stack arrives as the frames that it stands for") {
   Rig rig;
-  Rig::arrive(rig.link, 10'000, partial_tcp({.to = kNicMac, .from = kPeerMac, .payload = 3'500}), partial_offload(1'000));
-  Rig::arrive(rig.link, 20'000, partial_tcp({.to = kPeerMac, .from = kPeerMac + 1, .payload = 3'500}), partial_offload(1'000));
+  rig.link.give(10'000, partial_tcp({.to = kNicMac, .from = kPeerMac, .payload = 3'500}), partial_offload(1'000));
+  rig.link.give(20'000, partial_tcp({.to = kPeerMac, .from = kPeerMac + 1, .payload = 3'500}), partial_offload(1'000));
   rig.turn(kMillisecond);
   REQUIRE(rig.stack.sent.size() == 4);
   for (const auto& [bytes, offload] : rig.stack.sent) CHECK(tcp_checksum_ok(bytes));
@@ -168,17 +131,17 @@ TEST_CASE("stack port: what no NIC sends for its host, or cannot, is dropped and
   Rig rig(nic_parameters(1'000'000'000), true, 8);
   Bytes pause(kMinimumFrame);
   build_pfc(pause.data(), kNicMac, PfcFrame{});
-  Rig::arrive(rig.stack, 1'000, pause);
+  rig.stack.give(1'000, pause);
   Bytes cnm(kCnmMaxLength);
   cnm.resize(build_cnm(cnm.data(), {.destination_mac = kPeerMac, .source_mac = kNicMac}, CongestionNotification{}));
-  Rig::arrive(rig.stack, 1'000, cnm);
-  Rig::arrive(rig.stack, 1'000, Bytes(13));
+  rig.stack.give(1'000, cnm);
+  rig.stack.give(1'000, Bytes(13));
   Offload outside = partial_offload();
   outside.checksum_start = 5'000;
-  Rig::arrive(rig.stack, 1'000, partial_tcp({}), outside);
-  Rig::arrive(rig.stack, 1'000, finished_tcp({.payload = 1'461}));
-  Rig::arrive(rig.stack, 1'000, partial_tcp({.payload = 4'000}), partial_offload(1'461));
-  Rig::arrive(rig.stack, 1'000, finished_tcp({.payload = 1'460}));
+  rig.stack.give(1'000, partial_tcp({}), outside);
+  rig.stack.give(1'000, finished_tcp({.payload = 1'461}));
+  rig.stack.give(1'000, partial_tcp({.payload = 4'000}), partial_offload(1'461));
+  rig.stack.give(1'000, finished_tcp({.payload = 1'460}));
   rig.turn(100'000);
   CHECK(rig.counters().drop_stack_control == 2);
   CHECK(rig.counters().drop_stack_refused == 2);
@@ -186,7 +149,7 @@ TEST_CASE("stack port: what no NIC sends for its host, or cannot, is dropped and
   CHECK(rig.link.sent.size() == 1);
   CHECK(rig.counters().stack_tx_packets == 7);
   CHECK(rig.conserved());
-  for (int i = 0; i < 20; ++i) Rig::arrive(rig.stack, kMillisecond, finished_tcp({}));
+  for (int i = 0; i < 20; ++i) rig.stack.give(kMillisecond, finished_tcp({}));
   rig.turn(kMillisecond);
   CHECK(rig.counters().drop_stack_no_descriptor >= 12);
   rig.turn(2 * kMillisecond);
@@ -210,7 +173,7 @@ TEST_CASE("stack port: a datagram that looks like a CNM is the stack's, unless C
     NicParameters parameters = qcn_parameters(k1G);
     parameters.grouping.cnms_by_ip = by_ip;
     Rig rig(parameters);
-    Rig::arrive(rig.stack, 1'000, datagram);
+    rig.stack.give(1'000, datagram);
     rig.turn(kMillisecond);
     CHECK(rig.link.sent.size() == (by_ip ? 0 : 1));
     CHECK(rig.counters().drop_stack_control == (by_ip ? 1 : 0));
@@ -219,21 +182,21 @@ TEST_CASE("stack port: a datagram that looks like a CNM is the stack's, unless C
 
 TEST_CASE("stack port: a stack that takes no frames, or is down, costs those that are for it, and each is counted") {
   Rig rig;
-  rig.stack.takes = false;
+  rig.stack.room = 0;
   for (uint32_t i = 0; i < 200; ++i) {
-    Rig::arrive(rig.link, 1'000 + i, finished_tcp({.to = kNicMac, .from = kPeerMac, .sequence = i}));
+    rig.link.give(1'000 + i, finished_tcp({.to = kNicMac, .from = kPeerMac, .sequence = i}));
   }
   rig.turn(kMillisecond);
   CHECK(rig.stack.sent.empty());
   const uint64_t full = rig.counters().drop_stack_rx_full;
   CHECK(full > 0);
-  rig.stack.takes = true;
+  rig.stack.room = kAnyNumber;
   rig.turn(20 * kMillisecond);
   CHECK(rig.stack.sent.size() + full == 200);
   CHECK(rig.counters().stack_rx_packets == rig.stack.sent.size());
-  rig.stack.is = PortState::down;
+  rig.stack.state = PortState::down;
   rig.device->ports().back().check(kSecond);
-  Rig::arrive(rig.link, kSecond, finished_tcp({.to = kNicMac, .from = kPeerMac}));
+  rig.link.give(kSecond, finished_tcp({.to = kNicMac, .from = kPeerMac}));
   rig.turn(kSecond);
   CHECK(rig.counters().drop_stack_rx_down == 1);
   CHECK(rig.memory_is_free());
@@ -251,7 +214,7 @@ TEST_CASE("stack port: neighbours and unreachable peers are told to connection m
     return frame;
   };
   for (const Bytes& frame : {arp, icmp(3), icmp(8), finished_tcp({.to = kNicMac, .from = kPeerMac})}) {
-    Rig::arrive(rig.link, 1'000, frame);
+    rig.link.give(1'000, frame);
   }
   rig.turn(kMillisecond);
   CHECK(rig.stack.sent.size() == 4);
@@ -269,17 +232,14 @@ TEST_CASE("stack port: CN-TAGs end at the NIC, tags that the kernel took out are
   Bytes tagged = finished_tcp({.to = kNicMac, .from = kPeerMac});
   const Bytes plain = tagged;
   tagged.insert(tagged.begin() + 12, {0x22, 0xe9, 0x00, 0x05});
-  Rig::arrive(rig.link, 1'000, tagged);
-  Rig::arrive(rig.link, 2'000, plain);
-  rig.link.arriving.back().second.vlan_stripped = true;
-  rig.link.arriving.back().second.vlan_tci = 0x6005;
-  rig.link.arriving.back().second.vlan_tpid = 0x8100;
+  rig.link.give(1'000, tagged);
+  rig.link.give_tagged(2'000, plain, 0x6005);
   rig.turn(kMillisecond);
   REQUIRE(rig.stack.sent.size() == 2);
-  CHECK(rig.stack.sent[0].first == plain);
+  CHECK(rig.stack.sent[0].bytes == plain);
   Bytes back = plain;
   back.insert(back.begin() + 12, {0x81, 0x00, 0x60, 0x05});
-  CHECK(rig.stack.sent[1].first == back);
+  CHECK(rig.stack.sent[1].bytes == back);
 }
 
 }  // namespace weir::test

@@ -3,69 +3,37 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <vector>
 
 #include "engine/nic_device.h"
 #include "engine/switch_device.h"
 #include "test/nic_harness.h"
+#include "test/rig/port.h"
 
 using namespace weir;
 using namespace weir::test;
 
 namespace {
 
-constexpr size_t kAll = std::numeric_limits<size_t>::max();
 constexpr uint64_t kHost = 0x025745000000;
 
-// An interface that takes `room` frames more.
-class Interface final : public PacketPort {
- public:
-  struct State {
-    std::vector<std::pair<std::vector<uint8_t>, Time>> arriving;
-    size_t read = 0;
-    size_t room = kAll;
-    uint64_t sent = 0, sent_bytes = 0, pfc = 0, marked = 0;
-    PortState present = PortState::up;
-    size_t batch = 1;
-    std::vector<size_t> given;  // frames, by call
-  };
-  explicit Interface(State& state) : state_(state) {}
-  size_t receive(std::span<RxFrame> frames) override {
-    size_t got = 0;
-    for (; got < frames.size() && state_.read < state_.arriving.size(); ++got, ++state_.read) {
-      const auto& [bytes, stamp] = state_.arriving[state_.read];
-      frames[got] = {.data = bytes.data(), .length = static_cast<uint32_t>(bytes.size()), .stamp = stamp};
-    }
-    return got;
-  }
-  void release(size_t) override {}
-  PortCapabilities capabilities() const override { return {.batch = state_.batch}; }
-  Transmitted transmit(std::span<const TxFrame> frames) override {
-    state_.given.push_back(frames.size());
-    Transmitted done;
-    for (const TxFrame& frame : frames) {
-      if (state_.room == 0) break;
-      if (state_.room != kAll) --state_.room;
-      ++done.sent;
+// What an interface has taken; all but `pfc` are of other frames.
+struct Taken {
+  explicit Taken(const PortScript& port) {
+    for (const auto& [frame, offload] : port.sent) {
       PacketMeta meta;
-      classify(frame.data, frame.length, meta);
+      classify(frame.data(), static_cast<uint32_t>(frame.size()), meta);
       if (meta.kind == FrameKind::pfc) {
-        ++state_.pfc;
+        ++pfc;
         continue;
       }
-      ++state_.sent;
-      state_.sent_bytes += frame.length;
-      if (meta.ecn == 3) ++state_.marked;
+      ++frames;
+      bytes += frame.size();
+      marked += meta.ecn == 3;
     }
-    return done;
   }
-  PortLosses losses() override { return {}; }
-  PortState state() override { return state_.present; }
-
- private:
-  State& state_;
+  uint64_t frames = 0, bytes = 0, pfc = 0, marked = 0;
 };
 
 std::vector<uint8_t> frame_to(uint16_t port, uint8_t dscp, uint32_t payload) {
@@ -83,7 +51,7 @@ std::vector<uint8_t> frame_to(uint16_t port, uint8_t dscp, uint32_t payload) {
 // Three ports; DSCP 24 is priority 3, which PFC keeps without loss, all else priority 0.
 struct Rig {
   explicit Rig(Rate rate, uint32_t packets = 8'192, size_t batch = 1) : pool(packets, 2'048), punted(16) {
-    for (auto& port : ports) port.batch = batch;
+    for (auto& port : ports) port.capabilities.batch = batch;
     SwitchParameters p;
     for (uint64_t i = 0; i < 3; ++i) p.ports.push_back({rate, 1'500, 0x025753000000 + i});
     p.priority_map.dscp[24] = 3;
@@ -95,13 +63,13 @@ struct Rig {
     config.parameters = p;
     for (uint16_t i = 0; i < 3; ++i) config.routes.push_back({kHost + i, {i}});
     std::vector<WirePort> wires;
-    for (auto& port : ports) wires.emplace_back(std::make_unique<Interface>(port), rate, 0, 512);
+    for (auto& port : ports) wires.emplace_back(std::make_unique<ScriptedPort>(port), rate, 0, 512);
     device = std::make_unique<SwitchDevice>(config, uint16_t{0}, std::move(wires), pool, punted);
   }
   // `count` frames, one every 10 us, come in by port 0 from `now` on.
   void arrive(uint16_t to, uint8_t dscp, size_t count, uint32_t payload = 1'000) {
     for (size_t i = 0; i < count; ++i) {
-      ports[0].arriving.emplace_back(frame_to(to, dscp, payload), now + static_cast<Time>(i + 1) * 10 * kMicrosecond);
+      ports[0].give(now + static_cast<Time>(i + 1) * 10 * kMicrosecond, frame_to(to, dscp, payload));
     }
   }
   void run(Time until) {
@@ -113,6 +81,7 @@ struct Rig {
     }
     device->turn(now, now);
   }
+  Taken taken(uint16_t port) const { return Taken(ports[port]); }
   SoftSwitch& soft() { return device->soft_switch(); }
   int64_t occupied() { return soft().buffer().occupied(); }
   uint64_t in_queues(uint16_t port) {
@@ -128,7 +97,7 @@ struct Rig {
   PacketPool pool;
   FrameRing punted;
   SwitchDeviceConfig config;
-  Interface::State ports[3];
+  PortScript ports[3];
   std::unique_ptr<SwitchDevice> device;
   Time now = kMillisecond;
 };
@@ -160,20 +129,20 @@ TEST_CASE(
     // Others are served as ever, meanwhile.
     rig.arrive(2, 0, 2'000);
     rig.run(rig.now + 40 * kMillisecond);
-    CHECK(rig.ports[2].sent == 2'000);
+    CHECK(rig.taken(2).frames == 2'000);
     CHECK(rig.soft().counters(2).tx_packets == 2'000);
-    CHECK(rig.soft().counters(2).tx_bytes == rig.ports[2].sent_bytes);
+    CHECK(rig.soft().counters(2).tx_bytes == rig.taken(2).bytes);
     CHECK(in.drop_lossy_threshold + in.drop_no_descriptor + rig.soft().held() == 6'000);
 
     // It works again: everything that was kept leaves, and only that has been counted.
-    rig.ports[1].room = kAll;
+    rig.ports[1].room = kAnyNumber;
     rig.run(rig.now + 60 * kMillisecond);
     CHECK(rig.soft().held() == 0);
     CHECK(rig.occupied() == 0);
-    CHECK(rig.ports[1].sent == 6'000 - in.drop_lossy_threshold);
-    CHECK(rig.soft().counters(1).tx_packets == rig.ports[1].sent);
-    CHECK(rig.soft().counters(1).tx_bytes == rig.ports[1].sent_bytes);
-    CHECK(rig.soft().counters(1, 0).queue_bytes == rig.ports[1].sent_bytes);
+    CHECK(rig.taken(1).frames == 6'000 - in.drop_lossy_threshold);
+    CHECK(rig.soft().counters(1).tx_packets == rig.taken(1).frames);
+    CHECK(rig.soft().counters(1).tx_bytes == rig.taken(1).bytes);
+    CHECK(rig.soft().counters(1, 0).queue_bytes == rig.taken(1).bytes);
     CHECK(rig.gave_up(1) == 0);
     CHECK(rig.pool.available() == rig.pool.size());
   }
@@ -191,14 +160,14 @@ TEST_CASE("stalled egress: a lossless priority is marked and paused, and loses n
     rig.arrive(1, 24, 2'000);
     rig.run(rig.now + 30 * kMillisecond);
     CHECK(rig.soft().pauses().stopped(0, 3));
-    CHECK(rig.ports[0].pfc > 0);
+    CHECK(rig.taken(0).pfc > 0);
     rig.run(rig.now + 450 * kMillisecond);
     CHECK(rig.soft().pauses().stopped(0, 3));
-    rig.ports[1].room = kAll;
+    rig.ports[1].room = kAnyNumber;
     rig.run(rig.now + 60 * kMillisecond);
     CHECK_FALSE(rig.soft().pauses().stopped(0, 3));
-    CHECK(rig.ports[1].marked > 100);
-    CHECK(rig.ports[1].sent + rig.soft().counters(0).drop_headroom_full == 2'600);  // a sender that does not obey
+    CHECK(rig.taken(1).marked > 100);
+    CHECK(rig.taken(1).frames + rig.soft().counters(0).drop_headroom_full == 2'600);  // a sender that does not obey
     CHECK(rig.gave_up(1) == 0);
     CHECK(rig.pool.available() == rig.pool.size());
   }
@@ -212,11 +181,11 @@ TEST_CASE("stalled egress: pauses of its own are not piled up, and tell how thin
   rig.run(rig.now + 30 * kMillisecond);
   CHECK(rig.soft().pauses().stopped(0, 3));
   CHECK(rig.soft().counters(0).tx_pfc_frames == 0);  // none has left
-  rig.ports[0].room = kAll;
+  rig.ports[0].room = kAnyNumber;
   rig.run(rig.now + 10 * kMillisecond);
-  CHECK(rig.ports[0].pfc == rig.soft().counters(0).tx_pfc_frames);
-  CHECK(rig.ports[0].pfc == rig.soft().counters(0, 3).pfc_tx_packets);
-  CHECK(rig.ports[0].pfc > 0);
+  CHECK(rig.taken(0).pfc == rig.soft().counters(0).tx_pfc_frames);
+  CHECK(rig.taken(0).pfc == rig.soft().counters(0, 3).pfc_tx_packets);
+  CHECK(rig.taken(0).pfc > 0);
 }
 
 TEST_CASE("stalled egress: one that never works again bleeds what waits before it, and the rest stays in the buffer") {
@@ -243,19 +212,19 @@ TEST_CASE("stalled egress: when its interface is deleted, nothing leaks, and one
     rig.run(rig.now + 45 * kMillisecond);
     CHECK(rig.occupied() > 0);
     const uint64_t kept = rig.soft().held();
-    rig.ports[1].present = PortState::gone;
+    rig.ports[1].state = PortState::gone;
     rig.run(rig.now + 400 * kMillisecond);
     CHECK(rig.soft().held() == 0);
     CHECK(rig.occupied() == 0);
     CHECK(rig.soft().counters(1).tx_port_down == kept);
     CHECK(rig.soft().counters(1).tx_packets == 0);
     CHECK(rig.pool.available() == rig.pool.size());
-    rig.ports[1].present = PortState::up;
-    rig.ports[1].room = kAll;
+    rig.ports[1].state = PortState::up;
+    rig.ports[1].room = kAnyNumber;
     rig.run(rig.now + 300 * kMillisecond);
     rig.arrive(1, 0, 10);
     rig.run(rig.now + kMillisecond);
-    CHECK(rig.ports[1].sent == 10);
+    CHECK(rig.taken(1).frames == 10);
     CHECK(rig.soft().counters(1).tx_packets == 10);
   }
 }
@@ -274,8 +243,8 @@ TEST_CASE("stalled egress: small frames fill the packets before the buffer, and 
     CHECK(rig.soft().pauses().stopped(0, 3) == (dscp == 24));
     rig.arrive(2, 0, 2'000);
     rig.run(rig.now + 40 * kMillisecond);
-    CHECK(rig.ports[2].sent == 2'000);
-    rig.ports[1].room = kAll;
+    CHECK(rig.taken(2).frames == 2'000);
+    rig.ports[1].room = kAnyNumber;
     rig.run(rig.now + 10 * kMillisecond);
     CHECK_FALSE(rig.soft().pauses().stopped(0, 3));
     CHECK(rig.pool.available() == rig.pool.size());
@@ -292,28 +261,28 @@ TEST_CASE("stalled egress: a NIC holds its queue pairs back, and goes on from th
   config.arrears = kMillisecond;
   config.queue_pairs = {sender()};
   config.queue_pair_settings = {{"a"}};
-  Interface::State state;
+  PortScript wire;
   const Rate rate = config.parameters.rate;
-  NicDevice nic(config, 0, WirePort(std::make_unique<Interface>(state), rate, 0, 64), pool, punted, records, 0);
+  NicDevice nic(config, 0, WirePort(std::make_unique<ScriptedPort>(wire), rate, 0, 64), pool, punted, records, 0);
   Time now = 0;
   const auto run = [&](Time until) {
     for (; now < until; now += 20 * kMicrosecond) nic.turn(now, now);
   };
   run(2 * kMillisecond);
-  const uint64_t before = state.sent;
+  const uint64_t before = Taken(wire).frames;
   CHECK(before > 100);
-  state.room = 0;
+  wire.room = 0;
   run(500 * kMillisecond);
   const NicCounters& counters = nic.soft_nic().counters();
   CHECK(nic.ports()[0].unsent_bytes() <= kMostUnsent + 30'000);  // and the frames sent in one turn
   CHECK(counters.tx_packets == before);
   CHECK(counters.tx_no_descriptor == 0);
   CHECK(pool.available() > 300);
-  state.room = kAll;
+  wire.room = kAnyNumber;
   run(510 * kMillisecond);
-  CHECK(state.sent > before + 200);
-  CHECK(counters.tx_packets == state.sent);
-  CHECK(counters.tx_bytes == state.sent_bytes);
+  CHECK(Taken(wire).frames > before + 200);
+  CHECK(counters.tx_packets == Taken(wire).frames);
+  CHECK(counters.tx_bytes == Taken(wire).bytes);
 }
 
 TEST_CASE("stalled egress: a port that wants many frames at a time is handed them so, and few more when it takes none") {
@@ -321,24 +290,24 @@ TEST_CASE("stalled egress: a port that wants many frames at a time is handed the
   for (const size_t batch : {size_t{1}, kBatch}) {
     CAPTURE(batch);
     Rig rig(0, 8'192, batch);
-    for (size_t i = 0; i < kFrames; ++i) rig.ports[0].arriving.emplace_back(frame_to(1, 0, 1'000), rig.now);
+    for (size_t i = 0; i < kFrames; ++i) rig.ports[0].give(rig.now, frame_to(1, 0, 1'000));
     rig.run(rig.now + 100 * kMicrosecond);
-    CHECK(rig.ports[1].sent == kFrames);
-    const size_t largest = *std::ranges::max_element(rig.ports[1].given);
+    CHECK(rig.taken(1).frames == kFrames);
+    const size_t largest = *std::ranges::max_element(rig.ports[1].calls);
     CHECK(largest == (batch == 1 ? 64 : kBatch));
-    CHECK(rig.ports[1].given.size() <= (batch == 1 ? 16u : 2u));
+    CHECK(rig.ports[1].calls.size() <= (batch == 1 ? 16u : 2u));
 
     rig.ports[1].room = 100;
-    for (size_t i = 0; i < kFrames; ++i) rig.ports[0].arriving.emplace_back(frame_to(1, 0, 1'000), rig.now);
+    for (size_t i = 0; i < kFrames; ++i) rig.ports[0].give(rig.now, frame_to(1, 0, 1'000));
     rig.run(rig.now + 10 * kMillisecond);
-    CHECK(rig.ports[1].sent == kFrames + 100);
+    CHECK(rig.taken(1).frames == kFrames + 100);
     const uint32_t outside = rig.device->ports()[1].unsent_bytes();
     CHECK(outside <= std::max<size_t>(kMostUnsent, batch * 1'062) + 65 * 1'062);
     CHECK(rig.occupied() > 0);
     CHECK(rig.occupied() + outside >= 900 * 1'050);
-    rig.ports[1].room = kAll;
+    rig.ports[1].room = kAnyNumber;
     rig.run(rig.now + 10 * kMillisecond);
-    CHECK(rig.ports[1].sent == 2 * kFrames);
+    CHECK(rig.taken(1).frames == 2 * kFrames);
     CHECK(rig.occupied() == 0);
   }
 }

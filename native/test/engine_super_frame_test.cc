@@ -11,6 +11,7 @@
 #include "engine/nic_device.h"
 #include "io/capture.h"
 #include "test/nic_harness.h"
+#include "test/rig/port.h"
 #include "test/super_frames.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
@@ -21,34 +22,11 @@ using namespace weir::test;
 
 namespace {
 
-// Receives the frames that the test gives it.
-struct GivenPort final : PacketPort {
-  std::vector<RxFrame> arriving;
-  size_t lent = 0;
-  size_t released = 0;
-  size_t receive(std::span<RxFrame> frames) override {
-    size_t count = 0;
-    for (; count < frames.size() && lent < arriving.size(); ++count, ++lent) frames[count] = arriving[lent];
-    return count;
-  }
-  void release(size_t count) override { released += count; }
-
-  void give(SuperFrame& super, Time stamp) {
-    RxFrame frame;
-    frame.data = super.bytes.data();
-    frame.length = static_cast<uint32_t>(super.bytes.size());
-    frame.stamp = stamp;
-    frame.offload = super.offload;
-    arriving.push_back(frame);
-  }
-};
-
 struct NicRig {
   NicRig() {
-    auto port = std::make_unique<GivenPort>();
-    wire = port.get();
     config.parameters = nic_parameters(1'000'000'000);
-    device = std::make_unique<NicDevice>(config, uint16_t{0}, WirePort(std::move(port), 0, 0, 64), pool, punted, records, 0);
+    device = std::make_unique<NicDevice>(config, uint16_t{0}, WirePort(std::make_unique<ScriptedPort>(wire), 0, 0, 64), pool,
+                                         punted, records, 0);
   }
   void turn() { device->turn(kMillisecond, kMillisecond); }
   NicCounters& counters() { return device->soft_nic().counters(); }
@@ -57,7 +35,7 @@ struct NicRig {
   FrameRing punted{16};
   SpscRing<Record> records{16};
   NicDeviceConfig config;
-  GivenPort* wire = nullptr;
+  PortScript wire;
   std::unique_ptr<NicDevice> device;
 };
 
@@ -68,15 +46,15 @@ TEST_CASE("nic super-frames: each packet is received, checked and counted by its
   SuperFrame super = join_all(roce_packets(path_to(kNicMac, kPeerMac), 10, 1'000, 500));
   SuperFrame damaged = super;
   damaged.bytes[super.offload.header_length + 3 * super.offload.segment_size + 100] ^= 1;
-  rig.wire->give(super, 1'000);
-  rig.wire->give(damaged, 2'000);
+  rig.wire.give(1'000, super.bytes, super.offload);
+  rig.wire.give(2'000, damaged.bytes, damaged.offload);
   rig.turn();
   CHECK(rig.counters().rx_packets == 20);
   CHECK(rig.counters().rx_bytes == 2 * (9 * 1'058 + 558));
   CHECK(rig.counters().rx_icrc_encapsulated == 1);
   CHECK(rig.counters().drop_unknown_qp == 19);
   CHECK(rig.counters().drop_malformed == 0);
-  CHECK(rig.wire->released == 2);
+  CHECK(rig.wire.released == 2);
 }
 
 TEST_CASE("nic super-frames: a receiving kernel may have joined packets that have all one identification") {
@@ -86,7 +64,7 @@ TEST_CASE("nic super-frames: a receiving kernel may have joined packets that hav
   super.bytes.resize(super.offload.header_length);
   for (const Bytes& one : packets) super.bytes.insert(super.bytes.end(), one.begin() + super.offload.header_length, one.end());
   NicRig rig;
-  rig.wire->give(super, 1'000);
+  rig.wire.give(1'000, super.bytes, super.offload);
   rig.turn();
   CHECK(rig.counters().rx_packets == 10);
   CHECK(rig.counters().rx_icrc_encapsulated == 0);
@@ -99,7 +77,7 @@ TEST_CASE("nic super-frames: what does not fit its frame, or is of another kind,
     NicRig rig;
     SuperFrame super = good;
     spoil(super);
-    rig.wire->give(super, 1'000);
+    rig.wire.give(1'000, super.bytes, super.offload);
     rig.turn();
     CHECK(rig.counters().rx_packets == 1);
     return rig.counters().drop_malformed == 1;
@@ -119,11 +97,10 @@ TEST_CASE("nic super-frames: what does not fit its frame, or is of another kind,
 TEST_CASE("impairment: a super-frame is impaired packet by packet") {
   const std::vector<Bytes> packets = roce_packets(path_to(kNicMac, kPeerMac), 40, 1'000, 500);
   PortClock clock;
-  auto inner = std::make_unique<GivenPort>();
-  GivenPort* const wire = inner.get();
-  ImpairmentPort port(std::move(inner), {.loss = 0.3}, {.seed = 1}, clock);
-  std::vector<SuperFrame> supers(50, join_all(packets));
-  for (SuperFrame& super : supers) wire->give(super, 0);
+  PortScript wire;
+  ImpairmentPort port(std::make_unique<ScriptedPort>(wire), {.loss = 0.3}, {.seed = 1}, clock);
+  const SuperFrame super = join_all(packets);
+  for (int i = 0; i < 50; ++i) wire.give(0, super.bytes, super.offload);
   std::array<RxFrame, 64> frames;
   uint64_t got = 0;
   for (size_t count = port.receive(frames); count > 0; count = port.receive(frames)) {
@@ -139,17 +116,17 @@ TEST_CASE("impairment: a super-frame is impaired packet by packet") {
   CHECK(port.counters().lost > 450);
   CHECK(port.counters().lost < 750);
   CHECK(port.counters().overflow == 0);
-  CHECK(wire->released == supers.size());
+  CHECK(wire.released == 50);
 }
 
 TEST_CASE("capture: a RoCEv2 super-frame is recorded as its packets, both ways") {
   const std::vector<Bytes> packets = roce_packets(path_to(kNicMac, kPeerMac), 5, 1'000, 500);
   SuperFrame super = join_all(packets);
   PortClock clock;
-  auto inner = std::make_unique<GivenPort>();
-  inner->give(super, 0);
+  PortScript wire;
+  wire.give(0, super.bytes, super.offload);
   const auto capture = std::make_shared<Capture>(CaptureOptions{}, 1);
-  CapturePort port(std::move(inner), capture, 0, clock);
+  CapturePort port(std::make_unique<ScriptedPort>(wire), capture, 0, clock);
   std::array<RxFrame, 4> frames;
   REQUIRE(port.receive(frames) == 1);
   CHECK(frames[0].offload.gso == Gso::udp);
@@ -171,15 +148,6 @@ TEST_CASE("capture: a RoCEv2 super-frame is recorded as its packets, both ways")
 }
 
 TEST_CASE("nic super-frames: packets of a queue pair leave in a row where the port joins them, and in order") {
-  struct JoiningPort final : PacketPort {
-    std::vector<PacketMeta> sent;
-    bool joins = true;
-    PortCapabilities capabilities() const override { return {.joins = joins}; }
-    Transmitted transmit(std::span<const TxFrame> frames) override {
-      for (const TxFrame& frame : frames) classify(frame.data, frame.length, sent.emplace_back());
-      return {frames.size()};
-    }
-  };
   for (const bool joins : {false, true}) {
     CAPTURE(joins);
     PacketPool pool(1'024, 2'048);
@@ -194,17 +162,18 @@ TEST_CASE("nic super-frames: packets of a queue pair leave in a row where the po
       config.queue_pairs.back().remote_qpn = 100 + i;
       config.queue_pair_settings.push_back({"a"});
     }
-    auto port = std::make_unique<JoiningPort>();
-    JoiningPort& wire = *port;
-    wire.joins = joins;
-    NicDevice nic(config, 0, WirePort(std::move(port), 0, 0, 64), pool, punted, records, 0);
+    PortScript wire;
+    wire.capabilities.joins = joins;
+    NicDevice nic(config, 0, WirePort(std::make_unique<ScriptedPort>(wire), 0, 0, 64), pool, punted, records, 0);
     for (Time now = 0; now < 400 * kMicrosecond; now += 50 * kMicrosecond) nic.turn(now, now);
     REQUIRE(wire.sent.size() > 100);
     uint32_t changes = 0;
     std::array<uint32_t, kQueuePairs> next{};
-    for (size_t i = 0; i < wire.sent.size(); ++i) {
-      const PacketMeta& meta = wire.sent[i];
-      if (i > 0 && meta.destination_qp != wire.sent[i - 1].destination_qp) ++changes;
+    uint32_t before = 100;
+    for (const auto& [bytes, offload] : wire.sent) {
+      PacketMeta meta;
+      classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta);
+      if (meta.destination_qp != std::exchange(before, meta.destination_qp)) ++changes;
       CHECK(meta.psn == next[meta.destination_qp - 100]++);
     }
     // They take turns packet by packet; of those of one turn of the loop each queue pair's are together.
@@ -218,21 +187,6 @@ TEST_CASE("nic super-frames: packets of a queue pair leave in a row where the po
 
 TEST_CASE(
     "nic super-frames: what a late NIC makes up for leaves in pieces, at the times and in the order of one that is not late") {
-  struct CountingPort final : PacketPort {
-    std::vector<uint32_t> psns;
-    std::vector<uint64_t> calls;  // bytes on the wire
-    PortCapabilities capabilities() const override { return {.joins = true}; }
-    Transmitted transmit(std::span<const TxFrame> frames) override {
-      calls.push_back(0);
-      for (const TxFrame& frame : frames) {
-        PacketMeta meta;
-        classify(frame.data, frame.length, meta);
-        psns.push_back(meta.psn);
-        calls.back() += wire_bytes(frame.length);
-      }
-      return {frames.size()};
-    }
-  };
   const auto run = [](uint32_t queue_pairs, std::initializer_list<Time> turns) {
     PacketPool pool(1'024, 2'048);
     FrameRing punted(16);
@@ -242,11 +196,23 @@ TEST_CASE(
     config.arrears = kMillisecond;
     config.queue_pairs.assign(queue_pairs, sender());
     config.queue_pair_settings.assign(queue_pairs, {"a"});
-    auto port = std::make_unique<CountingPort>();
-    CountingPort& wire = *port;
-    NicDevice nic(config, 0, WirePort(std::move(port), 0, 0, 64), pool, punted, records, 0);
+    PortScript wire;
+    wire.capabilities.joins = true;
+    NicDevice nic(config, 0, WirePort(std::make_unique<ScriptedPort>(wire), 0, 0, 64), pool, punted, records, 0);
     for (const Time at : turns) nic.turn(at, at);
-    return std::pair(wire.psns, wire.calls);
+    std::vector<uint32_t> psns;
+    std::vector<uint64_t> calls;  // bytes on the wire
+    for (auto frame = wire.sent.begin(); const size_t frames : wire.calls) {
+      calls.push_back(0);
+      for (const auto end = frame + static_cast<std::ptrdiff_t>(frames); frame != end; ++frame) {
+        const auto length = static_cast<uint32_t>(frame->bytes.size());
+        PacketMeta meta;
+        classify(frame->bytes.data(), length, meta);
+        psns.push_back(meta.psn);
+        calls.back() += wire_bytes(length);
+      }
+    }
+    return std::pair(psns, calls);
   };
   // 48 us at 100 Gb/s are 600,000 bytes; a piece is of 131,072.
   const auto [late_psns, late] = run(1, {0, 48 * kMicrosecond});
@@ -266,16 +232,6 @@ TEST_CASE(
 }
 
 TEST_CASE("nic super-frames: small messages of an application's queue pair leave in order, full super-frames of them") {
-  struct JoiningPort final : PacketPort {
-    std::vector<Bytes> sent;
-    std::vector<size_t> calls;  // frames
-    PortCapabilities capabilities() const override { return {.joins = true}; }
-    Transmitted transmit(std::span<const TxFrame> frames) override {
-      for (const TxFrame& frame : frames) sent.emplace_back(frame.data, frame.data + frame.length);
-      calls.push_back(frames.size());
-      return {frames.size()};
-    }
-  };
   PacketPool pool(1'024, 2'048);
   FrameRing punted(16);
   SpscRing<Record> records(16);
@@ -284,9 +240,9 @@ TEST_CASE("nic super-frames: small messages of an application's queue pair leave
   config.parameters.verbs_queue_pairs = 2;
   config.parameters.memory_regions = 1;
   config.arrears = kMillisecond;
-  auto port = std::make_unique<JoiningPort>();
-  JoiningPort& wire = *port;
-  NicDevice nic(config, 0, WirePort(std::move(port), 0, 0, 64), pool, punted, records, 0);
+  PortScript wire;
+  wire.capabilities.joins = true;
+  NicDevice nic(config, 0, WirePort(std::make_unique<ScriptedPort>(wire), 0, 0, 64), pool, punted, records, 0);
 
   Bytes memory(4'096);
   MemoryRegion region;
@@ -320,16 +276,16 @@ TEST_CASE("nic super-frames: small messages of an application's queue pair leave
   uint32_t psn = 0;
   for (size_t i = 0; i < wire.sent.size(); ++super_frames) {
     SuperFrameJoin join;
-    REQUIRE(join.begin(wire.sent[i].data(), static_cast<uint32_t>(wire.sent[i].size())));
+    REQUIRE(join.begin(wire.sent[i].bytes.data(), static_cast<uint32_t>(wire.sent[i].bytes.size())));
     size_t end = i + 1;
     for (; end < wire.sent.size() && join.packets() < kJoined; ++end) {
-      if (!join.add(wire.sent[end].data(), static_cast<uint32_t>(wire.sent[end].size()))) break;
+      if (!join.add(wire.sent[end].bytes.data(), static_cast<uint32_t>(wire.sent[end].bytes.size()))) break;
     }
     for (; i < end; ++i) {
       PacketMeta meta;
-      REQUIRE(classify(wire.sent[i].data(), static_cast<uint32_t>(wire.sent[i].size()), meta) == Refusal::none);
+      REQUIRE(classify(wire.sent[i].bytes.data(), static_cast<uint32_t>(wire.sent[i].bytes.size()), meta) == Refusal::none);
       CHECK(meta.psn == psn++);
-      CHECK(icrc_ok(wire.sent[i].data(), meta));
+      CHECK(icrc_ok(wire.sent[i].bytes.data(), meta));
     }
   }
   CHECK(super_frames == (kMessages + kJoined - 1) / kJoined);

@@ -7,8 +7,10 @@
 
 #include "engine/wire_port.h"
 #include "test/memory_port.h"
+#include "test/rig/port.h"
 
 using namespace weir;
+using namespace weir::test;
 
 namespace {
 
@@ -39,75 +41,10 @@ struct Wire {
   uint8_t next = 0;
 };
 
-// A port whose interface is made anew at the first check: three frames are in its ring until then.
-class ReplacedPort final : public PacketPort {
- public:
-  size_t receive(std::span<RxFrame> frames) override {
-    size_t got = 0;
-    for (; got < frames.size() && left > 0; ++got, --left) frames[got] = {.data = bytes.data(), .length = 100, .stamp = 1'000};
-    lent += got;
-    return got;
-  }
-  void release(size_t count) override { lent -= count; }
-  Transmitted transmit(std::span<const TxFrame> frames) override { return {frames.size()}; }
-  PortLosses losses() override { return {}; }
-  PortState state() override { return reopened ? PortState::up : PortState::replaced; }
-  uint32_t mtu() override { return present_mtu; }
-  void reopen() override {
-    CHECK(lent == 0);
-    reopened = true;
-  }
-  std::vector<uint8_t> bytes = std::vector<uint8_t>(100);
-  size_t left = 3;
-  size_t lent = 0;
-  bool reopened = false;
-  uint32_t present_mtu = 0;
-};
-
-// A host that takes so many frames more, and refuses those of `hopeless` bytes for good.
-class HostPort final : public PacketPort {
- public:
-  size_t receive(std::span<RxFrame> frames) override {
-    const size_t got = std::min(waiting, frames.size());
-    for (size_t i = 0; i < got; ++i) frames[i] = {.data = bytes.data(), .length = 100, .stamp = stamp};
-    waiting -= got;
-    return got;
-  }
-  void release(size_t) override {}
-  Transmitted transmit(std::span<const TxFrame> frames) override {
-    ++calls;
-    Transmitted done;
-    for (const TxFrame& frame : frames) {
-      if (frame.length == hopeless) {
-        ++refused;
-        done.refused = true;
-        break;
-      }
-      if (room == 0) break;
-      --room;
-      ++done.sent;
-    }
-    return done;
-  }
-  PortLosses losses() override { return {.receive_overrun = overrun, .transmit_errors = refused}; }
-  PortState state() override { return present; }
-
-  std::vector<uint8_t> bytes = std::vector<uint8_t>(100);
-  PortState present = PortState::up;
-  size_t room = 0;
-  size_t calls = 0;
-  uint32_t hopeless = 0;
-  uint64_t refused = 0;
-  size_t waiting = 0;
-  Time stamp = 0;
-  uint64_t overrun = 0;
-};
-
 struct Sender {
   explicit Sender(size_t window = 64, Time delay = 0) {
-    auto inner = std::make_unique<HostPort>();
-    host = inner.get();
-    port = std::make_unique<WirePort>(std::move(inner), 0, delay, window);
+    host.room = 0;
+    port = std::make_unique<WirePort>(std::make_unique<ScriptedPort>(host), 0, delay, window);
   }
   void send(uint32_t length = 100) {
     const PacketId id = pool.allocate();
@@ -119,7 +56,7 @@ struct Sender {
     port->flush(
         pool, now, [this](PacketId) { ++left; }, [this](PacketId, bool down) { ++(down ? down_lost : refused_lost); });
   }
-  HostPort* host;
+  PortScript host;  // takes nothing at first
   std::unique_ptr<WirePort> port;
   PacketPool pool{256, 256};
   size_t left = 0, down_lost = 0, refused_lost = 0;
@@ -131,10 +68,10 @@ TEST_CASE("wire port: a host that takes nothing is asked ever less often, and ag
   Sender s;
   for (int i = 0; i < 5; ++i) s.send();
   s.flush(0);
-  CHECK(s.host->calls == 1);
+  CHECK(s.host.calls.size() == 1);
   CHECK(s.port->next_deadline() == 20 * kMicrosecond);
   s.flush(20 * kMicrosecond - 1);
-  CHECK(s.host->calls == 1);
+  CHECK(s.host.calls.size() == 1);
   size_t looks = 0;
   Time now = 0;
   for (; now < 900 * kMillisecond; now = s.port->next_deadline(), ++looks) {
@@ -143,11 +80,11 @@ TEST_CASE("wire port: a host that takes nothing is asked ever less often, and ag
   }
   CHECK(looks < 1'100);  // 45,000 in steps of 20 us
   CHECK(s.left == 0);
-  s.host->room = 1;
+  s.host.room = 1;
   s.flush(now);
   CHECK(s.left == 1);
   CHECK(s.port->next_deadline() == now + 20 * kMicrosecond);
-  s.host->room = 10;
+  s.host.room = 10;
   s.flush(now + 20 * kMicrosecond);
   CHECK(s.left == 5);
   CHECK(s.port->unsent_bytes() == 0);
@@ -162,7 +99,7 @@ TEST_CASE("wire port: no frame waits for longer than the patience, also where th
   // One frame in 200 ms, while ten come in that time.
   for (int round = 0; round < 50; ++round) {
     for (int i = 0; i < 10 && s.port->unsent() < 100; ++i, ++sent) s.send();
-    s.host->room = 1;
+    s.host.room = 1;
     for (int step = 0; step < 20; ++step, now += 10 * kMillisecond) s.flush(now);
   }
   CHECK(s.left == 50);
@@ -171,7 +108,7 @@ TEST_CASE("wire port: no frame waits for longer than the patience, also where th
   CHECK(s.down_lost == 0);
   s.port->settle();
   CHECK(s.port->counters().host_tx_errors == s.refused_lost);
-  s.host->room = 1'000;
+  s.host.room = 1'000;
   s.flush(now + kMillisecond);
   CHECK(s.port->unsent() == 0);
   CHECK(s.pool.available() == s.pool.size());
@@ -179,8 +116,8 @@ TEST_CASE("wire port: no frame waits for longer than the patience, also where th
 
 TEST_CASE("wire port: a frame that the host refuses for good is discarded, and those behind it go on") {
   Sender s;
-  s.host->room = 100;
-  s.host->hopeless = 222;
+  s.host.room = 100;
+  s.host.hopeless = 222;
   for (const uint32_t length : {100u, 222u, 222u, 90u}) s.send(length);
   s.flush(0);
   CHECK(s.left == 2);
@@ -195,7 +132,7 @@ TEST_CASE("wire port: what waits when the interface is deleted is discarded, and
   for (int i = 0; i < 7; ++i) s.send();
   s.flush(0);
   CHECK(s.port->unsent() == 7);
-  s.host->present = PortState::gone;
+  s.host.state = PortState::gone;
   CHECK(s.port->check(kMillisecond).up);
   s.send();
   s.flush(kMillisecond);  // earlier than the host would be asked again
@@ -208,7 +145,7 @@ TEST_CASE("wire port: what waits when the interface is deleted is discarded, and
 
 TEST_CASE("wire port: an egress that stands still is told, with the time for which it did") {
   Sender s;
-  s.host->room = 1;
+  s.host.room = 1;
   s.send();
   s.flush(0);
   CHECK_FALSE(s.port->check(0).any());
@@ -224,14 +161,14 @@ TEST_CASE("wire port: an egress that stands still is told, with the time for whi
   CHECK(s.port->transmit_stalled());
   CHECK(s.port->counters().tx_stall_duration >= 2'500'000'000);
   CHECK(s.port->counters().tx_stall_duration <= 3'000'000'000);
-  s.host->room = 1'000;
+  s.host.room = 1'000;
   s.flush(now);
   CHECK(s.port->check(now).stall);
   CHECK_FALSE(s.port->transmit_stalled());
   // One that is slow, but takes what it is given within the time, does not.
   for (; now < 9 * kSecond; now += 10 * kMillisecond) {
     for (int i = 0; i < 2 && s.port->unsent() < 20; ++i) s.send();
-    s.host->room = 1;
+    s.host.room = 1;
     s.flush(now);
     if (now % WirePort::kStall == 0) CHECK_FALSE(s.port->check(now).stall);
   }
@@ -244,11 +181,10 @@ TEST_CASE("wire port: frames that come and are not taken are told") {
     Time now = 0;
     CHECK_FALSE(s.port->check(now).any());
     // A device lives by arrivals: one that lies in the future is not taken, and holds back all behind it.
-    s.host->waiting = full ? 8 : 1;
-    s.host->stamp = 100 * kSecond;
+    for (int i = 0; i < (full ? 8 : 1); ++i) s.host.give(100 * kSecond, std::vector<uint8_t>(100));
     s.port->poll();
     for (now += WirePort::kStall; now < 2 * kSecond; now += WirePort::kStall) CHECK_FALSE(s.port->check(now).stall);
-    if (full) s.host->overrun += 5;
+    if (full) s.host.losses.receive_overrun += 5;
     now += WirePort::kStall;
     CHECK(s.port->check(now).stall);
     CHECK(s.port->receive_stuck());
@@ -354,11 +290,13 @@ TEST_CASE("wire port: what the port does not take yet is kept, in order, and fre
 }
 
 TEST_CASE("wire port: frames that wait when the interface is replaced are counted, read or not") {
-  auto inner = std::make_unique<ReplacedPort>();
-  ReplacedPort& replaced = *inner;
-  WirePort port(std::move(inner), 0, kSecond, 2);  // a delay that none of them has seen the end of, room for two
+  PortScript replaced;
+  replaced.state = PortState::replaced;
+  for (int i = 0; i < 3; ++i) replaced.give(1'000, std::vector<uint8_t>(100));
+  WirePort port(std::make_unique<ScriptedPort>(replaced), 0, kSecond,
+                2);  // a delay that none of them has seen the end of, room for two
   port.poll();
-  CHECK(replaced.left == 1);
+  CHECK(replaced.waiting() == 1);
   CHECK(port.check(0).reopened);
   CHECK(port.up());
   CHECK(port.counters().host_rx_abandoned == 3);
@@ -367,19 +305,17 @@ TEST_CASE("wire port: frames that wait when the interface is replaced are counte
 }
 
 TEST_CASE("wire port: a changed MTU is told once, and one that is gone has not changed") {
-  auto inner = std::make_unique<ReplacedPort>();
-  ReplacedPort& interface = *inner;
-  interface.reopened = true;
-  WirePort port(std::move(inner), 0, 0, 8);
+  PortScript interface;
+  WirePort port(std::make_unique<ScriptedPort>(interface), 0, 0, 8);
   CHECK_FALSE(port.check(0).any());
   CHECK(port.mtu() == 0);
-  interface.present_mtu = 1500;
+  interface.mtu = 1500;
   CHECK(port.check(0).mtu);
   CHECK_FALSE(port.check(0).any());
-  interface.present_mtu = 0;
+  interface.mtu = 0;
   CHECK_FALSE(port.check(0).any());
   CHECK(port.mtu() == 1500);
-  interface.present_mtu = 9000;
+  interface.mtu = 9000;
   const WirePort::Changes changes = port.check(0);
   CHECK(changes.mtu);
   CHECK_FALSE(changes.up);

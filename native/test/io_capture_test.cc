@@ -14,6 +14,7 @@
 #include "engine/impairment_port.h"
 #include "io/capture.h"
 #include "test/memory_port.h"
+#include "test/rig/port.h"
 #include "test/wire_fixtures.h"
 #include "wire/mac_control.h"
 
@@ -39,20 +40,6 @@ size_t send(PacketPort& port, const Bytes& bytes) {
   const TxFrame frame{bytes.data(), static_cast<uint32_t>(bytes.size())};
   return port.transmit({&frame, 1}).sent;
 }
-
-// Receives one frame, again and again.
-struct OneFrame final : PacketPort {
-  RxFrame frame;
-  size_t receive(std::span<RxFrame> frames) override {
-    frames[0] = frame;
-    return 1;
-  }
-  void release(size_t) override {}
-  Transmitted transmit(std::span<const TxFrame>) override { return {}; }
-  int wait_descriptor() const override { return 17; }
-  Time next_deadline() const override { return 18; }
-  PortLosses losses() override { return {1, 2, 3}; }
-};
 
 // Frames that wait in a capture, by its reader, and the capture's records of them.
 std::vector<std::pair<CapturedFrame, Record>> frames_of(Capture& capture, size_t room = 64 * 1024) {
@@ -83,14 +70,13 @@ std::vector<Record> drained(Capture& capture) {
 
 // Returns a capture's record of a frame that comes in; nothing if it does not want it.
 std::optional<CapturedFrame> seen(std::span<const uint8_t> bytes, CaptureOptions options = {}, const Offload& offload = {}) {
-  ExactFrame exact(bytes);
   PortClock clock;
-  auto inner = std::make_unique<OneFrame>();
-  inner->frame = {.data = exact.data(), .length = exact.length(), .offload = offload};
+  PortScript wire;
+  wire.give(0, Bytes(bytes.begin(), bytes.end()), offload);
   options.snap_length = std::min(options.snap_length, uint32_t{2048});  // many are made
   options.ring_bytes = 8192;
   const auto capture = std::make_shared<Capture>(options, 1);
-  CapturePort port(std::move(inner), capture, 0, clock);
+  CapturePort port(std::make_unique<ScriptedPort>(wire), capture, 0, clock);
   RxFrame frame;
   port.receive({&frame, 1});
   const auto frames = frames_of(*capture);
@@ -172,13 +158,17 @@ TEST_CASE("capture: a stripped tag is put back, at every snap length") {
   for (uint32_t snap = 0; snap <= 70; ++snap) {
     CAPTURE(snap);
     PortClock clock;
-    auto inner = std::make_unique<OneFrame>();
-    inner->frame = {bytes.data(), 60, 9, 0x6064, true, 0x88a8};
+    PortScript wire;
+    wire.give_tagged(9, bytes, 0x6064);
+    wire.arriving[0].frame.vlan_tpid = 0x88a8;
+    wire.wait_descriptor = 17;
+    wire.deadline = 18;
+    wire.losses = {1, 2, 3};
     const auto capture = std::make_shared<Capture>(CaptureOptions{.snap_length = snap, .ring_bytes = 4096}, 1);
-    CapturePort port(std::move(inner), capture, 0, clock);
+    CapturePort port(std::make_unique<ScriptedPort>(wire), capture, 0, clock);
     RxFrame frame;
     CHECK(port.receive({&frame, 1}) == 1);
-    CHECK(frame.data == bytes.data());  // lent on as it is
+    CHECK(frame.data == wire.arriving[0].bytes.data());  // lent on as it is
     CHECK(frame.vlan_stripped);
     CHECK(port.wait_descriptor() == 17);
     CHECK(port.next_deadline() == 18);

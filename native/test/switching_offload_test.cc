@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/switch_device.h"
+#include "test/rig/port.h"
 #include "wire/checksum.h"
 #include "wire/classify.h"
 #include "wire/ethernet.h"
@@ -14,6 +15,7 @@
 #include "wire/segmentation.h"
 
 using namespace weir;
+using namespace weir::test;
 
 namespace {
 
@@ -258,31 +260,6 @@ TEST_CASE("switch offloads: segments for which there is no descriptor are counte
   rig.check_balance();
 }
 
-namespace {
-
-// Gives the frames that it is handed, keeps what is sent.
-struct FakePort final : PacketPort {
-  size_t receive(std::span<RxFrame> frames) override {
-    size_t count = 0;
-    for (; count < frames.size() && !incoming.empty(); ++count) {
-      frames[count] = incoming.front();
-      incoming.erase(incoming.begin());
-    }
-    return count;
-  }
-  void release(size_t) override {}
-  Transmitted transmit(std::span<const TxFrame> frames) override {
-    for (const TxFrame& frame : frames) outgoing.emplace_back(Bytes(frame.data, frame.data + frame.length), frame.offload);
-    return {frames.size()};
-  }
-  PortLosses losses() override { return {}; }
-
-  std::vector<RxFrame> incoming;
-  std::vector<std::pair<Bytes, Offload>> outgoing;
-};
-
-}  // namespace
-
 TEST_CASE("switch offloads: a tag put back moves the checksum, and what does not fit the frame is refused at the edge") {
   PacketPool pool(64, kMaxSuperFrame);
   FrameRing punted(4);
@@ -290,28 +267,22 @@ TEST_CASE("switch offloads: a tag put back moves the checksum, and what does not
   config.parameters = Rig::parameters({0, 1'500, 0, true}, 0, 0, 2);
   config.ports.resize(2);
   std::vector<WirePort> ports;
-  std::array<FakePort*, 2> fakes{};
-  for (FakePort*& fake : fakes) {
-    auto port = std::make_unique<FakePort>();
-    fake = port.get();
-    ports.emplace_back(std::move(port), 0, 0, 64);
-  }
+  std::array<PortScript, 2> wires;
+  for (PortScript& wire : wires) ports.emplace_back(std::make_unique<ScriptedPort>(wire), 0, 0, 64);
   SwitchDevice device(config, 0, std::move(ports), pool, punted);
   Offload offload;
   const Bytes frame = make(kHost + 1, 5'500, offload);
-  RxFrame rx{frame.data(), static_cast<uint32_t>(frame.size()), 0, 0x6005, true, 0x8100, offload};
-  fakes[0]->incoming.push_back(rx);
-  rx.offload.checksum_start = 0xffff;
-  fakes[0]->incoming.push_back(rx);
-  rx.offload = offload;
-  rx.length -= 1;
-  fakes[0]->incoming.push_back(rx);
+  Offload outside = offload;
+  outside.checksum_start = 0xffff;
+  wires[0].give_tagged(0, frame, 0x6005, offload);
+  wires[0].give_tagged(0, frame, 0x6005, outside);
+  wires[0].give_tagged(0, Bytes(frame.begin(), frame.end() - 1), 0x6005, offload);
   device.turn(0, 0);
   const SwitchPortCounters& counters = device.soft_switch().counters(0);
   CHECK(counters.rx_packets == 6 + 2);
   CHECK(counters.drop_offload_refused == 2);
-  REQUIRE(fakes[1]->outgoing.size() == 1);
-  const auto& [bytes, left] = fakes[1]->outgoing[0];
+  REQUIRE(wires[1].sent.size() == 1);
+  const auto& [bytes, left] = wires[1].sent[0];
   CHECK(bytes.size() == frame.size() + 4);
   CHECK(load_be32(&bytes[12]) == 0x81006005);
   CHECK(left.gso == Gso::tcp4);
