@@ -49,6 +49,12 @@ const kParts = [
     before: "NativeSwitch",
     last: "NativeCongestionLibrary",
   },
+  {
+    file: "fault_configuration",
+    title: "A fault, as a port of a worker is given it; ranges are those that the native core checks.",
+    before: "CapturePlace",
+    last: "NativeFault",
+  },
 ] as const;
 
 /** Every generated file's path in the repository and its content. */
@@ -85,7 +91,7 @@ export function typescriptOf({ configuration, reports, records, words }: Descrip
     ],
     [
       `${kFolder}/units.ts`,
-      file("Fields of a worker's configuration that a time scale changes.", [unitsOf(configuration)]),
+      file("Fields of a worker's configuration, and of faults, that a time scale changes.", [unitsOf(configuration)]),
     ],
     [
       "src/congestion/described.ts",
@@ -113,7 +119,7 @@ function unitsOf(configuration: readonly Struct[]): string {
     }
     if (own.size > 0) units.set(name, own);
   }
-  const used = new Set(["WorkerConfig"]);
+  const used = new Set(["WorkerConfig", "NativeFault"]);
   for (const struct of used) for (const inner of [...(units.get(struct)?.values() ?? [])].flat()) used.add(inner);
   const written = [...units].filter(([name]) => used.has(name));
   const unitOf = (all: readonly string[]) =>

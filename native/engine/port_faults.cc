@@ -19,7 +19,7 @@ constexpr size_t kMostFaults = 64;
 uint32_t PortFaults::add(const Worker::PortPlace& place, const FaultParameters& parameters) {
   check(parameters, "fault");
   // Memory is had while the worker runs.
-  auto fresh = std::make_unique<ImpairmentPort>(worker_.port_clock());
+  auto fresh = std::make_unique<ImpairmentPort>(worker_.clock_.of_ports());
   ImpairmentPort* port = nullptr;
   worker_.between_turns([&] {
     WirePort* const wire = worker_.find_port(place);
@@ -39,7 +39,7 @@ uint32_t PortFaults::add(const Worker::PortPlace& place, const FaultParameters& 
       throw NativeError("NO_RESOURCES", 0, "", "the port has " + std::to_string(kMostFaults) + " faults already", "end some");
     }
     port->faults().add(++last_, parameters, port->clock().now);
-    worker_.look_at_ports();
+    worker_.checked_ = 0;  // the state of the link is told at once
   });
   return last_;
 }
@@ -48,7 +48,7 @@ bool PortFaults::end(uint32_t number) {
   bool found = false;
   worker_.between_turns([&] {
     for (ImpairmentPort* port : ports_) found = found || port->faults().end(number);
-    worker_.look_at_ports();
+    worker_.checked_ = 0;  // the state of the link is told at once
   });
   return found;
 }

@@ -102,10 +102,6 @@ class Worker {
   void attach(const std::shared_ptr<Capture>& capture, std::span<const PortPlace> places);
   // Nothing is recorded to it any more.
   void detach(const Capture& capture);
-  // These are for faults, between two turns. Null: there is no such port.
-  WirePort* find_port(const PortPlace& place);
-  void look_at_ports() { checked_ = 0; }
-  const PortClock& port_clock() const { return clock_.of_ports(); }
   const GapRecord& gaps() const { return gaps_; }             // any thread
   const CounterBlock& counters() const { return counters_; }  // valid from begin() on, once ready() is true
   bool ready() const { return ready_.load(std::memory_order_acquire); }
@@ -118,6 +114,8 @@ class Worker {
   std::vector<std::unique_ptr<NicDevice>>& nics() { return devices_.nics(); }
 
  private:
+  friend class PortFaults;
+
   static constexpr Time kPublishInterval = 2 * kMillisecond;  // interval of the counters
 
   void run();
@@ -126,6 +124,7 @@ class Worker {
   void loop(Time begin);
   void send_injected();
   void run_action();
+  WirePort* find_port(const PortPlace& place);
   void check_ports(Time now);
   void publish(Time now, bool last);
   // Whether the block has all that was counted.

@@ -39,8 +39,9 @@ constexpr auto words_of(FaultParameters::Kind) { return std::array{"drop", "dela
 void describe(auto& v, Of<FaultParameters> auto& p) {
   using field::any;
   using field::optional;
-  constexpr double kMostTime = 86'400.0 * kSecond;
-  const auto time = [](const char* text) { return optional(field::within(0, kMostTime, text, "wall ns")); };
+  // A day, at a scale of ten thousand.
+  constexpr double kMostTime = 86'400.0 * kSecond * 1e4;
+  const auto time = [](const char* text) { return optional(field::within(0, kMostTime, text, "ns")); };
   v.type("NativeFault", "A fault that is made on purpose.");
   v("kind", p.kind, any("Kind."));
   v("opcodes", p.opcodes, optional(any("Opcodes of the BTH; empty: all frames.")));

@@ -2,7 +2,7 @@
 import { Argument } from "commander";
 import { WeirError } from "../base/error.js";
 import { formatTime } from "../base/units.js";
-import type { FaultReport } from "../device/faults.js";
+import type { FaultReport } from "../device/protocol.js";
 import { askDevice, type ControlledDevice, findDevices } from "../device/running.js";
 import { printable } from "../result/report/format.js";
 import { drawGrid } from "../result/report/table.js";

@@ -7,14 +7,14 @@ import type { QcnParameters, QcnVariant } from "../congestion/qcn.js";
 import type { ReceiveBackend } from "../host/backend.js";
 import type { MacControl, PfcState, PortProbe } from "../host/port_probe.js";
 import type { Counter } from "../native/counters.js";
-import type { NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
+import type { FaultState, NativeBackend, QueuePairState, SwitchState } from "../native/types.js";
 import type { Usual } from "../scenario/port_profiles.js";
 import type { TrafficClasses } from "../scenario/types.js";
 import type { DcbTlvs, Ets } from "../wire/lldp/dcb_tlv.js";
 import type { CnState, DcbxState, Mismatch } from "../wire/lldp/dcbx.js";
 import type { SwitchSettings } from "./behaviour.js";
 import type { CaptureStart } from "./capture/request.js";
-import type { FaultReport } from "./faults.js";
+import type { FaultRequest } from "./fault_request.js";
 import type { StormKind } from "./file/types.js";
 import type { PortVlans } from "./file/vlans.js";
 
@@ -238,6 +238,16 @@ export interface DcbxPortReport {
   /** Defence that `auto` means, by CNPV. */
   congestion: Record<string, CnState>;
   mismatches: Mismatch[];
+}
+
+/** A fault of a device that goes on, or has ended by itself, with what it has done. */
+export interface FaultReport extends Omit<FaultState, "over"> {
+  /** Name of the port. */
+  port: string;
+  kind: FaultRequest["kind"];
+  state: "active" | "over";
+  /** Fault as it was asked for. */
+  fault: FaultRequest;
 }
 
 /** A lab as a whole. */

@@ -485,21 +485,3 @@ export interface CapturePlace {
   /** Switches first. */ device: number;
   /** Of that device. */ port: number;
 }
-
-/** A fault that is made on purpose. */
-export interface NativeFault {
-  /** Kind. */ kind: "drop" | "delay" | "duplicate" | "corrupt" | "mark" | "down";
-  /** Opcodes of the BTH; empty: all frames. */ opcodes?: number[];
-  /** Queue pair that the frame is for. */ destination_qp?: number;
-  /** Source port of RoCEv2. */ udp_source_port?: number;
-  /** IP address of the sender. */ source?: NativeIpAddress;
-  /** IP address of the receiver. */ destination?: NativeIpAddress;
-  /** Share of frames that match. 0 to 1 */ share?: number;
-  /** One of so many that match, the last of them. 1 to 4294967295 */ every?: number;
-  /** Frames after which it is over; 0: without end. */ count?: number;
-  /** Seed of the share. */ seed?: number;
-  /** Time that a frame is held back, kind delay. wall ns, 0 to 8.64e+13 */ delay?: number;
-  /** Time after which it is over; 0: without end. wall ns, 0 to 8.64e+13 */ lasts?: number;
-  /** Time for which the link is back, kind down; 0: it stays down. wall ns, 0 to 8.64e+13 */ up?: number;
-  /** Time after which the link goes down again, kind down with `up`. wall ns, 0 to 8.64e+13 */ period?: number;
-}

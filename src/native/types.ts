@@ -2,7 +2,6 @@
 import type {
   CaptureConfig,
   CapturePlace,
-  NativeFault,
   NativeIpAddress,
   NativeNic,
   NativePath,
@@ -14,6 +13,7 @@ import type {
   ProgramWay,
   WorkerConfig,
 } from "./configuration.js";
+import type { NativeFault } from "./fault_configuration.js";
 import type { HistogramSource } from "./histogram.js";
 import {
   type CaptureCounts,
@@ -33,6 +33,7 @@ import {
 } from "./reports.js";
 
 export * from "./configuration.js";
+export * from "./fault_configuration.js";
 export * from "./reports.js";
 
 /** Memory outside of V8's heap, which stays where it is; the poll thread reads and writes it too. */

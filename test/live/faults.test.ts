@@ -1,0 +1,85 @@
+/** Faults that are made while programs run, and what these see of them. */
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { ask } from "../../src/device/control_client.js";
+import { lacking } from "../needs.js";
+import { describeUnless } from "../obstacles.js";
+import { eventually } from "../patience.js";
+import { liveObstacle } from "./capability.js";
+import { kHosts, network, type Running, weirAs } from "./daemons.js";
+import { folder } from "./weir.js";
+
+async function fabric() {
+  const net = await network();
+  const path = folder();
+  const control = (name: string) => join(path, `${name}.sock`);
+  const at = (name: string) => ["nsenter", `--net=${net.namespace(name).path}`, "--"];
+  weirAs({ as: at("sw") }, "switch", ...kHosts, "--set", `control=${control("switch")}`);
+  for (const name of kHosts) {
+    const set = ["--set", `control=${control(name)}`];
+    weirAs({ as: at(name) }, "nic", "weir0", "--name", name, "--programs", ...set);
+  }
+  await eventually(async () => {
+    for (const name of ["switch", ...kHosts]) await ask(control(name), "status");
+  });
+  const fault = async (name: string, ...args: string[]) => {
+    const { status, stdout, stderr } = await weirAs({}, "fault", name, "--socket", control(name), ...args, "--json")
+      .finished;
+    expect(status, stderr).toBe(0);
+    return JSON.parse(stdout) as { number: number; matched: number; hits: number; state: string }[];
+  };
+  const program = (name: string, ...command: string[]): Running =>
+    weirAs({ as: at(name) }, "run", "--socket", control(name), "--", ...command);
+  const counted = async (name: string, counter: string) => {
+    const { counters } = await ask(control(name), "counters");
+    return counters.filter((one) => one.name === counter).reduce((sum, { value }) => sum + value, 0);
+  };
+  return { fault, program, counted };
+}
+
+type Fabric = Awaited<ReturnType<typeof fabric>>;
+
+/** Runs ib_write_bw once the server listens; the client that finds nobody ends by itself. */
+async function writes({ program }: Fabric, ...more: string[]): Promise<{ status: number | null; stdout: string }> {
+  const args = ["ib_write_bw", "-s", "4096", "-n", "300", ...more];
+  const server = program("b", ...args);
+  let last = { status: null as number | null, stdout: "" };
+  await eventually(async () => {
+    const { status, stdout, stderr } = await program("a", ...args, "10.66.0.2").finished;
+    last = { status, stdout: stdout + stderr };
+    expect(stdout + stderr).not.toContain("Couldn't connect");
+  });
+  server.child.kill("SIGTERM");
+  await server.finished;
+  return last;
+}
+
+describeUnless(liveObstacle() ?? lacking("perftest"), "faults on purpose", () => {
+  it("are made to the packets that match, counted, and made good by the transport", async () => {
+    const place = await fabric();
+    await place.fault("b", "drop", "--opcode", "write", "--every", "50", "--count", "4");
+    await place.fault("switch", "duplicate", "--port", "a", "--opcode", "write", "--every", "70");
+    await place.fault("a", "drop", "--opcode", "cnp");
+    expect((await writes(place)).status).toBe(0);
+    const [dropped] = await place.fault("b");
+    expect(dropped).toMatchObject({ hits: 4, state: "over" });
+    expect(await place.counted("b", "faults_dropped")).toBe(4);
+    expect(await place.counted("b", "out_of_sequence")).toBeGreaterThan(0);
+    const [doubled] = await place.fault("switch");
+    expect(doubled?.hits).toBeGreaterThan(3);
+    expect(await place.counted("switch", "faults_duplicated")).toBe(doubled?.hits);
+    expect((await place.fault("a"))[0]).toMatchObject({ hits: 0, state: "active" });
+    expect(await place.fault("a", "end")).toMatchObject([{ state: "over" }]);
+  });
+
+  it("that last longer than a queue pair tries end its work with an error", async () => {
+    const place = await fabric();
+    await place.fault("b", "drop", "--opcode", "write");
+    const { status, stdout } = await writes(place, "-u", "10");
+    expect(status, stdout).not.toBe(0);
+    // IBV_WC_RETRY_EXC_ERR
+    expect(stdout).toMatch(/status 12|transport retry counter exceeded/i);
+    expect((await place.fault("b", "end"))[0]?.hits).toBeGreaterThan(0);
+    expect((await writes(place)).status).toBe(0);
+  });
+});
