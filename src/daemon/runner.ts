@@ -18,9 +18,10 @@ import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from ".
 import { DeviceWorkers } from "../native/workers.js";
 import { arpReply } from "../wire/cm/arp.js";
 import { EchoResponder } from "../wire/cm/echo.js";
-import { type FrameLink, taggedFrame, untaggedFrame } from "../wire/cm/link.js";
+import type { FrameLink } from "../wire/cm/link.js";
 import { neighbourAdvertisement } from "../wire/cm/ndp.js";
-import { kLldpEtherType } from "../wire/lldp/lldpdu.js";
+import { readEthernet, taggedFrame, untaggedFrame } from "../wire/ethernet.js";
+import { kEtherType } from "../wire/headers.js";
 import { kPriorities } from "../wire/priority.js";
 import { ControlPlane, routesByKernel } from "./control_plane.js";
 import { Discovery } from "./discovery.js";
@@ -31,7 +32,6 @@ import { RateSchedule } from "./rate_schedule.js";
 
 const kStartMs = 2000;
 /** Offset of the EtherType in a frame. */
-const kTypeOffset = 12;
 /** Reasons why a connection of queue pairs fails, by its WorkStatus, where its user can do something. */
 const kFailures: Readonly<Record<number, string>> = {
   9: "the peer refuses it: are `transport`, `path_mtu` and `remote_qpn` the same there?",
@@ -406,7 +406,7 @@ export class DeviceRunner implements DeviceSource {
     }
     for (const { port, bytes } of this.worker.drainPunted()) {
       const frame = untaggedFrame(bytes);
-      if (frame.length > kTypeOffset + 2 && frame.readUInt16BE(kTypeOffset) === kLldpEtherType) {
+      if (readEthernet(frame)?.etherType === kEtherType.lldp) {
         this.discovery?.receive(port, frame);
         continue;
       }
