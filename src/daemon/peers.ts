@@ -1,6 +1,6 @@
-/** Finds MAC addresses of peers whose file does not give them: asks by ARP until they answer, and from time to time again. */
-import { type Clock, type FrameLink, systemClock } from "../wire/cm/link.js";
-import { Neighbours } from "../wire/cm/neighbour.js";
+/** Follows MAC addresses of peers whose file does not give them: has them looked for until they answer, and from time to time again. */
+import { type Clock, systemClock } from "../wire/cm/link.js";
+import type { Neighbours } from "../wire/cm/neighbour.js";
 
 export interface PeerEvents {
   /** Called when it answers, for the first time or with another MAC address than `before`. */
@@ -14,24 +14,16 @@ const kLookMs = 5000;
 const kPauseMs = 1000;
 
 export class Peers {
-  readonly #neighbours: Neighbours;
   readonly #macs = new Map<string, number>();
   readonly #silent = new Set<string>();
   #closed = false;
 
-  /**
-   * @param address Own address; requests for it are answered elsewhere.
-   * @param route Gives the next hop towards an address, whose MAC address is looked for; undefined: all are on the link.
-   */
   constructor(
-    link: FrameLink,
-    address: string,
-    route: ((address: string) => string) | undefined,
+    private readonly neighbours: Pick<Neighbours, "resolve">,
     wanted: readonly string[],
     private readonly events: PeerEvents,
     private readonly clock: Clock = systemClock,
   ) {
-    this.#neighbours = new Neighbours({ link, address, answers: false, clock, ...(route && { route }) });
     for (const peer of new Set(wanted)) void this.#follow(peer);
   }
 
@@ -43,11 +35,10 @@ export class Peers {
   /** Idempotent. */
   close(): void {
     this.#closed = true;
-    this.#neighbours.close();
   }
 
   async #follow(address: string): Promise<void> {
-    const found = await this.#neighbours.resolve(address).catch(() => undefined);
+    const found = await this.neighbours.resolve(address).catch(() => undefined);
     if (this.#closed) return;
     if (found === undefined) {
       if (!this.#silent.has(address)) this.events.silent(address);

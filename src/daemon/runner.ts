@@ -16,11 +16,10 @@ import { type Counter, CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { DeviceWorkers } from "../native/workers.js";
-import { arpReply } from "../wire/cm/arp.js";
-import { EchoResponder } from "../wire/cm/echo.js";
-import { type FrameLink, taggedFrame, untaggedFrame } from "../wire/cm/link.js";
-import { neighbourAdvertisement } from "../wire/cm/ndp.js";
-import { kLldpEtherType } from "../wire/lldp/lldpdu.js";
+import type { FrameLink } from "../wire/cm/link.js";
+import { Neighbours } from "../wire/cm/neighbour.js";
+import { readEthernet, taggedFrame, untaggedFrame } from "../wire/ethernet.js";
+import { kEtherType } from "../wire/headers.js";
 import { kPriorities } from "../wire/priority.js";
 import { ControlPlane, routesByKernel } from "./control_plane.js";
 import { Discovery } from "./discovery.js";
@@ -31,7 +30,6 @@ import { RateSchedule } from "./rate_schedule.js";
 
 const kStartMs = 2000;
 /** Offset of the EtherType in a frame. */
-const kTypeOffset = 12;
 /** Reasons why a connection of queue pairs fails, by its WorkStatus, where its user can do something. */
 const kFailures: Readonly<Record<number, string>> = {
   9: "the peer refuses it: are `transport`, `path_mtu` and `remote_qpn` the same there?",
@@ -68,8 +66,8 @@ export class DeviceRunner implements DeviceSource {
   private begun = false;
   private closed = false;
   private failure: string | undefined;
-  /** Responders for those addresses of a NIC that the kernel does not have. */
-  private readonly echoes: readonly EchoResponder[];
+  /** One for each address of a NIC, in their order. */
+  private readonly neighbours: readonly Neighbours[];
 
   /**
    * @param answered Addresses of a NIC that the kernel does not have: requests for them are answered here, and so is ping. @param
@@ -101,7 +99,7 @@ export class DeviceRunner implements DeviceSource {
       () => addon.monotonicNow(),
       (changes) => this.#changeRates(changes),
     );
-    this.echoes = config.kind === "nic" ? answered.map((own) => new EchoResponder(config.port.mac, own)) : [];
+    this.neighbours = this.#neighboursOf(config);
     if (config.kind === "switch" && routesByKernel(config)) {
       this.control = new ControlPlane(addon, config, log, () => this.#apply(this.config));
     }
@@ -230,7 +228,7 @@ export class DeviceRunner implements DeviceSource {
     this.schedule.stop();
     this.control?.close();
     this.device.close();
-    for (const peers of this.peers) peers.close();
+    for (const each of [...this.peers, ...this.neighbours]) each.close();
     this.worker.close();
   }
 
@@ -240,9 +238,9 @@ export class DeviceRunner implements DeviceSource {
   }
 
   *more(): Iterable<Counter> {
-    if (this.echoes.length === 0) return;
+    if (this.answered.length === 0) return;
     for (const what of ["replies", "limited"] as const) {
-      const value = this.echoes.reduce((total, echo) => total + echo[what], 0);
+      const value = this.neighbours.reduce((total, { echo }) => total + echo[what], 0);
       yield { name: kEchoes[what], unit: "packets", meaning: "none", labels: { device: this.name }, value };
     }
   }
@@ -304,23 +302,29 @@ export class DeviceRunner implements DeviceSource {
     });
   }
 
+  #neighboursOf(config: DeviceConfig): Neighbours[] {
+    if (config.kind === "switch") return [];
+    const { addresses, gateways, port } = config;
+    const link = this.link(port.mac);
+    return addresses.map((address) => {
+      const answers = this.answered.includes(address);
+      return new Neighbours({ link, address, answers, route: routeFrom(gateways, address) });
+    });
+  }
+
   #findPeers(): void {
     if (this.config.kind === "switch") return;
-    const { addresses, port } = this.config;
-    const link = this.link(port.mac);
-    for (const own of addresses) {
+    for (const [i, own] of this.config.addresses.entries()) {
       const wanted = this.#wantedPeers().filter(({ address }) => isIPv6(address) === isIPv6(own));
-      if (wanted.length > 0) this.peers.push(this.#findFrom(own, wanted, link));
+      if (wanted.length > 0) this.peers.push(this.#findFrom(own, wanted, this.neighbours[i] as Neighbours));
     }
   }
 
-  #findFrom(own: string, wanted: readonly { name: string; address: string }[], link: FrameLink): Peers {
+  #findFrom(own: string, wanted: readonly { name: string; address: string }[], neighbours: Neighbours): Peers {
     const names = new Map(wanted.map((peer) => [peer.address, peer.name]));
     const nameOf = (peer: string) => names.get(peer) ?? peer;
     const how = isIPv6(own) ? "neighbour discovery" : "ARP";
-    const { config } = this;
-    const route = config.kind === "nic" ? routeFrom(config.gateways, own) : undefined;
-    return new Peers(link, own, route, [...names.keys()], {
+    return new Peers(neighbours, [...names.keys()], {
       found: (peer, mac, before) => {
         this.worker.reconfigure(this.#compose(this.config)[0]);
         const message = before === undefined ? `peer found by ${how}` : "peer has another MAC address";
@@ -406,21 +410,11 @@ export class DeviceRunner implements DeviceSource {
     }
     for (const { port, bytes } of this.worker.drainPunted()) {
       const frame = untaggedFrame(bytes);
-      if (frame.length > kTypeOffset + 2 && frame.readUInt16BE(kTypeOffset) === kLldpEtherType) {
+      if (readEthernet(frame)?.etherType === kEtherType.lldp) {
         this.discovery?.receive(port, frame);
         continue;
       }
       for (const listener of this.frameListeners) listener(frame);
-      if (this.config.kind === "nic") this.#reply(frame, this.config.port.mac);
-    }
-  }
-
-  /** Answers requests for an address of the NIC's own. */
-  #reply(frame: Buffer, mac: number): void {
-    for (const [i, own] of this.answered.entries()) {
-      const found = isIPv6(own) ? neighbourAdvertisement(frame, own, mac) : arpReply(frame, own, mac);
-      const reply = found ?? this.echoes[i]?.reply(frame);
-      if (reply !== undefined) this.link(mac).send(reply);
     }
   }
 

@@ -1,4 +1,5 @@
 /** An interface of the kernel's set up by rtnetlink(7), whose messages are those of <linux/if_link.h> and <linux/if_addr.h>. */
+import { macBytes } from "../wire/address.js";
 import { attribute, command, word } from "./netlink.js";
 
 const kNew = { link: 16, address: 20 } as const;
@@ -11,14 +12,12 @@ const kNoDad = 2;
 
 /** @throws Error with a code: EINVAL for an MTU that it cannot have, EPERM, ... */
 export function setUpLink(socket: number, index: number, mac: number, mtu: number): void {
-  const address = Buffer.alloc(6);
-  address.writeUIntBE(mac, 0, 6);
   const before = Buffer.alloc(16);
   before.writeInt32LE(index, 4);
   const up = Buffer.from(before);
   up.writeUInt32LE(kUp, 8);
   up.writeUInt32LE(kUp, 12);
-  const wanted = [attribute(kLink.address, address), attribute(kLink.mtu, word(mtu))];
+  const wanted = [attribute(kLink.address, macBytes(mac)), attribute(kLink.mtu, word(mtu))];
   command(socket, kNew.link, 0, Buffer.concat([before, ...wanted]));
   command(socket, kNew.link, 0, up);
 }

@@ -5,7 +5,8 @@
  */
 import { icrc, internetChecksum } from "../wire/checksum.js";
 import { kBth, kIcrc, kIpv4Header, kRocePort, kUdpHeader } from "../wire/headers.js";
-import { readUnreachable as readAnyUnreachable, readIp } from "../wire/icmp.js";
+import { readUnreachable as readAnyUnreachable } from "../wire/icmp.js";
+import { readIp } from "../wire/ip.js";
 
 /** ECN field of IPv4 (RFC 3168): names by value. */
 export const kEcn = ["not-ect", "ect1", "ect0", "ce"] as const;

@@ -49,14 +49,17 @@ export function addressOfGid(gid: Uint8Array): string {
   return addressText(kMappedPrefix.equals(gid.subarray(0, 12)) ? gid.subarray(12) : gid);
 }
 
+/** The 6 bytes of a 48-bit MAC address. */
+export function macBytes(mac: number): Buffer {
+  const bytes = Buffer.alloc(6);
+  bytes.writeUIntBE(mac, 0, 6);
+  return bytes;
+}
+
 /** A 48-bit MAC address as the modified EUI-64 (RFC 4291, appendix A) that names the channel adapter. */
 export function guidOfMac(mac: number): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeUIntBE(mac, 0, 6);
-  bytes.copy(bytes, 5, 3, 6);
-  bytes.writeUInt16BE(0xfffe, 3);
-  bytes.writeUInt8(bytes.readUInt8(0) ^ 0x02, 0);
-  return bytes;
+  const [first = 0, ...rest] = macBytes(mac);
+  return Buffer.from([first ^ 0x02, ...rest.slice(0, 2), 0xff, 0xfe, ...rest.slice(2)]);
 }
 
 /** Tells whether an IP address, canonical, is a multicast group's: of 224.0.0.0/4 or ff00::/8. */

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { Peers } from "../../src/daemon/peers.js";
 import { arpReply, readArp } from "../../src/wire/cm/arp.js";
+import { Neighbours } from "../../src/wire/cm/neighbour.js";
 import { FakeClock, FakeLink } from "../wire/cm/fakes.js";
 
 const kMac = 0x02_00_00_00_00_01;
@@ -20,9 +21,7 @@ function rig(hosts: Map<string, number>, wanted: readonly string[]) {
   };
   const told: unknown[] = [];
   const peers = new Peers(
-    link,
-    "10.0.0.1",
-    undefined,
+    new Neighbours({ link, address: "10.0.0.1", answers: false, clock }),
     wanted,
     { found: (...news) => void told.push(news), silent: (address) => void told.push(address) },
     clock,

@@ -9,7 +9,7 @@ import { gidOfAddress } from "../../src/wire/address.js";
 import { arpReply, arpRequest } from "../../src/wire/cm/arp.js";
 import { ConnectionManager, type IncomingRequest } from "../../src/wire/cm/connection_manager.js";
 import { buildMadFrame, type MadFrame, readMadFrame } from "../../src/wire/cm/frame.js";
-import { type Clock, type FrameLink, kEtherType, newFrame } from "../../src/wire/cm/link.js";
+import type { Clock, FrameLink } from "../../src/wire/cm/link.js";
 import {
   buildIpHeader,
   buildMessage,
@@ -21,7 +21,9 @@ import {
 import { neighbourAdvertisement, neighbourSolicitation } from "../../src/wire/cm/ndp.js";
 import { Neighbours } from "../../src/wire/cm/neighbour.js";
 import type { Established } from "../../src/wire/cm/parameters.js";
-import { readIp } from "../../src/wire/icmp.js";
+import { buildEthernet } from "../../src/wire/ethernet.js";
+import { kEtherType } from "../../src/wire/headers.js";
+import { readIp } from "../../src/wire/ip.js";
 import { capturedFrames } from "../wire/cm/fakes.js";
 import { icmpPacket } from "../wire/icmp_packet.js";
 import type { OpenTarget } from "./engine.js";
@@ -431,9 +433,8 @@ class World {
     const message = Buffer.concat([Buffer.from([type, 0, 0, 0, 0, 1, 0, 1]), Buffer.alloc(input.below(1473), 0xab)]);
     const to = input.once(8) ? input.pick(this.peers) : this.own;
     const packet = icmpPacket(input.pick(this.peers), to, message, { options: isIpv6 ? 0 : 4 * input.below(3) });
-    const frame = newFrame(kOwnMac, kPeerMac, isIpv6 ? kEtherType.ipv6 : kEtherType.ipv4, packet.length);
-    frame.set(packet, kEthernet);
-    return this.#damaged(frame);
+    const etherType = isIpv6 ? kEtherType.ipv6 : kEtherType.ipv4;
+    return this.#damaged(buildEthernet(kOwnMac, kPeerMac, etherType, packet));
   }
 
   #damaged(frame: Buffer): Buffer {

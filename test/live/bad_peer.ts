@@ -10,7 +10,8 @@ import { loadAddon } from "../../src/native/addon.js";
 import type { NativeAddon, NativeWorker, WorkerConfig } from "../../src/native/types.js";
 import { addressBytes } from "../../src/wire/address.js";
 import { icrc, internetChecksum } from "../../src/wire/checksum.js";
-import { kEtherType, newFrame } from "../../src/wire/cm/link.js";
+import { buildEthernet } from "../../src/wire/ethernet.js";
+import { kEtherType } from "../../src/wire/headers.js";
 
 export const kPeerMac = 0x02_57_00_00_00_09;
 export function macText(mac: number): string {
@@ -90,9 +91,7 @@ export function roceFrame({ mac, source, destination }: Route, packet: Packet): 
 
 /** A frame that is padded no further than to Ethernet's least length. */
 export function ethernet(mac: number, type: number, payload: Buffer): Buffer {
-  const frame = newFrame(mac, kPeerMac, type, payload.length);
-  payload.copy(frame, 14);
-  return frame;
+  return buildEthernet(mac, kPeerMac, type, payload);
 }
 
 function ipHeader(source: string, destination: string, protocol: number, length: number): Buffer {

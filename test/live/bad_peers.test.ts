@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { MemoryRegion, QueuePairAttributes } from "../../src/verbs/index.js";
 import { arpRequest, readArp } from "../../src/wire/cm/arp.js";
 import { buildMadFrame } from "../../src/wire/cm/frame.js";
-import { kEtherType } from "../../src/wire/cm/link.js";
 import { neighbourSolicitation, readNeighbourMessage } from "../../src/wire/cm/ndp.js";
+import { kEtherType } from "../../src/wire/headers.js";
 import { eventually } from "../patience.js";
 import { atomic, ethernet, kOpcode, kPeerMac, type Packet, reth, roceFrame, word } from "./bad_peer.js";
 import {

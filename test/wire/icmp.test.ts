@@ -2,7 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { internetChecksum } from "../../src/wire/checksum.js";
-import { echoReply, readIp, readUnreachable } from "../../src/wire/icmp.js";
+import { echoReply, readUnreachable } from "../../src/wire/icmp.js";
+import { readIp } from "../../src/wire/ip.js";
 import { icmpPacket } from "./icmp_packet.js";
 
 const kFamilies = [

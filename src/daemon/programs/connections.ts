@@ -15,6 +15,7 @@ import type { GroupReports } from "../../wire/cm/group_reports.js";
 import { type Clock, type FrameLink, systemClock } from "../../wire/cm/link.js";
 import type { PathMtu } from "../../wire/cm/messages.js";
 import type { Neighbours } from "../../wire/cm/neighbour.js";
+import { readEthernet } from "../../wire/ethernet.js";
 import { type ChannelHost, type CommandAnswer, type Program, ProgramChannel } from "./program_channel.js";
 import type { NicAddress } from "./program_id.js";
 import { ProgramListeners } from "./program_listeners.js";
@@ -238,7 +239,7 @@ function withLoopback(link: FrameLink): FrameLink {
     mac: link.mac,
     send: (frame) => {
       const bytes = Buffer.from(frame);
-      if (bytes.readUIntBE(0, 6) !== link.mac) return link.send(frame);
+      if (readEthernet(bytes)?.destination !== link.mac) return link.send(frame);
       setImmediate(() => {
         for (const listener of listeners) listener(bytes);
       });

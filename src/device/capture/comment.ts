@@ -1,4 +1,5 @@
 /** Words on congestion in a captured frame: the comment beside it in a pcapng file. */
+import { kEtherType } from "../../wire/headers.js";
 import { kPriorities } from "../../wire/priority.js";
 import { type Frames, kFrameKinds, kRefusals } from "./frames.js";
 
@@ -17,7 +18,6 @@ const kQuantumBits = 512;
 const kParameters = 16;
 const kPauseLength = 18;
 const kPfcLength = 34;
-const kEthertype = { vlan: 0x8100, cnTag: 0x22e9 } as const;
 const kCnmPdu = 24;
 const kCnmUnit = 64;
 
@@ -92,8 +92,8 @@ function paused(quanta: number, { rate, meant }: CommentRate): string {
 function cnm(bytes: Uint8Array): string {
   const view = viewOf(bytes);
   let at = 12;
-  if (at + 2 <= bytes.length && view.getUint16(at) === kEthertype.vlan) at += 4;
-  if (at + 2 <= bytes.length && view.getUint16(at) === kEthertype.cnTag) at += 4;
+  if (at + 2 <= bytes.length && view.getUint16(at) === kEtherType.vlan) at += 4;
+  if (at + 2 <= bytes.length && view.getUint16(at) === kEtherType.cnTag) at += 4;
   at += 2;
   if (at + kCnmPdu > bytes.length || at + kCnmPdu + view.getUint16(at + 22) > bytes.length) return "";
   const queue = view.getInt16(at + 10) * kCnmUnit;

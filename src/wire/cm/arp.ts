@@ -1,7 +1,7 @@
 /** ARP for IPv4 over Ethernet (RFC 826). MAC addresses are 48-bit numbers, IPv4 addresses dotted text. */
-import { addressBytes, addressText } from "../address.js";
-import { kEthernetHeader } from "../headers.js";
-import { kEtherType, newFrame } from "./link.js";
+import { addressBytes, addressText, macBytes } from "../address.js";
+import { buildEthernet, readEthernet } from "../ethernet.js";
+import { kEtherType } from "../headers.js";
 
 /** Hardware Ethernet, protocol IPv4, and the lengths of their addresses. */
 const kEthernetIpv4 = Buffer.from("000108000604", "hex");
@@ -11,6 +11,8 @@ const kRequest = 1;
 const kReply = 2;
 
 export interface ArpPacket {
+  /** Source address of the frame. */
+  sourceMac: number;
   operation: "request" | "reply";
   senderMac: number;
   senderAddress: string;
@@ -19,11 +21,13 @@ export interface ArpPacket {
 
 /** Returns undefined if the frame is no whole ARP packet for IPv4. */
 export function readArp(frame: Buffer): ArpPacket | undefined {
-  if (frame.length < kEthernetHeader + kLength || frame.readUInt16BE(12) !== kEtherType.arp) return;
-  const arp = frame.subarray(kEthernetHeader);
+  const ethernet = readEthernet(frame);
+  if (ethernet?.etherType !== kEtherType.arp || ethernet.payload.length < kLength) return;
+  const arp = ethernet.payload;
   const operation = arp.readUInt16BE(6);
   if (!kEthernetIpv4.equals(arp.subarray(0, 6)) || (operation !== kRequest && operation !== kReply)) return;
   return {
+    sourceMac: ethernet.source,
     operation: operation === kRequest ? "request" : "reply",
     senderMac: arp.readUIntBE(8, 6),
     senderAddress: addressText(arp.subarray(14, 18)),
@@ -40,17 +44,12 @@ export function arpRequest(mac: number, address: string, target: string): Buffer
 export function arpReply(frame: Buffer, address: string, mac: number): Buffer | undefined {
   const arp = readArp(frame);
   if (arp?.operation !== "request" || arp.targetAddress !== address) return;
-  return build(frame.readUIntBE(6, 6), kReply, mac, address, arp.senderMac, arp.senderAddress);
+  return build(arp.sourceMac, kReply, mac, address, arp.senderMac, arp.senderAddress);
 }
 
 function build(to: number, operation: number, mac: number, address: string, targetMac: number, target: string): Buffer {
-  const frame = newFrame(to, mac, kEtherType.arp, kLength);
-  const arp = frame.subarray(kEthernetHeader);
-  kEthernetIpv4.copy(arp);
-  arp.writeUInt16BE(operation, 6);
-  arp.writeUIntBE(mac, 8, 6);
-  arp.set(addressBytes(address), 14);
-  arp.writeUIntBE(targetMac, 18, 6);
-  arp.set(addressBytes(target), 24);
-  return frame;
+  const sender = [...macBytes(mac), ...addressBytes(address)];
+  const receiver = [...macBytes(targetMac), ...addressBytes(target)];
+  const arp = Buffer.from([...kEthernetIpv4, 0, operation, ...sender, ...receiver]);
+  return buildEthernet(to, mac, kEtherType.arp, arp);
 }

@@ -1,8 +1,9 @@
 /** Answers ping for an address that the kernel does not have. */
 import { isStation } from "../address.js";
-import { kEthernetHeader } from "../headers.js";
+import { buildEthernet, readEthernet } from "../ethernet.js";
+import { kEtherType } from "../headers.js";
 import { echoReply } from "../icmp.js";
-import { type Clock, kEtherType, newFrame, systemClock } from "./link.js";
+import { type Clock, systemClock } from "./link.js";
 
 /** Limits of Linux for other ICMP messages: in a second, and at once. */
 const kPerSecond = 1000;
@@ -25,19 +26,18 @@ export class EchoResponder {
 
   /** Returns undefined if the frame is no echo request to us, or one too many. */
   reply(frame: Buffer): Buffer | undefined {
-    if (frame.length < kEthernetHeader) return;
-    const [to, from, type] = [frame.readUIntBE(0, 6), frame.readUIntBE(6, 6), frame.readUInt16BE(12)];
-    if (to !== this.mac || !isStation(from) || (type !== kEtherType.ipv4 && type !== kEtherType.ipv6)) return;
-    const packet = echoReply(frame.subarray(kEthernetHeader), this.address);
+    const ethernet = readEthernet(frame);
+    if (ethernet?.destination !== this.mac || !isStation(ethernet.source)) return;
+    const { source, etherType, payload } = ethernet;
+    const packet =
+      etherType === kEtherType.ipv4 || etherType === kEtherType.ipv6 ? echoReply(payload, this.address) : undefined;
     if (packet === undefined) return;
     if (!this.#mayAnswer()) {
       this.limited++;
       return;
     }
     this.replies++;
-    const answer = newFrame(from, this.mac, type, packet.length);
-    answer.set(packet, kEthernetHeader);
-    return answer;
+    return buildEthernet(source, this.mac, etherType, packet);
   }
 
   #mayAnswer(): boolean {

@@ -6,22 +6,24 @@
  * after 260 s.
  */
 import { addressBytes, addressText, guidOfMac, macOfGroup } from "../address.js";
-import { internetChecksum } from "../checksum.js";
-import { kEthernetHeader, kIpv4Header, kIpv6Header } from "../headers.js";
-import { type Clock, type FrameLink, kEtherType, newFrame, systemClock } from "./link.js";
+import { kProtocol } from "../headers.js";
+import { checksummed } from "../icmp.js";
+import { buildIp, buildIpFrame, type IpEnds, readIpFrame } from "../ip.js";
+import { type Clock, type FrameLink, systemClock } from "./link.js";
 
 const kAgainMs = 1000;
 const kRefreshMs = 60_000;
 /** Most groups at a time. */
 const kMostGroups = 4096;
 
-const kIgmp = { protocol: 2, query: 0x11, report: 0x16, leave: 0x17, unit: 100, header: 24, message: 8 };
-const kMld = { protocol: 58, query: 130, report: 131, done: 132, unit: 1, header: 48, message: 24 };
 /**
- * Longest time to wait, in the units of queries; a query without a time, from before the field was defined, means the same (RFC 2236, 4).
+ * Types of messages, where these have the group, and their length. The longest time to wait is in `unit` ms; a query without a time,
+ * from before the field was defined, means the same (RFC 2236, 4).
  */
-const kMostDelay = { igmp: 100, mld: 10_000 };
+const kIgmp = { query: 0x11, report: 0x16, leave: 0x17, group: 4, length: 8, unit: 100, most: 100 };
+const kMld = { query: 130, report: 131, leave: 132, group: 8, length: 24, unit: 1, most: 10_000 };
 const kRouters = { ipv4: "224.0.0.2", ipv6: "ff02::2" };
+const kInternetworkControl = 0xc0;
 /** Options that make routers look: one in the IPv4 header, and one of IPv6 in a header of its own, which names the next one. */
 const kRouterAlert = { ipv4: Buffer.from("94040000", "hex"), ipv6: Buffer.from("3a00050200000100", "hex") };
 
@@ -104,44 +106,15 @@ export class GroupReports {
   #send(group: string, what: "report" | "leave"): void {
     // Everybody is in these, and they are no router's affair.
     if (group === "224.0.0.1" || /^ff.[01]:/.test(group) || group === "ff02::1") return;
-    const frame = isIpv6(group) ? this.#mld(group, what) : this.#igmp(group, what);
-    this.#link.send(frame);
-  }
-
-  #igmp(group: string, what: "report" | "leave"): Buffer {
-    const to = what === "report" ? group : kRouters.ipv4;
-    const frame = newFrame(macOfGroup(to), this.#link.mac, kEtherType.ipv4, kIgmp.header + kIgmp.message);
-    const ip = frame.subarray(kEthernetHeader);
-    ip.set([0x46, 0xc0], 0); // It has an option; internetwork control.
-    ip.writeUInt16BE(kIgmp.header + kIgmp.message, 2);
-    ip.set([1, kIgmp.protocol], 8); // Time to live.
-    ip.set(addressBytes(this.#ipv4), 12);
-    ip.set(addressBytes(to), 16);
-    ip.set(kRouterAlert.ipv4, 20);
-    ip.writeUInt16BE(internetChecksum(ip.subarray(0, kIgmp.header)), 10);
-    const message = ip.subarray(kIgmp.header, kIgmp.header + kIgmp.message);
-    message.writeUInt8(kIgmp[what], 0);
-    message.set(addressBytes(group), 4);
-    message.writeUInt16BE(internetChecksum(message), 2);
-    return frame;
-  }
-
-  #mld(group: string, what: "report" | "leave"): Buffer {
-    const to = what === "report" ? group : kRouters.ipv6;
-    const frame = newFrame(macOfGroup(to), this.#link.mac, kEtherType.ipv6, kMld.header + kMld.message);
-    const ip = frame.subarray(kEthernetHeader);
-    ip.writeUInt8(0x60, 0);
-    ip.writeUInt16BE(kRouterAlert.ipv6.length + kMld.message, 4);
-    ip.set([0, 1], 6); // Options come next; hop limit.
-    ip.set(addressBytes(this.#ipv6), 8);
-    ip.set(addressBytes(to), 24);
-    ip.set(kRouterAlert.ipv6, kIpv6Header);
-    const message = ip.subarray(kMld.header, kMld.header + kMld.message);
-    message.writeUInt8(what === "report" ? kMld.report : kMld.done, 0);
-    message.set(addressBytes(group), 8);
-    const tail = Buffer.from([0, 0, 0, kMld.message, 0, 0, 0, kMld.protocol]);
-    message.writeUInt16BE(internetChecksum(ip.subarray(8, kIpv6Header), tail, message), 2);
-    return frame;
+    const [kind, source, routers] = isIpv6(group)
+      ? [kMld, this.#ipv6, kRouters.ipv6]
+      : [kIgmp, this.#ipv4, kRouters.ipv4];
+    const ends = { source, destination: what === "report" ? group : routers };
+    const head = Buffer.alloc(kind.group);
+    head.writeUInt8(kind[what]);
+    const message = checksummed(ends, Buffer.concat([head, addressBytes(group)]));
+    const packet = isIpv6(group) ? mldPacket(ends, message) : igmpPacket(ends, message);
+    this.#link.send(buildIpFrame(macOfGroup(ends.destination), this.#link.mac, packet));
   }
 
   /** Answers one query at a time, at a random time within the one that it allows. */
@@ -157,6 +130,15 @@ export class GroupReports {
   }
 }
 
+function igmpPacket(ends: IpEnds, message: Buffer): Buffer {
+  const [tos, options] = [kInternetworkControl, kRouterAlert.ipv4];
+  return buildIp({ ...ends, protocol: kProtocol.igmp, tos, hopLimit: 1, mayFragment: true, options }, message);
+}
+
+function mldPacket(ends: IpEnds, message: Buffer): Buffer {
+  return buildIp({ ...ends, protocol: kProtocol.hopByHop, hopLimit: 1 }, Buffer.concat([kRouterAlert.ipv6, message]));
+}
+
 interface Query {
   isIpv6: boolean;
   /** Group that is asked for; undefined: all. */
@@ -166,22 +148,18 @@ interface Query {
 
 /** Reads queries of version 2 or 3 of IGMP, and 1 or 2 of MLD, which begin alike; undefined: the frame is none. */
 function readQuery(frame: Buffer): Query | undefined {
-  if (frame.length < kEthernetHeader + kIpv4Header) return;
-  const ip = frame.subarray(kEthernetHeader);
-  const isIpv6 = frame.readUInt16BE(12) === kEtherType.ipv6;
-  if (!isIpv6 && frame.readUInt16BE(12) !== kEtherType.ipv4) return;
-  const isIgmp = !isIpv6 && ip.readUInt8(9) === kIgmp.protocol;
-  const isMld =
-    isIpv6 && ip.length > kMld.header && ip.readUInt8(6) === 0 && ip.readUInt8(kIpv6Header) === kMld.protocol;
-  if (!isIgmp && !isMld) return;
-  const at = isIgmp ? (ip.readUInt8(0) & 0x0f) * 4 : kIpv6Header + 8 * (ip.readUInt8(kIpv6Header + 1) + 1);
-  const kind = isIgmp ? kIgmp : kMld;
-  if (ip.length < at + kind.message || ip.readUInt8(at) !== kind.query) return;
-  const address = isIgmp ? ip.subarray(at + 4, at + 8) : ip.subarray(at + 8, at + 24);
-  const most = isIgmp ? kMostDelay.igmp : kMostDelay.mld;
-  const said = isIgmp ? ip.readUInt8(at + 1) : ip.readUInt16BE(at + 4);
+  const ip = readIpFrame(frame);
+  if (ip === undefined) return;
+  const { version, protocol, payload } = ip;
+  const isMld = version === 6 && protocol === kProtocol.hopByHop && payload[0] === kProtocol.icmpv6;
+  if (!isMld && (version !== 4 || protocol !== kProtocol.igmp)) return;
+  const kind = isMld ? kMld : kIgmp;
+  const message = isMld ? payload.subarray(8 * ((payload[1] ?? 0) + 1)) : payload;
+  if (message.length < kind.length || message.readUInt8(0) !== kind.query) return;
+  const address = message.subarray(kind.group, kind.length);
+  const said = isMld ? message.readUInt16BE(4) : message.readUInt8(1);
   const group = address.some((byte) => byte !== 0) ? addressText(address) : undefined;
-  return { isIpv6, group, withinMs: kind.unit * (said === 0 ? most : Math.min(said, most)) };
+  return { isIpv6: isMld, group, withinMs: kind.unit * (said === 0 ? kind.most : Math.min(said, kind.most)) };
 }
 
 const isIpv6 = (address: string) => address.includes(":");

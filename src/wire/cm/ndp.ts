@@ -1,8 +1,8 @@
 /** Neighbour solicitation and advertisement of IPv6 over Ethernet (RFC 4861, RFC 2464). MAC addresses are 48-bit numbers. */
-import { addressBytes, addressText, macOfGroup } from "../address.js";
-import { internetChecksum } from "../checksum.js";
-import { kEthernetHeader, kIpv6Header } from "../headers.js";
-import { kEtherType, newFrame } from "./link.js";
+import { addressBytes, addressText, isGroup, macBytes, macOfGroup } from "../address.js";
+import { kProtocol } from "../headers.js";
+import { checksummed, icmpChecksum } from "../icmp.js";
+import { buildIp, buildIpFrame, readIpFrame } from "../ip.js";
 
 const kSolicitation = 135;
 const kAdvertisement = 136;
@@ -10,7 +10,6 @@ const kSourceOption = 1;
 const kTargetOption = 2;
 const kSolicited = 0x40;
 const kOverride = 0x20;
-const kNextHeaderIcmp = 58;
 /** Lengths: ICMPv6 up to the options; an option with a MAC address. */
 const kMessage = 24;
 const kOption = 8;
@@ -22,6 +21,8 @@ const kAllNodes = "ff02::1";
 export interface NeighbourMessage {
   kind: "solicitation" | "advertisement";
   source: string;
+  /** Source address of the frame. */
+  sourceMac: number;
   target: string;
   /** Link-layer address option: that of the source in a solicitation, of the target in an advertisement. */
   mac?: number;
@@ -32,32 +33,30 @@ export interface NeighbourMessage {
 
 /** Returns undefined if the frame is no such message, or fails a check of RFC 4861, 7.1. */
 export function readNeighbourMessage(frame: Buffer): NeighbourMessage | undefined {
-  if (frame.length < kEthernetHeader + kIpv6Header + kMessage || frame.readUInt16BE(12) !== kEtherType.ipv6) return;
-  const ip = frame.subarray(kEthernetHeader);
-  const length = ip.readUInt16BE(4);
-  if (ip.readUInt8(0) >> 4 !== 6 || ip.readUInt8(6) !== kNextHeaderIcmp || ip.readUInt8(7) !== kOnLinkHopLimit) return;
-  if (length < kMessage || ip.length < kIpv6Header + length) return;
-  const icmp = ip.subarray(kIpv6Header, kIpv6Header + length);
+  const ip = readIpFrame(frame);
+  if (ip?.version !== 6 || !ip.isSound || ip.protocol !== kProtocol.icmpv6 || ip.hopLimit !== kOnLinkHopLimit) return;
+  const { source, destination, payload: icmp } = ip;
+  if (icmp.length < kMessage) return;
   const type = icmp.readUInt8(0);
   if ((type !== kSolicitation && type !== kAdvertisement) || icmp.readUInt8(1) !== 0) return;
-  if (checksum(ip, icmp) !== 0 || isMulticast(icmp.subarray(8, 24))) return;
+  const target = addressText(icmp.subarray(8, 24));
+  if (icmpChecksum(ip, icmp) !== 0 || isGroup(target)) return;
 
   const options = readOptions(icmp.subarray(kMessage));
   if (options === undefined) return;
   const isSolicitation = type === kSolicitation;
   const mac = options.get(isSolicitation ? kSourceOption : kTargetOption);
-  const source = addressText(ip.subarray(8, 24));
-  const destination = ip.subarray(24, 40);
   const solicited = !isSolicitation && (icmp.readUInt8(4) & kSolicited) !== 0;
-  if (isMulticast(destination) && solicited) return;
+  if (isGroup(destination) && solicited) return;
   if (source === kUnspecified) {
     // Such a host looks whether its address is taken: it has none to be answered at.
-    if (!isSolicitation || mac !== undefined || !destination.equals(solicitedNode(icmp.subarray(8, 24)))) return;
+    if (!isSolicitation || mac !== undefined || destination !== solicitedNode(target)) return;
   }
   return {
     kind: isSolicitation ? "solicitation" : "advertisement",
     source,
-    target: addressText(icmp.subarray(8, 24)),
+    sourceMac: ip.sourceMac,
+    target,
     ...(mac !== undefined && { mac }),
     solicited,
     override: !isSolicitation && (icmp.readUInt8(4) & kOverride) !== 0,
@@ -66,8 +65,8 @@ export function readNeighbourMessage(frame: Buffer): NeighbourMessage | undefine
 
 /** Asks who has `target`, at the multicast address of those whose address ends like it. */
 export function neighbourSolicitation(mac: number, address: string, target: string): Buffer {
-  const group = solicitedNode(addressBytes(target));
-  return build(macOfGroup(addressText(group)), mac, address, group, [kSolicitation, 0, target, kSourceOption]);
+  const group = solicitedNode(target);
+  return build(macOfGroup(group), mac, address, group, [kSolicitation, 0, target, kSourceOption]);
 }
 
 /** The answer to `frame`, or undefined if it is no solicitation for `address`. */
@@ -75,35 +74,24 @@ export function neighbourAdvertisement(frame: Buffer, address: string, mac: numb
   const asked = readNeighbourMessage(frame);
   if (asked?.kind !== "solicitation" || asked.target !== address) return;
   if (asked.source === kUnspecified) {
-    const all = addressBytes(kAllNodes);
-    return build(macOfGroup(kAllNodes), mac, address, all, [kAdvertisement, kOverride, address, kTargetOption]);
+    return build(macOfGroup(kAllNodes), mac, address, kAllNodes, [kAdvertisement, kOverride, address, kTargetOption]);
   }
-  const to = asked.mac ?? frame.readUIntBE(6, 6);
-  const source = addressBytes(asked.source);
-  return build(to, mac, address, source, [kAdvertisement, kSolicited | kOverride, address, kTargetOption]);
+  const to = asked.mac ?? asked.sourceMac;
+  return build(to, mac, address, asked.source, [kAdvertisement, kSolicited | kOverride, address, kTargetOption]);
 }
 
 function build(
   to: number,
   mac: number,
   source: string,
-  destination: Buffer,
+  destination: string,
   [type, flags, target, option]: [type: number, flags: number, target: string, option: number],
 ): Buffer {
-  const frame = newFrame(to, mac, kEtherType.ipv6, kIpv6Header + kMessage + kOption);
-  const ip = frame.subarray(kEthernetHeader);
-  ip.writeUInt8(0x60, 0);
-  ip.writeUInt16BE(kMessage + kOption, 4);
-  ip.set([kNextHeaderIcmp, kOnLinkHopLimit], 6);
-  ip.set(addressBytes(source), 8);
-  ip.set(destination, 24);
-  const icmp = ip.subarray(kIpv6Header);
-  icmp.set([type, 0, 0, 0, flags], 0);
-  icmp.set(addressBytes(target), 8);
-  icmp.set([option, kOption / 8], kMessage);
-  icmp.writeUIntBE(mac, kMessage + 2, 6);
-  icmp.writeUInt16BE(checksum(ip, icmp), 2);
-  return frame;
+  const address = [0, 0, 0, ...addressBytes(target)];
+  const icmp = Buffer.from([type, 0, 0, 0, flags, ...address, option, kOption / 8, ...macBytes(mac)]);
+  const ends = { source, destination };
+  const fields = { ...ends, protocol: kProtocol.icmpv6, hopLimit: kOnLinkHopLimit };
+  return buildIpFrame(to, mac, buildIp(fields, checksummed(ends, icmp)));
 }
 
 /** Link-layer addresses by type of option; undefined if an option has no length or is cut off. */
@@ -118,17 +106,9 @@ function readOptions(options: Buffer): Map<number, number> | undefined {
   return found;
 }
 
-/** Checksum with the pseudo header of RFC 8200, 8.1: 0 for a message whose checksum is right. */
-function checksum(ip: Buffer, icmp: Buffer): number {
-  const tail = Buffer.from([0, 0, icmp.length >> 8, icmp.length & 0xff, 0, 0, 0, kNextHeaderIcmp]);
-  return internetChecksum(ip.subarray(8, 40), tail, icmp);
-}
-
-function isMulticast(address: Buffer): boolean {
-  return address[0] === 0xff;
-}
-
 /** Multicast address ff02::1:ff00:0/104 with the last three bytes of an address (RFC 4291, 2.7.1). */
-function solicitedNode(address: Buffer): Buffer {
-  return Buffer.concat([Buffer.from("ff0200000000000000000001ff", "hex"), address.subarray(13)]);
+function solicitedNode(address: string): string {
+  const group = addressBytes("ff02::1:ff00:0");
+  addressBytes(address).copy(group, 13, 13);
+  return addressText(group);
 }

@@ -1,6 +1,7 @@
 /** Finds the MAC address behind an IP address of the link, by ARP or by neighbour discovery; answers those that ask for ours, and ping. */
 import { WeirError } from "../../base/error.js";
 import { addressBytes, canonicalAddress, isGroup, isStation, macOfGroup } from "../address.js";
+import { readEthernet } from "../ethernet.js";
 import { arpReply, arpRequest, readArp } from "./arp.js";
 import { EchoResponder } from "./echo.js";
 import { type Clock, type FrameLink, systemClock } from "./link.js";
@@ -122,7 +123,8 @@ export class Neighbours {
   }
 
   #receive(frame: Buffer): void {
-    if (frame.length < 14 || frame.readUIntBE(6, 6) === this.#link.mac) return;
+    const source = readEthernet(frame)?.source;
+    if (source === undefined || source === this.#link.mac) return;
     if (this.#isIpv6) this.#receiveNeighbourMessage(frame);
     else this.#receiveArp(frame);
     if (this.#answers) this.#answer(this.echo.reply(frame));

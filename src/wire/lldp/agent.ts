@@ -2,17 +2,10 @@
  * LLDP at one port (IEEE 802.1AB-2016, clauses 9.2.8 to 9.2.10): when to send, credit by which changes cannot flood a link, fast
  * start for new neighbours, and what neighbours have told, kept for as long as they said.
  */
-import { type Clock, newFrame } from "../cm/link.js";
-import { kEthernetHeader } from "../headers.js";
-import {
-  buildLldpdu,
-  chassisText,
-  kLldpEtherType,
-  kNearestBridge,
-  type Lldpdu,
-  portText,
-  readLldpdu,
-} from "./lldpdu.js";
+import type { Clock } from "../cm/link.js";
+import { buildEthernet, readEthernet } from "../ethernet.js";
+import { kEtherType } from "../headers.js";
+import { buildLldpdu, chassisText, kNearestBridge, type Lldpdu, portText, readLldpdu } from "./lldpdu.js";
 
 /** Names are those of clause 9.2.5; times in seconds. */
 export interface LldpTimes {
@@ -156,14 +149,14 @@ export class LldpAgent {
   /** @param frame With its Ethernet header, untagged. */
   receive(frame: Buffer): void {
     if (!this.#up || this.#closed) return;
-    if (frame.length < kEthernetHeader || frame.readUInt16BE(12) !== kLldpEtherType) return;
+    const ethernet = readEthernet(frame);
+    if (ethernet?.etherType !== kEtherType.lldp) return;
     this.counts.framesIn++;
     if (this.#isFlooded()) {
       this.counts.framesLimited++;
       return;
     }
-    const mac = frame.readUIntBE(6, 6);
-    const bytes = frame.subarray(kEthernetHeader);
+    const { source: mac, payload: bytes } = ethernet;
     const { pdu, tlvsDiscarded, tlvsUnrecognized, error } = readLldpdu(bytes);
     this.counts.tlvsDiscarded += tlvsDiscarded;
     this.counts.tlvsUnrecognized += tlvsUnrecognized;
@@ -265,9 +258,7 @@ export class LldpAgent {
     // A shutdown has the mandatory TLVs alone (8.2.2).
     const pdu =
       ttl === 0 ? { chassis, port, ttl, managementAddresses: [], organization: [] } : { ...this.local(), ttl };
-    const payload = buildLldpdu(pdu);
-    const frame = newFrame(kNearestBridge, this.link.mac, kLldpEtherType, payload.length);
-    payload.copy(frame, kEthernetHeader);
+    const frame = buildEthernet(kNearestBridge, this.link.mac, kEtherType.lldp, buildLldpdu(pdu));
     if (this.link.send(frame)) this.counts.framesOut++;
     else this.counts.framesOutRefused++;
   }

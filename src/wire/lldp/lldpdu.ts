@@ -1,8 +1,7 @@
 /** LLDP's data unit (IEEE 802.1AB-2016, clause 8): a total reader of any bytes, and a builder. */
 import { isIPv6 } from "node:net";
-import { addressBytes, addressText } from "../address.js";
+import { addressBytes, addressText, macBytes } from "../address.js";
 
-export const kLldpEtherType = 0x88cc;
 /** Nearest bridge: of the three addresses of LLDP the one that no bridge passes on, and the one of DCBX (IEEE 802.1Q, 38.4.1). */
 export const kNearestBridge = 0x0180_c200_000e;
 
@@ -248,11 +247,7 @@ function addressInformation(address: string): Buffer {
   return Buffer.from([1 + bytes.length, isIPv6(address) ? 2 : 1, ...bytes, ...kUnknownInterface, 0]);
 }
 
-export function macIdentifier(subtype: number, mac: number): Identifier {
-  const id = Buffer.alloc(6);
-  id.writeUIntBE(mac, 0, 6);
-  return { subtype, id };
-}
+export const macIdentifier = (subtype: number, mac: number): Identifier => ({ subtype, id: macBytes(mac) });
 
 const hex = (bytes: Buffer) => bytes.toString("hex").replace(/(..)(?!$)/g, "$1:");
 

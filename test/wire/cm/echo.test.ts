@@ -5,10 +5,10 @@ import { internetChecksum } from "../../../src/wire/checksum.js";
 import { ConnectionManager } from "../../../src/wire/cm/connection_manager.js";
 import { EchoResponder } from "../../../src/wire/cm/echo.js";
 import { readMadFrame } from "../../../src/wire/cm/frame.js";
-import { kEtherType, newFrame } from "../../../src/wire/cm/link.js";
 import { Neighbours } from "../../../src/wire/cm/neighbour.js";
-import { kEthernetHeader } from "../../../src/wire/headers.js";
-import { readIp } from "../../../src/wire/icmp.js";
+import { buildEthernet } from "../../../src/wire/ethernet.js";
+import { kEthernetHeader, kEtherType } from "../../../src/wire/headers.js";
+import { readIp } from "../../../src/wire/ip.js";
 import { FakeClock, FakeLink } from "./fakes.js";
 import { failureOf } from "./pair.js";
 
@@ -24,7 +24,7 @@ function icmpFrame(from: string, to: string, message: Buffer, destinationMac = k
   const isIpv6 = from.includes(":");
   const header = isIpv6 ? 40 : 20;
   const type = isIpv6 ? kEtherType.ipv6 : kEtherType.ipv4;
-  const frame = newFrame(destinationMac, kTheirs, type, header + message.length);
+  const frame = buildEthernet(destinationMac, kTheirs, type, Buffer.alloc(header + message.length));
   const ip = frame.subarray(kEthernetHeader);
   if (isIpv6) {
     ip.set([0x60, 0, 0, 0, message.length >> 8, message.length & 255, 58, 64]);

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { internetChecksum } from "../../../src/wire/checksum.js";
 import { GroupReports } from "../../../src/wire/cm/group_reports.js";
-import { kEtherType, newFrame } from "../../../src/wire/cm/link.js";
+import { buildEthernet } from "../../../src/wire/ethernet.js";
+import { kEtherType } from "../../../src/wire/headers.js";
 import { FakeClock, FakeLink } from "./fakes.js";
 
 const kMac = 0x02_00_00_00_00_01;
@@ -18,7 +19,7 @@ function make() {
 
 /** A query of IGMP, to all. @param code Tenths of a second. */
 function query(code: number, group: readonly number[] = [0, 0, 0, 0]): Buffer {
-  const frame = newFrame(0x01_00_5e_00_00_01, 0x02_00_00_00_00_09, kEtherType.ipv4, 28);
+  const frame = buildEthernet(0x01_00_5e_00_00_01, 0x02_00_00_00_00_09, kEtherType.ipv4, Buffer.alloc(28));
   const ip = frame.subarray(14);
   ip.set([0x45, 0, 0, 28], 0);
   ip.set([1, 2], 8);
@@ -28,7 +29,7 @@ function query(code: number, group: readonly number[] = [0, 0, 0, 0]): Buffer {
 
 /** A query of MLD, to all. @param ms Longest time that it waits. */
 function query6(ms: number): Buffer {
-  const frame = newFrame(0x3333_0000_0001, 0x02_00_00_00_00_09, kEtherType.ipv6, 72);
+  const frame = buildEthernet(0x3333_0000_0001, 0x02_00_00_00_00_09, kEtherType.ipv6, Buffer.alloc(72));
   const ip = frame.subarray(14);
   ip.set([0x60, 0, 0, 0, 0, 32, 0, 1], 0);
   ip.set([58, 0, 5, 2, 0, 0, 1, 0, 130, 0, 0, 0, ms >> 8, ms & 0xff], 40);

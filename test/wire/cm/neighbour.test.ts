@@ -195,6 +195,7 @@ describe("neighbour discovery", () => {
     expect(readNeighbourMessage(answer)).toEqual({
       kind: "advertisement",
       source: "fd99::1",
+      sourceMac: kTheirs,
       target: "fd99::1",
       mac: kTheirs,
       solicited: true,

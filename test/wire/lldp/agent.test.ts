@@ -1,9 +1,9 @@
 /** LLDP at one port, in virtual time. */
 import { describe, expect, it } from "vitest";
-import { newFrame } from "../../../src/wire/cm/link.js";
-import { kEthernetHeader } from "../../../src/wire/headers.js";
+import { buildEthernet } from "../../../src/wire/ethernet.js";
+import { kEthernetHeader, kEtherType } from "../../../src/wire/headers.js";
 import { LldpAgent, type Neighbour } from "../../../src/wire/lldp/agent.js";
-import { buildLldpdu, kLldpEtherType, kNearestBridge, type Lldpdu, readLldpdu } from "../../../src/wire/lldp/lldpdu.js";
+import { buildLldpdu, kNearestBridge, type Lldpdu, readLldpdu } from "../../../src/wire/lldp/lldpdu.js";
 import { FakeClock } from "../cm/fakes.js";
 
 const kMac = 0x02_00_00_00_00_01;
@@ -19,9 +19,7 @@ const pdu = (name: string, ttl = 120): Lldpdu => ({
 });
 
 function frameOf(payload: Buffer, from = kPeer): Buffer {
-  const frame = newFrame(kNearestBridge, from, kLldpEtherType, payload.length);
-  payload.copy(frame, kEthernetHeader);
-  return frame;
+  return buildEthernet(kNearestBridge, from, kEtherType.lldp, payload);
 }
 
 function rig(msgTxInterval = 30) {
@@ -131,7 +129,7 @@ describe("an LLDP agent", () => {
     expect(agent.counts).toMatchObject({ framesIn: 5, framesDiscarded: 3, framesInErrors: 4, tlvsDiscarded: 1 });
     expect(agent.neighbours).toHaveLength(1);
     agent.receive(Buffer.alloc(10));
-    agent.receive(newFrame(kNearestBridge, kPeer, 0x0806, 46));
+    agent.receive(buildEthernet(kNearestBridge, kPeer, kEtherType.arp, Buffer.alloc(46)));
     expect(agent.counts.framesIn).toBe(5);
   });
 

@@ -3,12 +3,13 @@
  */
 import { z } from "zod";
 import { kMostParts } from "../../../scenario/parts.js";
+import { buildEthernet } from "../../../wire/ethernet.js";
+import { kEthernetHeader } from "../../../wire/headers.js";
 
 /** Local Experimental EtherType 1 (IEEE 802, clause 9.2.4). */
 export const kHelloEthertype = 0x88b5;
 /** Group address of the frames: locally administered. */
-const kGroup = Uint8Array.of(0x03, 0x57, 0x45, 0, 0, 1);
-const kHeaderBytes = 14;
+const kGroup = 0x0357_4500_0001;
 /** Longest `why`, characters: with it and all parts a hello is no longer than the least MTU that a link may have. */
 const kLongestWhy = 70;
 
@@ -53,18 +54,17 @@ const helloSchema = z.object({
 export type Hello = z.output<typeof helloSchema>;
 
 /** @param source MAC address of the interface that it is sent on. */
-export function encodeHello(hello: Hello, source: Uint8Array): Buffer {
-  const type = Buffer.of(kHelloEthertype >> 8, kHelloEthertype & 0xff);
+export function encodeHello(hello: Hello, source: number): Buffer {
   const { why } = hello;
   const told = why === undefined ? hello : { ...hello, why: why.slice(0, kLongestWhy) };
-  return Buffer.concat([kGroup, source, type, Buffer.from(JSON.stringify(told))]);
+  return buildEthernet(kGroup, source, kHelloEthertype, Buffer.from(JSON.stringify(told)));
 }
 
 /** Returns undefined for a frame that is no hello. */
 export function decodeHello(frame: Buffer): Hello | undefined {
   try {
     // Short frames are padded on the way.
-    const text = frame.subarray(kHeaderBytes).toString("utf8").replace(/\0+$/, "");
+    const text = frame.subarray(kEthernetHeader).toString("utf8").replace(/\0+$/, "");
     return helloSchema.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;

@@ -36,7 +36,6 @@ interface Joint {
   crossing: Crossing;
   carrier: Carrier;
   socket: number;
-  source: Uint8Array;
 }
 
 export class PartRun {
@@ -76,10 +75,8 @@ export class PartRun {
     try {
       for (const crossing of new Share(scenario).crossings) {
         const carrier = openCarrier(scenario, crossing, options);
-        const source = Buffer.alloc(6);
-        source.writeUIntBE(carrier.mac, 0, 6);
         const socket = asWeirError(() => addon.openLinkSocket(crossing.interface, kHelloEthertype));
-        joints.push({ crossing, carrier, socket, source });
+        joints.push({ crossing, carrier, socket });
       }
     } catch (error) {
       for (const { socket } of joints) closeSync(socket);
@@ -186,9 +183,9 @@ export class PartRun {
   }
 
   private send(): void {
-    this.joints.forEach(({ socket, source }, i) => {
+    this.joints.forEach(({ socket, carrier }, i) => {
       try {
-        writeSync(socket, encodeHello(this.meeting.hello(i, this.addon.monotonicNow()), source));
+        writeSync(socket, encodeHello(this.meeting.hello(i, this.addon.monotonicNow()), carrier.mac));
       } catch {
         // The interface is down, or has no room: the next one may pass.
       }

@@ -4,7 +4,7 @@ import { decodeHello, encodeHello, type Hello, kHelloEthertype } from "../../../
 import { kLeadNs, Meeting } from "../../../../src/clocks/lab/parts/meeting.js";
 
 const kStepNs = 20e6;
-const kSource = Uint8Array.of(2, 0, 0, 0, 0, 1);
+const kSource = 0x0200_0000_0001;
 
 /** A part on a machine whose clock is `ahead` of the test's, ns. */
 interface Place {
@@ -200,7 +200,7 @@ describe("hellos", () => {
     const frame = encodeHello(hello, kSource);
     expect(frame.length - 14).toBeLessThanOrEqual(576);
     expect(frame.readUInt16BE(12)).toBe(kHelloEthertype);
-    expect(frame.subarray(6, 12)).toEqual(Buffer.from(kSource));
+    expect(frame.readUIntBE(6, 6)).toBe(kSource);
     expect(decodeHello(frame)).toMatchObject({ ...hello, why: "x".repeat(70) });
   });
 
