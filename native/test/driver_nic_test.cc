@@ -215,17 +215,10 @@ void compare(uint64_t seed, const CongestionParameters& control) {
     } else {
       const uint32_t index = below(2) == 0 ? kReceiver : kReliable;
       const bool early = below(40) == 0;
-      DataHeader header;
-      header.opcode = kOpcodeRcSendOnly;
-      header.destination_qp = kFirstQpn + index;
-      header.psn = psns[index] + early;
-      header.ack_request = below(2) == 0;
+      RoceFrame frame = roce(kOpcodeRcSendOnly).to(kFirstQpn + index).psn(psns[index] + early);
       if (!early) ++psns[index];
-      RocePath path = path_to(kNicMac, kPeerMac);
-      path.ecn = below(3) == 0 ? 3 : 2;
-      const std::vector<uint8_t> payload(1 + below(1'024));
-      std::vector<uint8_t> bytes(kMaxHeaders + payload.size());
-      bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, payload.data(), static_cast<uint32_t>(payload.size())));
+      frame.ack_request(below(2) == 0).ecn(below(3) == 0 ? 3 : 2).payload(1 + below(1'024));
+      const std::vector<uint8_t> bytes = frame.bytes();
       wire.receive(now, bytes);
       driven.receive(now, bytes);
     }

@@ -16,18 +16,8 @@ std::vector<uint8_t> packet(What what, uint8_t opcode, uint32_t qpn, uint8_t fro
   path.ip_version = ip_version;
   path.source_ip[3] = from;
   path.destination_ip[3] = to;
-  std::vector<uint8_t> bytes(kMaxHeaders + 8);
-  if (what == What::cnp) {
-    bytes.resize(RoceTemplate(path).build_cnp(bytes.data(), qpn, 48, 6));
-    return bytes;
-  }
-  const std::vector<uint8_t> payload(8);
-  DataHeader header;
-  header.opcode = opcode;
-  header.destination_qp = qpn;
-  header.deth = {kQueueKey, 5};
-  bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, payload.data(), 8));
-  return bytes;
+  if (what == What::cnp) return roce_cnp(qpn, path);
+  return roce(opcode).on(path).to(qpn).deth({kQueueKey, 5}).payload(8).bytes();
 }
 
 constexpr uint8_t kOurs = static_cast<uint8_t>(kNicMac);

@@ -25,16 +25,7 @@ RocePath path_to_group(const IpAddress& group) {
 // Makes a frame with right checksums.
 std::vector<uint8_t> to_group(const IpAddress& group, uint32_t qpn = kMulticastQpn, uint8_t opcode = kOpcodeUdSendOnly,
                               uint8_t ecn = 2, uint32_t queue_key = kQueueKey) {
-  RocePath path = path_to_group(group);
-  path.ecn = ecn;
-  std::vector<uint8_t> bytes(kMaxHeaders + 8);
-  const std::vector<uint8_t> payload(8, 7);
-  DataHeader header;
-  header.opcode = opcode;
-  header.destination_qp = qpn;
-  header.deth = {queue_key, 5};
-  bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, payload.data(), 8));
-  return bytes;
+  return roce(opcode).on(path_to_group(group)).ecn(ecn).to(qpn).deth({queue_key, 5}).payload(8, 7).bytes();
 }
 
 void give(WireNic& nic, const std::vector<uint8_t>& bytes) {

@@ -40,10 +40,7 @@ struct Victim {
     };
   }
   WireNic& nic() { return two.left().nic; }
-  void receive(const RocePath& path, const DataHeader& header) {
-    std::vector<uint8_t> bytes(kMaxHeaders + 8);
-    const std::vector<uint8_t> payload(8);
-    bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, payload.data(), 8));
+  void receive(const std::vector<uint8_t>& bytes) {
     PacketMeta meta;
     const auto length = static_cast<uint32_t>(bytes.size());
     const Refusal refusal = classify(bytes.data(), length, meta);
@@ -52,12 +49,13 @@ struct Victim {
   // A marked datagram.
   void datagram(uint32_t to, uint32_t source_qp = 5, uint8_t host = 9, uint32_t queue_key = kQueueKey,
                 uint16_t partition_key = kDefaultPartitionKey) {
-    DataHeader header;
-    header.opcode = kOpcodeUdSendOnly;
-    header.destination_qp = to;
-    header.partition_key = partition_key;
-    header.deth = {queue_key, source_qp};
-    receive(way_from(host), header);
+    receive(roce(kOpcodeUdSendOnly)
+                .on(way_from(host))
+                .to(to)
+                .partition_key(partition_key)
+                .deth({queue_key, source_qp})
+                .payload(8)
+                .bytes());
   }
   static RocePath way_from(uint8_t host) {
     RocePath path = path_to(kNicMac, 0x020000000000 + host);
@@ -76,13 +74,7 @@ struct Victim {
     return qpn;
   }
   void marked_send(uint32_t to, uint16_t partition_key = kDefaultPartitionKey) {
-    RocePath path = path_to(kNicMac, kPeerMac);
-    path.ecn = 3;
-    DataHeader header;
-    header.opcode = kOpcodeRcSendOnly;
-    header.destination_qp = to;
-    header.partition_key = partition_key;
-    receive(path, header);
+    receive(roce(kOpcodeRcSendOnly).to(to).partition_key(partition_key).ecn(3).payload(8).bytes());
   }
 
   Two two;
@@ -120,13 +112,7 @@ TEST_CASE("notification: over IPv6 and with a VLAN tag the CNP takes the same wa
     path.source_ip[0] = path.destination_ip[0] = 0xfd;
     path.source_ip[1] = 2;
     path.destination_ip[1] = 1;
-    std::vector<uint8_t> bytes(kMaxHeaders + 8);
-    const std::vector<uint8_t> payload(8);
-    DataHeader header;
-    header.opcode = kOpcodeUdSendOnly;
-    header.destination_qp = qpn;
-    header.deth = {kQueueKey, 7};
-    bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, payload.data(), 8));
+    const std::vector<uint8_t> bytes = roce(kOpcodeUdSendOnly).on(path).to(qpn).deth({kQueueKey, 7}).payload(8).bytes();
     PacketMeta meta;
     REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
     end.nic.receive(0, bytes.data(), static_cast<uint32_t>(bytes.size()), meta, Refusal::none);
@@ -181,12 +167,8 @@ TEST_CASE("notification: more senders at a time than there are places are told a
   // Nobody is at a group address.
   RocePath path = Victim::way_from(9);
   path.source_mac = 0x0100'5e00'0001;
-  DataHeader header;
-  header.opcode = kOpcodeUdSendOnly;
-  header.destination_qp = qpn;
-  header.deth = {kQueueKey, 5};
   v.two.run(2 * kMillisecond);
-  v.receive(path, header);
+  v.receive(roce(kOpcodeUdSendOnly).on(path).to(qpn).deth({kQueueKey, 5}).payload(8).bytes());
   CHECK(v.nic().counters().np_cnp_unsent == 11);
 }
 
@@ -226,13 +208,7 @@ TEST_CASE("notification: a reliable connection answers from RTR on, with the par
 
 TEST_CASE("notification: CNPs to a queue pair that cannot send change nothing; to datagrams they cut the queue pair's rate") {
   Victim v;
-  const auto cnp = [&](uint32_t to) {
-    std::vector<uint8_t> bytes(kMaxHeaders);
-    bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_cnp(bytes.data(), to, 48, 6));
-    PacketMeta meta;
-    REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
-    v.nic().receive(v.nic().now(), bytes.data(), static_cast<uint32_t>(bytes.size()), meta, Refusal::none);
-  };
+  const auto cnp = [&](uint32_t to) { v.receive(roce_cnp(to)); };
   cnp(v.reliable(QueuePairState::reset));
   cnp(v.reliable(QueuePairState::init));
   CHECK(v.nic().counters().rp_cnp_handled == 0);

@@ -33,13 +33,8 @@ std::vector<QueuePairParameters> stream() {
 
 // Acknowledges packet `number`, and all before it.
 void acknowledge(NicHarness& h, Time at, uint32_t number) {
-  DataHeader header;
-  header.opcode = kOpcodeRcAcknowledge;
-  header.destination_qp = kFirstQpn;
-  header.psn = psn_add(kFirstPsn, number);
-  header.aeth = {kNoCredits, 0};
-  std::vector<uint8_t> bytes(kMaxHeaders);
-  bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_data(bytes.data(), header, nullptr, 0));
+  const std::vector<uint8_t> bytes =
+      roce(kOpcodeRcAcknowledge).to(kFirstQpn).psn(psn_add(kFirstPsn, number)).aeth({kNoCredits, 0}).bytes();
   CHECK(h.receive(at, bytes) == SoftNic::Disposition::consumed);
 }
 

@@ -59,12 +59,7 @@ using Names = std::vector<std::string>;
 
 // Returns the part that a switch encapsulates of a frame of queue pair `index`.
 std::vector<uint8_t> encapsulated(const QueuePairParameters& qp, uint32_t octets) {
-  std::vector<uint8_t> frame(kMaxHeaders + 64);
-  const uint8_t payload[64] = {};
-  DataHeader header;
-  header.opcode = kOpcodeRcSendOnly;
-  header.destination_qp = qp.remote_qpn;
-  RoceTemplate(qp.path).build_data(frame.data(), header, payload, 64);
+  const std::vector<uint8_t> frame = roce(kOpcodeRcSendOnly).on(qp.path).to(qp.remote_qpn).payload(64).bytes();
   const uint8_t* msdu = frame.data() + 12;  // no tags
   return {msdu, msdu + octets};
 }

@@ -52,15 +52,8 @@ TEST_CASE("soft nic: frames in sequence, missing, duplicate, and messages") {
 TEST_CASE("soft nic: the last packets of messages count as messages, with immediate or without") {
   NicHarness h(nic_parameters(), {receiver()});
   uint32_t psn = 0;
-  const std::vector<uint8_t> zeros(8);
   for (uint8_t opcode = 0; opcode <= kOpcodeRcWriteOnlyImmediate; ++opcode) {
-    DataHeader header;
-    header.opcode = opcode;
-    header.destination_qp = kFirstQpn;
-    header.psn = psn++;
-    std::vector<uint8_t> bytes(kMaxHeaders + 8);
-    bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_data(bytes.data(), header, zeros.data(), 8));
-    h.receive(1'000, bytes);
+    h.receive(1'000, roce(opcode).to(kFirstQpn).psn(psn++).payload(8).bytes());
   }
   CHECK(h.nic.queue_pairs()[0].counters.rx_packets == 12);
   CHECK(h.nic.queue_pairs()[0].counters.rx_messages == 8);
@@ -91,12 +84,7 @@ TEST_CASE("soft nic: what is not served is counted by reason, what is not RoCEv2
   arp[13] = 0x06;
   CHECK(h.receive(1, arp) == SoftNic::Disposition::punt);
   CHECK(h.nic.counters().rx_punted == 1);
-  DataHeader header;
-  header.opcode = kOpcodeRcReadRequest;
-  header.destination_qp = kFirstQpn;
-  bytes.resize(kMaxHeaders);
-  bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_data(bytes.data(), header, nullptr, 0));
-  h.receive(1, bytes);
+  h.receive(1, roce(kOpcodeRcReadRequest).to(kFirstQpn).bytes());
   CHECK(h.nic.counters().drop_unsupported_opcode == 1);
   CHECK(h.nic.queue_pairs()[0].counters.rx_packets == 0);
   CHECK(h.nic.counters().rx_packets == 7);
@@ -251,14 +239,7 @@ TEST_CASE("soft nic: in a VLAN it takes that VLAN's frames, and neither those of
     RocePath path = path_to(kNicMac, kPeerMac);
     path.tagged = tagged;
     path.vlan_tci = tci;
-    DataHeader header;
-    header.opcode = kOpcodeRcSendOnly;
-    header.destination_qp = kFirstQpn;
-    header.psn = psn;
-    const std::vector<uint8_t> zeros(8);
-    std::vector<uint8_t> bytes(kMaxHeaders + 8);
-    bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, zeros.data(), 8));
-    return bytes;
+    return roce(kOpcodeRcSendOnly).on(path).to(kFirstQpn).psn(psn).payload(8).bytes();
   };
   h.receive(1'000, frame(0, 3 << 13 | 100));
   h.receive(1'000, frame(1, 100));

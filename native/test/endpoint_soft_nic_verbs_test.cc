@@ -264,12 +264,7 @@ TEST_CASE("soft nic verbs: packets from another address than the peer's change n
 
 TEST_CASE("soft nic verbs: frames for connection management are punted, once their ICRC is right") {
   Two two;
-  std::vector<uint8_t> bytes(kMaxHeaders + 256);
-  const std::vector<uint8_t> mad(256, 7);
-  DataHeader header;
-  header.opcode = kOpcodeUdSendOnly;
-  header.destination_qp = kGsiQpn;
-  bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_data(bytes.data(), header, mad.data(), 256));
+  std::vector<uint8_t> bytes = roce(kOpcodeUdSendOnly).to(kGsiQpn).payload(256, 7).bytes();
   PacketMeta meta;
   const uint32_t length = static_cast<uint32_t>(bytes.size());
   Refusal refusal = classify(bytes.data(), length, meta);

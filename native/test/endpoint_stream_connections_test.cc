@@ -428,17 +428,8 @@ TEST_CASE("stream connections: peers write to the same key at every NIC, and wha
                    return qp;
                  }()});
   const auto request = [](uint8_t opcode, uint32_t psn, uint32_t key, const std::vector<uint8_t>& payload) {
-    std::vector<uint8_t> bytes(kMaxHeaders + payload.size());
-    DataHeader header;
-    header.opcode = opcode;
-    header.destination_qp = kFirstQpn;
-    header.psn = psn;
-    header.ack_request = true;
-    header.reth = {0, key, static_cast<uint32_t>(payload.size())};
-    header.immediate = 99;
-    bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac))
-                     .build_data(bytes.data(), header, payload.data(), static_cast<uint32_t>(payload.size())));
-    return bytes;
+    const Reth reth{0, key, static_cast<uint32_t>(payload.size())};
+    return roce(opcode).to(kFirstQpn).psn(psn).ack_request().reth(reth).immediate(99).payload(payload).bytes();
   };
   nic.receive(0, request(kOpcodeRcWriteOnlyImmediate, 500, 0, {}));
   nic.receive(1'000, request(kOpcodeRcWriteOnly, 501, KeySequence(0).next(), std::vector<uint8_t>(1'000, 0xee)));
@@ -449,14 +440,7 @@ TEST_CASE("stream connections: peers write to the same key at every NIC, and wha
   const auto opening = std::find_if(nic.frames.begin(), nic.frames.end(),
                                     [](const SentFrame& frame) { return frame.meta.opcode == kOpcodeRcWriteOnlyImmediate; });
   REQUIRE(opening != nic.frames.end());
-  std::vector<uint8_t> ack(kMaxHeaders);
-  DataHeader header;
-  header.opcode = kOpcodeRcAcknowledge;
-  header.destination_qp = kFirstQpn;
-  header.psn = opening->bth.psn;
-  header.aeth = {0x1f, 1};
-  ack.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_data(ack.data(), header, nullptr, 0));
-  nic.receive(2 * kMillisecond, ack);
+  nic.receive(2 * kMillisecond, roce(kOpcodeRcAcknowledge).to(kFirstQpn).psn(opening->bth.psn).aeth({0x1f, 1}).bytes());
   nic.run(3 * kMillisecond);
   uint32_t sent = 0;
   for (const SentFrame& frame : nic.frames) {

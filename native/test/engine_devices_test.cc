@@ -23,17 +23,8 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-Bytes roce(uint64_t to, uint64_t from, uint32_t qpn, uint32_t psn, uint8_t ecn = 2) {
-  RocePath path = path_to(to, from);
-  path.ecn = ecn;
-  DataHeader header;
-  header.opcode = kOpcodeRcSendOnly;
-  header.destination_qp = qpn;
-  header.psn = psn;
-  const Bytes zeros(1'000);
-  Bytes bytes(kMaxHeaders + 1'000);
-  bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, zeros.data(), 1'000));
-  return bytes;
+Bytes send_only(uint64_t to, uint64_t from, uint32_t qpn, uint32_t psn, uint8_t ecn = 2) {
+  return roce(kOpcodeRcSendOnly).on(path_to(to, from)).ecn(ecn).to(qpn).psn(psn).payload(1'000).bytes();
 }
 
 struct SwitchRig {
@@ -75,7 +66,7 @@ PacketMeta parsed(const Bytes& bytes) {
 
 TEST_CASE("switch device: frames pass unchanged, a tag that the kernel took out is back in place") {
   SwitchRig rig;
-  const Bytes plain = roce(kPeerMac, kNicMac, 1, 0);
+  const Bytes plain = send_only(kPeerMac, kNicMac, 1, 0);
   rig.ports[0].give(10'000, plain);
   rig.ports[0].give_tagged(11'000, plain, 0x6064);
   rig.turn(kMillisecond);
@@ -89,7 +80,7 @@ TEST_CASE("switch device: frames pass unchanged, a tag that the kernel took out 
 }
 
 TEST_CASE("switch device: a checksum that the sender left unfinished is finished where the port does not tell of it") {
-  const Bytes finished = roce(kPeerMac, kNicMac, 1, 0);
+  const Bytes finished = send_only(kPeerMac, kNicMac, 1, 0);
   const PacketMeta meta = parsed(finished);
   const uint32_t udp = meta.bth_offset - 8u;
   const uint32_t length = static_cast<uint32_t>(finished.size()) - udp;
@@ -113,8 +104,8 @@ TEST_CASE("switch device: a mark is written with a right checksum, tagged or not
   SwitchParameters parameters;
   parameters.red.kmin = parameters.red.kmax = 0;
   SwitchRig rig(parameters);
-  for (uint32_t i = 0; i < 3; ++i) rig.ports[0].give(10'000, roce(kPeerMac, kNicMac, 1, i));
-  for (uint32_t i = 3; i < 6; ++i) rig.ports[0].give_tagged(10'000, roce(kPeerMac, kNicMac, 1, i), 0x6064);
+  for (uint32_t i = 0; i < 3; ++i) rig.ports[0].give(10'000, send_only(kPeerMac, kNicMac, 1, i));
+  for (uint32_t i = 3; i < 6; ++i) rig.ports[0].give_tagged(10'000, send_only(kPeerMac, kNicMac, 1, i), 0x6064);
   rig.device->turn(10'000, kMillisecond);
   // Frames cross the link one after the other, so the queue is empty for each. A pause fills it.
   CHECK(rig.device->soft_switch().counters(1, 3).wred_ecn_marked_packets == 0);
@@ -148,7 +139,7 @@ TEST_CASE("switch device: its PFC frames parse, and those of a peer are obeyed a
   Bytes bytes(kMinimumFrame);
   build_pfc(bytes.data(), kPeerMac, stop);
   rig.ports[1].give(1'000, bytes);
-  for (uint32_t i = 0; i < 5; ++i) rig.ports[0].give(10'000, roce(kPeerMac, kNicMac, 1, i));
+  for (uint32_t i = 0; i < 5; ++i) rig.ports[0].give(10'000, send_only(kPeerMac, kNicMac, 1, i));
   rig.turn(kMillisecond);
   CHECK(rig.ports[1].sent.empty());
   CHECK(rig.device->soft_switch().counters(1).rx_pfc_frames == 1);
@@ -178,8 +169,8 @@ TEST_CASE("switch device: arrivals of all ports are taken in time order, nothing
   SwitchRig rig;
   rig.config.parameters.learning = false;
   for (uint32_t i = 0; i < 5; ++i) {
-    rig.ports[0].give(10'000 + i * 20'000, roce(kPeerMac, kNicMac, 1, i));
-    rig.ports[1].give(20'000 + i * 20'000, roce(kNicMac, kPeerMac, 1, i));
+    rig.ports[0].give(10'000 + i * 20'000, send_only(kPeerMac, kNicMac, 1, i));
+    rig.ports[1].give(20'000 + i * 20'000, send_only(kNicMac, kPeerMac, 1, i));
   }
   rig.turn(45'000);
   CHECK(rig.device->soft_switch().counters(0).rx_packets == 2);
@@ -189,7 +180,7 @@ TEST_CASE("switch device: arrivals of all ports are taken in time order, nothing
   CHECK(rig.ports[0].sent.size() == 5);
   CHECK(rig.ports[1].sent.size() == 5);
   for (uint16_t p = 0; p < 2; ++p) CHECK(rig.device->soft_switch().counters(p).stragglers == 0);
-  rig.ports[0].give(500'000, roce(kPeerMac, kNicMac, 1, 9));
+  rig.ports[0].give(500'000, send_only(kPeerMac, kNicMac, 1, 9));
   rig.turn(2 * kMillisecond);
   CHECK(rig.device->soft_switch().counters(0).stragglers == 1);
 }
@@ -257,7 +248,7 @@ TEST_CASE("switch device: a change that is refused leaves routes and parameters 
   const auto passes = [&] {
     const size_t sent = rig.ports[1].sent.size();
     const Time at = (static_cast<Time>(sent) + 1) * kMillisecond;
-    rig.ports[0].give(at, roce(kPeerMac, kNicMac, 1, 0));
+    rig.ports[0].give(at, send_only(kPeerMac, kNicMac, 1, 0));
     rig.turn(at + kMillisecond / 2);
     return rig.ports[1].sent.size() == sent + 1;
   };
@@ -337,7 +328,7 @@ TEST_CASE("nic device: CNP for a marked frame, PFC obeyed, late turns send no mo
   Bytes bytes(kMinimumFrame);
   build_pfc(bytes.data(), kPeerMac, stop);
   wire.give(16'000'000, bytes);
-  wire.give(16'010'000, roce(kNicMac, kPeerMac, kFirstQpn + 1, 0, 3));
+  wire.give(16'010'000, send_only(kNicMac, kPeerMac, kFirstQpn + 1, 0, 3));
   Bytes arp(60);
   store_ethernet(arp.data(), {.destination_mac = 0xffffffffffff, .source_mac = kPeerMac}, 0x0806);
   wire.give(16'020'000, arp);

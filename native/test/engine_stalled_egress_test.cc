@@ -37,15 +37,7 @@ struct Taken {
 };
 
 std::vector<uint8_t> frame_to(uint16_t port, uint8_t dscp, uint32_t payload) {
-  RocePath path = path_to(kHost + port, kHost + 99);
-  path.dscp = dscp;
-  path.ecn = 2;
-  DataHeader header;
-  header.opcode = kOpcodeRcSendOnly;
-  const std::vector<uint8_t> zeros(payload);
-  std::vector<uint8_t> bytes(kMaxHeaders + payload);
-  bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, zeros.data(), payload));
-  return bytes;
+  return roce(kOpcodeRcSendOnly).on(path_to(kHost + port, kHost + 99)).dscp(dscp).payload(payload).bytes();
 }
 
 // Three ports; DSCP 24 is priority 3, which PFC keeps without loss, all else priority 0.

@@ -7,6 +7,7 @@
 
 #include "io/af_packet.h"
 #include "test/live_wire.h"
+#include "test/rig/frames.h"
 #include "test/wire_fixtures.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
@@ -22,23 +23,12 @@ constexpr uint32_t kMtu = 1'500;
 
 // One packet with each payload.
 std::vector<Bytes> packets_of(uint8_t version, const std::vector<uint32_t>& payloads) {
-  RocePath path;
-  path.destination_mac = 0x020000000002;
-  path.source_mac = 0x020000000001;
+  RocePath path = path_to(0x020000000002, 0x020000000001);
   path.ip_version = version;
-  path.source_ip[0] = path.destination_ip[0] = version == 4 ? 10 : 0xfd;
-  path.source_ip[3] = 1;
-  path.destination_ip[3] = 2;
   std::vector<Bytes> all;
   for (uint32_t i = 0; i < payloads.size(); ++i) {
-    DataHeader header;
-    header.opcode = kOpcodeRcSendOnly;
-    header.destination_qp = 0x11;
-    header.psn = i;
-    const Bytes data(payloads[i], static_cast<uint8_t>(i));
-    Bytes frame(kMaxHeaders + payloads[i]);
-    frame.resize(RoceTemplate(path).build_data(frame.data(), header, data.data(), payloads[i], static_cast<uint16_t>(i)));
-    all.push_back(std::move(frame));
+    RoceFrame frame = roce(kOpcodeRcSendOnly).on(path).to(0x11).psn(i).identification(i);
+    all.push_back(frame.payload(payloads[i], static_cast<uint8_t>(i)).bytes());
   }
   return all;
 }

@@ -10,15 +10,12 @@
 #include <vector>
 
 #include "endpoint/wire_nic.h"
+#include "test/rig/frames.h"
 #include "wire/bth.h"
 #include "wire/icrc.h"
 #include "wire/packet_pool.h"
 
 namespace weir::test {
-
-inline constexpr uint64_t kNicMac = 0x025745000001;   // the NIC under test
-inline constexpr uint64_t kPeerMac = 0x025745000002;  // peer that it talks to
-inline constexpr uint32_t kFirstQpn = 0x11;
 
 struct SentFrame {
   Time at = 0;  // when its last bit left, with NicHarness::run()
@@ -27,19 +24,6 @@ struct SentFrame {
   PacketMeta meta;             // as parsed from the bytes
   Bth bth;
 };
-
-inline RocePath path_to(uint64_t destination, uint64_t source) {
-  RocePath path;
-  path.destination_mac = destination;
-  path.source_mac = source;
-  path.source_ip[0] = path.destination_ip[0] = 10;
-  path.source_ip[3] = static_cast<uint8_t>(source);
-  path.destination_ip[3] = static_cast<uint8_t>(destination);
-  path.dscp = 26;
-  path.ecn = 2;
-  path.udp_source_port = 0xc001;
-  return path;
-}
 
 inline NicParameters nic_parameters(Rate rate = 10'000'000'000) {
   NicParameters p;
@@ -130,22 +114,9 @@ class NicHarness {
   }
   // A SEND ONLY to QP number `index` here.
   std::vector<uint8_t> data(uint32_t psn, uint8_t ecn = 2, uint32_t index = 0, uint32_t payload = 1'000) const {
-    RocePath path = path_to(kNicMac, kPeerMac);
-    path.ecn = ecn;
-    std::vector<uint8_t> bytes(kMaxHeaders + payload);
-    const std::vector<uint8_t> zeros(payload);
-    DataHeader header;
-    header.opcode = kOpcodeRcSendOnly;
-    header.destination_qp = kFirstQpn + index;
-    header.psn = psn;
-    bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, zeros.data(), payload));
-    return bytes;
+    return roce(kOpcodeRcSendOnly).to(kFirstQpn + index).psn(psn).ecn(ecn).payload(payload).bytes();
   }
-  std::vector<uint8_t> cnp(uint32_t index = 0) const {
-    std::vector<uint8_t> bytes(kMaxHeaders);
-    bytes.resize(RoceTemplate(path_to(kNicMac, kPeerMac)).build_cnp(bytes.data(), kFirstQpn + index, 48, 6));
-    return bytes;
-  }
+  std::vector<uint8_t> cnp(uint32_t index = 0) const { return roce_cnp(kFirstQpn + index); }
   std::vector<SentFrame> of_kind(FrameKind kind) const {
     std::vector<SentFrame> found;
     for (const SentFrame& frame : frames) {

@@ -11,6 +11,7 @@
 
 #include "switching/exchange.h"
 #include "switching/wire_switch.h"
+#include "test/rig/frames.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/icmp.h"
@@ -210,14 +211,8 @@ inline std::vector<uint8_t> roce_frame(const IpAddress& from, const IpAddress& t
   path.ecn = 2;
   path.ttl = ttl;
   path.udp_source_port = udp_source;
-  const RoceTemplate frames(path);
-  std::vector<uint8_t> bytes(kMaxHeaders + payload);
-  const std::vector<uint8_t> data(payload, 0x5a);
-  DataHeader header;
-  header.opcode = 0x24;  // unreliable connection, SEND only
-  header.destination_qp = 17;
-  bytes.resize(frames.build_data(bytes.data(), header, data.data(), payload));
-  return bytes;
+  constexpr uint8_t kUnreliableSendOnly = 0x24;
+  return roce(kUnreliableSendOnly).on(path).to(17).payload(payload, 0x5a).bytes();
 }
 
 }  // namespace weir::test

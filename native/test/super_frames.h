@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
 #include <vector>
 
+#include "test/rig/frames.h"
 #include "test/wire_fixtures.h"
 #include "wire/roce_builder.h"
 #include "wire/super_frame.h"
@@ -16,16 +18,11 @@ inline std::vector<Bytes> roce_packets(const RocePath& path, uint32_t count, uin
                                        uint32_t first = 0) {
   std::vector<Bytes> packets;
   for (uint32_t i = 0; i < count; ++i) {
-    DataHeader header;
-    header.opcode = kOpcodeRcSendOnly;
-    header.destination_qp = 0x11;
-    header.psn = first + i;
     Bytes data(i + 1 == count ? last : payload);
     for (size_t at = 0; at < data.size(); ++at) data[at] = static_cast<uint8_t>(at * 7 + i);
-    Bytes frame(kMaxHeaders + data.size());
-    frame.resize(RoceTemplate(path).build_data(frame.data(), header, data.data(), static_cast<uint32_t>(data.size()),
-                                               static_cast<uint16_t>(first + i)));
-    packets.push_back(std::move(frame));
+    const uint32_t number = first + i;
+    packets.push_back(
+        roce(kOpcodeRcSendOnly).on(path).to(0x11).psn(number).identification(number).payload(std::move(data)).bytes());
   }
   return packets;
 }

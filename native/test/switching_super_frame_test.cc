@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "switching/wire_switch.h"
+#include "test/rig/frames.h"
 #include "test/wire_fixtures.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
@@ -41,22 +42,8 @@ SwitchParameters parameters() {
 }
 
 Bytes packet(uint16_t from, uint16_t to, uint8_t priority, uint32_t psn, uint16_t identification, uint32_t payload) {
-  RocePath path;
-  path.source_mac = kHost + from;
-  path.destination_mac = kHost + to;
-  path.source_ip[0] = path.destination_ip[0] = 10;
-  path.source_ip[3] = static_cast<uint8_t>(from);
-  path.destination_ip[3] = static_cast<uint8_t>(to);
-  path.dscp = priority;
-  path.ecn = 2;
-  DataHeader header;
-  header.opcode = kOpcodeRcSendOnly;
-  header.destination_qp = 0x11;
-  header.psn = psn;
-  const Bytes data(payload, static_cast<uint8_t>(psn));
-  Bytes frame(kMaxHeaders + payload);
-  frame.resize(RoceTemplate(path).build_data(frame.data(), header, data.data(), payload, identification));
-  return frame;
+  RoceFrame frame = roce(kOpcodeRcSendOnly).on(path_to(kHost + to, kHost + from)).dscp(priority).to(0x11).psn(psn);
+  return frame.identification(identification).payload(payload, static_cast<uint8_t>(psn)).bytes();
 }
 
 // A switch that gets super-frames, or the packets in them.

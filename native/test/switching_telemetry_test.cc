@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "test/rig/frames.h"
 #include "test/super_frames.h"
 #include "test/switch_harness.h"
 #include "wire/classify.h"
@@ -129,20 +130,12 @@ TEST_CASE("switch telemetry: hops without room and headers of another form are c
 }
 
 TEST_CASE("switch telemetry: what is cut from a super-frame has a hop each, where its own headers end") {
-  RocePath path;
-  path.source_mac = kHostMac;
-  path.destination_mac = kHostMac + 2;
-  path.dscp = 3;
-  const Bytes payload(1'000, 1);
   // The first has a RETH, and with it is as long as the second is not.
   std::vector<Bytes> packets;
   for (const uint8_t opcode : {kOpcodeRcWriteFirst, kOpcodeRcWriteLast}) {
-    DataHeader header;
-    header.opcode = opcode | kOpcodeTelemetry;
-    header.psn = static_cast<uint32_t>(packets.size());
-    Bytes& frame = packets.emplace_back(kMaxHeaders + payload.size());
-    frame.resize(
-        RoceTemplate(path).build_data(frame.data(), header, payload.data(), 1'000, static_cast<uint16_t>(packets.size())));
+    const auto number = static_cast<uint32_t>(packets.size());
+    RoceFrame frame = roce(opcode | kOpcodeTelemetry).on(path_to(kHostMac + 2, kHostMac)).dscp(3).psn(number);
+    packets.push_back(frame.identification(number + 1).payload(1'000, 1).bytes());
   }
   const SuperFrame super = join_all(packets);
   PacketPool pool(16, kMaxSuperFrame);

@@ -29,14 +29,13 @@ SwitchParameters parameters(size_t ports = 3) {
 // Sends a packet into any harness, with its headers.
 template <class Harness>
 void send(Harness& h, PacketPool& pool, SoftSwitch& device, Time now, uint16_t from, uint16_t to, uint8_t priority = 1) {
-  RocePath path = path_to(kHostMac + to, kHostMac + from);
-  path.dscp = priority;
-  DataHeader header;
-  header.opcode = kOpcodeRcWriteOnly;
-  header.psn = ++h.received;
-  std::vector<uint8_t> bytes(kMaxHeaders + 1'000);
-  const std::vector<uint8_t> payload(1'000);
-  const uint32_t length = RoceTemplate(path).build_data(bytes.data(), header, payload.data(), 1'000);
+  const std::vector<uint8_t> bytes = roce(kOpcodeRcWriteOnly)
+                                         .on(path_to(kHostMac + to, kHostMac + from))
+                                         .dscp(priority)
+                                         .psn(++h.received)
+                                         .payload(1'000)
+                                         .bytes();
+  const auto length = static_cast<uint32_t>(bytes.size());
   const PacketId id = pool.allocate();
   REQUIRE(id != kNoPacket);
   pool[id].reset();

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "test/rig/frames.h"
 #include "test/wire_fixtures.h"
 #include "wire/bth.h"
 #include "wire/classify.h"
@@ -89,13 +90,7 @@ RocePath path(uint8_t ip_version, const Layout& layout) {
 Bytes roce_frame(uint8_t ip_version, const Layout& layout, uint32_t payload_length) {
   Bytes payload(payload_length);
   std::iota(payload.begin(), payload.end(), uint8_t{0});
-  DataHeader header;
-  header.opcode = kOpcodeRcSendMiddle;
-  header.destination_qp = 0x11;
-  header.psn = 7;
-  Bytes frame(kMaxHeaders + payload_length);
-  frame.resize(RoceTemplate(path(ip_version, layout)).build_data(frame.data(), header, payload.data(), payload_length));
-  return frame;
+  return roce(kOpcodeRcSendMiddle).on(path(ip_version, layout)).to(0x11).psn(7).payload(payload).bytes();
 }
 
 // A packet of a pool with these bytes, classified.
@@ -336,8 +331,7 @@ TEST_CASE("qcn: a RoCEv2 frame with a CN-TAG is the same frame, four octets furt
 
 TEST_CASE("qcn: a CNP on a path with a CN-TAG changes the priority of its 802.1Q tag only") {
   for (const Layout& layout : kLayouts) {
-    Bytes frame(kMaxHeaders);
-    frame.resize(RoceTemplate(path(4, layout)).build_cnp(frame.data(), 0x12, 48, 6));
+    const Bytes frame = roce_cnp(0x12, path(4, layout));
     PacketMeta meta;
     REQUIRE(classify(frame.data(), size_of(frame), meta) == Refusal::none);
     CHECK(meta.kind == FrameKind::cnp);

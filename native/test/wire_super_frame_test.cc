@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
+#include "test/rig/frames.h"
 #include "test/wire_fixtures.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
@@ -21,32 +23,18 @@ namespace {
 constexpr uint16_t kFirst = 0xfffd;  // so that identifications wrap
 
 RocePath path(uint8_t version, bool tagged) {
-  RocePath p;
-  p.destination_mac = 0x025745000002;
-  p.source_mac = 0x025745000001;
+  RocePath p = path_to(kPeerMac, kNicMac);
   p.ip_version = version;
   p.tagged = tagged;
   p.vlan_tci = 0x6064;
-  p.source_ip[0] = p.destination_ip[0] = 10;
-  p.source_ip[3] = 1;
-  p.destination_ip[3] = 2;
-  p.dscp = 26;
-  p.ecn = 2;
-  p.udp_source_port = 0xc123;
   return p;
 }
 
 Bytes packet(const RocePath& path, uint32_t psn, uint32_t payload, uint8_t opcode = kOpcodeRcSendOnly) {
   Bytes data(payload);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * 7 + psn);
-  DataHeader header;
-  header.opcode = opcode;
-  header.destination_qp = 0x1234;
-  header.psn = psn;
-  header.ack_request = psn % 3 == 0;
-  Bytes frame(kMaxHeaders + payload);
-  frame.resize(RoceTemplate(path).build_data(frame.data(), header, data.data(), payload, static_cast<uint16_t>(kFirst + psn)));
-  return frame;
+  RoceFrame frame = roce(opcode).on(path).to(0x1234).psn(psn).ack_request(psn % 3 == 0);
+  return frame.identification(kFirst + psn).payload(std::move(data)).bytes();
 }
 
 // Super-frame as an interface is given it.

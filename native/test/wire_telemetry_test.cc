@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "test/rig/frames.h"
 #include "wire/classify.h"
 #include "wire/icrc.h"
 #include "wire/roce_builder.h"
@@ -23,16 +24,9 @@ Header fresh() {
 }
 
 std::vector<uint8_t> frame_of(uint8_t ip_version, uint8_t opcode, uint32_t payload) {
-  RocePath path;
+  RocePath path = test::path_to(test::kNicMac, test::kPeerMac);
   path.ip_version = ip_version;
-  path.ecn = 2;
-  DataHeader header;
-  header.opcode = opcode;
-  header.destination_qp = 0x11;
-  std::vector<uint8_t> frame(kMaxHeaders + payload);
-  const std::vector<uint8_t> data(payload, 0x5a);
-  frame.resize(RoceTemplate(path).build_data(frame.data(), header, data.data(), payload));
-  return frame;
+  return test::roce(opcode).on(path).to(0x11).payload(payload, 0x5a).bytes();
 }
 
 }  // namespace

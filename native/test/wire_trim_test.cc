@@ -15,21 +15,12 @@ using namespace weir::test;
 
 namespace {
 
-Bytes roce(uint8_t ip_version, bool tagged, uint32_t payload, uint8_t opcode = kOpcodeRcWriteOnly) {
+Bytes write_of(uint8_t ip_version, bool tagged, uint32_t payload, uint8_t opcode = kOpcodeRcWriteOnly) {
   RocePath path = path_to(kNicMac, kPeerMac);
   path.ip_version = ip_version;
   path.tagged = tagged;
   path.vlan_tci = 3 << 13 | 42;
-  path.ecn = 2;
-  DataHeader header;
-  header.opcode = opcode;
-  header.destination_qp = 0x123456;
-  header.psn = 0x654321;
-  header.reth = {0x1122334455667788, 7, payload};
-  Bytes bytes(kMaxHeaders + payload);
-  const Bytes content(payload, 0xaa);
-  bytes.resize(RoceTemplate(path).build_data(bytes.data(), header, content.data(), payload));
-  return bytes;
+  return roce(opcode).on(path).to(0x123456).psn(0x654321).reth({0x1122334455667788, 7, payload}).payload(payload, 0xaa).bytes();
 }
 
 }  // namespace
@@ -41,7 +32,7 @@ TEST_CASE("trim: what is left of a RoCEv2 packet is a frame that says which pack
         CAPTURE(int{version});
         CAPTURE(tagged);
         CAPTURE(size);
-        const Bytes whole = roce(version, tagged, 1'000);
+        const Bytes whole = write_of(version, tagged, 1'000);
         ExactFrame frame(whole);
         Packet packet;
         packet.length = frame.length();
@@ -80,7 +71,7 @@ TEST_CASE("trim: what is left of a RoCEv2 packet is a frame that says which pack
 
 TEST_CASE("trim: headers that are longer than a simulated frame's are there, whatever the packet") {
   for (const uint8_t opcode : {kOpcodeRcWriteOnly, kOpcodeRcSendOnly, kOpcodeRcWriteMiddle}) {
-    Bytes bytes = roce(6, true, 4'096, opcode);
+    Bytes bytes = write_of(6, true, 4'096, opcode);
     Packet packet;
     packet.length = static_cast<uint32_t>(bytes.size());
     REQUIRE(classify(bytes.data(), packet.length, packet.meta) == Refusal::none);
@@ -110,7 +101,7 @@ TEST_CASE("trim: frames without an IP header, to groups, or that are short are n
 }
 
 TEST_CASE("trim: of a short datagram in a padded frame only padding is cut, and a TCP checksum is not made right") {
-  Bytes padded = roce(4, false, 8);
+  Bytes padded = write_of(4, false, 8);
   const uint32_t datagram = static_cast<uint32_t>(padded.size());
   padded.resize(400);
   Packet packet;

@@ -1,18 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { ScenarioError } from "../../src/base/error.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
+import { refusalOf } from "../fixtures/refusal.js";
 import { kScenario } from "../study/fixture.js";
 
 const load = (...set: string[]) => parseScenarioText(kScenario, "incast", { set }).scenario.congestion;
 
-function refusal(...set: string[]): string {
-  try {
-    load(...set);
-  } catch (error) {
-    if (error instanceof ScenarioError) return `${error.message}\n  hint: ${error.hint}`;
-  }
-  return "taken";
-}
+const refusal = (...set: string[]) => refusalOf(() => load(...set));
 
 describe("the paper's g", () => {
   it.each([

@@ -38,16 +38,6 @@ export interface Nic {
   device: InterfaceOptions;
 }
 
-/** The sum of a counter over the labels that `where` leaves open. */
-export function total(counters: CounterValue[], name: string, where: Record<string, string> = {}): number {
-  return counters
-    .filter(
-      (counter) =>
-        counter.name === name && Object.entries(where).every(([key, value]) => counter.labels[key] === value),
-    )
-    .reduce((sum, { value }) => sum + value, 0);
-}
-
 /** The guests' addresses by number: 10.77.0.1 and fd77::1 for the first. */
 export const ipv4 = (number: number) => `10.77.0.${number}`;
 export const ipv6 = (number: number) => `fd77::${number}`;

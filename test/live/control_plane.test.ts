@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { LabNetwork } from "../../src/host/veth.js";
+import { count } from "../fixtures/counts.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
@@ -72,13 +73,6 @@ async function ping(net: LabNetwork, from: string, ...args: string[]): Promise<s
   return (await net.namespace(from).run("sh", ["-c", `ping -n -W 2 ${args.join(" ")} 2>&1 || true`])).stdout;
 }
 
-async function totalOf(socket: string, name: string, labels: Record<string, string> = {}): Promise<number> {
-  const { counters } = await ask(socket, "counters");
-  return counters
-    .filter((c) => c.name === name && Object.entries(labels).every(([key, value]) => c.labels[key] === value))
-    .reduce((sum, { value }) => sum + value, 0);
-}
-
 const kernelRoutes = async (socket: string) => (await ask(socket, "routes")).filter(({ kind }) => kind === "kernel");
 const kRoutes = 10_000;
 
@@ -103,8 +97,8 @@ describeUnless(liveObstacle(), "a switch with the kernel's control plane", () =>
     expect(await ping(net, "a", "-c", "3", "-i", "0.05", "10.1.0.1")).toContain("3 received");
     expect(await ping(net, "a", "-c", "3", "-i", "0.05", "fd00:1::1")).toContain("3 received");
     expect(await ping(net, "a", "-c", "3", "-i", "0.05", "10.2.0.2")).toContain("3 received");
-    expect(await totalOf(router.socket, "kernel_rx_packets", { port: "a" })).toBeGreaterThanOrEqual(9);
-    expect(await totalOf(router.socket, "kernel_tx_packets", { port: "a" })).toBeGreaterThanOrEqual(9);
+    expect(await count(router, "kernel_rx_packets", { port: "a" })).toBeGreaterThanOrEqual(9);
+    expect(await count(router, "kernel_tx_packets", { port: "a" })).toBeGreaterThanOrEqual(9);
 
     await kernel.run("ip", ["address", "add", "10.255.0.1/32", "dev", "lo"]);
     await kernel.run("ip", ["route", "add", "blackhole", "10.66.0.0/16"]);
@@ -128,7 +122,7 @@ describeUnless(liveObstacle(), "a switch with the kernel's control plane", () =>
     });
     expect(await ping(net, "a", "-c", "2", "-i", "0.05", "10.255.0.1")).toContain("2 received");
     await ping(net, "a", "-c", "1", "-W", "1", "10.66.0.1");
-    expect(await totalOf(router.socket, "drop_blackhole")).toBe(1);
+    expect(await count(router, "drop_blackhole")).toBe(1);
 
     const pinged = ping(net, "a", "-q", "-c", "600", "-i", "0.005", "10.2.0.2");
     const batch = Array.from(

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
+import { count } from "../fixtures/counts.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
@@ -34,15 +35,6 @@ function dissect(file: string): Frame[] {
       const [port = "", flags, comment = "", ecn = "", malformed = ""] = line.split("\t");
       return { port, direction: Number(flags) === 1 ? "in" : "out", comment, ecn, malformed };
     });
-}
-
-/** The sum of a counter, of those with these labels. */
-async function count(at: Daemon, name: string, labels: Readonly<Record<string, string>>): Promise<number> {
-  const { counters } = await ask(at.socket, "counters");
-  return counters
-    .filter((counter) => counter.name === name)
-    .filter((counter) => Object.entries(labels).every(([key, value]) => counter.labels[key] === value))
-    .reduce((sum, { value }) => sum + value, 0);
 }
 
 const began = (at: Daemon) => at.log().filter(({ msg }) => msg === "capture began").length;

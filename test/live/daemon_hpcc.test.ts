@@ -1,19 +1,15 @@
 /** HPCC between two `weir nic` over a `weir switch`: the sender slows by what the switch writes into its packets, and by nothing else. */
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
+import { count } from "../fixtures/counts.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import { type Daemon, network, portOf, startNic, startSwitch } from "./daemons.js";
+import { network, portOf, startNic, startSwitch } from "./daemons.js";
 
 const kLine = 1e9;
 /** Rate of the receiver's link. Windows are of 5 ms, and few hosts are late by so much. */
 const kSlow = "200Mbps";
 const kHpcc = "transport: rc\ncongestion: { algorithm: hpcc, parameters: { hpcc_base_rtt: 5ms } }\n";
-
-const count = async ({ socket }: Pick<Daemon, "socket">, counter: string) =>
-  (await ask(socket, "counters")).counters
-    .filter(({ name }) => name === counter)
-    .reduce((sum, { value }) => sum + value, 0);
 
 describeLive("weir nic under HPCC", () => {
   it("slows to the slowest link, which a switch with telemetry tells of, and hears when it tells no more", async () => {

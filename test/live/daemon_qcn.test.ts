@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { kViews } from "../../src/watch/show/views.js";
+import { count } from "../fixtures/counts.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
-import { type Daemon, daemon, metric, network, portOf, startSwitch } from "./daemons.js";
+import { daemon, metric, network, portOf, startSwitch } from "./daemons.js";
 import { folder } from "./weir.js";
 
 describeLive("weir switch and weir nic with QCN", () => {
@@ -49,10 +50,6 @@ control: ${join(path, `${name}.sock`)}
     await nic("b");
     write("a", 1, "send: { message: 1MB }");
     const sender = await nic("a");
-    const count = async (at: Daemon, name: string) =>
-      (await ask(at.socket, "counters")).counters
-        .filter((counter) => counter.name === name)
-        .reduce((sum, { value }) => sum + value, 0);
     await eventually(async () => expect(await count(sender, "rp_cnm_handled")).toBeGreaterThan(20));
     await eventually(async () => {
       const [pair] = await ask(sender.socket, "queue_pairs");

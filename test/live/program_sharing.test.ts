@@ -2,6 +2,7 @@
 import { connect } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
+import { count } from "../fixtures/counts.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { type Daemon, daemon } from "./daemons.js";
@@ -15,11 +16,6 @@ const as = (uid: number) => ["setpriv", `--reuid=${uid}`, `--regid=${kGroup}`, "
 const both = (last: number) => `address: [10.77.0.${last}, "fd77::${last}"]\nprograms: true\n`;
 const moved = async ({ socket }: Daemon) =>
   (await ask(socket, "queue_pairs")).map(({ counters }) => counters?.tx_packets ?? 0);
-
-const count = async ({ socket }: Daemon, counter: string) =>
-  (await ask(socket, "counters")).counters
-    .filter(({ name }) => name === counter)
-    .reduce((sum, { value }) => sum + value, 0);
 
 describeLive("programs that share a NIC", () => {
   it("are named with their queue pairs, by weir show and to those who ask", async () => {

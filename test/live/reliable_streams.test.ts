@@ -1,6 +1,7 @@
 /** Queue pairs of `weir nic` with `transport: rc`: what is lost arrives all the same, and ends that were started again are found. */
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
+import { count } from "../fixtures/counts.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { type Daemon, network, portOf, startNic, startSwitch } from "./daemons.js";
@@ -10,10 +11,6 @@ const kMessage = 32_768;
 
 const more = "transport: rc\n";
 const pairOf = async ({ socket }: Daemon) => (await ask(socket, "queue_pairs"))[0];
-const count = async ({ socket }: Pick<Daemon, "socket">, counter: string) =>
-  (await ask(socket, "counters")).counters
-    .filter(({ name }) => name === counter)
-    .reduce((sum, { value }) => sum + value, 0);
 
 describeLive("queue pairs with transport: rc", () => {
   it("bring every message once over a link that loses, doubles and reorders", async () => {

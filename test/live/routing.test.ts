@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
 import { LabNetwork } from "../../src/host/veth.js";
+import { count } from "../fixtures/counts.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { daemon, weir } from "./daemons.js";
@@ -100,13 +101,6 @@ async function addresses(net: LabNetwork): Promise<void> {
   }
 }
 
-async function totalOf(socket: string, name: string, labels: Record<string, string> = {}): Promise<number> {
-  const { counters } = await ask(socket, "counters");
-  return counters
-    .filter((c) => c.name === name && Object.entries(labels).every(([key, value]) => c.labels[key] === value))
-    .reduce((sum, { value }) => sum + value, 0);
-}
-
 describeLive("switches that route", () => {
   const ways = "carry the kernel's traffic between subnets, answer for themselves, and tell who is not there";
   it.each([1, 2])(`${ways}: workers of each %i`, async (workers) => {
@@ -123,14 +117,14 @@ describeLive("switches that route", () => {
     expect(await ping("-c", "1", "-t", "2", "10.2.0.2")).toMatch(/From 10\.9\.0\.2 .*Time to live exceeded/);
     expect(await ping("-c", "1", "-t", "1", "fd00:2::2")).toMatch(/From fd00:1::1 .*Hop limit/);
     expect(await ping("-c", "1", "10.77.0.1")).toMatch(/From 10\.1\.0\.1 .*Net Unreachable/i);
-    expect(await totalOf(first.socket, "drop_ttl_expired")).toBe(2);
-    expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(1);
-    expect(await totalOf(first.socket, "drop_ip_no_route")).toBe(1);
-    expect(await totalOf(second.socket, "routed_packets")).toBeGreaterThanOrEqual(80);
+    expect(await count(first, "drop_ttl_expired")).toBe(2);
+    expect(await count(second, "drop_ttl_expired")).toBe(1);
+    expect(await count(first, "drop_ip_no_route")).toBe(1);
+    expect(await count(second, "routed_packets")).toBeGreaterThanOrEqual(80);
     // Each of them takes the other for the way: frames go 63 times between them, then the sender is told.
     expect(await ping("-c", "1", "10.88.0.1")).toMatch(/From 10\.9\.0\.2 .*Time to live exceeded/);
     // A worker's counters are told a moment later.
-    await eventually(async () => expect(await totalOf(second.socket, "drop_ttl_expired")).toBe(2));
+    await eventually(async () => expect(await count(second, "drop_ttl_expired")).toBe(2));
 
     const neighbors = await ask(first.socket, "neighbors");
     expect(neighbors).toContainEqual(
@@ -152,12 +146,12 @@ describeLive("switches that route", () => {
     const receiver = await startNic(net, path, "b", 2, none);
     await startNic(net, path, "a", 1, none, ", send: { rate: 400Mbps }");
     await eventually(async () => {
-      expect(await totalOf(receiver.socket, "rx_packets")).toBeGreaterThan(1000);
+      expect(await count(receiver, "rx_packets")).toBeGreaterThan(1000);
       // The egress to b is the bottleneck: it marks, and s1 is paused.
-      expect(await totalOf(second.socket, "wred_ecn_marked_packets", { port: "b", priority: "3" })).toBeGreaterThan(0);
-      expect(await totalOf(second.socket, "pfc_tx_transitions", { port: "s1", priority: "3" })).toBeGreaterThan(0);
+      expect(await count(second, "wred_ecn_marked_packets", { port: "b", priority: "3" })).toBeGreaterThan(0);
+      expect(await count(second, "pfc_tx_transitions", { port: "s1", priority: "3" })).toBeGreaterThan(0);
     });
-    expect(await totalOf(receiver.socket, "np_ecn_marked_roce_packets")).toBeGreaterThan(0);
+    expect(await count(receiver, "np_ecn_marked_roce_packets")).toBeGreaterThan(0);
     for (const name of [
       "drop_headroom_full",
       "drop_buffer_full",
@@ -165,7 +159,7 @@ describeLive("switches that route", () => {
       "drop_martian",
       "drop_ip_no_route",
     ]) {
-      expect(await totalOf(second.socket, name), name).toBe(0);
+      expect(await count(second, name), name).toBe(0);
     }
   });
 
@@ -176,16 +170,16 @@ describeLive("switches that route", () => {
     await startNic(net, path, "b", 2, reaction);
     const sender = await startNic(net, path, "a", 1, reaction, ", send: { message: 1MB }");
     await eventually(async () => {
-      expect(await totalOf(sender.socket, "rp_cnm_handled")).toBeGreaterThan(20);
+      expect(await count(sender, "rp_cnm_handled")).toBeGreaterThan(20);
       const [pair] = await ask(sender.socket, "queue_pairs");
       expect(pair).toMatchObject({ limited: true });
       expect(pair?.rate).toBeLessThan(150e6);
     });
-    expect(await totalOf(second.socket, "cn_cp_transmitted_cnms", { port: "b" })).toBeGreaterThan(20);
+    expect(await count(second, "cn_cp_transmitted_cnms", { port: "b" })).toBeGreaterThan(20);
     const refusals = (await ask(sender.socket, "counters")).counters.filter(
       ({ name, value }) => name.startsWith("rp_cnm_") && name !== "rp_cnm_handled" && value > 0,
     );
     expect(refusals).toEqual([]);
-    for (const { socket } of [first, second]) expect(await totalOf(socket, "drop_ip_no_route")).toBe(0);
+    for (const one of [first, second]) expect(await count(one, "drop_ip_no_route")).toBe(0);
   });
 });

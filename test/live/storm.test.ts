@@ -1,6 +1,7 @@
 /** `weir storm` on a real interface, against a switch's PFC watchdog. */
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
+import { count } from "../fixtures/counts.js";
 import { eventually } from "../patience.js";
 import { describeLive } from "./capability.js";
 import { network, ping, startSwitch, weir } from "./daemons.js";
@@ -18,21 +19,18 @@ pfc_watchdog: { enabled: true, detection_time: 10ms, restoration_time: 100ms, ac
 `,
     });
     await eventually(async () => expect(await ping(net, 5)).toEqual({ sent: 5, received: 5 }));
-    const count = async (name: string, priority?: number) =>
-      (await ask(socket, "counters")).counters
-        .filter((c) => c.name === name && c.labels.port === "b")
-        .filter((c) => priority === undefined || c.labels.priority === String(priority))
-        .reduce((sum, { value }) => sum + value, 0);
+    const ofPort = (name: string) => count({ socket }, name, { port: "b" });
+    const ofPriority = (name: string) => count({ socket }, name, { port: "b", priority: "0" });
     const { path } = net.namespace("b");
     const storm = weir("storm", "weir0", "--namespace", path, "--priorities", "0", "--rate", "1Gbps", "--json");
     await eventually(async () => {
       void ping(net, 1).catch(() => undefined);
-      expect(await count("pfc_wd_storm_detected", 0)).toBeGreaterThan(0);
-      expect(await count("pfc_wd_tx_drop", 0)).toBeGreaterThan(0);
+      expect(await ofPriority("pfc_wd_storm_detected")).toBeGreaterThan(0);
+      expect(await ofPriority("pfc_wd_tx_drop")).toBeGreaterThan(0);
     });
     await eventually(async () => {
       await net.namespace("b").run("sh", ["-c", "ping -q -c 1 -W 1 10.66.0.1 || true"]);
-      expect(await count("pfc_wd_rx_drop", 0)).toBeGreaterThan(0);
+      expect(await ofPriority("pfc_wd_rx_drop")).toBeGreaterThan(0);
     });
     storm.child.kill("SIGINT");
     const { status, stdout } = await storm.finished;
@@ -40,9 +38,9 @@ pfc_watchdog: { enabled: true, detection_time: 10ms, restoration_time: 100ms, ac
     const report = JSON.parse(stdout);
     expect(report).toMatchObject({ by: "pfc", priorities: [0], quanta: 65_535, discarded: 0 });
     expect(report.frames).toBeGreaterThan(1);
-    expect(await count("rx_pfc_frames")).toBe(report.frames);
+    expect(await ofPort("rx_pfc_frames")).toBe(report.frames);
     await eventually(async () => {
-      expect(await count("pfc_wd_storm_restored", 0)).toBe(await count("pfc_wd_storm_detected", 0));
+      expect(await ofPriority("pfc_wd_storm_restored")).toBe(await ofPriority("pfc_wd_storm_detected"));
     });
     await eventually(async () => expect(await ping(net, 3)).toEqual({ sent: 3, received: 3 }));
   });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Fabric } from "../../src/scenario/fabric.js";
 import { linksAvoided, linksDown, networkEvents } from "../../src/scenario/failures.js";
-import { parseScenario, ScenarioError } from "../../src/scenario/scenario.js";
+import { parseScenario } from "../../src/scenario/scenario.js";
 import type { Link } from "../../src/scenario/types.js";
+import { problemsOf } from "../fixtures/refusal.js";
 
 const leafSpine = { kind: "leaf-spine", leaves: 2, spines: 2, hosts: 2, link: { rate: "40Gbps", delay: "1us" } };
 const file = (rest: object = {}) => ({
@@ -15,17 +16,7 @@ const load = (rest: object = {}) => parseScenario(file(rest));
 const failing = (...failures: object[]) => load({ failures }).scenario;
 const names = (links: ReadonlySet<Link>) => [...links].map(({ from, to }) => `${from}--${to}`);
 
-function problems(failures: object[]): string[] {
-  try {
-    load({ failures });
-  } catch (error) {
-    if (error instanceof ScenarioError) {
-      return error.problems.map(({ path, message, hint }) => `${path.join(".")}: ${message} (${hint})`);
-    }
-    throw error;
-  }
-  return [];
-}
+const problems = (failures: object[]) => problemsOf(() => load({ failures }));
 
 describe("failures", () => {
   it("happen at their times, and routes follow; what is after the end does not", () => {
@@ -77,21 +68,21 @@ describe("failures", () => {
 
   it("name links and switches that there are, at times within the run", () => {
     expect(problems([{ link: "leaf1 -- leaf2", at: "1ms" }])).toEqual([
-      "failures.0.link: there is no link leaf1 -- leaf2 (leaf1 is linked to h1_1, h1_2, spine1, spine2)",
+      "failures.0.link: there is no link leaf1 -- leaf2; leaf1 is linked to h1_1, h1_2, spine1, spine2",
     ]);
     expect(problems([{ link: "leaf1 -- spime1", at: "1ms" }])).toEqual([
-      "failures.0.link: unknown host or switch spime1 (did you mean spine1?)",
+      "failures.0.link: unknown host or switch spime1; did you mean spine1?",
     ]);
-    expect(problems([{ switch: "h1_1", at: "1ms" }])[0]).toMatch(/^failures\.0\.switch: unknown switch h1_1 /);
+    expect(problems([{ switch: "h1_1", at: "1ms" }])[0]).toMatch(/^failures\.0\.switch: unknown switch h1_1; /);
     expect(problems([{ switch: "leaf1", at: "10ms" }])).toEqual([
-      "failures.0.at: 10 ms is not before the end of the run, 10 ms (at must be less than duration)",
+      "failures.0.at: 10 ms is not before the end of the run, 10 ms; at must be less than duration",
     ]);
     expect(problems([{ switch: "leaf1", at: "2ms", until: "2ms" }])).toEqual([
-      "failures.0.until: is not after `at` (give a later time, or leave it out)",
+      "failures.0.until: is not after `at`; give a later time, or leave it out",
     ]);
-    expect(problems([{ at: "2ms" }])).toEqual(["failures.0.link: is missing (give link, or switch)"]);
+    expect(problems([{ at: "2ms" }])).toEqual(["failures.0.link: is missing; give link, or switch"]);
     expect(problems([{ switch: "leaf1", link: "leaf1 -- spine1", at: "2ms" }])).toEqual([
-      "failures.0.switch: link is given too (give one of the two)",
+      "failures.0.switch: link is given too; give one of the two",
     ]);
     expect(problems([{ switch: "leaf1" }])[0]).toMatch(/^failures\.0\.at: /);
     expect(problems([{ link: "leaf1-spine1", at: "2ms" }])[0]).toContain('write a link as "h1 -- sw"');

@@ -3,12 +3,12 @@ import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { WeirError } from "../../src/base/error.js";
 import { makeFolder } from "../../src/base/folder.js";
 import { readAtMost } from "../../src/base/read_file.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../../src/device/file/load.js";
 import { loadScenario, parseScenarioText } from "../../src/scenario/scenario.js";
 import { loadSweep } from "../../src/study/sweep/spec.js";
+import { refusalOf } from "../fixtures/refusal.js";
 
 function temporary(): string {
   const folder = mkdtempSync(join(tmpdir(), "weir-files-"));
@@ -16,15 +16,7 @@ function temporary(): string {
   return folder;
 }
 
-function refused(action: () => unknown): string {
-  try {
-    action();
-  } catch (error) {
-    if (!(error instanceof WeirError)) throw error;
-    return error.hint === undefined ? error.message : `${error.message} | ${error.hint}`;
-  }
-  return "accepted";
-}
+const refused = (action: () => unknown) => refusalOf(action).replace("\n  hint: ", " | ");
 
 describe("what is no text", () => {
   it.each([

@@ -7,6 +7,7 @@ import { kUnits } from "../../src/native/units.js";
 import { inWallUnits } from "../../src/native/wall.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import type { HostConfig, SwitchConfig } from "../../src/scenario/types.js";
+import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 duration: 100ms
@@ -21,15 +22,7 @@ traffic:
 const load = (...set: string[]) => parseScenarioText(BASE, "flow.yaml", { set });
 const switchOf = (...set: string[]) => load(...set).scenario.switches[0] as SwitchConfig;
 const hostOf = (...set: string[]) => load(...set).scenario.hosts[0] as HostConfig;
-const refusal = (...set: string[]) => {
-  try {
-    load(...set);
-  } catch (error) {
-    const { message, hint } = error as Error & { hint?: string };
-    return `${message} ${hint}`;
-  }
-  return "accepted";
-};
+const refusal = (...set: string[]) => refusalOf(() => load(...set));
 const native = (...set: string[]) => switchBehaviour(switchOf(...set), 0);
 const kPause = ["switch.pfc.enabled=false", "switch.pfc.link_pause=true"];
 const kTrim = "switch.trimming.enabled=true";

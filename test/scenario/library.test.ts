@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
+import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 topology: { kind: star, hosts: 3, link: { rate: 10Gbps } }
@@ -9,14 +10,7 @@ congestion: { algorithm: library, library: { file: mine.so, parameters: { step: 
 traffic: [{ id: x, from: [h1, h2], to: h3 }]
 `;
 const load = (...set: string[]) => parseScenarioText(BASE, "labs/mine.yaml", { set, directory: "labs" });
-const refusal = (...set: string[]) => {
-  try {
-    load(...set);
-  } catch (error) {
-    return (error as Error).message;
-  }
-  return "accepted";
-};
+const refusal = (...set: string[]) => refusalOf(() => load(...set));
 
 describe("congestion.algorithm library", () => {
   it("names a file beside the scenario, and values for its parameters", () => {

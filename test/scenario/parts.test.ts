@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { choosePart, digestOf, Share } from "../../src/scenario/parts.js";
-import { parseScenario, ScenarioError } from "../../src/scenario/scenario.js";
+import { parseScenario } from "../../src/scenario/scenario.js";
+import { problemsOf } from "../fixtures/refusal.js";
 
 const topology = {
   hosts: ["s1", "s2", "r"],
@@ -14,17 +15,7 @@ const kTwo = {
 };
 const file = (parts: object) => ({ topology, traffic: [{ from: ["s1", "s2"], to: "r" }], parts });
 
-function problems(parts: object): string[] {
-  try {
-    parseScenario(file(parts));
-  } catch (error) {
-    if (error instanceof ScenarioError) {
-      return error.problems.map(({ path, message, hint }) => `${path.join(".")}: ${message} (${hint})`);
-    }
-    throw error;
-  }
-  return [];
-}
+const problems = (parts: object) => problemsOf(() => parseScenario(file(parts)));
 
 describe("parts", () => {
   it("have the hosts of their switches, and an interface for each link to another part", () => {

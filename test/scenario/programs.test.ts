@@ -4,24 +4,16 @@ import { countsIn } from "../../src/clocks/workload/interface_counts.js";
 import { modelScenario } from "../../src/models/dcqcn/scenario.js";
 import { judgePrograms } from "../../src/result/expectations.js";
 import { refuseKernelTraffic } from "../../src/scenario/kernel_traffic.js";
-import { parseScenario, type ScenarioError } from "../../src/scenario/scenario.js";
+import { parseScenario } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";
+import { problemsOf } from "../fixtures/refusal.js";
 
 function scenarioOf(...traffic: object[]): Scenario {
   const topology = { kind: "star", hosts: 3, link: { rate: "10Gbps" } };
   return parseScenario({ duration: "10ms", topology, traffic }).scenario;
 }
 
-function refusal(...traffic: object[]): string {
-  try {
-    scenarioOf(...traffic);
-    return "";
-  } catch (error) {
-    return (error as ScenarioError).problems
-      .map(({ path, message, hint }) => `${path.join(".")}: ${message}; ${hint}`)
-      .join("\n");
-  }
-}
+const refusal = (...traffic: object[]) => problemsOf(() => scenarioOf(...traffic)).join("\n");
 
 describe("programs in a scenario", () => {
   it("are one for each host, called after what they run, and wait for all of another entry", () => {

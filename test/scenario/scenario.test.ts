@@ -1,15 +1,9 @@
 import { basename } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import {
-  loadScenario,
-  parseScenario,
-  parseScenarioText,
-  type ScenarioError,
-  WeirError,
-} from "../../src/scenario/scenario.js";
+import { loadScenario, parseScenario, parseScenarioText, WeirError } from "../../src/scenario/scenario.js";
 import { examples } from "../fixtures/examples.js";
-import { refusalOf } from "../fixtures/refusal.js";
+import { problemsOf, refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 duration: 100ms
@@ -344,42 +338,41 @@ describe("topology", () => {
     switches: ["x", "y", "z"],
     links: ["a -- x", "x -- y", "y -- z", "z -- x", "b -- z"],
   };
-  const problems = (input: object): string[] => {
-    try {
-      parseScenario(input);
-    } catch (error) {
-      return (error as ScenarioError).problems.map((p) => `${p.path.join(".")}: ${p.message}`);
-    }
-    return [];
-  };
+  const kEverySwitch = "via lists every switch from the one of the source to the one of the destination";
+  const problems = (input: object) => problemsOf(() => parseScenario(input));
 
   it("refuses learning on a loop", () => {
     expect(problems({ topology: ring })).toEqual([]);
     expect(problems({ topology: ring, switch: { forwarding: "learning" } })).toEqual([
       expect.stringMatching(
-        /^switch.forwarding: learning on x, but [xyz -]+ is a loop: flooded frames would go round for ever$/,
+        /^switch.forwarding: learning on x, but [xyz -]+ is a loop: flooded frames would go round for ever; use forwarding: static, or remove the loop$/,
       ),
     ]);
   });
 
   it("refuses a disconnected network", () => {
     const topology = { hosts: ["a", "b"], switches: ["x", "y"], links: ["a -- x", "b -- y"] };
-    expect(problems({ topology })).toEqual(["topology.links: b, y cannot be reached from a"]);
+    expect(problems({ topology })).toEqual([
+      "topology.links: b, y cannot be reached from a; add links until every host and switch is connected",
+    ]);
   });
 
   it.each([
     [{ from: "a", to: "b", via: ["x", "y", "z"] }, []],
     [
       { from: "a", to: "b", via: ["x", "y"] },
-      ["topology.routes.0.via.1: a -> x -> y -> b is not a path: no link y -- b"],
+      [`topology.routes.0.via.1: a -> x -> y -> b is not a path: no link y -- b; ${kEverySwitch}`],
     ],
     [
       { from: "a", to: "b", via: ["y", "z"] },
-      ["topology.routes.0.via.0: a -> y -> z -> b is not a path: no link a -- y"],
+      [`topology.routes.0.via.0: a -> y -> z -> b is not a path: no link a -- y; ${kEverySwitch}`],
     ],
-    [{ from: "a", to: "b", via: ["x", "w"] }, ["topology.routes.0.via.1: unknown switch w"]],
-    [{ from: "a", to: "q", via: ["x"] }, ["topology.routes.0.to: unknown host q"]],
-    [{ from: "a", to: "b", via: ["x", "y", "x", "z"] }, ["topology.routes.0.via.2: x is on the way twice"]],
+    [{ from: "a", to: "b", via: ["x", "w"] }, ["topology.routes.0.via.1: unknown switch w; known: x, y, z"]],
+    [{ from: "a", to: "q", via: ["x"] }, ["topology.routes.0.to: unknown host q; known: a, b"]],
+    [
+      { from: "a", to: "b", via: ["x", "y", "x", "z"] },
+      ["topology.routes.0.via.2: x is on the way twice; a route visits a switch once"],
+    ],
   ])("route %j", (route, expected) => expect(problems({ topology: { ...ring, routes: [route] } })).toEqual(expected));
 });
 

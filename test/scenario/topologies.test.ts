@@ -1,21 +1,15 @@
 /** Kinds of topology: their shapes, that every host reaches every other, over as many paths as there should be. */
 import { describe, expect, it } from "vitest";
 import { switchMac } from "../../src/scenario/addresses.js";
-import { parseScenario, type ScenarioError } from "../../src/scenario/scenario.js";
+import { parseScenario } from "../../src/scenario/scenario.js";
 import { Graph, kUnreachable, switchPorts } from "../../src/scenario/topology.js";
 import { kMostPorts } from "../../src/scenario/topology_schema.js";
 import type { Scenario } from "../../src/scenario/types.js";
+import { problemsOf } from "../fixtures/refusal.js";
 
 const scenarioOf = (topology: object, rest: object = {}) => parseScenario({ topology, ...rest }).scenario;
 
-function problems(topology: object, rest: object = {}): string[] {
-  try {
-    parseScenario({ topology, ...rest });
-  } catch (error) {
-    return (error as ScenarioError).problems.map(({ path, message, hint }) => `${path.join(".")}: ${message}; ${hint}`);
-  }
-  return [];
-}
+const problems = (topology: object, rest: object = {}) => problemsOf(() => parseScenario({ topology, ...rest }));
 
 /** Ports in use, by name of the switch. */
 const degrees = (scenario: Scenario) =>

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../src/base/random.js";
-import { loadScenario, parseScenario, parseScenarioText, type ScenarioError } from "../../src/scenario/scenario.js";
+import { loadScenario, parseScenario, parseScenarioText } from "../../src/scenario/scenario.js";
 import { kDistributionNames, SizeDistribution } from "../../src/scenario/size_distribution.js";
 import type { Flow, Scenario } from "../../src/scenario/types.js";
+import { problemsOf } from "../fixtures/refusal.js";
 
 const STAR = { kind: "star", hosts: 16, link: { rate: "100Gbps" } };
 const RC = { transport: { type: "rc" } };
@@ -16,17 +17,7 @@ function scenarioOf(traffic: object[], rest: object = {}): Scenario {
 }
 const flowsOf = (entry: object, rest: object = {}) => scenarioOf([entry], rest).flows;
 
-function problems(run: () => unknown): string[] {
-  try {
-    run();
-  } catch (error) {
-    return (error as ScenarioError).problems.map(
-      ({ path, message, hint }) => `${path.join(".")}: ${message}${hint === undefined ? "" : `; ${hint}`}`,
-    );
-  }
-  return [];
-}
-const refusal = (entry: object, rest: object = {}) => problems(() => flowsOf(entry, rest)).join("\n");
+const refusal = (entry: object, rest: object = {}) => problemsOf(() => flowsOf(entry, rest)).join("\n");
 const bytesIn = (flows: readonly Flow[]) => flows.reduce((sum, flow) => sum + (flow.bytes ?? 0), 0);
 
 describe("size distributions", () => {
@@ -317,7 +308,7 @@ describe("files", () => {
     writeFileSync(join(directory, "t.csv"), csv);
     return parseScenarioText(scenarioText(entry), "s", { directory });
   };
-  const refused = (csv: string, entry?: string) => problems(() => load(csv, entry)).join("\n");
+  const refused = (csv: string, entry?: string) => problemsOf(() => load(csv, entry)).join("\n");
   const cdf = "{pattern: poisson, load: 10%, sizes: {csv: t.csv}}";
 
   it("replays a list: hosts by number or name, seconds or nanoseconds", () => {
@@ -372,7 +363,7 @@ describe("files", () => {
   });
 
   it("refuses a file that is not there", () => {
-    expect(problems(() => flowsOf({ pattern: "list", csv: "none.csv" }))[0]).toMatch(
+    expect(problemsOf(() => flowsOf({ pattern: "list", csv: "none.csv" }))[0]).toMatch(
       /^traffic.0.csv: none.csv: no such file \(looked for \/.*none.csv\)/,
     );
   });
@@ -403,7 +394,7 @@ describe("files", () => {
 describe("entries side by side", () => {
   it("have ids that differ", () => {
     const two = [{ pattern: "permutation" }, { pattern: "permutation" }];
-    expect(problems(() => scenarioOf(two))).toEqual([
+    expect(problemsOf(() => scenarioOf(two))).toEqual([
       "traffic.1.id: permutation is also the id of traffic.0; ids must differ",
     ]);
     expect(scenarioOf([{ pattern: "permutation" }, { pattern: "permutation", id: "p2" }]).flows).toHaveLength(32);
@@ -414,7 +405,7 @@ describe("entries side by side", () => {
       { from: "h1", to: "h2" },
       { id: "h1-h2", from: "h1", to: "h2" },
     ];
-    expect(problems(() => scenarioOf(two))).toEqual([
+    expect(problemsOf(() => scenarioOf(two))).toEqual([
       "traffic: two flows are called h1-h2; give the entries ids that differ",
     ]);
   });
@@ -452,10 +443,10 @@ describe("transport and probes", () => {
     expect(transportOf({ recovery: "selective-repeat" }).window).toBe(256);
     expect(transportOf({ recovery: "selective-repeat", window: 100 }).window).toBe(100);
     const wide = { recovery: "selective-repeat", window: 512 };
-    expect(problems(() => transportOf(wide))).toEqual([
+    expect(problemsOf(() => transportOf(wide))).toEqual([
       "transport.window: 512 packets are more than a selective acknowledgement can tell apart; at most 256, or recovery: go-back-n",
     ]);
-    expect(problems(() => transportOf({ timeout: 32 }))[0]).toMatch(/^transport.timeout: 32 is too large/);
+    expect(problemsOf(() => transportOf({ timeout: 32 }))[0]).toMatch(/^transport.timeout: 32 is too large/);
   });
 
   it("samples the ports to the first 64 destinations", () => {

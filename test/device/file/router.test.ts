@@ -4,6 +4,7 @@ import { composeSwitchWorker } from "../../../src/device/compose.js";
 import { loadNicDaemon, loadSwitchDaemon } from "../../../src/device/file/load.js";
 import { routeFrom } from "../../../src/device/path.js";
 import { routesOf } from "../../../src/device/router.js";
+import { refusalOf } from "../../fixtures/refusal.js";
 
 const kPorts = "ports: [{ interface: p1 }, { interface: p2 }, { interface: p3 }, { interface: p4 }]\n";
 const kRouter = `router:
@@ -15,15 +16,6 @@ const kRouter = `router:
 `;
 
 const routerOf = (text: string) => loadSwitchDaemon("sw0.yaml", { text: kPorts + text }).config;
-
-function refusal(load: () => unknown): string {
-  try {
-    load();
-  } catch (error) {
-    return (error as Error).message;
-  }
-  return "accepted";
-}
 
 it("is none unless there is one", () => {
   expect(routerOf("").router).toBeUndefined();
@@ -79,7 +71,7 @@ it.each([
   ],
   ["interfaces: [{ port: p1, address: 10.1.0.1/24 }, { port: p1, address: 10.2.0.1/24 }]", "p1 is there twice"],
 ])("refuses %s", (text, message) => {
-  expect(refusal(() => routerOf(`router: { ${text} }`))).toContain(message);
+  expect(refusalOf(() => routerOf(`router: { ${text} }`))).toContain(message);
 });
 
 it.each([
@@ -93,15 +85,15 @@ it.each([
   ['neighbors: [{ address: 10.1.0.9, mac: "03:00:00:00:00:09" }]', "is not the address of a station"],
   ['neighbors: [{ address: 10.1.0.9, mac: "02:00:00:00:00:09", port: p2 }]', "p2 is not p1"],
 ])("refuses %s", (text, message) => {
-  expect(refusal(() => routerOf(`${kRouter}  ${text}\n`))).toContain(message);
+  expect(refusalOf(() => routerOf(`${kRouter}  ${text}\n`))).toContain(message);
 });
 
 it("needs CNMs that go by IP where it has congestion points, and learning where its links are bridged", () => {
-  expect(refusal(() => routerOf(`${kRouter}qcn: { enabled: true }\n`))).toContain("qcn.notification: sw0 routes");
-  expect(refusal(() => routerOf("qcn: { enabled: true, notification: ip }\n"))).toContain("sw0 does not route");
+  expect(refusalOf(() => routerOf(`${kRouter}qcn: { enabled: true }\n`))).toContain("qcn.notification: sw0 routes");
+  expect(refusalOf(() => routerOf("qcn: { enabled: true, notification: ip }\n"))).toContain("sw0 does not route");
   const { switches } = composeSwitchWorker(routerOf(`${kRouter}qcn: { enabled: true, notification: ip }\n`));
   expect(switches[0]).toMatchObject({ cn_priorities: 1 << 3, cnms_by_ip: true });
-  expect(refusal(() => routerOf(`${kRouter}forwarding: static\n`))).toContain("vlan30 is at the ports that bridge");
+  expect(refusalOf(() => routerOf(`${kRouter}forwarding: static\n`))).toContain("vlan30 is at the ports that bridge");
 });
 
 it("gives a NIC's peers beyond its link the gateway for a next hop", () => {
@@ -114,7 +106,7 @@ it("gives a NIC's peers beyond its link the gateway for a next hop", () => {
   expect([v6("fd00:1:0:7::9"), v6("fd00:2::9")]).toEqual(["fd00:1:0:7::9", "fd00:1::1"]);
   expect(routeFrom([], "10.1.0.5")("10.2.0.9")).toBe("10.2.0.9");
 
-  const nic = (gateway: string) => refusal(() => nicOf(`address: 10.1.0.5\ngateway: ${gateway}`));
+  const nic = (gateway: string) => refusalOf(() => nicOf(`address: 10.1.0.5\ngateway: ${gateway}`));
   expect(nic("{ address: 10.2.0.1 }")).toContain("10.2.0.1 is no other address of the NIC's link 10.1.0.0/24");
   expect(nic("{ address: 10.1.0.5 }")).toContain("is no other address");
   expect(nic('{ address: "fd00::1" }')).toContain("cannot be reached from 10.1.0.5");
