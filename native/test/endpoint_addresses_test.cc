@@ -23,19 +23,12 @@ std::vector<uint8_t> packet(What what, uint8_t opcode, uint32_t qpn, uint8_t fro
 constexpr uint8_t kOurs = static_cast<uint8_t>(kNicMac);
 constexpr uint8_t kTheirs = static_cast<uint8_t>(kPeerMac);
 
-void give(WireNic& nic, const std::vector<uint8_t>& bytes) {
-  PacketMeta meta;
-  const auto length = static_cast<uint32_t>(bytes.size());
-  REQUIRE(classify(bytes.data(), length, meta) == Refusal::none);
-  nic.receive(nic.now(), bytes.data(), length, meta, Refusal::none);
-}
-
 TEST_CASE("addresses: a stream takes packets and CNPs from its peer only, and at its own address only") {
   for (const What what : {What::data, What::cnp}) {
     NicHarness h(nic_parameters(), {sender()});
     h.run(10 * kMicrosecond);
     const auto stream = [&](uint8_t from, uint8_t to, uint8_t version = 4) {
-      give(h.nic, packet(what, kOpcodeRcSendOnly, kFirstQpn, from, to, version));
+      give(h.nic, h.nic.now(), packet(what, kOpcodeRcSendOnly, kFirstQpn, from, to, version));
     };
     stream(77, kOurs);
     stream(kOurs, kTheirs);
@@ -60,13 +53,13 @@ TEST_CASE("addresses: a reliable connection looks at both, too") {
     Two two;
     two.connect();
     WireNic& nic = two.left().nic;
-    give(nic, packet(what, kOpcodeRcSendOnly, two.qpn(0), 77, kOurs));
-    give(nic, packet(what, kOpcodeRcSendOnly, two.qpn(0), kTheirs, 99));
+    give(nic, nic.now(), packet(what, kOpcodeRcSendOnly, two.qpn(0), 77, kOurs));
+    give(nic, nic.now(), packet(what, kOpcodeRcSendOnly, two.qpn(0), kTheirs, 99));
     CHECK(nic.transport_counters().drop_wrong_peer == 1);
     CHECK(nic.transport_counters().drop_wrong_destination == 1);
     CHECK(nic.counters().rp_cnp_handled == 0);
     CHECK(nic.transport_counters().out_of_buffer == 0);
-    give(nic, packet(what, kOpcodeRcSendOnly, two.qpn(0), kTheirs, kOurs));
+    give(nic, nic.now(), packet(what, kOpcodeRcSendOnly, two.qpn(0), kTheirs, kOurs));
     CHECK(nic.counters().rp_cnp_handled + nic.transport_counters().out_of_buffer == 1);
   }
 }
@@ -76,12 +69,12 @@ TEST_CASE("addresses: datagrams may come from anywhere, but to the NIC's own add
     Two two;
     WireNic& nic = two.left().nic;
     const uint32_t qpn = two.datagrams(two.left());
-    give(nic, packet(what, kOpcodeUdSendOnly, qpn, 77, 99));
-    give(nic, packet(what, kOpcodeUdSendOnly, qpn, 77, kOurs, 6));
+    give(nic, nic.now(), packet(what, kOpcodeUdSendOnly, qpn, 77, 99));
+    give(nic, nic.now(), packet(what, kOpcodeUdSendOnly, qpn, 77, kOurs, 6));
     CHECK(nic.transport_counters().drop_wrong_destination == 2);
     CHECK(nic.transport_counters().drop_datagram == 0);
     CHECK(nic.counters().rp_cnp_handled == 0);
-    give(nic, packet(what, kOpcodeUdSendOnly, qpn, 77, kOurs));
+    give(nic, nic.now(), packet(what, kOpcodeUdSendOnly, qpn, 77, kOurs));
     CHECK(nic.transport_counters().drop_datagram + nic.counters().rp_cnp_handled == 1);
     CHECK(nic.transport_counters().drop_wrong_peer == 0);
   }

@@ -28,13 +28,6 @@ std::vector<uint8_t> to_group(const IpAddress& group, uint32_t qpn = kMulticastQ
   return roce(opcode).on(path_to_group(group)).ecn(ecn).to(qpn).deth({queue_key, 5}).payload(8, 7).bytes();
 }
 
-void give(WireNic& nic, const std::vector<uint8_t>& bytes) {
-  PacketMeta meta;
-  const auto length = static_cast<uint32_t>(bytes.size());
-  REQUIRE(classify(bytes.data(), length, meta) == Refusal::none);
-  nic.receive(nic.now(), bytes.data(), length, meta, Refusal::none);
-}
-
 TEST_CASE("multicast: each queue pair that has joined gets a copy, of the group that it has joined, until it leaves") {
   Two two;
   WireNic& nic = two.left().nic;
@@ -45,13 +38,13 @@ TEST_CASE("multicast: each queue pair that has joined gets a copy, of the group 
   for (const uint32_t qpn : {members[0], members[1], other}) {
     for (int i = 0; i < 2; ++i) nic.applications().post_receive(qpn, {qpn, reinterpret_cast<uintptr_t>(in.data()), 64, key});
   }
-  give(nic, to_group(kGroup));
+  give(nic, nic.now(), to_group(kGroup));
   CHECK(nic.counters().drop_unknown_group == 1);
   nic.applications().attach_group(members[0], kGroup);
   nic.applications().attach_group(members[0], kGroup);  // it has
   nic.applications().attach_group(members[1], kGroup);
   nic.applications().attach_group(other, kGroup6);
-  give(nic, to_group(kGroup));
+  give(nic, nic.now(), to_group(kGroup));
   REQUIRE(two.left().completions.all.size() == 2);
   for (int i = 0; i < 2; ++i) {
     const Completion& c = two.left().completions.all[static_cast<size_t>(i)];
@@ -60,15 +53,15 @@ TEST_CASE("multicast: each queue pair that has joined gets a copy, of the group 
     CHECK(c.bytes == kGrhBytes + 8);
   }
   CHECK(in[kGrhBytes] == 7);
-  give(nic, to_group(kGroup6));
+  give(nic, nic.now(), to_group(kGroup6));
   REQUIRE(two.left().completions.all.size() == 3);
   CHECK(two.left().completions.all[2].qpn == other);
 
   CHECK(nic.applications().detach_group(members[0], kGroup));
   CHECK(!nic.applications().detach_group(members[0], kGroup));
   CHECK(nic.applications().destroy(other));
-  give(nic, to_group(kGroup));
-  give(nic, to_group(kGroup6));
+  give(nic, nic.now(), to_group(kGroup));
+  give(nic, nic.now(), to_group(kGroup6));
   REQUIRE(two.left().completions.all.size() == 4);
   CHECK(two.left().completions.all[3].qpn == members[1]);
   CHECK(nic.counters().drop_unknown_group == 2);
@@ -79,15 +72,15 @@ TEST_CASE("multicast: what a member may not have is dropped for it alone, and ma
   WireNic& nic = two.left().nic;
   const uint32_t qpn = two.datagrams(two.left());
   nic.applications().attach_group(qpn, kGroup);
-  give(nic, to_group(kGroup, kMulticastQpn, kOpcodeUdSendOnly, 2, kQueueKey + 1));
+  give(nic, nic.now(), to_group(kGroup, kMulticastQpn, kOpcodeUdSendOnly, 2, kQueueKey + 1));
   CHECK(nic.transport_counters().drop_queue_key == 1);
-  give(nic, to_group(kGroup, kMulticastQpn, kOpcodeRcSendOnly));
+  give(nic, nic.now(), to_group(kGroup, kMulticastQpn, kOpcodeRcSendOnly));
   CHECK(nic.counters().drop_unsupported_opcode == 1);
   // It is for one queue pair, by the address of a group.
-  give(nic, to_group(kGroup, qpn));
+  give(nic, nic.now(), to_group(kGroup, qpn));
   CHECK(nic.transport_counters().drop_wrong_destination == 1);
   CHECK(nic.transport_counters().drop_datagram == 0);
-  give(nic, to_group(kGroup, kMulticastQpn, kOpcodeUdSendOnly, 3));
+  give(nic, nic.now(), to_group(kGroup, kMulticastQpn, kOpcodeUdSendOnly, 3));
   CHECK(nic.counters().np_ecn_marked_roce_packets == 1);
   CHECK(nic.counters().np_cnp_unsent == 1);
   two.run();

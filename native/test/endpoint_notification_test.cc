@@ -40,12 +40,7 @@ struct Victim {
     };
   }
   WireNic& nic() { return two.left().nic; }
-  void receive(const std::vector<uint8_t>& bytes) {
-    PacketMeta meta;
-    const auto length = static_cast<uint32_t>(bytes.size());
-    const Refusal refusal = classify(bytes.data(), length, meta);
-    nic().receive(nic().now(), bytes.data(), length, meta, refusal);
-  }
+  void receive(const std::vector<uint8_t>& bytes) { give(nic(), nic().now(), bytes); }
   // A marked datagram.
   void datagram(uint32_t to, uint32_t source_qp = 5, uint8_t host = 9, uint32_t queue_key = kQueueKey,
                 uint16_t partition_key = kDefaultPartitionKey) {
@@ -113,12 +108,11 @@ TEST_CASE("notification: over IPv6 and with a VLAN tag the CNP takes the same wa
     path.source_ip[1] = 2;
     path.destination_ip[1] = 1;
     const std::vector<uint8_t> bytes = roce(kOpcodeUdSendOnly).on(path).to(qpn).deth({kQueueKey, 7}).payload(8).bytes();
-    PacketMeta meta;
-    REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
-    end.nic.receive(0, bytes.data(), static_cast<uint32_t>(bytes.size()), meta, Refusal::none);
+    give(end.nic, 0, bytes);
     end.nic.advance(10 * kMicrosecond);
     const PacketId id = end.nic.transmit();
     REQUIRE(id != kNoPacket);
+    PacketMeta meta;
     REQUIRE(classify(end.pool.data(id), end.pool[id].length, meta) == Refusal::none);
     CHECK(meta.kind == FrameKind::cnp);
     CHECK(meta.destination_mac == 0x020000000009);

@@ -116,11 +116,7 @@ TEST_CASE("soft nic verbs: under QCN who sends the data is held back by CNMs for
     const uint64_t self = write ? kNicMac : kPeerMac;
     const std::vector<uint8_t> bytes =
         cnm({.feedback = 63, .flow = flow, .to = self, .encapsulated_mac = write ? kPeerMac : kNicMac});
-    PacketMeta meta;
-    REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
-    for (int i = 0; i < 3; ++i) {
-      sender.nic.receive(two.now(), bytes.data(), static_cast<uint32_t>(bytes.size()), meta, Refusal::none);
-    }
+    for (int i = 0; i < 3; ++i) give(sender.nic, two.now(), bytes);
     CHECK(sender.nic.counters().rp_cnm_handled == 3);
     two.run();
     REQUIRE(two.left().completions.all.size() == 1);
@@ -153,9 +149,7 @@ TEST_CASE("soft nic verbs: under QCN reaction points go to new queue pairs, and 
     };
     const auto tell = [&](uint16_t flow, uint64_t to) {
       const std::vector<uint8_t> bytes = cnm({.flow = flow, .encapsulated_mac = to});
-      PacketMeta meta;
-      REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
-      end.nic.receive(end.nic.now() + 1, bytes.data(), static_cast<uint32_t>(bytes.size()), meta, Refusal::none);
+      give(end.nic, end.nic.now() + 1, bytes);
     };
     const uint32_t first = connect(kPeerMac);
     tell(1, kPeerMac);
@@ -265,13 +259,9 @@ TEST_CASE("soft nic verbs: packets from another address than the peer's change n
 TEST_CASE("soft nic verbs: frames for connection management are punted, once their ICRC is right") {
   Two two;
   std::vector<uint8_t> bytes = roce(kOpcodeUdSendOnly).to(kGsiQpn).payload(256, 7).bytes();
-  PacketMeta meta;
-  const uint32_t length = static_cast<uint32_t>(bytes.size());
-  Refusal refusal = classify(bytes.data(), length, meta);
-  CHECK(two.left().nic.receive(0, bytes.data(), length, meta, refusal) == SoftNic::Disposition::punt);
+  CHECK(give(two.left().nic, 0, bytes) == SoftNic::Disposition::punt);
   bytes[100] ^= 1;
-  refusal = classify(bytes.data(), length, meta);
-  CHECK(two.left().nic.receive(0, bytes.data(), length, meta, refusal) == SoftNic::Disposition::consumed);
+  CHECK(give(two.left().nic, 0, bytes) == SoftNic::Disposition::consumed);
   CHECK(two.left().nic.counters().rx_icrc_encapsulated == 1);
 }
 
@@ -348,9 +338,7 @@ TEST_CASE("soft nic verbs: datagrams take the way of their address handle, and u
     if (!qcn) continue;
     // It sends to many: whatever the address, a CNM that names its flow is for it.
     const std::vector<uint8_t> bytes = cnm({.encapsulated_mac = kPeerMac + 5});
-    PacketMeta meta;
-    REQUIRE(classify(bytes.data(), static_cast<uint32_t>(bytes.size()), meta) == Refusal::none);
-    two.left().nic.receive(two.now(), bytes.data(), static_cast<uint32_t>(bytes.size()), meta, Refusal::none);
+    give(two.left().nic, two.now(), bytes);
     CHECK(two.left().nic.allowed_rate(two.pair_of(two.left(), qpn[0])) < two.left().nic.line_rate());
   }
 }

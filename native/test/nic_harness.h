@@ -60,6 +60,14 @@ inline QueuePairParameters receiver(uint32_t remote_qpn = 0x21) {
   return qp;
 }
 
+// Gives the NIC a frame of its link that has the form of one.
+inline SoftNic::Disposition give(WireNic& nic, Time at, const std::vector<uint8_t>& bytes) {
+  PacketMeta meta;
+  const auto length = static_cast<uint32_t>(bytes.size());
+  REQUIRE(classify(bytes.data(), length, meta) == Refusal::none);
+  return nic.receive(at, bytes.data(), length, meta, Refusal::none);
+}
+
 class NicHarness {
  public:
   NicHarness(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t packets = 64)

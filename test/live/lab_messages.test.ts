@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { readRun } from "../../src/result/run_files.js";
+import { starText } from "../fixtures/networks.js";
 import { describeLive } from "./capability.js";
 import { folder, type LabResult, start, sum, validLabRun } from "./weir.js";
 
@@ -11,11 +12,7 @@ const kMessages = (loss: string, more = "") => `
 scale: 400
 duration: 12ms
 warmup: 1ms
-topology:
-  link: { rate: 10Gbps, delay: 1us }
-  hosts: [a, b, c]
-  switches: [sw]
-  links: [{ from: a, to: sw, impairment: { loss: ${loss} } }, b -- sw, c -- sw]
+topology: ${starText(["a", "b", "c"], { rate: "10Gbps", delay: "1us" }, { a: { impairment: { loss } } })}
 transport: { type: rc, timeout: 6 }
 congestion: { algorithm: none }
 probes: { interval: 500us }

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, it } from "vitest";
 import type { Result, Series } from "../../src/result/result.js";
+import { starText } from "../fixtures/networks.js";
 import { lacking } from "../needs.js";
 import { describeUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
@@ -32,17 +33,12 @@ async function run(lab: Standing, hosts: string, traffic: string, duration = "1s
 
 function scenario(lab: Standing, hosts: string, traffic: string, duration: string): string {
   const file = join(lab.folder, "lab.yaml");
-  const names = hosts.split(" ");
   writeFileSync(
     file,
     `name: ran
 scale: 100
 duration: ${duration}
-topology:
-  link: { rate: 10Gbps, delay: 1us }
-  hosts: [${names.join(", ")}]
-  switches: [sw]
-  links: [${names.map((name) => `${name} -- sw`).join(", ")}]
+topology: ${starText(hosts.split(" "), { rate: "10Gbps", delay: "1us" })}
 traffic:
 ${traffic}
 `,

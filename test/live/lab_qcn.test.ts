@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { starText } from "../fixtures/networks.js";
 import { describeLive } from "./capability.js";
 import { folder, type LabResult, labRun, sum, validLabRun } from "./weir.js";
 
@@ -52,11 +53,7 @@ describeLive("weir lab run with QCN", () => {
 scale: 2
 duration: 500ms
 warmup: 200ms
-topology:
-  link: { rate: 500Mbps, delay: 1us }
-  hosts: [a, c]
-  switches: [sw]
-  links: [{ from: a, to: sw, delay: 64ms }, c -- sw]
+topology: ${starText(["a", "c"], { rate: "500Mbps", delay: "1us" }, { a: { delay: "64ms" } })}
 switch: { ecn: { enabled: false }, qcn: { enabled: true }, pfc: { enabled: false } }
 congestion: { algorithm: qcn, profile: netfpga }
 traffic: [{ from: a, to: c }]

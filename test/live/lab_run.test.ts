@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Result } from "../../src/result/result.js";
+import { starText } from "../fixtures/networks.js";
 import { describeLive } from "./capability.js";
 import { folder, kIncast, type LabResult, start, sum, validLabRun } from "./weir.js";
 
@@ -13,10 +14,7 @@ const kIncastRun = ["--scale", "400", ...kIncast5ms];
 const kLossy = `
 scale: 400
 duration: 4ms
-topology:
-  hosts: [a, b]
-  switches: [sw]
-  links: [{ from: a, to: sw, impairment: { loss: 1% } }, b -- sw]
+topology: ${starText(["a", "b"], {}, { a: { impairment: { loss: "1%" } } })}
 switch: { ecn: { enabled: false }, pfc: { enabled: false } }
 congestion: { algorithm: none }
 traffic: [{ from: a, to: b, rate: 10Gbps }]

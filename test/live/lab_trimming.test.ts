@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { starText } from "../fixtures/networks.js";
 import { describeLive } from "./capability.js";
 import { folder, type LabResult, sum, validLabRun } from "./weir.js";
 
@@ -10,11 +11,7 @@ const kIncast = `
 scale: 400
 duration: 16ms
 warmup: 0s
-topology:
-  link: { rate: 10Gbps, delay: 1us }
-  hosts: [a, b, c, r]
-  switches: [sw]
-  links: [a -- sw, b -- sw, c -- sw, r -- sw]
+topology: ${starText(["a", "b", "c", "r"], { rate: "10Gbps", delay: "1us" })}
 switch:
   buffer: { total: 100KB, headroom: 0KB }
   pfc: { enabled: false }

@@ -7,6 +7,7 @@ import { expect, onTestFinished } from "vitest";
 import type { StandingReport } from "../../src/device/protocol.js";
 import { kControlVariable } from "../../src/host/control_directory.js";
 import { kRoot, kWeir } from "../command.js";
+import { starText } from "../fixtures/networks.js";
 import { eventually } from "../patience.js";
 import { kTestMarker, markedProcesses } from "./processes.js";
 import { type Finished, folder } from "./weir.js";
@@ -42,7 +43,7 @@ export class Standing {
       file,
       `name: ${name}
 scale: 100
-topology: { link: { rate: 10Gbps, delay: 1us }, hosts: [a, b], switches: [sw], links: [a -- sw, b -- sw] }
+topology: ${starText(["a", "b"], { rate: "10Gbps", delay: "1us" })}
 ${fields}`,
     );
     return file;

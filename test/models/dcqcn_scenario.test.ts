@@ -7,14 +7,10 @@ import { renderOverlay } from "../../src/result/report/overlay_html.js";
 import { renderTable } from "../../src/result/report/table.js";
 import { type Result, resultSchema, seriesSchema } from "../../src/result/result.js";
 import { parseScenario, type Scenario } from "../../src/scenario/scenario.js";
+import { star } from "../fixtures/networks.js";
 import { sampleResult, sampleSeries } from "../result/report/sample.js";
 
-const kTopology = {
-  link: { rate: "40Gbps", delay: "1us", mtu: 1500 },
-  hosts: ["h1", "h2", "h3", "r"],
-  switches: ["sw"],
-  links: ["h1 -- sw", "h2 -- sw", "h3 -- sw", "sw -- r"],
-};
+const kTopology = star(["h1", "h2", "h3", "r"], { rate: "40Gbps", delay: "1us", mtu: 1500 });
 const kTraffic = [{ id: "incast", from: ["h1", "h2", "h3"], to: "r" }];
 const scenario = (changes: Record<string, unknown> = {}): Scenario =>
   parseScenario({

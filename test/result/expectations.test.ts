@@ -5,6 +5,7 @@ import { junitXml } from "../../src/result/report/junit.js";
 import type { Result } from "../../src/result/result.js";
 import { parseExpectation } from "../../src/scenario/expectations.js";
 import { parseScenario, ScenarioError } from "../../src/scenario/scenario.js";
+import { star } from "../fixtures/networks.js";
 
 const result = {
   scenario: `a "lab" & <more>`,
@@ -67,7 +68,7 @@ it("one for each of several tells those that do not meet it, and what is missing
 });
 
 it("what is wrong in a scenario is told with its place", () => {
-  const topology = { hosts: ["a", "b"], switches: ["sw"], links: ["a -- sw", "b -- sw"] };
+  const topology = star(["a", "b"]);
   expect(parseScenario({ topology, expect: ["totals.jain > 0.9"] }).scenario.expect).toMatchObject([{ value: 0.9 }]);
   expect(() => parseScenario({ topology, expect: ["totals.jain > 0.9", "nonsense"] })).toThrow(ScenarioError);
   expect(() => parseScenario({ topology, expect: ["nonsense"] })).toThrow(/expect\.0/);

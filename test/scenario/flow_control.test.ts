@@ -7,15 +7,12 @@ import { kUnits } from "../../src/native/units.js";
 import { inWallUnits } from "../../src/native/wall.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import type { HostConfig, SwitchConfig } from "../../src/scenario/types.js";
+import { starText } from "../fixtures/networks.js";
 import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 duration: 100ms
-topology:
-  link: { rate: 10Gbps }
-  hosts: [h1, h2, r]
-  switches: [sw]
-  links: [h1 -- sw, h2 -- sw, r -- sw]
+topology: ${starText(["h1", "h2", "r"], { rate: "10Gbps" })}
 traffic:
   - { from: [h1, h2], to: r, priority: 0 }
 `;

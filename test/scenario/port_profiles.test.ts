@@ -5,14 +5,11 @@ import { checkPlan } from "../../src/models/buffers/index.js";
 import { headroomFor } from "../../src/scenario/headroom.js";
 import { parseScenarioText } from "../../src/scenario/scenario.js";
 import { reservedBytes } from "../../src/scenario/thresholds.js";
+import { starText } from "../fixtures/networks.js";
 
 const scenario = (profiles: string, rest = "") =>
   parseScenarioText(`
-topology:
-  link: { rate: 40Gbps, delay: 500ns }
-  switches: [sw]
-  hosts: [a, b, c]
-  links: [a -- sw, b -- sw, { from: c, to: sw, rate: 100Gbps }]
+topology: ${starText(["a", "b", "c"], { rate: "40Gbps", delay: "500ns" }, { c: { rate: "100Gbps" } })}
 traffic: [{ from: [a, b], to: c }]
 switch:
   port_profiles: ${profiles}

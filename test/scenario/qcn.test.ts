@@ -7,15 +7,12 @@ import { inWallUnits } from "../../src/native/wall.js";
 import { changeTimes, priorityRates } from "../../src/scenario/changes.js";
 import { CnDomain, portDefence } from "../../src/scenario/cn_domain.js";
 import { parseScenario, parseScenarioText } from "../../src/scenario/scenario.js";
+import { starText } from "../fixtures/networks.js";
 import { refusalOf } from "../fixtures/refusal.js";
 
 const BASE = `
 duration: 100ms
-topology:
-  link: { rate: 10Gbps }
-  hosts: [h1, h2, r]
-  switches: [sw]
-  links: [h1 -- sw, h2 -- sw, r -- sw]
+topology: ${starText(["h1", "h2", "r"], { rate: "10Gbps" })}
 switch:
   ecn: { enabled: false }
   qcn: { enabled: true }

@@ -7,14 +7,12 @@ import { stringify } from "yaml";
 import type { Plan } from "../../src/study/plan.js";
 import { planSweep } from "../../src/study/sweep/plan_sweep.js";
 import { loadSweep } from "../../src/study/sweep/spec.js";
+import { starText } from "../fixtures/networks.js";
 import { kCode } from "./fake_tools.js";
 
 export const kScenario = `# A comment.
 name: incast
-topology:
-  switches: [sw]
-  hosts: [h1, h2, r]
-  links: ["h1 -- sw", "h2 -- sw", "r -- sw"]
+topology: ${starText(["h1", "h2", "r"])}
 switch: { ecn: { kmin: 5KB, kmax: 200KB } }
 traffic:
   - { id: incast, from: [h1, h2], to: r }

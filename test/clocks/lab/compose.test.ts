@@ -7,6 +7,7 @@ import { flowEnds } from "../../../src/device/queue_pairs.js";
 import type { NativeNic, NativeSwitch, WorkerConfig } from "../../../src/native/types.js";
 import { hostIp, hostMac } from "../../../src/scenario/addresses.js";
 import { parseScenario, type Scenario } from "../../../src/scenario/scenario.js";
+import { star } from "../../fixtures/networks.js";
 import { dcqcnOf, smallScenario } from "./evidence.js";
 
 function compose(
@@ -50,12 +51,11 @@ describe("composeLab", () => {
       traffic: [{ from: "a", to: "c", rate: "3Gbps", start: "1ms", stop: "9ms" }],
       host: { initial_rate: "2Gbps", receive_buffer: { rate: "5Gbps" } },
       switch: { ageing: "10s" },
-      topology: {
-        link: { rate: "10Gbps", delay: "2us", impairment: { loss: 0.1, jitter: "3us", reorder_delay: "7us" } },
-        hosts: ["a", "b", "c"],
-        switches: ["sw"],
-        links: ["a -- sw", "b -- sw", "c -- sw"],
-      },
+      topology: star(["a", "b", "c"], {
+        rate: "10Gbps",
+        delay: "2us",
+        impairment: { loss: 0.1, jitter: "3us", reorder_delay: "7us" },
+      }),
     });
     const configs = compose(scenario, 8);
     expect(configs[0]).toMatchObject({ sample_interval: 80e6, reset_after: 160e6 });

@@ -11,6 +11,7 @@ import { Completions } from "../../../src/result/completions.js";
 import { Recorder, type RecordSource } from "../../../src/result/recorder.js";
 import { Fabric } from "../../../src/scenario/fabric.js";
 import { type DcqcnParameters, parseScenario, type Scenario } from "../../../src/scenario/scenario.js";
+import { star } from "../../fixtures/networks.js";
 import { describedAs } from "../../native/counters.js";
 
 export type Counter = [name: string, labels: Record<string, string>, value: number];
@@ -22,12 +23,7 @@ export function smallScenario(overrides: Record<string, unknown> = {}): Scenario
     scale: 10,
     duration: "100ms",
     warmup: "20ms",
-    topology: {
-      link: { rate: "10Gbps", delay: "2us" },
-      hosts: ["a", "b", "c"],
-      switches: ["sw"],
-      links: ["a -- sw", "b -- sw", "c -- sw"],
-    },
+    topology: star(["a", "b", "c"], { rate: "10Gbps", delay: "2us" }),
     traffic: [{ id: "x", from: ["a", "b"], to: "c" }],
     probes: { interval: "10ms" },
     fidelity: { lateness: "5ms" },

@@ -9,6 +9,7 @@ import { receiveSlots } from "../../../src/device/behaviour.js";
 import { kRecordWords, RecordKind, type WorkerConfig } from "../../../src/native/types.js";
 import { flowMac, hostMac } from "../../../src/scenario/addresses.js";
 import type { Scenario } from "../../../src/scenario/scenario.js";
+import { star } from "../../fixtures/networks.js";
 import { calmOutcome, completionsOf, constant, counterTable, recorderOf, smallScenario } from "./evidence.js";
 
 const kQcn = {
@@ -108,7 +109,7 @@ describe("long links", () => {
   it("have slots for all that is under way, which is as much at every scale", () => {
     const link = { rate: "1Gbps", delay: "64ms" };
     const scenario = smallScenario({
-      topology: { link, hosts: ["a", "b", "c"], switches: ["sw"], links: ["a -- sw", "b -- sw", "c -- sw"] },
+      topology: star(["a", "b", "c"], link),
       duration: "1s",
     });
     for (const scale of [1, 10]) {
@@ -125,12 +126,7 @@ describe("long links", () => {
 
   it("are refused where no port could hold it", () => {
     const scenario = smallScenario({
-      topology: {
-        link: { rate: "40Gbps", delay: "64ms" },
-        hosts: ["a", "c"],
-        switches: ["sw"],
-        links: ["a -- sw", "c -- sw"],
-      },
+      topology: star(["a", "c"], { rate: "40Gbps", delay: "64ms" }),
       traffic: [{ from: "a", to: "c" }],
     });
     expect(() => checkForLab(scenario)).toThrow("295749 frames are under way on the link a -- sw (40 Gb/s, 64 ms)");

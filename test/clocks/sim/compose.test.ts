@@ -7,6 +7,7 @@ import { flowMac, hostIp, hostMac } from "../../../src/scenario/addresses.js";
 import { Fabric } from "../../../src/scenario/fabric.js";
 import { parseScenario } from "../../../src/scenario/scenario.js";
 import type { Scenario } from "../../../src/scenario/types.js";
+import { star } from "../../fixtures/networks.js";
 import { fatTree, incast } from "./scenarios.js";
 
 const compose = (scenario: Scenario) => composeSimulation(scenario, new Fabric(scenario), []);
@@ -173,12 +174,7 @@ describe("composeSimulation", () => {
   });
 
   it("passes on what links do to frames", () => {
-    const topology = {
-      link: { impairment: { loss: 0.1, jitter: "3us" } },
-      hosts: ["a", "b", "c"],
-      switches: ["sw"],
-      links: ["a -- sw", "b -- sw", "sw -- c"],
-    };
+    const topology = star(["a", "b", "c"], { impairment: { loss: 0.1, jitter: "3us" } });
     expect(compose(incast({ topology })).links[1]?.impairment).toMatchObject({ loss: 0.1, corrupt: 0, jitter: 3000 });
   });
 });

@@ -12,6 +12,7 @@ import type { SimulationAddon } from "../../../src/native/simulation_types.js";
 import { renderTable } from "../../../src/result/report/table.js";
 import { Fabric } from "../../../src/scenario/fabric.js";
 import type { Scenario } from "../../../src/scenario/types.js";
+import { star } from "../../fixtures/networks.js";
 import { nativeObstacle, skipWhere } from "../../obstacles.js";
 import { chain, fatTree, incast } from "./scenarios.js";
 import { sliced } from "./sliced.js";
@@ -68,12 +69,7 @@ it("equal senders that fall into step are told of, and jitter breaks it", async 
       duration: "10ms",
       congestion: { algorithm: "none" },
       switch: { pfc: { enabled: false }, buffer: { total: "100KB" } },
-      topology: {
-        link: { rate: "10Gbps", delay: "2us", impairment: { jitter } },
-        hosts: ["a", "b", "c"],
-        switches: ["sw"],
-        links: ["a -- sw", "b -- sw", "sw -- c"],
-      },
+      topology: star(["a", "b", "c"], { rate: "10Gbps", delay: "2us", impairment: { jitter } }),
     });
   const [even, shaken] = [scenario("0ns"), scenario("200ns")];
   const locked = (await run(even)).result;
@@ -85,7 +81,7 @@ it("equal senders that fall into step are told of, and jitter breaks it", async 
 });
 
 describe("a 2:1 incast", () => {
-  const topology = { hosts: ["a", "b", "c"], switches: ["sw"], links: ["a -- sw", "b -- sw", "sw -- c"] };
+  const topology = star(["a", "b", "c"]);
   const scenario = () => incast({ duration: "60ms", warmup: "30ms", topology });
 
   it("at 40 Gb/s is fair, fills the link, and loses nothing", async () => {
@@ -264,12 +260,7 @@ function lossy(): Scenario {
   return incast({
     duration: "20ms",
     transport: { type: "rc", timeout: 5 },
-    topology: {
-      link: { rate: "10Gbps", impairment: { loss: 0.01 } },
-      hosts: ["a", "b", "c"],
-      switches: ["sw"],
-      links: ["a -- sw", "b -- sw", "sw -- c"],
-    },
+    topology: star(["a", "b", "c"], { rate: "10Gbps", impairment: { loss: 0.01 } }),
     traffic: [{ id: "x", from: "a", to: "c", bytes: "1MB" }],
   });
 }

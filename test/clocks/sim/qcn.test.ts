@@ -4,6 +4,7 @@ import { runSimulation } from "../../../src/clocks/sim/run.js";
 import type { SimulationAddon } from "../../../src/native/simulation_types.js";
 import type { Result } from "../../../src/result/result.js";
 import { loadScenario, type Scenario } from "../../../src/scenario/scenario.js";
+import { star } from "../../fixtures/networks.js";
 import { nativeObstacle, skipWhere } from "../../obstacles.js";
 import { chain, incast } from "./scenarios.js";
 import { sliced } from "./sliced.js";
@@ -106,12 +107,7 @@ describe("flows of QCN", () => {
         warmup: "100ms",
         congestion: { algorithm: "qcn", profile: "netfpga" },
         host: { qcn: { limiter: "token-bucket" } },
-        topology: {
-          link: { rate: "1Gbps", delay: "20us" },
-          hosts: ["a", "b", "c"],
-          switches: ["sw"],
-          links: ["a -- sw", "b -- sw", "c -- sw"],
-        },
+        topology: star(["a", "b", "c"], { rate: "1Gbps", delay: "20us" }),
       }),
     );
     expect(result.totals.goodput_bps).toBeGreaterThan(0.95 * (result.totals.goodput_limit_bps as number));
@@ -145,12 +141,7 @@ describe("long links", () => {
         duration: "2s",
         warmup: "500ms",
         congestion: { algorithm: "qcn", profile: "netfpga" },
-        topology: {
-          link: { rate: "1Gbps", delay: "1us" },
-          hosts: ["a", "b", "c"],
-          switches: ["sw"],
-          links: [{ from: "a", to: "sw", delay: "64ms" }, "b -- sw", "c -- sw"],
-        },
+        topology: star(["a", "b", "c"], { rate: "1Gbps", delay: "1us" }, { a: { delay: "64ms" } }),
         switch: { ...kQcn.switch, pfc: { enabled: false } },
       }),
     );

@@ -10,6 +10,7 @@ import { answeringLabs, labFolder, labSocket } from "../../../src/clocks/standin
 import { standingScale } from "../../../src/clocks/standing/scale.js";
 import type { StandingReport } from "../../../src/device/protocol.js";
 import { parseScenario } from "../../../src/scenario/scenario.js";
+import { star } from "../../fixtures/networks.js";
 
 const lab = (name: string, ...hosts: string[]) =>
   ({ name, hosts: hosts.map((host) => ({ name: host })) }) as unknown as StandingReport;
@@ -35,14 +36,7 @@ it("a host needs its lab's name where several have it, and a name with a dot may
 });
 
 it("auto is the scale at which the fastest link of a host is 250 Mb/s; a number is itself", () => {
-  const topology = {
-    hosts: ["a", "b"],
-    switches: ["sw"],
-    links: [
-      { from: "a", to: "sw", rate: "100Gbps" },
-      { from: "b", to: "sw", rate: "25Gbps" },
-    ],
-  };
+  const topology = star(["a", "b"], {}, { a: { rate: "100Gbps" }, b: { rate: "25Gbps" } });
   expect(standingScale(parseScenario({ topology }).scenario)).toBe(400);
   expect(standingScale(parseScenario({ topology, scale: 7 }).scenario)).toBe(7);
   expect(
@@ -53,7 +47,7 @@ it("auto is the scale at which the fastest link of a host is 250 Mb/s; a number 
 });
 
 it("hosts know each other by name, by both versions of IP", () => {
-  const topology = { hosts: ["a", "b"], switches: ["sw"], links: ["a -- sw", "b -- sw"] };
+  const topology = star(["a", "b"]);
   expect(hostsFile(parseScenario({ topology }).scenario)).toBe(
     "127.0.0.1 localhost\n::1 localhost\n10.87.0.1 a\nfd57:4549:5200::1 a\n10.87.0.2 b\nfd57:4549:5200::2 b\n",
   );
