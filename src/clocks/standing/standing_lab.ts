@@ -52,6 +52,7 @@ export class StandingLab {
   #hosts: LabHosts | undefined;
   #control: LabControl | undefined;
   #closed = false;
+  #serves = false;
 
   private constructor(
     private readonly scenario: Scenario,
@@ -138,7 +139,11 @@ export class StandingLab {
       version,
       metrics: null,
       standing: {
-        standing: () => this.report(),
+        // Until programs find their NICs the lab is not up.
+        standing: () => {
+          if (!this.#serves) throw new WeirError(`${name} is being built`, { hint: "ask again in a moment" });
+          return this.report();
+        },
         down: () => {
           events.down();
           return { pid: process.pid };
@@ -176,6 +181,7 @@ export class StandingLab {
       programs: (host) => hosts.programs(host),
     });
     await hosts.serve(this.#control.devices, events);
+    this.#serves = true;
   }
 
   #onDoorbell(worker: NativeWorker): void {
