@@ -148,11 +148,10 @@ function literal(value: unknown): string {
 function imports(text: string, structs: readonly Struct[], file: string): string {
   const code = text.replaceAll(/\/\*\*.*?\*\//gs, "");
   const used = structs.map(({ name }) => name).filter((name) => new RegExp(`\\b${name}\\b`).test(code));
-  const names = used
-    .sort()
-    .map((name) => `  ${name},\n`)
-    .join("");
-  return names === "" ? "" : `import type {\n${names}} from "${file}";`;
+  if (used.length === 0) return "";
+  const [one, ...others] = used.sort();
+  const names = others.length === 0 ? ` ${one} ` : `\n${[one, ...others].map((name) => `  ${name},\n`).join("")}`;
+  return `import type {${names}} from "${file}";`;
 }
 
 /** Lists pairs; one that has no name has no place either. */
