@@ -100,6 +100,8 @@ function sorted(value: unknown): unknown {
 
 function tell(what: string, value: unknown): void {
   const text = JSON.stringify(value, (_, one) => (typeof one === "bigint" ? `${one}` : one), 1);
-  console.log(`${createHash("sha256").update(text.replaceAll(process.cwd(), ".")).digest("hex").slice(0, 16)}  ${what}`);
+  console.log(
+    `${createHash("sha256").update(text.replaceAll(process.cwd(), ".")).digest("hex").slice(0, 16)}  ${what}`,
+  );
   if (values.out !== undefined) writeFileSync(join(values.out, `${what.replaceAll(/[/ ]/g, "_")}.json`), text);
 }
