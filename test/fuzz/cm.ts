@@ -57,12 +57,18 @@ export const open: OpenTarget = () => {
     longest: 1 << 14,
     async run(input) {
       const isMeasured = input.length > kLong && globalThis.gc !== undefined;
-      const before = isMeasured ? heapInUse() : 0;
-      const world = new World(input, captured);
-      await world.run(input);
-      const grown = isMeasured ? heapInUse() - before : 0;
-      requireThat(grown < kMostLeft, `${grown} bytes are held after everything has ended`);
-      return world.seen;
+      const run = async () => {
+        const bytes = input.again();
+        const before = isMeasured ? heapInUse() : 0;
+        const world = new World(bytes, captured);
+        await world.run(bytes);
+        return { seen: world.seen, left: isMeasured ? heapInUse() - before : 0 };
+      };
+      const first = await run();
+      // Code that has run for the first time stays, too, but only once.
+      const left = first.left < kMostLeft ? first.left : (await run()).left;
+      requireThat(left < kMostLeft, `${left} bytes are held after everything has ended`);
+      return first.seen;
     },
   };
 };

@@ -8,6 +8,11 @@ export class Input {
     return this.bytes.length;
   }
 
+  /** The same input from its beginning. */
+  again(): Input {
+    return new Input(this.bytes);
+  }
+
   get empty(): boolean {
     return this.#at >= this.bytes.length;
   }
