@@ -4,9 +4,9 @@
 //   weir-launch [--here] NAME FOLDER [VARIABLE=VALUE...] [PROGRAM [ARGUMENT...]]
 //
 // NAME is what warnings begin with. The variables are the program's: none of its preloaded libraries comes between this program
-// and the files. FOLDER has what is to be seen: class/*, devices/virtual/*, dev/*. It is seen in a mount
-// namespace of the program's own, for which an ordinary user needs a user namespace, too: there a program has its user and group,
-// and no capabilities. With --here it is the namespace of the caller, which has it to itself.
+// and the files. FOLDER has what is to be seen: class/*, devices/virtual/*, dev/*. It is seen in a mount namespace of the
+// program's own, for which an ordinary user needs a user namespace, too: there a program has its user and group, and no
+// capabilities. With --here it is the namespace of the caller, which has it to itself.
 //
 // A folder that is to have more than it has is covered by a tmpfs in which all that was there is bound back, so /sys/class/net
 // stays that of the network namespace whose sysfs it is. Without PROGRAM, status 0 tells that the devices are seen. A program
@@ -102,10 +102,11 @@ void keep(const Entry& one, const std::string& covered, const std::string& folde
   }
 }
 
-// Has all of `ours` seen in `folder`, in place of what has its name there.
-void show(const std::string& ours, const std::string& folder) {
+// Has all of `ours` but `apart` seen in `folder`, in place of what has its name there.
+void show(const std::string& ours, const std::string& folder, const char* apart = "") {
   if (!is_folder(ours)) return;
   std::vector<Entry> shown = entries_of(ours);
+  std::erase_if(shown, [&](const Entry& one) { return one.name == apart; });
   const auto there = [&](const Entry& one) { return is_folder(folder + "/" + one.name); };
   if (std::all_of(shown.begin(), shown.end(), there)) {
     for (const Entry& one : shown) bind(ours + "/" + one.name, folder + "/" + one.name);
@@ -153,7 +154,8 @@ void show_devices(const std::string& folder, bool here) {
     enter_namespaces();
     check(::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr), "/");
   }
-  show(folder + "/class", "/sys/class");
+  show(folder + "/class", "/sys/class", "misc");
+  show(folder + "/class/misc", "/sys/class/misc");  // others' devices are there, too
   show(folder + "/devices/virtual", "/sys/devices/virtual");
   // The character files are all /dev/null.
   for (const Entry& one : entries_of(folder + "/dev/infiniband")) bind("/dev/null", folder + "/dev/infiniband/" + one.name);
@@ -213,6 +215,7 @@ int main(int count, char** arguments) {
   for (; *program != nullptr && std::strchr(*program, '=') != nullptr; ++program) ::putenv(*program);
   if (*program == nullptr) return failed.empty() ? 0 : 1;
   ::execvp(*program, program);
-  std::fprintf(stderr, "%s: cannot run %s: %s\n", name, *program, std::strerror(errno));
-  return errno == ENOENT ? kNotFound : kNotRun;
+  const int error = errno;
+  std::fprintf(stderr, "%s: cannot run %s: %s\n", name, *program, std::strerror(error));
+  return error == ENOENT ? kNotFound : kNotRun;
 }

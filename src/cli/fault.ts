@@ -2,6 +2,7 @@
 import { Argument } from "commander";
 import { WeirError } from "../base/error.js";
 import { formatTime } from "../base/units.js";
+import { kFaultKinds } from "../device/fault_request.js";
 import type { FaultReport } from "../device/protocol.js";
 import { askDevice, type ControlledDevice, findDevices } from "../device/running.js";
 import { printable } from "../result/report/format.js";
@@ -29,8 +30,7 @@ interface FaultOptions {
   json?: boolean;
 }
 
-const kKinds = ["drop", "delay", "duplicate", "corrupt", "mark", "down"] as const;
-const kWhat = [...kKinds, "list", "end"] as const;
+const kWhat = [...kFaultKinds, "list", "end"] as const;
 
 /** Settings that are times. */
 const kTimes: ReadonlySet<string> = new Set(["for", "delay", "down", "up"]);
@@ -92,7 +92,7 @@ async function fault(
   const { socket, json, ...fields } = options;
   const written = Object.keys(fields);
   if ((what === "list" || what === "end") && written.length > 0) {
-    throw new UsageError(`--${written[0]}: not with ${what}`, { hint: `${kKinds.join(", ")} have options` });
+    throw new UsageError(`--${written[0]}: not with ${what}`, { hint: `${kFaultKinds.join(", ")} have options` });
   }
   if (number !== undefined && what !== "end") throw new UsageError(`${number}: only with end`);
   const [device, ...others] = await findDevices({ name, socket });

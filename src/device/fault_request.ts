@@ -72,7 +72,7 @@ function checkFault({ kind, delay, down, up, ...fault }: FaultRequest): void {
   if ((down === undefined) !== (up === undefined)) {
     wrong(down === undefined ? "down" : "up", "is missing", "a link that flaps has both: down 100ms, up 900ms");
   }
-  for (const name of ["opcode", "qp", "source_port", "from", "to", "count"] as const) {
+  for (const name of ["opcode", "qp", "source_port", "from", "to", "share", "every", "count"] as const) {
     if (fault[name] !== undefined) wrong(name, "not with kind down", "the whole link is");
   }
 }

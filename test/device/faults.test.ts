@@ -96,6 +96,7 @@ it.each<[object, string, string?]>([
   [{ kind: "drop", port: "eth1", up: "1ms" }, "fault: up: not with kind drop"],
   [{ kind: "down", port: "eth1", down: "1ms" }, "fault: up: is missing"],
   [{ kind: "down", port: "eth1", qp: 1 }, "fault: qp: not with kind down"],
+  [{ kind: "down", port: "eth1", share: "1%" }, "fault: share: not with kind down"],
 ])("refuses %j", (asked, message, hint) => {
   const { own, faults } = device(["eth1", "eth2"]);
   let error: WeirError | undefined;

@@ -1,6 +1,6 @@
 /** A NIC as programs find it that look for themselves: under /sys and /dev, and by its events. */
 import { spawn } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { prepareLaunch } from "../../src/daemon/programs/launch.js";
@@ -111,6 +111,11 @@ describeUnless(liveObstacle() ?? lacking("infiniband-diags", "ibverbs-utils", "p
       expect(status, stderr).toBe(0);
       // The interface is in another network namespace.
       expect(JSON.parse(stdout)).toEqual({ ...kSeen, net: false });
+      // What was there is there still.
+      for (const folder of ["/sys/class", "/sys/class/misc", "/sys/devices/virtual", "/dev"]) {
+        const { stdout } = await run(place, ["ls", "-a", folder], as);
+        expect(stdout.split("\n")).toEqual(expect.arrayContaining(readdirSync(folder)));
+      }
       expect((await run(place, ["ibstat"], as)).stdout).toMatch(
         /CA 'a'[\s\S]*State: Active[\s\S]*Rate: 1[\s\S]*Ethernet/,
       );

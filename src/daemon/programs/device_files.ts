@@ -28,7 +28,7 @@ const kInterfaces = "ports/1/gid_attrs/ndevs";
 /** Device number in the files: libibverbs wants a character device of this number under /dev/infiniband, and /dev/null has it. */
 const kNullDevice = "1:3";
 const kReadable = 0o755;
-/** Of a port: it has a connection manager (IBTA volume 1, table 155), as Linux's rxe has it. */
+/** Capabilities of a port: it has a connection manager, as Linux's rxe says. */
 const kCapabilities = "0x00010000";
 /** Paths of what changes while a NIC runs. */
 const kLive = ["state", "phys_state", "rate", "counters", "hw_counters"].map((name) => `ports/1/${name}`);
