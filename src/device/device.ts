@@ -156,12 +156,12 @@ export class Device {
 
   /** Counts since the last clear(). */
   counters(): ControlRequests["counters"] {
-    const counters = [...this.totals().since(this.cleared.counters)];
+    const counters = [...this.#totals().since(this.cleared.counters)];
     return { since: this.cleared.at.toISOString(), at_ns: this.counted().asOf / this.scale, counters };
   }
 
   clear(): ControlRequests["clear"] {
-    this.cleared = { counters: this.totals(), at: new Date() };
+    this.cleared = { counters: this.#totals(), at: new Date() };
     return { cleared: this.cleared.at.toISOString() };
   }
 
@@ -307,8 +307,8 @@ export class Device {
     this.captures.close();
   }
 
-  /** Counters of the device since it began, the same ones in the same order each time. */
-  totals(): Counters {
+  /** Counters of the device, the same ones in the same order each time. */
+  #totals(): Counters {
     const table = this.counted();
     const { manifest } = table;
     if (this.own.length === 0) this.own = placesOf(table, this.name);

@@ -20,7 +20,7 @@ import { Neighbours } from "../../wire/cm/neighbour.js";
 import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
 import { kPriorities } from "../../wire/priority.js";
 import { isHello, kHelloBytes, ProgramConnections } from "./connections.js";
-import { counterFiles, kCountersMs } from "./device_counters.js";
+import { DeviceCounters, kCountersMs } from "./device_counters.js";
 import { DeviceFiles, kFilesSuffix, type PortFacts } from "./device_files.js";
 import { descriptorOf, type ProgramHost, type ProgramNicConfig, ProgramSession, type SessionHost } from "./session.js";
 import { Shares } from "./shares.js";
@@ -45,6 +45,7 @@ export class ProgramBroker implements SessionHost {
   readonly shares: SessionHost["shares"];
   readonly #connected = new Shares(kMostConnections);
   readonly #files: DeviceFiles;
+  readonly #counters: DeviceCounters;
   #refresh: NodeJS.Timeout | undefined;
   readonly #onExit = () => this.#removeFiles();
 
@@ -74,6 +75,7 @@ export class ProgramBroker implements SessionHost {
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
       mayNameQueuePair: (uid, qpn) => this.mayNameQueuePair(uid, qpn),
     });
+    this.#counters = new DeviceCounters(host.device.name, () => host.device.counted());
     const { port, name, addresses } = config;
     this.#files = new DeviceFiles(path.replace(/\.verbs$/, "") + kFilesSuffix, {
       name,
@@ -223,9 +225,8 @@ export class ProgramBroker implements SessionHost {
   }
 
   #facts(): PortFacts {
-    const { device } = this.host;
-    const [port] = device.ports();
-    return { up: port?.up === true, counters: counterFiles(device.totals(), Math.ceil((port?.transitions ?? 0) / 2)) };
+    const [port] = this.host.device.ports();
+    return { up: port?.up === true, counters: this.#counters.files(Math.ceil((port?.transitions ?? 0) / 2)) };
   }
 
   #removeFiles(): void {

@@ -41,27 +41,47 @@ const kNever = [
   "symbol_error",
 ] as const;
 
-/** @param downs Number of times the link has gone down. @returns Values by the files' paths below those of the port. */
-export function counterFiles(nic: Counters, downs: number): Record<string, number> {
-  // Queue pairs have counters of the same names.
-  const own = nic.at({ qpn: undefined, priority: undefined });
-  const of = (name: string) => own.sum(name);
-  const words = (name: string) => Math.floor(of(name) / kWord);
-  const standard: Record<string, number> = {
-    port_rcv_data: words("rx_bytes"),
-    port_rcv_packets: of("rx_packets"),
-    port_xmit_data: words("tx_bytes"),
-    port_xmit_packets: of("tx_packets"),
-    port_rcv_errors: of("rx_icrc_encapsulated") + of("drop_malformed"),
-    port_xmit_discards: own.of("down", "refused").sum(),
-    link_downed: downs,
-  };
-  for (const name of kNever) standard[name] = 0;
-  return {
-    ...inFolder("counters", standard),
-    ...inFolder("hw_counters", Object.fromEntries(kHardware.map((name) => [name, of(name)]))),
-    "hw_counters/lifespan": kCountersMs,
-  };
+/** Counters of one NIC, of which it finds the places among those of its worker once: they are looked at as long as it runs. */
+export class DeviceCounters {
+  readonly #places = new Map<string, readonly number[]>();
+
+  /** @param counted The worker's counters, as just read; there are none before its devices live. */
+  constructor(
+    private readonly device: string,
+    private readonly counted: () => Counters,
+  ) {}
+
+  /** @param downs Number of times the link has gone down. @returns Values by the files' paths below those of the port. */
+  files(downs: number): Record<string, number> {
+    const counters = this.counted();
+    if (this.#places.size === 0) this.#find(counters);
+    const of = (...names: readonly string[]) =>
+      names.flatMap((name) => this.#places.get(name) ?? []).reduce((sum, place) => sum + counters.value(place), 0);
+    const words = (name: string) => Math.floor(of(name) / kWord);
+    const standard: Record<string, number> = {
+      port_rcv_data: words("rx_bytes"),
+      port_rcv_packets: of("rx_packets"),
+      port_xmit_data: words("tx_bytes"),
+      port_xmit_packets: of("tx_packets"),
+      port_rcv_errors: of("rx_icrc_encapsulated", "drop_malformed"),
+      port_xmit_discards: of("tx_port_down", "host_tx_errors"),
+      link_downed: downs,
+    };
+    for (const name of kNever) standard[name] = 0;
+    return {
+      ...inFolder("counters", standard),
+      ...inFolder("hw_counters", Object.fromEntries(kHardware.map((name) => [name, of(name)]))),
+      "hw_counters/lifespan": kCountersMs,
+    };
+  }
+
+  /** Queue pairs and priorities have counters of the same names as their NIC. */
+  #find(counters: Counters): void {
+    for (const [place, { name, labels }] of counters.manifest.entries()) {
+      if (labels.device !== this.device || labels.qpn !== undefined || labels.priority !== undefined) continue;
+      this.#places.set(name, [...(this.#places.get(name) ?? []), place]);
+    }
+  }
 }
 
 const inFolder = (folder: string, files: Readonly<Record<string, number>>) =>

@@ -47,7 +47,7 @@ export interface ProgramHost {
   /** Number of queue pairs for which the worker has places. */
   queuePairs: number;
   /** The NIC as a device. */
-  device: Pick<Device, "ports" | "totals">;
+  device: Pick<Device, "name" | "ports" | "counted">;
   events?: ProgramEvents;
 }
 
