@@ -97,8 +97,12 @@ describeUnless(liveObstacle(), "a switch with the kernel's control plane", () =>
     expect(await ping(net, "a", "-c", "3", "-i", "0.05", "10.1.0.1")).toContain("3 received");
     expect(await ping(net, "a", "-c", "3", "-i", "0.05", "fd00:1::1")).toContain("3 received");
     expect(await ping(net, "a", "-c", "3", "-i", "0.05", "10.2.0.2")).toContain("3 received");
-    expect(await count(router, "kernel_rx_packets", { port: "a" })).toBeGreaterThanOrEqual(9);
-    expect(await count(router, "kernel_tx_packets", { port: "a" })).toBeGreaterThanOrEqual(9);
+    await eventually(async () =>
+      expect(await count(router, "kernel_rx_packets", { port: "a" })).toBeGreaterThanOrEqual(9),
+    );
+    await eventually(async () =>
+      expect(await count(router, "kernel_tx_packets", { port: "a" })).toBeGreaterThanOrEqual(9),
+    );
 
     await kernel.run("ip", ["address", "add", "10.255.0.1/32", "dev", "lo"]);
     await kernel.run("ip", ["route", "add", "blackhole", "10.66.0.0/16"]);
@@ -122,7 +126,7 @@ describeUnless(liveObstacle(), "a switch with the kernel's control plane", () =>
     });
     expect(await ping(net, "a", "-c", "2", "-i", "0.05", "10.255.0.1")).toContain("2 received");
     await ping(net, "a", "-c", "1", "-W", "1", "10.66.0.1");
-    expect(await count(router, "drop_blackhole")).toBe(1);
+    await eventually(async () => expect(await count(router, "drop_blackhole")).toBe(1));
 
     const pinged = ping(net, "a", "-q", "-c", "600", "-i", "0.005", "10.2.0.2");
     const batch = Array.from(

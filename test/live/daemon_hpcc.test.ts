@@ -28,7 +28,7 @@ describeLive("weir nic under HPCC", () => {
     });
     expect(await count(a, "rx_telemetry_unwritten")).toBe(0);
     expect(await count(a, "rx_telemetry_malformed")).toBe(0);
-    expect(await count(sw, "int_written")).toBeGreaterThan(500);
+    await eventually(async () => expect(await count(sw, "int_written")).toBeGreaterThan(500));
     expect(await count(a, "rp_cnp_handled")).toBe(0);
     sw.write("ecn: { enabled: false }\n");
     sw.child.kill("SIGHUP");

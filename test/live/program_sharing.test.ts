@@ -85,7 +85,7 @@ describeLive("programs that share a NIC", () => {
     const { status, output } = await client.ended;
     expect(status, output).not.toBe(0);
     expect(output).toContain("Failed status 11"); // IBV_WC_REM_OP_ERR
-    expect(await count(nics.b, "tx_naks")).toBeGreaterThan(0);
+    await eventually(async () => expect(await count(nics.b, "tx_naks")).toBeGreaterThan(0));
     expect(await ask(nics.b.socket, "queue_pairs")).toEqual([]);
     expect(await ask(nics.b.socket, "programs")).toEqual([]);
   });
