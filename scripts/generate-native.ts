@@ -35,7 +35,7 @@ export interface Description {
 }
 
 const kFolder = "src/native";
-/** Files beside configuration.ts, each with the structs between two others: behind `before`, and up to `last`. */
+/** Files beside configuration.ts, each with the structs between two others: behind `before`, or from the first on, and up to `last`. */
 const kParts = [
   {
     file: "simulation_configuration",
@@ -51,8 +51,9 @@ const kParts = [
   },
   {
     file: "fault_configuration",
-    title: "A fault, as a port of a worker is given it; ranges are those that the native core checks.",
-    before: "CapturePlace",
+    title:
+      "A fault, as ports of a worker, and simulations, are given it; ranges are those that the native core checks.",
+    before: "",
     last: "NativeFault",
   },
 ] as const;

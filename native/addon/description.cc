@@ -234,6 +234,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
     return made;
   };
   Describer configuration(list("configuration"));
+  configuration.add<FaultParameters>();
   configuration.add<WorkerConfig>();
   configuration.add<SimulationConfig>();
   configuration.add<NetworkSize>();
@@ -243,7 +244,6 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   configuration.add<ProgramAnswer>();
   configuration.add<CaptureConfig>();
   configuration.add<Worker::PortPlace>();
-  configuration.add<FaultParameters>();
   Describer reports(list("reports"));
   reports.add<Capture::Counts>();
   reports.add<FaultState>();

@@ -42,6 +42,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::sender_state, "senderState(flow)">(),
        method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
        method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
+       method<&SimulationHandle::faults, "faults()">(),
        method<&SimulationHandle::close, "close()">()});
 }
 
@@ -164,6 +165,8 @@ void SimulationHandle::set_link(uint32_t link, bool up) {
   if (link >= fabric.link_count()) throw Napi::RangeError::New(Env(), "there is no such link");
   fabric.set_link(link, up);
 }
+
+std::vector<FaultState> SimulationHandle::faults() { return native().fabric().faults(); }
 
 void SimulationHandle::close() { simulation_.reset(); }
 

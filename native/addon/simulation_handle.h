@@ -95,6 +95,7 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   void reconfigure_switch(uint32_t index, const SimulatedSwitch& device);
   void reroute(uint32_t index, const SimulatedRoutes& routes);
   void set_link(uint32_t link, bool up);
+  std::vector<FaultState> faults();
   void close();
 
   std::unique_ptr<Simulation> simulation_;

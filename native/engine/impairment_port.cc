@@ -6,6 +6,7 @@
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/ethernet.h"
+#include "wire/nak.h"
 #include "wire/segmentation.h"
 
 namespace weir {
@@ -14,7 +15,6 @@ namespace {
 // Earlier than any other held frame: a changed frame takes its place in the stream at once.
 constexpr Time kAtOnce = INT64_MIN;
 
-constexpr uint8_t kCe = 3;  // RFC 3168
 // Frames that faults hold back or change at a time, and the longest of them: jumbo ones.
 constexpr uint32_t kFaultyFrames = 8192;
 constexpr uint32_t kLongestFrame = 10'240;
@@ -129,7 +129,7 @@ Impairment::Fate ImpairmentPort::decide(const RxFrame& frame, PacketMeta& meta) 
   faulted_.faults_dropped += fate.lost;
   if (fate.lost) return fate;
   faulted_.faults_duplicated += fate.duplicated && !own.duplicated;
-  faulted_.faults_changed += fate.marked || (fate.corrupted && !own.corrupted);
+  faulted_.faults_changed += fate.marked || fate.refused || (fate.corrupted && !own.corrupted);
   faulted_.faults_delayed += fate.at > own.at;
   return fate;
 }
@@ -140,15 +140,17 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
   if (fate.lost) return false;
   const bool delayed = impairment_.delays();
   const Time due = delayed || fate.reordered ? fate.at : kAtOnce;
-  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted && !fate.marked;
+  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted && !fate.marked && !fate.refused;
   if (!pass) {
     const uint32_t slot = hold(frame, fate.at, due);
     if (slot != kNoSlot) {
       counters_.delayed += delayed;
       counters_.reordered += fate.reordered;
-      if (fate.corrupted) flip(slot, fate.bit);
+      uint8_t* const copy = bytes_.data() + size_t{slot} * slot_bytes_;
+      if (fate.refused) make_nak(copy, frames_[slot].length, meta, fate.syndrome);
       meta.ecn = kCe;
-      if (fate.marked) write_ecn(bytes_.data() + size_t{slot} * slot_bytes_, meta);
+      if (fate.marked) write_ecn(copy, meta);
+      if (fate.corrupted) flip(slot, fate.bit);
     }
   }
   if (fate.duplicated) {

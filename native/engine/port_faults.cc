@@ -9,12 +9,6 @@
 #include "engine/impairment_port.h"
 
 namespace weir {
-namespace {
-
-// Each is looked at for every frame of its port.
-constexpr size_t kMostFaults = 64;
-
-}  // namespace
 
 uint32_t PortFaults::add(const Worker::PortPlace& place, const FaultParameters& parameters) {
   check(parameters, "fault");
@@ -33,10 +27,8 @@ uint32_t PortFaults::add(const Worker::PortPlace& place, const FaultParameters& 
       wire->holder() = std::move(fresh);
       ports_.push_back(port);
     }
-    const auto states = port->faults().states();
-    if (std::count_if(states.begin(), states.end(), [](const FaultState& one) { return !one.over; }) >=
-        static_cast<std::ptrdiff_t>(kMostFaults)) {
-      throw NativeError("NO_RESOURCES", 0, "", "the port has " + std::to_string(kMostFaults) + " faults already", "end some");
+    if (port->faults().active() >= Faults::kMost) {
+      throw NativeError("NO_RESOURCES", 0, "", "the port has " + std::to_string(Faults::kMost) + " faults already", "end some");
     }
     port->faults().add(++last_, parameters, port->clock().now);
     worker_.checked_ = 0;  // the state of the link is told at once

@@ -17,7 +17,7 @@ class PortFaults {
   uint32_t add(const Worker::PortPlace& place, const FaultParameters& parameters);
   // False: there is none of this number that goes on.
   bool end(uint32_t number);
-  // Of all ports, in the order in which they had faults first; those that are over until the port has another.
+  // Of all ports, in the order in which they had faults first; those that are over, too, until Faults::kMost have been added.
   std::vector<FaultState> states();
 
  private:

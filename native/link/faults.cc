@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "wire/ecn.h"
+#include "wire/nak.h"
+
 namespace weir {
 namespace {
 
 constexpr uint64_t kPurpose = 0x464c54;  // purpose of the random streams
-constexpr uint8_t kNotEct = 0, kCe = 3;  // RFC 3168
 
 bool is_at(const IpAddress& address, const uint8_t* bytes, uint8_t version) {
   return address.version == version && std::memcmp(address.bytes, bytes, ip_address_length(version)) == 0;
@@ -16,9 +18,8 @@ bool is_at(const IpAddress& address, const uint8_t* bytes, uint8_t version) {
 }  // namespace
 
 void Faults::add(uint32_t number, const FaultParameters& parameters, Time now) {
-  // Those that are over make room; who wants their counts has asked.
-  std::erase_if(all_, [](const One& one) { return one.state.over; });
-  all_.push_back({parameters, {.number = number}, now, Random(parameters.seed, number, kPurpose)});
+  if (all_.size() >= kMost) std::erase_if(all_, [](const One& one) { return one.state.over; });
+  all_.push_back({parameters, {.number = number}, now + parameters.after, Random(parameters.seed, number, kPurpose)});
   ++active_;
 }
 
@@ -37,7 +38,7 @@ void Faults::finish(One& one) {
 }
 
 bool Faults::lasts(One& one, Time now) {
-  if (one.state.over) return false;
+  if (one.state.over || now < one.began) return false;
   if (one.parameters.lasts == 0 || now - one.began < one.parameters.lasts) return true;
   finish(one);
   return false;
@@ -74,6 +75,7 @@ void Faults::decide(const uint8_t* frame, const PacketMeta& meta, Time now, Impa
     if (fate.lost || !matches(p, frame, meta)) continue;
     const bool markable = meta.l3_offset != 0 && meta.ecn != kNotEct && meta.ecn != kCe;
     if (p.kind == FaultParameters::Kind::mark && !markable) continue;
+    if (p.kind == FaultParameters::Kind::nak && !can_nak(meta)) continue;
     if (!chooses(one)) continue;
     ++one.state.hits;
     switch (p.kind) {
@@ -93,6 +95,10 @@ void Faults::decide(const uint8_t* frame, const PacketMeta& meta, Time now, Impa
         break;
       case FaultParameters::Kind::mark:
         fate.marked = true;
+        break;
+      case FaultParameters::Kind::nak:
+        fate.refused = true;
+        fate.syndrome = p.syndrome;
         break;
       case FaultParameters::Kind::down:
         break;

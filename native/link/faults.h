@@ -1,5 +1,6 @@
 // Faults that are made on purpose while a port runs: to frames that come in and match, or to the link itself. Each is repeatable:
-// the same frames in the same order have the same fate. ImpairmentPort (engine/impairment_port.h) carries them out.
+// the same frames in the same order have the same fate. On the wire ImpairmentPort (engine/impairment_port.h) carries them out, in
+// a simulation the fabric.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@
 namespace weir {
 
 struct FaultParameters {
-  // mark: ECN = CE, of what may be marked. down: the link is, in both directions.
-  enum class Kind : uint8_t { drop, delay, duplicate, corrupt, mark, down };
+  // mark: ECN = CE, of what may be marked. nak: an acknowledgement, or a response, becomes a NAK (wire/nak.h). down: the link is, in
+  // both directions.
+  enum class Kind : uint8_t { drop, delay, duplicate, corrupt, mark, nak, down };
   Kind kind = Kind::drop;
   // Frames that match; without any of these all do.
   std::vector<uint8_t> opcodes;
@@ -30,12 +32,14 @@ struct FaultParameters {
   uint32_t every = 1;
   uint64_t count = 0;
   uint64_t seed = 1;
+  uint8_t syndrome = 0;
   Time delay = 0;
+  Time after = 0;
   Time lasts = 0;
   Time up = 0;
   Time period = 0;
 };
-constexpr auto words_of(FaultParameters::Kind) { return std::array{"drop", "delay", "duplicate", "corrupt", "mark", "down"}; }
+constexpr auto words_of(FaultParameters::Kind) { return std::array{"drop", "delay", "duplicate", "corrupt", "mark", "nak", "down"}; }
 void describe(auto& v, Of<FaultParameters> auto& p) {
   using field::any;
   using field::optional;
@@ -53,7 +57,9 @@ void describe(auto& v, Of<FaultParameters> auto& p) {
   v("every", p.every, optional(field::within(1, UINT32_MAX, "One of so many that match, the last of them.")));
   v("count", p.count, optional(any("Frames after which it is over; 0: without end.")));
   v("seed", p.seed, optional(any("Seed of the share.")));
+  v("syndrome", p.syndrome, optional(any("AETH syndrome, kind nak.")));
   v("delay", p.delay, time("Time that a frame is held back, kind delay."));
+  v("after", p.after, time("Time until it begins."));
   v("lasts", p.lasts, time("Time after which it is over; 0: without end."));
   v("up", p.up, time("Time for which the link is back, kind down; 0: it stays down."));
   v("period", p.period, time("Time after which the link goes down again, kind down with `up`."));
@@ -80,7 +86,11 @@ void describe(auto& v, Of<FaultState> auto& state) {
 // The faults of one port, in the order in which they were added.
 class Faults {
  public:
+  // Each is looked at for every frame of its port. Those that are over make room when there are so many.
+  static constexpr size_t kMost = 64;
   bool any() const { return active_ > 0; }
+  size_t active() const { return active_; }
+  // `now`: what `after` counts from.
   void add(uint32_t number, const FaultParameters& parameters, Time now);
   // False: there is none of this number that goes on.
   bool end(uint32_t number);

@@ -54,9 +54,12 @@ class Impairment {
     bool duplicated = false;  // a copy arrives as the frame does
     bool corrupted = false;
     bool reordered = false;
-    bool marked = false;  // by a fault (link/faults.h)
-    uint64_t bit = 0;     // corrupted: a draw of the bit to flip
-    Time at = 0;          // when it arrives
+    // By a fault (link/faults.h):
+    bool marked = false;
+    bool refused = false;  // it becomes a NAK with this syndrome
+    uint8_t syndrome = 0;
+    uint64_t bit = 0;  // corrupted: a draw of the bit to flip
+    Time at = 0;       // when it arrives
   };
   // Decides the fate of a frame that would arrive at `at`. Every frame has all draws, so no decision shifts another.
   Fate decide(Time at) {

@@ -42,6 +42,8 @@ void check(const SimulationConfig& config) {
     require(exists(link.ends[0]) && exists(link.ends[1]), "simulation.links", "they end at ports that exist");
   }
   require(2 * config.links.size() == ports, "simulation.links", "there is one at every port");
+  const auto is_link = [&](const SimulatedFault& fault) { return fault.link < config.links.size(); };
+  require(std::ranges::all_of(config.faults, is_link), "simulation.faults.link", "they are at links that exist");
   for (const SimulatedFlow& flow : config.flows) {
     require(flow.from < hosts && flow.to < hosts && flow.from != flow.to, "simulation.flows.to", "a flow has two hosts");
     require(flow.sizes_first <= config.sizes.size() && flow.sizes_count <= config.sizes.size() - flow.sizes_first,

@@ -9,6 +9,7 @@
 #include "base/describe.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
+#include "link/faults.h"
 #include "link/impairment.h"
 #include "switching/soft_switch.h"
 #include "transport/queue_attributes.h"
@@ -89,6 +90,20 @@ void describe(auto& v, Of<SimulatedLink> auto& link) {
     field::optional(field::any("By direction, on top of `delay`; keyed by the link's position. Absent: none.")));
 }
 
+// A fault of frames that come in at one end of a link.
+struct SimulatedFault {
+  uint32_t link = 0;
+  uint8_t end = 0;
+  FaultParameters fault;
+};
+void describe(auto& v, Of<SimulatedFault> auto& fault) {
+  v.type("NativeSimulationFault", "A fault that is made on purpose.");
+  v("link", fault.link, field::any("Number of the link."));
+  v("end", fault.end, field::within(0, 1, "End at which frames come in: 0 `from`, 1 `to`."));
+  v.base(fault.fault);
+  v.rule(fault.fault.kind != FaultParameters::Kind::down, "links fail by setLink()");
+}
+
 struct SimulatedFlow {
   uint32_t from = 0;
   uint32_t to = 0;
@@ -146,6 +161,7 @@ struct SimulationConfig {
   std::vector<SimulatedSwitch> switches;
   std::vector<SimulatedNic> nics;
   std::vector<SimulatedLink> links;
+  std::vector<SimulatedFault> faults;
   Columns<SimulatedFlow> flows;
   Column<uint32_t> sizes;
   QueueAttributes transport;
@@ -164,6 +180,7 @@ void describe(auto& v, Of<SimulationConfig> auto& config) {
   v("switches", config.switches, field::any("Numbered from 0."));
   v("nics", config.nics, field::any("Of hosts, with addresses in a row."));
   v("links", config.links, field::any("One at every port."));
+  v("faults", config.faults, field::optional(field::any("Numbered from 0; times count from the beginning.")));
   v("flows", config.flows, field::any("Numbered from 0."));
   v("sizes", config.sizes, field::any("Of messages, where flows have a list of them.", "bytes"));
   v("transport", config.transport, field::any("Recovery, timeout, retry_count and window of reliable flows."));

@@ -12,6 +12,7 @@ namespace weir {
   X(corrupted, "frames", fault, "Frames with a bit flipped on purpose, which the receiving end's FCS refuses") \
   X(duplicated, "frames", duplicate, "Frames that arrive twice on purpose")                                    \
   X(reordered, "frames", none, "Frames held back on purpose so that others overtake")                          \
+  X(changed, "frames", none, "Frames marked, or made NAKs, on purpose")                                        \
   X(link_down, "frames", down, "Frames that were on the link when it failed, or sent into it while it was down")
 
 WEIR_DEFINE_COUNTERS(LinkCounters, WEIR_LINK_COUNTERS);

@@ -81,7 +81,8 @@ void Fabric::place(const SimulationConfig& config, const std::vector<uint32_t>& 
       .partitions = partitions,
       .lookahead = window_,
       .word = longest_link(config),
-      .overtaking = std::ranges::any_of(config.links, [](const SimulatedLink& link) { return link.impairment.has_value(); }),
+      .overtaking = !config.faults.empty() ||
+                    std::ranges::any_of(config.links, [](const SimulatedLink& link) { return link.impairment.has_value(); }),
       .directions = directions_,
   };
   for (uint32_t i = 0; i < partitions; ++i) {
@@ -117,6 +118,13 @@ void Fabric::connect(const SimulationConfig& config) {
         direction.impairment = std::make_unique<Impairment>(*link.impairment, config.seed, 2 * i + side, 2);
       }
     }
+  }
+  for (size_t i = 0; i < config.faults.size(); ++i) {
+    const SimulatedFault& fault = config.faults[i];
+    Direction& direction = directions_[link_ports_[2 * size_t{fault.link} + (1 - fault.end)]];
+    if (direction.impairment == nullptr) direction.impairment = std::make_unique<Impairment>(ImpairmentParameters{}, 0, 0, 0);
+    if (direction.faults == nullptr) direction.faults = std::make_unique<Faults>();
+    direction.faults->add(static_cast<uint32_t>(i), fault.fault, 0);
   }
   for (size_t tap = 0; tap < config.taps.size(); ++tap) {
     directions_[port_number(config.taps[tap])].tap = static_cast<uint32_t>(tap);
@@ -305,6 +313,17 @@ uint32_t Fabric::packets() const {
   uint32_t count = made_;
   for (const auto& partition : partitions_) count -= partition->pool().available() + partition->returned();
   return count;
+}
+
+std::vector<FaultState> Fabric::faults() const {
+  std::vector<FaultState> out;
+  for (const Direction& direction : directions_) {
+    if (direction.faults == nullptr) continue;
+    const auto states = direction.faults->states();
+    out.insert(out.end(), states.begin(), states.end());
+  }
+  std::ranges::sort(out, {}, &FaultState::number);
+  return out;
 }
 
 std::vector<bool> Fabric::packets_in_use() const {

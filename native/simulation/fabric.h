@@ -71,6 +71,9 @@ class Fabric {
   // Counters of frames that ends[side] of a link has sent.
   const LinkCounters& link_counters(size_t link, size_t side) const { return directions_[link_ports_[2 * link + side]].counters; }
 
+  // What has become of the configured faults, in their order.
+  std::vector<FaultState> faults() const;
+
   // Packets in queues and on links, and for how many there is room without more memory.
   uint32_t packets() const;
   uint32_t room() const { return memory_->shape().count; }

@@ -6,6 +6,7 @@
 
 #include "link/pfc.h"
 #include "wire/ecn.h"
+#include "wire/nak.h"
 #include "wire/mac_control.h"
 
 namespace weir {
@@ -228,7 +229,9 @@ void Partition::transmit(uint32_t port, PacketId id, Time at) {
 
 void Partition::impair(Direction& direction, PacketId id, Time arrival) {
   LinkCounters& counters = direction.counters;
-  const Impairment::Fate fate = direction.impairment->decide(arrival);
+  Impairment::Fate fate = direction.impairment->decide(arrival);
+  Packet& packet = pool_[id];
+  if (!fate.lost && direction.faults != nullptr) direction.faults->decide(pool_.data(id), packet.meta, arrival, fate);
   counters.lost += fate.lost;
   if (fate.lost) return pool_.free(id);
   counters.corrupted += fate.corrupted;
@@ -237,6 +240,10 @@ void Partition::impair(Direction& direction, PacketId id, Time arrival) {
     ++counters.duplicated;
     deliver(direction, pool_.copy(id), fate.at);
   }
+  counters.changed += fate.marked || fate.refused;
+  if (fate.marked) packet.meta.ecn = kCe;
+  packet.meta.ecn_changed |= fate.marked;
+  if (fate.refused) make_nak(pool_.data(id), packet.length, packet.meta, fate.syndrome);
   // The receiving end's FCS refuses it.
   if (fate.corrupted) return pool_.free(id);
   deliver(direction, id, fate.at);

@@ -12,6 +12,7 @@
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
 #include "link/driver.h"
+#include "link/faults.h"
 #include "link/impairment.h"
 #include "simulation/counters.h"
 #include "simulation/schedule.h"
@@ -30,7 +31,8 @@ struct DevicePlace {
 // One direction of a link. Written by the partition that sends into it.
 struct alignas(64) Direction {
   Time delay = 0;
-  std::unique_ptr<Impairment> impairment;
+  std::unique_ptr<Impairment> impairment;  // there is one where there are faults, too
+  std::unique_ptr<Faults> faults;
   DevicePlace receiver;
   uint16_t port = 0;  // the receiver's port
   bool down = false;

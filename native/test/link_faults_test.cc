@@ -124,14 +124,25 @@ TEST_CASE("faults: which of those that match") {
     CHECK_FALSE(Seen().fate(faults, 1100).lost);
     CHECK(faults.states()[0].over);
   }
-  SUBCASE("until it is ended, and its place goes to the next") {
+  SUBCASE("from a time on") {
+    faults.add(1, {.kind = Kind::drop, .after = 50, .lasts = 100}, 1000);
+    CHECK_FALSE(Seen().fate(faults, 1049).lost);
+    CHECK(Seen().fate(faults, 1050).lost);
+    CHECK(Seen().fate(faults, 1149).lost);
+    CHECK_FALSE(Seen().fate(faults, 1150).lost);
+    CHECK(faults.states()[0].matched == 2);
+  }
+  SUBCASE("until it is ended, and its place goes to another when there are many") {
     faults.add(1, {.kind = Kind::drop}, 0);
     CHECK(faults.end(1));
     CHECK_FALSE(faults.end(1));
     CHECK_FALSE(faults.end(2));
     CHECK_FALSE(Seen().fate(faults).lost);
-    faults.add(2, {.kind = Kind::drop}, 0);
-    CHECK(faults.states().size() == 1);
+    for (uint32_t number = 2; number <= Faults::kMost; ++number) faults.add(number, {.kind = Kind::drop}, 0);
+    CHECK(faults.states()[0].over);
+    faults.add(Faults::kMost + 1, {.kind = Kind::drop}, 0);
+    CHECK(faults.states().size() == Faults::kMost);
+    CHECK(faults.states()[0].number == 2);
   }
 }
 
@@ -166,7 +177,7 @@ TEST_CASE("faults: a link that is down, and one that flaps") {
     if (faults.down(now)) downs.push_back(now - 2000);
   }
   CHECK(downs == std::vector<Time>{0, 10, 20, 30, 40, 50, 60, 100, 110, 120, 130, 140, 150, 160});
-  CHECK(faults.states()[0].hits == 2);
+  CHECK(faults.states()[1].hits == 2);
 }
 
 TEST_CASE("faults: parameters that make no sense are refused") {

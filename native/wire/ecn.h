@@ -9,6 +9,8 @@
 
 namespace weir {
 
+inline constexpr uint8_t kNotEct = 0, kCe = 3;  // RFC 3168
+
 // Puts meta.ecn into the IP header of a frame that classify() filled `meta` from, in place, with the IPv4 header checksum
 // updated (RFC 1624). A frame whose IP part was refused or that has none stays as it is. The ICRC does not cover the field.
 inline void write_ecn(uint8_t* frame, const PacketMeta& meta) {

@@ -2,11 +2,12 @@
 import { Argument } from "commander";
 import { WeirError } from "../base/error.js";
 import { formatTime } from "../base/units.js";
-import { kFaultKinds } from "../device/fault_request.js";
 import type { FaultReport } from "../device/protocol.js";
 import { askDevice, type ControlledDevice, findDevices } from "../device/running.js";
 import { printable } from "../result/report/format.js";
 import { drawGrid } from "../result/report/table.js";
+import { kFaultKinds } from "../scenario/fault_kinds.js";
+import { kNakCodes } from "../scenario/fault_schema.js";
 import { type AddVerb, type CliContext, collect, kExit, print, UsageError } from "./context.js";
 import { socketOption } from "./show.js";
 
@@ -25,6 +26,8 @@ interface FaultOptions {
   seed?: string;
   for?: string;
   delay?: string;
+  code?: string;
+  after?: string;
   down?: string;
   up?: string;
   json?: boolean;
@@ -33,17 +36,18 @@ interface FaultOptions {
 const kWhat = [...kFaultKinds, "list", "end"] as const;
 
 /** Settings that are times. */
-const kTimes: ReadonlySet<string> = new Set(["for", "delay", "down", "up"]);
+const kTimes: ReadonlySet<string> = new Set(["after", "for", "delay", "down", "up"]);
 
 const kHelp = `
 A fault is made to frames that come in at the port; what a device sends is harmed at the other end. It is counted (faults_dropped and
 others), and ends by --for, --count, "end", or with the device. Times are those that the lab means. \`mark\` sets CE where packets may be
-marked; \`down\` is for both directions: programs hear of it (IBV_EVENT_PORT_ERR), and timers of queue pairs go on.
+marked; \`nak\` makes acknowledgements that come in, and responses, refusals; \`down\` is for both directions: programs hear of it (IBV_EVENT_PORT_ERR), and timers of queue pairs go on.
 
 Examples:
   weir fault roce0 drop --share 1% --for 10s               as netem's loss 1%
   weir fault sw0 drop --port eth1 --opcode ack --nth 3     the third acknowledgement
   weir fault roce0 delay --delay 2ms --every 100           one in a hundred is overtaken
+  weir fault roce0 nak --code remote-access --count 1      what programs see as IBV_WC_REM_ACCESS_ERR
   weir fault roce0 down --for 2s
   weir fault incast-4to1.h1 down --down 100ms --up 900ms --for 10s
   weir fault roce0                                         what goes on
@@ -55,7 +59,9 @@ Opcodes: send, write, read-request, read-response, ack, atomic, atomic-ack, cnp,
 export const addFault: AddVerb = (parent, context, done) => {
   parent
     .command("fault")
-    .description("drop, delay, duplicate, corrupt or mark frames at a port of a running device, or take its link down")
+    .description(
+      "drop, delay, duplicate, corrupt, mark or refuse frames at a port of a running device, or take its link down",
+    )
     .argument("<device>", "NIC, switch, or LAB.DEVICE")
     .addArgument(new Argument("[what]", "kind of fault, list, or end").choices(kWhat).default("list"))
     .argument("[number]", "with end: this one only")
@@ -73,6 +79,8 @@ export const addFault: AddVerb = (parent, context, done) => {
     .option("--seed <n>", "of the share (default: 1)")
     .option("--for <time>", "how long (default: until it is ended)")
     .option("--delay <time>", "with delay: how long a frame is held back")
+    .option("--code <reason>", `with nak: ${Object.keys(kNakCodes).join(", ")}`)
+    .option("--after <time>", "begins so much later (default: at once)")
     .option("--down <time>", "with down: down for so long each time")
     .option("--up <time>", "with down: up for so long in between")
     .option("--json", "as JSON")

@@ -4,9 +4,10 @@ import type { NativeFault } from "../native/types.js";
 import { kUnits } from "../native/units.js";
 import { inWallUnits } from "../native/wall.js";
 import type { FaultWorker } from "../native/workers.js";
+import { kNakCodes, kOpcodes } from "../scenario/fault_schema.js";
 import { addressBytes } from "../wire/address.js";
 import type { CapturePort } from "./captures.js";
-import { type FaultRequest, kOpcodes, parseFault } from "./fault_request.js";
+import { type FaultRequest, parseFault } from "./fault_request.js";
 import type { FaultReport } from "./protocol.js";
 
 /** A port of a device as faults need it. */
@@ -92,8 +93,9 @@ export class DeviceFaults {
   }
 }
 
-function nativeFault(fault: FaultRequest): NativeFault {
-  const { kind, opcode, qp, source_port, from, to, share, every, count, seed, delay, down, up } = fault;
+/** A fault as the native core has it, in meant units. */
+export function nativeFault(fault: Omit<FaultRequest, "port">): NativeFault {
+  const { kind, opcode, qp, source_port, from, to, share, every, count, seed, delay, code, after, down, up } = fault;
   return {
     kind,
     ...(opcode !== undefined && {
@@ -108,6 +110,8 @@ function nativeFault(fault: FaultRequest): NativeFault {
     ...(count !== undefined && { count }),
     ...(seed !== undefined && { seed }),
     ...(delay !== undefined && { delay }),
+    ...(code !== undefined && { syndrome: kNakCodes[code] }),
+    ...(after !== undefined && { after }),
     ...(fault.for !== undefined && { lasts: fault.for }),
     ...(down !== undefined && up !== undefined && { up, period: down + up }),
   };

@@ -4,6 +4,7 @@
  */
 import { hearsTelemetry } from "../congestion/flow_state.js";
 import {
+  type NativeSimulationFault,
   type NativeSimulationFlows,
   type NativeSimulationLink,
   type NativeSimulationRoutes,
@@ -14,10 +15,12 @@ import { flowMac, hostIp, hostMac, routerMac, switchMac } from "../scenario/addr
 import { priorityRates } from "../scenario/changes.js";
 import { CnDomain } from "../scenario/cn_domain.js";
 import type { Fabric, SwitchTable } from "../scenario/fabric.js";
+import { linkOfFault, requestOf } from "../scenario/faults.js";
 import { applications } from "../scenario/traffic.js";
 import type { HostConfig, Link, Scenario, SwitchConfig } from "../scenario/types.js";
 import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "./behaviour.js";
 import { fabricRouter, gatewayOf } from "./fabric_router.js";
+import { nativeFault } from "./faults.js";
 
 export interface Network extends Pick<SimulationConfig, "links" | "sizes" | "transport"> {
   switches: ReturnType<typeof networkSwitch>[];
@@ -120,6 +123,17 @@ function linksOf({ links }: Scenario, fabric: Fabric): NativeSimulationLink[] {
     const [from, to] = fabric.ends[i] as Fabric["ends"][number];
     return { from, to, delay, ...(impairment && { impairment }) };
   });
+}
+
+/** Faults of frames by the links at whose ends these come in; those of links are made while it runs. */
+export function faultsOf({ faults, links }: Scenario, fabric: Fabric): NativeSimulationFault[] {
+  return faults
+    .filter(({ kind }) => kind !== "down")
+    .map((fault) => {
+      const link = linkOfFault(links, fault);
+      const end = links[link]?.from === fault.device ? 0 : 1;
+      return { link, end, ...nativeFault({ ...requestOf(fault, fabric), after: fault.at }) };
+    });
 }
 
 function sizesOf({ flows }: Scenario): Uint32Array {

@@ -14,6 +14,8 @@ import type {
   NativeTimely,
 } from "./congestion_configuration.js";
 
+import type { NativeIpAddress } from "./fault_configuration.js";
+
 /** VLANs of a port. */
 export interface NativePortVlans {
   /** Of frames without a VLAN's tag; 0: none, such frames are dropped. 0 to 4094 */ untagged: number;
@@ -105,12 +107,6 @@ export interface NativePriorityMap {
   /** By DSCP. 0 to 7 */ dscp: number[];
   /** By PCP. 0 to 7 */ pcp: number[];
   /** Of frames without what is trusted. 0 to 7 */ fallback: number;
-}
-
-/** An IP address. */
-export interface NativeIpAddress {
-  /** 4 or 6. */ version: number;
-  /** Network order; IPv4: 4 bytes. */ bytes: Uint8Array;
 }
 
 /** An address and its prefix. */

@@ -10,6 +10,8 @@ import type {
   NativeTransport,
 } from "./configuration.js";
 
+import type { NativeFault } from "./fault_configuration.js";
+
 /** Where frames from one host to another go, instead. */
 export interface NativeSimulationPin {
   /** Host. */ from: number;
@@ -46,6 +48,12 @@ export interface NativeSimulationLink {
   /** The other. */ to: NativeLinkEnd;
   /** One way. ns, 0 or more */ delay: number;
   /** By direction, on top of `delay`; keyed by the link's position. Absent: none. */ impairment?: NativeImpairmentParameters;
+}
+
+/** A fault that is made on purpose. */
+export interface NativeSimulationFault extends NativeFault {
+  /** Number of the link. */ link: number;
+  /** End at which frames come in: 0 `from`, 1 `to`. 0 to 1 */ end: number;
 }
 
 /** By flow: one queue pair's traffic in one direction. */
@@ -86,6 +94,7 @@ export interface SimulationConfig {
   /** Numbered from 0. */ switches: NativeSimulationSwitch[];
   /** Of hosts, with addresses in a row. */ nics: NativeSimulationNic[];
   /** One at every port. */ links: NativeSimulationLink[];
+  /** Numbered from 0; times count from the beginning. */ faults?: NativeSimulationFault[];
   /** Numbered from 0. */ flows: NativeSimulationFlows;
   /** Of messages, where flows have a list of them. bytes */ sizes: Uint32Array;
   /** Recovery, timeout, retry_count and window of reliable flows. */ transport: NativeTransport;

@@ -1,5 +1,6 @@
 /** The native simulation. Virtual ns from 0 and meant bit/s; no scale. */
 import {
+  type FaultState,
   kFinished,
   type QueueHistogram,
   type QueuePairState,
@@ -63,6 +64,8 @@ export interface NativeSimulation {
    * INVALID_STATE otherwise, and RangeError.
    */
   setLink(link: number, up: boolean): void;
+  /** What has become of the configured faults, in their order. */
+  faults(): FaultState[];
   /** Frees the memory. Idempotent. */
   close(): void;
 }

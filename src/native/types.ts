@@ -2,7 +2,6 @@
 import type {
   CaptureConfig,
   CapturePlace,
-  NativeIpAddress,
   NativeNic,
   NativePath,
   NativePort,
@@ -13,7 +12,7 @@ import type {
   ProgramWay,
   WorkerConfig,
 } from "./configuration.js";
-import type { NativeFault } from "./fault_configuration.js";
+import type { NativeFault, NativeIpAddress } from "./fault_configuration.js";
 import type { HistogramSource } from "./histogram.js";
 import {
   type CaptureCounts,
@@ -146,7 +145,7 @@ export interface NativeWorker extends HistogramSource {
   addFault(place: CapturePlace, fault: NativeFault): number;
   /** Returns false when there is none of this number that goes on. */
   endFault(number: number): boolean;
-  /** Faults of all ports; those that are over until their port has another. */
+  /** Faults of all ports; those that are over, too, as long as their port has not had many. */
   faults(): FaultState[];
   /** Longest gap between two turns of the loop so far, ns. */
   worstGap(): number;

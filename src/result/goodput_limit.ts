@@ -8,8 +8,8 @@ import type { Scenario } from "../scenario/types.js";
  * a host's link has no rate, where service rates change or links fail, and where kernels or programs send, too.
  */
 export function goodputLimit(scenario: Scenario, payloadShare: number): number | undefined {
-  const { flows, links, duration, changes, failures, tcp, programs } = scenario;
-  if ([changes, failures, tcp, programs].some((list) => list.length > 0)) return undefined;
+  const { flows, links, duration, changes, failures, faults, tcp, programs } = scenario;
+  if ([changes, failures, faults, tcp, programs].some((list) => list.length > 0)) return undefined;
   if (flows.some((flow) => flow.rate !== undefined || flow.bytes !== undefined || flow.sizes)) return undefined;
   if (flows.some((flow) => flow.start > 0 || flow.stop < duration)) return undefined;
   const rates = new Map(links.flatMap(({ from, to, rate }) => [from, to].map((end) => [end, rate] as const)));

@@ -8,6 +8,7 @@ import { checkCongestion } from "../congestion/section.js";
 import { kCnTagBytes, kTelemetryBytes } from "../wire/frame_size.js";
 import { checkHostFeatures, checkSwitch, checkUnshaped, fittingPathMtu } from "./check_device.js";
 import { checkFailures } from "./check_failures.js";
+import { checkFaults } from "./check_faults.js";
 import { checkChanges, checkCnPorts, checkCongestionPoints, checkGroups, checkQcnNetwork } from "./check_qcn.js";
 import { checkTopology } from "./check_topology.js";
 import { checkPriorities, checkTraffic } from "./check_traffic.js";
@@ -72,6 +73,7 @@ export function checkScenario(
     if (qcn) checkQcnNetwork(scenario, graph, found);
     checkChanges(scenario, graph, found);
     checkFailures(scenario, found);
+    checkFaults(scenario, found);
   }
   return { problems: found.problems, warnings: shortened(found.warnings) };
 }

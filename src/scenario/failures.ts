@@ -1,4 +1,5 @@
-/** Links and switches that fail, and when which links are down or routed around. */
+/** Links and switches that fail, and faults that are made: when which links are down or routed around. */
+import { endOfFault, outages, placeOfFault } from "./faults.js";
 import type { Failure, Link, Scenario } from "./types.js";
 
 /** Something that happens to the network. */
@@ -9,10 +10,11 @@ export interface NetworkEvent {
   what: string;
 }
 
-type Failing = Pick<Scenario, "failures" | "links" | "duration">;
+type Failing = Pick<Scenario, "failures" | "faults" | "links" | "duration">;
 
 /** Events before the end of traffic, in order of time. */
-export function networkEvents({ failures, duration }: Failing): NetworkEvent[] {
+export function networkEvents(scenario: Failing): NetworkEvent[] {
+  const { failures, duration } = scenario;
   return failures
     .flatMap((failure): NetworkEvent[] => {
       const { at, until, reroute } = failure;
@@ -28,13 +30,33 @@ export function networkEvents({ failures, duration }: Failing): NetworkEvent[] {
         { at: until + reroute, what: `routes with ${name}` },
       ];
     })
+    .concat(faultEvents(scenario))
     .filter(({ at }) => at < duration)
     .sort((a, b) => a.at - b.at);
 }
 
+function faultEvents(scenario: Failing): NetworkEvent[] {
+  const frames = scenario.faults
+    .filter(({ kind }) => kind !== "down")
+    .flatMap((fault) => {
+      const name = `${fault.kind} at ${placeOfFault(fault)}`;
+      return [
+        { at: fault.at, what: `${name} begins` },
+        { at: endOfFault(fault), what: `${name} ends` },
+      ];
+    });
+  const links = outages(scenario, scenario.duration).flatMap(({ link: { from, to }, at, until }) => [
+    { at, what: `link ${from} -- ${to} goes down` },
+    { at: until, what: `link ${from} -- ${to} is up again` },
+  ]);
+  return [...frames, ...links];
+}
+
 /** Links that are down from `time` on. */
 export function linksDown(scenario: Failing, time: number): Set<Link> {
-  return linksOf(scenario, ({ at, until = Number.POSITIVE_INFINITY }) => at <= time && time < until);
+  const failed = linksOf(scenario, ({ at, until = Number.POSITIVE_INFINITY }) => at <= time && time < until);
+  const out = outages(scenario, scenario.duration).filter(({ at, until }) => at <= time && time < until);
+  return new Set([...failed, ...out.map(({ link }) => link)]);
 }
 
 /** Links that routes go around from `time` on: links that have been down for as long as routes take to follow. */

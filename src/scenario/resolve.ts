@@ -11,6 +11,7 @@ import type { SwitchQcn, WrittenGroups } from "../congestion/qcn_points.js";
 import { resolveCongestion, resolveGroups } from "../congestion/section.js";
 import { type hostSchema, linkDefaultsSchema, type switchSchema } from "./device_schema.js";
 import { type Expectation, parseExpectation } from "./expectations.js";
+import { scenarioFaultSchema } from "./fault_schema.js";
 import { resolveDscpMap } from "./features/classification.js";
 import { resolvePfc } from "./features/pfc.js";
 import { resolveReceiveBuffer } from "./features/receive_buffer.js";
@@ -233,6 +234,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     programs: resolvePrograms(top.traffic, traffic),
     changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),
     failures: top.failures.map((failure) => filled(failureSchema, failure)),
+    faults: top.faults.map((fault) => filled(scenarioFaultSchema, fault)),
     probes: { ...top.probes, queues: top.probes.queues?.map(parseProbe) ?? defaultProbes(graph, [...flows, ...tcp]) },
     expect: resolveExpectations(top.expect, context.found),
     parts: resolveParts(top.parts, { switches, hosts, links, graph }, context.found),

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { choice, field, flag, integer, rate, section, showValue, time } from "../base/fields.js";
 import { congestionSchema } from "../congestion/section.js";
 import { hostSchema, interfaceSchema, linkText, nameSchema, switchSchema } from "./device_schema.js";
+import { scenarioFault } from "./fault_schema.js";
 import { topologySchema } from "./topology_schema.js";
 import { trafficSchema } from "./traffic_schema.js";
 
@@ -136,6 +137,11 @@ export const scenarioSchema = section({
   failures: field(
     z.array(failure).max(1000),
     "Links and switches that fail while traffic runs. In virtual time only.",
+    [],
+  ),
+  faults: field(
+    z.array(scenarioFault).max(1000),
+    "Faults that are made to frames, and to links, while traffic runs ([faults](../guides/faults.md)). Unlike `failures`, routes do not follow.",
     [],
   ),
   parts: field(

@@ -6,6 +6,7 @@ import type { QcnParameters } from "../congestion/qcn.js";
 import type { HostQcn, SwitchQcn } from "../congestion/qcn_points.js";
 import type { hostSchema, impairmentSchema, linkDefaultsSchema, switchSchema } from "./device_schema.js";
 import type { Expectation } from "./expectations.js";
+import type { scenarioFaultSchema } from "./fault_schema.js";
 import type { BufferConfig } from "./features/buffer.js";
 import type { Classification } from "./features/classification.js";
 import type { PfcConfig } from "./features/pfc.js";
@@ -109,6 +110,9 @@ export type RateChange = Full<typeof changeSchema>;
 /** A link or a switch that is not there for a while. */
 export type Failure = Full<typeof failureSchema>;
 
+/** A fault that is made on purpose at a port. */
+export type Fault = Full<typeof scenarioFaultSchema>;
+
 /** Share of the network that one machine runs. */
 export interface Part {
   name: string;
@@ -138,6 +142,7 @@ export interface Scenario extends Pick<Written, "description" | "scale" | "seed"
   /** Changes in order of time. */
   changes: RateChange[];
   failures: Failure[];
+  faults: Fault[];
   expect: Expectation[];
   parts: Part[];
   /** Name of the part that runs here; all of the network runs here if left out. */

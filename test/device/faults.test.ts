@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import type { WeirError } from "../../src/base/error.js";
-import { kOpcodes } from "../../src/device/fault_request.js";
 import { DeviceFaults, type FaultPort } from "../../src/device/faults.js";
 import type { FaultState, NativeFault } from "../../src/native/types.js";
+import { kOpcodes } from "../../src/scenario/fault_schema.js";
 
 /** A worker that knows what it was told. */
 function worker() {

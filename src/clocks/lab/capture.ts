@@ -68,7 +68,7 @@ export function planCaptures(scenario: Scenario, requests: readonly FileRequest[
 type Running = Pick<OpenLab, "scenario" | "scale" | "switches" | "nics">;
 
 /** Comments tell the meant rate; the link itself, and the times in the file, are slower by the scale. */
-function labPort({ scenario, scale, switches, nics }: Running, { link, node, peer }: LinkPlace): FaultPort {
+export function labPort({ scenario, scale, switches, nics }: Running, { link, node, peer }: LinkPlace): FaultPort {
   const { rate } = scenario.links[link] as Link;
   const share = new Share(scenario);
   const asSwitch = share.switchAt(node);

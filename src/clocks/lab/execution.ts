@@ -17,6 +17,7 @@ import type { HostConfig, Scenario, SwitchConfig } from "../../scenario/types.js
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
 import { RateChanges } from "./changes.js";
 import { composeLab } from "./compose.js";
+import { LabFaults } from "./faults.js";
 import { pausedFrames } from "./frozen.js";
 import { MessageTimes } from "./message_times.js";
 import { endOf, frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
@@ -115,6 +116,7 @@ class RunningLab implements LabAccess {
   private readonly messageTimes = new MessageTimes();
   private current: Scenario;
   private readonly rates: RateChanges;
+  private readonly faults: LabFaults;
   private readonly changed: ParameterChange[] = [];
   private ended: RunEvidence["ended"];
   private frozen = 0;
@@ -141,6 +143,8 @@ class RunningLab implements LabAccess {
       scale: this.scale,
       now: () => addon.monotonicNow(),
     });
+    const fabric = new Fabric(asWritten);
+    this.faults = new LabFaults(this, fabric);
     const share = new Share(asWritten);
     // Devices are in the order of the workers', which have only those of this part.
     const hosts = share.hosts.map((i) => asWritten.hosts[i] as HostConfig);
@@ -148,9 +152,7 @@ class RunningLab implements LabAccess {
     const ends = flowEnds(asWritten);
     const pairs = hosts.map(({ name }) => ends.get(name) ?? []);
     const portsOf = switchPorts(asWritten);
-    this.completions = new Completions(asWritten, new Fabric(asWritten), (flow) =>
-      share.has(completedAt(flow, asWritten)),
-    );
+    this.completions = new Completions(asWritten, fabric, (flow) => share.has(completedAt(flow, asWritten)));
     const recorded = { ...asWritten, switches };
     this.recorder = new Recorder(recorded, {
       ports: switches.map(({ name }) => (portsOf.get(name) ?? []).map((port) => port.peer)),
@@ -277,6 +279,7 @@ class RunningLab implements LabAccess {
       ended,
       unread: this.unread,
       frozen: this.frozen,
+      faults: this.faults.states(),
       ...(residents && { residents }),
       ...(this.options.part && { joints: this.options.part.reports(), run: this.options.part.run }),
     };

@@ -15,6 +15,7 @@ import {
   runFacts,
   switchResult,
 } from "../../result/device_results.js";
+import { eventsUntil, faultResults } from "../../result/faults.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
 import { groupResults } from "../../result/groups.js";
 import { hostFacts } from "../../result/made.js";
@@ -76,6 +77,8 @@ export interface RunEvidence {
   ended?: { at: number; why?: string } | undefined;
   /** Part of the records that the last look before the end of traffic took. */
   unread: number;
+  /** States of the scenario's faults, in its order. */
+  faults: Parameters<typeof faultResults>[1];
   /** Frames that stood in queues at the end, under pauses that did not end. */
   frozen?: number;
   residents?: ResidentsResult;
@@ -132,6 +135,10 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
     ...(evidence.ended !== undefined && { until_s: endOf(evidence) / 1e9 }),
     ...(parameterChanges.length > 0 && {
       changes: parameterChanges.map(({ at, set }) => ({ at_s: at / 1e9, set: [...set] })),
+    }),
+    ...(scenario.faults.length > 0 && {
+      events: eventsUntil(scenario, endOf(evidence)),
+      faults: faultResults(scenario, evidence.faults, evidence.recorder, endOf(evidence)),
     }),
     fidelity: judge(evidence, frames),
     flows,

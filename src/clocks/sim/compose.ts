@@ -1,6 +1,6 @@
 /** Makes a native simulation of a scenario. All units are meant ones: virtual time knows no scale and no lateness. */
 
-import { composeNetwork, type Network, networkSwitch, type SwitchOptions } from "../../device/network.js";
+import { composeNetwork, faultsOf, type Network, networkSwitch, type SwitchOptions } from "../../device/network.js";
 import type { NativeSimulationSwitch, SimulationConfig } from "../../native/simulation_types.js";
 import type { Fabric } from "../../scenario/fabric.js";
 import type { Scenario } from "../../scenario/types.js";
@@ -17,6 +17,7 @@ export function composeSimulation(
     sample_interval: scenario.probes.interval,
     reset_after: scenario.warmup,
     ...network,
+    ...(scenario.faults.length > 0 && { faults: faultsOf(scenario, fabric) }),
     switches: switches.map(simulated),
     nics: nics.map(({ arrears: _, ...nic }) => nic),
     sampled_flows: Uint32Array.from({ length: Math.min(scenario.probes.flows, scenario.flows.length) }, (_, i) => i),

@@ -12,13 +12,14 @@ import {
   switchResult,
   wholeDistributions,
 } from "../../result/device_results.js";
+import { eventsUntil, faultResults } from "../../result/faults.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
 import { groupResults } from "../../result/groups.js";
 import { nothingSent } from "../../result/nothing.js";
+import type { Recorder } from "../../result/recorder.js";
 import type { FlowResult, LinkResult, Result } from "../../result/result.js";
 import { jainIndex } from "../../result/statistics.js";
 import type { Fabric } from "../../scenario/fabric.js";
-import { networkEvents } from "../../scenario/failures.js";
 import type { Flow, Scenario } from "../../scenario/types.js";
 import type { SimulationTables } from "./tables.js";
 
@@ -44,6 +45,9 @@ export interface SimulationEvidence {
   underWay: Uint32Array;
   /** Packet descriptors in use at the end. */
   packets: number;
+  recorder: Recorder;
+  /** States of the scenario's faults, in its order. */
+  faults: Parameters<typeof faultResults>[1];
 }
 
 export function composeResult(evidence: SimulationEvidence): Result {
@@ -69,7 +73,10 @@ export function composeResult(evidence: SimulationEvidence): Result {
     scale: 1,
     ...facts,
     ...(now < scenario.duration && { until_s: now / 1e9 }),
-    ...(scenario.failures.length > 0 && { events: eventsUntil(scenario, now) }),
+    ...(happens(scenario) && { events: eventsUntil(scenario, now) }),
+    ...(scenario.faults.length > 0 && {
+      faults: faultResults(scenario, evidence.faults, evidence.recorder, Math.min(now, scenario.duration)),
+    }),
     fidelity: {
       valid: reasons.length === 0,
       reasons,
@@ -94,17 +101,14 @@ export function composeResult(evidence: SimulationEvidence): Result {
   };
 }
 
-function eventsUntil(scenario: Scenario, now: number): NonNullable<Result["events"]> {
-  return networkEvents(scenario)
-    .filter(({ at }) => at <= now)
-    .map(({ at, what }) => ({ at_s: at / 1e9, what }));
-}
+/** Whether anything may happen to the network. */
+const happens = ({ failures, faults }: Scenario) => failures.length > 0 || faults.length > 0;
 
 /** Account of frames as on the wire; those that were in the network at the end are not missing. */
 function frameAccount({ scenario, counters, packets }: SimulationEvidence) {
   const account = accountFrames(counters.allSwitches(), counters.allNics(), {
     links: counters.allLinks(),
-    failing: scenario.failures.length > 0,
+    failing: happens(scenario),
   });
   const inNetwork = Math.max(0, Math.min(account.missing, packets));
   return { ...account, in_network: inNetwork, missing: account.missing - inNetwork };
@@ -187,7 +191,7 @@ function linkResults({ scenario, fabric, counters, warm, now }: SimulationEviden
         bytes: sent.sum("wire_bytes"),
         packets: sent.sum("frames"),
         lost: sent.of("fault").sum(),
-        ...(scenario.failures.length > 0 && { link_down: sent.of("down").sum() }),
+        ...(happens(scenario) && { link_down: sent.of("down").sum() }),
         pause_time_s: pauseTimes(scenario, fabric, counters, i, side),
       };
     }),

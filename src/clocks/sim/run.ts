@@ -19,6 +19,7 @@ import { Recorder } from "../../result/recorder.js";
 import { changedAt, changeTimes } from "../../scenario/changes.js";
 import { Fabric, type SwitchTable } from "../../scenario/fabric.js";
 import { linksAvoided, linksDown, networkEvents } from "../../scenario/failures.js";
+import { outages } from "../../scenario/faults.js";
 import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
 import type { FileRequest } from "../../scenario/places.js";
 import type { Link, Scenario } from "../../scenario/types.js";
@@ -85,6 +86,18 @@ function threading(threads: number | "auto"): Pick<SimulationConfig, "threads" |
 /** Times that come before the end, or with it, in order. */
 function stops(times: readonly number[], until: number): number[] {
   return [...new Set(times)].filter((time) => time <= until).sort((a, b) => a - b);
+}
+
+/** States of a scenario's faults, in its order: those of frames the simulation knows. */
+function faultStates(scenario: Scenario, simulation: NativeSimulation, now: number) {
+  const ofFrames = simulation.faults();
+  return scenario.faults.map((fault) => {
+    if (fault.kind !== "down") return ofFrames.shift();
+    const hits = outages({ faults: [fault], links: scenario.links }, scenario.duration).filter(
+      ({ at }) => at <= now,
+    ).length;
+    return { matched: hits, hits };
+  });
 }
 
 function sameLinks(a: ReadonlySet<Link>, b: ReadonlySet<Link>): boolean {
@@ -190,6 +203,8 @@ class Run {
         priority,
       })),
       underWay: simulation.underWay(),
+      recorder: this.recorder,
+      faults: faultStates(scenario, simulation, now),
       packets: simulation.progress().packets,
     });
     return {

@@ -117,7 +117,7 @@ function problemsOf(misfits: readonly Misfit[]): Problem[] {
   );
 }
 
-function networkProblems({ switches, links, hosts, flows, changes, failures }: Scenario): Problem[] {
+function networkProblems({ switches, links, hosts, flows, changes, failures, faults }: Scenario): Problem[] {
   const used = new Set(flows.flatMap(({ from, to }) => [from, to]));
   const mtus = new Set(hosts.filter(({ name }) => used.has(name)).map(({ path_mtu }) => path_mtu));
   const ecn = switches[0]?.ecn;
@@ -133,6 +133,11 @@ function networkProblems({ switches, links, hosts, flows, changes, failures }: S
       failures.length > 0 && "links or switches fail: the equations have none that do",
       "failures",
       "leave failures out, or weir sim run",
+    ],
+    [
+      faults.length > 0 && "frames are harmed: the equations lose nothing",
+      "faults",
+      "leave faults out, or weir sim run",
     ],
     [
       switches.length !== 1 && `${switches.length} switches: the equations have one queue`,

@@ -93,6 +93,7 @@ export function grids(result: Result, { most, shown }: RowLimit): Grid[] {
     switchGrid(result),
     nicGrid(result),
     linkGrid(result),
+    faultGrid(result),
     jointGrid(result),
   ];
   return [
@@ -347,6 +348,25 @@ function linkGrid({ links = [] }: Result): RankedGrid {
     return utilisation + (time !== 0 && paused.has(time) ? 10 : 0);
   };
   return gridOf("Links", used, columns, { rank, ranked: "most paused and most used" });
+}
+
+function faultGrid({ faults = [] }: Result): RankedGrid {
+  const columns: Column<(typeof faults)[number]>[] = [
+    ["fault", ({ kind }) => kind],
+    [
+      "at",
+      ({ device, port }) => (port === undefined ? printable(device) : `${printable(device)} from ${printable(port)}`),
+    ],
+    ["from", ({ at_s }) => formatTime(Math.round(at_s * 1e9), 4)],
+    ["for", ({ for_s }) => (for_s === undefined ? "" : formatTime(Math.round(for_s * 1e9), 4))],
+    ["matched", ({ matched }) => String(matched)],
+    ["hits", ({ hits }) => String(hits)],
+    [
+      "recovered in",
+      ({ recovery_s }) => (recovery_s === undefined ? "-" : formatTime(Math.round(recovery_s * 1e9), 4)),
+    ],
+  ];
+  return gridOf("Faults", faults, columns, { rank: ({ hits }) => hits, ranked: "most hits" });
 }
 
 /** In one part these are its ends of links to others; in all parts merged they tell what has crossed those links. */

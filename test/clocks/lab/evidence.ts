@@ -112,6 +112,7 @@ export function evidence(changes: Partial<RunEvidence> = {}): RunEvidence {
     unread: 0,
     changes: [],
     parameterChanges: [],
+    faults: [],
     ...changes,
   };
 }

@@ -210,6 +210,7 @@ describe("the result of a lab with QCN", () => {
     outcomes: [{ ...calmOutcome(), queues: [{ ...constant(33_000), switch: "sw", port: "c", priority: 3 }] }],
     changes: [{ at: 40e6, late: 250_000 }],
     parameterChanges: [],
+    faults: [],
     unread: 0,
   });
 
@@ -238,6 +239,7 @@ describe("the result of a lab with QCN", () => {
       messageTimes: new MessageTimes(),
       changes: [{ at: 40e6, late: 6e6 }],
       parameterChanges: [],
+      faults: [],
       unread: 0,
     });
     expect(late.fidelity.reasons).toContain(

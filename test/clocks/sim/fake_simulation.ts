@@ -109,6 +109,7 @@ export class FakeSimulation {
         this.now = Math.min(until, this.now + script.step);
         return this.now === until;
       },
+      faults: () => [],
       progress: () => ({
         now: this.now,
         events: this.now,

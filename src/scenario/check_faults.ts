@@ -1,0 +1,39 @@
+/** Checks of faults: they are at ports that exist, concern hosts that exist, and happen during the run. */
+import type { Findings } from "../base/findings.js";
+import { formatTime } from "../base/units.js";
+import { kMostOutages, linkOfFault, outages } from "./faults.js";
+import type { Scenario } from "./types.js";
+
+export function checkFaults({ faults, links, hosts, switches, duration }: Scenario, found: Findings): void {
+  const hostNames = hosts.map(({ name }) => name);
+  const names = [...hostNames, ...switches.map(({ name }) => name)];
+  faults.forEach((fault, i) => {
+    const { device, port, at, down = 0, up = 0 } = fault;
+    const path = (field: string) => ["faults", i, field];
+    if (at >= duration) {
+      const message = `${formatTime(at)} is not before the end of the run, ${formatTime(duration)}`;
+      found.problem(path("at"), message, "at must be less than duration");
+    }
+    for (const end of ["from", "to"] as const) {
+      const host = fault[end];
+      if (host !== undefined && !hostNames.includes(host)) found.unknown(path(end), "host", host, hostNames);
+    }
+    if (!names.includes(device)) {
+      found.unknown(path("device"), "host or switch", device, names);
+      return;
+    }
+    const peers = links.flatMap(({ from, to }) => (from === device ? [to] : to === device ? [from] : []));
+    if (port === undefined && peers.length > 1) {
+      found.problem(
+        path("port"),
+        `is missing: ${device} has ${peers.length}`,
+        `one of ${peers.slice(0, 12).join(", ")}`,
+      );
+    } else if (linkOfFault(links, fault) < 0) {
+      found.unknown(path("port"), `port of ${device}`, port ?? "", peers);
+    } else if (down + up > 0 && outages({ faults: [fault], links }, duration).length > kMostOutages) {
+      const message = `the link would go down more than ${kMostOutages} times`;
+      found.problem(path("down"), message, "longer times, or a shorter `for`");
+    }
+  });
+}

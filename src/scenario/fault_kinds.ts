@@ -1,0 +1,2 @@
+/** What faults that are made on purpose do to frames, or to a link. */
+export const kFaultKinds = ["drop", "delay", "duplicate", "corrupt", "mark", "nak", "down"] as const;

@@ -1,0 +1,111 @@
+/** A fault that is made on purpose, in the terms of users: what a scenario, and a running device, are asked for alike. */
+import { z } from "zod";
+import { field, fraction, integer, section, time } from "../base/fields.js";
+import { kFaultKinds } from "./fault_kinds.js";
+
+/** AETH syndromes of NAKs by words (IBTA volume 1, 9.7.5.2): not ready, come again in 0.64 ms; and reasons. */
+export const kNakCodes = {
+  rnr: 0x2c,
+  sequence: 0x60,
+  "invalid-request": 0x61,
+  "remote-access": 0x62,
+  "remote-operation": 0x63,
+} as const;
+
+const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+/** Opcodes of the BTH by words (IBTA volume 1, table 38, and annex 17 for the CNP): of reliable and unreliable connections, and datagrams. */
+export const kOpcodes: Readonly<Record<string, readonly number[]>> = {
+  send: [...range(0x00, 0x05), 0x16, 0x17, ...range(0x20, 0x25), 0x64, 0x65],
+  write: [...range(0x06, 0x0b), ...range(0x26, 0x2b)],
+  "read-request": [0x0c],
+  "read-response": range(0x0d, 0x10),
+  ack: [0x11],
+  atomic: [0x13, 0x14],
+  "atomic-ack": [0x12],
+  cnp: [0x81],
+};
+
+/** Longest time of a fault, ns: a day. */
+export const kMostTime = 86_400e9;
+const opcode = z.union([z.enum(Object.keys(kOpcodes) as [string, ...string[]]), z.int().min(0).max(0xff)], {
+  error: `an opcode is ${Object.keys(kOpcodes).join(", ")}, or its number`,
+});
+
+/** Fields of a fault. @param endpoint How senders and receivers are named. */
+export const faultShape = <T extends z.ZodType>(endpoint: T, named: string) => ({
+  kind: z.enum(kFaultKinds).meta({ description: "What is done to frames that come in, or to the link." }),
+  opcode: field(z.array(opcode).min(1).max(64), "Opcodes of RoCEv2 packets that match. Default: all frames."),
+  qp: integer("Queue pair that matching packets are for.", 0, 0xff_ffff),
+  source_port: integer("UDP source port of matching packets.", 0, 0xffff),
+  from: field(endpoint, `${named} of the sender of matching packets.`),
+  to: field(endpoint, `${named} of their receiver.`),
+  share: fraction("Share of those that match.", { default: 1 }),
+  every: integer("One of so many that match, the last of them.", 1, 0xffff_ffff, 1),
+  count: integer("Frames after which it is over.", 1, Number.MAX_SAFE_INTEGER),
+  seed: integer("Seed of the share: the same frames have the same fate.", 0, Number.MAX_SAFE_INTEGER, 1),
+  for: time("Time after which it is over. Default: until it is ended.", { min: 1_000, max: kMostTime }),
+  delay: time("Time that a frame is held back, kind delay: others overtake it.", { min: 1_000, max: kMostTime }),
+  code: field(
+    z.enum(Object.keys(kNakCodes) as [keyof typeof kNakCodes]),
+    "Reason of the NAK that an acknowledgement, or a response of RDMA READ or an atomic, becomes, kind nak.",
+  ),
+  down: time("Time that the link is down each time, kind down. Default: it stays down.", {
+    min: 1_000,
+    max: kMostTime,
+  }),
+  up: time("Time that the link is up in between, kind down with `down`.", { min: 1_000, max: kMostTime }),
+});
+
+/** A fault of a scenario, before its fields are looked at together. */
+export const scenarioFaultSchema = section({
+  at: time("Time of its beginning, from the start of traffic.", { default: "0ms" }),
+  device: z.string().meta({ description: "Host or switch at whose port frames come in." }),
+  port: field(z.string(), "Device at the other end of that port. Default: a host's only one."),
+  ...faultShape(z.string(), "Host"),
+});
+export const scenarioFault = scenarioFaultSchema.superRefine((fault, context) => {
+  for (const { field, message, hint } of misfits(fault)) {
+    context.addIssue({ code: "custom", message, path: [field], params: { hint } });
+  }
+});
+
+interface Misfit {
+  field: string;
+  message: string;
+  hint: string;
+}
+
+type Belonging = Partial<Record<keyof ReturnType<typeof faultShape>, unknown>> & { kind: (typeof kFaultKinds)[number] };
+
+/** Fields that belong to a kind, with what to write. */
+const kBelongs = [
+  ["delay", "delay", "say for how long: delay 10ms"],
+  ["code", "nak", `say why: code ${Object.keys(kNakCodes).join(", ")}`],
+] as const;
+
+/** Fields that do not go together. */
+export function misfits(fault: Belonging): Misfit[] {
+  const { kind, down, up } = fault;
+  const found: Misfit[] = [];
+  for (const [field, owner, hint] of kBelongs) {
+    const given = fault[field] !== undefined;
+    if (kind === owner && !given) found.push({ field, message: "is missing", hint });
+    if (kind !== owner && given)
+      found.push({ field, message: `not with kind ${kind}`, hint: `it is of kind ${owner}` });
+  }
+  if (kind !== "down") {
+    for (const field of ["down", "up"] as const) {
+      if (fault[field] !== undefined)
+        found.push({ field, message: `not with kind ${kind}`, hint: "it is of kind down" });
+    }
+    return found;
+  }
+  if ((down === undefined) !== (up === undefined)) {
+    const hint = "a link that flaps has both: down 100ms, up 900ms";
+    found.push({ field: down === undefined ? "down" : "up", message: "is missing", hint });
+  }
+  for (const field of ["opcode", "qp", "source_port", "from", "to", "share", "every", "count"] as const) {
+    if (fault[field] !== undefined) found.push({ field, message: "not with kind down", hint: "the whole link is" });
+  }
+  return found;
+}

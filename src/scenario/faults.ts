@@ -1,0 +1,49 @@
+/** Faults of a scenario: where they are, when, and what to call them. */
+import { hostIp } from "./addresses.js";
+import type { Fabric } from "./fabric.js";
+import type { Fault, Link, Scenario } from "./types.js";
+
+type Faulty = Pick<Scenario, "faults" | "links">;
+
+/** Position of the link at whose end a fault is; -1: there is none. */
+export function linkOfFault(links: readonly Link[], { device, port }: Pick<Fault, "device" | "port">): number {
+  const joins = (near: string, far: string) => near === device && (port === undefined || far === port);
+  return links.findIndex(({ from, to }) => joins(from, to) || joins(to, from));
+}
+
+/** Time at which a fault ends by itself, or has nothing more to do. */
+export const endOfFault = ({ at, for: lasts = Number.POSITIVE_INFINITY }: Fault): number => at + lasts;
+
+/** Times between which links are down by faults, in the order of the faults, up to the end of traffic. */
+export function outages({ faults, links }: Faulty, duration: number): { link: Link; at: number; until: number }[] {
+  return faults.flatMap((fault) => {
+    const link = links[linkOfFault(links, fault)];
+    if (fault.kind !== "down" || link === undefined) return [];
+    const end = Math.min(endOfFault(fault), duration);
+    const { at, down = end - at, up = 0 } = fault;
+    const count = Math.ceil((end - at) / Math.max(1, down + up));
+    return Array.from({ length: Math.max(0, count) }, (_, i) => {
+      const begins = at + i * (down + up);
+      const until =
+        begins + down < end ? begins + down : endOfFault(fault) <= duration ? end : Number.POSITIVE_INFINITY;
+      return { link, at: begins, until };
+    });
+  });
+}
+
+/** Times that a link may go down by one fault. */
+export const kMostOutages = 10_000;
+
+/** Name of the place of a fault. */
+export const placeOfFault = ({ device, port }: Pick<Fault, "device" | "port">): string =>
+  port === undefined ? device : `${device} from ${port}`;
+
+/** A fault as it is asked for of a device: hosts by their addresses. */
+export function requestOf({ at: _, device: _d, port: _p, from, to, ...fault }: Fault, fabric: Pick<Fabric, "host">) {
+  const address = (host: string) => hostIp(fabric.host(host)).join(".");
+  return {
+    ...fault,
+    from: from === undefined ? undefined : address(from),
+    to: to === undefined ? undefined : address(to),
+  };
+}
