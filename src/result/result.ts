@@ -3,7 +3,7 @@
 // divided by its scale and its rates multiplied by it. Only `made`, `fidelity` and `environment` are about wall time and this host.
 import { z } from "zod";
 import { kAlgorithmNames } from "../congestion/algorithms.js";
-import { kFaultKinds } from "../scenario/fault_kinds.js";
+import { faultResultSchema } from "./fault_result.js";
 import { madeSchema } from "./made_schema.js";
 import { mergedSchema, partResultSchema } from "./part_result.js";
 import { programResultSchema, tcpResultSchema } from "./program_result.js";
@@ -427,25 +427,7 @@ export const resultSchema = open({
     .describe(
       "Of a scenario with `failures` or `faults`: what happened to the network before the run ended: `at_s`, and `what` in words.",
     ),
-  faults: z
-    .array(
-      open({
-        device: z.string().describe("Host or switch."),
-        port: z.string().optional().describe("Device at the other end of its port, where the scenario names it."),
-        kind: z.enum(kFaultKinds).describe("Kind."),
-        at_s: amount.describe("Its beginning, from the start of traffic, s."),
-        for_s: amount.optional().describe("Its length, s; absent: until the end."),
-        matched: count.describe("Frames that matched; of `down` as `hits`."),
-        hits: count.describe("Frames that it was made to; of `down` how often the link went down."),
-        recovery_s: amount
-          .optional()
-          .describe(
-            "Time from its end (of one without an end from its beginning) to the first interval of the series in which all flows with series together have 90% of the goodput that they had before it, s. Absent: never, or there was none before.",
-          ),
-      }),
-    )
-    .optional()
-    .describe("Of a scenario with `faults`: each that began, in its order."),
+  faults: z.array(faultResultSchema).optional().describe("Of a scenario with `faults`: each that began, in its order."),
   fidelity: fidelitySchema.describe("Can the result be believed? See [Fidelity](#fidelity)."),
   flows: z
     .array(flowResultSchema)

@@ -82,4 +82,26 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "faults on purpose", () =>
     expect((await place.fault("b", "end"))[0]?.hits).toBeGreaterThan(0);
     expect((await writes(place)).status).toBe(0);
   });
+
+  // IBTA volume 1, 11.6.2, as libibverbs numbers them: IBV_WC_REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR.
+  it("make NAKs of acknowledgements, which programs see as their status; one alone is got over where it can be", async () => {
+    const place = await fabric();
+    for (const [code, status] of [
+      ["invalid-request", 9],
+      ["remote-access", 10],
+      ["remote-operation", 11],
+    ] as const) {
+      await place.fault("a", "nak", "--code", code, "--count", "1");
+      const { stdout, status: exit } = await writes(place);
+      expect(exit, stdout).not.toBe(0);
+      expect(stdout, code).toMatch(new RegExp(`status ${status}\\b`));
+      await place.fault("a", "end");
+    }
+    await place.fault("a", "nak", "--code", "sequence", "--count", "3");
+    await place.fault("a", "nak", "--code", "rnr", "--every", "2", "--count", "2");
+    expect((await writes(place)).status).toBe(0);
+    const ended = (await place.fault("a")).slice(-2);
+    expect(ended).toMatchObject([{ hits: 3 }, { hits: 2 }]);
+    expect(await place.counted("a", "rnr_nak_retry_err")).toBeGreaterThanOrEqual(2);
+  });
 });

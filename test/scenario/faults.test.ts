@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { linksDown, networkEvents } from "../../src/scenario/failures.js";
+import { outages } from "../../src/scenario/faults.js";
+import { parseScenario } from "../../src/scenario/scenario.js";
+import { problemsOf } from "../fixtures/refusal.js";
+
+const load = (...faults: object[]) =>
+  parseScenario({
+    duration: "10ms",
+    topology: { kind: "star", hosts: 2, link: { rate: "10Gbps" } },
+    traffic: [{ from: "h1", to: "h2" }],
+    faults,
+  }).scenario;
+const problems = (...faults: object[]) => problemsOf(() => load(...faults));
+
+describe("faults of a scenario", () => {
+  it("are told of when they begin and end, and links that flap each time, up to the end of traffic", () => {
+    const scenario = load(
+      { at: "1ms", device: "h2", kind: "drop", share: "1%", for: "2ms" },
+      { at: "4ms", device: "sw", port: "h1", kind: "corrupt" },
+      { at: "5ms", device: "h1", kind: "down", down: "1ms", up: "2ms" },
+    );
+    expect(networkEvents(scenario).map(({ at, what }) => `${at / 1e6} ${what}`)).toEqual([
+      "1 drop at h2 begins",
+      "3 drop at h2 ends",
+      "4 corrupt at sw from h1 begins",
+      "5 link h1 -- sw goes down",
+      "6 link h1 -- sw is up again",
+      "8 link h1 -- sw goes down",
+      "9 link h1 -- sw is up again",
+    ]);
+    const at = (ms: number) => linksDown(scenario, ms * 1e6).size;
+    expect([4.9, 5, 5.9, 6, 8, 8.9, 9].map(at)).toEqual([0, 1, 1, 0, 1, 1, 0]);
+  });
+
+  it("take a link down until they are over, or for good", () => {
+    const ends = (fault: object) =>
+      outages(load({ device: "h1", kind: "down", ...fault }), 10e6).map(({ until }) => until);
+    expect(ends({ at: "2ms", for: "3ms" })).toEqual([5e6]);
+    expect(ends({ at: "2ms" })).toEqual([Number.POSITIVE_INFINITY]);
+    expect(ends({ at: "2ms", for: "60s" })).toEqual([Number.POSITIVE_INFINITY]);
+    expect(ends({ at: "2ms", for: "3ms", down: "2ms", up: "500us" })).toEqual([4e6, 5e6]);
+  });
+
+  it.each<[string, object, string, string]>([
+    ["a device that there is not", { device: "h9", kind: "drop" }, "faults.0.device", "h9"],
+    ["a switch without a port", { device: "sw", kind: "drop" }, "faults.0.port", "is missing: sw has 2"],
+    ["a port that there is not", { device: "sw", port: "h7", kind: "drop" }, "faults.0.port", "h7"],
+    ["a sender that there is not", { device: "h1", kind: "drop", from: "sw" }, "faults.0.from", "sw"],
+    ["a time behind the end", { device: "h1", kind: "drop", at: "10ms" }, "faults.0.at", "is not before the end"],
+    ["no kind", { device: "h1" }, "faults.0.kind", ""],
+    ["delay without a time", { device: "h1", kind: "delay" }, "faults.0.delay", "is missing"],
+    ["a code of what has none", { device: "h1", kind: "drop", code: "rnr" }, "faults.0.code", "not with kind drop"],
+    ["nak without a code", { device: "h1", kind: "nak" }, "faults.0.code", "is missing"],
+    ["an unknown code", { device: "h1", kind: "nak", code: "tired" }, "faults.0.code", "tired"],
+    [
+      "frames of a link that is down",
+      { device: "h1", kind: "down", share: "1%" },
+      "faults.0.share",
+      "not with kind down",
+    ],
+    [
+      "times that are too short",
+      { device: "h1", kind: "down", down: "10ns", up: "1ms" },
+      "faults.0.down",
+      "out of range",
+    ],
+  ])("refuse %s", (_, fault, path, message) => {
+    const [problem, ...others] = problems(fault);
+    expect(problem).toMatch(new RegExp(`^${path}: .*${message}`));
+    expect(others).toEqual([]);
+  });
+});
