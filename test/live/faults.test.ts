@@ -102,6 +102,6 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "faults on purpose", () =>
     expect((await writes(place)).status).toBe(0);
     const ended = (await place.fault("a")).slice(-2);
     expect(ended).toMatchObject([{ hits: 3 }, { hits: 2 }]);
-    expect(await place.counted("a", "rnr_nak_retry_err")).toBeGreaterThanOrEqual(2);
+    expect(await place.counted("a", "rnr_nak_retry_err")).toBeGreaterThan(0);
   });
 });
