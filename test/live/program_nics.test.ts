@@ -44,7 +44,9 @@ async function nics() {
     });
     return { child, ...watched(child) };
   };
-  return { daemons, run };
+  const setLink = (name: Name, state: "up" | "down") =>
+    net.namespace(name).run("ip", ["link", "set", "dev", "weir0", state]);
+  return { daemons, run, setLink };
 }
 
 function watched(child: ChildProcess) {
@@ -79,9 +81,9 @@ async function sent({ socket }: Daemon): Promise<number> {
   return counters.find(({ name }) => name === "tx_packets")?.value ?? 0;
 }
 
-function compiled(): string {
-  const program = join(folder(), "removal");
-  const source = join(import.meta.dirname, "programs_c/removal.c");
+function compiled(name: "removal" | "failover"): string {
+  const program = join(folder(), name);
+  const source = join(import.meta.dirname, `programs_c/${name}.c`);
   const libraries = ["-lrdmacm", "-libverbs"];
   execFileSync("cc", ["-Wall", "-Wextra", "-O1", source, "-o", program, ...libraries], {
     env: { ...process.env, PATH: process.env.WEIR_BUILD_PATH },
@@ -125,11 +127,23 @@ describeLive("NICs of programs", () => {
     }
   });
 
+  it("take over from one another when a link goes down, and give back when it is there again: nothing is lost", async () => {
+    const bed = await nics();
+    const { output, ended } = await bed.run(["a", "b", "c"], [compiled("failover"), "a", "b", "c"]);
+    await eventually(() => expect(output()).toMatch(/^moving/));
+    await bed.setLink("a", "down");
+    await eventually(() => expect(output()).toMatch(/^failed.*\nover/m));
+    await bed.setLink("a", "up");
+    const { status, output: all } = await ended;
+    expect(all).toMatch(/^moving.*\nfailed.*\nover.*\nactive.*\nback.*\nas it should be\n$/);
+    expect(status).toBe(0);
+  });
+
   it.each(["SIGTERM", "SIGKILL"] as const)(
     "are gone for their ids when their daemon ends by %s, and those alone",
     async (signal) => {
       const bed = await nics();
-      const program = compiled();
+      const program = compiled("removal");
       const [alone, several] = [
         await bed.run(["a"], [program, kAddresses.a]),
         await bed.run(["a", "b"], [program, kAddresses.b], { SEVERAL: "1" }),
