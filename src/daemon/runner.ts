@@ -127,6 +127,7 @@ export class DeviceRunner implements DeviceSource {
       await sleep(kStepMs);
     }
     this.begun = true;
+    this.device.replaceFaults(this.config.faults);
     this.#beginSchedule(this.config);
     this.control?.begin();
     this.#findPeers();
@@ -145,6 +146,7 @@ export class DeviceRunner implements DeviceSource {
     this.#apply(config, 0);
     this.config = config;
     this.#beginSchedule(config);
+    this.device.replaceFaults(config.faults);
     if (config.kind === "switch" && routesByKernel(config)) this.control?.reconfigure(config);
     const { lldp } = config;
     if (lldp !== undefined) this.discovery?.reconfigure({ ...config, lldp });

@@ -11,6 +11,7 @@ import { kPriorities } from "../wire/priority.js";
 import { switchSettings } from "./behaviour.js";
 import { type CaptureEvents, Captures } from "./captures.js";
 import type { ControlRequest, Stream } from "./control_server.js";
+import type { FaultRequest } from "./fault_request.js";
 import { DeviceFaults, type FaultPort } from "./faults.js";
 import type { RouterConfig } from "./file/router.js";
 import type { SwitchDaemonPort } from "./file/types.js";
@@ -114,6 +115,11 @@ export class Device {
     const about = { kind: source.kind, name: source.name, version: host.version };
     this.captures = new Captures(() => ({ addon: source.addon, about, ports: source.places() }), host.captures);
     this.faults = new DeviceFaults(source.name, source.scale, () => source.places());
+  }
+
+  /** Makes the faults of the device's file, in place of those that it had. @throws WeirError for one that cannot be. */
+  replaceFaults(faults: readonly FaultRequest[]): void {
+    this.faults.replace(faults);
   }
 
   /** Answers a request of the control socket. @throws WeirError when there is no such request, or the device lacks what it asks for. */

@@ -1,4 +1,5 @@
 /** Faults that are made on purpose at the ports of a running device: to frames that come in there, or to the link itself. */
+import { isDeepStrictEqual } from "node:util";
 import { WeirError } from "../base/error.js";
 import type { NativeFault } from "../native/types.js";
 import { kUnits } from "../native/units.js";
@@ -22,6 +23,8 @@ interface Known {
 
 export class DeviceFaults {
   readonly #known = new Map<number, Known>();
+  /** Those of the device's file, and their numbers. */
+  #ofFile: { faults: readonly FaultRequest[]; numbers: number[] } = { faults: [], numbers: [] };
   #last = 0;
 
   /** @param scale Wall time is this many times the time that is meant. */
@@ -34,7 +37,20 @@ export class DeviceFaults {
   /** Makes a fault from now on. @throws WeirError for one that cannot be. */
   make(asked: object): FaultReport {
     const { request: _, device: _d, ...written } = asked as { request?: unknown; device?: unknown };
-    const fault = parseFault(written);
+    return this.#begin(parseFault(written));
+  }
+
+  /** Makes those of the device's file; others that the file had before are over. @throws WeirError for one that cannot be. */
+  replace(faults: readonly FaultRequest[]): void {
+    if (isDeepStrictEqual(faults, this.#ofFile.faults)) return;
+    for (const number of this.#ofFile.numbers) {
+      const known = this.#known.get(number);
+      known?.port.place.worker.endFault(known.native);
+    }
+    this.#ofFile = { faults, numbers: faults.map((fault) => this.#begin(fault).number) };
+  }
+
+  #begin(fault: FaultRequest): FaultReport {
     const port = this.#portOf(fault.port);
     const { worker, device, port: position } = port.place;
     const native = worker.addFault(

@@ -63,11 +63,14 @@ export const scenarioFaultSchema = section({
   port: field(z.string(), "Device at the other end of that port. Default: a host's only one."),
   ...faultShape(z.string(), "Host"),
 });
-export const scenarioFault = scenarioFaultSchema.superRefine((fault, context) => {
+export const scenarioFault = scenarioFaultSchema.superRefine(refuseMisfits);
+
+/** Finds fields that do not go together. */
+export function refuseMisfits(fault: Belonging, context: Pick<z.RefinementCtx, "addIssue">): void {
   for (const { field, message, hint } of misfits(fault)) {
     context.addIssue({ code: "custom", message, path: [field], params: { hint } });
   }
-});
+}
 
 interface Misfit {
   field: string;
@@ -84,7 +87,7 @@ const kBelongs = [
 ] as const;
 
 /** Fields that do not go together. */
-export function misfits(fault: Belonging): Misfit[] {
+function misfits(fault: Belonging): Misfit[] {
   const { kind, down, up } = fault;
   const found: Misfit[] = [];
   for (const [field, owner, hint] of kBelongs) {

@@ -82,6 +82,22 @@ it("tells what goes on, and ends one or all", () => {
   expect(faults.list()).toEqual([]);
 });
 
+it("makes those of the device's file, and others when the file has others", () => {
+  const { own, faults } = device(["eth1"]);
+  const ofFile = (...kinds: ("drop" | "corrupt")[]) => faults.replace(kinds.map((kind) => ({ kind })));
+  const active = () =>
+    faults.list().flatMap(({ number, kind, state }) => (state === "active" ? [`${number} ${kind}`] : []));
+  ofFile("drop", "corrupt");
+  faults.make({ kind: "mark" });
+  expect(active()).toEqual(["1 drop", "2 corrupt", "3 mark"]);
+  ofFile("drop", "corrupt");
+  expect(own.made).toHaveLength(3);
+  ofFile("corrupt");
+  expect(active()).toEqual(["3 mark", "4 corrupt"]);
+  ofFile();
+  expect(active()).toEqual(["3 mark"]);
+});
+
 it.each<[object, string, string?]>([
   [{}, "fault: kind: undefined is not one of drop, delay"],
   [{ kind: "drip" }, "fault: kind: drip is not one of"],

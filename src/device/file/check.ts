@@ -26,6 +26,7 @@ import { warnOfHeadroom } from "../../scenario/port_headroom.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
 import { kCnTagBytes, kTelemetryBytes } from "../../wire/frame_size.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
+import type { FaultRequest } from "../fault_request.js";
 import { checkRouter } from "./router.js";
 import type { NicInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
@@ -43,6 +44,7 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
   for (const name of Object.keys(config.dcbx?.ports ?? {})) {
     if (!names.includes(name)) found.unknown(["dcbx", "ports", name], "port", name, names);
   }
+  checkFaults(config.faults, names, found);
   const places = config.ports.map((port) => `${port.namespace ?? ""}:${port.interface}`);
   config.ports.forEach((port, i) => {
     if (names.indexOf(port.name) !== i) {
@@ -174,6 +176,18 @@ function checkTelemetry({ name, telemetry, ports, changes }: SwitchDaemonConfig,
   );
 }
 
+function checkFaults(faults: readonly FaultRequest[], ports: readonly string[], found: Findings): void {
+  faults.forEach(({ port }, i) => {
+    const path = ["faults", i, "port"];
+    if (port === undefined) {
+      if (ports.length === 1) return;
+      found.problem(path, `is missing: there are ${ports.length}`, `one of ${ports.slice(0, 12).join(", ")}`);
+    } else if (!ports.includes(port)) {
+      found.unknown(path, "port", port, ports);
+    }
+  });
+}
+
 function checkRouting({ switch: { forwarding }, router }: SwitchDaemonConfig, found: Findings): void {
   router?.interfaces.forEach(({ name, port }, i) => {
     if (port !== undefined || forwarding === "learning") return;
@@ -286,6 +300,7 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: 
   }
   checkAddresses(config, found);
   checkDcbx(input, found);
+  checkFaults(config.faults, [config.port.name], found);
   checkGateways(config, found);
   const { initial_rate } = config.host;
   const { rate } = config.port;

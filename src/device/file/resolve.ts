@@ -117,6 +117,7 @@ export function resolveSwitchDaemon(
     static_fdb,
     changes,
     telemetry,
+    faults,
     router,
     name: _n,
     metrics: _m,
@@ -137,6 +138,7 @@ export function resolveSwitchDaemon(
     static_fdb,
     changes: changes.map((change) => filled(rateChangeSchema, change)).sort((a, b) => a.at - b.at),
     telemetry,
+    faults,
     router: router === false ? undefined : resolveRouter(router, ports[0]?.mac ?? 0),
   };
 }
@@ -209,6 +211,7 @@ export function resolveNicDaemon(
     ),
     queue_pairs,
     programs,
+    faults: full.faults,
   };
 }
 

@@ -13,6 +13,7 @@ import { changeSchema, transportSchema } from "../../scenario/schema.js";
 import { kMostPorts } from "../../scenario/topology_schema.js";
 import { trafficDefaultsSchema } from "../../scenario/traffic_schema.js";
 import { kPriorityKeys } from "../../wire/priority.js";
+import { faultSchema } from "../fault_request.js";
 import { routerSchema } from "./router.js";
 import { addressSchema, macSchema, namespacePath } from "./schema_parts.js";
 import { vlansSchema } from "./vlans.js";
@@ -257,6 +258,11 @@ export const switchDaemonSchema = section({
     "In-band network telemetry (INT): each port writes its queue, bytes sent, time and rate into packets that have room for it, as those of HPCC's senders have. Takes a `rate` of each port.",
     false,
   ),
+  faults: field(
+    z.array(faultSchema).max(64),
+    "Faults that are made on purpose, as by `weir fault`; `after` counts from the start, or from the reload that brought them.",
+    [],
+  ),
   router: field(
     z.union([z.literal(false), routerSchema]),
     "Routing between subnets, IPv4 and IPv6; `false`: the switch bridges only.",
@@ -358,6 +364,11 @@ const nicFields = {
     z.union([z.boolean(), programsSchema]),
     "Programs of this host may use the NIC by libibverbs: see `weir run`. `true`: with the defaults.",
     false,
+  ),
+  faults: field(
+    z.array(faultSchema).max(64),
+    "Faults that are made on purpose, as by `weir fault`; `after` counts from the start, or from the reload that brought them.",
+    [],
   ),
   dcbx,
 };

@@ -11,6 +11,7 @@ import type {
   TrafficClasses,
   Transport,
 } from "../../scenario/types.js";
+import type { FaultRequest } from "../fault_request.js";
 import type { RouterConfig } from "./router.js";
 import type {
   kListening,
@@ -62,6 +63,7 @@ interface CommonConfig {
   lldp: LldpConfig | undefined;
   /** DCBX, with `lldp` only; undefined: off. */
   dcbx: DcbxConfig | undefined;
+  faults: FaultRequest[];
 }
 
 /** Kinds of frames that storm control limits, in the order of the native core. */
