@@ -9,12 +9,13 @@ import { liveObstacle } from "./capability.js";
 import { kHosts, network, type Running, weirAs } from "./daemons.js";
 import { folder } from "./weir.js";
 
-async function fabric() {
+/** @param more Settings of the switch. */
+async function fabric(...more: string[]) {
   const net = await network();
   const path = folder();
   const control = (name: string) => join(path, `${name}.sock`);
   const at = (name: string) => ["nsenter", `--net=${net.namespace(name).path}`, "--"];
-  weirAs({ as: at("sw") }, "switch", ...kHosts, "--set", `control=${control("switch")}`);
+  weirAs({ as: at("sw") }, "switch", ...kHosts, "--set", `control=${control("switch")}`, ...more);
   for (const name of kHosts) {
     const set = ["--set", `control=${control(name)}`];
     weirAs({ as: at(name) }, "nic", "weir0", "--name", name, "--programs", ...set);
@@ -81,6 +82,13 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "faults on purpose", () =>
     expect(stdout).toMatch(/status 12|transport retry counter exceeded/i);
     expect((await place.fault("b", "end"))[0]?.hits).toBeGreaterThan(0);
     expect((await writes(place)).status).toBe(0);
+  });
+
+  it("are made from the start of a device whose file has them", async () => {
+    const place = await fabric("--set", "faults=[{ port: b, kind: duplicate, opcode: [ack], every: 5, count: 3 }]");
+    expect((await writes(place)).status).toBe(0);
+    expect(await place.fault("switch")).toMatchObject([{ kind: "duplicate", port: "b", hits: 3, state: "over" }]);
+    await eventually(async () => expect(await place.counted("switch", "faults_duplicated")).toBe(3));
   });
 
   // IBTA volume 1, 11.6.2, as libibverbs numbers them: IBV_WC_REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR.
