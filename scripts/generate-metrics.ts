@@ -222,7 +222,7 @@ const escapeCell = (text: string) => text.replaceAll("|", "\\|");
 
 function table(header: string[], rows: string[][]): string {
   const line = (cells: string[]) => `| ${cells.join(" | ")} |`;
-  return [line(header), line(header.map(() => "---")), ...rows.map(line)].join("\n");
+  return [line(header), `|${header.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -58,7 +58,7 @@ ${remarks(statements)}${causes === "" ? "" : `${heading(1, kCauses)}\n\n${causes
 
 export function markdownTable({ head, names, rows }: Pick<Grid, "head" | "names" | "rows">): string {
   const row = (cells: readonly string[]) => `| ${cells.map(cell).join(" | ")} |`;
-  const line = row(head.map((_, i) => (i < names ? "---" : "---:")));
+  const line = `|${head.map((_, i) => (i < names ? "---|" : "---:|")).join("")}`;
   return [row(head), line, ...rows.map(row)].join("\n");
 }
 

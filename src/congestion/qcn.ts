@@ -129,7 +129,7 @@ const doc = `With \`algorithm: qcn\` the parameters are those of a reaction poin
 \`congestion.variant\` changes the algorithm, with the parameters of any profile:
 
 | \`variant\` | rates increase |
-| --- | --- |
+|---|---|
 | \`qcn\` | by byte counter and timer, as 802.1Qau has it |
 | \`qcn-t\` | by a timer alone (Shu et al. section VI). \`rpgTimeReset\` is then the time in which one of two fair sources sends \`rpgByteReset\` at the slowest host's line rate (2.4 ms at 1 Gb/s), unless it is set; hyper-active increase begins after as many cycles of that timer as fit in \`rpgThreshold\` times the profile's \`rpgTimeReset\`: 31, which take 43 ms, as all but the first \`rpgThreshold\` last \`rpgAiCycle\`, half as long |
 | \`qcn-aimd\` | by \`rpgAiRate\` each \`rpgByteReset\` bytes, without fast recovery (Shu et al. section V) |`;

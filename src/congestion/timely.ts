@@ -84,7 +84,7 @@ Switches need not mark. The default profile is \`timely-sigcomm15\`.
 \`congestion.variant\` changes the algorithm, with the parameters of any profile:
 
 | \`variant\` | between \`timely_t_low\` and \`timely_t_high\` |
-| --- | --- |
+|---|---|
 | \`timely\` | rates follow the gradient of round-trip times alone: no queue and no share is where they come to rest (Zhu et al., CoNEXT 2016, section 4) |
 | \`timely-patched\` | also the distance from \`timely_t_low\`: N flows on a link of C come to rest at C / N each and a round-trip time of \`timely_t_low\` (1 + N \`timely_delta\` / (\`timely_beta\` C)) (section 4.3). \`timely_beta\` is 0.8% unless it is set |`;
 
