@@ -220,6 +220,7 @@ void ImpairmentPort::release(size_t count) {
 
 Time ImpairmentPort::next_deadline() const {
   Time deadline = inner_->next_deadline();
+  if (faults_.any()) deadline = std::min(deadline, faults_.next_change(clock_.now));
   if (!held_.empty()) deadline = std::min(deadline, std::max(held_.front().due, clock_.now));
   return fresh_next_ < fresh_count_ ? std::min(deadline, clock_.now) : deadline;
 }

@@ -2,6 +2,7 @@
 // (link/faults.h). It is exact in virtual time: the same frames at the same times give the same result.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -56,6 +57,7 @@ class ImpairmentPort final : public PortWrapper {
   Time next_deadline() const override;
   PortLosses losses() override;
   PortState state() override;
+  Time next_state_change() const override { return std::min(inner_->next_state_change(), faults_.next_change(clock_.now)); }
 
   Faults& faults() { return faults_; }
   const PortClock& clock() const { return clock_; }

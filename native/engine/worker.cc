@@ -221,20 +221,22 @@ void Worker::send_injected() {
   }
 }
 
-// Checks from time to time, and as soon as the kernel says that a link has changed.
+// Checks from time to time, when a port is known to change, and as soon as the kernel says that a link has changed.
 void Worker::check_ports(Time now) {
-  bool due = now - checked_ >= kCheckInterval;
+  bool due = now - checked_ >= kCheckInterval || now >= change_due_;
   if (now - listened_ >= kListenInterval) {
     listened_ = now;
     due = link_news_.take() || due;
   }
   if (!due) return;
   checked_ = now;
+  change_due_ = kNever;
   for (const auto& device : switches()) device->tell_storms(now, records_);
   for (size_t device = 0; device < devices_.all().size(); ++device) {
     std::vector<WirePort>& ports = devices_.all()[device]->ports();
     for (size_t port = 0; port < ports.size(); ++port) {
       const WirePort::Changes changes = ports[port].check(now);
+      change_due_ = std::min(change_due_, ports[port].port().next_state_change());
       if (!changes.any()) continue;
       if (changes.up) devices_.all()[device]->link_changed(port);
       const auto at = static_cast<uint32_t>(port);

@@ -162,6 +162,7 @@ class Worker {
   Time last_frame_ = 0;
   uint64_t seen_ = 0;
   Time checked_ = 0;  // the ports
+  Time change_due_ = kNever;  // when a port is known to change
   Time listened_ = 0;
   LinkNews link_news_;
   std::shared_ptr<Waker> waker_;  // rung by commands, injected frames, other workers and stop()

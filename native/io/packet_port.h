@@ -113,6 +113,8 @@ class PacketPort {
 
   // Asks the system; a few times a second is enough.
   virtual PortState state() { return PortState::up; }
+  // When it is known to change next, or kNever.
+  virtual Time next_state_change() const { return kNever; }
   // The interface's longest IP packet now, asked of the system; 0: not known.
   virtual uint32_t mtu() { return 0; }
   // Frames to all multicast addresses come in from now on, and after a reopen(). A port may take them anyway.
@@ -140,6 +142,7 @@ class PortWrapper : public PacketPort {
   PortLosses losses() override { return inner_->losses(); }
   bool falls_back() const override { return inner_->falls_back(); }
   PortState state() override { return inner_->state(); }
+  Time next_state_change() const override { return inner_->next_state_change(); }
   uint32_t mtu() override { return inner_->mtu(); }
   void take_groups() override { inner_->take_groups(); }
   void reopen() override { inner_->reopen(); }

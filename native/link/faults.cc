@@ -120,6 +120,23 @@ bool Faults::down(Time now) {
   return any;
 }
 
+Time Faults::next_change(Time now) const {
+  Time next = kNever;
+  for (const One& one : all_) {
+    const FaultParameters& p = one.parameters;
+    if (p.kind != FaultParameters::Kind::down || one.state.over) continue;
+    if (now < one.began) {
+      next = std::min(next, one.began);
+      continue;
+    }
+    if (p.lasts > 0) next = std::min(next, std::max(now + 1, one.began + p.lasts));
+    if (p.up == 0) continue;
+    const Time since = (now - one.began) % p.period, down = p.period - p.up;
+    next = std::min(next, now - since + (since < down ? down : p.period));
+  }
+  return next;
+}
+
 std::vector<FaultState> Faults::states() const {
   std::vector<FaultState> out;
   for (const One& one : all_) out.push_back(one.state);

@@ -98,6 +98,8 @@ class Faults {
   void decide(const uint8_t* frame, const PacketMeta& meta, Time now, Impairment::Fate& fate);
   // Whether the link is down.
   bool down(Time now);
+  // When the link goes down or comes back by a fault next, after `now`, or kNever.
+  Time next_change(Time now) const;
   std::vector<FaultState> states() const;
 
  private:

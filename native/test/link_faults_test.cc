@@ -166,7 +166,10 @@ TEST_CASE("faults: what each does") {
 
 TEST_CASE("faults: a link that is down, and one that flaps") {
   Faults faults;
-  faults.add(1, {.kind = Kind::down, .lasts = 1000}, 0);
+  CHECK(faults.next_change(0) == kNever);
+  faults.add(1, {.kind = Kind::down, .after = 100, .lasts = 1000}, -100);
+  CHECK(faults.next_change(-50) == 0);
+  CHECK(faults.next_change(0) == 1000);
   CHECK(faults.down(0));
   CHECK(Seen().fate(faults, 5).lost);
   CHECK_FALSE(faults.down(1000));
@@ -176,6 +179,7 @@ TEST_CASE("faults: a link that is down, and one that flaps") {
   for (Time now = 2000; now < 2200; now += 10) {
     if (faults.down(now)) downs.push_back(now - 2000);
   }
+  CHECK(faults.next_change(2200) == 2270);
   CHECK(downs == std::vector<Time>{0, 10, 20, 30, 40, 50, 60, 100, 110, 120, 130, 140, 150, 160});
   CHECK(faults.states()[1].hits == 2);
 }

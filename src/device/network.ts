@@ -34,6 +34,8 @@ export interface NetworkOptions {
   time?: number;
   /** Time by which feedback may be late, ns. */
   lateness?: number;
+  /** Forwarding tables of all switches; by default those of a fabric whose links are all there. */
+  tables?: readonly SwitchTable[];
   /** Versions of IP that are routed. */
   versions?: readonly (4 | 6)[];
 }
@@ -42,7 +44,9 @@ export function composeNetwork(scenario: Scenario, fabric: Fabric, options: Netw
   const { type: _, ...transport } = scenario.transport;
   const domain = new CnDomain(scenario);
   return {
-    switches: scenario.switches.map((_, i) => networkSwitch(scenario, fabric, i, { ...options, domain })),
+    switches: scenario.switches.map((_, i) =>
+      networkSwitch(scenario, fabric, i, { ...options, table: options.tables?.[i], domain }),
+    ),
     nics: scenario.hosts.map((_, i) => networkNic(scenario, fabric, i)),
     links: linksOf(scenario, fabric),
     flows: flowsOf(scenario, fabric),
@@ -53,7 +57,7 @@ export function composeNetwork(scenario: Scenario, fabric: Fabric, options: Netw
 
 export interface SwitchOptions extends NetworkOptions {
   /** Forwarding table; by default that of a fabric whose links are all there. */
-  table?: SwitchTable;
+  table?: SwitchTable | undefined;
   domain?: CnDomain;
 }
 

@@ -1,5 +1,5 @@
 /** Links and switches that fail, and faults that are made: when which links are down or routed around. */
-import { endOfFault, outages, placeOfFault } from "./faults.js";
+import { endOfFault, type Outage, outages, placeOfFault } from "./faults.js";
 import type { Failure, Link, Scenario } from "./types.js";
 
 /** Something that happens to the network. */
@@ -11,6 +11,24 @@ export interface NetworkEvent {
 }
 
 type Failing = Pick<Scenario, "failures" | "faults" | "links" | "duration">;
+
+/** Links that fail, each time for as long as they do. */
+export function failedLinks({ failures, links }: Failing): Outage[] {
+  return failures.flatMap((failure) =>
+    links
+      .filter((link) => concerns(failure, link))
+      .map((link) => ({ link, at: failure.at, until: failure.until ?? Number.POSITIVE_INFINITY })),
+  );
+}
+
+/** Times at which routes change, ascending, ns. */
+export function rerouteTimes({ failures, duration }: Failing): number[] {
+  const times = failures.flatMap(({ at, until = Number.POSITIVE_INFINITY, reroute }) => [
+    at + reroute,
+    until + reroute,
+  ]);
+  return [...new Set(times)].filter((time) => time < duration).sort((a, b) => a - b);
+}
 
 /** Events before the end of traffic, in order of time. */
 export function networkEvents(scenario: Failing): NetworkEvent[] {

@@ -14,8 +14,15 @@ export function linkOfFault(links: readonly Link[], { device, port }: Pick<Fault
 /** Time at which a fault ends by itself, or has nothing more to do. */
 export const endOfFault = ({ at, for: lasts = Number.POSITIVE_INFINITY }: Fault): number => at + lasts;
 
+/** A time for which a link is down, ns. */
+export interface Outage {
+  link: Link;
+  at: number;
+  until: number;
+}
+
 /** Times between which links are down by faults, in the order of the faults, up to the end of traffic. */
-export function outages({ faults, links }: Faulty, duration: number): { link: Link; at: number; until: number }[] {
+export function outages({ faults, links }: Faulty, duration: number): Outage[] {
   return faults.flatMap((fault) => {
     const link = links[linkOfFault(links, fault)];
     if (fault.kind !== "down" || link === undefined) return [];

@@ -136,7 +136,7 @@ export const scenarioSchema = section({
   ),
   failures: field(
     z.array(failure).max(1000),
-    "Links and switches that fail while traffic runs. In virtual time only.",
+    "Links and switches that fail while traffic runs, with routes that follow.",
     [],
   ),
   faults: field(

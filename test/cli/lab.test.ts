@@ -46,7 +46,10 @@ describe("weir lab run", () => {
   });
 
   it.each([
-    [["--set", "failures=[{switch: sw, at: 1ms}]"], "failures: links and switches of a lab do not fail"],
+    [
+      ["--set", "topology={kind: leaf-spine, leaves: 4, spines: 2, hosts: 64}", "--set", "traffic=[]"],
+      "256 hosts are too many",
+    ],
     [["--capture", "h9:a.pcap"], "--capture h9"],
   ])("takes %j for bad usage, before it asks for rights", async (options, message) => {
     const { status, stdout, stderr } = await weir(["lab", "run", kIncast, "--quiet", ...options], finishedLab, 0);

@@ -101,7 +101,8 @@ function probeOf(scenario: Scenario, scale: number): Scenario {
     start: 0,
     stop: duration,
   }));
-  return { ...scenario, scale, duration, warmup: 0, changes: scenario.changes.filter(({ at }) => at === 0), flows };
+  const changes = scenario.changes.filter(({ at }) => at === 0);
+  return { ...scenario, scale, duration, warmup: 0, changes, failures: [], faults: [], flows };
 }
 
 function busiest({ outcomes }: RunEvidence): number {

@@ -14,13 +14,12 @@ const kMostUnderWay = 50_000;
 
 /** @throws WeirError for scenarios that only the simulator can run. */
 export function checkForLab(scenario: Scenario): void {
-  const { failures, flows, hosts, links, part } = scenario;
+  const { flows, hosts, links, part } = scenario;
   const share = new Share(scenario);
   if (part !== undefined) checkForPart(scenario);
   const refuse = (message: string, remedy: string) => {
     throw new WeirError(message, { hint: `${remedy}, or run it in virtual time: weir sim run` });
   };
-  if (failures.length > 0) refuse("failures: links and switches of a lab do not fail", "leave them out");
   for (const [what, count, most] of [
     ["hosts", share.hosts.length, kMostHosts],
     ["switches", share.switches.length, kMostSwitches],

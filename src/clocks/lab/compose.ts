@@ -10,6 +10,7 @@ import { toWall, wallRate, wallTime } from "../../native/wall.js";
 import { hostIp, hostIpv6, hostMac, kMacPrefix, routerIp, routerIpv6 } from "../../scenario/addresses.js";
 import { sendsCnTags } from "../../scenario/cn_domain.js";
 import { Fabric, type FabricPort } from "../../scenario/fabric.js";
+import { linksAvoided } from "../../scenario/failures.js";
 import { Share } from "../../scenario/parts.js";
 import type { Link, Scenario } from "../../scenario/types.js";
 import { addressBytes } from "../../wire/address.js";
@@ -157,8 +158,11 @@ class LabComposer {
     this.fabric = new Fabric(scenario);
     this.tree = this.fabric.tree;
     this.share = new Share(scenario);
+    const { time = 0 } = options;
+    const avoided = linksAvoided(scenario, time);
     this.network = composeNetwork(scenario, this.fabric, {
-      time: options.time ?? 0,
+      time,
+      ...(avoided.size > 0 && { tables: this.fabric.tablesWithout(avoided) }),
       lateness: scenario.fidelity.lateness / options.scale,
       versions: options.inhabited ? [4, 6] : [4],
     });

@@ -11,6 +11,7 @@ import { Completions, completedAt } from "../../result/completions.js";
 import { Recorder } from "../../result/recorder.js";
 import { changeTimes } from "../../scenario/changes.js";
 import { Fabric } from "../../scenario/fabric.js";
+import { rerouteTimes } from "../../scenario/failures.js";
 import { Share } from "../../scenario/parts.js";
 import { switchPorts } from "../../scenario/topology.js";
 import type { HostConfig, Scenario, SwitchConfig } from "../../scenario/types.js";
@@ -137,7 +138,8 @@ class RunningLab implements LabAccess {
     this.scale = options.scale;
     this.switches = { worker: ofSwitches, counters: new CounterTable(ofSwitches) };
     this.nics = { worker: ofNics, counters: new CounterTable(ofNics) };
-    const planned = changeTimes(asWritten).map((at) => ({ at, config: compose(asWritten, at)[0] }));
+    const times = new Set([...changeTimes(asWritten), ...rerouteTimes(asWritten)]);
+    const planned = [...times].sort((a, b) => a - b).map((at) => ({ at, config: compose(asWritten, at)[0] }));
     this.rates = new RateChanges(ofSwitches, planned, {
       begin,
       scale: this.scale,

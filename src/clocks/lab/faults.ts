@@ -5,10 +5,11 @@ import { kUnits } from "../../native/units.js";
 import { inWallUnits } from "../../native/wall.js";
 import type { FaultWorker } from "../../native/workers.js";
 import type { Fabric } from "../../scenario/fabric.js";
+import { failedLinks } from "../../scenario/failures.js";
 import { linkOfFault, requestOf } from "../../scenario/faults.js";
 import { Share } from "../../scenario/parts.js";
 import type { LinkPlace } from "../../scenario/places.js";
-import type { Fault } from "../../scenario/types.js";
+import type { Fault, Link } from "../../scenario/types.js";
 import type { LabAccess } from "./access.js";
 import { labPort } from "./capture.js";
 
@@ -18,7 +19,7 @@ interface Made {
 }
 
 export class LabFaults {
-  /** By the scenario's faults; a link that goes down does so at both ends. */
+  /** By the scenario's faults; a link that goes down does so at both ends, as one that fails does. */
   private readonly made: readonly Made[][];
 
   /** Hands all of them to the workers, which begin them at their times. */
@@ -26,7 +27,15 @@ export class LabFaults {
     private readonly lab: Pick<LabAccess, "scenario" | "scale" | "switches" | "nics" | "now">,
     fabric: Fabric,
   ) {
-    this.made = lab.scenario.faults.map((fault) => this.make(fault, fabric));
+    const { scenario } = lab;
+    this.made = scenario.faults.map((fault) => this.make(fault, fabric));
+    for (const { link, at, until } of failedLinks(scenario)) {
+      const lasts = Number.isFinite(until) ? { for: until - at } : {};
+      this.add(
+        { device: link.from, kind: "down", link: scenario.links.indexOf(link) },
+        { kind: "down", after: at, ...lasts },
+      );
+    }
   }
 
   /** States of the faults; undefined: those of another part. */
@@ -39,23 +48,30 @@ export class LabFaults {
   }
 
   private make(fault: Fault, fabric: Fabric): Made[] {
+    const place = { ...fault, link: linkOfFault(this.lab.scenario.links, fault) };
+    return this.add(place, { ...requestOf(fault, fabric), after: fault.at });
+  }
+
+  /** @param request `after` counts from the start of traffic. */
+  private add(place: Place, { after = 0, ...request }: Parameters<typeof nativeFault>[0]): Made[] {
     const { scenario, scale } = this.lab;
     const share = new Share(scenario);
-    const link = linkOfFault(scenario.links, fault);
-    return endsOf(fault, scenario.links[link] as { from: string; to: string }, link)
+    return endsOf(place, scenario.links[place.link] as Link)
       .filter(({ node }) => share.has(node))
       .map((end) => {
         const { worker, device, port } = labPort(this.lab, end).place;
-        // Time goes on meanwhile: each is as late as the calls before it.
-        const after = Math.max(0, fault.at - this.lab.now());
-        const native = inWallUnits(nativeFault({ ...requestOf(fault, fabric), after }), kUnits.NativeFault, scale);
+        // Time goes on meanwhile: each counts from its own moment.
+        const left = Math.max(0, after - this.lab.now());
+        const native = inWallUnits(nativeFault({ ...request, after: left }), kUnits.NativeFault, scale);
         return { worker, number: worker.addFault({ tap: 0, device, port }, native) };
       });
   }
 }
 
+type Place = Pick<Fault, "device" | "kind"> & { link: number };
+
 /** Ends at which a fault is made; first that at which the scenario has it. */
-function endsOf({ device, kind }: Fault, { from, to }: { from: string; to: string }, link: number): LinkPlace[] {
+function endsOf({ device, kind, link }: Place, { from, to }: Link): LinkPlace[] {
   const near = { link, node: device, peer: device === from ? to : from };
   return kind === "down" ? [near, { link, node: near.peer, peer: near.node }] : [near];
 }

@@ -136,8 +136,8 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
     ...(parameterChanges.length > 0 && {
       changes: parameterChanges.map(({ at, set }) => ({ at_s: at / 1e9, set: [...set] })),
     }),
+    ...(scenario.failures.length + scenario.faults.length > 0 && { events: eventsUntil(scenario, endOf(evidence)) }),
     ...(scenario.faults.length > 0 && {
-      events: eventsUntil(scenario, endOf(evidence)),
       faults: faultResults(scenario, evidence.faults, evidence.recorder, endOf(evidence)),
     }),
     fidelity: judge(evidence, frames),
@@ -339,7 +339,7 @@ function judge(
   }
   const late = changes.reduce((worst, change) => Math.max(worst, change.late), 0);
   if (late > allowance)
-    reasons.push(`a rate was changed ${ms(late)} late, more than the allowed lateness of ${ms(allowance)}`);
+    reasons.push(`rates or routes were changed ${ms(late)} late, more than the allowed lateness of ${ms(allowance)}`);
   const overflow = outcomes.reduce((sum, o) => sum + o.record_overflow, 0);
   if (overflow > 0) reasons.push(`${overflow} samples were lost, the series are incomplete`);
   const untold = nics.sum("untold_messages");

@@ -243,7 +243,7 @@ describe("the result of a lab with QCN", () => {
       unread: 0,
     });
     expect(late.fidelity.reasons).toContain(
-      "a rate was changed 6.00 ms late, more than the allowed lateness of 5.00 ms",
+      "rates or routes were changed 6.00 ms late, more than the allowed lateness of 5.00 ms",
     );
   });
 

@@ -177,10 +177,19 @@ describe("weir versus", () => {
   });
 
   it("says what no lab runs before anything runs", async () => {
-    const failing = `${kScenario}failures: [{ switch: sw, at: 1ms, until: 2ms }]\n`;
-    const { status, stderr } = await versus(["--algorithms", "dcqcn", "--on", "wire"], failing);
+    const large = [
+      "--algorithms",
+      "dcqcn",
+      "--on",
+      "wire",
+      "--set",
+      "topology={kind: leaf-spine, leaves: 4, spines: 2, hosts: 64}",
+      "--set",
+      "traffic=[]",
+    ];
+    const { status, stderr } = await versus(large);
     expect(status).toBe(2);
-    expect(stderr).toContain("links and switches of a lab do not fail");
+    expect(stderr).toContain("256 hosts are too many for a lab");
     const unknown = await versus(["--algorithms", "dcqcn", "--on", "hardware"]);
     expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining("use sim, wire, model or all") });
   });
