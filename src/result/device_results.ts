@@ -20,7 +20,7 @@ type Sums = Pick<CounterView, "sum">;
 interface Beyond {
   /** Links that count for themselves; the devices at the ends of others count for those. */
   links?: CounterView;
-  /** Whether some of them fail. */
+  /** Whether links may be down: what is sent into those is told of for itself. */
   failing?: boolean;
   /** Frames of a part to others, and from them, at each of the links there. */
   crossed?: readonly { sent: number; received: number }[];
@@ -41,7 +41,7 @@ export function accountFrames(
   const dropped = switches.of("drop").sum();
   const duplicated = all("duplicate");
   const impaired = all("fault");
-  const link_down = failing ? links?.of("down").sum() : undefined;
+  const link_down = failing ? all("down") : undefined;
   const sum = (field: "sent" | "received") => (crossed ?? []).reduce((all, one) => all + one[field], 0);
   const [from_parts, to_parts] = [sum("received"), sum("sent")];
   const missing = sent + duplicated + from_parts - received - dropped - impaired - (link_down ?? 0) - to_parts;

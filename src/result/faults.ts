@@ -6,6 +6,9 @@ import type { Fault, Scenario } from "../scenario/types.js";
 import type { Recorder } from "./recorder.js";
 import type { Result } from "./result.js";
 
+/** Whether anything may happen to the network. */
+export const happens = ({ failures, faults }: Scenario): boolean => failures.length > 0 || faults.length > 0;
+
 /** What happened to the network up to a time. */
 export function eventsUntil(scenario: Scenario, now: number): NonNullable<Result["events"]> {
   return networkEvents(scenario)

@@ -151,7 +151,7 @@ export const framesSchema = open({
   impaired: count.describe("Lost on purpose, by an `impairment`."),
   link_down: count
     .optional()
-    .describe("Of a scenario with `failures`: on a link when it failed, or sent into one that was down."),
+    .describe("Of a scenario with `failures` or `faults`: on a link when it failed, or sent into one that was down."),
   from_parts: count
     .optional()
     .describe("Of one part of a lab: frames that came from other parts, beside those `sent`."),

@@ -15,7 +15,7 @@ import {
   runFacts,
   switchResult,
 } from "../../result/device_results.js";
-import { eventsUntil, faultResults } from "../../result/faults.js";
+import { eventsUntil, faultResults, happens } from "../../result/faults.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
 import { groupResults } from "../../result/groups.js";
 import { hostFacts } from "../../result/made.js";
@@ -102,7 +102,7 @@ export interface ParameterChange {
 /** Account of all frames that the workers have counted; in a part, with those that have left for other parts and come from them. */
 export function frameAccount(scenario: Scenario, switches: CounterTable, nics: CounterTable, frozen = 0): FrameAccount {
   const crossed = scenario.part === undefined ? undefined : crossedFrames(new Share(scenario), switches, nics);
-  const account = accountFrames(switches, nics, crossed && { crossed });
+  const account = accountFrames(switches, nics, { failing: happens(scenario), ...(crossed && { crossed }) });
   // A device that is frozen goes on to be paused: one pause of each link may be on its way when the run ends.
   const control = (way: "tx" | "rx") => switches.of(`control_${way}`).sum() + nics.of(`control_${way}`).sum();
   const pauses = frozen === 0 ? 0 : Math.min(2 * scenario.links.length, Math.max(0, control("tx") - control("rx")));
@@ -136,7 +136,7 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
     ...(parameterChanges.length > 0 && {
       changes: parameterChanges.map(({ at, set }) => ({ at_s: at / 1e9, set: [...set] })),
     }),
-    ...(scenario.failures.length + scenario.faults.length > 0 && { events: eventsUntil(scenario, endOf(evidence)) }),
+    ...(happens(scenario) && { events: eventsUntil(scenario, endOf(evidence)) }),
     ...(scenario.faults.length > 0 && {
       faults: faultResults(scenario, evidence.faults, evidence.recorder, endOf(evidence)),
     }),

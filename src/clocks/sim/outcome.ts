@@ -12,7 +12,7 @@ import {
   switchResult,
   wholeDistributions,
 } from "../../result/device_results.js";
-import { eventsUntil, faultResults } from "../../result/faults.js";
+import { eventsUntil, faultResults, happens } from "../../result/faults.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
 import { groupResults } from "../../result/groups.js";
 import { nothingSent } from "../../result/nothing.js";
@@ -100,9 +100,6 @@ export function composeResult(evidence: SimulationEvidence): Result {
     ...(scenario.transport.type === "rc" && { transport: counters.allTransports().byName() }),
   };
 }
-
-/** Whether anything may happen to the network. */
-const happens = ({ failures, faults }: Scenario) => failures.length > 0 || faults.length > 0;
 
 /** Account of frames as on the wire; those that were in the network at the end are not missing. */
 function frameAccount({ scenario, counters, packets }: SimulationEvidence) {
