@@ -42,8 +42,7 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::sender_state, "senderState(flow)">(),
        method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
        method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
-       method<&SimulationHandle::faults, "faults()">(),
-       method<&SimulationHandle::close, "close()">()});
+       method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::close, "close()">()});
 }
 
 SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) {

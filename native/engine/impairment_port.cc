@@ -125,7 +125,7 @@ Impairment::Fate ImpairmentPort::decide(const RxFrame& frame, PacketMeta& meta) 
     classify(frame.data, frame.length, meta);
   }
   const Impairment::Fate own = fate;
-  faults_.decide(frame.data, meta, clock_.now, fate);
+  faults_.decide(frame.data, frame.length, meta, clock_.now, fate);
   faulted_.faults_dropped += fate.lost;
   if (fate.lost) return fate;
   faulted_.faults_duplicated += fate.duplicated && !own.duplicated;

@@ -161,7 +161,7 @@ class Worker {
   Time idle_slept_ = 0;
   Time last_frame_ = 0;
   uint64_t seen_ = 0;
-  Time checked_ = 0;  // the ports
+  Time checked_ = 0;          // the ports
   Time change_due_ = kNever;  // when a port is known to change
   Time listened_ = 0;
   LinkNews link_news_;

@@ -64,7 +64,7 @@ bool Faults::chooses(One& one) const {
   return p.share >= 1 || one.random.uniform() < p.share;
 }
 
-void Faults::decide(const uint8_t* frame, const PacketMeta& meta, Time now, Impairment::Fate& fate) {
+void Faults::decide(const uint8_t* frame, uint32_t length, const PacketMeta& meta, Time now, Impairment::Fate& fate) {
   for (One& one : all_) {
     const FaultParameters& p = one.parameters;
     if (!lasts(one, now)) continue;
@@ -75,7 +75,7 @@ void Faults::decide(const uint8_t* frame, const PacketMeta& meta, Time now, Impa
     if (fate.lost || !matches(p, frame, meta)) continue;
     const bool markable = meta.l3_offset != 0 && meta.ecn != kNotEct && meta.ecn != kCe;
     if (p.kind == FaultParameters::Kind::mark && !markable) continue;
-    if (p.kind == FaultParameters::Kind::nak && !can_nak(meta)) continue;
+    if (p.kind == FaultParameters::Kind::nak && !can_nak(meta, length)) continue;
     if (!chooses(one)) continue;
     ++one.state.hits;
     switch (p.kind) {

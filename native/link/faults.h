@@ -1,6 +1,6 @@
 // Faults that are made on purpose while a port runs: to frames that come in and match, or to the link itself. Each is repeatable:
-// the same frames in the same order have the same fate. On the wire ImpairmentPort (engine/impairment_port.h) carries them out, in
-// a simulation the fabric.
+// the same frames in the same order have the same fate. On the wire ImpairmentPort (engine/impairment_port.h) carries them out,
+// in a simulation the fabric.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 namespace weir {
 
 struct FaultParameters {
-  // mark: ECN = CE, of what may be marked. nak: an acknowledgement, or a response, becomes a NAK (wire/nak.h). down: the link is, in
-  // both directions.
+  // mark: ECN = CE, of what may be marked. nak: an acknowledgement, or a response, becomes a NAK (wire/nak.h). down: the link is,
+  // in both directions.
   enum class Kind : uint8_t { drop, delay, duplicate, corrupt, mark, nak, down };
   Kind kind = Kind::drop;
   // Frames that match; without any of these all do.
@@ -39,7 +39,9 @@ struct FaultParameters {
   Time up = 0;
   Time period = 0;
 };
-constexpr auto words_of(FaultParameters::Kind) { return std::array{"drop", "delay", "duplicate", "corrupt", "mark", "nak", "down"}; }
+constexpr auto words_of(FaultParameters::Kind) {
+  return std::array{"drop", "delay", "duplicate", "corrupt", "mark", "nak", "down"};
+}
 void describe(auto& v, Of<FaultParameters> auto& p) {
   using field::any;
   using field::optional;
@@ -95,7 +97,7 @@ class Faults {
   // False: there is none of this number that goes on.
   bool end(uint32_t number);
   // What `meta` has of a frame that comes in; changes the fate that it would have without them.
-  void decide(const uint8_t* frame, const PacketMeta& meta, Time now, Impairment::Fate& fate);
+  void decide(const uint8_t* frame, uint32_t length, const PacketMeta& meta, Time now, Impairment::Fate& fate);
   // Whether the link is down.
   bool down(Time now);
   // When the link goes down or comes back by a fault next, after `now`, or kNever.

@@ -6,8 +6,8 @@
 
 #include "link/pfc.h"
 #include "wire/ecn.h"
-#include "wire/nak.h"
 #include "wire/mac_control.h"
+#include "wire/nak.h"
 
 namespace weir {
 
@@ -231,7 +231,8 @@ void Partition::impair(Direction& direction, PacketId id, Time arrival) {
   LinkCounters& counters = direction.counters;
   Impairment::Fate fate = direction.impairment->decide(arrival);
   Packet& packet = pool_[id];
-  if (!fate.lost && direction.faults != nullptr) direction.faults->decide(pool_.data(id), packet.meta, arrival, fate);
+  if (!fate.lost && direction.faults != nullptr)
+    direction.faults->decide(pool_.data(id), packet.length, packet.meta, arrival, fate);
   counters.lost += fate.lost;
   if (fate.lost) return pool_.free(id);
   counters.corrupted += fate.corrupted;

@@ -35,7 +35,7 @@ struct Seen {
   Impairment::Fate fate(Faults& faults, Time now = 0) const {
     Impairment::Fate fate;
     fate.at = now;
-    faults.decide(frame.data(), meta, now, fate);
+    faults.decide(frame.data(), frame.size(), meta, now, fate);
     return fate;
   }
 };

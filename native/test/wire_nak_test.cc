@@ -40,7 +40,7 @@ TEST_CASE("NAK made of an answer: it has the answer's PSN and queue pair, and is
   }
   std::vector<uint8_t> frame = answer.to(0x1234).psn(0xabcdef).bytes();
   PacketMeta meta = classified(frame);
-  REQUIRE(can_nak(meta));
+  REQUIRE(can_nak(meta, static_cast<uint32_t>(frame.size())));
   auto length = static_cast<uint32_t>(frame.size());
   make_nak(frame.data(), length, meta, kRemoteAccess);
   frame.resize(length);
@@ -57,8 +57,15 @@ TEST_CASE("NAK made of an answer: it has the answer's PSN and queue pair, and is
   CHECK(length == seen.bth_offset + kBthHeader + kAethHeader + 4);
 }
 
-TEST_CASE("NAK made of an answer: there is none of what has no AETH") {
-  CHECK_FALSE(can_nak(classified(roce(kOpcodeRcSendOnly).payload(64).bytes())));
-  CHECK_FALSE(can_nak(classified(roce_cnp(17))));
-  CHECK_FALSE(can_nak(classified(std::vector<uint8_t>(64, 0))));
+TEST_CASE("NAK made of an answer: there is none of what has no AETH, or not all of it") {
+  const auto can = [](const std::vector<uint8_t>& frame) {
+    return can_nak(classified(frame), static_cast<uint32_t>(frame.size()));
+  };
+  CHECK_FALSE(can(roce(kOpcodeRcSendOnly).payload(64).bytes()));
+  CHECK_FALSE(can(roce_cnp(17)));
+  CHECK_FALSE(can(std::vector<uint8_t>(64, 0)));
+  std::vector<uint8_t> cut = roce(kOpcodeRcAcknowledge).aeth({0x1f, 77}).bytes();
+  CHECK(can(cut));
+  PacketMeta meta = classified(cut);
+  for (uint32_t length = 0; length < cut.size(); ++length) CHECK_FALSE(can_nak(meta, length));
 }

@@ -13,8 +13,9 @@ constexpr uint8_t kPadCount = 0x30;  // bits of the BTH's second byte
 
 }  // namespace
 
-bool can_nak(const PacketMeta& meta) {
-  return meta.bth_offset != 0 && (opcode_shape(meta.opcode).extensions & kHasAeth) != 0;
+bool can_nak(const PacketMeta& meta, uint32_t length) {
+  return meta.bth_offset != 0 && length >= meta.bth_offset + kBthHeader + kAethHeader + kIcrc &&
+         (opcode_shape(meta.opcode).extensions & kHasAeth) != 0;
 }
 
 void make_nak(uint8_t* data, uint32_t& length, PacketMeta& meta, uint8_t syndrome) {
