@@ -11,6 +11,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -91,10 +92,13 @@ struct verbs_mr {
 static_assert(sizeof(verbs_mr) == 56);
 static_assert(offsetof(verbs_mr, type) == 48);
 
+// glibc's mutex has 40 bytes on x86-64, and 48 on arm64; each of these has one.
+inline constexpr size_t kMutexMore = sizeof(pthread_mutex_t) - 40;
+
 struct verbs_qp {
   // The table of ibv_qp_ex ends at 352 in rdma-core 44 and 45, and since 46, with one operation more, at 360: what the library
   // has behind it is in one of two places. kExtendedQueuePair is written to both. The operation more is refused with its flag.
-  static constexpr size_t kTableEnd = 352;
+  static constexpr size_t kTableEnd = 352 + kMutexMore;
   union {
     ibv_qp qp;
     ibv_qp_ex qp_ex;
@@ -108,7 +112,7 @@ struct verbs_qp {
 };
 inline constexpr uint64_t kExtendedQueuePair = 2;
 static_assert(offsetof(ibv_qp_ex, wr_atomic_write) + sizeof(void*) == verbs_qp::kTableEnd);
-static_assert(sizeof(verbs_qp) == 376 && offsetof(verbs_qp, behind.comp_mask) == 352);
+static_assert(sizeof(verbs_qp) == 376 + kMutexMore);
 
 // Bytes of it that the library of rdma-core 44 has room for: a speed came behind them.
 inline constexpr size_t kPortAttributes = offsetof(ibv_port_attr, port_cap_flags2) + sizeof(ibv_port_attr::port_cap_flags2);
@@ -118,7 +122,7 @@ union verbs_cq {
   ibv_cq cq;
   ibv_cq_ex cq_ex;
 };
-static_assert(sizeof(verbs_cq) == 288);
+static_assert(sizeof(verbs_cq) == 288 + kMutexMore);
 
 struct verbs_srq {
   ibv_srq srq;
@@ -127,11 +131,12 @@ struct verbs_srq {
   ibv_cq* cq;
   uint32_t number;
 };
-static_assert(sizeof(verbs_srq) == 160);
-static_assert(offsetof(verbs_srq, type) == 128);
-static_assert(offsetof(verbs_srq, number) == 152);
+static_assert(sizeof(verbs_srq) == 160 + kMutexMore);
+static_assert(offsetof(verbs_srq, type) == 128 + kMutexMore);
+static_assert(offsetof(verbs_srq, number) == 152 + kMutexMore);
 
-static_assert(sizeof(ibv_qp) == 160 && sizeof(ibv_cq) == 128 && sizeof(ibv_context) == 328);
+static_assert(sizeof(ibv_qp) == 160 + kMutexMore && sizeof(ibv_cq) == 128 + kMutexMore);
+static_assert(sizeof(ibv_context) == 328 + kMutexMore);
 static_assert(sizeof(verbs_context) - offsetof(verbs_context, context) == sizeof(ibv_context));
 
 }  // extern "C"
