@@ -1,9 +1,20 @@
-// Builds the native core, and the libraries that C programs load: with cmake-js, or without cmake with node-gyp. Models,
+// Installs the native core, and the libraries that C programs load: those that a package brings along, where they fit, and else
+// builds them, with cmake-js, or without cmake with node-gyp. npm_config_build_from_source=true builds them in any case. Models,
 // validation, reports and help work without them, so if a compiler is missing an installation goes on and says what to install. A
 // build that fails ends with an error, and never goes on with the other builder: that one would hide it. --strict: a missing tool
 // is a failure, too.
-import { spawn } from "node:child_process";
-import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
@@ -31,7 +42,36 @@ const builders = [
   { name: "node-gyp", needs: ["make", "python3"], folder: "build", run: withNodeGyp },
 ];
 
-process.exitCode = await build();
+process.exitCode = tookPrebuilt() ? 0 : await build();
+
+/** Takes what a package has brought along. A checkout is built, and so is what somebody asks for. */
+function tookPrebuilt() {
+  const platform = `${process.platform}-${process.arch}`;
+  const folder = join(root, "prebuilds", platform);
+  const asked = strict || process.env.npm_config_build_from_source === "true";
+  if (asked || existsSync(join(root, ".git")) || !existsSync(folder)) return false;
+  const core = join(folder, "weir.node");
+  const { status, stderr } = spawnSync(process.execPath, ["-e", "require(process.argv[1])", core], {
+    encoding: "utf8",
+  });
+  if (status !== 0) {
+    const why = /^Error: (.*)$/m.exec(stderr)?.[1] ?? stderr.trim();
+    console.error(`weir: the native core of the package does not fit this system, and is compiled: ${why}`);
+    return false;
+  }
+  const release = join(root, "build-cmake", "Release");
+  mkdirSync(release, { recursive: true });
+  removeBinaries();
+  const links = JSON.parse(readFileSync(join(folder, "links.json"), "utf8"));
+  for (const name of readdirSync(folder).filter((name) => name !== "links.json")) {
+    copyFileSync(join(folder, name), join(release, name));
+    // An archive of npm keeps no modes but that of commands.
+    chmodSync(join(release, name), 0o755);
+  }
+  for (const [name, target] of Object.entries(links)) symlinkSync(target, join(release, name));
+  console.error(`weir: the native core is that of the package, for ${platform}`);
+  return true;
+}
 
 /** Builds, and returns the exit status. */
 async function build() {

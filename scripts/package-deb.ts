@@ -9,7 +9,12 @@ import { join } from "node:path";
 import { outputFolder, packagesOf, packaging, root, run, sourceDate, stage, version } from "./package-tree.js";
 
 const lint = process.argv.includes("--lint");
-const needs = { "dpkg-buildpackage": "build-essential", dh: "debhelper", ...(lint && { lintian: "lintian" }) };
+const needs = {
+  help2man: "help2man",
+  "dpkg-buildpackage": "build-essential",
+  dh: "debhelper",
+  ...(lint && { lintian: "lintian" }),
+};
 
 await packaging("package:deb", needs, async () => {
   const output = outputFolder("deb");

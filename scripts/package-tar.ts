@@ -25,7 +25,7 @@ const kLayout = {
 };
 const withNode = process.argv.includes("--with-node");
 
-await packaging("package:tar", { tar: "tar" }, async () => {
+await packaging("package:tar", { tar: "tar", help2man: "help2man" }, async () => {
   const output = outputFolder("tar");
   const staged = join(output, "staged");
   await stage(staged);

@@ -73,7 +73,7 @@ export function run(command: string, args: string[], options: ExecFileSyncOption
 }
 
 /** Programs with which every package is made, and the Debian packages that have them. */
-const kMadeWith = { "c++": "build-essential", cmake: "cmake", help2man: "help2man" };
+const kMadeWith = { "c++": "build-essential", cmake: "cmake" };
 
 /**
  * `npm run SCRIPT`: looks for all that it needs before it begins, and tells in words what went wrong.

@@ -3,10 +3,12 @@
  * the other builder.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { addonFile } from "../../src/native/addon.js";
+import { itUnless, nativeObstacle } from "../obstacles.js";
 import { root } from "./files.js";
 
 interface Builders {
@@ -17,10 +19,21 @@ interface Builders {
   options?: string[];
   event?: string;
   checkout?: boolean;
+  /** The native core that the package brings along: its path. */
+  prebuilt?: string;
+  environment?: Record<string, string> | undefined;
 }
 
 /** A tree with scripts/install.mjs and no sources; node-gyp leaves a file of its name behind. */
-function install({ programs, cmakeJs = "", options = [], event = "", checkout = true }: Builders) {
+function install({
+  programs,
+  cmakeJs = "",
+  options = [],
+  event = "",
+  checkout = true,
+  prebuilt,
+  environment,
+}: Builders) {
   const tree = mkdtempSync(join(tmpdir(), "weir-install-"));
   onTestFinished(() => rmSync(tree, { recursive: true }));
   const write = (file: string, text: string, mode = 0o644) => {
@@ -37,9 +50,20 @@ function install({ programs, cmakeJs = "", options = [], event = "", checkout = 
   write("build-cmake/Release/weir.node", "of before");
   write("build-cmake/Release/libweir-preload.so", "of before");
   if (checkout) mkdirSync(join(tree, ".git"));
+  if (prebuilt !== undefined) {
+    const folder = `prebuilds/linux-${process.arch}`;
+    write(`${folder}/libweir-rdmav34.so`, "the package's");
+    write(`${folder}/links.json`, '{"libweir-rdmav57.so":"libweir-rdmav34.so"}');
+    cpSync(prebuilt, join(tree, folder, "weir.node"));
+  }
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(tree, "scripts/install.mjs"), ...options], {
     encoding: "utf8",
-    env: { PATH: join(tree, "bin"), npm_config_node_gyp: join(tree, "node-gyp.cjs"), npm_lifecycle_event: event },
+    env: {
+      PATH: join(tree, "bin"),
+      npm_config_node_gyp: join(tree, "node-gyp.cjs"),
+      npm_lifecycle_event: event,
+      ...environment,
+    },
   });
   return { status, stdout, stderr, has: (file: string) => existsSync(join(tree, file)), tree };
 }
@@ -118,3 +142,39 @@ it.each([
   expect(has("build-cmake/Release/weir.node")).toBe(true);
   expect(has("build-cmake/build.log")).toBe(kept);
 });
+
+const kBuilt = `if (process.argv[2] === "build") console.log(${JSON.stringify(kBuilding)})`;
+
+itUnless(nativeObstacle(), "what the package brings along is taken, where it loads, without a compiler", () => {
+  const { status, stderr, tree } = install({ programs: [], checkout: false, event: "install", prebuilt: addonFile() });
+  expect(stderr).toBe(`weir: the native core is that of the package, for linux-${process.arch}\n`);
+  expect(status).toBe(0);
+  const release = join(tree, "build-cmake/Release");
+  expect(readFileSync(join(release, "weir.node")).equals(readFileSync(addonFile()))).toBe(true);
+  expect(readFileSync(join(release, "libweir-rdmav57.so"), "utf8")).toBe("the package's");
+  // What a build before has left would be of another version.
+  expect(existsSync(join(release, "libweir-preload.so"))).toBe(false);
+});
+
+it("says why what the package brings along does not fit, and compiles", () => {
+  const prebuilt = join(root, "package.json");
+  const { status, stderr } = install({ programs: kTools, checkout: false, cmakeJs: kBuilt, prebuilt });
+  expect(stderr).toMatch(/^weir: the native core of the package does not fit this system, and is compiled: \S/);
+  expect(stderr).toContain("weir: compiling the native core\n");
+  expect(status).toBe(0);
+  const none = install({ programs: [], checkout: false, prebuilt });
+  expect(none.stderr).toContain("no C++ compiler");
+});
+
+const kCompiled: readonly (readonly [string, Partial<Builders>])[] = [
+  ["a checkout", { checkout: true }],
+  ["npm run build:native", { checkout: false, options: ["--strict"] }],
+  ["--build-from-source", { checkout: false, environment: { npm_config_build_from_source: "true" } }],
+];
+for (const [name, builders] of kCompiled) {
+  itUnless(nativeObstacle(), `${name} is compiled, whatever is there`, () => {
+    const { status, stderr } = install({ programs: kTools, cmakeJs: kBuilt, prebuilt: addonFile(), ...builders });
+    expect(stderr).toBe("weir: compiling the native core\n");
+    expect(status).toBe(0);
+  });
+}
