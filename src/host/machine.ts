@@ -12,13 +12,16 @@ import { missingTool, runTool, type ToolOutput } from "./tools.js";
 
 /**
  * $1 is the host's name, $2 a file in the place of /etc/hosts. /proc and /sys show the new process namespace and network
- * namespace only once they are mounted anew; where a container forbids that, programs see the container's, and work. Ignored,
- * SIGCHLD has the kernel clear away processes whose parents have ended; programs do not inherit that from here.
+ * namespace only once they are mounted anew; where a container forbids that, programs see the container's, and work. A root without
+ * /etc/hosts gets one. SIGCHLD is ignored: that has the kernel clear away processes whose parents have ended; programs do not inherit that from here.
  */
 const kHold = `
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t tmpfs -o mode=1777 shm /dev/shm
+[ -e /etc/hosts ] || {
+  mkdir /dev/shm/.etc && : > /dev/shm/.etc/hosts && mount -t overlay -o lowerdir=/dev/shm/.etc:/etc overlay /etc
+}
 mount --bind "$2" /etc/hosts
 hostname "$1" 2> /dev/null || echo "$1" > /proc/sys/kernel/hostname
 exec 2>&1
