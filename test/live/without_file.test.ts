@@ -57,6 +57,14 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "daemons without a file", 
       expect(status, stdout + stderr).toBe(0);
     });
     expect((await server.finished).status).toBe(0);
+    // The kernel, whose address it is, has not told the peer that nobody is at RoCEv2's port.
+    for (const name of kHosts) {
+      const { stdout } = await net.namespace(name).run("sh", ["-c", "cat /proc/net/snmp"]);
+      const [names, values] = stdout
+        .split("\n")
+        .flatMap((line) => (line.startsWith("Icmp: ") ? [line.split(" ")] : []));
+      expect(values?.[names?.indexOf("OutDestUnreachs") ?? -1], name).toBe("0");
+    }
     const ping = await net.namespace("a").run("ping", ["-c", "1", "10.66.0.2"]);
     expect(ping.stdout).toContain(" 0% packet loss");
   });
