@@ -1,6 +1,5 @@
 /** Follows MAC addresses of peers whose file does not give them: has them looked for until they answer, and from time to time again. */
-import { type Clock, systemClock } from "../wire/cm/link.js";
-import type { Neighbours } from "../wire/cm/neighbour.js";
+import { type Clock, type Resolver, systemClock } from "../wire/cm/link.js";
 
 export interface PeerEvents {
   /** Called when it answers, for the first time or with another MAC address than `before`. */
@@ -9,7 +8,7 @@ export interface PeerEvents {
   silent(address: string): void;
 }
 
-/** Interval between two looks at known addresses; those that are older than 45 s are asked for again. */
+/** Interval between two looks at known addresses; the core asks for those again that it has not heard of for 30 s. */
 const kLookMs = 5000;
 const kPauseMs = 1000;
 
@@ -19,7 +18,7 @@ export class Peers {
   #closed = false;
 
   constructor(
-    private readonly neighbours: Pick<Neighbours, "resolve">,
+    private readonly neighbours: Resolver,
     wanted: readonly string[],
     private readonly events: PeerEvents,
     private readonly clock: Clock = systemClock,

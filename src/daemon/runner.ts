@@ -10,14 +10,14 @@ import type { FaultPort } from "../device/faults.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import type { RateChange } from "../device/file/types.js";
 import type { HealthFacts } from "../device/health.js";
+import { neighboursOf } from "../device/neighbours.js";
 import { routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
-import { type Counter, CounterTable } from "../native/counters.js";
+import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { DeviceWorkers } from "../native/workers.js";
-import type { FrameLink } from "../wire/cm/link.js";
-import { Neighbours } from "../wire/cm/neighbour.js";
+import type { FrameLink, Resolver } from "../wire/cm/link.js";
 import { readEthernet, taggedFrame, untaggedFrame } from "../wire/ethernet.js";
 import { kEtherType } from "../wire/headers.js";
 import { kPriorities } from "../wire/priority.js";
@@ -39,9 +39,6 @@ const kDrainNs = 2e9;
 /** Error code if another Weir has an interface; with packet sockets that one would have it, too. */
 const kInUse = "INTERFACE_IN_USE";
 const kStepMs = 10;
-
-/** Pings answered, and those left alone: more than 1000 in a second. */
-const kEchoes = { replies: "icmp_echo_replies", limited: "icmp_echo_limited" } as const;
 
 export class DeviceRunner implements DeviceSource {
   readonly device: Device;
@@ -66,11 +63,9 @@ export class DeviceRunner implements DeviceSource {
   private begun = false;
   private closed = false;
   private failure: string | undefined;
-  /** One for each address of a NIC, in their order. */
-  private readonly neighbours: readonly Neighbours[];
 
   /**
-   * @param answered Addresses of a NIC that the kernel does not have: requests for them are answered here, and so is ping. @param
+   * @param answered Addresses of a NIC that the kernel does not have: the NIC answers requests for them, and pings. @param
    * onFailure Called when a worker has ended by itself.
    */
   constructor(
@@ -99,7 +94,6 @@ export class DeviceRunner implements DeviceSource {
       () => addon.monotonicNow(),
       (changes) => this.#changeRates(changes),
     );
-    this.neighbours = this.#neighboursOf(config);
     if (config.kind === "switch" && routesByKernel(config)) {
       this.control = new ControlPlane(addon, config, log, () => this.#apply(this.config));
     }
@@ -230,21 +224,13 @@ export class DeviceRunner implements DeviceSource {
     this.schedule.stop();
     this.control?.close();
     this.device.close();
-    for (const each of [...this.peers, ...this.neighbours]) each.close();
+    for (const each of this.peers) each.close();
     this.worker.close();
   }
 
   counted(): CounterTable {
     this.table.refresh();
     return this.table;
-  }
-
-  *more(): Iterable<Counter> {
-    if (this.answered.length === 0) return;
-    for (const what of ["replies", "limited"] as const) {
-      const value = this.neighbours.reduce((total, { echo }) => total + echo[what], 0);
-      yield { name: kEchoes[what], unit: "packets", meaning: "none", labels: { device: this.name }, value };
-    }
   }
 
   switchSetting() {
@@ -304,25 +290,19 @@ export class DeviceRunner implements DeviceSource {
     });
   }
 
-  #neighboursOf(config: DeviceConfig): Neighbours[] {
-    if (config.kind === "switch") return [];
-    const { addresses, gateways, port } = config;
-    const link = this.link(port.mac);
-    return addresses.map((address) => {
-      const answers = this.answered.includes(address);
-      return new Neighbours({ link, address, answers, route: routeFrom(gateways, address) });
-    });
-  }
-
   #findPeers(): void {
     if (this.config.kind === "switch") return;
-    for (const [i, own] of this.config.addresses.entries()) {
+    const { addresses, gateways, port } = this.config;
+    const worker = this.worker.forPrograms();
+    for (const [i, own] of addresses.entries()) {
       const wanted = this.#wantedPeers().filter(({ address }) => isIPv6(address) === isIPv6(own));
-      if (wanted.length > 0) this.peers.push(this.#findFrom(own, wanted, this.neighbours[i] as Neighbours));
+      if (wanted.length === 0) continue;
+      const route = routeFrom(gateways, own);
+      this.peers.push(this.#findFrom(own, wanted, neighboursOf({ worker, mac: port.mac, addresses, own: i, route })));
     }
   }
 
-  #findFrom(own: string, wanted: readonly { name: string; address: string }[], neighbours: Neighbours): Peers {
+  #findFrom(own: string, wanted: readonly { name: string; address: string }[], neighbours: Resolver): Peers {
     const names = new Map(wanted.map((peer) => [peer.address, peer.name]));
     const nameOf = (peer: string) => names.get(peer) ?? peer;
     const how = isIPv6(own) ? "neighbour discovery" : "ARP";

@@ -13,7 +13,8 @@ import {
   switchDescriptors,
 } from "../device/behaviour.js";
 import { type BackendChoice, kSuperFrameRate } from "../host/backend.js";
-import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
+import { nativeAddress } from "../native/ip_address.js";
+import type { NativeNeighbours, NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
 import { toWall } from "../native/wall.js";
 import { portDefence } from "../scenario/cn_domain.js";
 import { addressBytes } from "../wire/address.js";
@@ -187,12 +188,13 @@ export function composeNicWorker(
           ...(answered.some(isIPv6) && { echo_ipv6: true }),
         },
         mac,
+        neighbours: nativeNeighbours(config, answered),
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
         ...nicBehaviour(config.host, config.classes, config.congestion, { rate, seed: 1, component: 0 }),
         queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i, macs)),
         ...(config.programs && {
           verbs_queue_pairs: kProgramQueuePairs,
-          addresses: config.addresses.map((own) => ({ version: isIPv6(own) ? 6 : 4, bytes: addressBytes(own) })),
+          addresses: config.addresses.map(nativeAddress),
         }),
         ...(config.vlan !== undefined && { vlan: config.vlan }),
         ...(config.lldp && { lldp: true }),
@@ -201,6 +203,15 @@ export function composeNicWorker(
   };
   return toWall(worker, kScale);
 }
+
+/** @param answered Those of its addresses that the kernel does not have. */
+export const nativeNeighbours = (
+  { addresses, vlan }: Pick<NicDaemonConfig, "addresses" | "vlan">,
+  answered: readonly string[],
+): NativeNeighbours => ({
+  addresses: addresses.map((own) => ({ address: nativeAddress(own), answers: answered.includes(own) })),
+  ...(vlan !== undefined && { vlan }),
+});
 
 /** Whether CNMs come in UDP. */
 export const hearsCnmDatagrams = ({ congestion, host }: Pick<NicDaemonConfig, "congestion" | "host">): boolean =>

@@ -396,6 +396,18 @@ export interface NativeQueuePairSetting {
   /** Of messages of a reliable one, instead of message_bytes and total_bytes. bytes */ sizes?: Uint32Array;
 }
 
+/** An address of a NIC. */
+export interface NativeOwnAddress {
+  /** From which it asks for others. */ address: NativeIpAddress;
+  /** The host's kernel does not have it: the NIC answers those that ask for it, and pings. */ answers: boolean;
+}
+
+/** How a NIC finds others on its link, and is found. */
+export interface NativeNeighbours {
+  /** Its own. */ addresses: NativeOwnAddress[];
+  /** 802.1Q tag of its questions and answers; 0: none. 0 to 4094 */ vlan?: number;
+}
+
 /** A NIC. */
 export interface NativeNic extends NativeNicParameters {
   /** In counter labels. */ name: string;
@@ -404,6 +416,7 @@ export interface NativeNic extends NativeNicParameters {
   /** Most time that a late NIC makes up for. ns, 0 or more */ arrears: number;
   /** Numbered from first_qpn on. */ queue_pairs: (NativeStream & NativeQueuePairSetting)[];
   /** Both ends of its streams begin together, and once; records tell of complete messages. */ lab?: boolean;
+  /** Absent: it looks for nobody, and answers nobody who looks for it. */ neighbours?: NativeNeighbours;
 }
 
 /** A poll thread with its devices, which are numbered switches first: the `device` of records and frames. */
