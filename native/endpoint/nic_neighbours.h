@@ -43,10 +43,10 @@ void describe(auto& v, Of<NicNeighbourParameters> auto& p) {
   v("vlan", p.vlan, field::optional(field::within(0, 4094, "802.1Q tag of its questions and answers; 0: none.")));
 }
 
-#define WEIR_NIC_NEIGHBOUR_COUNTERS(X)                                                                                    \
-  X(icmp_echo_replies, "packets", none, "Pings that the NIC has answered")                                                \
-  X(icmp_echo_limited, "packets", none, "Pings that the NIC has not answered: more than 1000 in a second")                \
-  X(neighbor_full, "events", none, "Hosts that asked for the NIC and were not learned: the table of neighbors was full")  \
+#define WEIR_NIC_NEIGHBOUR_COUNTERS(X)                                                                                   \
+  X(icmp_echo_replies, "packets", none, "Pings that the NIC has answered")                                               \
+  X(icmp_echo_limited, "packets", none, "Pings that the NIC has not answered: more than 1000 in a second")               \
+  X(neighbor_full, "events", none, "Hosts that asked for the NIC and were not learned: the table of neighbors was full") \
   X(neighbor_unsent, "events", none, "Questions and answers about neighbors, and answers to pings, that the host had no room for")
 
 WEIR_DEFINE_COUNTERS(NicNeighbourCounters, WEIR_NIC_NEIGHBOUR_COUNTERS);
@@ -65,7 +65,8 @@ class NicNeighbours {
   NicNeighbours(const NicNeighbours&) = delete;
   NicNeighbours& operator=(const NicNeighbours&) = delete;
 
-  // False: it is about no neighbour, and no ping that is answered. `meta` is as classify() has it, without a tag that `frame` lacks.
+  // False: it is about no neighbour, and no ping that is answered. `meta` is as classify() has it, without a tag that `frame`
+  // lacks.
   bool hear(Time now, const uint8_t* frame, uint32_t length, const PacketMeta& meta);
   // Tells `listener` once, at once if it is known. `own`: the place of the address from which is asked. Throws NativeError
   // INVALID_ADDRESS where that is none of this version, NO_RESOURCES.

@@ -24,8 +24,7 @@ class ShardRing;
 // One shard's end of it: for its thread alone.
 class ShardLink {
  public:
-  ShardLink(uint32_t self, const std::vector<uint8_t>& owner, IcmpBudget& icmp)
-      : self_(self), owner_(owner), icmp_(&icmp) {}
+  ShardLink(uint32_t self, const std::vector<uint8_t>& owner, IcmpBudget& icmp) : self_(self), owner_(owner), icmp_(&icmp) {}
 
   uint32_t self() const { return self_; }
   uint32_t shards() const { return static_cast<uint32_t>(others_.size()) + 1; }

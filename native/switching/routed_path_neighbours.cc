@@ -106,10 +106,7 @@ void RoutedPath::hear_neighbour(SwitchPort& in, uint16_t on, const NeighbourMess
   const uint64_t asker = mac_of_asker(message, state_.pool[id].meta.source_mac);
   if (!asks_us || asker == 0) return;
   const RouterParameters::Interface& own = router_->interface(on);
-  const LinkHeader link{.destination_mac = asker,
-                        .source_mac = router_mac_,
-                        .tagged = own.vlan != 0,
-                        .vlan_tci = own.vlan};
+  const LinkHeader link{.destination_mac = asker, .source_mac = router_mac_, .tagged = own.vlan != 0, .vlan_tci = own.vlan};
   std::array<uint8_t, kNeighbourFrame> frame;
   const uint32_t length = build_neighbour_answer(frame.data(), link, message.target, message.sender);
   const PacketId answer = make_frame(in, frame.data(), length);

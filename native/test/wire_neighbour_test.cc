@@ -64,20 +64,19 @@ Bytes probe() {
 }  // namespace
 
 TEST_CASE("neighbour messages: an ARP request is byte for byte that of RFC 826") {
-  Bytes expected{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 9, 0, 1,
-                 0,    0,    0,    0,    0,    0,    10, 9, 0, 2};
+  Bytes expected{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0,  0, 0, 0, 1, 8, 6, 0, 1, 8, 0,  6, 4, 0,
+                 1,    2,    0,    0,    0,    0,    1, 10, 9, 0, 1, 0, 0, 0, 0, 0, 0, 10, 9, 0, 2};
   expected.resize(60);
   CHECK(question(kOurs4, kTheirs4) == expected);
 }
 
 // As Linux sends it: 64 bytes of IPv6 and ICMPv6; the checksum was computed apart.
 TEST_CASE("neighbour messages: a solicitation is byte for byte that of RFC 4861") {
-  const Bytes expected{0x33, 0x33, 0xff, 0x12, 0x34, 0x56, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 32, 58, 255,
-                       0xfd, 0x99, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,
-                       0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0x12, 0x34, 0x56,
-                       0x87, 0, 0x68, 0x98, 0, 0, 0, 0,
-                       0xfd, 0x99, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xab, 0x12, 0x34, 0x56,
-                       1, 1, 2, 0, 0, 0, 0, 1};
+  const Bytes expected{0x33, 0x33, 0xff, 0x12, 0x34, 0x56, 2, 0, 0,    0,    0, 1, 0x86, 0xdd, 0x60, 0,    0,    0,
+                       0,    32,   58,   255,  0xfd, 0x99, 0, 0, 0,    0,    0, 0, 0,    0,    0,    0,    0,    0,
+                       0,    1,    0xff, 2,    0,    0,    0, 0, 0,    0,    0, 0, 0,    1,    0xff, 0x12, 0x34, 0x56,
+                       0x87, 0,    0x68, 0x98, 0,    0,    0, 0, 0xfd, 0x99, 0, 0, 0,    0,    0,    0,    0,    0,
+                       0,    0,    0xab, 0x12, 0x34, 0x56, 1, 1, 2,    0,    0, 0, 0,    1};
   CHECK(question(kOurs6, kTheirs6) == expected);
 }
 
@@ -123,13 +122,13 @@ TEST_CASE("neighbour messages: the answer goes to the MAC address that is told, 
 TEST_CASE("neighbour messages: what fails a check of RFC 4861, 7.1, is none") {
   using Change = std::function<void(Bytes&)>;
   const std::vector<Change> breaks{
-      [](Bytes& f) { f[kEthernetHeader + 7] = 254; },               // hop limit
-      [](Bytes& f) { f[kIcmp + 1] = 1; },                           // code
-      [](Bytes& f) { f[kIcmp + 25] = 0; },                          // an option of no length
-      [](Bytes& f) { f[kIcmp + 25] = 2; },                          // an option that is cut off
-      [](Bytes& f) { f[kIcmp + 8] = 0xff; },                        // the target is a group
+      [](Bytes& f) { f[kEthernetHeader + 7] = 254; },                          // hop limit
+      [](Bytes& f) { f[kIcmp + 1] = 1; },                                      // code
+      [](Bytes& f) { f[kIcmp + 25] = 0; },                                     // an option of no length
+      [](Bytes& f) { f[kIcmp + 25] = 2; },                                     // an option that is cut off
+      [](Bytes& f) { f[kIcmp + 8] = 0xff; },                                   // the target is a group
       [](Bytes& f) { std::fill_n(&f[kEthernetHeader + 8], 16, uint8_t{0}); },  // nobody tells its address
-      [](Bytes& f) { f[kEthernetHeader + 6] = 17; },                // next header
+      [](Bytes& f) { f[kEthernetHeader + 6] = 17; },                           // next header
   };
   for (const Change& change : breaks) {
     Bytes frame = question(kOurs6, kTheirs6);
