@@ -1,5 +1,5 @@
 import { addressBytes } from "../wire/address.js";
-import type { NativeIpAddress } from "./configuration.js";
+import type { NativeIpAddress } from "./types.js";
 
 /** An address as the core has it. @throws RangeError if it is none. */
 export function nativeAddress(address: string): NativeIpAddress {
