@@ -15,9 +15,25 @@ bool is_unspecified(const IpAddress& address) { return address == IpAddress{.ver
 
 }  // namespace
 
-NicNeighbours::NicNeighbours(const NicNeighbourParameters& parameters, uint64_t mac, PacketPool& pool,
-                             std::function<bool(PacketId)> send)
-    : parameters_(parameters), mac_(mac), pool_(pool), send_(std::move(send)) {}
+NicNeighbours::NicNeighbours(const NicNeighbourParameters& parameters, uint64_t mac, PacketPool& pool, Host host)
+    : parameters_(parameters),
+      mac_(mac),
+      pool_(pool),
+      host_(std::move(host)),
+      table_(kMost + static_cast<uint32_t>(parameters.followed.size())) {
+  for (const auto& [address, from] : parameters_.followed) {
+    if (own(address) != nullptr) {
+      followed_.push_back({NeighbourTable::kNone});
+      tell_of(static_cast<uint32_t>(followed_.size()) - 1, mac_);
+      continue;
+    }
+    const uint32_t at = table_.add(address.version, 0, AddressBits::of(address));
+    table_[at].gateway = table_[at].used = true;
+    table_[at].port = from;
+    followed_.push_back({at});
+    due_ = 0;
+  }
+}
 
 NicNeighbours::~NicNeighbours() {
   while (!listeners_.empty()) tell(listeners_.begin()->first, std::nullopt);
@@ -132,16 +148,31 @@ void NicNeighbours::advance(Time now) {
     } else if (entry.used && entry.asked < NeighbourTable::kQuestions) {
       ask(now, at);
     } else {
-      tell(at, 0);
-      table_.remove(at);
+      give_up(now, at);
     }
   }
 }
 
+// One that is followed is asked anew.
+void NicNeighbours::give_up(Time now, uint32_t at) {
+  tell(at, 0);
+  if (!table_[at].gateway) return table_.remove(at);
+  table_.forget_answer(at);
+  table_[at].expires = now + NeighbourTable::kAskAgain;
+  due_ = std::min(due_, table_[at].expires);
+}
+
 void NicNeighbours::tell(uint32_t at, Found found) {
+  for (uint32_t place = 0; found && table_[at].gateway && place < followed_.size(); ++place) {
+    if (followed_[place].at == at) tell_of(place, *found);
+  }
   const auto waiting = listeners_.extract(at);
   if (waiting.empty()) return;
   for (const Listener& listener : waiting.mapped()) listener(found);
+}
+
+void NicNeighbours::tell_of(uint32_t place, uint64_t mac) {
+  if (std::exchange(followed_[place].told, mac) != mac) host_.tell(place, mac);
 }
 
 LinkHeader NicNeighbours::link_to(uint64_t mac) const {
@@ -158,7 +189,7 @@ PacketId NicNeighbours::make(uint32_t length) {
 }
 
 void NicNeighbours::send(PacketId id) {
-  if (send_(id)) return;
+  if (host_.send(id)) return;
   ++counters_.neighbor_unsent;
   pool_.free(id);
 }

@@ -4,6 +4,7 @@
 //
 //   hear(now, frame)    a frame that is for no queue pair
 //   resolve(now, ...)   somebody wants to know an address
+//   (followed)          some are looked for from the start, again and again, and whatever becomes of them is told
 //   advance(now)        asks again, and gives up; next_deadline() says when
 #pragma once
 
@@ -29,7 +30,12 @@ struct NicNeighbourParameters {
     IpAddress address;
     bool answers = false;
   };
+  struct Followed {
+    IpAddress address;
+    uint16_t own = 0;
+  };
   std::vector<Own> addresses;
+  std::vector<Followed> followed;
   uint16_t vlan = 0;
 };
 void describe(auto& v, Of<NicNeighbourParameters::Own> auto& own) {
@@ -37,10 +43,20 @@ void describe(auto& v, Of<NicNeighbourParameters::Own> auto& own) {
   v("address", own.address, field::any("From which it asks for others."));
   v("answers", own.answers, field::any("The host's kernel does not have it: the NIC answers those that ask for it, and pings."));
 }
+void describe(auto& v, Of<NicNeighbourParameters::Followed> auto& p) {
+  v.type("NativeFollowed", "An address of another that a NIC looks for from the start, and follows.");
+  v("address", p.address, field::any("Its own, or that of the next hop to it."));
+  v("own", p.own, field::any("The place of the NIC's address from which it asks."));
+}
 void describe(auto& v, Of<NicNeighbourParameters> auto& p) {
   v.type("NativeNeighbours", "How a NIC finds others on its link, and is found.");
   v("addresses", p.addresses, field::any("Its own."));
+  v("followed", p.followed, field::optional(field::any("Records tell what becomes of them.")));
   v("vlan", p.vlan, field::optional(field::within(0, 4094, "802.1Q tag of its questions and answers; 0: none.")));
+  for (const auto& each : p.followed) {
+    const bool asks = each.own < p.addresses.size() && p.addresses[each.own].address.version == each.address.version;
+    v.rule(asks, "others are asked for from an address of their IP version");
+  }
 }
 
 #define WEIR_NIC_NEIGHBOUR_COUNTERS(X)                                                                                   \
@@ -59,8 +75,14 @@ class NicNeighbours {
   // The most addresses that are known.
   static constexpr uint32_t kMost = 4'096;
 
-  // `send` owns a frame from then on, unless it says no. `pool` outlives the NIC's neighbours.
-  NicNeighbours(const NicNeighbourParameters& parameters, uint64_t mac, PacketPool& pool, std::function<bool(PacketId)> send);
+  struct Host {
+    std::function<bool(PacketId)> send;  // owns a frame from then on, unless it says no
+    // One that is followed has this MAC address, if it is another than before; 0: it does not answer.
+    std::function<void(uint32_t place, uint64_t mac)> tell;
+  };
+
+  // `pool` outlives the NIC's neighbours.
+  NicNeighbours(const NicNeighbourParameters& parameters, uint64_t mac, PacketPool& pool, Host host);
   ~NicNeighbours();
   NicNeighbours(const NicNeighbours&) = delete;
   NicNeighbours& operator=(const NicNeighbours&) = delete;
@@ -83,7 +105,9 @@ class NicNeighbours {
   void answer(const NeighbourMessage& message, const PacketMeta& meta);
   bool hear_ping(Time now, const uint8_t* frame, uint32_t length, const PacketMeta& meta);
   void ask(Time now, uint32_t at);
+  void give_up(Time now, uint32_t at);
   void tell(uint32_t at, Found found);
+  void tell_of(uint32_t place, uint64_t mac);
   PacketId make(uint32_t length);
   void send(PacketId id);
   void send(const uint8_t* bytes, uint32_t length);
@@ -92,8 +116,14 @@ class NicNeighbours {
   NicNeighbourParameters parameters_;
   uint64_t mac_;
   PacketPool& pool_;
-  std::function<bool(PacketId)> send_;
-  NeighbourTable table_{kMost};
+  Host host_;
+  NeighbourTable table_;
+  struct Followed {
+    uint32_t at;           // its entry
+    uint64_t told = kNew;  // what was told last
+  };
+  static constexpr uint64_t kNew = UINT64_MAX;
+  std::vector<Followed> followed_;
   std::map<uint32_t, std::vector<Listener>> listeners_;  // of entries that are asked for
   Time due_ = kNever;
   IcmpBudget pings_;

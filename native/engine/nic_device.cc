@@ -81,8 +81,9 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
   if (stack_port != nullptr) ports_.push_back(std::move(*stack_port));
   if (stack_port != nullptr) stack_ = std::make_unique<StackPort>(config_, ports_.back(), ports_.front(), nic_, pool_);
   if (config_.neighbours) {
-    neighbours_ = std::make_unique<NicNeighbours>(*config_.neighbours, config_.parameters.mac, pool_,
-                                                  [this](PacketId id) { return send_own(id); });
+    NicNeighbours::Host host{[this](PacketId id) { return send_own(id); },
+                             [this](uint32_t place, uint64_t mac) { tell_of_neighbour(place, mac); }};
+    neighbours_ = std::make_unique<NicNeighbours>(*config_.neighbours, config_.parameters.mac, pool_, std::move(host));
   }
   nic_.measure(&latencies_);
   nic_.number_datagrams(ports_.front().port().capabilities().joins);
@@ -116,6 +117,10 @@ void NicDevice::message_completed(uint32_t qpn, uint64_t number, uint64_t bytes,
 void NicDevice::stream_connected(uint32_t qpn, WorkStatus status, Time now) {
   const uint32_t stream = qpn - config_.parameters.first_qpn;
   records_.push({now, Record::Kind::stream, index_, stream, {static_cast<double>(status)}});
+}
+
+void NicDevice::tell_of_neighbour(uint32_t place, uint64_t mac) {
+  records_.push({nic_.now(), Record::Kind::neighbour, index_, place, {static_cast<double>(mac)}});
 }
 
 void NicDevice::accept(const RxFrame& frame) {

@@ -66,6 +66,7 @@ class NicDevice final : public Device, private MessageListener {
                InSuperFrame place);
   bool hear(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta);
   bool send_own(PacketId id);
+  void tell_of_neighbour(uint32_t place, uint64_t mac);
   void loop(Time now);
   void gather();
 

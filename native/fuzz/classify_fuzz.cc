@@ -120,13 +120,14 @@ void hear(std::span<const uint8_t> frame, const PacketMeta& meta) {
   const uint64_t mac = meta.destination_mac;
   uint32_t said = 0;
   {
-    NicNeighbours neighbours(parameters, mac, pool, [&](PacketId id) {
+    const auto send = [&](PacketId id) {
       PacketMeta answer;
       require(classify(pool.data(id), pool[id].length, answer) == Refusal::none);
       require(answer.source_mac == mac && pool[id].length >= kMinimumFrame && ++said == 1);
       pool.free(id);
       return true;
-    });
+    };
+    NicNeighbours neighbours(parameters, mac, pool, {send, [](uint32_t, uint64_t) {}});
     neighbours.hear(0, frame.data(), static_cast<uint32_t>(frame.size()), meta);
     neighbours.advance(kSecond * 60);
     require(neighbours.table().size() == 0);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/native_error.h"
@@ -28,11 +29,14 @@ IpAddress address(bool ipv6, uint8_t host) {
 }
 
 struct Bed {
-  explicit Bed(bool answers = true, uint16_t vlan = 0, uint32_t packets = 64) : pool(packets, 2'048) {
+  explicit Bed(bool answers = true, uint16_t vlan = 0, uint32_t packets = 64,
+               std::vector<NicNeighbourParameters::Followed> followed = {})
+      : pool(packets, 2'048) {
     config.name = "h1";
     config.parameters = nic_parameters(1'000'000'000);
     config.arrears = kSecond;
-    config.neighbours = {.addresses = {{address(false, 1), answers}, {address(true, 1), answers}}, .vlan = vlan};
+    config.neighbours = {
+        .addresses = {{address(false, 1), answers}, {address(true, 1), answers}}, .followed = std::move(followed), .vlan = vlan};
     device = std::make_unique<NicDevice>(config, uint16_t{0}, WirePort(std::make_unique<ScriptedPort>(link), 0, 0, 512), pool,
                                          punted, records, 0);
   }
@@ -64,6 +68,15 @@ struct Bed {
                                   [&out = *found.back()](NicNeighbours::Found mac) { out = mac; });
     run(now);
     return *found.back();
+  }
+  // What records tell of those that are followed: their places and MAC addresses.
+  std::vector<std::pair<uint32_t, uint64_t>> told() {
+    std::vector<std::pair<uint32_t, uint64_t>> all;
+    for (Record record; records.pop(record);) {
+      CHECK(record.kind == Record::Kind::neighbour);
+      all.emplace_back(record.index, static_cast<uint64_t>(record.values[0]));
+    }
+    return all;
   }
   NicNeighbourCounters& counters() { return device->neighbours()->counters(); }
 
@@ -286,4 +299,37 @@ TEST_CASE("NIC's neighbours: so many may be looked for at once, from addresses t
   bed.run(bed.now + 4 * kSecond);
   look_for(5'000);
   bed.run(bed.now);
+}
+
+TEST_CASE("NIC's neighbours: those that are followed are looked for without end, and all that becomes of them is told once") {
+  using Told = std::vector<std::pair<uint32_t, uint64_t>>;
+  for (const bool ipv6 : {false, true}) {
+    const IpAddress peer = address(ipv6, 2), own = address(ipv6, 1);
+    // Two behind one next hop, and the NIC itself.
+    Bed bed(true, 0, 64, {{peer, ipv6}, {peer, ipv6}, {own, ipv6}});
+    CHECK(bed.told() == Told{{2, kNicMac}});
+    bed.run(60 * kSecond);
+    CHECK(bed.told() == Told{{0, 0}, {1, 0}});
+    // Three questions, a second apart, and a second of rest.
+    CHECK(bed.sent().size() == 46);
+    bed.after(answer(peer, kPeerMac, own));
+    CHECK(bed.told() == Told{{0, kPeerMac}, {1, kPeerMac}});
+    // It stays, and is asked rarely.
+    for (int i = 0; i < 20; ++i) {
+      bed.sent();
+      bed.run(bed.now + NeighbourTable::kReachable);
+      CHECK(bed.sent().size() == 1);
+      bed.after(answer(peer, kPeerMac, own));
+    }
+    CHECK(bed.told().empty());
+    bed.after(answer(peer, kPeerMac + 1, own));
+    CHECK(bed.told() == Told{{0, kPeerMac + 1}, {1, kPeerMac + 1}});
+    // It is gone, and comes back.
+    bed.run(bed.now + 120 * kSecond);
+    CHECK(bed.told() == Told{{0, 0}, {1, 0}});
+    bed.after(question(peer, kPeerMac + 1, own));
+    CHECK(bed.told() == Told{{0, kPeerMac + 1}, {1, kPeerMac + 1}});
+    // Who wants to know it besides, hears of it as of any.
+    CHECK(*bed.resolve(peer) == kPeerMac + 1);
+  }
 }

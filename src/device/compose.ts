@@ -27,7 +27,7 @@ import type {
   WorkerPlace,
 } from "./file/load.js";
 import { kStormKinds, type SwitchDaemonPort } from "./file/types.js";
-import { pathTo, type Sender } from "./path.js";
+import { pathTo, routeFrom, type Sender } from "./path.js";
 import { nativeRouter } from "./router.js";
 
 /** Times of daemons are those of the wall. */
@@ -188,7 +188,10 @@ export function composeNicWorker(
           ...(answered.some(isIPv6) && { echo_ipv6: true }),
         },
         mac,
-        neighbours: nativeNeighbours(config, answered),
+        neighbours: {
+          ...nativeNeighbours(config, answered),
+          followed: wantedPeers(config).map(({ hop, own }) => ({ address: nativeAddress(hop), own })),
+        },
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
         ...nicBehaviour(config.host, config.classes, config.congestion, { rate, seed: 1, component: 0 }),
         queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i, macs)),
@@ -212,6 +215,25 @@ export const nativeNeighbours = (
   addresses: addresses.map((own) => ({ address: nativeAddress(own), answers: answered.includes(own) })),
   ...(vlan !== undefined && { vlan }),
 });
+
+export interface WantedPeer {
+  name: string;
+  address: string;
+  /** The next hop to it. */
+  hop: string;
+  /** Place of the NIC's address from which it is looked for. */
+  own: number;
+}
+
+/** Peers of queue pairs whose MAC address is not in the file, each once: the core looks for them. */
+export function wantedPeers({ queue_pairs, addresses, gateways }: NicDaemonConfig): WantedPeer[] {
+  const peers = queue_pairs.flatMap(({ peer: { name, address, mac } }) => {
+    const own = addresses.findIndex((each) => isIPv6(each) === isIPv6(address));
+    if (mac !== undefined || own < 0) return [];
+    return [{ name, address, hop: routeFrom(gateways, addresses[own] as string)(address), own }];
+  });
+  return [...new Map(peers.map((peer) => [peer.address, peer])).values()];
+}
 
 /** Whether CNMs come in UDP. */
 export const hearsCnmDatagrams = ({ congestion, host }: Pick<NicDaemonConfig, "congestion" | "host">): boolean =>

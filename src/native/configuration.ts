@@ -16,6 +16,8 @@ import type {
 
 import type { NativeIpAddress } from "./fault_configuration.js";
 
+import type { NativeNeighbours } from "./neighbour_configuration.js";
+
 /** VLANs of a port. */
 export interface NativePortVlans {
   /** Of frames without a VLAN's tag; 0: none, such frames are dropped. 0 to 4094 */ untagged: number;
@@ -394,18 +396,6 @@ export interface NativeStream extends NativeMessageStream {
 export interface NativeQueuePairSetting {
   /** In counter labels: the flow's. */ name: string;
   /** Of messages of a reliable one, instead of message_bytes and total_bytes. bytes */ sizes?: Uint32Array;
-}
-
-/** An address of a NIC. */
-export interface NativeOwnAddress {
-  /** From which it asks for others. */ address: NativeIpAddress;
-  /** The host's kernel does not have it: the NIC answers those that ask for it, and pings. */ answers: boolean;
-}
-
-/** How a NIC finds others on its link, and is found. */
-export interface NativeNeighbours {
-  /** Its own. */ addresses: NativeOwnAddress[];
-  /** 802.1Q tag of its questions and answers; 0: none. 0 to 4094 */ vlan?: number;
 }
 
 /** A NIC. */

@@ -33,6 +33,7 @@ import {
 
 export * from "./configuration.js";
 export * from "./fault_configuration.js";
+export * from "./neighbour_configuration.js";
 export * from "./reports.js";
 
 /** Memory outside of V8's heap, which stays where it is; the poll thread reads and writes it too. */

@@ -11,7 +11,6 @@ import type {
   InterfaceProbe,
   NativeAddon,
   NativeCapture,
-  NativeIpAddress,
   NativeWorker,
   NeighborEntry,
   QueuePairState,
@@ -94,11 +93,7 @@ export class FakeWorker implements NativeWorker {
   readonly destroyAddressHandle = unasked;
   readonly attachGroup = unasked;
   readonly detachGroup = unasked;
-  /** Questions for MAC addresses that wait for their answer. */
-  readonly searches: { address: Uint8Array | number[]; found(mac: number | undefined): void }[] = [];
-  resolve(_nic: number, _own: number, { bytes }: NativeIpAddress): Promise<number | undefined> {
-    return new Promise((found) => void this.searches.push({ address: bytes, found }));
-  }
+  readonly resolve = unasked;
   readonly post = unasked;
   readonly drainCompletions = unasked;
   readonly progress = unasked;
