@@ -18,6 +18,7 @@ const kLists: readonly (readonly [Scope, string, string])[] = [
   ["switch_port", "native/engine/wire_port.h", "WEIR_WIRE_PORT_COUNTERS"],
   ["switch_priority", "native/switching/counters.h", "WEIR_SWITCH_PRIORITY_COUNTERS"],
   ["nic", "native/endpoint/counters.h", "WEIR_NIC_COUNTERS"],
+  ["nic", "native/endpoint/nic_neighbours.h", "WEIR_NIC_NEIGHBOUR_COUNTERS"],
   ["nic", "native/transport/counters.h", "WEIR_TRANSPORT_COUNTERS"],
   ["nic", "native/engine/wire_port.h", "WEIR_WIRE_PORT_COUNTERS"],
   ["nic_priority", "native/endpoint/counters.h", "WEIR_NIC_PRIORITY_COUNTERS"],

@@ -1,4 +1,4 @@
-// Writes src/native/configuration.ts, congestion_configuration.ts, simulation_configuration.ts and reports.ts: types and layouts of what
+// Writes src/native/configuration.ts, those beside it, and reports.ts: types and layouts of what
 // crosses to the native core and back, as the core itself describes it (native/base/describe.h); units.ts beside them, what of a worker's
 // configuration a time scale changes; and src/congestion/described.ts, what the core says of parameters that users write
 // (native/congestion/written.h). With --check it writes nothing and exits with 1 if a file is out of date. Needs the native core.
@@ -55,6 +55,12 @@ const kParts = [
       "A fault, as ports of a worker, and simulations, are given it; ranges are those that the native core checks.",
     before: "",
     last: "NativeFault",
+  },
+  {
+    file: "neighbour_configuration",
+    title: "Whom a NIC looks for on its link, and what it answers; ranges are those that the native core checks.",
+    before: "NativeFault",
+    last: "NativeNeighbours",
   },
 ] as const;
 

@@ -235,6 +235,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   };
   Describer configuration(list("configuration"));
   configuration.add<FaultParameters>();
+  configuration.add<NicNeighbourParameters>();
   configuration.add<WorkerConfig>();
   configuration.add<SimulationConfig>();
   configuration.add<NetworkSize>();

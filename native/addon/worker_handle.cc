@@ -53,6 +53,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::look_at_switch<copy_switch>, "switchState(index)">(),
        method<&WorkerHandle::look_at_nic<copy_queue_pairs>, "queuePairs(index)">(),
        method<&WorkerHandle::look_at_nic<copy_programs>, "programs(index)">(),
+       method<&WorkerHandle::resolve, "resolve(nic, own, address)">(),
        method<&WorkerHandle::attach, "attach(capture, places)">(),
        method<&WorkerHandle::detach, "detach(capture)">(),
        method<&WorkerHandle::add_fault, "addFault(place, fault)">(),
@@ -95,6 +96,7 @@ WorkerHandle::WorkerHandle(const Napi::CallbackInfo& info) : Wrap(info) {
   });
   if (info[1].IsFunction()) {
     doorbell_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "weir doorbell", 1, 1);
+    settle_ = Napi::ThreadSafeFunction::New(env, info[1].As<Napi::Function>(), "weir neighbours", 0, 1);
     rings_ = true;
     worker_->doorbell().set([this] { doorbell_.NonBlockingCall(); });
   }
@@ -107,7 +109,10 @@ void WorkerHandle::release() {
   if (worker_ != nullptr) napi_remove_env_cleanup_hook(env_, on_exit, this);
   faults_.reset();
   worker_.reset();
-  if (rings_) doorbell_.Release();
+  if (rings_) {
+    doorbell_.Release();
+    settle_.Release();
+  }
   rings_ = false;
 }
 
@@ -157,6 +162,17 @@ void WorkerHandle::reconfigure(const WorkerConfig& config, std::optional<std::ve
   std::vector<Worker*> workers;
   if (others) std::ranges::transform(*others, std::back_inserter(workers), [](auto* other) { return &other->native(); });
   native().reconfigure(settled(config), workers);
+}
+
+Napi::Value WorkerHandle::resolve(double nic, uint32_t own, const IpAddress& address) {
+  NicNeighbours* const neighbours = nic_at(nic).neighbours();
+  if (neighbours == nullptr || !rings_) throw Napi::RangeError::New(env_, "the NIC looks for nobody");
+  const auto promise = Napi::Promise::Deferred::New(env_);
+  const auto found = [settle = settle_, promise](NicNeighbours::Found mac) {
+    settle.NonBlockingCall([promise, mac](Napi::Env env, Napi::Function) { promise.Resolve(to_js(env, mac)); });
+  };
+  native().between_turns([&] { neighbours->resolve(monotonic_now(), own, address, found); });
+  return promise.Promise();
 }
 
 void WorkerHandle::attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places) {

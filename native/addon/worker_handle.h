@@ -71,6 +71,7 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   size_t post(uint32_t nic, std::span<uint64_t> words, uint32_t count);
   size_t drain_completions(double nic, std::span<uint64_t> words);
   double progress(double nic, std::span<uint64_t> words);
+  Napi::Value resolve(double nic, uint32_t own, const IpAddress& address);
   void attach(CaptureHandle& capture, const std::vector<Worker::PortPlace>& places);
   void detach(CaptureHandle& capture);
   uint32_t add_fault(const Worker::PortPlace& place, const FaultParameters& fault);
@@ -117,6 +118,7 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   std::unique_ptr<Worker> worker_;
   std::unique_ptr<PortFaults> faults_;
   Napi::ThreadSafeFunction doorbell_;
+  Napi::ThreadSafeFunction settle_;  // by which promises are kept
   bool rings_ = false;
 };
 

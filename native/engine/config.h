@@ -12,6 +12,7 @@
 
 #include "base/describe.h"
 #include "base/types.h"
+#include "endpoint/nic_neighbours.h"
 #include "endpoint/soft_nic.h"
 #include "engine/open_port.h"
 #include "io/packet_port.h"
@@ -135,6 +136,7 @@ struct NicDeviceConfig {
   std::string name;
   PortConfig port;
   std::optional<PortConfig> stack_port;  // present with parameters.stack_queue
+  std::optional<NicNeighbourParameters> neighbours;
   NicParameters parameters;
   Time arrears = 0;
   std::vector<QueuePairParameters> queue_pairs;  // start and stop relative to the worker's begin()
@@ -161,6 +163,8 @@ void describe(auto& v, Of<NicDeviceConfig> auto& device) {
   v("queue_pairs", device.queue_pair_settings, field::any(""));
   v("lab", device.lab,
     field::optional(field::any("Both ends of its streams begin together, and once; records tell of complete messages.")));
+  v("neighbours", device.neighbours,
+    field::optional(field::any("Absent: it looks for nobody, and answers nobody who looks for it.")));
   v.rule(device.queue_pairs.size() == device.queue_pair_settings.size(), "each queue pair has a name");
   v.rule(device.stack_port.has_value() == (device.parameters.stack_queue > 0), "a stack has a port and queues");
 }

@@ -42,17 +42,16 @@ Refusal classify_alone(const RxFrame& frame, const uint8_t* data, uint32_t lengt
   return frame.vlan_stripped ? classify(data, length, meta, frame.vlan_tci) : classify(data, length, meta);
 }
 
-// True for frames of the host's stack that connection management hears as well: how to reach peers, and which cannot be reached.
-bool concerns_connections(const uint8_t* data, uint32_t length, const PacketMeta& meta) {
-  constexpr uint8_t kIcmp = 1, kIcmpv6 = 58, kUnreachable = 3, kUnreachableV6 = 1, kSolicitation = 135, kAdvertisement = 136;
-  if (meta.ethertype == kEthertypeArp) return true;
+// True for frames of the host's stack that connection management hears as well: who cannot be reached.
+bool tells_unreachable(const uint8_t* data, uint32_t length, const PacketMeta& meta) {
+  constexpr uint8_t kUnreachable = 3, kUnreachableV6 = 1;
   if (meta.ip_version == 0) return false;
   const uint8_t* ip = data + meta.l3_offset;
   const uint32_t header = ip_header_length(ip);
   if (meta.l3_offset + header >= length) return false;
   const uint8_t type = ip[header];
-  if (meta.ip_version == 4) return ip[9] == kIcmp && type == kUnreachable;
-  return ip[6] == kIcmpv6 && (type == kUnreachableV6 || type == kSolicitation || type == kAdvertisement);
+  if (meta.ip_version == 4) return ip[9] == kProtocolIcmp && type == kUnreachable;
+  return ip[6] == kProtocolIcmpv6 && type == kUnreachableV6;
 }
 
 // A late NIC makes up for so much of the link's time at once: for so many bytes of a queue pair. Fewer packets of each than a
@@ -81,6 +80,11 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
   ports_.push_back(std::move(port));
   if (stack_port != nullptr) ports_.push_back(std::move(*stack_port));
   if (stack_port != nullptr) stack_ = std::make_unique<StackPort>(config_, ports_.back(), ports_.front(), nic_, pool_);
+  if (config_.neighbours) {
+    NicNeighbours::Host host{[this](PacketId id) { return send_own(id); },
+                             [this](uint32_t place, uint64_t mac) { tell_of_neighbour(place, mac); }};
+    neighbours_ = std::make_unique<NicNeighbours>(*config_.neighbours, config_.parameters.mac, pool_, std::move(host));
+  }
   nic_.measure(&latencies_);
   nic_.number_datagrams(ports_.front().port().capabilities().joins);
 }
@@ -113,6 +117,10 @@ void NicDevice::message_completed(uint32_t qpn, uint64_t number, uint64_t bytes,
 void NicDevice::stream_connected(uint32_t qpn, WorkStatus status, Time now) {
   const uint32_t stream = qpn - config_.parameters.first_qpn;
   records_.push({now, Record::Kind::stream, index_, stream, {static_cast<double>(status)}});
+}
+
+void NicDevice::tell_of_neighbour(uint32_t place, uint64_t mac) {
+  records_.push({nic_.now(), Record::Kind::neighbour, index_, place, {static_cast<double>(mac)}});
 }
 
 void NicDevice::accept(const RxFrame& frame) {
@@ -151,12 +159,29 @@ void NicDevice::receive(const RxFrame& frame, const uint8_t* data, uint32_t leng
                         InSuperFrame place) {
   const SoftNic::Disposition whose = nic_.receive(frame.stamp, data, length, meta, refusal, place);
   if (whose == SoftNic::Disposition::consumed) return;
+  const bool heard = hear(frame, data, length, meta);
   if (whose == SoftNic::Disposition::stack) {
     stack_->deliver(frame, meta);
-    if (!concerns_connections(data, length, meta)) return;
+    if (!heard && !tells_unreachable(data, length, meta)) return;
     ++nic_.counters().rx_punted;
   }
+  if (heard) return;
   if (!punted_.push(index_, 0, frame.stamp, std::span(data, length))) ++nic_.counters().drop_punt_full;
+}
+
+// True: it was about neighbours, or a ping.
+bool NicDevice::hear(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta) {
+  if (neighbours_ == nullptr) return false;
+  PacketMeta present = meta;
+  present.tagged = meta.tagged && !frame.vlan_stripped;
+  return neighbours_->hear(frame.stamp, data, length, present);
+}
+
+bool NicDevice::send_own(PacketId id) {
+  WirePort& port = ports_.front();
+  if (port.unsent_bytes() > kMostUnsent) return false;
+  port.send(pool_, id);
+  return true;
 }
 
 void NicDevice::accept_packet(const RxFrame& frame) {
@@ -189,6 +214,7 @@ void NicDevice::turn(Time horizon, Time now) {
   port.give_back();
   catch_up(horizon, now);
   nic_.advance(horizon);
+  if (neighbours_ != nullptr) neighbours_->advance(horizon);
   collect();
   send_collected(horizon, now);
   if (applications_ != nullptr) {
@@ -324,7 +350,8 @@ void NicDevice::settle_counters() {
 }
 
 Time NicDevice::next_deadline() {
-  return std::min({nic_.next_deadline(), ports_.front().next_deadline(), ports_.back().next_deadline()});
+  const Time neighbours = neighbours_ != nullptr ? neighbours_->next_deadline() : kNever;
+  return std::min({nic_.next_deadline(), ports_.front().next_deadline(), ports_.back().next_deadline(), neighbours});
 }
 
 void NicDevice::stop_traffic(Time now) {
@@ -346,6 +373,7 @@ void NicDevice::register_counters(CounterBlock& block) {
   const CounterLabels device{{"device", config_.name}};
   block.add(nic_.counters(), device);
   block.add(nic_.transport_counters(), device);
+  if (neighbours_ != nullptr) block.add(neighbours_->counters(), device);
   block.add(ports_.front().counters(), device);
   if (stack_ != nullptr) block.add(ports_.back().counters(), {{"device", config_.name}, {"port", config_.stack_port->name}});
   for (int p = 0; p < kPriorities; ++p) {

@@ -41,6 +41,8 @@ class NicDevice final : public Device, private MessageListener {
   void reconfigure(const NicDeviceConfig& config);
   SoftNic& soft_nic() { return nic_; }
   const CongestionLatencies& latencies() const { return latencies_; }
+  // Null when it has no neighbours.
+  NicNeighbours* neighbours() { return neighbours_.get(); }
   // Null when the NIC has no places for queue pairs of applications.
   NicApplications* applications() { return applications_.get(); }
   // Both are null then too.
@@ -62,6 +64,9 @@ class NicDevice final : public Device, private MessageListener {
   void send_collected(Time at, Time now);
   void receive(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta, Refusal refusal,
                InSuperFrame place);
+  bool hear(const RxFrame& frame, const uint8_t* data, uint32_t length, const PacketMeta& meta);
+  bool send_own(PacketId id);
+  void tell_of_neighbour(uint32_t place, uint64_t mac);
   void loop(Time now);
   void gather();
 
@@ -77,7 +82,8 @@ class NicDevice final : public Device, private MessageListener {
   const Time piece_;  // most that is made up for at once, of a queue pair
   WireNic nic_;
   std::unique_ptr<StackPort> stack_;  // null: there is none
-  std::vector<PacketId> looped_;      // frames to its own address, and to groups
+  std::unique_ptr<NicNeighbours> neighbours_;
+  std::vector<PacketId> looped_;  // frames to its own address, and to groups
   // Frames that leave together, where they may be joined; of each, the next of its queue pair; of queue pairs, the last.
   struct Gathered {
     uint64_t gathering = 0;

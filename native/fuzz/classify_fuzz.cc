@@ -1,7 +1,9 @@
 // Arbitrary bytes through everything that reads a received frame.
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
+#include "endpoint/nic_neighbours.h"
 #include "fuzz/input.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
@@ -95,6 +97,44 @@ void take_apart(std::vector<uint8_t> frame) {
   require(index == segment_count(length, offload));
 }
 
+// A NIC that has the addresses that the frame may be for says one thing at most, which is whole, and asks nobody but whom it
+// heard of.
+void hear(std::span<const uint8_t> frame, const PacketMeta& meta) {
+  constexpr uint32_t kArpTarget = kEthernetHeader + 24;
+  constexpr uint32_t kIpv4Destination = kEthernetHeader + 16;
+  constexpr uint32_t kIpv6Destination = kEthernetHeader + 24;
+  constexpr uint32_t kNeighbourTarget = kEthernetHeader + kIpv6Header + 8;
+  NicNeighbourParameters parameters;
+  const auto own = [&](uint8_t version, uint32_t at) {
+    const uint32_t bytes = ip_address_length(version);
+    if (at + bytes > frame.size()) return;
+    IpAddress address{.version = version};
+    std::memcpy(address.bytes, frame.data() + at, bytes);
+    parameters.addresses.push_back({address, true});
+  };
+  own(4, kArpTarget);
+  own(4, kIpv4Destination);
+  own(6, kIpv6Destination);
+  own(6, kNeighbourTarget);
+  PacketPool pool(2, static_cast<uint32_t>(frame.size()) + kNeighbourFrame);
+  const uint64_t mac = meta.destination_mac;
+  uint32_t said = 0;
+  {
+    const auto send = [&](PacketId id) {
+      PacketMeta answer;
+      require(classify(pool.data(id), pool[id].length, answer) == Refusal::none);
+      require(answer.source_mac == mac && pool[id].length >= kMinimumFrame && ++said == 1);
+      pool.free(id);
+      return true;
+    };
+    NicNeighbours neighbours(parameters, mac, pool, {send, [](uint32_t, uint64_t) {}});
+    neighbours.hear(0, frame.data(), static_cast<uint32_t>(frame.size()), meta);
+    neighbours.advance(kSecond * 60);
+    require(neighbours.table().size() == 0);
+  }
+  require(pool.available() == pool.size());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -124,6 +164,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)sampled_source(cnm.msdu);
     repeat(cnm);
   }
+  if (refusal == Refusal::none || refusal == Refusal::ip_fragment) hear(frame, meta);
   finish(frame);
   take_apart(frame);
 

@@ -123,7 +123,7 @@ Exchange::Exchange(const std::vector<uint8_t>& owner, uint32_t shards, uint32_t 
   for (uint32_t i = 0; i < shards * shards; ++i) {
     rings_.push_back(i % (shards + 1) == 0 ? nullptr : std::make_unique<ShardRing>(3 * size_t{packets} + kNews));
   }
-  for (uint32_t i = 0; i < shards; ++i) links_.push_back(std::make_unique<ShardLink>(i, owner, icmp_used_));
+  for (uint32_t i = 0; i < shards; ++i) links_.push_back(std::make_unique<ShardLink>(i, owner, icmp_));
   for (uint32_t self = 0; self < shards; ++self) {
     for (uint32_t i = 0; i < shards; ++i) {
       if (i == self) continue;

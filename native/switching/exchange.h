@@ -15,6 +15,7 @@
 #include "base/lazy_memory.h"
 #include "base/types.h"
 #include "switching/shard.h"
+#include "wire/icmp.h"
 
 namespace weir {
 
@@ -23,8 +24,7 @@ class ShardRing;
 // One shard's end of it: for its thread alone.
 class ShardLink {
  public:
-  ShardLink(uint32_t self, const std::vector<uint8_t>& owner, std::atomic<Time>& icmp_used)
-      : self_(self), owner_(owner), icmp_used_(&icmp_used) {}
+  ShardLink(uint32_t self, const std::vector<uint8_t>& owner, IcmpBudget& icmp) : self_(self), owner_(owner), icmp_(&icmp) {}
 
   uint32_t self() const { return self_; }
   uint32_t shards() const { return static_cast<uint32_t>(others_.size()) + 1; }
@@ -45,7 +45,7 @@ class ShardLink {
 
   Occupancy others() const;
   // Time up to which the rate of ICMP messages is used up that all shards have together.
-  std::atomic<Time>& icmp_used() { return *icmp_used_; }
+  IcmpBudget& icmp() { return *icmp_; }
   // Makes visible what was sent and taken, and what this shard occupies. Returns the shards that have something new, as a mask.
   uint64_t flush(const Occupancy& own);
 
@@ -60,7 +60,7 @@ class ShardLink {
 
   uint32_t self_;
   std::vector<uint8_t> owner_;
-  std::atomic<Time>* icmp_used_;
+  IcmpBudget* icmp_;
   std::vector<Other> others_;  // the others, in their order
   Time next_ = kNever;
   Time rival_ = kNever;  // the oldest of those of other shards than that one's
@@ -85,7 +85,7 @@ class Exchange {
   bool waiting(uint32_t shard) const;
 
  private:
-  std::atomic<Time> icmp_used_{0};
+  IcmpBudget icmp_;
   std::vector<std::unique_ptr<ShardRing>> rings_;  // indexed by sender and receiver
   std::vector<std::unique_ptr<ShardLink>> links_;
 };

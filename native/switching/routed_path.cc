@@ -15,10 +15,6 @@
 namespace weir {
 namespace {
 
-// ICMP messages, as many as Linux sends in a second, and at once (icmp_msgs_per_sec, icmp_msgs_burst).
-constexpr Time kPerIcmp = kSecond / 1000;
-constexpr Time kIcmpBurst = 50 * kPerIcmp;
-
 inline bool is_link_local(const AddressBits& address) { return address.high >> 54 == 0xfe80 >> 6; }
 
 // RFC 1812, 5.3.7, and RFC 4291, 2.5: what is no destination, or no source, beyond a link. Groups are not routed.
@@ -35,7 +31,7 @@ bool is_udp(const uint8_t* ip) { return (ip[0] >> 4 == 6 ? ip[6] : ip[9]) == kPr
 }  // namespace
 
 RoutedPath::RoutedPath(SwitchState& state, const Vlans& vlans, Way way)
-    : state_(state), vlans_(vlans), way_(way), icmp_used_(state.link == nullptr ? own_icmp_used_ : state.link->icmp_used()) {}
+    : state_(state), vlans_(vlans), way_(way), icmp_(state.link == nullptr ? own_icmp_ : state.link->icmp()) {}
 
 void RoutedPath::configure() {
   const RouterParameters& wanted = state_.parameters.router;
@@ -235,14 +231,9 @@ void RoutedPath::send_routed(SwitchPort& in, PacketId id, const NeighbourTable::
 }
 
 bool RoutedPath::may_send_icmp(SwitchPort& in) {
-  Time used = icmp_used_.load(std::memory_order_relaxed);
-  do {
-    if (used - state_.now >= kIcmpBurst) {
-      ++in.counters.router_icmp_limited;
-      return false;
-    }
-  } while (!icmp_used_.compare_exchange_weak(used, std::max(used, state_.now) + kPerIcmp, std::memory_order_relaxed));
-  return true;
+  const bool may = icmp_.take(state_.now);
+  if (!may) ++in.counters.router_icmp_limited;
+  return may;
 }
 
 // Drops the frame, and tells its source why, by the way that it came; of a CNM nobody is told.

@@ -9,7 +9,6 @@
 // router itself asks for neighbours that packets wait for.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -106,8 +105,8 @@ class RoutedPath {
   std::unique_ptr<Router> router_;
   uint64_t router_mac_ = Forwarding::kNobody;  // kNobody: there is no router
   std::vector<ForKernel> for_kernel_;
-  std::atomic<Time> own_icmp_used_{0};
-  std::atomic<Time>& icmp_used_;  // up to when the rate of ICMP messages is used up: of all shards together
+  IcmpBudget own_icmp_;
+  IcmpBudget& icmp_;  // of all shards together
 };
 
 }  // namespace weir

@@ -103,13 +103,10 @@ void RoutedPath::hear_neighbour(SwitchPort& in, uint16_t on, const NeighbourMess
   if (learn_neighbour(in, on, message)) tell_of_neighbour(in.number(), id);
   const bool asks_us = message.asks && router_->owns(on, message.target);
   if (router_->interface(on).kernel) return;
-  if (!asks_us || (message.mac == 0 && message.sender.version == 4)) return;
+  const uint64_t asker = mac_of_asker(message, state_.pool[id].meta.source_mac);
+  if (!asks_us || asker == 0) return;
   const RouterParameters::Interface& own = router_->interface(on);
-  // An IPv6 host that looks whether an address is taken has none: all are told.
-  const LinkHeader link{.destination_mac = message.mac != 0 ? message.mac : 0x333300000001,
-                        .source_mac = router_mac_,
-                        .tagged = own.vlan != 0,
-                        .vlan_tci = own.vlan};
+  const LinkHeader link{.destination_mac = asker, .source_mac = router_mac_, .tagged = own.vlan != 0, .vlan_tci = own.vlan};
   std::array<uint8_t, kNeighbourFrame> frame;
   const uint32_t length = build_neighbour_answer(frame.data(), link, message.target, message.sender);
   const PacketId answer = make_frame(in, frame.data(), length);

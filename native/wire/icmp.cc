@@ -25,6 +25,12 @@ bool is_error(uint8_t version, uint8_t type) {
   return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
 }
 
+// The address is neither unspecified, nor loopback, nor a group, nor broadcast.
+bool is_single_host(bool ipv6, const uint8_t* address) {
+  if (!ipv6) return address[0] < 224 && address[0] != 0 && address[0] != 127;
+  return address[0] != 0xff && std::any_of(address, address + 15, [](uint8_t byte) { return byte != 0; });
+}
+
 }  // namespace
 
 bool may_answer_with_error(const uint8_t* ip, uint32_t present) {
@@ -32,9 +38,7 @@ bool may_answer_with_error(const uint8_t* ip, uint32_t present) {
   const uint32_t header = ip_header_length(ip);
   const uint8_t protocol = ipv6 ? ip[6] : ip[9];
   if (!ipv6 && (load_be16(ip + 6) & 0x1fff) != 0) return false;
-  const uint8_t* const source = ip + ip_source_offset(ipv6 ? 6 : 4);
-  if (ipv6 ? source[0] == 0xff : source[0] >= 224 || source[0] == 0 || source[0] == 127) return false;
-  if (ipv6 && std::all_of(source, source + 16, [](uint8_t byte) { return byte == 0; })) return false;
+  if (!is_single_host(ipv6, ip + ip_source_offset(ipv6 ? 6 : 4))) return false;
   if (protocol != (ipv6 ? kProtocolIcmpv6 : kProtocolIcmp)) return true;
   return present > header && !is_error(ipv6 ? 6 : 4, ip[header]);
 }
@@ -65,13 +69,21 @@ uint32_t build_icmp_error(uint8_t* out, uint32_t room, const LinkHeader& link, c
   return kMinimumFrame;
 }
 
-bool make_echo_reply(uint8_t* ip, uint32_t present) {
+bool is_echo_request(const uint8_t* ip, uint32_t present) {
   const bool ipv6 = ip[0] >> 4 == 6;
   const uint32_t header = ip_header_length(ip), total = ip_total_length(ip);
-  if (total > present || total < header + kIcmpHeader) return false;
+  if (total > present || total < header + kIcmpHeader || !is_single_host(ipv6, ip + ip_source_offset(ipv6 ? 6 : 4))) return false;
   if (ipv6 ? ip[6] != kProtocolIcmpv6 : ip[9] != kProtocolIcmp || (load_be16(ip + 6) & 0x3fff) != 0) return false;
-  uint8_t* const icmp = ip + header;
+  const uint8_t* const icmp = ip + header;
+  const uint32_t length = total - header;
   if (icmp[0] != (ipv6 ? 128 : 8) || icmp[1] != 0) return false;
+  return (ipv6 ? transport_checksum(ip, kProtocolIcmpv6, icmp, length) : internet_checksum(icmp, length)) == 0;
+}
+
+bool make_echo_reply(uint8_t* ip, uint32_t present) {
+  if (!is_echo_request(ip, present)) return false;
+  const bool ipv6 = ip[0] >> 4 == 6;
+  uint8_t* const icmp = ip + ip_header_length(ip);
   const uint16_t before = load_be16(icmp);
   icmp[0] = ipv6 ? 129 : 0;
   // Addresses change places, which no sum sees.
@@ -80,7 +92,7 @@ bool make_echo_reply(uint8_t* ip, uint32_t present) {
   uint8_t* const source = ip + ip_source_offset(ipv6 ? 6 : 4);
   std::swap_ranges(source, source + bytes, source + bytes);
   ip[ipv6 ? 7 : 8] = kErrorTtl;
-  ip_set_length(ip, static_cast<uint16_t>(total));
+  ip_set_length(ip, static_cast<uint16_t>(ip_total_length(ip)));
   return true;
 }
 

@@ -1,8 +1,11 @@
 // ICMP (RFC 792, RFC 1812) and ICMPv6 (RFC 4443): what routers say of packets that they do not forward, and echo.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 
+#include "base/types.h"
 #include "wire/ethernet.h"
 #include "wire/ip.h"
 #include "wire/packet.h"
@@ -29,7 +32,29 @@ bool may_answer_with_error(const uint8_t* ip, uint32_t present);
 uint32_t build_icmp_error(uint8_t* out, uint32_t room, const LinkHeader& link, const IpAddress& own, const uint8_t* ip,
                           uint32_t present, IcmpError error, uint32_t mtu);
 
-// Makes the answer of an echo request that is complete, in place, as far as IP goes. False: it is none.
+// Whether an IP packet with a right header is an echo request that is whole and right, from a single host's address.
+bool is_echo_request(const uint8_t* ip, uint32_t present);
+// Makes the answer of one, in place, as far as IP goes. False: it is none.
 bool make_echo_reply(uint8_t* ip, uint32_t present);
+
+// ICMP messages of a host or a router, of all of its threads: as many as Linux sends in a second, and at once
+// (icmp_msgs_per_sec, icmp_msgs_burst).
+class IcmpBudget {
+ public:
+  // False: it is used up.
+  bool take(Time now) {
+    Time used = used_.load(std::memory_order_relaxed);
+    do {
+      if (used - now >= kBurst) return false;
+    } while (!used_.compare_exchange_weak(used, std::max(used, now) + kEach, std::memory_order_relaxed));
+    return true;
+  }
+
+ private:
+  static constexpr Time kEach = kSecond / 1000;
+  static constexpr Time kBurst = 50 * kEach;
+
+  std::atomic<Time> used_{0};  // up to when
+};
 
 }  // namespace weir

@@ -1,6 +1,5 @@
 #include "wire/neighbour.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "wire/checksum.h"
@@ -20,6 +19,7 @@ constexpr uint8_t kSolicited = 0x40;
 constexpr uint8_t kOverride = 0x20;
 constexpr uint8_t kHopLimit = 255;  // no router forwards this: it comes from this link
 constexpr uint64_t kBroadcast = 0xffffffffffff;
+constexpr IpAddress kNameless{.version = 6};
 constexpr uint8_t kAllNodes[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 
 IpAddress address(uint8_t version, const uint8_t* bytes) {
@@ -34,6 +34,12 @@ bool read_arp(const uint8_t* arp, uint32_t present, NeighbourMessage& message) {
   if (operation != 1 && operation != 2) return false;
   message = {.asks = operation == 1, .mac = load_be48(arp + 8), .sender = address(4, arp + 14), .target = address(4, arp + 24)};
   return true;
+}
+
+// Whether it is ff02::1:ff00:0/104 with the last three bytes of `target` (RFC 4291, 2.7.1).
+bool is_solicited_node(const uint8_t* group, const uint8_t* target) {
+  constexpr uint8_t kPrefix[13] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff};
+  return std::memcmp(group, kPrefix, 13) == 0 && std::memcmp(group + 13, target + 13, 3) == 0;
 }
 
 bool read_icmp(const uint8_t* ip, uint32_t present, NeighbourMessage& message) {
@@ -51,8 +57,7 @@ bool read_icmp(const uint8_t* ip, uint32_t present, NeighbourMessage& message) {
     if (size == kOption && icmp[at] == (asks ? kSourceOption : kTargetOption)) mac = load_be48(icmp + at + 2);
     at += size;
   }
-  const bool unspecified = std::all_of(ip + 8, ip + 24, [](uint8_t byte) { return byte == 0; });
-  if (unspecified && (!asks || mac != 0)) return false;
+  if (address(6, ip + 8) == kNameless && (!asks || mac != 0 || !is_solicited_node(ip + 24, icmp + 8))) return false;
   if (!asks && ip[24] == 0xff && (icmp[4] & kSolicited) != 0) return false;
   message = {.asks = asks,
              .mac = mac,
@@ -120,9 +125,16 @@ uint32_t build_neighbour_question(uint8_t* out, LinkHeader link, const IpAddress
   return build_icmp(out, link, own.bytes, group, kNeighbourSolicitation, 0, target);
 }
 
+uint64_t mac_of_asker(const NeighbourMessage& question, uint64_t source_mac) {
+  // An IPv6 host that looks whether an address is taken has none: all are told.
+  if (question.sender == kNameless) return 0x333300000001;
+  const uint64_t mac = question.mac != 0 ? question.mac : source_mac;
+  return is_group(mac) ? 0 : mac;
+}
+
 uint32_t build_neighbour_answer(uint8_t* out, const LinkHeader& link, const IpAddress& own, const IpAddress& asker) {
   if (own.version == 4) return build_arp(out, link, 2, own, link.destination_mac, asker);
-  const bool nameless = std::all_of(asker.bytes, asker.bytes + 16, [](uint8_t byte) { return byte == 0; });
+  const bool nameless = asker == kNameless;
   return build_icmp(out, link, own.bytes, nameless ? kAllNodes : asker.bytes, kNeighbourAdvertisement,
                     nameless ? kOverride : kSolicited | kOverride, own);
 }

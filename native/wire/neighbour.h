@@ -27,6 +27,8 @@ bool read_neighbour_message(const uint8_t* frame, uint32_t present, const Packet
 // Asks who has `target`: everybody, or one who has had it (`link.destination_mac` other than 0). Writes a whole frame to `out`,
 // which has room for kNeighbourFrame bytes; returns its length. `link`: source and tag.
 uint32_t build_neighbour_question(uint8_t* out, LinkHeader link, const IpAddress& own, const IpAddress& target);
+// Where the answer to a question goes that came from `source_mac`. 0: there is no such place.
+uint64_t mac_of_asker(const NeighbourMessage& question, uint64_t source_mac);
 // Tells `link.destination_mac`, which asked as `asker`, that `own` is at `link.source_mac`.
 uint32_t build_neighbour_answer(uint8_t* out, const LinkHeader& link, const IpAddress& own, const IpAddress& asker);
 

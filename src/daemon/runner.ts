@@ -4,27 +4,24 @@ import { isIPv4, isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asWeirError, WeirError } from "../base/error.js";
 import { macText } from "../base/mac.js";
-import { composeWorkers, ownersOf, portsOf } from "../device/compose.js";
+import { composeWorkers, ownersOf, portsOf, type WantedPeer, wantedPeers } from "../device/compose.js";
 import { Device, type DeviceHost, type DevicePort, type DeviceSource } from "../device/device.js";
 import type { FaultPort } from "../device/faults.js";
 import type { DeviceConfig } from "../device/file/load.js";
 import type { RateChange } from "../device/file/types.js";
 import type { HealthFacts } from "../device/health.js";
-import { routeFrom } from "../device/path.js";
 import type { ProgramIdentity } from "../device/protocol.js";
-import { type Counter, CounterTable } from "../native/counters.js";
+import { CounterTable } from "../native/counters.js";
 import { distribution } from "../native/histogram.js";
 import { kRecordWords, type NativeAddon, RecordKind, type WorkerConfig } from "../native/types.js";
 import { DeviceWorkers } from "../native/workers.js";
 import type { FrameLink } from "../wire/cm/link.js";
-import { Neighbours } from "../wire/cm/neighbour.js";
 import { readEthernet, taggedFrame, untaggedFrame } from "../wire/ethernet.js";
 import { kEtherType } from "../wire/headers.js";
 import { kPriorities } from "../wire/priority.js";
 import { ControlPlane, routesByKernel } from "./control_plane.js";
 import { Discovery } from "./discovery.js";
 import type { Log } from "./log.js";
-import { Peers } from "./peers.js";
 import { Ports } from "./ports.js";
 import { RateSchedule } from "./rate_schedule.js";
 
@@ -40,9 +37,6 @@ const kDrainNs = 2e9;
 const kInUse = "INTERFACE_IN_USE";
 const kStepMs = 10;
 
-/** Pings answered, and those left alone: more than 1000 in a second. */
-const kEchoes = { replies: "icmp_echo_replies", limited: "icmp_echo_limited" } as const;
-
 export class DeviceRunner implements DeviceSource {
   readonly device: Device;
   readonly kind: DeviceConfig["kind"];
@@ -55,8 +49,9 @@ export class DeviceRunner implements DeviceSource {
   private table: CounterTable;
   private readonly words = new Float64Array(kRecordWords * 64);
   private packets: number;
-  /** Peers that are looked for. */
-  private readonly peers: Peers[] = [];
+  /** Peers that the NIC looks for, and their MAC addresses by IP address once they have answered. */
+  private readonly wanted: readonly WantedPeer[];
+  private readonly macs = new Map<string, number>();
   private readonly frameListeners = new Set<(frame: Buffer) => void>();
   /** Undefined without LLDP. */
   private readonly discovery: Discovery | undefined;
@@ -66,11 +61,9 @@ export class DeviceRunner implements DeviceSource {
   private begun = false;
   private closed = false;
   private failure: string | undefined;
-  /** One for each address of a NIC, in their order. */
-  private readonly neighbours: readonly Neighbours[];
 
   /**
-   * @param answered Addresses of a NIC that the kernel does not have: requests for them are answered here, and so is ping. @param
+   * @param answered Addresses of a NIC that the kernel does not have: the NIC answers requests for them, and pings. @param
    * onFailure Called when a worker has ended by itself.
    */
   constructor(
@@ -83,6 +76,7 @@ export class DeviceRunner implements DeviceSource {
   ) {
     this.interfaces = new Ports(config, addon, log);
     ({ kind: this.kind, name: this.name } = config);
+    this.wanted = config.kind === "nic" ? wantedPeers(config) : [];
     const { lldp } = config;
     this.discovery =
       lldp &&
@@ -99,7 +93,6 @@ export class DeviceRunner implements DeviceSource {
       () => addon.monotonicNow(),
       (changes) => this.#changeRates(changes),
     );
-    this.neighbours = this.#neighboursOf(config);
     if (config.kind === "switch" && routesByKernel(config)) {
       this.control = new ControlPlane(addon, config, log, () => this.#apply(this.config));
     }
@@ -130,7 +123,6 @@ export class DeviceRunner implements DeviceSource {
     this.device.replaceFaults(this.config.faults);
     this.#beginSchedule(this.config);
     this.control?.begin();
-    this.#findPeers();
     if (this.config.kind === "switch") {
       this.worker.switchState(0).ports.forEach(({ up }, i) => {
         if (!up) this.interfaces.take(i, false, 0, false);
@@ -230,21 +222,12 @@ export class DeviceRunner implements DeviceSource {
     this.schedule.stop();
     this.control?.close();
     this.device.close();
-    for (const each of [...this.peers, ...this.neighbours]) each.close();
     this.worker.close();
   }
 
   counted(): CounterTable {
     this.table.refresh();
     return this.table;
-  }
-
-  *more(): Iterable<Counter> {
-    if (this.answered.length === 0) return;
-    for (const what of ["replies", "limited"] as const) {
-      const value = this.neighbours.reduce((total, { echo }) => total + echo[what], 0);
-      yield { name: kEchoes[what], unit: "packets", meaning: "none", labels: { device: this.name }, value };
-    }
   }
 
   switchSetting() {
@@ -255,11 +238,10 @@ export class DeviceRunner implements DeviceSource {
   nicSetting() {
     const config = this.#running();
     if (config.kind !== "nic") return undefined;
-    const macs = this.#macs();
     const pairs = config.queue_pairs.map(({ peer, priority }) => ({
       peer: peer.name,
       priority,
-      unresolved: peer.mac === undefined && !macs.has(peer.address),
+      unresolved: peer.mac === undefined && !this.macs.has(peer.address),
     }));
     const { classes, congestion, host } = config;
     return { classes, receiveBuffer: host.receive_buffer.size, congestion, qcn: host.qcn, pairs };
@@ -288,60 +270,31 @@ export class DeviceRunner implements DeviceSource {
     }));
   }
 
-  /** Peers of queue pairs whose MAC address is not in the file. */
-  #wantedPeers(): { name: string; address: string }[] {
-    if (this.config.kind === "switch") return [];
-    return this.config.queue_pairs.map(({ peer }) => peer).filter(({ mac }) => mac === undefined);
-  }
-
   /** @throws WeirError where answers to ARP would go to the kernel alone. */
   #requireArp(): void {
     // For IPv6 addresses packet sockets receive, which see all that the kernel sees.
-    const peer = this.#wantedPeers().find(({ address }) => isIPv4(address));
+    const peer = this.wanted.find(({ address }) => isIPv4(address));
     if (peer === undefined || this.answered.some(isIPv4) || this.interfaces.backends[0]?.receive !== "af_xdp") return;
     throw new WeirError(`peer ${peer.name} has no mac, and answers to ARP do not come here`, {
       hint: "the kernel has the NIC's address, and AF_XDP leaves ARP to it: give peers a mac, or set receive: af_packet",
     });
   }
 
-  #neighboursOf(config: DeviceConfig): Neighbours[] {
-    if (config.kind === "switch") return [];
-    const { addresses, gateways, port } = config;
-    const link = this.link(port.mac);
-    return addresses.map((address) => {
-      const answers = this.answered.includes(address);
-      return new Neighbours({ link, address, answers, route: routeFrom(gateways, address) });
-    });
-  }
-
-  #findPeers(): void {
-    if (this.config.kind === "switch") return;
-    for (const [i, own] of this.config.addresses.entries()) {
-      const wanted = this.#wantedPeers().filter(({ address }) => isIPv6(address) === isIPv6(own));
-      if (wanted.length > 0) this.peers.push(this.#findFrom(own, wanted, this.neighbours[i] as Neighbours));
+  /** @param mac 0: nobody answers. */
+  #takePeer(index: number, mac: number): void {
+    const peer = this.wanted[index];
+    if (peer === undefined || mac === this.macs.get(peer.address)) return;
+    const how = isIPv6(peer.address) ? "neighbour discovery" : "ARP";
+    if (mac === 0) {
+      const asked = isIPv6(peer.address) ? how : "ARP requests";
+      const message = `peer does not answer ${asked}: what is sent to it waits, it is asked again`;
+      this.log.warn({ peer: peer.name }, message);
+      return;
     }
-  }
-
-  #findFrom(own: string, wanted: readonly { name: string; address: string }[], neighbours: Neighbours): Peers {
-    const names = new Map(wanted.map((peer) => [peer.address, peer.name]));
-    const nameOf = (peer: string) => names.get(peer) ?? peer;
-    const how = isIPv6(own) ? "neighbour discovery" : "ARP";
-    return new Peers(neighbours, [...names.keys()], {
-      found: (peer, mac, before) => {
-        this.worker.reconfigure(this.#compose(this.config)[0]);
-        const message = before === undefined ? `peer found by ${how}` : "peer has another MAC address";
-        this.log.info({ peer: nameOf(peer), mac: macText(mac) }, message);
-      },
-      silent: (peer) =>
-        this.log.warn(
-          { peer: nameOf(peer) },
-          `peer does not answer ${isIPv6(own) ? how : "ARP requests"}: what is sent to it waits, it is asked again`,
-        ),
-    });
-  }
-
-  #macs(): Map<string, number> {
-    return new Map(this.peers.flatMap(({ macs }) => [...macs]));
+    const message = this.macs.has(peer.address) ? "peer has another MAC address" : `peer found by ${how}`;
+    this.macs.set(peer.address, mac);
+    this.worker.reconfigure(this.#compose(this.config)[0]);
+    this.log.info({ peer: peer.name, mac: macText(mac) }, message);
   }
 
   /** A link for frames that are not for queue pairs. */
@@ -365,7 +318,7 @@ export class DeviceRunner implements DeviceSource {
   #compose(config: DeviceConfig, since = 0): [WorkerConfig, ...WorkerConfig[]] {
     const { discovery, answered, interfaces } = this;
     const defence = discovery && ((port: string, cnpv: number) => discovery.defence(port, cnpv));
-    return composeWorkers(this.#running(config), interfaces.backends, answered, this.#macs(), defence, since) as [
+    return composeWorkers(this.#running(config), interfaces.backends, answered, this.macs, defence, since) as [
       WorkerConfig,
       ...WorkerConfig[],
     ];
@@ -430,6 +383,8 @@ export class DeviceRunner implements DeviceSource {
       this.#takeStorm(index as number, value as number);
     } else if (kind === RecordKind.stream) {
       this.#takeStream(index as number, value as number);
+    } else if (kind === RecordKind.neighbour) {
+      this.#takePeer(index as number, value as number);
     } else if (kind === RecordKind.ended && value === 1) {
       // outcome() joins the thread, which has ended.
       this.failure = this.worker.outcome().failure ?? "unknown reason";

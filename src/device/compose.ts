@@ -13,7 +13,8 @@ import {
   switchDescriptors,
 } from "../device/behaviour.js";
 import { type BackendChoice, kSuperFrameRate } from "../host/backend.js";
-import type { NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
+import { nativeAddress } from "../native/ip_address.js";
+import type { NativeNeighbours, NativePort, NativeQueuePair, WorkerConfig } from "../native/types.js";
 import { toWall } from "../native/wall.js";
 import { portDefence } from "../scenario/cn_domain.js";
 import { addressBytes } from "../wire/address.js";
@@ -26,7 +27,7 @@ import type {
   WorkerPlace,
 } from "./file/load.js";
 import { kStormKinds, type SwitchDaemonPort } from "./file/types.js";
-import { pathTo, type Sender } from "./path.js";
+import { pathTo, routeFrom, type Sender } from "./path.js";
 import { nativeRouter } from "./router.js";
 
 /** Times of daemons are those of the wall. */
@@ -187,12 +188,16 @@ export function composeNicWorker(
           ...(answered.some(isIPv6) && { echo_ipv6: true }),
         },
         mac,
+        neighbours: {
+          ...nativeNeighbours(config, answered),
+          followed: wantedPeers(config).map(({ hop, own }) => ({ address: nativeAddress(hop), own })),
+        },
         first_qpn: config.queue_pairs[0]?.qpn ?? kFirstQpn,
         ...nicBehaviour(config.host, config.classes, config.congestion, { rate, seed: 1, component: 0 }),
         queue_pairs: config.queue_pairs.map((pair, i) => queuePair(config, pair, i, macs)),
         ...(config.programs && {
           verbs_queue_pairs: kProgramQueuePairs,
-          addresses: config.addresses.map((own) => ({ version: isIPv6(own) ? 6 : 4, bytes: addressBytes(own) })),
+          addresses: config.addresses.map(nativeAddress),
         }),
         ...(config.vlan !== undefined && { vlan: config.vlan }),
         ...(config.lldp && { lldp: true }),
@@ -200,6 +205,34 @@ export function composeNicWorker(
     ],
   };
   return toWall(worker, kScale);
+}
+
+/** @param answered Those of its addresses that the kernel does not have. */
+export const nativeNeighbours = (
+  { addresses, vlan }: Pick<NicDaemonConfig, "addresses" | "vlan">,
+  answered: readonly string[],
+): NativeNeighbours => ({
+  addresses: addresses.map((own) => ({ address: nativeAddress(own), answers: answered.includes(own) })),
+  ...(vlan !== undefined && { vlan }),
+});
+
+export interface WantedPeer {
+  name: string;
+  address: string;
+  /** The next hop to it. */
+  hop: string;
+  /** Place of the NIC's address from which it is looked for. */
+  own: number;
+}
+
+/** Peers of queue pairs whose MAC address is not in the file, each once: the core looks for them. */
+export function wantedPeers({ queue_pairs, addresses, gateways }: NicDaemonConfig): WantedPeer[] {
+  const peers = queue_pairs.flatMap(({ peer: { name, address, mac } }) => {
+    const own = addresses.findIndex((each) => isIPv6(each) === isIPv6(address));
+    if (mac !== undefined || own < 0) return [];
+    return [{ name, address, hop: routeFrom(gateways, addresses[own] as string)(address), own }];
+  });
+  return [...new Map(peers.map((peer) => [peer.address, peer])).values()];
 }
 
 /** Whether CNMs come in UDP. */

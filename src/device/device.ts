@@ -68,8 +68,6 @@ export interface DeviceSource {
   readonly index: number;
   /** Counters of that worker, as just read, or as last looked at. */
   counted(): CounterTable;
-  /** Counters beside those of the native core. */
-  more?(): Iterable<Counter>;
   /** Returns the setting of a switch. */
   switchSetting(): SwitchSetting | undefined;
   /** Returns the setting of a NIC. */
@@ -322,7 +320,7 @@ export class Device {
       const { help: _, ...counter } = manifest[i] as CounterDescription;
       return { ...counter, value: kTimes.has(counter.unit) ? table.value(i) / this.scale : table.value(i) };
     });
-    return countersOf([...own, ...(this.source.more?.() ?? [])]);
+    return countersOf(own);
   }
 
   #asSwitch(what: string): SwitchSetting {

@@ -1,12 +1,12 @@
 /** Faults that are made on purpose at the ports of a running device: to frames that come in there, or to the link itself. */
 import { isDeepStrictEqual } from "node:util";
 import { WeirError } from "../base/error.js";
+import { nativeAddress } from "../native/ip_address.js";
 import type { NativeFault } from "../native/types.js";
 import { kUnits } from "../native/units.js";
 import { inWallUnits } from "../native/wall.js";
 import type { FaultWorker } from "../native/workers.js";
 import { kNakCodes, kOpcodes } from "../scenario/fault_schema.js";
-import { addressBytes } from "../wire/address.js";
 import type { CapturePort } from "./captures.js";
 import { type FaultRequest, parseFault } from "./fault_request.js";
 import type { FaultReport } from "./protocol.js";
@@ -132,8 +132,3 @@ export function nativeFault(fault: Omit<FaultRequest, "port">): NativeFault {
     ...(down !== undefined && up !== undefined && { up, period: down + up }),
   };
 }
-
-const nativeAddress = (text: string) => {
-  const bytes = addressBytes(text);
-  return { version: bytes.length === 4 ? 4 : 6, bytes };
-};

@@ -1,7 +1,7 @@
 /** The router of a switch: its form in the native core, and its reports. */
 import { macText } from "../base/mac.js";
-import type { NativeIpAddress, NativePrefix, NativeRouter, NeighborEntry } from "../native/types.js";
-import { addressBytes } from "../wire/address.js";
+import { nativeAddress } from "../native/ip_address.js";
+import type { NativePrefix, NativeRouter, NeighborEntry } from "../native/types.js";
 import { networkOf, type Prefix, prefixText } from "../wire/prefix.js";
 import { interfaceOf, type LearnedRoute, type RouterConfig } from "./file/router.js";
 import type { NeighborReport, RouteReport } from "./protocol.js";
@@ -63,11 +63,6 @@ function nativeRoute({ to, kind, ways }: LearnedRoute): NativeRouter["routes"][n
       ...(gateway === undefined && { on_link: true }),
     })),
   };
-}
-
-function nativeAddress(address: string): NativeIpAddress {
-  const bytes = addressBytes(address);
-  return { version: bytes.length === 16 ? 6 : 4, bytes };
 }
 
 const nativePrefix = ({ address, length }: Prefix): NativePrefix => ({ address: nativeAddress(address), length });

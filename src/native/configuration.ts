@@ -16,6 +16,8 @@ import type {
 
 import type { NativeIpAddress } from "./fault_configuration.js";
 
+import type { NativeNeighbours } from "./neighbour_configuration.js";
+
 /** VLANs of a port. */
 export interface NativePortVlans {
   /** Of frames without a VLAN's tag; 0: none, such frames are dropped. 0 to 4094 */ untagged: number;
@@ -404,6 +406,7 @@ export interface NativeNic extends NativeNicParameters {
   /** Most time that a late NIC makes up for. ns, 0 or more */ arrears: number;
   /** Numbered from first_qpn on. */ queue_pairs: (NativeStream & NativeQueuePairSetting)[];
   /** Both ends of its streams begin together, and once; records tell of complete messages. */ lab?: boolean;
+  /** Absent: it looks for nobody, and answers nobody who looks for it. */ neighbours?: NativeNeighbours;
 }
 
 /** A poll thread with its devices, which are numbered switches first: the `device` of records and frames. */

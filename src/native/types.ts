@@ -33,6 +33,7 @@ import {
 
 export * from "./configuration.js";
 export * from "./fault_configuration.js";
+export * from "./neighbour_configuration.js";
 export * from "./reports.js";
 
 /** Memory outside of V8's heap, which stays where it is; the poll thread reads and writes it too. */
@@ -123,6 +124,11 @@ export interface NativeWorker extends HistogramSource {
   attachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
   /** Returns false when the queue pair has not joined the group. */
   detachGroup(nic: number, qpn: number, group: NativeIpAddress): boolean;
+  /**
+   * The MAC address behind an address of the NIC's link; 0: nobody answers; undefined: the worker was closed meanwhile. `own`: the place of
+   * the NIC's address from which it asks. Throws NO_RESOURCES, INVALID_ADDRESS.
+   */
+  resolve(nic: number, own: number, address: NativeIpAddress): Promise<number | undefined>;
   /** Hands over `count` work requests (kWorkCommand); returns how many were taken. */
   post(nic: number, words: BigUint64Array, count: number): number;
   /** Fills `words` with completions (kCompletionRun); returns how many records that are. */

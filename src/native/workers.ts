@@ -22,6 +22,7 @@ export type ProgramWorker = Pick<
   | "destroyAddressHandle"
   | "attachGroup"
   | "detachGroup"
+  | "resolve"
 >;
 
 /** The NIC at `device` of a worker with several, as that of a worker with one. */
@@ -36,6 +37,7 @@ export function programWorker(worker: ProgramWorker, device: number): ProgramWor
     destroyAddressHandle: (_, handle) => worker.destroyAddressHandle(device, handle),
     attachGroup: (_, qpn, group) => worker.attachGroup(device, qpn, group),
     detachGroup: (_, qpn, group) => worker.detachGroup(device, qpn, group),
+    resolve: (_, own, address) => worker.resolve(device, own, address),
   };
 }
 

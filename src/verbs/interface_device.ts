@@ -3,20 +3,21 @@ import { isIPv6 } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asWeirError, WeirError } from "../base/error.js";
 import { hearsTelemetry } from "../congestion/flow_state.js";
-import { composeNicWorker } from "../device/compose.js";
+import { composeNicWorker, nativeNeighbours } from "../device/compose.js";
 import { nicFromData } from "../device/file/load.js";
+import { neighboursOf } from "../device/neighbours.js";
 import { pathTo } from "../device/path.js";
 import { inspectInterface, kernelHasAddress } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
 import { CounterTable } from "../native/counters.js";
+import { nativeAddress } from "../native/ip_address.js";
 import { KernelPort } from "../native/kernel_port.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type QueuePairState, RecordKind } from "../native/types.js";
 import { dscpOf } from "../scenario/resolve.js";
 import type { Impairment } from "../scenario/types.js";
 import { addressBytes } from "../wire/address.js";
 import { ConnectionManager } from "../wire/cm/connection_manager.js";
-import type { FrameLink } from "../wire/cm/link.js";
-import { Neighbours } from "../wire/cm/neighbour.js";
+import type { FrameLink, Resolver } from "../wire/cm/link.js";
 import { taggedFrame } from "../wire/ethernet.js";
 import { kRoceOverhead, kTelemetryBytes, largestPathMtu } from "../wire/frame_size.js";
 import { inPrefix, type Prefix, parsePrefix } from "../wire/prefix.js";
@@ -64,7 +65,7 @@ const kRate = "100Gbps";
 
 interface Local {
   prefix: Prefix;
-  neighbours: Neighbours;
+  neighbours: Resolver;
   manager: ConnectionManager;
 }
 
@@ -158,10 +159,9 @@ export class InterfaceDevice extends Device {
     for (const nic of native.nics) {
       nic.verbs_queue_pairs = kQueuePairs;
       nic.memory_regions = kRegions;
-      nic.addresses = this.addresses.map((address) => ({
-        version: isIPv6(address) ? 6 : 4,
-        bytes: addressBytes(address),
-      }));
+      nic.addresses = this.addresses.map(nativeAddress);
+      const answered = this.addresses.filter((_, i) => !this.#shared[i]);
+      nic.neighbours = nativeNeighbours({ addresses: this.addresses, vlan: this.vlan }, answered);
       // The NIC answers for the device's own addresses alone: the kernel does for those that it has.
       this.#prefixes.forEach(({ address }, i) => {
         if (this.#shared[i]) return;
@@ -193,7 +193,7 @@ export class InterfaceDevice extends Device {
     this.#prefixes.forEach((prefix, i) => {
       const { address } = prefix;
       const route = (destination: string) => this.#nextHop(prefix, destination);
-      const neighbours = new Neighbours({ link: this.#link, address, answers: !this.#shared[i], route });
+      const neighbours = neighboursOf({ worker, mac: this.mac, addresses: this.addresses, own: i, route });
       const manager = new ConnectionManager({ link: this.#link, neighbours, address });
       this.#locals.push({ prefix, neighbours, manager });
     });
@@ -243,10 +243,8 @@ export class InterfaceDevice extends Device {
     this.#table.refresh();
     const sums = this.#table.sums();
     const add = (name: string, value: number) => sums.set(name, (sums.get(name) ?? 0) + value);
-    for (const { manager, neighbours } of this.#locals) {
+    for (const { manager } of this.#locals) {
       for (const [name, value] of Object.entries(manager.counters)) add(`cm_${name}`, value);
-      add("icmp_echo_replies", neighbours.echo.replies);
-      add("icmp_echo_limited", neighbours.echo.limited);
     }
     return sums;
   }
@@ -257,10 +255,7 @@ export class InterfaceDevice extends Device {
   }
 
   protected end(): void {
-    for (const { manager, neighbours } of this.#locals) {
-      manager.close();
-      neighbours.close();
-    }
+    for (const { manager } of this.#locals) manager.close();
   }
 
   protected release(): void {

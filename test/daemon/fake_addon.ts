@@ -93,6 +93,7 @@ export class FakeWorker implements NativeWorker {
   readonly destroyAddressHandle = unasked;
   readonly attachGroup = unasked;
   readonly detachGroup = unasked;
+  readonly resolve = unasked;
   readonly post = unasked;
   readonly drainCompletions = unasked;
   readonly progress = unasked;

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { ask } from "../../src/device/control_client.js";
-import { arpReply, readArp } from "../../src/wire/cm/arp.js";
+import { RecordKind } from "../../src/native/types.js";
 import { freePort } from "../live/daemons.js";
 import { lacking } from "../needs.js";
 import { skipWhere } from "../obstacles.js";
@@ -368,10 +368,8 @@ describe("a daemon", () => {
 
   it("answers ARP for an address that the kernel does not have", async () => {
     const { addon, signals, ended } = await start("nic", (folder) => nicFile(folder, 'mac: "02:00:00:00:00:01"'));
-    const header = `ffffffffffff${"020000000002"}0806${"0001080006040001"}`;
-    const request = Buffer.from(`${header}${"0200000000020a630002"}${"0000000000000a630001"}`, "hex");
-    addon.worker.punt(request);
-    expect(addon.worker.injected).toHaveLength(1);
+    const own = { address: { version: 4, bytes: Buffer.from([10, 99, 0, 1]) }, answers: true };
+    expect(addon.worker.configs[0]?.nics[0]?.neighbours).toEqual({ addresses: [own], followed: [] });
     signals.emit("SIGTERM", "SIGTERM");
     signals.emit("SIGTERM", "SIGTERM");
     await ended;
@@ -385,14 +383,23 @@ describe("a daemon", () => {
     const { addon, signals, log, socket, ended } = await start("nic", unknown);
     expect(path(addon)).toBe(0);
     expect(await ask(socket, "queue_pairs")).toMatchObject([{ name: "to-b", state: "unresolved" }]);
-    expect(readArp(Buffer.from(addon.worker.injected[0] as Uint8Array))?.targetAddress).toBe("10.99.0.2");
-    addon.worker.punt(
-      arpReply(Buffer.from(addon.worker.injected[0] as Uint8Array), "10.99.0.2", 0x02_00_00_00_00_02) as Buffer,
-    );
-    await eventually(() => expect(path(addon)).toBe(0x02_00_00_00_00_02));
+    const wanted = { address: { version: 4, bytes: Buffer.from([10, 99, 0, 2]) }, own: 0 };
+    expect(addon.worker.configs[0]?.nics[0]?.neighbours?.followed).toEqual([wanted]);
+    addon.worker.record(RecordKind.neighbour, 0, 0);
+    expect(log.at(-1)).toMatchObject({ level: "warn", peer: "b", msg: expect.stringContaining("does not answer ARP") });
+    addon.worker.record(RecordKind.neighbour, 0, 0x02_00_00_00_00_02);
+    expect(path(addon)).toBe(0x02_00_00_00_00_02);
     expect(addon.worker.calls).toContain("reconfigure");
     expect(log.at(-1)).toMatchObject({ level: "info", peer: "b", mac: "02:00:00:00:00:02", msg: "peer found by ARP" });
     expect(await ask(socket, "queue_pairs")).toMatchObject([{ name: "to-b", state: "ready" }]);
+    // What was known stays while nobody answers, and what comes then is told if it is something else.
+    const told = log.length;
+    for (const mac of [0, 0x02_00_00_00_00_02, 0x02_00_00_00_00_03]) addon.worker.record(RecordKind.neighbour, 0, mac);
+    expect(log.slice(told).map(({ msg }) => msg)).toEqual([
+      expect.stringContaining("does not answer"),
+      "peer has another MAC address",
+    ]);
+    addon.worker.record(RecordKind.neighbour, 0, 0x02_00_00_00_00_02);
     signals.emit("SIGHUP", "SIGHUP");
     expect(path(addon)).toBe(0x02_00_00_00_00_02);
     signals.emit("SIGTERM", "SIGTERM");

@@ -1,12 +1,11 @@
 /**
- * Connection management, ARP, neighbour discovery and ping on a virtual clock, under frames that are right, nearly right, and hostile: what
+ * Connection management on a virtual clock, under frames that are right, nearly right, and hostile: what
  * peers say throws nothing and holds nothing for ever. Each frame is also read as the probe reads it, by its second implementation.
  */
 
 import { WeirError } from "../../src/base/error.js";
 import { readFrame, readUnreachable } from "../../src/probe/roce_frame.js";
 import { gidOfAddress } from "../../src/wire/address.js";
-import { arpReply, arpRequest } from "../../src/wire/cm/arp.js";
 import { ConnectionManager, type IncomingRequest } from "../../src/wire/cm/connection_manager.js";
 import { buildMadFrame, type MadFrame, readMadFrame } from "../../src/wire/cm/frame.js";
 import type { Clock, FrameLink } from "../../src/wire/cm/link.js";
@@ -18,12 +17,9 @@ import {
   readMessage,
   serviceId,
 } from "../../src/wire/cm/messages.js";
-import { neighbourAdvertisement, neighbourSolicitation } from "../../src/wire/cm/ndp.js";
-import { Neighbours } from "../../src/wire/cm/neighbour.js";
 import type { Established } from "../../src/wire/cm/parameters.js";
 import { buildEthernet } from "../../src/wire/ethernet.js";
 import { kEtherType } from "../../src/wire/headers.js";
-import { readIp } from "../../src/wire/ip.js";
 import { capturedFrames } from "../wire/cm/fakes.js";
 import { icmpPacket } from "../wire/icmp_packet.js";
 import type { OpenTarget } from "./engine.js";
@@ -43,8 +39,6 @@ const kForever = 20_000_000;
 const kRemembered = 64;
 /** Most timers at a time: those of 4096 connections, and of the device itself. */
 const kMostTimers = 2 * 4096 + 100;
-/** Pings that are answered at once, and in a ms. */
-const kPings = { burst: 50, perMs: 1 };
 /** Bytes of an input; longer ones must not leave more behind. */
 const kLong = 8000;
 const kMostLeft = 1 << 20;
@@ -138,10 +132,11 @@ class World {
   private readonly isIpv6: boolean;
   private readonly own: string;
   private readonly peers: readonly string[];
-  private readonly neighbours: Neighbours;
   private readonly manager: ConnectionManager;
   /** IDs that were sent to peers, and requests of peers that the application has not answered. */
   private readonly ids = [0, 1];
+  /** The last frame that was sent. */
+  private sent: Buffer = Buffer.alloc(0);
   private readonly asked: IncomingRequest[] = [];
   private readonly established: Established[] = [];
   private ownId = 1;
@@ -163,9 +158,9 @@ class World {
       },
     };
     const { clock } = this;
-    this.neighbours = new Neighbours({ link, address: own, answers: true, clock });
+    const neighbours = { resolve: (address: string) => this.#resolve(address) };
     const random = () => (Math.imul(this.ownId++, 0x9e3779b1) ^ 0x5bd1e995) >>> 0;
-    this.manager = new ConnectionManager({ link, neighbours: this.neighbours, address: own, clock, random });
+    this.manager = new ConnectionManager({ link, neighbours, address: own, clock, random });
     this.manager.listen(kConnected, (request) => void this.asked.push(request));
     this.manager.services.listen(kDatagrams, () => (this.input.once(2) ? { qpn: 3, qkey: 4 } : undefined));
   }
@@ -174,8 +169,6 @@ class World {
     while (!input.empty) {
       await this.#act();
       requireThat(this.clock.pending <= kMostTimers, `${this.clock.pending} timers run`);
-      const { replies } = this.neighbours.echo;
-      requireThat(replies <= kPings.burst + kPings.perMs * this.clock.now(), `${replies} pings were answered`);
     }
     // The application answers in the end, and hangs up.
     for (const request of this.asked.splice(0)) request.reject();
@@ -185,7 +178,6 @@ class World {
     requireThat(this.clock.pending === 0, `${this.clock.pending} timers run after everything has ended`);
     this.#requireRoom();
     this.manager.close();
-    this.neighbours.close();
     await settled();
   }
 
@@ -204,14 +196,7 @@ class World {
         return settled();
       }
       case 4:
-      case 5:
-        return this.#receive(this.#neighbourly());
-      case 7: {
-        // Hosts send several at a time.
-        const [ping, times] = [this.#ping(), input.once(4) ? 1 + input.below(100) : 1];
-        for (let sent = 0; sent < times; sent++) await this.#receive(ping);
-        return;
-      }
+        return this.#receive(this.#unreachable());
       case 6:
         return this.#receive(this.#damaged(input.pick(this.captured)));
       default:
@@ -234,18 +219,12 @@ class World {
   #sent(frame: Buffer): boolean {
     const mad = readMadFrame(frame)?.mad;
     const message = mad && readMessage(mad);
-    if (message !== undefined) {
-      this.seen.add(`sends ${message.kind}${"reason" in message.fields ? ` ${message.fields.reason}` : ""}`);
-      const id = "localId" in message.fields ? message.fields.localId : message.fields.requestId;
-      this.ids.push(id);
-      if (this.ids.length > kRemembered) this.ids.shift();
-    } else {
-      const type = frame.readUInt16BE(12);
-      const ip = readIp(frame.subarray(kEthernet));
-      const isOurs = ip === undefined ? type === kEtherType.arp : ip.source === this.own;
-      requireThat(isOurs && frame.length >= 60, "what is sent is nothing", frame.toString("hex"));
-      this.seen.add(`sends ${type.toString(16)} ${ip === undefined ? "" : frame.readUInt8(kEthernet + ip.header)}`);
-    }
+    if (message === undefined) throw new Finding("what is sent is no message", frame.toString("hex"));
+    this.sent = frame;
+    this.seen.add(`sends ${message.kind}${"reason" in message.fields ? ` ${message.fields.reason}` : ""}`);
+    const id = "localId" in message.fields ? message.fields.localId : message.fields.requestId;
+    this.ids.push(id);
+    if (this.ids.length > kRemembered) this.ids.shift();
     return !this.input.once(50);
   }
 
@@ -297,6 +276,14 @@ class World {
       if (!(error instanceof WeirError)) throw error;
       this.seen.add(`fails ${error.message.replace(/.*port \d+/, "")}`);
     });
+  }
+
+  /** Finds a peer at once, later, or not at all, as the input says. */
+  async #resolve(address: string): Promise<number> {
+    const { input, clock } = this;
+    if (input.once(4)) await new Promise<void>((end) => void clock.after(input.below(3000), end));
+    if (input.once(8)) throw new WeirError(`${address} does not answer`);
+    return kPeerMac;
   }
 
   /** Checks that a peer that asks now is heard. */
@@ -416,29 +403,13 @@ class World {
     return buildIpHeader({ sourcePort: 1, source, destination: this.own }, Buffer.alloc(this.input.below(most)));
   }
 
-  /** ARP or neighbour discovery, of either family. */
-  #neighbourly(): Buffer {
-    const { input } = this;
-    const peer = input.once(4)
-      ? this.isIpv6
-        ? `fe80::${input.below(65_536).toString(16)}`
-        : `10.0.0.${input.byte()}`
-      : input.pick(this.peers);
-    const ask = this.isIpv6 ? neighbourSolicitation : arpRequest;
-    if (input.once(2)) return this.#damaged(ask(kPeerMac, peer, this.own));
-    // The peer answers a question of ours.
-    const answer = this.isIpv6 ? neighbourAdvertisement : arpReply;
-    const reply = answer(ask(kOwnMac, this.own, peer), peer, kPeerMac);
-    return this.#damaged(reply ?? Buffer.alloc(0));
-  }
-
-  /** An echo request or what looks like one, for our address or a peer's. */
-  #ping(): Buffer {
+  /** A host's word that it has nothing for the last frame that was sent, or what looks like one. */
+  #unreachable(): Buffer {
     const { input, isIpv6 } = this;
-    const type = input.once(8) ? input.byte() : isIpv6 ? 128 : 8;
-    const message = Buffer.concat([Buffer.from([type, 0, 0, 0, 0, 1, 0, 1]), Buffer.alloc(input.below(1473), 0xab)]);
-    const to = input.once(8) ? input.pick(this.peers) : this.own;
-    const packet = icmpPacket(input.pick(this.peers), to, message, { options: isIpv6 ? 0 : 4 * input.below(3) });
+    const type = input.once(8) ? input.byte() : isIpv6 ? 1 : 3;
+    const quoted = this.#damaged(this.sent.subarray(kEthernet));
+    const message = Buffer.concat([Buffer.from([type, input.below(6), 0, 0, 0, 0, 0, 0]), quoted]);
+    const packet = icmpPacket(input.pick(this.peers), this.own, message, { options: isIpv6 ? 0 : 4 * input.below(3) });
     const etherType = isIpv6 ? kEtherType.ipv6 : kEtherType.ipv4;
     return this.#damaged(buildEthernet(kOwnMac, kPeerMac, etherType, packet));
   }

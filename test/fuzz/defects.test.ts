@@ -33,28 +33,13 @@ function withMethod(original: Record<string, unknown>, className: string, method
 }
 
 it("cm: a reader of frames that reads beyond their end", async () => {
-  const change = ({ readArp }: Record<string, unknown>) => ({
-    readArp: (frame: Buffer) => frame.readUInt16BE(40) && (readArp as Methods[string])(frame),
+  const change = ({ readMadFrame }: Record<string, unknown>) => ({
+    readMadFrame(frame: Buffer) {
+      frame.readUInt16BE(40);
+      return (readMadFrame as Methods[string])(frame);
+    },
   });
-  expect(await finding("cm", "../../src/wire/cm/arp.js", change)).toMatch(/outside buffer bounds|out of range/);
-});
-
-it("cm: pings that are answered without a limit", async () => {
-  const change = ({ echoReply }: Record<string, unknown>) => {
-    class EchoResponder {
-      replies = 0;
-      reply(frame: Buffer): Buffer | undefined {
-        const packet = (echoReply as Methods[string])(frame.subarray(14), "10.0.0.1") as Buffer | undefined;
-        this.replies += packet === undefined ? 0 : 1;
-        return undefined;
-      }
-    }
-    return { EchoResponder };
-  };
-  const { echoReply } = await import("../../src/wire/icmp.js");
-  expect(await finding("cm", "../../src/wire/cm/echo.js", () => change({ echoReply }))).toMatch(
-    /^\d+ pings were answered/,
-  );
+  expect(await finding("cm", "../../src/wire/cm/frame.js", change)).toMatch(/outside buffer bounds|out of range/);
 });
 
 it("config: fields that nobody compares with each other", async () => {

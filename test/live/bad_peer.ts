@@ -189,7 +189,9 @@ export class BadPeer {
     const options = { inspect: inspectInterface };
     const { config } = loadNicDaemon("bad peer", { ...options, text: JSON.stringify({ ...place, mac, address }) });
     const composed = composeNicWorker(config);
-    for (const nic of composed.nics) Object.assign(nic, { verbs_queue_pairs: 1, memory_regions: 1 });
+    // It hears what a NIC would take for itself.
+    const own = { verbs_queue_pairs: 1, memory_regions: 1, neighbours: undefined };
+    for (const nic of composed.nics) Object.assign(nic, own);
     const peer = new BadPeer(loadAddon<NativeAddon>(), composed);
     try {
       peer.#worker.open();

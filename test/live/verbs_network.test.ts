@@ -1,4 +1,5 @@
 /** Verbs and the network around them: VLANs, addresses that the kernel has too, congestion control, faults. */
+import { execFileSync } from "node:child_process";
 import { randomFillSync } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { Fabric, type FabricOptions } from "../../bench/dataplane/fabric.js";
@@ -47,7 +48,7 @@ describeLive("verbs in the network", () => {
     );
   });
 
-  it("answer pings at addresses that the kernel does not have", async () => {
+  it("answer pings at addresses that the kernel does not have, however busy the event loop is", async () => {
     const pinged = ["10.0.0.2"];
     const network = await build({
       prepare: async (links) => {
@@ -59,7 +60,9 @@ describeLive("verbs in the network", () => {
       },
     });
     for (const address of pinged) {
-      const { stdout } = await network.network.namespace("a").run("ping", ["-q", "-c", "20", "-i", "0.01", address]);
+      // No JavaScript runs meanwhile: the NIC's worker answers, ARP and neighbour discovery as well.
+      const inside = [`--net=${network.network.namespace("a").path}`, "ping", "-q", "-c", "20", "-i", "0.01", address];
+      const stdout = execFileSync("nsenter", inside, { encoding: "utf8" });
       expect(stdout).toContain("20 packets transmitted, 20 received");
     }
     expect(network.b.counters().get("icmp_echo_replies")).toBe(20 * pinged.length);

@@ -1,10 +1,12 @@
 /** Makes native workers of a scenario's network: each device has ports, and what goes by numbers goes by addresses. */
 
 import { kFirstQpn, kQuantumNs, receiveSlots, switchDescriptors } from "../../device/behaviour.js";
+import { nativeNeighbours } from "../../device/compose.js";
 import { gatewayOf } from "../../device/fabric_router.js";
 import { composeNetwork, type Network } from "../../device/network.js";
 import { flowEnds, queuePairOf } from "../../device/queue_pairs.js";
 import type { LabEnd, LabLink, LabNetwork, LabNode } from "../../host/veth.js";
+import { nativeAddress } from "../../native/ip_address.js";
 import type { NativeNic, NativePort, NativeSwitch, WorkerConfig } from "../../native/types.js";
 import { toWall, wallRate, wallTime } from "../../native/wall.js";
 import { hostIp, hostIpv6, hostMac, kMacPrefix, routerIp, routerIpv6 } from "../../scenario/addresses.js";
@@ -13,7 +15,6 @@ import { Fabric, type FabricPort } from "../../scenario/fabric.js";
 import { linksAvoided } from "../../scenario/failures.js";
 import { Share } from "../../scenario/parts.js";
 import type { Link, Scenario } from "../../scenario/types.js";
-import { addressBytes } from "../../wire/address.js";
 import { kHeaderBytes } from "../../wire/frame_size.js";
 import { kPriorities } from "../../wire/priority.js";
 import { halfControlLoop, kShortestLoop } from "./control_loop.js";
@@ -231,14 +232,16 @@ class LabComposer {
   private nic(index: number): NativeNic {
     const name = this.scenario.hosts[index]?.name ?? "";
     const { ip: _, gateway_mac: __, ...own } = this.network.nics[index] as Network["nics"][number];
-    const addresses = hostAddresses(index).map((own, i) => ({ version: i === 0 ? 4 : 6, bytes: addressBytes(own) }));
+    const addresses = hostAddresses(index);
     const { inhabited } = this.options;
     return {
       ...own,
       ...(inhabited
         ? {
             verbs_queue_pairs: kProgramQueuePairs,
-            addresses,
+            addresses: addresses.map(nativeAddress),
+            // Hosts' kernels answer those that ask.
+            neighbours: nativeNeighbours({ addresses, vlan: undefined }, []),
             stack_queue: kStackQueue,
             stack_port: this.stackPort(index),
           }

@@ -10,13 +10,14 @@ import { makeFolder } from "../../base/folder.js";
 import { hearsTelemetry } from "../../congestion/flow_state.js";
 import { senderOf } from "../../device/compose.js";
 import { probe } from "../../device/control_client.js";
+import { neighboursOf } from "../../device/neighbours.js";
 import { pathTo, routeFrom } from "../../device/path.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
 import type { NativePath, ProgramRequest } from "../../native/types.js";
 import { dscpOf } from "../../scenario/resolve.js";
 import { addressOfGid } from "../../wire/address.js";
 import { GroupReports } from "../../wire/cm/group_reports.js";
-import { Neighbours } from "../../wire/cm/neighbour.js";
+import type { Resolver } from "../../wire/cm/link.js";
 import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
 import { kPriorities } from "../../wire/priority.js";
 import { isHello, kHelloBytes, ProgramConnections } from "./connections.js";
@@ -38,7 +39,7 @@ export class ProgramBroker implements SessionHost {
   readonly #connections = new Set<ProgramSession>();
   readonly #sockets = new Set<Socket>();
   /** One for each address, in their order. */
-  readonly #neighbours: readonly Neighbours[];
+  readonly #neighbours: readonly Resolver[];
   /** Serves programs that use librdmacm. */
   readonly #cm: ProgramConnections;
   readonly groups: GroupReports;
@@ -55,10 +56,10 @@ export class ProgramBroker implements SessionHost {
     private readonly server: Server,
     readonly path: string,
   ) {
-    // Requests for the NIC's address are answered elsewhere.
-    const { link } = host;
-    this.#neighbours = config.addresses.map(
-      (address) => new Neighbours({ link, address, answers: false, route: routeFrom(config.gateways ?? [], address) }),
+    const { link, worker } = host;
+    const { mac } = config.port;
+    this.#neighbours = config.addresses.map((address, own) =>
+      neighboursOf({ worker, mac, addresses: config.addresses, own, route: routeFrom(config.gateways ?? [], address) }),
     );
     this.groups = new GroupReports({ link, addresses: config.addresses });
     this.shares = {
@@ -69,7 +70,7 @@ export class ProgramBroker implements SessionHost {
     this.#cm = new ProgramConnections({
       groups: this.groups,
       memberships: this.shares.memberships,
-      addresses: config.addresses.map((address, i) => ({ address, neighbours: this.#neighbours[i] as Neighbours })),
+      addresses: config.addresses.map((address, i) => ({ address, neighbours: this.#neighbours[i] as Resolver })),
       pathMtu: this.largestPathMtu,
       link,
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
@@ -141,7 +142,6 @@ export class ProgramBroker implements SessionHost {
     this.#cm.close();
     for (const connection of this.#connections) connection.close();
     for (const socket of this.#sockets) socket.destroy();
-    for (const neighbours of this.#neighbours) neighbours.close();
     this.groups.close();
   }
 

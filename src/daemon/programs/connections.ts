@@ -12,9 +12,8 @@ import { constants } from "node:os";
 import { guidOfMac } from "../../wire/address.js";
 import { ConnectionManager } from "../../wire/cm/connection_manager.js";
 import type { GroupReports } from "../../wire/cm/group_reports.js";
-import { type Clock, type FrameLink, systemClock } from "../../wire/cm/link.js";
+import { type Clock, type FrameLink, type Resolver, systemClock } from "../../wire/cm/link.js";
 import type { PathMtu } from "../../wire/cm/messages.js";
-import type { Neighbours } from "../../wire/cm/neighbour.js";
 import { readEthernet } from "../../wire/ethernet.js";
 import { type ChannelHost, type CommandAnswer, type Program, ProgramChannel } from "./program_channel.js";
 import type { NicAddress } from "./program_id.js";
@@ -44,7 +43,7 @@ const kMostNumbers = 65_535;
 
 export interface ConnectionHost {
   /** Addresses in the order of the table of GIDs. */
-  addresses: readonly { address: string; neighbours: Pick<Neighbours, "resolve"> }[];
+  addresses: readonly { address: string; neighbours: Resolver }[];
   pathMtu: number;
   link: FrameLink;
   /** Groups that the link's switches are told of. */

@@ -6,9 +6,10 @@ import { WeirError } from "../../base/error.js";
 import type { Device } from "../../device/device.js";
 import type { NicDaemonConfig } from "../../device/file/load.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
+import { nativeAddress } from "../../native/ip_address.js";
 import type { NativeAddon, NativePath, ProgramAnswer, ProgramOpening, ProgramRequest } from "../../native/types.js";
 import type { ProgramWorker } from "../../native/workers.js";
-import { addressBytes, addressOfGid, isGroup } from "../../wire/address.js";
+import { addressOfGid, isGroup } from "../../wire/address.js";
 import type { GroupReports } from "../../wire/cm/group_reports.js";
 import type { FrameLink } from "../../wire/cm/link.js";
 import { kPathMtus } from "../../wire/cm/messages.js";
@@ -290,11 +291,6 @@ function commandOf(pid: number): string {
 export function descriptorOf(socket: Socket): number {
   return (socket as unknown as { _handle: { fd: number } })._handle.fd;
 }
-
-const nativeAddress = (address: string) => {
-  const bytes = addressBytes(address);
-  return { version: bytes.length === 4 ? 4 : 6, bytes };
-};
 
 function errnoOf(error: unknown): number {
   const { code = "" } = error as { code?: string };

@@ -91,6 +91,8 @@ const kTargets: Readonly<Record<Scope, Readonly<Record<string, Target>>>> = {
     np_crowded_roce_packets: { name: "weir_nic_np_crowded_roce_packets_total" },
     rx_punted: { name: "weir_nic_rx_punted_packets_total" },
     ...bothWays("stack_%_packets", { name: "weir_nic_stack_packets_total", help: kStack }),
+    neighbor_full: { name: "weir_nic_neighbor_full_total" },
+    neighbor_unsent: { name: "weir_nic_neighbor_unsent_total" },
     stragglers: { name: "weir_nic_stragglers_total" },
     retransmitted: { name: "weir_nic_retransmitted_packets_total" },
     ...bothWays("%_acks", { name: "weir_nic_ack_packets_total", help: kAcks }),

@@ -4,10 +4,9 @@ import { isIP } from "node:net";
 import { WeirError } from "../../base/error.js";
 import { canonicalAddress, guidOfMac, isGroup } from "../address.js";
 import { Connection, type Host } from "./connection.js";
-import { type Clock, type FrameLink, systemClock } from "./link.js";
+import { type Clock, type FrameLink, type Resolver, systemClock } from "./link.js";
 import { buildMessage, kAnswered, kPrivateData, type Message, type MessageKind, portOfService } from "./messages.js";
 import { buildReply, buildRequest, offerOf } from "./negotiation.js";
-import type { Neighbours } from "./neighbour.js";
 import {
   type ConnectOptions,
   checkPort,
@@ -34,7 +33,7 @@ const kMostHalfOpenOfPeer = 1280;
 
 export interface ManagerOptions {
   link: FrameLink;
-  neighbours: Pick<Neighbours, "resolve">;
+  neighbours: Resolver;
   /** Our IP address. */
   address: string;
   clock?: Clock;
@@ -73,7 +72,7 @@ export class ConnectionManager {
   readonly services: ServiceResolver;
   readonly #port: GsiPort;
   readonly #host: Host;
-  readonly #neighbours: Pick<Neighbours, "resolve">;
+  readonly #neighbours: Resolver;
   readonly #random: () => number;
   readonly #listeners = new Map<number, (request: IncomingRequest) => void>();
   /** Connections by our communication ID. */

@@ -9,6 +9,12 @@ export interface FrameLink {
   onFrame(listener: (frame: Buffer) => void): () => void;
 }
 
+/** Finds MAC addresses of others. */
+export interface Resolver {
+  /** MAC address of the next hop towards `address`, or of the group that it is. Fails with a WeirError when nobody answers. */
+  resolve(address: string): Promise<number>;
+}
+
 export interface Clock {
   /** Monotonic time, ms. */
   now(): number;

@@ -20,7 +20,6 @@ import type { NicDaemonConfig } from "../../../src/device/file/load.js";
 import { loadNicDaemon } from "../../../src/device/file/load.js";
 import type { NativePath, ProgramAnswer, ProgramRequest } from "../../../src/native/types.js";
 import { gidOfAddress } from "../../../src/wire/address.js";
-import { arpReply } from "../../../src/wire/cm/arp.js";
 import { kIdleDevice } from "../../fixtures/program_device.js";
 import { eventually } from "../../patience.js";
 
@@ -115,17 +114,12 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
       destroyAddressHandle: remember("unhandle") as never,
       attachGroup: remember("attach") as never,
       detachGroup: remember("detach") as never,
+      resolve: async (_, __, { bytes }) => (bytes.join(".") === "10.0.0.2" ? kPeerMac : 0),
     },
     queuePairs: limits.queuePairs,
     link: {
       mac: 0x02_00_00_00_00_01,
-      // Its peer answers ARP.
-      send: (frame) => {
-        sent.push(Buffer.from(frame));
-        const reply = arpReply(Buffer.from(frame), "10.0.0.2", kPeerMac);
-        if (reply !== undefined) setImmediate(() => listeners.forEach((listener) => void listener(reply)));
-        return true;
-      },
+      send: (frame) => sent.push(Buffer.from(frame)) > 0,
       onFrame: (listener) => {
         listeners.add(listener);
         return () => void listeners.delete(listener);
