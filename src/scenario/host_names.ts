@@ -15,10 +15,10 @@ export function knownHost(text: string, known: (name: string) => boolean): strin
 
 /** The scenario with its hosts' names in one spelling. Where all is written out, hosts are called what the user calls them. */
 export function withHostNames(input: ScenarioInput): ScenarioInput {
-  const { topology, switch: switches, traffic, changes, failures, parts, probes, expect } = input;
+  const { topology, switch: switches, traffic, changes, failures, faults, parts, probes, expect } = input;
   if (topology.kind === undefined || topology.kind === "graph") return input;
   const inIds = new Set(traffic?.flatMap(({ id }) => id?.match(kOtherSpelling) ?? []));
-  const ofSections = respelled({ topology, switch: switches, changes, failures, parts, probes });
+  const ofSections = respelled({ topology, switch: switches, changes, failures, faults, parts, probes });
   const given = Object.entries(ofSections).filter(([, value]) => value !== undefined);
   return {
     ...input,

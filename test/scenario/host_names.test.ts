@@ -23,6 +23,7 @@ function written(name: (...numbers: number[]) => string) {
       { on: [a, b], run: "true h1_1_1" },
     ],
     failures: [{ link: `${a} -- e1_1`, at: "1ms" }],
+    faults: [{ kind: "drop", device: a, every: 3, at: "1ms" }],
     probes: { queues: [`e1_1:${a}:3`] },
     expect: [`flows.${a}-${c}.lost == 0`, `flows.own_h1_1_1/${c}.lost == 0`],
   }).scenario;
