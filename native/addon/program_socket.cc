@@ -1,8 +1,11 @@
 #include "addon/program_socket.h"
 
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -24,6 +27,20 @@ PeerCredentials peer_credentials(int socket) {
     throw NativeError::from_errno("getsockopt", "the socket does not tell who has connected", "use a unix socket");
   }
   return {static_cast<uint32_t>(peer.pid), peer.uid, peer.gid};
+}
+
+// Unlike opening it under /proc, this is the same for sockets, too.
+int take_descriptor(int pid, int number) {
+  const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  const int taken = process < 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_getfd, process, number, 0));
+  const int error = errno;
+  if (process >= 0) ::close(process);
+  errno = error;
+  if (taken < 0) {
+    throw NativeError::from_errno("pidfd_getfd", "standard streams of another process cannot be had",
+                                  "Linux 5.6 or later, and a process that may trace the other one");
+  }
+  return taken;
 }
 
 double request_bytes() { return sizeof(ProgramRequest); }
@@ -60,6 +77,7 @@ bool answer(int socket, ProgramAnswer answer, const std::vector<int>& descriptor
 
 void define_program_socket(Napi::Object& exports) {
   add_function<&peer_credentials, "peerCredentials(socket)">(exports);
+  add_function<&take_descriptor, "takeDescriptor(pid, number)">(exports);
   add_function<&request_bytes, "programRequestBytes()">(exports);
   add_function<&most_programs, "mostPrograms()">(exports);
   add_function<&read_request, "readProgramRequest(bytes)">(exports);

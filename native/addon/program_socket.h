@@ -1,4 +1,4 @@
-// Needs of a socket for programs beyond Node.js: who is at the other end, and descriptors sent along.
+// Needs of a socket for programs beyond Node.js: who is at the other end, and descriptors sent along or taken.
 #pragma once
 
 #include <napi.h>
@@ -21,7 +21,7 @@ void describe(auto& v, Of<PeerCredentials> auto& peer) {
   v("gid", peer.gid, field::any("Effective group."));
 }
 
-// peerCredentials, readProgramRequest, programRequestBytes, mostPrograms, answerProgram.
+// peerCredentials, takeDescriptor, readProgramRequest, programRequestBytes, mostPrograms, answerProgram.
 void define_program_socket(Napi::Object& exports);
 
 }  // namespace weir

@@ -61,7 +61,7 @@ export function repeats(runs: Readonly<Record<string, Evidence>>, name: string):
   return found;
 }
 
-/** Rates on the link of the flows of a traffic entry, Gb/s: "users#3" and "rebuild/h1_1" are of "users" and "rebuild". */
+/** Rates on the link of the flows of a traffic entry, Gb/s: "users#3" and "rebuild/h1-1" are of "users" and "rebuild". */
 export function linkRates({ result }: Evidence, entry: string): number[] {
   return result.flows.filter(({ id }) => id.split(/[/#]/)[0] === entry).map(({ wire_bps }) => wire_bps / 1e9);
 }

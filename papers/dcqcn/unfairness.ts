@@ -30,13 +30,13 @@ import {
 
 const kFile = "dcqcn/unfairness.yaml";
 const kDraws = 20;
-const kReceiver = "h4_2";
+const kReceiver = "h4-2";
 
 const kHosts = [
-  { name: "h1", host: "h1_1", label: "H1" },
-  { name: "h2", host: "h2_1", label: "H2" },
-  { name: "h3", host: "h3_1", label: "H3" },
-  { name: "h4", host: "h4_1", label: "H4" },
+  { name: "h1", host: "h1-1", label: "H1" },
+  { name: "h2", host: "h2-1", label: "H2" },
+  { name: "h3", host: "h3-1", label: "H3" },
+  { name: "h4", host: "h4-1", label: "H4" },
 ] as const;
 
 /** Bytes, and the run that has some 50 of them for each host, of which the warm-up is not looked at; s. */
@@ -46,9 +46,9 @@ const kWarmup = 0.02;
 
 /** The paper's worst case: H1, H2 and H3 come through one uplink of T4. */
 const kOneUplink = [
-  { from: "h1_1", to: kReceiver, via: ["t1", "l1", "s1", "l3", "t4"] },
-  { from: "h2_1", to: kReceiver, via: ["t2", "l2", "s2", "l3", "t4"] },
-  { from: "h3_1", to: kReceiver, via: ["t3", "l3", "t4"] },
+  { from: "h1-1", to: kReceiver, via: ["t1", "l1", "s1", "l3", "t4"] },
+  { from: "h2-1", to: kReceiver, via: ["t2", "l2", "s2", "l3", "t4"] },
+  { from: "h3-1", to: kReceiver, via: ["t3", "l3", "t4"] },
 ];
 
 type Host = (typeof kHosts)[number]["name"];

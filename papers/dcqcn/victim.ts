@@ -40,7 +40,7 @@ import {
 } from "./testbed.js";
 
 const kFile = "dcqcn/victim.yaml";
-const kVictim = "h1_5";
+const kVictim = "h1-5";
 /** Throughput that "one might expect VS to get", Gb/s. */
 const kExpected = 20;
 const kDraws = 10;
@@ -53,7 +53,7 @@ const kDuration = { pfc: "duration=600ms", dcqcn: "duration=200ms" } as const;
 
 /** Senders under T3 that are added. */
 const kCounts = [0, 1, 2] as const;
-const kAdded = { 0: "[]", 1: "[h3_1]", 2: "[h3_1, h3_2]" } as const;
+const kAdded = { 0: "[]", 1: "[h3-1]", 2: "[h3-1, h3-2]" } as const;
 
 /** Hops by which pauses spread, from the congested port outwards; the paper's order. */
 const kHops = {
@@ -115,7 +115,7 @@ const kQuantities = {
   uplink_ratio: quantity(
     "VS / mean of the senders on the same uplink, none under T3",
     "",
-    ({ alone }: Seen) => rateFrom(alone, kVictim) / mean(["h1_1", "h1_2"].map((host) => rateFrom(alone, host))),
+    ({ alone }: Seen) => rateFrom(alone, kVictim) / mean(["h1-1", "h1-2"].map((host) => rateFrom(alone, host))),
   ),
   ...grid(
     kHopNames,
@@ -130,7 +130,7 @@ const kQuantities = {
   senders_paused: quantity(
     "hosts under T1, time paused with 2 senders under T3 / with none",
     "",
-    pausedRatio(/^h1_/, /^t1$/),
+    pausedRatio(/^h1-/, /^t1$/),
   ),
 };
 

@@ -33,7 +33,7 @@ function evidence({ rates, flows: fields = {}, result = {}, series = sampleSerie
   const flows = Object.entries(rates).map(([id, gbps]) => ({
     ...(pattern as Result["flows"][number]),
     id,
-    from: id.split("/")[1] ?? "h1_1",
+    from: id.split("/")[1] ?? "h1-1",
     wire_bps: gbps * 1e9,
     cnp_handled: 0,
     ...fields[id],

@@ -31,7 +31,7 @@ const kControls = {
 type Control = keyof typeof kControls;
 const kNames = namesOf(kControls);
 
-const kReceiver = "h4_2_2";
+const kReceiver = "h4-2-2";
 const kQueue = `e4_2:${kReceiver}:0`;
 /** End of the incast without end, s. */
 const kEnd = 8e-3;

@@ -22,17 +22,17 @@ interface Run {
 const flow = (from: string, to: string) => `{from: ${from}, to: ${to}, bytes: 2MB, message: 2MB, priority: 0}`;
 
 const kRuns = {
-  one: { label: "one flow", set: [`traffic=[${flow("h1_1_1", "h4_1_2")}]`], seeds: kOnce, target: 190, theirs: 176.2 },
+  one: { label: "one flow", set: [`traffic=[${flow("h1-1-1", "h4-1-2")}]`], seeds: kOnce, target: 190, theirs: 176.2 },
   both: {
     label: "two flows, one each way",
-    set: [`traffic=[${flow("h1_1_1", "h4_1_2")}, ${flow("h4_1_2", "h1_1_1")}]`],
+    set: [`traffic=[${flow("h1-1-1", "h4-1-2")}, ${flow("h4-1-2", "h1-1-1")}]`],
     seeds: kOnce,
     target: 190,
     theirs: 176.8,
   },
   incast: {
     label: "incast of 15",
-    set: ["traffic=[{pattern: incast, to: h4_2_2, degree: 15, bytes: 2MB, message: 2MB, priority: 0}]"],
+    set: ["traffic=[{pattern: incast, to: h4-2-2, degree: 15, bytes: 2MB, message: 2MB, priority: 0}]"],
     seeds: kOnce,
     target: 2550,
     theirs: 2478.5,

@@ -1,5 +1,4 @@
 /** `weir lab ps`, `exec`, `logs`, `down`: verbs for labs that stay. */
-import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,12 +6,12 @@ import type { Command } from "commander";
 import { WeirError } from "../base/error.js";
 import { formatTime } from "../base/units.js";
 import { enterHost, hostEnvironment } from "../clocks/standing/enter.js";
+import { signalEntered, throughEntrance } from "../clocks/standing/entrance.js";
 import { chooseHost, chooseLab, standingLabs, takeDown } from "../clocks/standing/labs.js";
-import { kLogFile } from "../clocks/standing/place.js";
+import { kLogFile, labAround } from "../clocks/standing/place.js";
 import { forPeople } from "../daemon/log.js";
 import type { StandingReport } from "../device/protocol.js";
 import { controlDirectory } from "../host/control_directory.js";
-import { childrenOf } from "../host/inhabitants.js";
 import { duration, printable } from "../result/report/format.js";
 import { harmless } from "../result/report/terminal.js";
 import { type CliContext, kExit, print, warn } from "./context.js";
@@ -28,6 +27,7 @@ Examples:
   weir lab exec h1 -- ib_write_bw h2
   weir lab exec incast.h1 -- iperf3 -s            where several labs have an h1
   weir lab exec h1                                a shell
+  weir lab exec h1 -- weir lab exec h2 -- hostname    from one host on another
 `;
 const kFollowMs = 200;
 
@@ -45,12 +45,14 @@ export function addStanding(lab: Command, context: CliContext, done: (status: nu
     .argument("<host>", "a host, or LAB.HOST")
     .argument("[program]", "program to run (default: your shell)")
     .argument("[arguments...]", "its arguments")
+    .option("--rsh", "as rsh does: all of it is a command line for a shell, as mpirun wants it")
     .passThroughOptions()
     .addHelpText("after", kExecHelp)
-    .action(async (host: string, program: string | undefined, args: string[]) => {
+    .action(async (host: string, program: string | undefined, args: string[], { rsh }: { rsh?: boolean }) => {
       // Commander leaves two dashes behind an argument where they are.
-      const [first, ...rest] = program === "--" ? args : [program, ...args];
-      done(await exec(context, host, first, rest as string[]));
+      const [first = process.env.SHELL ?? "sh", ...rest] = program === "--" ? args : [program, ...args];
+      const words: [string, ...string[]] = [first, ...(rest as string[])];
+      done(await exec(context, host, rsh ? ["sh", "-c", words.join(" ")] : words));
     });
   lab
     .command("logs")
@@ -87,30 +89,24 @@ function describe(lab: StandingReport, color: boolean): string {
   return [head, scaleText(lab), lateness, hostTable(lab, color)].join("\n");
 }
 
-async function exec(
-  context: CliContext,
-  wanted: string,
-  asked: string | undefined,
-  args: readonly string[],
-): Promise<number> {
-  const { lab, host } = chooseHost(await standingLabs(controlDirectory()), wanted);
-  const program = asked ?? process.env.SHELL ?? "sh";
+async function exec(context: CliContext, wanted: string, words: [string, ...string[]]): Promise<number> {
+  const directory = controlDirectory();
+  // On a host of a lab, hosts are those of that lab.
+  const around = labAround(directory);
+  const labs = await standingLabs(around?.directory ?? directory);
+  const { lab, host } = chooseHost(around === undefined ? labs : [chooseLab(labs, around.name)], wanted);
+  const [program] = words;
   requireProgram(program);
-  const environment = hostEnvironment(join(lab.folder, host.name));
+  const environment = hostEnvironment(lab.folder);
   if ("LD_PRELOAD" in environment) warnOfDeaf(context, "weir lab exec", program);
-  const place = { pid: host.pid, userNamespace: lab.user_namespace };
-  const [command, ...rest] = enterHost(place, environment, [program, ...args]);
-  return execute(context, command, rest, {}, signalProgram);
-}
-
-/** nsenter waits for the program, and would leave it behind. */
-function signalProgram(nsenter: ChildProcess, signal: NodeJS.Signals): void {
-  const pid = nsenter.pid ?? 0;
-  try {
-    for (const child of childrenOf(pid)) process.kill(child, signal);
-  } catch {
-    nsenter.kill(signal);
+  if (around !== undefined) {
+    const all = { ...(process.env as Record<string, string>), ...environment };
+    const request = { host: host.name, command: words, environment: all, folder: process.cwd() };
+    return throughEntrance(lab.folder, request, context.signals);
   }
+  const place = { pid: host.pid, userNamespace: lab.user_namespace };
+  const [command, ...rest] = enterHost(place, environment, words, process.cwd());
+  return execute(context, command, rest, {}, signalEntered);
 }
 
 async function logs(

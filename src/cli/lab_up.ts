@@ -40,7 +40,7 @@ timers multiplied; with \`auto\`, which files without a scale have, the fastest 
 
 Examples:
   weir lab up examples/leaf-spine.yaml
-  weir lab exec h1_1 -- ping -c 3 h2_1
+  weir lab exec h1-1 -- ping -c 3 h2-1
   weir lab down
 
 Exit status: 0 it is up, 1 it could not be built, 2 a bad file. With --foreground, 0 when it has ended.

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
 import { controlDirectory } from "../host/control_directory.js";
+import { knownHost } from "../scenario/host_names.js";
 import { ask, controlSockets, kLabSuffix } from "./control_client.js";
 import type { ControlRequests, Status } from "./protocol.js";
 
@@ -84,7 +85,8 @@ export async function findDevices(
   return named(running, name) ?? refuse(name, running, folder);
 }
 
-function named(running: readonly ControlledDevice[], name: string): ControlledDevice[] | undefined {
+function named(running: readonly ControlledDevice[], wanted: string): ControlledDevice[] | undefined {
+  const name = knownHost(wanted, (one) => running.some((device) => device.name === one || device.device === one));
   const exact = running.filter((device) => device.name === name);
   if (exact.length > 0) return exact;
   const owned = running.filter(({ owner }) => owner === name);

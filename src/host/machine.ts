@@ -6,12 +6,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { WeirError } from "../base/error.js";
+import { makeFolder } from "../base/folder.js";
 import { childrenOf } from "./inhabitants.js";
 import type { Namespace } from "./namespace.js";
 import { missingTool, runTool, type ToolOutput } from "./tools.js";
 
 /**
- * $1 is the host's name, $2 a file in the place of /etc/hosts. /proc and /sys show the new process namespace and network
+ * $1 is the host's name, $2 a file in the place of /etc/hosts, $3 a folder in that of $4. /proc and /sys show the new process namespace and network
  * namespace only once they are mounted anew; where a container forbids that, programs see the container's, and work. A root without
  * /etc/hosts gets one. SIGCHLD is ignored: that has the kernel clear away processes whose parents have ended; programs do not inherit that from here.
  */
@@ -23,11 +24,11 @@ mount -t tmpfs -o mode=1777 shm /dev/shm
   mkdir /dev/shm/.etc && : > /dev/shm/.etc/hosts && mount -t overlay -o lowerdir=/dev/shm/.etc:/etc overlay /etc
 }
 mount --bind "$2" /etc/hosts
+mount --bind "$3" "$4"
 hostname "$1" 2> /dev/null || echo "$1" > /proc/sys/kernel/hostname
 exec 2>&1
 echo ready
-trap "" CHLD
-exec cat`;
+exec env --ignore-signal=CHLD cat`;
 
 const kUnshare = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"];
 
@@ -36,6 +37,8 @@ export interface MachineOptions {
   name: string;
   /** A file that its programs see as /etc/hosts. */
   hosts: string;
+  /** A folder that is made for it, and one that exists, as which its programs see that. */
+  folder: { own: string; seenAs: string };
   /** Called when its process 1 has ended though nobody closed it. */
   onLost(): void;
 }
@@ -53,8 +56,10 @@ export class Machine implements Namespace {
   ) {}
 
   /** Needs CAP_SYS_ADMIN in this process's user namespace. */
-  static async create({ name, hosts, onLost }: MachineOptions): Promise<Machine> {
-    const child = spawn("unshare", [...kUnshare, "sh", "-c", kHold, "sh", name, hosts], { stdio: "pipe" });
+  static async create({ name, hosts, folder, onLost }: MachineOptions): Promise<Machine> {
+    const { own, seenAs } = folder;
+    makeFolder(own, 0o755);
+    const child = spawn("unshare", [...kUnshare, "sh", "-c", kHold, "sh", name, hosts, own, seenAs], { stdio: "pipe" });
     let stderr = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => {
       stderr += text;

@@ -335,6 +335,8 @@ export interface NativeAddon extends RouteSockets {
   notify(path: string, state: string): boolean;
   /** Credentials of the process that has connected to a unix socket. */
   peerCredentials(socket: number): PeerCredentials;
+  /** A descriptor here for what is descriptor `number` of a process that this one may trace: pidfd_getfd(2). Throws if it may not. */
+  takeDescriptor(pid: number, number: number): number;
   /** Length of a program's request, bytes. */
   programRequestBytes(): number;
   /** Most programs that may use a NIC at a time. */

@@ -1,6 +1,7 @@
 /** A scenario without its faulty fields, so that the rest can be checked in the same round. */
 import type { Problem } from "../base/error.js";
 import { problemsOf } from "../base/fields.js";
+import { withHostNames } from "./host_names.js";
 import { type ScenarioInput, scenarioSchema } from "./schema.js";
 
 type Path = Problem["path"];
@@ -21,7 +22,7 @@ export function mended(written: unknown): Mended | undefined {
   const places = new Map<string, number[]>();
   for (let round = 0; round < kMostRounds; round++) {
     const parsed = scenarioSchema.safeParse(data);
-    if (parsed.success) return { input: parsed.data, writtenAt: (path) => writtenAt(path, places) };
+    if (parsed.success) return { input: withHostNames(parsed.data), writtenAt: (path) => writtenAt(path, places) };
     const taken = problemsOf(parsed.error, data)
       // Later items are taken out first, so that the places of earlier ones stay.
       .sort((a, b) => compare(b.path, a.path))

@@ -1,6 +1,7 @@
 // Traffic patterns and the flows for which each one stands. All chance comes from the entry's own random numbers.
 import { basename } from "node:path";
 import type { CsvColumn, CsvTable } from "../base/csv.js";
+import { knownHost } from "./host_names.js";
 import { kMostFlows, kMostMessages, type TrafficEntry } from "./traffic_entry.js";
 import type { PatternInput } from "./traffic_schema.js";
 import type { Flow } from "./types.js";
@@ -155,7 +156,8 @@ function readFlows(table: CsvTable, entry: TrafficEntry): Flow[] {
 /** Finds a host by name, or by number from 0. */
 function hostAt(column: CsvColumn, row: number, numbers: ReadonlyMap<string, number>, entry: TrafficEntry): string {
   const text = column.text(row);
-  if (numbers.has(text)) return text;
+  const name = knownHost(text, (host) => numbers.has(host));
+  if (numbers.has(name)) return name;
   const { hosts } = entry.context;
   const byNumber = /^\d+$/.test(text) ? hosts[Number(text)] : undefined;
   if (byNumber !== undefined) return byNumber;

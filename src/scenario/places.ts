@@ -1,5 +1,6 @@
 /** Places in a network that a user names: a link ("h1--sw") or a device ("sw"). */
 import { WeirError } from "../base/error.js";
+import { knownHost } from "./host_names.js";
 import type { Link } from "./types.js";
 
 /** Frames that go to a file: those of a link ("h1--sw") or of all links of a node ("sw"). */
@@ -23,10 +24,12 @@ export interface LinkPlace {
  * @throws WeirError when there is no such place.
  */
 export function findPlaces(links: readonly Link[], target: string, option: string): LinkPlace[] {
+  const known = links.flatMap(({ from, to }) => [`${from}--${to}`, `${to}--${from}`, from, to]);
+  const meant = knownHost(target, (name) => known.includes(name));
   const places = links.flatMap((link, i) => {
     const at = (node: string, peer: string) => [{ link: i, node, peer }];
-    if (target === `${link.from}--${link.to}` || target === link.from) return at(link.from, link.to);
-    if (target === `${link.to}--${link.from}` || target === link.to) return at(link.to, link.from);
+    if (meant === `${link.from}--${link.to}` || meant === link.from) return at(link.from, link.to);
+    if (meant === `${link.to}--${link.from}` || meant === link.to) return at(link.to, link.from);
     return [];
   });
   if (places.length === 0) {

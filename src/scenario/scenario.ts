@@ -6,6 +6,7 @@ import { Findings } from "../base/findings.js";
 import { readScenarioFile } from "../base/yaml.js";
 import { checkScenario } from "./check.js";
 import { rejection } from "./file_kind.js";
+import { withHostNames } from "./host_names.js";
 import { mended } from "./mended.js";
 import { resolveScenario } from "./resolve.js";
 import { scenarioSchema } from "./schema.js";
@@ -80,8 +81,9 @@ function validate(
     throw rejection("scenario", source, input, problems.map(locate));
   }
   const found = new Findings();
-  const { scenario, graph } = resolveScenario(parsed.data, { ...context, found });
-  const { problems, warnings } = checkScenario(scenario, parsed.data, graph, found);
+  const named = withHostNames(parsed.data);
+  const { scenario, graph } = resolveScenario(named, { ...context, found });
+  const { problems, warnings } = checkScenario(scenario, named, graph, found);
   if (problems.length > 0) throw new ScenarioError(source, problems.map(locate));
   return { scenario, warnings };
 }

@@ -94,7 +94,7 @@ function parkingLot({ switches, hosts = 1, uplink }: OfKind<"parking-lot">): Bui
   const network = new Builder();
   const row = network.addSwitches(switches, (n) => `sw${n}`);
   row.forEach((name, i) => {
-    network.addHosts(name, Array.isArray(hosts) ? (hosts[i] ?? 0) : hosts, (n) => `h${i + 1}_${n}`);
+    network.addHosts(name, Array.isArray(hosts) ? (hosts[i] ?? 0) : hosts, (n) => `h${i + 1}-${n}`);
   });
   for (const [i, name] of row.slice(1).entries()) network.join(row[i] ?? "", name, uplink);
   return network;
@@ -106,7 +106,7 @@ function testbed({ hosts = 5 }: OfKind<"testbed">): Builder {
   const tors = network.addSwitches(4, (n) => `t${n}`);
   const leaves = network.addSwitches(4, (n) => `l${n}`);
   const spines = network.addSwitches(2, (n) => `s${n}`);
-  for (const [i, tor] of tors.entries()) network.addHosts(tor, hosts, (n) => `h${i + 1}_${n}`);
+  for (const [i, tor] of tors.entries()) network.addHosts(tor, hosts, (n) => `h${i + 1}-${n}`);
   tors.forEach((tor, i) => {
     for (const leaf of i < 2 ? leaves.slice(0, 2) : leaves.slice(2)) network.join(tor, leaf, undefined);
   });
@@ -118,7 +118,7 @@ function leafSpine({ leaves, spines, hosts, uplink }: OfKind<"leaf-spine">): Bui
   const network = new Builder();
   const lower = network.addSwitches(leaves, (n) => `leaf${n}`);
   const upper = network.addSwitches(spines, (n) => `spine${n}`);
-  for (const [i, leaf] of lower.entries()) network.addHosts(leaf, hosts, (n) => `h${i + 1}_${n}`);
+  for (const [i, leaf] of lower.entries()) network.addHosts(leaf, hosts, (n) => `h${i + 1}-${n}`);
   for (const leaf of lower) for (const spine of upper) network.join(leaf, spine, uplink);
   return network;
 }
@@ -132,7 +132,7 @@ function fatTree({ k, hosts = k / 2, uplink }: OfKind<"fat-tree">): Builder {
   const aggregations = pods.map((pod) => network.addSwitches(half, (n) => `a${pod}_${n}`));
   const cores = network.addSwitches(half * half, (n) => `c${n}`);
   edges.forEach((pod, p) => {
-    for (const [e, edge] of pod.entries()) network.addHosts(edge, hosts, (n) => `h${p + 1}_${e + 1}_${n}`);
+    for (const [e, edge] of pod.entries()) network.addHosts(edge, hosts, (n) => `h${p + 1}-${e + 1}-${n}`);
   });
   edges.forEach((pod, p) => {
     for (const edge of pod) for (const aggregation of aggregations[p] ?? []) network.join(edge, aggregation, uplink);

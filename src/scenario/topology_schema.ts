@@ -80,7 +80,7 @@ const count = (min: number) =>
     .max(kMostPorts - 2);
 
 const parkingLot = section({
-  kind: kind("parking-lot", "Switches `sw1`, `sw2`, ... in a row, each with hosts of its own: `h1_1`, `h1_2`, ..."),
+  kind: kind("parking-lot", "Switches `sw1`, `sw2`, ... in a row, each with hosts of its own: `h1-1`, `h1-2`, ..."),
   switches: required("Number of switches.", 2, kMostSwitches),
   hosts: field(
     z.union([count(1), z.array(count(0))]),
@@ -102,7 +102,7 @@ const parkingLot = section({
 const testbed = section({
   kind: kind(
     "testbed",
-    "Figure 2 of the DCQCN paper: ToRs `t1` to `t4`, leaves `l1` to `l4`, spines `s1` and `s2`, hosts `h1_1` (under `t1`) to `h4_5`.",
+    "Figure 2 of the DCQCN paper: ToRs `t1` to `t4`, leaves `l1` to `l4`, spines `s1` and `s2`, hosts `h1-1` (under `t1`) to `h4-5`.",
   ),
   hosts: integer("Hosts of each ToR.", 1, kMostPorts - 2, 5),
   ...generated,
@@ -111,7 +111,7 @@ const testbed = section({
 const leafSpine = section({
   kind: kind(
     "leaf-spine",
-    "Every leaf (`leaf1`, ...) linked to every spine (`spine1`, ...); hosts `h1_1` under `leaf1`.",
+    "Every leaf (`leaf1`, ...) linked to every spine (`spine1`, ...); hosts `h1-1` under `leaf1`.",
   ),
   leaves: required("Number of leaves.", 1, kMostPorts),
   spines: required("Number of spines.", 1, kMostPorts - 1),
@@ -123,7 +123,7 @@ const leafSpine = section({
 const fatTree = section({
   kind: kind(
     "fat-tree",
-    "k pods of k/2 edge switches (`e1_1`, pod first) and k/2 aggregation switches (`a1_1`), (k/2)^2 core switches (`c1`); hosts `h1_2_3`: pod 1, edge 2, third.",
+    "k pods of k/2 edge switches (`e1_1`, pod first) and k/2 aggregation switches (`a1_1`), (k/2)^2 core switches (`c1`); hosts `h1-2-3`: pod 1, edge 2, third.",
   ),
   k: z
     .int()

@@ -299,6 +299,7 @@ export class FakeAddon implements NativeAddon {
   readonly Capture: NativeAddon["Capture"] = FakeCapture;
   readonly DaemonNic = unasked as unknown as NativeAddon["DaemonNic"];
   readonly peerCredentials = unasked;
+  readonly takeDescriptor = unasked;
   readonly programRequestBytes = unasked;
   readonly mostPrograms = unasked;
   readonly readProgramRequest = unasked;

@@ -10,7 +10,7 @@ const scenario = (text: string) => parseScenarioText(text).scenario;
 const kLeafSpine = `
 topology: { kind: leaf-spine, leaves: 2, spines: 2, hosts: 3, link: { rate: 10Gbps, delay: 1us }, uplink: { rate: 40Gbps } }
 switch: { forwarding: routed }
-traffic: [{ pattern: incast, degree: 2, to: h1_1 }]
+traffic: [{ pattern: incast, degree: 2, to: h1-1 }]
 `;
 
 describe("a switch of a scenario that routes", () => {
@@ -79,7 +79,7 @@ describe("a switch of a scenario that routes", () => {
     ],
     [
       "topology.routes: routes of the topology are paths between Ethernet addresses",
-      ["topology.routes=[{from: h1_1, to: h2_1, via: [leaf1, spine1, leaf2]}]"],
+      ["topology.routes=[{from: h1-1, to: h2-1, via: [leaf1, spine1, leaf2]}]"],
     ],
   ])("is refused: %s", (message, set) => {
     expect(() => parseScenarioText(kLeafSpine, "x.yaml", { set: [...set] })).toThrow(message);

@@ -55,7 +55,7 @@ faults:
   it("come beside links that fail, around which routes lead on the wire, too", async () => {
     const text = `${kScenario}
 topology: { kind: leaf-spine, leaves: 2, spines: 2, hosts: 1, link: { rate: 10Gbps } }
-traffic: [{ from: h1_1, to: h2_1, rate: 1Gbps }]
+traffic: [{ from: h1-1, to: h2-1, rate: 1Gbps }]
 failures:
   - { switch: spine1, at: 2ms, reroute: 500us }
   - { switch: spine2, at: 1ms, until: 1500us, reroute: 200us }

@@ -263,14 +263,14 @@ describe("a plan check", () => {
     expect(checkPlan(star({}, [])).pairs).toHaveLength(5 * 4);
     const { scenario } = parseScenario({
       topology: { kind: "leaf-spine", leaves: 2, spines: 2, hosts: 1 },
-      traffic: [{ from: "h1_1", to: "h2_1" }],
+      traffic: [{ from: "h1-1", to: "h2-1" }],
     });
     const pairs = checkPlan(scenario).pairs.map((pair) => `${pair.switch}: ${pair.ingress} > ${pair.egress}`);
     expect(pairs.sort()).toEqual([
-      "leaf1: h1_1 > spine1",
-      "leaf1: h1_1 > spine2",
-      "leaf2: spine1 > h2_1",
-      "leaf2: spine2 > h2_1",
+      "leaf1: h1-1 > spine1",
+      "leaf1: h1-1 > spine2",
+      "leaf2: spine1 > h2-1",
+      "leaf2: spine2 > h2-1",
       "spine1: leaf1 > leaf2",
       "spine2: leaf1 > leaf2",
     ]);
@@ -283,11 +283,11 @@ describe("a plan check", () => {
         leaves: 2,
         spines: 2,
         hosts: 1,
-        routes: [{ from: "h1_1", to: "h2_1", via: ["leaf1", "spine2", "leaf2"] }],
+        routes: [{ from: "h1-1", to: "h2-1", via: ["leaf1", "spine2", "leaf2"] }],
       },
-      traffic: [{ from: "h1_1", to: "h2_1" }],
+      traffic: [{ from: "h1-1", to: "h2-1" }],
     });
-    expect(checkPlan(scenario).pairs.map((pair) => pair.egress)).toEqual(["spine2", "leaf2", "h2_1"]);
+    expect(checkPlan(scenario).pairs.map((pair) => pair.egress)).toEqual(["spine2", "leaf2", "h2-1"]);
   });
 
   it("does not judge links without a rate", () => {

@@ -9,7 +9,7 @@ const leafSpine = { kind: "leaf-spine", leaves: 2, spines: 2, hosts: 2, link: { 
 const file = (rest: object = {}) => ({
   duration: "10ms",
   topology: leafSpine,
-  traffic: [{ from: "h1_1", to: "h2_1" }],
+  traffic: [{ from: "h1-1", to: "h2-1" }],
   ...rest,
 });
 const load = (rest: object = {}) => parseScenario(file(rest));
@@ -68,12 +68,12 @@ describe("failures", () => {
 
   it("name links and switches that there are, at times within the run", () => {
     expect(problems([{ link: "leaf1 -- leaf2", at: "1ms" }])).toEqual([
-      "failures.0.link: there is no link leaf1 -- leaf2; leaf1 is linked to h1_1, h1_2, spine1, spine2",
+      "failures.0.link: there is no link leaf1 -- leaf2; leaf1 is linked to h1-1, h1-2, spine1, spine2",
     ]);
     expect(problems([{ link: "leaf1 -- spime1", at: "1ms" }])).toEqual([
       "failures.0.link: unknown host or switch spime1; did you mean spine1?",
     ]);
-    expect(problems([{ switch: "h1_1", at: "1ms" }])[0]).toMatch(/^failures\.0\.switch: unknown switch h1_1; /);
+    expect(problems([{ switch: "h1-1", at: "1ms" }])[0]).toMatch(/^failures\.0\.switch: unknown switch h1-1; /);
     expect(problems([{ switch: "leaf1", at: "10ms" }])).toEqual([
       "failures.0.at: 10 ms is not before the end of the run, 10 ms; at must be less than duration",
     ]);
@@ -91,7 +91,7 @@ describe("failures", () => {
 
 describe("routes around links that are down", () => {
   const { scenario } = load({
-    topology: { ...leafSpine, routes: [{ from: "h1_1", to: "h2_1", via: ["leaf1", "spine1", "leaf2"] }] },
+    topology: { ...leafSpine, routes: [{ from: "h1-1", to: "h2-1", via: ["leaf1", "spine1", "leaf2"] }] },
   });
   const fabric = new Fabric(scenario);
   const towards = (down: string[], device: string, host: string) => {
@@ -107,27 +107,27 @@ describe("routes around links that are down", () => {
 
   it("are those of the start where none is", () => {
     expect(fabric.tablesWithout(new Set())).toEqual(fabric.tables);
-    expect(towards([], "leaf1", "h2_1")).toEqual({ by: ["spine1", "spine2"], pins: 1 });
+    expect(towards([], "leaf1", "h2-1")).toEqual({ by: ["spine1", "spine2"], pins: 1 });
   });
 
   it("take what is left, and ports keep their numbers", () => {
-    expect(towards(["leaf1--spine1"], "leaf1", "h2_1").by).toEqual(["spine2"]);
-    expect(towards(["leaf2--spine1"], "leaf1", "h2_1").by).toEqual(["spine2"]);
+    expect(towards(["leaf1--spine1"], "leaf1", "h2-1").by).toEqual(["spine2"]);
+    expect(towards(["leaf2--spine1"], "leaf1", "h2-1").by).toEqual(["spine2"]);
     // Down and up again, where there is nothing shorter.
-    expect(towards(["leaf2--spine1"], "spine1", "h2_1").by).toEqual(["leaf1"]);
+    expect(towards(["leaf2--spine1"], "spine1", "h2-1").by).toEqual(["leaf1"]);
   });
 
   it("do not lead to hosts that are cut off", () => {
-    expect(towards(["h2_1--leaf2"], "leaf2", "h2_1").by).toEqual([]);
-    expect(towards(["h2_1--leaf2"], "leaf1", "h2_1").by).toEqual([]);
-    expect(towards(["h2_1--leaf2"], "leaf1", "h2_2").by).toEqual(["spine1", "spine2"]);
-    expect(towards(["leaf2--spine1", "leaf2--spine2"], "leaf1", "h2_2").by).toEqual([]);
+    expect(towards(["h2-1--leaf2"], "leaf2", "h2-1").by).toEqual([]);
+    expect(towards(["h2-1--leaf2"], "leaf1", "h2-1").by).toEqual([]);
+    expect(towards(["h2-1--leaf2"], "leaf1", "h2-2").by).toEqual(["spine1", "spine2"]);
+    expect(towards(["leaf2--spine1", "leaf2--spine2"], "leaf1", "h2-2").by).toEqual([]);
   });
 
   it("leave a pinned path that crosses one of them", () => {
-    expect(towards(["leaf2--spine1"], "leaf1", "h2_1").pins).toBe(0);
-    expect(towards(["h2_1--leaf2"], "leaf1", "h2_1").pins).toBe(0);
-    expect(towards(["leaf1--spine2"], "leaf1", "h2_1").pins).toBe(1);
+    expect(towards(["leaf2--spine1"], "leaf1", "h2-1").pins).toBe(0);
+    expect(towards(["h2-1--leaf2"], "leaf1", "h2-1").pins).toBe(0);
+    expect(towards(["leaf1--spine2"], "leaf1", "h2-1").pins).toBe(1);
   });
 });
 

@@ -33,7 +33,7 @@ describe("headroom: auto", () => {
     const [leaf, , spine] = scenario.switches;
     if (leaf === undefined || spine === undefined) throw new Error("no switches");
     const [down, up] = [needed(400e9, 1000), needed(800e9, 2000)];
-    expect(settingsOf(leaf, "h1_1").buffer.headroom).toBe(down);
+    expect(settingsOf(leaf, "h1-1").buffer.headroom).toBe(down);
     expect(settingsOf(leaf, "spine1").buffer.headroom).toBe(up);
     expect(reservedBytes(leaf.buffer, 5)).toBe(8 * (3 * down + 2 * up));
     // If all links are alike no port has anything of its own.
@@ -43,16 +43,16 @@ describe("headroom: auto", () => {
   });
 
   it("leaves what profiles say, and may be what they say", () => {
-    const profiles = "  port_profiles: { host: { ports: [h1_1], buffer: { headroom: 200KB }, ecn: { kmin: 9KB } } }";
+    const profiles = "  port_profiles: { host: { ports: [h1-1], buffer: { headroom: 200KB }, ecn: { kmin: 9KB } } }";
     const [leaf] = fabric("auto", profiles).scenario.switches;
     if (leaf === undefined) throw new Error("no switch");
-    expect(settingsOf(leaf, "h1_1")).toMatchObject({ buffer: { headroom: 200_000 }, ecn: { kmin: 9000 } });
-    expect(settingsOf(leaf, "h1_2")).toMatchObject({ buffer: { headroom: needed(400e9, 1000) }, ecn: { kmin: 5000 } });
+    expect(settingsOf(leaf, "h1-1")).toMatchObject({ buffer: { headroom: 200_000 }, ecn: { kmin: 9000 } });
+    expect(settingsOf(leaf, "h1-2")).toMatchObject({ buffer: { headroom: needed(400e9, 1000) }, ecn: { kmin: 5000 } });
     const [other] = fabric("20KB", "  port_profiles: { up: { rate: 800Gbps, buffer: { headroom: auto } } }").scenario
       .switches;
     if (other === undefined) throw new Error("no switch");
     expect(settingsOf(other, "spine1").buffer.headroom).toBe(needed(800e9, 2000));
-    expect(settingsOf(other, "h1_1").buffer.headroom).toBe(20_000);
+    expect(settingsOf(other, "h1-1").buffer.headroom).toBe(20_000);
   });
 
   it("may be of one switch alone", () => {
@@ -96,7 +96,7 @@ describe("too little headroom", () => {
   it("is told once for links of a kind, whatever the number of switches, with the remedy", () => {
     const { warnings } = fabric("22.4KB");
     expect(warnings).toEqual([
-      "switch leaf1: headroom 22.4 KB is less than the 104.65 KB that can be under way on the link to h1_1 (400 Gb/s, 1 us), and 5 " +
+      "switch leaf1: headroom 22.4 KB is less than the 104.65 KB that can be under way on the link to h1-1 (400 Gb/s, 1 us), and 5 " +
         "ports alike: packets may be lost in spite of PFC; `switch.buffer.headroom: auto` is as much as each link needs",
       "switch leaf1: headroom 22.4 KB is less than the 404.65 KB that can be under way on the link to spine1 (800 Gb/s, 2 us), and 7 " +
         "ports alike: packets may be lost in spite of PFC; `switch.buffer.headroom: auto` is as much as each link needs",

@@ -57,14 +57,14 @@ describe("kinds of topology", () => {
 
   it.each([
     ["dumbbell", { kind: "dumbbell", senders: 2 }, "s1", "r2", 2, 1],
-    ["parking-lot", { kind: "parking-lot", switches: 4 }, "h1_1", "h4_1", 4, 1],
-    ["testbed, one ToR", { kind: "testbed" }, "h1_1", "h1_5", 1, 1],
-    ["testbed, one side", { kind: "testbed" }, "h1_1", "h2_1", 3, 2],
-    ["testbed, across", { kind: "testbed" }, "h1_1", "h4_5", 5, 8],
-    ["leaf-spine", { kind: "leaf-spine", leaves: 3, spines: 4, hosts: 2 }, "h1_1", "h3_2", 3, 4],
-    ["fat-tree, one edge", { kind: "fat-tree", k: 8 }, "h1_1_1", "h1_1_4", 1, 1],
-    ["fat-tree, one pod", { kind: "fat-tree", k: 8 }, "h1_1_1", "h1_4_1", 3, 4],
-    ["fat-tree, across", { kind: "fat-tree", k: 8 }, "h1_1_1", "h8_4_4", 5, 16],
+    ["parking-lot", { kind: "parking-lot", switches: 4 }, "h1-1", "h4-1", 4, 1],
+    ["testbed, one ToR", { kind: "testbed" }, "h1-1", "h1-5", 1, 1],
+    ["testbed, one side", { kind: "testbed" }, "h1-1", "h2-1", 3, 2],
+    ["testbed, across", { kind: "testbed" }, "h1-1", "h4-5", 5, 8],
+    ["leaf-spine", { kind: "leaf-spine", leaves: 3, spines: 4, hosts: 2 }, "h1-1", "h3-2", 3, 4],
+    ["fat-tree, one edge", { kind: "fat-tree", k: 8 }, "h1-1-1", "h1-1-4", 1, 1],
+    ["fat-tree, one pod", { kind: "fat-tree", k: 8 }, "h1-1-1", "h1-4-1", 3, 4],
+    ["fat-tree, across", { kind: "fat-tree", k: 8 }, "h1-1-1", "h8-4-4", 5, 16],
   ])("%s: switches on the way, and paths", (_, topology, from, to, hops, paths) => {
     const scenario = scenarioOf(topology);
     expect(new Graph(scenario).switchesOnPath(from, to)).toBe(hops);
@@ -82,7 +82,7 @@ describe("kinds of topology", () => {
     });
     const uplink = { delay: "5us" };
     expect(rates({ kind: "fat-tree", k: 2, uplink })).toMatchObject({
-      "h1_1_1 e1_1": [100e9, 2000],
+      "h1-1-1 e1_1": [100e9, 2000],
       "e1_1 a1_1": [100e9, 5000],
       "a1_1 c1": [100e9, 5000],
     });
@@ -97,17 +97,17 @@ describe("kinds of topology", () => {
     const scenario = scenarioOf(
       {
         kind: "testbed",
-        host_overrides: { h1_2: { burst: "1KB" } },
+        host_overrides: { "h1-2": { burst: "1KB" } },
         switch_overrides: { l3: { ecn: { kmin: "7KB" } } },
-        routes: [{ from: "h1_1", to: "h2_1", via: ["t1", "l2", "t2"] }],
+        routes: [{ from: "h1-1", to: "h2-1", via: ["t1", "l2", "t2"] }],
       },
       { host: { path_mtu: 512 }, switch: { ecn: { kmax: "90KB" } } },
     );
-    expect(scenario.hosts.filter(({ burst }) => burst === 1000).map(({ name }) => name)).toEqual(["h1_2"]);
+    expect(scenario.hosts.filter(({ burst }) => burst === 1000).map(({ name }) => name)).toEqual(["h1-2"]);
     expect(scenario.hosts.every(({ path_mtu }) => path_mtu === 512)).toBe(true);
     expect(scenario.switches.filter(({ ecn }) => ecn.kmin === 7000).map(({ name }) => name)).toEqual(["l3"]);
     expect(scenario.switches.every(({ ecn }) => ecn.kmax === 90_000)).toBe(true);
-    expect(new Graph(scenario).switchesBetween("h1_1", "h2_1")).toEqual(["t1", "l2", "t2"]);
+    expect(new Graph(scenario).switchesBetween("h1-1", "h2-1")).toEqual(["t1", "l2", "t2"]);
   });
 
   it("hashes by the scenario's seed unless told another", () => {

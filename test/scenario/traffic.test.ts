@@ -469,7 +469,7 @@ describe("warnings of many flows", () => {
         switch_overrides: { spine2: { dscp_map: { 26: 3, 48: 6 } } },
       },
       switch: { dscp_map: "sonic-azure" },
-      traffic: [{ pattern: "permutation", hosts: ["h1_1", "h2_1"], dscp: 26 }],
+      traffic: [{ pattern: "permutation", hosts: ["h1-1", "h2-1"], dscp: 26 }],
     });
     const wrong = "dscp_map gives DSCP 26 (data of priority 3) priority 1, not 3";
     expect([...warnings].sort()).toEqual(["leaf1", "leaf2", "spine1"].map((name) => `switch ${name}: ${wrong}`));

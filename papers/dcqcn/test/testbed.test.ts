@@ -16,7 +16,7 @@ group("unfairness (figures 3 and 8)", () => {
   /** Senders with these rates on the link all the time, of which payload is 1024 / 1106, for 190 ms. */
   const senders = (...rates: number[]): Made => {
     const time_s = Array.from({ length: 190 }, (_, i) => (i + 1) / 1000);
-    const named = rates.map((rate, i) => [`senders/h${i + 1}_1`, rate] as const);
+    const named = rates.map((rate, i) => [`senders/h${i + 1}-1`, rate] as const);
     const flows = named.map(
       ([id, rate]) => [id, { goodput_bps: time_s.map(() => (rate * 1e9 * 1024) / 1106) }] as const,
     );
@@ -42,14 +42,14 @@ group("unfairness (figures 3 and 8)", () => {
     const time_s = Array.from({ length: 30 }, (_, i) => (i + 1) * interval_s);
     // 20 ms that do not count, 3 MB in the 21st, 6 MB in the 22nd, nothing later.
     const bytes = time_s.map((_, i) => (i < 20 ? 9e6 : ([3e6, 6e6][i - 20] ?? 0)));
-    const flows = { "senders/h1_1": { goodput_bps: bytes.map((one) => (8 * one) / interval_s) } };
+    const flows = { "senders/h1-1": { goodput_bps: bytes.map((one) => (8 * one) / interval_s) } };
     const [found] = sampleResult(1).flows;
     const result = {
       ...sampleResult(1),
-      flows: [{ ...(found as Result["flows"][number]), id: "senders/h1_1", from: "h1_1" }],
+      flows: [{ ...(found as Result["flows"][number]), id: "senders/h1-1", from: "h1-1" }],
     };
     const evidence = { result, series: { interval_s, time_s, flows, queues: {} }, scenario: {} } as unknown as Evidence;
-    const rates = transferRates(evidence, "h1_1", 4e6, 0.02).map((gbps) => (gbps * 1024) / 1106);
+    const rates = transferRates(evidence, "h1-1", 4e6, 0.02).map((gbps) => (gbps * 1024) / 1106);
     // 3 MB in 1 ms and 1 MB in 1/6 ms; then 4 MB in 4/6 ms.
     expect(rates).toEqual([expect.closeTo(32 / (7 / 6), 6), expect.closeTo(48, 6)]);
   });
@@ -73,10 +73,10 @@ group("the victim flow (figures 4 and 9)", () => {
     return { from, to, ...rest, pause_time_s: { 3: pause } };
   };
   const run = (victim: number, added: number): Made => ({
-    rates: { "victim/h1_5": victim, "incast/h1_1": victim, "incast/h1_2": victim },
+    rates: { "victim/h1-5": victim, "incast/h1-1": victim, "incast/h1-2": victim },
     result: {
       switches: switches(["t1", "t4", "l1", "l2", "l3", "l4", "s1", "s2"], 1000),
-      links: [link("s1", "l3", 1 + added), link("h1_1", "t1", 1 + added), link("t1", "h1_1", 9)],
+      links: [link("s1", "l3", 1 + added), link("h1-1", "t1", 1 + added), link("t1", "h1-1", 9)],
     },
   });
   const added = ({ name }: Trial) => Number(/-(\d)-/.exec(name)?.[1]);
@@ -96,7 +96,7 @@ group("the victim flow (figures 4 and 9)", () => {
     const rate = (at: number, least: number) => ((at <= 0.24 ? least : 2 * least) * 1e9 * 1024) / 1106;
     const make = (trial: Trial, seed: number): Made => {
       const flow = { goodput_bps: time_s.map((at) => rate(at, trial.name.startsWith("ecmp") ? 10 + seed : 10)) };
-      const series = { interval_s: 1e-3, time_s, flows: { "victim/h1_5": flow }, queues: {} };
+      const series = { interval_s: 1e-3, time_s, flows: { "victim/h1-5": flow }, queues: {} };
       return { ...run(15, added(trial)), series };
     };
     const { values } = outcome("dcqcn-fig4", "sim", make);
@@ -132,7 +132,7 @@ group("benchmark traffic (figures 15 to 18)", () => {
   const run = (users: number, tail: number, incast: readonly number[], result: Partial<Result> = {}): Made => ({
     rates: Object.fromEntries([
       ...Array.from({ length: 10 }, (_, i) => [`users#${i + 1}`, i === 0 ? tail : users]),
-      ...incast.map((rate, i) => [`rebuild/h2_${i + 1}`, rate]),
+      ...incast.map((rate, i) => [`rebuild/h2-${i + 1}`, rate]),
     ]),
     result,
   });
@@ -238,7 +238,7 @@ group("more than 800 hosts (section 7)", () => {
   const run = (users: number, low: number, incast: readonly number[], frames: number): Made => ({
     rates: Object.fromEntries([
       ...Array.from({ length: 10 }, (_, i) => [`users#${i + 1}`, i < 2 ? low : users]),
-      ...incast.map((rate, i) => [`rebuild-${1 + (i % 2)}/h2_${i + 1}`, rate]),
+      ...incast.map((rate, i) => [`rebuild-${1 + (i % 2)}/h2-${i + 1}`, rate]),
     ]),
     result: { duration_s: 0.01, switches: { ...switches(["c1", "c2"], frames), ...switches(["e1_1", "a1_1"], 9999) } },
   });

@@ -70,7 +70,7 @@ describe("buffers", () => {
     "pause at t_PFC: three inputs of one queue stop when each holds what is free",
     async () => {
       const { switches } = await run("unfairness", 6, kPfcOnly);
-      const queue = switches.t4?.queues.h4_2?.["3"];
+      const queue = switches.t4?.queues["h4-2"]?.["3"];
       // q = 3 t_PFC, t_PFC = kShared - q.
       const expected = (3 * kBeta8 * kShared) / (1 + 3 * kBeta8);
       expect(queue?.mean).toBeGreaterThan(0.99 * expected);

@@ -8,7 +8,7 @@ const pfc = (frames: number) => ({ drops: {}, ecn_marked: 0, queues: {}, pfc_sen
 
 describe("a victim with QCN", () => {
   const run = (victim: number, frames: number): Made => ({
-    rates: { victim, "incast/h1_1": 30 },
+    rates: { victim, "incast/h1-1": 30 },
     result: { switches: { t1: pfc(frames), t4: pfc(2 * frames) } },
   });
   const judged = (victim: number, frames: number) =>

@@ -4,10 +4,11 @@ import { WeirError } from "../../base/error.js";
 import { launcherPath, programEnvironment, programLibraries } from "../../daemon/programs/launch.js";
 import { kControlVariable } from "../../host/control_directory.js";
 import { runTool, ToolError } from "../../host/tools.js";
-import { kSystemFolder } from "./place.js";
+import { kOwnFolder, kSystemFolder } from "./place.js";
 
-/** Variables that are set for programs of a host. @param folder Folder of the host. */
-export function hostEnvironment(folder: string): Record<string, string> {
+/** Variables that are set for programs of a lab's hosts. @param lab Folder of the lab. */
+export function hostEnvironment(lab: string): Record<string, string> {
+  const folder = join(lab, kOwnFolder);
   return { [kControlVariable]: folder, ...nicEnvironment(join(folder, kSystemFolder)) };
 }
 
@@ -38,7 +39,7 @@ export async function showDevices(pid: number, folder: string): Promise<string |
 }
 
 /**
- * The command that runs `command` on a host, in this process's folder where the host has that.
+ * The command that runs `command` on a host, in `folder` where the host has that.
  * @param pid Process 1 of the host.
  * @param userNamespace The host is in another user namespace than this process.
  */
@@ -46,13 +47,14 @@ export function enterHost(
   { pid, userNamespace }: { pid: number; userNamespace: boolean },
   environment: Readonly<Record<string, string>>,
   command: readonly string[],
+  folder: string,
 ): [string, ...string[]] {
   const namespaces = [
     ...["--target", String(pid), "--net", "--uts", "--ipc", "--mount", "--pid"],
     ...(userNamespace ? ["--user", "--preserve-credentials"] : []),
   ];
   // Entering mounts leads to their root. The variables are set there: nsenter and the shell are none of the programs that need them.
-  const inside = ["sh", "-c", 'cd "$0" 2> /dev/null; exec env "$@"', process.cwd()];
+  const inside = ["sh", "-c", 'cd "$0" 2> /dev/null; exec env "$@"', folder];
   const settings = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
   return ["nsenter", ...namespaces, "--", ...inside, ...settings, ...command];
 }

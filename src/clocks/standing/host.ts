@@ -1,6 +1,5 @@
 /** A host of a lab that stays: programs live there, and the kernel's stack, which sends and receives through the host's NIC. */
 import { join } from "node:path";
-import { makeFolder } from "../../base/folder.js";
 import { ProgramBroker } from "../../daemon/programs/broker.js";
 import { writeSystemFiles } from "../../daemon/programs/device_files.js";
 import type { ProgramNicConfig } from "../../daemon/programs/session.js";
@@ -60,7 +59,6 @@ export class InhabitedHost {
   /** Serves programs from now on. @throws WeirError where a socket cannot be made. */
   async serve(device: Device, events: HostEvents): Promise<void> {
     const { name: host, folder, index, nic } = this.place;
-    makeFolder(folder, 0o755);
     const told = ({ pid, uid, command }: ProgramIdentity) => ({ host, program: pid, uid, command });
     this.#broker = await ProgramBroker.open(join(folder, `${nic.name}.verbs`), nic, {
       addon: this.addon,

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeFolder } from "../../base/folder.js";
 import type { Device } from "../../device/device.js";
 import type { ProgramIdentity } from "../../device/protocol.js";
 import { type Inhabitant, inhabitants, processNamespace } from "../../host/inhabitants.js";
@@ -17,8 +18,9 @@ import { Share } from "../../scenario/parts.js";
 import type { Scenario } from "../../scenario/types.js";
 import { gatewayAddresses, hostAddresses, labNetwork, stackNode } from "../lab/compose.js";
 import { kNicInterface } from "../lab/devices.js";
-import { showDevices } from "./enter.js";
+import { hostEnvironment, showDevices } from "./enter.js";
 import { type HostEvents, InhabitedHost, shapeKernel } from "./host.js";
+import { kOwnFolder } from "./place.js";
 
 /** Priority of programs' traffic where they choose none: that of scenarios' traffic. */
 const kPriority = 3;
@@ -65,8 +67,14 @@ export class LabHosts {
     return this.#machines.get(host) as Machine;
   }
 
-  folderOf(host: string): string {
-    return join(this.folder, host);
+  /** Pid of process 1 of a host that runs here. */
+  pidOf(host: string): number | undefined {
+    return this.#machines.get(host)?.pid;
+  }
+
+  /** Variables that are set for programs, the same on each host. */
+  get environment(): Record<string, string> {
+    return hostEnvironment(this.folder);
   }
 
   /** Limits the kernels to what their links at `scale` carry. */
@@ -99,7 +107,7 @@ export class LabHosts {
         congestion: this.scenario.congestion,
         port: { interface: kNicInterface, mac: hostMac(number), rate: wallRate(link.rate, scale), mtu: link.mtu },
       };
-      this.#hosts.push(new InhabitedHost({ name, index, folder: this.folderOf(name), nic }, addon, worker));
+      this.#hosts.push(new InhabitedHost({ name, index, folder: join(this.folder, name), nic }, addon, worker));
     });
   }
 
@@ -159,6 +167,8 @@ export class LabHosts {
     const { scenario, folder, events } = this;
     const hosts = join(folder, "hosts");
     writeFileSync(hosts, hostsFile(scenario));
+    const seenAs = join(folder, kOwnFolder);
+    makeFolder(seenAs, 0o755);
     const { nodes, links } = labNetwork(scenario, true);
     const inhabited = new Map(this.#places.map(({ name }) => [stackNode(name), name]));
     this.#network = await LabNetwork.create(nodes, links, async (node) => {
@@ -167,6 +177,7 @@ export class LabHosts {
       const machine = await Machine.create({
         name,
         hosts,
+        folder: { own: join(folder, name), seenAs },
         onLost: () => events.failed(`process 1 of ${name} has ended`),
       });
       this.#machines.set(name, machine);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../../base/error.js";
 import { ask, probe } from "../../device/control_client.js";
 import type { StandingHost, StandingReport } from "../../device/protocol.js";
+import { knownHost } from "../../scenario/host_names.js";
 import { answeringLabs, labSocket } from "./place.js";
 
 const kUp = "weir lab up FILE builds one";
@@ -40,8 +41,9 @@ export function chooseHost(
   wanted: string,
 ): { lab: StandingReport; host: StandingHost } {
   const all = labs.flatMap((lab) => lab.hosts.map((host) => ({ lab, host, full: `${lab.name}.${host.name}` })));
-  const exact = all.filter(({ full }) => full === wanted);
-  const found = exact.length > 0 ? exact : all.filter(({ host }) => host.name === wanted);
+  const name = knownHost(wanted, (one) => all.some(({ full, host }) => full === one || host.name === one));
+  const exact = all.filter(({ full }) => full === name);
+  const found = exact.length > 0 ? exact : all.filter(({ host }) => host.name === name);
   const [only, ...others] = found;
   if (only === undefined) {
     const known = all.map(({ full }) => full).join(", ");

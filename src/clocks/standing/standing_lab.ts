@@ -17,6 +17,7 @@ import { composeLab, hostAddresses, labEnds, stackMtu } from "../lab/compose.js"
 import { LabControl } from "../lab/control.js";
 import { kNicInterface } from "../lab/devices.js";
 import { openCarrier } from "../lab/parts/part_run.js";
+import { Entrance } from "./entrance.js";
 import type { HostEvents } from "./host.js";
 import { LabHosts, type LabHostsEvents } from "./lab_hosts.js";
 import { labFolder } from "./place.js";
@@ -51,6 +52,7 @@ export class StandingLab {
   #counted: [LabWorker, LabWorker] | [] = [];
   #hosts: LabHosts | undefined;
   #control: LabControl | undefined;
+  #entrance: Entrance | undefined;
   #closed = false;
   #serves = false;
 
@@ -87,6 +89,7 @@ export class StandingLab {
     if (this.#closed) return;
     this.#closed = true;
     this.#control?.ended();
+    this.#entrance?.close();
     this.#hosts?.close();
     for (const worker of this.#workers) worker.stop();
     for (const worker of this.#workers) worker.close();
@@ -181,6 +184,7 @@ export class StandingLab {
       programs: (host) => hosts.programs(host),
     });
     await hosts.serve(this.#control.devices, events);
+    this.#entrance = await Entrance.open(this.folder, { addon, hostPid: (name) => hosts.pidOf(name) });
     this.#serves = true;
   }
 

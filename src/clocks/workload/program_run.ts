@@ -85,7 +85,7 @@ export class ProgramRun {
     const [stdout, stderr] = [new ProgramOutput(folder, file("out")), new ProgramOutput(folder, file("err"))];
     this.#outputs = { stdout, stderr };
     const command = ["sh", "-c", kBegin, "sh", program.run];
-    const [enter, ...args] = enterHost({ pid, userNamespace: false }, environment, command);
+    const [enter, ...args] = enterHost({ pid, userNamespace: false }, environment, command, process.cwd());
     // A session of its own keeps Ctrl-C away from it.
     const child = spawn(enter, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
     stdout.listen(child.stdout);

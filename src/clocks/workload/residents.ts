@@ -8,7 +8,6 @@ import type { Scenario } from "../../scenario/types.js";
 import type { LabAccess, OpenLab } from "../lab/access.js";
 import { labDevices } from "../lab/devices.js";
 import type { Residents, ResidentsResult } from "../lab/residents.js";
-import { hostEnvironment } from "../standing/enter.js";
 import { LabHosts } from "../standing/lab_hosts.js";
 import { standingScale } from "../standing/scale.js";
 import { Programs } from "./programs.js";
@@ -82,7 +81,7 @@ export class LabResidents implements Residents {
     const now = () => lab.now();
     const placeOf = (host: string) => ({
       pid: hosts.machine(host).pid,
-      environment: hostEnvironment(hosts.folderOf(host)),
+      environment: hosts.environment,
       folder: this.options.results,
       now,
       counters: () => {

@@ -133,8 +133,8 @@ it("a switch that fails takes all its links with it, and the others carry on", a
     duration: "1ms",
     switch: { load_balancing: "spray" },
     traffic: [
-      { from: "h1_1", to: "h2_1" },
-      { from: "h2_2", to: "h1_2" },
+      { from: "h1-1", to: "h2-1" },
+      { from: "h2-2", to: "h1-2" },
     ],
   });
   const { result, series } = await run(scenario);

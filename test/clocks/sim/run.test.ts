@@ -304,7 +304,7 @@ describe("flow completion times", () => {
   });
 
   it("leave out rows of flows beyond the first thousand, but not their share", async () => {
-    const many = fatTree({ traffic: [{ id: "x", from: "h1_1_1", to: "h2_1_1", qps: 1003 }] });
+    const many = fatTree({ traffic: [{ id: "x", from: "h1-1-1", to: "h2-1-1", qps: 1003 }] });
     const cells = (now: number) => ({ "receivers.1002.rx_bytes": now });
     const { result } = await run(many, { cells, step: 1e9 });
     expect(result.flows).toHaveLength(1000);
