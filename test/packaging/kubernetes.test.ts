@@ -154,6 +154,7 @@ describe("the DaemonSet", () => {
       if (mountPath !== kSystemControlDirectory) expect(stdout.replaceAll(/\s+/g, "")).toContain(mountPath);
     }
     expect(container?.volumeMounts).toContainEqual(plugin?.volumeMounts?.[0]);
+    expect(pod?.spec?.hostPID).toBe(true);
   });
 });
 
