@@ -108,6 +108,7 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   switch: async () => (await import("./switch.js")).addSwitch,
   nic: async () => (await import("./switch.js")).addNic,
   run: async () => (await import("./run.js")).addRun,
+  "device-plugin": async () => (await import("./device_plugin.js")).addDevicePlugin,
   top: async () => (await import("./top.js")).addTop,
   show: async () => (await import("./show.js")).addShow,
   fault: async () => (await import("./fault.js")).addFault,

@@ -6,10 +6,14 @@ import type { IPodMonitor } from "@kubernetes-models/prometheus-operator/monitor
 import { PodMonitor } from "@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PodMonitor";
 import { DaemonSet, type IDaemonSet } from "kubernetes-models/apps/v1/DaemonSet";
 import { type INamespace, Namespace } from "kubernetes-models/v1/Namespace";
+import { type IPod, Pod } from "kubernetes-models/v1/Pod";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { isLoopback } from "../../src/base/http/address.js";
+import { kResource } from "../../src/daemon/pods/device_plugin.js";
 import { loadNicDaemon } from "../../src/device/file/load.js";
 import { kMetricsPorts } from "../../src/device/file/schema.js";
+import { kSystemControlDirectory } from "../../src/host/control_directory.js";
 import { MetricsServer } from "../../src/watch/metrics/server.js";
 import { weir } from "../cli/harness.js";
 import { list, manifest, read, readYaml, root } from "./files.js";
@@ -25,7 +29,7 @@ const namespace = readYaml<INamespace>(`${kFolder}/namespace.yaml`);
 const daemonSet = readYaml<IDaemonSet>(`${kFolder}/daemonset.yaml`);
 const podMonitor = readYaml<IPodMonitor>(`${kFolder}/podmonitor.yaml`);
 const pod = daemonSet.spec?.template;
-const [container] = pod?.spec?.containers ?? [];
+const [container, plugin] = pod?.spec?.containers ?? [];
 const [map] = kustomization.configMapGenerator;
 
 describe("manifests", () => {
@@ -137,5 +141,31 @@ describe("the DaemonSet", () => {
     expect(allowPrivilegeEscalation).toBe(false);
     const guide = read("docs/start/install.md");
     for (const name of capabilities?.add ?? []) expect(guide).toContain(`\`${name}\``);
+  });
+
+  it("has a device plugin beside the daemon, where kubelet, pods and daemon look", async () => {
+    const { stdout } = await weir([...(plugin?.args ?? []), "--help"]);
+    expect(stdout).toContain(kResource);
+    expect(plugin?.image).toBe(container?.image);
+    expect(plugin?.securityContext?.capabilities).toEqual({ drop: ["ALL"] });
+    // A pod is given paths of the node: those of the plugin have to be the same.
+    for (const { name, mountPath } of plugin?.volumeMounts ?? []) {
+      expect(pod?.spec?.volumes?.find((volume) => volume.name === name)?.hostPath?.path).toBe(mountPath);
+      if (mountPath !== kSystemControlDirectory) expect(stdout.replaceAll(/\s+/g, "")).toContain(mountPath);
+    }
+    expect(container?.volumeMounts).toContainEqual(plugin?.volumeMounts?.[0]);
+    expect(pod?.spec?.hostPID).toBe(true);
+  });
+});
+
+describe("the example of pods", () => {
+  const pods = parseAllDocuments(read("examples/kubernetes/write-bw.yaml")).map((one) => one.toJS() as IPod);
+
+  it("asks for the resource that the plugin offers", () => {
+    expect(pods).toHaveLength(2);
+    for (const one of pods) {
+      expect(() => new Pod(one).validate()).not.toThrow();
+      expect(one.spec?.containers[0]?.resources?.limits).toEqual({ [kResource]: 1 });
+    }
   });
 });
