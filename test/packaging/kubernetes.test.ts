@@ -159,7 +159,7 @@ describe("the DaemonSet", () => {
 });
 
 describe("the example of pods", () => {
-  const pods = parseAllDocuments(read("examples/kubernetes/write-bw.yaml")).map((one) => one.toJS() as IPod);
+  const pods = parseAllDocuments(read("examples/kubernetes/write-bw.yml")).map((one) => one.toJS() as IPod);
 
   it("asks for the resource that the plugin offers", () => {
     expect(pods).toHaveLength(2);
