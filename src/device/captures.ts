@@ -2,6 +2,7 @@
 import type { Writable } from "node:stream";
 import { WeirError } from "../base/error.js";
 import type { CaptureCounts, NativeAddon } from "../native/types.js";
+import { knownHost } from "../scenario/host_names.js";
 import { countsBlock } from "./capture/counts.js";
 import { type CaptureStart, kindsMask, parseCaptureRequest } from "./capture/request.js";
 import { addCounts, FrameTap, type TapPlace } from "./capture/tap.js";
@@ -83,7 +84,9 @@ export class Captures {
   }
 }
 
-function named<Port extends { name: string }>(ports: readonly Port[], name: string, device: string): Port {
+/** A port of a device by its name. @throws WeirError where there is none. */
+export function named<Port extends { name: string }>(ports: readonly Port[], asked: string, device: string): Port {
+  const name = knownHost(asked, (one) => ports.some((port) => port.name === one));
   const found = ports.find((port) => port.name === name);
   if (found !== undefined) return found;
   throw new WeirError(`${device} has no port called ${JSON.stringify(name)}`, {

@@ -7,7 +7,7 @@ import { kUnits } from "../native/units.js";
 import { inWallUnits } from "../native/wall.js";
 import type { FaultWorker } from "../native/workers.js";
 import { kNakCodes, kOpcodes } from "../scenario/fault_schema.js";
-import type { CapturePort } from "./captures.js";
+import { type CapturePort, named } from "./captures.js";
 import { type FaultRequest, parseFault } from "./fault_request.js";
 import type { FaultReport } from "./protocol.js";
 
@@ -102,10 +102,8 @@ export class DeviceFaults {
     const names = ports.map((port) => port.name).join(", ");
     const [only, ...others] = ports;
     if (name === undefined && only !== undefined && others.length === 0) return only;
-    const found = ports.find((port) => port.name === name);
-    if (found !== undefined) return found;
-    const message = name === undefined ? "which port?" : `${this.device} has no port called ${JSON.stringify(name)}`;
-    throw new WeirError(`fault: port: ${message}`, { hint: `its ports: ${names}` });
+    if (name !== undefined) return named(ports, name, this.device);
+    throw new WeirError("fault: port: which port?", { hint: `its ports: ${names}` });
   }
 }
 

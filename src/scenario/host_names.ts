@@ -13,6 +13,11 @@ export function knownHost(text: string, known: (name: string) => boolean): strin
   return known(text) || !known(spelled(text)) ? text : spelled(text);
 }
 
+/** The other spelling of a host's name; undefined: it has none. */
+export function otherSpelling(name: string): string | undefined {
+  return /^h\d+(-\d+){1,2}$/.test(name) ? name.replaceAll("-", "_") : undefined;
+}
+
 /** The scenario with its hosts' names in one spelling. Where all is written out, hosts are called what the user calls them. */
 export function withHostNames(input: ScenarioInput): ScenarioInput {
   const { topology, switch: switches, traffic, changes, failures, faults, parts, probes, expect } = input;

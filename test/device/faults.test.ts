@@ -82,6 +82,12 @@ it("tells what goes on, and ends one or all", () => {
   expect(faults.list()).toEqual([]);
 });
 
+it("knows a port that faces a host in either spelling of its name", () => {
+  const { own, faults } = device(["spine1", "h1-2"]);
+  expect(faults.make({ port: "h1_2", kind: "drop" })).toMatchObject({ port: "h1-2" });
+  expect(own.made).toMatchObject([{ port: 1 }]);
+});
+
 it("makes those of the device's file, and others when the file has others", () => {
   const { own, faults } = device(["eth1"]);
   const ofFile = (...kinds: ("drop" | "corrupt")[]) => faults.replace(kinds.map((kind) => ({ kind })));
@@ -105,7 +111,7 @@ it.each<[object, string, string?]>([
   [{ kind: "drop", share: "200%" }, "fault: share: 200% is out of range", "must be 0 to 1"],
   [{ kind: "drop", opcode: ["wrte"] }, "fault: opcode.0: an opcode is send, write"],
   [{ kind: "drop", from: "nowhere" }, "fault: from: nowhere"],
-  [{ kind: "drop", port: "eth9" }, 'fault: port: sw0 has no port called "eth9"', "its ports: eth1, eth2"],
+  [{ kind: "drop", port: "eth9" }, 'sw0 has no port called "eth9"', "its ports: eth1, eth2"],
   [{ kind: "drop" }, "fault: port: which port?", "its ports: eth1, eth2"],
   [{ kind: "delay", port: "eth1" }, "fault: delay: is missing"],
   [{ kind: "drop", port: "eth1", delay: "1ms" }, "fault: delay: not with kind drop"],

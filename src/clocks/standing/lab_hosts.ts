@@ -14,6 +14,7 @@ import type { NativeAddon, NativeWorker } from "../../native/types.js";
 import { wallRate } from "../../native/wall.js";
 import { hostMac } from "../../scenario/addresses.js";
 import { Fabric } from "../../scenario/fabric.js";
+import { otherSpelling } from "../../scenario/host_names.js";
 import { Share } from "../../scenario/parts.js";
 import type { Scenario } from "../../scenario/types.js";
 import { gatewayAddresses, hostAddresses, labNetwork, stackNode } from "../lab/compose.js";
@@ -195,8 +196,11 @@ function tryToKill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Contents of /etc/hosts for programs. */
+/** Contents of /etc/hosts for programs: names in either spelling. */
 export function hostsFile({ hosts }: Pick<Scenario, "hosts">): string {
-  const own = hosts.flatMap(({ name }, i) => hostAddresses(i).map((address) => `${address} ${name}`));
+  const own = hosts.flatMap(({ name }, i) => {
+    const names = [name, otherSpelling(name) ?? []].flat().join(" ");
+    return hostAddresses(i).map((address) => `${address} ${names}`);
+  });
   return `${["127.0.0.1 localhost", "::1 localhost", ...own].join("\n")}\n`;
 }

@@ -1,10 +1,12 @@
 /** Narrows the answers of a device to one port. */
 import { WeirError } from "../../base/error.js";
+import { knownHost } from "../../scenario/host_names.js";
 import type { Answers } from "./view.js";
 
 /** @param port Name of the port, or of its interface. @throws WeirError when there is no such port. */
 export function onlyPort(answers: Partial<Answers> & Pick<Answers, "ports">, port: string): Answers {
-  const ports = answers.ports.filter(({ name, interface: netdev }) => name === port || netdev === port);
+  const wanted = knownHost(port, (one) => answers.ports.some(({ name }) => name === one));
+  const ports = answers.ports.filter(({ name, interface: netdev }) => name === wanted || netdev === wanted);
   if (ports.length === 0) {
     throw new WeirError(`there is no port ${port}`, {
       hint: `there are ${answers.ports.map(({ name }) => name).join(", ")}`,

@@ -51,6 +51,8 @@ it("hosts know each other by name, by both versions of IP", () => {
   expect(hostsFile(parseScenario({ topology }).scenario)).toBe(
     "127.0.0.1 localhost\n::1 localhost\n10.87.0.1 a\nfd57:4549:5200::1 a\n10.87.0.2 b\nfd57:4549:5200::2 b\n",
   );
+  const tree = { kind: "leaf-spine", leaves: 1, spines: 1, hosts: 1 };
+  expect(hostsFile(parseScenario({ topology: tree }).scenario)).toContain("10.87.0.1 h1-1 h1_1\n");
 });
 
 it("what a lab left that was killed is removed, and one that is being built is left alone", async () => {
