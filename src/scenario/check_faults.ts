@@ -4,9 +4,13 @@ import { formatTime } from "../base/units.js";
 import { kMostOutages, linkOfFault, outages } from "./faults.js";
 import type { Scenario } from "./types.js";
 
+/** Most faults of one port: the native core looks at each for every frame. */
+const kMostAtPort = 64;
+
 export function checkFaults({ faults, links, hosts, switches, duration }: Scenario, found: Findings): void {
   const hostNames = hosts.map(({ name }) => name);
   const names = [...hostNames, ...switches.map(({ name }) => name)];
+  const taken = new Map<string, number>();
   faults.forEach((fault, i) => {
     const { device, port, at, down = 0, up = 0 } = fault;
     const path = (field: string) => ["faults", i, field];
@@ -21,6 +25,13 @@ export function checkFaults({ faults, links, hosts, switches, duration }: Scenar
     if (!names.includes(device)) {
       found.unknown(path("device"), "host or switch", device, names);
       return;
+    }
+    const place = `${linkOfFault(links, fault)} ${device}`;
+    const before = taken.get(place) ?? 0;
+    taken.set(place, before + 1);
+    if (before === kMostAtPort) {
+      const message = `${device} has ${kMostAtPort} there already`;
+      found.problem(path("device"), message, "fewer, or at other ports");
     }
     const peers = links.flatMap(({ from, to }) => (from === device ? [to] : to === device ? [from] : []));
     if (port === undefined && peers.length > 1) {

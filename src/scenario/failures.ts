@@ -71,10 +71,13 @@ function faultEvents(scenario: Failing): NetworkEvent[] {
 }
 
 /** Links that are down from `time` on. */
-export function linksDown(scenario: Failing, time: number): Set<Link> {
-  const failed = linksOf(scenario, ({ at, until = Number.POSITIVE_INFINITY }) => at <= time && time < until);
-  const out = outages(scenario, scenario.duration).filter(({ at, until }) => at <= time && time < until);
-  return new Set([...failed, ...out.map(({ link }) => link)]);
+export function linksDown(times: readonly Outage[], time: number): Set<Link> {
+  return new Set(times.filter(({ at, until }) => at <= time && time < until).map(({ link }) => link));
+}
+
+/** Times for which links are down, by failures and by faults. */
+export function allOutages(scenario: Failing): Outage[] {
+  return [...failedLinks(scenario), ...outages(scenario, scenario.duration)];
 }
 
 /** Links that routes go around from `time` on: links that have been down for as long as routes take to follow. */

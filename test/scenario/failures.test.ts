@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fabric } from "../../src/scenario/fabric.js";
-import { linksAvoided, linksDown, networkEvents } from "../../src/scenario/failures.js";
+import { allOutages, linksAvoided, linksDown, networkEvents } from "../../src/scenario/failures.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
 import type { Link } from "../../src/scenario/types.js";
 import { problemsOf } from "../fixtures/refusal.js";
@@ -36,7 +36,10 @@ describe("failures", () => {
 
   it("take a link down from its time on until it is there again, whichever end is named first, and a switch with all its links", () => {
     const link = failing({ link: "spine1 -- leaf1", at: "2ms", until: "5ms", reroute: "1ms" });
-    const at = (time: number) => [names(linksDown(link, time * 1e6)), names(linksAvoided(link, time * 1e6))];
+    const at = (time: number) => [
+      names(linksDown(allOutages(link), time * 1e6)),
+      names(linksAvoided(link, time * 1e6)),
+    ];
     expect([1.999999, 2, 2.999999, 3].map(at)).toEqual([
       [[], []],
       [["leaf1--spine1"], []],
@@ -50,7 +53,7 @@ describe("failures", () => {
       [[], []],
     ]);
     const spine = failing({ switch: "spine2", at: "2ms" });
-    expect(names(linksDown(spine, 9e6))).toEqual(["leaf1--spine2", "leaf2--spine2"]);
+    expect(names(linksDown(allOutages(spine), 9e6))).toEqual(["leaf1--spine2", "leaf2--spine2"]);
   });
 
   it("of which several are under way leave a link down as long as any of them has it", () => {
@@ -58,7 +61,7 @@ describe("failures", () => {
       { link: "leaf1 -- spine1", at: "1ms", until: "3ms" },
       { switch: "spine1", at: "2ms", until: "4ms" },
     );
-    expect([1, 2, 3, 4].map((ms) => names(linksDown(scenario, ms * 1e6)))).toEqual([
+    expect([1, 2, 3, 4].map((ms) => names(linksDown(allOutages(scenario), ms * 1e6)))).toEqual([
       ["leaf1--spine1"],
       ["leaf1--spine1", "leaf2--spine1"],
       ["leaf1--spine1", "leaf2--spine1"],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { linksDown, networkEvents } from "../../src/scenario/failures.js";
+import { allOutages, linksDown, networkEvents } from "../../src/scenario/failures.js";
 import { outages } from "../../src/scenario/faults.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
 import { problemsOf } from "../fixtures/refusal.js";
@@ -29,7 +29,7 @@ describe("faults of a scenario", () => {
       "8 link h1 -- sw goes down",
       "9 link h1 -- sw is up again",
     ]);
-    const at = (ms: number) => linksDown(scenario, ms * 1e6).size;
+    const at = (ms: number) => linksDown(allOutages(scenario), ms * 1e6).size;
     expect([4.9, 5, 5.9, 6, 8, 8.9, 9].map(at)).toEqual([0, 1, 1, 0, 1, 1, 0]);
   });
 
@@ -40,6 +40,12 @@ describe("faults of a scenario", () => {
     expect(ends({ at: "2ms" })).toEqual([Number.POSITIVE_INFINITY]);
     expect(ends({ at: "2ms", for: "60s" })).toEqual([Number.POSITIVE_INFINITY]);
     expect(ends({ at: "2ms", for: "3ms", down: "2ms", up: "500us" })).toEqual([4e6, 5e6]);
+  });
+
+  it("are 64 at a port at most, as many as it looks at for each frame", () => {
+    const many = Array.from({ length: 65 }, () => ({ device: "h1", kind: "drop" }));
+    expect(problems(...many.slice(1))).toEqual([]);
+    expect(problems(...many)).toEqual([expect.stringMatching(/^faults.64.device: h1 has 64 there already/)]);
   });
 
   it.each<[string, object, string, string]>([

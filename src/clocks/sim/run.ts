@@ -18,8 +18,8 @@ import { Completions } from "../../result/completions.js";
 import { Recorder } from "../../result/recorder.js";
 import { changedAt, changeTimes } from "../../scenario/changes.js";
 import { Fabric, type SwitchTable } from "../../scenario/fabric.js";
-import { linksAvoided, linksDown, networkEvents } from "../../scenario/failures.js";
-import { outages } from "../../scenario/faults.js";
+import { allOutages, linksAvoided, linksDown, networkEvents } from "../../scenario/failures.js";
+import { type Outage, outages } from "../../scenario/faults.js";
 import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
 import type { FileRequest } from "../../scenario/places.js";
 import type { Link, Scenario } from "../../scenario/types.js";
@@ -111,6 +111,7 @@ class Run {
   private readonly records = new Float64Array(kRecordWords * kDrained);
   private readonly finished = new Float64Array(kFinishedWords * kDrained);
   private warm: SimulationTables | undefined;
+  private readonly outages: readonly Outage[];
   private down: ReadonlySet<Link> = new Set();
   private avoided: ReadonlySet<Link> = new Set();
   private tables: readonly SwitchTable[];
@@ -134,6 +135,7 @@ class Run {
     });
     this.completions = new Completions(scenario, fabric);
     this.tables = fabric.tables;
+    this.outages = allOutages(scenario);
   }
 
   /** Goes on until virtual time `until`, or until aborted. */
@@ -165,7 +167,7 @@ class Run {
   /** Links and routes become those of `time`. */
   fail(time: number): void {
     const { scenario, fabric, simulation } = this;
-    const down = linksDown(scenario, time);
+    const down = linksDown(this.outages, time);
     scenario.links.forEach((link, i) => {
       if (down.has(link) !== this.down.has(link)) simulation.setLink(i, !down.has(link));
     });
