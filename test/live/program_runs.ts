@@ -30,14 +30,14 @@ export interface NicOfPrograms extends Daemon {
 type Fields = (last: number) => string;
 const kPlain: Fields = (last) => `address: 10.66.0.${last}\nprograms: true\n`;
 
-/** Starts roce-a or roce-b, on the link of its host. */
+/** Starts roce_a or roce_b, on the link of its host. */
 export async function startNic(net: LabNetwork, host: Host, fields: Fields = kPlain): Promise<NicOfPrograms> {
   const path = folder();
   const file = join(path, "nic.yaml");
-  const control = join(path, `roce-${host}.sock`);
+  const control = join(path, `roce_${host}.sock`);
   writeFileSync(
     file,
-    `name: roce-${host}
+    `name: roce_${host}
 interface: weir0
 namespace: ${net.namespace(host).path}
 rate: 1Gbps

@@ -46,7 +46,7 @@ interface Told {
 describeLive("suites of others", () => {
   itUnless(lacking("python3-pyverbs"), "rdma-core's tests of pyverbs", async () => {
     const nic = await startNic(await network(["a"]), "a");
-    const { stdout, stderr } = await run(nic, "python3", kPyverbs, unpackedTests(), "--dev", "roce-a", "--gid", "0");
+    const { stdout, stderr } = await run(nic, "python3", kPyverbs, unpackedTests(), "--dev", "roce_a", "--gid", "0");
     const told = stdout
       .split("\n")
       .filter((line) => line.startsWith("{"))
