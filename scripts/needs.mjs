@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } 
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 
-/** @typedef {{ package: string, programs?: string[], files?: string[], for: string[] }} Need */
+/** @typedef {{ package: string, programs?: string[], either?: string[][], files?: string[], for: string[] }} Need */
 
 /** @type {Need[]} */
 export const kNeeds = JSON.parse(readFileSync(new URL("../test/needs.json", import.meta.url), "utf8")).needs;
@@ -23,9 +23,15 @@ export function findProgram(name) {
     .find((path) => existsSync(path));
 }
 
-/** Programs and files of a need that are not here. @param {Need} need */
-export function lackingOf({ programs = [], files = [] }) {
-  return [...programs.filter((name) => findProgram(name) === undefined), ...files.filter((file) => !isThere(file))];
+/** Programs that a need lists, also those that only some versions of its package have. @param {Need} need */
+export const programsOf = ({ programs = [], either = [] }) => [...programs, ...either.flat()];
+
+/** Programs and files of a need that are not here; all programs of one group of `either` are enough. @param {Need} need */
+export function lackingOf({ programs = [], either = [], files = [] }) {
+  const absent = (names) => names.filter((name) => findProgram(name) === undefined);
+  const groups = either.map(absent);
+  const enough = groups.length === 0 || groups.some((group) => group.length === 0);
+  return [...absent(programs), ...(enough ? [] : groups.flat()), ...files.filter((file) => !isThere(file))];
 }
 
 /** Tells whether there is such a file; a * stands for any part of a name. */
@@ -130,6 +136,6 @@ export function programsForTests() {
     const beside = name === "node" ? process.execPath : join(dirname(process.execPath), name);
     return [name, existsSync(beside) ? beside : findProgram(name)];
   });
-  const listed = kNeeds.flatMap(({ programs = [] }) => programs).map((name) => [name, findProgram(name)]);
+  const listed = kNeeds.flatMap(programsOf).map((name) => [name, findProgram(name)]);
   return new Map([...own, ...listed].filter(([, path]) => path !== undefined && existsSync(path)));
 }

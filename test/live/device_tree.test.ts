@@ -6,10 +6,10 @@ import { expect, it, onTestFinished } from "vitest";
 import { prepareLaunch } from "../../src/daemon/programs/launch.js";
 import type { LabNetwork } from "../../src/host/veth.js";
 import { lacking } from "../needs.js";
-import { describeUnless } from "../obstacles.js";
+import { describeUnless, itUnless } from "../obstacles.js";
 import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
-import { daemon, network, portOf, startSwitch } from "./daemons.js";
+import { daemon, freePort, network, portOf, startSwitch } from "./daemons.js";
 import { folder } from "./weir.js";
 
 const kUser = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"];
@@ -132,6 +132,17 @@ describeUnless(liveObstacle() ?? lacking("infiniband-diags", "ibverbs-utils", "p
     expect(stderr).toMatch(/^weir run: warning: no mounts here \(.+\): programs that load no libraries see no NIC/);
     expect((await run(place, ["ibstat"], kNoMounts)).stdout).toMatch(/State: Active/);
     expect((await run(place, ["rdma", "link"], kNoMounts)).stdout).toMatch(/^link a\/1 state ACTIVE/);
+  });
+
+  itUnless(lacking("prometheus-node-exporter"), "is what node_exporter tells of", async () => {
+    const at = `127.0.0.1:${await freePort()}`;
+    const collect = ["--collector.disable-defaults", "--collector.infiniband", `--web.listen-address=${at}`];
+    const exporter = await started(await bed(), ["prometheus-node-exporter", ...collect]);
+    await eventually(async () => {
+      const text = await fetch(`http://${at}/metrics`).then((answer) => answer.text());
+      expect(text, exporter.output()).toMatch(/^node_infiniband_state_id{device="a",port="1"} 4$/m);
+      expect(text).toMatch(/^node_infiniband_port_data_transmitted_bytes_total{device="a",port="1"} \d/m);
+    });
   });
 
   it("tells that the link is down, as do queries and events, and that it is back", async () => {

@@ -3,10 +3,10 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { expect, it } from "vitest";
-import { findProgram, kNeeds, lackingOf, missingPackages } from "../../scripts/needs.mjs";
+import { findProgram, kNeeds, lackingOf, missingPackages, programsOf } from "../../scripts/needs.mjs";
 import { lacking } from "../needs.js";
 
-const listed = kNeeds.flatMap(({ programs = [] }) => programs);
+const listed = kNeeds.flatMap(programsOf);
 
 it("tests find the programs of the list, those of Node.js, and no others", () => {
   const path = process.env.PATH ?? "";
@@ -46,6 +46,9 @@ it("tells what is missing, and packages that nobody has listed", () => {
   expect(
     lackingOf({ ...absent, programs: [], files: [here, nowhere, "/no-*/*", "/proc/s*lf/st*", "/proc/self/*stat*us"] }),
   ).toEqual([nowhere, "/no-*/*"]);
+  const either = (...groups: string[][]) => lackingOf({ ...absent, programs: [], files: [], either: groups });
+  expect(either(["no-such-program", "sh"], ["sh", "ls"])).toEqual([]);
+  expect(either(["no-such-program", "sh"], ["no-other"])).toEqual(["no-such-program", "no-other"]);
   expect(missingPackages(["nobody"])).toEqual([]);
   expect(() => lacking("no-such-package")).toThrow("test/needs.json");
 });
