@@ -1,7 +1,8 @@
-// npm run test:debian [-- [--tests] SUITE ...]: follows the README on a fresh Debian (bookworm and trixie, unless one is named). For
-// each, debootstrap makes a root with no more than a fresh machine has, and in it the committed tree of this checkout goes through npm
-// ci, npm start, programs on libibverbs by `weir run`, a lab that stays, and with --tests npm test. Needs root and debootstrap. Mirror,
-// certificates and npm's settings are those of this host. Steps have mounts and processes of their own, which end with them.
+// npm run test:debian [-- [--programs | --tests] SUITE ...]: follows the README on a fresh Debian (bookworm and trixie, unless one is
+// named). For each, debootstrap makes a root with no more than a fresh machine has, and in it the committed tree of this checkout goes
+// through npm ci, npm start, programs on libibverbs by `weir run`, a lab that stays; with --programs through the tests of
+// docs/reference/programs.md, with --tests through npm test. Needs root and debootstrap. Mirror, certificates and npm's settings are those
+// of this host. Steps have mounts and processes of their own, which end with them.
 import { spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -22,7 +23,11 @@ const checkout = fileURLToPath(new URL("..", import.meta.url));
 const who = "npm run test:debian";
 const kSuites = ["bookworm", "trixie"];
 const tests = process.argv.includes("--tests");
+const programs = process.argv.includes("--programs");
 const kMinute = 60_000;
+
+/** Tests that docs/reference/programs.md names. */
+const kProgramTests = "test/live/program test/live/lab_mpi test/live/device_tree";
 
 /** If the distribution's own Node.js is too old, npm brings one. */
 const kNode = {
@@ -77,10 +82,13 @@ const stepsOf = (suite) => [
     script: `apt-get install -y --no-install-recommends perftest ibverbs-utils iputils-ping >/dev/null\n${kPrograms}`,
   },
   { name: "weir lab up, exec, down", limit: 5 * kMinute, script: kLab },
+  ...(programs
+    ? [{ name: "RDMA programs", limit: 40 * kMinute, script: `CI=1 npm test -- --project live ${kProgramTests}` }]
+    : []),
   ...(tests ? [{ name: "npm test", limit: 90 * kMinute, script: "CI=1 npm test" }] : []),
 ];
 
-const named = process.argv.slice(2).filter((word) => word !== "--tests");
+const named = process.argv.slice(2).filter((word) => !["--programs", "--tests"].includes(word));
 const suites = named.length > 0 ? named : kSuites;
 const obstacle = whyNot(suites);
 if (obstacle !== undefined) {

@@ -74,6 +74,14 @@ describeUnless(liveObstacle() ?? lacking("rdmacm-utils"), "programs on librdmacm
     expect([await queuePairs(nics.a), await queuePairs(nics.b)]).toEqual([0, 0]);
   });
 
+  itUnless(lacking("perftest"), "have connections of perftest, which meets its peer so", async () => {
+    const nics = await fabric();
+    for (const program of ["ib_write_bw", "ib_send_lat"]) {
+      const command = [program, "-R", "-n", "100"];
+      await pair(nics, command, [...command, kServer]);
+    }
+  });
+
   it("have datagrams, and many connections", async () => {
     const nics = await fabric();
     await pair(nics, ["udaddy", "-c", "10"], ["udaddy", "-s", kServer, "-c", "10"]);
