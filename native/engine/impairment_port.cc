@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "link/pfc.h"
 #include "wire/classify.h"
 #include "wire/ecn.h"
 #include "wire/ethernet.h"
 #include "wire/nak.h"
 #include "wire/segmentation.h"
+#include "wire/trim.h"
 
 namespace weir {
 namespace {
@@ -74,6 +76,7 @@ PortState ImpairmentPort::state() {
 
 size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
   if (faults_.any()) faults_.down(clock_.now);
+  if (faults_.next_pause(clock_.now) <= clock_.now) take_pauses();
   const size_t room = std::min<size_t>(frames.size(), lent_.room());
   size_t count = 0;
   while (count < room) {
@@ -129,7 +132,8 @@ Impairment::Fate ImpairmentPort::decide(const RxFrame& frame, PacketMeta& meta) 
   faulted_.faults_dropped += fate.lost;
   if (fate.lost) return fate;
   faulted_.faults_duplicated += fate.duplicated && !own.duplicated;
-  faulted_.faults_changed += fate.marked || fate.refused || (fate.corrupted && !own.corrupted);
+  faulted_.faults_changed +=
+      fate.marked || fate.trimmed || fate.refused || fate.failure != 0 || (fate.corrupted && !own.corrupted);
   faulted_.faults_delayed += fate.at > own.at;
   return fate;
 }
@@ -140,17 +144,14 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
   if (fate.lost) return false;
   const bool delayed = impairment_.delays();
   const Time due = delayed || fate.reordered ? fate.at : kAtOnce;
-  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted && !fate.marked && !fate.refused;
+  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted && !fate.marked && !fate.trimmed &&
+                    !fate.refused && fate.failure == 0;
   if (!pass) {
     const uint32_t slot = hold(frame, fate.at, due);
     if (slot != kNoSlot) {
       counters_.delayed += delayed;
       counters_.reordered += fate.reordered;
-      uint8_t* const copy = bytes_.data() + size_t{slot} * slot_bytes_;
-      if (fate.refused) make_nak(copy, frames_[slot].length, meta, fate.syndrome);
-      meta.ecn = kCe;
-      if (fate.marked) write_ecn(copy, meta);
-      if (fate.corrupted) flip(slot, fate.bit);
+      change(slot, fate, meta);
     }
   }
   if (fate.duplicated) {
@@ -158,6 +159,36 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
     hold(frame, fate.at, due);
   }
   return pass;
+}
+
+void ImpairmentPort::change(uint32_t slot, const Impairment::Fate& fate, PacketMeta meta) {
+  uint8_t* const copy = bytes_.data() + size_t{slot} * slot_bytes_;
+  RxFrame& frame = frames_[slot];
+  if (fate.refused) make_nak(copy, frame.length, meta, fate.syndrome);
+  if (fate.marked) {
+    meta.ecn = kCe;
+    write_ecn(copy, meta);
+  }
+  // What it has become by another fault may be too short.
+  if (fate.trimmed && can_trim(meta, frame.length, fate.size)) {
+    Packet packet;
+    packet.length = frame.length;
+    packet.meta = meta;
+    trim(copy, packet, fate.size, fate.dscp);
+    frame.length = packet.length;
+  }
+  frame.failure = fate.failure;
+  if (fate.corrupted) flip(slot, fate.bit);
+}
+
+void ImpairmentPort::take_pauses() {
+  Packet packet;
+  while (faults_.pause(clock_.now, packet)) {
+    std::array<uint8_t, kMinimumFrame> bytes{};
+    const uint32_t length = build_flow_control(bytes.data(), packet);
+    ++faulted_.faults_duplicated;
+    hold({.data = bytes.data(), .length = length}, clock_.now, kAtOnce);
+  }
 }
 
 uint32_t ImpairmentPort::hold(const RxFrame& frame, Time stamp, Time due) {
@@ -221,6 +252,7 @@ void ImpairmentPort::release(size_t count) {
 Time ImpairmentPort::next_deadline() const {
   Time deadline = inner_->next_deadline();
   if (faults_.any()) deadline = std::min(deadline, faults_.next_change(clock_.now));
+  deadline = std::min(deadline, std::max(faults_.next_pause(clock_.now), clock_.now));
   if (!held_.empty()) deadline = std::min(deadline, std::max(held_.front().due, clock_.now));
   return fresh_next_ < fresh_count_ ? std::min(deadline, clock_.now) : deadline;
 }

@@ -15,9 +15,11 @@ uint32_t PortFaults::add(const Worker::PortPlace& place, const FaultParameters& 
   // Memory is had while the worker runs.
   auto fresh = std::make_unique<ImpairmentPort>(worker_.clock_.of_ports());
   ImpairmentPort* port = nullptr;
+  Rate rate = 0;
   worker_.between_turns([&] {
     WirePort* const wire = worker_.find_port(place);
     if (wire == nullptr) throw NativeError("NO_PORT", 0, "", "there is no such port", "");
+    rate = wire->rate();
     const auto known = std::find(ports_.begin(), ports_.end(), dynamic_cast<ImpairmentPort*>(wire->holder().get()));
     if (known != ports_.end()) {
       port = *known;
@@ -30,7 +32,7 @@ uint32_t PortFaults::add(const Worker::PortPlace& place, const FaultParameters& 
     if (port->faults().active() >= Faults::kMost) {
       throw NativeError("NO_RESOURCES", 0, "", "the port has " + std::to_string(Faults::kMost) + " faults already", "end some");
     }
-    port->faults().add(++last_, parameters, port->clock().now);
+    port->faults().add(++last_, parameters, port->clock().now, rate);
     worker_.checked_ = 0;  // the state of the link is told at once
   });
   return last_;

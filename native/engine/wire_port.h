@@ -32,8 +32,8 @@ namespace weir {
   X(tx_super_frames, "frames", none, "Super-frames that packets were joined to")                                           \
   X(rx_super_frames, "frames", none, "Super-frames that came whole")                                                       \
   X(faults_dropped, "packets", fault, "Frames dropped by faults that are made on purpose, as they came in")                \
-  X(faults_duplicated, "packets", duplicate, "Frames that faults have come in twice")                                      \
-  X(faults_changed, "packets", none, "Frames in which faults have flipped a bit, or that they have marked")                \
+  X(faults_duplicated, "packets", duplicate, "Frames that faults have come in twice, and their pauses")                    \
+  X(faults_changed, "packets", none, "Frames that faults have changed, marked, trimmed or refused")                        \
   X(faults_delayed, "packets", none, "Frames that faults have held back")
 
 WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
@@ -143,6 +143,7 @@ class WirePort {
   PacketPort& port() { return *port_; }
   // Frames that the port has lent and that have not gone back.
   size_t lent() const { return count_ + used_; }
+  Rate rate() const { return link_.rate(); }
   // Wrappers that come and go between two turns use this.
   std::unique_ptr<PacketPort>& holder() { return port_; }
   Time next_deadline() const { return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline()}); }

@@ -7,8 +7,9 @@ import { askDevice, type ControlledDevice, findDevices } from "../device/running
 import { printable } from "../result/report/format.js";
 import { drawGrid } from "../result/report/table.js";
 import { kFaultKinds } from "../scenario/fault_kinds.js";
-import { kNakCodes } from "../scenario/fault_schema.js";
+import { kFaultStatuses, kNakCodes, kTrimDscp } from "../scenario/fault_schema.js";
 import { type AddVerb, type CliContext, collect, kExit, print, UsageError } from "./context.js";
+import { prioritiesOption } from "./priorities.js";
 import { socketOption } from "./show.js";
 
 interface FaultOptions {
@@ -27,6 +28,10 @@ interface FaultOptions {
   for?: string;
   delay?: string;
   code?: string;
+  status?: string;
+  size?: string;
+  dscp?: string;
+  priorities?: number[];
   after?: string;
   down?: string;
   up?: string;
@@ -60,7 +65,7 @@ export const addFault: AddVerb = (parent, context, done) => {
   parent
     .command("fault")
     .description(
-      "drop, delay, duplicate, corrupt, mark or refuse frames at a port of a running device, or take its link down",
+      "drop, delay, duplicate, corrupt, mark, trim or refuse frames at a port of a running device, have queue pairs fail, pause its link, or take it down",
     )
     .argument("<device>", "NIC, switch, or LAB.DEVICE")
     .addArgument(new Argument("[what]", "kind of fault, list, or end").choices(kWhat).default("list"))
@@ -80,6 +85,10 @@ export const addFault: AddVerb = (parent, context, done) => {
     .option("--for <time>", "how long (default: until it is ended)")
     .option("--delay <time>", "with delay: how long a frame is held back")
     .option("--code <reason>", `with nak: ${Object.keys(kNakCodes).join(", ")}`)
+    .option("--status <word>", `with error: ${Object.keys(kFaultStatuses).join(", ")} (default: wr-flush)`)
+    .option("--size <bytes>", "with trim: what is left (default: 128B)")
+    .option("--dscp <n>", `with trim: of what is left (default: ${kTrimDscp})`)
+    .option("--priorities <list>", "with pause: such as 3 or 3,4 (default: 3)", prioritiesOption)
     .option("--after <time>", "begins so much later (default: at once)")
     .option("--down <time>", "with down: down for so long each time")
     .option("--up <time>", "with down: up for so long in between")
@@ -122,7 +131,7 @@ async function asked(
   if (what === "end")
     return askDevice(device, "end_fault", number === undefined ? {} : { number: numberOf("number", number) });
   const { sourcePort, nth, opcode, every = nth, count = nth === undefined ? undefined : "1", ...texts } = fields;
-  const numbers = { qp: fields.qp, source_port: sourcePort, every, count, seed: fields.seed };
+  const numbers = { qp: fields.qp, dscp: fields.dscp, source_port: sourcePort, every, count, seed: fields.seed };
   return [
     await askDevice(device, "fault", {
       ...texts,

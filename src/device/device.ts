@@ -112,7 +112,7 @@ export class Device {
     ({ kind: this.kind, name: this.name, scale: this.scale } = source);
     const about = { kind: source.kind, name: source.name, version: host.version };
     this.captures = new Captures(() => ({ addon: source.addon, about, ports: source.places() }), host.captures);
-    this.faults = new DeviceFaults(source.name, source.scale, () => source.places());
+    this.faults = new DeviceFaults(source.name, source.kind, source.scale, () => source.places());
   }
 
   /** Makes the faults of the device's file, in place of those that it had. @throws WeirError for one that cannot be. */

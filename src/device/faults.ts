@@ -6,10 +6,11 @@ import type { NativeFault } from "../native/types.js";
 import { kUnits } from "../native/units.js";
 import { inWallUnits } from "../native/wall.js";
 import type { FaultWorker } from "../native/workers.js";
-import { kNakCodes, kOpcodes } from "../scenario/fault_schema.js";
+import { kFaultStatuses, kNakCodes, kOpcodes, kPausedPriorities, kTrimDscp } from "../scenario/fault_schema.js";
+import { mask } from "../scenario/features/feature.js";
 import { type CapturePort, named } from "./captures.js";
 import { type FaultRequest, parseFault } from "./fault_request.js";
-import type { FaultReport } from "./protocol.js";
+import type { FaultReport, Status } from "./protocol.js";
 
 /** A port of a device as faults need it. */
 export type FaultPort = CapturePort & { place: { worker: FaultWorker } };
@@ -30,6 +31,7 @@ export class DeviceFaults {
   /** @param scale Wall time is this many times the time that is meant. */
   constructor(
     private readonly device: string,
+    private readonly kind: Status["kind"],
     private readonly scale: number,
     private readonly ports: () => readonly FaultPort[],
   ) {}
@@ -51,6 +53,11 @@ export class DeviceFaults {
   }
 
   #begin(fault: FaultRequest): FaultReport {
+    if (fault.kind === "error" && this.kind === "switch") {
+      throw new WeirError(`fault: kind error: ${this.device} is a switch, which has no queue pairs`, {
+        hint: "name a NIC",
+      });
+    }
     const port = this.#portOf(fault.port);
     const { worker, device, port: position } = port.place;
     const native = worker.addFault(
@@ -110,8 +117,13 @@ export class DeviceFaults {
 /** A fault as the native core has it, in meant units. */
 export function nativeFault(fault: Omit<FaultRequest, "port">): NativeFault {
   const { kind, opcode, qp, source_port, from, to, share, every, count, seed, delay, code, after, down, up } = fault;
+  const { status = "wr-flush", size, dscp = kTrimDscp, priorities = kPausedPriorities } = fault;
   return {
     kind,
+    ...(kind === "error" && { status: kFaultStatuses[status] }),
+    ...(kind === "trim" && { dscp }),
+    ...(size !== undefined && { size }),
+    ...(kind === "pause" && { priorities: mask(priorities) }),
     ...(opcode !== undefined && {
       opcodes: opcode.flatMap((one) => (typeof one === "number" ? [one] : (kOpcodes[one] ?? []))),
     }),

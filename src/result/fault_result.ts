@@ -12,8 +12,10 @@ export const faultResultSchema = open({
   kind: z.enum(kFaultKinds).describe("Kind."),
   at_s: amount.describe("Its beginning, from the start of traffic, s."),
   for_s: amount.optional().describe("Its length, s; absent: until the end."),
-  matched: count.describe("Frames that matched; of `down` as `hits`."),
-  hits: count.describe("Frames that it was made to; of `down` how often the link went down."),
+  matched: count.describe("Frames that matched; of `pause` and `down` as `hits`."),
+  hits: count.describe(
+    "Frames that it was made to; of `pause` those that asked for one, of `down` how often the link went down.",
+  ),
   recovery_s: amount
     .optional()
     .describe(
