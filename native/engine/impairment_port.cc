@@ -5,11 +5,7 @@
 
 #include "link/pfc.h"
 #include "wire/classify.h"
-#include "wire/ecn.h"
-#include "wire/ethernet.h"
-#include "wire/nak.h"
 #include "wire/segmentation.h"
-#include "wire/trim.h"
 
 namespace weir {
 namespace {
@@ -151,7 +147,14 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
     if (slot != kNoSlot) {
       counters_.delayed += delayed;
       counters_.reordered += fate.reordered;
-      change(slot, fate, meta);
+      counters_.corrupted += fate.corrupted;
+      RxFrame& copy = frames_[slot];
+      Packet packet;
+      packet.length = copy.length;
+      packet.meta = meta;
+      spoil(bytes_.data() + size_t{slot} * slot_bytes_, packet, fate);
+      copy.length = packet.length;
+      copy.failure = packet.meta.failure;
     }
   }
   if (fate.duplicated) {
@@ -159,26 +162,6 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
     hold(frame, fate.at, due);
   }
   return pass;
-}
-
-void ImpairmentPort::change(uint32_t slot, const Impairment::Fate& fate, PacketMeta meta) {
-  uint8_t* const copy = bytes_.data() + size_t{slot} * slot_bytes_;
-  RxFrame& frame = frames_[slot];
-  if (fate.refused) make_nak(copy, frame.length, meta, fate.syndrome);
-  if (fate.marked) {
-    meta.ecn = kCe;
-    write_ecn(copy, meta);
-  }
-  // What it has become by another fault may be too short.
-  if (fate.trimmed && can_trim(meta, frame.length, fate.size)) {
-    Packet packet;
-    packet.length = frame.length;
-    packet.meta = meta;
-    trim(copy, packet, fate.size, fate.dscp);
-    frame.length = packet.length;
-  }
-  frame.failure = fate.failure;
-  if (fate.corrupted) flip(slot, fate.bit);
 }
 
 void ImpairmentPort::take_pauses() {
@@ -207,17 +190,6 @@ uint32_t ImpairmentPort::hold(const RxFrame& frame, Time stamp, Time due) {
   held_.push_back({due, sequence_++, slot});
   std::push_heap(held_.begin(), held_.end(), later);
   return slot;
-}
-
-void ImpairmentPort::flip(uint32_t slot, uint64_t draw) {
-  uint8_t* data = bytes_.data() + size_t{slot} * slot_bytes_;
-  const uint32_t length = frames_[slot].length;
-  const bool tagged = length >= kEthernetHeader && data[12] == 0x81 && data[13] == 0x00;
-  const uint32_t header = kEthernetHeader + (tagged ? kVlanTag : 0);
-  if (length <= header) return;
-  const uint64_t bit = draw % (uint64_t{length - header} * 8);
-  data[header + bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
-  ++counters_.corrupted;
 }
 
 RxFrame ImpairmentPort::lend_held() {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "wire/ecn.h"
+#include "wire/ethernet.h"
 #include "wire/nak.h"
 
 namespace weir {
@@ -17,13 +18,13 @@ bool is_at(const IpAddress& address, const uint8_t* bytes, uint8_t version) {
 
 }  // namespace
 
-void Faults::add(uint32_t number, const FaultParameters& parameters, Time now, Rate rate) {
+void Faults::add(uint32_t number, const FaultParameters& parameters, Time now) {
   if (all_.size() >= kMost) std::erase_if(all_, [](const One& one) { return one.state.over && !one.pausing; });
   One& one = all_.emplace_back(parameters, FaultState{.number = number}, now + parameters.after,
                                Random(parameters.seed, number, kPurpose));
   ++active_;
   if (parameters.kind != FaultParameters::Kind::pause) return;
-  one.pauses.configure(rate);
+  one.pauses.configure(parameters.rate);
   one.pausing = true;
   ++pausing_;
 }
@@ -193,6 +194,22 @@ Time Faults::next_change(Time now) const {
     next = std::min(next, now - since + (since < down ? down : p.period));
   }
   return next;
+}
+
+void spoil(uint8_t* data, Packet& packet, const Impairment::Fate& fate) {
+  if (fate.refused) make_nak(data, packet.length, packet.meta, fate.syndrome);
+  if (fate.marked) {
+    packet.meta.ecn = kCe;
+    write_ecn(data, packet.meta);
+  }
+  // What it has become by another fault may be too short.
+  if (fate.trimmed && can_trim(packet, fate.size)) trim(data, packet, fate.size, fate.dscp);
+  packet.meta.failure = fate.failure;
+  const bool tagged = packet.length >= kEthernetHeader && data[12] == 0x81 && data[13] == 0x00;
+  const uint32_t header = kEthernetHeader + (tagged ? kVlanTag : 0);
+  if (!fate.corrupted || packet.length <= header) return;
+  const uint64_t bit = fate.bit % (uint64_t{packet.length - header} * 8);
+  data[header + bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
 }
 
 std::vector<FaultState> Faults::states() const {

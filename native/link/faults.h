@@ -24,6 +24,7 @@ struct FaultParameters {
   // for pauses, until it is over. down: the link is, in both directions.
   enum class Kind : uint8_t { drop, delay, duplicate, corrupt, mark, trim, nak, error, pause, down };
   Kind kind = Kind::drop;
+  bool leaving = false;  // to frames that leave, not to those that come in
   // Frames that match; without any of these all do.
   std::vector<uint8_t> opcodes;
   std::optional<uint32_t> destination_qp;
@@ -40,6 +41,7 @@ struct FaultParameters {
   uint16_t size = kLeastTrimSize;
   uint8_t dscp = 0;
   uint8_t priorities = 0;
+  Rate rate = 0;
   Time delay = 0;
   Time after = 0;
   Time lasts = 0;
@@ -57,6 +59,7 @@ void describe(auto& v, Of<FaultParameters> auto& p) {
   const auto time = [](const char* text) { return optional(field::within(0, kMostTime, text, "ns")); };
   v.type("NativeFault", "A fault that is made on purpose.");
   v("kind", p.kind, any("Kind."));
+  v("leaving", p.leaving, optional(any("To frames that leave, not to those that come in; a NIC's.")));
   v("opcodes", p.opcodes, optional(any("Opcodes of the BTH; empty: all frames.")));
   v("destination_qp", p.destination_qp, optional(any("Queue pair that the frame is for.")));
   v("udp_source_port", p.udp_source_port, optional(any("Source port of RoCEv2.")));
@@ -71,6 +74,7 @@ void describe(auto& v, Of<FaultParameters> auto& p) {
   v("size", p.size, optional(field::within(kLeastTrimSize, kMostTrimSize, "What is left of a frame, kind trim.", "bytes")));
   v("dscp", p.dscp, optional(field::within(0, 63, "DSCP of what is left, kind trim.")));
   v("priorities", p.priorities, optional(any("Mask of those that are paused, kind pause.")));
+  v("rate", p.rate, optional(field::bps("Of the link, which says how long its pauses last, kind pause; 0: not known.")));
   v("delay", p.delay, time("Time that a frame is held back, kind delay."));
   v("after", p.after, time("Time until it begins."));
   v("lasts", p.lasts, time("Time after which it is over; 0: without end."));
@@ -79,6 +83,9 @@ void describe(auto& v, Of<FaultParameters> auto& p) {
   v.rule(p.kind != FaultParameters::Kind::delay || p.delay > 0, "kind delay needs a delay");
   v.rule(p.kind != FaultParameters::Kind::error || p.status > 0, "kind error needs a status");
   v.rule(p.kind != FaultParameters::Kind::pause || p.priorities > 0, "kind pause needs priorities");
+  v.rule(!p.leaving || (p.kind != FaultParameters::Kind::error && p.kind != FaultParameters::Kind::pause &&
+                        p.kind != FaultParameters::Kind::down),
+         "kind error, pause and down are not of frames that leave");
   v.rule(p.up == 0 || p.up < p.period, "period has to be longer than up");
 }
 
@@ -106,8 +113,8 @@ class Faults {
   static constexpr size_t kMost = 64;
   bool any() const { return active_ > 0; }
   size_t active() const { return active_; }
-  // `now`: what `after` counts from. `rate`: of the link, which says how long a pause lasts; 0: not known.
-  void add(uint32_t number, const FaultParameters& parameters, Time now, Rate rate = 0);
+  // `now`: what `after` counts from.
+  void add(uint32_t number, const FaultParameters& parameters, Time now);
   // False: there is none of this number that goes on.
   bool end(uint32_t number);
   // What `meta` has of a frame that comes in; changes the fate that it would have without them.
@@ -143,5 +150,9 @@ class Faults {
   uint32_t active_ = 0;
   uint32_t pausing_ = 0;
 };
+
+// Makes of a whole frame what its fate is, but for what concerns the time and the number of frames: `packet` has its length and
+// its meta, which follow.
+void spoil(uint8_t* data, Packet& packet, const Impairment::Fate& fate);
 
 }  // namespace weir

@@ -20,6 +20,12 @@ constexpr uint64_t kMostWindows = 64;
 // A block, kept together for the sake of longer rounds, is at most so many times what a partition would have.
 constexpr double kLargestBlock = 4;
 
+Rate rate_of(const SimulationConfig& config, const LinkEnd& end) {
+  const size_t switches = config.switches.size();
+  return end.device < switches ? config.switches[end.device].parameters.ports[end.port].rate
+                               : config.nics[end.device - switches].parameters.rate;
+}
+
 std::vector<double> weights_of(const SimulationConfig& config) {
   std::vector<double> weights;
   for (const SimulatedSwitch& s : config.switches) {
@@ -113,12 +119,6 @@ std::vector<uint32_t> near_order(const SimulationConfig& config) {
 }
 
 }  // namespace
-
-Rate rate_of(const SimulationConfig& config, const LinkEnd& end) {
-  const size_t switches = config.switches.size();
-  return end.device < switches ? config.switches[end.device].parameters.ports[end.port].rate
-                               : config.nics[end.device - switches].parameters.rate;
-}
 
 Time lookahead_of(const SimulationConfig& config, const SimulatedLink& link) {
   Time least = kNever;

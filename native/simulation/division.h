@@ -18,8 +18,6 @@
 
 namespace weir {
 
-// Rate of the link at a device's port, as the device has it; 0: unlimited.
-Rate rate_of(const SimulationConfig& config, const LinkEnd& end);
 // Least time from a frame's start at one end of a link to its arrival at the other, ns: the shortest frame at their faster rate.
 Time lookahead_of(const SimulationConfig& config, const SimulatedLink& link);
 // The lookahead of all links, or Schedule::kLongest. Throws NativeError when a link has none.

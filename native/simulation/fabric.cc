@@ -124,7 +124,7 @@ void Fabric::connect(const SimulationConfig& config) {
     Direction& direction = directions_[link_ports_[2 * size_t{fault.link} + (1 - fault.end)]];
     if (direction.impairment == nullptr) direction.impairment = std::make_unique<Impairment>(ImpairmentParameters{}, 0, 0, 0);
     if (direction.faults == nullptr) direction.faults = std::make_unique<Faults>();
-    direction.faults->add(static_cast<uint32_t>(i), fault.fault, 0, rate_of(config, config.links[fault.link].ends[fault.end]));
+    direction.faults->add(static_cast<uint32_t>(i), fault.fault, 0);
   }
   for (size_t i = 0; i < link_ports_.size(); ++i) {
     if (directions_[link_ports_[i]].faults == nullptr) continue;

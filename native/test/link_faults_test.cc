@@ -182,7 +182,7 @@ TEST_CASE("faults: a pause is asked for, refreshed at half of its time, and take
   const Time half = pause_time(kMaxPauseQuanta, kRate) / 2;
   Faults faults;
   CHECK(faults.next_pause(0) == kNever);
-  faults.add(1, {.kind = Kind::pause, .priorities = 0b1001, .after = 100, .lasts = half + 500}, 0, kRate);
+  faults.add(1, {.kind = Kind::pause, .priorities = 0b1001, .rate = kRate, .after = 100, .lasts = half + 500}, 0);
   CHECK(faults.next_pause(0) == 100);
   Packet packet;
   CHECK_FALSE(faults.pause(99, packet));
@@ -199,7 +199,7 @@ TEST_CASE("faults: a pause is asked for, refreshed at half of its time, and take
   CHECK(faults.states()[0].over);
   CHECK(faults.next_pause(100 + half + 500) == kNever);
   SUBCASE("one that is ended asks at once to go on") {
-    faults.add(2, {.kind = Kind::pause, .priorities = 1 << 3}, 0, kRate);
+    faults.add(2, {.kind = Kind::pause, .priorities = 1 << 3, .rate = kRate}, 0);
     REQUIRE(faults.pause(0, packet));
     CHECK(faults.end(2));
     CHECK(faults.next_pause(5) == 5);
@@ -208,7 +208,7 @@ TEST_CASE("faults: a pause is asked for, refreshed at half of its time, and take
     CHECK_FALSE(faults.pause(6, packet));
   }
   SUBCASE("one that is ended before it began asks for nothing") {
-    faults.add(2, {.kind = Kind::pause, .priorities = 1 << 3, .after = 50}, 0, kRate);
+    faults.add(2, {.kind = Kind::pause, .priorities = 1 << 3, .rate = kRate, .after = 50}, 0);
     CHECK(faults.end(2));
     CHECK_FALSE(faults.pause(60, packet));
     CHECK(faults.next_pause(60) == kNever);
@@ -239,6 +239,7 @@ TEST_CASE("faults: parameters that make no sense are refused") {
   CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::delay}, "fault"), NativeError);
   CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::error}, "fault"), NativeError);
   CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::pause}, "fault"), NativeError);
+  CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::error, .leaving = true, .status = 4}, "fault"), NativeError);
   CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::trim, .size = 127}, "fault"), NativeError);
   CHECK_THROWS_AS(check(FaultParameters{.share = 1.5}, "fault"), NativeError);
   CHECK_THROWS_AS(check(FaultParameters{.every = 0}, "fault"), NativeError);

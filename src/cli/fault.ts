@@ -1,5 +1,5 @@
 /** `weir fault`: harm that is done on purpose to what comes in at a port of a running device, or to its link. */
-import { Argument } from "commander";
+import { Argument, Option } from "commander";
 import { WeirError } from "../base/error.js";
 import { formatTime } from "../base/units.js";
 import type { FaultReport } from "../device/protocol.js";
@@ -27,6 +27,7 @@ interface FaultOptions {
   seed?: string;
   for?: string;
   delay?: string;
+  direction?: string;
   code?: string;
   status?: string;
   size?: string;
@@ -38,7 +39,7 @@ interface FaultOptions {
   json?: boolean;
 }
 
-const kWhat = [...kFaultKinds, "list", "end"] as const;
+const kWhat = [...kFaultKinds, "kill", "list", "end"] as const;
 
 /** Settings that are times. */
 const kTimes: ReadonlySet<string> = new Set(["after", "for", "delay", "down", "up"]);
@@ -53,8 +54,11 @@ Examples:
   weir fault sw0 drop --port eth1 --opcode ack --nth 3     the third acknowledgement
   weir fault roce0 delay --delay 2ms --every 100           one in a hundred is overtaken
   weir fault roce0 nak --code remote-access --count 1      what programs see as IBV_WC_REM_ACCESS_ERR
+  weir fault roce0 error --qp 0x11 --status loc-prot       that queue pair fails by the next packet
+  weir fault sw0 pause --port eth1 --for 5s                as if who is there asked for pauses
   weir fault roce0 down --for 2s
   weir fault incast-4to1.h1 down --down 100ms --up 900ms --for 10s
+  weir fault roce0 kill --after 3s                         its daemon dies, as by SIGKILL
   weir fault roce0                                         what goes on
   weir fault roce0 end                                     all, or one by its number
 
@@ -68,10 +72,16 @@ export const addFault: AddVerb = (parent, context, done) => {
       "drop, delay, duplicate, corrupt, mark, trim or refuse frames at a port of a running device, have queue pairs fail, pause its link, or take it down",
     )
     .argument("<device>", "NIC, switch, or LAB.DEVICE")
-    .addArgument(new Argument("[what]", "kind of fault, list, or end").choices(kWhat).default("list"))
+    .addArgument(new Argument("[what]", "kind of fault, kill, list, or end").choices(kWhat).default("list"))
     .argument("[number]", "with end: this one only")
     .addOption(socketOption())
     .option("--port <name>", "port of a switch")
+    .addOption(
+      new Option("--direction <which>", "frames that come in, or those that a NIC sends (default: in)").choices([
+        "in",
+        "out",
+      ]),
+    )
     .option("--opcode <name>", "packets with this opcode, repeatable", collect)
     .option("--qp <number>", "packets for this queue pair")
     .option("--source-port <number>", "packets with this UDP source port")
@@ -112,9 +122,16 @@ async function fault(
     throw new UsageError(`--${written[0]}: not with ${what}`, { hint: `${kFaultKinds.join(", ")} have options` });
   }
   if (number !== undefined && what !== "end") throw new UsageError(`${number}: only with end`);
+  const wrong = what === "kill" ? written.find((option) => option !== "after") : undefined;
+  if (wrong !== undefined) throw new UsageError(`--${wrong}: not with kill`, { hint: "--after is" });
   const [device, ...others] = await findDevices({ name, socket });
   if (device === undefined || others.length > 0) {
     throw new WeirError(`${name} has several devices`, { hint: "name one of them, such as LAB.DEVICE" });
+  }
+  if (what === "kill") {
+    const dead = await askDevice(device, "kill", fields.after === undefined ? {} : { after: fields.after });
+    print(context, json, dead, () => `${name}: process ${dead.pid} dies in ${formatTime(dead.after_s * 1e9)}`);
+    return kExit.ok;
   }
   const reports = await asked(device, what, number, fields);
   print(context, json, reports, (color) => (reports.length === 0 ? `no fault at ${name}` : table(reports, color)));
@@ -123,7 +140,7 @@ async function fault(
 
 async function asked(
   device: ControlledDevice,
-  what: (typeof kWhat)[number],
+  what: Exclude<(typeof kWhat)[number], "kill">,
   number: string | undefined,
   fields: Omit<FaultOptions, "socket" | "json">,
 ): Promise<FaultReport[]> {

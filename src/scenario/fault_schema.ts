@@ -56,7 +56,8 @@ const opcode = z.union([z.enum(Object.keys(kOpcodes) as [string, ...string[]]), 
 
 /** Fields of a fault. @param endpoint How senders and receivers are named. */
 export const faultShape = <T extends z.ZodType>(endpoint: T, named: string) => ({
-  kind: z.enum(kFaultKinds).meta({ description: "What is done to frames that come in, or to the link." }),
+  kind: z.enum(kFaultKinds).meta({ description: "What is done to frames, to queue pairs, or to the link." }),
+  direction: field(z.enum(["in", "out"]), "Frames that come in at the port, or those that leave there. Default: in."),
   opcode: field(z.array(opcode).min(1).max(64), "Opcodes of RoCEv2 packets that match. Default: all frames."),
   qp: integer("Queue pair that matching packets are for.", 0, 0xff_ffff),
   source_port: integer("UDP source port of matching packets.", 0, 0xffff),
@@ -130,6 +131,12 @@ const kBelongs: readonly (readonly [keyof Belonging, Belonging["kind"], string?]
 
 /** Fields that choose frames. */
 const kChoice = ["opcode", "qp", "source_port", "from", "to", "share", "every", "count"] as const;
+/** Kinds that are not of what leaves. */
+const kOnlyIn: Partial<Record<Belonging["kind"], string>> = {
+  error: "queue pairs fail by what comes in",
+  pause: "make it at the other end of the link",
+  down: "the whole link is",
+};
 /** Kinds that are not about frames that come in. */
 const kWhole: Partial<Record<Belonging["kind"], string>> = {
   down: "the whole link is",
@@ -149,6 +156,9 @@ function misfits(fault: Belonging): Misfit[] {
   if (kind === "down" && (down === undefined) !== (up === undefined)) {
     const hint = "a link that flaps has both: down 100ms, up 900ms";
     found.push({ field: down === undefined ? "down" : "up", message: "is missing", hint });
+  }
+  if (fault.direction === "out" && kOnlyIn[kind] !== undefined) {
+    found.push({ field: "direction", message: `not out with kind ${kind}`, hint: kOnlyIn[kind] });
   }
   const whole = kWhole[kind];
   if (whole === undefined) return found;

@@ -63,12 +63,14 @@ it("fills in what a kind needs, and refuses an error of a switch, which has no q
   expect(own.made.map(({ fault }) => fault)).toEqual([
     { kind: "error", status: 5 },
     { kind: "trim", dscp: 40 },
-    { kind: "pause", priorities: 8 },
+    { kind: "pause", priorities: 8, rate: 0 },
     { kind: "error", status: 4 },
     { kind: "trim", size: 256, dscp: 9 },
-    { kind: "pause", priorities: 17 },
+    { kind: "pause", priorities: 17, rate: 0 },
   ]);
-  expect(() => device(["eth1"]).faults.make({ kind: "error" })).toThrow("sw0 is a switch, which has no queue pairs");
+  expect(() => device(["eth1"]).faults.make({ kind: "error" })).toThrow("sw0 is a switch");
+  expect(() => device(["eth1"]).faults.make({ kind: "drop", direction: "out" })).toThrow("out is of NICs alone");
+  device(["eth1"], 1, "nic").faults.make({ kind: "drop", direction: "out" });
 });
 
 it("has a link flap by what it is down and up", () => {
