@@ -129,7 +129,7 @@ Impairment::Fate ImpairmentPort::decide(const RxFrame& frame, PacketMeta& meta) 
   if (fate.lost) return fate;
   faulted_.faults_duplicated += fate.duplicated && !own.duplicated;
   faulted_.faults_changed +=
-      fate.marked || fate.trimmed || fate.refused || fate.failure != 0 || (fate.corrupted && !own.corrupted);
+      fate.marked || fate.trimmed || fate.refused || fate.failure != 0 || fate.slowed != 0 || (fate.corrupted && !own.corrupted);
   faulted_.faults_delayed += fate.at > own.at;
   return fate;
 }
@@ -141,7 +141,7 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
   const bool delayed = impairment_.delays();
   const Time due = delayed || fate.reordered ? fate.at : kAtOnce;
   const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted && !fate.marked && !fate.trimmed &&
-                    !fate.refused && fate.failure == 0;
+                    !fate.refused && fate.failure == 0 && fate.slowed == 0;
   if (!pass) {
     const uint32_t slot = hold(frame, fate.at, due);
     if (slot != kNoSlot) {
@@ -155,6 +155,7 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
       spoil(bytes_.data() + size_t{slot} * slot_bytes_, packet, fate);
       copy.length = packet.length;
       copy.failure = packet.meta.failure;
+      copy.slowed = packet.slowed;
     }
   }
   if (fate.duplicated) {

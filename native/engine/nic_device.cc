@@ -189,7 +189,11 @@ void NicDevice::accept_packet(const RxFrame& frame) {
   PacketMeta meta;
   const Refusal refusal = classify_alone(frame, frame.data, frame.length, meta);
   meta.failure = frame.failure;
-  if (!is_mac_control(meta.kind)) return receive(frame, frame.data, frame.length, meta, refusal, {});
+  if (!is_mac_control(meta.kind)) {
+    if (frame.slowed != slowed_) [[unlikely]]
+      nic_.slow(slowed_ = frame.slowed);
+    return receive(frame, frame.data, frame.length, meta, refusal, {});
+  }
   const bool known = read_mac_control(
       frame.data, frame.length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
       [&](uint16_t quanta) { nic_.receive_pause(at, quanta); });

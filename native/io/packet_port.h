@@ -23,6 +23,7 @@ struct RxFrame {
   uint16_t vlan_tpid = 0;  // 0x8100 or 0x88a8, when vlan_stripped: which of the two the tag was
   Offload offload = {};    // as the host states it, unchecked; offsets are those at `data`
   uint8_t failure = 0;     // PacketMeta::failure
+  Rate slowed = 0;         // Packet::slowed
   // The port notes here the packet of the worker's pool in whose place the frame lies; null when the bytes are the port's own.
   PacketId* packet = nullptr;
 };

@@ -117,6 +117,9 @@ void Faults::decide(const uint8_t* frame, uint32_t length, const PacketMeta& met
       case FaultParameters::Kind::error:
         fate.failure = p.status;
         break;
+      case FaultParameters::Kind::slow:
+        fate.slowed = p.rate;
+        break;
       case FaultParameters::Kind::pause:
       case FaultParameters::Kind::down:
         break;
@@ -205,6 +208,7 @@ void spoil(uint8_t* data, Packet& packet, const Impairment::Fate& fate) {
   // What it has become by another fault may be too short.
   if (fate.trimmed && can_trim(packet, fate.size)) trim(data, packet, fate.size, fate.dscp);
   packet.meta.failure = fate.failure;
+  packet.slowed = fate.slowed;
   const bool tagged = packet.length >= kEthernetHeader && data[12] == 0x81 && data[13] == 0x00;
   const uint32_t header = kEthernetHeader + (tagged ? kVlanTag : 0);
   if (!fate.corrupted || packet.length <= header) return;

@@ -20,9 +20,10 @@ namespace weir {
 
 struct FaultParameters {
   // mark: ECN = CE, of what may be marked. trim: as a switch does that has no room (wire/trim.h). nak: an acknowledgement, or a
-  // response, becomes a NAK (wire/nak.h). error: the queue pair that the packet is for fails. pause: PFC frames come in that ask
+  // response, becomes a NAK (wire/nak.h). error: the queue pair that the packet is for fails. slow: the host
+  // takes frames at a pace. pause: PFC frames come in that ask
   // for pauses, until it is over. down: the link is, in both directions.
-  enum class Kind : uint8_t { drop, delay, duplicate, corrupt, mark, trim, nak, error, pause, down };
+  enum class Kind : uint8_t { drop, delay, duplicate, corrupt, mark, trim, nak, error, slow, pause, down };
   Kind kind = Kind::drop;
   bool leaving = false;  // to frames that leave, not to those that come in
   // Frames that match; without any of these all do.
@@ -49,7 +50,7 @@ struct FaultParameters {
   Time period = 0;
 };
 constexpr auto words_of(FaultParameters::Kind) {
-  return std::array{"drop", "delay", "duplicate", "corrupt", "mark", "trim", "nak", "error", "pause", "down"};
+  return std::array{"drop", "delay", "duplicate", "corrupt", "mark", "trim", "nak", "error", "slow", "pause", "down"};
 }
 void describe(auto& v, Of<FaultParameters> auto& p) {
   using field::any;
@@ -74,7 +75,9 @@ void describe(auto& v, Of<FaultParameters> auto& p) {
   v("size", p.size, optional(field::within(kLeastTrimSize, kMostTrimSize, "What is left of a frame, kind trim.", "bytes")));
   v("dscp", p.dscp, optional(field::within(0, 63, "DSCP of what is left, kind trim.")));
   v("priorities", p.priorities, optional(any("Mask of those that are paused, kind pause.")));
-  v("rate", p.rate, optional(field::bps("Of the link, which says how long its pauses last, kind pause; 0: not known.")));
+  v("rate", p.rate,
+    optional(field::bps(
+        "Kind slow: at which the host takes frames. Kind pause: of the link, which says how long pauses last; 0: not known.")));
   v("delay", p.delay, time("Time that a frame is held back, kind delay."));
   v("after", p.after, time("Time until it begins."));
   v("lasts", p.lasts, time("Time after which it is over; 0: without end."));
@@ -82,10 +85,9 @@ void describe(auto& v, Of<FaultParameters> auto& p) {
   v("period", p.period, time("Time after which the link goes down again, kind down with `up`."));
   v.rule(p.kind != FaultParameters::Kind::delay || p.delay > 0, "kind delay needs a delay");
   v.rule(p.kind != FaultParameters::Kind::error || p.status > 0, "kind error needs a status");
+  v.rule(p.kind != FaultParameters::Kind::slow || p.rate > 0, "kind slow needs a rate");
   v.rule(p.kind != FaultParameters::Kind::pause || p.priorities > 0, "kind pause needs priorities");
-  v.rule(!p.leaving || (p.kind != FaultParameters::Kind::error && p.kind != FaultParameters::Kind::pause &&
-                        p.kind != FaultParameters::Kind::down),
-         "kind error, pause and down are not of frames that leave");
+  v.rule(!p.leaving || p.kind < FaultParameters::Kind::error, "kind error, slow, pause and down are not of frames that leave");
   v.rule(p.up == 0 || p.up < p.period, "period has to be longer than up");
 }
 

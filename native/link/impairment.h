@@ -62,6 +62,7 @@ class Impairment {
     uint16_t size = 0;
     uint8_t dscp = 0;
     uint8_t failure = 0;  // PacketMeta::failure
+    Rate slowed = 0;      // Packet::slowed
     uint64_t bit = 0;     // corrupted: a draw of the bit to flip
     Time at = 0;          // when it arrives
   };

@@ -58,6 +58,7 @@ class Partition::NicNode final : public Node {
   }
 
   SoftNic device;
+  Rate slowed = 0;  // pace of the last frame by a fault
 };
 
 Partition::Partition(uint32_t number, uint32_t devices, const Surroundings& surroundings, PacketMemory& memory)
@@ -243,12 +244,13 @@ void Partition::impair(Direction& direction, PacketId id, Time arrival) {
     ++counters.duplicated;
     deliver(direction, pool_.copy(id), fate.at);
   }
-  counters.changed += fate.marked || fate.trimmed || fate.refused || fate.failure != 0;
+  counters.changed += fate.marked || fate.trimmed || fate.refused || fate.failure != 0 || fate.slowed != 0;
   if (fate.marked) packet.meta.ecn = kCe;
   packet.meta.ecn_changed |= fate.marked;
   if (fate.refused) make_nak(pool_.data(id), packet.length, packet.meta, fate.syndrome);
   if (fate.trimmed && can_trim(packet, fate.size)) trim(pool_.data(id), packet, fate.size, fate.dscp);
   packet.meta.failure = fate.failure;
+  packet.slowed = fate.slowed;
   // The receiving end's FCS refuses it.
   if (fate.corrupted) return pool_.free(id);
   deliver(direction, id, fate.at);
@@ -293,6 +295,8 @@ void Partition::arrive(const Event& event) {
     } else if (packet.meta.kind == FrameKind::pause) {
       node.device.receive_pause(now_, pause_quanta(packet));
     } else {
+      if (packet.slowed != node.slowed) [[unlikely]]
+        node.device.slow(node.slowed = packet.slowed);
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
     }
   }

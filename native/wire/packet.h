@@ -69,6 +69,7 @@ struct alignas(64) Packet {
   uint8_t pfc_xoff = 0;     // ... and which of them it stops; the others it starts again
   uint16_t pfc_quanta = 0;  // ... for so long
   PacketMeta meta;
+  Rate slowed = 0;   // pace at which its host takes it, by a fault that is made on purpose; 0: its own
   Time departs = 0;  // time when its last bit leaves, while a device holds it after picking it
 
   // The same as *this = Packet{}. GCC turns that, and any loop, into a `rep stos`, which takes 15 ns to begin.

@@ -1,7 +1,7 @@
 /** `weir fault`: harm that is done on purpose to what comes in at a port of a running device, or to its link. */
 import { Argument, Option } from "commander";
 import { WeirError } from "../base/error.js";
-import { formatTime } from "../base/units.js";
+import { formatRate, formatTime } from "../base/units.js";
 import type { FaultReport } from "../device/protocol.js";
 import { askDevice, type ControlledDevice, findDevices } from "../device/running.js";
 import { printable } from "../result/report/format.js";
@@ -30,6 +30,7 @@ interface FaultOptions {
   direction?: string;
   code?: string;
   status?: string;
+  rate?: string;
   size?: string;
   dscp?: string;
   priorities?: number[];
@@ -55,6 +56,7 @@ Examples:
   weir fault roce0 delay --delay 2ms --every 100           one in a hundred is overtaken
   weir fault roce0 nak --code remote-access --count 1      what programs see as IBV_WC_REM_ACCESS_ERR
   weir fault roce0 error --qp 0x11 --status loc-prot       that queue pair fails by the next packet
+  weir fault roce0 slow --rate 500Mbps --for 10s           a slow receiver, which pauses its peer
   weir fault sw0 pause --port eth1 --for 5s                as if who is there asked for pauses
   weir fault roce0 down --for 2s
   weir fault incast-4to1.h1 down --down 100ms --up 900ms --for 10s
@@ -69,7 +71,7 @@ export const addFault: AddVerb = (parent, context, done) => {
   parent
     .command("fault")
     .description(
-      "drop, delay, duplicate, corrupt, mark, trim or refuse frames at a port of a running device, have queue pairs fail, pause its link, or take it down",
+      "drop, delay, duplicate, corrupt, mark, trim or refuse frames at a port of a running device, have queue pairs fail, slow its host, pause its link, or take it down",
     )
     .argument("<device>", "NIC, switch, or LAB.DEVICE")
     .addArgument(new Argument("[what]", "kind of fault, kill, list, or end").choices(kWhat).default("list"))
@@ -96,6 +98,7 @@ export const addFault: AddVerb = (parent, context, done) => {
     .option("--delay <time>", "with delay: how long a frame is held back")
     .option("--code <reason>", `with nak: ${Object.keys(kNakCodes).join(", ")}`)
     .option("--status <word>", `with error: ${Object.keys(kFaultStatuses).join(", ")} (default: wr-flush)`)
+    .option("--rate <rate>", "with slow: at which the host takes what comes in, such as 1Gbps")
     .option("--size <bytes>", "with trim: what is left (default: 128B)")
     .option("--dscp <n>", `with trim: of what is left (default: ${kTrimDscp})`)
     .option("--priorities <list>", "with pause: such as 3 or 3,4 (default: 3)", prioritiesOption)
@@ -182,7 +185,10 @@ function table(reports: readonly FaultReport[], color: boolean): string {
         String(matched),
         String(hits),
         Object.entries(settings)
-          .map(([key, value]) => `${key} ${kTimes.has(key) ? formatTime(value as number) : value}`)
+          .map(
+            ([key, value]) =>
+              `${key} ${kTimes.has(key) ? formatTime(value as number) : key === "rate" ? formatRate(value as number) : value}`,
+          )
           .join(", "),
       ]),
     },

@@ -15,8 +15,8 @@ export type FaultRequest = z.output<typeof faultSchema>;
 
 /** The field by which a fault is of NICs alone. */
 export function ofNicsAlone({ kind, direction }: FaultRequest) {
-  if (kind === "error") {
-    return { field: "kind", message: "only NICs have queue pairs", hint: "make it at the NIC" };
+  if (kind === "error" || kind === "slow") {
+    return { field: "kind", message: `${kind} is of NICs alone`, hint: "make it at the NIC" };
   }
   if (direction !== "out") return undefined;
   const hint = "choose the port where they come in, with `to`";

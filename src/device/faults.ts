@@ -123,6 +123,7 @@ export function nativeFault(fault: Omit<FaultRequest, "port">, rate: number): Na
     ...(kind === "error" && { status: kFaultStatuses[status] }),
     ...(kind === "trim" && { dscp }),
     ...(size !== undefined && { size }),
+    ...(fault.rate !== undefined && { rate: fault.rate }),
     ...(kind === "pause" && { priorities: mask(priorities), rate }),
     ...(opcode !== undefined && {
       opcodes: opcode.flatMap((one) => (typeof one === "number" ? [one] : (kOpcodes[one] ?? []))),

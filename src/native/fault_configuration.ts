@@ -11,7 +11,7 @@ export interface NativeIpAddress {
 
 /** A fault that is made on purpose. */
 export interface NativeFault {
-  /** Kind. */ kind: "drop" | "delay" | "duplicate" | "corrupt" | "mark" | "trim" | "nak" | "error" | "pause" | "down";
+  /** Kind. */ kind: "drop" | "delay" | "duplicate" | "corrupt" | "mark" | "trim" | "nak" | "error" | "slow" | "pause" | "down";
   /** To frames that leave, not to those that come in; a NIC's. */ leaving?: boolean;
   /** Opcodes of the BTH; empty: all frames. */ opcodes?: number[];
   /** Queue pair that the frame is for. */ destination_qp?: number;
@@ -27,7 +27,7 @@ export interface NativeFault {
   /** What is left of a frame, kind trim. bytes, 128 to 4096 */ size?: number;
   /** DSCP of what is left, kind trim. 0 to 63 */ dscp?: number;
   /** Mask of those that are paused, kind pause. */ priorities?: number;
-  /** Of the link, which says how long its pauses last, kind pause; 0: not known. bit/s, 0 or more */ rate?: number;
+  /** Kind slow: at which the host takes frames. Kind pause: of the link, which says how long pauses last; 0: not known. bit/s, 0 or more */ rate?: number;
   /** Time that a frame is held back, kind delay. ns, 0 to 8.64e+17 */ delay?: number;
   /** Time until it begins. ns, 0 to 8.64e+17 */ after?: number;
   /** Time after which it is over; 0: without end. ns, 0 to 8.64e+17 */ lasts?: number;

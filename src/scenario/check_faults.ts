@@ -27,8 +27,8 @@ export function checkFaults({ faults, links, hosts, switches, duration }: Scenar
       const message = `no host knows ${dscp} as the DSCP of trimmed packets`;
       found.problem(path("dscp"), message, `switch: { trimming: { enabled: true, dscp: ${dscp} } }, or another dscp`);
     }
-    if (kind === "error" && switches.some(({ name }) => name === device)) {
-      found.problem(path("device"), `${device} is a switch, which has no queue pairs`, "name a host");
+    if ((kind === "error" || kind === "slow") && switches.some(({ name }) => name === device)) {
+      found.problem(path("device"), `kind ${kind} is of hosts, and ${device} is a switch`, "name a host");
       return;
     }
     if (!names.includes(device)) {

@@ -8,6 +8,7 @@ export const kFaultKinds = [
   "trim",
   "nak",
   "error",
+  "slow",
   "pause",
   "down",
 ] as const;

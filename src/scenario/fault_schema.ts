@@ -1,6 +1,6 @@
 /** A fault that is made on purpose, in the terms of users: what a scenario, and a running device, are asked for alike. */
 import { z } from "zod";
-import { field, fraction, integer, section, size, time } from "../base/fields.js";
+import { field, fraction, integer, rate, section, size, time } from "../base/fields.js";
 import { kFaultKinds } from "./fault_kinds.js";
 
 /** AETH syndromes of NAKs by words (IBTA volume 1, 9.7.5.2): not ready, come again in 0.64 ms; and reasons. */
@@ -77,6 +77,9 @@ export const faultShape = <T extends z.ZodType>(endpoint: T, named: string) => (
     z.enum(Object.keys(kFaultStatuses) as [keyof typeof kFaultStatuses]),
     "Status of the oldest send of the queue pair that fails, kind error: ibv_wc_status in words. Default: wr-flush, all are flushed.",
   ),
+  rate: rate("Rate at which the host takes what comes in, its frames from the Ethernet header on, kind slow.", {
+    min: 1_000,
+  }),
   size: size("What is left of a frame, from its Ethernet header on, kind trim. Default: 128B.", {
     min: 128,
     max: 4096,
@@ -122,6 +125,7 @@ const kBelongs: readonly (readonly [keyof Belonging, Belonging["kind"], string?]
   ["delay", "delay", "say for how long: delay 10ms"],
   ["code", "nak", `say why: code ${Object.keys(kNakCodes).join(", ")}`],
   ["status", "error"],
+  ["rate", "slow", "say how fast: rate 1Gbps"],
   ["size", "trim"],
   ["dscp", "trim"],
   ["priorities", "pause"],
@@ -134,6 +138,7 @@ const kChoice = ["opcode", "qp", "source_port", "from", "to", "share", "every", 
 /** Kinds that are not of what leaves. */
 const kOnlyIn: Partial<Record<Belonging["kind"], string>> = {
   error: "queue pairs fail by what comes in",
+  slow: "hosts take what comes in",
   pause: "make it at the other end of the link",
   down: "the whole link is",
 };
@@ -141,6 +146,7 @@ const kOnlyIn: Partial<Record<Belonging["kind"], string>> = {
 const kWhole: Partial<Record<Belonging["kind"], string>> = {
   down: "the whole link is",
   pause: "it is not about frames",
+  slow: "its host is, with all that comes",
 };
 
 /** Fields that do not go together. */

@@ -47,8 +47,14 @@ export function outages({ faults, links }: Faulty, duration: number): Outage[] {
 /** Times that a link may go down by one fault. */
 export const kMostOutages = 10_000;
 
+interface FaultPlace {
+  device: string;
+  port?: string | undefined;
+  direction?: "in" | "out" | undefined;
+}
+
 /** Name of the place of a fault. */
-export function placeOfFault({ device, port, direction }: Pick<Fault, "device" | "port"> & Partial<Pick<Fault, "direction">>): string {
+export function placeOfFault({ device, port, direction }: FaultPlace): string {
   if (direction === "out") return port === undefined ? `${device}, out` : `${device} to ${port}`;
   return port === undefined ? device : `${device} from ${port}`;
 }
