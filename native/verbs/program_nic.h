@@ -111,8 +111,10 @@ class ProgramNic final : public ProgramTransports {
   void look() override {
     read_event();
     look_at_link();
+    look_at_gids();
   }
   void look_at_link();
+  void look_at_gids();
   // Whether its send queue has come to rest, and the program wants to be told.
   void look_at_draining(ProgramQueuePair& qp);
   // The queue pair, or its send queue alone, has failed, or was told to.
@@ -124,6 +126,7 @@ class ProgramNic final : public ProgramTransports {
   std::atomic<bool> events_wait_{false};       // some wait for room in one of these
   const pid_t process_ = ::getpid();
   uint32_t links_ = 0;  // changes of the link that the program has heard of; the thread's own
+  uint32_t gids_ = 0;   // changes of the table of GIDs that it has heard of; as those of the link
   uint32_t domains_ = 0;
   uint32_t shared_numbers_ = 0;
 };

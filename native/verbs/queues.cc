@@ -328,7 +328,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   const QueuePairState state = state_of(to);
   if (!may_become(state_of(from), state)) return EINVAL;
   std::swap(merged, qp.attributes);
-  const QueueAttributes attributes = attributes_of(qp, nic.hello().path_mtu);
+  const QueueAttributes attributes = attributes_of(qp, nic.path_mtu());
   ProgramRequest request;
   const ibv_ah_attr& way = qp.attributes.ah_attr;
   std::memcpy(request.gid.data(), way.grh.dgid.raw, request.gid.size());
@@ -336,7 +336,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   request.traffic_class = way.grh.traffic_class;
   request.hop_limit = way.grh.hop_limit;
   request.service_level = way.sl;
-  int error = attributes.path_mtu > nic.hello().path_mtu ? EINVAL : 0;
+  int error = attributes.path_mtu > nic.path_mtu() ? EINVAL : 0;
   qp.drains = to == IBV_QPS_SQD;
   qp.tells = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && given->en_sqd_async_notify != 0;
   try {

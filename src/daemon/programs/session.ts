@@ -13,6 +13,7 @@ import { addressOfGid, isGroup } from "../../wire/address.js";
 import type { GroupReports } from "../../wire/cm/group_reports.js";
 import type { FrameLink } from "../../wire/cm/link.js";
 import { kPathMtus } from "../../wire/cm/messages.js";
+import { kGids } from "./gid_table.js";
 import { RequestBudget } from "./request_budget.js";
 import type { Shares } from "./shares.js";
 
@@ -245,7 +246,7 @@ export class ProgramSession {
     this.identity = { pid, uid, command: commandOf(pid) };
     host.events?.began({ ...this.identity, gid });
     const { mac, rate } = config.port;
-    return { mac, rate, path_mtu: largestPathMtu, gids: config.addresses.length, descriptors: [memory, wake] };
+    return { mac, rate, path_mtu: largestPathMtu, gids: kGids, descriptors: [memory, wake] };
   }
 
   async #modify(request: ProgramRequest, { datagram }: { datagram: boolean }): Promise<ProgramAnswer> {

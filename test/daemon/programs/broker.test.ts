@@ -107,6 +107,7 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
         return { number: ++numbers, memory: 1, wake: 2, ...kMost };
       }) as never,
       closeProgram: remember("close") as never,
+      tellPrograms: remember("tell") as never,
       createQueuePair: remember("create", () => qpns++) as never,
       modifyQueuePair: remember("modify") as never,
       destroyQueuePair: remember("destroy") as never,
@@ -147,7 +148,7 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
 it("serves a program from its hello to its end, and gives back what it had", async () => {
   const { broker, calls, told, program, ask } = await serve();
   const client = await program();
-  expect(await ask(client, kHello)).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024, gids: 1 });
+  expect(await ask(client, kHello)).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024, gids: 16 });
   expect([...broker.programs()]).toEqual([[1, { pid: process.pid, uid: 8, command: command() }]]);
   expect(await ask(client, { kind: "create-queue-pair", datagram: 0 })).toEqual({ object: 100 });
   expect(await ask(client, { kind: "modify-queue-pair", object: 100, state: "rtr", remote_qpn: 9 })).toEqual({});
@@ -321,7 +322,7 @@ it("gives its socket to a group, and says so when there is none", async () => {
 it("replaces what a daemon that was killed has left", async () => {
   const { broker, socket, path } = await serve();
   // Files of a NIC with more addresses, and a socket that nobody listens at.
-  const stale = join(path, "roce0.rdma/ports/1/gids/7");
+  const stale = join(path, "roce0.rdma/ports/1/gids/77");
   writeFileSync(stale, "");
   renameSync(socket, `${socket}.kept`);
   broker.close();

@@ -50,7 +50,8 @@ export async function network(families = 1, clock: Clock = systemClock) {
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const nics = await Promise.all(
     links.map(async (link, i) => {
-      const addresses = [kAddresses, kIpv6].slice(0, families).map((family: readonly string[]) => ({
+      const addresses = [kAddresses, kIpv6].slice(0, families).map((family: readonly string[], index) => ({
+        index,
         address: family[i] as string,
         neighbours: {
           resolve: async (address: string) => {
@@ -65,7 +66,7 @@ export async function network(families = 1, clock: Clock = systemClock) {
       onTestFinished(() => groups.close());
       const connections = new ProgramConnections({
         addresses,
-        pathMtu: 1024,
+        pathMtu: () => 1024,
         link,
         groups,
         memberships: memberships[i] as Shares,
