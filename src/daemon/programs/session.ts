@@ -252,10 +252,10 @@ export class ProgramSession {
   async #modify(request: ProgramRequest, { datagram }: { datagram: boolean }): Promise<ProgramAnswer> {
     const { broker } = this;
     const { state, path_mtu: mtu } = request;
-    if (state === undefined || !(kPathMtus as readonly number[]).includes(mtu) || mtu > broker.largestPathMtu)
-      return { error: EINVAL };
+    if (state === undefined || !(kPathMtus as readonly number[]).includes(mtu)) return { error: EINVAL };
     if (request.remote_qpn > 0xff_ffff || request.partition_key > 0xffff) return { error: EINVAL };
     const connects = state === "rtr" && !datagram;
+    if (connects && mtu > broker.largestPathMtu) return { error: EINVAL };
     if (connects && isGroup(addressOfGid(Uint8Array.from(request.gid)))) return { error: EINVAL };
     const priority = broker.config.programs?.priority ?? 0;
     const way = connects ? await broker.wayTo(request, request.object) : { path: broker.nowhere(priority), priority };

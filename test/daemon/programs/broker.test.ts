@@ -199,7 +199,7 @@ it("refuses what is not the program's, and what makes no sense", async () => {
   expect(await ask(other, { kind: "destroy-queue-pair", object: 100 })).toEqual({ error: ENOENT });
   expect(await ask(other, { kind: "destroy-address-handle", object: 55 })).toEqual({ error: ENOENT });
   expect(await ask(one, { kind: "modify-queue-pair", object: 100 })).toEqual({ error: EINVAL });
-  expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "init", path_mtu: 4096 })).toEqual({
+  expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "rtr", path_mtu: 4096 })).toEqual({
     error: EINVAL,
   });
   expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "init", path_mtu: 1000 })).toEqual({

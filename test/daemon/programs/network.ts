@@ -31,6 +31,7 @@ export const kEvent = {
   established: 9,
   disconnected: 10,
   groupJoined: 12,
+  addressChange: 14,
   timewaitExit: 15,
 };
 
@@ -91,12 +92,20 @@ export async function network(families = 1, clock: Clock = systemClock) {
         connections.close();
         server.close();
       });
-      return socket;
+      /** Gives the NIC its address of each family at this index of the table of GIDs, or takes it. */
+      const place = (...indices: (number | undefined)[]) =>
+        connections.takeAddresses(
+          addresses.flatMap((own, family) => {
+            const index = indices[family];
+            return index === undefined ? [] : [{ ...own, index }];
+          }),
+        );
+      return { socket, place };
     }),
   );
   let keys = 0n;
-  const program = (nic: 0 | 1) => UcmaClient.open(nics[nic] as string, ++keys);
-  return { program, who, links, late, memberships };
+  const program = (nic: 0 | 1) => UcmaClient.open((nics[nic] as { socket: string }).socket, ++keys);
+  return { nics, program, who, links, late, memberships };
 }
 
 /** A server on NIC 1 that listens, and its id. */
