@@ -11,7 +11,6 @@ interface: lo
 address: 127.0.0.1
 control: ${folder}/roce0.sock
 metrics: false
-programs: true
 `;
 
 /** The daemon, the addresses that its interface has from now on, and those that its worker knows. */
@@ -32,7 +31,10 @@ async function following(more = "") {
     },
     () => ({ follow }),
   );
-  const known = () => daemon.addon.worker.configs.at(-1)?.nics[0]?.addresses?.map(({ bytes }) => bytes.join("."));
+  const known = () => {
+    const neighbours = daemon.addon.worker.configs.at(-1)?.nics[0]?.neighbours;
+    return neighbours?.addresses.map(({ address }) => address.bytes.join("."));
+  };
   const logged = (text: string) => daemon.log.filter(({ msg }) => msg.startsWith(text));
   return { ...daemon, now, known, logged };
 }

@@ -93,7 +93,7 @@ describeUnless(liveObstacle() ?? lacks, "addresses of an interface", () => {
     const { net, program } = place;
     const watch = program("a", "stdbuf", "-oL", "ibv_asyncwatch", "-d", "a");
     await eventually(async () => expect(watch.output()).toContain("async event FD"));
-    const told = () => watch.output().match(/GID|event_type/gi)?.length ?? 0;
+    const told = () => watch.output().match(/GID/g)?.length ?? 0;
     expect(await gids(place, "a")).toEqual({ 0: "::ffff:10.66.0.1" });
 
     // Another address, over which there is traffic at once.
