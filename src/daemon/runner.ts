@@ -295,13 +295,13 @@ export class DeviceRunner implements DeviceSource {
 
   /** @throws WeirError where answers to ARP would go to the kernel alone. */
   #requireArp(): void {
-    // For IPv6 addresses packet sockets receive, which see all that the kernel sees.
     const isXdp = this.interfaces.backends[0]?.receive === "af_xdp";
     if (isXdp && this.answered.filter(isIPv4).length > 1) {
       throw new WeirError("AF_XDP takes ARP requests for one address of a NIC's own", {
         hint: "give it one that the kernel does not have, or set receive: af_packet",
       });
     }
+    // For IPv6 addresses packet sockets receive, which see all that the kernel sees.
     const peer = this.wanted.find(({ address }) => isIPv4(address));
     if (peer === undefined || this.answered.some(isIPv4) || !isXdp) return;
     throw new WeirError(`peer ${peer.name} has no mac, and answers to ARP do not come here`, {
