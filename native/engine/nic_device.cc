@@ -189,6 +189,7 @@ void NicDevice::accept_packet(const RxFrame& frame) {
   const Time at = frame.stamp;
   PacketMeta meta;
   const Refusal refusal = classify_alone(frame, frame.data, frame.length, meta);
+  meta.failure = frame.failure;
   if (!is_mac_control(meta.kind)) return receive(frame, frame.data, frame.length, meta, refusal, {});
   const bool known = read_mac_control(
       frame.data, frame.length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },

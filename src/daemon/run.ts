@@ -86,6 +86,9 @@ export async function runDaemon(source: DaemonSource, host: DaemonHost): Promise
   }
 }
 
+/** Time for an answer to leave, ms. */
+const kAnswerMs = 50;
+
 class Daemon {
   /** The exit status. */
   readonly ended: Promise<number>;
@@ -146,6 +149,11 @@ class Daemon {
       captures: {
         began: (ports) => this.log.info({ ports }, "capture began"),
         ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
+      },
+      kill: (after) => {
+        this.log.warn({ after_s: after / 1e3 }, "is to die, by weir fault");
+        // The answer leaves first.
+        setTimeout(() => process.kill(process.pid, "SIGKILL"), Math.max(after, kAnswerMs));
       },
     };
     const { name, devices: configs } = parsed;

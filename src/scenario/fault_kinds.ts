@@ -1,2 +1,13 @@
 /** What faults that are made on purpose do to frames, or to a link. */
-export const kFaultKinds = ["drop", "delay", "duplicate", "corrupt", "mark", "nak", "down"] as const;
+export const kFaultKinds = [
+  "drop",
+  "delay",
+  "duplicate",
+  "corrupt",
+  "mark",
+  "trim",
+  "nak",
+  "error",
+  "pause",
+  "down",
+] as const;

@@ -35,6 +35,8 @@ faults:
   - { at: 2ms, device: sw, port: h2, kind: nak, code: sequence, count: 2 }
   - { at: 3ms, device: h1, kind: down, for: 500us }
   - { at: 3ms, device: h1, kind: drop, opcode: [cnp] }
+  - { at: 4ms, device: h1, direction: out, kind: drop, opcode: [write], every: 3, count: 5 }
+  - { at: 4ms, device: sw, port: h1, kind: pause, for: 200us }
 `;
     const wire = await ran(text, "lab");
     const sim = await ran(text, "sim");
@@ -44,6 +46,8 @@ faults:
         ["nak", 2],
         ["down", 1],
         ["drop", 0],
+        ["drop", 5],
+        ["pause", 1],
       ]);
       expect(frames?.missing).toBe(0);
       expect(frames?.impaired).toBeGreaterThanOrEqual(5);

@@ -58,6 +58,12 @@ describe("faults of a scenario", () => {
     ["delay without a time", { device: "h1", kind: "delay" }, "faults.0.delay", "is missing"],
     ["a code of what has none", { device: "h1", kind: "drop", code: "rnr" }, "faults.0.code", "not with kind drop"],
     ["nak without a code", { device: "h1", kind: "nak" }, "faults.0.code", "is missing"],
+    ["an error of a switch", { device: "sw", port: "h1", kind: "error" }, "faults.0.device", "no queue pairs"],
+    ["a status of another kind", { device: "h1", kind: "drop", status: "fatal" }, "faults.0.status", "not with kind"],
+    ["trimming that nobody knows", { device: "h1", kind: "trim" }, "faults.0.dscp", "no host knows 40"],
+    ["a pause of what leaves", { device: "h1", kind: "pause", direction: "out" }, "faults.0.direction", "not out"],
+    ["frames of a pause", { device: "h1", kind: "pause", count: 3 }, "faults.0.count", "not with kind pause"],
+    ["priorities that are none", { device: "h1", kind: "pause", priorities: [8] }, "faults.0.priorities.0", "8"],
     ["an unknown code", { device: "h1", kind: "nak", code: "tired" }, "faults.0.code", "tired"],
     [
       "frames of a link that is down",

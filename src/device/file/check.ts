@@ -26,7 +26,7 @@ import { warnOfHeadroom } from "../../scenario/port_headroom.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
 import { kCnTagBytes, kTelemetryBytes } from "../../wire/frame_size.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
-import type { FaultRequest } from "../fault_request.js";
+import { type FaultRequest, ofNicsAlone } from "../fault_request.js";
 import { checkRouter } from "./router.js";
 import type { NicInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
@@ -45,6 +45,10 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     if (!names.includes(name)) found.unknown(["dcbx", "ports", name], "port", name, names);
   }
   checkFaults(config.faults, names, found);
+  config.faults.forEach((fault, i) => {
+    const misfit = ofNicsAlone(fault);
+    if (misfit !== undefined) found.problem(["faults", i, misfit.field], misfit.message, misfit.hint);
+  });
   const places = config.ports.map((port) => `${port.namespace ?? ""}:${port.interface}`);
   config.ports.forEach((port, i) => {
     if (names.indexOf(port.name) !== i) {
