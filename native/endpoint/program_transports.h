@@ -58,11 +58,6 @@ class ProgramTransports : public CompletionSink {
   ProgramTransports& operator=(const ProgramTransports&) = delete;
 
   const ProgramAnswer& hello() const { return session_.hello(); }
-  // The largest path MTU, bytes.
-  uint32_t path_mtu() const {
-    const uint32_t told = session_.memory().mtu.load(std::memory_order_relaxed);
-    return told != 0 ? told : hello().path_mtu;
-  }
   const ProgramMemory& shared_memory() const { return session_.memory(); }
   // `error` is EIO when the daemon is gone.
   ProgramAnswer ask(const ProgramRequest& request);

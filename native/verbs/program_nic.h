@@ -82,6 +82,11 @@ class ProgramNic final : public ProgramTransports {
   uint32_t withdraw_completions(ibv_cq& cq);
   // False: the interface is down, or the daemon is gone.
   bool link_up() const { return !failed() && (shared_memory().links.load(std::memory_order_acquire) & 1) == 0; }
+  // The largest, bytes.
+  uint32_t path_mtu() const {
+    const uint32_t told = shared_memory().mtu.load(std::memory_order_relaxed);
+    return told != 0 ? told : hello().path_mtu;
+  }
   // The program has read an event, so there may be room for others; the caller must not have the lock.
   void read_event();
 
