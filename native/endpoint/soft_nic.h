@@ -59,7 +59,7 @@ class SoftNic {
     return 3 * pairs + 2 * StackQueues::count(parameters.stack_queue) + 1;
   }
 
-  // New parameters between two events. Rate, own addresses and queue pairs stay as they are; the pairs' rate caps and the MAC
+  // New parameters between two events. Rate, MAC address and queue pairs stay as they are; the pairs' rate caps and the MAC
   // addresses that they send to are taken over. One that had none begins, if its time has come. If congestion control or groups
   // are others, all rates are forgotten. Throws as the constructor does, and has changed nothing then.
   void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);

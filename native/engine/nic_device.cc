@@ -101,6 +101,7 @@ void NicDevice::reconfigure(const NicDeviceConfig& config) {
   NicParameters parameters = config.parameters;
   parameters.pause_storm = begun(parameters.pause_storm, begin_);
   nic_.reconfigure(parameters, config.queue_pairs);
+  if (neighbours_ != nullptr && config.neighbours) neighbours_->take_addresses(config.neighbours->addresses);
 }
 
 void NicDevice::message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) {

@@ -88,6 +88,8 @@ struct ProgramMemory {
   Word ended;    // the daemon serves no more
   Word watches;  // congestion control holds requests of connections: READs are asked for little by little from the first on
   Word links;    // times that the link went down or came back: it is down while this is odd
+  Word gids;     // times that the table of GIDs has changed
+  Word mtu;      // largest path MTU, bytes; 0: that of the answer to hello
   Word holds;    // the NIC holds the wire back until the program has taken frames, and wants to hear of it
   alignas(64) Word frames_written;
   Word bell;

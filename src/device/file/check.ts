@@ -258,9 +258,8 @@ function checkGateways({ addresses, gateways }: NicDaemonConfig, found: Findings
 
 function checkAddresses({ addresses, port, queue_pairs }: NicDaemonConfig, found: Findings): void {
   const ofVersion = (address: string) => addresses.filter((own) => isIPv6(own) === isIPv6(address));
-  if (addresses.some((address) => ofVersion(address).length > 1)) {
-    found.problem(["address"], `${addresses.join(" and ")} are of one IP version`, "give one IPv4, one IPv6, or both");
-  }
+  const twice = addresses.find((address, i) => addresses.indexOf(address) !== i);
+  if (twice !== undefined) found.problem(["address"], `${twice} is there twice`, "addresses must differ");
   if (addresses.some(isIPv6) && port.backend.receive === "af_xdp") {
     const message = "af_xdp does not receive IPv6 neighbour solicitations";
     found.problem(["receive"], message, "use af_packet with an IPv6 address");
