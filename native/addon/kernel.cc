@@ -32,6 +32,10 @@ int route_watch(const std::optional<std::string>& path) {
   return descriptor([&] { return open_route_watch(path.value_or("")); });
 }
 
+int address_watch(const std::optional<std::string>& path) {
+  return descriptor([&] { return open_address_watch(path.value_or("")); });
+}
+
 int hold_udp_port(const std::string& address, uint16_t port, const std::optional<std::string>& path) {
   return descriptor([&] { return open_udp_discard(address, port, path.value_or("")); });
 }
@@ -61,6 +65,7 @@ void try_live_frames() {
 void define_kernel(Napi::Object& exports) {
   add_function<&socket_in, "openSocket(domain, type, protocol, path)">(exports);
   add_function<&route_watch, "openRouteWatch(path)">(exports);
+  add_function<&address_watch, "openAddressWatch(path)">(exports);
   add_function<&take_route_news, "takeRouteNews(socket)">(exports);
   add_function<&hold_udp_port, "holdUdpPort(address, port, path)">(exports);
   add_function<&tcp_socket_in, "openTcpSocket(address, control, dscp, pacing, path)">(exports);

@@ -124,12 +124,31 @@ void NicNeighbours::resolve(Time now, uint32_t own, const IpAddress& address, Li
   ask(now, at);
 }
 
+void NicNeighbours::take_addresses(const std::vector<NicNeighbourParameters::Own>& addresses) {
+  const std::vector<NicNeighbourParameters::Own> before = std::exchange(parameters_.addresses, addresses);
+  for (uint32_t at = 0; at < table_.entries().size(); ++at) {
+    NeighbourTable::Entry& entry = table_[at];
+    if (entry.state == NeighbourState::unused) continue;
+    const auto same = [&](const auto& own) { return entry.port < before.size() && own.address == before[entry.port].address; };
+    const auto fits = [&](const auto& own) { return own.address.version == entry.version; };
+    auto from = std::ranges::find_if(addresses, same);
+    if (from == addresses.end()) from = std::ranges::find_if(addresses, fits);
+    entry.port = static_cast<uint16_t>(from - addresses.begin());
+    IpAddress target{.version = entry.version};
+    entry.address.store(entry.version, target.bytes);
+    if (entry.gateway || (from != addresses.end() && own(target) == nullptr)) continue;
+    tell(at, 0);
+    table_.remove(at);
+  }
+}
+
 // One that has had the address is asked first, then all.
 void NicNeighbours::ask(Time now, uint32_t at) {
   NeighbourTable::Entry& entry = table_[at];
   ++entry.asked;
   entry.expires = now + NeighbourTable::kAskAgain;
   due_ = std::min(due_, entry.expires);
+  if (entry.port >= parameters_.addresses.size()) return;
   IpAddress target{.version = entry.version};
   entry.address.store(entry.version, target.bytes);
   const LinkHeader link = link_to(entry.known() && entry.asked == 1 ? entry.mac : 0);

@@ -93,6 +93,8 @@ class NicNeighbours {
   // Tells `listener` once, at once if it is known. `own`: the place of the address from which is asked. Throws NativeError
   // INVALID_ADDRESS where that is none of this version, NO_RESOURCES.
   void resolve(Time now, uint32_t own, const IpAddress& address, Listener listener);
+  // Its own addresses are others now. Others are asked for from one that is left; those that nobody can ask for are given up.
+  void take_addresses(const std::vector<NicNeighbourParameters::Own>& addresses);
   void advance(Time now);
   Time next_deadline() const { return due_; }
 

@@ -95,7 +95,7 @@ void describe(auto& v, Of<ProgramAnswer> auto& answer) {
   v.type("ProgramAnswer", "What the NIC tells a program.");
   v("error", answer.error, field::optional(field::any("errno; 0: none.")));
   v("object", answer.object, field::optional(field::any("Queue pair or address handle.")));
-  v("path_mtu", answer.path_mtu, field::optional(field::any("Largest, of hello.", "bytes")));
+  v("path_mtu", answer.path_mtu, field::optional(field::any("Largest at this time, of hello.", "bytes")));
   v("mac", answer.mac, field::optional(field::any("The NIC's, of hello.")));
   v("rate", answer.rate, field::optional(field::any("Of its link, of hello.", "bit/s")));
   v("gids", answer.gids, field::optional(field::any("How many its table has, of hello.")));

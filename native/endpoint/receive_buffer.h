@@ -30,14 +30,19 @@ void describe(auto& v, Of<ReceiveBufferParameters> auto& p) {
 class ReceiveBuffer {
  public:
   explicit ReceiveBuffer(const ReceiveBufferParameters& parameters)
-      : parameters_(parameters), held_(parameters.drain > 0 ? static_cast<size_t>(parameters.size / kMinimumFrame + 1) : 1) {}
+      : parameters_(parameters), drain_(parameters.drain), held_(drain_ > 0 ? most() : 0) {}
 
-  bool unlimited() const { return parameters_.drain == 0; }
+  bool unlimited() const { return drain_ == 0; }
+  // The host takes what comes from now on at that pace; 0: at its own.
+  void slow(Rate drain) {
+    drain_ = drain > 0 ? drain : parameters_.drain;
+    if (drain_ > 0 && held_.empty() && held_.room() == 0) held_ = Ring<Held>(most());
+  }
   // False when the frame does not fit.
   bool add(Time now, int priority, uint32_t bytes) {
     if (total_ + bytes > parameters_.size || held_.room() == 0) return false;
     busy_until_ = std::max(busy_until_, now) +
-                  static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(parameters_.drain));
+                  static_cast<Time>(static_cast<uint64_t>(bytes) * 8 * kSecond / static_cast<uint64_t>(drain_));
     held_.push({busy_until_, bytes, static_cast<uint8_t>(priority)});
     total_ += bytes;
     occupancy_[static_cast<size_t>(priority)] += bytes;
@@ -62,7 +67,11 @@ class ReceiveBuffer {
     uint32_t bytes = 0;
     uint8_t priority = 0;
   };
+  // Number of frames that it holds at most.
+  uint32_t most() const { return static_cast<uint32_t>(parameters_.size / kMinimumFrame + 1); }
+
   ReceiveBufferParameters parameters_;
+  Rate drain_;
   Ring<Held> held_;
   Time busy_until_ = 0;
   int64_t total_ = 0;

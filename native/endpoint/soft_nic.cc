@@ -29,7 +29,6 @@ void SoftNic::reconfigure(const NicParameters& parameters, const std::vector<Que
   nic().parameters.receive_buffer = before.receive_buffer;
   nic().parameters.stack_queue = before.stack_queue;
   nic().parameters.verbs_queue_pairs = before.verbs_queue_pairs;
-  nic().parameters.addresses = before.addresses;
   nic().parameters.vlan = before.vlan;
   nic().parameters.listener = before.listener;
   if (same_flows) {

@@ -59,7 +59,7 @@ class SoftNic {
     return 3 * pairs + 2 * StackQueues::count(parameters.stack_queue) + 1;
   }
 
-  // New parameters between two events. Rate, own addresses and queue pairs stay as they are; the pairs' rate caps and the MAC
+  // New parameters between two events. Rate, MAC address and queue pairs stay as they are; the pairs' rate caps and the MAC
   // addresses that they send to are taken over. One that had none begins, if its time has come. If congestion control or groups
   // are others, all rates are forgotten. Throws as the constructor does, and has changed nothing then.
   void reconfigure(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs);
@@ -85,6 +85,8 @@ class SoftNic {
   // While the host falls behind, an application's queue pairs answer data as if it had been marked: senders slow down before
   // frames are lost. The paper, which has no slow hosts, does not have this; NICs have it as marking by receive buffer.
   void set_crowded(bool crowded) { nic().crowded = crowded; }
+  // The host takes what comes from now on at that pace; 0: at its own.
+  void slow(Rate drain) { nic().receive_buffer.slow(drain); }
   // Whether frames from the link are held back by PFC, as programs have no room for more; and that they have.
   bool waits_for_programs() const { return state().awaited != 0; }
   void programs_have_room();

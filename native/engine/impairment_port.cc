@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "link/pfc.h"
 #include "wire/classify.h"
-#include "wire/ecn.h"
-#include "wire/ethernet.h"
-#include "wire/nak.h"
 #include "wire/segmentation.h"
 
 namespace weir {
@@ -74,6 +72,7 @@ PortState ImpairmentPort::state() {
 
 size_t ImpairmentPort::receive(std::span<RxFrame> frames) {
   if (faults_.any()) faults_.down(clock_.now);
+  if (faults_.next_pause(clock_.now) <= clock_.now) take_pauses();
   const size_t room = std::min<size_t>(frames.size(), lent_.room());
   size_t count = 0;
   while (count < room) {
@@ -129,7 +128,8 @@ Impairment::Fate ImpairmentPort::decide(const RxFrame& frame, PacketMeta& meta) 
   faulted_.faults_dropped += fate.lost;
   if (fate.lost) return fate;
   faulted_.faults_duplicated += fate.duplicated && !own.duplicated;
-  faulted_.faults_changed += fate.marked || fate.refused || (fate.corrupted && !own.corrupted);
+  faulted_.faults_changed +=
+      fate.marked || fate.trimmed || fate.refused || fate.failure != 0 || fate.slowed != 0 || (fate.corrupted && !own.corrupted);
   faulted_.faults_delayed += fate.at > own.at;
   return fate;
 }
@@ -140,17 +140,22 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
   if (fate.lost) return false;
   const bool delayed = impairment_.delays();
   const Time due = delayed || fate.reordered ? fate.at : kAtOnce;
-  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted && !fate.marked && !fate.refused;
+  const bool pass = !changed && !delayed && !fate.reordered && !fate.corrupted && !fate.marked && !fate.trimmed &&
+                    !fate.refused && fate.failure == 0 && fate.slowed == 0;
   if (!pass) {
     const uint32_t slot = hold(frame, fate.at, due);
     if (slot != kNoSlot) {
       counters_.delayed += delayed;
       counters_.reordered += fate.reordered;
-      uint8_t* const copy = bytes_.data() + size_t{slot} * slot_bytes_;
-      if (fate.refused) make_nak(copy, frames_[slot].length, meta, fate.syndrome);
-      meta.ecn = kCe;
-      if (fate.marked) write_ecn(copy, meta);
-      if (fate.corrupted) flip(slot, fate.bit);
+      counters_.corrupted += fate.corrupted;
+      RxFrame& copy = frames_[slot];
+      Packet packet;
+      packet.length = copy.length;
+      packet.meta = meta;
+      spoil(bytes_.data() + size_t{slot} * slot_bytes_, packet, fate);
+      copy.length = packet.length;
+      copy.failure = packet.meta.failure;
+      copy.slowed = packet.slowed;
     }
   }
   if (fate.duplicated) {
@@ -158,6 +163,16 @@ bool ImpairmentPort::admit(const RxFrame& frame, bool changed) {
     hold(frame, fate.at, due);
   }
   return pass;
+}
+
+void ImpairmentPort::take_pauses() {
+  Packet packet;
+  while (faults_.pause(clock_.now, packet)) {
+    std::array<uint8_t, kMinimumFrame> bytes{};
+    const uint32_t length = build_flow_control(bytes.data(), packet);
+    ++faulted_.faults_duplicated;
+    hold({.data = bytes.data(), .length = length}, clock_.now, kAtOnce);
+  }
 }
 
 uint32_t ImpairmentPort::hold(const RxFrame& frame, Time stamp, Time due) {
@@ -176,17 +191,6 @@ uint32_t ImpairmentPort::hold(const RxFrame& frame, Time stamp, Time due) {
   held_.push_back({due, sequence_++, slot});
   std::push_heap(held_.begin(), held_.end(), later);
   return slot;
-}
-
-void ImpairmentPort::flip(uint32_t slot, uint64_t draw) {
-  uint8_t* data = bytes_.data() + size_t{slot} * slot_bytes_;
-  const uint32_t length = frames_[slot].length;
-  const bool tagged = length >= kEthernetHeader && data[12] == 0x81 && data[13] == 0x00;
-  const uint32_t header = kEthernetHeader + (tagged ? kVlanTag : 0);
-  if (length <= header) return;
-  const uint64_t bit = draw % (uint64_t{length - header} * 8);
-  data[header + bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
-  ++counters_.corrupted;
 }
 
 RxFrame ImpairmentPort::lend_held() {
@@ -221,6 +225,7 @@ void ImpairmentPort::release(size_t count) {
 Time ImpairmentPort::next_deadline() const {
   Time deadline = inner_->next_deadline();
   if (faults_.any()) deadline = std::min(deadline, faults_.next_change(clock_.now));
+  deadline = std::min(deadline, std::max(faults_.next_pause(clock_.now), clock_.now));
   if (!held_.empty()) deadline = std::min(deadline, std::max(held_.front().due, clock_.now));
   return fresh_next_ < fresh_count_ ? std::min(deadline, clock_.now) : deadline;
 }

@@ -90,7 +90,7 @@ class ImpairmentPort final : public PortWrapper {
   // What an impairment of the link makes of a frame, and then faults.
   Impairment::Fate decide(const RxFrame& frame, PacketMeta& meta);
   bool spoils() const { return impaired_ || faults_.any(); }
-  void flip(uint32_t slot, uint64_t draw);
+  void take_pauses();
   RxFrame lend_held();
   void consume_inner();
 

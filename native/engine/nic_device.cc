@@ -101,6 +101,7 @@ void NicDevice::reconfigure(const NicDeviceConfig& config) {
   NicParameters parameters = config.parameters;
   parameters.pause_storm = begun(parameters.pause_storm, begin_);
   nic_.reconfigure(parameters, config.queue_pairs);
+  if (neighbours_ != nullptr && config.neighbours) neighbours_->take_addresses(config.neighbours->addresses);
 }
 
 void NicDevice::message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) {
@@ -188,7 +189,12 @@ void NicDevice::accept_packet(const RxFrame& frame) {
   const Time at = frame.stamp;
   PacketMeta meta;
   const Refusal refusal = classify_alone(frame, frame.data, frame.length, meta);
-  if (!is_mac_control(meta.kind)) return receive(frame, frame.data, frame.length, meta, refusal, {});
+  meta.failure = frame.failure;
+  if (!is_mac_control(meta.kind)) {
+    if (frame.slowed != slowed_) [[unlikely]]
+      nic_.slow(slowed_ = frame.slowed);
+    return receive(frame, frame.data, frame.length, meta, refusal, {});
+  }
   const bool known = read_mac_control(
       frame.data, frame.length, [&](uint8_t enable, const auto& quanta) { nic_.receive_pfc(at, enable, quanta); },
       [&](uint16_t quanta) { nic_.receive_pause(at, quanta); });

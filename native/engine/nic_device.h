@@ -83,6 +83,7 @@ class NicDevice final : public Device, private MessageListener {
   WireNic nic_;
   std::unique_ptr<StackPort> stack_;  // null: there is none
   std::unique_ptr<NicNeighbours> neighbours_;
+  Rate slowed_ = 0;               // pace of the last frame by a fault
   std::vector<PacketId> looped_;  // frames to its own address, and to groups
   // Frames that leave together, where they may be joined; of each, the next of its queue pair; of queue pairs, the last.
   struct Gathered {

@@ -89,6 +89,7 @@ ProgramOpening NicPrograms::open() {
   }
   const ProgramOpening opening{.number = ++last_, .memory = program->memory_fd, .wake = program->wake_fd};
   program->memory->links.store(link_up_ ? 0 : 1, std::memory_order_relaxed);
+  program->memory->mtu.store(path_mtu_, std::memory_order_relaxed);
   programs_[last_] = std::move(program);
   return opening;
 }
@@ -144,6 +145,15 @@ void NicPrograms::publish() {
 void NicPrograms::change_link(bool up) {
   link_up_ = up;
   for (const auto& [number, program] : programs_) program->memory->links.fetch_add(1, std::memory_order_release);
+}
+
+bool NicPrograms::tell(bool gids, uint32_t path_mtu) {
+  path_mtu_ = path_mtu;
+  for (const auto& [number, program] : programs_) {
+    program->memory->mtu.store(path_mtu, std::memory_order_relaxed);
+    if (gids) program->memory->gids.fetch_add(1, std::memory_order_release);
+  }
+  return !programs_.empty();
 }
 
 bool NicPrograms::crowded(Time now) {

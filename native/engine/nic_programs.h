@@ -66,6 +66,8 @@ class NicPrograms {
   void tell_link(bool up) {
     if (up != link_up_) change_link(up);
   }
+  // Programs that are there hear that the table of GIDs has changed, and all of the largest path MTU.
+  bool tell(bool gids, uint32_t path_mtu);
   // Whether any has no room for more frames.
   bool crowded(Time now);
 
@@ -82,6 +84,7 @@ class NicPrograms {
   void change_link(bool up);
 
   bool link_up_ = true;
+  uint32_t path_mtu_ = 0;  // 0: nobody has told
   int descriptor_ = -1;
   uint32_t last_ = 0;
   std::map<uint32_t, std::unique_ptr<Program>> programs_;

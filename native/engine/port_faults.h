@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "engine/worker.h"
@@ -17,12 +18,16 @@ class PortFaults {
   uint32_t add(const Worker::PortPlace& place, const FaultParameters& parameters);
   // False: there is none of this number that goes on.
   bool end(uint32_t number);
-  // Of all ports, in the order in which they had faults first; those that are over, too, until Faults::kMost have been added.
+  // Of all ports and directions, in the order in which they had faults first; those that are over, too, until Faults::kMost have
+  // been added.
   std::vector<FaultState> states();
 
  private:
+  ImpairmentPort& around(WirePort& wire, std::unique_ptr<ImpairmentPort>& fresh);
+
   Worker& worker_;
   std::vector<ImpairmentPort*> ports_;  // those that were wrapped for it
+  std::vector<Faults*> faults_;
   uint32_t last_ = 0;
 };
 

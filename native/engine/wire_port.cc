@@ -16,7 +16,8 @@ WirePort::WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size
 }
 
 void WirePort::settle() {
-  const PortLosses losses = port_->losses();
+  PortLosses losses = port_->losses();
+  if (leaving_ != nullptr) leaving_->count(losses);
   counters_.host_rx_overrun = losses.receive_overrun;
   counters_.host_rx_truncated = losses.receive_truncated;
   counters_.host_tx_errors = losses.transmit_errors + given_up_;
@@ -28,6 +29,12 @@ void WirePort::settle() {
   counters_.faults_duplicated = losses.faults_duplicated;
   counters_.faults_changed = losses.faults_changed;
   counters_.faults_delayed = losses.faults_delayed;
+}
+
+void WirePort::send_by_faults(PacketPool& pool, PacketId id) {
+  PacketId twin = kNoPacket;
+  if (leaving_->admit(pool, id, twin)) put(pool, id);
+  if (twin != kNoPacket) put(pool, twin);
 }
 
 // The old interface's ring is about to go, with the frames in it whose time had not come.

@@ -15,6 +15,7 @@
 
 #include "base/counters.h"
 #include "base/types.h"
+#include "engine/leaving_faults.h"
 #include "io/packet_port.h"
 #include "link/serializer.h"
 #include "wire/packet_pool.h"
@@ -31,9 +32,9 @@ namespace weir {
   X(rx_stamps_corrected, "packets", none, "Frames whose time of arrival was not what the host said: its clock was set")    \
   X(tx_super_frames, "frames", none, "Super-frames that packets were joined to")                                           \
   X(rx_super_frames, "frames", none, "Super-frames that came whole")                                                       \
-  X(faults_dropped, "packets", fault, "Frames dropped by faults that are made on purpose, as they came in")                \
-  X(faults_duplicated, "packets", duplicate, "Frames that faults have come in twice")                                      \
-  X(faults_changed, "packets", none, "Frames in which faults have flipped a bit, or that they have marked")                \
+  X(faults_dropped, "packets", fault, "Frames dropped by faults that are made on purpose")                                 \
+  X(faults_duplicated, "packets", duplicate, "Frames that faults have come in twice, and their pauses")                    \
+  X(faults_changed, "packets", none, "Frames that faults have changed, marked, trimmed or refused")                        \
   X(faults_delayed, "packets", none, "Frames that faults have held back")
 
 WEIR_DEFINE_COUNTERS(WirePortCounters, WEIR_WIRE_PORT_COUNTERS);
@@ -99,18 +100,21 @@ class WirePort {
 
   // Owns `id` until it is sent. The frame's bytes are in the packet, complete.
   void send(PacketPool& pool, PacketId id) {
-    const Packet& packet = pool[id];
-    TxFrame& frame = outgoing_.emplace_back();
-    frame.data = pool.data(id);
-    frame.length = packet.length;
-    frame.offload = packet.offload;
-    frame.packet = id;
-    unsent_bytes_ += packet.length;
+    if (leaving_ != nullptr) [[unlikely]]
+      return send_by_faults(pool, id);
+    put(pool, id);
   }
   // Hands what send() collected to the port, unless that has just refused some. `left` is told of each packet that the host has
   // now, `lost` of each that is discarded, with whether that is because the interface is not up; then they are freed.
   template <class Left, class Lost>
   void flush(PacketPool& pool, Time now, const Left& left, const Lost& lost) {
+    if (leaving_ != nullptr) [[unlikely]] {
+      for (PacketId id = leaving_->take_lost(); id != kNoPacket; id = leaving_->take_lost()) {
+        left(id);
+        pool.free(id);
+      }
+      for (PacketId id = leaving_->take_due(); id != kNoPacket; id = leaving_->take_due()) put(pool, id);
+    }
     if (up_ && !refused_.empty() && now < retry_at_) return;
     size_t done = 0;
     const bool kept = port_->capabilities().keeps_packets;
@@ -137,7 +141,7 @@ class WirePort {
     }
     keep_from(done, now);
   }
-  size_t unsent() const { return outgoing_.size(); }
+  size_t unsent() const { return outgoing_.size() + (leaving_ != nullptr ? leaving_->waiting() : 0); }
   uint32_t unsent_bytes() const { return unsent_bytes_; }
 
   PacketPort& port() { return *port_; }
@@ -145,12 +149,30 @@ class WirePort {
   size_t lent() const { return count_ + used_; }
   // Wrappers that come and go between two turns use this.
   std::unique_ptr<PacketPort>& holder() { return port_; }
-  Time next_deadline() const { return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline()}); }
+  // Faults of what leaves, which there are from the first call on.
+  LeavingFaults& leaving(const PortClock& clock) {
+    if (leaving_ == nullptr) leaving_ = std::make_unique<LeavingFaults>(clock);
+    return *leaving_;
+  }
+  Time next_deadline() const {
+    const Time held = leaving_ != nullptr ? leaving_->next_deadline() : kNever;
+    return std::min({next_arrival(), refused_.empty() ? kNever : retry_at_, port_->next_deadline(), held});
+  }
   uint64_t received() const { return received_; }
   // Number of super-frames among those.
   uint64_t super_frames() const { return super_frames_; }
 
  private:
+  void put(PacketPool& pool, PacketId id) {
+    const Packet& packet = pool[id];
+    TxFrame& frame = outgoing_.emplace_back();
+    frame.data = pool.data(id);
+    frame.length = packet.length;
+    frame.offload = packet.offload;
+    frame.packet = id;
+    unsent_bytes_ += packet.length;
+  }
+  void send_by_faults(PacketPool& pool, PacketId id);
   void abandon();
   Time arrival(const RxFrame& frame);
   void all_done();
@@ -160,6 +182,7 @@ class WirePort {
   bool check_receive(Time now);
 
   std::unique_ptr<PacketPort> port_;
+  std::unique_ptr<LeavingFaults> leaving_;  // null: there never were any
   Serializer link_;
   Time delay_;
   std::vector<RxFrame> window_;  // circular, a power of two; stamps are arrivals

@@ -54,15 +54,28 @@ int open_udp_discard(const std::string& address, uint16_t port, const std::strin
   throw error;
 }
 
-int open_route_watch(const std::string& namespace_path) {
+namespace {
+
+int open_watch(const std::string& namespace_path, uint32_t groups) {
   const int fd = open_socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, NETLINK_ROUTE, namespace_path);
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
-  address.nl_groups = RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE | 1u << (RTNLGRP_NEXTHOP - 1);
+  address.nl_groups = groups;
   if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
   const NativeError error = NativeError::from_errno("bind", "cannot hear of the kernel's routes", "");
   ::close(fd);
   throw error;
+}
+
+}  // namespace
+
+int open_route_watch(const std::string& namespace_path) {
+  constexpr uint32_t kNexthops = 1u << (RTNLGRP_NEXTHOP - 1);
+  return open_watch(namespace_path, RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE | kNexthops);
+}
+
+int open_address_watch(const std::string& namespace_path) {
+  return open_watch(namespace_path, RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE);
 }
 
 uint32_t take_route_news(int socket) {

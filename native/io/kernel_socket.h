@@ -19,6 +19,8 @@ int open_udp_discard(const std::string& address, uint16_t port, const std::strin
 // A netlink socket that hears of routes, nexthops, links and neighbours of the network namespace at a path (rtnetlink(7)).
 // Returns the descriptor, which is the caller's to close. Throws NativeError.
 int open_route_watch(const std::string& namespace_path);
+// A netlink socket that hears of addresses and routes, for take_route_news(); else as that.
+int open_address_watch(const std::string& namespace_path);
 // Returns whether any have changed since this was last called, as a mask: 1 routes or links, 2 neighbours. The messages are
 // thrown away, and any that were lost for want of room may be either: a caller that wants to know asks anew. Does not wait.
 uint32_t take_route_news(int socket);

@@ -58,8 +58,13 @@ class Impairment {
     bool marked = false;
     bool refused = false;  // it becomes a NAK with this syndrome
     uint8_t syndrome = 0;
-    uint64_t bit = 0;  // corrupted: a draw of the bit to flip
-    Time at = 0;       // when it arrives
+    bool trimmed = false;  // to so many bytes, with this DSCP
+    uint16_t size = 0;
+    uint8_t dscp = 0;
+    uint8_t failure = 0;  // PacketMeta::failure
+    Rate slowed = 0;      // Packet::slowed
+    uint64_t bit = 0;     // corrupted: a draw of the bit to flip
+    Time at = 0;          // when it arrives
   };
   // Decides the fate of a frame that would arrive at `at`. Every frame has all draws, so no decision shifts another.
   Fate decide(Time at) {

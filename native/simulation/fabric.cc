@@ -126,6 +126,11 @@ void Fabric::connect(const SimulationConfig& config) {
     if (direction.faults == nullptr) direction.faults = std::make_unique<Faults>();
     direction.faults->add(static_cast<uint32_t>(i), fault.fault, 0);
   }
+  for (size_t i = 0; i < link_ports_.size(); ++i) {
+    if (directions_[link_ports_[i]].faults == nullptr) continue;
+    const DevicePlace& sender = places_[config.links[i / 2].ends[i % 2].device];
+    partitions_[sender.partition]->begin_pauses(sender.device, link_ports_[i]);
+  }
   for (size_t tap = 0; tap < config.taps.size(); ++tap) {
     directions_[port_number(config.taps[tap])].tap = static_cast<uint32_t>(tap);
   }

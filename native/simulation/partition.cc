@@ -8,6 +8,7 @@
 #include "wire/ecn.h"
 #include "wire/mac_control.h"
 #include "wire/nak.h"
+#include "wire/trim.h"
 
 namespace weir {
 
@@ -57,6 +58,7 @@ class Partition::NicNode final : public Node {
   }
 
   SoftNic device;
+  Rate slowed = 0;  // pace of the last frame by a fault
 };
 
 Partition::Partition(uint32_t number, uint32_t devices, const Surroundings& surroundings, PacketMemory& memory)
@@ -206,6 +208,7 @@ void Partition::send(const Event& event, uint32_t to) {
 void Partition::handle(const Event& event) {
   now_ = event.at;
   if (is_frame(event)) return arrive(event);
+  if ((event.packet & kPauses) != 0) return pause(event.device, event.packet & ~kPauses);
   if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
   SoftNic& nic = nics_[event.device - switches_.size()]->device;
   if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
@@ -241,13 +244,36 @@ void Partition::impair(Direction& direction, PacketId id, Time arrival) {
     ++counters.duplicated;
     deliver(direction, pool_.copy(id), fate.at);
   }
-  counters.changed += fate.marked || fate.refused;
+  counters.changed += fate.marked || fate.trimmed || fate.refused || fate.failure != 0 || fate.slowed != 0;
   if (fate.marked) packet.meta.ecn = kCe;
   packet.meta.ecn_changed |= fate.marked;
   if (fate.refused) make_nak(pool_.data(id), packet.length, packet.meta, fate.syndrome);
+  if (fate.trimmed && can_trim(packet, fate.size)) trim(pool_.data(id), packet, fate.size, fate.dscp);
+  packet.meta.failure = fate.failure;
+  packet.slowed = fate.slowed;
   // The receiving end's FCS refuses it.
   if (fate.corrupted) return pool_.free(id);
   deliver(direction, id, fate.at);
+}
+
+void Partition::begin_pauses(uint32_t device, uint32_t port) {
+  const Time first = directions_[port].faults->next_pause(now_);
+  if (first != kNever) schedule_.push(first, kWake, kPauses | port, device);
+}
+
+void Partition::pause(uint32_t device, uint32_t port) {
+  Direction& direction = directions_[port];
+  Packet made;
+  while (direction.faults->pause(now_, made)) {
+    if (direction.down) continue;
+    const PacketId id = pool_.allocate();
+    if (id == kNoPacket) break;
+    pool_[id] = made;
+    pool_[id].departs = now_;
+    ++direction.counters.duplicated;
+    deliver(direction, id, now_ + word_);
+  }
+  begin_pauses(device, port);
 }
 
 void Partition::arrive(const Event& event) {
@@ -269,6 +295,8 @@ void Partition::arrive(const Event& event) {
     } else if (packet.meta.kind == FrameKind::pause) {
       node.device.receive_pause(now_, pause_quanta(packet));
     } else {
+      if (packet.slowed != node.slowed) [[unlikely]]
+        node.device.slow(node.slowed = packet.slowed);
       node.device.receive(now_, pool_.data(id), packet.length, packet.meta, Refusal::none);
     }
   }

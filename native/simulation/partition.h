@@ -83,8 +83,12 @@ class alignas(64) Partition {
 
   // A device is going to be woken, as soon as word of the present event can be there.
   void wake_later(DevicePlace place, uint32_t what);
+  // Pauses come in by faults of what leaves at a port of a device.
+  void begin_pauses(uint32_t device, uint32_t port);
   // Marks a wake that closes a stream of a NIC.
   static constexpr uint32_t kClose = 1u << 29;
+  // Marks a wake for the pauses of a port, whose number among the directions is with it.
+  static constexpr uint32_t kPauses = 1u << 30;
 
   // Fewer than that may not last for any one event: a pause for each port of a switch is the most.
   static constexpr uint32_t kSpare = 1u << 12;
@@ -115,6 +119,7 @@ class alignas(64) Partition {
   void give_back();
   void transmit(uint32_t port, PacketId id, Time at);
   void impair(Direction& direction, PacketId id, Time arrival);
+  void pause(uint32_t device, uint32_t port);
   void deliver(const Direction& direction, PacketId id, Time arrival) {
     const DevicePlace& to = direction.receiver;
     if (to.partition == number_) return schedule_.push(arrival, direction.port, id, to.device);

@@ -80,5 +80,21 @@ TEST_CASE("addresses: datagrams may come from anywhere, but to the NIC's own add
   }
 }
 
+TEST_CASE("addresses: with others, datagrams to one that went are not taken, and a connection keeps the one that it has") {
+  Two two;
+  two.connect();
+  WireNic& nic = two.left().nic;
+  const uint32_t qpn = two.datagrams(two.left());
+  nic.reconfigure(Two::parameters(kNicMac, [](NicParameters& p) { p.addresses = {{4, {10, 0, 0, 99}}}; }), {});
+  give(nic, nic.now(), packet(What::data, kOpcodeUdSendOnly, qpn, 77, kOurs));
+  CHECK(nic.transport_counters().drop_wrong_destination == 1);
+  CHECK(nic.transport_counters().drop_datagram == 0);
+  give(nic, nic.now(), packet(What::data, kOpcodeUdSendOnly, qpn, 77, 99));
+  CHECK(nic.transport_counters().drop_datagram == 1);
+  give(nic, nic.now(), packet(What::data, kOpcodeRcSendOnly, two.qpn(0), kTheirs, kOurs));
+  CHECK(nic.transport_counters().out_of_buffer == 1);
+  CHECK(nic.transport_counters().drop_wrong_destination == 1);
+}
+
 }  // namespace
 }  // namespace weir::test

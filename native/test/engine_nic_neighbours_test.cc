@@ -301,6 +301,37 @@ TEST_CASE("NIC's neighbours: so many may be looked for at once, from addresses t
   bed.run(bed.now);
 }
 
+TEST_CASE("NIC's neighbours: with other addresses it asks from one that is left, and answers for those that it has") {
+  Bed bed;
+  const IpAddress before = address(false, 1), after = address(false, 5), peer = address(false, 9);
+  const auto& waits = bed.resolve(peer);
+  const auto& lost = bed.resolve(address(true, 9));
+  const auto& own = bed.resolve(after);
+  CHECK(bed.sent().size() == 3);
+  bed.config.neighbours->addresses = {{after, true}};
+  bed.device->reconfigure(bed.config);
+  // Nobody can ask by IPv6 any more, and one of those that were looked for is the NIC now.
+  REQUIRE(lost);
+  CHECK(*lost == 0u);
+  REQUIRE(own);
+  CHECK(*own == 0u);
+  CHECK_THROWS_AS(bed.resolve(address(true, 9)), NativeError);
+  CHECK(!waits);
+  bed.run(bed.now + NeighbourTable::kAskAgain);
+  const std::vector<Bytes> sent = bed.sent();
+  REQUIRE(sent.size() == 1);
+  CHECK(read(sent[0]).message.target == peer);
+  CHECK(read(sent[0]).message.sender == after);
+  CHECK(bed.after(question(peer, kPeerMac, before)).empty());
+  CHECK(*waits == kPeerMac);
+  CHECK(bed.after(question(peer, kPeerMac, after)).size() == 1);
+  // Without any it answers nobody, and hears no question.
+  bed.config.neighbours->addresses.clear();
+  bed.device->reconfigure(bed.config);
+  CHECK(bed.after(question(peer, kPeerMac, after)).empty());
+  CHECK(bed.device->neighbours()->table().size() == 0);
+}
+
 TEST_CASE("NIC's neighbours: those that are followed are looked for without end, and all that becomes of them is told once") {
   using Told = std::vector<std::pair<uint32_t, uint64_t>>;
   for (const bool ipv6 : {false, true}) {

@@ -322,3 +322,62 @@ TEST_CASE("wire port: a changed MTU is told once, and one that is gone has not c
   CHECK_FALSE(changes.reopened);
   CHECK(port.mtu() == 9000);
 }
+
+TEST_CASE("wire port: faults of what leaves hold frames back, double, change and take them, and no packet is lost") {
+  Sender s;
+  s.host.room = 100;
+  PortClock clock;
+  Faults& faults = s.port->leaving(clock).faults();
+  using Kind = FaultParameters::Kind;
+  SUBCASE("taken") {
+    faults.add(1, {.kind = Kind::drop, .leaving = true, .every = 2}, 0);
+    for (int i = 0; i < 4; ++i) s.send();
+    CHECK(s.port->unsent() == 4);
+    s.flush(0);
+    CHECK(s.host.sent.size() == 2);
+    CHECK(s.left == 4);
+    s.port->settle();
+    CHECK(s.port->counters().faults_dropped == 2);
+  }
+  SUBCASE("doubled") {
+    faults.add(1, {.kind = Kind::duplicate, .leaving = true, .count = 1}, 0);
+    for (int i = 0; i < 2; ++i) s.send();
+    s.flush(0);
+    CHECK(s.host.sent.size() == 3);
+  }
+  SUBCASE("held back, and gone when their time has come") {
+    faults.add(1, {.kind = Kind::delay, .leaving = true, .count = 2, .delay = 500}, 0);
+    for (uint32_t length = 100; length < 104; ++length) s.send(length);
+    s.flush(0);
+    CHECK(s.host.sent.size() == 2);
+    CHECK(s.port->next_deadline() == 500);
+    CHECK(s.port->unsent() == 2);
+    clock.now = 500;
+    s.flush(500);
+    REQUIRE(s.host.sent.size() == 4);
+    CHECK((s.host.sent[2].bytes.size() == 100 && s.host.sent[3].bytes.size() == 101));
+    CHECK(s.port->next_deadline() == kNever);
+    CHECK(s.left == 4);
+  }
+  SUBCASE("held back, as many as there is room for") {
+    faults.add(1, {.kind = Kind::delay, .leaving = true, .delay = 500}, 0);
+    PacketPool many{2048, 128};
+    for (size_t i = 0; i < LeavingFaults::kMostHeld + 3; ++i) {
+      const PacketId id = many.allocate();
+      many[id].length = 100;
+      s.port->send(many, id);
+    }
+    s.port->settle();
+    CHECK(s.port->counters().faults_dropped == 3);
+    CHECK(s.port->counters().faults_delayed == LeavingFaults::kMostHeld);
+  }
+  SUBCASE("a bit flipped") {
+    faults.add(1, {.kind = Kind::corrupt, .leaving = true}, 0);
+    s.send();
+    s.flush(0);
+    REQUIRE(s.host.sent.size() == 1);
+    s.port->settle();
+    CHECK(s.port->counters().faults_changed == 1);
+  }
+  CHECK(s.pool.available() == s.pool.size());
+}

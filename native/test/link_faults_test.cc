@@ -8,6 +8,7 @@
 #include "engine/impairment_port.h"
 #include "link/faults.h"
 #include "test/rig/port.h"
+#include "wire/classify.h"
 
 using namespace weir;
 using namespace weir::test;
@@ -155,13 +156,63 @@ TEST_CASE("faults: what each does") {
   const Impairment::Fate fate = Seen().fate(faults, 100);
   CHECK(fate.at == 600);
   CHECK((fate.reordered && fate.duplicated && fate.corrupted && fate.marked));
+  faults.add(5, {.kind = Kind::trim, .size = 128, .dscp = 40}, 0);
+  faults.add(6, {.kind = Kind::error, .status = 4}, 0);
+  // It is too short to be trimmed, and for nobody of note.
+  Seen managing(0x64, 1);
+  managing.meta.kind = FrameKind::roce;
+  CHECK((!managing.fate(faults).trimmed && managing.fate(faults).failure == 0));
+  Seen data;
+  data.meta.kind = FrameKind::roce;
+  Impairment::Fate longer;
+  faults.decide(data.frame.data(), 1000, data.meta, 0, longer);
+  CHECK((longer.trimmed && longer.size == 128 && longer.dscp == 40 && longer.failure == 4));
+  CHECK((faults.states()[4].matched == 1 && faults.states()[5].matched == 1));
   // What may not be marked, or is, does not count.
   Seen unmarkable;
   unmarkable.meta.ecn = 0;
   CHECK_FALSE(unmarkable.fate(faults).marked);
   unmarkable.meta.ecn = 3;
   CHECK_FALSE(unmarkable.fate(faults).marked);
-  CHECK(faults.states()[3].matched == 1);
+  CHECK(faults.states()[3].matched == 4);
+}
+
+TEST_CASE("faults: a pause is asked for, refreshed at half of its time, and taken back when it is over") {
+  constexpr Rate kRate = 10'000'000'000;
+  const Time half = pause_time(kMaxPauseQuanta, kRate) / 2;
+  Faults faults;
+  CHECK(faults.next_pause(0) == kNever);
+  faults.add(1, {.kind = Kind::pause, .priorities = 0b1001, .rate = kRate, .after = 100, .lasts = half + 500}, 0);
+  CHECK(faults.next_pause(0) == 100);
+  Packet packet;
+  CHECK_FALSE(faults.pause(99, packet));
+  REQUIRE(faults.pause(100, packet));
+  CHECK((packet.meta.kind == FrameKind::pfc && packet.pfc_enable == 0b1001 && packet.pfc_xoff == 0b1001));
+  CHECK_FALSE(faults.pause(100, packet));
+  CHECK(faults.next_pause(100) == 100 + half);
+  REQUIRE(faults.pause(100 + half, packet));
+  CHECK(packet.pfc_xoff == 0b1001);
+  CHECK(faults.next_pause(100 + half) == 100 + half + 500);
+  REQUIRE(faults.pause(100 + half + 500, packet));
+  CHECK((packet.pfc_enable == 0b1001 && packet.pfc_xoff == 0));
+  CHECK(faults.states()[0].hits == 2);
+  CHECK(faults.states()[0].over);
+  CHECK(faults.next_pause(100 + half + 500) == kNever);
+  SUBCASE("one that is ended asks at once to go on") {
+    faults.add(2, {.kind = Kind::pause, .priorities = 1 << 3, .rate = kRate}, 0);
+    REQUIRE(faults.pause(0, packet));
+    CHECK(faults.end(2));
+    CHECK(faults.next_pause(5) == 5);
+    REQUIRE(faults.pause(5, packet));
+    CHECK(packet.pfc_xoff == 0);
+    CHECK_FALSE(faults.pause(6, packet));
+  }
+  SUBCASE("one that is ended before it began asks for nothing") {
+    faults.add(2, {.kind = Kind::pause, .priorities = 1 << 3, .rate = kRate, .after = 50}, 0);
+    CHECK(faults.end(2));
+    CHECK_FALSE(faults.pause(60, packet));
+    CHECK(faults.next_pause(60) == kNever);
+  }
 }
 
 TEST_CASE("faults: a link that is down, and one that flaps") {
@@ -186,6 +237,10 @@ TEST_CASE("faults: a link that is down, and one that flaps") {
 
 TEST_CASE("faults: parameters that make no sense are refused") {
   CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::delay}, "fault"), NativeError);
+  CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::error}, "fault"), NativeError);
+  CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::pause}, "fault"), NativeError);
+  CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::error, .leaving = true, .status = 4}, "fault"), NativeError);
+  CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::trim, .size = 127}, "fault"), NativeError);
   CHECK_THROWS_AS(check(FaultParameters{.share = 1.5}, "fault"), NativeError);
   CHECK_THROWS_AS(check(FaultParameters{.every = 0}, "fault"), NativeError);
   CHECK_THROWS_AS(check(FaultParameters{.kind = Kind::down, .up = 100, .period = 100}, "fault"), NativeError);
@@ -213,6 +268,29 @@ TEST_CASE("faults: a port that comes around one with frames lent gives them all 
   port.release(3);
   CHECK(script.released == 8);
   CHECK(port.losses().faults_dropped == 1);
+}
+
+TEST_CASE("faults: a port takes in pauses that nobody has sent, and counts them") {
+  PortScript script;
+  PortClock clock;
+  ImpairmentPort port(clock);
+  port.come_around(std::make_unique<ScriptedPort>(script), 0);
+  CHECK(port.next_deadline() == kNever);
+  clock.now = 1000;
+  port.faults().add(1, {.kind = Kind::pause, .priorities = 1 << 3, .lasts = 10}, clock.now);
+  CHECK(port.next_deadline() == 1000);
+  std::array<RxFrame, 4> frames;
+  REQUIRE(port.receive(frames) == 1);
+  PacketMeta meta;
+  CHECK(classify(frames[0].data, frames[0].length, meta) == Refusal::none);
+  CHECK(meta.kind == FrameKind::pfc);
+  CHECK(port.losses().faults_duplicated == 1);
+  clock.now = 1010;
+  CHECK(port.next_deadline() == 1010);
+  CHECK(port.receive(frames) == 1);
+  CHECK(port.next_deadline() == kNever);
+  port.release(2);
+  CHECK(script.released == 0);
 }
 
 TEST_CASE("faults: a port with a link that is down says so, and takes nothing in") {

@@ -22,29 +22,44 @@ namespace {
 NicAddress ipv4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d}; }
 NicAddress ipv6(uint8_t net, uint8_t host) { return {0xfd, net, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host}; }
 
-// Files are as `weir run` writes them: NIC a has 10.66.0.1 and fd66::1, b 10.67.0.1. Addresses of these networks are of no host's
-// kernel here.
-const std::vector<ConnectionNic>& two_nics() {
-  static const bool written = [] {
+struct Files {
+  Files() {
     char made[] = "/tmp/weir-nics-XXXXXX";
     REQUIRE(::mkdtemp(made) != nullptr);
-    const std::filesystem::path root = made;
-    const auto write = [&](const std::string& path, const std::string& text) {
-      std::filesystem::create_directories((root / path).parent_path());
-      std::ofstream(root / path) << text << "\n";
-    };
+    root = made;
+  }
+  ~Files() { std::filesystem::remove_all(root); }
+  void write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text << "\n";
+  }
+  void gid(const std::string& nic, int index, const std::string& text) const {
+    write("class/infiniband/" + nic + "/ports/1/gids/" + std::to_string(index), text);
+  }
+
+  std::filesystem::path root;
+};
+
+// Files are as `weir run` writes them: NIC a has 10.66.0.1 and fd66::1, with a place between them that is free, and b 10.67.0.1.
+// Addresses of these networks are of no host's kernel here.
+const Files& files() {
+  static const Files all;
+  return all;
+}
+const std::vector<ConnectionNic>& two_nics() {
+  static const bool written = [] {
+    const Files& all = files();
     for (const std::string name : {"a", "b"}) {
       const std::string number = name == "a" ? "0" : "1";
-      write("class/infiniband_verbs/uverbs" + number + "/ibdev", name);
-      write("class/infiniband/" + name + "/weir_socket", "/run/" + name);
-      write("class/infiniband/" + name + "/ports/1/gids/0",
-            "0000:0000:0000:0000:0000:ffff:0a4" + std::string(name == "a" ? "2" : "3") + ":0001");
+      all.write("class/infiniband_verbs/uverbs" + number + "/ibdev", name);
+      all.write("class/infiniband/" + name + "/weir_socket", "/run/" + name);
+      all.gid(name, 0, "0000:0000:0000:0000:0000:ffff:0a4" + std::string(name == "a" ? "2" : "3") + ":0001");
     }
-    write("class/infiniband/a/ports/1/gids/1", "fd66:0000:0000:0000:0000:0000:0000:0001");
-    ::setenv("SYSFS_PATH", made, 1);
+    all.gid("a", 1, "0000:0000:0000:0000:0000:0000:0000:0000");
+    all.gid("a", 2, "fd66:0000:0000:0000:0000:0000:0000:0001");
+    ::setenv("SYSFS_PATH", all.root.c_str(), 1);
     (void)connection_nics();
     ::unsetenv("SYSFS_PATH");
-    std::filesystem::remove_all(root);
     return true;
   }();
   REQUIRE(written);
@@ -56,12 +71,20 @@ TEST_CASE("connections: NICs are those of the files, and each is known by its ad
   REQUIRE(nics.size() == 2);
   CHECK(std::string(nics[0].daemon.sun_path) == "/run/a");
   CHECK(std::string(nics[1].daemon.sun_path) == "/run/b");
-  REQUIRE(nics[0].addresses.size() == 2);
-  CHECK(nics[0].addresses[1] == ipv6(0x66, 1));
   CHECK(nic_with(ipv4(10, 66, 0, 1)) == 0);
   CHECK(nic_with(ipv4(10, 67, 0, 1)) == 1);
   CHECK(nic_with(ipv6(0x66, 1)) == 0);
   CHECK(!nic_with(ipv4(10, 67, 0, 2)).has_value());
+}
+
+TEST_CASE("connections: a NIC's addresses are those of now") {
+  two_nics();
+  CHECK(!nic_with(ipv4(10, 68, 0, 1)).has_value());
+  files().gid("b", 1, "0000:0000:0000:0000:0000:ffff:0a44:0001");
+  CHECK(nic_with(ipv4(10, 68, 0, 1)) == 1);
+  CHECK(nic_towards(ipv4(10, 68, 9, 9)) == 1);
+  files().gid("b", 1, "0000:0000:0000:0000:0000:0000:0000:0000");
+  CHECK(!nic_with(ipv4(10, 68, 0, 1)).has_value());
 }
 
 TEST_CASE("connections: the NIC towards a peer has most in common with it, of the peer's version of IP") {

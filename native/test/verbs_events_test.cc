@@ -1,5 +1,6 @@
 // Events of a program that reads them seldom: none is lost, and the NIC waits for nobody.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include "test/programs_bed.h"
@@ -156,6 +157,56 @@ TEST_CASE("programs: all asynchronous events come, however many nobody has read,
   const std::lock_guard lock(program.nic->mutex());
   CHECK(program.nic->withdraw(&elements[0]) == kMany / 4);
   CHECK(program.nic->withdraw(&elements[1]) == kMany / 4);
+}
+
+TEST_CASE("programs: another table of GIDs is an event, and another path MTU is taken by the next connection") {
+  ProgramsBed bed;
+  TestProgram program(bed, 0);
+  const auto tell = [&](bool gids, uint32_t path_mtu) {
+    bed.turns.between([&](auto& nics) { CHECK(nics[0]->applications()->tell_programs(gids, path_mtu)); });
+  };
+  CHECK(program.nic->path_mtu() == 1024);
+  ibv_qp* const before = program.create();
+  program.connect(before, static_cast<uint8_t>(kPeerMac), 1);
+  tell(false, 512);
+  CHECK(program.nic->path_mtu() == 512);
+  // A connection that has a larger one goes on, and ends as it likes.
+  ibv_qp_attr error{};
+  error.qp_state = IBV_QPS_ERR;
+  CHECK(program.operations.modify_qp(before, &error, IBV_QP_STATE) == 0);
+  ibv_qp* const after = program.create();
+  ibv_qp_attr a{};
+  a.qp_state = IBV_QPS_INIT;
+  a.port_num = 1;
+  REQUIRE(program.operations.modify_qp(after, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
+  a.qp_state = IBV_QPS_RTR;
+  a.min_rnr_timer = 1;
+  TestProgram::gid(a.ah_attr.grh.dgid, static_cast<uint8_t>(kPeerMac));
+  a.ah_attr.is_global = 1;
+  a.ah_attr.port_num = 1;
+  const int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+                  IBV_QP_MIN_RNR_TIMER;
+  a.path_mtu = IBV_MTU_1024;
+  CHECK(program.operations.modify_qp(after, &a, rtr) == EINVAL);
+  a.path_mtu = IBV_MTU_512;
+  CHECK(program.operations.modify_qp(after, &a, rtr) == 0);
+
+  tell(true, 512);
+  pollfd waits{.fd = program.events[0], .events = POLLIN, .revents = 0};
+  REQUIRE(::poll(&waits, 1, 20'000) == 1);
+  struct {
+    uint64_t port;
+    uint32_t type;
+    uint32_t reserved;
+  } event{};
+  REQUIRE(::read(program.events[0], &event, sizeof event) == sizeof event);
+  CHECK(event.port == 1);
+  CHECK(event.type == IBV_EVENT_GID_CHANGE);
+  // One that begins now knows the path MTU, and hears of what changes from then on.
+  TestProgram later(bed, 0);
+  CHECK(later.nic->path_mtu() == 512);
+  pollfd none{.fd = later.events[0], .events = POLLIN, .revents = 0};
+  CHECK(::poll(&none, 1, 200) == 0);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ void Datagram::enter(QueuePairState from, const QueueAttributes& attributes) {
 // A datagram that nobody waits for is dropped, as the service allows; it was valid all the same.
 bool Datagram::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive()) return ++context_.counters.drop_wrong_state, false;
+  if (fails_by(meta)) return true;
   const uint8_t* packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
   if (!admits(bth.partition_key)) return ++context_.counters.drop_partition_key, false;

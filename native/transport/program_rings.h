@@ -21,7 +21,7 @@
 
 namespace weir {
 
-inline constexpr uint32_t kProgramLayout = 7;     // changes with all that is here
+inline constexpr uint32_t kProgramLayout = 8;     // changes with all that is here
 inline constexpr uint32_t kProgramPackets = 512;  // this and the next two are powers of two
 // Frames take the room that they need, so that windows of eight reliable connections fit (kDefaultWindowBytes), whatever their
 // path MTU. A program that keeps up has all of its frames at the beginning: the rest is touched by nobody.
@@ -88,6 +88,8 @@ struct ProgramMemory {
   Word ended;    // the daemon serves no more
   Word watches;  // congestion control holds requests of connections: READs are asked for little by little from the first on
   Word links;    // times that the link went down or came back: it is down while this is odd
+  Word gids;     // times that the table of GIDs has changed
+  Word mtu;      // largest path MTU, bytes; 0: that of the answer to hello
   Word holds;    // the NIC holds the wire back until the program has taken frames, and wants to hear of it
   alignas(64) Word frames_written;
   Word bell;

@@ -63,6 +63,7 @@ bool ReliableConnection::serves(const SendWork& work) const {
 bool ReliableConnection::receive(Time now, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive()) return ++context_.counters.drop_wrong_state, false;
   changed_ = true;
+  if (fails_by(meta)) return true;
   const uint8_t* packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
   if (!admits(bth.partition_key)) return ++context_.counters.drop_partition_key, false;

@@ -80,6 +80,7 @@ void UnreliableConnection::advance(Time) {
 // A packet that does not fit is dropped with the rest of its message; it was valid all the same.
 bool UnreliableConnection::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (!may_receive()) return ++context_.counters.drop_wrong_state, false;
+  if (fails_by(meta)) return true;
   const uint8_t* packet = frame + meta.bth_offset;
   const Bth bth = load_bth(packet);
   if (!admits(bth.partition_key)) return ++context_.counters.drop_partition_key, false;

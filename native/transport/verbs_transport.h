@@ -54,6 +54,13 @@ class VerbsTransport : public Transport {
   bool admits(uint16_t partition_key) const;
   // The queue pair is of no more use. `status` is what went wrong with the oldest send; success: nothing, it is flushed.
   void fail(WorkStatus status);
+  // Whether it fails by the packet at hand, as a fault has it that is made on purpose.
+  bool fails_by(const PacketMeta& meta) {
+    if (meta.failure == 0) [[likely]]
+      return false;
+    fail(static_cast<WorkStatus>(meta.failure));
+    return true;
+  }
   void flush();
   // The oldest send is not valid. SQE, where it is offered and the service has no acknowledgements, or the queue pair is of no
   // more use.

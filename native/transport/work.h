@@ -75,6 +75,7 @@ enum class WorkStatus : uint8_t {
   remote_operation_error = 11,
   retry_exceeded_error = 12,
   rnr_retry_exceeded_error = 13,
+  // There are others, which faults that are made on purpose may have.
 };
 
 inline constexpr uint8_t kWithImmediate = 1 << 0;

@@ -52,15 +52,20 @@ std::vector<ConnectionNic> read_nics() {
     nic.daemon.sun_family = AF_UNIX;
     std::snprintf(path, sizeof path, "%s/class/infiniband/%s/weir_socket", root, name);
     if (!read_line(path, nic.daemon.sun_path, sizeof nic.daemon.sun_path)) break;
-    for (size_t gid = 0;; ++gid) {
-      char line[64];
-      std::snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1/gids/%zu", root, name, gid);
-      if (!read_line(path, line, sizeof line)) break;
-      nic.addresses.push_back(read_gid(line));
-    }
+    std::snprintf(path, sizeof path, "%s/class/infiniband/%s/ports/1/gids/", root, name);
+    nic.gids = path;
     nics.push_back(std::move(nic));
   }
   return nics;
+}
+
+// The addresses that a NIC has now; places without one are zero.
+std::vector<NicAddress> addresses_of(const ConnectionNic& nic) {
+  std::vector<NicAddress> all;
+  char line[64];
+  while (read_line((nic.gids + std::to_string(all.size())).c_str(), line, sizeof line)) all.push_back(read_gid(line));
+  std::erase(all, NicAddress{});
+  return all;
 }
 
 // Returns the address from which the kernel would send there. It makes the system calls themselves: a library that
@@ -124,7 +129,7 @@ bool is_any(const NicAddress& address) {
 std::optional<size_t> nic_with(const NicAddress& address) {
   const std::vector<ConnectionNic>& nics = connection_nics();
   for (size_t i = 0; i < nics.size(); ++i) {
-    const auto& own = nics[i].addresses;
+    const std::vector<NicAddress> own = addresses_of(nics[i]);
     if (std::find(own.begin(), own.end(), address) != own.end()) return i;
   }
   return std::nullopt;
@@ -139,7 +144,7 @@ size_t nic_towards(const NicAddress& address) {
   int most = -1;
   const std::vector<ConnectionNic>& nics = connection_nics();
   for (size_t i = 0; i < nics.size(); ++i) {
-    for (const NicAddress& own : nics[i].addresses) {
+    for (const NicAddress& own : addresses_of(nics[i])) {
       const int bits = common_bits(own, address);
       if (bits <= most) continue;
       best = i;

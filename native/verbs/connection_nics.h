@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace weir {
@@ -18,7 +19,7 @@ using NicAddress = std::array<uint8_t, 16>;
 
 struct ConnectionNic {
   sockaddr_un daemon{};
-  std::vector<NicAddress> addresses;
+  std::string gids;  // folder of its table of GIDs, which the daemon brings up to date
 };
 
 // They are in the order of $SYSFS_PATH, read once.

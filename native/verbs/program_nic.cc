@@ -41,6 +41,7 @@ ibv_wc_opcode opcode_of(const Completion& c) {
 ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransports(socket, is_there, true), events_(events) {
   // A link that is down already is the state that it finds.
   links_ = shared_memory().links.load(std::memory_order_acquire);
+  gids_ = shared_memory().gids.load(std::memory_order_acquire);
   catch_touches();
   start();
 }
@@ -147,6 +148,15 @@ void ProgramNic::look_at_link() {
     events_.tell({kPort, static_cast<uint32_t>(links_ % 2 == 1 ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE), 0});
   }
   links_ = now;
+  if (events_.waits()) told();
+}
+
+// Changes of a moment are one event: the program looks at the table as it is.
+void ProgramNic::look_at_gids() {
+  const uint32_t now = shared_memory().gids.load(std::memory_order_acquire);
+  if (std::exchange(gids_, now) == now) return;
+  const std::lock_guard lock(mutex());
+  events_.tell({kPort, IBV_EVENT_GID_CHANGE, 0});
   if (events_.waits()) told();
 }
 

@@ -82,6 +82,11 @@ class ProgramNic final : public ProgramTransports {
   uint32_t withdraw_completions(ibv_cq& cq);
   // False: the interface is down, or the daemon is gone.
   bool link_up() const { return !failed() && (shared_memory().links.load(std::memory_order_acquire) & 1) == 0; }
+  // The largest, bytes.
+  uint32_t path_mtu() const {
+    const uint32_t told = shared_memory().mtu.load(std::memory_order_relaxed);
+    return told != 0 ? told : hello().path_mtu;
+  }
   // The program has read an event, so there may be room for others; the caller must not have the lock.
   void read_event();
 
@@ -111,8 +116,10 @@ class ProgramNic final : public ProgramTransports {
   void look() override {
     read_event();
     look_at_link();
+    look_at_gids();
   }
   void look_at_link();
+  void look_at_gids();
   // Whether its send queue has come to rest, and the program wants to be told.
   void look_at_draining(ProgramQueuePair& qp);
   // The queue pair, or its send queue alone, has failed, or was told to.
@@ -124,6 +131,7 @@ class ProgramNic final : public ProgramTransports {
   std::atomic<bool> events_wait_{false};       // some wait for room in one of these
   const pid_t process_ = ::getpid();
   uint32_t links_ = 0;  // changes of the link that the program has heard of; the thread's own
+  uint32_t gids_ = 0;   // changes of the table of GIDs that it has heard of; as those of the link
   uint32_t domains_ = 0;
   uint32_t shared_numbers_ = 0;
 };

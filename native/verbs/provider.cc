@@ -103,7 +103,7 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* out) {
   std::memset(out, 0, kPortAttributes);
   out->state = nic.link_up() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   out->max_mtu = IBV_MTU_4096;
-  out->active_mtu = mtu_of(nic.hello().path_mtu);
+  out->active_mtu = mtu_of(nic.path_mtu());
   out->gid_tbl_len = static_cast<int>(nic.hello().gids);
   out->max_msg_sz = kMaxMessage;
   out->pkey_tbl_len = 1;

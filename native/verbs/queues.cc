@@ -292,7 +292,8 @@ QueueAttributes attributes_of(const ProgramQueuePair& qp, uint32_t largest_mtu) 
   QueueAttributes out;
   out.domain = qp.domain;
   out.access = static_cast<uint8_t>(a.qp_access_flags & (kRemoteWrite | kRemoteRead | kRemoteAtomic));
-  out.path_mtu = qp.datagram ? largest_mtu : a.path_mtu == 0 ? 1024 : 128u << a.path_mtu;
+  const uint32_t unsaid = qp.datagram ? largest_mtu : std::min(largest_mtu, 1024u);
+  out.path_mtu = a.path_mtu == 0 ? unsaid : 128u << a.path_mtu;
   out.remote_qpn = a.dest_qp_num;
   out.send_psn = a.sq_psn & 0xffffff;
   out.receive_psn = a.rq_psn & 0xffffff;
@@ -328,7 +329,7 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   const QueuePairState state = state_of(to);
   if (!may_become(state_of(from), state)) return EINVAL;
   std::swap(merged, qp.attributes);
-  const QueueAttributes attributes = attributes_of(qp, nic.hello().path_mtu);
+  const QueueAttributes attributes = attributes_of(qp, nic.path_mtu());
   ProgramRequest request;
   const ibv_ah_attr& way = qp.attributes.ah_attr;
   std::memcpy(request.gid.data(), way.grh.dgid.raw, request.gid.size());
@@ -336,7 +337,9 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   request.traffic_class = way.grh.traffic_class;
   request.hop_limit = way.grh.hop_limit;
   request.service_level = way.sl;
-  int error = attributes.path_mtu > nic.hello().path_mtu ? EINVAL : 0;
+  // A connection that has a larger one from before goes on.
+  const bool chooses = (mask & IBV_QP_PATH_MTU) != 0;
+  int error = chooses && attributes.path_mtu > nic.path_mtu() ? EINVAL : 0;
   qp.drains = to == IBV_QPS_SQD;
   qp.tells = (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && given->en_sqd_async_notify != 0;
   try {

@@ -33,6 +33,7 @@ struct PacketMeta {
   bool tagged = false;
   bool cn_tagged = false;       // there is a CN-TAG, see wire/qcn.h
   bool ecn_changed = false;     // the I/O edge writes `ecn` into the bytes
+  uint8_t failure = 0;          // WorkStatus with which its queue pair fails by a fault that is made on purpose (link/faults.h)
   uint16_t l3_offset = 0;       // offset of the IP header from the start of the frame; 0 if the frame is not IP
   uint32_t destination_qp = 0;  // 24 bits, BTH
   uint32_t psn = 0;             // 24 bits, BTH
@@ -68,6 +69,7 @@ struct alignas(64) Packet {
   uint8_t pfc_xoff = 0;     // ... and which of them it stops; the others it starts again
   uint16_t pfc_quanta = 0;  // ... for so long
   PacketMeta meta;
+  Rate slowed = 0;   // pace at which its host takes it, by a fault that is made on purpose; 0: its own
   Time departs = 0;  // time when its last bit leaves, while a device holds it after picking it
 
   // The same as *this = Packet{}. GCC turns that, and any loop, into a `rep stos`, which takes 15 ns to begin.

@@ -9,8 +9,8 @@
 
 namespace weir {
 
-bool can_trim(const Packet& packet, uint32_t size) {
-  return packet.length > size && packet.meta.l3_offset != 0 && !is_group(packet.meta.destination_mac);
+bool can_trim(const PacketMeta& meta, uint32_t length, uint32_t size) {
+  return length > size && meta.l3_offset != 0 && !is_group(meta.destination_mac);
 }
 
 void trim(uint8_t* data, Packet& packet, uint32_t size, uint8_t dscp) {

@@ -13,7 +13,8 @@ inline constexpr uint32_t kLeastTrimSize = 128;
 inline constexpr uint32_t kMostTrimSize = 4096;
 
 // Whether there is something to cut behind the headers, and an IP header to say so: IPv4 or IPv6, unicast, longer than `size`.
-bool can_trim(const Packet& packet, uint32_t size);
+bool can_trim(const PacketMeta& meta, uint32_t length, uint32_t size);
+inline bool can_trim(const Packet& packet, uint32_t size) { return can_trim(packet.meta, packet.length, size); }
 // Cuts the frame, which can be trimmed and has no offload pending, to `size` bytes, and sets its DSCP. Its descriptor is what
 // classify() would make of it. `data`: the bytes of it that there are (simulated frames have their headers).
 //

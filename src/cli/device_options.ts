@@ -77,8 +77,9 @@ function optionsOf({ device, nic, address }: DeviceChoice): DeviceOptions {
 
 /** Addresses that the kernel has there: the first global one of each IP version. */
 export function addressesOf(name: string): string[] {
-  const addresses = asUsage(() => ownAddresses(name));
-  if (addresses.length > 0) return addresses;
+  const all = asUsage(() => ownAddresses(name));
+  const firsts = [":", "."].flatMap((mark) => all.find((address) => address.includes(mark)) ?? []).reverse();
+  if (firsts.length > 0) return firsts;
   throw new UsageError(`${name} has no address`, { hint: "give one with --address, such as --address 10.0.0.9/24" });
 }
 

@@ -4,6 +4,7 @@ import { formatRate, formatTime } from "../base/units.js";
 import { count } from "../result/report/format.js";
 import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
+import { prioritiesOption } from "./priorities.js";
 import { rateOption, timeOption } from "./quantity.js";
 import { untilSignal } from "./stop_signals.js";
 
@@ -69,17 +70,6 @@ export const addStorm: AddVerb = (parent, context, done) => {
       done(await untilSignal(context, (signal) => storm(context, name, choice, signal)));
     });
 };
-
-/** Parses "3" or "3,4". */
-function prioritiesOption(text: string): number[] {
-  const list = text.split(",").map((one) => (/^[0-7]$/.test(one.trim()) ? Number(one) : Number.NaN));
-  if (list.some(Number.isNaN) || new Set(list).size < list.length) {
-    throw new UsageError(`--priorities ${text}: not a list of priorities`, {
-      hint: "numbers from 0 to 7, each once, such as 3 or 3,4",
-    });
-  }
-  return list;
-}
 
 async function storm({ stdout, stderr }: CliContext, name: string, choice: StormChoice, signal: AbortSignal) {
   const { kShortestPause, pauseTime, runStorm } = await import("../daemon/storm.js");

@@ -7,7 +7,7 @@ import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
 import { assessHealth, type Health } from "../device/health.js";
 import type { Status } from "../device/protocol.js";
 import { answerAmong } from "../device/several.js";
-import { kernelHasAddress } from "../host/interface.js";
+import { kernelAddresses } from "../host/interface.js";
 import { KernelPort } from "../native/kernel_port.js";
 import type { NativeAddon, NativeWorker } from "../native/types.js";
 import type { Log } from "./log.js";
@@ -29,14 +29,13 @@ interface One extends ServedDevice {
   readonly runner: DeviceRunner;
   readonly log: Log;
   configuration: DeviceConfig;
-  /** Addresses that the kernel has, too. */
-  readonly shared: readonly string[];
+  /** Addresses that the kernel has, too, and how its port is held there once the device is open. */
+  shared: ReadonlyMap<string, KernelPort | undefined>;
   broker: ProgramBroker | undefined;
 }
 
 export class DaemonDevices {
   readonly #all: readonly [One, ...One[]];
-  readonly #kernelPorts: KernelPort[] = [];
 
   /** @param onFailure Called when a worker has ended by itself. */
   constructor(
@@ -49,10 +48,8 @@ export class DaemonDevices {
   ) {
     const make = (config: DeviceConfig): One => {
       const own = configs.length === 1 ? log : log.child({ device: config.name });
-      const { interface: netdev, namespace } = portsOf(config)[0] as DaemonPort;
-      const addresses = config.kind === "nic" ? config.addresses : [];
-      const shared = addresses.filter((address) => kernelHasAddress(address, netdev, namespace));
-      const answered = addresses.filter((address) => !shared.includes(address));
+      const shared = new Map(sharedAddresses(config).map((address) => [address, undefined]));
+      const answered = addressesOf(config).filter((address) => !shared.has(address));
       const runner = new DeviceRunner(addon, config, own, answered, host, onFailure);
       const one: One = {
         runner,
@@ -92,10 +89,7 @@ export class DaemonDevices {
 
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
   open(): void {
-    for (const { shared, configuration } of this.#all) {
-      const { namespace } = portsOf(configuration)[0] as DaemonPort;
-      for (const address of shared) this.#kernelPorts.push(new KernelPort(this.addon, address, namespace));
-    }
+    for (const one of this.#all) one.shared = this.#hold(one, [...one.shared.keys()]);
     for (const { runner } of this.#all) runner.open();
   }
 
@@ -131,18 +125,55 @@ export class DaemonDevices {
   /** Changes all of them, or none. @param configs As many as there are. @throws WeirError when one cannot be had without a new start. */
   reconfigure(configs: DeviceConfigs): void {
     const changed: One[] = [];
+    const held: One["shared"][] = [];
     try {
       this.#all.forEach((one, i) => {
-        one.runner.reconfigure(configs[i] as DeviceConfig);
+        const config = configs[i] as DeviceConfig;
+        const shared = this.#hold(
+          one,
+          isSame(config, one.configuration) ? [...one.shared.keys()] : sharedAddresses(config),
+        );
+        held.push(shared);
+        one.runner.reconfigure(
+          config,
+          addressesOf(config).filter((address) => !shared.has(address)),
+        );
         changed.push(one);
       });
     } catch (error) {
-      for (const { runner, configuration } of changed) runner.reconfigure(configuration);
+      held.forEach((shared, i) => {
+        letGo(shared, this.#all[i]?.shared);
+      });
+      for (const { runner, configuration, shared } of changed) {
+        runner.reconfigure(
+          configuration,
+          addressesOf(configuration).filter((address) => !shared.has(address)),
+        );
+      }
       throw error;
     }
     this.#all.forEach((one, i) => {
-      one.configuration = configs[i] as DeviceConfig;
+      const config = configs[i] as DeviceConfig;
+      const shared = held[i] ?? one.shared;
+      letGo(one.shared, shared);
+      Object.assign(one, { configuration: config, shared });
+      if (config.kind === "nic") one.broker?.reconfigure(config);
     });
+  }
+
+  /** Holds the kernel's port at all of these addresses; those that the device has are as they are. @throws WeirError: none is new then. */
+  #hold({ shared, configuration }: One, addresses: readonly string[]): One["shared"] {
+    const { namespace } = portsOf(configuration)[0] as DaemonPort;
+    const held = new Map<string, KernelPort | undefined>();
+    try {
+      for (const address of addresses) {
+        held.set(address, shared.get(address) ?? new KernelPort(this.addon, address, namespace));
+      }
+      return held;
+    } catch (error) {
+      letGo(held, shared);
+      throw error;
+    }
   }
 
   answer(asked: ControlRequest): unknown {
@@ -185,6 +216,22 @@ export class DaemonDevices {
   close(): void {
     this.closeDevices();
     for (const { runner } of this.#all) runner.close();
-    for (const port of this.#kernelPorts) port.close();
+    for (const { shared } of this.#all) letGo(shared);
   }
+}
+
+const addressesOf = (config: DeviceConfig): readonly string[] => (config.kind === "nic" ? config.addresses : []);
+
+const isSame = (one: DeviceConfig, other: DeviceConfig) => addressesOf(one).join() === addressesOf(other).join();
+
+/** Its addresses that the kernel has, too. */
+function sharedAddresses(config: DeviceConfig): string[] {
+  const { interface: netdev, namespace } = portsOf(config)[0] as DaemonPort;
+  const addresses = addressesOf(config);
+  return addresses.length === 0 ? [] : kernelAddresses(addresses, netdev, namespace);
+}
+
+/** Gives the kernel's port back at all addresses but those that stay. */
+function letGo(ports: One["shared"], stay: One["shared"] = new Map()): void {
+  for (const [address, port] of ports) if (stay.get(address) !== port) port?.close();
 }

@@ -3,7 +3,13 @@ import { readFileSync } from "node:fs";
 import { readConfigText } from "../base/yaml.js";
 import { hearsAcknowledgements, hearsTelemetry } from "../congestion/flow_state.js";
 import { hearsCnmDatagrams } from "../device/compose.js";
-import { type DeviceConfig, loadNicDaemon, loadSwitchDaemon, type SwitchDaemonPort } from "../device/file/load.js";
+import {
+  type DeviceConfig,
+  loadNicDaemon,
+  loadSwitchDaemon,
+  type NicDaemonConfig,
+  type SwitchDaemonPort,
+} from "../device/file/load.js";
 import { readConfigDb } from "../device/sonic/config_db.js";
 import {
   type ConvertOptions,
@@ -22,11 +28,16 @@ export interface DaemonSource {
   path: string;
   /** Text of the file, if there is none to read. */
   text?: string;
+  /** Returns the addresses of now, for a NIC that has those of the kernel whatever they are. @throws WeirError */
+  follow?: (() => NicAddresses) | undefined;
   /** Set if the file is a config_db.json of SONiC. */
   sonic?: ConvertOptions | undefined;
   /** Assignments `path=value` over the file's own. */
   set?: readonly string[] | undefined;
 }
+
+/** Addresses of a NIC, and its ways beyond its link. */
+export type NicAddresses = Pick<NicDaemonConfig, "addresses" | "gateways">;
 
 /** A daemon's file as it was read, and the assignments over it that do not read it again. */
 export interface DaemonFile {
@@ -149,8 +160,6 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
     mac,
     ...backend,
     worker: config.worker,
-    address,
-    gateway,
     vlan,
     path_mtu,
     burst,
@@ -158,6 +167,8 @@ function fixedFields(config: DeviceConfig): Record<string, unknown> {
     transport,
     queue_pairs,
     programs,
+    // Queue pairs of the file have paths from the beginning; programs are told.
+    ...(queue_pairs.length > 0 && { address, gateway }),
     "congestion.algorithm": feedback,
     // The kinds of frames that come in are settled at the start.
     "qcn.notification": hearsCnmDatagrams(config),

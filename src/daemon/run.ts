@@ -1,6 +1,7 @@
 /** Runs a daemon in the foreground, from its file to its exit status. */
 
 import type { EventEmitter } from "node:events";
+import { isIPv4 } from "node:net";
 import { join } from "node:path";
 import { WeirError } from "../base/error.js";
 import { overlaid } from "../base/overlaid.js";
@@ -13,10 +14,12 @@ import { inspectInterface } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
 import type { NativeAddon } from "../native/types.js";
 import { DaemonDevices, type ServedDevice } from "./devices.js";
+import { AddressFollower } from "./following.js";
 import {
   type DaemonFile,
   type DaemonSource,
   fixedChanges,
+  type NicAddresses,
   type ParsedDaemon,
   parseDaemonFile,
   readDaemonFile,
@@ -83,6 +86,9 @@ export async function runDaemon(source: DaemonSource, host: DaemonHost): Promise
   }
 }
 
+/** Time for an answer to leave, ms. */
+const kAnswerMs = 50;
+
 class Daemon {
   /** The exit status. */
   readonly ended: Promise<number>;
@@ -100,6 +106,9 @@ class Daemon {
   private readonly notify: (...states: string[]) => void;
   private readonly started = Date.now();
   private devices: DaemonDevices | undefined;
+  /** Addresses that the kernel has; undefined: those of the file hold. */
+  private found: NicAddresses | undefined;
+  private follower: AddressFollower | undefined;
   private ready = false;
   private control: ControlServer | undefined;
   private metrics: DaemonService | undefined;
@@ -141,6 +150,11 @@ class Daemon {
         began: (ports) => this.log.info({ ports }, "capture began"),
         ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
       },
+      kill: (after) => {
+        this.log.warn({ after_s: after / 1e3 }, "is to die, by weir fault");
+        // The answer leaves first.
+        setTimeout(() => process.kill(process.pid, "SIGKILL"), Math.max(after, kAnswerMs));
+      },
     };
     const { name, devices: configs } = parsed;
     const devices = new DaemonDevices(this.addon, name, configs, this.log, about, (reason) => this.#fail(reason));
@@ -153,6 +167,7 @@ class Daemon {
     await devices.begin();
     this.dashboard?.begin?.();
     await devices.servePrograms(path);
+    this.#follow(devices);
     const capabilities = this.#limitRights(devices);
     const { programs } = devices;
     this.ready = true;
@@ -175,6 +190,7 @@ class Daemon {
   close(): void {
     const { signals } = this.host;
     signals.off("SIGHUP", this.onReload).off("SIGTERM", this.onStop).off("SIGINT", this.onStop);
+    this.follower?.close();
     this.dashboard?.close();
     this.metrics?.close();
     this.devices?.closeDevices();
@@ -182,8 +198,42 @@ class Daemon {
     this.devices?.close();
   }
 
+  /** From now on the NIC has the addresses that the kernel has, if its source says so. */
+  #follow(devices: DaemonDevices): void {
+    const { follow } = this.made;
+    const [config, ...others] = devices.configs;
+    if (follow === undefined || config.kind !== "nic" || others.length > 0 || config.queue_pairs.length > 0) return;
+    const { addresses, gateways } = config;
+    const isXdp = devices.ports()[0]?.receive === "af_xdp";
+    const read = () => {
+      const found = follow();
+      // Neighbour discovery does not come in by AF_XDP, which is settled at the start.
+      return isXdp ? { ...found, addresses: found.addresses.filter(isIPv4) } : found;
+    };
+    const take = (found: NicAddresses) => {
+      const before = this.found;
+      this.found = found;
+      try {
+        this.#apply(devices, this.source);
+      } catch (error) {
+        this.found = before;
+        throw error;
+      }
+      this.log.info({ addresses: found.addresses }, "the interface has other addresses, the NIC has them, too");
+    };
+    this.follower = new AddressFollower(this.addon, read, { addresses, gateways }, take, this.log);
+    this.follower.begin();
+  }
+
   /** Parses with remembered facts of interfaces: one may be away while the file is read again. */
-  #parse(source: DaemonFile) {
+  #parse(source: DaemonFile): ParsedDaemon {
+    const parsed = this.#parseFile(source);
+    const [config] = parsed.devices;
+    if (this.found === undefined || config.kind !== "nic") return parsed;
+    return { ...parsed, devices: [{ ...config, ...this.found, address: this.found.addresses[0] ?? "" }] };
+  }
+
+  #parseFile(source: DaemonFile): ParsedDaemon {
     return parseDaemonFile(source, (name, namespace) => {
       const key = `${namespace ?? ""}:${name}`;
       const known = this.facts.get(key);

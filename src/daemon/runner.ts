@@ -51,6 +51,8 @@ export class DeviceRunner implements DeviceSource {
   private packets: number;
   /** Peers that the NIC looks for, and their MAC addresses by IP address once they have answered. */
   private readonly wanted: readonly WantedPeer[];
+  /** Addresses whose requests the ports let in: those that were answered at the start. */
+  private readonly heard: readonly string[];
   private readonly macs = new Map<string, number>();
   private readonly frameListeners = new Set<(frame: Buffer) => void>();
   /** Undefined without LLDP. */
@@ -70,10 +72,11 @@ export class DeviceRunner implements DeviceSource {
     readonly addon: NativeAddon,
     private config: DeviceConfig,
     private readonly log: Log,
-    private readonly answered: readonly string[],
+    private answered: readonly string[],
     host: DeviceHost,
     private readonly onFailure: (reason: string) => void,
   ) {
+    this.heard = answered;
     this.interfaces = new Ports(config, addon, log);
     ({ kind: this.kind, name: this.name } = config);
     this.wanted = config.kind === "nic" ? wantedPeers(config) : [];
@@ -134,8 +137,16 @@ export class DeviceRunner implements DeviceSource {
   }
 
   /** Applies changed parameters; no frame is lost. @throws WeirError when they cannot be had without a new start. */
-  reconfigure(config: DeviceConfig): void {
-    this.#apply(config, 0);
+  reconfigure(config: DeviceConfig, answered = this.answered): void {
+    const before = this.answered;
+    this.#requireFilters(answered);
+    this.answered = answered;
+    try {
+      this.#apply(config, 0);
+    } catch (error) {
+      this.answered = before;
+      throw error;
+    }
     this.config = config;
     this.#beginSchedule(config);
     this.device.replaceFaults(config.faults);
@@ -270,11 +281,29 @@ export class DeviceRunner implements DeviceSource {
     }));
   }
 
+  /** @throws WeirError where requests for addresses that only the NIC has would not come here: what comes is settled at the start. */
+  #requireFilters(answered: readonly string[]): void {
+    const isXdp = this.interfaces.backends[0]?.receive === "af_xdp";
+    const isHeard = (address: string) =>
+      this.heard.includes(address) || (!isXdp && this.heard.some((own) => isIPv4(own) === isIPv4(address)));
+    const deaf = answered.filter((address) => !isHeard(address));
+    if (deaf.length === 0) return;
+    throw new WeirError(`address: requests for ${deaf.join(" and ")} do not come here before a new start`, {
+      hint: "restart it; or give the interface the address, so that the kernel answers",
+    });
+  }
+
   /** @throws WeirError where answers to ARP would go to the kernel alone. */
   #requireArp(): void {
+    const isXdp = this.interfaces.backends[0]?.receive === "af_xdp";
+    if (isXdp && this.answered.filter(isIPv4).length > 1) {
+      throw new WeirError("AF_XDP takes ARP requests for one address of a NIC's own", {
+        hint: "give it one that the kernel does not have, or set receive: af_packet",
+      });
+    }
     // For IPv6 addresses packet sockets receive, which see all that the kernel sees.
     const peer = this.wanted.find(({ address }) => isIPv4(address));
-    if (peer === undefined || this.answered.some(isIPv4) || this.interfaces.backends[0]?.receive !== "af_xdp") return;
+    if (peer === undefined || this.answered.some(isIPv4) || !isXdp) return;
     throw new WeirError(`peer ${peer.name} has no mac, and answers to ARP do not come here`, {
       hint: "the kernel has the NIC's address, and AF_XDP leaves ARP to it: give peers a mac, or set receive: af_packet",
     });

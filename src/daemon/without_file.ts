@@ -1,9 +1,10 @@
 /** Daemons without a file: what the command line says in its place. */
 import { isIP, isIPv6 } from "node:net";
 import { WeirError } from "../base/error.js";
+import { kMostNicAddresses } from "../device/file/schema.js";
 import { defaultGateway, ownAddresses } from "../host/interface.js";
 import { parsePrefix } from "../wire/prefix.js";
-import type { DaemonSource } from "./kinds.js";
+import type { DaemonSource, NicAddresses } from "./kinds.js";
 
 export interface PlainNic {
   interface: string;
@@ -16,6 +17,8 @@ export interface PlainNic {
 
 /** Rate of a NIC that was given none: as much as the host manages. */
 const kRate = "100Gbps";
+/** Assignments that say where the NIC is, or what its addresses are. */
+const kOfAddresses = /^(address|gateway|interface|namespace|ports)\b/;
 const kPrefixBits = { 4: 24, 6: 64 } as const;
 
 /**
@@ -26,24 +29,38 @@ export function plainNic(
   { interface: netdev, addresses, name, rate, programs }: PlainNic,
   set: readonly string[],
 ): DaemonSource {
-  const given = (addresses ?? ownAddresses(netdev)).map(withPrefix);
-  if (given.length === 0) {
+  const now =
+    addresses === undefined
+      ? kernels(netdev)
+      : { addresses: addresses.map((text) => withPrefix(text).address), gateways: [] };
+  if (now.addresses.length === 0) {
     throw new WeirError(`the kernel has no address on ${netdev}`, {
       hint: `ip address add 10.0.0.1/24 dev ${netdev}; or give the NIC one of its own: --address 10.0.0.1/24`,
     });
   }
-  const gateways = given.flatMap(({ address, length }) => {
-    const gateway = addresses === undefined ? defaultGateway(netdev, isIPv6(address)) : undefined;
-    return gateway === undefined ? [] : [{ address: gateway, prefix: length }];
+  const follows = addresses === undefined && !set.some((one) => kOfAddresses.test(one));
+  return {
+    ...source("nic", `weir nic ${netdev}`, set, {
+      name: name ?? netdev,
+      interface: netdev,
+      address: now.addresses,
+      ...(now.gateways.length > 0 && { gateway: now.gateways }),
+      rate: rate ?? kRate,
+      programs,
+    }),
+    ...(follows && { follow: () => kernels(netdev) }),
+  };
+}
+
+/** The addresses that the kernel has on the interface, and its gateways there. */
+function kernels(netdev: string): NicAddresses {
+  const own = ownAddresses(netdev).slice(0, kMostNicAddresses).map(parsePrefix);
+  const gateways = [false, true].flatMap((ipv6) => {
+    const first = own.find(({ address }) => isIPv6(address) === ipv6);
+    const address = first && defaultGateway(netdev, ipv6);
+    return first === undefined || address === undefined ? [] : [{ address, prefix: first.length }];
   });
-  return source("nic", `weir nic ${netdev}`, set, {
-    name: name ?? netdev,
-    interface: netdev,
-    address: given.map(({ address }) => address),
-    ...(gateways.length > 0 && { gateway: gateways }),
-    rate: rate ?? kRate,
-    programs,
-  });
+  return { addresses: own.map(({ address }) => address), gateways };
 }
 
 export function plainSwitch(

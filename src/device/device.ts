@@ -11,7 +11,7 @@ import { kPriorities } from "../wire/priority.js";
 import { switchSettings } from "./behaviour.js";
 import { type CaptureEvents, Captures } from "./captures.js";
 import type { ControlRequest, Stream } from "./control_server.js";
-import type { FaultRequest } from "./fault_request.js";
+import { type FaultRequest, parseKill } from "./fault_request.js";
 import { DeviceFaults, type FaultPort } from "./faults.js";
 import type { RouterConfig } from "./file/router.js";
 import type { SwitchDaemonPort } from "./file/types.js";
@@ -87,6 +87,8 @@ export interface DeviceHost {
   version: string;
   status(): Pick<Status, "uptime_s" | "control" | "metrics" | "dashboard">;
   captures?: CaptureEvents;
+  /** Kills the process after so long, ms, as SIGKILL does. Absent where other devices would go, too. */
+  kill?(after: number): void;
 }
 
 const kTimes = new Set(["ns", "centiseconds"]);
@@ -112,7 +114,7 @@ export class Device {
     ({ kind: this.kind, name: this.name, scale: this.scale } = source);
     const about = { kind: source.kind, name: source.name, version: host.version };
     this.captures = new Captures(() => ({ addon: source.addon, about, ports: source.places() }), host.captures);
-    this.faults = new DeviceFaults(source.name, source.scale, () => source.places());
+    this.faults = new DeviceFaults(source.name, source.kind, source.scale, () => source.places());
   }
 
   /** Makes the faults of the device's file, in place of those that it had. @throws WeirError for one that cannot be. */
@@ -140,11 +142,22 @@ export class Device {
       fault: () => this.faults.make(asked),
       faults: () => this.faults.list(),
       end_fault: () => this.faults.end(asked),
+      kill: () => this.kill(asked),
       capture: () => this.captures.answer(asked),
     };
     const { request } = asked;
     if (Object.hasOwn(answers, request)) return answers[request as keyof Answers]();
     throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
+  }
+
+  /** Has the daemon die on purpose. @throws WeirError for a device that has none of its own. */
+  private kill(asked: object): ControlRequests["kill"] {
+    const { after = 0 } = parseKill(asked);
+    if (this.host.kill === undefined) {
+      throw new WeirError(`${this.name} has no process of its own`, { hint: "weir lab down ends a lab" });
+    }
+    this.host.kill(after / 1e6);
+    return { pid: process.pid, after_s: after / 1e9 };
   }
 
   status(): Status {

@@ -13,9 +13,25 @@ export const faultSchema = section({
 }).superRefine(refuseMisfits);
 export type FaultRequest = z.output<typeof faultSchema>;
 
-/** @throws WeirError for one that cannot be. */
-export function parseFault(written: object): FaultRequest {
-  const parsed = faultSchema.safeParse(written);
+/** The field by which a fault is of NICs alone. */
+export function ofNicsAlone({ kind, direction }: FaultRequest) {
+  if (kind === "error" || kind === "slow") {
+    return { field: "kind", message: `${kind} is of NICs alone`, hint: "make it at the NIC" };
+  }
+  if (direction !== "out") return undefined;
+  const hint = "choose the port where they come in, with `to`";
+  return { field: "direction", message: "out is of NICs alone", hint };
+}
+
+const killSchema = section({ after: faultSchema.shape.after });
+
+/** Both are given a request of the control socket. @throws WeirError for one that cannot be. */
+export const parseFault = (asked: object): FaultRequest => parse(faultSchema, asked);
+export const parseKill = (asked: object): z.output<typeof killSchema> => parse(killSchema, asked);
+
+function parse<T extends z.ZodType>(schema: T, asked: object): z.output<T> {
+  const { request: _, device: _d, ...written } = asked as { request?: unknown; device?: unknown };
+  const parsed = schema.safeParse(written);
   if (!parsed.success) {
     const [problem] = problemsOf(parsed.error, written);
     throw new WeirError(`fault: ${problem?.path.join(".")}: ${problem?.message}`, { hint: problem?.hint });

@@ -6,10 +6,11 @@ import type { NativeFault } from "../native/types.js";
 import { kUnits } from "../native/units.js";
 import { inWallUnits } from "../native/wall.js";
 import type { FaultWorker } from "../native/workers.js";
-import { kNakCodes, kOpcodes } from "../scenario/fault_schema.js";
+import { kFaultStatuses, kNakCodes, kOpcodes, kPausedPriorities, kTrimDscp } from "../scenario/fault_schema.js";
+import { mask } from "../scenario/features/feature.js";
 import { type CapturePort, named } from "./captures.js";
-import { type FaultRequest, parseFault } from "./fault_request.js";
-import type { FaultReport } from "./protocol.js";
+import { type FaultRequest, ofNicsAlone, parseFault } from "./fault_request.js";
+import type { FaultReport, Status } from "./protocol.js";
 
 /** A port of a device as faults need it. */
 export type FaultPort = CapturePort & { place: { worker: FaultWorker } };
@@ -30,14 +31,14 @@ export class DeviceFaults {
   /** @param scale Wall time is this many times the time that is meant. */
   constructor(
     private readonly device: string,
+    private readonly kind: Status["kind"],
     private readonly scale: number,
     private readonly ports: () => readonly FaultPort[],
   ) {}
 
   /** Makes a fault from now on. @throws WeirError for one that cannot be. */
   make(asked: object): FaultReport {
-    const { request: _, device: _d, ...written } = asked as { request?: unknown; device?: unknown };
-    return this.#begin(parseFault(written));
+    return this.#begin(parseFault(asked));
   }
 
   /** Makes those of the device's file; others that the file had before are over. @throws WeirError for one that cannot be. */
@@ -51,11 +52,16 @@ export class DeviceFaults {
   }
 
   #begin(fault: FaultRequest): FaultReport {
+    const misfit = this.kind === "switch" ? ofNicsAlone(fault) : undefined;
+    if (misfit !== undefined) {
+      const { field, message, hint } = misfit;
+      throw new WeirError(`fault: ${field}: ${message}: ${this.device} is a switch`, { hint });
+    }
     const port = this.#portOf(fault.port);
-    const { worker, device, port: position } = port.place;
+    const { worker, device, port: position, rate } = port.place;
     const native = worker.addFault(
       { tap: 0, device, port: position },
-      inWallUnits(nativeFault(fault), kUnits.NativeFault, this.scale),
+      inWallUnits(nativeFault(fault, rate), kUnits.NativeFault, this.scale),
     );
     const number = ++this.#last;
     this.#known.set(number, { port, native, fault });
@@ -107,11 +113,18 @@ export class DeviceFaults {
   }
 }
 
-/** A fault as the native core has it, in meant units. */
-export function nativeFault(fault: Omit<FaultRequest, "port">): NativeFault {
+/** A fault as the native core has it, in meant units. @param rate Rate of its link, bit/s. */
+export function nativeFault(fault: Omit<FaultRequest, "port">, rate: number): NativeFault {
   const { kind, opcode, qp, source_port, from, to, share, every, count, seed, delay, code, after, down, up } = fault;
+  const { status = "wr-flush", size, dscp = kTrimDscp, priorities = kPausedPriorities } = fault;
   return {
     kind,
+    ...(fault.direction === "out" && { leaving: true }),
+    ...(kind === "error" && { status: kFaultStatuses[status] }),
+    ...(kind === "trim" && { dscp }),
+    ...(size !== undefined && { size }),
+    ...(fault.rate !== undefined && { rate: fault.rate }),
+    ...(kind === "pause" && { priorities: mask(priorities), rate }),
     ...(opcode !== undefined && {
       opcodes: opcode.flatMap((one) => (typeof one === "number" ? [one] : (kOpcodes[one] ?? []))),
     }),

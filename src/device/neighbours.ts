@@ -9,21 +9,24 @@ export interface NeighbourOptions {
   worker: Pick<NativeWorker, "resolve">;
   /** The NIC's MAC address. */
   mac: number;
-  /** Own addresses, in the order of the NIC's configuration. */
-  addresses: readonly string[];
-  /** Place of the one from which is asked. */
-  own: number;
+  /** Returns the own addresses of now, in the order of the NIC's configuration. */
+  addresses: () => readonly string[];
+  /** The one from which is asked. */
+  from: string;
   /** Returns the next hop towards an address. */
   route: (address: string) => string;
 }
 
 /** Finds the MAC address of the next hop towards an address, or of the group that it is. Fails with a WeirError when nobody answers within three seconds. */
-export function neighboursOf({ worker, mac, addresses, own, route }: NeighbourOptions): Resolver {
-  const from = canonicalAddress(addresses[own] as string);
+export function neighboursOf({ worker, mac, addresses, from: given, route }: NeighbourOptions): Resolver {
+  const from = canonicalAddress(given);
   return {
     async resolve(address) {
       const hop = nextHop(address, from, route);
-      if (hop === from) return mac;
+      const all = addresses().map(canonicalAddress);
+      const own = all.indexOf(from);
+      if (own < 0) throw new WeirError(`the NIC has the address ${from} no more`, { hint: "send from another of its" });
+      if (all.includes(hop)) return mac;
       if (isGroup(hop)) return macOfGroup(hop);
       const found = await asWeirError(() => worker.resolve(0, own, nativeAddress(hop)));
       if (found === undefined) throw new WeirError(`${hop} was not resolved: the device was closed`);

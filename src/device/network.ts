@@ -15,7 +15,7 @@ import { flowMac, hostIp, hostMac, routerMac, switchMac } from "../scenario/addr
 import { priorityRates } from "../scenario/changes.js";
 import { CnDomain } from "../scenario/cn_domain.js";
 import type { Fabric, SwitchTable } from "../scenario/fabric.js";
-import { linkOfFault, requestOf } from "../scenario/faults.js";
+import { deviceOfFault, linkOfFault, requestOf } from "../scenario/faults.js";
 import { applications } from "../scenario/traffic.js";
 import type { HostConfig, Link, Scenario, SwitchConfig } from "../scenario/types.js";
 import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "./behaviour.js";
@@ -135,8 +135,9 @@ export function faultsOf({ faults, links }: Scenario, fabric: Fabric): NativeSim
     .filter(({ kind }) => kind !== "down")
     .map((fault) => {
       const link = linkOfFault(links, fault);
-      const end = links[link]?.from === fault.device ? 0 : 1;
-      return { link, end, ...nativeFault({ ...requestOf(fault, fabric), after: fault.at }) };
+      const { from, rate } = links[link] as Link;
+      const end = from === deviceOfFault(fault, links[link] as Link) ? 0 : 1;
+      return { link, end, ...nativeFault({ ...requestOf(fault, fabric), after: fault.at }, rate) };
     });
 }
 

@@ -326,6 +326,8 @@ export interface ControlRequests {
   faults: FaultReport[];
   /** Faults that were ended. */
   end_fault: FaultReport[];
+  /** Process that is about to be killed, and when, s from now. */
+  kill: { pid: number; after_s: number };
 }
 
 /** Answer of each request to a lab, without a device. */

@@ -18,7 +18,7 @@ export type InspectInterface = (name: string, namespace: string | undefined) => 
 interface IpLink {
   mtu: number;
   address?: string;
-  addr_info?: { family?: string; local?: string; prefixlen?: number; scope?: string }[];
+  addr_info?: { family?: string; local?: string; prefixlen?: number; scope?: string; tentative?: boolean }[];
 }
 
 /** MTU and MAC address of an interface, in a network namespace given by its path or in this process's own. */
@@ -27,21 +27,22 @@ export const inspectInterface: InspectInterface = (name, namespace): InterfaceFa
   return { mtu: link.mtu, mac: macNumber(link.address ?? "") ?? 0 };
 };
 
-/** Tells whether the kernel has this IPv4 address on the interface. */
-export function kernelHasAddress(address: string, name: string, namespace: string | undefined): boolean {
-  return (ipLink(name, namespace).addr_info ?? []).some(({ local }) => local === address);
+/** Those of the addresses that the kernel has on the interface. */
+export function kernelAddresses(addresses: readonly string[], name: string, namespace: string | undefined): string[] {
+  const kernels = (ipLink(name, namespace).addr_info ?? []).map(({ local }) => local);
+  return addresses.filter((address) => kernels.includes(address));
 }
 
 /**
- * The first address of each IP version that the kernel has on the interface, with its prefix, but not those of the link alone; an
- * interface that is down has them as well.
+ * The addresses that the kernel has on the interface, with their prefixes, IPv4 first; but not those of the link alone, and those
+ * that it still looks for duplicates of. An interface that is down has them as well.
  */
 export function ownAddresses(name: string): string[] {
-  const all = (ipLink(name, undefined).addr_info ?? []).filter(({ scope }) => scope !== "link");
-  return ["inet", "inet6"].flatMap((version) => {
-    const first = all.find(({ family }) => family === version);
-    return first === undefined ? [] : [`${first.local}/${first.prefixlen}`];
-  });
+  const all = ipLink(name, undefined).addr_info ?? [];
+  const own = all.filter(({ scope, tentative }) => scope !== "link" && tentative !== true);
+  return ["inet", "inet6"].flatMap((version) =>
+    own.filter(({ family }) => family === version).map(({ local, prefixlen }) => `${local}/${prefixlen}`),
+  );
 }
 
 /** The kernel's gateway for all that is not on the interface's link; undefined: it has none there. */

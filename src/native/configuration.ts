@@ -464,7 +464,7 @@ export interface NativeQueuePairOptions {
 export interface ProgramAnswer {
   /** errno; 0: none. */ error?: number;
   /** Queue pair or address handle. */ object?: number;
-  /** Largest, of hello. bytes */ path_mtu?: number;
+  /** Largest at this time, of hello. bytes */ path_mtu?: number;
   /** The NIC's, of hello. */ mac?: number;
   /** Of its link, of hello. bit/s */ rate?: number;
   /** How many its table has, of hello. */ gids?: number;

@@ -11,7 +11,19 @@ export interface NativeIpAddress {
 
 /** A fault that is made on purpose. */
 export interface NativeFault {
-  /** Kind. */ kind: "drop" | "delay" | "duplicate" | "corrupt" | "mark" | "nak" | "down";
+  /** Kind. */ kind:
+    | "drop"
+    | "delay"
+    | "duplicate"
+    | "corrupt"
+    | "mark"
+    | "trim"
+    | "nak"
+    | "error"
+    | "slow"
+    | "pause"
+    | "down";
+  /** To frames that leave, not to those that come in; a NIC's. */ leaving?: boolean;
   /** Opcodes of the BTH; empty: all frames. */ opcodes?: number[];
   /** Queue pair that the frame is for. */ destination_qp?: number;
   /** Source port of RoCEv2. */ udp_source_port?: number;
@@ -22,6 +34,11 @@ export interface NativeFault {
   /** Frames after which it is over; 0: without end. */ count?: number;
   /** Seed of the share. */ seed?: number;
   /** AETH syndrome, kind nak. */ syndrome?: number;
+  /** ibv_wc_status of the oldest send, kind error. */ status?: number;
+  /** What is left of a frame, kind trim. bytes, 128 to 4096 */ size?: number;
+  /** DSCP of what is left, kind trim. 0 to 63 */ dscp?: number;
+  /** Mask of those that are paused, kind pause. */ priorities?: number;
+  /** Kind slow: at which the host takes frames. Kind pause: of the link, which says how long pauses last; 0: not known. bit/s, 0 or more */ rate?: number;
   /** Time that a frame is held back, kind delay. ns, 0 to 8.64e+17 */ delay?: number;
   /** Time until it begins. ns, 0 to 8.64e+17 */ after?: number;
   /** Time after which it is over; 0: without end. ns, 0 to 8.64e+17 */ lasts?: number;

@@ -14,7 +14,7 @@ export interface CaptureCounts {
 export interface FaultState {
   /** Number that it was given. */ number: number;
   /** Frames that matched. */ matched: number;
-  /** Frames that it was made to; kind down: times that the link went down. */ hits: number;
+  /** Frames that it was made to; kind pause: those that asked for one; kind down: times that the link went down. */ hits: number;
   /** Whether it has ended. */ over: boolean;
 }
 

@@ -110,6 +110,8 @@ export interface NativeWorker extends HistogramSource {
   openProgram(nic: number): ProgramOpening;
   /** Ends a program and its queue pairs. False when there is none of this number. */
   closeProgram(nic: number, number: number): boolean;
+  /** Tells programs of the largest path MTU, in bytes, and if `gids` that the table of GIDs has changed. Returns whether there are any. */
+  tellPrograms(nic: number, gids: boolean, pathMtu: number): boolean;
   /** Returns the number of a new queue pair. Throws NO_RESOURCES. */
   createQueuePair(nic: number, options: NativeQueuePairOptions): number;
   /** Returns false when there is none of this number. */
@@ -261,6 +263,8 @@ export interface KernelSockets {
   openSocket(domain: number, type: number, protocol: number, namespacePath?: string): number;
   /** The descriptor of a socket that hears of the kernel's routes and neighbours, in a namespace as openSocket(); to be closed. */
   openRouteWatch(namespacePath?: string): number;
+  /** The descriptor of such a socket for addresses and routes. */
+  openAddressWatch(namespacePath?: string): number;
   /** Whether any have changed since the last call, or may have: a mask of 1 for routes or links, 2 for neighbours. Does not wait. */
   takeRouteNews(socket: number): number;
   /** Asks ethtool of an interface of the socket's namespace: `data` starts with the command and gets the answer; at most 4 KiB. */
@@ -287,7 +291,10 @@ export interface LinkSockets {
 /** Calls by which the kernel's routes are followed. */
 export type RouteSockets = Pick<KernelSockets, "openSocket" | "openRouteWatch" | "takeRouteNews">;
 
-export interface NativeAddon extends RouteSockets {
+/** Calls by which the addresses of an interface are followed. */
+export type AddressSockets = Pick<KernelSockets, "openAddressWatch" | "takeRouteNews">;
+
+export interface NativeAddon extends RouteSockets, AddressSockets {
   /** `config` is that of any of the workers; `owner`: the worker of each port. */
   SharedSwitch: new (
     config: WorkerConfig,

@@ -4,6 +4,7 @@
  */
 
 const NativeFault = {
+  rate: "bit/s",
   delay: "ns",
   after: "ns",
   lasts: "ns",

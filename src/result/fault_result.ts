@@ -9,11 +9,14 @@ const open = z.looseObject;
 export const faultResultSchema = open({
   device: z.string().describe("Host or switch."),
   port: z.string().optional().describe("Device at the other end of its port, where the scenario names it."),
+  direction: z.literal("out").optional().describe("Present where it was made to frames that leave there."),
   kind: z.enum(kFaultKinds).describe("Kind."),
   at_s: amount.describe("Its beginning, from the start of traffic, s."),
   for_s: amount.optional().describe("Its length, s; absent: until the end."),
-  matched: count.describe("Frames that matched; of `down` as `hits`."),
-  hits: count.describe("Frames that it was made to; of `down` how often the link went down."),
+  matched: count.describe("Frames that matched; of `pause` and `down` as `hits`."),
+  hits: count.describe(
+    "Frames that it was made to; of `pause` those that asked for one, of `down` how often the link went down.",
+  ),
   recovery_s: amount
     .optional()
     .describe(

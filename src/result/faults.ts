@@ -33,6 +33,7 @@ export function faultResults(
     return {
       device: fault.device,
       ...(fault.port !== undefined && { port: fault.port }),
+      ...(fault.direction === "out" && { direction: "out" as const }),
       kind: fault.kind,
       at_s: fault.at / 1e9,
       ...(fault.for !== undefined && { for_s: fault.for / 1e9 }),

@@ -1,6 +1,7 @@
 /** Checks of faults: they are at ports that exist, concern hosts that exist, and happen during the run. */
 import type { Findings } from "../base/findings.js";
 import { formatTime } from "../base/units.js";
+import { kTrimDscp } from "./fault_schema.js";
 import { kMostOutages, linkOfFault, outages } from "./faults.js";
 import type { Scenario } from "./types.js";
 
@@ -12,7 +13,7 @@ export function checkFaults({ faults, links, hosts, switches, duration }: Scenar
   const names = [...hostNames, ...switches.map(({ name }) => name)];
   const taken = new Map<string, number>();
   faults.forEach((fault, i) => {
-    const { device, port, at, down = 0, up = 0 } = fault;
+    const { device, port, at, down = 0, up = 0, kind, dscp = kTrimDscp } = fault;
     const path = (field: string) => ["faults", i, field];
     if (at >= duration) {
       const message = `${formatTime(at)} is not before the end of the run, ${formatTime(duration)}`;
@@ -21,6 +22,14 @@ export function checkFaults({ faults, links, hosts, switches, duration }: Scenar
     for (const end of ["from", "to"] as const) {
       const host = fault[end];
       if (host !== undefined && !hostNames.includes(host)) found.unknown(path(end), "host", host, hostNames);
+    }
+    if (kind === "trim" && hosts.every(({ trimmed_dscp }) => trimmed_dscp !== dscp)) {
+      const message = `no host knows ${dscp} as the DSCP of trimmed packets`;
+      found.problem(path("dscp"), message, `switch: { trimming: { enabled: true, dscp: ${dscp} } }, or another dscp`);
+    }
+    if ((kind === "error" || kind === "slow") && switches.some(({ name }) => name === device)) {
+      found.problem(path("device"), `kind ${kind} is of hosts, and ${device} is a switch`, "name a host");
+      return;
     }
     if (!names.includes(device)) {
       found.unknown(path("device"), "host or switch", device, names);

@@ -1,6 +1,6 @@
 /** A fault that is made on purpose, in the terms of users: what a scenario, and a running device, are asked for alike. */
 import { z } from "zod";
-import { field, fraction, integer, section, time } from "../base/fields.js";
+import { field, fraction, integer, rate, section, size, time } from "../base/fields.js";
 import { kFaultKinds } from "./fault_kinds.js";
 
 /** AETH syndromes of NAKs by words (IBTA volume 1, 9.7.5.2): not ready, come again in 0.64 ms; and reasons. */
@@ -11,6 +11,29 @@ export const kNakCodes = {
   "remote-access": 0x62,
   "remote-operation": 0x63,
 } as const;
+
+/** Statuses with which queue pairs fail, by the words of ibv_wc_status (IBTA volume 1, 11.6.2), without IBV_WC_ and _ERR. */
+export const kFaultStatuses = {
+  "loc-len": 1,
+  "loc-qp-op": 2,
+  "loc-prot": 4,
+  "wr-flush": 5,
+  "mw-bind": 6,
+  "bad-resp": 7,
+  "loc-access": 8,
+  "rem-inv-req": 9,
+  "rem-access": 10,
+  "rem-op": 11,
+  "retry-exc": 12,
+  "rnr-retry-exc": 13,
+  "rem-abort": 16,
+  fatal: 19,
+  general: 21,
+} as const;
+
+/** DSCP of trimmed packets, and priorities that are paused, where a fault does not say. */
+export const kTrimDscp = 40;
+export const kPausedPriorities = [3];
 
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 /** Opcodes of the BTH by words (IBTA volume 1, table 38, and annex 17 for the CNP): of reliable and unreliable connections, and datagrams. */
@@ -33,7 +56,8 @@ const opcode = z.union([z.enum(Object.keys(kOpcodes) as [string, ...string[]]), 
 
 /** Fields of a fault. @param endpoint How senders and receivers are named. */
 export const faultShape = <T extends z.ZodType>(endpoint: T, named: string) => ({
-  kind: z.enum(kFaultKinds).meta({ description: "What is done to frames that come in, or to the link." }),
+  kind: z.enum(kFaultKinds).meta({ description: "What is done to frames, to queue pairs, or to the link." }),
+  direction: field(z.enum(["in", "out"]), "Frames that come in at the port, or those that leave there. Default: in."),
   opcode: field(z.array(opcode).min(1).max(64), "Opcodes of RoCEv2 packets that match. Default: all frames."),
   qp: integer("Queue pair that matching packets are for.", 0, 0xff_ffff),
   source_port: integer("UDP source port of matching packets.", 0, 0xffff),
@@ -48,6 +72,22 @@ export const faultShape = <T extends z.ZodType>(endpoint: T, named: string) => (
   code: field(
     z.enum(Object.keys(kNakCodes) as [keyof typeof kNakCodes]),
     "Reason of the NAK that an acknowledgement, or a response of RDMA READ or an atomic, becomes, kind nak.",
+  ),
+  status: field(
+    z.enum(Object.keys(kFaultStatuses) as [keyof typeof kFaultStatuses]),
+    "Status of the oldest send of the queue pair that fails, kind error: ibv_wc_status in words. Default: wr-flush, all are flushed.",
+  ),
+  rate: rate("Rate at which the host takes what comes in, its frames from the Ethernet header on, kind slow.", {
+    min: 1_000,
+  }),
+  size: size("What is left of a frame, from its Ethernet header on, kind trim. Default: 128B.", {
+    min: 128,
+    max: 4096,
+  }),
+  dscp: integer(`DSCP of what is left, kind trim. Default: ${kTrimDscp}.`, 0, 63),
+  priorities: field(
+    z.array(z.int().min(0).max(7)).min(1).max(8),
+    "Priorities whose pauses are asked for by PFC, kind pause. Default: [3].",
   ),
   down: time("Time that the link is down each time, kind down. Default: it stays down.", {
     min: 1_000,
@@ -80,11 +120,34 @@ interface Misfit {
 
 type Belonging = Partial<Record<keyof ReturnType<typeof faultShape>, unknown>> & { kind: (typeof kFaultKinds)[number] };
 
-/** Fields that belong to a kind, with what to write. */
-const kBelongs = [
+/** Fields that belong to a kind, with what to write where it cannot be without. */
+const kBelongs: readonly (readonly [keyof Belonging, Belonging["kind"], string?])[] = [
   ["delay", "delay", "say for how long: delay 10ms"],
   ["code", "nak", `say why: code ${Object.keys(kNakCodes).join(", ")}`],
-] as const;
+  ["status", "error"],
+  ["rate", "slow", "say how fast: rate 1Gbps"],
+  ["size", "trim"],
+  ["dscp", "trim"],
+  ["priorities", "pause"],
+  ["down", "down"],
+  ["up", "down"],
+];
+
+/** Fields that choose frames. */
+const kChoice = ["opcode", "qp", "source_port", "from", "to", "share", "every", "count"] as const;
+/** Kinds that are not of what leaves. */
+const kOnlyIn: Partial<Record<Belonging["kind"], string>> = {
+  error: "queue pairs fail by what comes in",
+  slow: "hosts take what comes in",
+  pause: "make it at the other end of the link",
+  down: "the whole link is",
+};
+/** Kinds that are not about frames that come in. */
+const kWhole: Partial<Record<Belonging["kind"], string>> = {
+  down: "the whole link is",
+  pause: "it is not about frames",
+  slow: "its host is, with all that comes",
+};
 
 /** Fields that do not go together. */
 function misfits(fault: Belonging): Misfit[] {
@@ -92,23 +155,21 @@ function misfits(fault: Belonging): Misfit[] {
   const found: Misfit[] = [];
   for (const [field, owner, hint] of kBelongs) {
     const given = fault[field] !== undefined;
-    if (kind === owner && !given) found.push({ field, message: "is missing", hint });
+    if (kind === owner && !given && hint !== undefined) found.push({ field, message: "is missing", hint });
     if (kind !== owner && given)
       found.push({ field, message: `not with kind ${kind}`, hint: `it is of kind ${owner}` });
   }
-  if (kind !== "down") {
-    for (const field of ["down", "up"] as const) {
-      if (fault[field] !== undefined)
-        found.push({ field, message: `not with kind ${kind}`, hint: "it is of kind down" });
-    }
-    return found;
-  }
-  if ((down === undefined) !== (up === undefined)) {
+  if (kind === "down" && (down === undefined) !== (up === undefined)) {
     const hint = "a link that flaps has both: down 100ms, up 900ms";
     found.push({ field: down === undefined ? "down" : "up", message: "is missing", hint });
   }
-  for (const field of ["opcode", "qp", "source_port", "from", "to", "share", "every", "count"] as const) {
-    if (fault[field] !== undefined) found.push({ field, message: "not with kind down", hint: "the whole link is" });
+  if (fault.direction === "out" && kOnlyIn[kind] !== undefined) {
+    found.push({ field: "direction", message: `not out with kind ${kind}`, hint: kOnlyIn[kind] });
+  }
+  const whole = kWhole[kind];
+  if (whole === undefined) return found;
+  for (const field of kChoice) {
+    if (fault[field] !== undefined) found.push({ field, message: `not with kind ${kind}`, hint: whole });
   }
   return found;
 }

@@ -11,6 +11,12 @@ export function linkOfFault(links: readonly Link[], { device, port }: Pick<Fault
   return links.findIndex(({ from, to }) => joins(from, to) || joins(to, from));
 }
 
+/** Device at whose end of a link a fault is made to frames that come in: those that leave at one end come in at the other. */
+export function deviceOfFault({ device, direction }: Pick<Fault, "device" | "direction">, link: Link): string {
+  if (direction !== "out") return device;
+  return device === link.from ? link.to : link.from;
+}
+
 /** Time at which a fault ends by itself, or has nothing more to do. */
 export const endOfFault = ({ at, for: lasts = Number.POSITIVE_INFINITY }: Fault): number => at + lasts;
 
@@ -41,12 +47,23 @@ export function outages({ faults, links }: Faulty, duration: number): Outage[] {
 /** Times that a link may go down by one fault. */
 export const kMostOutages = 10_000;
 
+interface FaultPlace {
+  device: string;
+  port?: string | undefined;
+  direction?: "in" | "out" | undefined;
+}
+
 /** Name of the place of a fault. */
-export const placeOfFault = ({ device, port }: Pick<Fault, "device" | "port">): string =>
-  port === undefined ? device : `${device} from ${port}`;
+export function placeOfFault({ device, port, direction }: FaultPlace): string {
+  if (direction === "out") return port === undefined ? `${device}, out` : `${device} to ${port}`;
+  return port === undefined ? device : `${device} from ${port}`;
+}
 
 /** A fault as it is asked for of a device: hosts by their addresses. */
-export function requestOf({ at: _, device: _d, port: _p, from, to, ...fault }: Fault, fabric: Pick<Fabric, "host">) {
+export function requestOf(
+  { at: _, device: _d, port: _p, direction: _o, from, to, ...fault }: Fault,
+  fabric: Pick<Fabric, "host">,
+) {
   const address = (host: string) => hostIp(fabric.host(host)).join(".");
   return {
     ...fault,

@@ -7,7 +7,7 @@ import { composeNicWorker, nativeNeighbours } from "../device/compose.js";
 import { nicFromData } from "../device/file/load.js";
 import { neighboursOf } from "../device/neighbours.js";
 import { pathTo } from "../device/path.js";
-import { inspectInterface, kernelHasAddress } from "../host/interface.js";
+import { inspectInterface, kernelAddresses } from "../host/interface.js";
 import { loadAddon } from "../native/addon.js";
 import { CounterTable } from "../native/counters.js";
 import { nativeAddress } from "../native/ip_address.js";
@@ -104,7 +104,9 @@ export class InterfaceDevice extends Device {
     }
     const own = this.#prefixes.find(({ address }) => !isIPv6(address))?.address;
     const { mtu } = inspectInterface(options.interface, options.namespace);
-    this.#shared = this.#prefixes.map(({ address }) => kernelHasAddress(address, options.interface, options.namespace));
+    const addresses = this.#prefixes.map(({ address }) => address);
+    const shared = kernelAddresses(addresses, options.interface, options.namespace);
+    this.#shared = addresses.map((address) => shared.includes(address));
     const pathMtuWith = (more: number) => {
       const largest = largestPathMtu(mtu, more);
       if (largest !== undefined) return largest;
@@ -190,13 +192,13 @@ export class InterfaceDevice extends Device {
         throw new WeirError(this.failure ?? "the worker did not start");
       await sleep(kStepMs);
     }
-    this.#prefixes.forEach((prefix, i) => {
+    for (const prefix of this.#prefixes) {
       const { address } = prefix;
       const route = (destination: string) => this.#nextHop(prefix, destination);
-      const neighbours = neighboursOf({ worker, mac: this.mac, addresses: this.addresses, own: i, route });
+      const neighbours = neighboursOf({ worker, mac: this.mac, addresses: () => this.addresses, from: address, route });
       const manager = new ConnectionManager({ link: this.#link, neighbours, address });
       this.#locals.push({ prefix, neighbours, manager });
-    });
+    }
   }
 
   /** Own addresses, without prefix lengths. */

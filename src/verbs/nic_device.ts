@@ -60,7 +60,7 @@ export class NicDevice extends Device {
 
   private constructor(
     socket: string,
-    private readonly files: { interface: string; addresses: string[] },
+    private readonly files: NicFiles,
   ) {
     super();
     const addon = loadAddon<NativeAddon>();
@@ -75,7 +75,7 @@ export class NicDevice extends Device {
   }
 
   get addresses(): string[] {
-    return [...this.files.addresses];
+    return this.files.gids.filter((address) => address !== undefined);
   }
 
   async resolve(address: string): Promise<number> {
@@ -102,7 +102,7 @@ export class NicDevice extends Device {
   }
 
   sourceFor(address: string): string {
-    return this.addresses[this.#indexFor(address)] as string;
+    return this.files.gids[this.#indexFor(address)] as string;
   }
 
   /** Counters of its own queue pairs' transports; all others the NIC counts for everybody. */
@@ -143,7 +143,7 @@ export class NicDevice extends Device {
   }
 
   #indexFor(address: string): number {
-    const index = this.files.addresses.findIndex((own) => isIPv6(own) === isIPv6(address));
+    const index = this.files.gids.findIndex((own) => own !== undefined && isIPv6(own) === isIPv6(address));
     if (index >= 0) return index;
     throw new WeirError(`${address} cannot be reached from ${this.addresses.join(" or ")}`, {
       hint: `give the NIC an ${isIPv6(address) ? "IPv6" : "IPv4"} address too, in the file of weir nic`,
@@ -230,11 +230,19 @@ function ownFolder(): string {
   }
 }
 
-/** Reads the daemon's files about its NIC: addresses in the order of the table of GIDs. */
-function readFiles(folder: string): { interface: string; addresses: string[] } {
+/** The daemon's files about its NIC, as they were when the device was opened. */
+interface NicFiles {
+  interface: string;
+  /** Addresses of the table of GIDs; undefined: none at this place. */
+  gids: (string | undefined)[];
+}
+
+function readFiles(folder: string): NicFiles {
   const read = (path: string) => readFileSync(join(folder, "ports/1", path), "utf8").trim();
-  const addresses = readdirSync(join(folder, "ports/1/gids"))
+  const gids = readdirSync(join(folder, "ports/1/gids"))
+    .filter((index) => /^\d+$/.test(index))
     .sort((a, b) => Number(a) - Number(b))
-    .map((index) => addressOfGid(Buffer.from(read(`gids/${index}`).replaceAll(":", ""), "hex")));
-  return { interface: read("gid_attrs/ndevs/0"), addresses };
+    .map((index) => Buffer.from(read(`gids/${index}`).replaceAll(":", ""), "hex"))
+    .map((gid) => (gid.some((byte) => byte !== 0) ? addressOfGid(gid) : undefined));
+  return { interface: read("gid_attrs/ndevs/0"), gids };
 }

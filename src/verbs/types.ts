@@ -82,12 +82,17 @@ export const kStatus = {
   2: "loc_qp_op_err",
   4: "loc_prot_err",
   5: "wr_flush_err",
+  6: "mw_bind_err",
   7: "bad_resp_err",
+  8: "loc_access_err",
   9: "rem_inv_req_err",
   10: "rem_access_err",
   11: "rem_op_err",
   12: "retry_exc_err",
   13: "rnr_retry_exc_err",
+  16: "rem_abort_err",
+  19: "fatal_err",
+  21: "general_err",
 } as const;
 export type Status = (typeof kStatus)[keyof typeof kStatus];
 

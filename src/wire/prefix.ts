@@ -33,6 +33,13 @@ export function inPrefix({ address, length }: Prefix, other: string): boolean {
   });
 }
 
+/** How many leading bits two addresses of one IP version have in common. */
+export function commonBits(one: string, other: string): number {
+  const [a, b] = [addressBytes(one), addressBytes(other)];
+  const first = a.findIndex((byte, i) => byte !== b[i]);
+  return first < 0 ? 8 * a.length : 8 * first + Math.clz32((a[first] as number) ^ (b[first] as number)) - 24;
+}
+
 /** Returns undefined if the text is no address, or has no length. */
 export function readPrefix(text: string): Prefix | undefined {
   const [address = "", length = ""] = text.split("/");

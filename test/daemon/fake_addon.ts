@@ -86,6 +86,7 @@ export class FakeWorker implements NativeWorker {
   }
   readonly openProgram = unasked;
   readonly closeProgram = unasked;
+  readonly tellPrograms = unasked;
   readonly createQueuePair = unasked;
   readonly destroyQueuePair = unasked;
   readonly modifyQueuePair = unasked;
@@ -320,6 +321,7 @@ export class FakeAddon implements NativeAddon {
   }
   readonly openSocket = vi.fn<NativeAddon["openSocket"]>();
   readonly openRouteWatch = vi.fn<NativeAddon["openRouteWatch"]>();
+  readonly openAddressWatch = vi.fn<NativeAddon["openAddressWatch"]>();
   readonly takeRouteNews = vi.fn<NativeAddon["takeRouteNews"]>();
   readonly openTcpSocket = vi.fn<NativeAddon["openTcpSocket"]>();
   readonly tcpInfo = vi.fn<NativeAddon["tcpInfo"]>();

@@ -338,7 +338,7 @@ describe("a daemon", () => {
     await expect(ask(socket, "queue_pairs")).rejects.toThrow("sw0 is a switch: it has no queue pairs");
     await expect(ask(socket, "toString" as "status")).rejects.toMatchObject({
       message: "unknown request toString",
-      hint: "known: status, counters, ports, switch, fdb, routes, neighbors, queue_pairs, reaction_points, programs, qos, lldp, dcbx, clear, fault, faults, end_fault, capture",
+      hint: "known: status, counters, ports, switch, fdb, routes, neighbors, queue_pairs, reaction_points, programs, qos, lldp, dcbx, clear, fault, faults, end_fault, kill, capture",
     });
     signals.emit("SIGTERM", "SIGTERM");
     await ended;

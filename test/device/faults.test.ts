@@ -28,7 +28,7 @@ function worker() {
   };
 }
 
-function device(names: readonly string[], scale = 1) {
+function device(names: readonly string[], scale = 1, kind: "nic" | "switch" = "switch") {
   const own = worker();
   const ports = names.map(
     (name, port): FaultPort => ({
@@ -36,7 +36,7 @@ function device(names: readonly string[], scale = 1) {
       place: { worker: own, device: 2, port, rate: 0, meant: false },
     }),
   );
-  return { own, faults: new DeviceFaults("sw0", scale, () => ports) };
+  return { own, faults: new DeviceFaults("sw0", kind, scale, () => ports) };
 }
 
 it("hands a fault to the port's worker, times as they are on the wall", () => {
@@ -52,6 +52,25 @@ it("hands a fault to the port's worker, times as they are on the wall", () => {
       fault: { kind: "delay", delay: 40e6, lasts: 80e9, opcodes: [0x11, 0x0c], share: 0.01, destination_qp: 17 },
     },
   ]);
+});
+
+it("fills in what a kind needs, and refuses an error of a switch, which has no queue pairs", () => {
+  const { own, faults } = device(["eth1"], 1, "nic");
+  for (const kind of ["error", "trim", "pause"]) faults.make({ kind });
+  faults.make({ kind: "error", status: "loc-prot" });
+  faults.make({ kind: "trim", size: "256B", dscp: 9 });
+  faults.make({ kind: "pause", priorities: [0, 4] });
+  expect(own.made.map(({ fault }) => fault)).toEqual([
+    { kind: "error", status: 5 },
+    { kind: "trim", dscp: 40 },
+    { kind: "pause", priorities: 8, rate: 0 },
+    { kind: "error", status: 4 },
+    { kind: "trim", size: 256, dscp: 9 },
+    { kind: "pause", priorities: 17, rate: 0 },
+  ]);
+  expect(() => device(["eth1"]).faults.make({ kind: "error" })).toThrow("sw0 is a switch");
+  expect(() => device(["eth1"]).faults.make({ kind: "drop", direction: "out" })).toThrow("out is of NICs alone");
+  device(["eth1"], 1, "nic").faults.make({ kind: "drop", direction: "out" });
 });
 
 it("has a link flap by what it is down and up", () => {

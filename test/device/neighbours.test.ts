@@ -24,7 +24,7 @@ function setUp(ours: string, answer: number | undefined | Error = kTheirs, gatew
   };
   const prefix = ours.includes(":") ? 64 : 24;
   const route = routeFrom(gateway === undefined ? [] : [{ address: gateway, prefix }], ours);
-  const neighbours = neighboursOf({ worker, mac: kOurs, addresses: ["192.0.2.1", ours], own: 1, route });
+  const neighbours = neighboursOf({ worker, mac: kOurs, addresses: () => ["192.0.2.1", ours], from: ours, route });
   return { asked, neighbours };
 }
 
@@ -64,6 +64,12 @@ describe.each(kFamilies)("neighbours, $family", ({ ours, theirs, far, gateway, g
 
 it("a search that the end of the device cuts off fails", async () => {
   const worker = { resolve: () => Promise.resolve(undefined) };
-  const neighbours = neighboursOf({ worker, mac: kOurs, addresses: ["10.9.0.1"], own: 0, route: (hop) => hop });
+  const neighbours = neighboursOf({
+    worker,
+    mac: kOurs,
+    addresses: () => ["10.9.0.1"],
+    from: "10.9.0.1",
+    route: (hop) => hop,
+  });
   await expect(neighbours.resolve("10.9.0.2")).rejects.toThrow("10.9.0.2 was not resolved: the device was closed");
 });

@@ -85,10 +85,10 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "faults on purpose", () =>
   });
 
   it("are made from the start of a device whose file has them", async () => {
-    const place = await fabric("--set", "faults=[{ port: b, kind: duplicate, opcode: [ack], every: 5, count: 3 }]");
+    const place = await fabric("--set", "faults=[{ port: b, kind: duplicate, opcode: [ack], every: 2, count: 2 }]");
     expect((await writes(place)).status).toBe(0);
-    expect(await place.fault("switch")).toMatchObject([{ kind: "duplicate", port: "b", hits: 3, state: "over" }]);
-    await eventually(async () => expect(await place.counted("switch", "faults_duplicated")).toBe(3));
+    expect(await place.fault("switch")).toMatchObject([{ kind: "duplicate", port: "b", hits: 2, state: "over" }]);
+    await eventually(async () => expect(await place.counted("switch", "faults_duplicated")).toBe(2));
   });
 
   // IBTA volume 1, 11.6.2, as libibverbs numbers them: IBV_WC_REM_INV_REQ_ERR, REM_ACCESS_ERR, REM_OP_ERR.
@@ -111,5 +111,50 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "faults on purpose", () =>
     const ended = (await place.fault("a")).slice(-2);
     expect(ended).toMatchObject([{ hits: 3 }, { hits: 2 }]);
     expect(await place.counted("a", "rnr_nak_retry_err")).toBeGreaterThan(0);
+  });
+
+  it("have a queue pair fail with the status that is asked for, and no other", async () => {
+    const place = await fabric();
+    for (const [word, status] of [
+      ["loc-prot", 4],
+      ["wr-flush", 5],
+      ["general", 21],
+    ] as const) {
+      await place.fault("a", "error", "--opcode", "ack", "--status", word, "--count", "1");
+      const { stdout, status: exit } = await writes(place);
+      expect(exit, stdout).not.toBe(0);
+      expect(stdout, word).toMatch(new RegExp(`status ${status}\\b`));
+      expect((await place.fault("a")).at(-1)).toMatchObject({ hits: 1, state: "over" });
+    }
+    expect((await writes(place)).status).toBe(0);
+  });
+
+  it("are made to what a NIC sends, too", async () => {
+    const place = await fabric();
+    await place.fault("a", "drop", "--direction", "out", "--opcode", "write", "--every", "50", "--count", "4");
+    await place.fault("b", "delay", "--direction", "out", "--opcode", "ack", "--delay", "1ms", "--count", "3");
+    expect((await writes(place)).status).toBe(0);
+    expect(await place.fault("a")).toMatchObject([{ hits: 4, state: "over" }]);
+    expect(await place.fault("b")).toMatchObject([{ hits: 3, state: "over" }]);
+    expect(await place.counted("a", "faults_dropped")).toBe(4);
+    expect(await place.counted("b", "faults_delayed")).toBe(3);
+    expect(await place.counted("b", "out_of_sequence")).toBeGreaterThan(0);
+  });
+
+  it("pause a NIC for as long as they last, which then goes on", async () => {
+    const place = await fabric();
+    await place.fault("a", "pause", "--priorities", "0,3", "--for", "500ms");
+    expect((await writes(place)).status).toBe(0);
+    expect(await place.fault("a")).toMatchObject([{ kind: "pause", state: "over" }]);
+    expect(await place.counted("a", "rx_prio_pause")).toBeGreaterThan(1);
+  });
+
+  it("kill the daemon of a NIC, and nothing else", async () => {
+    const place = await fabric();
+    await place.fault("a", "kill", "--after", "10ms");
+    await eventually(async () => {
+      await expect(place.counted("a", "rx_packets")).rejects.toThrow();
+    });
+    expect(await place.counted("b", "faults_dropped")).toBe(0);
   });
 });

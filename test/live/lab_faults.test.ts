@@ -35,16 +35,22 @@ faults:
   - { at: 2ms, device: sw, port: h2, kind: nak, code: sequence, count: 2 }
   - { at: 3ms, device: h1, kind: down, for: 500us }
   - { at: 3ms, device: h1, kind: drop, opcode: [cnp] }
+  - { at: 4ms, device: h1, direction: out, kind: drop, opcode: [write], every: 3, count: 5 }
+  - { at: 4ms, device: sw, port: h1, kind: pause, for: 200us }
+  - { at: 5ms, device: h2, kind: slow, rate: 500Mbps, for: 500us }
 `;
     const wire = await ran(text, "lab");
     const sim = await ran(text, "sim");
     for (const { faults, events, frames } of [wire, sim]) {
-      expect(faults?.map(({ kind, hits }) => [kind, hits])).toEqual([
+      expect(faults?.slice(0, -1).map(({ kind, hits }) => [kind, hits])).toEqual([
         ["drop", 5],
         ["nak", 2],
         ["down", 1],
         ["drop", 0],
+        ["drop", 5],
+        ["pause", 1],
       ]);
+      expect(faults?.at(-1)?.hits).toBeGreaterThan(5);
       expect(frames?.missing).toBe(0);
       expect(frames?.impaired).toBeGreaterThanOrEqual(5);
       expect(events?.map(({ what }) => what)).toContain("link h1 -- sw is up again");

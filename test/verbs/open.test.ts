@@ -16,9 +16,8 @@ function nic(): { control: string; socket: string } {
   const folder = mkdtempSync(join(tmpdir(), "weir-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const socket = join(folder, "roce9.verbs");
-  const addresses = ["10.0.0.9"];
-  const files = { name: "roce9", interface: "lo", addresses, mac: 2, rate: 1e9, socket };
-  new DeviceFiles(join(folder, "roce9.rdma"), files).write({ up: true, counters: {} });
+  const files = { name: "roce9", interface: "lo", mac: 2, rate: 1e9, socket };
+  new DeviceFiles(join(folder, "roce9.rdma"), files).write({ up: true, gids: [undefined, "10.0.0.9"], counters: {} });
   return { control: join(folder, "roce9.sock"), socket };
 }
 

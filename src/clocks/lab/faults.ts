@@ -6,7 +6,7 @@ import { inWallUnits } from "../../native/wall.js";
 import type { FaultWorker } from "../../native/workers.js";
 import type { Fabric } from "../../scenario/fabric.js";
 import { failedLinks } from "../../scenario/failures.js";
-import { linkOfFault, requestOf } from "../../scenario/faults.js";
+import { deviceOfFault, linkOfFault, requestOf } from "../../scenario/faults.js";
 import { Share } from "../../scenario/parts.js";
 import type { LinkPlace } from "../../scenario/places.js";
 import type { Fault, Link } from "../../scenario/types.js";
@@ -48,7 +48,8 @@ export class LabFaults {
   }
 
   private make(fault: Fault, fabric: Fabric): Made[] {
-    const place = { ...fault, link: linkOfFault(this.lab.scenario.links, fault) };
+    const link = linkOfFault(this.lab.scenario.links, fault);
+    const place = { ...fault, link, device: deviceOfFault(fault, this.lab.scenario.links[link] as Link) };
     return this.add(place, { ...requestOf(fault, fabric), after: fault.at });
   }
 
@@ -56,13 +57,14 @@ export class LabFaults {
   private add(place: Place, { after = 0, ...request }: Parameters<typeof nativeFault>[0]): Made[] {
     const { scenario, scale } = this.lab;
     const share = new Share(scenario);
-    return endsOf(place, scenario.links[place.link] as Link)
+    const link = scenario.links[place.link] as Link;
+    return endsOf(place, link)
       .filter(({ node }) => share.has(node))
       .map((end) => {
         const { worker, device, port } = labPort(this.lab, end).place;
         // Time goes on meanwhile: each counts from its own moment.
         const left = Math.max(0, after - this.lab.now());
-        const native = inWallUnits(nativeFault({ ...request, after: left }), kUnits.NativeFault, scale);
+        const native = inWallUnits(nativeFault({ ...request, after: left }, link.rate), kUnits.NativeFault, scale);
         return { worker, number: worker.addFault({ tap: 0, device, port }, native) };
       });
   }

@@ -20,9 +20,10 @@ import { GroupReports } from "../../wire/cm/group_reports.js";
 import type { Resolver } from "../../wire/cm/link.js";
 import { kTelemetryBytes, largestPathMtu } from "../../wire/frame_size.js";
 import { kPriorities } from "../../wire/priority.js";
-import { isHello, kHelloBytes, ProgramConnections } from "./connections.js";
+import { isHello, kHelloBytes, type OwnAddress, ProgramConnections } from "./connections.js";
 import { DeviceCounters, kCountersMs } from "./device_counters.js";
 import { DeviceFiles, kFilesSuffix, type PortFacts } from "./device_files.js";
+import { GidTable } from "./gid_table.js";
 import { descriptorOf, type ProgramHost, type ProgramNicConfig, ProgramSession, type SessionHost } from "./session.js";
 import { Shares } from "./shares.js";
 import { openToGroup } from "./socket_access.js";
@@ -38,8 +39,11 @@ const kLastManagementQpn = 1;
 export class ProgramBroker implements SessionHost {
   readonly #connections = new Set<ProgramSession>();
   readonly #sockets = new Set<Socket>();
-  /** One for each address, in their order. */
-  readonly #neighbours: readonly Resolver[];
+  readonly #gids = new GidTable();
+  /** What finds peers from each own address. */
+  readonly #neighbours = new Map<string, Resolver>();
+  /** Largest path MTU that programs have been told of. */
+  #toldMtu: number;
   /** Serves programs that use librdmacm. */
   readonly #cm: ProgramConnections;
   readonly groups: GroupReports;
@@ -52,15 +56,13 @@ export class ProgramBroker implements SessionHost {
 
   private constructor(
     readonly host: ProgramHost,
-    readonly config: ProgramNicConfig,
+    public config: ProgramNicConfig,
     private readonly server: Server,
     readonly path: string,
   ) {
-    const { link, worker } = host;
-    const { mac } = config.port;
-    this.#neighbours = config.addresses.map((address, own) =>
-      neighboursOf({ worker, mac, addresses: config.addresses, own, route: routeFrom(config.gateways ?? [], address) }),
-    );
+    const { link } = host;
+    this.#toldMtu = this.largestPathMtu;
+    this.#takeAddresses();
     this.groups = new GroupReports({ link, addresses: config.addresses });
     this.shares = {
       programs: new Shares(host.addon.mostPrograms()),
@@ -70,17 +72,16 @@ export class ProgramBroker implements SessionHost {
     this.#cm = new ProgramConnections({
       groups: this.groups,
       memberships: this.shares.memberships,
-      addresses: config.addresses.map((address, i) => ({ address, neighbours: this.#neighbours[i] as Resolver })),
-      pathMtu: this.largestPathMtu,
+      addresses: this.#ownAddresses(),
+      pathMtu: () => this.#toldMtu,
       link,
       credentials: (socket) => host.addon.peerCredentials(descriptorOf(socket)),
       mayNameQueuePair: (uid, qpn) => this.mayNameQueuePair(uid, qpn),
     });
     this.#counters = new DeviceCounters(host.device.name, () => host.device.counted());
-    const { port, name, addresses } = config;
+    const { port, name } = config;
     this.#files = new DeviceFiles(path.replace(/\.verbs$/, "") + kFilesSuffix, {
       name,
-      addresses,
       interface: port.interface,
       mac: port.mac,
       rate: port.rate,
@@ -113,8 +114,18 @@ export class ProgramBroker implements SessionHost {
     // A connection that could not be accepted (no descriptors left) is the program's to repeat.
     server.on("error", () => {});
     process.on("exit", broker.#onExit);
-    broker.#refresh = setInterval(() => broker.#files.refresh(broker.#facts()), kCountersMs).unref();
+    broker.#refresh = setInterval(() => broker.#look(), kCountersMs).unref();
     return broker;
+  }
+
+  /** Takes what has changed of the NIC, after its worker: addresses, gateways, priorities. Programs hear of another table of GIDs. */
+  reconfigure(config: ProgramNicConfig): void {
+    this.config = config;
+    if (!this.#takeAddresses()) return;
+    this.groups.takeAddresses(config.addresses);
+    this.#cm.takeAddresses(this.#ownAddresses());
+    this.#files.refresh(this.#facts());
+    this.host.worker.tellPrograms(0, true, this.#toldMtu);
   }
 
   /**
@@ -148,18 +159,21 @@ export class ProgramBroker implements SessionHost {
   /** Largest path MTU, bytes, with room for telemetry of switches if the NIC's congestion control goes by that. */
   get largestPathMtu(): number {
     const { port, congestion } = this.config;
-    return largestPathMtu(port.mtu, hearsTelemetry(congestion.algorithm) ? kTelemetryBytes : 0) ?? 256;
+    const [{ interface_mtu: mtu = null } = {}] = this.host.device.ports();
+    return (
+      largestPathMtu(Math.min(port.mtu, mtu ?? port.mtu), hearsTelemetry(congestion.algorithm) ? kTelemetryBytes : 0) ??
+      256
+    );
   }
 
   /** Finds the way to a peer, with its priority. @throws RangeError for a GID that is not ours, WeirError when nobody answers there. */
   async wayTo(request: ProgramRequest, order: number): Promise<{ path: NativePath; priority: number }> {
     const { config } = this;
-    const neighbours = this.#neighbours[request.source_index];
-    if (neighbours === undefined) throw new RangeError("there is no such GID");
+    const own = this.#gids.places[request.source_index];
+    const neighbours = own === undefined ? undefined : this.#neighbours.get(own);
+    if (own === undefined || neighbours === undefined) throw new RangeError("there is no such GID");
     // Without a GID the peer is the NIC itself.
-    const address = request.gid.some((byte) => byte !== 0)
-      ? addressOfGid(Uint8Array.from(request.gid))
-      : (config.addresses[request.source_index] ?? config.address);
+    const address = request.gid.some((byte) => byte !== 0) ? addressOfGid(Uint8Array.from(request.gid)) : own;
     const { traffic_class, service_level, hop_limit } = request;
     if (traffic_class > 0xff || service_level >= kPriorities.length || hop_limit > 0xff)
       throw new RangeError("no such way");
@@ -167,7 +181,8 @@ export class ProgramBroker implements SessionHost {
     const dscp = traffic_class >> 2 || dscpOf(config.classes.dscp_map, meant);
     const priority = config.classes.dscp_map[dscp] ?? 0;
     const mac = await neighbours.resolve(address);
-    const path = pathTo(senderOf(config), { address, mac }, dscp, priority, order);
+    const sender = { ...senderOf(config), sourceFor: () => own };
+    const path = pathTo(sender, { address, mac }, dscp, priority, order);
     return { path: { ...path, ...(hop_limit > 0 && { ttl: hop_limit }) }, priority };
   }
 
@@ -224,9 +239,40 @@ export class ProgramBroker implements SessionHost {
     connection.receive(first);
   }
 
+  /** @returns whether the table of GIDs is another one. */
+  #takeAddresses(): boolean {
+    const { worker } = this.host;
+    const { mac } = this.config.port;
+    const addresses = () => this.config.addresses;
+    const changed = this.#gids.take(addresses());
+    for (const from of addresses()) {
+      const route = (destination: string) => routeFrom(this.config.gateways ?? [], from)(destination);
+      if (!this.#neighbours.has(from))
+        this.#neighbours.set(from, neighboursOf({ worker, mac, addresses, from, route }));
+    }
+    for (const from of this.#neighbours.keys()) if (!addresses().includes(from)) this.#neighbours.delete(from);
+    return changed;
+  }
+
+  #ownAddresses(): OwnAddress[] {
+    return this.#gids.places.flatMap((address, index) => {
+      const neighbours = address === undefined ? undefined : this.#neighbours.get(address);
+      return address === undefined || neighbours === undefined ? [] : [{ address, index, neighbours }];
+    });
+  }
+
+  /** Brings what programs see up to date. */
+  #look(): void {
+    const mtu = this.largestPathMtu;
+    if (mtu !== this.#toldMtu) this.host.worker.tellPrograms(0, false, mtu);
+    this.#toldMtu = mtu;
+    this.#files.refresh(this.#facts());
+  }
+
   #facts(): PortFacts {
     const [port] = this.host.device.ports();
-    return { up: port?.up === true, counters: this.#counters.files(Math.ceil((port?.transitions ?? 0) / 2)) };
+    const gids = this.#gids.places;
+    return { up: port?.up === true, gids, counters: this.#counters.files(Math.ceil((port?.transitions ?? 0) / 2)) };
   }
 
   #removeFiles(): void {

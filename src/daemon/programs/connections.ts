@@ -15,8 +15,8 @@ import type { GroupReports } from "../../wire/cm/group_reports.js";
 import { type Clock, type FrameLink, type Resolver, systemClock } from "../../wire/cm/link.js";
 import type { PathMtu } from "../../wire/cm/messages.js";
 import { readEthernet } from "../../wire/ethernet.js";
+import type { NicAddress } from "./nic_address.js";
 import { type ChannelHost, type CommandAnswer, type Program, ProgramChannel } from "./program_channel.js";
-import type { NicAddress } from "./program_id.js";
 import { ProgramListeners } from "./program_listeners.js";
 import { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
@@ -40,11 +40,27 @@ const kMostChannels = 4096;
 /** Memberships of one program in multicast groups. */
 const kMostMemberships = 256;
 const kMostNumbers = 65_535;
+/** How often it is looked whether ids have lost addresses still. */
+const kLookMs = 1000;
+
+/** An address of the NIC, and its index in the table of GIDs. */
+export interface OwnAddress {
+  address: string;
+  index: number;
+  neighbours: Resolver;
+}
+
+/** One at which connections are served, or were before the NIC lost it. */
+interface ServedAddress extends NicAddress {
+  index: number;
+  manager: ConnectionManager;
+  listeners: ProgramListeners;
+}
 
 export interface ConnectionHost {
-  /** Addresses in the order of the table of GIDs. */
-  addresses: readonly { address: string; neighbours: Resolver }[];
-  pathMtu: number;
+  /** At the beginning. */
+  addresses: readonly OwnAddress[];
+  pathMtu(): number;
   link: FrameLink;
   /** Groups that the link's switches are told of. */
   groups: Pick<GroupReports, "join">;
@@ -62,9 +78,7 @@ export function isHello(bytes: Buffer): boolean {
 }
 
 export class ProgramConnections implements ChannelHost {
-  readonly addresses: readonly (NicAddress & { manager: ConnectionManager; listeners: ProgramListeners })[];
   readonly guid: Buffer;
-  readonly pathMtu: PathMtu;
   readonly clock: Clock;
   readonly groups: Pick<GroupReports, "join">;
   readonly ports: Readonly<Record<number, PortSpace>> = {
@@ -79,19 +93,65 @@ export class ProgramConnections implements ChannelHost {
   /** Memberships of each program in multicast groups. */
   readonly #memberships = new Map<number, number>();
   #lastNumber = 0;
+  readonly #link: FrameLink;
+  /** In the order of the table of GIDs. */
+  #addresses: readonly ServedAddress[] = [];
+  /** Addresses that the NIC has lost, and ids have: their connections go on. */
+  #lost: readonly ServedAddress[] = [];
+  #cancelLook = () => {};
 
   constructor(private readonly host: ConnectionHost) {
     this.guid = guidOfMac(host.link.mac);
-    this.pathMtu = host.pathMtu as PathMtu;
     this.groups = host.groups;
     const clock = host.clock ?? systemClock;
     this.clock = clock;
-    const link = withLoopback(host.link);
-    this.addresses = host.addresses.map(({ address, neighbours }, index) => {
-      const manager = new ConnectionManager({ link, neighbours, address, clock });
-      const find = (peer: string) => neighbours.resolve(peer);
-      return { address, index, manager, listeners: new ProgramListeners(manager, clock), find };
-    });
+    this.#link = withLoopback(host.link);
+    this.takeAddresses(host.addresses);
+  }
+
+  get addresses(): readonly NicAddress[] {
+    return this.#addresses;
+  }
+
+  get pathMtu(): PathMtu {
+    return this.host.pathMtu() as PathMtu;
+  }
+
+  /** Takes the addresses that the NIC has now. */
+  takeAddresses(all: readonly OwnAddress[]): void {
+    const before = this.#addresses;
+    const isSame = (one: NicAddress) =>
+      all.some(({ address, index }) => address === one.address && index === one.index);
+    const stay = before.filter(isSame);
+    const went = before.filter((one) => !stay.includes(one));
+    const known = [...this.#lost, ...went];
+    const came = all
+      .filter(({ address }) => !stay.some((one) => one.address === address))
+      .map((one) => {
+        const again = known.find(({ address }) => address === one.address);
+        return again === undefined ? this.#served(one) : Object.assign(again, { index: one.index });
+      });
+    this.#addresses = [...stay, ...came].sort((a, b) => a.index - b.index);
+    this.#lost = known.filter((one) => !came.includes(one));
+    for (const channel of this.#channels.values()) channel.takeAddresses(came, went);
+    this.#cancelLook();
+    this.#endUnused();
+  }
+
+  #served({ address, index, neighbours }: OwnAddress): ServedAddress {
+    const { clock } = this;
+    const manager = new ConnectionManager({ link: this.#link, neighbours, address, clock });
+    const find = (peer: string) => neighbours.resolve(peer);
+    return { address, index, manager, listeners: new ProgramListeners(manager, clock), find };
+  }
+
+  /** Ends what serves lost addresses that no id has any more. */
+  #endUnused(): void {
+    const isUsed = (one: NicAddress) => [...this.#channels.values()].some((channel) => channel.has(one));
+    const unused = this.#lost.filter((one) => !isUsed(one));
+    this.#lost = this.#lost.filter((one) => !unused.includes(one));
+    end(unused);
+    if (this.#lost.length > 0) this.#cancelLook = this.clock.after(kLookMs, () => this.#endUnused());
   }
 
   /** Takes a connection over, whose end others handle; `first` has the bytes so far, at least a whole hello. */
@@ -147,10 +207,12 @@ export class ProgramConnections implements ChannelHost {
 
   /** Tells peers. Idempotent. */
   close(): void {
-    for (const { listeners } of this.addresses) listeners.close();
+    for (const { listeners } of this.#addresses) listeners.close();
     for (const channel of this.#channels.values()) channel.close();
     this.#channels.clear();
-    for (const { manager } of this.addresses) manager.close();
+    this.#cancelLook();
+    end([...this.#addresses, ...this.#lost]);
+    this.#addresses = this.#lost = [];
   }
 
   #open(socket: Socket, key: bigint): number {
@@ -228,6 +290,13 @@ export class ProgramConnections implements ChannelHost {
     } catch (error) {
       return [error instanceof Refusal ? error.errno : EIO, none];
     }
+  }
+}
+
+function end(addresses: readonly ServedAddress[]): void {
+  for (const { listeners, manager } of addresses) {
+    listeners.close();
+    manager.close();
   }
 }
 

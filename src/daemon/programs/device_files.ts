@@ -19,6 +19,7 @@ import { join } from "node:path";
 import { fileReason, WeirError } from "../../base/error.js";
 import { makeFolder } from "../../base/folder.js";
 import { gidOfAddress, guidOfMac } from "../../wire/address.js";
+import { kGids } from "./gid_table.js";
 
 /** Suffix of the folder of a NIC's files, which is beside its control socket. */
 export const kFilesSuffix = ".rdma";
@@ -31,7 +32,9 @@ const kReadable = 0o755;
 /** Capabilities of a port: it has a connection manager, as Linux's rxe says. */
 const kCapabilities = "0x00010000";
 /** Paths of what changes while a NIC runs. */
-const kLive = ["state", "phys_state", "rate", "counters", "hw_counters"].map((name) => `ports/1/${name}`);
+const kLive = ["state", "phys_state", "rate", "gids", "gid_attrs/types", "counters", "hw_counters"].map(
+  (name) => `ports/1/${name}`,
+);
 /** The device behind the NIC, as one on PCI has it. The vendor is nobody; a NIC of software is near to every processor. */
 const kDevice = {
   vendor: "0xffff",
@@ -50,8 +53,6 @@ const kConnectionsAbi = "4";
 export interface ProgramNic {
   name: string;
   interface: string;
-  /** Addresses in the order of the table of GIDs. */
-  addresses: readonly string[];
   mac: number;
   /** bit/s */
   rate: number;
@@ -62,6 +63,8 @@ export interface ProgramNic {
 /** State of a NIC's port, as its files tell it. */
 export interface PortFacts {
   up: boolean;
+  /** Addresses of the table of GIDs; undefined: none at this place. */
+  gids: readonly (string | undefined)[];
   /** Values by files' paths below those of the port; device_counters.ts has them. */
   counters: Readonly<Record<string, number>>;
 }
@@ -143,21 +146,22 @@ function lasting(nic: ProgramNic): Record<string, string> {
     "ports/1/cap_mask": kCapabilities,
     "ports/1/pkeys/0": "0xffff",
   };
-  nic.addresses.forEach((address, i) => {
-    files[`ports/1/gids/${i}`] = groups(gidOfAddress(address));
-    files[`ports/1/gid_attrs/types/${i}`] = "RoCE v2";
-    files[`${kInterfaces}/${i}`] = nic.interface;
-  });
+  for (let i = 0; i < kGids; i++) files[`${kInterfaces}/${i}`] = nic.interface;
   return files;
 }
 
 /** Files that change while the NIC runs, and their texts. */
-function changing(nic: ProgramNic, { up, counters }: PortFacts): Record<string, string> {
+function changing(nic: ProgramNic, { up, gids, counters }: PortFacts): Record<string, string> {
   const files: Record<string, string> = {
     state: up ? "4: ACTIVE" : "1: DOWN",
     phys_state: up ? "5: LinkUp" : "3: Disabled",
     rate: `${nic.rate / 1e9} Gb/sec (1X)`,
   };
+  gids.forEach((address, i) => {
+    files[`gids/${i}`] = groups(address === undefined ? Buffer.alloc(16) : gidOfAddress(address));
+    // What libibverbs takes the kernel's refusal to say it for.
+    files[`gid_attrs/types/${i}`] = address === undefined ? "IB/RoCE v1" : "RoCE v2";
+  });
   for (const [path, value] of Object.entries(counters)) files[path] = String(value);
   return Object.fromEntries(Object.entries(files).map(([path, text]) => [`ports/1/${path}`, text]));
 }

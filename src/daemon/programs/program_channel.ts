@@ -4,6 +4,7 @@
  */
 import type { Socket } from "node:net";
 import { constants } from "node:os";
+import type { NicAddress } from "./nic_address.js";
 import { type IdHost, type IdOwner, ProgramId } from "./program_id.js";
 import { Refusal } from "./refusal.js";
 import { type Command, type ConnectionEvent, eventAnswer, kCommand, type SocketAddress, wordAnswer } from "./ucma.js";
@@ -142,6 +143,16 @@ export class ProgramChannel implements IdOwner {
 
   mayNameQueuePair(qpn: number): boolean {
     return this.host.mayNameQueuePair(this.uid, qpn);
+  }
+
+  /** The NIC has other addresses. */
+  takeAddresses(came: readonly NicAddress[], went: readonly NicAddress[]): void {
+    for (const id of this.#ids.values()) id.takeAddresses(came, went);
+  }
+
+  /** Tells whether any of its ids has this address. */
+  has(address: NicAddress): boolean {
+    return [...this.#ids.values()].some((id) => id.has(address));
   }
 
   /** Ends all ids, and tells peers. Idempotent. */

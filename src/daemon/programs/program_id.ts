@@ -5,7 +5,7 @@
 import { randomInt } from "node:crypto";
 import { constants } from "node:os";
 import { isGroup } from "../../wire/address.js";
-import type { ConnectionManager, IncomingRequest } from "../../wire/cm/connection_manager.js";
+import type { IncomingRequest } from "../../wire/cm/connection_manager.js";
 import type { GroupReports } from "../../wire/cm/group_reports.js";
 import type { Clock } from "../../wire/cm/link.js";
 import { kPathMtus, kPrivateData, type PathMtu } from "../../wire/cm/messages.js";
@@ -13,7 +13,7 @@ import type { Disconnection, Established, PeerParameters } from "../../wire/cm/p
 import { ConnectionRejected, kReject } from "../../wire/cm/reject.js";
 import { timeOfCode } from "../../wire/cm/retransmission.js";
 import { type ServiceAnswer, ServiceRefused, type ServiceRequest } from "../../wire/cm/service_resolution.js";
-import type { ProgramListeners } from "./program_listeners.js";
+import { isAny, isIpv6, type NicAddress, sourceTowards } from "./nic_address.js";
 import type { PortSpace } from "./program_ports.js";
 import { Refusal } from "./refusal.js";
 import {
@@ -44,20 +44,9 @@ const kFindAgainMs = 1000;
 const kState = { init: 1, rtr: 2, rts: 3 };
 const kAccess = { remoteWrite: 2, remoteRead: 4, remoteAtomic: 8 };
 
-/** One of the NIC's addresses, and the manager of its connections. */
-export interface NicAddress {
-  readonly address: string;
-  /** Index in the table of GIDs. */
-  readonly index: number;
-  readonly manager: Pick<ConnectionManager, "connect" | "services">;
-  readonly listeners: Pick<ProgramListeners, "listen">;
-  /** Fails when nobody is found there. */
-  find(address: string): Promise<unknown>;
-}
-
 /** The part of the NIC that ids use. */
 export interface IdHost {
-  /** Addresses, at least one. */
+  /** Those of now. */
   readonly addresses: readonly NicAddress[];
   /** EUI-64. */
   readonly guid: Buffer;
@@ -114,7 +103,8 @@ export class ProgramId {
   #request: IncomingRequest | undefined;
   #established: Established | undefined;
   #answerService: ((answer: ServiceAnswer | undefined) => void) | undefined;
-  #closeListener = () => {};
+  /** Listeners at the addresses that it listens at. */
+  readonly #listeners = new Map<NicAddress, { close(): void }>();
   #cancelTimewait = () => {};
 
   constructor(
@@ -150,8 +140,7 @@ export class ProgramId {
     const { addresses, clock } = this.host;
     if (destination === undefined) throw new Refusal(EINVAL);
     const nowhere = isAny(destination.address);
-    const isReachable = ({ address }: NicAddress) => isIpv6(address) === isIpv6(destination.address);
-    const own = addresses.find(isReachable) ?? (nowhere ? addresses[0] : undefined);
+    const own = sourceTowards(addresses, destination.address) ?? (nowhere ? addresses[0] : undefined);
     if (own === undefined) throw new Refusal(ENETUNREACH);
     if (this.#state === "idle") this.bind(source ?? { address: own.address, port: 0 });
     this.#require("bound");
@@ -205,24 +194,24 @@ export class ProgramId {
   listen(backlog: number): void {
     if (this.#state === "idle") this.bind({ address: "::", port: 0 });
     this.#require("bound");
-    const { address = "::", port = 0 } = this.#source ?? {};
-    if (!this.host.ports[this.space]?.isAlone(port, this)) throw new Refusal(EADDRINUSE);
+    if (!this.host.ports[this.space]?.isAlone(this.#source?.port ?? 0, this)) throw new Refusal(EADDRINUSE);
     this.backlog = backlog > 0 ? Math.min(backlog, kMostBacklog) : kMostBacklog;
     this.#state = "listening";
-    // A listener for IPv6 serves IPv4, too, unless the program says otherwise.
-    const bothFamilies = isIpv6(address) && !this.#onlyItsFamily;
-    const isServed = (own: NicAddress) =>
-      this.#own === undefined ? bothFamilies || isIpv6(own.address) === isIpv6(address) : own === this.#own;
-    const open = this.host.addresses
-      .filter(isServed)
-      .map((own) =>
-        this.isDatagram
-          ? own.manager.services.listen(port, (request) => this.#serviceAsked(own, request))
-          : own.listeners.listen(port, (request) => this.#asked(own, request)),
-      );
-    this.#closeListener = () => {
-      for (const listener of open) listener.close();
-    };
+    for (const own of this.host.addresses) this.#listenAt(own);
+  }
+
+  /** The NIC has other addresses: who has one that went is told. */
+  takeAddresses(came: readonly NicAddress[], went: readonly NicAddress[]): void {
+    for (const own of went) {
+      this.#listeners.get(own)?.close();
+      this.#listeners.delete(own);
+    }
+    if (this.listens) for (const own of came) this.#listenAt(own);
+    if (went.some((own) => this.has(own))) this.#tell({ event: kEvent.addressChange });
+  }
+
+  has(address: NicAddress): boolean {
+    return this.#own === address;
   }
 
   connect(parameters: ConnectionParameters): void {
@@ -377,7 +366,8 @@ export class ProgramId {
   destroy(): void {
     this.#state = "over";
     this.uid = 0n;
-    this.#closeListener();
+    for (const listener of this.#listeners.values()) listener.close();
+    this.#listeners.clear();
     this.#cancelTimewait();
     this.#gone.abort();
     this.#answerService?.(undefined);
@@ -406,6 +396,18 @@ export class ProgramId {
     this.#peer = request;
     // Linux' librdmacm is told what to send with before it accepts: both ways begin with the same number.
     this.#psn = request.remoteStartingPsn;
+  }
+
+  #listenAt(own: NicAddress): void {
+    const { address = "::", port = 0 } = this.#source ?? {};
+    // A listener for IPv6 serves IPv4, too, unless the program says otherwise.
+    const bothFamilies = isIpv6(address) && !this.#onlyItsFamily;
+    const isItsFamily = bothFamilies || isIpv6(own.address) === isIpv6(address);
+    if (this.#own === undefined ? !isItsFamily : own !== this.#own) return;
+    const listener = this.isDatagram
+      ? own.manager.services.listen(port, (request) => this.#serviceAsked(own, request))
+      : own.listeners.listen(port, (request) => this.#asked(own, request));
+    this.#listeners.set(own, listener);
   }
 
   #asked(own: NicAddress, request: IncomingRequest): void {
@@ -494,7 +496,4 @@ const told = (peer: PeerParameters) => ({
   retryCount: peer.retryCount,
   rnrRetryCount: peer.rnrRetryCount,
 });
-/** Tells whether an address is of no NIC in particular: all addresses, and loopback addresses (like cma_any_addr() of Linux). */
-const isAny = (address: string) => ["0.0.0.0", "::", "::1"].includes(address) || address.startsWith("127.");
-const isIpv6 = (address: string) => address.includes(":");
 const codeOf = (mtu: PathMtu) => kPathMtus.indexOf(mtu) + 1;

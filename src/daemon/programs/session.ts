@@ -13,6 +13,7 @@ import { addressOfGid, isGroup } from "../../wire/address.js";
 import type { GroupReports } from "../../wire/cm/group_reports.js";
 import type { FrameLink } from "../../wire/cm/link.js";
 import { kPathMtus } from "../../wire/cm/messages.js";
+import { kGids } from "./gid_table.js";
 import { RequestBudget } from "./request_budget.js";
 import type { Shares } from "./shares.js";
 
@@ -245,16 +246,16 @@ export class ProgramSession {
     this.identity = { pid, uid, command: commandOf(pid) };
     host.events?.began({ ...this.identity, gid });
     const { mac, rate } = config.port;
-    return { mac, rate, path_mtu: largestPathMtu, gids: config.addresses.length, descriptors: [memory, wake] };
+    return { mac, rate, path_mtu: largestPathMtu, gids: kGids, descriptors: [memory, wake] };
   }
 
   async #modify(request: ProgramRequest, { datagram }: { datagram: boolean }): Promise<ProgramAnswer> {
     const { broker } = this;
     const { state, path_mtu: mtu } = request;
-    if (state === undefined || !(kPathMtus as readonly number[]).includes(mtu) || mtu > broker.largestPathMtu)
-      return { error: EINVAL };
+    if (state === undefined || !(kPathMtus as readonly number[]).includes(mtu)) return { error: EINVAL };
     if (request.remote_qpn > 0xff_ffff || request.partition_key > 0xffff) return { error: EINVAL };
     const connects = state === "rtr" && !datagram;
+    if (connects && mtu > broker.largestPathMtu) return { error: EINVAL };
     if (connects && isGroup(addressOfGid(Uint8Array.from(request.gid)))) return { error: EINVAL };
     const priority = broker.config.programs?.priority ?? 0;
     const way = connects ? await broker.wayTo(request, request.object) : { path: broker.nowhere(priority), priority };

@@ -39,6 +39,7 @@ export const kEvent = {
   established: 9,
   disconnected: 10,
   groupJoined: 12,
+  addressChange: 14,
   timewaitExit: 15,
 } as const;
 

@@ -26,7 +26,7 @@ import { warnOfHeadroom } from "../../scenario/port_headroom.js";
 import { checkPortProfiles } from "../../scenario/port_profiles.js";
 import { kCnTagBytes, kTelemetryBytes } from "../../wire/frame_size.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
-import type { FaultRequest } from "../fault_request.js";
+import { type FaultRequest, ofNicsAlone } from "../fault_request.js";
 import { checkRouter } from "./router.js";
 import type { NicInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
@@ -45,6 +45,10 @@ export function checkSwitchDaemon(config: SwitchDaemonConfig, input: SwitchDaemo
     if (!names.includes(name)) found.unknown(["dcbx", "ports", name], "port", name, names);
   }
   checkFaults(config.faults, names, found);
+  config.faults.forEach((fault, i) => {
+    const misfit = ofNicsAlone(fault);
+    if (misfit !== undefined) found.problem(["faults", i, misfit.field], misfit.message, misfit.hint);
+  });
   const places = config.ports.map((port) => `${port.namespace ?? ""}:${port.interface}`);
   config.ports.forEach((port, i) => {
     if (names.indexOf(port.name) !== i) {
@@ -254,9 +258,8 @@ function checkGateways({ addresses, gateways }: NicDaemonConfig, found: Findings
 
 function checkAddresses({ addresses, port, queue_pairs }: NicDaemonConfig, found: Findings): void {
   const ofVersion = (address: string) => addresses.filter((own) => isIPv6(own) === isIPv6(address));
-  if (addresses.some((address) => ofVersion(address).length > 1)) {
-    found.problem(["address"], `${addresses.join(" and ")} are of one IP version`, "give one IPv4, one IPv6, or both");
-  }
+  const twice = addresses.find((address, i) => addresses.indexOf(address) !== i);
+  if (twice !== undefined) found.problem(["address"], `${twice} is there twice`, "addresses must differ");
   if (addresses.some(isIPv6) && port.backend.receive === "af_xdp") {
     const message = "af_xdp does not receive IPv6 neighbour solicitations";
     found.problem(["receive"], message, "use af_packet with an IPv6 address");

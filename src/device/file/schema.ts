@@ -312,6 +312,9 @@ export const programsSchema = section({
 
 const { dcbx, ...nicDaemonFields } = daemonFields("nic");
 
+/** Most addresses of a NIC: as many as its table of GIDs has places for. */
+export const kMostNicAddresses = 16;
+
 /** Fields that a port of a NIC may have of its own; `interface` and `address` are required. */
 const nicFields = {
   interface: field(
@@ -320,8 +323,8 @@ const nicFields = {
   ),
   namespace: namespaceSchema,
   address: field(
-    z.union([addressSchema, z.array(addressSchema).min(1).max(2)]),
-    "IP address of the NIC: one of its own, or one that the kernel has too. Or two in a list, one IPv4 and one IPv6.",
+    z.union([addressSchema, z.array(addressSchema).min(1).max(kMostNicAddresses)]),
+    "IP address of the NIC: one of its own, or one that the kernel has too. Or several in a list, of which the first of each IP version is for its own queue pairs.",
   ),
   gateway: field(
     z.union([gatewaySchema, z.array(gatewaySchema).min(1).max(2)]),

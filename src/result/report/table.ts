@@ -2,6 +2,7 @@
 import pc from "picocolors";
 import { formatTime } from "../../base/units.js";
 import { hearsCnms } from "../../congestion/flow_state.js";
+import { placeOfFault } from "../../scenario/faults.js";
 import { describeMade } from "../made_schema.js";
 import { eachQueue, type QueuePlace } from "../queues.js";
 import type { FlowResult, LinkResult, NicResult, Result } from "../result.js";
@@ -353,10 +354,7 @@ function linkGrid({ links = [] }: Result): RankedGrid {
 function faultGrid({ faults = [] }: Result): RankedGrid {
   const columns: Column<(typeof faults)[number]>[] = [
     ["fault", ({ kind }) => kind],
-    [
-      "at",
-      ({ device, port }) => (port === undefined ? printable(device) : `${printable(device)} from ${printable(port)}`),
-    ],
+    ["at", (fault) => printable(placeOfFault(fault))],
     ["from", ({ at_s }) => formatTime(Math.round(at_s * 1e9), 4)],
     ["for", ({ for_s }) => (for_s === undefined ? "" : formatTime(Math.round(for_s * 1e9), 4))],
     ["matched", ({ matched }) => String(matched)],

@@ -45,7 +45,7 @@ export class GroupReports {
   readonly #link: FrameLink;
   readonly #clock: Clock;
   readonly #random: () => number;
-  readonly #ipv4: string;
+  #ipv4 = "";
   readonly #ipv6: string;
   /** Groups by canonical address. */
   readonly #groups = new Map<string, Group>();
@@ -56,10 +56,15 @@ export class GroupReports {
     this.#link = link;
     this.#clock = clock ?? systemClock;
     this.#random = random ?? Math.random;
-    this.#ipv4 = addresses.find((address) => !isIpv6(address)) ?? "0.0.0.0";
+    this.takeAddresses(addresses);
     // Reports come from a link-local address, or routers ignore them.
     this.#ipv6 = addressText(Buffer.concat([Buffer.from("fe80000000000000", "hex"), guidOfMac(link.mac)]));
     this.#unsubscribe = link.onFrame((frame) => this.#receive(frame));
+  }
+
+  /** Own addresses are others from now on. */
+  takeAddresses(addresses: readonly string[]): void {
+    this.#ipv4 = addresses.find((address) => !isIpv6(address)) ?? "0.0.0.0";
   }
 
   /** Adds one more member. @returns a function that takes it back, or undefined when there is no room for another group. */

@@ -21,9 +21,9 @@ function folder(): string {
 async function startNic(control: string, name: string): Promise<() => void> {
   const socket = join(control, `${name}.verbs`);
   const files = new DeviceFiles(join(control, `${name}.rdma`), {
-    ...{ name, interface: "eth1", addresses: ["10.0.0.5"], mac: 0x02_00_00_00_00_01, rate: 25e9, socket },
+    ...{ name, interface: "eth1", mac: 0x02_00_00_00_00_01, rate: 25e9, socket },
   });
-  files.write({ up: true, counters: {} });
+  files.write({ up: true, gids: ["10.0.0.5"], counters: {} });
   const server = createServer((connection) => connection.destroy());
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   const end = () => {

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ProgramBroker } from "../../../src/daemon/programs/broker.js";
 import { Shares } from "../../../src/daemon/programs/shares.js";
+import type { DevicePort } from "../../../src/device/device.js";
 import type { NicDaemonConfig } from "../../../src/device/file/load.js";
 import { loadNicDaemon } from "../../../src/device/file/load.js";
 import type { NativePath, ProgramAnswer, ProgramRequest } from "../../../src/native/types.js";
@@ -47,6 +48,9 @@ const kRequest: ProgramRequest = {
   gid: [...gidOfAddress("10.0.0.2")],
   receive_psn: 0,
 };
+
+const gidText = (address: string | undefined) =>
+  (address === undefined ? Buffer.alloc(16) : gidOfAddress(address)).toString("hex").replace(/(.{4})(?=.)/g, "$1:");
 
 const kHello = { kind: "hello" } as const;
 
@@ -81,12 +85,14 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const socket = join(path, "roce0.verbs");
   const told: unknown[] = [];
+  /** Of its device, once there is one. */
+  const ports: DevicePort[] = [];
   /** The user of those that connect from now on, and say hello. */
   const who = { uid: 8 };
   /** Error with which every program is refused. */
   const refuse: { with?: Error | undefined } = {};
   const broker = await ProgramBroker.open(socket, config(programs), {
-    device: kIdleDevice,
+    device: { ...kIdleDevice, ports: () => ports },
     events: {
       began: (program) => void told.push(["began", program]),
       ended: (program) => void told.push(["ended", program]),
@@ -107,6 +113,7 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
         return { number: ++numbers, memory: 1, wake: 2, ...kMost };
       }) as never,
       closeProgram: remember("close") as never,
+      tellPrograms: remember("tell") as never,
       createQueuePair: remember("create", () => qpns++) as never,
       modifyQueuePair: remember("modify") as never,
       destroyQueuePair: remember("destroy") as never,
@@ -141,13 +148,13 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
     await eventually(() => expect(answers.length).toBeGreaterThan(before));
     return answers.at(-1);
   };
-  return { broker, who, refuse, socket, path, calls, sent, told, answers, requests, program, ask };
+  return { broker, ports, who, refuse, socket, path, calls, sent, told, answers, requests, program, ask };
 }
 
 it("serves a program from its hello to its end, and gives back what it had", async () => {
   const { broker, calls, told, program, ask } = await serve();
   const client = await program();
-  expect(await ask(client, kHello)).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024, gids: 1 });
+  expect(await ask(client, kHello)).toEqual({ mac: 0x02_00_00_00_00_01, rate: 10e9, path_mtu: 1024, gids: 16 });
   expect([...broker.programs()]).toEqual([[1, { pid: process.pid, uid: 8, command: command() }]]);
   expect(await ask(client, { kind: "create-queue-pair", datagram: 0 })).toEqual({ object: 100 });
   expect(await ask(client, { kind: "modify-queue-pair", object: 100, state: "rtr", remote_qpn: 9 })).toEqual({});
@@ -168,6 +175,36 @@ it("serves a program from its hello to its end, and gives back what it had", asy
     priority: 3,
     path: { destination_mac: kPeerMac, destination_ip: Buffer.from([10, 0, 0, 2]) },
   });
+});
+
+it("gives programs other addresses and another path MTU, and tells them", async () => {
+  const { broker, ports, calls, path, program, ask } = await serve();
+  const client = await program();
+  await ask(client, kHello);
+  const gid = (index: number) => readFileSync(join(path, `roce0.rdma/ports/1/gids/${index}`), "utf8").trim();
+  const told = () => calls.filter(([name]) => name === "tell").map(([, ...args]) => args);
+  const next = { ...config(), address: "10.0.0.7", addresses: ["10.0.0.7", "10.0.0.1"] };
+  broker.reconfigure(next);
+  expect([gid(0), gid(1)]).toEqual(["10.0.0.1", "10.0.0.7"].map(gidText));
+  expect(told()).toEqual([[true, 1024]]);
+  broker.reconfigure({ ...next, addresses: ["10.0.0.7"] });
+  expect([gid(0), gid(1)]).toEqual([gidText(undefined), gidText("10.0.0.7")]);
+  // What changes nothing of them is not told.
+  broker.reconfigure({ ...next, addresses: ["10.0.0.7"] });
+  expect(told()).toHaveLength(2);
+  const handle = { kind: "create-address-handle" } as const;
+  expect(await ask(client, handle)).toEqual({ error: EINVAL });
+  expect(await ask(client, { ...handle, source_index: 1 })).toMatchObject({ object: 55 });
+  expect(calls.at(-1)).toMatchObject(["handle", { source_ip: Buffer.from([10, 0, 0, 7]) }]);
+
+  ports.push({ up: true, transitions: 0, interface_mtu: 700 } as DevicePort);
+  await eventually(() => expect(told().slice(2)).toEqual([[false, 512]]));
+  await ask(client, { kind: "create-queue-pair", datagram: 0 });
+  const connect = { kind: "modify-queue-pair", object: 100, state: "rtr", source_index: 1, remote_qpn: 9 } as const;
+  expect(await ask(client, connect)).toEqual({ error: EINVAL });
+  expect(await ask(client, { ...connect, path_mtu: 512 })).toEqual({});
+  expect(await ask(client, { ...connect, state: "error" })).toEqual({});
+  expect(await ask(await program(), kHello)).toMatchObject({ path_mtu: 512 });
 });
 
 it("lets a program name queue pairs of its user's and numbers that nobody has, but no other's", async () => {
@@ -198,7 +235,7 @@ it("refuses what is not the program's, and what makes no sense", async () => {
   expect(await ask(other, { kind: "destroy-queue-pair", object: 100 })).toEqual({ error: ENOENT });
   expect(await ask(other, { kind: "destroy-address-handle", object: 55 })).toEqual({ error: ENOENT });
   expect(await ask(one, { kind: "modify-queue-pair", object: 100 })).toEqual({ error: EINVAL });
-  expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "init", path_mtu: 4096 })).toEqual({
+  expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "rtr", path_mtu: 4096 })).toEqual({
     error: EINVAL,
   });
   expect(await ask(one, { kind: "modify-queue-pair", object: 100, state: "init", path_mtu: 1000 })).toEqual({
@@ -321,7 +358,7 @@ it("gives its socket to a group, and says so when there is none", async () => {
 it("replaces what a daemon that was killed has left", async () => {
   const { broker, socket, path } = await serve();
   // Files of a NIC with more addresses, and a socket that nobody listens at.
-  const stale = join(path, "roce0.rdma/ports/1/gids/7");
+  const stale = join(path, "roce0.rdma/ports/1/gids/77");
   writeFileSync(stale, "");
   renameSync(socket, `${socket}.kept`);
   broker.close();

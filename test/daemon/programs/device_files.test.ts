@@ -12,13 +12,12 @@ import {
 const kNic = {
   name: "roce0",
   interface: "lo",
-  addresses: ["10.0.0.5"],
   mac: 0x02_00_00_00_00_01,
   rate: 25e9,
   socket: "/run/weir/roce0.verbs",
 };
 
-const kFacts = { up: true, counters: { "counters/port_xmit_data": 7 } };
+const kFacts = { up: true, gids: ["10.0.0.5", undefined], counters: { "counters/port_xmit_data": 7 } };
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "weir-test-"));
@@ -29,9 +28,10 @@ function folder(): string {
 it("shows a NIC as the kernel would, where libibverbs looks", () => {
   const control = folder();
   new DeviceFiles(join(control, "roce0.rdma"), kNic).write(kFacts);
-  new DeviceFiles(join(control, "roce1.rdma"), { ...kNic, name: "roce1", addresses: ["10.0.0.6", "fd00::6"] }).write(
-    kFacts,
-  );
+  new DeviceFiles(join(control, "roce1.rdma"), { ...kNic, name: "roce1" }).write({
+    ...kFacts,
+    gids: ["10.0.0.6", "fd00::6"],
+  });
   expect(programNics(control)).toEqual(["roce0", "roce1"]);
   expect(programSocket(control, "roce0")).toBe("/run/weir/roce0.verbs");
   const root = writeSystemFiles(control, ["roce1", "roce0"]);
@@ -48,6 +48,8 @@ it("shows a NIC as the kernel would, where libibverbs looks", () => {
   expect(device("node_type")).toBe("1: CA\n");
   expect(device("ports/1/gids/0")).toBe("0000:0000:0000:0000:0000:ffff:0a00:0005\n");
   expect(device("ports/1/gid_attrs/types/0")).toBe("RoCE v2\n");
+  expect(device("ports/1/gids/1")).toBe("0000:0000:0000:0000:0000:0000:0000:0000\n");
+  expect(device("ports/1/gid_attrs/types/1")).toBe("IB/RoCE v1\n");
   expect(device("ports/1/gid_attrs/ndevs/0")).toBe("lo\n");
   // An interface that is not here stands for one of another network namespace.
   new DeviceFiles(join(control, "roce0.rdma"), { ...kNic, interface: "nothing-here" }).write(kFacts);

@@ -31,6 +31,7 @@ export const kEvent = {
   established: 9,
   disconnected: 10,
   groupJoined: 12,
+  addressChange: 14,
   timewaitExit: 15,
 };
 
@@ -50,7 +51,8 @@ export async function network(families = 1, clock: Clock = systemClock) {
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   const nics = await Promise.all(
     links.map(async (link, i) => {
-      const addresses = [kAddresses, kIpv6].slice(0, families).map((family: readonly string[]) => ({
+      const addresses = [kAddresses, kIpv6].slice(0, families).map((family: readonly string[], index) => ({
+        index,
         address: family[i] as string,
         neighbours: {
           resolve: async (address: string) => {
@@ -65,7 +67,7 @@ export async function network(families = 1, clock: Clock = systemClock) {
       onTestFinished(() => groups.close());
       const connections = new ProgramConnections({
         addresses,
-        pathMtu: 1024,
+        pathMtu: () => 1024,
         link,
         groups,
         memberships: memberships[i] as Shares,
@@ -90,12 +92,20 @@ export async function network(families = 1, clock: Clock = systemClock) {
         connections.close();
         server.close();
       });
-      return socket;
+      /** Gives the NIC its address of each family at this index of the table of GIDs, or takes it. */
+      const place = (...indices: (number | undefined)[]) =>
+        connections.takeAddresses(
+          addresses.flatMap((own, family) => {
+            const index = indices[family];
+            return index === undefined ? [] : [{ ...own, index }];
+          }),
+        );
+      return { socket, place };
     }),
   );
   let keys = 0n;
-  const program = (nic: 0 | 1) => UcmaClient.open(nics[nic] as string, ++keys);
-  return { program, who, links, late, memberships };
+  const program = (nic: 0 | 1) => UcmaClient.open((nics[nic] as { socket: string }).socket, ++keys);
+  return { nics, program, who, links, late, memberships };
 }
 
 /** A server on NIC 1 that listens, and its id. */

@@ -363,8 +363,8 @@ describe("nic.yaml", () => {
   it.each([
     [set("address=10.0.0"), "nic roce0.yaml (--set): address: 10.0.0 is not an IP address such as 10.0.0.1 or fd00::1"],
     [
-      set("address=[10.0.0.1, 10.0.0.3]"),
-      "nic roce0.yaml (--set): address: 10.0.0.1 and 10.0.0.3 are of one IP version\n  hint: give one IPv4, one IPv6, or both",
+      set("address=[10.0.0.1, 10.0.0.3, 10.0.0.1]"),
+      "nic roce0.yaml (--set): address: 10.0.0.1 is there twice\n  hint: addresses must differ",
     ],
     [set("address=fd00::1"), "cannot be reached from fd00::1"],
     [set("address=[10.0.0.1, fd00::1]", "receive=af_xdp"), "af_xdp does not receive IPv6 neighbour solicitations"],
