@@ -73,6 +73,24 @@ describe("the container image", () => {
     ([, words = ""]) => words.split(/[\s\\]+/).filter((word) => /^[a-z]/.test(word)),
   );
 
+  it("is the same where no engine makes it", () => {
+    const script = read("scripts/package-oci.ts");
+    const [, user = ""] = /^USER (\S+)$/m.exec(text) ?? [];
+    const [, base = ""] = /^FROM debian:(\w+)-slim$/m.exec(text) ?? [];
+    expect(script).toContain(`"${user}"`);
+    expect(script).toContain(`"${base}"`);
+    for (const words of [
+      /ENTRYPOINT \["(.*)"\]/,
+      /CMD \["(.*)"\]/,
+      /WORKDIR (\/work)/,
+      /(--uid \d+ --user-group .*weir)/,
+    ]) {
+      const [, word = "?"] = words.exec(text) ?? [];
+      expect(script, word).toContain(word);
+    }
+    for (const word of ["ethtool"]) expect(script).toContain(`--include=${word}`);
+  });
+
   it("is sound to dockerfile-utils", () => {
     expect(validate(text)).toEqual([]);
   });
