@@ -11,18 +11,7 @@ export interface NativeIpAddress {
 
 /** A fault that is made on purpose. */
 export interface NativeFault {
-  /** Kind. */ kind:
-    | "drop"
-    | "delay"
-    | "duplicate"
-    | "corrupt"
-    | "mark"
-    | "trim"
-    | "nak"
-    | "error"
-    | "slow"
-    | "pause"
-    | "down";
+  /** Kind. */ kind: "drop" | "delay" | "duplicate" | "corrupt" | "mark" | "trim" | "nak" | "error" | "slow" | "pause" | "down";
   /** To frames that leave, not to those that come in; a NIC's. */ leaving?: boolean;
   /** Opcodes of the BTH; empty: all frames. */ opcodes?: number[];
   /** Queue pair that the frame is for. */ destination_qp?: number;
