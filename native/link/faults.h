@@ -20,9 +20,8 @@ namespace weir {
 
 struct FaultParameters {
   // mark: ECN = CE, of what may be marked. trim: as a switch does that has no room (wire/trim.h). nak: an acknowledgement, or a
-  // response, becomes a NAK (wire/nak.h). error: the queue pair that the packet is for fails. slow: the host
-  // takes frames at a pace. pause: PFC frames come in that ask
-  // for pauses, until it is over. down: the link is, in both directions.
+  // response, becomes a NAK (wire/nak.h). error: the queue pair that the packet is for fails. slow: the host takes frames at a
+  // pace. pause: PFC frames come in that ask for pauses, until it is over. down: the link is, in both directions.
   enum class Kind : uint8_t { drop, delay, duplicate, corrupt, mark, trim, nak, error, slow, pause, down };
   Kind kind = Kind::drop;
   bool leaving = false;  // to frames that leave, not to those that come in
