@@ -50,8 +50,8 @@ export interface DaemonService {
   readonly url: string;
   /** Called when the device runs. */
   begin?(): void;
-  /** Called when the configuration is another one. */
-  told?(): void;
+  /** Called when the configuration is another one, or something else has happened: then with words for it. */
+  told?(what?: readonly string[]): void;
   /** Idempotent. */
   close(): void;
 }
@@ -149,6 +149,10 @@ class Daemon {
       captures: {
         began: (ports) => this.log.info({ ports }, "capture began"),
         ended: (ports, { captured, dropped }) => this.log.info({ ports, captured, dropped }, "capture ended"),
+      },
+      faulted: (what) => {
+        this.log.warn({ fault: what }, "fault on purpose");
+        this.dashboard?.told?.([what]);
       },
       kill: (after) => {
         this.log.warn({ after_s: after / 1e3 }, "is to die, by weir fault");

@@ -18,6 +18,7 @@ import type { SwitchDaemonPort } from "./file/types.js";
 import type {
   ControlRequests,
   DcbxReport,
+  FaultReport,
   FdbEntry,
   LldpReport,
   NeighborReport,
@@ -87,6 +88,8 @@ export interface DeviceHost {
   version: string;
   status(): Pick<Status, "uptime_s" | "control" | "metrics" | "dashboard">;
   captures?: CaptureEvents;
+  /** Hears of faults that are made, or ended by command. */
+  faulted?(what: string): void;
   /** Kills the process after so long, ms, as SIGKILL does. Absent where other devices would go, too. */
   kill?(after: number): void;
 }
@@ -139,15 +142,20 @@ export class Device {
       lldp: () => this.lldp(),
       dcbx: () => this.dcbx(),
       clear: () => this.clear(),
-      fault: () => this.faults.make(asked),
+      fault: () => this.#faulted(this.faults.make(asked), "begins"),
       faults: () => this.faults.list(),
-      end_fault: () => this.faults.end(asked),
+      end_fault: () => this.faults.end(asked).map((fault) => this.#faulted(fault, "ends")),
       kill: () => this.kill(asked),
       capture: () => this.captures.answer(asked),
     };
     const { request } = asked;
     if (Object.hasOwn(answers, request)) return answers[request as keyof Answers]();
     throw new WeirError(`unknown request ${request}`, { hint: `known: ${Object.keys(answers).join(", ")}` });
+  }
+
+  #faulted(fault: FaultReport, what: "begins" | "ends"): FaultReport {
+    this.host.faulted?.(`${fault.kind} at ${fault.port} ${what}`);
+    return fault;
   }
 
   /** Has the daemon die on purpose. @throws WeirError for a device that has none of its own. */

@@ -40,7 +40,7 @@ export async function openDaemonDashboard(where: DashboardConfig, daemon: Watche
       board = new DeviceBoard(streams, daemon);
       board.watched(streams.watched);
     },
-    told: () => board?.told(),
+    told: (what) => board?.told(what),
     close() {
       board?.close();
       server.close();

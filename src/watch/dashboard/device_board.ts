@@ -64,14 +64,9 @@ export class DeviceBoard implements DashboardSource {
     this.#changed([...set]);
   }
 
-  /** Takes note that the file was read again. */
-  told(): void {
-    const { values } = this;
-    this.#changed(
-      [...this.#values()]
-        .filter(([path, value]) => values.get(path) !== value)
-        .map(([path, value]) => `${path}=${value}`),
-    );
+  /** Takes note of what has happened; without that, that the file was read again. */
+  told(what: readonly string[] = this.#news()): void {
+    this.#changed([...what]);
   }
 
   inspect(what: InspectRequest): Inspection | undefined {
@@ -103,6 +98,14 @@ export class DeviceBoard implements DashboardSource {
     const frame = frames.take();
     if (network.grew() && audience.watched) audience.session(this.session());
     audience.frame(frame);
+  }
+
+  /** Parameters that are others than at the last change. */
+  #news(): string[] {
+    const { values } = this;
+    return [...this.#values()]
+      .filter(([path, value]) => values.get(path) !== value)
+      .map(([path, value]) => `${path}=${value}`);
   }
 
   #changed(set: string[]): void {

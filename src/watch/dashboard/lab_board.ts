@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { WeirError } from "../../base/error.js";
 import type { LabAccess, LabObserver } from "../../clocks/lab/access.js";
 import { Frames } from "../../device/frames.js";
+import { type NetworkEvent, networkEvents } from "../../scenario/failures.js";
 import type { Scenario } from "../../scenario/types.js";
 import type { Audience } from "./event_streams.js";
 import { inspectLabPort, inspectLabQueuePair } from "./lab_inspect.js";
@@ -37,6 +38,8 @@ export interface LabBoardOptions {
   warn(text: string): void;
 }
 
+/** Most failures and faults that are told of, as they are of a daemon's changes. */
+const kMostEvents = 100;
 /** Least time between frames, wall ms. */
 const kFrameMs = 45;
 
@@ -47,6 +50,8 @@ interface CurrentRun {
   early: string[];
   lab: LabAccess | undefined;
   frames: Frames | undefined;
+  /** Failures and faults of the scenario that are still to come, in order of time. */
+  ahead: NetworkEvent[];
   settled: Promise<void>;
 }
 
@@ -123,6 +128,7 @@ export class LabBoard implements DashboardSource {
       early: [],
       lab: undefined,
       frames: undefined,
+      ahead: [],
       settled: Promise.resolve(),
     };
     this.runs.push(description);
@@ -185,11 +191,13 @@ export class LabBoard implements DashboardSource {
       begun: (lab) => {
         current.lab = lab;
         this.scale = lab.scale;
+        current.ahead = networkEvents(this.settings.scenario).slice(0, kMostEvents);
         if (current.early.length > 0) this.#changeNow(current, lab, this.settings.scenario, current.early);
         this.#frame(current, lab);
         this.#told();
       },
       looked: (lab) => {
+        this.#happened(current, lab.now());
         if (performance.now() - this.lastFrame >= kFrameMs) this.#frame(current, lab);
       },
       ended: () => {
@@ -197,6 +205,15 @@ export class LabBoard implements DashboardSource {
         current.lab = current.frames = undefined;
       },
     };
+  }
+
+  /** Tells of what the scenario has happen to the network. */
+  #happened({ ahead, description }: CurrentRun, now: number): void {
+    const count = ahead.findIndex(({ at }) => at > now);
+    const due = ahead.splice(0, count < 0 ? ahead.length : count);
+    if (due.length === 0) return;
+    description.changes.push(...due.map(({ at, what }) => ({ t_ns: Math.round(at), set: [what] })));
+    this.#told();
   }
 
   /** Changes the run under way; once its traffic is over, changes are for the next run. */

@@ -171,6 +171,12 @@ describe("a switch's dashboard", () => {
     expect(told.slice(1)).toMatchObject([{ changes }, { changes }]);
   });
 
+  it("tells of what has happened in the words that it is given", () => {
+    const { board: one } = board(config, own(), device);
+    one.told(["drop at eth1 begins"]);
+    expect(one.session().changes).toMatchObject([{ set: ["drop at eth1 begins"] }]);
+  });
+
   it("tells of the latest 100 changes", () => {
     const { board: one } = board(config, own(), device);
     for (let i = 0; i < 105; i++) one.change([`ecn.kmin=${i}KB`]);

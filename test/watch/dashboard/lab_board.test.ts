@@ -242,6 +242,25 @@ describe("runs", () => {
     expect((it.told.at(-1) as Session).runs).toEqual([run]);
   });
 
+  it("tell of faults and failures of the scenario when they happen", () => {
+    const faults = "faults: [{ at: 20ms, device: a, kind: drop, for: 30ms }, { at: 20ms, device: b, kind: down }]";
+    const made = board([], `${kText}${faults}\nscale: 10\n`.replace("scale: auto\n", ""));
+    made.board.start();
+    const { lab, observer } = begin(made);
+    const changes = () => made.board.session().runs[0]?.changes;
+    expect(changes()).toEqual([]);
+    lab.pass(observer, 20e6);
+    const first = [
+      { t_ns: 20e6, set: ["drop at a begins"] },
+      { t_ns: 20e6, set: ["link b -- sw goes down"] },
+    ];
+    expect(changes()).toEqual(first);
+    lab.pass(observer, 10e6);
+    expect(changes()).toEqual(first);
+    lab.pass(observer, 70e6);
+    expect(changes()).toEqual([...first, { t_ns: 50e6, set: ["drop at a ends"] }]);
+  });
+
   it("that fail say why", async () => {
     const it = board();
     it.board.start();
