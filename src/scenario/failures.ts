@@ -21,12 +21,45 @@ export function failedLinks({ failures, links }: Failing): Outage[] {
   );
 }
 
+/** Links that routes lead around for a time, ns. */
+interface Detour {
+  at: number;
+  until: number;
+  around: (link: Link) => boolean;
+  /** Description of what is not there. */
+  name: string;
+}
+
+/** Detours around what fails. */
+const detourOf = (failure: Failure): Detour => {
+  const { at, until = Number.POSITIVE_INFINITY, reroute } = failure;
+  const around = (link: Link) => concerns(failure, link);
+  return { at: at + reroute, until: until + reroute, around, name: nameOf(failure) };
+};
+
+/** Detours around links that are down by faults with `reroute`. */
+function detoursOfFaults({ faults, links, duration }: Failing): Detour[] {
+  return faults.flatMap((fault) => {
+    const { reroute } = fault;
+    if (reroute === undefined) return [];
+    return outages({ faults: [fault], links }, duration).map(({ link, at, until }) => {
+      const around = (other: Link) => other === link;
+      return { at: at + reroute, until: until + reroute, around, name: nameOf({ link }) };
+    });
+  });
+}
+
+const detours = (scenario: Failing): Detour[] => [...scenario.failures.map(detourOf), ...detoursOfFaults(scenario)];
+
+const turns = ({ at, until, name }: Detour): [NetworkEvent, NetworkEvent] => [
+  { at, what: `routes without ${name}` },
+  { at: until, what: `routes with ${name}` },
+];
+
 /** Times at which routes change, ascending, ns. */
-export function rerouteTimes({ failures, duration }: Failing): number[] {
-  const times = failures.flatMap(({ at, until = Number.POSITIVE_INFINITY, reroute }) => [
-    at + reroute,
-    until + reroute,
-  ]);
+export function rerouteTimes(scenario: Failing): number[] {
+  const { duration } = scenario;
+  const times = detours(scenario).flatMap(({ at, until }) => [at, until]);
   return [...new Set(times)].filter((time) => time < duration).sort((a, b) => a - b);
 }
 
@@ -35,20 +68,12 @@ export function networkEvents(scenario: Failing): NetworkEvent[] {
   const { failures, duration } = scenario;
   return failures
     .flatMap((failure): NetworkEvent[] => {
-      const { at, until, reroute } = failure;
+      const { at, until = Number.POSITIVE_INFINITY } = failure;
       const name = nameOf(failure);
-      const fails = [
-        { at, what: `${name} fails` },
-        { at: at + reroute, what: `routes without ${name}` },
-      ];
-      if (until === undefined) return fails;
-      return [
-        ...fails,
-        { at: until, what: `${name} is there again` },
-        { at: until + reroute, what: `routes with ${name}` },
-      ];
+      const [around, back] = turns(detourOf(failure));
+      return [{ at, what: `${name} fails` }, around, { at: until, what: `${name} is there again` }, back];
     })
-    .concat(faultEvents(scenario))
+    .concat(faultEvents(scenario), detoursOfFaults(scenario).flatMap(turns))
     .filter(({ at }) => at < duration)
     .sort((a, b) => a.at - b.at);
 }
@@ -82,10 +107,8 @@ export function allOutages(scenario: Failing): Outage[] {
 
 /** Links that routes go around from `time` on: links that have been down for as long as routes take to follow. */
 export function linksAvoided(scenario: Failing, time: number): Set<Link> {
-  return linksOf(
-    scenario,
-    ({ at, until = Number.POSITIVE_INFINITY, reroute }) => at + reroute <= time && time < until + reroute,
-  );
+  const now = detours(scenario).filter(({ at, until }) => at <= time && time < until);
+  return new Set(scenario.links.filter((link) => now.some(({ around }) => around(link))));
 }
 
 /** Each set of links that routes go around at some time, without repetition; the empty one first. */
@@ -99,16 +122,11 @@ export function linksAvoidedInTurn(scenario: Failing): Set<Link>[] {
   return [...found.values()];
 }
 
-function linksOf({ failures, links }: Failing, holds: (failure: Failure) => boolean): Set<Link> {
-  const held = failures.filter(holds);
-  return new Set(links.filter((link) => held.some((failure) => concerns(failure, link))));
-}
-
 function concerns({ link, switch: name }: Failure, { from, to }: Link): boolean {
   if (link === undefined) return from === name || to === name;
   return (from === link.from && to === link.to) || (from === link.to && to === link.from);
 }
 
-function nameOf({ link, switch: name }: Failure): string {
+function nameOf({ link, switch: name }: Pick<Failure, "link"> & Partial<Pick<Failure, "switch">>): string {
   return link === undefined ? `switch ${name}` : `link ${link.from} -- ${link.to}`;
 }

@@ -102,8 +102,19 @@ export const scenarioFaultSchema = section({
   device: z.string().meta({ description: "Host or switch at whose port frames come in." }),
   port: field(z.string(), "Device at the other end of that port. Default: a host's only one."),
   ...faultShape(z.string(), "Host"),
+  reroute: time(
+    "How long after that routes follow, each time the link goes down or comes back, kind down. Default: never.",
+    {
+      max: 10e9,
+    },
+  ),
 });
-export const scenarioFault = scenarioFaultSchema.superRefine(refuseMisfits);
+export const scenarioFault = scenarioFaultSchema.superRefine((fault, context) => {
+  refuseMisfits(fault, context);
+  if (fault.reroute === undefined || fault.kind === "down") return;
+  const message = `not with kind ${fault.kind}`;
+  context.addIssue({ code: "custom", message, path: ["reroute"], params: { hint: "it is of kind down" } });
+});
 
 /** Finds fields that do not go together. */
 export function refuseMisfits(fault: Belonging, context: Pick<z.RefinementCtx, "addIssue">): void {

@@ -141,7 +141,7 @@ export const scenarioSchema = section({
   ),
   faults: field(
     z.array(scenarioFault).max(1000),
-    "Faults that are made to frames, and to links, while traffic runs ([faults](../guides/faults.md)). Unlike `failures`, routes do not follow.",
+    "Faults that are made to frames, and to links, while traffic runs ([faults](../guides/faults.md)). Routes do not follow, but where a link that is down has `reroute`.",
     [],
   ),
   parts: field(

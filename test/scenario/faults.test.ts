@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { allOutages, linksDown, networkEvents } from "../../src/scenario/failures.js";
+import { allOutages, linksAvoided, linksDown, networkEvents, rerouteTimes } from "../../src/scenario/failures.js";
 import { outages } from "../../src/scenario/faults.js";
 import { parseScenario } from "../../src/scenario/scenario.js";
 import { problemsOf } from "../fixtures/refusal.js";
@@ -33,6 +33,14 @@ describe("faults of a scenario", () => {
     expect([4.9, 5, 5.9, 6, 8, 8.9, 9].map(at)).toEqual([0, 1, 1, 0, 1, 1, 0]);
   });
 
+  it("have routes follow a link that is down where they say so, each time", () => {
+    const fault = { at: "1ms", device: "h1", kind: "down", down: "1ms", up: "4ms", reroute: "500us", for: "6ms" };
+    const scenario = load(fault);
+    expect(rerouteTimes(scenario)).toEqual([1.5e6, 2.5e6, 6.5e6, 7.5e6]);
+    expect([1.4, 1.5, 2.4, 2.5, 6.6].map((ms) => linksAvoided(scenario, ms * 1e6).size)).toEqual([0, 1, 1, 0, 1]);
+    expect(networkEvents(scenario).map(({ what }) => what)).toContain("routes without link h1 -- sw");
+  });
+
   it("take a link down until they are over, or for good", () => {
     const ends = (fault: object) =>
       outages(load({ device: "h1", kind: "down", ...fault }), 10e6).map(({ until }) => until);
@@ -63,6 +71,12 @@ describe("faults of a scenario", () => {
     ["slow without a rate", { device: "h1", kind: "slow" }, "faults.0.rate", "is missing"],
     ["a status of another kind", { device: "h1", kind: "drop", status: "fatal" }, "faults.0.status", "not with kind"],
     ["trimming that nobody knows", { device: "h1", kind: "trim" }, "faults.0.dscp", "no host knows 40"],
+    [
+      "routes around what is there",
+      { device: "h1", kind: "drop", reroute: "1ms" },
+      "faults.0.reroute",
+      "not with kind",
+    ],
     ["a pause of what leaves", { device: "h1", kind: "pause", direction: "out" }, "faults.0.direction", "not out"],
     ["frames of a pause", { device: "h1", kind: "pause", count: 3 }, "faults.0.count", "not with kind pause"],
     ["priorities that are none", { device: "h1", kind: "pause", priorities: [8] }, "faults.0.priorities.0", "8"],
