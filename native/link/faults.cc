@@ -20,8 +20,8 @@ bool is_at(const IpAddress& address, const uint8_t* bytes, uint8_t version) {
 
 void Faults::add(uint32_t number, const FaultParameters& parameters, Time now) {
   if (all_.size() >= kMost) std::erase_if(all_, [](const One& one) { return one.state.over && !one.pausing; });
-  One& one = all_.emplace_back(parameters, FaultState{.number = number}, now + parameters.after,
-                               Random(parameters.seed, number, kPurpose));
+  all_.push_back({parameters, {.number = number}, now + parameters.after, Random(parameters.seed, number, kPurpose)});
+  One& one = all_.back();
   ++active_;
   if (parameters.kind != FaultParameters::Kind::pause) return;
   one.pauses.configure(parameters.rate);
