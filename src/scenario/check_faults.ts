@@ -2,7 +2,7 @@
 import type { Findings } from "../base/findings.js";
 import { formatTime } from "../base/units.js";
 import { kTrimDscp } from "./fault_schema.js";
-import { kMostOutages, linkOfFault, outages } from "./faults.js";
+import { kMostOutages, linksOfFault, timesDown } from "./faults.js";
 import type { Scenario } from "./types.js";
 
 /** Most faults of one port: the native core looks at each for every frame. */
@@ -35,23 +35,25 @@ export function checkFaults({ faults, links, hosts, switches, duration }: Scenar
       found.unknown(path("device"), "host or switch", device, names);
       return;
     }
-    const place = `${linkOfFault(links, fault)} ${device}`;
-    const before = taken.get(place) ?? 0;
-    taken.set(place, before + 1);
-    if (before === kMostAtPort) {
+    const places = linksOfFault(links, fault).map((link) => `${links.indexOf(link)} ${device}`);
+    const before = places.map((place) => taken.get(place) ?? 0);
+    places.forEach((place, j) => {
+      taken.set(place, (before[j] ?? 0) + 1);
+    });
+    if (before.includes(kMostAtPort)) {
       const message = `${device} has ${kMostAtPort} there already`;
       found.problem(path("device"), message, "fewer, or at other ports");
     }
     const peers = links.flatMap(({ from, to }) => (from === device ? [to] : to === device ? [from] : []));
-    if (port === undefined && peers.length > 1) {
+    if (port === undefined && peers.length > 1 && kind !== "down") {
       found.problem(
         path("port"),
         `is missing: ${device} has ${peers.length}`,
         `one of ${peers.slice(0, 12).join(", ")}`,
       );
-    } else if (linkOfFault(links, fault) < 0) {
+    } else if (places.length === 0) {
       found.unknown(path("port"), `port of ${device}`, port ?? "", peers);
-    } else if (down + up > 0 && outages({ faults: [fault], links }, duration).length > kMostOutages) {
+    } else if (down + up > 0 && timesDown(fault, duration).length > kMostOutages) {
       const message = `the link would go down more than ${kMostOutages} times`;
       found.problem(path("down"), message, "longer times, or a shorter `for`");
     }

@@ -1,6 +1,6 @@
 /** Links and switches that fail, and faults that are made: when which links are down or routed around. */
-import { endOfFault, type Outage, outages, placeOfFault } from "./faults.js";
-import type { Failure, Link, Scenario } from "./types.js";
+import { endOfFault, linksOfFault, type Outage, outages, placeOfFault, timesDown } from "./faults.js";
+import type { Failure, Fault, Link, Scenario } from "./types.js";
 
 /** Something that happens to the network. */
 export interface NetworkEvent {
@@ -42,9 +42,11 @@ function detoursOfFaults({ faults, links, duration }: Failing): Detour[] {
   return faults.flatMap((fault) => {
     const { reroute } = fault;
     if (reroute === undefined) return [];
-    return outages({ faults: [fault], links }, duration).map(({ link, at, until }) => {
-      const around = (other: Link) => other === link;
-      return { at: at + reroute, until: until + reroute, around, name: nameOf({ link }) };
+    const down = linksOfFault(links, fault);
+    const around = (link: Link) => down.includes(link);
+    const name = nameOfDown(fault, down);
+    return timesDown(fault, duration).map(({ at, until }) => {
+      return { at: at + reroute, until: until + reroute, around, name };
     });
   });
 }
@@ -88,10 +90,13 @@ function faultEvents(scenario: Failing): NetworkEvent[] {
         { at: endOfFault(fault), what: `${name} ends` },
       ];
     });
-  const links = outages(scenario, scenario.duration).flatMap(({ link: { from, to }, at, until }) => [
-    { at, what: `link ${from} -- ${to} goes down` },
-    { at: until, what: `link ${from} -- ${to} is up again` },
-  ]);
+  const links = scenario.faults.flatMap((fault) => {
+    const name = nameOfDown(fault, linksOfFault(scenario.links, fault));
+    return timesDown(fault, scenario.duration).flatMap(({ at, until }) => [
+      { at, what: `${name} goes down` },
+      { at: until, what: `${name} is up again` },
+    ]);
+  });
   return [...frames, ...links];
 }
 
@@ -126,6 +131,10 @@ function concerns({ link, switch: name }: Failure, { from, to }: Link): boolean 
   if (link === undefined) return from === name || to === name;
   return (from === link.from && to === link.to) || (from === link.to && to === link.from);
 }
+
+/** Name of what a fault has down: one link, or the device with all of its links. */
+const nameOfDown = ({ device }: Fault, [link, ...more]: readonly Link[]): string =>
+  link === undefined || more.length > 0 ? nameOf({ link: undefined, switch: device }) : nameOf({ link });
 
 function nameOf({ link, switch: name }: Pick<Failure, "link"> & Partial<Pick<Failure, "switch">>): string {
   return link === undefined ? `switch ${name}` : `link ${link.from} -- ${link.to}`;

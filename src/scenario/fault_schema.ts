@@ -100,7 +100,10 @@ export const faultShape = <T extends z.ZodType>(endpoint: T, named: string) => (
 export const scenarioFaultSchema = section({
   at: time("Time of its beginning, from the start of traffic.", { default: "0ms" }),
   device: z.string().meta({ description: "Host or switch at whose port frames come in." }),
-  port: field(z.string(), "Device at the other end of that port. Default: a host's only one."),
+  port: field(
+    z.string(),
+    "Device at the other end of that port. Default: a host's only one; of kind down all of them.",
+  ),
   ...faultShape(z.string(), "Host"),
   reroute: time(
     "How long after that routes follow, each time the link goes down or comes back, kind down. Default: never.",

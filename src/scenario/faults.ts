@@ -5,10 +5,15 @@ import type { Fault, Link, Scenario } from "./types.js";
 
 type Faulty = Pick<Scenario, "faults" | "links">;
 
-/** Position of the link at whose end a fault is; -1: there is none. */
-export function linkOfFault(links: readonly Link[], { device, port }: Pick<Fault, "device" | "port">): number {
+/** Links at whose ends a fault is: those of a whole device go down where it names no port. */
+export function linksOfFault(links: readonly Link[], { device, port }: Pick<Fault, "device" | "port">): Link[] {
   const joins = (near: string, far: string) => near === device && (port === undefined || far === port);
-  return links.findIndex(({ from, to }) => joins(from, to) || joins(to, from));
+  return links.filter(({ from, to }) => joins(from, to) || joins(to, from));
+}
+
+/** Position of the link at whose end a fault of frames is; -1: there is none. */
+export function linkOfFault(links: readonly Link[], fault: Pick<Fault, "device" | "port">): number {
+  return links.indexOf(linksOfFault(links, fault)[0] as Link);
 }
 
 /** Device at whose end of a link a fault is made to frames that come in: those that leave at one end come in at the other. */
@@ -29,18 +34,21 @@ export interface Outage {
 
 /** Times between which links are down by faults, in the order of the faults, up to the end of traffic. */
 export function outages({ faults, links }: Faulty, duration: number): Outage[] {
-  return faults.flatMap((fault) => {
-    const link = links[linkOfFault(links, fault)];
-    if (fault.kind !== "down" || link === undefined) return [];
-    const end = Math.min(endOfFault(fault), duration);
-    const { at, down = end - at, up = 0 } = fault;
-    const count = Math.ceil((end - at) / Math.max(1, down + up));
-    return Array.from({ length: Math.max(0, count) }, (_, i) => {
-      const begins = at + i * (down + up);
-      const until =
-        begins + down < end ? begins + down : endOfFault(fault) <= duration ? end : Number.POSITIVE_INFINITY;
-      return { link, at: begins, until };
-    });
+  return faults.flatMap((fault) =>
+    timesDown(fault, duration).flatMap((time) => linksOfFault(links, fault).map((link) => ({ link, ...time }))),
+  );
+}
+
+/** Times between which a fault has its links down, up to the end of traffic. */
+export function timesDown(fault: Fault, duration: number): Omit<Outage, "link">[] {
+  if (fault.kind !== "down") return [];
+  const end = Math.min(endOfFault(fault), duration);
+  const { at, down = end - at, up = 0 } = fault;
+  const count = Math.ceil((end - at) / Math.max(1, down + up));
+  return Array.from({ length: Math.max(0, count) }, (_, i) => {
+    const begins = at + i * (down + up);
+    const until = begins + down < end ? begins + down : endOfFault(fault) <= duration ? end : Number.POSITIVE_INFINITY;
+    return { at: begins, until };
   });
 }
 

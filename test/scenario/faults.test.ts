@@ -50,6 +50,29 @@ describe("faults of a scenario", () => {
     expect(ends({ at: "2ms", for: "3ms", down: "2ms", up: "500us" })).toEqual([4e6, 5e6]);
   });
 
+  it("take all links of a device down where no port is named, and routes around it as a switch that fails has", () => {
+    const scenario = load({ at: "1ms", device: "sw", kind: "down", for: "3ms", reroute: "500us" });
+    const failed = parseScenario({
+      duration: "10ms",
+      topology: { kind: "star", hosts: 2, link: { rate: "10Gbps" } },
+      traffic: [{ from: "h1", to: "h2" }],
+      failures: [{ switch: "sw", at: "1ms", until: "4ms", reroute: "500us" }],
+    }).scenario;
+    for (const ms of [0.9, 1, 1.4, 1.5, 3.9, 4, 4.4, 4.5]) {
+      const names = (links: Iterable<{ from: string }>) => [...links].map(({ from }) => from);
+      const down = names(linksDown(allOutages(scenario), ms * 1e6));
+      expect(down).toEqual(names(linksDown(allOutages(failed), ms * 1e6)));
+      expect(down).toHaveLength(ms >= 1 && ms < 4 ? 2 : 0);
+      expect(names(linksAvoided(scenario, ms * 1e6))).toEqual(names(linksAvoided(failed, ms * 1e6)));
+    }
+    expect(networkEvents(scenario).map(({ what }) => what)).toEqual([
+      "switch sw goes down",
+      "routes without switch sw",
+      "switch sw is up again",
+      "routes with switch sw",
+    ]);
+  });
+
   it("are 64 at a port at most, as many as it looks at for each frame", () => {
     const many = Array.from({ length: 65 }, () => ({ device: "h1", kind: "drop" }));
     expect(problems(...many.slice(1))).toEqual([]);

@@ -6,7 +6,7 @@ import { inWallUnits } from "../../native/wall.js";
 import type { FaultWorker } from "../../native/workers.js";
 import type { Fabric } from "../../scenario/fabric.js";
 import { failedLinks } from "../../scenario/failures.js";
-import { deviceOfFault, linkOfFault, requestOf } from "../../scenario/faults.js";
+import { deviceOfFault, linksOfFault, requestOf } from "../../scenario/faults.js";
 import { Share } from "../../scenario/parts.js";
 import type { LinkPlace } from "../../scenario/places.js";
 import type { Fault, Link } from "../../scenario/types.js";
@@ -19,8 +19,8 @@ interface Made {
 }
 
 export class LabFaults {
-  /** By the scenario's faults; a link that goes down does so at both ends, as one that fails does. */
-  private readonly made: readonly Made[][];
+  /** By the scenario's faults, and by their links; a link that goes down does so at both ends, as one that fails does. */
+  private readonly made: readonly Made[][][];
 
   /** Hands all of them to the workers, which begin them at their times. */
   constructor(
@@ -42,15 +42,23 @@ export class LabFaults {
   states(): (Pick<FaultState, "matched" | "hits"> | undefined)[] {
     const workers = [this.lab.switches.worker, this.lab.nics.worker];
     const states = new Map(workers.map((worker) => [worker as FaultWorker, worker.faults()]));
-    return this.made.map(([first]) =>
-      states.get(first?.worker as FaultWorker)?.find((one) => one.number === first?.number),
-    );
+    return this.made.map((links) => {
+      const known = links.flatMap(([first]) => {
+        const state = states.get(first?.worker as FaultWorker)?.find(({ number }) => number === first?.number);
+        return state === undefined ? [] : [state];
+      });
+      if (known.length === 0) return undefined;
+      // Links of a device go down together: its times are those of any.
+      return { matched: Math.max(...known.map((one) => one.matched)), hits: Math.max(...known.map((one) => one.hits)) };
+    });
   }
 
-  private make(fault: Fault, fabric: Fabric): Made[] {
-    const link = linkOfFault(this.lab.scenario.links, fault);
-    const place = { ...fault, link, device: deviceOfFault(fault, this.lab.scenario.links[link] as Link) };
-    return this.add(place, { ...requestOf(fault, fabric), after: fault.at });
+  private make(fault: Fault, fabric: Fabric): Made[][] {
+    const { links } = this.lab.scenario;
+    return linksOfFault(links, fault).map((link) => {
+      const place = { ...fault, link: links.indexOf(link), device: deviceOfFault(fault, link) };
+      return this.add(place, { ...requestOf(fault, fabric), after: fault.at });
+    });
   }
 
   /** @param request `after` counts from the start of traffic. */

@@ -19,7 +19,7 @@ import { Recorder } from "../../result/recorder.js";
 import { changedAt, changeTimes } from "../../scenario/changes.js";
 import { Fabric, type SwitchTable } from "../../scenario/fabric.js";
 import { allOutages, linksAvoided, linksDown, networkEvents } from "../../scenario/failures.js";
-import { type Outage, outages } from "../../scenario/faults.js";
+import { type Outage, timesDown } from "../../scenario/faults.js";
 import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
 import type { FileRequest } from "../../scenario/places.js";
 import type { Link, Scenario } from "../../scenario/types.js";
@@ -93,9 +93,7 @@ function faultStates(scenario: Scenario, simulation: NativeSimulation, now: numb
   const ofFrames = simulation.faults();
   return scenario.faults.map((fault) => {
     if (fault.kind !== "down") return ofFrames.shift();
-    const hits = outages({ faults: [fault], links: scenario.links }, scenario.duration).filter(
-      ({ at }) => at <= now,
-    ).length;
+    const hits = timesDown(fault, scenario.duration).filter(({ at }) => at <= now).length;
     return { matched: hits, hits };
   });
 }
