@@ -175,7 +175,7 @@ bool Faults::down(Time now) {
     const FaultParameters& p = one.parameters;
     if (p.kind != FaultParameters::Kind::down || !lasts(one, now)) continue;
     const bool down = p.up == 0 || (now - one.began) % p.period < p.period - p.up;
-    if (down && !one.down) ++one.state.hits;
+    if (down && !one.down) one.state.matched = ++one.state.hits;
     one.down = down;
     any |= down;
   }

@@ -3,13 +3,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 import { constants } from "node:os";
 import { basename, dirname } from "node:path";
+import { Option } from "commander";
 import { WeirError } from "../base/error.js";
 import { deafness, programFile } from "../daemon/programs/executable.js";
 import { prepareLaunch } from "../daemon/programs/launch.js";
-import { type AddVerb, type CliContext, kExit, UsageError } from "./context.js";
+import { type AddVerb, type CliContext, collect, kExit, UsageError } from "./context.js";
+import { type InterfaceOptions, startNic } from "./run_interface.js";
 import { socketOption } from "./show.js";
 
-interface RunOptions {
+interface RunOptions extends Partial<InterfaceOptions> {
   nic?: string[];
   socket?: string;
   env?: boolean;
@@ -17,11 +19,13 @@ interface RunOptions {
 
 const kExamples = `
 Examples:
+  weir run --interface eth1 -- ib_write_bw       a NIC on eth1 while the program runs: no daemon, no file
   weir run -- ibv_devinfo -v
   weir run --nic roce0 -- ib_write_bw
   eval "$(weir run --env)"                       the same for all that this shell starts
 
-The NICs are those of daemons with \`programs: true\` in their file: weir nic -c nic.yaml
+Without --interface the NICs are those of daemons: weir nic eth1 --programs, or with \`programs: true\` in their file. A NIC of
+--interface has the kernel's addresses, or those of --address; weir show, top and metrics of it are as of any other.
 `;
 const kSignalBase = 128;
 
@@ -34,6 +38,12 @@ export const addRun: AddVerb = (parent, context, done) => {
     .argument("[arguments...]", "its arguments")
     .option("--nic <name...>", "only these NICs; default: all that serve programs")
     .addOption(socketOption().conflicts("nic"))
+    .addOption(
+      new Option("--interface <name>", "a NIC of its own on this interface").conflicts(["nic", "socket", "env"]),
+    )
+    .option("--address <ip>", "with --interface: of the NIC; twice: IPv4 and IPv6 (default: the interface's)", collect)
+    .option("--rate <rate>", "with --interface: line rate (default: 100Gbps, as much as this host manages)")
+    .option("--set <path=value>", "with --interface: override a field of nic.yaml, repeatable", collect)
     .option("--env", "print what a shell has to set, and run nothing")
     .passThroughOptions()
     .addHelpText("after", kExamples)
@@ -46,7 +56,7 @@ async function run(
   context: CliContext,
   program: string | undefined,
   args: readonly string[],
-  { nic = [], socket, env = false }: RunOptions,
+  { nic = [], socket, env = false, interface: netdev, ...ofNic }: RunOptions,
 ): Promise<number> {
   if (env !== (program === undefined)) {
     throw env
@@ -58,17 +68,41 @@ async function run(
   if (program !== undefined && /\.(ya?ml|json)$/.test(program)) {
     throw new UsageError(`${program} is no program`, { hint: `weir lab run ${program}, or weir sim run ${program}` });
   }
-  const where = socket === undefined ? {} : { folder: dirname(socket) };
-  const chosen = socket === undefined ? nic : [basename(socket, ".sock")];
-  const { environment, files, before } = await prepareLaunch(chosen, { lasting: env, ...where });
+  if (netdev === undefined) {
+    for (const [option, value] of Object.entries(ofNic)) {
+      if (value !== undefined) throw new UsageError(`--${option}: not without --interface`);
+    }
+  }
   if (program === undefined) {
+    const { environment } = await prepareLaunch(chosenNics(nic, socket), { lasting: true, ...folderOf(socket) });
     for (const [name, value] of Object.entries(environment)) context.stdout.write(`export ${name}=${quoted(value)}\n`);
     return kExit.ok;
   }
   requireProgram(program);
   warnOfDeaf(context, "weir run", program);
+  if (netdev === undefined) return onNics(context, [program, ...args], chosenNics(nic, socket), folderOf(socket));
+  const started = await startNic(context, { interface: netdev, ...ofNic });
+  if (typeof started === "number") return started;
   try {
-    const [launcher = "", ...words] = [...before("weir run"), program, ...args];
+    return await onNics(context, [program, ...args], [started.name], started);
+  } finally {
+    await started.stop();
+  }
+}
+
+const chosenNics = (nics: readonly string[], socket: string | undefined) =>
+  socket === undefined ? nics : [basename(socket, ".sock")];
+const folderOf = (socket: string | undefined) => (socket === undefined ? {} : { folder: dirname(socket) });
+
+async function onNics(
+  context: CliContext,
+  command: readonly string[],
+  nics: readonly string[],
+  { folder }: { folder?: string },
+): Promise<number> {
+  const { files, before } = await prepareLaunch(nics, folder === undefined ? {} : { folder });
+  try {
+    const [launcher = "", ...words] = [...before("weir run"), ...command];
     return await execute(context, launcher, words, { LD_PRELOAD: undefined });
   } finally {
     rmSync(files, { recursive: true, force: true });

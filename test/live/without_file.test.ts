@@ -1,4 +1,5 @@
 /** Daemons that are told by the command line what others read in a file, and programs on them. */
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { ask } from "../../src/device/control_client.js";
@@ -8,6 +9,13 @@ import { eventually } from "../patience.js";
 import { liveObstacle } from "./capability.js";
 import { kHosts, network, weirAs } from "./daemons.js";
 import { folder } from "./weir.js";
+
+/** Arguments of setpriv for the capabilities that Docker's and podman's containers have. */
+const kContainer = [
+  "--inh-caps=-all",
+  "--bounding-set",
+  "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+setfcap",
+];
 
 describeUnless(liveObstacle() ?? lacking("perftest"), "daemons without a file", () => {
   it("make a fabric of interfaces with addresses of the kernel's, for programs as they are", async () => {
@@ -67,5 +75,47 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "daemons without a file", 
     }
     const ping = await net.namespace("a").run("ping", ["-c", "1", "10.66.0.2"]);
     expect(ping.stdout).toContain(" 0% packet loss");
+  });
+
+  it("give a program a NIC for as long as it runs, with the capabilities of a container", async () => {
+    const net = await network();
+    const path = folder();
+    const alone = (name: string, ...words: string[]) =>
+      weirAs(
+        { as: ["nsenter", `--net=${net.namespace(name).path}`, "--", "setpriv", ...kContainer] },
+        ...["run", "--interface", "weir0", "--set", `control=${join(path, `${name}.sock`)}`, "--", ...words],
+      );
+    const server = alone("b", "ib_write_bw", "-s", "4096", "-n", "200");
+    // A switch between them, which the program does not end.
+    const between = weirAs(
+      { as: ["nsenter", `--net=${net.namespace("sw").path}`, "--"] },
+      ...["switch", ...kHosts, "--set", `control=${join(path, "switch.sock")}`],
+    );
+    await eventually(async () => {
+      const { status, stdout, stderr } = await alone("a", "ib_write_bw", "-s", "4096", "-n", "200", "10.66.0.2")
+        .finished;
+      expect(status, stdout + stderr).toBe(0);
+    });
+    expect((await server.finished).status).toBe(0);
+    // Its status is the program's, and its NIC has gone.
+    expect((await alone("a", "sh", "-c", "exit 7").finished).status).toBe(7);
+    expect(readdirSync(path)).toEqual(["switch.sock"]);
+    between.child.kill("SIGTERM");
+    await between.finished;
+  });
+
+  it("have one NIC on an interface: the second says who has it", async () => {
+    const net = await network();
+    const control = join(folder(), "a.sock");
+    const words = ["run", "--interface", "weir0", "--set", `control=${control}`, "--"];
+    const as = ["nsenter", `--net=${net.namespace("a").path}`, "--"];
+    const first = weirAs({ as }, ...words, "sleep", "60");
+    await eventually(() => ask(control, "status"));
+    const { status, stderr } = await weirAs({ as }, ...words, "true").finished;
+    expect(status).toBe(1);
+    expect(stderr).toContain(`a daemon is running already: it answers at ${control}`);
+    first.child.kill("SIGTERM");
+    expect((await first.finished).status).toBe(128 + 15);
+    expect(existsSync(control)).toBe(false);
   });
 });
