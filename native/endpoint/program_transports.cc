@@ -25,7 +25,8 @@ constexpr uint32_t kPacketMask = kProgramPackets - 1;
 constexpr uint32_t kFramesOfTurn = 128;
 // Data packets of a queue pair that wait in the daemon: fewer where they leave slowly, so that a timer does not run out there.
 constexpr uint32_t kLeastSubmitted = 4;
-constexpr uint32_t kMostSubmitted = 128;
+// As much as leaves while the daemon and the program wait for their turns on a CPU.
+constexpr uint32_t kMostSubmitted = 384;
 constexpr uint32_t kKept = 64;  // slots that are not for requests
 constexpr Time kSlow = 2 * kMillisecond;
 constexpr Time kFast = 500 * kMicrosecond;

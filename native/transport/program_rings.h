@@ -21,8 +21,8 @@
 
 namespace weir {
 
-inline constexpr uint32_t kProgramLayout = 8;     // changes with all that is here
-inline constexpr uint32_t kProgramPackets = 512;  // this and the next two are powers of two
+inline constexpr uint32_t kProgramLayout = 9;      // changes with all that is here
+inline constexpr uint32_t kProgramPackets = 1024;  // this and the next two are powers of two
 // Frames take the room that they need, so that windows of eight reliable connections fit (kDefaultWindowBytes), whatever their
 // path MTU. A program that keeps up has all of its frames at the beginning: the rest is touched by nobody.
 inline constexpr uint32_t kProgramFrames = 1 << 15;
