@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { basename, dirname } from "node:path";
 import { createInterface } from "node:readline";
+import { WeirError } from "../base/error.js";
 import { forPeople } from "../daemon/log.js";
 import { harmless } from "../result/report/terminal.js";
 import type { CliContext } from "./context.js";
@@ -63,8 +64,12 @@ function nicWords({ interface: netdev, address = [], rate, set = [] }: Interface
 }
 
 async function endOf(child: ChildProcess): Promise<number> {
-  const [status] = (await once(child, "exit")) as [number | null];
-  return status ?? 1;
+  try {
+    const [status] = (await once(child, "exit")) as [number | null];
+    return status ?? 1;
+  } catch (error) {
+    throw new WeirError(`cannot run setpriv: ${(error as Error).message}`, { hint: "apt install util-linux" });
+  }
 }
 
 /** Passes on what it says of trouble; resolves to its socket for programs when it has started. */
@@ -79,7 +84,11 @@ function startedAt(child: ChildProcess, { stderr }: CliContext): Promise<string>
   });
 }
 
+/** Fields of a line of the log; undefined: it is for people. */
 function logLine(line: string): Record<string, unknown> | undefined {
-  if (!line.startsWith("{")) return undefined;
-  return JSON.parse(line) as Record<string, unknown>;
+  try {
+    return line.startsWith("{") ? (JSON.parse(line) as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
 }

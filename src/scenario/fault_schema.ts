@@ -113,7 +113,8 @@ export const scenarioFaultSchema = section({
   ),
 });
 export const scenarioFault = scenarioFaultSchema.superRefine((fault, context) => {
-  refuseMisfits(fault, context);
+  // A scenario has both ends of a link, so it makes pauses that leave at the other one.
+  refuseMisfits(fault.kind === "pause" ? { ...fault, direction: undefined } : fault, context);
   if (fault.reroute === undefined || fault.kind === "down") return;
   const message = `not with kind ${fault.kind}`;
   context.addIssue({ code: "custom", message, path: ["reroute"], params: { hint: "it is of kind down" } });

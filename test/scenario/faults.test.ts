@@ -100,7 +100,7 @@ describe("faults of a scenario", () => {
       "faults.0.reroute",
       "not with kind",
     ],
-    ["a pause of what leaves", { device: "h1", kind: "pause", direction: "out" }, "faults.0.direction", "not out"],
+    ["a link that is down one way", { device: "h1", kind: "down", direction: "out" }, "faults.0.direction", "not out"],
     ["frames of a pause", { device: "h1", kind: "pause", count: 3 }, "faults.0.count", "not with kind pause"],
     ["priorities that are none", { device: "h1", kind: "pause", priorities: [8] }, "faults.0.priorities.0", "8"],
     ["an unknown code", { device: "h1", kind: "nak", code: "tired" }, "faults.0.code", "tired"],

@@ -9,6 +9,16 @@ skipWhere(nativeObstacle());
 
 const kFrom = { at: "2ms", device: "h2" };
 
+const kLossless = {
+  topology: {
+    links: ["h1 -- sw", "h2 -- sw"],
+    hosts: { h1: {}, h2: {} },
+    switches: ["sw"],
+    link: { rate: "10Gbps", delay: "1us" },
+  },
+  switch: { pfc: { priorities: [3] } },
+};
+
 async function run(faults: object[], overrides: object = {}, threads = 1) {
   const { scenario } = parseScenario({
     duration: "6ms",
@@ -73,6 +83,18 @@ describe("faults in virtual time", () => {
     expect(result.frames?.link_down).toBeGreaterThan(0);
     expect(result.events?.map(({ what }) => what)).toEqual(["link h2 -- sw goes down", "link h2 -- sw is up again"]);
     expect(renderTable(result)).toMatch(/Faults\n.*recovered in/);
+  });
+
+  it("pause a switch as a host's storm does, where the pauses leave that host", async () => {
+    const result = await run([{ ...kFrom, kind: "pause", direction: "out", priorities: [3], for: "2ms" }], kLossless);
+    const { topology } = kLossless;
+    const h2 = { pause_storm: { priorities: [3], start: "2ms", stop: "4ms" } };
+    const storm = await run([], { ...kLossless, topology: { ...topology, hosts: { h1: {}, h2 } } });
+    expect(result.faults).toMatchObject([{ device: "h2", direction: "out", kind: "pause" }]);
+    expect(result.faults?.[0]?.hits).toBeGreaterThan(0);
+    const [paused, stormed] = [result, storm].map(({ flows }) => flows[0]?.goodput_bps);
+    expect(paused).toBeLessThan(0.7 * 9.4e9);
+    expect(paused).toBe(stormed);
   });
 
   it("mark what may be marked, so that senders slow down", async () => {
