@@ -40,6 +40,9 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
     return { page, requests, complaints, url, alone };
   }
 
+  /** Charts are drawn when the browser comes to it, some time after the page has loaded or has been resized. */
+  const drawsAll = (page: Page) => expect.poll(() => emptyFigures(page)).toEqual([]);
+
   const background = (page: Page) =>
     page.evaluate(() => {
       const { backgroundColor, color } = getComputedStyle(document.body);
@@ -51,7 +54,7 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
     it("opens offline from a folder of its own, asks for nothing else, and draws every figure", async () => {
       const { page, requests, complaints, url, alone } = await open(kind);
       expect(await figureCount(page)).toBeGreaterThan(0);
-      expect(await emptyFigures(page)).toEqual([]);
+      await drawsAll(page);
       expect(requests).toEqual([url]);
       expect(complaints).toEqual([]);
       expect(readdirSync(alone)).toEqual(["moved.html"]);
@@ -62,12 +65,12 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
       const dark = await background(page);
       expect(dark.paper).toBeLessThan(60);
       expect(dark.ink).toBeGreaterThan(200);
-      expect(await emptyFigures(page)).toEqual([]);
+      await drawsAll(page);
       await page.emulateMedia({ colorScheme: "light" });
       const light = await background(page);
       expect(light.paper).toBe(255);
       expect(light.ink).toBeLessThan(60);
-      expect(await emptyFigures(page)).toEqual([]);
+      await drawsAll(page);
     });
 
     it("says without scripts what they would draw, and leaves no empty boxes", async () => {
@@ -210,7 +213,7 @@ describeUnless(browserObstacle() ?? lacking("poppler-utils") ?? nativeObstacle()
     expect(await drawn()).toEqual(["sim", "model", "sim", "model"]);
     await run.click();
     await expect.poll(drawn).toEqual(["sim", "sim"]);
-    expect(await emptyFigures(page)).toEqual([]);
+    await drawsAll(page);
     await run.click();
     await expect.poll(drawn).toEqual(["sim", "model", "sim", "model"]);
   });
