@@ -53,8 +53,8 @@ export function checkFaults({ faults, links, hosts, switches, duration }: Scenar
       );
     } else if (places.length === 0) {
       found.unknown(path("port"), `port of ${device}`, port ?? "", peers);
-    } else if (down + up > 0 && timesDown(fault, duration).length > kMostOutages) {
-      const message = `the link would go down more than ${kMostOutages} times`;
+    } else if (down + up > 0 && places.length * timesDown(fault, duration).length > kMostOutages) {
+      const message = `links would go down more than ${kMostOutages} times`;
       found.problem(path("down"), message, "longer times, or a shorter `for`");
     }
   });

@@ -52,7 +52,7 @@ export function timesDown(fault: Fault, duration: number): Omit<Outage, "link">[
   });
 }
 
-/** Times that a link may go down by one fault. */
+/** Times that links may go down by one fault, together. */
 export const kMostOutages = 10_000;
 
 interface FaultPlace {

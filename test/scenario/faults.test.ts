@@ -73,6 +73,18 @@ describe("faults of a scenario", () => {
     ]);
   });
 
+  it("take links down 10,000 times at most, all of a device together", () => {
+    const flapping = (device: string) => () =>
+      parseScenario({
+        duration: "10ms",
+        topology: { kind: "star", hosts: 3, link: { rate: "10Gbps" } },
+        traffic: [{ from: "h1", to: "h2" }],
+        faults: [{ device, kind: "down", down: "1us", up: "1us" }],
+      });
+    expect(problemsOf(flapping("h1"))).toEqual([]);
+    expect(problemsOf(flapping("sw"))).toEqual([expect.stringMatching(/^faults.0.down: links would go down more/)]);
+  });
+
   it("are 64 at a port at most, as many as it looks at for each frame", () => {
     const many = Array.from({ length: 65 }, () => ({ device: "h1", kind: "drop" }));
     expect(problems(...many.slice(1))).toEqual([]);
