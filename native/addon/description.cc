@@ -258,6 +258,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<NamedHistogram>();
   reports.add<Outcome>();
   reports.add<ProgramOpening>();
+  reports.add<LentDescriptors>();
   reports.add<ProgramRequest>();
   reports.add<PeerCredentials>();
   reports.add<NumberedQueue>();

@@ -4,6 +4,7 @@
 #include <napi.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -65,6 +66,10 @@ Napi::Value to_js(Napi::Env env, const T& value) {
   } else if constexpr (kIsColumn<T>) {
     auto out = Napi::TypedArrayOf<typename T::value_type>::New(env, value.size());
     std::ranges::copy(value, out.Data());
+    return out;
+  } else if constexpr (std::is_bounded_array_v<T>) {
+    auto out = Napi::Uint8Array::New(env, sizeof value);
+    std::memcpy(out.Data(), value, sizeof value);
     return out;
   } else if constexpr (requires { value.second; }) {
     Napi::Array out = Napi::Array::New(env, 2);

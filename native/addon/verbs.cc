@@ -18,6 +18,11 @@ uint32_t WorkerHandle::register_memory(double nic, Memory& memory, uint8_t acces
   return result_of(&Worker::between_turns, [&] { return at.soft_nic().memory().add(region); });
 }
 
+LentDescriptors WorkerHandle::lend_path(double nic, uint32_t number) {
+  NicDevice& at = verbs_at(nic);
+  return result_of(&Worker::between_turns, [&] { return at.lend_path(number); });
+}
+
 void WorkerHandle::modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change) {
   NicDevice& at = verbs_at(nic);
   native().between_turns([&] {

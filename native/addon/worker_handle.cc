@@ -64,6 +64,7 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&WorkerHandle::on_applications<&NicApplications::deregister_memory, uint32_t>, "deregisterMemory(nic, key)">(),
        method<&WorkerHandle::on_applications<&NicApplications::open_program>, "openProgram(nic)">(),
        method<&WorkerHandle::on_applications<&NicApplications::close_program, uint32_t>, "closeProgram(nic, number)">(),
+       method<&WorkerHandle::lend_path, "lendPath(nic, number)">(),
        method<&WorkerHandle::on_applications<&NicApplications::tell_programs, bool, uint32_t>,
               "tellPrograms(nic, gids, pathMtu)">(),
        method<&WorkerHandle::on_applications<&NicApplications::create_queue_pair, VerbsQueuePairParameters>,

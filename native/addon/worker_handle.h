@@ -68,6 +68,7 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   void reconfigure(const WorkerConfig& config, std::optional<std::vector<WorkerHandle*>> others);
   uint32_t register_memory(double nic, Memory& memory, uint8_t access, uint32_t domain);
   void modify_queue_pair(double nic, uint32_t qpn, const QueuePairChange& change);
+  LentDescriptors lend_path(double nic, uint32_t number);
   size_t post(uint32_t nic, std::span<uint64_t> words, uint32_t count);
   size_t drain_completions(double nic, std::span<uint64_t> words);
   double progress(double nic, std::span<uint64_t> words);

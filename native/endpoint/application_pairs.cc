@@ -21,11 +21,24 @@ const QueuePair* ApplicationPairs::find(uint32_t qpn) const {
 bool ApplicationPairs::destroy(uint32_t qpn) {
   const uint32_t index = nic().pairs.find_verbs(qpn);
   if (index == kNone) return false;
+  end(index, qpn);
+  return true;
+}
+
+std::unique_ptr<VerbsTransport> ApplicationPairs::give_back(uint32_t qpn) {
+  const uint32_t index = nic().pairs.find_verbs(qpn);
+  if (index == kNone) return nullptr;
+  flows().forget_pair(index);
+  std::unique_ptr<VerbsTransport> out(static_cast<VerbsTransport*>(nic().pairs[index].transport.release()));
+  events_.end();
+  return out;
+}
+
+void ApplicationPairs::end(uint32_t index, uint32_t qpn) {
   flows().forget_pair(index);
   nic().groups.forget(qpn);
   nic().pairs[index].transport.reset();
   events_.end();  // it may have been another's turn since
-  return true;
 }
 
 void ApplicationPairs::attach_group(uint32_t qpn, const IpAddress& group) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "base/types.h"
 #include "endpoint/nic_events.h"
@@ -23,6 +24,11 @@ class ApplicationPairs {
   const QueuePair* find(uint32_t qpn) const;
   // False when there is none of this number.
   bool destroy(uint32_t qpn);
+  // Ends it, too, but returns its transport, which is the caller's. Null when there is none of this number.
+  std::unique_ptr<VerbsTransport> give_back(uint32_t qpn);
+  // See QueuePairTable.
+  int lend_block() { return nic().pairs.lend_block(); }
+  void take_block_back(int block) { nic().pairs.take_block_back(block); }
   // Its program has ended without a word: it has no owner any more, and its peer is told so. False when there is none of this
   // number, or it has no peer: it is to be destroyed.
   bool abandon(uint32_t qpn);
@@ -47,6 +53,7 @@ class ApplicationPairs {
   void attend_to(uint32_t qpn);
 
  private:
+  void end(uint32_t index, uint32_t qpn);
   static constexpr uint32_t kNone = NicState::kNone;
 
   Flows& flows() const { return events_.sender().flows(); }

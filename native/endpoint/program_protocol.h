@@ -9,6 +9,7 @@
 
 #include "base/describe.h"
 #include "transport/queue_attributes.h"
+#include "wire/roce_builder.h"
 
 namespace weir {
 
@@ -44,6 +45,7 @@ struct ProgramRequest {
   std::array<uint8_t, 16> gid{};  // the peer's, or a multicast group's; IPv4 as ::ffff:a.b.c.d
   uint32_t receive_psn = 0;
   uint32_t unreliable = 0;  // 1: UC
+  uint32_t direct = 0;      // of hello, 1: it would have a path of its own
 };
 constexpr auto words_of(ProgramRequest::Kind) {
   return std::array{"hello",
@@ -79,6 +81,7 @@ void describe(auto& v, Of<ProgramRequest> auto& request) {
   v("gid", request.gid, field::any("The peer's, or a multicast group's; IPv4 as ::ffff:a.b.c.d."));
   v("receive_psn", request.receive_psn, field::any("The first that is expected of the peer."));
   v("unreliable", request.unreliable, field::any("1: UC."));
+  v("direct", request.direct, field::any("Of hello, 1: it would have a path of its own."));
 }
 
 struct ProgramAnswer {
@@ -90,6 +93,10 @@ struct ProgramAnswer {
   uint64_t mac = 0;
   uint64_t rate = 0;  // bit/s
   uint32_t gids = 1;
+  // These answer a change of state to rtr of a queue pair that is to go by the program's own path.
+  uint32_t direct = 0;  // 1: it is
+  uint32_t priority = 0;
+  RocePath path;
 };
 void describe(auto& v, Of<ProgramAnswer> auto& answer) {
   v.type("ProgramAnswer", "What the NIC tells a program.");
@@ -99,6 +106,9 @@ void describe(auto& v, Of<ProgramAnswer> auto& answer) {
   v("mac", answer.mac, field::optional(field::any("The NIC's, of hello.")));
   v("rate", answer.rate, field::optional(field::any("Of its link, of hello.", "bit/s")));
   v("gids", answer.gids, field::optional(field::any("How many its table has, of hello.")));
+  v("direct", answer.direct, field::optional(field::any("1: the queue pair goes by the program's own path.")));
+  v("priority", answer.priority, field::optional(field::any("Of what it sends there.")));
+  v("path", answer.path, field::optional(field::any("To its peer.")));
 }
 
 }  // namespace weir

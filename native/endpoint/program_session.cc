@@ -26,7 +26,7 @@ NativeError other_version() {
 
 }  // namespace
 
-Session::Session(const std::string& path) {
+Session::Session(const std::string& path, bool direct) {
   try {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -41,9 +41,10 @@ Session::Session(const std::string& path) {
     }
     const timeval patience{kPatience, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    const ProgramRequest request;
-    int descriptors[2] = {-1, -1};
-    if (::send(socket_, &request, sizeof request, MSG_NOSIGNAL) != sizeof request || !receive(hello_, descriptors, 2)) {
+    ProgramRequest request;
+    request.direct = direct ? 1 : 0;
+    int descriptors[4] = {-1, -1, -1, -1};
+    if (::send(socket_, &request, sizeof request, MSG_NOSIGNAL) != sizeof request || !receive(hello_, descriptors, 4)) {
       throw NativeError("NO_ANSWER", EIO, "", "the NIC's daemon does not answer at " + path, "see its log");
     }
     constexpr timeval kWithoutEnd{0, 0};
@@ -54,6 +55,7 @@ Session::Session(const std::string& path) {
                         "the NIC takes no program: " + std::string(std::strerror(static_cast<int>(hello_.error))), "see its log");
     }
     wake_ = descriptors[1];
+    path_ = {descriptors[2], descriptors[3]};
     void* at = hello_.layout != kProgramLayout || descriptors[0] < 0
                    ? MAP_FAILED
                    : ::mmap(nullptr, sizeof(ProgramMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[0], 0);
@@ -71,7 +73,9 @@ Session::~Session() { release(); }
 
 void Session::release() {
   if (memory_ != nullptr) ::munmap(memory_, sizeof *memory_);
-  if (wake_ >= 0) ::close(wake_);
+  for (const int fd : {wake_, path_.config, path_.socket}) {
+    if (fd >= 0) ::close(fd);
+  }
   if (socket_ >= 0) ::close(socket_);
 }
 

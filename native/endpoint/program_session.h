@@ -3,6 +3,7 @@
 
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/types.h"
 #include "endpoint/program_protocol.h"
@@ -14,7 +15,8 @@ namespace weir {
 class Session {
  public:
   // Throws NativeError: nobody listens at the socket, it may not be opened, or the daemon is of another version.
-  explicit Session(const std::string& path);
+  // `direct`: it asks for a path of its own.
+  explicit Session(const std::string& path, bool direct = false);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -35,6 +37,12 @@ class Session {
   void wait_for_bell(uint32_t bell, Time duration) const;
   ProgramMemory& memory() const { return *memory_; }
   const ProgramAnswer& hello() const { return hello_; }
+  // Descriptors of the path that the daemon has lent (engine/lent_path.h), which are the caller's from then on; below 0: none.
+  struct Path {
+    int config = -1;
+    int socket = -1;
+  };
+  Path take_path() { return std::exchange(path_, {}); }
 
  private:
   bool receive(ProgramAnswer& answer, int* descriptors, size_t count) const;
@@ -42,6 +50,7 @@ class Session {
 
   int socket_ = -1;
   int wake_ = -1;
+  Path path_;
   ProgramMemory* memory_ = nullptr;
   ProgramAnswer hello_;
   std::mutex mutex_;

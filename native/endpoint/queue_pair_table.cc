@@ -1,5 +1,6 @@
 #include "endpoint/queue_pair_table.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -71,12 +72,21 @@ uint32_t QueuePairTable::find(uint32_t qpn) const {
 }
 
 // The number of a place changes with every queue pair in it, so that what is still on its way to the old one finds nobody. A
-// place is free again once no list of those that wait for the link holds it any more.
-uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
+// place is free again once no list of those that wait for the link holds it any more. Null: there is none.
+QueuePair* QueuePairTable::place_for(const VerbsQueuePairParameters& parameters) {
   const auto places = static_cast<uint32_t>(generations_.size());
+  if (parameters.qpn != 0) {
+    QueuePair& qp = pairs_[streams_ + parameters.qpn % places];
+    if (!is_free(qp)) return nullptr;
+    qp = QueuePair(QueuePairParameters{});
+    qp.qpn = parameters.qpn;
+    return &qp;
+  }
   for (uint32_t place = 0; place < places; ++place) {
+    const uint32_t block = lent_block_of(place);
+    if (parameters.block >= 0 ? block != static_cast<uint32_t>(parameters.block) : (lent_blocks_ >> block & 1) != 0) continue;
     QueuePair& qp = pairs_[streams_ + place];
-    if (qp.transport != nullptr || qp.state == QueuePair::State::ready || qp.answers) continue;
+    if (!is_free(qp)) continue;
     uint32_t& generation = generations_[place];
     // The last generation would have kMulticastQpn.
     generation = generation + 2 < (1u << 24) / places ? generation + 1 : 1;
@@ -84,25 +94,52 @@ uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
     if (qpn <= kGsiQpn || qpn - first_qpn_ < streams_) continue;
     qp = QueuePair(QueuePairParameters{});
     qp.qpn = qpn;
-    const TransportContext context{
-        .memory = memory_, .completions = *completions_, .counters = counters_, .addresses = &address_handles_};
-    if (parameters.link != nullptr) {
-      using Service = RelayedTransport::Service;
-      const auto [kind, service] = parameters.datagram     ? std::pair(QueuePair::Kind::datagram, Service::datagram)
-                                   : parameters.unreliable ? std::pair(QueuePair::Kind::unreliable, Service::unreliable)
-                                                           : std::pair(QueuePair::Kind::connection, Service::connection);
-      qp.kind = kind;
-      qp.transport = std::make_unique<RelayedTransport>(qpn, context, *parameters.link, service);
-    } else if (parameters.datagram) {
-      qp.kind = QueuePair::Kind::datagram;
-      qp.transport = std::make_unique<Datagram>(qpn, context, parameters.send_depth, parameters.receive_depth);
-    } else {
-      qp.kind = QueuePair::Kind::connection;
-      qp.transport = std::make_unique<ReliableConnection>(qpn, context, parameters.send_depth, parameters.receive_depth);
-    }
-    return streams_ + place;
+    return &qp;
   }
-  return kNone;
+  return nullptr;
+}
+
+uint32_t QueuePairTable::create(const VerbsQueuePairParameters& parameters) {
+  QueuePair* const place = place_for(parameters);
+  if (place == nullptr) return kNone;
+  QueuePair& qp = *place;
+  const uint32_t qpn = qp.qpn;
+  if (parameters.transport != nullptr) {
+    qp.kind = parameters.unreliable ? QueuePair::Kind::unreliable : QueuePair::Kind::connection;
+    qp.transport.reset(parameters.transport);
+    return static_cast<uint32_t>(place - pairs_.data());
+  }
+  const TransportContext context{
+      .memory = memory_, .completions = *completions_, .counters = counters_, .addresses = &address_handles_};
+  if (parameters.link != nullptr) {
+    using Service = RelayedTransport::Service;
+    const auto [kind, service] = parameters.datagram     ? std::pair(QueuePair::Kind::datagram, Service::datagram)
+                                 : parameters.unreliable ? std::pair(QueuePair::Kind::unreliable, Service::unreliable)
+                                                         : std::pair(QueuePair::Kind::connection, Service::connection);
+    qp.kind = kind;
+    qp.transport = std::make_unique<RelayedTransport>(qpn, context, *parameters.link, service);
+  } else if (parameters.datagram) {
+    qp.kind = QueuePair::Kind::datagram;
+    qp.transport = std::make_unique<Datagram>(qpn, context, parameters.send_depth, parameters.receive_depth);
+  } else {
+    qp.kind = QueuePair::Kind::connection;
+    qp.transport = std::make_unique<ReliableConnection>(qpn, context, parameters.send_depth, parameters.receive_depth);
+  }
+  return static_cast<uint32_t>(place - pairs_.data());
+}
+
+// Places of the first half are for all others.
+int QueuePairTable::lend_block() {
+  constexpr uint32_t kBlock = 1u << kLentBlockShift;
+  if (generations_.size() != kBlock * kLentBlocks) return -1;
+  for (uint32_t block = kLentBlocks / 2; block < kLentBlocks; ++block) {
+    if ((lent_blocks_ >> block & 1) != 0) continue;
+    const auto first = pairs_.begin() + streams_ + block * kBlock;
+    if (!std::all_of(first, first + kBlock, is_free)) continue;
+    lent_blocks_ = static_cast<uint16_t>(lent_blocks_ | 1u << block);
+    return static_cast<int>(block);
+  }
+  return -1;
 }
 
 bool QueuePairTable::abandon(uint32_t index) {

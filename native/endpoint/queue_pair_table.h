@@ -30,6 +30,11 @@ struct VerbsQueuePairParameters {
   uint32_t receive_depth = 128;
   uint32_t program = 0;         // number, from 1, of the process in which its transport runs; 0: this one's
   ProgramLink* link = nullptr;  // link of that program
+  // Places of the block that it is to be in (PacketPort::lend()); -1: in none that is lent.
+  int block = -1;
+  // Of a NIC that has a block of another one's: that one's number for it, and its transport, which is the NIC's from then on.
+  uint32_t qpn = 0;
+  VerbsTransport* transport = nullptr;
 };
 void describe(auto& v, Of<VerbsQueuePairParameters> auto& p) {
   v.type("NativeQueuePairOptions", "What an application's queue pair is made with.");
@@ -68,6 +73,10 @@ class QueuePairTable {
 
   // Index of a queue pair for an application; kNone when there is no place left.
   uint32_t create(const VerbsQueuePairParameters& parameters);
+  // Blocks of places for a program that has a path of its own: numbers in them are its queue pairs' alone. Returns the block's
+  // number; -1: there is none that is free. Any NIC with kLentBlocks blocks of places has them, the first half apart.
+  int lend_block();
+  void take_block_back(int block) { lent_blocks_ = static_cast<uint16_t>(lent_blocks_ & ~(1u << block)); }
   // A program's, which has ended: its peer is told. False when it has none.
   bool abandon(uint32_t index);
   // Its headers are those of this path from now on.
@@ -79,9 +88,15 @@ class QueuePairTable {
 
  private:
   std::vector<QueuePair> pairs_;
+  QueuePair* place_for(const VerbsQueuePairParameters& parameters);
+  static bool is_free(const QueuePair& qp) {
+    return qp.transport == nullptr && qp.state != QueuePair::State::ready && !qp.answers;
+  }
+
   uint32_t streams_;
   uint32_t size_;
   uint32_t first_qpn_;
+  uint16_t lent_blocks_ = 0;  // by bit
   uint64_t mac_;
   bool has_payload_;
   CompletionSink* completions_;

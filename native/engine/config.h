@@ -144,6 +144,7 @@ struct NicDeviceConfig {
   // Both ends of its streams begin together, and once: reliable ones have one connection each, from first_psn on. Records tell of
   // messages that are complete.
   bool lab = false;
+  bool lent = false;  // a program's own (engine/lent_nic.h): what drives its queue pairs is not the NIC's
 };
 void describe(auto& v, Of<NicDeviceConfig::QueuePairSetting> auto& p) {
   v.type("NativeQueuePairSetting", "What a queue pair is called, and what it sends.");

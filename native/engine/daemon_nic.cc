@@ -56,10 +56,11 @@ bool DaemonNic::deregister_memory(uint32_t key) {
 }
 
 uint32_t DaemonNic::create_queue_pair(const VerbsQueuePairParameters& parameters) {
-  const auto [datagram, unreliable, send_depth, receive_depth, program, link] = parameters;
+  const uint32_t send_depth = parameters.send_depth, receive_depth = parameters.receive_depth;
   budget_.require(send_depth, receive_depth);
   auto pair = std::make_unique<ProgramPair>();
-  const Service service = datagram ? Service::datagram : unreliable ? Service::unreliable : Service::connection;
+  const Service service = parameters.datagram     ? Service::datagram
+                          : parameters.unreliable ? Service::unreliable : Service::connection;
   require_agreed(create(*pair, service, send_depth, receive_depth));
   const uint32_t qpn = pair->qpn;
   budget_.take(qpn, send_depth, receive_depth);

@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "endpoint/program_transports.h"
+#include "engine/program_transports.h"
 #include "endpoint/queue_pair_table.h"
 #include "engine/verbs_rings.h"
 

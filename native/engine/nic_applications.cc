@@ -44,7 +44,27 @@ bool NicApplications::close_program(uint32_t number) {
       destroy_queue_pair(qpn);
     }
   }
+  if (const LentPath* path = programs_.path(number); path != nullptr) nic_.applications().take_block_back(path->block());
   return programs_.close(number);
+}
+
+LentDescriptors NicApplications::lend_path(uint32_t number, const LentNicConfig& config) {
+  if (programs_.find(number) == nullptr || programs_.path(number) != nullptr) return {};
+  const int block = nic_.applications().lend_block();
+  if (block < 0) return {};
+  try {
+    std::unique_ptr<LentPath> path = LentPath::lend(ports_.front().port(), block, config);
+    if (path == nullptr) {
+      nic_.applications().take_block_back(block);
+      return {};
+    }
+    const LentDescriptors out{block, path->config(), path->socket()};
+    programs_.give_path(number, std::move(path));
+    return out;
+  } catch (...) {
+    nic_.applications().take_block_back(block);
+    throw;
+  }
 }
 
 uint32_t NicApplications::owner(uint32_t qpn) const {
@@ -79,7 +99,17 @@ uint32_t NicApplications::create_for_program(VerbsQueuePairParameters parameters
   parameters.link = programs_.find(parameters.program);
   if (parameters.link == nullptr) throw NativeError("INVALID_PROGRAM", 0, "", "there is no such program", "it may have ended");
   std::set<uint32_t>& held = programs_.queue_pairs(parameters.program);
-  const uint32_t qpn = held.size() < kProgramQueuePairs ? create_or_reclaim(parameters) : 0;
+  uint32_t qpn = 0;
+  if (held.size() < kProgramQueuePairs) {
+    // What may come to go by the program's own path has a number of its block.
+    const LentPath* path = programs_.path(parameters.program);
+    if (path != nullptr && !parameters.datagram) {
+      parameters.block = path->block();
+      qpn = nic_.applications().create(parameters);
+      parameters.block = -1;
+    }
+    if (qpn == 0) qpn = create_or_reclaim(parameters);
+  }
   if (qpn == 0) {
     throw NativeError("NO_RESOURCES", 0, "", "no queue pair is left for this program", "destroy queue pairs that are not used");
   }

@@ -29,6 +29,8 @@ class NicApplications {
   ProgramOpening open_program() { return programs_.open(); }
   // Its queue pairs end with it; peers of those that it has not destroyed are told. False when there is none of this number.
   bool close_program(uint32_t number);
+  // A path of its own, which ends with it. Throws NativeError.
+  LentDescriptors lend_path(uint32_t number, const LentNicConfig& config);
   // The table of GIDs has changed, or the largest path MTU. False when there is nobody to hear it.
   bool tell_programs(bool gids, uint32_t path_mtu) { return programs_.tell(gids, path_mtu); }
   // 0: the queue pair is no program's.

@@ -73,7 +73,7 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       pool_(pool),
       punted_(punted),
       records_(records),
-      applications_(config.parameters.verbs_queue_pairs > 0 ? std::make_unique<NicApplications>(nic_, ports_) : nullptr),
+      applications_(config.parameters.verbs_queue_pairs > 0 && !config.lent ? std::make_unique<NicApplications>(nic_, ports_) : nullptr),
       begin_(begin),
       piece_(time_on(config.parameters.rate, kPiece)),
       nic_(completed(config.parameters), begun(config_, begin), pool, verbs()) {
@@ -101,7 +101,22 @@ void NicDevice::reconfigure(const NicDeviceConfig& config) {
   NicParameters parameters = config.parameters;
   parameters.pause_storm = begun(parameters.pause_storm, begin_);
   nic_.reconfigure(parameters, config.queue_pairs);
+  config_.parameters = config.parameters;
+  if (programs() != nullptr) programs()->rewrite_paths(lent_config());
   if (neighbours_ != nullptr && config.neighbours) neighbours_->take_addresses(config.neighbours->addresses);
+}
+
+LentNicConfig NicDevice::lent_config() const {
+  LentNicConfig lent{config_, pool_.room()};
+  lent.nic.stack_port.reset();
+  lent.nic.neighbours.reset();
+  lent.nic.queue_pairs.clear();
+  lent.nic.queue_pair_settings.clear();
+  lent.nic.parameters.stack_queue = 0;
+  lent.nic.parameters.lldp = false;
+  lent.nic.port.transmit_by = Backend::af_packet;
+  lent.nic.port.impairment.reset();
+  return lent;
 }
 
 void NicDevice::message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) {

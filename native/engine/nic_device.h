@@ -39,6 +39,8 @@ class NicDevice final : public Device, private MessageListener {
   const std::string& queue_pair_name(size_t index) const { return config_.queue_pair_settings[index].name; }
   // Must be called between two turns. Throws as SoftNic::reconfigure() does.
   void reconfigure(const NicDeviceConfig& config);
+  // Must be called between two turns. Throws as NicApplications::lend_path() does.
+  LentDescriptors lend_path(uint32_t program) { return applications_->lend_path(program, lent_config()); }
   SoftNic& soft_nic() { return nic_; }
   const CongestionLatencies& latencies() const { return latencies_; }
   // Null when it has no neighbours.
@@ -50,6 +52,7 @@ class NicDevice final : public Device, private MessageListener {
   NicPrograms* programs() { return applications_ != nullptr ? &applications_->programs() : nullptr; }
 
  private:
+  LentNicConfig lent_config() const;
   void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) override;
   void stream_ended(uint32_t, bool, Time) override {}
   void stream_connected(uint32_t qpn, WorkStatus status, Time now) override;

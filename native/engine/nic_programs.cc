@@ -11,6 +11,7 @@
 #include <climits>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "base/native_error.h"
 
@@ -65,6 +66,7 @@ struct NicPrograms::Program {
   int wake_fd = -1;
   ProgramMemory* memory = nullptr;
   std::unique_ptr<ProgramLink> link;
+  std::unique_ptr<LentPath> path;
   std::set<uint32_t> queue_pairs;
   QpCounters past;
 };
@@ -114,6 +116,18 @@ void NicPrograms::forget(uint32_t number, uint32_t qpn, const QpCounters& counte
   Program& program = *programs_.at(number);
   program.queue_pairs.erase(qpn);
   program.past.add(counted);
+}
+
+LentPath* NicPrograms::path(uint32_t number) { return programs_.at(number)->path.get(); }
+
+void NicPrograms::give_path(uint32_t number, std::unique_ptr<LentPath> path) { programs_.at(number)->path = std::move(path); }
+
+void NicPrograms::rewrite_paths(const LentNicConfig& config) {
+  for (const auto& [number, program] : programs_) {
+    if (program->path == nullptr) continue;
+    program->path->rewrite(config);
+    program->memory->paths.fetch_add(1, std::memory_order_release);
+  }
 }
 
 std::vector<uint32_t> NicPrograms::numbers() const {

@@ -10,6 +10,7 @@
 #include "base/describe.h"
 #include "endpoint/program_protocol.h"
 #include "endpoint/soft_nic.h"
+#include "engine/lent_path.h"
 #include "transport/program_link.h"
 
 namespace weir {
@@ -51,6 +52,11 @@ class NicPrograms {
   std::set<uint32_t>& queue_pairs(uint32_t number);
   // One of them is gone, which had counted so much.
   void forget(uint32_t number, uint32_t qpn, const QpCounters& counted);
+  // Its path of its own; null: it has none.
+  LentPath* path(uint32_t number);
+  void give_path(uint32_t number, std::unique_ptr<LentPath> path);
+  // The NIC is another now: those with paths of their own are told.
+  void rewrite_paths(const LentNicConfig& config);
   // Numbers of all programs, from the oldest.
   std::vector<uint32_t> numbers() const;
   // Counters of its queue pairs that are gone.

@@ -1,5 +1,6 @@
 #include "io/af_packet.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/sockios.h>
@@ -12,6 +13,7 @@
 #include <cerrno>
 
 #include "base/native_error.h"
+#include "io/network_namespace.h"
 #include "wire/ethernet.h"
 #include "wire/qcn.h"
 #include "wire/udp.h"
@@ -54,25 +56,30 @@ void attach_filter(int socket, std::span<sock_filter> program) {
 }
 
 // Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before. It reads at constant offsets only, so what
-// looks at a frame is there twice: for those with a CN-TAG, and for those without.
-void accept_roce_only(int socket, const PortOptions& options) {
+// looks at a frame is there twice: for those with a CN-TAG, and for those without. Of RoCEv2 packets those arrive whose queue pair
+// is in one of `blocks`; `alone`: besides these only MAC control frames do.
+void accept_roce_only(int socket, const PortOptions& options, uint16_t blocks, bool alone) {
   constexpr uint16_t kLoadWord = BPF_LD | BPF_W | BPF_ABS, kLoadHalf = BPF_LD | BPF_H | BPF_ABS,
                      kLoadByte = BPF_LD | BPF_B | BPF_ABS, kHalfBehind = BPF_LD | BPF_H | BPF_IND,
                      kByteBehind = BPF_LD | BPF_B | BPF_IND, kHeaderLength = BPF_LDX | BPF_B | BPF_MSH;
-  constexpr uint8_t kDrop = 41, kAccept = 42;
+  constexpr uint16_t kWordBehind = BPF_LD | BPF_W | BPF_IND, kAlu = BPF_ALU | BPF_K;
+  constexpr uint8_t kRoce4 = 41, kRoce6 = 43, kBlock = 44, kDrop = 51, kAccept = 52;
+  const uint8_t others = alone ? kDrop : kAccept;
+  constexpr uint16_t kAll = UINT16_MAX;
+  const uint8_t roce4 = blocks == kAll ? kAccept : kRoce4, roce6 = blocks == kAll ? kAccept : kRoce6;
   // Instruction number `at` goes to one number or another.
   const auto jump = [](uint16_t how, uint32_t value, int at, int if_so, int if_not) {
     return sock_filter{static_cast<uint16_t>(BPF_JMP | how | BPF_K), static_cast<uint8_t>(if_so - at - 1),
                        static_cast<uint8_t>(if_not - at - 1), value};
   };
   const auto equal = [&](uint32_t value, int at, int if_so, int if_not) { return jump(BPF_JEQ, value, at, if_so, if_not); };
-  const int cnms = options.cnm_datagrams ? 40 : kDrop;
+  const int cnms = options.cnm_datagrams && !alone ? 40 : kDrop;
   const auto select = [&](uint32_t tag) {
     return std::to_array<sock_filter>({
         {kLoadHalf, 0, 0, tag + 12},  // 0 ethertype
         equal(kEthertypeMacControl, 1, kAccept, 2),
-        equal(kEthertypeCnm, 2, kAccept, 3),
-        equal(ETH_P_ARP, 3, kAccept, 4),
+        equal(kEthertypeCnm, 2, others, 3),
+        equal(ETH_P_ARP, 3, others, 4),
         equal(kEthertypeIpv4, 4, 5, 25),
         {kLoadByte, 0, 0, tag + 23},  // 5 protocol
         equal(IPPROTO_UDP, 6, 20, 7),
@@ -83,40 +90,50 @@ void accept_roce_only(int socket, const PortOptions& options) {
         {kByteBehind, 0, 0, tag + 14},    // 11 type: echo request 8, unreachable 3
         equal(8, 12, 13, 15),
         {kLoadWord, 0, 0, tag + 30},  // 13 destination
-        equal(options.arp_address, 14, options.arp_address != 0 ? kAccept : kDrop, kDrop),
+        equal(options.arp_address, 14, options.arp_address != 0 ? others : kDrop, kDrop),
         equal(3, 15, 16, kDrop),
         {kByteBehind, 0, 0, tag + 31},  // 16 protocol of the packet that is quoted
         equal(IPPROTO_UDP, 17, 18, kDrop),
         {kHalfBehind, 0, 0, tag + 44},  // 18 its UDP destination port, behind a header without options
-        equal(kRocePort, 19, kAccept, kDrop),
+        equal(kRocePort, 19, others, kDrop),
         {kLoadHalf, 0, 0, tag + 20},  // 20 fragment offset
         jump(BPF_JSET, 0x1fff, 21, kDrop, 22),
         {kHeaderLength, 0, 0, tag + 14},  // 22
         {kHalfBehind, 0, 0, tag + 16},    // 23 UDP destination port
-        equal(kRocePort, 24, kAccept, cnms),
+        equal(kRocePort, 24, roce4, cnms),
         equal(kEthertypeIpv6, 25, 26, kDrop),
         {kLoadByte, 0, 0, tag + 20},  // 26 next header
         equal(IPPROTO_UDP, 27, 38, 28),
         equal(IPPROTO_ICMPV6, 28, 29, kDrop),
         {kLoadByte, 0, 0, tag + 54},  // 29 type
-        equal(135, 30, kAccept, 31),  // neighbour solicitation
-        equal(136, 31, kAccept, 32),  // and advertisement
-        equal(128, 32, options.echo_ipv6 ? kAccept : kDrop, 33),
+        equal(135, 30, others, 31),  // neighbour solicitation
+        equal(136, 31, others, 32),  // and advertisement
+        equal(128, 32, options.echo_ipv6 ? others : kDrop, 33),
         equal(1, 33, 34, kDrop),      // unreachable
         {kLoadByte, 0, 0, tag + 68},  // 34 next header of the packet that is quoted
         equal(IPPROTO_UDP, 35, 36, kDrop),
         {kLoadHalf, 0, 0, tag + 104},  // 36 its UDP destination port
-        equal(kRocePort, 37, kAccept, kDrop),
+        equal(kRocePort, 37, others, kDrop),
         {kLoadHalf, 0, 0, tag + 56},  // 38 UDP destination port
-        equal(kRocePort, 39, kAccept, cnms),
+        equal(kRocePort, 39, roce6, cnms),
         equal(kCnmUdpPort, 40, kAccept, kDrop),
-        {BPF_RET | BPF_K, 0, 0, 0},           // 41 kDrop
-        {BPF_RET | BPF_K, 0, 0, UINT32_MAX},  // 42 kAccept
+        {kWordBehind, 0, 0, tag + 26},  // 41 kRoce4: the BTH's destination queue pair, behind 8 reserved bits
+        {BPF_JMP | BPF_JA, 0, 0, kBlock - 43},
+        {kLoadWord, 0, 0, tag + 66},                                                          // 43 kRoce6: the same
+        {kAlu | BPF_RSH, 0, 0, kLentBlockShift},                                              // 44 kBlock
+        {kAlu | BPF_AND, 0, 0, kLentBlocks - 1},
+        {BPF_MISC | BPF_TAX, 0, 0, 0},
+        {BPF_LD | BPF_IMM, 0, 0, blocks},
+        {BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0},
+        {kAlu | BPF_AND, 0, 0, 1},
+        equal(1, 50, kAccept, kDrop),
+        {BPF_RET | BPF_K, 0, 0, 0},           // 51 kDrop
+        {BPF_RET | BPF_K, 0, 0, UINT32_MAX},  // 52 kAccept
     });
   };
   const auto with = select(kCnTag), without = select(0);
   std::vector<sock_filter> program = {{kLoadHalf, 0, 0, 12}};
-  if (options.lldp) {
+  if (options.lldp && !alone) {
     program.push_back({BPF_JMP | BPF_JEQ | BPF_K, 0, 1, kEthertypeLldp});
     program.push_back({BPF_RET | BPF_K, 0, 0, UINT32_MAX});
   }
@@ -136,6 +153,26 @@ void accept_source(int socket, uint16_t prefix) {
       {BPF_RET | BPF_K, 0, 0, 0},
   });
   attach_filter(socket, program);
+}
+
+void limit_sending(int socket, const PortOptions& options) {
+  // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost. A NIC that
+  // joins none has none.
+  const bool plain = !options.offloads || (options.roce_only && options.join == 1);
+  if (plain) set_option(socket, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
+  // The kernel doubles it for its own bookkeeping, and caps it at net.core.wmem_max.
+  constexpr int kSendBuffer = kHostRoom / 2;
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+}
+
+void bind_to(int socket, int interface_index, const PortOptions& options) {
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = options.receive ? htons(ETH_P_ALL) : uint16_t{0};
+  address.sll_ifindex = interface_index;
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    throw NativeError::from_errno("bind", "cannot bind to " + options.interface, "");
+  }
 }
 
 // Whether a packet that ends a super-frame, for it is shorter, had better begin another: `frames` are it and those that follow,
@@ -170,7 +207,8 @@ AfPacketPort::AfPacketPort(const PortOptions& options, const PortClock& clock, P
   start();
 }
 
-void AfPacketPort::open(int interface_index, bool) {
+void AfPacketPort::open(int interface_index, bool first) {
+  if (options_.lent_socket >= 0) return open_lent(first);
   // Protocol 0: nothing is received until bind() names the interface and ETH_P_ALL in one step, so that no frame of
   // another interface, and none before the ring exists, is ever queued or counted.
   socket_ = packet_socket(SOCK_NONBLOCK);
@@ -185,24 +223,51 @@ void AfPacketPort::open(int interface_index, bool) {
     map_ring(slot_bytes, slots);
     set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   }
-  // Past the queueing discipline the kernel does not segment for an interface that cannot: such frames would be lost. A NIC that
-  // joins none has none.
-  const bool plain = !options_.offloads || (options_.roce_only && join_ == 1);
-  if (plain) set_option(socket_, PACKET_QDISC_BYPASS, 1, "cannot bypass the queueing discipline");
-  // The kernel doubles it for its own bookkeeping, and caps it at net.core.wmem_max.
-  constexpr int kSendBuffer = kHostRoom / 2;
-  ::setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  limit_sending(socket_, options_);
   if (options_.promiscuous) make_promiscuous();
-  if (options_.roce_only) accept_roce_only(socket_, options_);
+  if (options_.roce_only) accept_roce_only(socket_, options_, static_cast<uint16_t>(~lent_blocks_), false);
   if (options_.source_prefix != 0) accept_source(socket_, options_.source_prefix);
   if (join_ > 1) mtu_ = mtu();
-  sockaddr_ll address{};
-  address.sll_family = AF_PACKET;
-  address.sll_protocol = options_.receive ? htons(ETH_P_ALL) : uint16_t{0};
-  address.sll_ifindex = interface_index;
-  if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    throw NativeError::from_errno("bind", "cannot bind to " + options_.interface, "");
+  bind_to(socket_, interface_index, options_);
+}
+
+// All that needs privileges was done by who lends it, and who lends it says when the interface is another.
+void AfPacketPort::open_lent(bool first) {
+  if (!first) throw NativeError("INTERFACE_REPLACED", ENODEV, "", options_.interface + " is another interface now", "");
+  socket_ = ::fcntl(options_.lent_socket, F_DUPFD_CLOEXEC, 0);
+  if (socket_ < 0) throw NativeError::from_errno("fcntl", "cannot take the socket of " + options_.interface, "");
+  map_ring(options_.slot_bytes, options_.receive_slots);
+  if (join_ > 1) mtu_ = mtu();
+}
+
+int AfPacketPort::lend(uint16_t blocks) {
+  if (!options_.roce_only || !options_.receive || socket_ < 0) return -1;
+  int opened = -1;
+  inside([&] { opened = packet_socket(SOCK_NONBLOCK); });
+  const Descriptor lent(opened);
+  if (options_.offloads) set_option(lent.get(), PACKET_VNET_HDR, 1, "cannot ask for offload headers");
+  if (options_.offloads) grow_receive_buffer(lent.get());
+  set_option(lent.get(), PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
+  limit_sending(lent.get(), options_);
+  accept_roce_only(lent.get(), options_, blocks, true);
+  constexpr int kLocked = 1;
+  if (::setsockopt(lent.get(), SOL_SOCKET, SO_LOCK_FILTER, &kLocked, sizeof kLocked) != 0) {
+    throw NativeError::from_errno("setsockopt", "cannot lock a packet filter", "");
   }
+  sockaddr_ll own{};
+  socklen_t length = sizeof own;
+  ::getsockname(socket_, reinterpret_cast<sockaddr*>(&own), &length);
+  bind_to(lent.get(), own.sll_ifindex, options_);
+  const int out = ::fcntl(lent.get(), F_DUPFD_CLOEXEC, 0);
+  if (out < 0) throw NativeError::from_errno("fcntl", "no descriptor is left", "raise the limit on open files");
+  lent_blocks_ = static_cast<uint16_t>(lent_blocks_ | blocks);
+  accept_roce_only(socket_, options_, static_cast<uint16_t>(~lent_blocks_), false);
+  return out;
+}
+
+void AfPacketPort::take_back(uint16_t blocks) {
+  lent_blocks_ = static_cast<uint16_t>(lent_blocks_ & ~blocks);
+  if (socket_ >= 0) accept_roce_only(socket_, options_, static_cast<uint16_t>(~lent_blocks_), false);
 }
 
 void AfPacketPort::map_ring(uint32_t slot_bytes, uint32_t slots) {

@@ -44,6 +44,9 @@ class AfPacketPort final : public InterfacePort {
   PortLosses losses() override;
   PortState state() override;
 
+  int lend(uint16_t blocks) override;
+  void take_back(uint16_t blocks) override;
+
   uint32_t receive_slots() const { return static_cast<uint32_t>(slots_.size()); }
 
  private:
@@ -51,6 +54,7 @@ class AfPacketPort final : public InterfacePort {
   static constexpr size_t kLongFrames = 64;  // most that can be lent at a time
 
   void open(int interface_index, bool first) override;
+  void open_lent(bool first);
   void map_ring(uint32_t slot_bytes, uint32_t slots);
   void close() override;
   // Prepares messages for the first frames; returns how many messages.
@@ -64,6 +68,7 @@ class AfPacketPort final : public InterfacePort {
   Fetched fetch(const tpacket2_hdr* slot);
 
   int socket_ = -1;
+  uint16_t lent_blocks_ = 0;  // blocks of queue pairs whose packets come by other sockets
   uint8_t* ring_ = nullptr;
   size_t ring_bytes_ = 0;
 

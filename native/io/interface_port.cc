@@ -29,6 +29,7 @@ int InterfacePort::packet_socket(int flags) const {
 }
 
 void InterfacePort::look_up() {
+  if (options_.lent_socket >= 0) return look_up_lent();
   asked_ = packet_socket();
   const unsigned index = ::if_nametoindex(options_.interface.c_str());
   if (index == 0) {
@@ -41,21 +42,35 @@ void InterfacePort::look_up() {
   if (!options_.owner.empty()) claim_.emplace(index_, options_.interface, options_.owner);
 }
 
+// The socket knows its interface, and answers for its own namespace.
+void InterfacePort::look_up_lent() {
+  sockaddr_ll own{};
+  socklen_t length = sizeof own;
+  asked_ = ::fcntl(options_.lent_socket, F_DUPFD_CLOEXEC, 0);
+  if (asked_ < 0 || ::getsockname(asked_, reinterpret_cast<sockaddr*>(&own), &length) != 0) {
+    throw NativeError::from_errno("getsockname", "cannot take the socket of " + options_.interface, "");
+  }
+  index_ = own.sll_ifindex;
+}
+
+ino_t InterfacePort::inside(const std::function<void()>& action) const {
+  if (options_.namespace_path.empty()) return in_namespace(options_.namespace_fd, action), 0;
+  const Descriptor space(::open(options_.namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (space.get() < 0 || ::fstat(space.get(), &status) != 0) {
+    throw NativeError::from_errno("open", "cannot open the network namespace " + options_.namespace_path,
+                                  "ip netns list shows named ones");
+  }
+  in_namespace(space.get(), action);
+  return status.st_ino;
+}
+
 void InterfacePort::start(bool first) {
-  const auto inside = [&] {
-    look_up();
-    open(index_, first);
-  };
   try {
-    if (options_.namespace_path.empty()) return in_namespace(options_.namespace_fd, inside);
-    const Descriptor space(::open(options_.namespace_path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat status {};
-    if (space.get() < 0 || ::fstat(space.get(), &status) != 0) {
-      throw NativeError::from_errno("open", "cannot open the network namespace " + options_.namespace_path,
-                                    "ip netns list shows named ones");
-    }
-    in_namespace(space.get(), inside);
-    namespace_inode_ = status.st_ino;
+    namespace_inode_ = inside([&] {
+      look_up();
+      open(index_, first);
+    });
   } catch (...) {
     shut();
     throw;

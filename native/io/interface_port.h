@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -43,6 +44,8 @@ class InterfacePort : public PacketPort {
   void shut();
   // IFF_PROMISC until shut(): groups, too. Throws NativeError.
   void make_promiscuous();
+  // Runs `action` in the interface's namespace, and returns that one's inode; 0: it has no path. Throws NativeError.
+  ino_t inside(const std::function<void()>& action) const;
   // Opens a socket without a protocol: it receives nothing, and answers for its namespace. Throws NativeError.
   int packet_socket(int flags = 0) const;
 
@@ -50,6 +53,7 @@ class InterfacePort : public PacketPort {
 
  private:
   void look_up();
+  void look_up_lent();
   // Asks for a membership until shut(). False, with errno, if it is refused. `group`: MAC address, for PACKET_MR_MULTICAST.
   bool ask_for(int membership, uint64_t group = 0) const;
 

@@ -45,6 +45,9 @@ struct PortOptions {
   bool live_for_xdp = false;
   uint32_t ring = 512;  // with AF_XDP: frames in each ring, a power of two; more of them wait longer, but leave the caches
   XdpMode xdp_mode = XdpMode::native;
+  // A packet socket that another process has opened, and lends (PacketPort::lend()); -1: the port opens its own. It outlives the
+  // port, and stays the lender's.
+  int lent_socket = -1;
   bool stamp = false;  // with AF_XDP: frames carry the time at which the program saw them, else that at which they were read
 };
 

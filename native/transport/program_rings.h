@@ -16,12 +16,13 @@
 #include <cstdint>
 
 #include "transport/counters.h"
+#include "wire/bth.h"
 #include "wire/packet.h"
 #include "wire/roce_builder.h"
 
 namespace weir {
 
-inline constexpr uint32_t kProgramLayout = 9;      // changes with all that is here
+inline constexpr uint32_t kProgramLayout = 10;     // changes with all that is here
 inline constexpr uint32_t kProgramPackets = 1024;  // this and the next two are powers of two
 // Frames take the room that they need, so that windows of eight reliable connections fit (kDefaultWindowBytes), whatever their
 // path MTU. A program that keeps up has all of its frames at the beginning: the rest is touched by nobody.
@@ -69,6 +70,28 @@ struct ProgramFrame {
 };
 inline constexpr uint32_t kProgramFramePlace = 64;  // each begins at a multiple
 
+// A queue pair of a program that has a path of its own, as its NIC there tells of it: numbers, which the daemon believes as far as
+// they are about that program.
+struct LentPairNews {
+  static constexpr int kCounters = 16;
+  std::atomic<uint32_t> qpn;
+  std::atomic<uint32_t> state;    // QueuePair::State
+  std::atomic<uint32_t> stage;    // IncreaseStage
+  std::atomic<uint32_t> limited;  // by congestion control
+  std::atomic<uint64_t> rate;     // bit/s
+  std::atomic<uint64_t> target_rate;
+  std::atomic<double> alpha;
+  std::atomic<double> window;
+  std::atomic<uint64_t> counted[kCounters];  // QpCounters
+};
+
+// What that NIC has counted.
+struct LentNews {
+  static constexpr int kCounters = 256;
+  LentPairNews pairs[1 << kLentBlockShift];
+  std::atomic<uint64_t> counted[kCounters];  // sets of counters, one behind the other (engine/lent_news.h)
+};
+
 struct ProgramMemory {
   using Word = std::atomic<uint32_t>;
   static_assert(Word::is_always_lock_free);
@@ -81,6 +104,7 @@ struct ProgramMemory {
   Word program_sleeps;
   Word returned_wanted;                                      // a sleeping program is not woken for slots before this index
   std::atomic<uint64_t> counted[TransportCounters::kCount];  // counters of its transports
+  LentNews lent;
   // The daemon writes these.
   alignas(64) Word submitted_read;
   Word returned_written;
@@ -90,6 +114,7 @@ struct ProgramMemory {
   Word links;    // times that the link went down or came back: it is down while this is odd
   Word gids;     // times that the table of GIDs has changed
   Word mtu;      // largest path MTU, bytes; 0: that of the answer to hello
+  Word paths;    // times that what the daemon's NIC is like has changed, for a program with a path of its own
   Word holds;    // the NIC holds the wire back until the program has taken frames, and wants to hear of it
   alignas(64) Word frames_written;
   Word bell;

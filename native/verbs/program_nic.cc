@@ -38,7 +38,7 @@ ibv_wc_opcode opcode_of(const Completion& c) {
 
 }  // namespace
 
-ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransports(socket, is_there, true), events_(events) {
+ProgramNic::ProgramNic(const std::string& socket, int events) : ProgramTransports(socket, is_there, true, true), events_(events) {
   // A link that is down already is the state that it finds.
   links_ = shared_memory().links.load(std::memory_order_acquire);
   gids_ = shared_memory().gids.load(std::memory_order_acquire);
@@ -70,6 +70,7 @@ void ProgramNic::changed(ProgramPair& pair, QueuePairState from, QueuePairState 
     qp.transport->drain();
     qp.tells_drained = qp.tells;
   }
+  qp.watched = qp.tells_drained;
   if (to == QueuePairState::error && from != QueuePairState::error) told_error(qp);
   if (to == QueuePairState::reset) purge(qp);
 }
@@ -182,6 +183,7 @@ void ProgramNic::complete(const Completion& c) {
     const ibv_wc_opcode opcode = qp.sends.pop();
     if (left == 1 && opcode != IBV_WC_SEND) wc.opcode = opcode;
   }
+  if (qp.direct && c.receive && qp.shared != nullptr) look_at_limit(*qp.shared);
   if (qp.ends) return;
   wc.byte_len = c.bytes;
   wc.qp_num = c.qpn;

@@ -1,5 +1,5 @@
 // The NIC as a program of libibverbs has it: its queue pairs and shared receive queues, and what becomes of completions and
-// events. The transports themselves are driven by ProgramTransports (endpoint/program_transports.h). Completions wait in rings of
+// events. The transports themselves are driven by ProgramTransports (engine/program_transports.h). Completions wait in rings of
 // their own (verbs/completion_queue.h), which polling does not need its lock for.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "endpoint/program_transports.h"
+#include "engine/program_transports.h"
 #include "verbs/completion_queue.h"
 #include "verbs/event_pipe.h"
 #include "verbs/posted_work.h"

@@ -24,6 +24,12 @@ inline constexpr uint32_t kIcrc = 4;
 
 inline constexpr uint16_t kDefaultPartitionKey = 0xffff;
 
+// Blocks of queue pairs that a NIC can lend to a program, with a path of its own to the wire: the four bits of a queue pair's
+// number above its last eight say of which it is.
+inline constexpr uint32_t kLentBlockShift = 8;
+inline constexpr uint32_t kLentBlocks = 16;
+constexpr uint32_t lent_block_of(uint32_t qpn) { return (qpn >> kLentBlockShift) % kLentBlocks; }
+
 // Reliable connection. The same operations with 0x20 added are unreliable connection (SEND and WRITE only).
 inline constexpr uint8_t kOpcodeUnreliable = 0x20;
 inline constexpr uint8_t kOpcodeOperation = 0x1f;  // mask: all but the type of connection

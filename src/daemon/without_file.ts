@@ -12,7 +12,7 @@ export interface PlainNic {
   addresses?: readonly string[] | undefined;
   name?: string | undefined;
   rate?: string | undefined;
-  programs: boolean;
+  programs: boolean | { direct: true };
 }
 
 /** Rate of a NIC that was given none: as much as the host manages. */

@@ -468,6 +468,9 @@ export interface ProgramAnswer {
   /** The NIC's, of hello. */ mac?: number;
   /** Of its link, of hello. bit/s */ rate?: number;
   /** How many its table has, of hello. */ gids?: number;
+  /** 1: the queue pair goes by the program's own path. */ direct?: number;
+  /** Of what it sends there. */ priority?: number;
+  /** To its peer. */ path?: NativePath;
 }
 
 /** What is captured. */

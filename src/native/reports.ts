@@ -162,6 +162,13 @@ export interface ProgramOpening {
   /** How often its queue pairs may be members of multicast groups. */ memberships: number;
 }
 
+/** A path of its own for a program. The descriptors end with closeProgram(). */
+export interface LentPath {
+  /** Block of queue pair numbers; -1: the NIC has no path to lend. */ block: number;
+  /** Descriptor of what the daemon's NIC is like. */ config: number;
+  /** Descriptor of a packet socket. */ socket: number;
+}
+
 /** What a program asks of the NIC. Nothing of it has been looked at. */
 export interface ProgramRequest {
   /** Of the request. bytes */ bytes: number;
@@ -179,6 +186,7 @@ export interface ProgramRequest {
   /** The peer's, or a multicast group's; IPv4 as ::ffff:a.b.c.d. */ gid: number[];
   /** The first that is expected of the peer. */ receive_psn: number;
   /** 1: UC. */ unreliable: number;
+  /** Of hello, 1: it would have a path of its own. */ direct: number;
 }
 
 /** Who has connected to a unix socket. */

@@ -22,6 +22,7 @@ import {
   kRecord,
   type NeighborEntry,
   type PeerCredentials,
+  type LentPath,
   type ProgramOpening,
   type ProgramRequest,
   type ProgramState,
@@ -111,6 +112,8 @@ export interface NativeWorker extends HistogramSource {
   /** Ends a program and its queue pairs. False when there is none of this number. */
   closeProgram(nic: number, number: number): boolean;
   /** Tells programs of the largest path MTU, in bytes, and if `gids` that the table of GIDs has changed. Returns whether there are any. */
+  /** A path of its own for a program; its descriptors end with closeProgram(). */
+  lendPath(nic: number, number: number): LentPath;
   tellPrograms(nic: number, gids: boolean, pathMtu: number): boolean;
   /** Returns the number of a new queue pair. Throws NO_RESOURCES. */
   createQueuePair(nic: number, options: NativeQueuePairOptions): number;

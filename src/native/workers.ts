@@ -15,6 +15,7 @@ export type ProgramWorker = Pick<
   NativeWorker,
   | "openProgram"
   | "closeProgram"
+  | "lendPath"
   | "tellPrograms"
   | "createQueuePair"
   | "modifyQueuePair"
@@ -31,6 +32,7 @@ export function programWorker(worker: ProgramWorker, device: number): ProgramWor
   return {
     openProgram: () => worker.openProgram(device),
     closeProgram: (_, number) => worker.closeProgram(device, number),
+    lendPath: (_, number) => worker.lendPath(device, number),
     tellPrograms: (_, gids, pathMtu) => worker.tellPrograms(device, gids, pathMtu),
     createQueuePair: (_, options) => worker.createQueuePair(device, options),
     modifyQueuePair: (_, qpn, change) => worker.modifyQueuePair(device, qpn, change),

@@ -86,6 +86,7 @@ export class FakeWorker implements NativeWorker {
   }
   readonly openProgram = unasked;
   readonly closeProgram = unasked;
+  readonly lendPath = unasked;
   readonly tellPrograms = unasked;
   readonly createQueuePair = unasked;
   readonly destroyQueuePair = unasked;

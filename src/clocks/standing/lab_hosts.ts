@@ -103,7 +103,7 @@ export class LabHosts {
           prefix: isIPv6(address) ? 128 : 32,
         })),
         vlan: undefined,
-        programs: { priority: kPriority, group: undefined },
+        programs: { priority: kPriority, group: undefined, direct: false },
         classes: neighbour,
         congestion: this.scenario.congestion,
         port: { interface: kNicInterface, mac: hostMac(number), rate: wallRate(link.rate, scale), mtu: link.mtu },

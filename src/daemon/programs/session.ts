@@ -80,6 +80,8 @@ export class ProgramSession {
   /** Functions that end memberships in multicast groups, by queue pair and group. */
   readonly #groups = new Map<string, () => void>();
   readonly #descriptor: number;
+  /** Block of queue pair numbers of the path that it has to itself; -1: it has none. */
+  #block = -1;
   /** Limits of the program at the NIC, once it has said hello. */
   #most: Pick<ProgramOpening, "address_handles" | "memberships"> = { address_handles: 0, memberships: 0 };
 
@@ -143,7 +145,7 @@ export class ProgramSession {
   async #answer(request: ProgramRequest, size: number): Promise<ProgramAnswer & { descriptors?: number[] }> {
     const { worker } = this.broker.host;
     if (request.bytes !== size) return { error: EPROTO };
-    if (request.kind === "hello") return this.#hello();
+    if (request.kind === "hello") return this.#hello(request.direct === 1);
     if (this.number === 0) return { error: EPROTO };
     const held = this.#queuePairs.get(request.object);
     switch (request.kind) {
@@ -226,7 +228,7 @@ export class ProgramSession {
     return {};
   }
 
-  #hello(): ProgramAnswer & { descriptors?: number[] } {
+  #hello(direct: boolean): ProgramAnswer & { descriptors?: number[] } {
     const { host, config, largestPathMtu } = this.broker;
     if (this.number !== 0) return { error: EPROTO };
     const { pid, uid, gid } = host.addon.peerCredentials(this.#descriptor);
@@ -246,7 +248,10 @@ export class ProgramSession {
     this.identity = { pid, uid, command: commandOf(pid) };
     host.events?.began({ ...this.identity, gid });
     const { mac, rate } = config.port;
-    return { mac, rate, path_mtu: largestPathMtu, gids: kGids, descriptors: [memory, wake] };
+    const path = direct && config.programs?.direct === true ? host.worker.lendPath(0, number) : undefined;
+    this.#block = path?.block ?? -1;
+    const lent = path === undefined || path.block < 0 ? [] : [path.config, path.socket];
+    return { mac, rate, path_mtu: largestPathMtu, gids: kGids, descriptors: [memory, wake, ...lent] };
   }
 
   async #modify(request: ProgramRequest, { datagram }: { datagram: boolean }): Promise<ProgramAnswer> {
@@ -275,9 +280,15 @@ export class ProgramSession {
       rate_cap: 0,
       ...way,
     });
-    return {};
+    // Its own path leads to others on the wire alone.
+    const direct =
+      connects && blockOf(request.object) === this.#block && way.path.destination_mac !== broker.config.port.mac;
+    return direct ? { direct: 1, ...way } : {};
   }
 }
+
+/** The block of a queue pair number (native/wire/bth.h). */
+const blockOf = (qpn: number) => (qpn >> 8) & 15;
 
 /** Returns an empty text if the process cannot be seen from here. */
 function commandOf(pid: number): string {

@@ -308,6 +308,10 @@ export const programsSchema = section({
     "Group whose members may use the NIC, by its name or number. Default: only the daemon's own user may.",
   ),
   priority: integer("Priority (traffic class) of what they send, where they do not say by traffic class.", 0, 7, 3),
+  direct: flag(
+    "Each program drives the connections to other hosts itself, on a packet socket that the daemon lends it: as fast as a NIC of its own. What it sends is looked at by nobody, so it is for programs that you trust.",
+    false,
+  ),
 });
 
 const { dcbx, ...nicDaemonFields } = daemonFields("nic");

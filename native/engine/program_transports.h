@@ -1,6 +1,9 @@
 // The transports of a program's queue pairs on a NIC that a daemon has: run by the threads that post or poll, and by a thread of
 // this library while nobody does; so a peer's requests are served while the program sleeps.
 //
+// Where the daemon has lent the program a path of its own (engine/lent_path.h), connections to others on the wire are driven by a
+// NIC of the program's, without the daemon; those to itself, and datagrams, go by the daemon as ever.
+//
 // One lock is for all of them. Heirs of this class decide what becomes of completions, and what else the program is told: the
 // provider of libibverbs (native/verbs/), or the verbs of TypeScript (engine/daemon_nic.h).
 #pragma once
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "endpoint/program_session.h"
+#include "engine/lent_nic.h"
 #include "transport/memory_table.h"
 #include "transport/program_link.h"
 #include "transport/verbs_transport.h"
@@ -26,7 +30,10 @@ namespace weir {
 // One queue pair of the program, as far as its transport is concerned.
 struct ProgramPair {
   uint32_t qpn = 0;
-  std::unique_ptr<VerbsTransport> transport;
+  VerbsTransport* transport = nullptr;
+  std::unique_ptr<VerbsTransport> kept;  // the same, unless the program's own NIC has it
+  bool direct = false;                   // that has it
+  bool watched = false;                  // attended() is called whenever that NIC has moved
   bool datagram = false;
   bool reliable = false;
   uint32_t unsent = 0;  // packets that the daemon has, acknowledgements among them
@@ -52,7 +59,9 @@ class ProgramTransports : public CompletionSink {
 
   // Throws NativeError. `probe`: whether registered memory is there, where others than the table dispose of it.
   // `send_queue_errors`: as TransportContext has it.
-  explicit ProgramTransports(const std::string& socket, MemoryTable::Probe probe = nullptr, bool send_queue_errors = false);
+  // `direct`: it takes a path of its own, if the daemon lends one.
+  explicit ProgramTransports(const std::string& socket, MemoryTable::Probe probe = nullptr, bool send_queue_errors = false,
+                             bool direct = false);
   ~ProgramTransports() override;
   ProgramTransports(const ProgramTransports&) = delete;
   ProgramTransports& operator=(const ProgramTransports&) = delete;
@@ -75,6 +84,8 @@ class ProgramTransports : public CompletionSink {
   MemoryTable& memory() { return memory_; }
   // Its waiting packets are not sent any more, and nothing is received; the daemon does not know yet.
   void remove(ProgramPair& pair);
+  // Whether it has a path of its own to the wire.
+  bool has_path() const { return lent_ != nullptr; }
   // It has been given something: sends what may go.
   void attend(ProgramPair& pair);
   // Hands over what was sent to the daemon.
@@ -122,12 +133,19 @@ class ProgramTransports : public CompletionSink {
   };
 
   bool turn(Time now);
+  bool turn_lent();
+  void submit_lent();
+  void run_lent();
+  bool nap_lent(Time duration);
+  bool adopt(ProgramPair& pair);
+  void modify(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, const ProgramAnswer& way);
   void send(ProgramPair& pair, Time now);
   bool takes_data(ProgramPair& pair) const;
   void write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now);
   ProgramPacketSlot& take_slot(ProgramPair& pair, Sent sent);
   bool withdraw(ProgramPair& pair, Time now);
   void take_returned(Time now);
+  bool has_left(const ProgramPair& pair) const;
   void wait_until(const std::function<bool()>& left);
   void run();
   void sleep(Time duration);
@@ -156,6 +174,18 @@ class ProgramTransports : public CompletionSink {
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::thread thread_;
+
+  std::unique_ptr<LentNic> lent_;     // null: the daemon has lent no path
+  std::vector<ProgramPair*> direct_;  // queue pairs of that NIC
+  Time lent_sleeps_until_ = 0;        // end of its thread's sleep; read and written with the lock
+  Time told_ = 0;
+  uint32_t paths_ = 0;                     // ProgramMemory::paths, as it was last heard of
+  std::atomic<bool> lent_naps_{false};     // its thread leaves all to who polls, for a moment
+  std::atomic<bool> left_{false};          // who polls has found something, and may be away
+  bool eager_ = true;                      // frames end such a nap; its thread's own, as the next two
+  uint32_t wasted_ = 0;                    // naps that frames ended in a row, with nothing left to do
+  Time eager_at_ = 0;                      // then they may end naps again
+  std::thread lent_thread_;
 };
 
 Time program_now();

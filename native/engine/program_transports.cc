@@ -1,4 +1,4 @@
-#include "endpoint/program_transports.h"
+#include "engine/program_transports.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -46,10 +46,11 @@ Time program_now() {
   return t.tv_sec * kSecond + t.tv_nsec;
 }
 
-ProgramTransports::ProgramTransports(const std::string& socket, MemoryTable::Probe probe, bool send_queue_errors)
-    : session_(socket), memory_(kRegions, secret(), probe), send_queue_errors_(send_queue_errors) {
+ProgramTransports::ProgramTransports(const std::string& socket, MemoryTable::Probe probe, bool send_queue_errors, bool direct)
+    : session_(socket, direct), memory_(kRegions, secret(), probe), send_queue_errors_(send_queue_errors) {
   free_.reserve(kProgramPackets);
   for (uint32_t slot = kProgramPackets; slot > 0; --slot) free_.push_back(slot - 1);
+  if (const auto [config, path] = session_.take_path(); path >= 0) lent_ = std::make_unique<LentNic>(config, path);
 }
 
 ProgramTransports::~ProgramTransports() = default;
@@ -63,6 +64,7 @@ void ProgramTransports::start() {
   sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
+  if (lent_ != nullptr) lent_thread_ = std::thread([this] { run_lent(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -71,6 +73,9 @@ void ProgramTransports::stop() {
   stopping_.store(true, std::memory_order_release);
   session_.ring_thread();
   thread_.join();
+  if (!lent_thread_.joinable()) return;
+  lent_->ring();
+  lent_thread_.join();
 }
 
 ProgramAnswer ProgramTransports::ask(const ProgramRequest& request) {
@@ -102,7 +107,8 @@ uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t 
   const TransportContext context{
       .memory = memory_, .completions = *this, .counters = counters_, .send_queue_errors = send_queue_errors_};
   const auto make = [&]<class Type>() {
-    pair.transport = std::make_unique<Type>(pair.qpn, context, send_depth, receive_depth, shared);
+    pair.kept = std::make_unique<Type>(pair.qpn, context, send_depth, receive_depth, shared);
+    pair.transport = pair.kept.get();
   };
   if (service == Service::datagram) {
     make.template operator()<Datagram>();
@@ -117,7 +123,6 @@ uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t 
 
 uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const QueueAttributes& given, ProgramRequest way) {
   QueueAttributes attributes = given;
-  attributes.echoes = true;  // the daemon knows whether its NIC does
   const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
   const QueuePairState from = [&] {
     const std::lock_guard lock(mutex_);
@@ -125,19 +130,20 @@ uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const Q
   }();
   require_transition(from, to);
   if (!ends) require_attributes(attributes);
-  const auto apply = [&] {
+  const auto apply = [&](const ProgramAnswer& answer) {
     const std::lock_guard lock(mutex_);
     const QueuePairState before = pair.transport->state();
-    pair.transport->modify(to, attributes);
+    modify(pair, to, attributes, answer);
     const bool watched = session_.memory().watches.load(std::memory_order_acquire) != 0;
-    if (watched && before != to && to == QueuePairState::rts) pair.transport->expect_reads(1);
+    if (watched && !pair.direct && before != to && to == QueuePairState::rts) pair.transport->expect_reads(1);
     changed(pair, before, to);
     attend(pair);
     submit();
   };
   // Posted work is flushed whatever the daemon says; the daemon must know of work to be sent before it is.
-  if (ends) apply();
+  if (ends) apply({});
   if (ends && failed()) return 0;
+  ProgramAnswer answer;
   if (from != to || to != QueuePairState::rts) {
     way.kind = ProgramRequest::kModifyQueuePair;
     way.object = pair.qpn;
@@ -146,19 +152,55 @@ uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const Q
     way.remote_qpn = attributes.remote_qpn;
     way.partition_key = attributes.partition_key;
     way.receive_psn = attributes.receive_psn;
-    const uint32_t error = ask(way).error;
+    answer = ask(way);
+    const uint32_t error = answer.error;
     if (error != 0 && !(ends && error == EIO)) return error;  // a daemon that is gone sends nothing more, either
+    if (answer.direct != 0 && !adopt(pair)) return ENOMEM;
   }
-  if (!ends) apply();
+  if (!ends) apply(answer);
   return 0;
 }
 
+// Who had its place before may still be in a list of those that wait for the link.
+bool ProgramTransports::adopt(ProgramPair& pair) {
+  constexpr int kPatience = 100;
+  if (lent_ == nullptr) return false;
+  for (int attempt = 0; attempt < kPatience && !pair.direct; ++attempt) {
+    if (attempt > 0) ::usleep(100);
+    const std::lock_guard lock(mutex_);
+    if (attempt > 0) turn_lent();
+    pair.direct = lent_->adopt(pair.qpn, !pair.reliable, pair.kept);
+    if (pair.direct) direct_.push_back(&pair);
+  }
+  return pair.direct;
+}
+
+void ProgramTransports::modify(ProgramPair& pair, QueuePairState to, const QueueAttributes& given, const ProgramAnswer& way) {
+  if (pair.direct) {
+    lent_->modify(pair.qpn, to, given, way.path, static_cast<uint8_t>(way.priority));
+    if (to != QueuePairState::reset) return;
+    pair.kept = lent_->give_back(pair.qpn);
+    pair.direct = false;
+    std::erase(direct_, &pair);
+    return;
+  }
+  QueueAttributes attributes = given;
+  attributes.echoes = true;  // the daemon knows whether its NIC does
+  pair.transport->modify(to, attributes);
+}
+
 void ProgramTransports::remove(ProgramPair& pair) {
+  if (std::exchange(pair.direct, false)) pair.kept = lent_->give_back(pair.qpn);
+  std::erase(direct_, &pair);
   pairs_.erase(pair.qpn);
   std::erase(dirty_, &pair);
 }
 
-void ProgramTransports::attend(ProgramPair& pair) { send(pair, program_now()); }
+void ProgramTransports::attend(ProgramPair& pair) {
+  if (!pair.direct) return send(pair, program_now());
+  lent_->attend(pair.qpn);
+  attended(pair);
+}
 
 // Whether the daemon is to be given more, and for the transport whether that may be a request. One that goes back always may: the
 // others that the daemon has may wait for it.
@@ -241,6 +283,7 @@ void ProgramTransports::write(ProgramPair& pair, const OutgoingPacket& out, bool
 }
 
 void ProgramTransports::submit() {
+  if (lent_ != nullptr && lent_->attended() > 0) submit_lent();
   if (submitted_ != published_) {
     published_ = submitted_;
     session_.memory().submitted_written.store(submitted_, std::memory_order_release);
@@ -304,6 +347,7 @@ bool ProgramTransports::turn(Time now) {
   if (timers) {
     deadline_ = kNever;
     for (const auto& [qpn, pair] : pairs_) {
+      if (pair->direct) continue;
       if (pair->transport->next_deadline() <= now) {
         pair->transport->advance(now);
         if (!pair->dirty) dirty_.push_back(pair);
@@ -316,7 +360,11 @@ bool ProgramTransports::turn(Time now) {
   attended_.swap(dirty_);
   for (ProgramPair* pair : attended_) {
     pair->dirty = false;
-    send(*pair, now);
+    if (pair->direct) {
+      attend(*pair);
+    } else {
+      send(*pair, now);
+    }
   }
   attended_.clear();
   submit();
@@ -331,17 +379,20 @@ bool ProgramTransports::help() {
   if (!mutex_.try_lock()) return false;
   ProgramMemory& shared = session_.memory();
   if (naps_.load(std::memory_order_relaxed)) shared.program_sleeps.store(0, std::memory_order_relaxed);
-  const bool moved = turn(now);
+  left_.store(false, std::memory_order_relaxed);
+  bool moved = turn(now);
+  if (lent_ != nullptr) moved |= turn_lent();
   mutex_.unlock();
   if (moved) {
     polled_.store(program_now(), std::memory_order_relaxed);
   } else {
-    sched_yield();  // the daemon, which moves things, may want this CPU
+    sched_yield();  // the daemon or the kernel, which moves things, may want this CPU
   }
   return moved;
 }
 
 void ProgramTransports::may_leave() {
+  left_.store(true, std::memory_order_relaxed);
   if (!naps_.load(std::memory_order_relaxed)) return;
   ProgramMemory& shared = session_.memory();
   shared.returned_wanted.store(shared.returned_written.load(std::memory_order_relaxed) + kProgramPackets,
@@ -352,7 +403,9 @@ void ProgramTransports::may_leave() {
 }
 
 void ProgramTransports::rest() {
-  if (polled_.exchange(0, std::memory_order_seq_cst) != 0 && naps_.load(std::memory_order_seq_cst)) session_.ring_thread();
+  if (polled_.exchange(0, std::memory_order_seq_cst) == 0) return;
+  if (naps_.load(std::memory_order_seq_cst)) session_.ring_thread();
+  if (lent_naps_.load(std::memory_order_seq_cst)) lent_->ring();
 }
 
 void ProgramTransports::wait_until(const std::function<bool()>& left) {
@@ -361,19 +414,25 @@ void ProgramTransports::wait_until(const std::function<bool()>& left) {
     {
       const std::lock_guard lock(mutex_);
       turn(now);
+      if (lent_ != nullptr) turn_lent();
       if (failed() || left()) return;
     }
     ::usleep(50);
   }
 }
 
+bool ProgramTransports::has_left(const ProgramPair& pair) const {
+  return pair.unsent == 0 && (!pair.direct || (!pair.transport->control_waits() && lent_->sent_all()));
+}
+
 void ProgramTransports::let_leave(const ProgramPair& pair) {
-  wait_until([&] { return pair.unsent == 0; });
+  wait_until([&] { return has_left(pair); });
 }
 
 void ProgramTransports::let_all_leave() {
-  wait_until(
-      [&] { return std::all_of(pairs_.begin(), pairs_.end(), [](const auto& pair) { return pair.second->unsent == 0; }); });
+  wait_until([&] {
+    return std::all_of(pairs_.begin(), pairs_.end(), [this](const auto& pair) { return has_left(*pair.second); });
+  });
 }
 
 void ProgramTransports::let_leave_by(uint32_t address_handle) {
@@ -458,7 +517,7 @@ void ProgramTransports::fail() {
   for (const auto& [qpn, pair] : pairs_) {
     const QueuePairState from = pair->transport->state();
     if (from == QueuePairState::reset || from == QueuePairState::error) continue;
-    pair->transport->modify(QueuePairState::error, {});
+    modify(*pair, QueuePairState::error, {}, {});
     changed(*pair, from, QueuePairState::error);
   }
   ended();

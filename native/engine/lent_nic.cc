@@ -1,0 +1,113 @@
+#include "engine/lent_nic.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/lent_news.h"
+#include "engine/open_port.h"
+#include "wire/packet_memory.h"
+
+namespace weir {
+namespace {
+
+constexpr uint32_t kPackets = 4608;
+constexpr uint32_t kPlaces = 1u << kLentBlockShift;
+constexpr Time kCheckInterval = 250 * kMillisecond;
+
+timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
+
+NicDeviceConfig of_program(NicDeviceConfig config) {
+  config.lent = true;
+  config.parameters.verbs_queue_pairs = kPlaces;
+  config.parameters.memory_regions = 0;
+  return config;
+}
+
+}  // namespace
+
+LentNic::LentNic(int config, int socket) : config_(config), socket_(socket) {
+  LentNicConfig lent = read_lent_config(config);
+  lent.nic.port.lent_socket = socket;
+  lent.nic.port.owner.clear();
+  clock_.refresh();
+  memory_ = std::make_unique<PacketMemory>(PacketShape{.count = kPackets, .stride = (lent.packet_bytes + 63) / 64 * 64});
+  pool_ = std::make_unique<PacketPool>(*memory_);
+  lent_packets_ = std::make_unique<LentPackets>(*memory_, *pool_);
+  const PortConfig& port = lent.nic.port;
+  auto wire = std::make_unique<WirePort>(open_packet_port(port, clock_.of_ports(), *lent_packets_), port.rate, port.delay,
+                                         std::max(port.receive_slots, port.ring));
+  device_ = std::make_unique<NicDevice>(of_program(std::move(lent.nic)), uint16_t{0}, std::move(*wire), *pool_, punted_, records_,
+                                        clock_.now());
+}
+
+LentNic::~LentNic() {
+  device_.reset();
+  ::close(socket_);
+  ::close(config_);
+}
+
+bool LentNic::adopt(uint32_t qpn, bool unreliable, std::unique_ptr<VerbsTransport>& transport) {
+  if (nic().applications().create({.unreliable = unreliable, .qpn = qpn, .transport = transport.get()}) == 0) return false;
+  transport.release();
+  return true;
+}
+
+bool LentNic::turn() {
+  clock_.refresh();
+  attended_ = 0;
+  WirePort& port = device_->ports().front();
+  if (clock_.now() - checked_ >= kCheckInterval) {
+    checked_ = clock_.now();
+    port.check(clock_.now());
+  }
+  device_->turn(clock_.now(), clock_.now());
+  if (const uint64_t super_frames = port.super_frames(); super_frames != seen_super_) {
+    seen_super_ = super_frames;
+    bulk_at_ = clock_.now();
+  }
+  return std::exchange(seen_, port.received() + nic().counters().tx_packets) != seen_;
+}
+
+void LentNic::sleep(Time duration, bool frames) {
+  const timespec timeout = to_timespec(std::max<Time>(duration, 0));
+  pollfd descriptors[2] = {{waker_.descriptor(), POLLIN, 0}, {socket_, POLLIN, 0}};
+  ::ppoll(descriptors, frames ? 2 : 1, &timeout, nullptr);
+  if ((descriptors[0].revents & POLLIN) != 0) waker_.rise(true);
+}
+
+void LentNic::tell(ProgramMemory& memory) {
+  LentNews& news = memory.lent;
+  nic().observation().settle_counters();
+  device_->ports().front().settle();
+  size_t at = 0;
+  LentCounters now{nic().counters(), {}, device_->ports().front().counters()};
+  for (int i = 0; i < static_cast<int>(kPriorities); ++i) now.priorities[static_cast<size_t>(i)] = nic().counters(i);
+  now.each([&](const auto& set) {
+    for (int i = 0; i < set.kCount; ++i) news.counted[at++].store(set.words()[i], std::memory_order_relaxed);
+  });
+  for (const QueuePair& qp : nic().queue_pairs()) {
+    LentPairNews& told = news.pairs[qp.qpn % kPlaces];
+    if (qp.verbs() == nullptr) {
+      if (told.qpn.load(std::memory_order_relaxed) == qp.qpn) told.qpn.store(0, std::memory_order_relaxed);
+      continue;
+    }
+    const auto index = static_cast<uint32_t>(&qp - nic().queue_pairs().data());
+    const Flow& flow = (*nic().state().flow_table)[index];
+    const ControllerState state = flow.controller.visit([](const auto& c) { return c.state(); });
+    told.state.store(static_cast<uint32_t>(qp.state), std::memory_order_relaxed);
+    told.stage.store(static_cast<uint32_t>(state.stage), std::memory_order_relaxed);
+    told.rate.store(static_cast<uint64_t>(nic().allowed_rate(qp)), std::memory_order_relaxed);
+    told.target_rate.store(static_cast<uint64_t>(state.target_rate), std::memory_order_relaxed);
+    told.alpha.store(state.alpha, std::memory_order_relaxed);
+    told.window.store(state.window, std::memory_order_relaxed);
+    for (int i = 0; i < QpCounters::kCount; ++i) told.counted[i].store(qp.counters.words()[i], std::memory_order_relaxed);
+    told.qpn.store(qp.qpn, std::memory_order_release);
+  }
+}
+
+void LentNic::reconfigure() { device_->reconfigure(of_program(read_lent_config(config_).nic)); }
+
+}  // namespace weir

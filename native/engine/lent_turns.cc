@@ -1,0 +1,107 @@
+// How a program's own NIC is turned: by who posts and polls, and by a thread of this library while nobody does.
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+
+#include "engine/program_transports.h"
+
+namespace weir {
+namespace {
+
+constexpr Time kPolledLately = 10 * kMicrosecond;
+constexpr Time kShortestNap = 20 * kMicrosecond;
+constexpr Time kLongestNap = 320 * kMicrosecond;
+constexpr Time kLongestAlone = 80 * kMicrosecond;  // while who polls may be away
+constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
+constexpr Time kLongestSleep = 100 * kMillisecond;
+constexpr Time kTellInterval = 50 * kMillisecond;
+// What is posted in a row leaves together: who polls takes it along, if it is not more than this, and not long ago.
+constexpr uint32_t kTogether = 32;
+constexpr Time kSoon = 2 * kMicrosecond;
+// While who polls takes frames itself, they need not wake the thread: so many that woke it for nothing are enough to know, for a
+// while.
+constexpr uint32_t kWasted = 4;
+constexpr Time kNotEager = 5 * kMillisecond;
+
+}  // namespace
+
+bool ProgramTransports::turn_lent() {
+  const bool moved = lent_->turn();
+  if (moved) {
+    for (ProgramPair* pair : direct_) {
+      if (pair->watched) attended(*pair);
+    }
+  }
+  const Time now = lent_->turned();
+  if (now - told_ > kTellInterval) {
+    told_ = now;
+    lent_->tell(session_.memory());
+    session_.tell_counters(counters_);
+  }
+  return moved;
+}
+
+void ProgramTransports::submit_lent() {
+  const Time now = program_now();
+  const bool polled = now - polled_.load(std::memory_order_relaxed) < kPolledLately;
+  const bool waits = polled && lent_naps_.load(std::memory_order_relaxed) && now - lent_->turned() < kSoon;
+  if (waits && lent_->attended() < kTogether) return;
+  turn_lent();
+  if (!polled && lent_sleeps_until_ > lent_->next_deadline()) {
+    lent_sleeps_until_ = 0;
+    lent_->ring();
+  }
+}
+
+// Somebody polls. It may find something and go away: then frames are the thread's, at once. Returns whether that is so.
+bool ProgramTransports::nap_lent(Time duration) {
+  const Time before = program_now();
+  eager_ = eager_ || before >= eager_at_;
+  if (left_.load(std::memory_order_relaxed)) duration = std::min(duration, kLongestAlone);
+  lent_naps_.store(true, std::memory_order_seq_cst);
+  const bool rests = polled_.load(std::memory_order_seq_cst) == 0;
+  if (!rests && !stopping_.load(std::memory_order_acquire)) lent_->sleep(duration, eager_);
+  lent_naps_.store(false, std::memory_order_relaxed);
+  if (!eager_ || program_now() - before >= duration) return false;
+  if (left_.load(std::memory_order_relaxed)) {
+    wasted_ = 0;
+    return true;
+  }
+  if (++wasted_ == kWasted) {
+    wasted_ = 0;
+    eager_ = false;
+    eager_at_ = before + kNotEager;
+  }
+  return false;
+}
+
+void ProgramTransports::run_lent() {
+  ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
+  Time nap = kShortestNap;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    const bool polled = program_now() - polled_.load(std::memory_order_relaxed) < kPolledLately;
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if ((polled && !nap_lent(nap)) || !lock.try_lock()) {
+      nap = std::min(2 * nap, kLongestNap);
+      if (!polled) ::sched_yield();
+      continue;
+    }
+    nap = kShortestNap;
+    lent_sleeps_until_ = 0;
+    const bool moved = turn_lent();
+    const Time now = lent_->turned();
+    const Time until = std::min(lent_->next_deadline(), now + kLongestSleep);
+    const bool awake = moved || lent_->in_bulk() || until <= now;
+    if (!awake) lent_sleeps_until_ = until;
+    lock.unlock();
+    if (awake) {
+      ::sched_yield();
+    } else {
+      lent_->sleep(until - now, true);
+    }
+  }
+}
+
+}  // namespace weir
