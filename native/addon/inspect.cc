@@ -121,6 +121,19 @@ QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
           .counters = qp.verbs() != nullptr ? std::optional(qp.counters) : std::nullopt};
 }
 
+// What a program's own NIC says of its queue pair.
+static void take_news(QueuePairCopy& copy, const LentPairNews& told) {
+  const auto word = [](const auto& number, auto most) { return std::min<uint32_t>(number.load(std::memory_order_relaxed), most); };
+  copy.direct = true;
+  copy.state = static_cast<QueuePair::State>(word(told.state, words_of(QueuePair::State{}).size() - 1));
+  copy.stage = static_cast<IncreaseStage>(word(told.stage, words_of(IncreaseStage{}).size() - 1));
+  copy.limited = word(told.limited, 1u) != 0;
+  copy.rate = static_cast<Rate>(told.rate.load(std::memory_order_relaxed));
+  copy.target_rate = static_cast<Rate>(told.target_rate.load(std::memory_order_relaxed));
+  copy.alpha = told.alpha.load(std::memory_order_relaxed);
+  copy.window = told.window.load(std::memory_order_relaxed);
+}
+
 std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
   SoftNic& nic = device.soft_nic();
   std::vector<QueuePairCopy> copy;
@@ -128,7 +141,9 @@ std::vector<QueuePairCopy> copy_queue_pairs(NicDevice& device) {
     const QueuePair& qp = nic.queue_pairs()[i];
     if (qp.transport == nullptr || qp.kind == QueuePair::Kind::abandoned) continue;
     copy.push_back(copy_queue_pair(nic, i, i < nic.streams() ? device.queue_pair_name(i) : ""));
-    if (device.applications() != nullptr) copy.back().program = device.applications()->owner(copy.back().qpn);
+    if (device.applications() == nullptr) continue;
+    copy.back().program = device.applications()->owner(copy.back().qpn);
+    if (const LentPairNews* told = device.applications()->news(copy.back().qpn); told != nullptr) take_news(copy.back(), *told);
   }
   return copy;
 }

@@ -111,6 +111,7 @@ struct QueuePairCopy {
   QueuePair::Kind kind{};
   uint8_t priority = 0;
   uint32_t program = 0;
+  bool direct = false;
   std::optional<QueuePairState> qp_state;
   std::optional<std::string> peer;
   std::optional<QpCounters> counters;
@@ -131,6 +132,7 @@ void describe(auto& v, Of<QueuePairCopy> auto& qp) {
   v("transport", qp.kind, field::any("Messages of the NIC's own, unacknowledged or reliable; an application's: rc, ud."));
   v("priority", qp.priority, field::any("Of what is sent."));
   v("program", qp.program, field::any("Number of the program that has it; 0: none."));
+  v("direct", qp.direct, field::any("It goes by the program's own path, not by the daemon."));
   v("qp_state", qp.qp_state, field::optional(field::any("Of an application's: its state as in verbs.")));
   v("peer", qp.peer, field::optional(field::any("Of an application's that is connected: the peer's IP address.")));
   v("counters", qp.counters,

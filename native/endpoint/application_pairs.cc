@@ -18,6 +18,11 @@ const QueuePair* ApplicationPairs::find(uint32_t qpn) const {
   return index == kNone ? nullptr : &nic().pairs[index];
 }
 
+QpCounters* ApplicationPairs::counters(uint32_t qpn) {
+  const uint32_t index = nic().pairs.find_verbs(qpn);
+  return index == kNone ? nullptr : &nic().pairs[index].counters;
+}
+
 bool ApplicationPairs::destroy(uint32_t qpn) {
   const uint32_t index = nic().pairs.find_verbs(qpn);
   if (index == kNone) return false;

@@ -22,6 +22,8 @@ class ApplicationPairs {
   uint32_t create(const VerbsQueuePairParameters& parameters);
   // Null when an application has none of this number.
   const QueuePair* find(uint32_t qpn) const;
+  // Counters of one whose transport runs in a program with a path of its own.
+  QpCounters* counters(uint32_t qpn);
   // False when there is none of this number.
   bool destroy(uint32_t qpn);
   // Ends it, too, but returns its transport, which is the caller's. Null when there is none of this number.

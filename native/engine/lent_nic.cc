@@ -64,11 +64,10 @@ bool LentNic::turn() {
     port.check(clock_.now());
   }
   device_->turn(clock_.now(), clock_.now());
-  if (const uint64_t super_frames = port.super_frames(); super_frames != seen_super_) {
-    seen_super_ = super_frames;
-    bulk_at_ = clock_.now();
-  }
-  return std::exchange(seen_, port.received() + nic().counters().tx_packets) != seen_;
+  const uint64_t before = std::exchange(seen_, port.received() + nic().counters().tx_packets);
+  const bool moved = seen_ != before;
+  if (moved) came_at_ = clock_.now();
+  return moved;
 }
 
 void LentNic::sleep(Time duration, bool frames) {
@@ -78,35 +77,7 @@ void LentNic::sleep(Time duration, bool frames) {
   if ((descriptors[0].revents & POLLIN) != 0) waker_.rise(true);
 }
 
-void LentNic::tell(ProgramMemory& memory) {
-  LentNews& news = memory.lent;
-  nic().observation().settle_counters();
-  device_->ports().front().settle();
-  size_t at = 0;
-  LentCounters now{nic().counters(), {}, device_->ports().front().counters()};
-  for (int i = 0; i < static_cast<int>(kPriorities); ++i) now.priorities[static_cast<size_t>(i)] = nic().counters(i);
-  now.each([&](const auto& set) {
-    for (int i = 0; i < set.kCount; ++i) news.counted[at++].store(set.words()[i], std::memory_order_relaxed);
-  });
-  for (const QueuePair& qp : nic().queue_pairs()) {
-    LentPairNews& told = news.pairs[qp.qpn % kPlaces];
-    if (qp.verbs() == nullptr) {
-      if (told.qpn.load(std::memory_order_relaxed) == qp.qpn) told.qpn.store(0, std::memory_order_relaxed);
-      continue;
-    }
-    const auto index = static_cast<uint32_t>(&qp - nic().queue_pairs().data());
-    const Flow& flow = (*nic().state().flow_table)[index];
-    const ControllerState state = flow.controller.visit([](const auto& c) { return c.state(); });
-    told.state.store(static_cast<uint32_t>(qp.state), std::memory_order_relaxed);
-    told.stage.store(static_cast<uint32_t>(state.stage), std::memory_order_relaxed);
-    told.rate.store(static_cast<uint64_t>(nic().allowed_rate(qp)), std::memory_order_relaxed);
-    told.target_rate.store(static_cast<uint64_t>(state.target_rate), std::memory_order_relaxed);
-    told.alpha.store(state.alpha, std::memory_order_relaxed);
-    told.window.store(state.window, std::memory_order_relaxed);
-    for (int i = 0; i < QpCounters::kCount; ++i) told.counted[i].store(qp.counters.words()[i], std::memory_order_relaxed);
-    told.qpn.store(qp.qpn, std::memory_order_release);
-  }
-}
+void LentNic::tell(ProgramMemory& memory) { weir::tell(memory.lent, nic(), device_->ports().front()); }
 
 void LentNic::reconfigure() { device_->reconfigure(of_program(read_lent_config(config_).nic)); }
 

@@ -40,8 +40,8 @@ class LentNic {
   // When the last one was.
   Time turned() const { return clock_.now(); }
   Time next_deadline() { return device_->next_deadline(); }
-  // Whether frames come in such numbers that a thread had better stay awake.
-  bool in_bulk() const { return clock_.now() - bulk_at_ < kBulk; }
+  // Whether frames came just now: a thread had better stay awake for those that follow.
+  bool lingers() const { return clock_.now() - came_at_ < kLinger; }
   // All that it was given has left.
   bool sent_all() { return device_->ports().front().unsent() == 0; }
 
@@ -55,7 +55,7 @@ class LentNic {
   void reconfigure();
 
  private:
-  static constexpr Time kBulk = 100 * kMicrosecond;
+  static constexpr Time kLinger = 50 * kMicrosecond;
 
   SoftNic& nic() { return device_->soft_nic(); }
 
@@ -71,8 +71,7 @@ class LentNic {
   Waker waker_;
   uint32_t attended_ = 0;
   uint64_t seen_ = 0;
-  uint64_t seen_super_ = 0;
-  Time bulk_at_ = 0;
+  Time came_at_ = 0;
   Time checked_ = 0;
 };
 

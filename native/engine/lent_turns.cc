@@ -13,7 +13,9 @@ namespace {
 constexpr Time kPolledLately = 10 * kMicrosecond;
 constexpr Time kShortestNap = 20 * kMicrosecond;
 constexpr Time kLongestNap = 320 * kMicrosecond;
-constexpr Time kLongestAlone = 80 * kMicrosecond;  // while who polls may be away
+constexpr Time kPolls = kMillisecond;
+// Without a turn who polls is away: after it has found something, or else. It may want a CPU, and the thread as well.
+constexpr Time kAway = kMicrosecond, kLongAway = 50 * kMicrosecond;
 constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
 constexpr Time kLongestSleep = 100 * kMillisecond;
 constexpr Time kTellInterval = 50 * kMillisecond;
@@ -35,6 +37,7 @@ bool ProgramTransports::turn_lent() {
     }
   }
   const Time now = lent_->turned();
+  lent_turned_.store(now, std::memory_order_relaxed);
   if (now - told_ > kTellInterval) {
     told_ = now;
     lent_->tell(session_.memory());
@@ -43,38 +46,52 @@ bool ProgramTransports::turn_lent() {
   return moved;
 }
 
+// The daemon's NIC may be another now.
+void ProgramTransports::look_at_path() {
+  const uint32_t now = session_.memory().paths.load(std::memory_order_acquire);
+  if (std::exchange(paths_, now) == now) return;
+  const std::lock_guard lock(mutex_);
+  lent_->reconfigure();
+}
+
+// What is posted in a row leaves together. Who has polled lately comes back: until then posting is as good.
 void ProgramTransports::submit_lent() {
   const Time now = program_now();
-  const bool polled = now - polled_.load(std::memory_order_relaxed) < kPolledLately;
-  const bool waits = polled && lent_naps_.load(std::memory_order_relaxed) && now - lent_->turned() < kSoon;
-  if (waits && lent_->attended() < kTogether) return;
+  const Time polled = polled_.load(std::memory_order_relaxed);
+  const bool polls = polled != 0 && now - polled < kPolls;
+  if (polls) polled_.store(now, std::memory_order_relaxed);
+  found_.store(false, std::memory_order_relaxed);
+  const bool in_a_row = polls && now - lent_turn_ended_ < kSoon;
+  const bool naps = lent_naps_.load(std::memory_order_relaxed);
+  if (in_a_row && naps && lent_->attended() < kTogether) return;
   turn_lent();
-  if (!polled && lent_sleeps_until_ > lent_->next_deadline()) {
+  lent_turn_ended_ = program_now();
+  if (lent_sleeps_until_ > (in_a_row ? 0 : lent_->next_deadline())) {
     lent_sleeps_until_ = 0;
     lent_->ring();
   }
 }
 
-// Somebody polls. It may find something and go away: then frames are the thread's, at once. Returns whether that is so.
+// Somebody polls, and turns the NIC. It may find something and go away: then frames are the thread's. Returns whether that is so.
 bool ProgramTransports::nap_lent(Time duration) {
   const Time before = program_now();
   eager_ = eager_ || before >= eager_at_;
-  if (left_.load(std::memory_order_relaxed)) duration = std::min(duration, kLongestAlone);
   lent_naps_.store(true, std::memory_order_seq_cst);
   const bool rests = polled_.load(std::memory_order_seq_cst) == 0;
   if (!rests && !stopping_.load(std::memory_order_acquire)) lent_->sleep(duration, eager_);
   lent_naps_.store(false, std::memory_order_relaxed);
-  if (!eager_ || program_now() - before >= duration) return false;
-  if (left_.load(std::memory_order_relaxed)) {
+  const Time after = program_now();
+  const Time alone = found_.load(std::memory_order_relaxed) ? kAway : kLongAway;
+  const bool away = after - lent_turned_.load(std::memory_order_relaxed) > alone;
+  if (!eager_ || after - before >= duration) return away;
+  if (away) {
     wasted_ = 0;
-    return true;
-  }
-  if (++wasted_ == kWasted) {
+  } else if (++wasted_ == kWasted) {
     wasted_ = 0;
     eager_ = false;
     eager_at_ = before + kNotEager;
   }
-  return false;
+  return away;
 }
 
 void ProgramTransports::run_lent() {
@@ -93,7 +110,7 @@ void ProgramTransports::run_lent() {
     const bool moved = turn_lent();
     const Time now = lent_->turned();
     const Time until = std::min(lent_->next_deadline(), now + kLongestSleep);
-    const bool awake = moved || lent_->in_bulk() || until <= now;
+    const bool awake = moved || lent_->lingers() || until <= now;
     if (!awake) lent_sleeps_until_ = until;
     lock.unlock();
     if (awake) {

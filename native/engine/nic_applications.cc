@@ -34,7 +34,7 @@ void NicApplications::take_work() {
 bool NicApplications::close_program(uint32_t number) {
   ProgramLink* const link = programs_.find(number);
   if (link == nullptr) return false;
-  link->count(nic_.transport_counters());
+  programs_.count(number, nic_, ports_.front());
   link->drop_frames(nic_.transport_counters());
   for (const uint32_t qpn : std::set(programs_.queue_pairs(number))) {
     if (nic_.applications().abandon(qpn)) {
@@ -70,6 +70,13 @@ LentDescriptors NicApplications::lend_path(uint32_t number, const LentNicConfig&
 uint32_t NicApplications::owner(uint32_t qpn) const {
   const auto found = owners_.find(qpn);
   return found == owners_.end() ? 0 : found->second;
+}
+
+const LentPairNews* NicApplications::news(uint32_t qpn) {
+  const auto owner = owners_.find(qpn);
+  if (owner == owners_.end() || programs_.path(owner->second) == nullptr) return nullptr;
+  const LentPairNews& told = programs_.find(owner->second)->lent_news().pairs[qpn % (1u << kLentBlockShift)];
+  return told.qpn.load(std::memory_order_acquire) == qpn ? &told : nullptr;
 }
 
 void NicApplications::reclaim_pair() {

@@ -35,6 +35,8 @@ class NicApplications {
   bool tell_programs(bool gids, uint32_t path_mtu) { return programs_.tell(gids, path_mtu); }
   // 0: the queue pair is no program's.
   uint32_t owner(uint32_t qpn) const;
+  // What its program's own NIC says of a queue pair; null: it is no such one.
+  const LentPairNews* news(uint32_t qpn);
   // Both throw NativeError NO_RESOURCES.
   uint32_t create_queue_pair(const VerbsQueuePairParameters& parameters);
   uint32_t create_address_handle(const RocePath& path);

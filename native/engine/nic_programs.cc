@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/native_error.h"
+#include "engine/lent_news.h"
 
 namespace weir {
 namespace {
@@ -57,6 +58,15 @@ struct NicPrograms::Program {
     if (memory_fd >= 0) ::close(memory_fd);
     if (wake_fd >= 0) ::close(wake_fd);
   }
+  void count(SoftNic& nic, WirePort& port) {
+    if (path != nullptr) {
+      link->pass(account.take(memory->lent, nic, port));
+      for (const uint32_t qpn : queue_pairs) {
+        if (QpCounters* counters = nic.applications().counters(qpn); counters != nullptr) account.read(memory->lent, qpn, *counters);
+      }
+    }
+    link->count(nic.transport_counters());
+  }
   void wake() const {
     memory->bell.fetch_add(1, std::memory_order_release);
     ::syscall(SYS_futex, &memory->bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -67,6 +77,7 @@ struct NicPrograms::Program {
   ProgramMemory* memory = nullptr;
   std::unique_ptr<ProgramLink> link;
   std::unique_ptr<LentPath> path;
+  LentAccount account;
   std::set<uint32_t> queue_pairs;
   QpCounters past;
 };
@@ -95,6 +106,8 @@ ProgramOpening NicPrograms::open() {
   programs_[last_] = std::move(program);
   return opening;
 }
+
+void NicPrograms::count(uint32_t number, SoftNic& nic, WirePort& port) { programs_.at(number)->count(nic, port); }
 
 bool NicPrograms::close(uint32_t number) {
   const auto found = programs_.find(number);
@@ -138,8 +151,8 @@ std::vector<uint32_t> NicPrograms::numbers() const {
 
 const QpCounters& NicPrograms::past(uint32_t number) const { return programs_.at(number)->past; }
 
-void NicPrograms::count(TransportCounters& counters) {
-  for (const auto& [number, program] : programs_) program->link->count(counters);
+void NicPrograms::count(SoftNic& nic, WirePort& port) {
+  for (const auto& [number, program] : programs_) program->count(nic, port);
 }
 
 void NicPrograms::take(SoftNic& nic) {

@@ -11,6 +11,7 @@
 #include "endpoint/program_protocol.h"
 #include "endpoint/soft_nic.h"
 #include "engine/lent_path.h"
+#include "engine/wire_port.h"
 #include "transport/program_link.h"
 
 namespace weir {
@@ -62,8 +63,9 @@ class NicPrograms {
   // Counters of its queue pairs that are gone.
   const QpCounters& past(uint32_t number) const;
 
-  // Adds what their transports have counted.
-  void count(TransportCounters& counters);
+  // Adds what their transports have counted, and what those with paths of their own have.
+  void count(SoftNic& nic, WirePort& port);
+  void count(uint32_t number, SoftNic& nic, WirePort& port);
 
   // Takes in a turn what programs have submitted; gives back and wakes.
   void take(SoftNic& nic);

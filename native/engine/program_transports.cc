@@ -76,6 +76,7 @@ void ProgramTransports::stop() {
   if (!lent_thread_.joinable()) return;
   lent_->ring();
   lent_thread_.join();
+  lent_->tell(session_.memory());
 }
 
 ProgramAnswer ProgramTransports::ask(const ProgramRequest& request) {
@@ -190,7 +191,10 @@ void ProgramTransports::modify(ProgramPair& pair, QueuePairState to, const Queue
 }
 
 void ProgramTransports::remove(ProgramPair& pair) {
-  if (std::exchange(pair.direct, false)) pair.kept = lent_->give_back(pair.qpn);
+  if (std::exchange(pair.direct, false)) {
+    lent_->tell(session_.memory());
+    pair.kept = lent_->give_back(pair.qpn);
+  }
   std::erase(direct_, &pair);
   pairs_.erase(pair.qpn);
   std::erase(dirty_, &pair);
@@ -379,7 +383,7 @@ bool ProgramTransports::help() {
   if (!mutex_.try_lock()) return false;
   ProgramMemory& shared = session_.memory();
   if (naps_.load(std::memory_order_relaxed)) shared.program_sleeps.store(0, std::memory_order_relaxed);
-  left_.store(false, std::memory_order_relaxed);
+  found_.store(false, std::memory_order_relaxed);
   bool moved = turn(now);
   if (lent_ != nullptr) moved |= turn_lent();
   mutex_.unlock();
@@ -392,7 +396,7 @@ bool ProgramTransports::help() {
 }
 
 void ProgramTransports::may_leave() {
-  left_.store(true, std::memory_order_relaxed);
+  found_.store(true, std::memory_order_relaxed);
   if (!naps_.load(std::memory_order_relaxed)) return;
   ProgramMemory& shared = session_.memory();
   shared.returned_wanted.store(shared.returned_written.load(std::memory_order_relaxed) + kProgramPackets,
@@ -454,6 +458,7 @@ void ProgramTransports::run() {
     if (now - looked > kLongestSleep) {
       looked = now;
       if (session_.ended()) return fail();
+      if (lent_ != nullptr) look_at_path();
       look();
     }
     std::unique_lock lock(mutex_, std::defer_lock);

@@ -134,6 +134,7 @@ class ProgramTransports : public CompletionSink {
 
   bool turn(Time now);
   bool turn_lent();
+  void look_at_path();
   void submit_lent();
   void run_lent();
   bool nap_lent(Time duration);
@@ -178,10 +179,12 @@ class ProgramTransports : public CompletionSink {
   std::unique_ptr<LentNic> lent_;     // null: the daemon has lent no path
   std::vector<ProgramPair*> direct_;  // queue pairs of that NIC
   Time lent_sleeps_until_ = 0;        // end of its thread's sleep; read and written with the lock
+  Time lent_turn_ended_ = 0;          // the last that posting has made
   Time told_ = 0;
   uint32_t paths_ = 0;                     // ProgramMemory::paths, as it was last heard of
   std::atomic<bool> lent_naps_{false};     // its thread leaves all to who polls, for a moment
-  std::atomic<bool> left_{false};          // who polls has found something, and may be away
+  std::atomic<Time> lent_turned_{0};       // when the last turn was
+  std::atomic<bool> found_{false};         // who polls has found something, and not come back
   bool eager_ = true;                      // frames end such a nap; its thread's own, as the next two
   uint32_t wasted_ = 0;                    // naps that frames ended in a row, with nothing left to do
   Time eager_at_ = 0;                      // then they may end naps again

@@ -18,13 +18,13 @@ WirePort::WirePort(std::unique_ptr<PacketPort> port, Rate rate, Time delay, size
 void WirePort::settle() {
   PortLosses losses = port_->losses();
   if (leaving_ != nullptr) leaving_->count(losses);
-  counters_.host_rx_overrun = losses.receive_overrun;
-  counters_.host_rx_truncated = losses.receive_truncated;
-  counters_.host_tx_errors = losses.transmit_errors + given_up_;
-  counters_.rx_stamps_corrected = losses.stamps_corrected;
+  counters_.host_rx_overrun = losses.receive_overrun + lent_.host_rx_overrun;
+  counters_.host_rx_truncated = losses.receive_truncated + lent_.host_rx_truncated;
+  counters_.host_tx_errors = losses.transmit_errors + given_up_ + lent_.host_tx_errors;
+  counters_.rx_stamps_corrected = losses.stamps_corrected + lent_.rx_stamps_corrected;
   counters_.host_tx_live = losses.transmit_live;
-  counters_.tx_super_frames = losses.super_frames_sent;
-  counters_.rx_super_frames = losses.super_frames_received;
+  counters_.tx_super_frames = losses.super_frames_sent + lent_.tx_super_frames;
+  counters_.rx_super_frames = losses.super_frames_received + lent_.rx_super_frames;
   counters_.faults_dropped = losses.faults_dropped;
   counters_.faults_duplicated = losses.faults_duplicated;
   counters_.faults_changed = losses.faults_changed;

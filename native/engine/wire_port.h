@@ -77,6 +77,8 @@ class WirePort {
   const WirePortCounters& counters() const { return counters_; }
   // Brings counters() up to date (system calls).
   void settle();
+  // So many more were counted by programs with paths of their own, which counters() has, too.
+  void count_lent(const WirePortCounters& more) { lent_.add(more); }
 
   // Changes from one look at the interface to the next.
   struct Changes {
@@ -196,6 +198,7 @@ class WirePort {
   bool up_ = true;
   uint32_t mtu_ = 0;
   WirePortCounters counters_;
+  WirePortCounters lent_;
   std::vector<TxFrame> outgoing_;
   uint32_t unsent_bytes_ = 0;
   uint64_t sent_ = 0;

@@ -51,6 +51,10 @@ class ProgramLink {
   // woken.
   bool take_wake();
 
+  // So many frames have come and gone by the program's own path.
+  void pass(uint64_t frames) { passed_ += frames; }
+  // What its NIC there tells.
+  const LentNews& lent_news() const { return memory_.lent; }
   // Adds what the program's transports have counted since the last call.
   void count(TransportCounters& counters);
   // The program is no more: what it has not taken is dropped.

@@ -100,6 +100,7 @@ export interface QueuePairState {
   /** Messages of the NIC's own, unacknowledged or reliable; an application's: rc, ud. */ transport: "stream" | "reliable-stream" | "rc" | "uc" | "ud" | "abandoned";
   /** Of what is sent. */ priority: number;
   /** Number of the program that has it; 0: none. */ program: number;
+  /** It goes by the program's own path, not by the daemon. */ direct: boolean;
   /** Of an application's: its state as in verbs. */ qp_state?: "reset" | "init" | "rtr" | "rts" | "error";
   /** Of an application's that is connected: the peer's IP address. */ peer?: string;
   /** Of an application's, by the names of metrics.md; those of other queue pairs are in the manifest. */ counters?: Record<string, number>;

@@ -209,6 +209,7 @@ export class FakeWorker implements NativeWorker {
       transport: "stream",
       priority: 3,
       program: 0,
+      direct: false,
     }));
   }
   /** Captures with the places that they were given; a detached one is gone. */

@@ -21,6 +21,7 @@ const kPair: QueuePairState = {
   transport: "stream",
   priority: 3,
   program: 0,
+  direct: false,
 };
 
 /** A NIC beside another one, both counted by one worker. */

@@ -109,7 +109,7 @@ export const qp = gridView({
       rows: queue_pairs.map((pair) => [
         printable(pair.name),
         pair.program === null ? "-" : pidOf(pair.program),
-        pair.transport,
+        pair.direct ? `${pair.transport} direct` : pair.transport,
         String(pair.qpn),
         String(pair.remote_qpn),
         printable(pair.peer),

@@ -36,6 +36,7 @@ const kPeerMac = 0x02_00_00_00_00_02;
 const kRequest: ProgramRequest = {
   bytes: kRequestBytes,
   object: 0,
+  direct: 0,
   datagram: 0,
   path_mtu: 1024,
   remote_qpn: 0,
@@ -113,6 +114,7 @@ async function serve(programs?: string, folder?: string, limits = { programs: 25
         return { number: ++numbers, memory: 1, wake: 2, ...kMost };
       }) as never,
       closeProgram: remember("close") as never,
+      lendPath: remember("lend", () => ({ block: 9, config: 3, socket: 4 })) as never,
       tellPrograms: remember("tell") as never,
       createQueuePair: remember("create", () => qpns++) as never,
       modifyQueuePair: remember("modify") as never,

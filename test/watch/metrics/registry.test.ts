@@ -19,7 +19,7 @@ async function scrape(registry: MetricsRegistry): Promise<Map<string, number>> {
   );
 }
 
-const kOwn = { transport: "stream", priority: 3, program: null } as const;
+const kOwn = { transport: "stream", priority: 3, program: null, direct: false } as const;
 
 describe("the registry", () => {
   it("adds what was counted since the scrape before, and never goes back", async () => {
@@ -150,6 +150,7 @@ describe("the registry", () => {
     const pair = {
       ...{ name: "ib_write_bw/99", qpn: 99, remote_qpn: 100, peer: "10.0.0.2", state: "ready", transport: "rc" },
       ...{ limited: true, rate: 8e8, target_rate: 8e8, alpha: 0.5, window: null, stage: "fast_recovery", priority: 3 },
+      direct: true,
       program: { pid: 812, uid: 1000, command: "ib_write_bw" },
       counters: { tx_packets: 9, tx_wire_bytes: 9000 },
     } as NicReading["pairs"][number];

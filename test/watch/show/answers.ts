@@ -289,6 +289,7 @@ export const kNic: Partial<ControlRequests> = {
       stage: "fast_recovery",
       transport: "stream",
       program: null,
+      direct: false,
     },
   ],
   reaction_points: [
