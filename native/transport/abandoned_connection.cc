@@ -2,6 +2,7 @@
 
 #include "transport/aeth.h"
 #include "transport/opcode.h"
+#include "transport/psn.h"
 #include "wire/bth.h"
 
 namespace weir {
@@ -9,7 +10,13 @@ namespace weir {
 bool AbandonedConnection::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (is_response(plain_opcode(meta.opcode))) return ++context_.counters.drop_unexpected_response, false;
   if (!admits(load_bth(frame + meta.bth_offset).partition_key)) return ++context_.counters.drop_partition_key, false;
-  owed_ = true;
+  if (!knows_) {
+    const uint32_t psn = load_bth(frame + meta.bth_offset).psn;
+    knows_ = heard_ && psn_distance(psn, unanswered_) <= 0;
+    if (knows_ || !heard_) unanswered_ = psn;
+    heard_ = true;
+  }
+  owed_ = knows_;
   return true;
 }
 

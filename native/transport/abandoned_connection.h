@@ -2,15 +2,22 @@
 // NAK "remote operational error" (IBTA volume 1, 9.7.5.2), and need not wait until its retries run out.
 #pragma once
 
+#include <optional>
+
 #include "transport/verbs_transport.h"
 
 namespace weir {
 
 class AbandonedConnection final : public VerbsTransport {
  public:
-  // `unanswered`: PSN of the first request that the peer may not have had an answer to. A NAK acknowledges all before it.
-  AbandonedConnection(uint32_t qpn, const TransportContext& context, const QueueAttributes& attributes, uint32_t unanswered)
-      : VerbsTransport(qpn, context, 1, 1), unanswered_(unanswered) {
+  // `unanswered`: PSN of the first request that the peer may not have had an answer to. A NAK acknowledges all before it. Nothing:
+  // only the program knew it. Then the peer is told when it goes back: to that one.
+  AbandonedConnection(uint32_t qpn, const TransportContext& context, const QueueAttributes& attributes,
+                      std::optional<uint32_t> unanswered)
+      : VerbsTransport(qpn, context, 1, 1),
+        unanswered_(unanswered.value_or(0)),
+        knows_(unanswered.has_value()),
+        owed_(knows_) {
     attributes_ = attributes;
     state_ = QueuePairState::rts;
   }
@@ -30,8 +37,10 @@ class AbandonedConnection final : public VerbsTransport {
   bool serves(const SendWork&) const override { return false; }
   bool busy() const override { return false; }
 
-  uint32_t unanswered_;
-  bool owed_ = true;
+  uint32_t unanswered_;  // if not known: the first that came
+  bool knows_;
+  bool heard_ = false;
+  bool owed_;
 };
 
 }  // namespace weir

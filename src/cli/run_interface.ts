@@ -57,6 +57,8 @@ function nicWords({ interface: netdev, address = [], rate, set = [] }: Interface
     "nic",
     netdev,
     "--programs",
+    // It is the only program, with what the launcher may do: it needs no daemon to send for it.
+    ...["--set", 'programs={"direct":true}'],
     ...address.flatMap((one) => ["--address", one]),
     ...(rate === undefined ? [] : ["--rate", rate]),
     ...set.flatMap((one) => ["--set", one]),

@@ -30,6 +30,12 @@ export interface NicOfPrograms extends Daemon {
 type Fields = (last: number) => string;
 const kPlain: Fields = (last) => `address: 10.66.0.${last}\nprograms: true\n`;
 
+/** With WEIR_DIRECT in the environment all programs of these tests have paths of their own. */
+const onPath = (text: string) =>
+  process.env.WEIR_DIRECT === undefined
+    ? text
+    : text.replace("programs: true", "programs: { direct: true }").replace("programs: { group", "programs: { direct: true, group");
+
 /** Starts roce_a or roce_b, on the link of its host. */
 export async function startNic(net: LabNetwork, host: Host, fields: Fields = kPlain): Promise<NicOfPrograms> {
   const path = folder();
@@ -43,7 +49,7 @@ namespace: ${net.namespace(host).path}
 rate: 1Gbps
 metrics: false
 control: ${control}
-${fields(kHosts.indexOf(host) + 1)}`,
+${onPath(fields(kHosts.indexOf(host) + 1))}`,
   );
   return { ...(await daemon("nic", file, control)), file };
 }
