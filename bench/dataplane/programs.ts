@@ -1,6 +1,6 @@
 /**
- * Debian's perftest on two `weir nic` daemons, beside `weir perf`, which is a NIC and its only user in one process, and beside iperf3 on
- * the kernel's TCP. Each has a veth pair of its own, made alike; every round has all of them in turn.
+ * Debian's perftest on two `weir nic` daemons, by these and on paths of its own, beside `weir perf`, which is a NIC and its only user in
+ * one process, and beside iperf3 on the kernel's TCP. Each has a veth pair of its own, made alike; every round has all of them in turn.
  *
  * CPU is what the processes of both ends had, the daemons' and the kernel's work on their behalf included, without `weir perf`'s start.
  */
@@ -25,7 +25,7 @@ const kMtu = 1500;
 interface Test {
   name: string;
   /** perftest's program; `weir perf` calls it almost so. */
-  program: "ib_write_bw" | "ib_read_bw" | "ib_send_bw" | "ib_write_lat";
+  program: "ib_write_bw" | "ib_read_bw" | "ib_send_bw" | "ib_write_lat" | "ib_send_lat";
   size: number;
   iterations: number;
   queuePairs?: number;
@@ -34,8 +34,12 @@ interface Test {
 const kTests: Test[] = [
   { name: "write 64 KiB", program: "ib_write_bw", size: 65_536, iterations: 20_000 },
   { name: "read 64 KiB", program: "ib_read_bw", size: 65_536, iterations: 20_000 },
+  { name: "write 1 MiB", program: "ib_write_bw", size: 1 << 20, iterations: 2000 },
+  { name: "read 1 MiB", program: "ib_read_bw", size: 1 << 20, iterations: 2000 },
+  { name: "write 64 B", program: "ib_write_bw", size: 64, iterations: 1_000_000 },
   { name: "send 64 B", program: "ib_send_bw", size: 64, iterations: 300_000 },
   { name: "send 64 B, 8 queue pairs", program: "ib_send_bw", size: 64, iterations: 40_000, queuePairs: 8 },
+  { name: "send 2 B, latency", program: "ib_send_lat", size: 2, iterations: 10_000 },
   { name: "write 2 B, latency", program: "ib_write_lat", size: 2, iterations: 10_000 },
 ];
 
@@ -64,13 +68,15 @@ export async function run(options: BenchOptions): Promise<Row[]> {
   };
   const ends: Ends = [];
   try {
-    const programs = await onDaemons(ends);
+    const programs = await onDaemons(ends, true);
+    const direct = await onDaemons(ends, { direct: true });
     const perf = onPerf(await pair(ends, kMtu));
     const tcp = await pair(ends, kMtu);
     for (let round = 1; round <= rounds; round++) {
       process.stderr.write(`  round ${round} of ${rounds}\n`);
       for (const test of tests) {
         await take(`${test.name}, programs`, programs(test));
+        await take(`${test.name}, programs direct`, direct(test));
         await take(`${test.name}, weir perf`, perf(test));
       }
       if (options.wants(kTcp)) await take(kTcp, transfer(tcp, options.quick ? 1 : 3));
@@ -78,7 +84,9 @@ export async function run(options: BenchOptions): Promise<Row[]> {
   } finally {
     for (const end of ends.reverse()) await end();
   }
-  return [...samples].map(([key, taken]) => rowOf(key, taken, samples.get(key.replace(/, programs$/, ", weir perf"))));
+  return [...samples].map(([key, taken]) =>
+    rowOf(key, taken, samples.get(key.replace(/, programs( direct)?$/, ", weir perf"))),
+  );
 }
 
 function rowOf(name: string, taken: readonly Sample[], peer: readonly Sample[] | undefined): Row {
@@ -101,12 +109,12 @@ function rowOf(name: string, taken: readonly Sample[], peer: readonly Sample[] |
 }
 
 /** The client on the NIC of a, the server on that of b. */
-async function onDaemons(ends: Ends): Promise<Subject> {
+async function onDaemons(ends: Ends, programs: true | { direct: true }): Promise<Subject> {
   const network = await pair(ends, kMtu);
   const start = async (end: End) => {
     const { path } = network.namespace(end);
     const link = { interface: "weir0", namespace: path, address: addressOf(end), rate: kRate };
-    const daemon = await BenchDaemon.start("nic", { name: end, ...link, programs: true, metrics: false });
+    const daemon = await BenchDaemon.start("nic", { name: end, ...link, programs, metrics: false });
     ends.push(() => daemon.stop());
     const { environment, files } = await prepareLaunch(["control"], { folder: dirname(daemon.socket) });
     ends.push(() => rmSync(files, { recursive: true, force: true }));
@@ -146,7 +154,7 @@ function sampleOf({ program, size, iterations, queuePairs = 1 }: Test, text: str
   const numbers = line?.trim().split(/\s+/).map(Number);
   if (numbers === undefined) throw new Error(`${program} printed no result: ${text}`);
   const [, , , second = 0, third = 0, , , p99 = 0] = numbers;
-  if (program === "ib_write_lat") return { p50: third, p99 };
+  if (program.endsWith("_lat")) return { p50: third, p99 };
   return { rate: second, messages: third, cpu: cpu / ((size * iterations * queuePairs * 8) / 1e9) };
 }
 

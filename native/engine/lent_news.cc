@@ -1,6 +1,7 @@
 #include "engine/lent_news.h"
 
-#include <algorithm>
+#include <string_view>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -8,6 +9,19 @@ namespace {
 constexpr uint32_t kPlaces = 1u << kLentBlockShift;
 // More than a NIC counts between two looks.
 constexpr uint64_t kMostAtOnce = uint64_t{1} << 40;
+
+// Pauses come to both, and count once; what is there now is no count.
+bool is_common(const CounterDescription& counter) {
+  switch (counter.meaning) {
+    case CounterMeaning::gauge:
+    case CounterMeaning::control_rx:
+    case CounterMeaning::pause_rx:
+    case CounterMeaning::paused:
+      return true;
+    default:
+      return std::string_view(counter.name) == "rx_prio_pause_transition";
+  }
+}
 
 void tell_pair(LentPairNews& told, SoftNic& nic, const QueuePair& qp) {
   const auto index = static_cast<uint32_t>(&qp - nic.queue_pairs().data());
@@ -35,8 +49,7 @@ uint64_t LentAccount::take(const LentNews& news, SoftNic& nic, WirePort& port) {
     for (size_t i = 0; i < set.kCount; ++i) {
       const uint64_t told = news.counted[at++].load(std::memory_order_relaxed);
       const uint64_t before = std::exchange(seen.words()[i], told);
-      const bool gauge = set.kDescriptions[i].meaning == CounterMeaning::gauge;
-      set.words()[i] = gauge || told < before || told - before > kMostAtOnce ? 0 : told - before;
+      set.words()[i] = is_common(set.kDescriptions[i]) || told < before || told - before > kMostAtOnce ? 0 : told - before;
     }
   };
   fill(more.nic, seen_.nic);

@@ -39,13 +39,17 @@ void set_option(int socket, int option, int value, const char* what) {
 }
 
 // False: there is room for a handful of long frames. A NIC's peers send many; it has a slot for each then.
-bool grow_receive_buffer(int socket) {
-  if (::setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) == 0) return true;
-  ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
+bool has_receive_buffer(int socket) {
   int granted = 0;
   socklen_t size = sizeof granted;
   ::getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &granted, &size);
   return granted >= kReceiveBuffer / 2;
+}
+
+bool grow_receive_buffer(int socket) {
+  if (::setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer, sizeof kReceiveBuffer) == 0) return true;
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &kReceiveBuffer, sizeof kReceiveBuffer);  // as much as we may
+  return has_receive_buffer(socket);
 }
 
 void attach_filter(int socket, std::span<sock_filter> program) {
@@ -214,13 +218,9 @@ void AfPacketPort::open(int interface_index, bool first) {
   socket_ = packet_socket(SOCK_NONBLOCK);
   // Refused once the ring exists.
   if (options_.offloads) set_option(socket_, PACKET_VNET_HDR, 1, "cannot ask for offload headers");
-  uint32_t slot_bytes = options_.slot_bytes, slots = options_.receive_slots;
-  if (options_.offloads && !grow_receive_buffer(socket_) && options_.roce_only) {
-    slot_bytes = kMaxSuperFrame;
-    slots = std::min(slots, kLongSlots);
-  }
+  const bool many = !options_.offloads || grow_receive_buffer(socket_);
   if (options_.receive) {
-    map_ring(slot_bytes, slots);
+    map_ring(!many && options_.roce_only);
     set_option(socket_, PACKET_IGNORE_OUTGOING, 1, "cannot ignore outgoing frames");
   }
   limit_sending(socket_, options_);
@@ -236,7 +236,7 @@ void AfPacketPort::open_lent(bool first) {
   if (!first) throw NativeError("INTERFACE_REPLACED", ENODEV, "", options_.interface + " is another interface now", "");
   socket_ = ::fcntl(options_.lent_socket, F_DUPFD_CLOEXEC, 0);
   if (socket_ < 0) throw NativeError::from_errno("fcntl", "cannot take the socket of " + options_.interface, "");
-  map_ring(options_.slot_bytes, options_.receive_slots);
+  map_ring(options_.offloads && !has_receive_buffer(socket_));
   if (join_ > 1) mtu_ = mtu();
 }
 
@@ -270,7 +270,10 @@ void AfPacketPort::take_back(uint16_t blocks) {
   if (socket_ >= 0) accept_roce_only(socket_, options_, static_cast<uint16_t>(~lent_blocks_), false);
 }
 
-void AfPacketPort::map_ring(uint32_t slot_bytes, uint32_t slots) {
+// `long_slots`: each has room for a super-frame.
+void AfPacketPort::map_ring(bool long_slots) {
+  const uint32_t slot_bytes = long_slots ? kMaxSuperFrame : options_.slot_bytes;
+  const uint32_t slots = long_slots ? std::min(options_.receive_slots, kLongSlots) : options_.receive_slots;
   const uint32_t page = static_cast<uint32_t>(::sysconf(_SC_PAGESIZE));
   const uint32_t slot = TPACKET_ALIGN(kSlotHeader + (options_.offloads ? kOffloadHeader : 0) + slot_bytes);
   const uint64_t wanted = uint64_t{slot} * slots;

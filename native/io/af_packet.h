@@ -55,7 +55,7 @@ class AfPacketPort final : public InterfacePort {
 
   void open(int interface_index, bool first) override;
   void open_lent(bool first);
-  void map_ring(uint32_t slot_bytes, uint32_t slots);
+  void map_ring(bool long_slots);
   void close() override;
   // Prepares messages for the first frames; returns how many messages.
   size_t prepare(std::span<const TxFrame> frames);

@@ -41,6 +41,8 @@ class MixedPort final : public PacketPort {
   }
   uint32_t mtu() override { return in_->mtu(); }
   void take_groups() override { in_->take_groups(); }
+  int lend(uint16_t blocks) override { return in_->lend(blocks); }
+  void take_back(uint16_t blocks) override { in_->take_back(blocks); }
   void reopen() override {
     in_->reopen();
     out_->reopen();

@@ -5,6 +5,7 @@ import type { ControlRequest } from "../device/control_server.js";
 import type { Device, DeviceHost, DevicePort } from "../device/device.js";
 import type { DaemonPort, DeviceConfig } from "../device/file/load.js";
 import { assessHealth, type Health } from "../device/health.js";
+import { hindranceToPaths } from "../device/lending.js";
 import type { Status } from "../device/protocol.js";
 import { answerAmong } from "../device/several.js";
 import { kernelAddresses } from "../host/interface.js";
@@ -115,10 +116,15 @@ export class DaemonDevices {
       const link = runner.link(configuration.port.mac);
       const worker = runner.worker.forPrograms();
       const { device } = runner;
-      const nic = { addon: this.addon, worker, link, events, device, queuePairs: kProgramQueuePairs };
+      const lends = () =>
+        one.configuration.kind === "nic" &&
+        hindranceToPaths(one.configuration) === undefined &&
+        device.faults.list().length === 0;
+      const nic = { addon: this.addon, worker, link, events, device, lends, queuePairs: kProgramQueuePairs };
       const broker = await ProgramBroker.open(path, configuration, nic);
       one.broker = broker;
       runner.programs = () => broker.programs();
+      runner.lent = () => broker.lent();
     }
   }
 

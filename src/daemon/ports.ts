@@ -41,12 +41,13 @@ export class Ports {
     private readonly addon: Pick<NativeAddon, "probeInterface">,
     private readonly log: Log,
   ) {
+    const direct = config.kind === "nic" && config.programs?.direct === true;
     this.ports = portsOf(config).map((port) => {
       const probe = probePort(addon, port.interface, port.namespace);
       const interface_mtu = typeof probe === "string" ? null : probe.mtu;
       return {
         config: port,
-        setup: { probe, backend: chooseBackend(config.kind, port, probe) },
+        setup: { probe, backend: chooseBackend(config.kind, { ...port, direct }, probe) },
         state: {
           up: true,
           tx_stalled: false,

@@ -106,6 +106,8 @@ export class DeviceRunner implements DeviceSource {
 
   /** Programs of a NIC: set by the part that serves them. */
   programs: () => ReadonlyMap<number, ProgramIdentity> = () => new Map();
+  /** How many of them have paths of their own, by which faults of the NIC do not reach them. */
+  lent = () => 0;
 
   /** Opens the ports; nothing is received or sent yet. @throws WeirError when that fails. */
   open(): void {

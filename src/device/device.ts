@@ -75,6 +75,8 @@ export interface DeviceSource {
   nicSetting(): NicSetting | undefined;
   /** Programs that use a NIC, by their numbers at the worker. */
   programs?(): ReadonlyMap<number, ProgramIdentity>;
+  /** How many of them have paths of their own. */
+  lent?(): number;
   ports(): DevicePort[];
   /** Reports of LLDP and DCBX where they are on; labs have none. */
   lldp?(): LldpReport | undefined;
@@ -106,7 +108,7 @@ export class Device {
   readonly scale: number;
   private cleared: { at: Date; counters?: Counters } = { at: new Date() };
   private readonly captures: Captures;
-  private readonly faults: DeviceFaults;
+  readonly faults: DeviceFaults;
   /** Positions of its counters in the manifest of its worker. */
   private own: readonly number[] = [];
 
@@ -117,7 +119,13 @@ export class Device {
     ({ kind: this.kind, name: this.name, scale: this.scale } = source);
     const about = { kind: source.kind, name: source.name, version: host.version };
     this.captures = new Captures(() => ({ addon: source.addon, about, ports: source.places() }), host.captures);
-    this.faults = new DeviceFaults(source.name, source.kind, source.scale, () => source.places());
+    this.faults = new DeviceFaults(
+      source.name,
+      source.kind,
+      source.scale,
+      () => source.places(),
+      () => source.lent?.() ?? 0,
+    );
   }
 
   /** Makes the faults of the device's file, in place of those that it had. @throws WeirError for one that cannot be. */

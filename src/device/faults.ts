@@ -34,6 +34,8 @@ export class DeviceFaults {
     private readonly kind: Status["kind"],
     private readonly scale: number,
     private readonly ports: () => readonly FaultPort[],
+    /** How many programs have paths of their own. */
+    private readonly lent: () => number = () => 0,
   ) {}
 
   /** Makes a fault from now on. @throws WeirError for one that cannot be. */
@@ -56,6 +58,15 @@ export class DeviceFaults {
     if (misfit !== undefined) {
       const { field, message, hint } = misfit;
       throw new WeirError(`fault: ${field}: ${message}: ${this.device} is a switch`, { hint });
+    }
+    const lent = this.lent();
+    if (lent > 0) {
+      throw new WeirError(
+        `fault: ${lent} program(s) of ${this.device} send and receive by paths of their own, which no fault reaches`,
+        {
+          hint: "make it at the switch, or start the NIC with programs: true (programs.direct: false)",
+        },
+      );
     }
     const port = this.#portOf(fault.port);
     const { worker, device, port: position, rate } = port.place;

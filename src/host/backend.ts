@@ -37,6 +37,8 @@ export interface BackendPort {
   rate: number;
   mtu: number;
   backend: BackendWish;
+  /** Programs are to have packet sockets of their own. */
+  direct?: boolean;
 }
 
 /** bit/s. Packets of a slower NIC leave one by one: their spacing is the reason why it is slow. */
@@ -103,6 +105,7 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
   if (kind !== "" || loopback) {
     return packets(`${describeKind(probe)}: packet sockets are best there`);
   }
+  if (port.direct === true) return packets("programs have paths of their own, by packet sockets");
   if (!features.includes("basic") || !features.includes("redirect")) {
     return packets(
       probe.xdp_features === undefined ? "whether its driver has XDP is not known" : "its driver has no native XDP",

@@ -34,7 +34,9 @@ const kPlain: Fields = (last) => `address: 10.66.0.${last}\nprograms: true\n`;
 const onPath = (text: string) =>
   process.env.WEIR_DIRECT === undefined
     ? text
-    : text.replace("programs: true", "programs: { direct: true }").replace("programs: { group", "programs: { direct: true, group");
+    : text
+        .replace("programs: true", "programs: { direct: true }")
+        .replace("programs: { group", "programs: { direct: true, group");
 
 /** Starts roce_a or roce_b, on the link of its host. */
 export async function startNic(net: LabNetwork, host: Host, fields: Fields = kPlain): Promise<NicOfPrograms> {

@@ -144,6 +144,11 @@ export class ProgramBroker implements SessionHost {
     return new Map(all.map(({ number, identity }) => [number, identity]));
   }
 
+  /** How many of them have paths of their own. */
+  lent(): number {
+    return [...this.#connections].filter(({ direct }) => direct).length;
+  }
+
   /** Tells programs that the NIC is gone. Idempotent. */
   close(): void {
     process.off("exit", this.#onExit);

@@ -46,6 +46,8 @@ export interface ProgramHost {
   worker: ProgramWorker;
   /** Link for frames that are not for queue pairs. */
   link: FrameLink;
+  /** Whether it lends programs paths of their own now. */
+  lends?: () => boolean;
   /** Number of queue pairs for which the worker has places. */
   queuePairs: number;
   /** The NIC as a device. */
@@ -100,6 +102,11 @@ export class ProgramSession {
     this.#pending = Buffer.concat([this.#pending, bytes]);
     if (this.#pending.length > kMostPending * this.#size) this.socket.pause();
     void this.#work();
+  }
+
+  /** Whether it has a path of its own. */
+  get direct(): boolean {
+    return this.#block >= 0;
   }
 
   readonly has = (qpn: number) => this.#queuePairs.has(qpn);
@@ -248,7 +255,10 @@ export class ProgramSession {
     this.identity = { pid, uid, command: commandOf(pid) };
     host.events?.began({ ...this.identity, gid });
     const { mac, rate } = config.port;
-    const path = direct && config.programs?.direct === true ? host.worker.lendPath(0, number) : undefined;
+    const path =
+      direct && config.programs?.direct === true && host.lends?.() !== false
+        ? host.worker.lendPath(0, number)
+        : undefined;
     this.#block = path?.block ?? -1;
     const lent = path === undefined || path.block < 0 ? [] : [path.config, path.socket];
     return { mac, rate, path_mtu: largestPathMtu, gids: kGids, descriptors: [memory, wake, ...lent] };

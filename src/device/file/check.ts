@@ -27,6 +27,7 @@ import { checkPortProfiles } from "../../scenario/port_profiles.js";
 import { kCnTagBytes, kTelemetryBytes } from "../../wire/frame_size.js";
 import { inPrefix, networkOf, prefixText } from "../../wire/prefix.js";
 import { type FaultRequest, ofNicsAlone } from "../fault_request.js";
+import { hindranceToPaths } from "../lending.js";
 import { checkRouter } from "./router.js";
 import type { NicInput, SwitchDaemonInput } from "./schema.js";
 import type { NicDaemonConfig, SwitchDaemonConfig, WorkerPlace } from "./types.js";
@@ -326,6 +327,10 @@ export function checkNicDaemon(config: NicDaemonConfig, input: NicInput, found: 
     }
   }
   checkStreams(config, found);
+  if (config.programs?.direct === true) {
+    const hindrance = hindranceToPaths(config);
+    if (hindrance !== undefined) found.warn(`programs: direct: programs go by the daemon: ${hindrance}`);
+  }
   if (hearsEcnEcho(algorithm)) {
     found.warn(
       `congestion: ${algorithm} slows for peers that echo marks on acknowledgements, as Weir's do; other RoCEv2 NICs do not`,
