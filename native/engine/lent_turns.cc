@@ -25,6 +25,8 @@ constexpr Time kSoon = 2 * kMicrosecond;
 // While who polls takes frames itself, they need not wake the thread: so many that woke it for nothing are enough to know, for a
 // while.
 constexpr uint32_t kWasted = 4;
+// Another thread wants the same CPU, so for a while this one sleeps where it would look again.
+constexpr Time kLongYield = 50 * kMicrosecond, kSharing = 20 * kMillisecond;
 constexpr Time kNotEager = 5 * kMillisecond;
 
 }  // namespace
@@ -97,6 +99,7 @@ bool ProgramTransports::nap_lent(Time duration) {
 void ProgramTransports::run_lent() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
   Time nap = kShortestNap;
+  Time shares_until = 0;
   while (!stopping_.load(std::memory_order_acquire)) {
     const bool polled = program_now() - polled_.load(std::memory_order_relaxed) < kPolledLately;
     std::unique_lock lock(mutex_, std::defer_lock);
@@ -110,11 +113,12 @@ void ProgramTransports::run_lent() {
     const bool moved = turn_lent();
     const Time now = lent_->turned();
     const Time until = std::min(lent_->next_deadline(), now + kLongestSleep);
-    const bool awake = moved || lent_->lingers() || until <= now;
+    const bool awake = moved || (lent_->lingers() && now > shares_until) || until <= now;
     if (!awake) lent_sleeps_until_ = until;
     lock.unlock();
     if (awake) {
       ::sched_yield();
+      if (const Time after = program_now(); after - now > kLongYield) shares_until = after + kSharing;
     } else {
       lent_->sleep(until - now, true);
     }

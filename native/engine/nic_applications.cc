@@ -50,7 +50,9 @@ bool NicApplications::close_program(uint32_t number) {
 
 LentDescriptors NicApplications::lend_path(uint32_t number, const LentNicConfig& config) {
   if (programs_.find(number) == nullptr || programs_.path(number) != nullptr) return {};
-  const int block = nic_.applications().lend_block();
+  // Those of programs that were killed make room.
+  int block = nic_.applications().lend_block();
+  for (; block < 0 && !abandoned_.empty(); block = nic_.applications().lend_block()) reclaim_pair();
   if (block < 0) return {};
   try {
     std::unique_ptr<LentPath> path = LentPath::lend(ports_.front().port(), block, config);
