@@ -1,6 +1,7 @@
 #include "engine/lent_nic.h"
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,8 +29,10 @@ NicDeviceConfig of_program(NicDeviceConfig config) {
 
 }  // namespace
 
-LentNic::LentNic(int config, int socket) : config_(config), socket_(socket) {
-  LentNicConfig lent = read_lent_config(config);
+LentNic::LentNic(int config, int socket) : socket_(socket), shared_(map_lent_memory(config)) {
+  ::close(config);
+  ::madvise(&shared_, sizeof shared_, MADV_DONTFORK);
+  LentNicConfig lent = read_lent_config(shared_);
   lent.nic.port.lent_socket = socket;
   lent.nic.port.owner.clear();
   clock_.refresh();
@@ -37,7 +40,9 @@ LentNic::LentNic(int config, int socket) : config_(config), socket_(socket) {
   pool_ = std::make_unique<PacketPool>(*memory_);
   lent_packets_ = std::make_unique<LentPackets>(*memory_, *pool_);
   const PortConfig& port = lent.nic.port;
-  auto wire = std::make_unique<WirePort>(open_packet_port(port, clock_.of_ports(), *lent_packets_), port.rate, port.delay,
+  auto wire = std::make_unique<WirePort>(std::make_unique<MirrorPort>(open_packet_port(port, clock_.of_ports(), *lent_packets_),
+                                                                      shared_.mirror, clock_.of_ports()),
+                                         port.rate, port.delay,
                                          std::max(port.receive_slots, port.ring));
   device_ = std::make_unique<NicDevice>(of_program(std::move(lent.nic)), uint16_t{0}, std::move(*wire), *pool_, punted_, records_,
                                         clock_.now());
@@ -46,7 +51,7 @@ LentNic::LentNic(int config, int socket) : config_(config), socket_(socket) {
 LentNic::~LentNic() {
   device_.reset();
   ::close(socket_);
-  ::close(config_);
+  ::munmap(&shared_, sizeof shared_);
 }
 
 bool LentNic::adopt(uint32_t qpn, bool unreliable, std::unique_ptr<VerbsTransport>& transport) {
@@ -79,6 +84,6 @@ void LentNic::sleep(Time duration, bool frames) {
 
 void LentNic::tell(ProgramMemory& memory) { weir::tell(memory.lent, nic(), device_->ports().front()); }
 
-void LentNic::reconfigure() { device_->reconfigure(of_program(read_lent_config(config_).nic)); }
+void LentNic::reconfigure() { device_->reconfigure(of_program(read_lent_config(shared_).nic)); }
 
 }  // namespace weir

@@ -49,6 +49,8 @@ class LentNic {
   void sleep(Time duration, bool frames);
   void ring() { waker_.ring(); }
 
+  // Whether the daemon captures: it is to be woken for that.
+  bool captured() const { return shared_.mirror.wanted.load(std::memory_order_relaxed) != 0; }
   // Tells the daemon what was counted and what has become of queue pairs, from time to time.
   void tell(ProgramMemory& memory);
   // The daemon's NIC is another now.
@@ -59,8 +61,8 @@ class LentNic {
 
   SoftNic& nic() { return device_->soft_nic(); }
 
-  int config_;
   int socket_;
+  LentMemory& shared_;
   WorkerClock clock_;
   std::unique_ptr<PacketMemory> memory_;
   std::unique_ptr<PacketPool> pool_;

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/native_error.h"
@@ -11,7 +13,8 @@
 namespace weir {
 namespace {
 
-constexpr uint64_t kMostBytes = 1 << 20;
+constexpr const char* kRefused = "no memory can be shared with a program";
+constexpr const char* kRemedy = "raise the limits on open files and memory, or end programs that are not used";
 
 }  // namespace
 
@@ -20,14 +23,21 @@ std::unique_ptr<LentPath> LentPath::lend(PacketPort& port, int block, const Lent
   if (socket < 0) return nullptr;
   std::unique_ptr<LentPath> path(new LentPath(port, block));
   path->socket_ = socket;
-  path->config_ = ::memfd_create("weir-path", MFD_CLOEXEC);
-  if (path->config_ < 0) throw NativeError::from_errno("memfd_create", "no memory can be shared with a program", "");
+  path->config_ = ::memfd_create("weir-path", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  // Sealed: a program cannot make it shorter below the worker's feet.
+  if (path->config_ < 0 || ::ftruncate(path->config_, sizeof(LentMemory)) < 0 ||
+      ::fcntl(path->config_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+    throw NativeError::from_errno("memfd_create", kRefused, kRemedy);
+  }
+  path->memory_ = &map_lent_memory(path->config_);
+  path->mirror_.emplace(path->memory_->mirror);
   path->rewrite(config);
   return path;
 }
 
 LentPath::~LentPath() {
   port_.take_back(static_cast<uint16_t>(1u << block_));
+  if (memory_ != nullptr) ::munmap(memory_, sizeof *memory_);
   if (socket_ >= 0) ::close(socket_);
   if (config_ >= 0) ::close(config_);
 }
@@ -35,20 +45,24 @@ LentPath::~LentPath() {
 void LentPath::rewrite(const LentNicConfig& config) const {
   ByteWriter writer;
   writer.put(config);
-  const uint64_t length = writer.bytes().size();
-  if (::pwrite(config_, writer.bytes().data(), length, sizeof length) != static_cast<ssize_t>(length) ||
-      ::pwrite(config_, &length, sizeof length, 0) != sizeof length) {
-    throw NativeError::from_errno("pwrite", "no memory can be shared with a program", "");
-  }
+  const size_t length = writer.bytes().size();
+  if (length > LentMemory::kConfigBytes) throw NativeError("NO_RESOURCES", 0, "", "the NIC's configuration is too long to lend", "");
+  std::memcpy(memory_->config, writer.bytes().data(), length);
+  __atomic_store_n(&memory_->length, length, __ATOMIC_RELEASE);
 }
 
-LentNicConfig read_lent_config(int memory) {
-  uint64_t length = 0;
-  if (::pread(memory, &length, sizeof length, 0) != sizeof length || length > kMostBytes) length = 0;
-  std::vector<uint8_t> bytes(length);
-  if (::pread(memory, bytes.data(), length, sizeof length) != static_cast<ssize_t>(length)) bytes.clear();
+LentMemory& map_lent_memory(int descriptor) {
+  struct stat status {};
+  const bool whole = ::fstat(descriptor, &status) == 0 && status.st_size == sizeof(LentMemory);
+  void* at = whole ? ::mmap(nullptr, sizeof(LentMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;
+  if (at == MAP_FAILED) throw NativeError::from_errno("mmap", kRefused, kRemedy);
+  return *static_cast<LentMemory*>(at);
+}
+
+LentNicConfig read_lent_config(const LentMemory& memory) {
+  const uint64_t length = std::min<uint64_t>(__atomic_load_n(&memory.length, __ATOMIC_ACQUIRE), LentMemory::kConfigBytes);
   LentNicConfig config;
-  ByteReader(bytes).get(config);
+  ByteReader({memory.config, static_cast<size_t>(length)}).get(config);
   return config;
 }
 

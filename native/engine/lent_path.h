@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/describe.h"
 #include "engine/config.h"
+#include "engine/lent_mirror.h"
 #include "io/packet_port.h"
 
 namespace weir {
@@ -26,6 +28,15 @@ void describe(auto& v, Of<LentNicConfig> auto& config) {
   v("packet_bytes", config.packet_bytes, field::within(kTelemetryStride, 1 << 20, "Longest frame.", "bytes"));
 }
 
+// Memory that both share.
+struct LentMemory {
+  static constexpr uint32_t kConfigBytes = 1 << 20;
+
+  uint64_t length;                // of ...
+  uint8_t config[kConfigBytes];  // ... a LentNicConfig (base/struct_bytes.h)
+  MirrorMemory mirror;
+};
+
 // The daemon's end of it.
 class LentPath {
  public:
@@ -38,6 +49,8 @@ class LentPath {
   // The daemon's NIC is another now.
   void rewrite(const LentNicConfig& config) const;
   int block() const { return block_; }
+  // Hands captures of the port what has passed.
+  void witness() { mirror_->drain(port_); }
   // These stay its own.
   int socket() const { return socket_; }
   int config() const { return config_; }
@@ -48,11 +61,15 @@ class LentPath {
   PacketPort& port_;
   int block_;
   int socket_ = -1;
-  int config_ = -1;  // a memfd: LentNicConfig (base/struct_bytes.h), behind its length
+  int config_ = -1;  // a memfd: LentMemory
+  LentMemory* memory_ = nullptr;
+  std::optional<MirrorReader> mirror_;
 };
 
 // Reads what the daemon has written there. Throws NativeError MALFORMED, also while it is being written.
-LentNicConfig read_lent_config(int memory);
+LentNicConfig read_lent_config(const LentMemory& memory);
+// Maps it, for the life of the process or until munmap(). Throws NativeError.
+LentMemory& map_lent_memory(int descriptor);
 
 // Descriptors for a program.
 struct LentDescriptors {

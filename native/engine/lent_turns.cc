@@ -38,6 +38,7 @@ bool ProgramTransports::turn_lent() {
       if (pair->watched) attended(*pair);
     }
   }
+  if (moved && lent_->captured()) session_.wake_nic();
   const Time now = lent_->turned();
   lent_turned_.store(now, std::memory_order_relaxed);
   if (now - told_ > kTellInterval) {

@@ -16,6 +16,7 @@ constexpr Time kAbandoned = 60 * kSecond;
 void NicApplications::take(Time now) {
   take_work();
   programs_.take(nic_);
+  programs_.witness();
   if (nic_.waits_for_programs() && !programs_.crowded(nic_.now())) nic_.programs_have_room();
   if (!abandoned_.empty() && abandoned_.front().until <= now) reclaim_pair();
 }

@@ -131,6 +131,12 @@ void NicPrograms::forget(uint32_t number, uint32_t qpn, const QpCounters& counte
   program.past.add(counted);
 }
 
+void NicPrograms::witness() {
+  for (const auto& [number, program] : programs_) {
+    if (program->path != nullptr) program->path->witness();
+  }
+}
+
 LentPath* NicPrograms::path(uint32_t number) { return programs_.at(number)->path.get(); }
 
 void NicPrograms::give_path(uint32_t number, std::unique_ptr<LentPath> path) { programs_.at(number)->path = std::move(path); }

@@ -53,6 +53,8 @@ class NicPrograms {
   std::set<uint32_t>& queue_pairs(uint32_t number);
   // One of them is gone, which had counted so much.
   void forget(uint32_t number, uint32_t qpn, const QpCounters& counted);
+  // Hands captures of the port what passes by paths of their own.
+  void witness();
   // Its path of its own; null: it has none.
   LentPath* path(uint32_t number);
   void give_path(uint32_t number, std::unique_ptr<LentPath> path);

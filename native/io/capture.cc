@@ -164,6 +164,22 @@ Transmitted CapturePort::transmit(std::span<const TxFrame> frames) {
   return done;
 }
 
+void CapturePort::witness(const RxFrame& frame, bool outgoing) {
+  const CapturedFrame captured{.stamp = std::max<Time>(frame.stamp - clock_.realtime_offset, 0),
+                               .tap = tap_,
+                               .direction = outgoing ? FrameDirection::outbound : FrameDirection::inbound};
+  record(captured, frame.data, frame.length, frame.vlan_stripped ? &frame : nullptr, frame.offload);
+  inner_->witness(frame, outgoing);
+}
+
+void CapturePort::miss(uint64_t frames) {
+  Capture::AtomicCounts& counts = capture_->counts_[tap_];
+  counts.seen.fetch_add(frames, std::memory_order_relaxed);
+  counts.wanted.fetch_add(frames, std::memory_order_relaxed);
+  counts.dropped.fetch_add(frames, std::memory_order_relaxed);
+  inner_->miss(frames);
+}
+
 void CapturePort::record(const CapturedFrame& captured, const uint8_t* data, uint32_t length, const RxFrame* stripped,
                          Offload offload) {
   const bool cut = offload.gso == Gso::udp && check_offload(data, length, offload) && is_roce_super_frame(data, offload);

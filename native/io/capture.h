@@ -87,6 +87,10 @@ class CapturePort final : public PortWrapper {
   size_t receive(std::span<RxFrame> frames) override;
   Transmitted transmit(std::span<const TxFrame> frames) override;
 
+  bool witnesses() const override { return true; }
+  void witness(const RxFrame& frame, bool outgoing) override;
+  void miss(uint64_t frames) override;
+
   const Capture& capture() const { return *capture_; }
 
  private:

@@ -132,6 +132,11 @@ class PacketPort {
   // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.
   virtual void reopen() {}
 
+  // Whether somebody records what passes, and a frame that has passed the interface by another socket (lend()), for that one.
+  virtual bool witnesses() const { return false; }
+  virtual void witness(const RxFrame& /*frame*/, bool /*outgoing*/) {}
+  // So many more have passed there, and are lost to who records.
+  virtual void miss(uint64_t /*frames*/) {}
   // Returns where a wrapper holds the port that it wraps.
   virtual std::unique_ptr<PacketPort>* inner() { return nullptr; }
 };
@@ -155,6 +160,9 @@ class PortWrapper : public PacketPort {
   void take_groups() override { inner_->take_groups(); }
   void reopen() override { inner_->reopen(); }
   int lend(uint16_t blocks) override { return inner_->lend(blocks); }
+  bool witnesses() const override { return inner_->witnesses(); }
+  void witness(const RxFrame& frame, bool outgoing) override { inner_->witness(frame, outgoing); }
+  void miss(uint64_t frames) override { inner_->miss(frames); }
   void take_back(uint16_t blocks) override { inner_->take_back(blocks); }
   std::unique_ptr<PacketPort>* inner() override { return &inner_; }
 
