@@ -58,9 +58,9 @@ void ApplicationPairs::attach_group(uint32_t qpn, const IpAddress& group) {
   }
 }
 
-bool ApplicationPairs::abandon(uint32_t qpn) {
+bool ApplicationPairs::abandon(uint32_t qpn, std::optional<uint32_t> told) {
   const uint32_t index = nic().pairs.find_verbs(qpn);
-  if (index == kNone || !nic().pairs.abandon(index)) return false;
+  if (index == kNone || !nic().pairs.abandon(index, told)) return false;
   flows().attend_to_pair(index);
   events_.end();
   return true;

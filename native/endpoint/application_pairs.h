@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/types.h"
 #include "endpoint/nic_events.h"
@@ -33,7 +34,7 @@ class ApplicationPairs {
   void take_block_back(int block) { nic().pairs.take_block_back(block); }
   // Its program has ended without a word: it has no owner any more, and its peer is told so. False when there is none of this
   // number, or it has no peer: it is to be destroyed.
-  bool abandon(uint32_t qpn);
+  bool abandon(uint32_t qpn, std::optional<uint32_t> told = std::nullopt);
   // `path` and `priority` of packets to be sent count from the transition to rtr on, `rate_cap` from any to rtr or rts. After
   // reset nothing is left of the queue pair's congestion control. Throws NativeError INVALID_STATE, INVALID_QPN,
   // INVALID_ATTRIBUTE, INVALID_CONFIG.

@@ -142,17 +142,15 @@ int QueuePairTable::lend_block() {
   return -1;
 }
 
-bool QueuePairTable::abandon(uint32_t index) {
+bool QueuePairTable::abandon(uint32_t index, std::optional<uint32_t> told) {
   QueuePair& qp = pairs_[index];
   if (qp.kind != QueuePair::Kind::connection || !qp.connected || !qp.verbs()->may_receive()) return false;
   const auto& relayed = static_cast<const RelayedTransport&>(*qp.transport);
   const TransportContext context{.memory = memory_, .completions = *completions_, .counters = counters_};
-  // What goes by a program's own path has not been seen here.
-  const bool seen = (lent_blocks_ >> lent_block_of(qp.qpn) & 1) == 0 || qp.parameters.path.destination_mac == mac_;
-  const std::optional<uint32_t> unanswered = seen ? std::optional(relayed.unanswered()) : std::nullopt;
+  const uint32_t unanswered = told.value_or(relayed.unanswered()) & 0xffffff;
   const QueueAttributes attributes = relayed.attributes();
   qp.kind = QueuePair::Kind::abandoned;
-  qp.transport = std::make_unique<AbandonedConnection>(qp.qpn, context, attributes, unanswered);
+  qp.transport = std::make_unique<AbandonedConnection>(qp.qpn, context, attributes, unanswered, !told);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
@@ -78,7 +79,8 @@ class QueuePairTable {
   int lend_block();
   void take_block_back(int block) { lent_blocks_ = static_cast<uint16_t>(lent_blocks_ & ~(1u << block)); }
   // A program's, which has ended: its peer is told. False when it has none.
-  bool abandon(uint32_t index);
+  // `told`: PSN that its program had come to, as it said, where its packets went by another path.
+  bool abandon(uint32_t index, std::optional<uint32_t> told);
   // Its headers are those of this path from now on.
   void take_path(uint32_t index, const RocePath& path);
 

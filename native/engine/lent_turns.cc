@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/program_transports.h"
+#include "transport/reliable_connection.h"
 
 namespace weir {
 namespace {
@@ -35,6 +36,7 @@ bool ProgramTransports::turn_lent() {
   const bool moved = lent_->turn();
   if (moved) {
     for (ProgramPair* pair : direct_) {
+      if (pair->reliable) tell_expected(*pair);
       if (pair->watched) attended(*pair);
     }
   }
@@ -47,6 +49,12 @@ bool ProgramTransports::turn_lent() {
     session_.tell_counters(counters_);
   }
   return moved;
+}
+
+// Should the program be killed, its peers are told from there on.
+void ProgramTransports::tell_expected(const ProgramPair& pair) {
+  const uint32_t expected = static_cast<const ReliableConnection&>(*pair.transport).expected();
+  session_.memory().lent.pairs[pair.qpn % (1u << kLentBlockShift)].expected.store(expected, std::memory_order_relaxed);
 }
 
 // The daemon's NIC may be another now.

@@ -38,7 +38,9 @@ bool NicApplications::close_program(uint32_t number) {
   programs_.count(number, nic_, ports_.front());
   link->drop_frames(nic_.transport_counters());
   for (const uint32_t qpn : std::set(programs_.queue_pairs(number))) {
-    if (nic_.applications().abandon(qpn)) {
+    const LentPairNews* told = news(qpn);
+    const auto expected = told == nullptr ? std::nullopt : std::optional(told->expected.load(std::memory_order_relaxed));
+    if (nic_.applications().abandon(qpn, expected)) {
       owners_.erase(qpn);
       abandoned_.push_back({qpn, nic_.now() + kAbandoned});
     } else {

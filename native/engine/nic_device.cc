@@ -116,6 +116,9 @@ LentNicConfig NicDevice::lent_config() const {
   lent.nic.parameters.lldp = false;
   lent.nic.port.transmit_by = Backend::af_packet;
   lent.nic.port.impairment.reset();
+  // The socket is where it is: the program may neither see that namespace nor enter it.
+  lent.nic.port.namespace_fd = -1;
+  lent.nic.port.namespace_path.clear();
   return lent;
 }
 

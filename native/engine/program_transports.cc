@@ -179,6 +179,8 @@ bool ProgramTransports::adopt(ProgramPair& pair) {
 void ProgramTransports::modify(ProgramPair& pair, QueuePairState to, const QueueAttributes& given, const ProgramAnswer& way) {
   if (pair.direct) {
     lent_->modify(pair.qpn, to, given, way.path, static_cast<uint8_t>(way.priority));
+    if (pair.reliable) tell_expected(pair);
+    lent_->tell(session_.memory());
     if (to != QueuePairState::reset) return;
     pair.kept = lent_->give_back(pair.qpn);
     pair.direct = false;

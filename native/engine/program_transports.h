@@ -135,6 +135,7 @@ class ProgramTransports : public CompletionSink {
   bool turn(Time now);
   bool turn_lent();
   void look_at_path();
+  void tell_expected(const ProgramPair& pair);
   void submit_lent();
   void run_lent();
   bool nap_lent(Time duration);

@@ -10,13 +10,13 @@ namespace weir {
 bool AbandonedConnection::receive(Time, const uint8_t* frame, const PacketMeta& meta) {
   if (is_response(plain_opcode(meta.opcode))) return ++context_.counters.drop_unexpected_response, false;
   if (!admits(load_bth(frame + meta.bth_offset).partition_key)) return ++context_.counters.drop_partition_key, false;
-  if (!knows_) {
+  if (!certain_) {
     const uint32_t psn = load_bth(frame + meta.bth_offset).psn;
-    knows_ = heard_ && psn_distance(psn, unanswered_) <= 0;
-    if (knows_ || !heard_) unanswered_ = psn;
-    heard_ = true;
+    certain_ = heard_ && psn_distance(psn, *heard_) <= 0;
+    if (certain_) unanswered_ = psn;
+    if (!heard_) heard_ = psn;
   }
-  owed_ = knows_;
+  owed_ = true;
   return true;
 }
 

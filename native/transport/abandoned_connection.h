@@ -10,14 +10,11 @@ namespace weir {
 
 class AbandonedConnection final : public VerbsTransport {
  public:
-  // `unanswered`: PSN of the first request that the peer may not have had an answer to. A NAK acknowledges all before it. Nothing:
-  // only the program knew it. Then the peer is told when it goes back: to that one.
-  AbandonedConnection(uint32_t qpn, const TransportContext& context, const QueueAttributes& attributes,
-                      std::optional<uint32_t> unanswered)
-      : VerbsTransport(qpn, context, 1, 1),
-        unanswered_(unanswered.value_or(0)),
-        knows_(unanswered.has_value()),
-        owed_(knows_) {
+  // `unanswered`: PSN of the first request that the peer may not have had an answer to. A NAK acknowledges all before it.
+  // `certain`: if not, only the program knew it for sure: the peer does, too, and says so when it goes back.
+  AbandonedConnection(uint32_t qpn, const TransportContext& context, const QueueAttributes& attributes, uint32_t unanswered,
+                      bool certain = true)
+      : VerbsTransport(qpn, context, 1, 1), unanswered_(unanswered), certain_(certain) {
     attributes_ = attributes;
     state_ = QueuePairState::rts;
   }
@@ -37,10 +34,10 @@ class AbandonedConnection final : public VerbsTransport {
   bool serves(const SendWork&) const override { return false; }
   bool busy() const override { return false; }
 
-  uint32_t unanswered_;  // if not known: the first that came
-  bool knows_;
-  bool heard_ = false;
-  bool owed_;
+  uint32_t unanswered_;
+  bool certain_;
+  std::optional<uint32_t> heard_;  // while it is not certain: the first that came
+  bool owed_ = true;
 };
 
 }  // namespace weir

@@ -75,6 +75,7 @@ inline constexpr uint32_t kProgramFramePlace = 64;  // each begins at a multiple
 struct LentPairNews {
   static constexpr int kCounters = 16;
   std::atomic<uint32_t> qpn;
+  std::atomic<uint32_t> expected;  // PSN
   std::atomic<uint32_t> state;    // QueuePair::State
   std::atomic<uint32_t> stage;    // IncreaseStage
   std::atomic<uint32_t> limited;  // by congestion control
