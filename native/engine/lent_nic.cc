@@ -14,14 +14,14 @@ namespace weir {
 namespace {
 
 constexpr uint32_t kPackets = 4608;
-constexpr uint32_t kPlaces = 1u << kLentBlockShift;
-constexpr Time kCheckInterval = 250 * kMillisecond;
+constexpr uint32_t kLentPlaces = 1u << kLentBlockShift;
+constexpr Time kPortCheckInterval = 250 * kMillisecond;
 
-timespec to_timespec(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
+timespec timespec_of(Time t) { return {static_cast<time_t>(t / kSecond), static_cast<long>(t % kSecond)}; }
 
 NicDeviceConfig of_program(NicDeviceConfig config) {
   config.lent = true;
-  config.parameters.verbs_queue_pairs = kPlaces;
+  config.parameters.verbs_queue_pairs = kLentPlaces;
   config.parameters.memory_regions = 0;
   return config;
 }
@@ -59,7 +59,7 @@ bool LentNic::turn() {
   clock_.refresh();
   attended_ = 0;
   WirePort& port = device_->ports().front();
-  if (clock_.now() - checked_ >= kCheckInterval) {
+  if (clock_.now() - checked_ >= kPortCheckInterval) {
     checked_ = clock_.now();
     port.check(clock_.now());
   }
@@ -71,7 +71,7 @@ bool LentNic::turn() {
 }
 
 void LentNic::sleep(Time duration, bool frames) {
-  const timespec timeout = to_timespec(std::max<Time>(duration, 0));
+  const timespec timeout = timespec_of(std::max<Time>(duration, 0));
   pollfd descriptors[2] = {{waker_.descriptor(), POLLIN, 0}, {socket_, POLLIN, 0}};
   ::ppoll(descriptors, frames ? 2 : 1, &timeout, nullptr);
   if ((descriptors[0].revents & POLLIN) != 0) waker_.rise(true);

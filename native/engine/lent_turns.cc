@@ -10,14 +10,14 @@
 namespace weir {
 namespace {
 
-constexpr Time kPolledLately = 10 * kMicrosecond;
-constexpr Time kShortestNap = 20 * kMicrosecond;
-constexpr Time kLongestNap = 320 * kMicrosecond;
+constexpr Time kTurnedLately = 10 * kMicrosecond;
+constexpr Time kLeastNap = 20 * kMicrosecond;
+constexpr Time kMostNap = 320 * kMicrosecond;
 constexpr Time kPolls = kMillisecond;
 // Without a turn who polls is away: after it has found something, or else. It may want a CPU, and the thread as well.
 constexpr Time kAway = kMicrosecond, kLongAway = 50 * kMicrosecond;
-constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
-constexpr Time kLongestSleep = 100 * kMillisecond;
+constexpr unsigned long kSlack = 5 * kMicrosecond;
+constexpr Time kMostSleep = 100 * kMillisecond;
 constexpr Time kTellInterval = 50 * kMillisecond;
 // What is posted in a row leaves together: who polls takes it along, if it is not more than this, and not long ago.
 constexpr uint32_t kTogether = 32;
@@ -95,21 +95,21 @@ bool ProgramTransports::nap_lent(Time duration) {
 }
 
 void ProgramTransports::run_lent() {
-  ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
-  Time nap = kShortestNap;
+  ::prctl(PR_SET_TIMERSLACK, kSlack);
+  Time nap = kLeastNap;
   while (!stopping_.load(std::memory_order_acquire)) {
-    const bool polled = program_now() - polled_.load(std::memory_order_relaxed) < kPolledLately;
+    const bool polled = program_now() - polled_.load(std::memory_order_relaxed) < kTurnedLately;
     std::unique_lock lock(mutex_, std::defer_lock);
     if ((polled && !nap_lent(nap)) || !lock.try_lock()) {
-      nap = std::min(2 * nap, kLongestNap);
+      nap = std::min(2 * nap, kMostNap);
       if (!polled) ::sched_yield();
       continue;
     }
-    nap = kShortestNap;
+    nap = kLeastNap;
     lent_sleeps_until_ = 0;
     const bool moved = turn_lent();
     const Time now = lent_->turned();
-    const Time until = std::min(lent_->next_deadline(), now + kLongestSleep);
+    const Time until = std::min(lent_->next_deadline(), now + kMostSleep);
     const bool awake = moved || lent_->lingers() || until <= now;
     if (!awake) lent_sleeps_until_ = until;
     lock.unlock();
