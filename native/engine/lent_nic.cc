@@ -1,7 +1,6 @@
 #include "engine/lent_nic.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -31,7 +30,10 @@ NicDeviceConfig of_program(NicDeviceConfig config) {
 LentNic::LentNic(int config, int socket) : config_(config), socket_(socket) {
   LentNicConfig lent = read_lent_config(config);
   lent.nic.port.lent_socket = socket;
+  // These say something in the daemon's process; the socket knows its interface.
   lent.nic.port.owner.clear();
+  lent.nic.port.namespace_fd = -1;
+  lent.nic.port.namespace_path.clear();
   clock_.refresh();
   memory_ = std::make_unique<PacketMemory>(PacketShape{.count = kPackets, .stride = (lent.packet_bytes + 63) / 64 * 64});
   pool_ = std::make_unique<PacketPool>(*memory_);
@@ -41,12 +43,6 @@ LentNic::LentNic(int config, int socket) : config_(config), socket_(socket) {
                                          std::max(port.receive_slots, port.ring));
   device_ = std::make_unique<NicDevice>(of_program(std::move(lent.nic)), uint16_t{0}, std::move(*wire), *pool_, punted_, records_,
                                         clock_.now());
-}
-
-LentNic::~LentNic() {
-  device_.reset();
-  ::close(socket_);
-  ::close(config_);
 }
 
 bool LentNic::adopt(uint32_t qpn, bool unreliable, std::unique_ptr<VerbsTransport>& transport) {
@@ -72,13 +68,13 @@ bool LentNic::turn() {
 
 void LentNic::sleep(Time duration, bool frames) {
   const timespec timeout = timespec_of(std::max<Time>(duration, 0));
-  pollfd descriptors[2] = {{waker_.descriptor(), POLLIN, 0}, {socket_, POLLIN, 0}};
+  pollfd descriptors[2] = {{waker_.descriptor(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
   ::ppoll(descriptors, frames ? 2 : 1, &timeout, nullptr);
   if ((descriptors[0].revents & POLLIN) != 0) waker_.rise(true);
 }
 
 void LentNic::tell(ProgramMemory& memory) { weir::tell(memory.lent, nic(), device_->ports().front()); }
 
-void LentNic::reconfigure() { device_->reconfigure(of_program(read_lent_config(config_).nic)); }
+void LentNic::reconfigure() { device_->reconfigure(of_program(read_lent_config(config_.get()).nic)); }
 
 }  // namespace weir

@@ -10,15 +10,15 @@
 #include "engine/nic_device.h"
 #include "engine/waker.h"
 #include "engine/worker_clock.h"
+#include "io/network_namespace.h"
 #include "transport/program_rings.h"
 
 namespace weir {
 
 class LentNic {
  public:
-  // Takes both descriptors, which are its own. Throws NativeError.
+  // Takes both descriptors, which are its own, also when it throws NativeError.
   LentNic(int config, int socket);
-  ~LentNic();
   LentNic(const LentNic&) = delete;
   LentNic& operator=(const LentNic&) = delete;
 
@@ -51,7 +51,7 @@ class LentNic {
 
   // Tells the daemon what was counted and what has become of queue pairs, from time to time.
   void tell(ProgramMemory& memory);
-  // The daemon's NIC is another now.
+  // The daemon's NIC is another now. Throws NativeError, as while the daemon writes: nothing has changed then.
   void reconfigure();
 
  private:
@@ -59,8 +59,8 @@ class LentNic {
 
   SoftNic& nic() { return device_->soft_nic(); }
 
-  int config_;
-  int socket_;
+  Descriptor config_;
+  Descriptor socket_;
   WorkerClock clock_;
   std::unique_ptr<PacketMemory> memory_;
   std::unique_ptr<PacketPool> pool_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/native_error.h"
 #include "engine/program_transports.h"
 
 namespace weir {
@@ -46,12 +47,16 @@ bool ProgramTransports::turn_lent() {
   return moved;
 }
 
-// The daemon's NIC may be another now.
+// The daemon's NIC may be another now. While the daemon writes, it cannot be read: it is looked at again later.
 void ProgramTransports::look_at_path() {
   const uint32_t now = session_.memory().paths.load(std::memory_order_acquire);
-  if (std::exchange(paths_, now) == now) return;
+  if (paths_ == now) return;
   const std::lock_guard lock(mutex_);
-  lent_->reconfigure();
+  try {
+    lent_->reconfigure();
+    paths_ = now;
+  } catch (const NativeError&) {
+  }
 }
 
 // What is posted in a row leaves together. Who has polled lately comes back: until then posting is as good.
