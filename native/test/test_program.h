@@ -24,6 +24,7 @@ struct TestProgram {
     context = &own.verbs()->context;
     add_queue_operations(operations);
     add_posting_operations(operations);
+    add_shared_receive_operations(operations);
     domain.base.context = context;
     domain.number = 1;
     completions = operations.create_cq(context, 4096, nullptr, 0);
