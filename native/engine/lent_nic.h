@@ -1,5 +1,5 @@
-// A program's own NIC, on a path that the NIC's daemon has lent it (engine/lent_path.h): it drives the connections whose peers are
-// on the wire, whose frames come and go without the daemon. One lock is for all of it, which is its user's.
+// A program's own NIC, on a path that the NIC's daemon has lent it (engine/lent_path.h): it drives the connections whose peers
+// are on the wire, whose frames come and go without the daemon. One lock is for all of it, which is its user's.
 #pragma once
 
 #include <atomic>

@@ -2,19 +2,39 @@
 #pragma once
 
 #include <doctest/doctest.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
-#include <utility>
+#include <cstring>
+#include <functional>
 
 #include "engine/open_port.h"
+#include "io/network_namespace.h"
 #include "test/live_wire.h"
 #include "test/programs_bed.h"
 #include "test/test_program.h"
 
 namespace weir::test {
 
+// The kernel says a while after both ends are up that they run.
+inline bool runs(int namespace_fd, const char* interface) {
+  int fd = -1;
+  in_namespace(namespace_fd, [&] { fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0); });
+  const Descriptor socket(fd);
+  ifreq request{};
+  std::strncpy(request.ifr_name, interface, IFNAMSIZ - 1);
+  return ::ioctl(socket.get(), SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_RUNNING) != 0;
+}
+
 struct LentPathsBed : ProgramsBed {
   explicit LentPathsBed(const Wire& wire, const CongestionParameters& congestion = nic_parameters().congestion)
-      : ProgramsBed(config(wire, congestion), open_packet_port, true) {}
+      : ProgramsBed(running(wire, congestion), open_packet_port, true) {}
+  // Programs hear of no change of the link.
+  static WorkerConfig running(const Wire& wire, const CongestionParameters& congestion) {
+    REQUIRE(eventually([&] { return runs(wire.near, "near0") && runs(wire.far, "far0"); }));
+    return config(wire, congestion);
+  }
   static WorkerConfig config(const Wire& wire, const CongestionParameters& congestion) {
     WorkerConfig config = ProgramsBed::config(0, congestion);
     for (const int i : {0, 1}) {
