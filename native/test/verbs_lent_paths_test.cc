@@ -415,23 +415,27 @@ TEST_CASE("lent paths: what becomes of the daemon's NIC becomes of the program's
       return out;
     };
     REQUIRE(eventually([&] { return window() > 1; }));
-    const auto path = [](NicDevice& device) { return device.programs()->path(device.programs()->numbers().front()); };
+    const auto becomes = [&](double packets) {
+      SwiftParameters swift;
+      swift.base_target = kSecond;
+      swift.min_cwnd = swift.max_cwnd = packets;
+      bed.at(0, [&](NicDevice& device) { device.reconfigure(LentPathsBed::config(wire, swift).nics[0]); });
+      return eventually([&] {
+        written.go(c.qp[0]);
+        return window() == packets;
+      });
+    };
+    CHECK(becomes(1));
     // A program that looks while the daemon writes.
-    bed.at(0, [&](NicDevice& device) { REQUIRE(::ftruncate(path(device)->config(), 100) == 0); });
-    auto& shared = const_cast<ProgramMemory&>(c.left.nic->shared_memory());
-    shared.paths.fetch_add(1);
+    bed.at(0, [&](NicDevice& device) {
+      const LentPath* const path = device.programs()->path(device.programs()->numbers().front());
+      REQUIRE(::ftruncate(path->config(), 100) == 0);
+    });
+    const_cast<ProgramMemory&>(c.left.nic->shared_memory()).paths.fetch_add(1);
     const Time until = program_now() + 300 * kMillisecond;
     while (program_now() < until) written.go(c.qp[0]);
-    CHECK(window() > 1);
-
-    SwiftParameters one_in_flight;
-    one_in_flight.base_target = kSecond;
-    one_in_flight.min_cwnd = one_in_flight.max_cwnd = 1;
-    bed.at(0, [&](NicDevice& device) { device.reconfigure(LentPathsBed::config(wire, one_in_flight).nics[0]); });
-    CHECK(eventually([&] {
-      written.go(c.qp[0]);
-      return window() == 1;
-    }));
+    CHECK(window() == 1);
+    CHECK(becomes(3));
   });
 }
 
