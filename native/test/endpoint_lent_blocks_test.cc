@@ -183,6 +183,22 @@ TEST_CASE("lent blocks: a transport that is given back while it waits for the li
   CHECK(two.left().pool.available() == two.left().pool.size());
 }
 
+TEST_CASE("lent blocks: a transport that is given back is not active any more: the next one is alone, and begins at line rate") {
+  Two two([](NicParameters& p) { p.initial_rate = 1'000'000'000; });
+  two.connect();
+  const Transfer first(two, 5'000, WorkOpcode::write);
+  two.run(kMillisecond);
+  REQUIRE(two.left().completions.all.size() == 1);
+  const std::unique_ptr<VerbsTransport> back = two.left().nic.applications().give_back(two.qpn(0));
+  REQUIRE(back != nullptr);
+  two.connect();
+  const Transfer second(two, 5'000, WorkOpcode::write);
+  two.run(kMillisecond + 2 * kMicrosecond);
+  const QueuePair& qp = two.pair_of(two.left(), two.qpn(0));
+  REQUIRE(qp.counters.tx_packets > 0);
+  CHECK(two.left().nic.allowed_rate(qp) == two.left().nic.line_rate());
+}
+
 // A program's connection on a lent block, whose frames the daemon sees once its path is taken back.
 TEST_CASE("lent blocks: the peer of a program that ends on its own path is told when it goes back") {
   auto memory = std::make_unique<ProgramMemory>();

@@ -89,6 +89,16 @@ TEST_CASE("abandoned: a peer that has gone back already is told when it does so 
   CHECK(left.answer() == 5u);
 }
 
+TEST_CASE("abandoned: packets that overtake each other ahead of the first are not taken for a peer that goes back") {
+  Left left(std::nullopt);
+  for (const uint32_t psn : {100u, 103u, 101u, 102u, 105u, 104u}) {
+    CHECK(left.hear(psn));
+    CHECK(left.answer() == std::nullopt);
+  }
+  CHECK(left.hear(100));
+  CHECK(left.answer() == 100u);
+}
+
 TEST_CASE("abandoned: PSNs wrap, ahead and back") {
   Left ahead(std::nullopt);
   for (const uint32_t psn : {0xfffffeu, 0xffffffu, 0u, 1u}) {
