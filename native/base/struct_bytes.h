@@ -91,6 +91,10 @@ class ByteReader : public Visitor {
     }
   }
   bool finished() const { return left_.empty(); }
+  // Throws as well unless that was all, and `good`.
+  void finish(bool good = true) const {
+    if (!good || !finished()) malformed();
+  }
 
  private:
   [[noreturn]] static void malformed() {

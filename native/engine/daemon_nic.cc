@@ -60,7 +60,8 @@ uint32_t DaemonNic::create_queue_pair(const VerbsQueuePairParameters& parameters
   budget_.require(send_depth, receive_depth);
   auto pair = std::make_unique<ProgramPair>();
   const Service service = parameters.datagram     ? Service::datagram
-                          : parameters.unreliable ? Service::unreliable : Service::connection;
+                          : parameters.unreliable ? Service::unreliable
+                                                  : Service::connection;
   require_agreed(create(*pair, service, send_depth, receive_depth));
   const uint32_t qpn = pair->qpn;
   budget_.take(qpn, send_depth, receive_depth);

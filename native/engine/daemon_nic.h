@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 
-#include "engine/program_transports.h"
 #include "endpoint/queue_pair_table.h"
+#include "engine/program_transports.h"
 #include "engine/verbs_rings.h"
 
 namespace weir {

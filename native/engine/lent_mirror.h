@@ -1,5 +1,5 @@
-// Copies of the frames that pass a program's own path, in memory that it shares with the daemon, whose captures take them. Nothing
-// is copied while nobody captures; a frame for which there is no room passes all the same, and is counted.
+// Copies of the frames that pass a program's own path, in memory that it shares with the daemon, whose captures take them.
+// Nothing is copied while nobody captures; a frame for which there is no room passes all the same, and is counted.
 #pragma once
 
 #include <atomic>

@@ -6,7 +6,7 @@
 namespace weir {
 namespace {
 
-constexpr uint32_t kPlaces = 1u << kLentBlockShift;
+constexpr uint32_t kPairsOfBlock = 1u << kLentBlockShift;
 // More than a NIC counts between two looks.
 constexpr uint64_t kMostAtOnce = uint64_t{1} << 40;
 
@@ -62,7 +62,7 @@ uint64_t LentAccount::take(const LentNews& news, SoftNic& nic, WirePort& port) {
 }
 
 bool LentAccount::read(const LentNews& news, uint32_t qpn, QpCounters& counters) {
-  const LentPairNews& told = news.pairs[qpn % kPlaces];
+  const LentPairNews& told = news.pairs[qpn % kPairsOfBlock];
   if (told.qpn.load(std::memory_order_acquire) != qpn) return false;
   for (size_t i = 0; i < QpCounters::kCount; ++i) counters.words()[i] = told.counted[i].load(std::memory_order_relaxed);
   return true;
@@ -78,7 +78,7 @@ void tell(LentNews& news, SoftNic& nic, WirePort& port) {
     for (size_t i = 0; i < set.kCount; ++i) news.counted[at++].store(set.words()[i], std::memory_order_relaxed);
   });
   for (const QueuePair& qp : nic.queue_pairs()) {
-    if (qp.verbs() != nullptr) tell_pair(news.pairs[qp.qpn % kPlaces], nic, qp);
+    if (qp.verbs() != nullptr) tell_pair(news.pairs[qp.qpn % kPairsOfBlock], nic, qp);
   }
 }
 

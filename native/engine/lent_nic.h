@@ -1,5 +1,5 @@
-// A program's own NIC, on a path that the NIC's daemon has lent it (engine/lent_path.h): it drives the connections whose peers are
-// on the wire, whose frames come and go without the daemon. One lock is for all of it, which is its user's.
+// A program's own NIC, on a path that the NIC's daemon has lent it (engine/lent_path.h): it drives the connections whose peers
+// are on the wire, whose frames come and go without the daemon. One lock is for all of it, which is its user's.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 #include "engine/nic_device.h"
 #include "engine/waker.h"
 #include "engine/worker_clock.h"
+#include "io/network_namespace.h"
 #include "transport/program_rings.h"
 
 namespace weir {
@@ -18,7 +19,6 @@ class LentNic {
  public:
   // Takes both descriptors, which are its own. Throws NativeError.
   LentNic(int config, int socket);
-  ~LentNic();
   LentNic(const LentNic&) = delete;
   LentNic& operator=(const LentNic&) = delete;
 
@@ -50,10 +50,10 @@ class LentNic {
   void ring() { waker_.ring(); }
 
   // Whether the daemon captures: it is to be woken for that.
-  bool captured() const { return shared_.mirror.wanted.load(std::memory_order_relaxed) != 0; }
+  bool captured() const { return shared_->mirror.wanted.load(std::memory_order_relaxed) != 0; }
   // Tells the daemon what was counted and what has become of queue pairs, from time to time.
   void tell(ProgramMemory& memory);
-  // The daemon's NIC is another now.
+  // The daemon's NIC is another now. Throws NativeError, as while the daemon writes: nothing has changed then.
   void reconfigure();
 
  private:
@@ -61,8 +61,8 @@ class LentNic {
 
   SoftNic& nic() { return device_->soft_nic(); }
 
-  int socket_;
-  LentMemory& shared_;
+  Descriptor socket_;
+  MappedLentMemory shared_;
   WorkerClock clock_;
   std::unique_ptr<PacketMemory> memory_;
   std::unique_ptr<PacketPool> pool_;

@@ -32,10 +32,15 @@ void describe(auto& v, Of<LentNicConfig> auto& config) {
 struct LentMemory {
   static constexpr uint32_t kConfigBytes = 1 << 20;
 
-  uint64_t length;                // of ...
+  uint64_t length;               // of ...
   uint8_t config[kConfigBytes];  // ... a LentNicConfig (base/struct_bytes.h)
   MirrorMemory mirror;
 };
+
+struct UnmapLentMemory {
+  void operator()(LentMemory* memory) const;
+};
+using MappedLentMemory = std::unique_ptr<LentMemory, UnmapLentMemory>;
 
 // The daemon's end of it.
 class LentPath {
@@ -62,14 +67,14 @@ class LentPath {
   int block_;
   int socket_ = -1;
   int config_ = -1;  // a memfd: LentMemory
-  LentMemory* memory_ = nullptr;
+  MappedLentMemory memory_;
   std::optional<MirrorReader> mirror_;
 };
 
 // Reads what the daemon has written there. Throws NativeError MALFORMED, also while it is being written.
 LentNicConfig read_lent_config(const LentMemory& memory);
-// Maps it, for the life of the process or until munmap(). Throws NativeError.
-LentMemory& map_lent_memory(int descriptor);
+// The descriptor is not needed any more afterwards. Throws NativeError.
+MappedLentMemory map_lent_memory(int descriptor);
 
 // Descriptors for a program.
 struct LentDescriptors {

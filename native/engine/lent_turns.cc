@@ -1,24 +1,25 @@
-// How a program's own NIC is turned: by who posts and polls, and by a thread of this library while nobody does.
-#include <pthread.h>
+#include "engine/lent_turns.h"
+
 #include <sched.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 
-#include "engine/program_transports.h"
+#include "base/native_error.h"
 #include "transport/reliable_connection.h"
 
 namespace weir {
 namespace {
 
-constexpr Time kPolledLately = 10 * kMicrosecond;
-constexpr Time kShortestNap = 20 * kMicrosecond;
-constexpr Time kLongestNap = 320 * kMicrosecond;
+constexpr Time kTurnedLately = 10 * kMicrosecond;
+constexpr Time kLeastNap = 20 * kMicrosecond;
+constexpr Time kMostNap = 320 * kMicrosecond;
 constexpr Time kPolls = kMillisecond;
 // Without a turn who polls is away: after it has found something, or else. It may want a CPU, and the thread as well.
 constexpr Time kAway = kMicrosecond, kLongAway = 50 * kMicrosecond;
-constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
-constexpr Time kLongestSleep = 100 * kMillisecond;
+constexpr unsigned long kSlack = 5 * kMicrosecond;
+constexpr Time kMostSleep = 100 * kMillisecond;
 constexpr Time kTellInterval = 50 * kMillisecond;
 // What is posted in a row leaves together: who polls takes it along, if it is not more than this, and not long ago.
 constexpr uint32_t kTogether = 32;
@@ -26,74 +27,116 @@ constexpr Time kSoon = 2 * kMicrosecond;
 // While who polls takes frames itself, they need not wake the thread: so many that woke it for nothing are enough to know, for a
 // while.
 constexpr uint32_t kWasted = 4;
-// Another thread wants the same CPU, so for a while this one sleeps where it would look again.
-constexpr Time kLongYield = 50 * kMicrosecond, kSharing = 20 * kMillisecond;
 constexpr Time kNotEager = 5 * kMillisecond;
+// Another thread wants the same CPU, so for a while this one sleeps where it would look again.
+constexpr Time kLateYield = 50 * kMicrosecond, kGivingWay = 20 * kMillisecond;
 
 }  // namespace
 
-bool ProgramTransports::turn_lent() {
-  const bool moved = lent_->turn();
-  if (moved) {
-    for (ProgramPair* pair : direct_) {
-      if (pair->reliable) tell_expected(*pair);
-      if (pair->watched) attended(*pair);
-    }
+void LentTurns::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void LentTurns::stop() {
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_release);
+  nic_.ring();
+  thread_.join();
+  nic_.tell(host_.session.memory());
+}
+
+// Who had its place before may still be in a list of those that wait for the link.
+bool LentTurns::adopt(ProgramPair& pair) {
+  constexpr int kPatience = 100;
+  for (int attempt = 0; attempt < kPatience && !pair.direct; ++attempt) {
+    if (attempt > 0) ::usleep(100);
+    const std::lock_guard lock(host_.mutex);
+    if (attempt > 0) turn();
+    pair.direct = nic_.adopt(pair.qpn, !pair.reliable, pair.kept);
+    if (pair.direct) pairs_.push_back(&pair);
   }
-  if (moved && lent_->captured()) session_.wake_nic();
-  const Time now = lent_->turned();
-  lent_turned_.store(now, std::memory_order_relaxed);
+  return pair.direct;
+}
+
+void LentTurns::modify(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, const ProgramAnswer& way) {
+  nic_.modify(pair.qpn, to, attributes, way.path, static_cast<uint8_t>(way.priority));
+  if (pair.reliable) tell_expected(pair);
+  if (to == QueuePairState::reset) return give_back(pair);
+  nic_.tell(host_.session.memory());
+}
+
+void LentTurns::give_back(ProgramPair& pair) {
+  nic_.tell(host_.session.memory());
+  pair.kept = nic_.give_back(pair.qpn);
+  pair.direct = false;
+  std::erase(pairs_, &pair);
+}
+
+bool LentTurns::turn() {
+  const bool moved = nic_.turn();
+  if (moved) {
+    for (ProgramPair* pair : pairs_) {
+      if (pair->reliable) tell_expected(*pair);
+      if (pair->watched) host_.attended(*pair);
+    }
+    if (nic_.captured()) host_.session.wake_nic();
+  }
+  const Time now = nic_.turned();
+  turned_.store(now, std::memory_order_relaxed);
   if (now - told_ > kTellInterval) {
     told_ = now;
-    lent_->tell(session_.memory());
-    session_.tell_counters(counters_);
+    nic_.tell(host_.session.memory());
+    host_.session.tell_counters(host_.counters);
   }
   return moved;
 }
 
 // Should the program be killed, its peers are told from there on.
-void ProgramTransports::tell_expected(const ProgramPair& pair) {
+void LentTurns::tell_expected(const ProgramPair& pair) const {
   const uint32_t expected = static_cast<const ReliableConnection&>(*pair.transport).expected();
-  session_.memory().lent.pairs[pair.qpn % (1u << kLentBlockShift)].expected.store(expected, std::memory_order_relaxed);
+  host_.session.memory().lent.pairs[pair.qpn % (1u << kLentBlockShift)].expected.store(expected, std::memory_order_relaxed);
 }
 
-// The daemon's NIC may be another now.
-void ProgramTransports::look_at_path() {
-  const uint32_t now = session_.memory().paths.load(std::memory_order_acquire);
-  if (std::exchange(paths_, now) == now) return;
-  const std::lock_guard lock(mutex_);
-  lent_->reconfigure();
+// While the daemon writes, it cannot be read: it is looked at again later.
+void LentTurns::look() {
+  const uint32_t now = host_.session.memory().paths.load(std::memory_order_acquire);
+  if (paths_ == now) return;
+  const std::lock_guard lock(host_.mutex);
+  try {
+    nic_.reconfigure();
+    paths_ = now;
+  } catch (const NativeError&) {
+  }
 }
 
 // What is posted in a row leaves together. Who has polled lately comes back: until then posting is as good.
-void ProgramTransports::submit_lent() {
-  const Time now = program_now();
+void LentTurns::submit() {
+  if (nic_.attended() == 0) return;
+  const Time now = monotonic_now();
   const Time polled = polled_.load(std::memory_order_relaxed);
   const bool polls = polled != 0 && now - polled < kPolls;
-  if (polls) polled_.store(now, std::memory_order_relaxed);
-  found_.store(false, std::memory_order_relaxed);
-  const bool in_a_row = polls && now - lent_turn_ended_ < kSoon;
-  const bool naps = lent_naps_.load(std::memory_order_relaxed);
-  if (in_a_row && naps && lent_->attended() < kTogether) return;
-  turn_lent();
-  lent_turn_ended_ = program_now();
-  if (lent_sleeps_until_ > (in_a_row ? 0 : lent_->next_deadline())) {
-    lent_sleeps_until_ = 0;
-    lent_->ring();
+  if (polls) poll(now);
+  const bool in_a_row = polls && now - submitted_ < kSoon;
+  if (in_a_row && naps_.load(std::memory_order_relaxed) && nic_.attended() < kTogether) return;
+  turn();
+  submitted_ = monotonic_now();
+  if (sleeps_until_ > (in_a_row ? 0 : nic_.next_deadline())) {
+    sleeps_until_ = 0;
+    nic_.ring();
   }
 }
 
 // Somebody polls, and turns the NIC. It may find something and go away: then frames are the thread's. Returns whether that is so.
-bool ProgramTransports::nap_lent(Time duration) {
-  const Time before = program_now();
+bool LentTurns::nap(Time duration) {
+  const Time before = monotonic_now();
   eager_ = eager_ || before >= eager_at_;
-  lent_naps_.store(true, std::memory_order_seq_cst);
+  naps_.store(true, std::memory_order_seq_cst);
   const bool rests = polled_.load(std::memory_order_seq_cst) == 0;
-  if (!rests && !stopping_.load(std::memory_order_acquire)) lent_->sleep(duration, eager_);
-  lent_naps_.store(false, std::memory_order_relaxed);
-  const Time after = program_now();
+  if (!rests && !stopping_.load(std::memory_order_acquire)) nic_.sleep(duration, eager_);
+  naps_.store(false, std::memory_order_relaxed);
+  const Time after = monotonic_now();
   const Time alone = found_.load(std::memory_order_relaxed) ? kAway : kLongAway;
-  const bool away = after - lent_turned_.load(std::memory_order_relaxed) > alone;
+  const bool away = after - turned_.load(std::memory_order_relaxed) > alone;
   if (!eager_ || after - before >= duration) return away;
   if (away) {
     wasted_ = 0;
@@ -105,31 +148,31 @@ bool ProgramTransports::nap_lent(Time duration) {
   return away;
 }
 
-void ProgramTransports::run_lent() {
-  ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
-  Time nap = kShortestNap;
+void LentTurns::run() {
+  ::prctl(PR_SET_TIMERSLACK, kSlack);
+  Time nap = kLeastNap;
   Time shares_until = 0;
   while (!stopping_.load(std::memory_order_acquire)) {
-    const bool polled = program_now() - polled_.load(std::memory_order_relaxed) < kPolledLately;
-    std::unique_lock lock(mutex_, std::defer_lock);
-    if ((polled && !nap_lent(nap)) || !lock.try_lock()) {
-      nap = std::min(2 * nap, kLongestNap);
+    const bool polled = monotonic_now() - polled_.load(std::memory_order_relaxed) < kTurnedLately;
+    std::unique_lock lock(host_.mutex, std::defer_lock);
+    if ((polled && !this->nap(nap)) || !lock.try_lock()) {
+      nap = std::min(2 * nap, kMostNap);
       if (!polled) ::sched_yield();
       continue;
     }
-    nap = kShortestNap;
-    lent_sleeps_until_ = 0;
-    const bool moved = turn_lent();
-    const Time now = lent_->turned();
-    const Time until = std::min(lent_->next_deadline(), now + kLongestSleep);
-    const bool awake = moved || (lent_->lingers() && now > shares_until) || until <= now;
-    if (!awake) lent_sleeps_until_ = until;
+    nap = kLeastNap;
+    sleeps_until_ = 0;
+    const bool moved = turn();
+    const Time now = nic_.turned();
+    const Time until = std::min(nic_.next_deadline(), now + kMostSleep);
+    const bool awake = moved || (nic_.lingers() && now > shares_until) || until <= now;
+    if (!awake) sleeps_until_ = until;
     lock.unlock();
     if (awake) {
       ::sched_yield();
-      if (const Time after = program_now(); after - now > kLongYield) shares_until = after + kSharing;
+      if (const Time after = monotonic_now(); after - now > kLateYield) shares_until = after + kGivingWay;
     } else {
-      lent_->sleep(until - now, true);
+      nic_.sleep(until - now, true);
     }
   }
 }

@@ -73,7 +73,8 @@ NicDevice::NicDevice(const NicDeviceConfig& config, uint16_t index, WirePort por
       pool_(pool),
       punted_(punted),
       records_(records),
-      applications_(config.parameters.verbs_queue_pairs > 0 && !config.lent ? std::make_unique<NicApplications>(nic_, ports_) : nullptr),
+      applications_(config.parameters.verbs_queue_pairs > 0 && !config.lent ? std::make_unique<NicApplications>(nic_, ports_)
+                                                                            : nullptr),
       begin_(begin),
       piece_(time_on(config.parameters.rate, kPiece)),
       nic_(completed(config.parameters), begun(config_, begin), pool, verbs()) {

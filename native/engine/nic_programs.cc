@@ -62,7 +62,8 @@ struct NicPrograms::Program {
     if (path != nullptr) {
       link->pass(account.take(memory->lent, nic, port));
       for (const uint32_t qpn : queue_pairs) {
-        if (QpCounters* counters = nic.applications().counters(qpn); counters != nullptr) account.read(memory->lent, qpn, *counters);
+        if (QpCounters* counters = nic.applications().counters(qpn); counters != nullptr)
+          account.read(memory->lent, qpn, *counters);
       }
     }
     link->count(nic.transport_counters());

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/secret.h"
+#include "engine/worker_clock.h"
 #include "transport/datagram.h"
 #include "transport/opcode.h"
 #include "transport/reliable_connection.h"
@@ -38,19 +39,26 @@ constexpr Time kLongestNap = 320 * kMicrosecond;
 constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
 constexpr Time kLongestSleep = 100 * kMillisecond;  // then it looks whether the daemon lives
 
-}  // namespace
-
-Time program_now() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * kSecond + t.tv_nsec;
+void modify_transport(LentTurns* lent, ProgramPair& pair, QueuePairState to, const QueueAttributes& given,
+                      const ProgramAnswer& way) {
+  if (pair.direct) return lent->modify(pair, to, given, way);
+  QueueAttributes attributes = given;
+  attributes.echoes = true;  // the daemon knows whether its NIC does
+  pair.transport->modify(to, attributes);
 }
+
+bool has_left(LentTurns* lent, const ProgramPair& pair) { return pair.unsent == 0 && (!pair.direct || lent->has_left(pair)); }
+
+}  // namespace
 
 ProgramTransports::ProgramTransports(const std::string& socket, MemoryTable::Probe probe, bool send_queue_errors, bool direct)
     : session_(socket, direct), memory_(kRegions, secret(), probe), send_queue_errors_(send_queue_errors) {
   free_.reserve(kProgramPackets);
   for (uint32_t slot = kProgramPackets; slot > 0; --slot) free_.push_back(slot - 1);
-  if (const auto [config, path] = session_.take_path(); path >= 0) lent_ = std::make_unique<LentNic>(config, path);
+  if (const Session::Path path = session_.take_path(); path.socket >= 0) {
+    lent_ = std::make_unique<LentTurns>(
+        path, LentTurns::Host{mutex_, session_, counters_, [this](ProgramPair& pair) { attended(pair); }});
+  }
 }
 
 ProgramTransports::~ProgramTransports() = default;
@@ -64,7 +72,7 @@ void ProgramTransports::start() {
   sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   thread_ = std::thread([this] { run(); });
-  if (lent_ != nullptr) lent_thread_ = std::thread([this] { run_lent(); });
+  if (lent_ != nullptr) lent_->start();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -73,10 +81,7 @@ void ProgramTransports::stop() {
   stopping_.store(true, std::memory_order_release);
   session_.ring_thread();
   thread_.join();
-  if (!lent_thread_.joinable()) return;
-  lent_->ring();
-  lent_thread_.join();
-  lent_->tell(session_.memory());
+  if (lent_ != nullptr) lent_->stop();
 }
 
 ProgramAnswer ProgramTransports::ask(const ProgramRequest& request) {
@@ -122,8 +127,7 @@ uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t 
   return 0;
 }
 
-uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const QueueAttributes& given, ProgramRequest way) {
-  QueueAttributes attributes = given;
+uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, ProgramRequest way) {
   const bool ends = to == QueuePairState::reset || to == QueuePairState::error;
   const QueuePairState from = [&] {
     const std::lock_guard lock(mutex_);
@@ -134,7 +138,7 @@ uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const Q
   const auto apply = [&](const ProgramAnswer& answer) {
     const std::lock_guard lock(mutex_);
     const QueuePairState before = pair.transport->state();
-    modify(pair, to, attributes, answer);
+    modify_transport(lent_.get(), pair, to, attributes, answer);
     const bool watched = session_.memory().watches.load(std::memory_order_acquire) != 0;
     if (watched && !pair.direct && before != to && to == QueuePairState::rts) pair.transport->expect_reads(1);
     changed(pair, before, to);
@@ -156,55 +160,21 @@ uint32_t ProgramTransports::change(ProgramPair& pair, QueuePairState to, const Q
     answer = ask(way);
     const uint32_t error = answer.error;
     if (error != 0 && !(ends && error == EIO)) return error;  // a daemon that is gone sends nothing more, either
-    if (answer.direct != 0 && !adopt(pair)) return ENOMEM;
+    if (answer.direct != 0 && (lent_ == nullptr || !lent_->adopt(pair))) return ENOMEM;
   }
   if (!ends) apply(answer);
   return 0;
 }
 
-// Who had its place before may still be in a list of those that wait for the link.
-bool ProgramTransports::adopt(ProgramPair& pair) {
-  constexpr int kPatience = 100;
-  if (lent_ == nullptr) return false;
-  for (int attempt = 0; attempt < kPatience && !pair.direct; ++attempt) {
-    if (attempt > 0) ::usleep(100);
-    const std::lock_guard lock(mutex_);
-    if (attempt > 0) turn_lent();
-    pair.direct = lent_->adopt(pair.qpn, !pair.reliable, pair.kept);
-    if (pair.direct) direct_.push_back(&pair);
-  }
-  return pair.direct;
-}
-
-void ProgramTransports::modify(ProgramPair& pair, QueuePairState to, const QueueAttributes& given, const ProgramAnswer& way) {
-  if (pair.direct) {
-    lent_->modify(pair.qpn, to, given, way.path, static_cast<uint8_t>(way.priority));
-    if (pair.reliable) tell_expected(pair);
-    lent_->tell(session_.memory());
-    if (to != QueuePairState::reset) return;
-    pair.kept = lent_->give_back(pair.qpn);
-    pair.direct = false;
-    std::erase(direct_, &pair);
-    return;
-  }
-  QueueAttributes attributes = given;
-  attributes.echoes = true;  // the daemon knows whether its NIC does
-  pair.transport->modify(to, attributes);
-}
-
 void ProgramTransports::remove(ProgramPair& pair) {
-  if (std::exchange(pair.direct, false)) {
-    lent_->tell(session_.memory());
-    pair.kept = lent_->give_back(pair.qpn);
-  }
-  std::erase(direct_, &pair);
+  if (pair.direct) lent_->give_back(pair);
   pairs_.erase(pair.qpn);
   std::erase(dirty_, &pair);
 }
 
 void ProgramTransports::attend(ProgramPair& pair) {
-  if (!pair.direct) return send(pair, program_now());
-  lent_->attend(pair.qpn);
+  if (!pair.direct) return send(pair, monotonic_now());
+  lent_->attend(pair);
   attended(pair);
 }
 
@@ -289,7 +259,7 @@ void ProgramTransports::write(ProgramPair& pair, const OutgoingPacket& out, bool
 }
 
 void ProgramTransports::submit() {
-  if (lent_ != nullptr && lent_->attended() > 0) submit_lent();
+  if (lent_ != nullptr) lent_->submit();
   if (submitted_ != published_) {
     published_ = submitted_;
     session_.memory().submitted_written.store(submitted_, std::memory_order_release);
@@ -380,17 +350,17 @@ bool ProgramTransports::turn(Time now) {
 }
 
 bool ProgramTransports::help() {
-  const Time now = program_now();
+  const Time now = monotonic_now();
   polled_.store(now, std::memory_order_relaxed);
   if (!mutex_.try_lock()) return false;
   ProgramMemory& shared = session_.memory();
   if (naps_.load(std::memory_order_relaxed)) shared.program_sleeps.store(0, std::memory_order_relaxed);
-  found_.store(false, std::memory_order_relaxed);
+  if (lent_ != nullptr) lent_->poll(now);
   bool moved = turn(now);
-  if (lent_ != nullptr) moved |= turn_lent();
+  if (lent_ != nullptr) moved |= lent_->turn();
   mutex_.unlock();
   if (moved) {
-    polled_.store(program_now(), std::memory_order_relaxed);
+    polled_.store(monotonic_now(), std::memory_order_relaxed);
   } else {
     sched_yield();  // the daemon or the kernel, which moves things, may want this CPU
   }
@@ -398,7 +368,7 @@ bool ProgramTransports::help() {
 }
 
 void ProgramTransports::may_leave() {
-  found_.store(true, std::memory_order_relaxed);
+  if (lent_ != nullptr) lent_->find();
   if (!naps_.load(std::memory_order_relaxed)) return;
   ProgramMemory& shared = session_.memory();
   shared.returned_wanted.store(shared.returned_written.load(std::memory_order_relaxed) + kProgramPackets,
@@ -409,35 +379,30 @@ void ProgramTransports::may_leave() {
 }
 
 void ProgramTransports::rest() {
-  if (polled_.exchange(0, std::memory_order_seq_cst) == 0) return;
-  if (naps_.load(std::memory_order_seq_cst)) session_.ring_thread();
-  if (lent_naps_.load(std::memory_order_seq_cst)) lent_->ring();
+  if (polled_.exchange(0, std::memory_order_seq_cst) != 0 && naps_.load(std::memory_order_seq_cst)) session_.ring_thread();
+  if (lent_ != nullptr) lent_->rest();
 }
 
 void ProgramTransports::wait_until(const std::function<bool()>& left) {
-  const Time patience = program_now() + 100 * kMillisecond;
-  for (Time now = program_now(); now < patience; now = program_now()) {
+  const Time patience = monotonic_now() + 100 * kMillisecond;
+  for (Time now = monotonic_now(); now < patience; now = monotonic_now()) {
     {
       const std::lock_guard lock(mutex_);
       turn(now);
-      if (lent_ != nullptr) turn_lent();
+      if (lent_ != nullptr) lent_->turn();
       if (failed() || left()) return;
     }
     ::usleep(50);
   }
 }
 
-bool ProgramTransports::has_left(const ProgramPair& pair) const {
-  return pair.unsent == 0 && (!pair.direct || (!pair.transport->control_waits() && lent_->sent_all()));
-}
-
 void ProgramTransports::let_leave(const ProgramPair& pair) {
-  wait_until([&] { return has_left(pair); });
+  wait_until([&] { return has_left(lent_.get(), pair); });
 }
 
 void ProgramTransports::let_all_leave() {
   wait_until([&] {
-    return std::all_of(pairs_.begin(), pairs_.end(), [this](const auto& pair) { return has_left(*pair.second); });
+    return std::all_of(pairs_.begin(), pairs_.end(), [this](const auto& pair) { return has_left(lent_.get(), *pair.second); });
   });
 }
 
@@ -456,11 +421,11 @@ void ProgramTransports::run() {
   Time nap = kShortestNap;
   bool rung = false;  // rung by the daemon, in its last nap
   while (!stopping_.load(std::memory_order_acquire)) {
-    const Time now = program_now();
+    const Time now = monotonic_now();
     if (now - looked > kLongestSleep) {
       looked = now;
       if (session_.ended()) return fail();
-      if (lent_ != nullptr) look_at_path();
+      if (lent_ != nullptr) lent_->look();
       look();
     }
     std::unique_lock lock(mutex_, std::defer_lock);
@@ -524,7 +489,7 @@ void ProgramTransports::fail() {
   for (const auto& [qpn, pair] : pairs_) {
     const QueuePairState from = pair->transport->state();
     if (from == QueuePairState::reset || from == QueuePairState::error) continue;
-    modify(*pair, QueuePairState::error, {}, {});
+    modify_transport(lent_.get(), *pair, QueuePairState::error, {}, {});
     changed(*pair, from, QueuePairState::error);
   }
   ended();

@@ -20,33 +20,13 @@
 #include <vector>
 
 #include "endpoint/program_session.h"
-#include "engine/lent_nic.h"
+#include "engine/lent_turns.h"
+#include "engine/program_pair.h"
 #include "transport/memory_table.h"
 #include "transport/program_link.h"
 #include "transport/verbs_transport.h"
 
 namespace weir {
-
-// One queue pair of the program, as far as its transport is concerned.
-struct ProgramPair {
-  uint32_t qpn = 0;
-  VerbsTransport* transport = nullptr;
-  std::unique_ptr<VerbsTransport> kept;  // the same, unless the program's own NIC has it
-  bool direct = false;                   // that has it
-  bool watched = false;                  // attended() is called whenever that NIC has moved
-  bool datagram = false;
-  bool reliable = false;
-  uint32_t unsent = 0;  // packets that the daemon has, acknowledgements among them
-  // Data packets that the daemon has. Congestion control may hold requests there: what answers the peer does not wait for that.
-  struct Share {
-    uint32_t submitted = 0;
-    uint32_t most = 64;
-  };
-  Share requests;
-  Share responses;
-  bool withdrawn = false;  // requests that the daemon has, as the queue pair has failed
-  bool dirty = false;      // has more to send, perhaps
-};
 
 class ProgramTransports : public CompletionSink {
  public:
@@ -84,8 +64,6 @@ class ProgramTransports : public CompletionSink {
   MemoryTable& memory() { return memory_; }
   // Its waiting packets are not sent any more, and nothing is received; the daemon does not know yet.
   void remove(ProgramPair& pair);
-  // Whether it has a path of its own to the wire.
-  bool has_path() const { return lent_ != nullptr; }
   // It has been given something: sends what may go.
   void attend(ProgramPair& pair);
   // Hands over what was sent to the daemon.
@@ -133,21 +111,12 @@ class ProgramTransports : public CompletionSink {
   };
 
   bool turn(Time now);
-  bool turn_lent();
-  void look_at_path();
-  void tell_expected(const ProgramPair& pair);
-  void submit_lent();
-  void run_lent();
-  bool nap_lent(Time duration);
-  bool adopt(ProgramPair& pair);
-  void modify(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, const ProgramAnswer& way);
   void send(ProgramPair& pair, Time now);
   bool takes_data(ProgramPair& pair) const;
   void write(ProgramPair& pair, const OutgoingPacket& out, bool data, Time now);
   ProgramPacketSlot& take_slot(ProgramPair& pair, Sent sent);
   bool withdraw(ProgramPair& pair, Time now);
   void take_returned(Time now);
-  bool has_left(const ProgramPair& pair) const;
   void wait_until(const std::function<bool()>& left);
   void run();
   void sleep(Time duration);
@@ -177,21 +146,7 @@ class ProgramTransports : public CompletionSink {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 
-  std::unique_ptr<LentNic> lent_;     // null: the daemon has lent no path
-  std::vector<ProgramPair*> direct_;  // queue pairs of that NIC
-  Time lent_sleeps_until_ = 0;        // end of its thread's sleep; read and written with the lock
-  Time lent_turn_ended_ = 0;          // the last that posting has made
-  Time told_ = 0;
-  uint32_t paths_ = 0;                     // ProgramMemory::paths, as it was last heard of
-  std::atomic<bool> lent_naps_{false};     // its thread leaves all to who polls, for a moment
-  std::atomic<Time> lent_turned_{0};       // when the last turn was
-  std::atomic<bool> found_{false};         // who polls has found something, and not come back
-  bool eager_ = true;                      // frames end such a nap; its thread's own, as the next two
-  uint32_t wasted_ = 0;                    // naps that frames ended in a row, with nothing left to do
-  Time eager_at_ = 0;                      // then they may end naps again
-  std::thread lent_thread_;
+  std::unique_ptr<LentTurns> lent_;  // null: the daemon has lent no path
 };
-
-Time program_now();
 
 }  // namespace weir

@@ -60,8 +60,8 @@ void attach_filter(int socket, std::span<sock_filter> program) {
 }
 
 // Classic BPF over the Ethernet frame; the kernel has taken any 802.1Q tag out before. It reads at constant offsets only, so what
-// looks at a frame is there twice: for those with a CN-TAG, and for those without. Of RoCEv2 packets those arrive whose queue pair
-// is in one of `blocks`; `alone`: besides these only MAC control frames do.
+// looks at a frame is there twice: for those with a CN-TAG, and for those without. Of RoCEv2 packets those arrive whose queue
+// pair is in one of `blocks`; `alone`: besides these only MAC control frames do.
 void accept_roce_only(int socket, const PortOptions& options, uint16_t blocks, bool alone) {
   constexpr uint16_t kLoadWord = BPF_LD | BPF_W | BPF_ABS, kLoadHalf = BPF_LD | BPF_H | BPF_ABS,
                      kLoadByte = BPF_LD | BPF_B | BPF_ABS, kHalfBehind = BPF_LD | BPF_H | BPF_IND,
@@ -110,8 +110,8 @@ void accept_roce_only(int socket, const PortOptions& options, uint16_t blocks, b
         equal(IPPROTO_UDP, 27, 38, 28),
         equal(IPPROTO_ICMPV6, 28, 29, kDrop),
         {kLoadByte, 0, 0, tag + 54},  // 29 type
-        equal(135, 30, others, 31),  // neighbour solicitation
-        equal(136, 31, others, 32),  // and advertisement
+        equal(135, 30, others, 31),   // neighbour solicitation
+        equal(136, 31, others, 32),   // and advertisement
         equal(128, 32, options.echo_ipv6 ? others : kDrop, 33),
         equal(1, 33, 34, kDrop),      // unreachable
         {kLoadByte, 0, 0, tag + 68},  // 34 next header of the packet that is quoted
@@ -123,8 +123,8 @@ void accept_roce_only(int socket, const PortOptions& options, uint16_t blocks, b
         equal(kCnmUdpPort, 40, kAccept, kDrop),
         {kWordBehind, 0, 0, tag + 26},  // 41 kRoce4: the BTH's destination queue pair, behind 8 reserved bits
         {BPF_JMP | BPF_JA, 0, 0, kBlock - 43},
-        {kLoadWord, 0, 0, tag + 66},                                                          // 43 kRoce6: the same
-        {kAlu | BPF_RSH, 0, 0, kLentBlockShift},                                              // 44 kBlock
+        {kLoadWord, 0, 0, tag + 66},              // 43 kRoce6: the same
+        {kAlu | BPF_RSH, 0, 0, kLentBlockShift},  // 44 kBlock
         {kAlu | BPF_AND, 0, 0, kLentBlocks - 1},
         {BPF_MISC | BPF_TAX, 0, 0, 0},
         {BPF_LD | BPF_IMM, 0, 0, blocks},

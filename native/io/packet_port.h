@@ -123,10 +123,10 @@ class PacketPort {
   virtual void take_groups() {}
   // Whether the kernel's end of its cable is told that there is another.
   virtual void set_carrier(bool) {}
-  // Queue pair numbers whose bits from kLentBlockShift on say a block of `blocks`, by bit: their RoCEv2 packets come by a socket of
-  // its own from now on, as MAC control frames do as well, and here no more, until they are taken back. Another process may send
-  // and receive by it (PortOptions::lent_socket). Returns its descriptor, which is the caller's; -1: this port has none to lend.
-  // Throws NativeError.
+  // Queue pair numbers whose bits from kLentBlockShift on say a block of `blocks`, by bit: their RoCEv2 packets come by a socket
+  // of its own from now on, as MAC control frames do as well, and here no more, until they are taken back. Another process may
+  // send and receive by it (PortOptions::lent_socket). Returns its descriptor, which is the caller's; -1: this port has none to
+  // lend. Throws NativeError.
   virtual int lend(uint16_t /*blocks*/) { return -1; }
   virtual void take_back(uint16_t /*blocks*/) {}
   // Opens a replaced interface anew: every borrowed frame is gone. Throws NativeError, and may then be called again.

@@ -21,14 +21,18 @@ namespace weir::test {
 struct ProgramsBed {
   // `loss`: of the frames that each NIC receives.
   explicit ProgramsBed(double loss = 0, const CongestionParameters& congestion = nic_parameters().congestion)
-      : worker(config(loss, congestion), factory()) {
+      : ProgramsBed(config(loss, congestion), factory(), false) {}
+  // `lends`: programs have paths of their own.
+  ProgramsBed(const WorkerConfig& config, PortFactory ports, bool lends) : worker(config, std::move(ports)) {
     worker.open();
     worker.begin(monotonic_now());
     REQUIRE(eventually([&] { return worker.ready(); }));
     char made[] = "/tmp/weir-programs-XXXXXX";
     REQUIRE(::mkdtemp(made) != nullptr);
     folder = made;
-    for (size_t nic : {0, 1}) brokers[nic] = std::make_unique<TestBroker>(turns, nic, folder + "/" + std::to_string(nic));
+    for (size_t nic : {0, 1}) {
+      brokers[nic] = std::make_unique<TestBroker>(turns, nic, folder + "/" + std::to_string(nic), lends);
+    }
   }
   ~ProgramsBed() {
     for (auto& broker : brokers) broker.reset();

@@ -47,10 +47,12 @@ class Turns {
   std::mutex mutex_;
 };
 
-// Does the work of the daemon's broker, for one NIC. Peers are known by the last byte of their address.
+// Does the work of the daemon's broker, for one NIC. Peers are known by the last byte of their address. `lends`: programs that
+// ask for paths of their own get them, as long as there are any.
 class TestBroker {
  public:
-  TestBroker(Turns& turns, size_t nic, std::string path) : turns_(turns), nic_(nic), path_(std::move(path)) {
+  TestBroker(Turns& turns, size_t nic, std::string path, bool lends = false)
+      : turns_(turns), nic_(nic), path_(std::move(path)), lends_(lends) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -84,18 +86,32 @@ class TestBroker {
   }
   void serve(int socket) {
     uint32_t program = 0;
+    int block = -1;
     std::vector<uint32_t> handles;
     for (ProgramRequest request; ::recv(socket, &request, sizeof request, MSG_WAITALL) == sizeof request;) {
       ProgramAnswer answer;
       ProgramOpening opening;
+      LentDescriptors lent;
       turns_.between([&](auto& nics) {
         try {
-          serve(*nics[nic_], request, answer, program, opening, handles);
+          NicDevice& nic = *nics[nic_];
+          serve(nic, request, answer, program, opening, handles);
+          if (opening.number != 0 && lends_ && request.direct != 0) lent = nic.lend_path(program);
+          if (lent.block >= 0) block = lent.block;
+          // Its own path leads to others on the wire alone.
+          const bool connects = request.kind == ProgramRequest::kModifyQueuePair && request.datagram == 0 &&
+                                static_cast<QueuePairState>(request.state) == QueuePairState::rtr;
+          const RocePath path = way_to(request);
+          if (connects && block == static_cast<int>(lent_block_of(request.object)) && path.destination_mac != kMacs[nic_]) {
+            answer.direct = 1;
+            answer.priority = kPriority;
+            answer.path = path;
+          }
         } catch (const NativeError& refused) {
           answer.error = refused.error_number != 0 ? static_cast<uint32_t>(refused.error_number) : EINVAL;
         }
       });
-      send(socket, answer, opening);
+      send(socket, answer, opening, lent);
     }
     turns_.between([&](auto& nics) {
       NicDevice& nic = *nics[nic_];
@@ -106,9 +122,12 @@ class TestBroker {
     std::erase(sockets_, socket);
     ::close(socket);
   }
+  RocePath way_to(const ProgramRequest& request) const {
+    return path_to(kMacs[request.gid[15] == static_cast<uint8_t>(kNicMac) ? 0 : 1], kMacs[nic_]);
+  }
   void serve(NicDevice& nic, const ProgramRequest& request, ProgramAnswer& answer, uint32_t& program, ProgramOpening& opening,
              std::vector<uint32_t>& handles) const {
-    const RocePath path = path_to(kMacs[request.gid[15] == static_cast<uint8_t>(kNicMac) ? 0 : 1], kMacs[nic_]);
+    const RocePath path = way_to(request);
     switch (request.kind) {
       case ProgramRequest::kHello:
         opening = nic.applications()->open_program();
@@ -130,7 +149,8 @@ class TestBroker {
         QueueAttributes attributes;
         attributes.path_mtu = request.path_mtu;
         attributes.remote_qpn = request.remote_qpn;
-        nic.soft_nic().applications().modify(request.object, static_cast<QueuePairState>(request.state), attributes, path, 3, 0);
+        nic.soft_nic().applications().modify(request.object, static_cast<QueuePairState>(request.state), attributes, path,
+                                             kPriority, 0);
         return;
       }
       case ProgramRequest::kDestroyQueuePair:
@@ -144,28 +164,32 @@ class TestBroker {
         std::erase(handles, request.object);
     }
   }
-  static void send(int socket, const ProgramAnswer& answer, const ProgramOpening& opening) {
+  static void send(int socket, const ProgramAnswer& answer, const ProgramOpening& opening, const LentDescriptors& lent) {
     iovec bytes{const_cast<ProgramAnswer*>(&answer), sizeof answer};
-    alignas(cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))] = {};
+    const int descriptors[4] = {opening.memory, opening.wake, lent.config, lent.socket};
+    const size_t passed = (lent.block >= 0 ? 4 : 2) * sizeof(int);
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
     msghdr message{};
     message.msg_iov = &bytes;
     message.msg_iovlen = 1;
     if (opening.number != 0) {
       message.msg_control = control;
-      message.msg_controllen = sizeof control;
+      message.msg_controllen = CMSG_SPACE(passed);
       cmsghdr* header = CMSG_FIRSTHDR(&message);
       header->cmsg_level = SOL_SOCKET;
       header->cmsg_type = SCM_RIGHTS;
-      header->cmsg_len = CMSG_LEN(2 * sizeof(int));
-      const int descriptors[2] = {opening.memory, opening.wake};
-      std::memcpy(CMSG_DATA(header), descriptors, sizeof descriptors);
+      header->cmsg_len = CMSG_LEN(passed);
+      std::memcpy(CMSG_DATA(header), descriptors, passed);
     }
     (void)!::sendmsg(socket, &message, MSG_NOSIGNAL);
   }
 
+  static constexpr uint8_t kPriority = 3;
+
   Turns& turns_;
   size_t nic_;
   std::string path_;
+  bool lends_;
   int listening_ = -1;
   std::thread thread_;
   std::mutex mutex_;

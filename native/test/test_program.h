@@ -24,6 +24,7 @@ struct TestProgram {
     context = &own.verbs()->context;
     add_queue_operations(operations);
     add_posting_operations(operations);
+    add_shared_receive_operations(operations);
     domain.base.context = context;
     domain.number = 1;
     completions = operations.create_cq(context, 4096, nullptr, 0);
@@ -120,8 +121,8 @@ struct TestProgram {
   ibv_wc wait() {
     ibv_wc wc{};
     wc.status = IBV_WC_GENERAL_ERR;
-    const Time patience = program_now() + 20 * kSecond;
-    while (operations.poll_cq(completions, 1, &wc) == 0 && program_now() < patience) continue;
+    const Time patience = monotonic_now() + 20 * kSecond;
+    while (operations.poll_cq(completions, 1, &wc) == 0 && monotonic_now() < patience) continue;
     return wc;
   }
 

@@ -139,14 +139,14 @@ TEST_CASE("programs: an address handle is kept until the daemon has sent what go
   REQUIRE(eventually([&] { return stands.load(); }));
   REQUIRE(left.post(from, IBV_WR_SEND, piece, 0, 0, &ah.base, to->qp_num) == 0);
   REQUIRE(left.wait().status == IBV_WC_SUCCESS);
-  const Time began = program_now();
+  const Time began = monotonic_now();
   Time returned = 0;
   std::thread waiter([&] {
     left.nic->let_leave_by(ah.handle);
-    returned = program_now();
+    returned = monotonic_now();
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  const Time went_on = program_now();
+  const Time went_on = monotonic_now();
   goes_on = true;
   holder.join();
   waiter.join();

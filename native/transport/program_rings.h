@@ -70,16 +70,16 @@ struct ProgramFrame {
 };
 inline constexpr uint32_t kProgramFramePlace = 64;  // each begins at a multiple
 
-// A queue pair of a program that has a path of its own, as its NIC there tells of it: numbers, which the daemon believes as far as
-// they are about that program.
+// A queue pair of a program that has a path of its own, as its NIC there tells of it: numbers, which the daemon believes as far
+// as they are about that program.
 struct LentPairNews {
   static constexpr int kCounters = 16;
   std::atomic<uint32_t> qpn;
   std::atomic<uint32_t> expected;  // PSN
-  std::atomic<uint32_t> state;    // QueuePair::State
-  std::atomic<uint32_t> stage;    // IncreaseStage
-  std::atomic<uint32_t> limited;  // by congestion control
-  std::atomic<uint64_t> rate;     // bit/s
+  std::atomic<uint32_t> state;     // QueuePair::State
+  std::atomic<uint32_t> stage;     // IncreaseStage
+  std::atomic<uint32_t> limited;   // by congestion control
+  std::atomic<uint64_t> rate;      // bit/s
   std::atomic<uint64_t> target_rate;
   std::atomic<double> alpha;
   std::atomic<double> window;

@@ -28,7 +28,8 @@ const kKnows: Readonly<Record<string, readonly string[]>> = {
   endpoint: ["base", "wire", "congestion", "link", "transport"],
   engine: [...kCore, "io"],
   simulation: kCore,
-  verbs: kCore,
+  // A program with a path of its own to the wire runs a NIC and its port.
+  verbs: [...kCore, "engine"],
   addon: [...kCore, "io", "engine", "simulation"],
 };
 /** Programs around the core: they may include anything but the addon. */
