@@ -123,7 +123,9 @@ QueuePairCopy copy_queue_pair(SoftNic& nic, uint32_t index, std::string name) {
 
 // What a program's own NIC says of its queue pair.
 static void take_news(QueuePairCopy& copy, const LentPairNews& told) {
-  const auto word = [](const auto& number, auto most) { return std::min<uint32_t>(number.load(std::memory_order_relaxed), most); };
+  const auto word = [](const auto& number, auto most) {
+    return std::min<uint32_t>(number.load(std::memory_order_relaxed), most);
+  };
   copy.direct = true;
   copy.state = static_cast<QueuePair::State>(word(told.state, words_of(QueuePair::State{}).size() - 1));
   copy.stage = static_cast<IncreaseStage>(word(told.stage, words_of(IncreaseStage{}).size() - 1));

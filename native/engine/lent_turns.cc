@@ -60,13 +60,14 @@ bool LentTurns::adopt(ProgramPair& pair) {
 
 void LentTurns::modify(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, const ProgramAnswer& way) {
   nic_.modify(pair.qpn, to, attributes, way.path, static_cast<uint8_t>(way.priority));
-  if (pair.reliable) tell_expected(pair);
   if (to == QueuePairState::reset) return give_back(pair);
+  if (to == QueuePairState::rtr) tell_expected(pair, true);
   nic_.tell(host_.session.memory());
 }
 
 void LentTurns::give_back(ProgramPair& pair) {
   nic_.tell(host_.session.memory());
+  tell_expected(pair, false);
   pair.kept = nic_.give_back(pair.qpn);
   pair.direct = false;
   std::erase(pairs_, &pair);
@@ -76,7 +77,6 @@ bool LentTurns::turn() {
   const bool moved = nic_.turn();
   if (moved) {
     for (ProgramPair* pair : pairs_) {
-      if (pair->reliable) tell_expected(*pair);
       if (pair->watched) host_.attended(*pair);
     }
     if (nic_.captured()) host_.session.wake_nic();
@@ -92,9 +92,10 @@ bool LentTurns::turn() {
 }
 
 // Should the program be killed, its peers are told from there on.
-void LentTurns::tell_expected(const ProgramPair& pair) const {
-  const uint32_t expected = static_cast<const ReliableConnection&>(*pair.transport).expected();
-  host_.session.memory().lent.pairs[pair.qpn % (1u << kLentBlockShift)].expected.store(expected, std::memory_order_relaxed);
+void LentTurns::tell_expected(const ProgramPair& pair, bool whether) const {
+  if (!pair.reliable) return;
+  auto& word = host_.session.memory().lent.pairs[pair.qpn % (1u << kLentBlockShift)].expected;
+  static_cast<ReliableConnection&>(*pair.transport).tell_expected(whether ? &word : nullptr);
 }
 
 // While the daemon writes, it cannot be read: it is looked at again later.

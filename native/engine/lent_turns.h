@@ -59,7 +59,7 @@ class LentTurns {
  private:
   void run();
   bool nap(Time duration);
-  void tell_expected(const ProgramPair& pair) const;
+  void tell_expected(const ProgramPair& pair, bool whether) const;
 
   Host host_;
   LentNic nic_;
