@@ -50,10 +50,12 @@ struct Written {
   // Writes once.
   void go(ibv_qp* qp) {
     std::fill(there.begin(), there.end(), uint8_t{0});
+    to.settle();
     REQUIRE(post(qp) == 0);
     REQUIRE(from.wait().status == IBV_WC_SUCCESS);
     to.settle();
     CHECK(there == here);
+    to.settle();
   }
   TestProgram& from;
   TestProgram& to;
@@ -401,7 +403,14 @@ TEST_CASE("lent paths: a send queue that is to drain says when it has, and stand
 
 TEST_CASE("lent paths: what becomes of the daemon's NIC becomes of the program's, once it is written whole") {
   live([](Wire& wire) {
-    LentPathsBed bed(wire, SwiftParameters{});
+    // However slow this host is.
+    const auto swift = [](double packets) {
+      SwiftParameters out;
+      out.base_target = kSecond;
+      out.min_cwnd = out.max_cwnd = packets;
+      return out;
+    };
+    LentPathsBed bed(wire, swift(2));
     Connected c(bed);
     Written written(c.left, c.right, 100'000);
     written.go(c.qp[0]);
@@ -413,12 +422,9 @@ TEST_CASE("lent paths: what becomes of the daemon's NIC becomes of the program's
       });
       return out;
     };
-    REQUIRE(eventually([&] { return window() > 1; }));
+    REQUIRE(eventually([&] { return window() == 2; }));
     const auto becomes = [&](double packets) {
-      SwiftParameters swift;
-      swift.base_target = kSecond;
-      swift.min_cwnd = swift.max_cwnd = packets;
-      bed.at(0, [&](NicDevice& device) { device.reconfigure(LentPathsBed::config(wire, swift).nics[0]); });
+      bed.at(0, [&](NicDevice& device) { device.reconfigure(LentPathsBed::config(wire, swift(packets)).nics[0]); });
       return eventually([&] {
         written.go(c.qp[0]);
         return window() == packets;
