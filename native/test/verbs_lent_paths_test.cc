@@ -44,18 +44,18 @@ struct Written {
     key = from.register_memory(here);
     remote_key = to.register_memory(there);
   }
+  // What was read or written of the peer's memory before is behind it.
   int post(ibv_qp* qp) {
+    to.settle();
     return from.post(qp, IBV_WR_RDMA_WRITE, TestProgram::piece(here, key), reinterpret_cast<uintptr_t>(there.data()), remote_key);
   }
   // Writes once.
   void go(ibv_qp* qp) {
     std::fill(there.begin(), there.end(), uint8_t{0});
-    to.settle();
     REQUIRE(post(qp) == 0);
     REQUIRE(from.wait().status == IBV_WC_SUCCESS);
     to.settle();
     CHECK(there == here);
-    to.settle();
   }
   TestProgram& from;
   TestProgram& to;
@@ -394,6 +394,7 @@ TEST_CASE("lent paths: a send queue that is to drain says when it has, and stand
     CHECK(c.left.operations.poll_cq(c.left.completions, 1, &wc) == 0);
     c.right.settle();
     CHECK(more.there == std::vector<uint8_t>(5'000));
+    c.right.settle();
     REQUIRE(modify(c.left, c.qp[0], IBV_QPS_RTS) == 0);
     REQUIRE(c.left.wait().status == IBV_WC_SUCCESS);
     c.right.settle();
