@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "base/native_error.h"
-#include "transport/reliable_connection.h"
+#include "engine/told_connection.h"
 
 namespace weir {
 namespace {
@@ -95,7 +95,7 @@ bool LentTurns::turn() {
 void LentTurns::tell_expected(const ProgramPair& pair, bool whether) const {
   if (!pair.reliable) return;
   auto& word = host_.session.memory().lent.pairs[pair.qpn % (1u << kLentBlockShift)].expected;
-  static_cast<ReliableConnection&>(*pair.transport).tell_expected(whether ? &word : nullptr);
+  static_cast<ToldConnection&>(*pair.transport).tell_expected(whether ? &word : nullptr);
 }
 
 // While the daemon writes, it cannot be read: it is looked at again later.

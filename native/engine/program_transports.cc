@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/secret.h"
+#include "engine/told_connection.h"
 #include "engine/worker_clock.h"
 #include "transport/datagram.h"
 #include "transport/opcode.h"
@@ -65,8 +66,7 @@ ProgramTransports::~ProgramTransports() = default;
 
 void ProgramTransports::start() {
   // Signals are the program's; faults are whose they are.
-  sigset_t all;
-  sigset_t before;
+  sigset_t all, before;
   sigfillset(&all);
   sigdelset(&all, SIGSEGV);
   sigdelset(&all, SIGBUS);
@@ -120,6 +120,8 @@ uint32_t ProgramTransports::create(ProgramPair& pair, Service service, uint32_t 
     make.template operator()<Datagram>();
   } else if (service == Service::unreliable) {
     make.template operator()<UnreliableConnection>();
+  } else if (lent_ != nullptr) {
+    make.template operator()<ToldConnection>();
   } else {
     make.template operator()<ReliableConnection>();
   }

@@ -96,7 +96,6 @@ void ReliableConnection::receive_trimmed(Time now, const uint8_t* frame, const P
 
 void ReliableConnection::take_control(OutgoingPacket& out) {
   changed_ = true;
-  tell_expected();
   responder_.take_control(out);
   if (attributes_.spraying != Spraying::none) {
     answer_entropy_ = static_cast<uint16_t>((answer_entropy_ + 1) % attributes_.entropies);
@@ -126,7 +125,6 @@ bool ReliableConnection::take_data(Time now, OutgoingPacket& out) {
   changed_ = true;
   responded_last_ = responder_next();
   if (responded_last_) {
-    tell_expected();
     if (!responder_.take_data(out)) return fail(WorkStatus::success), false;
   } else {
     uint64_t failed = 0;

@@ -1,7 +1,6 @@
 // A reliable connection: the states of its queue pair, and requester, completer and responder together.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "base/fetch.h"
@@ -12,7 +11,7 @@
 
 namespace weir {
 
-class ReliableConnection final : public VerbsTransport {
+class ReliableConnection : public VerbsTransport {
  public:
   ReliableConnection(uint32_t qpn, const TransportContext& context, uint32_t send_depth, uint32_t receive_depth,
                      SharedReceives* shared = nullptr);
@@ -32,11 +31,6 @@ class ReliableConnection final : public VerbsTransport {
 
   // The PSN that the peer's next request is to have.
   uint32_t expected() const { return responder_.expected(); }
-  // Writes it there before each answer leaves, from now on, so that a peer has never heard of more. Null: nowhere.
-  void tell_expected(std::atomic<uint32_t>* where) {
-    told_ = where;
-    tell_expected();
-  }
 
   // Whether its next request is the oldest once more: after a loss, or a timeout.
   bool goes_back() const { return sends_.next == sends_.una && sends_.una != sends_.end; }
@@ -61,9 +55,6 @@ class ReliableConnection final : public VerbsTransport {
   bool requests() const { return state_ == QueuePairState::rts && !holds_requests_; }
   bool responder_next() const;
   void address(OutgoingPacket& out) const;
-  void tell_expected() {
-    if (told_ != nullptr) told_->store(expected(), std::memory_order_relaxed);
-  }
 
   bool responded_last_ = false;      // requests and READ responses take turns
   uint16_t answer_entropy_ = 0;      // entropy of the latest acknowledgement, where packets are sprayed: all values in turn
@@ -71,7 +62,6 @@ class ReliableConnection final : public VerbsTransport {
   Requester requester_;
   Completer completer_;
   Responder responder_;
-  std::atomic<uint32_t>* told_ = nullptr;
 };
 
 }  // namespace weir
