@@ -35,10 +35,10 @@ constexpr Time kFast = 500 * kMicrosecond;
 // The thread leaves all to a caller that polls without a pause, and looks whether it still does: the more seldom, the longer it
 // has. A caller that waits for memory to change polls seldom, and then it is the thread that changes it.
 constexpr Time kPolledLately = 10 * kMicrosecond;
-constexpr Time kShortestNap = 20 * kMicrosecond;
-constexpr Time kLongestNap = 320 * kMicrosecond;
+constexpr Time kShortestDoze = 20 * kMicrosecond;
+constexpr Time kLongestDoze = 320 * kMicrosecond;
 constexpr unsigned long kTimerSlack = 5 * kMicrosecond;
-constexpr Time kLongestSleep = 100 * kMillisecond;  // then it looks whether the daemon lives
+constexpr Time kLongestRest = 100 * kMillisecond;  // then it looks whether the daemon lives
 
 void modify_transport(LentTurns* lent, ProgramPair& pair, QueuePairState to, const QueueAttributes& given,
                       const ProgramAnswer& way) {
@@ -420,11 +420,11 @@ void ProgramTransports::let_leave_by(uint32_t address_handle) {
 void ProgramTransports::run() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlack);
   Time looked = 0;
-  Time nap = kShortestNap;
+  Time nap = kShortestDoze;
   bool rung = false;  // rung by the daemon, in its last nap
   while (!stopping_.load(std::memory_order_acquire)) {
     const Time now = monotonic_now();
-    if (now - looked > kLongestSleep) {
+    if (now - looked > kLongestRest) {
       looked = now;
       if (session_.ended()) return fail();
       if (lent_ != nullptr) lent_->look();
@@ -434,14 +434,14 @@ void ProgramTransports::run() {
     const bool helped = !rung && now - polled_.load(std::memory_order_relaxed) < kPolledLately;
     if (helped || !lock.try_lock()) {
       rung = this->nap(nap, helped);
-      nap = std::min(2 * nap, kLongestNap);
+      nap = std::min(2 * nap, kLongestDoze);
       continue;
     }
-    nap = kShortestNap;
+    nap = kShortestDoze;
     rung = false;
     Time until = now;
     sleeps_until_ = 0;
-    if (!turn(now)) until = sleeps_until_ = std::min(deadline_, now + kLongestSleep);
+    if (!turn(now)) until = sleeps_until_ = std::min(deadline_, now + kLongestRest);
     lock.unlock();
     if (until > now) sleep(until - now);
   }
