@@ -60,7 +60,11 @@ bool LentTurns::adopt(ProgramPair& pair) {
 
 void LentTurns::modify(ProgramPair& pair, QueuePairState to, const QueueAttributes& attributes, const ProgramAnswer& way) {
   nic_.modify(pair.qpn, to, attributes, way.path, static_cast<uint8_t>(way.priority));
-  if (to == QueuePairState::reset) return give_back(pair);
+  if (to == QueuePairState::reset) {
+    give_back(pair);
+    // It may go by the daemon next, which is not to believe what was.
+    return host_.session.memory().lent.pairs[pair.qpn % (1u << kLentBlockShift)].qpn.store(0, std::memory_order_relaxed);
+  }
   if (to == QueuePairState::rtr) tell_expected(pair, true);
   nic_.tell(host_.session.memory());
 }
