@@ -93,8 +93,10 @@ describeUnless(liveObstacle() ?? lacking("perftest"), "programs with paths of th
   it("are eight at most; others go by the daemon", async () => {
     const { a, b } = await nics();
     const idle = Array.from({ length: 8 }, () => run(a, "ibv_asyncwatch"));
-    onTestFinished(() => {
-      for (const { child } of idle) child.kill("SIGKILL");
+    // The launcher hands a SIGTERM on; killed itself, it would leave its program behind.
+    onTestFinished(async () => {
+      for (const { child } of idle) child.kill("SIGTERM");
+      await Promise.all(idle.map(({ ended }) => ended));
     });
     await eventually(async () => expect(await ask(a.socket, "programs")).toHaveLength(8));
     const { client } = await begin({ from: a, to: b }, kEndless);
