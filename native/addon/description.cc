@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "addon/capture_handle.h"
+#include "addon/ideal_network_handle.h"
 #include "addon/program_socket.h"
 #include "addon/rows.h"
 #include "addon/shared_switch_handle.h"
@@ -238,6 +239,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   configuration.add<NicNeighbourParameters>();
   configuration.add<WorkerConfig>();
   configuration.add<SimulationConfig>();
+  configuration.add<IdealNetworkConfig>();
   configuration.add<NetworkSize>();
   configuration.add<QueuePairChange>();
   configuration.add<ProgramChange>();
@@ -265,6 +267,7 @@ Napi::Value description(const Napi::CallbackInfo& info) {
   reports.add<SimulationProgress>();
   reports.add<SimulationManifest>();
   reports.add<SimulationCounters>();
+  reports.add<OperationTimes>();
   const Napi::Array records = list("records");
   add_record<WorkCommand, RecordAt>(records);
   add_record<CompletionRun, RecordAt>(records);

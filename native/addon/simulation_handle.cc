@@ -42,7 +42,8 @@ Napi::Function SimulationHandle::define(Napi::Env env) {
        method<&SimulationHandle::sender_state, "senderState(flow)">(),
        method<&SimulationHandle::reconfigure_switch, "reconfigureSwitch(index, config)">(),
        method<&SimulationHandle::reroute, "reroute(index, routes)">(), method<&SimulationHandle::set_link, "setLink(link, up)">(),
-       method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::close, "close()">()});
+       method<&SimulationHandle::faults, "faults()">(), method<&SimulationHandle::operations, "operations()">(),
+       method<&SimulationHandle::close, "close()">()});
 }
 
 SimulationHandle::SimulationHandle(const Napi::CallbackInfo& info) : Wrap(info) {
@@ -68,6 +69,9 @@ SimulationProgress SimulationHandle::progress() {
           .hops = fabric.hops(),
           .flows_started = s.flows_started(),
           .flows_ended = s.flows_ended(),
+          .flows_failed = s.flows_failed(),
+          .operations_ended = s.graph() == nullptr ? 0 : s.graph()->ended(),
+          .moves = s.graph() == nullptr || s.graph()->moves(),
           .packets = fabric.packets(),
           .threads = work.threads,
           .partitions = work.partitions,
@@ -121,6 +125,11 @@ SimulationCounters SimulationHandle::counters() {
 uint32_t SimulationHandle::drain_records(std::span<double> target) { return drain(native().records(), target); }
 
 uint32_t SimulationHandle::drain_finished(std::span<double> target) { return drain(native().finished(), target); }
+
+OperationTimes SimulationHandle::operations() {
+  const GraphTraffic* graph = native().graph();
+  return graph == nullptr ? OperationTimes{} : times_of(graph->state());
+}
 
 Column<uint8_t> SimulationHandle::drain_trace() {
   const std::vector<uint8_t> trace = native().fabric().take_trace();

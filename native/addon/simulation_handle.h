@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "addon/ideal_network_handle.h"
 #include "addon/inspect.h"
 #include "addon/wrap.h"
 #include "simulation/footprint.h"
@@ -16,6 +17,8 @@ namespace weir {
 struct SimulationProgress {
   Time now = 0;
   uint64_t events = 0, hops = 0, flows_started = 0, flows_ended = 0;
+  uint64_t flows_failed = 0, operations_ended = 0;
+  bool moves = true;
   uint32_t packets = 0;
   uint32_t threads = 1, partitions = 1;
   uint64_t rounds = 0, together = 0, crossed = 0;
@@ -28,6 +31,9 @@ void describe(auto& v, Of<SimulationProgress> auto& p) {
   v("hops", p.hops, field::any("Frames put on a link, PFC frames, CNPs and acknowledgements included."));
   v("flows_started", p.flows_started, field::any("That have begun."));
   v("flows_ended", p.flows_ended, field::any("That have delivered everything."));
+  v("flows_failed", p.flows_failed, field::any("Whose connections have."));
+  v("operations_ended", p.operations_ended, field::any("Of a graph."));
+  v("moves", p.moves, field::any("Whether anything of a graph will still happen."));
   v("packets", p.packets, field::any("Packet descriptors in use."));
   v("threads", p.threads, field::any("That carry it out."));
   v("partitions", p.partitions, field::any("Of devices, which threads take turns with."));
@@ -96,6 +102,7 @@ class SimulationHandle : public Wrap<SimulationHandle> {
   void reroute(uint32_t index, const SimulatedRoutes& routes);
   void set_link(uint32_t link, bool up);
   std::vector<FaultState> faults();
+  OperationTimes operations();
   void close();
 
   std::unique_ptr<Simulation> simulation_;

@@ -20,7 +20,7 @@ void Flows::make() {
     if (qp.transport == nullptr) continue;
     nic_.flow_table->reset(index, qp, nic_.now);
     bind_to_group(index);
-    if (!qp.started) nic_.schedule_flow(index, qp.parameters.start);
+    if (!qp.started && !qp.parameters.on_demand) nic_.schedule_flow(index, qp.parameters.start);
     if (qp.state == QueuePair::State::waiting) nic_.schedule_flow(index, nic_.now);
   }
   line_up_stacks();

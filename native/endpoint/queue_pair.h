@@ -21,6 +21,7 @@ struct QueuePairParameters {
   uint32_t remote_qpn = 0;   // 24 bits: DestQP of what is sent, CNPs included
   uint8_t priority = 3;      // 0..7, of what is sent
   bool reliable = false;     // a reliable connection, and not an unacknowledged stream
+  bool on_demand = false;    // a reliable one: its messages are those that are posted to it, while it runs
   uint16_t outstanding = 2;  // a reliable one: messages posted at a time, 1..2^15; SEND: at the receiver too
   uint32_t application = 0;  // the owner: queue pairs of one may be one flow, see FlowSelection
   Time start = kNever;       // time to begin sending; kNever: only receives. READs: time when the other end asks for them
@@ -63,6 +64,7 @@ void describe(auto& v, Of<QueuePairParameters> auto& p) {
   v("remote_key", p.remote_key, field::any("Of the RETH; not of a reliable one."));
   v("reliable", p.reliable, field::optional(field::any("Each message is acknowledged; the peer's must be so too.")));
   v("outstanding", p.outstanding, field::optional(field::any("Of a reliable one: messages posted at a time.")));
+  v.rule(!p.on_demand || (p.reliable && !p.reads()), "only a reliable one that does not READ sends on demand");
   v("transport", p.transport, field::optional(field::any("Of a reliable one: recovery, timeout, retry_count and window.")));
 }
 

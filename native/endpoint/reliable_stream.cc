@@ -28,8 +28,9 @@ ReliableStream::ReliableStream(uint32_t qpn, const QueuePairParameters& paramete
       sizes_(parameters.sizes.empty() ? MessageSizes(parameters.stream.message_bytes, parameters.stream.total_bytes)
                                       : MessageSizes(parameters.sizes)),
       unacknowledged_(sizes_),
+      demand_(parameters.on_demand ? std::make_unique<Demand>() : nullptr),
       sequence_(parameters.stream.first_psn),
-      endless_(begins_again() ? kEndless : 0) {
+      endless_(begins_again() ? receive_depth() : 0) {
   require_attributes(attributes(0));
 }
 
@@ -98,6 +99,7 @@ void ReliableStream::fall_back() {
   failed_ = opening_ = false;
   under_way_ = 0;
   sizes_ = unacknowledged_;
+  if (demand_ != nullptr) demand_->next = demand_->offset = demand_->acknowledged = 0;
   resumes_at_ = now_ + kPause;
   tell(false);
 }
@@ -119,27 +121,77 @@ void ReliableStream::close() {
   if (!begins_again()) receives_.reset();
 }
 
-// Messages complete in order: the work request's id is free to say when it was posted.
 void ReliableStream::post() {
+  if (demand_ != nullptr) return post_demanded();
   while (under_way_ < parameters_.outstanding) {
     const uint32_t bytes = sizes_.next();
     if (bytes == 0) return;
-    SendWork work;
-    work.id = static_cast<uint64_t>(now_);
-    work.opcode = kOpcodes[static_cast<size_t>(parameters_.stream.operation)];
-    work.flags = kSignaled;
-    work.length = bytes;
-    work.local_key = context_.key;
-    work.remote_key = context_.key;  // the peer has its region in the same place
-    work.remote_address = parameters_.remote_address;
-    ++under_way_;
-    sends_->post_send(work);
+    post(kOpcodes[static_cast<size_t>(parameters_.stream.operation)], bytes, 0);
   }
+}
+
+// Messages complete in order: the work request's id is free to say when it was posted.
+void ReliableStream::post(WorkOpcode opcode, uint32_t bytes, uint32_t immediate) {
+  SendWork work;
+  work.id = static_cast<uint64_t>(now_);
+  work.opcode = opcode;
+  work.flags = kSignaled;
+  work.length = bytes;
+  work.local_key = context_.key;
+  work.remote_key = context_.key;  // the peer has its region in the same place
+  work.remote_address = parameters_.remote_address;
+  work.immediate = immediate;
+  ++under_way_;
+  sends_->post_send(work);
+}
+
+bool ReliableStream::post(Time now, uint32_t word, uint64_t bytes) {
+  now_ = now;
+  demand_->messages.push_back({word, bytes, now});
+  if (sends_ == nullptr) return resumes_at_ == kNever && !over_;
+  replenish();
+  return false;
+}
+
+void ReliableStream::post_demanded() {
+  Demand& demand = *demand_;
+  const bool sends = parameters_.stream.operation == Operation::send;
+  while (under_way_ < parameters_.outstanding && demand.next < demand.messages.size()) {
+    const Demand::Message& message = demand.messages[demand.next];
+    const uint64_t left = message.bytes - demand.offset;
+    if (left > kMaxMessage) {
+      post(WorkOpcode::write, kMaxMessage, 0);
+      demand.offset += kMaxMessage;
+      continue;
+    }
+    post(sends ? WorkOpcode::send_immediate : WorkOpcode::write_immediate, static_cast<uint32_t>(left), message.word);
+    demand.offset = 0;
+    ++demand.next;
+  }
+}
+
+// The oldest work request of a stream on demand is.
+void ReliableStream::acknowledge() {
+  Demand& demand = *demand_;
+  const Demand::Message message = demand.messages.front();
+  demand.acknowledged += kMaxMessage;
+  if (demand.acknowledged < message.bytes) return;
+  demand.acknowledged = 0;
+  demand.messages.pop_front();
+  --demand.next;
+  const uint64_t number = completed_++;
+  if (context_.listener == nullptr) return;
+  context_.listener->message_completed(qpn_, number, message.bytes, message.posted, now_);
+  context_.listener->message_acknowledged(qpn_, message.word, now_);
 }
 
 void ReliableStream::complete(const Completion& completion) {
   if (completion.receive) {
-    consumed_ += completion.status == WorkStatus::success;
+    if (completion.status != WorkStatus::success) return;
+    ++consumed_;
+    // The first request of a connection is no message.
+    const bool message = demand_ != nullptr && !accepting_;
+    if (message && context_.listener != nullptr) context_.listener->message_arrived(qpn_, completion.immediate, now_);
   } else if (completion.status != WorkStatus::success) {
     failed_ = true;
     if (completion.status != WorkStatus::flushed) why_ = completion.status;
@@ -151,6 +203,7 @@ void ReliableStream::complete(const Completion& completion) {
     --under_way_;
     by_pair_.rx_messages += parameters_.reads() ? 1 : 0;
     if (over_) return;
+    if (demand_ != nullptr) return acknowledge();
     unacknowledged_.next();
     const uint64_t number = completed_++;
     if (context_.listener == nullptr) return;
@@ -163,7 +216,7 @@ void ReliableStream::replenish() {
   for (; consumed_ > 0; --consumed_) post_receive();
   if (sends_ == nullptr || over_ || (opening_ && !failed_)) return;
   if (!failed_) post();
-  if (!failed_ && under_way_ > 0) return;
+  if (!failed_ && (under_way_ > 0 || demand_ != nullptr)) return;
   if (failed_ && begins_again()) return fall_back();
   close();
   if (context_.listener != nullptr) context_.listener->stream_ended(qpn_, failed_, now_);
@@ -206,11 +259,18 @@ bool ReliableStream::opens(const uint8_t* frame, const PacketMeta& meta) const {
          load_bth(frame + meta.bth_offset).partition_key == kDefaultPartitionKey;
 }
 
+// Whatever takes up a receive: a power of two, which credits can say as it is, so that a sender with as many messages under way
+// never waits for them.
+uint32_t ReliableStream::receive_depth() const {
+  const uint32_t whole = std::bit_ceil(parameters_.outstanding);
+  if (parameters_.on_demand) return whole;
+  if (begins_again()) return kEndless;
+  return parameters_.stream.operation == Operation::send ? whole : 1;
+}
+
 // The connection receives from this PSN on; packets before it are over.
 void ReliableStream::accept(uint32_t first_psn) {
-  // A power of two: credits can say it as it is, so that a sender with as many messages under way never waits for them.
-  uint32_t depth = parameters_.stream.operation == Operation::send ? std::bit_ceil(parameters_.outstanding) : 1;
-  if (begins_again()) depth = kEndless;
+  const uint32_t depth = receive_depth();
   endless_.clear();
   sequence_ = SequenceCheck(first_psn);
   receives_ = connect(1, depth, first_psn);
@@ -259,7 +319,9 @@ bool ReliableStream::receive(Time now, const uint8_t* frame, const PacketMeta& m
   // Losses count as without acknowledgements: a gap when it shows for the first time, and the packets that fill it are no news.
   if (!parameters_.reads()) by_pair_.lost += sequence_.observe(meta.psn).missing;
   const Received before = receives_->received();
+  accepting_ = opening;
   const bool valid = receives_->receive(now, frame, meta);
+  accepting_ = false;
   Received after = receives_->received();
   if (opening) after.messages = before.messages;
   count_received(by_pair_, before, after, meta.bth_offset);

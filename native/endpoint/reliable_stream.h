@@ -8,9 +8,13 @@
 // rest, and the immediate data are the connection's number, by which one that comes again is known. Messages follow once that
 // is acknowledged. When a connection has failed, another is opened a while later, for as long as the stream has something to
 // send; messages that were not acknowledged are sent again by it.
+//
+// A stream on demand sends what is posted to it, each message with a word of 32 bits, which is immediate data. It connects when
+// there is a first message, and ends only by failing.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 
 #include "base/fetch.h"
@@ -35,6 +39,8 @@ class ReliableStream final : public Transport, private CompletionSink {
 
   // Posts the first messages. Only once.
   void begin(Time now) override;
+  // On demand: a message for the peer. True: it is the first of all, so that begin() is to follow.
+  bool post(Time now, uint32_t word, uint64_t bytes);
   // It has sent everything, has failed for good, or was closed.
   bool ended() const override { return over_; }
   // Ends sending; a stream that begins again goes on receiving.
@@ -65,6 +71,18 @@ class ReliableStream final : public Transport, private CompletionSink {
 
  private:
   enum class Told : uint8_t { nothing, connected, failed };
+  // Messages of a stream on demand. Long ones are several work requests, of which the last has the word.
+  struct Demand {
+    struct Message {
+      uint32_t word;
+      uint64_t bytes;
+      Time posted;
+    };
+    std::deque<Message> messages;  // from the oldest that is not acknowledged
+    size_t next = 0;               // the one to post, ...
+    uint64_t offset = 0;           // ... of which so much is posted
+    uint64_t acknowledged = 0;     // of the oldest, bytes
+  };
 
   bool begins_again() const { return parameters_.connection_seed != 0; }
   // Connection that data, or requests for them, go out by; null: nothing.
@@ -83,6 +101,10 @@ class ReliableStream final : public Transport, private CompletionSink {
   bool accepts();
   void accept(uint32_t first_psn);
   void post();
+  void post_demanded();
+  void post(WorkOpcode opcode, uint32_t bytes, uint32_t immediate);
+  void acknowledge();
+  uint32_t receive_depth() const;
   void post_receive();
   void replenish();
 
@@ -90,6 +112,7 @@ class ReliableStream final : public Transport, private CompletionSink {
   bool over_ = false;
   bool failed_ = false;     // the connection that sends
   bool opening_ = false;    // its first request is not acknowledged
+  bool accepting_ = false;  // the packet at hand is the peer's first request
   uint32_t under_way_ = 0;  // messages posted and not complete
   uint32_t consumed_ = 0;   // receives used up by the packet at hand
   const QueuePairParameters& parameters_;
@@ -97,7 +120,8 @@ class ReliableStream final : public Transport, private CompletionSink {
   QpCounters& by_pair_;
   MessageSizes sizes_;
   MessageSizes unacknowledged_;  // the same, from the oldest that is not complete
-  SequenceCheck sequence_;       // sequence of first transmissions
+  std::unique_ptr<Demand> demand_;
+  SequenceCheck sequence_;  // sequence of first transmissions
   uint64_t completed_ = 0;
   Time now_ = 0;               // time of the call under way
   Time resumes_at_ = kNever;   // when the next connection is opened

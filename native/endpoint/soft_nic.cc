@@ -127,6 +127,17 @@ void SoftNic::send_for_stack(Time now, PacketId id) {
   events().end();
 }
 
+void SoftNic::post(Time now, uint32_t index, uint32_t word, uint64_t bytes) {
+  events().begin(now);
+  const bool begins = static_cast<ReliableStream&>(*nic().pairs[index].transport).post(now, word, bytes);
+  if (begins) {
+    flows().line_up_pair(index);
+  } else {
+    flows().attend_to_pair(index);
+  }
+  events().end();
+}
+
 void SoftNic::close(Time now, uint32_t index) {
   nic().pairs[index].transport->close();
   if (!nic().pairs[index].parameters.serves()) return;

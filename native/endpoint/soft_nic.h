@@ -78,6 +78,8 @@ class SoftNic {
   void end_pauses(Time now);
   // Times that are no longer wanted are ignored.
   void wake(uint32_t what, Time at);
+  // A message for the peer of a stream on demand, with a word that comes with it (MessageListener::message_arrived()).
+  void post(Time now, uint32_t index, uint32_t word, uint64_t bytes);
   // Closes a stream: it is of no more use, its peer has said so.
   void close(Time now, uint32_t index);
   // Lets time pass; the driver has come for all that was due by `now`.

@@ -49,6 +49,13 @@ void check(const SimulationConfig& config) {
     require(flow.sizes_first <= config.sizes.size() && flow.sizes_count <= config.sizes.size() - flow.sizes_first,
             "simulation.flows.sizes_first", "sizes of messages are in `sizes`");
   }
+  if (config.graph) {
+    const auto on_demand = [&](const GraphConnection& one) {
+      return one.flow < config.flows.size() && config.flows[one.flow].on_demand;
+    };
+    require(std::ranges::all_of(config.graph->connections, on_demand), "simulation.graph.connections",
+            "they are flows on demand that exist");
+  }
   require(std::ranges::all_of(config.taps, exists), "simulation.taps", "they are at ports that exist");
   for (const SampledQueue& queue : config.sampled_queues) {
     require(queue.device < switches && exists({queue.device, queue.port}), "simulation.sampled_queues",

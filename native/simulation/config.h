@@ -9,6 +9,8 @@
 #include "base/describe.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
+#include "graph/graph_host.h"
+#include "graph/message_graph.h"
 #include "link/faults.h"
 #include "link/impairment.h"
 #include "switching/soft_switch.h"
@@ -117,6 +119,7 @@ struct SimulatedFlow {
   uint32_t sizes_count = 0;
   Rate rate_cap = 0;
   bool reliable = false;
+  bool on_demand = false;
   uint16_t outstanding = 2;
   uint64_t source_mac = 0;
   uint32_t application = 0;
@@ -135,9 +138,39 @@ void describe(auto& v, Of<SimulatedFlow> auto& flow) {
   v("sizes_count", flow.sizes_count, field::any("How many those are, sent one after another; 0: none."));
   v("rate_cap", flow.rate_cap, field::bps("0: line rate."));
   v("reliable", flow.reliable, field::any("A reliable connection; else an unacknowledged stream."));
+  v("on_demand", flow.on_demand, field::optional(field::any("Its messages are those of a graph (reliable only).")));
   v("outstanding", flow.outstanding, field::any("Messages posted at a time (reliable only)."));
   v("source_mac", flow.source_mac, field::optional(field::any("Of what its sender sends; 0: its NIC's.")));
   v("application", flow.application, field::optional(field::any("As in NativeStream, of its sender.")));
+}
+
+// A flow that carries the messages of one rank to another.
+struct GraphConnection {
+  uint32_t flow = 0;
+  uint32_t from = 0;
+  uint32_t to = 0;
+};
+void describe(auto& v, Of<GraphConnection> auto& connection) {
+  v.type("NativeGraphConnections", "Flows that carry messages of a graph, by pair of ranks, one direction each.");
+  v("flow", connection.flow, field::any("On demand, between their NICs."));
+  v("from", connection.from, field::any("Rank."));
+  v("to", connection.to, field::any("Rank."));
+}
+
+struct SimulatedGraph {
+  MessageGraphColumns operations;
+  GraphParameters parameters;
+  Column<uint32_t> nic_of_rank;
+  Column<double> start;
+  Columns<GraphConnection> connections;
+};
+void describe(auto& v, Of<SimulatedGraph> auto& graph) {
+  v.type("NativeSimulationGraph", "Messages that wait for others.");
+  v("operations", graph.operations, field::any("The graph."));
+  v.base(graph.parameters);
+  v("nic_of_rank", graph.nic_of_rank, field::any("Where each rank is."));
+  v("start", graph.start, field::any("When each rank begins.", "ns"));
+  v("connections", graph.connections, field::any("Of ranks at different NICs."));
 }
 
 struct SampledQueue {
@@ -164,6 +197,7 @@ struct SimulationConfig {
   std::vector<SimulatedFault> faults;
   Columns<SimulatedFlow> flows;
   Column<uint32_t> sizes;
+  std::optional<SimulatedGraph> graph;
   QueueAttributes transport;
   Column<uint32_t> sampled_flows;
   std::vector<SampledQueue> sampled_queues;
@@ -183,6 +217,7 @@ void describe(auto& v, Of<SimulationConfig> auto& config) {
   v("faults", config.faults, field::optional(field::any("Numbered from 0; times count from the beginning.")));
   v("flows", config.flows, field::any("Numbered from 0."));
   v("sizes", config.sizes, field::any("Of messages, where flows have a list of them.", "bytes"));
+  v("graph", config.graph, field::optional(field::any("Messages that wait for others, on flows on demand.")));
   v("transport", config.transport, field::any("Recovery, timeout, retry_count and window of reliable flows."));
   v("sampled_flows", config.sampled_flows, field::any("Their transmit and receive records are sampled."));
   v("sampled_queues", config.sampled_queues, field::any("Their lengths are, and their distribution is kept."));

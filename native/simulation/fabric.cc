@@ -47,7 +47,7 @@ uint32_t count_of(const std::vector<uint32_t>& division) {
 }  // namespace
 
 Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
-               const Sharing& sharing)
+               const Sharing& sharing, HostWork* hosts)
     : memory_(std::make_unique<PacketMemory>(PacketShape{kDescriptors, stride_of(config)})),
       window_(longest_window(config)),
       round_(windows_of_round(config, sharing.division)),
@@ -55,7 +55,7 @@ Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<Que
       worthwhile_(sharing.worthwhile),
       loads_(count_of(sharing.division)),
       counted_(count_of(sharing.division)) {
-  place(config, sharing.division);
+  place(config, sharing.division, hosts);
   add_devices(config, queue_pairs);
   connect(config);
   const uint32_t threads = std::min(config.threads, count_of(sharing.division));
@@ -66,7 +66,7 @@ Fabric::Fabric(const SimulationConfig& config, const std::vector<std::vector<Que
 
 Fabric::~Fabric() = default;
 
-void Fabric::place(const SimulationConfig& config, const std::vector<uint32_t>& division) {
+void Fabric::place(const SimulationConfig& config, const std::vector<uint32_t>& division, HostWork* hosts) {
   std::vector<uint32_t> counts(count_of(division));
   for (const uint32_t partition : division) places_.push_back({partition, counts[partition]++});
   uint32_t port = 0;
@@ -84,6 +84,7 @@ void Fabric::place(const SimulationConfig& config, const std::vector<uint32_t>& 
       .overtaking = !config.faults.empty() ||
                     std::ranges::any_of(config.links, [](const SimulatedLink& link) { return link.impairment.has_value(); }),
       .directions = directions_,
+      .hosts = hosts,
   };
   for (uint32_t i = 0; i < partitions; ++i) {
     partitions_.push_back(std::make_unique<Partition>(i, counts[i], surroundings, *memory_));
@@ -274,6 +275,11 @@ void Fabric::check_reconfiguration(size_t index, const SwitchParameters& next) c
     const Time shortest = Serializer(next.ports[port].rate).finish(0, wire_bytes(kMinimumFrame));
     if (directions_[first_port_[index] + port].delay + shortest < window_) refuse("to so much the rate" + name);
   }
+}
+
+void Fabric::wake_host(uint32_t nic, Time at) {
+  const DevicePlace& place = places_[switches_.size() + nic];
+  partitions_[place.partition]->wake_host(place, nic, at);
 }
 
 void Fabric::close_stream(uint32_t from, uint32_t nic, uint32_t index) {

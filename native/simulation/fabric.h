@@ -25,9 +25,9 @@ namespace weir {
 
 class Fabric {
  public:
-  // `queue_pairs`: of each NIC. `sharing`: with a division. `config` must outlive it.
-  Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs,
-         const Sharing& sharing);
+  // `queue_pairs`: of each NIC. `sharing`: with a division. `config` must outlive it, and so must `hosts`.
+  Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs, const Sharing& sharing,
+         HostWork* hosts = nullptr);
   ~Fabric();
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
@@ -45,6 +45,8 @@ class Fabric {
   void set_link(size_t link, bool up);
   // The receiving end of a stream whose sender `from` has just ended it: closed as soon as word of it could have come.
   void close_stream(uint32_t from, uint32_t nic, uint32_t index);
+  // HostWork::wake() for a NIC: asked for during an event of that NIC, or between two runs.
+  void wake_host(uint32_t nic, Time at);
   // Everything up to then has happened.
   Time now() const { return now_; }
   uint64_t events() const;
@@ -90,7 +92,7 @@ class Fabric {
   std::vector<uint8_t> take_trace();
 
  private:
-  void place(const SimulationConfig& config, const std::vector<uint32_t>& division);
+  void place(const SimulationConfig& config, const std::vector<uint32_t>& division, HostWork* hosts);
   void add_devices(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs);
   void connect(const SimulationConfig& config);
   void require_reached(const char* what) const;

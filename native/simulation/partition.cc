@@ -68,6 +68,7 @@ Partition::Partition(uint32_t number, uint32_t devices, const Surroundings& surr
       pool_(memory, PacketPool::Supplied{}),
       schedule_(devices, surroundings.lookahead),
       directions_(surroundings.directions),
+      hosts_(surroundings.hosts),
       outboxes_(2 * static_cast<size_t>(surroundings.partitions)),
       traded_(surroundings.partitions) {}
 
@@ -210,6 +211,7 @@ void Partition::handle(const Event& event) {
   if (is_frame(event)) return arrive(event);
   if ((event.packet & kPauses) != 0) return pause(event.device, event.packet & ~kPauses);
   if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
+  if ((event.packet & kHost) != 0) return hosts_->wake(event.packet & ~kHost, event.at);
   SoftNic& nic = nics_[event.device - switches_.size()]->device;
   if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
   nic.close(event.at, event.packet & ~kClose);

@@ -40,6 +40,16 @@ struct alignas(64) Direction {
   LinkCounters counters;
 };
 
+// What a NIC's host does besides what its NIC does by itself.
+class HostWork {
+ public:
+  // The host of a NIC is woken, which it asked for by Fabric::wake_host().
+  virtual void wake(uint32_t nic, Time now) = 0;
+
+ protected:
+  ~HostWork() = default;
+};
+
 struct TracedFrame {
   CapturedFrame frame;
   uint8_t bytes[kTelemetryStride] = {};
@@ -54,6 +64,7 @@ class alignas(64) Partition {
     Time word = 0;                    // time that it takes to tell a device anything but by a frame
     bool overtaking = false;          // a frame may arrive together with one that its port has sent later
     std::span<Direction> directions;  // directions of all ports; they outlive it
+    HostWork* hosts = nullptr;        // likewise; or null
   };
   // Makes a partition with so many devices. `memory` must outlive it until move_to().
   Partition(uint32_t number, uint32_t devices, const Surroundings& surroundings, PacketMemory& memory);
@@ -85,6 +96,10 @@ class alignas(64) Partition {
   void wake_later(DevicePlace place, uint32_t what);
   // Pauses come in by faults of what leaves at a port of a device.
   void begin_pauses(uint32_t device, uint32_t port);
+  // The host of a NIC here is going to be woken: during an event of that NIC, or between two runs.
+  void wake_host(DevicePlace place, uint32_t nic, Time at) { schedule_.push(at, kWake, kHost | nic, place.device); }
+  // Marks a wake of a NIC's host, whose number among all NICs is with it.
+  static constexpr uint32_t kHost = 1u << 28;
   // Marks a wake that closes a stream of a NIC.
   static constexpr uint32_t kClose = 1u << 29;
   // Marks a wake for the pauses of a port, whose number among the directions is with it.
@@ -144,6 +159,7 @@ class alignas(64) Partition {
   std::vector<std::unique_ptr<SwitchNode>> switches_;
   std::vector<std::unique_ptr<NicNode>> nics_;
   std::span<Direction> directions_;
+  HostWork* hosts_;
   Time now_ = 0;
   uint64_t hops_ = 0;
   uint64_t crossed_ = 0;

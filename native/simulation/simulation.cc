@@ -23,8 +23,10 @@ class Simulation::Listener final : public MessageListener {
     heard().finished.push_back({flow, number, bytes, posted, now});
     if (!simulation_.config_.flows[flow].reliable) ++heard().ended;
   }
+  void message_acknowledged(uint32_t, uint32_t word, Time now) override { simulation_.graph_->acknowledged(nic_, word, now); }
+  void message_arrived(uint32_t, uint32_t word, Time now) override { simulation_.graph_->arrived(nic_, word, now); }
   void stream_ended(uint32_t qpn, bool failed, Time) override {
-    if (!failed) ++heard().ended;
+    ++(failed ? heard().failed : heard().ended);
     const uint32_t flow = flow_of(qpn);
     const bool reads = simulation_.config_.flows[flow].stream.operation == Operation::read;
     const Place peer = reads ? simulation_.sender(flow) : simulation_.receiver(flow);
@@ -43,7 +45,8 @@ class Simulation::Listener final : public MessageListener {
 Simulation::Simulation(SimulationConfig config, Sharing sharing)
     : config_(std::move(config)),
       flow_of_(config_.nics.size()),
-      fabric_(config_, lay_out(), divided(std::move(sharing))),
+      graph_(config_.graph ? std::make_unique<GraphTraffic>(std::move(*config_.graph), config_.nics.size()) : nullptr),
+      fabric_(config_, lay_out(), divided(std::move(sharing)), graph_.get()),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),
       heard_(fabric_.partition_count()) {
@@ -55,6 +58,8 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing)
   size_t groups = 0;
   for (const SimulatedSwitch& s : config_.switches) groups += s.parameters.ports.size() * kPriorities;
   pauses_.resize(groups);
+  if (graph_ == nullptr) return;
+  graph_->begin(fabric_, [this](uint32_t flow) { return GraphTraffic::Sender{sender(flow).nic, sender(flow).index}; });
 }
 
 Simulation::~Simulation() = default;
@@ -95,6 +100,7 @@ std::vector<std::vector<QueuePairParameters>> Simulation::lay_out() {
       qp.priority = flow.priority;
       qp.stream = flow.stream;
       qp.reliable = flow.reliable;
+      qp.on_demand = flow.on_demand;
       qp.transport = config_.transport;
       qp.sizes = std::span(config_.sizes).subspan(flow.sizes_first, flow.sizes_count);
       qp.outstanding = flow.outstanding;
@@ -151,6 +157,12 @@ void Simulation::gather() {
 uint64_t Simulation::flows_ended() const {
   uint64_t sum = 0;
   for (const Heard& heard : heard_) sum += heard.ended;
+  return sum;
+}
+
+uint64_t Simulation::flows_failed() const {
+  uint64_t sum = 0;
+  for (const Heard& heard : heard_) sum += heard.failed;
   return sum;
 }
 

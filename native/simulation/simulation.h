@@ -11,6 +11,7 @@
 #include "endpoint/message_listener.h"
 #include "simulation/config.h"
 #include "simulation/fabric.h"
+#include "simulation/graph_traffic.h"
 
 namespace weir {
 
@@ -47,6 +48,10 @@ class Simulation {
     const Histogram& lengths;
   };
   std::vector<QueueLengths> queue_lengths();
+  // Null: there is none.
+  const GraphTraffic* graph() const { return graph_.get(); }
+  // Flows on demand whose connections have failed.
+  uint64_t flows_failed() const;
   // Lets the counters of all devices catch up with now.
   void settle();
 
@@ -66,6 +71,7 @@ class Simulation {
   // News that the listeners of one partition have heard.
   struct alignas(64) Heard {
     uint64_t ended = 0;
+    uint64_t failed = 0;
     std::vector<Finished> finished;
   };
 
@@ -79,6 +85,7 @@ class Simulation {
   std::vector<std::vector<uint32_t>> flow_of_;        // flow by NIC and queue pair
   std::vector<Time> starts_;                          // ascending
   std::vector<std::unique_ptr<Listener>> listeners_;  // listeners by NIC
+  std::unique_ptr<GraphTraffic> graph_;
   Fabric fabric_;
   Time next_sample_;
   Time reset_at_;

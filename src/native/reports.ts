@@ -211,6 +211,9 @@ export interface SimulationProgress {
   /** Frames put on a link, PFC frames, CNPs and acknowledgements included. */ hops: number;
   /** That have begun. */ flows_started: number;
   /** That have delivered everything. */ flows_ended: number;
+  /** Whose connections have. */ flows_failed: number;
+  /** Of a graph. */ operations_ended: number;
+  /** Whether anything of a graph will still happen. */ moves: boolean;
   /** Packet descriptors in use. */ packets: number;
   /** That carry it out. */ threads: number;
   /** Of devices, which threads take turns with. */ partitions: number;
@@ -243,6 +246,12 @@ export interface SimulationCounters {
   /** Flows as their sender's queue pair sees them. */ senders: Float64Array;
   /** Flows as their receiver's does. */ receivers: Float64Array;
   /** Two rows each: sent by `from`, sent by `to`. */ links: Float64Array;
+}
+
+/** By operation of a graph. */
+export interface OperationTimes {
+  /** -1: not yet. ns */ started: Float64Array;
+  /** -1: not yet. ns */ ended: Float64Array;
 }
 
 /** A WorkCommand: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */

@@ -2,6 +2,7 @@
 import {
   type FaultState,
   kFinished,
+  type OperationTimes,
   type QueueHistogram,
   type QueuePairState,
   type SimulationCounters,
@@ -9,6 +10,7 @@ import {
   type SimulationProgress,
 } from "./reports.js";
 import type {
+  IdealNetworkConfig,
   NativeNetworkSize,
   NativeSimulationRoutes,
   NativeSimulationSwitch,
@@ -66,11 +68,28 @@ export interface NativeSimulation {
   setLink(link: number, up: boolean): void;
   /** What has become of the configured faults, in their order. */
   faults(): FaultState[];
+  /** Times of a graph's operations; without one, none. */
+  operations(): OperationTimes;
+  /** Frees the memory. Idempotent. */
+  close(): void;
+}
+
+/** A message graph on an ideal network (native/graph/ideal_network.h). */
+export interface NativeIdealNetwork {
+  /** Goes on until nothing is left to happen, true, or for so many messages and timers. */
+  run(messages: number): boolean;
+  /** Operations that have ended. */
+  ended(): number;
+  operations(): OperationTimes;
   /** Frees the memory. Idempotent. */
   close(): void;
 }
 
 export interface SimulationAddon {
+  /** Throws INVALID_CONFIG. */
+  IdealNetwork: new (
+    config: IdealNetworkConfig,
+  ) => NativeIdealNetwork;
   /** Throws INVALID_CONFIG. */
   Simulation: new (
     config: SimulationConfig,

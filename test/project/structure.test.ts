@@ -26,11 +26,12 @@ const kKnows: Readonly<Record<string, readonly string[]>> = {
   switching: ["base", "wire", "congestion", "link"],
   transport: ["base", "wire", "congestion", "link"],
   endpoint: ["base", "wire", "congestion", "link", "transport"],
-  engine: [...kCore, "io"],
-  simulation: kCore,
+  graph: kCore,
+  engine: [...kCore, "graph", "io"],
+  simulation: [...kCore, "graph"],
   // A program with a path of its own to the wire runs a NIC and its port.
   verbs: [...kCore, "engine"],
-  addon: [...kCore, "io", "engine", "simulation"],
+  addon: [...kCore, "graph", "io", "engine", "simulation"],
 };
 /** Programs around the core: they may include anything but the addon. */
 const kTools = ["test", "fuzz", "bench"];
@@ -41,7 +42,7 @@ describe("native/", () => {
   it.each(sources)("%s includes only what its module may know", (file) => {
     const module = moduleOf(file.slice("native/".length));
     const allowed = kTools.includes(module)
-      ? [...kCore, "io", "engine", "simulation", "verbs", "bench", "fuzz", module]
+      ? [...kCore, "graph", "io", "engine", "simulation", "verbs", "bench", "fuzz", module]
       : kKnows[module];
     expect(allowed, `native/${module} has no place in the direction of knowledge`).toBeDefined();
     const known = [...read(file).matchAll(/^#include "([^"]+)"/gm)].map((match) => moduleOf(match[1] ?? ""));

@@ -91,6 +91,7 @@ export class FakeSimulation {
     this.addon = {
       simulationManifest: () => kManifest,
       simulationFootprint: () => 0,
+      IdealNetwork: undefined as unknown as SimulationAddon["IdealNetwork"],
       Simulation: class {
         constructor(config: SimulationConfig) {
           fake.config = config;
@@ -110,12 +111,16 @@ export class FakeSimulation {
         return this.now === until;
       },
       faults: () => [],
+      operations: () => ({ started: new Float64Array(), ended: new Float64Array() }),
       progress: () => ({
         now: this.now,
         events: this.now,
         hops: 2 * this.now,
         flows_started: 1,
         flows_ended: 0,
+        flows_failed: 0,
+        operations_ended: 0,
+        moves: true,
         packets: script.packets ?? 0,
         threads: this.config?.threads ?? 1,
         partitions: 16,

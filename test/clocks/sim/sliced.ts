@@ -7,6 +7,7 @@ export function sliced(events: number, ran: (now: number) => void = () => {}): S
   return {
     simulationManifest: () => addon.simulationManifest(),
     simulationFootprint: addon.simulationFootprint,
+    IdealNetwork: addon.IdealNetwork,
     Simulation: function Sliced(config: ConstructorParameters<SimulationAddon["Simulation"]>[0]) {
       const native: NativeSimulation = new addon.Simulation(config);
       return new Proxy(native, {
