@@ -4,16 +4,6 @@
 
 namespace weir {
 
-OperationTimes times_of(const GraphState& state) {
-  const auto column = [](const std::vector<Time>& times) {
-    Column<double> out;
-    out.reserve(times.size());
-    for (const Time time : times) out.push_back(time == kNever ? -1 : static_cast<double>(time));
-    return out;
-  };
-  return {column(state.started), column(state.ended)};
-}
-
 Napi::Function IdealNetworkHandle::define(Napi::Env env) {
   return DefineClass(
       env, "IdealNetwork",

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "addon/operation_times.h"
 #include "addon/wrap.h"
 #include "base/describe.h"
 #include "graph/ideal_network.h"
@@ -25,17 +26,6 @@ void describe(auto& v, Of<IdealNetworkConfig> auto& config) {
   v("host_of_rank", config.host_of_rank, field::any("Ranks of one host reach each other by its inside."));
   v("ways", config.ways, field::any("Of ranks at different hosts."));
 }
-
-// When each operation started and ended.
-struct OperationTimes {
-  Column<double> started, ended;
-};
-void describe(auto& v, Of<OperationTimes> auto& times) {
-  v.type("OperationTimes", "By operation of a graph.");
-  v("started", times.started, field::any("-1: not yet.", "ns"));
-  v("ended", times.ended, field::any("-1: not yet.", "ns"));
-}
-OperationTimes times_of(const GraphState& state);
 
 class IdealNetworkHandle : public Wrap<IdealNetworkHandle> {
  public:

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "addon/ideal_network_handle.h"
 #include "addon/inspect.h"
+#include "addon/operation_times.h"
 #include "addon/wrap.h"
 #include "simulation/footprint.h"
 #include "simulation/simulation.h"

@@ -85,6 +85,8 @@ Napi::Function WorkerHandle::define(Napi::Env env) {
        method<&Worker::rest, "rest()">(),
        method<&WorkerHandle::worst_gap, "worstGap()">(),
        method<&WorkerHandle::recent_gap, "recentGap()">(),
+       method<&WorkerHandle::operations_ended, "operationsEnded()">(),
+       method<&WorkerHandle::operations, "operations()">(),
        method<&WorkerHandle::outcome, "outcome()">()});
 }
 
@@ -202,6 +204,14 @@ std::vector<FaultState> WorkerHandle::faults() {
 
 std::vector<NamedHistogram> WorkerHandle::histograms() {
   return native().ready() ? copy_histograms(native()) : std::vector<NamedHistogram>{};
+}
+
+OperationTimes WorkerHandle::operations() {
+  OperationTimes times;
+  native().look([&] {
+    if (const GraphTraffic* graph = native().graph(); graph != nullptr) times = times_of(graph->state());
+  });
+  return times;
 }
 
 Outcome WorkerHandle::outcome() {

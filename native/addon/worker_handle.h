@@ -13,6 +13,7 @@
 #include "addon/histograms.h"
 #include "addon/inspect.h"
 #include "addon/memory.h"
+#include "addon/operation_times.h"
 #include "addon/wrap.h"
 #include "engine/port_faults.h"
 #include "engine/worker.h"
@@ -82,6 +83,8 @@ class WorkerHandle : public Wrap<WorkerHandle> {
   uint64_t worst_gap() const { return native().gaps().worst(); }
   uint64_t recent_gap() const { return native().gaps().recent(); }
   Outcome outcome();
+  double operations_ended() const { return native().graph() == nullptr ? 0 : static_cast<double>(native().graph()->ended()); }
+  OperationTimes operations();
 
   SwitchDevice& switch_at(double index) const;
   NicDevice& nic_at(double index) const;

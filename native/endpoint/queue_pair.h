@@ -63,6 +63,7 @@ void describe(auto& v, Of<QueuePairParameters> auto& p) {
   v("remote_address", p.remote_address, field::any("Of the RETH."));
   v("remote_key", p.remote_key, field::any("Of the RETH; not of a reliable one."));
   v("reliable", p.reliable, field::optional(field::any("Each message is acknowledged; the peer's must be so too.")));
+  v("on_demand", p.on_demand, field::optional(field::any("Of a reliable one: its messages are those of a graph.")));
   v("outstanding", p.outstanding, field::optional(field::any("Of a reliable one: messages posted at a time.")));
   v.rule(!p.on_demand || (p.reliable && !p.reads()), "only a reliable one that does not READ sends on demand");
   v("transport", p.transport, field::optional(field::any("Of a reliable one: recovery, timeout, retry_count and window.")));

@@ -79,6 +79,10 @@ class WireNic : private NicAgenda, public SoftNic {
     agenda.run(now, *this);
     SoftNic::send_for_stack(now, id);
   }
+  void post(Time now, uint32_t index, uint32_t word, uint64_t bytes) {
+    agenda.run(now, *this);
+    SoftNic::post(now, index, word, bytes);
+  }
   void advance(Time now) {
     agenda.run(now, *this);
     SoftNic::advance(now);

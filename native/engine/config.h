@@ -15,6 +15,7 @@
 #include "endpoint/nic_neighbours.h"
 #include "endpoint/soft_nic.h"
 #include "engine/open_port.h"
+#include "graph/graph_traffic.h"
 #include "io/packet_port.h"
 #include "io/port_options.h"
 #include "link/impairment.h"
@@ -187,6 +188,7 @@ struct WorkerConfig {
   Time reset_after = 0;
   std::vector<SwitchDeviceConfig> switches;
   std::vector<NicDeviceConfig> nics;
+  std::optional<PlacedGraph> graph;
   std::shared_ptr<SharedSwitch> shared;
   uint32_t share = 0;
 
@@ -219,6 +221,7 @@ void describe(auto& v, Of<WorkerConfig> auto& config) {
   v("reset_after", config.reset_after, field::any("After begin(), when distributions start afresh.", "ns"));
   v("switches", config.switches, field::any("One, if it is shared."));
   v("nics", config.nics, field::any("None, beside a shared switch."));
+  v("graph", config.graph, optional(field::any("Messages that wait for others, on streams on demand of the NICs.")));
   v("shared", config.shared,
     optional(field::any("Of a switch that several workers share; `packets` and `super_frames` are this one's part.")));
   v("share", config.share, optional(field::any("Which of those workers this is.")));

@@ -238,6 +238,7 @@ void NicDevice::turn(Time horizon, Time now) {
   }
   port.give_back();
   catch_up(horizon, now);
+  if (graph_ != nullptr && graph_->wakes(number_) <= horizon) graph_->wake(number_, horizon);
   nic_.advance(horizon);
   if (neighbours_ != nullptr) neighbours_->advance(horizon);
   collect();
@@ -376,7 +377,8 @@ void NicDevice::settle_counters() {
 
 Time NicDevice::next_deadline() {
   const Time neighbours = neighbours_ != nullptr ? neighbours_->next_deadline() : kNever;
-  return std::min({nic_.next_deadline(), ports_.front().next_deadline(), ports_.back().next_deadline(), neighbours});
+  const Time graph = graph_ != nullptr ? graph_->wakes(number_) : kNever;
+  return std::min({nic_.next_deadline(), ports_.front().next_deadline(), ports_.back().next_deadline(), neighbours, graph});
 }
 
 void NicDevice::stop_traffic(Time now) {

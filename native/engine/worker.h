@@ -112,6 +112,8 @@ class Worker {
   const Fidelity& fidelity() const { return fidelity_; }
   std::vector<std::unique_ptr<SwitchDevice>>& switches() { return devices_.switches(); }
   std::vector<std::unique_ptr<NicDevice>>& nics() { return devices_.nics(); }
+  // Null: there is none, or none yet.
+  const GraphTraffic* graph() const { return ready() ? devices_.graph() : nullptr; }
 
  private:
   friend class PortFaults;

@@ -1,6 +1,9 @@
 #include "engine/worker_devices.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/native_error.h"
 
 namespace weir {
 
@@ -12,6 +15,22 @@ void WorkerDevices::add(std::unique_ptr<SwitchDevice> device) {
 void WorkerDevices::add(std::unique_ptr<NicDevice> device) {
   all_.push_back(device.get());
   nics_.push_back(std::move(device));
+}
+
+void WorkerDevices::carry_out(PlacedGraph&& graph, Time begin) {
+  const Column<uint32_t> nic_of_rank = graph.nic_of_rank;
+  graph_ = std::make_unique<GraphTraffic>(std::move(graph), nics_.size());
+  graph_->begin(
+      graph_nics_,
+      [&](const GraphConnection& connection) {
+        const GraphTraffic::Sender sender{nic_of_rank[connection.from], connection.stream};
+        const std::vector<QueuePair>& pairs = nics_[sender.nic]->soft_nic().queue_pairs();
+        require(sender.index < pairs.size() && pairs[sender.index].parameters.on_demand, "graph.connections",
+                "they are queue pairs on demand");
+        return sender;
+      },
+      begin);
+  for (uint32_t i = 0; i < nics_.size(); ++i) nics_[i]->carry_out(*graph_, i);
 }
 
 uint64_t WorkerDevices::frames_seen() const {

@@ -21,6 +21,10 @@ class WorkerDevices {
   std::vector<std::unique_ptr<SwitchDevice>>& switches() { return switches_; }
   std::vector<std::unique_ptr<NicDevice>>& nics() { return nics_; }
   std::span<Device* const> all() const { return all_; }
+  // The NICs carry a message graph out, which begins at `begin`. Once, when all are there.
+  void carry_out(PlacedGraph&& graph, Time begin);
+  // Null: there is none.
+  const GraphTraffic* graph() const { return graph_.get(); }
 
   uint64_t frames_seen() const;
   uint64_t super_frames_seen() const;
@@ -34,9 +38,21 @@ class WorkerDevices {
   void reconfigure(const WorkerConfig& config);
 
  private:
+  // NICs as the graph sees them: each asks for its next wake by itself.
+  struct Nics final : GraphNics {
+    explicit Nics(WorkerDevices& devices) : devices_(devices) {}
+    void post(Time now, uint32_t nic, uint32_t queue_pair, uint32_t word, uint64_t bytes) override {
+      devices_.nics_[nic]->post(now, queue_pair, word, bytes);
+    }
+    void wake_host(uint32_t, Time) override {}
+    WorkerDevices& devices_;
+  };
+
   std::vector<std::unique_ptr<SwitchDevice>> switches_;
   std::vector<std::unique_ptr<NicDevice>> nics_;
   std::vector<Device*> all_;
+  Nics graph_nics_{*this};
+  std::unique_ptr<GraphTraffic> graph_;
 };
 
 }  // namespace weir

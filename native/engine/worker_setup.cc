@@ -90,6 +90,7 @@ void Worker::build_devices(Time begin) {
     devices_.add(
         std::make_unique<NicDevice>(device, index++, std::move(link), pool_, punted_, records_, begin, std::move(stack)));
   }
+  if (config_.graph) devices_.carry_out(std::move(*config_.graph), begin);
   for (Device* device : devices_.all()) device->register_counters(counters_);
   for (const auto& [labels, port] : impairments_) counters_.add(port->counters(), labels);
   counters_.freeze();

@@ -139,6 +139,7 @@ void GraphHost::receive(uint32_t operation, Time now) {
 // A receive and a message have met.
 void GraphHost::take(uint32_t message, uint32_t receive, Time now) {
   const uint32_t from = graph_.rank_of(message);
+  state_.links[receive] = message;
   if (!asks_first(message) || is_own(from)) return mark_ended(receive, now);
   state_.links[message] = receive;
   outgoing_.push_back({graph_.peer(message), from, message | kAsks, 0});

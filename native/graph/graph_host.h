@@ -45,8 +45,8 @@ void describe(auto& v, Of<GraphParameters> auto& p) {
 struct GraphState {
   explicit GraphState(const MessageGraph& graph);
 
-  std::vector<uint32_t> waits;       // how many others an operation waits for
-  std::vector<uint32_t> links;       // see Matching; of a message whose receive is known, that
+  std::vector<uint32_t> waits;  // how many others an operation waits for
+  std::vector<uint32_t> links;  // see Matching; of a receive that is taken its message, and of one that asked first the other way
   std::vector<Time> started, ended;  // kNever: not yet
   // When each rank's link within its host is free, and behind it each of its processors.
   std::vector<Time> free;

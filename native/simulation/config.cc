@@ -51,7 +51,7 @@ void check(const SimulationConfig& config) {
   }
   if (config.graph) {
     const auto on_demand = [&](const GraphConnection& one) {
-      return one.flow < config.flows.size() && config.flows[one.flow].on_demand;
+      return one.stream < config.flows.size() && config.flows[one.stream].on_demand;
     };
     require(std::ranges::all_of(config.graph->connections, on_demand), "simulation.graph.connections",
             "they are flows on demand that exist");

@@ -9,8 +9,7 @@
 #include "base/describe.h"
 #include "base/types.h"
 #include "endpoint/soft_nic.h"
-#include "graph/graph_host.h"
-#include "graph/message_graph.h"
+#include "graph/graph_traffic.h"
 #include "link/faults.h"
 #include "link/impairment.h"
 #include "switching/soft_switch.h"
@@ -144,35 +143,6 @@ void describe(auto& v, Of<SimulatedFlow> auto& flow) {
   v("application", flow.application, field::optional(field::any("As in NativeStream, of its sender.")));
 }
 
-// A flow that carries the messages of one rank to another.
-struct GraphConnection {
-  uint32_t flow = 0;
-  uint32_t from = 0;
-  uint32_t to = 0;
-};
-void describe(auto& v, Of<GraphConnection> auto& connection) {
-  v.type("NativeGraphConnections", "Flows that carry messages of a graph, by pair of ranks, one direction each.");
-  v("flow", connection.flow, field::any("On demand, between their NICs."));
-  v("from", connection.from, field::any("Rank."));
-  v("to", connection.to, field::any("Rank."));
-}
-
-struct SimulatedGraph {
-  MessageGraphColumns operations;
-  GraphParameters parameters;
-  Column<uint32_t> nic_of_rank;
-  Column<double> start;
-  Columns<GraphConnection> connections;
-};
-void describe(auto& v, Of<SimulatedGraph> auto& graph) {
-  v.type("NativeSimulationGraph", "Messages that wait for others.");
-  v("operations", graph.operations, field::any("The graph."));
-  v.base(graph.parameters);
-  v("nic_of_rank", graph.nic_of_rank, field::any("Where each rank is."));
-  v("start", graph.start, field::any("When each rank begins.", "ns"));
-  v("connections", graph.connections, field::any("Of ranks at different NICs."));
-}
-
 struct SampledQueue {
   uint32_t device = 0;
   uint16_t port = 0;
@@ -197,7 +167,7 @@ struct SimulationConfig {
   std::vector<SimulatedFault> faults;
   Columns<SimulatedFlow> flows;
   Column<uint32_t> sizes;
-  std::optional<SimulatedGraph> graph;
+  std::optional<PlacedGraph> graph;
   QueueAttributes transport;
   Column<uint32_t> sampled_flows;
   std::vector<SampledQueue> sampled_queues;

@@ -13,6 +13,29 @@
 
 namespace weir {
 
+// Message graphs on the NICs of the fabric.
+class Simulation::Graph final : public HostWork, public GraphNics {
+ public:
+  Graph(PlacedGraph&& graph, size_t nics) : traffic(std::move(graph), nics) {}
+  void begin(Simulation& simulation) {
+    fabric_ = &simulation.fabric_;
+    traffic.begin(*this, [&](const GraphConnection& connection) {
+      const Place place = simulation.sender(connection.stream);
+      return GraphTraffic::Sender{place.nic, place.index};
+    });
+  }
+  void wake(uint32_t nic, Time now) override { traffic.wake(nic, now); }
+  void post(Time now, uint32_t nic, uint32_t queue_pair, uint32_t word, uint64_t bytes) override {
+    fabric_->nic_at(nic).post(now, queue_pair, word, bytes);
+  }
+  void wake_host(uint32_t nic, Time at) override { fabric_->wake_host(nic, at); }
+
+  GraphTraffic traffic;
+
+ private:
+  Fabric* fabric_ = nullptr;
+};
+
 // Listens to the streams of one NIC.
 class Simulation::Listener final : public MessageListener {
  public:
@@ -23,8 +46,10 @@ class Simulation::Listener final : public MessageListener {
     heard().finished.push_back({flow, number, bytes, posted, now});
     if (!simulation_.config_.flows[flow].reliable) ++heard().ended;
   }
-  void message_acknowledged(uint32_t, uint32_t word, Time now) override { simulation_.graph_->acknowledged(nic_, word, now); }
-  void message_arrived(uint32_t, uint32_t word, Time now) override { simulation_.graph_->arrived(nic_, word, now); }
+  void message_acknowledged(uint32_t, uint32_t word, Time now) override {
+    simulation_.graph_->traffic.acknowledged(nic_, word, now);
+  }
+  void message_arrived(uint32_t, uint32_t word, Time now) override { simulation_.graph_->traffic.arrived(nic_, word, now); }
   void stream_ended(uint32_t qpn, bool failed, Time) override {
     ++(failed ? heard().failed : heard().ended);
     const uint32_t flow = flow_of(qpn);
@@ -45,7 +70,7 @@ class Simulation::Listener final : public MessageListener {
 Simulation::Simulation(SimulationConfig config, Sharing sharing)
     : config_(std::move(config)),
       flow_of_(config_.nics.size()),
-      graph_(config_.graph ? std::make_unique<GraphTraffic>(std::move(*config_.graph), config_.nics.size()) : nullptr),
+      graph_(config_.graph ? std::make_unique<Graph>(std::move(*config_.graph), config_.nics.size()) : nullptr),
       fabric_(config_, lay_out(), divided(std::move(sharing)), graph_.get()),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),
@@ -58,8 +83,7 @@ Simulation::Simulation(SimulationConfig config, Sharing sharing)
   size_t groups = 0;
   for (const SimulatedSwitch& s : config_.switches) groups += s.parameters.ports.size() * kPriorities;
   pauses_.resize(groups);
-  if (graph_ == nullptr) return;
-  graph_->begin(fabric_, [this](uint32_t flow) { return GraphTraffic::Sender{sender(flow).nic, sender(flow).index}; });
+  if (graph_ != nullptr) graph_->begin(*this);
 }
 
 Simulation::~Simulation() = default;
@@ -159,6 +183,8 @@ uint64_t Simulation::flows_ended() const {
   for (const Heard& heard : heard_) sum += heard.ended;
   return sum;
 }
+
+const GraphTraffic* Simulation::graph() const { return graph_ == nullptr ? nullptr : &graph_->traffic; }
 
 uint64_t Simulation::flows_failed() const {
   uint64_t sum = 0;

@@ -9,9 +9,9 @@
 #include "base/record.h"
 #include "base/types.h"
 #include "endpoint/message_listener.h"
+#include "graph/graph_traffic.h"
 #include "simulation/config.h"
 #include "simulation/fabric.h"
-#include "simulation/graph_traffic.h"
 
 namespace weir {
 
@@ -49,7 +49,7 @@ class Simulation {
   };
   std::vector<QueueLengths> queue_lengths();
   // Null: there is none.
-  const GraphTraffic* graph() const { return graph_.get(); }
+  const GraphTraffic* graph() const;
   // Flows on demand whose connections have failed.
   uint64_t flows_failed() const;
   // Lets the counters of all devices catch up with now.
@@ -68,6 +68,7 @@ class Simulation {
 
  private:
   class Listener;
+  class Graph;
   // News that the listeners of one partition have heard.
   struct alignas(64) Heard {
     uint64_t ended = 0;
@@ -85,7 +86,7 @@ class Simulation {
   std::vector<std::vector<uint32_t>> flow_of_;        // flow by NIC and queue pair
   std::vector<Time> starts_;                          // ascending
   std::vector<std::unique_ptr<Listener>> listeners_;  // listeners by NIC
-  std::unique_ptr<GraphTraffic> graph_;
+  std::unique_ptr<Graph> graph_;
   Fabric fabric_;
   Time next_sample_;
   Time reset_at_;

@@ -17,11 +17,11 @@ SimulationConfig on_star(MessageGraphColumns columns, uint32_t hosts, uint32_t t
   config.transport.window = kMaxWindow;
   config.threads = threads;
   for (SwitchParameters::Port& port : config.switches[0].parameters.ports) port.mtu = 9'000;
-  SimulatedGraph& graph = config.graph.emplace();
+  PlacedGraph& graph = config.graph.emplace();
   const auto ranks = static_cast<uint32_t>(columns.first.size() - 1);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     graph.nic_of_rank.push_back(rank % hosts);
-    graph.start.push_back(0);
+    graph.begins.push_back(0);
     for (uint32_t to = 0; to < ranks; ++to) {
       if (rank % hosts == to % hosts) continue;
       graph.connections.push_back({static_cast<uint32_t>(config.flows.size()), rank, to});
@@ -127,7 +127,7 @@ TEST_CASE("simulation: a graph that cannot end stands still, and that shows") {
 
 TEST_CASE("simulation: ranks begin when they are told to") {
   SimulationConfig config = on_star(ring(2, 2'000), 2);
-  config.graph->start = {0, 50'000};
+  config.graph->begins = {0, 50'000};
   Simulation simulation(std::move(config));
   finish(simulation, kMillisecond);
   const GraphState& state = simulation.graph()->state();

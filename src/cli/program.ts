@@ -105,6 +105,7 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   lab: async () => (await import("./lab.js")).addLab,
   sim: async () => (await import("./sim.js")).addSim,
   model: async () => (await import("./model.js")).addModel,
+  collective: async () => (await import("./collective.js")).addCollective,
   switch: async () => (await import("./switch.js")).addSwitch,
   nic: async () => (await import("./switch.js")).addNic,
   run: async () => (await import("./run.js")).addRun,

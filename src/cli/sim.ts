@@ -1,3 +1,4 @@
+import { Option } from "commander";
 import { formatTime, parseTime } from "../base/units.js";
 import { phaseEffect } from "../clocks/sim/phase_effect.js";
 import type { SimPerformance } from "../clocks/sim/types.js";
@@ -6,6 +7,8 @@ import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
+import { addPlacement, type GraphChoice, scenarioOf } from "./graph_options.js";
+import { tellIdeal } from "./ideal.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
@@ -13,7 +16,9 @@ import { runScenario, untilStopped } from "./run_scenario.js";
 import { ProgressLine } from "./sim_progress.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
-interface SimChoice extends RunChoice, TrustOptions {
+interface SimChoice extends RunChoice, TrustOptions, GraphChoice {
+  network: "packets" | "ideal";
+  timeline?: boolean;
   until?: number;
   trace?: FileRequest[];
   threads?: number;
@@ -27,14 +32,22 @@ Examples:
   weir sim run incast.yaml --trace r--sw:r.pcapng          frame headers, for Wireshark
   weir sim run incast.yaml --series-format arrow           series for pandas, R, DuckDB
   weir sim run incast.yaml --json --quiet | jq .fct.slowdown
+  weir sim run train.goal --fabric fat-tree.yaml --place round-robin
 
 Ctrl-C stops at the time reached and still writes the results so far (exit status 130); once more quits at once.
 `;
 
 export const addSim: AddVerb = (parent, context, done) => {
   const sim = parent.command("sim").description("simulate networks in virtual time, with the code of the wire");
-  addTrustOption(addRunOptions(sim.command("run")))
-    .description("simulate a scenario and report")
+  addPlacement(addTrustOption(addRunOptions(sim.command("run"))))
+    .description("simulate a scenario, or a message graph on the network of one, and report")
+    .option("--fabric <file>", "the file is a message graph, and this scenario has its network")
+    .addOption(
+      new Option("--network <kind>", "packets, or an ideal one for message graphs: each message alone")
+        .choices(["packets", "ideal"])
+        .default("packets"),
+    )
+    .option("--timeline", "write timeline.json, for Perfetto and Chrome, however long it is")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--until <time>", "end the run at this time, whatever the duration", until)
     .option(
@@ -51,10 +64,13 @@ export const addSim: AddVerb = (parent, context, done) => {
     .action(async (file: string, options: SimChoice) => done(await run(context, file, options)));
 };
 
-async function run(context: CliContext, file: string, options: SimChoice): Promise<number> {
+async function run(context: CliContext, named: string, options: SimChoice): Promise<number> {
   const clock = context.clocks.sim;
-  const set = overridesOf(options);
+  const chosen = scenarioOf(named, options);
+  const { file } = chosen;
+  const set = [...chosen.set, ...overridesOf(options)];
   const { scenario, text } = load(context, file, set);
+  if (options.network === "ideal") return tellIdeal(context, options.json, scenario);
   asUsage(() => clock.check(scenario));
   await askForTrust(context, file, scenario, options);
   const { trace, threads = "auto" } = options;
@@ -80,6 +96,7 @@ async function run(context: CliContext, file: string, options: SimChoice): Promi
         until: options.until,
         threads,
         trace,
+        timeline: options.timeline,
       },
       warnings: (result) => [phaseEffect(scenario, result) ?? []].flat(),
       more: ({ performance }) => `${performanceLine(performance)}\n`,

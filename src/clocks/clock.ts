@@ -30,6 +30,8 @@ export interface Outcome {
   series: Series;
   /** Flows in the order of their completion. */
   flowTable: readonly FlowCompletion[];
+  /** Time line of message graphs, as trace events for Perfetto and Chrome. */
+  timeline?: string | undefined;
   /** Cost of the run on this machine. It differs from run to run, so it is kept apart from the result. */
   performance?: object;
   /** False when the run was stopped before its end. */

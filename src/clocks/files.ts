@@ -14,12 +14,13 @@ import { type SeriesFormat, writeSeries } from "./series_files.js";
  */
 export function writeOutcome(
   directory: string,
-  { result, series, flowTable, performance }: Outcome,
+  { result, series, flowTable, timeline, performance }: Outcome,
   source: RunSource,
   seriesFormat?: SeriesFormat,
 ): string {
   makeFolder(directory);
   writeCompletions(directory, result, flowTable);
+  if (timeline !== undefined) writeWhole(join(directory, "timeline.json"), timeline);
   if (performance !== undefined) {
     writeWhole(join(directory, "performance.json"), `${JSON.stringify(performance, undefined, 2)}\n`);
   }

@@ -16,13 +16,15 @@ import { priorityRates } from "../scenario/changes.js";
 import { CnDomain } from "../scenario/cn_domain.js";
 import type { Fabric, SwitchTable } from "../scenario/fabric.js";
 import { deviceOfFault, linkOfFault, requestOf } from "../scenario/faults.js";
+import { combined, commonOf } from "../scenario/graphs/job.js";
 import { applications } from "../scenario/traffic.js";
 import type { HostConfig, Link, Scenario, SwitchConfig } from "../scenario/types.js";
 import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "./behaviour.js";
 import { fabricRouter, gatewayOf } from "./fabric_router.js";
 import { nativeFault } from "./faults.js";
+import { connectionsOf, operationsOf } from "./message_graphs.js";
 
-export interface Network extends Pick<SimulationConfig, "links" | "sizes" | "transport"> {
+export interface Network extends Pick<SimulationConfig, "links" | "sizes" | "graph" | "transport"> {
   switches: ReturnType<typeof networkSwitch>[];
   nics: ReturnType<typeof networkNic>[];
   flows: ReturnType<typeof emptyColumns>;
@@ -51,6 +53,7 @@ export function composeNetwork(scenario: Scenario, fabric: Fabric, options: Netw
     links: linksOf(scenario, fabric),
     flows: flowsOf(scenario, fabric),
     sizes: sizesOf(scenario),
+    ...(scenario.graphs.length > 0 && { graph: graphOf(scenario, fabric) }),
     transport,
   };
 }
@@ -152,6 +155,19 @@ function sizesOf({ flows }: Scenario): Uint32Array {
   return sizes;
 }
 
+/** All message graphs as one; hosts by their numbers. */
+function graphOf({ graphs }: Scenario, fabric: Fabric): NonNullable<SimulationConfig["graph"]> {
+  const { rendezvous, ...common } = commonOf(graphs);
+  return {
+    operations: operationsOf(combined(graphs)),
+    ...common,
+    ...(rendezvous !== undefined && { rendezvous }),
+    nic_of_rank: Uint32Array.from(graphs.flatMap(({ hosts }) => hosts.map((host) => fabric.host(host)))),
+    begins: Float64Array.from(graphs.flatMap(({ hosts, start }) => hosts.map(() => start))),
+    connections: connectionsOf(graphs),
+  };
+}
+
 function flowsOf({ flows, hosts, transport, duration }: Scenario, fabric: Fabric) {
   const columns = emptyColumns(flows.length);
   const owners = applications(flows);
@@ -168,8 +184,10 @@ function flowsOf({ flows, hosts, transport, duration }: Scenario, fabric: Fabric
     columns.stop[i] = Math.min(flow.stop, duration);
     columns.operation[i] = Operation[flow.operation];
     columns.path_mtu[i] = hosts[from]?.path_mtu ?? 1024;
-    columns.message_bytes[i] = flow.message;
-    columns.total_bytes[i] = flow.bytes ?? 0;
+    // What is sent on demand has sizes of its own.
+    columns.message_bytes[i] = flow.onDemand ? 0 : flow.message;
+    columns.total_bytes[i] = flow.onDemand ? 0 : (flow.bytes ?? 0);
+    columns.on_demand[i] = flow.onDemand ? 1 : 0;
     columns.sizes_first[i] = sizes;
     columns.sizes_count[i] = flow.sizes?.length ?? 0;
     columns.rate_cap[i] = flow.rate ?? 0;
@@ -198,6 +216,7 @@ function emptyColumns(count: number) {
     sizes_count: new Uint32Array(count),
     rate_cap: new Float64Array(count),
     reliable: new Uint8Array(count),
+    on_demand: new Uint8Array(count),
     outstanding: new Uint16Array(count),
     source_mac: new Float64Array(count),
     application: new Uint32Array(count),

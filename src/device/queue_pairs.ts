@@ -69,6 +69,7 @@ export function queuePairOf({ nics, flows, sizes, transport }: Network, end: Flo
     ...(!sends && { peer_start: of("start") }),
     ...(of("reliable") === 1 && {
       reliable: true,
+      ...(of("on_demand") === 1 && { on_demand: true }),
       outstanding: of("outstanding"),
       // Codes of times are those of the standard: a time scale stretches what they stand for.
       transport: { ...transport, time_scale: 1 },

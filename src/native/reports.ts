@@ -252,6 +252,7 @@ export interface SimulationCounters {
 export interface OperationTimes {
   /** -1: not yet. ns */ started: Float64Array;
   /** -1: not yet. ns */ ended: Float64Array;
+  /** Of a receive that has ended: the send whose message it took. */ taken: Uint32Array;
 }
 
 /** A WorkCommand: words of 8 bytes, and where its fields are: in bytes, or in numbers of a Float64Array. */

@@ -4,8 +4,11 @@
  */
 
 import type {
+  NativeGraphParameters,
   NativeImpairmentParameters,
+  NativeMessageGraph,
   NativeNicParameters,
+  NativePlacedGraph,
   NativeSwitchParameters,
   NativeTransport,
 } from "./configuration.js";
@@ -80,41 +83,6 @@ export interface NativeSimulationFlows {
   /** As in NativeStream, of its sender. */ application?: Uint32Array;
 }
 
-/** A column for each field of operations; those of a rank stand together. */
-export interface NativeMessageGraph {
-  /** First operation of each rank, and behind them the number of all. */ first: Uint32Array;
-  /** 0 send, 1 receive, 2 calculation. */ kind: Uint8Array;
-  /** The other rank; 0xffffffff: any. */ peer: Uint32Array;
-  /** Of a message; 0xffffffff: any. */ tag: Uint32Array;
-  /** Bytes of a message; ns of a calculation. */ size: Float64Array;
-  /** Which of the rank's calculates. */ processor: Uint8Array;
-  /** First of what each operation waits for, and behind them the number of all. */ first_dependency: Uint32Array;
-  /** Operations of the same rank; bit 31: they need only have started. */ dependencies: Uint32Array;
-}
-
-/** How hosts carry a message graph out. */
-export interface NativeGraphParameters {
-  /** Sends of at most that size end when they start. bytes */ eager: number;
-  /** Longer ones wait until the receiver has posted its receive; absent: none. bytes */ rendezvous?: number;
-  /** Of each rank's link within its host; 0: no limit. bit/s, 0 or more */ inside_rate: number;
-  /** Of messages within a host. ns, 0 or more */ inside_latency: number;
-}
-
-/** Flows that carry messages of a graph, by pair of ranks, one direction each. */
-export interface NativeGraphConnections {
-  /** On demand, between their NICs. */ flow: Uint32Array;
-  /** Rank. */ from: Uint32Array;
-  /** Rank. */ to: Uint32Array;
-}
-
-/** Messages that wait for others. */
-export interface NativeSimulationGraph extends NativeGraphParameters {
-  /** The graph. */ operations: NativeMessageGraph;
-  /** Where each rank is. */ nic_of_rank: Uint32Array;
-  /** When each rank begins. ns */ start: Float64Array;
-  /** Of ranks at different NICs. */ connections: NativeGraphConnections;
-}
-
 /** An egress queue. */
 export interface NativeQueuePlace {
   /** Its number. */ switch: number;
@@ -133,7 +101,7 @@ export interface SimulationConfig {
   /** Numbered from 0; times count from the beginning. */ faults?: NativeSimulationFault[];
   /** Numbered from 0. */ flows: NativeSimulationFlows;
   /** Of messages, where flows have a list of them. bytes */ sizes: Uint32Array;
-  /** Messages that wait for others, on flows on demand. */ graph?: NativeSimulationGraph;
+  /** Messages that wait for others, on flows on demand. */ graph?: NativePlacedGraph;
   /** Recovery, timeout, retry_count and window of reliable flows. */ transport: NativeTransport;
   /** Their transmit and receive records are sampled. */ sampled_flows: Uint32Array;
   /** Their lengths are, and their distribution is kept. */ sampled_queues: NativeQueuePlace[];

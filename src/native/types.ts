@@ -22,6 +22,7 @@ import {
   kRecord,
   type LentPath,
   type NeighborEntry,
+  type OperationTimes,
   type PeerCredentials,
   type ProgramOpening,
   type ProgramRequest,
@@ -162,6 +163,10 @@ export interface NativeWorker extends HistogramSource {
   worstGap(): number;
   /** Longest gap of the last 10 to 20 s, as of the last turn. */
   recentGap(): number;
+  /** Operations of its message graph that have ended. */
+  operationsEnded(): number;
+  /** Their times, CLOCK_MONOTONIC ns. */
+  operations(): OperationTimes;
   /** Stops the worker first. */
   outcome(): WorkerOutcome;
 }

@@ -137,11 +137,18 @@ const NativeNic = {
   queue_pairs: NativeStream,
 } as const;
 
+const NativePlacedGraph = {
+  inside_rate: "bit/s",
+  inside_latency: "ns",
+  start: "ns",
+} as const;
+
 const WorkerConfig = {
   sample_interval: "ns",
   reset_after: "ns",
   switches: NativeSwitch,
   nics: NativeNic,
+  graph: NativePlacedGraph,
 } as const;
 
-export const kUnits = { NativeFault, NativeSwitchPort, NativePfcWatchdog, NativeImpairment, NativePort, NativeSwitch, NativeDcqcn, NativeQcn, NativeTimely, NativeSwift, NativeHpcc, NativeNscc, NativeCongestionLibrary, NativeTokenBucket, NativeReceiveBuffer, NativePauseStorm, NativeTransport, NativeStream, NativeNic, WorkerConfig } as const;
+export const kUnits = { NativeFault, NativeSwitchPort, NativePfcWatchdog, NativeImpairment, NativePort, NativeSwitch, NativeDcqcn, NativeQcn, NativeTimely, NativeSwift, NativeHpcc, NativeNscc, NativeCongestionLibrary, NativeTokenBucket, NativeReceiveBuffer, NativePauseStorm, NativeTransport, NativeStream, NativeNic, NativePlacedGraph, WorkerConfig } as const;

@@ -11,6 +11,9 @@ import { summarize } from "./statistics.js";
 /** Upper bounds of the size classes, bytes. */
 const kSizeBounds = [10e3, 100e3, 1e6, 10e6] as const;
 
+/** Messages of graphs that have rows: those that are complete first. */
+const kMostOnDemand = 500_000;
+
 /** One completed message: a row of fct.csv. */
 export interface FlowCompletion {
   /** Position in the scenario's flows. */
@@ -55,6 +58,7 @@ export class Completions {
   private readonly bytes: Float64Array;
   private readonly messages: Uint32Array;
   private readonly paths = new Map<string, Hop[]>();
+  private readonly ideals = new Map<number, { bytes: number; message: number; time: number }>();
 
   /** @param told Flows whose messages are told of here; default: all. */
   constructor(
@@ -68,7 +72,7 @@ export class Completions {
     this.messages = new Uint32Array(count);
   }
 
-  /** Rows of flows with an end: one for each message with a size of its own, one for all of a flow with `bytes`. */
+  /** Rows of flows with an end: one for each message with a size of its own, or of a graph, one for all of a flow with `bytes`. */
   get table(): readonly FlowCompletion[] {
     for (const told of this.rowless.splice(0)) this.rows.push(this.row(told));
     return this.rows;
@@ -80,7 +84,11 @@ export class Completions {
     this.latest[number] = end;
     this.bytes[number] = (this.bytes[number] as number) + bytes;
     this.messages[number] = (this.messages[number] as number) + 1;
-    if (flow.sizes !== undefined) this.rowless.push({ flow: number, message, bytes, start, end, perMessage: bytes });
+    if (flow.onDemand) {
+      if (this.rowless.length < kMostOnDemand)
+        this.rowless.push({ flow: number, message, bytes, start, end, perMessage: bytes });
+    } else if (flow.sizes !== undefined)
+      this.rowless.push({ flow: number, message, bytes, start, end, perMessage: bytes });
     else if (flow.bytes !== undefined && this.done(number)) {
       const { bytes: all, start: first, message: perMessage } = flow;
       this.rowless.push({ flow: number, message: 0, bytes: all, start: first, end, perMessage });
@@ -116,18 +124,7 @@ export class Completions {
 
   private row({ flow: number, message, bytes, start, end, perMessage }: Told): FlowCompletion {
     const flow = this.flow(number);
-    const sender = this.scenario.hosts[this.fabric.host(flow.from)];
-    const ideal = idealTime(this.path(flow), {
-      bytes,
-      message: perMessage,
-      pathMtu: sender?.path_mtu ?? 0,
-      tagged: sender !== undefined && sendsCnTags(this.scenario.congestion, sender, flow.priority),
-      telemetry: hearsTelemetry(this.scenario.congestion.algorithm),
-      operation: flow.operation,
-      window: this.scenario.transport.window,
-      rateCap: flow.rate,
-      reliable: this.scenario.transport.type === "rc",
-    });
+    const ideal = this.ideal(number, bytes, perMessage);
     return {
       flow: number,
       id: flow.id,
@@ -140,6 +137,27 @@ export class Completions {
       ideal_ns: ideal,
       slowdown: (end - start) / ideal,
     };
+  }
+
+  /** Messages of a flow are often of one size. */
+  private ideal(number: number, bytes: number, message: number): number {
+    const known = this.ideals.get(number);
+    if (known !== undefined && known.bytes === bytes && known.message === message) return known.time;
+    const flow = this.flow(number);
+    const sender = this.scenario.hosts[this.fabric.host(flow.from)];
+    const time = idealTime(this.path(flow), {
+      bytes,
+      message,
+      pathMtu: sender?.path_mtu ?? 0,
+      tagged: sender !== undefined && sendsCnTags(this.scenario.congestion, sender, flow.priority),
+      telemetry: hearsTelemetry(this.scenario.congestion.algorithm),
+      operation: flow.operation,
+      window: this.scenario.transport.window,
+      rateCap: flow.rate,
+      reliable: this.scenario.transport.type === "rc",
+    });
+    this.ideals.set(number, { bytes, message, time });
+    return time;
   }
 
   private path(flow: Flow): Hop[] {

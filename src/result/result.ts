@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { kAlgorithmNames } from "../congestion/algorithms.js";
 import { faultResultSchema } from "./fault_result.js";
+import { graphResultSchema } from "./graph_result.js";
 import { madeSchema } from "./made_schema.js";
 import { mergedSchema, partResultSchema } from "./part_result.js";
 import { programResultSchema, tcpResultSchema } from "./program_result.js";
@@ -468,6 +469,7 @@ export const resultSchema = open({
   nics: z.record(z.string(), nicResultSchema).describe("By host."),
   links: z.array(linkResultSchema).optional().describe("Of `sim`: each link twice, see [`links[]`](#links)."),
   fct: fctResultSchema.optional(),
+  graphs: z.array(graphResultSchema).optional().describe("Of a scenario with message graphs: each, in its order."),
   transport: z
     .record(z.string(), count)
     .optional()

@@ -159,6 +159,9 @@ function switchQcnOff(switches: readonly SwitchConfig[], algorithm: string, foun
   }
 }
 
+/** A run of message graphs ends with them, and at the latest then, unless the scenario says when; ns. */
+const kGraphDuration = 60e9;
+
 export interface ResolveContext {
   /** Name of a scenario that has none. */
   fallbackName: string;
@@ -200,17 +203,19 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
       trimming?.enabled ? trimming.dscp : undefined,
     );
   });
+  const ends = top.traffic.some(({ pattern }) => pattern === "graph" || pattern === "collective");
+  const duration = input.duration ?? (ends ? kGraphDuration : top.duration);
   const traffic: TrafficContext = {
     hosts: hosts.map((host) => host.name),
     rateOf: (host) => graph.hostLink(host)?.rate ?? 0,
     dscpOf: (host, priority) => dscpOf(byName.get(graph.neighbour(host) ?? "")?.dscp_map, priority),
     seed: top.seed,
-    duration: top.duration,
+    duration,
     transport: top.transport.type,
     directory: context.directory,
     found: context.found,
   };
-  const flows = resolveTraffic(top.traffic, traffic);
+  const { flows, graphs } = resolveTraffic(top.traffic, traffic);
   const tcp = resolveTcp(top.traffic, traffic);
   const located = (file: string) => resolvePath(context.directory, file);
   const congestion = resolveCongestion(top.congestion, slowest, located, context.found);
@@ -220,8 +225,8 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     description: top.description,
     scale: top.scale,
     seed: top.seed,
-    duration: top.duration,
-    warmup: input.warmup ?? Math.round(top.duration / 5),
+    duration,
+    warmup: input.warmup ?? (graphs.length > 0 ? 0 : Math.round(duration / 5)),
     hosts,
     switches,
     links,
@@ -230,6 +235,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
     congestion,
     transport: resolveTransport(top.transport),
     flows,
+    graphs,
     tcp,
     programs: resolvePrograms(top.traffic, traffic),
     changes: top.changes.map((change) => filled(changeSchema, change)).sort((a, b) => a.at - b.at),

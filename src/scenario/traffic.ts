@@ -1,19 +1,46 @@
 // Makes flows of the entries of the `traffic` section.
+import { graphOfCollective, graphOfFile } from "./graphs/entries.js";
+import type { MessageGraph } from "./graphs/graph.js";
+import { type GraphJob, placeGraph } from "./graphs/job.js";
 import { expandIncast, expandList, expandPairs, expandPermutation, expandPoisson } from "./patterns.js";
 import { type TrafficContext, TrafficEntry } from "./traffic_entry.js";
-import type { FlowEntryInput, FlowsInput, TrafficInput } from "./traffic_schema.js";
+import type { FlowEntryInput, FlowsInput, PatternInput, TrafficInput } from "./traffic_schema.js";
 import type { Flow } from "./types.js";
 
 /** Expands every entry that makes flows, in order. Errors go to `context.found`; entries that have any make no flows. */
-export function resolveTraffic(entries: readonly TrafficInput[], context: TrafficContext): Flow[] {
+export function resolveTraffic(
+  entries: readonly TrafficInput[],
+  context: TrafficContext,
+): { flows: Flow[]; graphs: GraphJob[] } {
   const used = new Map<string, number>();
   const flows: Flow[] = [];
+  const graphs: GraphJob[] = [];
   entries.forEach((input, i) => {
     if (input.pattern === "tcp" || input.pattern === "program") return;
-    const own = expand(input, ["traffic", i], context, used);
+    const own =
+      input.pattern === "graph" || input.pattern === "collective"
+        ? place(input, ["traffic", i], context, graphs, flows.length)
+        : expand(input, ["traffic", i], context, used);
     for (const flow of own) flows.push(flow);
   });
-  return flows;
+  return { flows, graphs };
+}
+
+/** Flows of a message graph, which is added to `graphs`; its first is number `firstFlow`. */
+function place(
+  input: PatternInput<"graph"> | PatternInput<"collective">,
+  path: readonly (string | number)[],
+  context: TrafficContext,
+  graphs: GraphJob[],
+  firstFlow: number,
+): Flow[] {
+  const entry = new TrafficEntry(input, input.id ?? input.pattern, path, context);
+  const graph: MessageGraph | undefined =
+    input.pattern === "graph" ? graphOfFile(input, entry) : graphOfCollective(input, entry);
+  const placed = graph && placeGraph(graph, input, entry);
+  if (placed === undefined) return [];
+  graphs.push({ ...placed.job, firstFlow });
+  return placed.flows;
 }
 
 /** Number of each flow's application, which is its traffic entry. */
@@ -27,7 +54,7 @@ export function applications(flows: readonly Pick<Flow, "group">[]): number[] {
 }
 
 function expand(
-  input: FlowEntryInput,
+  input: Exclude<FlowEntryInput, { pattern: "graph" | "collective" }>,
   path: readonly (string | number)[],
   context: TrafficContext,
   used: Map<string, number>,

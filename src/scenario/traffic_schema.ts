@@ -4,6 +4,7 @@ import { WeirError } from "../base/error.js";
 import { choice, field, flag, fraction, integer, rate, section, size, time } from "../base/fields.js";
 import { nearest } from "../base/nearest.js";
 import { parseSize } from "../base/units.js";
+import { graphFields, kCollectiveAlgorithms } from "./graphs/job_schema.js";
 import { kDistributionNames } from "./size_distribution.js";
 
 /** Bytes of the longest message that RDMA knows. */
@@ -159,6 +160,46 @@ const list = section({
   ...common,
 });
 
+const graph = section({
+  pattern: pattern(
+    "graph",
+    "Messages that wait for others, from a file: a program, an iteration of training, a collective ([message graphs](graphs.md)); `transport.type: rc`.",
+  ),
+  id: patternId("graph"),
+  file: z.string().min(1).meta({
+    description:
+      "The graph: GOAL, Chakra, AICB, MSCCL, a connection matrix of htsim, or YAML. The path is relative to the scenario file.",
+  }),
+  size: size("Of the collective, where the file does not say (MSCCL).", { default: "1MB", min: 1, max: 1e15 }),
+  ...graphFields,
+  ...common,
+});
+
+const collective = section({
+  pattern: pattern(
+    "collective",
+    "A collective operation of all ranks ([message graphs](graphs.md)); `transport.type: rc`.",
+  ),
+  id: patternId("collective"),
+  collective: z
+    .enum(["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier"])
+    .meta({ description: "Which." }),
+  size: size("Of a rank's larger buffer, as nccl-tests count it.", { default: "1MB", min: 1, max: 1e15 }),
+  algorithm: z
+    .enum(kCollectiveAlgorithms)
+    .optional()
+    .meta({ description: "Default: `ring`, or what the operation has." }),
+  ranks: integer("How many. Default: as many as there is room for.", 1, 1_000_000),
+  iterations: integer("How often, one after another.", 1, 1_000_000, 1),
+  channels: integer("Rings or trees among which the data are divided.", 1, 64, 1),
+  chunk: size("Most of a message; longer ones are sent in parts, which follow one another. Default: no limit.", {
+    min: 1,
+    max: 1e15,
+  }),
+  ...graphFields,
+  ...common,
+});
+
 const tcp = section({
   pattern: pattern("tcp", "Connections of TCP between the kernels of hosts, as iperf3 makes them. Labs only."),
   id: patternId("tcp"),
@@ -214,7 +255,7 @@ function withPattern(input: unknown): unknown {
 
 export const trafficSchema = z.preprocess(
   withPattern,
-  z.discriminatedUnion("pattern", [flows, incast, permutation, poisson, pairs, list, tcp, program]),
+  z.discriminatedUnion("pattern", [flows, incast, permutation, poisson, pairs, list, graph, collective, tcp, program]),
 );
 
 /** These schemas hold the defaults of entries that make no flows of RDMA. */

@@ -13,6 +13,7 @@ import type { PfcConfig } from "./features/pfc.js";
 import type { ReceiveBuffer } from "./features/receive_buffer.js";
 import type { SchedulerConfig } from "./features/scheduler.js";
 import type { TrimmingConfig } from "./features/trimming.js";
+import type { GraphJob } from "./graphs/job.js";
 import type { PortProfile } from "./port_profiles.js";
 import type { changeSchema, failureSchema, scenarioSchema, transportSchema } from "./schema.js";
 import type { TopologyInput } from "./topology_schema.js";
@@ -77,6 +78,8 @@ export interface Flow extends Omit<Full<typeof trafficDefaultsSchema>, "qps"> {
   stop: number;
   /** Bytes of each message, where they differ: the next is posted when the one before is complete. Transport `rc` only. */
   sizes: readonly number[] | undefined;
+  /** Its messages are those of a message graph: `bytes` in all, `message` the longest. */
+  onDemand?: boolean;
 }
 
 /** A connection of TCP between the kernels of two hosts. Without `bytes` it sends until `stop`. */
@@ -137,6 +140,8 @@ export interface Scenario extends Pick<Written, "description" | "scale" | "seed"
   congestion: Congestion;
   transport: Transport;
   flows: Flow[];
+  /** Message graphs, whose messages go over flows. */
+  graphs: GraphJob[];
   tcp: TcpStream[];
   programs: Program[];
   /** Changes in order of time. */

@@ -239,6 +239,12 @@ export class FakeWorker implements NativeWorker {
   recentGap(): number {
     return this.gap;
   }
+  operationsEnded(): number {
+    return 0;
+  }
+  operations() {
+    return { started: new Float64Array(), ended: new Float64Array(), taken: new Uint32Array() };
+  }
   outcome(): WorkerOutcome {
     const none = histogramOf();
     return {

@@ -1,10 +1,9 @@
 /** `scale: auto`: the smallest scale at which this host carries the scenario, found by short runs of the scenario itself. */
 
 import type { LabEnd } from "../../host/veth.js";
-import type { NativeAddon } from "../../native/types.js";
 import { Graph } from "../../scenario/topology.js";
 import type { Scenario } from "../../scenario/types.js";
-import { execute } from "./execution.js";
+import { execute, type LabAddon } from "./execution.js";
 import { composeResult, type RunEvidence } from "./outcome.js";
 
 /** Duration of a probe, wall ns. */
@@ -41,7 +40,7 @@ export interface CalibrationOptions {
  * @throws WeirError when a worker cannot open its ports or fails; the signal's reason.
  */
 export async function calibrate(
-  addon: NativeAddon,
+  addon: LabAddon,
   scenario: Scenario,
   { end, signal }: CalibrationOptions,
 ): Promise<number> {

@@ -40,8 +40,12 @@ export function checkForLab(scenario: Scenario): void {
 }
 
 /** @throws WeirError for traffic that cannot be run in parts. */
-function checkForPart({ tcp, programs }: Scenario): void {
-  const [what] = [tcp.length > 0 ? "TCP" : [], programs.length > 0 ? "programs" : []].flat();
+function checkForPart({ tcp, programs, graphs }: Scenario): void {
+  const [what] = [
+    tcp.length > 0 ? "TCP" : [],
+    programs.length > 0 ? "programs" : [],
+    graphs.length > 0 ? "message graphs" : [],
+  ].flat();
   if (what === undefined) return;
   throw new WeirError(`traffic: ${what} of a scenario do not run in parts`, {
     hint: "leave them out, or keep the network up at all parts, and start them by hand: weir lab up --part, weir lab exec",

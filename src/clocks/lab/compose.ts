@@ -3,6 +3,7 @@
 import { kFirstQpn, kQuantumNs, receiveSlots, switchDescriptors } from "../../device/behaviour.js";
 import { nativeNeighbours } from "../../device/compose.js";
 import { gatewayOf } from "../../device/fabric_router.js";
+import { onWire } from "../../device/message_graphs.js";
 import { composeNetwork, type Network } from "../../device/network.js";
 import { flowEnds, queuePairOf } from "../../device/queue_pairs.js";
 import type { LabEnd, LabLink, LabNetwork, LabNode } from "../../host/veth.js";
@@ -200,8 +201,29 @@ class LabComposer {
     const ofNics = 4096 + (512 + ofStack) * nics.length;
     return [
       { ...common, ...long, name: "switches", cpu: options.cpus.switches, packets, switches, nics: [] },
-      { ...common, ...long, name: "nics", cpu: options.cpus.nics, packets: ofNics, switches: [], nics },
+      {
+        ...common,
+        ...long,
+        name: "nics",
+        cpu: options.cpus.nics,
+        packets: ofNics,
+        switches: [],
+        nics,
+        ...this.graph(),
+      },
     ];
+  }
+
+  /** Message graphs, whose streams are queue pairs of the senders' NICs. */
+  private graph(): Pick<WorkerConfig, "graph"> {
+    const { graph } = this.network;
+    if (graph === undefined) return {};
+    const places = new Map(
+      [...this.ends.values()]
+        .flatMap((ends) => ends.map((end, i) => [end, i] as const))
+        .flatMap(([{ number, sends }, i]) => (sends ? [[number, i] as const] : [])),
+    );
+    return { graph: onWire(graph, (flow) => places.get(flow) as number, this.options.scale) };
   }
 
   /** Workers nap where a few naps are nothing to the control loop; else each has a CPU. */

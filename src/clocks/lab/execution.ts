@@ -5,6 +5,7 @@ import { asWeirError, WeirError } from "../../base/error.js";
 import { flowEnds } from "../../device/queue_pairs.js";
 import type { LabEnd } from "../../host/veth.js";
 import { CounterTable } from "../../native/counters.js";
+import type { OperationTimes, SimulationAddon } from "../../native/simulation_types.js";
 import { kRecordWords, type NativeAddon, type NativeWorker, type WorkerConfig } from "../../native/types.js";
 import { wallTime } from "../../native/wall.js";
 import { Completions, completedAt } from "../../result/completions.js";
@@ -12,9 +13,11 @@ import { Recorder } from "../../result/recorder.js";
 import { changeTimes } from "../../scenario/changes.js";
 import { Fabric } from "../../scenario/fabric.js";
 import { rerouteTimes } from "../../scenario/failures.js";
+import { kCalculate } from "../../scenario/graphs/graph.js";
 import { Share } from "../../scenario/parts.js";
 import { switchPorts } from "../../scenario/topology.js";
 import type { HostConfig, Scenario, SwitchConfig } from "../../scenario/types.js";
+import { GraphWatch } from "../graph_watch.js";
 import type { LabAccess, LabObserver, LabWorker } from "./access.js";
 import { RateChanges } from "./changes.js";
 import { composeLab } from "./compose.js";
@@ -24,6 +27,8 @@ import { MessageTimes } from "./message_times.js";
 import { endOf, frameAccount, measured, type ParameterChange, type RunEvidence } from "./outcome.js";
 import type { PartRun } from "./parts/part_run.js";
 import type { Residents } from "./residents.js";
+
+export type LabAddon = NativeAddon & Pick<SimulationAddon, "IdealNetwork">;
 
 export interface ExecutionOptions {
   scale: number;
@@ -45,6 +50,8 @@ const kDrainStepMs = 20;
 const kCalmLooks = 3;
 /** Longest pause in bits: 65,535 quanta of 512. */
 const kLongestPause = 65_535 * 512;
+/** Time without an operation's end, beyond twice the longest calculation, after which message graphs stand still, wall ns. */
+const kPatience = 10e9;
 /** Time that frames may take to leave after traffic has ended, wall ms, beyond emptying the largest buffer and crossing all links. */
 const kDrainMs = 2000;
 
@@ -52,7 +59,7 @@ const kDrainMs = 2000;
  * Runs the scenario once. Aborted while traffic flows, it ends there, and the evidence covers what happened until then.
  * @throws WeirError when a worker cannot open its ports or fails; the signal's reason when aborted before there is traffic.
  */
-export async function execute(addon: NativeAddon, scenario: Scenario, options: ExecutionOptions): Promise<RunEvidence> {
+export async function execute(addon: LabAddon, scenario: Scenario, options: ExecutionOptions): Promise<RunEvidence> {
   const compose = composer(options);
   const workers: NativeWorker[] = [];
   const { residents } = options;
@@ -84,6 +91,15 @@ export async function execute(addon: NativeAddon, scenario: Scenario, options: E
     for (const observer of observers) observer.ended?.();
     for (const worker of workers.splice(0)) worker.close();
   }
+}
+
+/** Longest calculation of message graphs, meant ns. */
+function longestCalculation({ graphs }: Scenario): number {
+  return graphs.reduce(
+    (most, { graph }) =>
+      graph.size.reduce((longest, size, i) => (graph.kind[i] === kCalculate ? Math.max(longest, size) : longest), most),
+    0,
+  );
 }
 
 /** Answers ARP and the like, where hosts have residents. @param workers Workers that are open. */
@@ -123,11 +139,17 @@ class RunningLab implements LabAccess {
   private frozen = 0;
   private readonly taken = { all: 0, lately: 0 };
   private unread = 0;
+  private readonly graphs: GraphWatch | undefined;
+  private progress = { ended: 0, at: Number.POSITIVE_INFINITY };
+  /** Time without an operation's end after which nothing is under way, wall ns. */
+  private readonly patience: number;
+  /** When message graphs had ended, as it was noticed, meant ns. */
+  private finished: number | undefined;
   private readonly words = new Float64Array(kRecordWords * 4096);
 
   /** @param asWritten The scenario before anybody changes it. */
   constructor(
-    private readonly addon: NativeAddon,
+    private readonly addon: LabAddon,
     private readonly asWritten: Scenario,
     private readonly options: ExecutionOptions,
     [ofSwitches, ofNics]: readonly [NativeWorker, NativeWorker],
@@ -136,6 +158,8 @@ class RunningLab implements LabAccess {
   ) {
     this.current = asWritten;
     this.scale = options.scale;
+    this.graphs = asWritten.graphs.length > 0 ? new GraphWatch(asWritten.graphs) : undefined;
+    this.patience = kPatience + 2 * longestCalculation(asWritten) * options.scale;
     this.switches = { worker: ofSwitches, counters: new CounterTable(ofSwitches) };
     this.nics = { worker: ofNics, counters: new CounterTable(ofNics) };
     const times = new Set([...changeTimes(asWritten), ...rerouteTimes(asWritten)]);
@@ -196,7 +220,7 @@ class RunningLab implements LabAccess {
   async traffic(): Promise<void> {
     const { signal, residents } = this.options;
     // Programs that are all the traffic there is tell by themselves when it is over.
-    const done = () => this.asWritten.flows.length === 0 && (residents?.done() ?? false);
+    const done = () => (this.asWritten.flows.length === 0 && (residents?.done() ?? false)) || this.graphsDone();
     while (this.now() < this.asWritten.duration && !signal.aborted && !done()) {
       await this.rates.wait(kWatchMs);
       this.rates.apply();
@@ -206,9 +230,20 @@ class RunningLab implements LabAccess {
     this.unread = this.taken.lately / Math.max(1, this.taken.all);
     if (this.now() >= this.asWritten.duration) return;
     if (this.now() <= 0) throw signal.reason;
-    this.ended = { at: Math.round(this.now()), ...(signal.aborted && { why: (signal.reason as Error).message }) };
-    if (this.ended.why !== undefined) this.options.part?.leave(this.ended.why);
+    if (this.graphs?.done && !signal.aborted) this.finished = Math.round(this.now());
+    else this.ended = { at: Math.round(this.now()), ...(signal.aborted && { why: (signal.reason as Error).message }) };
+    if (this.ended?.why !== undefined) this.options.part?.leave(this.ended.why);
     for (const { worker } of [this.nics, this.switches]) worker.stopTraffic();
+  }
+
+  /** Whether message graphs have ended, or stand still for so long that nothing can be under way. */
+  private graphsDone(): boolean {
+    const { graphs } = this;
+    if (graphs === undefined) return false;
+    const [ended, now] = [this.nics.worker.operationsEnded(), this.addon.monotonicNow()];
+    if (ended !== this.progress.ended) this.progress = { ended, at: now };
+    graphs.look({ operations_ended: ended, moves: now - this.progress.at < this.patience, flows_failed: 0 });
+    return graphs.done;
   }
 
   /** Waits until every frame that was sent is accounted for, or time is up: then the rest is missing. */
@@ -265,7 +300,9 @@ class RunningLab implements LabAccess {
   }
 
   evidence(outcomes: RunEvidence["outcomes"]): RunEvidence {
-    const { asWritten: scenario, ended } = this;
+    const { ended, finished } = this;
+    const scenario = finished === undefined ? this.asWritten : { ...this.asWritten, duration: finished };
+    const times = this.meantTimes();
     const residents = this.options.residents?.result(this, endOf({ scenario, ended }));
     return {
       scenario,
@@ -282,9 +319,23 @@ class RunningLab implements LabAccess {
       unread: this.unread,
       frozen: this.frozen,
       faults: this.faults.states(),
+      ...(this.graphs && {
+        graphs: this.graphs.results(times, new Fabric(scenario), this.addon),
+        stuck: this.graphs.stuck,
+      }),
+      timeline: this.graphs?.timeline(times, false),
       ...(residents && { residents }),
       ...(this.options.part && { joints: this.options.part.reports(), run: this.options.part.run }),
     };
+  }
+
+  /** Times of message graphs' operations. */
+  private meantTimes(): OperationTimes {
+    if (this.graphs === undefined)
+      return { started: new Float64Array(), ended: new Float64Array(), taken: new Uint32Array() };
+    const { started, ended, taken } = this.nics.worker.operations();
+    const meant = (at: number) => (at < 0 ? -1 : (at - this.begin) / this.scale);
+    return { started: started.map(meant), ended: ended.map(meant), taken };
   }
 
   private check(): void {

@@ -17,6 +17,7 @@ import {
 } from "../../result/device_results.js";
 import { eventsUntil, faultResults, happens } from "../../result/faults.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
+import type { GraphResult } from "../../result/graph_result.js";
 import { groupResults } from "../../result/groups.js";
 import { hostFacts } from "../../result/made.js";
 import { nothingSent } from "../../result/nothing.js";
@@ -82,6 +83,11 @@ export interface RunEvidence {
   /** Frames that stood in queues at the end, under pauses that did not end. */
   frozen?: number;
   residents?: ResidentsResult;
+  /** Results of message graphs, and why these cannot end. */
+  graphs?: GraphResult[];
+  stuck?: string | undefined;
+  /** Their time line, as a file. */
+  timeline?: string | undefined;
   /** Ends of links to other parts, if this is a part. */
   joints?: readonly JointReport[];
   /** Number of the run of all parts, if this is a part. */
@@ -154,6 +160,7 @@ export function composeResult(evidence: RunEvidence, transportCounters: readonly
     // Groups are told only of the whole: their flows are in several parts.
     ...(whole && { groups: groupResults(scenario, goodputs, completions.table) }),
     ...(fct !== undefined && { fct }),
+    ...(evidence.graphs && { graphs: evidence.graphs }),
     frames,
     ...(residents?.programs && { programs: residents.programs }),
     ...(!whole && { part: partResult(evidence, share) }),
@@ -262,7 +269,19 @@ function resultOfSwitch({ scenario, switches, outcomes }: RunEvidence, { name, q
 
 /** Judges whether this host, rather than the network, was the bottleneck. All times are wall time. */
 function judge(
-  { scenario, scale, outcomes, switches, nics, messageTimes, changes, captures, ended, joints = [] }: RunEvidence,
+  {
+    scenario,
+    scale,
+    outcomes,
+    switches,
+    nics,
+    messageTimes,
+    changes,
+    captures,
+    ended,
+    stuck,
+    joints = [],
+  }: RunEvidence,
   frames: FrameAccount,
 ): Fidelity {
   const us = (ns: number) => ns / 1000;
@@ -292,6 +311,7 @@ function judge(
   const loops = scenario.transport.type === "rc" || !hearsNothing(scenario.congestion.algorithm);
   const slow = loops ? inGapsOver(loop) : 0;
   const reasons: string[] = [];
+  if (stuck !== undefined) reasons.push(stuck);
   if (ended?.why !== undefined)
     reasons.push(`${ended.why}, at ${formatTime(ended.at, 4)} of ${formatTime(scenario.duration)}`);
   if (hostDrops > 0)

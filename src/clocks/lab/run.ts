@@ -13,7 +13,7 @@ import { LabCaptureFile, planCaptures } from "./capture.js";
 import { checkForLab } from "./check.js";
 import { labEnds, labNetwork } from "./compose.js";
 import { LabControl } from "./control.js";
-import { execute } from "./execution.js";
+import { execute, type LabAddon } from "./execution.js";
 import { LiveStates } from "./live_state.js";
 import { composeResult, endOf } from "./outcome.js";
 import { type PartOptions, PartRun } from "./parts/part_run.js";
@@ -31,7 +31,7 @@ const kAlone: PartOptions = { patience: 60e9, tell: () => {}, warn: () => {} };
 export async function runLab(scenario: Scenario, options: LabOptions): Promise<Outcome> {
   checkForLab(scenario);
   const planned = planCaptures(scenario, options.capture ?? [], options.folder ?? "");
-  const addon = loadAddon<NativeAddon & LinkSockets & Pick<SimulationAddon, "simulationManifest">>();
+  const addon = loadAddon<NativeAddon & LinkSockets & Pick<SimulationAddon, "simulationManifest" | "IdealNetwork">>();
   options.signal.throwIfAborted();
   const files: LabCaptureFile[] = [];
   let control: LabControl | undefined;
@@ -73,6 +73,7 @@ export async function runLab(scenario: Scenario, options: LabOptions): Promise<O
     return {
       result,
       series: { ...series, flows: { ...series.flows, ...evidence.residents?.series } },
+      timeline: evidence.timeline,
       flowTable: [...evidence.completions.table].sort((a, b) => a.end_ns - b.end_ns),
       complete: result.until_s === undefined,
     };
@@ -98,7 +99,7 @@ function emptyNetwork(scenario: Scenario): Promise<LabNetwork> {
   return LabNetwork.create(nodes, links);
 }
 
-async function scaleOf(addon: NativeAddon, scenario: Scenario, options: CalibrationOptions): Promise<number> {
+async function scaleOf(addon: LabAddon, scenario: Scenario, options: CalibrationOptions): Promise<number> {
   return scenario.scale === "auto" ? await calibrate(addon, scenario, options) : scenario.scale;
 }
 

@@ -14,6 +14,7 @@ import {
 } from "../../result/device_results.js";
 import { eventsUntil, faultResults, happens } from "../../result/faults.js";
 import { goodputLimit } from "../../result/goodput_limit.js";
+import type { GraphResult } from "../../result/graph_result.js";
 import { groupResults } from "../../result/groups.js";
 import { nothingSent } from "../../result/nothing.js";
 import type { Recorder } from "../../result/recorder.js";
@@ -48,6 +49,10 @@ export interface SimulationEvidence {
   recorder: Recorder;
   /** States of the scenario's faults, in its order. */
   faults: Parameters<typeof faultResults>[1];
+  /** Results of its message graphs; undefined: there are none. */
+  graphs: GraphResult[] | undefined;
+  /** Why these cannot end; undefined: they have, or may. */
+  stuck: string | undefined;
 }
 
 export function composeResult(evidence: SimulationEvidence): Result {
@@ -61,6 +66,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
   const frames = frameAccount(evidence);
   const reasons: string[] = [];
   if (now < until) reasons.push(`stopped at ${formatTime(now)} of ${formatTime(until)}`);
+  if (evidence.stuck !== undefined) reasons.push(evidence.stuck);
   if (frames.missing !== 0) reasons.push(`${frames.missing} frames are not accounted for`);
   const nothing = nothingSent(frames);
   if (nothing !== undefined) reasons.push(nothing);
@@ -93,6 +99,7 @@ export function composeResult(evidence: SimulationEvidence): Result {
     },
     groups: groupResults(scenario, goodputs, evidence.completions.table),
     ...(fct !== undefined && { fct }),
+    ...(evidence.graphs !== undefined && { graphs: evidence.graphs }),
     frames,
     switches: Object.fromEntries(scenario.switches.map(({ name }, i) => [name, resultOfSwitch(evidence, name, i)])),
     nics: Object.fromEntries(scenario.hosts.map(({ name }, i) => [name, nicResult(counters.nicAt(i), algorithm, 1)])),

@@ -23,6 +23,7 @@ import { type Outage, timesDown } from "../../scenario/faults.js";
 import { refuseKernelTraffic } from "../../scenario/kernel_traffic.js";
 import type { FileRequest } from "../../scenario/places.js";
 import type { Link, Scenario } from "../../scenario/types.js";
+import { GraphWatch } from "../graph_watch.js";
 import { composeSimulation, composeSwitch } from "./compose.js";
 import { requireMemory } from "./footprint.js";
 import { composeResult } from "./outcome.js";
@@ -61,13 +62,13 @@ export async function runSimulation(
     const events = networkEvents(scenario).map(({ at }) => at);
     for (const time of stops([scenario.warmup, ...changes, ...events], until)) {
       await run.to(time, options.signal);
-      if (run.now < time) break;
+      if (run.now < time || run.done) break;
       if (time === scenario.warmup) run.markWarm();
       if (changes.includes(time)) run.change(time);
       if (events.includes(time)) run.fail(time);
     }
     await run.to(until, options.signal);
-    return run.outcome(until);
+    return run.outcome(until, options.timeline);
   } finally {
     taps.close();
     simulation.close();
@@ -113,6 +114,7 @@ class Run {
   private down: ReadonlySet<Link> = new Set();
   private avoided: ReadonlySet<Link> = new Set();
   private tables: readonly SwitchTable[];
+  private readonly graphs: GraphWatch | undefined;
 
   constructor(
     private readonly addon: SimulationAddon,
@@ -132,20 +134,29 @@ class Run {
       interval: scenario.probes.interval,
     });
     this.completions = new Completions(scenario, fabric);
+    this.graphs = scenario.graphs.length > 0 ? new GraphWatch(scenario.graphs) : undefined;
     this.tables = fabric.tables;
     this.outages = allOutages(scenario);
   }
 
-  /** Goes on until virtual time `until`, or until aborted. */
+  /** Whether message graphs have come to their end, or cannot. */
+  get done(): boolean {
+    return this.graphs?.done ?? false;
+  }
+
+  /** Goes on until virtual time `until`, until message graphs are done, or until aborted. */
   async to(until: number, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const reached = this.simulation.run(until, kSlice);
+    let stop = this.graphs?.nextLook(this.now, until) ?? until;
+    while (!signal.aborted && !this.done) {
+      const reached = this.simulation.run(stop, kSlice);
       this.drain();
       const progress = this.simulation.progress();
-      this.now = reached ? until : progress.now;
+      this.now = reached ? stop : progress.now;
       this.meter.update(progress);
+      if (reached) this.graphs?.look(progress);
       await turn();
-      if (reached) return;
+      if (reached && stop === until) return;
+      if (reached) stop = this.graphs?.nextLook(this.now, until) ?? until;
     }
   }
 
@@ -186,8 +197,14 @@ class Run {
     this.simulation.reconfigureSwitch(index, composeSwitch(this.scenario, this.fabric, index, { time, table }));
   }
 
-  outcome(until: number): SimOutcome {
-    const { scenario, fabric, completions, warm, now, simulation } = this;
+  outcome(limit: number, asked = false): SimOutcome {
+    const { fabric, completions, warm, simulation } = this;
+    const times = simulation.operations();
+    const graphs = this.graphs?.results(times, fabric, this.addon);
+    // What has ended lasted until its end, whatever the scenario allowed it.
+    const ended = this.graphs?.endedAt;
+    const scenario = ended === undefined ? this.scenario : { ...this.scenario, duration: ended };
+    const [now, until] = ended === undefined ? [this.now, limit] : [ended, ended];
     const result = composeResult({
       scenario,
       fabric,
@@ -206,11 +223,14 @@ class Run {
       recorder: this.recorder,
       faults: faultStates(scenario, simulation, now),
       packets: simulation.progress().packets,
+      graphs,
+      stuck: this.graphs?.stuck,
     });
     return {
       result,
       series: this.recorder.series(Math.min(now, scenario.duration)),
       flowTable: completions.table,
+      timeline: this.graphs?.timeline(times, asked),
       performance: this.meter.performance(simulation.progress()),
       complete: now >= until,
     };

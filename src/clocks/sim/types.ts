@@ -10,6 +10,8 @@ import type { Outcome, RunOptions, RunProgress } from "../clock.js";
 export interface SimOptions extends RunOptions<SimProgress> {
   /** Traces to write, as pcapng files. */
   trace?: readonly FileRequest[] | undefined;
+  /** Whether the time line of message graphs is wanted however long it is. */
+  timeline?: boolean | undefined;
   /** Number of threads that run it, one by default; "auto": as many as there are CPUs, fewer where the network gains nothing by them. */
   threads?: number | "auto" | undefined;
   /** Ends the run at this time, as if the scenario lasted no longer, ns. Beyond the duration: without effect. */

@@ -11,6 +11,7 @@ import { readRun, saveRun } from "../run_files.js";
 import type { RunSource, SavedRun } from "../saved_run.js";
 import { parameterFacts, runFacts } from "./facts.js";
 import { fctFigure } from "./fct_chart.js";
+import { timeLineFigures } from "./graph_tables.js";
 import { curves, factsTable, gridSection, list, renderPage } from "./html.js";
 import { escapeHtml } from "./markup.js";
 import { changeLines, eventLines, fidelityLines, grids, totals } from "./table.js";
@@ -53,6 +54,7 @@ export function renderReport(run: SavedRun, date: Date): string {
     main: `${banner(result)}
 ${tiles(result)}
 ${fctFigure(result.fct)}
+${timeLineFigures(result.graphs)}
 ${main}
 ${grids(result, kPageRows)
   .map((grid) => gridSection(grid))

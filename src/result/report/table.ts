@@ -8,6 +8,7 @@ import { eachQueue, type QueuePlace } from "../queues.js";
 import type { FlowResult, LinkResult, NicResult, Result } from "../result.js";
 import { type CompletionClass, completionClasses } from "./completion_classes.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
+import { graphGrid, phaseGrid } from "./graph_tables.js";
 
 /** A table of cells, for whatever draws it (terminal or HTML). Columns named in `left` hold text, the rest numbers. */
 export interface Grid {
@@ -101,6 +102,8 @@ export function grids(result: Result, { most, shown }: RowLimit): Grid[] {
     shorten(flowGrid(result), most, { shown, omitted: result.flows_omitted }),
     groupGrid(result),
     fctGrid(result),
+    graphGrid(result.graphs),
+    phaseGrid(result.graphs),
     ...others.map((grid) => shorten(grid, most, { shown })),
   ].filter((grid) => grid.rows.length > 0);
 }

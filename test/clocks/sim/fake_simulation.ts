@@ -111,7 +111,7 @@ export class FakeSimulation {
         return this.now === until;
       },
       faults: () => [],
-      operations: () => ({ started: new Float64Array(), ended: new Float64Array() }),
+      operations: () => ({ started: new Float64Array(), ended: new Float64Array(), taken: new Uint32Array() }),
       progress: () => ({
         now: this.now,
         events: this.now,

@@ -1,4 +1,4 @@
-#include "simulation/graph_traffic.h"
+#include "graph/graph_traffic.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace weir {
 
-GraphTraffic::GraphTraffic(SimulatedGraph&& graph, size_t nics)
+GraphTraffic::GraphTraffic(PlacedGraph&& graph, size_t nics)
     : parameters_(graph.parameters),
       nic_of_rank_(std::move(graph.nic_of_rank)),
       graph_(std::move(graph.operations)),
@@ -15,25 +15,28 @@ GraphTraffic::GraphTraffic(SimulatedGraph&& graph, size_t nics)
       connections_(std::move(graph.connections)) {
   const auto is_nic = [&](uint32_t nic) { return nic < nics; };
   require(
-      nic_of_rank_.size() == graph_.ranks() && graph.start.size() == graph_.ranks() && std::ranges::all_of(nic_of_rank_, is_nic),
-      "simulation.graph", "each rank has a NIC and a start");
-  hosts_.reserve(nics);
+      nic_of_rank_.size() == graph_.ranks() && graph.begins.size() == graph_.ranks() && std::ranges::all_of(nic_of_rank_, is_nic),
+      "graph", "each rank has a NIC and a time to begin");
   for (uint32_t nic = 0; nic < nics; ++nic) hosts_.emplace_back(GraphHost(graph_, state_, parameters_, nic_of_rank_, nic));
   for (uint32_t rank = graph_.ranks(); rank-- > 0;) {
-    hosts_[nic_of_rank_[rank]].begins.push_back({static_cast<Time>(graph.start[rank]), rank});
+    hosts_[nic_of_rank_[rank]].begins.push_back({graph.start + static_cast<Time>(graph.begins[rank]), rank});
   }
-  for (Host& host : hosts_) std::ranges::stable_sort(host.begins, std::ranges::greater{}, &Begin::at);
 }
 
-void GraphTraffic::begin(Fabric& fabric, const std::function<Sender(uint32_t)>& sender_of) {
-  fabric_ = &fabric;
+void GraphTraffic::begin(GraphNics& nics, const std::function<Sender(const GraphConnection&)>& sender_of, Time origin) {
+  nics_ = &nics;
   for (const GraphConnection& connection : connections_) {
-    const Sender sender = sender_of(connection.flow);
-    require(connection.from < graph_.ranks() && nic_of_rank_[connection.from] == sender.nic, "simulation.graph.connections",
-            "they lead from a rank's NIC");
+    require(connection.from < graph_.ranks() && connection.to < graph_.ranks(), "graph.connections", "they are between ranks");
+    const Sender sender = sender_of(connection);
+    require(nic_of_rank_[connection.from] == sender.nic, "graph.connections", "they lead from a rank's NIC");
     hosts_[sender.nic].connections.emplace(key(connection.from, connection.to), sender.index);
   }
-  for (uint32_t nic = 0; nic < hosts_.size(); ++nic) wake_at(nic, next_of(hosts_[nic]));
+  for (uint32_t nic = 0; nic < hosts_.size(); ++nic) {
+    std::vector<Begin>& begins = hosts_[nic].begins;
+    for (Begin& begin : begins) begin.at += origin;
+    std::ranges::stable_sort(begins, std::ranges::greater{}, &Begin::at);
+    wake_at(nic, next_of(hosts_[nic]));
+  }
 }
 
 Time GraphTraffic::next_of(const Host& host) const {
@@ -44,44 +47,47 @@ Time GraphTraffic::next_of(const Host& host) const {
 void GraphTraffic::wake_at(uint32_t nic, Time at) {
   if (at >= hosts_[nic].wakes) return;
   hosts_[nic].wakes = at;
-  fabric_->wake_host(nic, at);
+  nics_->wake_host(nic, at);
 }
 
 // A wake that was asked for before an earlier one finds nothing to do.
 void GraphTraffic::wake(uint32_t nic, Time now) {
   Host& host = hosts_[nic];
-  if (now == host.wakes) host.wakes = kNever;
+  if (host.wakes <= now) host.wakes = kNever;
   for (; !host.begins.empty() && host.begins.back().at <= now; host.begins.pop_back()) {
-    host.operations.begin(now, host.begins.back().rank);
+    host.operations.begin(host.begins.back().at, host.begins.back().rank);
   }
   host.operations.advance(now);
-  SoftNic& device = fabric_->nic_at(nic);
   for (const GraphHost::Outgoing& message : host.operations.outgoing()) {
     const auto connection = host.connections.find(key(message.from, message.to));
-    require(connection != host.connections.end(), "graph", "ranks that exchange messages have no flow");
+    require(connection != host.connections.end(), "graph", "ranks that exchange messages have no stream");
     ++host.under_way;
-    device.post(now, connection->second, message.word, message.bytes);
+    nics_->post(now, nic, connection->second, message.word, message.bytes);
   }
   host.operations.outgoing().clear();
-  wake_at(nic, next_of(host));
+  settle(nic, now);
 }
 
 void GraphTraffic::arrived(uint32_t nic, uint32_t word, Time now) {
-  Host& host = hosts_[nic];
-  host.operations.arrived(now, word);
-  wake_at(nic, host.operations.outgoing().empty() ? next_of(host) : now);
+  hosts_[nic].operations.arrived(now, word);
+  settle(nic, now);
 }
 
 void GraphTraffic::acknowledged(uint32_t nic, uint32_t word, Time now) {
+  --hosts_[nic].under_way;
+  hosts_[nic].operations.acknowledged(now, word);
+  settle(nic, now);
+}
+
+void GraphTraffic::settle(uint32_t nic, Time now) {
   Host& host = hosts_[nic];
-  --host.under_way;
-  host.operations.acknowledged(now, word);
+  host.ended.store(host.operations.ended(), std::memory_order_relaxed);
   wake_at(nic, host.operations.outgoing().empty() ? next_of(host) : now);
 }
 
 uint64_t GraphTraffic::ended() const {
   uint64_t sum = 0;
-  for (const Host& host : hosts_) sum += host.operations.ended();
+  for (const Host& host : hosts_) sum += host.ended.load(std::memory_order_relaxed);
   return sum;
 }
 

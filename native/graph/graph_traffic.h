@@ -1,0 +1,122 @@
+// A message graph on NICs: hosts that carry their ranks' operations out, and their messages on streams on demand. A host belongs
+// to whoever drives its NIC. It hears of messages in the middle of what the NIC does, and has its own sent as soon as that is
+// over: by a wake at the same time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/describe.h"
+#include "base/types.h"
+#include "graph/graph_host.h"
+#include "graph/message_graph.h"
+
+namespace weir {
+
+// A stream that carries the messages of one rank to another.
+struct GraphConnection {
+  uint32_t stream = 0;
+  uint32_t from = 0;
+  uint32_t to = 0;
+};
+void describe(auto& v, Of<GraphConnection> auto& connection) {
+  v.type("NativeGraphConnections", "Streams that carry messages of a graph, by pair of ranks, one direction each.");
+  v("stream", connection.stream,
+    field::any("On demand, between their NICs: number of the flow, or of the queue pair of the NIC that sends."));
+  v("from", connection.from, field::any("Rank."));
+  v("to", connection.to, field::any("Rank."));
+}
+
+struct PlacedGraph {
+  MessageGraphColumns operations;
+  GraphParameters parameters;
+  Column<uint32_t> nic_of_rank;
+  Time start = 0;
+  Column<double> begins;
+  Columns<GraphConnection> connections;
+};
+void describe(auto& v, Of<PlacedGraph> auto& graph) {
+  v.type("NativePlacedGraph", "Messages that wait for others.");
+  v("operations", graph.operations, field::any("The graph."));
+  v.base(graph.parameters);
+  v("nic_of_rank", graph.nic_of_rank, field::any("Where each rank is."));
+  v("start", graph.start, field::optional(field::ns("When time 0 of `begins` is.")));
+  v("begins", graph.begins, field::any("When each rank begins; of the wall on the wire, ns."));
+  v("connections", graph.connections, field::any("Of ranks at different NICs."));
+}
+
+// NICs as a graph sees them.
+class GraphNics {
+ public:
+  // SoftNic::post() of a NIC.
+  virtual void post(Time now, uint32_t nic, uint32_t queue_pair, uint32_t word, uint64_t bytes) = 0;
+  // GraphTraffic::wake() is to be called for it then; earlier wakes that were asked for stay.
+  virtual void wake_host(uint32_t nic, Time at) = 0;
+
+ protected:
+  ~GraphNics() = default;
+};
+
+class GraphTraffic {
+ public:
+  // A queue pair that sends a stream.
+  struct Sender {
+    uint32_t nic;
+    uint32_t index;
+  };
+
+  // Throws NativeError INVALID_CONFIG.
+  GraphTraffic(PlacedGraph&& graph, size_t nics);
+  // Must be called once, before time passes; sender_of(connection). Time 0 of the graph is at `origin`.
+  void begin(GraphNics& nics, const std::function<Sender(const GraphConnection&)>& sender_of, Time origin = 0);
+
+  void wake(uint32_t nic, Time now);
+  // When a host wants to be woken next; kNever: something has to arrive first.
+  Time wakes(uint32_t nic) const { return hosts_[nic].wakes; }
+  // What a NIC's listener hears.
+  void arrived(uint32_t nic, uint32_t word, Time now);
+  void acknowledged(uint32_t nic, uint32_t word, Time now);
+
+  // Operations that have ended; from any thread.
+  uint64_t ended() const;
+  // All of these: while nobody drives a NIC.
+  const MessageGraph& graph() const { return graph_; }
+  const GraphState& state() const { return state_; }
+  // Whether anything will still happen: a message is on its way, a calculation is under way, a rank has not begun.
+  bool moves() const;
+
+ private:
+  struct Begin {
+    Time at;
+    uint32_t rank;
+  };
+  struct alignas(64) Host {
+    explicit Host(GraphHost host) : operations(std::move(host)) {}
+    GraphHost operations;
+    std::vector<Begin> begins;  // the latest first
+    Time wakes = kNever;
+    uint64_t under_way = 0;                              // messages that it has sent and that are not acknowledged
+    std::unordered_map<uint64_t, uint32_t> connections;  // queue pairs by ranks, from and to
+    std::atomic<uint64_t> ended{0};
+  };
+  static uint64_t key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
+
+  Time next_of(const Host& host) const;
+  void wake_at(uint32_t nic, Time at);
+  void settle(uint32_t nic, Time now);
+
+  GraphParameters parameters_;
+  std::vector<uint32_t> nic_of_rank_;
+  MessageGraph graph_;
+  GraphState state_;
+  Columns<GraphConnection> connections_;
+  std::deque<Host> hosts_;  // by NIC
+  GraphNics* nics_ = nullptr;
+};
+
+}  // namespace weir

@@ -1,0 +1,254 @@
+/** `weir collective`: collective operations on a simulated network, in the columns of nccl-tests. */
+import { Option } from "commander";
+import { formatSize, parseSize } from "../base/units.js";
+import { collectiveNumbers, kBusFactors } from "../result/collective_numbers.js";
+import { fixed } from "../result/report/format.js";
+import { drawGrid, type Grid } from "../result/report/table.js";
+import type { Result } from "../result/result.js";
+import {
+  algorithmsOf,
+  type CollectiveAlgorithm,
+  type CollectiveOperation,
+} from "../scenario/graphs/collectives/add.js";
+import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
+import { type AddVerb, asUsage, type CliContext, collect, kExit, print, UsageError, warn } from "./context.js";
+import { integer } from "./device_options.js";
+import { addPlacement, type GraphChoice, graphOverrides } from "./graph_options.js";
+import { idealResults } from "./ideal.js";
+import { parsed } from "./quantity.js";
+import { StopSignals } from "./stop_signals.js";
+
+interface Choice extends GraphChoice {
+  ranks?: number;
+  size: number[];
+  factor: number;
+  algorithm?: CollectiveAlgorithm[];
+  channels?: number;
+  chunk?: string;
+  iterations: number;
+  rate: string;
+  delay: string;
+  network: "packets" | "ideal";
+  set?: string[];
+  threads?: number;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+interface Row {
+  bytes: number;
+  algorithm: CollectiveAlgorithm;
+  time_us: number | undefined;
+  algbw_GBps: number | undefined;
+  busbw_GBps: number | undefined;
+  ideal_us: number | undefined;
+  slowdown: number | undefined;
+  pauses: number;
+  marked: number;
+  lost: number;
+}
+
+const kHelp = `
+Columns are those of nccl-tests: algbw is size / time, busbw what each rank's link had to carry of it. Without --fabric all ranks are on one
+switch.
+
+Examples:
+  weir collective allreduce --ranks 8
+  weir collective allreduce --ranks 64 --size 1MB..1GB --algorithm ring,tree --fabric examples/collectives/fat-tree-64.yaml
+  weir collective alltoall --ranks 16 --size 64MB --network ideal
+  weir collective allreduce --ranks 32 --set congestion.algorithm=hpcc
+`;
+
+export const addCollective: AddVerb = (parent, context, done) => {
+  addPlacement(parent.command("collective"))
+    .description("collective operations on a simulated network, in the columns of nccl-tests")
+    .argument("<operation>", Object.keys(kBusFactors).join(", "))
+    .option(
+      "--ranks <n>",
+      "how many (default: as the fabric has room for; without one 8)",
+      integer("--ranks", 1, 1_000_000),
+    )
+    .option("--size <size>", "one, or a range: 1MB..1GB", sizes, [1_000_000])
+    .option("--factor <n>", "from one size of the range to the next", integer("--factor", 2, 1024), 2)
+    .option("--algorithm <names>", "one or several: ring,tree,... (default: the operation's first)", (text) =>
+      text.split(","),
+    )
+    .option(
+      "--channels <n>",
+      "rings or trees among which the data are divided (default: 1)",
+      integer("--channels", 1, 64),
+    )
+    .option("--chunk <size>", "most of a message; longer ones are sent in parts (default: no limit)")
+    .option(
+      "--iterations <n>",
+      "how often, one after another; the time is of one",
+      integer("--iterations", 1, 100_000),
+      1,
+    )
+    .option("--fabric <file>", "scenario whose network it runs on")
+    .option("--rate <rate>", "without --fabric: of the links", "100Gbps")
+    .option("--delay <time>", "without --fabric: of each link", "500ns")
+    .addOption(
+      new Option("--network <kind>", "packets, or an ideal one: each message alone")
+        .choices(["packets", "ideal"])
+        .default("packets"),
+    )
+    .option("--set <path=value>", "override a field of the scenario, repeatable", collect)
+    .option("--threads <n>", "that carry it out", integer("--threads", 1, 128))
+    .option("--json", "one JSON document on stdout instead of the table")
+    .option("--quiet", "no progress")
+    .addHelpText("after", kHelp)
+    .action(async (operation: string, choice: Choice) => done(await run(context, operation, choice)));
+};
+
+async function run(context: CliContext, name: string, choice: Choice): Promise<number> {
+  const operation = known(name);
+  const algorithms = choice.algorithm ?? algorithmsOf(operation).slice(0, 1);
+  for (const algorithm of algorithms) {
+    if (!algorithmsOf(operation).includes(algorithm)) {
+      throw new UsageError(`--algorithm ${algorithm}: ${operation} has ${algorithmsOf(operation).join(", ")}`);
+    }
+  }
+  const stop = new StopSignals(context, choice.quiet ?? false);
+  const rows: Row[] = [];
+  const warned = new Set<string>();
+  try {
+    for (const bytes of range(choice.size, choice.factor)) {
+      for (const algorithm of algorithms) {
+        if (stop.signal.aborted) break;
+        const loaded = asUsage(() => load(operation, algorithm, bytes, choice));
+        for (const text of loaded.warnings) {
+          if (!warned.has(text)) warn(context, text);
+          warned.add(text);
+        }
+        if (!choice.quiet) context.stderr.write(`\r${algorithm} ${formatSize(bytes)} ...\u001b[K`);
+        rows.push(await measure(context, loaded, { operation, algorithm, bytes }, choice, stop.signal));
+      }
+    }
+  } finally {
+    if (!choice.quiet) context.stderr.write("\r\u001b[K");
+    stop.release();
+  }
+  print(context, choice.json, { operation, network: choice.network, rows }, (color) =>
+    drawGrid(gridOf(operation, rows, choice), color),
+  );
+  if (stop.status !== undefined) return stop.status;
+  return rows.every(({ time_us }) => time_us !== undefined) ? kExit.ok : kExit.invalid;
+}
+
+function known(name: string): CollectiveOperation {
+  const names = Object.keys(kBusFactors) as CollectiveOperation[];
+  const found = names.find((one) => one === name || one === name.replace(/[-_]/g, ""));
+  if (found === undefined) throw new UsageError(`${name} is no collective`, { hint: `use ${names.join(", ")}` });
+  return found;
+}
+
+function load(operation: CollectiveOperation, algorithm: string, bytes: number, choice: Choice): LoadedScenario {
+  const { ranks, channels, chunk, iterations, fabric, set = [] } = choice;
+  const entry = {
+    pattern: "collective",
+    collective: operation,
+    size: bytes,
+    algorithm,
+    iterations,
+    ...(ranks !== undefined && { ranks }),
+    ...(channels !== undefined && { channels }),
+    ...(chunk !== undefined && { chunk }),
+  };
+  const own = graphOverrides(fabric ?? "", choice, entry, operation);
+  if (fabric !== undefined) return loadScenario(fabric, { set: [...own, ...set] });
+  return loadScenario("collective.yaml", { text: starOf(choice), set: [...own, ...set] });
+}
+
+/** One switch, with room for each port's headroom. */
+function starOf({ ranks = 8, perHost = 1, rate, delay }: Choice): string {
+  const hosts = Math.max(2, Math.ceil(ranks / perHost));
+  return `topology: { kind: star, hosts: ${hosts}, link: { rate: ${rate}, delay: ${delay}, mtu: 9000 } }
+host: { path_mtu: 4096 }
+switch: { buffer: { total: ${Math.max(16, hosts)}MB, headroom: auto }, pfc: { priorities: [3] } }
+`;
+}
+
+async function measure(
+  context: CliContext,
+  { scenario }: LoadedScenario,
+  { operation, algorithm, bytes }: { operation: CollectiveOperation; algorithm: CollectiveAlgorithm; bytes: number },
+  choice: Choice,
+  signal: AbortSignal,
+): Promise<Row> {
+  const [job] = scenario.graphs;
+  const result =
+    choice.network === "ideal"
+      ? undefined
+      : (await context.clocks.sim.run(scenario, { signal, threads: choice.threads ?? "auto" })).result;
+  const [graph] = result?.graphs ?? idealResults(scenario);
+  const seconds = graph?.time_s === undefined ? undefined : graph.time_s / choice.iterations;
+  const numbers = collectiveNumbers(operation, bytes, job?.hosts.length ?? 1, seconds);
+  return {
+    bytes,
+    algorithm,
+    ...numbers,
+    ideal_us: graph?.ideal_s === undefined ? undefined : (graph.ideal_s * 1e6) / choice.iterations,
+    slowdown: graph?.slowdown,
+    ...countsOf(result),
+  };
+}
+
+function countsOf(result: Result | undefined): Pick<Row, "pauses" | "marked" | "lost"> {
+  const switches = Object.values(result?.switches ?? {});
+  const sum = (of: (one: (typeof switches)[number]) => Readonly<Record<string, number>> | undefined) =>
+    switches.reduce((all, one) => all + Object.values(of(one) ?? {}).reduce((a, b) => a + b, 0), 0);
+  return {
+    pauses: sum((one) => one.pfc_sent),
+    marked: switches.reduce((all, one) => all + one.ecn_marked, 0),
+    lost: result?.flows.reduce((all, flow) => all + flow.lost, 0) ?? 0,
+  };
+}
+
+function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network, algorithm = [] }: Choice): Grid {
+  const figure = (value: number | undefined) => (value === undefined ? "not ended" : fixed(value));
+  const packets = network === "packets";
+  return {
+    title: `${operation}, sizes in bytes, float sum, bandwidths in GB/s`,
+    head: [
+      "size",
+      "count",
+      "algorithm",
+      "time us",
+      "algbw",
+      "busbw",
+      "ideal us",
+      ...(packets ? ["slowdown", "pauses", "marked", "lost"] : []),
+    ],
+    names: algorithm.length > 1 ? 1 : 1,
+    rows: rows.map((row) => [
+      String(row.bytes),
+      String(Math.floor(row.bytes / 4)),
+      row.algorithm,
+      figure(row.time_us),
+      figure(row.algbw_GBps),
+      figure(row.busbw_GBps),
+      figure(row.ideal_us),
+      ...(packets ? [figure(row.slowdown), String(row.pauses), String(row.marked), String(row.lost)] : []),
+    ]),
+  };
+}
+
+/** "1MB..1GB", or one size. */
+function sizes(text: string): number[] {
+  const ends = text.split("..");
+  const bytes = ends.map((one) => parsed("--size", one, parseSize));
+  const [first, last] = bytes;
+  if (ends.length > 2 || first === undefined || first < 1 || (last !== undefined && last < first)) {
+    throw new UsageError(`--size ${text}: not a size, nor a range of rising ones`, {
+      hint: "for example 1MB, or 1MB..1GB",
+    });
+  }
+  return bytes;
+}
+
+function range([first = 0, last = first]: readonly number[], factor: number): number[] {
+  const all: number[] = [];
+  for (let bytes = first; bytes <= last; bytes *= factor) all.push(bytes);
+  return all;
+}

@@ -1,0 +1,85 @@
+/** Entries of the `traffic` section that are message graphs: of a file, or a collective. */
+import { resolve } from "node:path";
+import { WeirError } from "../../base/error.js";
+import type { TrafficEntry } from "../traffic_entry.js";
+import type { PatternInput } from "../traffic_schema.js";
+import { checkGraph } from "./check.js";
+import { addCollective, type CollectiveRequest } from "./collectives/add.js";
+import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
+import { kDefaultSize } from "./job_schema.js";
+import { readGraph } from "./read.js";
+
+/** @returns undefined, with a problem, for a file that is none. */
+export function graphOfFile(input: PatternInput<"graph">, entry: TrafficEntry): MessageGraph | undefined {
+  return withoutThrowing(entry, ["file"], () => {
+    const { graph, notes } = readGraph(resolve(entry.context.directory, input.file), {
+      bytes: input.size ?? kDefaultSize,
+    });
+    for (const note of notes) entry.context.found.warn(`traffic ${entry.group}: ${note}`);
+    checkGraph(graph);
+    return graph;
+  });
+}
+
+/** @returns undefined, with a problem, for what cannot be. */
+export function graphOfCollective(input: PatternInput<"collective">, entry: TrafficEntry): MessageGraph | undefined {
+  const hosts = input.hosts?.length ?? entry.context.hosts.length;
+  const { collective: operation, per_host: perHost = 1, ranks = hosts * perHost, iterations = 1 } = input;
+  return withoutThrowing(entry, ["algorithm"], () =>
+    collectiveGraph({
+      operation,
+      bytes: input.size ?? kDefaultSize,
+      ranks,
+      perHost,
+      iterations,
+      channels: input.channels,
+      chunk: input.chunk,
+      algorithm: input.algorithm,
+    }),
+  );
+}
+
+export interface CollectiveRun extends Pick<CollectiveRequest, "operation" | "bytes"> {
+  algorithm?: CollectiveRequest["algorithm"] | undefined;
+  ranks: number;
+  perHost: number;
+  /** Each begins when the one before has ended at its rank. */
+  iterations: number;
+  channels?: number | undefined;
+  chunk?: number | undefined;
+}
+
+/** @throws WeirError for an algorithm that the operation does not have. */
+export function collectiveGraph({ operation, bytes, ranks, perHost, iterations, ...how }: CollectiveRun): MessageGraph {
+  const graph = new GraphBuilder(operation, ranks);
+  const all = Array.from({ length: ranks }, (_, rank) => rank);
+  let ended: (Operation | undefined)[] = all.map(() => undefined);
+  const { algorithm, channels, chunk } = how;
+  for (let i = 0; i < iterations; i++) {
+    if (iterations > 1) graph.enterPhase(`iteration ${i + 1}`);
+    ended = addCollective(
+      graph,
+      {
+        operation,
+        ranks: all,
+        bytes,
+        perNode: perHost,
+        ...(algorithm && { algorithm }),
+        ...(channels && { channels }),
+        ...(chunk && { chunk }),
+      },
+      ended,
+    );
+  }
+  return graph.build();
+}
+
+function withoutThrowing<T>(entry: TrafficEntry, field: readonly string[], make: () => T): T | undefined {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof WeirError)) throw error;
+    entry.problem(field, error.message, error.hint);
+    return undefined;
+  }
+}

@@ -1,0 +1,207 @@
+/** Message graphs as traffic: ranks on hosts, and a flow for each pair of ranks at different hosts that exchange messages. */
+import { WeirError } from "../../base/error.js";
+import { type Full, filled } from "../../base/fields.js";
+import type { TrafficEntry } from "../traffic_entry.js";
+import type { Flow } from "../types.js";
+import { kReceive, kSend, type MessageGraph } from "./graph.js";
+import { type GraphFields, graphDefaultsSchema } from "./job_schema.js";
+
+/** A message graph on the hosts of a scenario. */
+export interface GraphJob {
+  /** Id of its traffic entry. */
+  id: string;
+  graph: MessageGraph;
+  /** Name of the host of each rank. */
+  hosts: readonly string[];
+  /** When its ranks begin, ns. */
+  start: number;
+  /** Sends of at most so many bytes end when they start. */
+  eager: number;
+  /** Longer ones wait for their receives, bytes; undefined: none does. */
+  rendezvous: number | undefined;
+  /** Link of each rank within its host: bit/s, 0 without limit, and ns. */
+  inside_rate: number;
+  inside_latency: number;
+  /** Ranks of each of its flows, from and to, which stand together among the flows of the scenario. */
+  pairs: Uint32Array;
+  /** Position of its first flow; set when all traffic is known. */
+  firstFlow: number;
+}
+
+/** @returns the job and its flows; undefined, with a problem, when its ranks have no place. */
+export function placeGraph(
+  graph: MessageGraph,
+  fields: GraphFields,
+  entry: TrafficEntry,
+): { job: GraphJob; flows: Flow[] } | undefined {
+  if (entry.context.transport !== "rc") {
+    entry.problem(
+      ["pattern"],
+      "has messages that wait for others, which the stream transport does not tell of",
+      "use reliable connections: transport: { type: rc }",
+    );
+    return undefined;
+  }
+  if (fields.operation === "read") {
+    entry.problem(["operation"], "is read, by which nobody sends messages", "use write or send");
+    return undefined;
+  }
+  const own = filled(graphDefaultsSchema, fields);
+  const hosts = placed(graph.ranks, own, fields.hosts, entry);
+  if (hosts === undefined) return undefined;
+  const pairs = exchanges(graph, hosts, fields.rendezvous);
+  const job: GraphJob = {
+    id: entry.group,
+    graph,
+    hosts,
+    start: entry.start,
+    eager: own.eager,
+    rendezvous: fields.rendezvous,
+    inside_rate: own.inside_rate,
+    inside_latency: own.inside_latency,
+    pairs: new Uint32Array(2 * pairs.length),
+    firstFlow: 0,
+  };
+  const flows = pairs.map(({ from, to, bytes, longest }, i) => {
+    job.pairs[2 * i] = from;
+    job.pairs[2 * i + 1] = to;
+    return entry.flow(`${entry.group}/${from}-${to}`, hosts[from] as string, hosts[to] as string, {
+      bytes,
+      message: longest,
+      onDemand: true,
+      outstanding: own.outstanding,
+    });
+  });
+  return { job, flows };
+}
+
+interface Pair {
+  from: number;
+  to: number;
+  bytes: number;
+  longest: number;
+}
+
+/** Pairs of ranks at different hosts, in order. With a rendezvous each pair needs the way back, too. */
+function exchanges(graph: MessageGraph, hosts: readonly string[], rendezvous: number | undefined): Pair[] {
+  const pairs = new Map<number, Pair>();
+  const pairOf = (from: number, to: number) => {
+    const key = from * graph.ranks + to;
+    const known = pairs.get(key) ?? { from, to, bytes: 0, longest: 1 };
+    pairs.set(key, known);
+    return known;
+  };
+  for (let rank = 0; rank < graph.ranks; rank++) {
+    for (let i = graph.first[rank] as number; i < (graph.first[rank + 1] as number); i++) {
+      const peer = graph.peer[i] as number;
+      if (graph.kind[i] !== kSend || hosts[rank] === hosts[peer]) continue;
+      const pair = pairOf(rank, peer);
+      const bytes = graph.size[i] as number;
+      pair.bytes += bytes;
+      pair.longest = Math.max(pair.longest, bytes);
+      if (rendezvous !== undefined && bytes > rendezvous) pairOf(peer, rank);
+    }
+  }
+  return [...pairs.values()].sort((a, b) => a.from - b.from || a.to - b.to);
+}
+
+/** Hosts of all ranks. */
+function placed(
+  ranks: number,
+  { place, per_host: perHost }: Full<typeof graphDefaultsSchema>,
+  names: GraphFields["hosts"],
+  entry: TrafficEntry,
+): readonly string[] | undefined {
+  if (Array.isArray(place)) return listed(ranks, place, entry);
+  const hosts = entry.hosts("hosts", names);
+  if (hosts === undefined) return undefined;
+  if (ranks > hosts.length * perHost) {
+    const most = Math.ceil(ranks / hosts.length);
+    entry.problem(
+      ["per_host"],
+      `${ranks} ranks, and room for ${hosts.length * perHost} on ${hosts.length} hosts with ${perHost} each`,
+      `per_host: ${most}, or more hosts`,
+    );
+    return undefined;
+  }
+  const order = place === "random" ? entry.random.shuffled(hosts) : hosts;
+  return Array.from({ length: ranks }, (_, rank) => {
+    const number = place === "round-robin" ? rank % order.length : Math.floor(rank / perHost);
+    return order[number] as string;
+  });
+}
+
+function listed(ranks: number, place: readonly string[], entry: TrafficEntry): readonly string[] | undefined {
+  if (place.length !== ranks) {
+    entry.problem(
+      ["place"],
+      `names ${place.length} hosts, and there are ${ranks} ranks`,
+      "name the host of each rank, in order",
+    );
+    return undefined;
+  }
+  return place.every((name, i) => entry.known(["place", i], name)) ? place : undefined;
+}
+
+/** Combines the graphs of several jobs to one; ranks of each follow those of the one before. */
+export function combined(jobs: readonly Pick<GraphJob, "graph">[]): MessageGraph {
+  const [only, another] = jobs;
+  if (only !== undefined && another === undefined) return only.graph;
+  const total = (count: (graph: MessageGraph) => number) => jobs.reduce((sum, { graph }) => sum + count(graph), 0);
+  const operations = total(({ kind }) => kind.length);
+  const all: MessageGraph = {
+    source: jobs.map(({ graph }) => graph.source).join(", "),
+    ranks: total(({ ranks }) => ranks),
+    first: new Uint32Array(total(({ ranks }) => ranks) + 1),
+    kind: new Uint8Array(operations),
+    peer: new Uint32Array(operations),
+    tag: new Uint32Array(operations),
+    size: new Float64Array(operations),
+    processor: new Uint8Array(operations),
+    firstDependency: new Uint32Array(operations + 1),
+    dependencies: new Uint32Array(total(({ dependencies }) => dependencies.length)),
+    line: new Uint32Array(operations),
+    phases: [""],
+    phase: new Uint16Array(operations),
+  };
+  let [rank, operation, dependency] = [0, 0, 0];
+  for (const { graph } of jobs) {
+    graph.first.forEach((first, i) => {
+      all.first[rank + i] = operation + first;
+    });
+    for (const column of ["kind", "tag", "size", "processor", "line"] as const)
+      all[column].set(graph[column], operation);
+    graph.peer.forEach((peer, i) => {
+      const names = graph.kind[i] === kSend || (graph.kind[i] === kReceive && peer < graph.ranks);
+      all.peer[operation + i] = names ? rank + peer : peer;
+    });
+    graph.firstDependency.forEach((first, i) => {
+      all.firstDependency[operation + i] = dependency + first;
+    });
+    // The bit of a start stays.
+    graph.dependencies.forEach((on, i) => {
+      all.dependencies[dependency + i] = on + operation;
+    });
+    rank += graph.ranks;
+    operation += graph.kind.length;
+    dependency += graph.dependencies.length;
+  }
+  return all;
+}
+
+/** @throws WeirError where jobs ask for what hosts have in common, and differ. */
+export function commonOf(
+  jobs: readonly GraphJob[],
+): Pick<GraphJob, "eager" | "rendezvous" | "inside_rate" | "inside_latency"> {
+  const [first = { eager: 0, rendezvous: undefined, inside_rate: 0, inside_latency: 0 }] = jobs;
+  for (const job of jobs) {
+    for (const name of ["eager", "rendezvous", "inside_rate", "inside_latency"] as const) {
+      if (job[name] !== first[name]) {
+        throw new WeirError(`traffic ${job.id}: ${name} differs from that of ${jobs[0]?.id}`, {
+          hint: "message graphs of one scenario have it in common",
+        });
+      }
+    }
+  }
+  return first;
+}
