@@ -1,0 +1,127 @@
+/** What is asked of a collective, and whether it can be. */
+import { WeirError } from "../../../base/error.js";
+import { kMostBytes, kMostRanks } from "../graph.js";
+import type { Shape } from "./layout.js";
+
+export type CollectiveOperation = "allreduce" | "allgather" | "reducescatter" | "alltoall" | "broadcast" | "barrier";
+
+export type CollectiveAlgorithm =
+  | "ring"
+  | "tree"
+  | "halving-doubling"
+  | "two-level-ring"
+  | "two-level-tree"
+  | "direct"
+  | "pat"
+  | "pairwise"
+  | "binomial"
+  | "dissemination";
+
+/** Options that an algorithm has no use for change nothing. */
+export interface CollectiveRequest {
+  operation: CollectiveOperation;
+  /** Ranks of the graph, each once; places of options and results are places in it. */
+  ranks: readonly number[];
+  /** Size as nccl-tests count it: bytes of the larger of a rank's buffers. Of a barrier, bytes of a message. */
+  bytes: number;
+  /** By default the first of algorithmsOf(). */
+  algorithm?: CollectiveAlgorithm;
+  /** Of a broadcast: which of `ranks`, as a place; 0 by default. */
+  root?: number;
+  /** The data is divided among so many, which proceed independently; 1 by default, 256 at most. */
+  channels?: number;
+  /** Most bytes of a message: larger ones are cut, and follow each other as in a pipeline. By default there is no limit. */
+  chunk?: number;
+  /** Ranks of a node, those that follow each other: of tree and both two-level algorithms. 1 by default; divides all. */
+  perNode?: number;
+  /** Of all-to-all: steps that may be under way at a rank. By default all. */
+  inFlight?: number;
+  /** Of all-to-all: bytes from each rank to each, in place of `bytes`. */
+  sizes?: readonly (readonly number[])[];
+  /** Of rings: for each channel the places in `ranks` in the order of its ring. By default the order is that of `ranks`. */
+  orders?: readonly (readonly number[])[];
+}
+
+const kMostChannels = 256;
+const kWithNodes: readonly CollectiveAlgorithm[] = ["tree", "two-level-ring", "two-level-tree"];
+
+export function requestError(
+  { operation }: CollectiveRequest,
+  field: string,
+  message: string,
+  hint: string,
+): WeirError {
+  return new WeirError(`${operation}: ${field}: ${message}`, { field, hint });
+}
+
+/** Ranks become their places. @throws WeirError naming what is out of range. */
+export function checkedShape(request: CollectiveRequest, algorithm: CollectiveAlgorithm): Omit<Shape, "messages"> {
+  const { ranks, sizes, orders } = request;
+  const whole = (field: string, value: number, least: number, most: number): number => {
+    if (Number.isInteger(value) && value >= least && value <= most) return value;
+    throw requestError(request, field, `${value}`, `a whole number from ${least} to ${most}`);
+  };
+  const count = whole("ranks", ranks.length, 1, kMostRanks);
+  const twice = repeated(ranks);
+  if (twice !== undefined) throw requestError(request, "ranks", `${twice} is there twice`, "each takes part once");
+  const shape = {
+    ranks: count,
+    bytes: whole("bytes", request.bytes, 0, kMostBytes),
+    channels: whole("channels", request.channels ?? 1, 1, kMostChannels),
+    chunk: request.chunk === undefined ? Number.POSITIVE_INFINITY : whole("chunk", request.chunk, 1, kMostBytes),
+    root: whole("root", request.root ?? 0, 0, count - 1),
+    perNode: kWithNodes.includes(algorithm) ? whole("perNode", request.perNode ?? 1, 1, count) : 1,
+    inFlight: request.inFlight === undefined ? count : whole("inFlight", request.inFlight, 1, kMostRanks),
+  };
+  if (count % shape.perNode !== 0) {
+    const hint = "all nodes have the same number of ranks";
+    throw requestError(request, "perNode", `${shape.perNode} does not divide ${count} ranks`, hint);
+  }
+  if (sizes !== undefined) checkSizes(request, sizes, whole);
+  if (orders !== undefined) checkOrders(request, orders, shape.channels);
+  return { ...shape, ...(sizes === undefined ? {} : { sizes }), ...(orders === undefined ? {} : { orders }) };
+}
+
+function checkSizes(
+  request: CollectiveRequest,
+  sizes: readonly (readonly number[])[],
+  whole: (field: string, value: number, least: number, most: number) => number,
+): void {
+  const count = request.ranks.length;
+  if (request.operation !== "alltoall") {
+    throw requestError(
+      request,
+      "sizes",
+      "are for alltoall",
+      "leave them out: parts of others differ by a byte at most",
+    );
+  }
+  const hint = `${count} rows of ${count} numbers: bytes from each rank to each`;
+  if (sizes.length !== count) throw requestError(request, "sizes", `${sizes.length} rows`, hint);
+  for (const [from, row] of sizes.entries()) {
+    if (row.length !== count) throw requestError(request, `sizes.${from}`, `${row.length} numbers`, hint);
+    for (const [to, size] of row.entries()) whole(`sizes.${from}.${to}`, size, 0, kMostBytes);
+  }
+}
+
+function checkOrders(request: CollectiveRequest, orders: readonly (readonly number[])[], channels: number): void {
+  const count = request.ranks.length;
+  if (orders.length !== channels) {
+    throw requestError(request, "orders", `${orders.length} for ${channels} channels`, "one for each channel");
+  }
+  for (const [channel, order] of orders.entries()) {
+    const fits = order.length === count && order.every((at) => Number.isInteger(at) && at >= 0 && at < count);
+    if (fits && repeated(order) === undefined) continue;
+    throw requestError(
+      request,
+      `orders.${channel}`,
+      "is no order of the ranks",
+      `each place from 0 to ${count - 1} once`,
+    );
+  }
+}
+
+function repeated(numbers: readonly number[]): number | undefined {
+  const known = new Set<number>();
+  return numbers.find((number) => known.size === known.add(number).size);
+}
