@@ -1,5 +1,7 @@
 /** Graphs for tests. */
 import fc from "fast-check";
+import { WeirError } from "../../../src/base/error.js";
+import { type ExpandCollective, joined } from "../../../src/scenario/graphs/expand.js";
 import {
   GraphBuilder,
   kAny,
@@ -79,3 +81,17 @@ export function refusal(action: () => unknown): string {
   }
   return "";
 }
+
+/** A collective of one step: each rank sends all to the next of the list, and receives from the one before. */
+export const simpleExpand: ExpandCollective = (graph, { ranks, bytes, algorithm }, after) => {
+  if (algorithm === "magic") throw new WeirError("algorithm magic: unknown");
+  const tag = graph.newTag();
+  return ranks.map((rank, i) => {
+    const next = ranks[(i + 1) % ranks.length] as number;
+    const before = ranks[(i + ranks.length - 1) % ranks.length] as number;
+    const both = [graph.send(rank, next, bytes, tag), graph.receive(rank, before, bytes, tag)];
+    const earlier = after[i];
+    if (earlier !== undefined) for (const operation of both) graph.requires(operation, earlier);
+    return joined(graph, rank, both) as number;
+  });
+};
