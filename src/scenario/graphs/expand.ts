@@ -1,0 +1,40 @@
+/** How readers of formats that name collectives have them carried out: as sends, receives and calculations. */
+import type { GraphBuilder, Operation } from "./graph.js";
+
+export const kCollectiveOperations = [
+  "allreduce",
+  "allgather",
+  "reducescatter",
+  "alltoall",
+  "broadcast",
+  "barrier",
+] as const;
+export type CollectiveOperation = (typeof kCollectiveOperations)[number];
+
+export interface CollectiveRequest {
+  operation: CollectiveOperation;
+  ranks: readonly number[];
+  /** Size as nccl-tests count it: bytes of the larger of a rank's buffers. */
+  bytes: number;
+  /** By default ring, or pairwise for what has no ring. */
+  algorithm?: string;
+  root?: number;
+}
+
+/**
+ * Adds the operations of a collective. `after[i]`: operation of `ranks[i]` that its part waits for. Returns for each rank the
+ * operation with which its part ends.
+ */
+export type ExpandCollective = (
+  graph: GraphBuilder,
+  request: CollectiveRequest,
+  after: readonly (Operation | undefined)[],
+) => Operation[];
+
+/** One operation that ends when all of `operations` have: themselves if there is one, none if there is none. */
+export function joined(graph: GraphBuilder, rank: number, operations: readonly Operation[]): Operation | undefined {
+  if (operations.length <= 1) return operations[0];
+  const joint = graph.calculate(rank, 0);
+  for (const operation of operations) graph.requires(joint, operation);
+  return joint;
+}
