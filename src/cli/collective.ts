@@ -20,7 +20,7 @@ import { StopSignals } from "./stop_signals.js";
 
 interface Choice extends GraphChoice {
   ranks?: number;
-  size: number[];
+  size?: number[];
   factor: number;
   algorithm?: CollectiveAlgorithm[];
   channels?: number;
@@ -68,7 +68,7 @@ export const addCollective: AddVerb = (parent, context, done) => {
       "how many (default: as the fabric has room for; without one 8)",
       integer("--ranks", 1, 1_000_000),
     )
-    .option("--size <size>", "one, or a range: 1MB..1GB", sizes, [1_000_000])
+    .option("--size <size>", "one, or a range: 1MB..1GB (default: 1MB; of a barrier 8B)", sizes)
     .option("--factor <n>", "from one size of the range to the next", integer("--factor", 2, 1024), 2)
     .option("--algorithm <names>", "one or several: ring,tree,... (default: the operation's first)", (text) =>
       text.split(","),
@@ -113,7 +113,7 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
   const rows: Row[] = [];
   const warned = new Set<string>();
   try {
-    for (const bytes of range(choice.size, choice.factor)) {
+    for (const bytes of range(choice.size ?? [operation === "barrier" ? 8 : 1_000_000], choice.factor)) {
       for (const algorithm of algorithms) {
         if (stop.signal.aborted) break;
         const loaded = asUsage(() => load(operation, algorithm, bytes, choice));

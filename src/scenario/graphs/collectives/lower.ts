@@ -57,7 +57,9 @@ class RankLowering {
     for (const block of blocks) this.operations.set(block, this.operationsOf(block, awaited.get(block)));
     const open = blocks.flatMap((block) => this.connect(block));
     const end = this.graph.calculate(this.graphRank, 0);
-    for (const operation of [...open, ...this.lastSend.values()]) this.graph.requires(end, operation);
+    for (const operation of open) this.graph.requires(end, operation);
+    // What is sent is in the NIC's hands; nobody waits for its acknowledgement.
+    for (const operation of this.lastSend.values()) this.graph.irequires(end, operation);
     if (this.after !== undefined) this.graph.requires(end, this.after);
     return end;
   }
