@@ -10,6 +10,7 @@ import {
   type CollectiveAlgorithm,
   type CollectiveOperation,
 } from "../scenario/graphs/collectives/add.js";
+import { kBarrierSize, kDefaultSize } from "../scenario/graphs/job_schema.js";
 import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
 import { type AddVerb, asUsage, type CliContext, collect, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
@@ -113,7 +114,7 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
   const rows: Row[] = [];
   const warned = new Set<string>();
   try {
-    for (const bytes of range(choice.size ?? [operation === "barrier" ? 8 : 1_000_000], choice.factor)) {
+    for (const bytes of range(choice.size ?? [operation === "barrier" ? kBarrierSize : kDefaultSize], choice.factor)) {
       for (const algorithm of algorithms) {
         if (stop.signal.aborted) break;
         const loaded = asUsage(() => load(operation, algorithm, bytes, choice));

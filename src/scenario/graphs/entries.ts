@@ -6,7 +6,7 @@ import type { PatternInput } from "../traffic_schema.js";
 import { checkGraph } from "./check.js";
 import { addCollective, type CollectiveRequest } from "./collectives/add.js";
 import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
-import { kDefaultSize } from "./job_schema.js";
+import { kBarrierSize, kDefaultSize } from "./job_schema.js";
 import { readGraph } from "./read.js";
 
 /** @returns undefined, with a problem, for a file that is none. */
@@ -28,7 +28,7 @@ export function graphOfCollective(input: PatternInput<"collective">, entry: Traf
   return withoutThrowing(entry, ["algorithm"], () =>
     collectiveGraph({
       operation,
-      bytes: input.size ?? kDefaultSize,
+      bytes: input.size ?? (operation === "barrier" ? kBarrierSize : kDefaultSize),
       ranks,
       perHost,
       iterations,

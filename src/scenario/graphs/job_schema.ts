@@ -8,6 +8,7 @@ const placeSchema = z.union([z.enum(["packed", "round-robin", "random"]), z.arra
 
 /** Bytes of a collective, where nobody says. */
 export const kDefaultSize = 1_000_000;
+export const kBarrierSize = 8;
 
 /** All algorithms of collectives; which operation has which, src/scenario/graphs/collectives/ says. */
 export const kCollectiveAlgorithms = [
