@@ -57,6 +57,12 @@ const kParts = [
     last: "NativeFault",
   },
   {
+    file: "graph_configuration",
+    title: "Message graphs, as workers and simulations are handed them; ranges are those that the native core checks.",
+    before: "NativeNic",
+    last: "NativePlacedGraph",
+  },
+  {
     file: "neighbour_configuration",
     title: "Whom a NIC looks for on its link, and what it answers; ranges are those that the native core checks.",
     before: "NativeFault",

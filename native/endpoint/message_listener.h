@@ -15,10 +15,10 @@ class MessageListener {
   virtual void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) = 0;
   // A stream has sent all it had, and it is acknowledged; or its connection has failed.
   virtual void stream_ended(uint32_t qpn, bool failed, Time now) = 0;
-  // A message that was posted to a stream (SoftNic::post()) is acknowledged, just after message_completed() told of it, ...
-  virtual void message_acknowledged(uint32_t, uint32_t /*word*/, Time) {}
-  // ... and has come, whole, at the other end.
-  virtual void message_arrived(uint32_t, uint32_t /*word*/, Time) {}
+  // A message that was posted to a stream (SoftNic::post()) is acknowledged, just after message_completed() told of it; or it has
+  // come, whole, at the other end.
+  enum class Posted : uint8_t { acknowledged, arrived };
+  virtual void posted_message(Posted, uint32_t /*word*/, Time) {}
   // A reliable stream that begins again has a connection (success), or its first or its present one has failed, and why.
   virtual void stream_connected(uint32_t, WorkStatus, Time) {}
 

@@ -122,7 +122,6 @@ class SoftNic {
   // Queue pairs that stream come first, then the places for those of applications.
   std::vector<QueuePair>& queue_pairs() { return nic().pairs.all(); }
   uint32_t streams() const { return state().pairs.streams(); }
-  uint32_t first_qpn() const { return state().parameters.first_qpn; }
   Rate line_rate() const { return state().parameters.rate; }
   // The rate a queue pair may send at now: its flow's, its cap and the line's smallest. 0 while it does not send.
   Rate allowed_rate(const QueuePair& qp) const { return receiver_.events().sender().flows().allowed_rate(qp); }

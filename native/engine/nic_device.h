@@ -41,13 +41,12 @@ class NicDevice final : public Device, private MessageListener {
   void reconfigure(const NicDeviceConfig& config);
   // Must be called between two turns. Throws as NicApplications::lend_path() does.
   LentDescriptors lend_path(uint32_t program) { return applications_->lend_path(program, lent_config()); }
-  SoftNic& soft_nic() { return nic_; }
+  WireNic& soft_nic() { return nic_; }
   // Its ranks' operations are carried out here; the NIC is number `number` of the graph's.
   void carry_out(GraphTraffic& graph, uint32_t number) {
     graph_ = &graph;
     number_ = number;
   }
-  void post(Time now, uint32_t queue_pair, uint32_t word, uint64_t bytes) { nic_.post(now, queue_pair, word, bytes); }
   const CongestionLatencies& latencies() const { return latencies_; }
   // Null when it has no neighbours.
   NicNeighbours* neighbours() { return neighbours_.get(); }
@@ -60,8 +59,9 @@ class NicDevice final : public Device, private MessageListener {
  private:
   LentNicConfig lent_config() const;
   void message_completed(uint32_t qpn, uint64_t number, uint64_t bytes, Time posted, Time now) override;
-  void message_acknowledged(uint32_t, uint32_t word, Time now) override { graph_->acknowledged(number_, word, now); }
-  void message_arrived(uint32_t, uint32_t word, Time now) override { graph_->arrived(number_, word, now); }
+  void posted_message(Posted what, uint32_t word, Time now) override {
+    graph_->hear(number_, what == Posted::arrived, word, now);
+  }
   void stream_ended(uint32_t, bool, Time) override {}
   void stream_connected(uint32_t qpn, WorkStatus status, Time now) override;
   NicParameters completed(NicParameters parameters);

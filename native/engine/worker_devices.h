@@ -42,7 +42,7 @@ class WorkerDevices {
   struct Nics final : GraphNics {
     explicit Nics(WorkerDevices& devices) : devices_(devices) {}
     void post(Time now, uint32_t nic, uint32_t queue_pair, uint32_t word, uint64_t bytes) override {
-      devices_.nics_[nic]->post(now, queue_pair, word, bytes);
+      devices_.nics_[nic]->soft_nic().post(now, queue_pair, word, bytes);
     }
     void wake_host(uint32_t, Time) override {}
     WorkerDevices& devices_;

@@ -177,7 +177,7 @@ class World {
 
   std::vector<uint8_t> cnp(uint32_t i) const {
     std::vector<uint8_t> bytes(kMaxHeaders);
-    bytes.resize(RoceTemplate(path(kPeerMac, kNicMac)).build_cnp(bytes.data(), nic_.first_qpn() + i, 48, 6));
+    bytes.resize(RoceTemplate(path(kPeerMac, kNicMac)).build_cnp(bytes.data(), nic_.state().parameters.first_qpn + i, 48, 6));
     return bytes;
   }
 
@@ -224,7 +224,7 @@ class World {
     DataHeader h;
     const bool answer = pairs_[i].reliable && (style & 1) != 0;
     h.opcode = answer ? kOpcodeRcAcknowledge : in.byte() % 0x18;
-    h.destination_qp = nic_.first_qpn() + i;
+    h.destination_qp = nic_.state().parameters.first_qpn + i;
     h.psn = answer ? sent_[i] : expected_[i];
     if (style & 2) h.psn = psn_add(h.psn, static_cast<uint32_t>(static_cast<int8_t>(in.byte())) & kPsnMask);
     h.ack_request = style & 4;

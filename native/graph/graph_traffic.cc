@@ -68,14 +68,14 @@ void GraphTraffic::wake(uint32_t nic, Time now) {
   settle(nic, now);
 }
 
-void GraphTraffic::arrived(uint32_t nic, uint32_t word, Time now) {
-  hosts_[nic].operations.arrived(now, word);
-  settle(nic, now);
-}
-
-void GraphTraffic::acknowledged(uint32_t nic, uint32_t word, Time now) {
-  --hosts_[nic].under_way;
-  hosts_[nic].operations.acknowledged(now, word);
+void GraphTraffic::hear(uint32_t nic, bool arrived, uint32_t word, Time now) {
+  Host& host = hosts_[nic];
+  if (arrived) {
+    host.operations.arrived(now, word);
+  } else {
+    --host.under_way;
+    host.operations.acknowledged(now, word);
+  }
   settle(nic, now);
 }
 

@@ -78,9 +78,8 @@ class GraphTraffic {
   void wake(uint32_t nic, Time now);
   // When a host wants to be woken next; kNever: something has to arrive first.
   Time wakes(uint32_t nic) const { return hosts_[nic].wakes; }
-  // What a NIC's listener hears.
-  void arrived(uint32_t nic, uint32_t word, Time now);
-  void acknowledged(uint32_t nic, uint32_t word, Time now);
+  // A NIC's listener hears that a message has arrived, or that one is acknowledged.
+  void hear(uint32_t nic, bool arrived, uint32_t word, Time now);
 
   // Operations that have ended; from any thread.
   uint64_t ended() const;

@@ -46,10 +46,9 @@ class Simulation::Listener final : public MessageListener {
     heard().finished.push_back({flow, number, bytes, posted, now});
     if (!simulation_.config_.flows[flow].reliable) ++heard().ended;
   }
-  void message_acknowledged(uint32_t, uint32_t word, Time now) override {
-    simulation_.graph_->traffic.acknowledged(nic_, word, now);
+  void posted_message(Posted what, uint32_t word, Time now) override {
+    simulation_.graph_->traffic.hear(nic_, what == Posted::arrived, word, now);
   }
-  void message_arrived(uint32_t, uint32_t word, Time now) override { simulation_.graph_->traffic.arrived(nic_, word, now); }
   void stream_ended(uint32_t qpn, bool failed, Time) override {
     ++(failed ? heard().failed : heard().ended);
     const uint32_t flow = flow_of(qpn);

@@ -7,7 +7,7 @@ import { kMostEvents, timeLine, traceEvents, traceFile } from "../result/graph_t
 import { type GraphTimes, graphFigures, lastEnd } from "../result/graph_times.js";
 import type { Fabric } from "../scenario/fabric.js";
 import { kSend, type MessageGraph, operationName } from "../scenario/graphs/graph.js";
-import type { GraphJob } from "../scenario/graphs/job.js";
+import type { GraphJob } from "../scenario/graphs/graph_job.js";
 
 /** Shortest time between two looks, ns; later looks are a 64th of the time so far apart. */
 const kFirstLook = 10_000;

@@ -1,7 +1,7 @@
 /** Message graphs as the native core has them. */
-import type { NativeGraphConnections, NativeMessageGraph, NativePlacedGraph } from "../native/configuration.js";
+import type { NativeGraphConnections, NativeMessageGraph, NativePlacedGraph } from "../native/graph_configuration.js";
 import { kCalculate, type MessageGraph } from "../scenario/graphs/graph.js";
-import type { GraphJob } from "../scenario/graphs/job.js";
+import type { GraphJob } from "../scenario/graphs/graph_job.js";
 
 /**
  * A graph whose streams are flows, on the wire: these are queue pairs of its senders' NICs then (queuePairOf: flow -> place), and

@@ -16,6 +16,8 @@ import type {
 
 import type { NativeIpAddress } from "./fault_configuration.js";
 
+import type { NativePlacedGraph } from "./graph_configuration.js";
+
 import type { NativeNeighbours } from "./neighbour_configuration.js";
 
 /** VLANs of a port. */
@@ -408,42 +410,6 @@ export interface NativeNic extends NativeNicParameters {
   /** Numbered from first_qpn on. */ queue_pairs: (NativeStream & NativeQueuePairSetting)[];
   /** Both ends of its streams begin together, and once; records tell of complete messages. */ lab?: boolean;
   /** Absent: it looks for nobody, and answers nobody who looks for it. */ neighbours?: NativeNeighbours;
-}
-
-/** A column for each field of operations; those of a rank stand together. */
-export interface NativeMessageGraph {
-  /** First operation of each rank, and behind them the number of all. */ first: Uint32Array;
-  /** 0 send, 1 receive, 2 calculation. */ kind: Uint8Array;
-  /** The other rank; 0xffffffff: any. */ peer: Uint32Array;
-  /** Of a message; 0xffffffff: any. */ tag: Uint32Array;
-  /** Bytes of a message; ns of a calculation. */ size: Float64Array;
-  /** Which of the rank's calculates. */ processor: Uint8Array;
-  /** First of what each operation waits for, and behind them the number of all. */ first_dependency: Uint32Array;
-  /** Operations of the same rank; bit 31: they need only have started. */ dependencies: Uint32Array;
-}
-
-/** How hosts carry a message graph out. */
-export interface NativeGraphParameters {
-  /** Sends of at most that size end when they start. bytes */ eager: number;
-  /** Longer ones wait until the receiver has posted its receive; absent: none. bytes */ rendezvous?: number;
-  /** Of each rank's link within its host; 0: no limit. bit/s, 0 or more */ inside_rate: number;
-  /** Of messages within a host. ns, 0 or more */ inside_latency: number;
-}
-
-/** Streams that carry messages of a graph, by pair of ranks, one direction each. */
-export interface NativeGraphConnections {
-  /** On demand, between their NICs: number of the flow, or of the queue pair of the NIC that sends. */ stream: Uint32Array;
-  /** Rank. */ from: Uint32Array;
-  /** Rank. */ to: Uint32Array;
-}
-
-/** Messages that wait for others. */
-export interface NativePlacedGraph extends NativeGraphParameters {
-  /** The graph. */ operations: NativeMessageGraph;
-  /** Where each rank is. */ nic_of_rank: Uint32Array;
-  /** When time 0 of `begins` is. ns, 0 or more */ start?: number;
-  /** When each rank begins; of the wall on the wire, ns. */ begins: Float64Array;
-  /** Of ranks at different NICs. */ connections: NativeGraphConnections;
 }
 
 /** A poll thread with its devices, which are numbered switches first: the `device` of records and frames. */

@@ -4,16 +4,19 @@
  */
 
 import type {
-  NativeGraphParameters,
   NativeImpairmentParameters,
-  NativeMessageGraph,
   NativeNicParameters,
-  NativePlacedGraph,
   NativeSwitchParameters,
   NativeTransport,
 } from "./configuration.js";
 
 import type { NativeFault } from "./fault_configuration.js";
+
+import type {
+  NativeGraphParameters,
+  NativeMessageGraph,
+  NativePlacedGraph,
+} from "./graph_configuration.js";
 
 /** Where frames from one host to another go, instead. */
 export interface NativeSimulationPin {

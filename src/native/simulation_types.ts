@@ -18,6 +18,7 @@ import type {
 } from "./simulation_configuration.js";
 
 export * from "./configuration.js";
+export * from "./graph_configuration.js";
 export * from "./reports.js";
 export * from "./simulation_configuration.js";
 

@@ -35,6 +35,7 @@ import {
 
 export * from "./configuration.js";
 export * from "./fault_configuration.js";
+export * from "./graph_configuration.js";
 export * from "./neighbour_configuration.js";
 export * from "./reports.js";
 

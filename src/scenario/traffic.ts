@@ -1,7 +1,8 @@
 // Makes flows of the entries of the `traffic` section.
 import { graphOfCollective, graphOfFile } from "./graphs/entries.js";
 import type { MessageGraph } from "./graphs/graph.js";
-import { type GraphJob, placeGraph } from "./graphs/job.js";
+import type { GraphJob } from "./graphs/graph_job.js";
+import { placeGraph } from "./graphs/job.js";
 import { expandIncast, expandList, expandPairs, expandPermutation, expandPoisson } from "./patterns.js";
 import { type TrafficContext, TrafficEntry } from "./traffic_entry.js";
 import type { FlowEntryInput, FlowsInput, PatternInput, TrafficInput } from "./traffic_schema.js";

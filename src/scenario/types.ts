@@ -13,7 +13,7 @@ import type { PfcConfig } from "./features/pfc.js";
 import type { ReceiveBuffer } from "./features/receive_buffer.js";
 import type { SchedulerConfig } from "./features/scheduler.js";
 import type { TrimmingConfig } from "./features/trimming.js";
-import type { GraphJob } from "./graphs/job.js";
+import type { GraphJob } from "./graphs/graph_job.js";
 import type { PortProfile } from "./port_profiles.js";
 import type { changeSchema, failureSchema, scenarioSchema, transportSchema } from "./schema.js";
 import type { TopologyInput } from "./topology_schema.js";

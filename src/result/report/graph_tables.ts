@@ -2,8 +2,8 @@
 import { formatTime } from "../../base/units.js";
 import type { GraphResult } from "../graph_result.js";
 import { count, fixed, printable } from "./format.js";
+import type { Grid } from "./grid.js";
 import { escapeHtml } from "./markup.js";
-import type { Grid } from "./table.js";
 
 const time = (seconds: number | undefined) =>
   seconds === undefined ? "not ended" : formatTime(Math.round(seconds * 1e9), 4);

@@ -9,15 +9,9 @@ import type { FlowResult, LinkResult, NicResult, Result } from "../result.js";
 import { type CompletionClass, completionClasses } from "./completion_classes.js";
 import { fixed, gbps, kilobytes, percent, printable } from "./format.js";
 import { graphGrid, phaseGrid } from "./graph_tables.js";
+import type { Grid } from "./grid.js";
 
-/** A table of cells, for whatever draws it (terminal or HTML). Columns named in `left` hold text, the rest numbers. */
-export interface Grid {
-  title: string;
-  head: string[];
-  /** Number of columns from the left that hold names. */
-  names: number;
-  rows: string[][];
-}
+export type { Grid } from "./grid.js";
 
 export interface TableOptions {
   /** Whether escape sequences for a terminal are written; leave it off for files, pipes and NO_COLOR. */

@@ -4,29 +4,8 @@ import { type Full, filled } from "../../base/fields.js";
 import type { TrafficEntry } from "../traffic_entry.js";
 import type { Flow } from "../types.js";
 import { kReceive, kSend, type MessageGraph } from "./graph.js";
+import type { GraphJob } from "./graph_job.js";
 import { type GraphFields, graphDefaultsSchema } from "./job_schema.js";
-
-/** A message graph on the hosts of a scenario. */
-export interface GraphJob {
-  /** Id of its traffic entry. */
-  id: string;
-  graph: MessageGraph;
-  /** Name of the host of each rank. */
-  hosts: readonly string[];
-  /** When its ranks begin, ns. */
-  start: number;
-  /** Sends of at most so many bytes end when they start. */
-  eager: number;
-  /** Longer ones wait for their receives, bytes; undefined: none does. */
-  rendezvous: number | undefined;
-  /** Link of each rank within its host: bit/s, 0 without limit, and ns. */
-  inside_rate: number;
-  inside_latency: number;
-  /** Ranks of each of its flows, from and to, which stand together among the flows of the scenario. */
-  pairs: Uint32Array;
-  /** Position of its first flow; set when all traffic is known. */
-  firstFlow: number;
-}
 
 /** @returns the job and its flows; undefined, with a problem, when its ranks have no place. */
 export function placeGraph(
