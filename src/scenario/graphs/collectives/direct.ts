@@ -2,7 +2,7 @@
  * Each rank sends to all others at once, as between ranks that a switch connects: one step for a reduce-scatter, an all-gather or
  * an all-to-all. The rank behind the sender comes first, so that not all send to one.
  */
-import { Layout, partOf, type Shape, times } from "./layout.js";
+import { type CheckedRequest, Layout, partOf, type Shape, times } from "./layout.js";
 import type { CellList, Program, ThreadBlock } from "./program.js";
 
 /** Members of a group, of which `own` is the position of the block's rank; cells(i) is what belongs to member i. */
@@ -107,7 +107,7 @@ export function pairwise(shape: Shape): Program {
 }
 
 /** Bytes from one rank to another; what all send and all receive is the same, also where it does not divide evenly. */
-export function exchanged({ ranks, bytes, sizes }: Shape, from: number, to: number): number {
+export function exchanged({ ranks, bytes, sizes }: CheckedRequest, from: number, to: number): number {
   if (sizes !== undefined) return sizes[from]?.[to] as number;
   return partOf(bytes, ranks, (from + to) % ranks);
 }

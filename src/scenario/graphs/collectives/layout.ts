@@ -3,7 +3,7 @@ import { WeirError } from "../../../base/error.js";
 import { type CellList, Program } from "./program.js";
 
 /** A checked request: ranks are 0 to `ranks` - 1. */
-export interface Shape {
+export interface CheckedRequest {
   ranks: number;
   bytes: number;
   /** Bytes that each rank sends to each, where they differ: of all-to-all. */
@@ -16,6 +16,10 @@ export interface Shape {
   inFlight: number;
   /** Ranks in the order of each channel's ring. */
   orders?: readonly (readonly number[])[];
+}
+
+/** What a program is made for. */
+export interface Shape extends CheckedRequest {
   /** Messages of all ranks in one lane and piece, about. */
   messages: number;
 }

@@ -3,7 +3,7 @@
  * arXiv 2506.20252; NCCL, PatAGAlgorithm and PatRSAlgorithm in src/include/collectives.h). The block of each rank travels along
  * a binomial tree, the same for all but for its place: who is `offset` ranks below the owner has it from who is at the offset
  * without its lowest bit, and that bit away. Far exchanges come first; they are whole trees in one message, as many as a chunk
- * holds. NCCL's further aggregation by the depth of its buffers, which changes the order only, is left out.
+ * holds; as in NCCL, a rank then has one exchange after the other under way. NCCL's further aggregation by the depth of its buffers, which changes the order only, is left out.
  */
 import { doublings, Layout, powerBelow, type Shape, times } from "./layout.js";
 import type { CellList, Program, ThreadBlock } from "./program.js";

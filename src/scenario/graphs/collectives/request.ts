@@ -1,7 +1,7 @@
 /** What is asked of a collective, and whether it can be. */
 import { WeirError } from "../../../base/error.js";
 import { kMostBytes, kMostRanks } from "../graph.js";
-import type { Shape } from "./layout.js";
+import type { CheckedRequest } from "./layout.js";
 
 export type CollectiveOperation = "allreduce" | "allgather" | "reducescatter" | "alltoall" | "broadcast" | "barrier";
 
@@ -55,7 +55,7 @@ export function requestError(
 }
 
 /** Ranks become their places. @throws WeirError naming what is out of range. */
-export function checkedShape(request: CollectiveRequest, algorithm: CollectiveAlgorithm): Omit<Shape, "messages"> {
+export function checkedShape(request: CollectiveRequest, algorithm: CollectiveAlgorithm): CheckedRequest {
   const { ranks, sizes, orders } = request;
   const whole = (field: string, value: number, least: number, most: number): number => {
     if (Number.isInteger(value) && value >= least && value <= most) return value;
