@@ -18,6 +18,7 @@ export interface CollectiveRequest {
   bytes: number;
   /** By default ring, or pairwise for what has no ring. */
   algorithm?: string;
+  /** Of a broadcast: which of `ranks` has the data, as a place; 0 by default. */
   root?: number;
 }
 

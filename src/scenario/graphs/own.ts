@@ -206,7 +206,7 @@ class OwnGraph {
       ranks,
       bytes,
       ...(algorithm === undefined ? {} : { algorithm }),
-      ...(root === undefined ? {} : { root }),
+      ...(root === undefined ? {} : { root: ranks.indexOf(root) }),
     };
     let ends: Operation[] = [];
     try {
