@@ -4,7 +4,7 @@ import { WeirError } from "../base/error.js";
 import { choice, field, flag, fraction, integer, rate, section, size, time } from "../base/fields.js";
 import { nearest } from "../base/nearest.js";
 import { parseSize } from "../base/units.js";
-import { graphFields, kCollectiveAlgorithms } from "./graphs/job_schema.js";
+import { graphFields, kCollectiveAlgorithms, kCollectiveOperations } from "./graphs/job_schema.js";
 import { kDistributionNames } from "./size_distribution.js";
 
 /** Bytes of the longest message that RDMA knows. */
@@ -181,9 +181,7 @@ const collective = section({
     "A collective operation of all ranks ([message graphs](graphs.md)); `transport.type: rc`.",
   ),
   id: patternId("collective"),
-  collective: z
-    .enum(["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier"])
-    .meta({ description: "Which." }),
+  collective: z.enum(kCollectiveOperations).meta({ description: "Which." }),
   size: size("Of a rank's larger buffer, as nccl-tests count it.", { default: "1MB", min: 1, max: 1e15 }),
   algorithm: z
     .enum(kCollectiveAlgorithms)

@@ -1,6 +1,6 @@
 /** Text of workloads that AICB generates for SimAI: a header of the parallelism, the number of layers, and a row for each. */
 import { WeirError } from "../../base/error.js";
-import type { CollectiveOperation } from "./expand.js";
+import type { CollectiveOperation } from "./collectives/request.js";
 import { kMostBytes, kMostNanoseconds } from "./graph.js";
 import { type Line, shownWord, wholeNumber, wordsByLine } from "./source_text.js";
 

@@ -8,7 +8,8 @@ import { basename, dirname, join } from "node:path";
 import { fileReason, UnreadableFile, WeirError } from "../../base/error.js";
 import { type ChakraNode, NodeType, readChakraFile } from "./chakra_file.js";
 import { addGroupsOf, all, type Groups, readGroupFile } from "./chakra_groups.js";
-import type { CollectiveOperation, ExpandCollective } from "./expand.js";
+import type { CollectiveOperation } from "./collectives/request.js";
+import type { ExpandCollective } from "./expand.js";
 import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
 
 /** CollectiveCommType of the schema. Those without an operation are of one rank's data, and refused. */

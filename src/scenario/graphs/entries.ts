@@ -5,9 +5,10 @@ import type { TrafficEntry } from "../traffic_entry.js";
 import type { PatternInput } from "../traffic_schema.js";
 import { checkGraph } from "./check.js";
 import { addCollective, type CollectiveRequest } from "./collectives/add.js";
+import { readMsccl } from "./collectives/msccl.js";
 import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
 import { kBarrierSize, kDefaultSize } from "./job_schema.js";
-import { readGraph } from "./read.js";
+import { type ReadGraph, readGraph } from "./read.js";
 
 /** @returns undefined, with a problem, for a file that is none. */
 export function graphOfFile(input: PatternInput<"graph">, entry: TrafficEntry): MessageGraph | undefined {
@@ -19,6 +20,11 @@ export function graphOfFile(input: PatternInput<"graph">, entry: TrafficEntry): 
     checkGraph(graph);
     return graph;
   });
+}
+
+/** Reads any format. `bytes`: of the collective of an MSCCL algorithm. @throws WeirError. */
+export function anyGraph(file: string, bytes = kDefaultSize): ReadGraph {
+  return readGraph(file, { expand: addCollective, readMsccl: (xml) => readMsccl(xml, { bytes }) });
 }
 
 /** @returns undefined, with a problem, for what cannot be. */

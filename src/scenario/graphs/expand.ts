@@ -1,26 +1,6 @@
 /** How readers of formats that name collectives have them carried out: as sends, receives and calculations. */
+import type { CollectiveRequest } from "./collectives/request.js";
 import type { GraphBuilder, Operation } from "./graph.js";
-
-export const kCollectiveOperations = [
-  "allreduce",
-  "allgather",
-  "reducescatter",
-  "alltoall",
-  "broadcast",
-  "barrier",
-] as const;
-export type CollectiveOperation = (typeof kCollectiveOperations)[number];
-
-export interface CollectiveRequest {
-  operation: CollectiveOperation;
-  ranks: readonly number[];
-  /** Size as nccl-tests count it: bytes of the larger of a rank's buffers. */
-  bytes: number;
-  /** By default ring, or pairwise for what has no ring. */
-  algorithm?: string;
-  /** Of a broadcast: which of `ranks` has the data, as a place; 0 by default. */
-  root?: number;
-}
 
 /**
  * Adds the operations of a collective. `after[i]`: operation of `ranks[i]` that its part waits for. Returns for each rank the

@@ -10,6 +10,15 @@ const placeSchema = z.union([z.enum(["packed", "round-robin", "random"]), z.arra
 export const kDefaultSize = 1_000_000;
 export const kBarrierSize = 8;
 
+export const kCollectiveOperations = [
+  "allreduce",
+  "allgather",
+  "reducescatter",
+  "alltoall",
+  "broadcast",
+  "barrier",
+] as const;
+
 /** All algorithms of collectives; which operation has which, src/scenario/graphs/collectives/ says. */
 export const kCollectiveAlgorithms = [
   "ring",

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type Problem, ScenarioError, WeirError } from "../../base/error.js";
 import { field, integer, problemsOf, section, showValue, size, time } from "../../base/fields.js";
 import { readScenarioFile, type ScenarioFile } from "../../base/yaml.js";
-import { type ExpandCollective, kCollectiveOperations } from "./expand.js";
+import type { ExpandCollective } from "./expand.js";
 import {
   GraphBuilder,
   kAny,
@@ -13,6 +13,7 @@ import {
   type MessageGraph,
   type Operation,
 } from "./graph.js";
+import { kCollectiveAlgorithms, kCollectiveOperations } from "./job_schema.js";
 
 const kKind = "message graph";
 const kMostTag = 0x7fff_ffff;
@@ -70,7 +71,7 @@ const kSchemas = {
       bytes("Bytes of the larger of a rank's buffers, as nccl-tests count."),
       "Bytes of the larger of a rank's buffers.",
     ),
-    algorithm: field(name, "How it is carried out."),
+    algorithm: z.enum(kCollectiveAlgorithms).optional().meta({ description: "How it is carried out." }),
     root: field(rankOf("A rank."), "Rank that broadcasts."),
   }),
 } as const;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { readAicb } from "../../../src/scenario/graphs/aicb.js";
 import { checkGraph } from "../../../src/scenario/graphs/check.js";
-import type { CollectiveRequest, ExpandCollective } from "../../../src/scenario/graphs/expand.js";
+import type { CollectiveRequest } from "../../../src/scenario/graphs/collectives/request.js";
+import type { ExpandCollective } from "../../../src/scenario/graphs/expand.js";
 import { joined } from "../../../src/scenario/graphs/expand.js";
 import { refusal, words } from "./graphs.js";
 

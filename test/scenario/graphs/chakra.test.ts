@@ -6,7 +6,8 @@ import protobuf from "protobufjs";
 import { afterAll, describe, expect, it } from "vitest";
 import { readChakra } from "../../../src/scenario/graphs/chakra.js";
 import { checkGraph } from "../../../src/scenario/graphs/check.js";
-import type { CollectiveRequest, ExpandCollective } from "../../../src/scenario/graphs/expand.js";
+import type { CollectiveRequest } from "../../../src/scenario/graphs/collectives/request.js";
+import type { ExpandCollective } from "../../../src/scenario/graphs/expand.js";
 import { refusal, simpleExpand, words } from "./graphs.js";
 
 /** The part of MLCommons' et_def.proto that traces of these tests have. */

@@ -84,7 +84,7 @@ export function refusal(action: () => unknown): string {
 
 /** A collective of one step: each rank sends all to the next of the list, and receives from the one before. */
 export const simpleExpand: ExpandCollective = (graph, { ranks, bytes, algorithm }, after) => {
-  if (algorithm === "magic") throw new WeirError("algorithm magic: unknown");
+  if (algorithm === "binomial") throw new WeirError("algorithm binomial: unknown");
   const tag = graph.newTag();
   return ranks.map((rank, i) => {
     const next = ranks[(i + 1) % ranks.length] as number;

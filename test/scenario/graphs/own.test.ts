@@ -89,7 +89,7 @@ describe("graphs of our own form", () => {
     ["collective: allgather, size: 1, ranks: [0, 3]", "operations.0.ranks.1: 3 is no rank"],
     ["collective: allgather, size: 1, ranks: [0, 0]", "operations.0.ranks: a rank is there twice"],
     ["collective: broadcast, size: 1, ranks: [0, 1], root: 2", "operations.0.root: 2 is none of the ranks"],
-    ["collective: allreduce, size: 1, algorithm: magic", "operations.0: algorithm magic"],
+    ["collective: allreduce, size: 1, algorithm: binomial", "operations.0: algorithm binomial"],
   ])("refuse { %s }", (operation, message) => {
     expect(refused(operation)).toContain(message);
   });

@@ -1,21 +1,11 @@
 /** What is asked of a collective, and whether it can be. */
 import { WeirError } from "../../../base/error.js";
 import { kMostBytes, kMostRanks } from "../graph.js";
+import type { kCollectiveAlgorithms, kCollectiveOperations } from "../job_schema.js";
 import type { CheckedRequest } from "./layout.js";
 
-export type CollectiveOperation = "allreduce" | "allgather" | "reducescatter" | "alltoall" | "broadcast" | "barrier";
-
-export type CollectiveAlgorithm =
-  | "ring"
-  | "tree"
-  | "halving-doubling"
-  | "two-level-ring"
-  | "two-level-tree"
-  | "direct"
-  | "pat"
-  | "pairwise"
-  | "binomial"
-  | "dissemination";
+export type CollectiveOperation = (typeof kCollectiveOperations)[number];
+export type CollectiveAlgorithm = (typeof kCollectiveAlgorithms)[number];
 
 /** Options that an algorithm has no use for change nothing. */
 export interface CollectiveRequest {
