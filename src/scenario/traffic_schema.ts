@@ -171,6 +171,7 @@ const graph = section({
       "The graph: GOAL, Chakra, AICB, MSCCL, a connection matrix of htsim, or YAML. The path is relative to the scenario file.",
   }),
   size: size("Of the collective, where the file does not say (MSCCL).", { default: "1MB", min: 1, max: 1e15 }),
+  ranks: integer("How many, where the file does not say (AICB).", 1, 1_000_000),
   ...graphFields,
   ...common,
 });

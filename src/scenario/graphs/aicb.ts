@@ -6,7 +6,7 @@
  */
 import { WeirError } from "../../base/error.js";
 import { type AicbWorkload, type GroupKind, type Layer, type Phase, parseAicb } from "./aicb_file.js";
-import { type ExpandCollective, joined } from "./expand.js";
+import { checkExpanded, type ExpandCollective, joined } from "./expand.js";
 import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
 import { readSourceText } from "./source_text.js";
 
@@ -99,6 +99,7 @@ class Iteration {
 
   private addCalculation({ line }: Layer, ns: number): void {
     if (ns === 0) return;
+    checkExpanded(this.graph, this.ranks);
     this.last = this.last.map((before, rank) => {
       const operation = this.graph.calculate(rank, ns, { line });
       if (before !== undefined) this.graph.requires(operation, before);
@@ -130,6 +131,7 @@ class Iteration {
     const bytes = phase === "forward" ? Math.max(collective.bytes, kLeastForward) : collective.bytes;
     const ends: Operation[] = [];
     for (const ranks of groups) {
+      checkExpanded(this.graph, ranks.length);
       const parts = this.expand(
         this.graph,
         { operation, ranks, bytes },

@@ -7,9 +7,9 @@ import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileReason, UnreadableFile, WeirError } from "../../base/error.js";
 import { type ChakraNode, NodeType, readChakraFile } from "./chakra_file.js";
-import { addGroupsOf, all, type Groups, readGroupFile } from "./chakra_groups.js";
+import { addGroupsOf, type Groups, readGroupFile } from "./chakra_groups.js";
 import type { CollectiveOperation } from "./collectives/request.js";
-import type { ExpandCollective } from "./expand.js";
+import { checkExpanded, type ExpandCollective } from "./expand.js";
 import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
 
 /** CollectiveCommType of the schema. Those without an operation are of one rank's data, and refused. */
@@ -44,8 +44,9 @@ const kCpu = 1;
 export function readChakra(file: string, expand: ExpandCollective, notes: string[] = []): MessageGraph {
   const { files, name } = filesOf(file);
   const graph = new GraphBuilder(`${name}.*.et`, files.length);
-  const groups = readGroupFile(`${name}.json`, files.length);
-  const trace = new Trace(graph, files, groups);
+  const everybody = [...files.keys()];
+  const groups = readGroupFile(`${name}.json`, everybody);
+  const trace = new Trace(graph, files, everybody, groups);
   for (const rank of files.keys()) trace.readRank(rank);
   trace.addCollectives(expand);
   trace.addDependencies();
@@ -101,8 +102,8 @@ interface Call {
 interface Communicator {
   name: string;
   ranks: readonly number[];
-  /** By place in `ranks`. */
-  calls: Call[][];
+  /** By rank, of those that have any. */
+  calls: Map<number, Call[]>;
 }
 
 /** What became of a node. */
@@ -123,6 +124,7 @@ class Trace {
   constructor(
     private readonly graph: GraphBuilder,
     private readonly files: readonly string[],
+    private readonly everybody: readonly number[],
     private readonly groups: Groups,
   ) {}
 
@@ -134,7 +136,7 @@ class Trace {
     this.nodes.push(entries);
     readChakraFile(file, (node) => {
       if (entries.has(node.id)) throw this.error(rank, node, "there is another node of this id");
-      if (node.type === NodeType.metadata) addGroupsOf(node, groups, this.files.length, file);
+      if (node.type === NodeType.metadata) addGroupsOf(node, groups, this.everybody, file);
       if (node.type === NodeType.collective && !isLaunch(node)) {
         entries.set(node.id, this.addCall(rank, node, groups, known));
         return;
@@ -179,12 +181,14 @@ class Trace {
       );
     const bytes = this.number(rank, node, "comm_size", kind.operation === "barrier" ? 0 : undefined);
     const communicator = this.communicatorOf(rank, node, groups, known);
-    const place = communicator.ranks.indexOf(rank);
     // The part of a rank begins when all that its node waits for has ended.
     const begin = node.dependencies.length === 0 ? undefined : this.graph.calculate(rank, 0);
     const entry: Entry = { begin, end: 0, dependencies: node.dependencies };
     const root = this.number(rank, node, "root_rank", communicator.ranks[0]);
-    (communicator.calls[place] as Call[]).push({ node, begin, entry, kind, bytes, root });
+    const call = { node, begin, entry, kind, bytes, root };
+    const before = communicator.calls.get(rank);
+    if (before === undefined) communicator.calls.set(rank, [call]);
+    else before.push(call);
     return entry;
   }
 
@@ -198,7 +202,7 @@ class Trace {
     const before = known.get(name);
     if (before !== undefined) return before;
     const isAll = name === "" || name === "0";
-    const ranks = groups.get(name) ?? (isAll ? all(this.files.length) : undefined);
+    const ranks = groups.get(name) ?? (isAll ? this.everybody : undefined);
     if (ranks === undefined)
       throw this.error(
         rank,
@@ -208,8 +212,9 @@ class Trace {
       );
     if (!ranks.includes(rank)) throw this.error(rank, node, `rank ${rank} is none of communicator ${name}`);
     // Names are those of a rank: others may have others of the same name.
-    const key = `${name}:${ranks.join()}`;
-    const communicator = this.communicators.get(key) ?? { name, ranks, calls: ranks.map(() => []) };
+    const isWorld = ranks === this.everybody;
+    const key = isWorld && isAll ? "" : `${name}:${isWorld ? "all" : ranks.join()}`;
+    const communicator = this.communicators.get(key) ?? { name, ranks, calls: new Map() };
     this.communicators.set(key, communicator);
     known.set(name, communicator);
     return communicator;
@@ -218,23 +223,24 @@ class Trace {
   /** The nth call of a communicator by each of its ranks is one collective. */
   addCollectives(expand: ExpandCollective): void {
     for (const { name, ranks, calls } of this.communicators.values()) {
-      const most = calls.reduce((longest, of) => (of.length > longest.length ? of : longest));
+      const [mostRank, most] = [...calls].reduce((longest, of) => (of[1].length > longest[1].length ? of : longest));
       for (let n = 0; n < most.length; n++) {
         const first = most[n] as Call;
-        const mostRank = ranks[calls.indexOf(most)] as number;
-        const called = calls.map((of, place) => {
+        checkExpanded(this.graph, ranks.length);
+        const called = ranks.map((rank) => {
+          const of = calls.get(rank) ?? [];
           const call = of[n];
           if (call === undefined)
             throw this.error(
               mostRank,
               first.node,
-              `rank ${ranks[place]} takes no part: it calls communicator "${name}" ${of.length} times, rank ${mostRank} ${most.length}`,
+              `rank ${rank} takes no part: it calls communicator "${name}" ${of.length} times, rank ${mostRank} ${most.length}`,
             );
           if (call.kind.operation !== first.kind.operation || call.bytes !== first.bytes || call.root !== first.root)
             throw this.error(
               mostRank,
               first.node,
-              `${first.kind.name} of ${first.bytes} bytes is call ${n} of communicator "${name}", but for rank ${ranks[place]} that is ` +
+              `${first.kind.name} of ${first.bytes} bytes is call ${n} of communicator "${name}", but for rank ${rank} that is ` +
                 `node ${call.node.id}, ${call.kind.name} of ${call.bytes} bytes, or it names another root`,
             );
           return call;

@@ -13,8 +13,8 @@ const beside = z.record(z.string(), ranks);
 /** As PyTorch writes them; `ranks` is empty for all. */
 const ofProcess = z.array(z.object({ pg_name: z.union([z.string(), z.int()]), ranks }));
 
-/** Reads `{"1": [0, 1]}`: as ASTRA-sim's file of communicators. Without the file there are none. */
-export function readGroupFile(file: string, ranksOfAll: number): Groups {
+/** Reads `{"1": [0, 1]}`: as ASTRA-sim's file of communicators. Without the file there are none. `everybody`: all ranks. */
+export function readGroupFile(file: string, everybody: readonly number[]): Groups {
   if (!existsSync(file)) return new Map();
   let parsed: z.infer<typeof beside>;
   try {
@@ -24,12 +24,12 @@ export function readGroupFile(file: string, ranksOfAll: number): Groups {
     throw new WeirError(`${file}: has no lists of ranks by the name of a communicator, such as {"1": [0, 1]}`);
   }
   const groups: Groups = new Map();
-  for (const [name, members] of Object.entries(parsed)) groups.set(name, checked(members, name, ranksOfAll, file));
+  for (const [name, members] of Object.entries(parsed)) groups.set(name, checked(members, name, everybody, file));
   return groups;
 }
 
 /** Adds those that a METADATA node has: PyTorch writes them as JSON, in a list of one text. */
-export function addGroupsOf(node: ChakraNode, groups: Groups, ranksOfAll: number, file: string): void {
+export function addGroupsOf(node: ChakraNode, groups: Groups, everybody: readonly number[], file: string): void {
   const [, json] = /^\s*\[\s*['"]?(\[.*\])['"]?\s*\]\s*$/s.exec(node.inputs) ?? [];
   if (json === undefined || !json.includes("pg_name")) return;
   let parsed: z.infer<typeof ofProcess>;
@@ -40,17 +40,22 @@ export function addGroupsOf(node: ChakraNode, groups: Groups, ranksOfAll: number
   }
   for (const { pg_name, ranks } of parsed) {
     const name = String(pg_name);
-    groups.set(name, ranks.length === 0 ? all(ranksOfAll) : checked(ranks, name, ranksOfAll, file));
+    groups.set(name, ranks.length === 0 ? everybody : checked(ranks, name, everybody, file));
   }
 }
 
-export const all = (ranks: number) => Array.from({ length: ranks }, (_, rank) => rank);
-
-function checked(members: readonly number[], name: string, ranksOfAll: number, file: string): readonly number[] {
-  const wrong = members.find((rank) => rank >= ranksOfAll);
+/** Returns `everybody` itself for a list of all, in order. */
+function checked(
+  members: readonly number[],
+  name: string,
+  everybody: readonly number[],
+  file: string,
+): readonly number[] {
+  const ranks = everybody.length;
+  const wrong = members.find((rank) => rank >= ranks);
   if (wrong !== undefined)
-    throw new WeirError(`${file}: communicator ${name} has rank ${wrong}, but there are files of ${ranksOfAll} ranks`);
+    throw new WeirError(`${file}: communicator ${name} has rank ${wrong}, but there are files of ${ranks} ranks`);
   if (members.length === 0 || new Set(members).size < members.length)
     throw new WeirError(`${file}: communicator ${name} has no rank, or one twice`);
-  return members;
+  return members.length === ranks && members.every((rank, i) => rank === i) ? everybody : members;
 }

@@ -48,7 +48,7 @@ function checkDependencies(graph: MessageGraph, findings: Findings): void {
     const end = graph.first[rank + 1] as number;
     for (let i = begin; i < end; i++) {
       for (let d = graph.firstDependency[i] as number; d < (graph.firstDependency[i + 1] as number); d++) {
-        const awaited = (graph.dependencies[d] as number) % kStartOnly;
+        const awaited = (graph.dependencies[d] as number) & (kStartOnly - 1);
         if (awaited === i)
           findings.add("operations that wait for themselves", () => `${operationName(graph, i)} waits for itself`);
         else if (awaited < begin || awaited >= end)

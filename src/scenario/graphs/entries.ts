@@ -13,18 +13,19 @@ import { type ReadGraph, readGraph } from "./read.js";
 /** @returns undefined, with a problem, for a file that is none. */
 export function graphOfFile(input: PatternInput<"graph">, entry: TrafficEntry): MessageGraph | undefined {
   return withoutThrowing(entry, ["file"], () => {
-    const { graph, notes } = readGraph(resolve(entry.context.directory, input.file), {
-      bytes: input.size ?? kDefaultSize,
-    });
+    const { graph, notes } = anyGraph(resolve(entry.context.directory, input.file), input);
     for (const note of notes) entry.context.found.warn(`traffic ${entry.group}: ${note}`);
     checkGraph(graph);
     return graph;
   });
 }
 
-/** Reads any format. `bytes`: of the collective of an MSCCL algorithm. @throws WeirError. */
-export function anyGraph(file: string, bytes = kDefaultSize): ReadGraph {
-  return readGraph(file, { expand: addCollective, readMsccl: (xml) => readMsccl(xml, { bytes }) });
+/** Reads any format. `size`: bytes of the collective of an MSCCL algorithm. @throws WeirError. */
+export function anyGraph(
+  file: string,
+  { size: bytes = kDefaultSize, ranks }: { size?: number | undefined; ranks?: number | undefined } = {},
+): ReadGraph {
+  return readGraph(file, { expand: addCollective, readMsccl: (xml) => readMsccl(xml, { bytes }), ranks });
 }
 
 /** @returns undefined, with a problem, for what cannot be. */

@@ -1,4 +1,5 @@
 /** How readers of formats that name collectives have them carried out: as sends, receives and calculations. */
+import { WeirError } from "../../base/error.js";
 import type { CollectiveRequest } from "./collectives/request.js";
 import type { GraphBuilder, Operation } from "./graph.js";
 
@@ -18,4 +19,15 @@ export function joined(graph: GraphBuilder, rank: number, operations: readonly O
   const joint = graph.calculate(rank, 0);
   for (const operation of operations) graph.requires(joint, operation);
   return joint;
+}
+
+/** Operations that files may grow to which only name what is to be done: they take some 2 GB. */
+export const kMostExpanded = 50_000_000;
+
+/** @throws WeirError if `graph`, together with so many `more` operations, would be larger than memory should have to hold. */
+export function checkExpanded(graph: GraphBuilder, more: number): void {
+  if (graph.operations + more > kMostExpanded)
+    throw new WeirError(`${graph.source}: becomes more than ${kMostExpanded} operations, and no more are taken`, {
+      hint: "fewer ranks, layers or collectives",
+    });
 }

@@ -27,8 +27,8 @@ export class GoalTokens {
   kind: Token = "end";
   /** Line of the token, from 1. */
   line = 1;
-  /** The token begins a line. */
-  first = true;
+  /** The token begins a line, which is not the first. */
+  first = false;
   /** Of a number: its value, which beyond 2^53 is not exact. Of a sign: its character code. */
   value = 0;
 
@@ -67,8 +67,8 @@ export class GoalTokens {
   /** Goes on to the next token. @throws WeirError where none begins. */
   next(): void {
     const before = this.line;
-    const start = this.skipSpace();
-    this.first = this.line !== before || start;
+    this.skipSpace();
+    this.first = this.line !== before;
     if (this.at === this.end) {
       this.kind = "end";
       return;
@@ -141,11 +141,10 @@ export class GoalTokens {
     return /^[\x21-\x7e]+$/.test(text) ? text.slice(0, 60) : `the byte ${this.bytes[this.begin]}`;
   }
 
-  /** Skips white space and comments. Returns whether nothing has been before. */
-  private skipSpace(): boolean {
-    const start = this.begin === 0 && this.at === 0 && this.line === 1;
+  /** Skips white space and comments. */
+  private skipSpace(): void {
     for (;;) {
-      if (this.at === this.end && !this.fill()) return start;
+      if (this.at === this.end && !this.fill()) return;
       const { bytes, end } = this;
       let at = this.at;
       for (; at < end; at++) {
@@ -155,12 +154,12 @@ export class GoalTokens {
       }
       this.at = at;
       if (at === end) continue;
-      if (bytes[at] !== kSlash) return start;
+      if (bytes[at] !== kSlash) return;
       if (end - at < 2) this.fill();
       const second = this.at + 1 < this.end ? this.bytes[this.at + 1] : 0;
       if (second === kSlash) this.skipLine();
       else if (second === kStar) this.skipComment();
-      else return start;
+      else return;
     }
   }
 

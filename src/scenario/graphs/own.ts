@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type Problem, ScenarioError, WeirError } from "../../base/error.js";
 import { field, integer, problemsOf, section, showValue, size, time } from "../../base/fields.js";
 import { readScenarioFile, type ScenarioFile } from "../../base/yaml.js";
-import type { ExpandCollective } from "./expand.js";
+import { checkExpanded, type ExpandCollective } from "./expand.js";
 import {
   GraphBuilder,
   kAny,
@@ -199,6 +199,7 @@ class OwnGraph {
   private addCollective(entry: Entry & { kind: "collective" }, i: number, expand: ExpandCollective): [Ends, Ends] {
     const line = this.lineOf(i);
     const ranks = entry.ranks ?? Array.from({ length: this.ranks }, (_, rank) => rank);
+    checkExpanded(this.graph, ranks.length);
     const waits = (entry.after ?? []).length > 0;
     const begins = ranks.map((rank) => (waits ? this.graph.calculate(rank, 0, { line }) : undefined));
     const { collective: operation, size: bytes = 0, algorithm, root } = entry;

@@ -155,6 +155,11 @@ describe("Chakra traces", () => {
     expect(words(graph)[1]).toContain("calculate 9000 on 1");
   });
 
+  it("take no name, and 0, for all ranks", () => {
+    const graph = read([call(1, { pg_name: "0" })], [call(1, {})], [call(1, { comm_group: 0 })]);
+    expect(words(graph).map(([send]) => send)).toEqual([1, 2, 0].map((next) => `send 64 ${next} tag 2147483648`));
+  });
+
   it("have process groups of a file beside them", () => {
     const ranks = [[call(1, { pg_name: "3" })], [], [call(1, { pg_name: "3" })]];
     const graph = readChakra(trace(ranks, { 3: [0, 2] }), simpleExpand);
