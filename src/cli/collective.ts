@@ -20,7 +20,6 @@ import { parsed } from "./quantity.js";
 import { StopSignals } from "./stop_signals.js";
 
 interface Choice extends GraphChoice {
-  ranks?: number;
   size?: number[];
   factor: number;
   algorithm?: CollectiveAlgorithm[];
@@ -64,11 +63,6 @@ export const addCollective: AddVerb = (parent, context, done) => {
   addPlacement(parent.command("collective"))
     .description("collective operations on a simulated network, in the columns of nccl-tests")
     .argument("<operation>", Object.keys(kBusFactors).join(", "))
-    .option(
-      "--ranks <n>",
-      "how many (default: as the fabric has room for; without one 8)",
-      integer("--ranks", 1, 1_000_000),
-    )
     .option("--size <size>", "one, or a range: 1MB..1GB (default: 1MB; of a barrier 8B)", sizes)
     .option("--factor <n>", "from one size of the range to the next", integer("--factor", 2, 1024), 2)
     .option("--algorithm <names>", "one or several: ring,tree,... (default: the operation's first)", (text) =>

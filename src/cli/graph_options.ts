@@ -2,10 +2,13 @@
 import { basename, extname, resolve } from "node:path";
 import type { Command } from "commander";
 import { parse } from "yaml";
+import { parseSize } from "../base/units.js";
 import { readScenario, UsageError } from "./context.js";
 import { integer } from "./device_options.js";
+import { parsed } from "./quantity.js";
 
 export interface GraphChoice {
+  ranks?: number;
   fabric?: string;
   place?: string;
   perHost?: number;
@@ -16,8 +19,18 @@ export interface GraphChoice {
 
 const kGraphFiles = new Set([".goal", ".bin", ".et", ".cm", ".xml", ".txt"]);
 
+/** What a file may leave open. */
+export function withReading(command: Command): Command {
+  return command
+    .option("--ranks <n>", "how many, where the file does not say (AICB)", integer("--ranks", 1, 1_000_000))
+    .option("--size <size>", "of the collective, where the file does not say (MSCCL; default: 1MB)", (text) =>
+      parsed("--size", text, parseSize),
+    );
+}
+
 export function addPlacement(command: Command): Command {
   return command
+    .option("--ranks <n>", "how many, where neither the file nor the fabric says", integer("--ranks", 1, 1_000_000))
     .option(
       "--place <how>",
       "which rank is where: packed, round-robin, random, or hosts by rank: h3,h1,... (default: packed)",
@@ -43,9 +56,16 @@ export function scenarioOf(file: string, choice: GraphChoice): { file: string; s
     .replace(/[^A-Za-z0-9_.-]/g, "-");
   return {
     file: choice.fabric,
-    set: graphOverrides(choice.fabric, choice, { id: entryId(name), pattern: "graph", file: resolve(file) }, name),
+    set: graphOverrides(choice.fabric, choice, graphEntry(file, choice, name), name),
   };
 }
+
+const graphEntry = (file: string, { ranks }: GraphChoice, name: string) => ({
+  id: entryId(name),
+  pattern: "graph",
+  file: resolve(file),
+  ...(ranks !== undefined && { ranks }),
+});
 
 /** An id has to begin with a letter or digit. */
 const entryId = (name: string) => name.replace(/^[^A-Za-z0-9]+/, "").slice(0, 64) || "graph";

@@ -106,6 +106,7 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   sim: async () => (await import("./sim.js")).addSim,
   model: async () => (await import("./model.js")).addModel,
   collective: async () => (await import("./collective.js")).addCollective,
+  graph: async () => (await import("./graph.js")).addGraph,
   switch: async () => (await import("./switch.js")).addSwitch,
   nic: async () => (await import("./switch.js")).addNic,
   run: async () => (await import("./run.js")).addRun,
