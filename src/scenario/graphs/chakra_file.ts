@@ -4,9 +4,12 @@
  */
 import protobuf from "protobufjs/minimal.js";
 import { fileReason, UnreadableFile, WeirError } from "../../base/error.js";
-import { kLongestText, readAtMost } from "../../base/read_file.js";
+import { readAtMost } from "../../base/read_file.js";
 
 type Reader = protobuf.Reader;
+
+/** Most bytes that Node.js reads at once. */
+const kLargestFile = 2 ** 31 - 2;
 
 /** NodeType of the schema. */
 export const NodeType = {
@@ -66,7 +69,7 @@ export function readChakraFile(file: string, visit: (node: ChakraNode) => void):
 
 function bytesOf(file: string): Buffer {
   try {
-    const bytes = readAtMost(file, kLongestText);
+    const bytes = readAtMost(file, kLargestFile);
     if (bytes !== undefined) return bytes;
   } catch (error) {
     throw new UnreadableFile(`${file}: ${fileReason(error) ?? (error as Error).message}`, {
@@ -74,7 +77,7 @@ function bytesOf(file: string): Buffer {
       cause: error,
     });
   }
-  throw new UnreadableFile(`${file}: is too large; the limit is ${kLongestText} bytes`, { field: "file" });
+  throw new UnreadableFile(`${file}: is too large; the limit is ${kLargestFile} bytes`, { field: "file" });
 }
 
 /**

@@ -28,7 +28,8 @@ const name = z.string().min(1).max(64);
 const names = z
   .union([name, z.array(name)])
   .transform((written) => (typeof written === "string" ? [written] : written));
-const orAny = <T extends z.ZodType>(schema: T) => z.union([schema, z.literal("any")]);
+const orAny = <T extends z.ZodType>(schema: T, what: string) =>
+  z.union([schema, z.literal("any")], { error: (issue) => `${showValue(issue.input)} is neither ${what} nor any` });
 
 const common = {
   id: field(name, "Name by which others refer to it."),
@@ -52,8 +53,8 @@ const kSchemas = {
     ...common,
     rank: rankOf("Rank that receives."),
     receive: bytes("Length of the message, at most."),
-    from: orAny(rankOf("Rank that sends, or any.")),
-    tag: field(orAny(z.int().min(0).max(kMostTag)), "Tag of the send, or any.", 0),
+    from: orAny(rankOf("Rank that sends, or any."), "a rank"),
+    tag: field(orAny(z.int().min(0).max(kMostTag), "a tag"), "Tag of the send, or any.", 0),
     after_start: started,
   }),
   calculate: section({

@@ -73,6 +73,8 @@ describe("graphs of our own form", () => {
     ["rank: 3, send: 1, to: 0", "g.yaml:3:7: operations.0.rank: 3 is no rank"],
     ["rank: 0, send: 1, to: 4", "operations.0.to: 4 is no rank"],
     ["rank: 0, receive: 1, from: 5", "operations.0.from: 5 is no rank"],
+    ["rank: 0, receive: 1, from: bob", "operations.0.from: bob is neither a rank nor any"],
+    ["rank: 0, receive: 1, from: 0, tag: -1", "operations.0.tag: -1 is too small"],
     ["rank: 0, send: 1, to: any", "operations.0.to: expected a number, not any"],
     ["rank: 0, send: 1", "operations.0.to: is missing"],
     ["rank: 0, send: 1m, to: 1", "operations.0.send: 1m: unknown size unit"],
