@@ -17,6 +17,11 @@ export interface GraphChoice {
   withTraffic?: boolean;
 }
 
+/** The same, of a file. */
+export interface FileChoice extends GraphChoice {
+  size?: string;
+}
+
 const kGraphFiles = new Set([".goal", ".bin", ".et", ".cm", ".xml", ".txt"]);
 
 /** What a file may leave open. */
@@ -42,7 +47,7 @@ export function addPlacement(command: Command): Command {
 }
 
 /** The scenario's file, and what is to be set in it. */
-export function scenarioOf(file: string, choice: GraphChoice): { file: string; set: string[] } {
+export function scenarioOf(file: string, choice: FileChoice): { file: string; set: string[] } {
   if (choice.fabric === undefined) {
     if (kGraphFiles.has(extname(file))) {
       throw new UsageError(`${file} is a message graph, and has no network`, {
@@ -60,11 +65,12 @@ export function scenarioOf(file: string, choice: GraphChoice): { file: string; s
   };
 }
 
-const graphEntry = (file: string, { ranks }: GraphChoice, name: string) => ({
+const graphEntry = (file: string, { ranks, size }: FileChoice, name: string) => ({
   id: entryId(name),
   pattern: "graph",
   file: resolve(file),
   ...(ranks !== undefined && { ranks }),
+  ...(size !== undefined && { size }),
 });
 
 /** An id has to begin with a letter or digit. */

@@ -7,7 +7,7 @@ import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
 import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
-import { addPlacement, type GraphChoice, scenarioOf } from "./graph_options.js";
+import { addPlacement, type FileChoice, scenarioOf } from "./graph_options.js";
 import { tellIdeal } from "./ideal.js";
 import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
@@ -16,7 +16,7 @@ import { runScenario, untilStopped } from "./run_scenario.js";
 import { ProgressLine } from "./sim_progress.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
-interface SimChoice extends RunChoice, TrustOptions, GraphChoice {
+interface SimChoice extends RunChoice, TrustOptions, FileChoice {
   network: "packets" | "ideal";
   timeline?: boolean;
   until?: number;
@@ -47,6 +47,7 @@ export const addSim: AddVerb = (parent, context, done) => {
         .choices(["packets", "ideal"])
         .default("packets"),
     )
+    .option("--size <size>", "of the collective of an MSCCL algorithm (default: 1MB)")
     .option("--timeline", "write timeline.json, for Perfetto and Chrome, however long it is")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--until <time>", "end the run at this time, whatever the duration", until)

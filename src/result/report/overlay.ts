@@ -69,6 +69,8 @@ export interface Comparison {
   flows: ComparedFlow[];
   queues: ComparedQueue[];
   totals: { goodput_bps: Compared; jain: Compared };
+  /** Times of message graphs that have ended in all runs. */
+  graphs: { graph: string; time_s: Compared }[];
   /** Completion times of sizes that all runs have. */
   completions: ComparedCompletions[];
   /** Counts of the whole network and the whole run. */
@@ -100,6 +102,7 @@ export function compareRuns(runs: readonly NamedRun[]): Comparison {
         return { queue, sampled, mean: figure("mean"), p50: figure("p50"), p95: figure("p95") };
       }),
     totals: { goodput_bps: over(({ totals }) => totals.goodput_bps), jain: over(({ totals }) => totals.jain) },
+    graphs: compareGraphs(runs),
     completions: compareCompletions(runs),
     counts: {
       ecn_marked: count("ecn_marked"),
@@ -111,6 +114,14 @@ export function compareRuns(runs: readonly NamedRun[]): Comparison {
     },
     not_compared: [...missing("flow", flows, runs), ...missing("queue", queues, runs)],
   };
+}
+
+function compareGraphs(runs: readonly NamedRun[]): Comparison["graphs"] {
+  const times = runs.map(({ result }) => new Map(result.graphs?.map(({ id, time_s }) => [id, time_s])));
+  return [...(times[0]?.keys() ?? [])].flatMap((graph) => {
+    const own = times.map((of) => of.get(graph)).filter((time) => time !== undefined);
+    return own.length < runs.length ? [] : [{ graph, time_s: compared(own) }];
+  });
 }
 
 function compareCompletions(runs: readonly NamedRun[]): ComparedCompletions[] {

@@ -42,7 +42,7 @@ export function renderComparison(
  * the largest differences are shown.
  */
 export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[] {
-  const { flows, queues, totals, completions, counts, runs } = comparison;
+  const { flows, queues, totals, completions, graphs, counts, runs } = comparison;
   const { ecn_marked, cnp_sent, cnm_sent, pfc_sent, drops, lost } = counts;
   // A line of zeros would say nothing where no run has QCN, or all have.
   const some = ({ values }: Compared) => values.some((value) => value > 0);
@@ -96,6 +96,10 @@ export function comparisonGrids(comparison: Comparison, most: ShownRows): Grid[]
     rows: [
       ["total goodput Gb/s", ...row(totals.goodput_bps, gbps)],
       ["Jain's index", ...row(totals.jain, (value) => value.toFixed(4))],
+      ...graphs.map(({ graph, time_s }) => [
+        `${printable(graph)} ended after us`,
+        ...row(time_s, (value) => fixed(value * 1e6)),
+      ]),
       ...feedback.map(([name, figure]) => [name, ...row(figure, String)]),
       ["PFC frames sent", ...row(pfc_sent, String)],
       ["packets lost", ...row(lost, String)],

@@ -15,6 +15,7 @@ export type Figures = Readonly<Record<FigureName, number | undefined>>;
 export const kFigures = [
   "goodput_bps",
   "jain",
+  "graphs_s",
   "convergence_s",
   "queue_p50_bytes",
   "queue_p99_bytes",
@@ -70,6 +71,7 @@ export function figuresOf(result: Result, scenario: Scenario, series: Series | u
   return {
     goodput_bps: result.totals.goodput_bps,
     jain: result.totals.jain,
+    graphs_s: graphTime(result),
     convergence_s: convergence === "never" ? undefined : convergence,
     queue_p50_bytes: longest("p50"),
     queue_p99_bytes: longest("p99"),
@@ -82,6 +84,13 @@ export function figuresOf(result: Result, scenario: Scenario, series: Series | u
     retransmitted: result.transport && (result.transport.retransmitted ?? 0),
     incomplete: result.fct?.incomplete,
   };
+}
+
+/** Time of the message graph that took longest; undefined where there is none, or one has not ended. */
+function graphTime({ graphs = [] }: Result): number | undefined {
+  const times = graphs.map(({ time_s }) => time_s ?? Number.NaN);
+  const longest = Math.max(...times);
+  return Number.isFinite(longest) ? longest : undefined;
 }
 
 /** Returns undefined without values. */

@@ -11,6 +11,7 @@ import { type FigureName, kFigures, kPercentiles, type Spread } from "./figures.
 const kRows: Readonly<Record<FigureName, readonly [name: string, text: (value: number) => string]>> = {
   goodput_bps: ["goodput Gb/s", gbps],
   jain: ["Jain's index", (value) => value.toFixed(4)],
+  graphs_s: ["message graphs ms", (value) => fixed(value * 1e3)],
   convergence_s: ["converged after ms", (value) => fixed(value * 1e3)],
   queue_p50_bytes: ["longest queue KB p50", kilobytes],
   queue_p99_bytes: ["longest queue KB p99", kilobytes],
