@@ -102,7 +102,15 @@ export function criticalPath(graph: MessageGraph, { started, ended, taken }: Gra
       path.calculation += (ended[at] as number) - start;
     }
     const { awaited, ready } = waitedFor(graph, { started, ended }, at);
-    if (awaited !== undefined) path.processor += Math.max(0, (started[at] as number) - ready);
+    if (awaited !== undefined) {
+      path.processor += Math.max(0, (started[at] as number) - ready);
+      // What waits for a send to end waits for its acknowledgement.
+      const acknowledged = ready - (started[awaited] as number);
+      if (graph.kind[awaited] === kSend && acknowledged > 0) {
+        path.network += acknowledged;
+        path.messages++;
+      }
+    }
     at = awaited;
   }
   return {
