@@ -20,12 +20,12 @@ export interface CheckedRequest {
 
 /** What a program is made for. */
 export interface Shape extends CheckedRequest {
-  /** Messages of all ranks in one lane and piece, about. */
+  /** Messages of all ranks in one lane and piece, about, or blocks in them where each is listed. */
   messages: number;
 }
 
-/** Most messages of a collective: each takes some 300 bytes while the graph is made. */
-export const kMostMessages = 2 ** 24;
+/** Most messages of a collective, or blocks in them: each takes some 250 bytes while the graph is made. */
+export const kMostMessages = 2 ** 23;
 
 /** Bytes of part `i` of `parts`: they differ by one at most, larger ones first, and together are `bytes`. */
 export function partOf(bytes: number, parts: number, i: number): number {
@@ -62,7 +62,7 @@ export class Layout {
     }
     const messages = shape.messages * lanes * this.pieces;
     if (messages > kMostMessages) {
-      throw new WeirError(`a collective of some ${messages} messages`, {
+      throw new WeirError(`a collective of some ${messages} messages, or blocks in them`, {
         hint: `${kMostMessages} are possible: fewer ranks or channels, larger chunks, or an algorithm of fewer messages`,
       });
     }
