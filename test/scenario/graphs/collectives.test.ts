@@ -7,7 +7,7 @@ import {
   type CollectiveRequest,
   collectiveProgram,
 } from "../../../src/scenario/graphs/collectives/add.js";
-import type { Program } from "../../../src/scenario/graphs/collectives/program.js";
+import { kStep, type Program } from "../../../src/scenario/graphs/collectives/program.js";
 import { GraphBuilder, kCalculate, kReceive, kSend } from "../../../src/scenario/graphs/graph.js";
 import { execute, interpret, type Value } from "./collectives_interpreter.js";
 
@@ -54,6 +54,10 @@ function meaning({ operation, root = 0 }: CollectiveRequest, n: number) {
   return rules[operation];
 }
 
+function sameValue(a: Value | undefined, b: Value): boolean {
+  return a?.size === b.size && [...b].every(([key, count]) => a.get(key) === count);
+}
+
 function check(request: CollectiveRequest, pick: (n: number) => number): Program {
   const n = request.ranks.length;
   const program = collectiveProgram(request);
@@ -67,14 +71,16 @@ function check(request: CollectiveRequest, pick: (n: number) => number): Program
       }),
     );
   const { values } = interpret(program, initial, pick);
+  const wrong = [];
   for (const [rank, memory] of values.entries()) {
     for (const cell of cells) {
-      const wanted = after(rank, cell);
-      if (wanted !== undefined) expect({ rank, cell, has: memory.get(cell) }).toEqual({ rank, cell, has: wanted });
+      const [wanted, has] = [after(rank, cell), memory.get(cell)];
+      if (wanted !== undefined && !sameValue(has, wanted)) wrong.push({ rank, cell, has, wanted });
     }
-    if (request.operation === "barrier" && n > 1)
-      expect([...(memory.get(0)?.keys() ?? [])].sort((a, b) => a - b)).toEqual(upTo(n));
+    // Who has heard of whom: once or more often.
+    if (request.operation === "barrier" && n > 1 && memory.get(0)?.size !== n) wrong.push({ rank });
   }
+  expect(wrong).toEqual([]);
   return program;
 }
 
@@ -124,8 +130,8 @@ describe.each(kCases)("$operation by $algorithm", ({ operation, algorithm }) => 
         const sizes = cellsOf(program).map((cell) => program.bytesOfCells(cell, 1));
         if (n > 1 && operation !== "alltoall") expect(sizes.reduce((a, b) => a + b, 0)).toBe(bytes);
         if (sizes.length > 0) expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
-        for (const block of program.blocks)
-          for (const size of block.bytes) expect(size).toBeLessThanOrEqual(chunk ?? bytes);
+        const longest = Math.max(0, ...program.blocks.flatMap((block) => block.bytes));
+        expect(longest).toBeLessThanOrEqual(chunk ?? bytes);
       }),
       { numRuns: 60 },
     );
@@ -160,7 +166,7 @@ describe("all-to-all with sizes of each pair", () => {
           for (const [step, kind] of block.kinds.entries()) {
             const row = sent[block.rank] as number[];
             const to = block.to[step] as number;
-            if (kind === 4) row[to] = (row[to] as number) + (block.bytes[step] as number);
+            if (kind === kStep.s) row[to] = (row[to] as number) + (block.bytes[step] as number);
           }
         }
         expect(sent).toEqual(sizes.map((row, i) => row.map((size, j) => (i === j ? 0 : size))));

@@ -34,8 +34,8 @@ function cellsOf(program: Program, list: CellList): number[] {
 }
 
 /**
- * Runs a program with messages in order for each (source, destination, channel). `pick`: which of so many blocks that can go on
- * does so next. Returns the memory at the end. Throws when it comes to a stop before, messages are left, sizes of a send and its
+ * Runs a program with messages in order for each (source, destination, channel). `pick`: from which of so many blocks on the
+ * next one that can go on is looked for. Returns the memory at the end. Throws when it comes to a stop before, messages are left, sizes of a send and its
  * receive differ, or something is sent that is not there.
  */
 export function interpret(
@@ -97,11 +97,14 @@ export function interpret(
     }
     done.set(block, step + 1);
   };
+  const count = program.blocks.length;
   for (;;) {
-    const able = program.blocks.filter(ready);
-    if (able.length === 0) break;
+    const begin = pick(count);
+    let tried = 0;
+    while (tried < count && !ready(program.blocks[(begin + tried) % count] as ThreadBlock)) tried++;
+    if (tried === count) break;
+    const block = program.blocks[(begin + tried) % count] as ThreadBlock;
     // A few steps of one block, so that others fall behind.
-    const block = able[pick(able.length)] as ThreadBlock;
     for (let left = 1 + pick(4); left > 0 && ready(block); left--) run(block);
   }
   for (const block of program.blocks) {

@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { WeirError } from "../../../src/base/error.js";
+import { UnreadableFile, WeirError } from "../../../src/base/error.js";
 import {
   addCollective,
   type CollectiveRequest,
@@ -14,6 +17,7 @@ import {
   type StepKind,
   sends,
 } from "../../../src/scenario/graphs/collectives/program.js";
+import { readTunerCsv } from "../../../src/scenario/graphs/collectives/tuner_csv.js";
 import { GraphBuilder, kCalculate } from "../../../src/scenario/graphs/graph.js";
 import { execute, interpret, type Value } from "./collectives_interpreter.js";
 
@@ -234,6 +238,22 @@ describe("MSCCL XML", () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+
+  it("is read from its file", () => {
+    const folder = mkdtempSync(join(tmpdir(), "weir-msccl-"));
+    try {
+      const file = join(folder, "chain.xml");
+      writeFileSync(file, kChain);
+      expect(readMsccl(file, { bytes: 200 })).toEqual({
+        ...readMsccl("chain.xml", { bytes: 200, text: kChain }),
+        source: file,
+      });
+      expect(() => readMsccl(join(folder, "none.xml"), { bytes: 200 })).toThrow(UnreadableFile);
+      expect(() => readTunerCsv(join(folder, "none.conf"))).toThrow(UnreadableFile);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("of a deep file is an error and no overflow", () => {

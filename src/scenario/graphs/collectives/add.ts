@@ -25,7 +25,7 @@ type Size = Pick<Shape, "ranks" | "perNode">;
 
 interface Algorithm {
   program: (shape: Shape) => Program;
-  /** Messages of all ranks in one lane and piece, about: what fits into memory depends on them. */
+  /** Shape.messages: what fits into memory depends on them. */
   messages: (shape: Size) => number;
 }
 

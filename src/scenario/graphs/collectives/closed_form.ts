@@ -105,8 +105,8 @@ function halvingDoublingTime(
 }
 
 /**
- * With all trees in one message ceil(log2 n) steps, together (n - 1)/n of the data (Jeaugey, arXiv 2506.20252). All ranks do the
- * same, so one that sends to itself tells the time, with less in a message, too.
+ * With all trees in one message ceil(log2 n) steps (one more for 2^k + 1 ranks), together (n - 1)/n of the data (Jeaugey, arXiv
+ * 2506.20252). All ranks do the same, so one that sends to itself tells the time, with less in a message, too.
  */
 function patTime(shape: CheckedRequest, message: MessageTime, operation: CollectiveRequest["operation"]): number {
   const cell = cellOf(shape, shape.ranks);

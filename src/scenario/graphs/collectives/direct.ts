@@ -73,7 +73,7 @@ export function pairwise(shape: Shape): Program {
     largest = 0;
     for (const row of sizes) for (const size of row) largest = Math.max(largest, size);
   }
-  const layout = new Layout(shape, ranks * ranks, shape.channels, 1, bytesOf, largest);
+  const layout = new Layout(shape, ranks * ranks, shape.channels, 1, { bytesOf, largest });
   times(shape.channels, (channel) =>
     times(ranks, (rank) => {
       const block = layout.program.block(rank, channel);

@@ -20,12 +20,12 @@ export interface CheckedRequest {
 
 /** What a program is made for. */
 export interface Shape extends CheckedRequest {
-  /** Messages of all ranks in one lane and piece, about. */
+  /** Messages of all ranks in one lane and piece, about, or blocks in them where each is listed. */
   messages: number;
 }
 
-/** Most messages of a collective: each takes some 300 bytes while the graph is made. */
-export const kMostMessages = 2 ** 24;
+/** Most messages of a collective, or blocks in them: each takes some 250 bytes while the graph is made. */
+export const kMostMessages = 2 ** 23;
 
 /** Bytes of part `i` of `parts`: they differ by one at most, larger ones first, and together are `bytes`. */
 export function partOf(bytes: number, parts: number, i: number): number {
@@ -43,17 +43,17 @@ export class Layout {
 
   /**
    * @param inMessage Most blocks that one message has.
-   * @param blockBytes Bytes of a block; by default all are parts of shape.bytes.
+   * @param unequal Bytes of each block, and of the largest, where they are not parts of shape.bytes.
    * @throws WeirError when chunks are so small that messages cannot be, or there are too many.
    */
   constructor(
-    shape: Shape,
+    private readonly shape: Shape,
     private readonly blocks: number,
     private readonly lanes: number,
     inMessage = 1,
-    private readonly blockBytes = (block: number) => partOf(shape.bytes, blocks, block),
-    largest = Math.ceil(shape.bytes / blocks),
+    private readonly unequal?: { bytesOf: (block: number) => number; largest: number },
   ) {
+    const largest = unequal?.largest ?? Math.ceil(shape.bytes / blocks);
     const most = Math.floor(shape.chunk / inMessage);
     this.pieces = Math.max(1, Math.ceil(largest / (most * lanes)));
     if (most < 1) {
@@ -62,24 +62,15 @@ export class Layout {
     }
     const messages = shape.messages * lanes * this.pieces;
     if (messages > kMostMessages) {
-      throw new WeirError(`a collective of some ${messages} messages`, {
+      throw new WeirError(`a collective of some ${messages} messages, or blocks in them`, {
         hint: `${kMostMessages} are possible: fewer ranks or channels, larger chunks, or an algorithm of fewer messages`,
       });
     }
-    this.program = new Program(shape.ranks, (first, count) => {
-      let bytes = 0;
-      for (let cell = first; cell < first + count; cell++) bytes += this.cellBytes(cell);
-      return bytes;
-    });
+    this.program = new Program(shape.ranks, (first, count) => this.bytesOf(first, count));
   }
 
   cell(block: number, lane: number, piece: number): number {
     return (lane * this.pieces + piece) * this.blocks + block;
-  }
-
-  /** Which block a cell belongs to. */
-  blockOf(cell: number): number {
-    return cell % this.blocks;
   }
 
   /** `count` blocks from `first`, of one lane and piece. */
@@ -98,8 +89,22 @@ export class Layout {
     };
   }
 
-  private cellBytes(cell: number): number {
-    return partOf(this.blockBytes(this.blockOf(cell)), this.lanes * this.pieces, Math.floor(cell / this.blocks));
+  /** Bytes of cells of one lane and piece. */
+  private bytesOf(first: number, count: number): number {
+    const { blocks, unequal } = this;
+    const { bytes } = this.shape;
+    const block = first % blocks;
+    const cellBytes = (of: number) => partOf(of, this.lanes * this.pieces, Math.floor(first / blocks));
+    if (unequal !== undefined) {
+      let sum = 0;
+      for (let i = block; i < block + count; i++) sum += cellBytes(unequal.bytesOf(i));
+      return sum;
+    }
+    // Blocks have one of two sizes, larger ones first; messages of many blocks shall not cost more than those of one.
+    const larger = Math.min(Math.max((bytes % blocks) - block, 0), count);
+    return (
+      larger * cellBytes(partOf(bytes, blocks, 0)) + (count - larger) * cellBytes(partOf(bytes, blocks, blocks - 1))
+    );
   }
 }
 

@@ -2,13 +2,15 @@
 import type { GraphBuilder, Operation, Placed } from "../graph.js";
 import { type Program, receives, sends, type ThreadBlock } from "./program.js";
 
-/** The operations that one step has become. */
-interface StepOperations {
-  receive?: Operation;
-  send?: Operation;
-  /** For a step without a send that others wait for. */
-  joint?: Operation;
+/** Operations that the steps of a block have become; kNone where a step has none. */
+interface BlockOperations {
+  receives: Float64Array;
+  /** Sends, and for steps without one joints, where others wait for them. */
+  ends: Float64Array;
 }
+
+const kNone = -1;
+const kNoLine: Placed = {};
 
 /**
  * Adds a program to a graph. A receive is posted as soon as the rank's part starts and those before it from the same rank on the
@@ -32,10 +34,10 @@ export function lowerProgram(
 }
 
 class RankLowering {
-  private readonly operations = new Map<ThreadBlock, StepOperations[]>();
-  /** The last operation for each pair of channel and peer. */
-  private readonly lastReceive = new Map<string, Operation>();
-  private readonly lastSend = new Map<string, Operation>();
+  private readonly operations = new Map<ThreadBlock, BlockOperations>();
+  /** The last operation of each connection(). */
+  private readonly lastReceive = new Map<number, Operation>();
+  private readonly lastSend = new Map<number, Operation>();
 
   constructor(
     private readonly graph: GraphBuilder,
@@ -68,62 +70,62 @@ class RankLowering {
     return this.ranks[this.rank] as number;
   }
 
-  private operationsOf(block: ThreadBlock, awaited: ReadonlySet<number> | undefined): StepOperations[] {
+  private operationsOf(block: ThreadBlock, awaited: ReadonlySet<number> | undefined): BlockOperations {
     const { graph, graphRank } = this;
     const tag = this.tags[block.channel] as number;
-    return block.kinds.map((kind, step) => {
-      const placed: Placed = block.lines.length === 0 ? {} : { line: block.lines[step] as number };
+    const starts = new Float64Array(block.length).fill(kNone);
+    const ends = new Float64Array(block.length).fill(kNone);
+    for (const [step, kind] of block.kinds.entries()) {
+      const placed: Placed = block.lines.length === 0 ? kNoLine : { line: block.lines[step] as number };
       const bytes = block.bytes[step] as number;
-      const operations: StepOperations = {};
       if (receives(kind)) {
         const from = block.from[step] as number;
-        operations.receive = graph.receive(graphRank, this.ranks[from] as number, bytes, tag, placed);
-        this.startBehind(this.lastReceive, `${block.channel} ${from}`, operations.receive);
+        const receive = graph.receive(graphRank, this.ranks[from] as number, bytes, tag, placed);
+        this.startBehind(this.connection(block.channel, from), receive);
+        starts[step] = receive;
       }
       if (sends(kind)) {
         const to = block.to[step] as number;
-        operations.send = graph.send(graphRank, this.ranks[to] as number, bytes, tag, placed);
-        this.lastSend.set(`${block.channel} ${to}`, operations.send);
-      } else if (awaited?.has(step)) operations.joint = graph.calculate(graphRank, 0, placed);
-      return operations;
-    });
+        const send = graph.send(graphRank, this.ranks[to] as number, bytes, tag, placed);
+        this.lastSend.set(this.connection(block.channel, to), send);
+        ends[step] = send;
+      } else if (awaited?.has(step)) ends[step] = graph.calculate(graphRank, 0, placed);
+    }
+    return { receives: starts, ends };
   }
 
-  private startBehind(last: Map<string, Operation>, connection: string, operation: Operation): void {
-    const before = last.get(connection);
-    if (before !== undefined) this.graph.irequires(operation, before);
-    else if (this.after !== undefined) this.graph.requires(operation, this.after);
-    last.set(connection, operation);
+  private connection(channel: number, peer: number): number {
+    return channel * this.ranks.length + peer;
+  }
+
+  private startBehind(connection: number, receive: Operation): void {
+    const before = this.lastReceive.get(connection);
+    if (before !== undefined) this.graph.irequires(receive, before);
+    else if (this.after !== undefined) this.graph.requires(receive, this.after);
+    this.lastReceive.set(connection, receive);
   }
 
   /** Lets operations wait for those of the steps before them; returns those that no later one waits for, but for sends. */
   private connect(block: ThreadBlock): Operation[] {
     const { graph } = this;
+    const own = this.operations.get(block) as BlockOperations;
     let ended: Operation[] = [];
     let started: Operation | undefined;
     let wait = 0;
-    const waitForAll = (operation: Operation) => {
-      for (const earlier of ended) graph.requires(operation, earlier);
-      if (started !== undefined) graph.irequires(operation, started);
-      else if (ended.length === 0 && this.after !== undefined) graph.requires(operation, this.after);
-      ended = [];
-      started = undefined;
-    };
-    const all = this.operations.get(block) ?? [];
-    for (const [step, { receive, send, joint }] of all.entries()) {
+    for (const [step, kind] of block.kinds.entries()) {
       for (; block.waits[wait]?.step === step; wait++) {
         const { on } = block.waits[wait] as ThreadBlock["waits"][number];
-        const awaited = this.operations.get(on.block)?.[on.step];
-        ended.push((awaited?.send ?? awaited?.joint) as Operation);
+        ended.push((this.operations.get(on.block) as BlockOperations).ends[on.step] as number);
       }
-      if (receive !== undefined) ended.push(receive);
-      if (send !== undefined) {
-        waitForAll(send);
-        started = send;
-      } else if (joint !== undefined) {
-        waitForAll(joint);
-        ended = [joint];
-      }
+      if (receives(kind)) ended.push(own.receives[step] as number);
+      const end = own.ends[step] as number;
+      if (end === kNone) continue;
+      for (const earlier of ended) graph.requires(end, earlier);
+      if (started !== undefined) graph.irequires(end, started);
+      else if (ended.length === 0 && this.after !== undefined) graph.requires(end, this.after);
+      // Who waits for a joint waits for all before it.
+      ended = sends(kind) ? [] : [end];
+      started = sends(kind) ? end : undefined;
     }
     return ended;
   }

@@ -3,7 +3,8 @@
  * arXiv 2506.20252; NCCL, PatAGAlgorithm and PatRSAlgorithm in src/include/collectives.h). The block of each rank travels along
  * a binomial tree, the same for all but for its place: who is `offset` ranks below the owner has it from who is at the offset
  * without its lowest bit, and that bit away. Far exchanges come first; they are whole trees in one message, as many as a chunk
- * holds; as in NCCL, a rank then has one exchange after the other under way. NCCL's further aggregation by the depth of its buffers, which changes the order only, is left out.
+ * holds. As in NCCL, a rank has one exchange after the other under way. NCCL's further aggregation by the depth of its buffers,
+ * which changes the order only, is left out.
  */
 import { doublings, Layout, powerBelow, type Shape, times } from "./layout.js";
 import type { CellList, Program, ThreadBlock } from "./program.js";
@@ -19,10 +20,10 @@ export interface PatStep {
   move: PatMove;
 }
 
-/** Number of trees in one message: a power of two. `block`: bytes of one. */
+/** Number of trees in one message, as NCCL has it: a power of two, and half of the ranks suffice. `block`: bytes of one. */
 export function aggregationOf(ranks: number, chunk: number, block: number): number {
   let trees = 1;
-  while (trees < ranks / 2 && chunk >= 2 * trees * block) trees *= 2;
+  while (trees < Math.floor(ranks / 2) && chunk >= 2 * trees * block) trees *= 2;
   return trees;
 }
 
