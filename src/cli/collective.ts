@@ -1,4 +1,5 @@
 /** `weir collective`: collective operations on a simulated network, in the columns of nccl-tests. */
+import { resolve } from "node:path";
 import { Option } from "commander";
 import { formatSize, parseSize } from "../base/units.js";
 import { collectiveNumbers, kBusFactors } from "../result/collective_numbers.js";
@@ -19,12 +20,16 @@ import { idealResults } from "./ideal.js";
 import { parsed } from "./quantity.js";
 import { StopSignals } from "./stop_signals.js";
 
+/** Algorithm, or `auto`: what NCCL would choose. */
+type Wanted = CollectiveAlgorithm | "auto";
+
 interface Choice extends GraphChoice {
   size?: number[];
   factor: number;
-  algorithm?: CollectiveAlgorithm[];
+  algorithm?: Wanted[];
   channels?: number;
   chunk?: string;
+  tuner?: string;
   iterations: number;
   rate: string;
   delay: string;
@@ -37,7 +42,7 @@ interface Choice extends GraphChoice {
 
 interface Row {
   bytes: number;
-  algorithm: CollectiveAlgorithm;
+  algorithm: Wanted;
   time_us: number | undefined;
   algbw_GBps: number | undefined;
   busbw_GBps: number | undefined;
@@ -68,6 +73,7 @@ export const addCollective: AddVerb = (parent, context, done) => {
     .option("--algorithm <names>", "one or several: ring,tree,... (default: the operation's first)", (text) =>
       text.split(","),
     )
+    .option("--tuner <file>", "rules of NCCL's example tuner plugin (CSV), which decide before auto does")
     .option(
       "--channels <n>",
       "rings or trees among which the data are divided (default: 1)",
@@ -98,10 +104,12 @@ export const addCollective: AddVerb = (parent, context, done) => {
 
 async function run(context: CliContext, name: string, choice: Choice): Promise<number> {
   const operation = known(name);
-  const algorithms = choice.algorithm ?? algorithmsOf(operation).slice(0, 1);
+  const algorithms: readonly Wanted[] = choice.algorithm ?? algorithmsOf(operation).slice(0, 1);
   for (const algorithm of algorithms) {
-    if (!algorithmsOf(operation).includes(algorithm)) {
-      throw new UsageError(`--algorithm ${algorithm}: ${operation} has ${algorithmsOf(operation).join(", ")}`);
+    if (algorithm !== "auto" && !algorithmsOf(operation).includes(algorithm)) {
+      throw new UsageError(
+        `--algorithm ${algorithm}: ${operation} has ${algorithmsOf(operation).join(", ")}, and auto`,
+      );
     }
   }
   const stop = new StopSignals(context, choice.quiet ?? false);
@@ -149,6 +157,7 @@ function load(operation: CollectiveOperation, algorithm: string, bytes: number, 
     ...(ranks !== undefined && { ranks }),
     ...(channels !== undefined && { channels }),
     ...(chunk !== undefined && { chunk }),
+    ...(choice.tuner !== undefined && { tuner: resolve(choice.tuner) }),
   };
   const own = graphOverrides(fabric ?? "", choice, entry, operation);
   if (fabric !== undefined) return loadScenario(fabric, { set: [...own, ...set] });
@@ -167,7 +176,7 @@ switch: { buffer: { total: ${Math.max(16, hosts)}MB, headroom: auto }, pfc: { pr
 async function measure(
   context: CliContext,
   { scenario }: LoadedScenario,
-  { operation, algorithm, bytes }: { operation: CollectiveOperation; algorithm: CollectiveAlgorithm; bytes: number },
+  { operation, algorithm, bytes }: { operation: CollectiveOperation; algorithm: Wanted; bytes: number },
   choice: Choice,
   signal: AbortSignal,
 ): Promise<Row> {
@@ -200,7 +209,7 @@ function countsOf(result: Result | undefined): Pick<Row, "pauses" | "marked" | "
   };
 }
 
-function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network, algorithm = [] }: Choice): Grid {
+function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network }: Choice): Grid {
   const figure = (value: number | undefined) => (value === undefined ? "not ended" : fixed(value));
   const packets = network === "packets";
   return {
@@ -215,7 +224,7 @@ function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network,
       "ideal us",
       ...(packets ? ["slowdown", "pauses", "marked", "lost"] : []),
     ],
-    names: algorithm.length > 1 ? 1 : 1,
+    names: 1,
     rows: rows.map((row) => [
       String(row.bytes),
       String(Math.floor(row.bytes / 4)),

@@ -185,9 +185,13 @@ const collective = section({
   collective: z.enum(kCollectiveOperations).meta({ description: "Which." }),
   size: size("Of a rank's larger buffer, as nccl-tests count it.", { default: "1MB", min: 1, max: 1e15 }),
   algorithm: z
-    .enum(kCollectiveAlgorithms)
+    .enum([...kCollectiveAlgorithms, "auto"])
     .optional()
-    .meta({ description: "Default: `ring`, or what the operation has." }),
+    .meta({
+      description:
+        "Which, of those that the operation has; `auto`: ring, tree or PAT, as NCCL would choose. Default: `ring`, or the operation's first.",
+    }),
+  tuner: csv("Rules of NCCL's example tuner plugin, which decide before `auto` does.").optional(),
   ranks: integer("How many. Default: as many as there is room for.", 1, 1_000_000),
   iterations: integer("How often, one after another.", 1, 1_000_000, 1),
   channels: integer("Rings or trees among which the data are divided.", 1, 64, 1),

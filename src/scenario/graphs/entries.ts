@@ -6,6 +6,8 @@ import type { PatternInput } from "../traffic_schema.js";
 import { checkGraph } from "./check.js";
 import { addCollective, type CollectiveRequest } from "./collectives/add.js";
 import { readMsccl } from "./collectives/msccl.js";
+import { readTunerCsv } from "./collectives/tuner_csv.js";
+import { type Choice, chooseAlgorithm, type TuningCase } from "./collectives/tuning.js";
 import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
 import { kBarrierSize, kDefaultSize } from "./job_schema.js";
 import { type ReadGraph, readGraph } from "./read.js";
@@ -32,18 +34,34 @@ export function anyGraph(
 export function graphOfCollective(input: PatternInput<"collective">, entry: TrafficEntry): MessageGraph | undefined {
   const hosts = input.hosts?.length ?? entry.context.hosts.length;
   const { collective: operation, per_host: perHost = 1, ranks = hosts * perHost, iterations = 1 } = input;
-  return withoutThrowing(entry, ["algorithm"], () =>
-    collectiveGraph({
+  const bytes = input.size ?? (operation === "barrier" ? kBarrierSize : kDefaultSize);
+  return withoutThrowing(entry, ["algorithm"], () => {
+    const chosen = chosenAlgorithm(input, entry, { ranks, perNode: perHost, bytes });
+    return collectiveGraph({
       operation,
-      bytes: input.size ?? (operation === "barrier" ? kBarrierSize : kDefaultSize),
+      bytes,
       ranks,
       perHost,
       iterations,
-      channels: input.channels,
+      channels: input.channels ?? chosen.channels,
       chunk: input.chunk,
-      algorithm: input.algorithm,
-    }),
-  );
+      algorithm: chosen.algorithm,
+    });
+  });
+}
+
+/** With `auto`, or a tuner's rules, what NCCL would take. */
+function chosenAlgorithm(
+  { collective: operation, algorithm, tuner }: PatternInput<"collective">,
+  { context }: TrafficEntry,
+  size: Pick<TuningCase, "ranks" | "perNode" | "bytes">,
+): Partial<Pick<Choice, "algorithm" | "channels">> {
+  if (algorithm !== "auto" && tuner === undefined) return { ...(algorithm && { algorithm }) };
+  const rules = tuner === undefined ? [] : readTunerCsv(resolve(context.directory, tuner));
+  const { ranks, perNode } = size;
+  // A node that is not full counts as one that is.
+  const whole = { ...size, ranks: Math.ceil(ranks / perNode) * perNode };
+  return chooseAlgorithm(operation, { ...whole, rate: context.rateOf(context.hosts[0] ?? ""), rules });
 }
 
 export interface CollectiveRun extends Pick<CollectiveRequest, "operation" | "bytes"> {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { WeirError } from "../../../src/base/error.js";
 import type { CollectiveOperation } from "../../../src/scenario/graphs/collectives/add.js";
+import { kProtocols } from "../../../src/scenario/graphs/collectives/protocols.js";
 import { readTunerCsv } from "../../../src/scenario/graphs/collectives/tuner_csv.js";
-import { chooseAlgorithm, kProtocols, modelTime } from "../../../src/scenario/graphs/collectives/tuning.js";
+import { chooseAlgorithm, modelTime } from "../../../src/scenario/graphs/collectives/tuning.js";
 
 type Times = readonly (number | undefined)[];
 const none = undefined;

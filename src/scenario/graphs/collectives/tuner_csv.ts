@@ -4,7 +4,7 @@ import { WeirError } from "../../../base/error.js";
 import { showValue } from "../../../base/fields.js";
 import { nearest } from "../../../base/nearest.js";
 import { readConfigText } from "../../../base/yaml.js";
-import { kProtocols, type Protocol } from "./tuning.js";
+import { kProtocols, type Protocol } from "./protocols.js";
 
 /** A rule for collectives of one kind and size; what is undefined fits any. */
 export interface TunerRule {

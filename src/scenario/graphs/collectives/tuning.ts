@@ -4,11 +4,9 @@
  * machine: each rank has a NIC of its own with two channels, ranks of a node are joined by 18 NVLinks, one operation at a time.
  */
 import { algorithmsOf } from "./add.js";
+import { kProtocols, type Protocol } from "./protocols.js";
 import type { CollectiveAlgorithm, CollectiveOperation } from "./request.js";
 import type { TunerRule } from "./tuner_csv.js";
-
-export const kProtocols = ["ll", "ll128", "simple"] as const;
-export type Protocol = (typeof kProtocols)[number];
 
 export interface TuningCase {
   ranks: number;
