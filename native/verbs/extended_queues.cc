@@ -4,6 +4,7 @@
 #include <new>
 
 #include "verbs/provider.h"
+#include "verbs/recording.h"
 
 namespace weir {
 namespace {
@@ -24,12 +25,16 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   CompletionQueue& queue = polled(cq);
   if (queue.empty()) nic_of(cq->context).help();
   queue.readers.lock();
+  Recording* const recording = Recording::of_process();
   if (queue.empty()) {
     queue.readers.unlock();
+    if (recording != nullptr) recording->waits();
     return ENOENT;
   }
   queue.at = queue.read.load(std::memory_order_relaxed);
   show(cq);
+  if (recording != nullptr) [[unlikely]]
+    recording->completes(entry_of(cq));
   return 0;
 }
 
@@ -39,6 +44,8 @@ int next_poll(ibv_cq_ex* cq) {
   if (queue.at + 1 == queue.written.load(std::memory_order_acquire)) return ENOENT;
   ++queue.at;
   show(cq);
+  if (Recording* recording = Recording::of_process(); recording != nullptr) [[unlikely]]
+    recording->completes(entry_of(cq));
   return 0;
 }
 

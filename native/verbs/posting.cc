@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "verbs/recording.h"
+
 namespace weir {
 namespace {
 
@@ -137,6 +139,8 @@ int post_one(ProgramNic& nic, ProgramQueuePair& qp, const ibv_send_wr& wr) {
     work.local_key = memory.key;
   }
   qp.sends.push(opcode);
+  if (Recording* recording = Recording::of_process(); recording != nullptr) [[unlikely]]
+    recording->posts(qp.base.qp.qp_num, static_cast<uint8_t>(wr.opcode), work.length);
   qp.transport->post_send(work);
   return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "base/native_error.h"
 #include "verbs/posting.h"
+#include "verbs/recording.h"
 
 namespace weir {
 namespace {
@@ -67,19 +68,27 @@ int resize_cq(ibv_cq* cq, int entries) {
   return 0;
 }
 
+void waits() {
+  if (Recording* recording = Recording::of_process(); recording != nullptr) [[unlikely]]
+    recording->waits();
+}
+
 int poll_cq(ibv_cq* cq, int most, ibv_wc* wc) {
   CompletionQueue& queue = queue_of(cq);
   if (queue.empty()) {
     nic_of(cq->context).help();
-    if (queue.empty()) return 0;
+    if (queue.empty()) return waits(), 0;
   }
   const int found = queue.poll(most, wc);
+  if (Recording* recording = Recording::of_process(); recording != nullptr) [[unlikely]]
+    for (int i = 0; i < found; ++i) recording->completes(wc[i]);
   nic_of(cq->context).may_leave();
   return found;
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
   queue_of(cq).armed.store(solicited_only != 0 ? CompletionQueue::kSolicited : CompletionQueue::kAny);
+  waits();
   nic_of(cq->context).rest();  // a program that asks for an event is about to wait for it
   return 0;
 }
@@ -351,6 +360,9 @@ int modify_qp(ibv_qp* base, ibv_qp_attr* given, int mask) {
   if (error != 0 && !ends) qp.attributes = merged;
   // ibv_modify_qp() tells the queue pair's state, but the thread may look at it before.
   if (error == 0) base->state = to;
+  Recording* recording = Recording::of_process();
+  if (recording != nullptr && error == 0 && to == IBV_QPS_RTR && qp.connected)
+    recording->connects(*base->context, base->qp_num, qp.attributes);
   return error;
 }
 

@@ -110,6 +110,7 @@ const kVerbs: Readonly<Record<string, () => Promise<AddVerb>>> = {
   switch: async () => (await import("./switch.js")).addSwitch,
   nic: async () => (await import("./switch.js")).addNic,
   run: async () => (await import("./run.js")).addRun,
+  record: async () => (await import("./record.js")).addRecord,
   "device-plugin": async () => (await import("./device_plugin.js")).addDevicePlugin,
   top: async () => (await import("./top.js")).addTop,
   show: async () => (await import("./show.js")).addShow,

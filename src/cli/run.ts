@@ -90,20 +90,22 @@ async function run(
   }
 }
 
-const chosenNics = (nics: readonly string[], socket: string | undefined) =>
+export const chosenNics = (nics: readonly string[], socket: string | undefined) =>
   socket === undefined ? nics : [basename(socket, ".sock")];
-const folderOf = (socket: string | undefined) => (socket === undefined ? {} : { folder: dirname(socket) });
+export const folderOf = (socket: string | undefined) => (socket === undefined ? {} : { folder: dirname(socket) });
 
-async function onNics(
+/** Runs a command on NICs of daemons. Returns its exit status. @param environment Variables for it, besides. */
+export async function onNics(
   context: CliContext,
   command: readonly string[],
   nics: readonly string[],
   { folder }: { folder?: string },
+  environment: NodeJS.ProcessEnv = {},
 ): Promise<number> {
   const { files, before } = await prepareLaunch(nics, folder === undefined ? {} : { folder });
   try {
     const [launcher = "", ...words] = [...before("weir run"), ...command];
-    return await execute(context, launcher, words, { LD_PRELOAD: undefined });
+    return await execute(context, launcher, words, { LD_PRELOAD: undefined, ...environment });
   } finally {
     rmSync(files, { recursive: true, force: true });
   }
