@@ -100,7 +100,8 @@ class Notified : public Nic {
         cnm.destination_mac = kPeer;
         frame.resize(build_cnm(frame.data(), envelope, cnm));
       } else {
-        frame.resize(RoceTemplate(path_between(kPeer, kNic, i)).build_cnp(frame.data(), nic_.state().parameters.first_qpn + i, 48, 6));
+        frame.resize(
+            RoceTemplate(path_between(kPeer, kNic, i)).build_cnp(frame.data(), nic_.state().parameters.first_qpn + i, 48, 6));
       }
       frames_.push_back(std::move(frame));
     }

@@ -20,6 +20,7 @@ export interface GraphChoice {
 /** The same, of a file. */
 export interface FileChoice extends GraphChoice {
   size?: string;
+  calculation?: string;
 }
 
 const kGraphFiles = new Set([".goal", ".bin", ".et", ".cm", ".xml", ".txt"]);
@@ -65,12 +66,13 @@ export function scenarioOf(file: string, choice: FileChoice): { file: string; se
   };
 }
 
-const graphEntry = (file: string, { ranks, size }: FileChoice, name: string) => ({
+const graphEntry = (file: string, { ranks, size, calculation }: FileChoice, name: string) => ({
   id: entryId(name),
   pattern: "graph",
   file: resolve(file),
   ...(ranks !== undefined && { ranks }),
   ...(size !== undefined && { size }),
+  ...(calculation !== undefined && { calculation: Number(calculation) }),
 });
 
 /** An id has to begin with a letter or digit. */

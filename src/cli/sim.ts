@@ -48,6 +48,7 @@ export const addSim: AddVerb = (parent, context, done) => {
         .default("packets"),
     )
     .option("--size <size>", "of the collective of an MSCCL algorithm (default: 1MB)")
+    .option("--calculation <factor>", "of the times of all calculations of the graph (default: 1)")
     .option("--timeline", "write timeline.json, for Perfetto and Chrome, however long it is")
     .option("--seed <n>", "as --set seed=<n>")
     .option("--until <time>", "end the run at this time, whatever the duration", until)

@@ -172,6 +172,11 @@ const graph = section({
   }),
   size: size("Of the collective, where the file does not say (MSCCL).", { default: "1MB", min: 1, max: 1e15 }),
   ranks: integer("How many, where the file does not say (AICB).", 1, 1_000_000),
+  calculation: field(
+    z.number().min(0).max(1e6),
+    "Factor for the times of all calculations: 0.5 for ranks that are twice as fast, 1 / scale for what was recorded in a lab, 0 for none. 0 to 1000000.",
+    1,
+  ),
   ...graphFields,
   ...common,
 });

@@ -8,7 +8,7 @@ import { addCollective, type CollectiveRequest } from "./collectives/add.js";
 import { readMsccl } from "./collectives/msccl.js";
 import { readTunerCsv } from "./collectives/tuner_csv.js";
 import { type Choice, chooseAlgorithm, type TuningCase } from "./collectives/tuning.js";
-import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
+import { GraphBuilder, kCalculate, kMostNanoseconds, type MessageGraph, type Operation } from "./graph.js";
 import { kBarrierSize, kDefaultSize } from "./job_schema.js";
 import { type ReadGraph, readGraph } from "./read.js";
 
@@ -18,8 +18,16 @@ export function graphOfFile(input: PatternInput<"graph">, entry: TrafficEntry): 
     const { graph, notes } = anyGraph(resolve(entry.context.directory, input.file), input);
     for (const note of notes) entry.context.found.warn(`traffic ${entry.group}: ${note}`);
     checkGraph(graph);
-    return graph;
+    return input.calculation === undefined ? graph : calculating(graph, input.calculation);
   });
+}
+
+/** The graph with its calculations so many times as long. */
+function calculating(graph: MessageGraph, factor: number): MessageGraph {
+  const size = graph.size.map((one, i) =>
+    graph.kind[i] === kCalculate ? Math.min(kMostNanoseconds, Math.round(one * factor)) : one,
+  );
+  return { ...graph, size };
 }
 
 /** Reads any format. `size`: bytes of the collective of an MSCCL algorithm. @throws WeirError. */

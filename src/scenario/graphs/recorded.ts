@@ -112,15 +112,20 @@ class Recorded {
       peer: string;
       own: string;
     }
-    const ends = this.processes.flatMap((events, rank) =>
-      events.flatMap((event): End[] => {
-        if (event.kind !== "connects") return [];
-        const address = events.find(
-          ({ kind, queuePair, at }) => kind === "address" && queuePair === event.queuePair && at >= event.at,
-        );
-        return [{ rank, queuePair: event.queuePair, other: event.other, peer: event.gid, own: address?.gid ?? "" }];
-      }),
-    );
+    const ends: End[] = [];
+    for (const [rank, events] of this.processes.entries()) {
+      // An address follows the connection that has it.
+      const latest = new Map<number, End>();
+      for (const { kind, queuePair, other, gid } of events) {
+        if (kind === "connects") {
+          const end = { rank, queuePair, other, peer: gid, own: "" };
+          latest.set(queuePair, end);
+          ends.push(end);
+        }
+        const end = kind === "address" ? latest.get(queuePair) : undefined;
+        if (end !== undefined) end.own = gid;
+      }
+    }
     const byEnd = new Map(ends.map((end) => [`${end.own} ${end.queuePair} ${end.other}`, end]));
     const ways = new Map<string, Way>();
     for (const { rank, queuePair, other, peer, own } of ends) {
