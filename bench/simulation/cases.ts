@@ -8,6 +8,7 @@ import { loadScenario, parseScenario } from "../../src/scenario/scenario.js";
 import type { Scenario } from "../../src/scenario/types.js";
 import { RECORDED, type Recorded } from "./recorded.js";
 import {
+  allReduce,
   fabricIncast,
   fabricWith,
   halfLoad,
@@ -50,7 +51,7 @@ export interface Memory {
 
 export interface Case {
   name: string;
-  group: "incast" | "fabric" | "permutation" | "scaling" | "hosts" | "flows";
+  group: "incast" | "fabric" | "permutation" | "graphs" | "scaling" | "hosts" | "flows";
   scenario: (request: Request) => Scenario;
   recorded?: Recorded;
 }
@@ -125,6 +126,11 @@ export const CASES: readonly Case[] = [
     group: "permutation",
     scenario: () => parsed(fabricIncast("2ms")),
     recorded: RECORDED.incast127,
+  },
+  {
+    name: "allreduce-256",
+    group: "graphs",
+    scenario: ({ quick }) => parsed(allReduce(quick ? "4MB" : "64MB")),
   },
   ...kNetworks.map(
     ([name, topology, duration, short]): Case => ({

@@ -42,7 +42,7 @@ const { result, performance } = await runSimulation(scenario, { signal: new Abor
 const sample: Sample = {
   hosts: scenario.hosts.length,
   flows: scenario.flows.length,
-  simulated_s: scenario.duration / 1e9,
+  simulated_s: result.duration_s,
   hops: performance.hops,
   events: performance.events,
   run_cpu_s: runCpu,

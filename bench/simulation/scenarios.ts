@@ -98,6 +98,19 @@ export function permutation(k: number, duration: string) {
   };
 }
 
+/** 256 ranks on one switch, each of which sends two times 255/256 of the bytes to the next. */
+export function allReduce(size: string) {
+  return {
+    name: "allreduce-256",
+    topology: { kind: "star", hosts: 256, link: { rate: "100Gbps", delay: "1us", mtu: 4300 } },
+    host: { path_mtu: 4096 },
+    switch: { buffer: { total: "64MB", headroom: "auto", priorities: 1 }, pfc: kPfc },
+    congestion: { algorithm: "none" },
+    transport: { type: "rc" },
+    traffic: [{ pattern: "collective", collective: "allreduce", algorithm: "ring", size }],
+  };
+}
+
 const kFastLink = { rate: "400Gbps", delay: "1us" };
 
 /** 8,192 hosts at 400 Gb/s: thresholds, headroom and buffers grow with the rate. */

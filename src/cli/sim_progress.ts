@@ -32,12 +32,14 @@ export class ProgressLine {
 }
 
 function describe(name: string, progress: SimProgress, pace: number): string {
-  const { now_ns, until_ns, flows_ended, eta_s } = progress;
-  return (
-    `${printable(name)}: ${percent(until_ns > 0 ? now_ns / until_ns : 1)} ` +
-    `${formatTime(Math.round(now_ns), 4)} of ${formatTime(until_ns, 4)}, ${count(pace)} hops/s, ` +
-    `${flows_ended} of ${progress.flows_started} flows done, ${left(eta_s)} left`
-  );
+  const { now_ns, until_ns, flows_ended, operations, eta_s } = progress;
+  const [now, until] = [formatTime(Math.round(now_ns), 4), formatTime(until_ns, 4)];
+  const reached = operations === undefined ? `${now} of ${until}` : now;
+  const done =
+    operations === undefined
+      ? `${flows_ended} of ${progress.flows_started} flows done`
+      : `${count(operations.ended)} of ${count(operations.all)} operations done`;
+  return `${printable(name)}: ${percent(progress.done)} ${reached}, ${count(pace)} hops/s, ${done}, ${left(eta_s)} left`;
 }
 
 /** Returns "45 s", "12 min", "3.5 h"; "?" if nobody knows. */

@@ -10,27 +10,31 @@ const kWeight = 0.2;
 export class ProgressMeter {
   private readonly begin = performance.now();
   private readonly cpuBefore = process.cpuUsage();
-  private reported = { wall: 0, now: 0 };
-  /** Smoothed virtual ns per wall s. */
+  private reported = { wall: 0, done: 0 };
+  /** Smoothed part of the run per wall s. */
   private pace: number | undefined;
 
-  /** @param until Virtual time at which the run ends, ns. */
+  /** @param until Virtual time at which the run ends, ns. @param operations Of message graphs, with which it ends; 0: there are none. */
   constructor(
     private readonly until: number,
     private readonly report?: ((progress: SimProgress) => void) | undefined,
+    private readonly operations = 0,
   ) {}
 
   /** Is called often; reports some 5 times a second, and at the end. */
-  update({ now, events, hops, flows_started, flows_ended }: SimulationProgress): void {
+  update({ now, events, hops, flows_started, flows_ended, operations_ended }: SimulationProgress): void {
     const wall = this.wall();
     const since = wall - this.reported.wall;
-    if (since < kEvery && now < this.until) return;
-    const latest = (now - this.reported.now) / Math.max(since, 1e-6);
+    const passed = this.until > 0 ? now / this.until : 1;
+    const done = this.operations > 0 ? operations_ended / this.operations : passed;
+    if (since < kEvery && done < 1) return;
+    const latest = (done - this.reported.done) / Math.max(since, 1e-6);
     this.pace = this.pace === undefined ? latest : this.pace + kWeight * (latest - this.pace);
-    this.reported = { wall, now };
-    const eta = this.pace > 0 ? (this.until - now) / this.pace : Number.POSITIVE_INFINITY;
+    this.reported = { wall, done };
+    const eta = this.pace > 0 ? (1 - done) / this.pace : Number.POSITIVE_INFINITY;
     this.report?.({
-      done: this.until > 0 ? now / this.until : 1,
+      done,
+      ...(this.operations > 0 && { operations: { ended: operations_ended, all: this.operations } }),
       now_ns: now,
       until_ns: this.until,
       events,
@@ -38,7 +42,7 @@ export class ProgressMeter {
       flows_started,
       flows_ended,
       wall_s: wall,
-      eta_s: now >= this.until ? 0 : eta,
+      eta_s: done >= 1 ? 0 : eta,
     });
   }
 

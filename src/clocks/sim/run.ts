@@ -53,7 +53,8 @@ export async function runSimulation(
   const composed = composeSimulation(scenario, fabric, taps.places);
   const config = { ...composed, ...threading(options.threads ?? 1) };
   const until = Math.min(scenario.duration, options.until ?? scenario.duration);
-  const meter = new ProgressMeter(until, options.onProgress);
+  const operations = scenario.graphs.reduce((sum, { graph }) => sum + graph.kind.length, 0);
+  const meter = new ProgressMeter(until, options.onProgress, operations);
   const simulation = asWeirError(() => new addon.Simulation(config));
   try {
     taps.open();
@@ -202,7 +203,7 @@ class Run {
     const times = simulation.operations();
     const graphs = this.graphs?.results(times, fabric, this.addon);
     // What has ended lasted until its end, whatever the scenario allowed it.
-    const ended = this.graphs?.endedAt;
+    const ended = this.graphs?.endedAt ?? (this.graphs?.stuck === undefined ? undefined : this.now);
     const scenario = ended === undefined ? this.scenario : { ...this.scenario, duration: ended };
     const [now, until] = ended === undefined ? [this.now, limit] : [ended, ended];
     const result = composeResult({

@@ -23,6 +23,8 @@ export interface SimProgress
     Pick<SimulationProgress, "events" | "hops" | "flows_started" | "flows_ended"> {
   now_ns: number;
   until_ns: number;
+  /** Operations of message graphs, where there are any: the run ends with them. */
+  operations?: { ended: number; all: number };
   /** Wall time so far, and the time that is left at the present pace. */
   wall_s: number;
   eta_s: number;

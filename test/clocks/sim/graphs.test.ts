@@ -88,6 +88,8 @@ describe("a message graph in virtual time", () => {
       "1 of 2 operations wait for ever: rank 1, operation 0 (receive from rank 0, line 12)",
     );
     expect(result.graphs?.[0]).not.toHaveProperty("time_s");
+    expect(result.fidelity.reasons).toHaveLength(1);
+    expect(result.duration_s).toBeLessThan(1e-3);
   });
 
   it("that the duration cuts is incomplete", async () => {
