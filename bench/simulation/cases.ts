@@ -51,7 +51,7 @@ export interface Memory {
 
 export interface Case {
   name: string;
-  group: "incast" | "fabric" | "permutation" | "graphs" | "scaling" | "hosts" | "flows";
+  group: "incast" | "fabric" | "permutation" | "scaling" | "hosts" | "flows";
   scenario: (request: Request) => Scenario;
   recorded?: Recorded;
 }
@@ -129,7 +129,7 @@ export const CASES: readonly Case[] = [
   },
   {
     name: "allreduce-256",
-    group: "graphs",
+    group: "permutation",
     scenario: ({ quick }) => parsed(allReduce(quick ? "4MB" : "64MB")),
   },
   ...kNetworks.map(

@@ -7,7 +7,7 @@
 namespace weir {
 
 GraphState::GraphState(const MessageGraph& graph)
-    : waits(graph.size()), links(graph.size()), started(graph.size(), kNever), ended(graph.size(), kNever) {
+    : waits(graph.size()), links(graph.size(), Matching::kNone), started(graph.size(), kNever), ended(graph.size(), kNever) {
   first_free.reserve(graph.ranks());
   for (uint32_t rank = 0; rank < graph.ranks(); ++rank) {
     uint32_t processors = 1;
@@ -42,9 +42,12 @@ void GraphHost::arrived(Time now, uint32_t word) {
   const uint32_t message = word & ~kAsks;
   if (message >= graph_.size() || graph_.kind(message) != OperationKind::send) return;
   const uint32_t from = graph_.rank_of(message), to = graph_.peer(message);
+  const bool answers = (word & kAsks) != 0 && is_own(from);
+  // Words come from the network: those that are for nobody here say nothing.
+  if (!answers && !is_own(to)) return;
   if ((word & kAsks) == 0) {
     deliver(message, now);
-  } else if (is_own(from)) {
+  } else if (answers) {
     // The receive is there.
     outgoing_.push_back({from, to, message, graph_.bytes(message)});
   } else {
@@ -148,7 +151,11 @@ void GraphHost::take(uint32_t message, uint32_t receive, Time now) {
 // All bytes of a message are there.
 void GraphHost::deliver(uint32_t message, Time now) {
   const uint32_t from = graph_.rank_of(message);
-  if (asks_first(message) && !is_own(from)) return mark_ended(state_.links[message], now);
+  if (asks_first(message) && !is_own(from)) {
+    const uint32_t receive = state_.links[message];
+    if (receive != Matching::kNone && state_.ended[receive] == kNever) mark_ended(receive, now);
+    return;
+  }
   const uint32_t receive = matching_.arrive(graph_.peer(message), from, message);
   if (receive != Matching::kNone) take(message, receive, now);
 }

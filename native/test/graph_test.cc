@@ -133,6 +133,27 @@ TEST_CASE("graph: a chain of a million joints takes no time and no stack") {
   CHECK(network.state().ended[last] == 7);
 }
 
+TEST_CASE("graph: words from the network that are for nobody here change nothing") {
+  GraphWriter writer(3);
+  const uint32_t send = writer.send(0, 1, 8), longer = writer.send(0, 1, 5'000);
+  const uint32_t receive = writer.receive(1, 0, 8);
+  const uint32_t calculation = writer.calculate(2, 0);
+  const MessageGraph graph(writer.take());
+  GraphState state(graph);
+  const GraphParameters parameters{.eager = 0, .rendezvous = 1'000};
+  const std::vector<uint32_t> hosts = each_alone(3);
+  GraphHost host(graph, state, parameters, hosts, 2);
+  for (const uint32_t word : {send, longer, receive, calculation, 77u, GraphHost::kAsks, GraphHost::kAsks | longer, ~0u}) {
+    host.arrived(5, word);
+  }
+  CHECK(host.ended() == 0);
+  CHECK(host.outgoing().empty());
+  // A message that has not asked is for the host, but nobody has said that its receive is there.
+  GraphHost peer(graph, state, parameters, hosts, 1);
+  peer.arrived(5, longer);
+  CHECK(peer.ended() == 0);
+}
+
 TEST_CASE("graph: columns that are none of a graph are refused") {
   const auto refused = [](auto change) {
     GraphWriter writer(2);
