@@ -17,7 +17,7 @@ import { ranksOf } from "../../../src/scenario/graphs/match.js";
 import { idealRun } from "./oracle_network.js";
 
 const kLatency = 1000;
-const kEager = 5000;
+const kEager = 3000;
 
 interface Event {
   at: number;
@@ -127,7 +127,11 @@ const step = fc.record({
   rank: fc.nat(4),
   other: fc.nat(3),
   tag: fc.nat(1),
-  size: fc.oneof(fc.nat(3), fc.nat(20_000), fc.constant(kEager)),
+  // Mostly whole latencies, so that much happens at the same time.
+  size: fc.oneof(
+    { weight: 1, arbitrary: fc.nat(20_000) },
+    { weight: 9, arbitrary: fc.integer({ min: 0, max: 6 }).map((n) => n * kLatency) },
+  ),
   processor: fc.nat(1),
   anyRank: fc.boolean(),
   anyTag: fc.boolean(),
@@ -136,7 +140,7 @@ const step = fc.record({
 });
 
 /** Operations wait for earlier ones. A receive is there for each send, but another may take what it is for. */
-const anyExecutable = fc.array(step, { minLength: 1, maxLength: 25 }).map((steps) => {
+const anyExecutable = fc.array(step, { minLength: 10, maxLength: 40 }).map((steps) => {
   const graph = new GraphBuilder("executable", 5);
   const own: number[][] = Array.from({ length: 5 }, () => []);
   for (const { calculates, rank, other, tag, size, processor, anyRank, anyTag, behind } of steps) {
