@@ -19,10 +19,13 @@ import { idealRun } from "./oracle_network.js";
 const kLatency = 1000;
 const kEager = 3000;
 
+/** In the order of events, before all ranks. */
+const kMessage = -1;
+
 interface Event {
   at: number;
-  /** Of events of one time messages are first, then those that were decided first. */
-  isMessage: boolean;
+  /** Of events of one time messages are first, and then the others by rank; of those of a kind what was decided first. */
+  order: number;
   sequence: number;
   run: () => void;
 }
@@ -44,8 +47,7 @@ function interpret(graph: MessageGraph): number[] {
   let now = 0;
   let sequence = 0;
 
-  const later = (at: number, isMessage: boolean, run: () => void) =>
-    events.push({ at, isMessage, sequence: sequence++, run });
+  const later = (at: number, order: number, run: () => void) => events.push({ at, order, sequence: sequence++, run });
   const release = (of: number, startOnly: boolean) => {
     for (let i = 0; i < kind.length; i++) {
       for (let d = graph.firstDependency[i] as number; d < (graph.firstDependency[i + 1] as number); d++) {
@@ -84,7 +86,7 @@ function interpret(graph: MessageGraph): number[] {
   };
   const send = (i: number) => {
     release(i, true);
-    later(now + kLatency + (size[i] as number), true, () => arrive(i));
+    later(now + kLatency + (size[i] as number), kMessage, () => arrive(i));
     if ((size[i] as number) <= kEager) end(i);
   };
   const start = (i: number) => {
@@ -93,15 +95,15 @@ function interpret(graph: MessageGraph): number[] {
     const begin = Math.max(now, processorFree.get(processor) ?? 0);
     if (kind[i] === kSend) {
       if (begin === now) send(i);
-      else later(begin, false, () => send(i));
+      else later(begin, ranks[i] as number, () => send(i));
       return;
     }
     const until = begin + (size[i] as number);
     processorFree.set(processor, until);
     if (begin === now) release(i, true);
-    else later(begin, false, () => release(i, true));
+    else later(begin, ranks[i] as number, () => release(i, true));
     if (until === now) end(i);
-    else later(until, false, () => end(i));
+    else later(until, ranks[i] as number, () => end(i));
   };
   const startAll = () => {
     for (let i = ready.shift(); i !== undefined; i = ready.shift()) start(i);
@@ -113,7 +115,7 @@ function interpret(graph: MessageGraph): number[] {
     startAll();
   }
   while (events.length > 0) {
-    events.sort((a, b) => a.at - b.at || Number(b.isMessage) - Number(a.isMessage) || a.sequence - b.sequence);
+    events.sort((a, b) => a.at - b.at || a.order - b.order || a.sequence - b.sequence);
     const event = events.shift() as Event;
     now = event.at;
     event.run();
