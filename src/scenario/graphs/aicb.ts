@@ -5,8 +5,8 @@
  * SimAI's CLOCK_PERIOD is 1. Bytes are those of the larger buffer: its all-gather divides them by the ranks.
  */
 import { WeirError } from "../../base/error.js";
-import { type AicbWorkload, type GroupKind, type Layer, type Phase, parseAicb } from "./aicb_file.js";
-import { checkExpanded, type ExpandCollective, joined } from "./expand.js";
+import { type AicbWorkload, type GroupKind, kPhases, type Layer, type Phase, parseAicb } from "./aicb_file.js";
+import { checkExpanded, type ExpandCollective, joined, leastOperations } from "./expand.js";
 import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
 import { readSourceText } from "./source_text.js";
 
@@ -32,6 +32,7 @@ export function readAicb(
   const workload = parseAicb(file, text);
   const ranks = ranksOf(file, workload, options.ranks);
   const iteration = new Iteration(file, workload, ranks, expand);
+  iteration.checkSize();
   if (workload.policy === "MICRO") iteration.addMicroBenchmark();
   else iteration.addTraining();
   notes.push(...workload.left);
@@ -65,6 +66,23 @@ class Iteration {
   ) {
     this.graph = new GraphBuilder(file, ranks);
     this.last = Array.from({ length: ranks }, () => undefined);
+  }
+
+  /** Before anything is made. */
+  checkSize(): void {
+    const { layers, policy } = this.workload;
+    let operations = 0;
+    for (const layer of layers) {
+      for (const phase of policy === "MICRO" ? (["weightGradient"] as const) : kPhases) {
+        const { calculation, collective } = layer.phases[phase];
+        if (calculation > 0) operations += this.ranks;
+        if (collective === undefined) continue;
+        const [size] = this.shapeOf(collective.group);
+        const one = { ...collective, ranks: { length: size } };
+        if (size > 1) operations += (this.ranks / size) * leastOperations(one);
+      }
+      checkExpanded(this.graph, operations);
+    }
   }
 
   addTraining(): void {
@@ -146,14 +164,7 @@ class Iteration {
   private groupsOf(kind: GroupKind): number[][] {
     const known = this.groups.get(kind);
     if (known !== undefined) return known;
-    const { tensor, expert } = this.workload;
-    // Ranks count tensor groups fastest, then experts, then what is left of data parallelism.
-    const [size, stride] = {
-      TP: [tensor, 1],
-      EP: [expert, tensor],
-      DP_EP: [this.ranks / (tensor * expert), tensor * expert],
-      DP: [this.ranks / tensor, tensor],
-    }[kind] as [number, number];
+    const [size, stride] = this.shapeOf(kind);
     const groups: number[][] = [];
     for (let block = 0; block < this.ranks; block += size * stride) {
       for (let first = block; first < block + stride; first++)
@@ -161,6 +172,14 @@ class Iteration {
     }
     this.groups.set(kind, groups);
     return groups;
+  }
+
+  /** Ranks of a group, and how far they are apart: they count tensor groups fastest, then experts, then data. */
+  private shapeOf(kind: GroupKind): [size: number, stride: number] {
+    const { tensor, expert } = this.workload;
+    if (kind === "TP") return [tensor, 1];
+    if (kind === "EP") return [expert, tensor];
+    return kind === "DP" ? [this.ranks / tensor, tensor] : [this.ranks / (tensor * expert), tensor * expert];
   }
 
   private joinAll(beside: readonly Operation[][]): void {

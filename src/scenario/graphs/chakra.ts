@@ -9,7 +9,7 @@ import { fileReason, UnreadableFile, WeirError } from "../../base/error.js";
 import { type ChakraNode, NodeType, readChakraFile } from "./chakra_file.js";
 import { addGroupsOf, type Groups, readGroupFile } from "./chakra_groups.js";
 import type { CollectiveOperation } from "./collectives/request.js";
-import { checkExpanded, type ExpandCollective } from "./expand.js";
+import { checkExpanded, type ExpandCollective, leastOperations } from "./expand.js";
 import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
 
 /** CollectiveCommType of the schema. Those without an operation are of one rank's data, and refused. */
@@ -222,6 +222,7 @@ class Trace {
 
   /** The nth call of a communicator by each of its ranks is one collective. */
   addCollectives(expand: ExpandCollective): void {
+    this.checkSize();
     for (const { name, ranks, calls } of this.communicators.values()) {
       const [mostRank, most] = [...calls].reduce((longest, of) => (of[1].length > longest[1].length ? of : longest));
       for (let n = 0; n < most.length; n++) {
@@ -259,6 +260,17 @@ class Trace {
           ),
         );
         for (const [place, call] of called.entries()) call.entry.end = ends[place] as Operation;
+      }
+    }
+  }
+
+  /** Before any collective is made. */
+  private checkSize(): void {
+    let operations = 0;
+    for (const { ranks, calls } of this.communicators.values()) {
+      for (const { kind, bytes } of calls.values().next().value ?? []) {
+        operations += leastOperations({ operation: kind.operation as CollectiveOperation, ranks, bytes });
+        checkExpanded(this.graph, operations);
       }
     }
   }

@@ -35,6 +35,10 @@ export function readGoalBinary(file: string, notes: string[] = []): MessageGraph
   }
   try {
     return new Reader(file, descriptor, notes).read();
+  } catch (error) {
+    // Files with holes have any size, and take no room.
+    if (!(error instanceof RangeError)) throw error;
+    throw new WeirError(`${file}: does not fit into memory: ${error.message}`, { cause: error });
   } finally {
     closeSync(descriptor);
   }

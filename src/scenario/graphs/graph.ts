@@ -17,6 +17,8 @@ export const kStartOnly = 0x8000_0000;
 
 export const kMostRanks = 1_000_000;
 export const kMostOperations = 0x7fff_ffff;
+/** Names of phases, with the one that is none. */
+export const kMostPhases = 0x1_0000;
 /** Longest message, bytes, and longest calculation, ns: what is exact in a double, and within all clocks. */
 export const kMostBytes = 1e15;
 export const kMostNanoseconds = 1e15;
@@ -115,7 +117,8 @@ export class GraphBuilder {
   private readonly phaseOf = new Growing(new Uint16Array(kBegin));
   private readonly waiting = new Growing(new Uint32Array(kBegin));
   private readonly awaited = new Growing(new Uint32Array(kBegin));
-  private readonly phases = [""];
+  /** Numbers of phases by their names. */
+  private readonly phases = new Map([["", 0]]);
   private phase = 0;
   private tags = 0;
 
@@ -138,10 +141,20 @@ export class GraphBuilder {
     return 0x8000_0000 + this.tags++;
   }
 
-  /** Operations that follow are of this phase; "": of none. */
+  /** How often one waits for another. */
+  get dependencies(): number {
+    return this.waiting.length;
+  }
+
+  /** Operations that follow are of this phase; "": of none. @throws WeirError for more names than kMostPhases. */
   enterPhase(name: string): void {
-    const known = this.phases.indexOf(name);
-    this.phase = known < 0 ? this.phases.push(name) - 1 : known;
+    const known = this.phases.get(name);
+    if (known === undefined && this.phases.size === kMostPhases)
+      throw new WeirError(`${this.source}: has more than ${kMostPhases - 1} phases`, {
+        hint: "give several operations the same",
+      });
+    this.phase = known ?? this.phases.size;
+    this.phases.set(name, this.phase);
   }
 
   send(rank: number, to: number, bytes: number, tag: number, placed: Placed = {}): Operation {
@@ -219,7 +232,7 @@ export class GraphBuilder {
       firstDependency,
       dependencies,
       line: moved(this.line),
-      phases: this.phases,
+      phases: [...this.phases.keys()],
       phase: moved(this.phaseOf),
     };
   }

@@ -8,6 +8,8 @@ import { GraphBuilder, type MessageGraph, type Operation } from "./graph.js";
 import { readSourceText, shownWord, wholeNumber, wordsByLine } from "./source_text.js";
 
 const kPicoseconds = 1000;
+/** Processor of what only stands between others: starts are calculations of processor 0, and may be under way. */
+const kJoints = 1;
 const kTriggerKinds = ["oneshot", "multishot", "barrier"] as const;
 
 interface Connection {
@@ -178,21 +180,38 @@ class Matrix {
     });
     this.addStarts(graph, sends);
     const targets = new Map<number, number>();
+    for (const { trigger: id } of this.connections) if (id !== undefined) targets.set(id, (targets.get(id) ?? 0) + 1);
+    const seen = new Map<number, number>();
+    const firings = new Map<number, readonly Operation[]>();
     for (const [n, connection] of this.connections.entries()) {
       const { trigger: id, line, name, from } = connection;
       if (id === undefined) continue;
-      targets.set(id, (targets.get(id) ?? 0) + 1);
-      for (const { rank, operation, by } of this.firedBy(id, line, targets.get(id) as number, fired.get(id) ?? [])) {
-        if (rank !== from)
-          throw this.error(
-            line,
-            `${name} starts at rank ${from}, but ${by} fires its trigger ${id} at rank ${rank}, and only htsim carries that in no time`,
-            `let a message that ends at rank ${from} fire it, by recv_done_trigger`,
-          );
-        graph.requires(sends[n] as Operation, operation);
-      }
+      const nth = (seen.get(id) ?? 0) + 1;
+      seen.set(id, nth);
+      const all = this.firedBy(id, line, nth, fired.get(id) ?? []);
+      // Those that have started another are at one rank.
+      const elsewhere = (firings.has(id) ? all.slice(0, 1) : all).find(({ rank }) => rank !== from);
+      if (elsewhere !== undefined)
+        throw this.error(
+          line,
+          `${name} starts at rank ${from}, but ${elsewhere.by} fires its trigger ${id} at rank ${elsewhere.rank}, and only htsim carries that in no time`,
+          `let a message that ends at rank ${from} fire it, by recv_done_trigger`,
+        );
+      const firing = firings.get(id) ?? this.firing(graph, id, all, targets.get(id) as number);
+      firings.set(id, firing);
+      for (const operation of firing) graph.requires(sends[n] as Operation, operation);
     }
     return graph.build();
+  }
+
+  /** Operations with whose ends a trigger fires. Where many fire it and it starts many, one operation stands between them. */
+  private firing(graph: GraphBuilder, id: number, fired: readonly Fired[], targets: number): Operation[] {
+    const operations = fired.map(({ operation }) => operation);
+    if (operations.length < 2 || targets < 2) return operations;
+    const { line = 0 } = this.triggers.get(id) ?? {};
+    const joint = graph.calculate((fired[0] as Fired).rank, 0, { line, processor: kJoints });
+    for (const operation of operations) graph.requires(joint, operation);
+    return [joint];
   }
 
   /** Connections of a rank that start at times wait along one chain: calculations of a rank do not overlap. */

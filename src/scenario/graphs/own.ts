@@ -3,7 +3,7 @@ import { z } from "zod";
 import { type Problem, ScenarioError, WeirError } from "../../base/error.js";
 import { field, integer, problemsOf, section, showValue, size, time } from "../../base/fields.js";
 import { readScenarioFile, type ScenarioFile } from "../../base/yaml.js";
-import { checkExpanded, type ExpandCollective } from "./expand.js";
+import { checkExpanded, type ExpandCollective, leastOperations } from "./expand.js";
 import {
   GraphBuilder,
   kAny,
@@ -142,6 +142,7 @@ class OwnGraph {
   build(expand: ExpandCollective): MessageGraph {
     for (const [i, entry] of this.entries.entries()) this.checkRanks(entry, i);
     this.throwProblems();
+    this.checkSize();
     const ends = new Map<string, Ends>();
     const begins = this.entries.map((entry, i) => {
       this.graph.enterPhase(entry.phase ?? "");
@@ -159,6 +160,19 @@ class OwnGraph {
     }
     this.throwProblems();
     return this.graph.build();
+  }
+
+  /** Before anything is made. */
+  private checkSize(): void {
+    let operations = 0;
+    for (const entry of this.entries) {
+      if (entry.kind !== "collective") operations++;
+      else {
+        const { collective: operation, ranks = { length: this.ranks }, size: bytes = 0, algorithm } = entry;
+        operations += leastOperations({ operation, ranks, bytes, ...(algorithm && { algorithm }) });
+      }
+      checkExpanded(this.graph, operations);
+    }
   }
 
   private checkRanks(entry: Entry, i: number): void {
@@ -200,7 +214,7 @@ class OwnGraph {
   private addCollective(entry: Entry & { kind: "collective" }, i: number, expand: ExpandCollective): [Ends, Ends] {
     const line = this.lineOf(i);
     const ranks = entry.ranks ?? Array.from({ length: this.ranks }, (_, rank) => rank);
-    checkExpanded(this.graph, ranks.length);
+    checkExpanded(this.graph, 2 * ranks.length);
     const waits = (entry.after ?? []).length > 0;
     const begins = ranks.map((rank) => (waits ? this.graph.calculate(rank, 0, { line }) : undefined));
     const { collective: operation, size: bytes = 0, algorithm, root } = entry;
@@ -230,13 +244,15 @@ class OwnGraph {
     ends: ReadonlyMap<string, Ends>,
     startOnly: boolean,
   ): void {
-    for (const id of ids ?? []) {
+    // An id that is there several times says nothing more.
+    for (const id of new Set(ids)) {
       const awaited = ends.get(id);
       if (awaited === undefined) {
         this.problem(at, `no operation has the id ${showValue(id)}`);
         continue;
       }
       const shared = [...begins].filter(([rank]) => awaited.has(rank));
+      checkExpanded(this.graph, 0, shared.length);
       if (shared.length === 0) this.problem(at, `${showValue(id)} is of another rank`, "let a message go between them");
       for (const [rank, operation] of shared) {
         const earlier = awaited.get(rank) as Operation;
