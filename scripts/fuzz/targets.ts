@@ -41,6 +41,11 @@ export const kFuzzTargets: readonly FuzzTarget[] = [
     about: "connection management, ARP, neighbour discovery and probe under hostile frames",
   },
   { name: "config", isNative: false, about: "changed scenarios, CSV files, sweeps, switch.yaml and nic.yaml" },
+  {
+    name: "graphs",
+    isNative: false,
+    about: "changed message graphs: GOAL, Chakra, recordings, AICB, MSCCL, htsim, our own",
+  },
   { name: "results", isNative: false, about: "changed results, series, plans and results of sweeps" },
   {
     name: "protocols",

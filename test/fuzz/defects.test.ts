@@ -57,6 +57,19 @@ it("config: a library that prints what it thinks of a file", async () => {
   expect(await finding("config", "../../src/base/yaml.js", change)).toBe("a library prints: an anchor");
 });
 
+it("graphs: a reader of recordings that takes more events than there are", async () => {
+  const change = ({ readRecording }: Record<string, unknown>) => ({
+    readRecording(file: string) {
+      const events = (readRecording as Methods[string])(file) as { at: number }[];
+      if ((events[2] as { at: number }).at < 0) throw new Error("never");
+      return events;
+    },
+  });
+  expect(await finding("graphs", "../../src/scenario/graphs/recording_file.js", change)).toMatch(
+    /^recording: .*undefined/,
+  );
+});
+
 it("results: a page with what a file says as it is", async () => {
   const change = () => ({ escapeHtml: (text: string) => text });
   expect(await finding("results", "../../src/result/report/markup.js", change)).toBe(

@@ -4,6 +4,7 @@ import type { OpenTarget } from "./engine.js";
 export const kTargets: Readonly<Record<string, () => Promise<{ open: OpenTarget }>>> = {
   cm: () => import("./cm.js"),
   config: () => import("./config.js"),
+  graphs: () => import("./graphs.js"),
   protocols: () => import("./protocols.js"),
   results: () => import("./results.js"),
 };

@@ -8,33 +8,7 @@ import { checkGraph } from "../../../src/scenario/graphs/check.js";
 import { kCalculate, kReceive, kSend, type MessageGraph } from "../../../src/scenario/graphs/graph.js";
 import { readRecordedGraph } from "../../../src/scenario/graphs/recorded.js";
 import { refusal } from "./graphs.js";
-
-const kKinds = { process: 1, connects: 2, address: 3, posts: 4, completes: 5, waits: 6 };
-interface Event {
-  kind: keyof typeof kKinds;
-  at?: number;
-  opcode?: number;
-  status?: number;
-  pair?: number;
-  bytes?: number;
-  other?: number;
-  gid?: number;
-}
-
-function bytesOf(events: readonly Event[]): Buffer {
-  const whole = [{ kind: "process" as const, bytes: 77 }, ...events];
-  // The rest of what was mapped is empty.
-  const bytes = Buffer.alloc(40 * (whole.length + 5));
-  whole.forEach(({ kind, at = 0, opcode = 0, status = 0, pair = 0, bytes: size = 0, other = 0, gid = 0 }: Event, i) => {
-    bytes.writeBigUInt64LE(BigInt(at), 40 * i);
-    bytes.set([kKinds[kind], opcode, status], 40 * i + 8);
-    bytes.writeUInt32LE(pair, 40 * i + 12);
-    bytes.writeUInt32LE(size, 40 * i + 16);
-    bytes.writeUInt32LE(other, 40 * i + 20);
-    bytes.writeUInt8(gid, 40 * i + 39);
-  });
-  return bytes;
-}
+import { bytesOfRecording, type Event } from "./recordings.js";
 
 function folderOf(files: readonly Buffer[]): string {
   const folder = mkdtempSync(join(tmpdir(), "weir-"));
@@ -42,7 +16,7 @@ function folderOf(files: readonly Buffer[]): string {
   for (const [i, bytes] of files.entries()) writeFileSync(join(folder, `${i}.rec`), bytes);
   return folder;
 }
-const recorded = (...processes: Event[][]) => readRecordedGraph(folderOf(processes.map(bytesOf)));
+const recorded = (...processes: Event[][]) => readRecordedGraph(folderOf(processes.map(bytesOfRecording)));
 
 const connected = (pair: number, gid: number, other: number, peer: number): Event[] => [
   { kind: "connects", pair, other, gid: peer },
@@ -164,7 +138,7 @@ describe("a recording", () => {
   });
 
   it("of any bytes is read, or refused", () => {
-    const whole = bytesOf([
+    const whole = bytesOfRecording([
       ...connected(17, 1, 17, 1),
       { kind: "posts", at: 10, opcode: kSent, pair: 17, bytes: 5 },
       { kind: "completes", at: 20, opcode: kReceived, pair: 17, bytes: 5 },

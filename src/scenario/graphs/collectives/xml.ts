@@ -21,6 +21,7 @@ export interface XmlVisitor {
 const kDeepest = 16;
 const kLongestName = 100;
 const kName = /[A-Za-z_][\w.:-]*/y;
+const kLineFeed = 10;
 const kSpace = /[ \t\r\n]*/y;
 const kEntities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
@@ -135,7 +136,8 @@ class XmlReader {
   }
 
   private count(from: number, to: number): void {
-    for (let at = this.text.indexOf("\n", from); at >= 0 && at < to; at = this.text.indexOf("\n", at + 1)) this.line++;
+    // A search for the next line end would go beyond `to`, time and again.
+    for (let at = from; at < to; at++) if (this.text.charCodeAt(at) === kLineFeed) this.line++;
   }
 
   private error(message: string): WeirError {
