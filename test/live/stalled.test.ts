@@ -61,12 +61,13 @@ describeLive("a switch with an egress that stands still", () => {
       expect(ports[1]?.queue_bytes[0]).toBeGreaterThan(5_000_000);
       expect(buffer.occupied).toBeGreaterThanOrEqual(ports[1]?.queue_bytes[0] ?? 0);
       expect((await ask(socket, "ports"))[1]).toMatchObject({ up: true, tx_stalled: true });
+      // A busy machine fills the queue slowly.
+      expect(of((await ask(socket, "counters")).counters, "drop_lossy_threshold", "a")).toBeGreaterThan(0);
     });
     const answer = await fetch(`${url}/healthz`);
     const { reasons } = (await answer.json()) as { reasons: { reason: string; port?: string }[] };
     expect(reasons).toContainEqual(expect.objectContaining({ reason: "transmit_stalled", port: "b" }));
     const { counters } = await ask(socket, "counters");
-    expect(of(counters, "drop_lossy_threshold", "a")).toBeGreaterThan(0);
     expect(of(counters, "drop_no_descriptor", "a")).toBe(0);
     // Only the bytes that the kernel took have left, and one frame in a second and a half.
     expect(of(counters, "tx_bytes", "b")).toBeLessThan(400_000);
