@@ -78,7 +78,7 @@ class SoftNic {
   void end_pauses(Time now);
   // Times that are no longer wanted are ignored.
   void wake(uint32_t what, Time at);
-  // A message for the peer of a stream on demand, with a word that comes with it (MessageListener::message_arrived()).
+  // A message for the peer of a stream on demand, with a word that comes with it (MessageListener::posted_message()).
   void post(Time now, uint32_t index, uint32_t word, uint64_t bytes);
   // Closes a stream: it is of no more use, its peer has said so.
   void close(Time now, uint32_t index);

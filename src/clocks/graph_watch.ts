@@ -54,7 +54,7 @@ export class GraphWatch {
     });
     if (this.stuck !== undefined) this.stuck += this.waiting(times);
     else if (this.done)
-      this.endedAt = Math.max(...this.jobs.map((job, i) => job.start + (results[i]?.time_s ?? 0) * 1e9));
+      this.endedAt = Math.max(...this.jobs.map((job, i) => job.start + Math.round((results[i]?.time_s ?? 0) * 1e9)));
     return results;
   }
 
