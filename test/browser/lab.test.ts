@@ -17,7 +17,7 @@ async function startLab(): Promise<{ url: string; interrupt(): Promise<number | 
     "--scale",
     "80",
     "--duration",
-    "1s",
+    "4s",
     "--set",
     "warmup=20ms",
     "--quiet",
