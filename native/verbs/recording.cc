@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,7 +53,7 @@ Recording* Recording::begin() {
   auto* recording = new Recording(file);
   ::pthread_atfork(nullptr, nullptr, [] { current_.store(nullptr, std::memory_order_release); });
   recording->write({.kind = RecordedEvent::Kind::process, .bytes = static_cast<uint32_t>(::getpid())});
-  return recording;
+  return recording->room_ > 0 ? recording : nullptr;
 }
 
 void Recording::connects(ibv_context& context, uint32_t queue_pair, const ibv_qp_attr& attributes) {
@@ -97,9 +98,15 @@ bool Recording::grow() {
     events_ = nullptr;
   }
   room_ = next_ = 0;
-  if (::posix_fallocate(file_, static_cast<off_t>(mapped_), kPiece) != 0) return false;
-  void* const memory = ::mmap(nullptr, kPiece, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(mapped_));
-  if (memory == MAP_FAILED) return false;
+  const int error = ::posix_fallocate(file_, static_cast<off_t>(mapped_), kPiece);
+  void* const memory =
+      error != 0 ? MAP_FAILED : ::mmap(nullptr, kPiece, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(mapped_));
+  if (memory == MAP_FAILED) {
+    std::fprintf(stderr, "weir record: no room for more events (%s): this process is recorded up to here\n",
+                 std::strerror(error != 0 ? error : errno));
+    current_.store(nullptr, std::memory_order_release);
+    return false;
+  }
   events_ = static_cast<RecordedEvent*>(memory);
   room_ = kPiece / sizeof(RecordedEvent);
   return true;

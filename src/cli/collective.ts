@@ -3,9 +3,10 @@ import { resolve } from "node:path";
 import { Option } from "commander";
 import { formatSize, parseSize } from "../base/units.js";
 import { collectiveNumbers, kBusFactors } from "../result/collective_numbers.js";
+import { type NetworkCounts, networkCounts } from "../result/counts.js";
 import { fixed } from "../result/report/format.js";
+import { StatusLine } from "../result/report/status_line.js";
 import { drawGrid, type Grid } from "../result/report/table.js";
-import type { Result } from "../result/result.js";
 import {
   algorithmsOf,
   type CollectiveAlgorithm,
@@ -43,14 +44,15 @@ interface Choice extends GraphChoice {
 interface Row {
   bytes: number;
   algorithm: Wanted;
+  ran: string;
   time_us: number | undefined;
   algbw_GBps: number | undefined;
   busbw_GBps: number | undefined;
   ideal_us: number | undefined;
   slowdown: number | undefined;
-  pauses: number;
-  marked: number;
-  lost: number;
+  pfc_sent?: number;
+  ecn_marked?: number;
+  lost?: number;
 }
 
 const kHelp = `
@@ -104,7 +106,8 @@ export const addCollective: AddVerb = (parent, context, done) => {
 
 async function run(context: CliContext, name: string, choice: Choice): Promise<number> {
   const operation = known(name);
-  const algorithms: readonly Wanted[] = choice.algorithm ?? algorithmsOf(operation).slice(0, 1);
+  const usual: readonly Wanted[] = choice.tuner === undefined ? algorithmsOf(operation).slice(0, 1) : ["auto"];
+  const algorithms = choice.algorithm ?? usual;
   for (const algorithm of algorithms) {
     if (algorithm !== "auto" && !algorithmsOf(operation).includes(algorithm)) {
       throw new UsageError(
@@ -112,7 +115,9 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
       );
     }
   }
+  if (choice.withTraffic && choice.fabric === undefined) throw new UsageError("--with-traffic: not without --fabric");
   const stop = new StopSignals(context, choice.quiet ?? false);
+  const status = choice.quiet ? undefined : new StatusLine(context.stderr);
   const rows: Row[] = [];
   const warned = new Set<string>();
   try {
@@ -124,12 +129,12 @@ async function run(context: CliContext, name: string, choice: Choice): Promise<n
           if (!warned.has(text)) warn(context, text);
           warned.add(text);
         }
-        if (!choice.quiet) context.stderr.write(`\r${algorithm} ${formatSize(bytes)} ...\u001b[K`);
+        status?.show(() => `${operation} by ${algorithm}, ${formatSize(bytes)}`);
         rows.push(await measure(context, loaded, { operation, algorithm, bytes }, choice, stop.signal));
       }
     }
   } finally {
-    if (!choice.quiet) context.stderr.write("\r\u001b[K");
+    status?.close();
     stop.release();
   }
   print(context, choice.json, { operation, network: choice.network, rows }, (color) =>
@@ -157,7 +162,7 @@ function load(operation: CollectiveOperation, algorithm: string, bytes: number, 
     ...(ranks !== undefined && { ranks }),
     ...(channels !== undefined && { channels }),
     ...(chunk !== undefined && { chunk }),
-    ...(choice.tuner !== undefined && { tuner: resolve(choice.tuner) }),
+    ...(choice.tuner !== undefined && algorithm === "auto" && { tuner: resolve(choice.tuner) }),
   };
   const own = graphOverrides(fabric ?? "", choice, entry, operation);
   if (fabric !== undefined) return loadScenario(fabric, { set: [...own, ...set] });
@@ -191,23 +196,16 @@ async function measure(
   return {
     bytes,
     algorithm,
+    // With auto it says which it was.
+    ran: graph?.source ?? "",
     ...numbers,
     ideal_us: graph?.ideal_s === undefined ? undefined : (graph.ideal_s * 1e6) / choice.iterations,
     slowdown: graph?.slowdown,
-    ...countsOf(result),
+    ...(result && counted(networkCounts(result))),
   };
 }
 
-function countsOf(result: Result | undefined): Pick<Row, "pauses" | "marked" | "lost"> {
-  const switches = Object.values(result?.switches ?? {});
-  const sum = (of: (one: (typeof switches)[number]) => Readonly<Record<string, number>> | undefined) =>
-    switches.reduce((all, one) => all + Object.values(of(one) ?? {}).reduce((a, b) => a + b, 0), 0);
-  return {
-    pauses: sum((one) => one.pfc_sent),
-    marked: switches.reduce((all, one) => all + one.ecn_marked, 0),
-    lost: result?.flows.reduce((all, flow) => all + flow.lost, 0) ?? 0,
-  };
-}
+const counted = ({ pfc_sent, ecn_marked, lost }: NetworkCounts) => ({ pfc_sent, ecn_marked, lost });
 
 function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network }: Choice): Grid {
   const figure = (value: number | undefined) => (value === undefined ? "not ended" : fixed(value));
@@ -222,18 +220,18 @@ function gridOf(operation: CollectiveOperation, rows: readonly Row[], { network 
       "algbw",
       "busbw",
       "ideal us",
-      ...(packets ? ["slowdown", "pauses", "marked", "lost"] : []),
+      ...(packets ? ["slowdown", "PFC sent", "marked", "lost"] : []),
     ],
     names: 1,
     rows: rows.map((row) => [
       String(row.bytes),
       String(Math.floor(row.bytes / 4)),
-      row.algorithm,
+      row.algorithm === "auto" ? `auto: ${row.ran}` : row.algorithm,
       figure(row.time_us),
       figure(row.algbw_GBps),
       figure(row.busbw_GBps),
       figure(row.ideal_us),
-      ...(packets ? [figure(row.slowdown), String(row.pauses), String(row.marked), String(row.lost)] : []),
+      ...(packets ? [figure(row.slowdown), String(row.pfc_sent), String(row.ecn_marked), String(row.lost)] : []),
     ]),
   };
 }

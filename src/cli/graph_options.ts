@@ -72,8 +72,14 @@ const graphEntry = (file: string, { ranks, size, calculation }: FileChoice, name
   file: resolve(file),
   ...(ranks !== undefined && { ranks }),
   ...(size !== undefined && { size }),
-  ...(calculation !== undefined && { calculation: Number(calculation) }),
+  ...(calculation !== undefined && { calculation: factor(calculation) }),
 });
+
+function factor(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value)) throw new UsageError(`--calculation ${text}: not a number`);
+  return value;
+}
 
 /** An id has to begin with a letter or digit. */
 const entryId = (name: string) => name.replace(/^[^A-Za-z0-9]+/, "").slice(0, 64) || "graph";

@@ -57,6 +57,8 @@ export class Completions {
   readonly latest: Float64Array;
   private readonly bytes: Float64Array;
   private readonly messages: Uint32Array;
+  /** Messages of graphs without rows. */
+  private omitted = 0;
   private readonly paths = new Map<string, Hop[]>();
   private readonly ideals = new Map<number, { bytes: number; message: number; time: number }>();
 
@@ -85,8 +87,8 @@ export class Completions {
     this.bytes[number] = (this.bytes[number] as number) + bytes;
     this.messages[number] = (this.messages[number] as number) + 1;
     if (flow.onDemand) {
-      if (this.rowless.length < kMostOnDemand)
-        this.rowless.push({ flow: number, message, bytes, start, end, perMessage: bytes });
+      if (this.rows.length + this.rowless.length >= kMostOnDemand) this.omitted++;
+      else this.rowless.push({ flow: number, message, bytes, start, end, perMessage: bytes });
     } else if (flow.sizes !== undefined)
       this.rowless.push({ flow: number, message, bytes, start, end, perMessage: bytes });
     else if (flow.bytes !== undefined && this.done(number)) {
@@ -119,7 +121,12 @@ export class Completions {
       const rows = this.table.filter(({ bytes }) => bytes > above && bytes <= most);
       return { above_bytes: above, ...(Number.isFinite(most) && { up_to_bytes: most }), ...figures(rows) };
     });
-    return { ...figures(this.table), incomplete: begun.length, bins: bins.filter((bin) => bin.count > 0) };
+    return {
+      ...figures(this.table),
+      incomplete: begun.length,
+      ...(this.omitted > 0 && { omitted: this.omitted }),
+      bins: bins.filter((bin) => bin.count > 0),
+    };
   }
 
   private row({ flow: number, message, bytes, start, end, perMessage }: Told): FlowCompletion {

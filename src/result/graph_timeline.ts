@@ -1,7 +1,7 @@
 /** Time lines of message graphs: a few rows for the report, and all as a file for Perfetto and Chrome. */
-import { kCalculate, kReceive, kSend, type MessageGraph } from "../scenario/graphs/graph.js";
+import { kCalculate, kReceive, kSend, type MessageGraph, rankOf } from "../scenario/graphs/graph.js";
 import type { GraphResult } from "./graph_result.js";
-import { type GraphTimes, rankFinder } from "./graph_times.js";
+import type { GraphTimes } from "./graph_times.js";
 
 /** Ranks that a report shows, and spans of each: shorter gaps between calculations are closed until no more are left. */
 const kRanks = 64;
@@ -73,7 +73,6 @@ export function traceEvents(
   { started, ended, taken }: GraphTimes,
   hosts: readonly string[],
 ): Event[] {
-  const rankOf = rankFinder(graph);
   const events: Event[] = [{ name: "process_name", ph: "M", pid: job, tid: 0, args: { name: id } }];
   for (let rank = 0; rank < graph.ranks; rank++) {
     events.push({ name: "thread_name", ph: "M", pid: job, tid: rank, args: { name: `rank ${rank} (${hosts[rank]})` } });
@@ -93,7 +92,7 @@ export function traceEvents(
         });
       } else if (graph.kind[i] === kReceive) {
         const send = taken[i] as number;
-        const from = rankOf(send);
+        const from = rankOf(graph, send);
         const common = { name: `from ${from}`, cat: phase || "message", pid: job, tid: rank, id: i };
         events.push({
           ...common,

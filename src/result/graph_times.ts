@@ -1,5 +1,5 @@
 /** What the times of a message graph's operations say of it. */
-import { kCalculate, kReceive, kSend, kStartOnly, type MessageGraph } from "../scenario/graphs/graph.js";
+import { kCalculate, kReceive, kSend, kStartOnly, type MessageGraph, rankOf } from "../scenario/graphs/graph.js";
 import type { GraphResult } from "./graph_result.js";
 
 /** By operation; -1: not yet. Times are ns. */
@@ -84,12 +84,11 @@ function phasesOf(graph: MessageGraph, { started, ended }: GraphTimes, origin: n
 
 /** From the operation that ended last, back: each time to what it waited for. */
 export function criticalPath(graph: MessageGraph, { started, ended, taken }: GraphTimes): GraphResult["critical"] {
-  const rankOf = rankFinder(graph);
   const path = { calculation: 0, network: 0, processor: 0, messages: 0 };
   const ranks = new Set<number>();
   let at = lastOperation(graph, ended);
   while (at !== undefined) {
-    ranks.add(rankOf(at));
+    ranks.add(rankOf(graph, at));
     const start = started[at] as number;
     if (graph.kind[at] === kReceive && (ended[at] as number) > start) {
       // The receive was there first: it waited for its message.
@@ -97,7 +96,7 @@ export function criticalPath(graph: MessageGraph, { started, ended, taken }: Gra
       path.network += (ended[at] as number) - (started[message] as number);
       path.messages++;
       at = message;
-      ranks.add(rankOf(at));
+      ranks.add(rankOf(graph, at));
     } else if (graph.kind[at] === kCalculate) {
       path.calculation += (ended[at] as number) - start;
     }
@@ -140,17 +139,4 @@ function waitedFor(graph: MessageGraph, { started, ended }: Omit<GraphTimes, "ta
     if (at >= ready) [awaited, ready] = [on, at];
   }
   return { awaited, ready };
-}
-
-/** Returns a function that finds the rank of an operation. */
-export function rankFinder({ first, ranks }: MessageGraph): (operation: number) => number {
-  return (operation) => {
-    let low = 0;
-    for (let high = ranks; high - low > 1; ) {
-      const middle = (low + high) >>> 1;
-      if ((first[middle] as number) <= operation) low = middle;
-      else high = middle;
-    }
-    return low;
-  };
 }

@@ -212,6 +212,9 @@ export const fctResultSchema = open({
   incomplete: count.describe(
     "Transfers that had begun and were not complete at the end. They are in none of the figures.",
   ),
+  omitted: count
+    .optional()
+    .describe("Messages of graphs that are in none of the figures: those behind the first 500,000."),
   bins: z
     .array(
       open({

@@ -55,7 +55,7 @@ describe("weir collective", () => {
       ["800000", "200000", "ring"],
       ["800000", "200000", "halving-doubling"],
     ]);
-    expect(stdout).toMatch(/time us +algbw +busbw +ideal us +slowdown +pauses +marked +lost/);
+    expect(stdout).toMatch(/time us +algbw +busbw +ideal us +slowdown +PFC sent +marked +lost/);
   });
 
   it("equals its closed form on an ideal network: 2(n-1)(L + S/n G), and bus bandwidth follows from it", async () => {
@@ -96,6 +96,28 @@ describe("weir collective", () => {
     );
     const [auto, tree] = JSON.parse(stdout).rows;
     expect(auto.time_us).toBe(tree.time_us);
+    expect(auto.ran).toBe("allreduce by tree");
+    const tuner = fileOf("rules.csv", "allreduce,0,1000000,ring,simple,-1,-1,-1\n");
+    const ruled = await weir(
+      "collective",
+      "allreduce",
+      "--ranks",
+      "32",
+      "--size",
+      "8KB",
+      "--tuner",
+      tuner,
+      "--network",
+      "ideal",
+      "--json",
+      "--quiet",
+    );
+    expect(JSON.parse(ruled.stdout).rows[0].ran).toBe("allreduce by ring");
+  });
+
+  it("leaves nothing on a stream that is no terminal but what it has to say", async () => {
+    const { stderr } = await weir("collective", "allreduce", "--network", "ideal");
+    expect(stderr).not.toMatch(/[\u001b\r]/);
   });
 
   it.each([
@@ -103,6 +125,7 @@ describe("weir collective", () => {
     [["alltoall", "--algorithm", "ring"], "--algorithm ring: alltoall has pairwise, and auto"],
     [["allreduce", "--size", "2MB..1MB"], "not a size, nor a range of rising ones"],
     [["allreduce", "--size", "0"], "not a size"],
+    [["allreduce", "--with-traffic"], "--with-traffic: not without --fabric"],
     [["allreduce", "--ranks", "9", "--fabric", fileOf("fabric.yaml", kFabric)], "9 ranks, and room for 3"],
   ])("refuses %j", async (argv, message) => {
     const { status, stderr } = await weir("collective", ...argv, "--quiet");

@@ -247,7 +247,8 @@ function fctGrid({ fct }: Result): Grid {
     ["p99", ({ fct_us }) => fixed(fct_us.p99)],
   ];
   const incomplete = fct === undefined || fct.incomplete === 0 ? "" : `, ${fct.incomplete} not complete`;
-  return gridOf(`Flow completion times${incomplete}`, rows, columns);
+  const omitted = fct?.omitted === undefined ? "" : `, ${fct.omitted} left out`;
+  return gridOf(`Flow completion times${incomplete}${omitted}`, rows, columns);
 }
 
 const kQueuePlace: Column<QueuePlace>[] = [

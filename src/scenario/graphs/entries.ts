@@ -4,7 +4,7 @@ import { WeirError } from "../../base/error.js";
 import type { TrafficEntry } from "../traffic_entry.js";
 import type { PatternInput } from "../traffic_schema.js";
 import { checkGraph } from "./check.js";
-import { addCollective, type CollectiveRequest } from "./collectives/add.js";
+import { addCollective, algorithmsOf, type CollectiveRequest } from "./collectives/add.js";
 import { readMsccl } from "./collectives/msccl.js";
 import { readTunerCsv } from "./collectives/tuner_csv.js";
 import { type Choice, chooseAlgorithm, type TuningCase } from "./collectives/tuning.js";
@@ -64,7 +64,14 @@ function chosenAlgorithm(
   { context }: TrafficEntry,
   size: Pick<TuningCase, "ranks" | "perNode" | "bytes">,
 ): Partial<Pick<Choice, "algorithm" | "channels">> {
-  if (algorithm !== "auto" && tuner === undefined) return { ...(algorithm && { algorithm }) };
+  if (algorithm !== undefined && algorithm !== "auto") {
+    if (tuner !== undefined)
+      throw new WeirError(`is ${algorithm}, and there is a tuner`, {
+        hint: "rules of a tuner are for algorithm: auto",
+      });
+    return { algorithm };
+  }
+  if (algorithm === undefined && tuner === undefined) return {};
   const rules = tuner === undefined ? [] : readTunerCsv(resolve(context.directory, tuner));
   const { ranks, perNode } = size;
   // A node that is not full counts as one that is.
@@ -84,7 +91,8 @@ export interface CollectiveRun extends Pick<CollectiveRequest, "operation" | "by
 
 /** @throws WeirError for an algorithm that the operation does not have. */
 export function collectiveGraph({ operation, bytes, ranks, perHost, iterations, ...how }: CollectiveRun): MessageGraph {
-  const graph = new GraphBuilder(operation, ranks);
+  const by = how.algorithm ?? algorithmsOf(operation)[0];
+  const graph = new GraphBuilder(`${operation} by ${by}`, ranks);
   const all = Array.from({ length: ranks }, (_, rank) => rank);
   let ended: (Operation | undefined)[] = all.map(() => undefined);
   const { algorithm, channels, chunk } = how;

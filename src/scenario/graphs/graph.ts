@@ -53,14 +53,20 @@ export interface MessageGraph {
   phase: Uint16Array;
 }
 
-/** Where an operation stands and what it is called, for errors. */
-export function operationName(graph: MessageGraph, operation: Operation): string {
+/** Rank of an operation. */
+export function rankOf({ first, ranks }: Pick<MessageGraph, "first" | "ranks">, operation: Operation): number {
   let low = 0;
-  for (let high = graph.ranks; high - low > 1; ) {
+  for (let high = ranks; high - low > 1; ) {
     const middle = (low + high) >>> 1;
-    if ((graph.first[middle] as number) <= operation) low = middle;
+    if ((first[middle] as number) <= operation) low = middle;
     else high = middle;
   }
+  return low;
+}
+
+/** Where an operation stands and what it is called, for errors. */
+export function operationName(graph: MessageGraph, operation: Operation): string {
+  const rank = rankOf(graph, operation);
   const kind = ["send", "receive", "calculation"][graph.kind[operation] as number];
   const peer = graph.peer[operation];
   const other =
@@ -70,7 +76,7 @@ export function operationName(graph: MessageGraph, operation: Operation): string
         ? " from any rank"
         : ` ${graph.kind[operation] === kSend ? "to" : "from"} rank ${peer}`;
   const line = graph.line[operation];
-  return `rank ${low}, operation ${operation - (graph.first[low] as number)} (${kind}${other}${line ? `, line ${line}` : ""})`;
+  return `rank ${rank}, operation ${operation - (graph.first[rank] as number)} (${kind}${other}${line ? `, line ${line}` : ""})`;
 }
 
 export interface Placed {

@@ -9,17 +9,10 @@ import {
 } from "../../../src/scenario/graphs/collectives/add.js";
 import { kStep, type Program } from "../../../src/scenario/graphs/collectives/program.js";
 import { GraphBuilder, kCalculate, kReceive, kSend } from "../../../src/scenario/graphs/graph.js";
+import { kCollectiveOperations } from "../../../src/scenario/graphs/job_schema.js";
 import { execute, interpret, type Value } from "./collectives_interpreter.js";
 
-const kOperations: readonly CollectiveOperation[] = [
-  "allreduce",
-  "allgather",
-  "reducescatter",
-  "alltoall",
-  "broadcast",
-  "barrier",
-];
-const kCases = kOperations.flatMap((operation) =>
+const kCases = kCollectiveOperations.flatMap((operation) =>
   algorithmsOf(operation).map((algorithm) => ({ operation, algorithm })),
 );
 

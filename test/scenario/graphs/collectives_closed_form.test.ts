@@ -1,12 +1,8 @@
 import { describe, expect, it } from "vitest";
-import {
-  addCollective,
-  algorithmsOf,
-  type CollectiveOperation,
-  type CollectiveRequest,
-} from "../../../src/scenario/graphs/collectives/add.js";
+import { addCollective, algorithmsOf, type CollectiveRequest } from "../../../src/scenario/graphs/collectives/add.js";
 import { closedFormTime } from "../../../src/scenario/graphs/collectives/closed_form.js";
 import { GraphBuilder } from "../../../src/scenario/graphs/graph.js";
+import { kCollectiveOperations } from "../../../src/scenario/graphs/job_schema.js";
 import { execute } from "./collectives_interpreter.js";
 
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i);
@@ -18,15 +14,7 @@ function executed(request: CollectiveRequest, latency: number, perByte: number):
   return execute(graph.build(), latency, perByte).reduce((a, b) => Math.max(a, b), 0);
 }
 
-const kOperations: readonly CollectiveOperation[] = [
-  "allreduce",
-  "allgather",
-  "reducescatter",
-  "alltoall",
-  "broadcast",
-  "barrier",
-];
-const kCases = kOperations.flatMap((operation) =>
+const kCases = kCollectiveOperations.flatMap((operation) =>
   algorithmsOf(operation).map((algorithm) => ({ operation, algorithm })),
 );
 
