@@ -1,5 +1,6 @@
 /** Daemons between ordinary namespaces of this machine: two hosts, a switch, and processes that run the command line. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -38,12 +39,19 @@ export async function connectAgain(net: LabNetwork): Promise<void> {
   await host.run("ip", ["-batch", "-"], `${own.join("\n")}\n`);
 }
 
+/** A free TCP port of those that the kernel gives nobody: no other test's program has it before ours listens. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = randomInt(10_000, 32_768);
+    const server = createServer().listen(port, "127.0.0.1");
+    const free = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!free) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 export interface Running {

@@ -92,7 +92,7 @@ export async function begin(
   const port = String(await freePort());
   const whole = ["sh", "-c", 'echo $$; exec "$@"', "sh", ...command, "-p", port];
   const server = run(to, ...whole);
-  await eventually(() => listens(Number(port)));
+  await eventually(() => expect(listens(Number(port)), server.output()).toBe(true));
   return { server, client: run(from, ...whole, "127.0.0.1") };
 }
 
@@ -109,8 +109,8 @@ export async function pair(nics: Nics<Daemon>, command: readonly string[]): Prom
   return said.output;
 }
 
-function listens(port: number): void {
+function listens(port: number): boolean {
   const hex = `:${port.toString(16).toUpperCase().padStart(4, "0")} `;
   const lines = ["tcp", "tcp6"].flatMap((file) => readFileSync(`/proc/net/${file}`, "utf8").split("\n"));
-  expect(lines.some((line) => line.includes(hex) && / 0A /.test(line))).toBe(true);
+  return lines.some((line) => line.includes(hex) && / 0A /.test(line));
 }

@@ -52,7 +52,7 @@ describeLive("programs on libibverbs", () => {
   it("end with an error, and do not hang, when the daemon is killed", async () => {
     const nics = await fabric();
     const { server, client } = await begin({ from: nics.a, to: nics.b }, ["ib_write_bw", "-x", "0", "-D", "60"]);
-    await eventually(async () => expect(await queuePairs(nics.a)).toBe(1));
+    await eventually(async () => expect(await queuePairs(nics.a), client.output() + server.output()).toBe(1));
     nics.a.child.kill("SIGKILL");
     expect((await client.ended).status).toBe(1);
     expect((await server.ended).status).not.toBe(0);

@@ -2,13 +2,13 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { availableParallelism, hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "vitest";
 import { lacking } from "../needs.js";
 import { eventually } from "../patience.js";
+import { freePort } from "./daemons.js";
 import { kTestMarker, markedProcesses } from "./processes.js";
 
 const kStopMs = 10_000;
@@ -62,7 +62,7 @@ export class SlurmCluster {
     const inFolder = (name: string) => join(this.folder, name);
     for (const name of ["munge", "state", "spool"]) mkdirSync(inFolder(name), { mode: 0o755 });
     writeFileSync(inFolder("munge/key"), randomBytes(128), { mode: 0o400 });
-    const [controller, node] = await freePorts(2);
+    const [controller, node] = [await freePort(), await freePort()];
     writeFileSync(inFolder("slurm.conf"), configuration(this.folder, Number(controller), Number(node)));
     const socket = inFolder("munge/socket");
     const munge = ["key-file=munge/key", "pid-file=munge/pid", "log-file=munge/log", "seed-file=munge/seed"];
@@ -131,21 +131,6 @@ function configuration(folder: string, controllerPort: number, nodePort: number)
   lines.push(`NodeName=${host} NodeAddr=127.0.0.1 CPUs=${availableParallelism()} State=UNKNOWN`);
   lines.push(`PartitionName=weir Nodes=${host} Default=YES MaxTime=10 State=UP`);
   return `${lines.join("\n")}\n`;
-}
-
-/** TCP ports that nobody listens at; all different. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve) => {
-          server.on("listening", () => resolve((server.address() as { port: number }).port));
-        }),
-    ),
-  );
-  for (const server of servers) server.close();
-  return ports;
 }
 
 function killIfThere(pid: number): void {
