@@ -4,13 +4,11 @@ import type { EventEmitter } from "node:events";
 import type { Command } from "commander";
 import { fileReason, ScenarioError, UnreadableFile, WeirError } from "../base/error.js";
 import { kExit } from "../base/exit_status.js";
-import { readConfigText } from "../base/yaml.js";
 import type { Clocks } from "../clocks/clocks.js";
 import type { Handed } from "../host/rootless.js";
 import type { LiveStream } from "../result/report/terminal.js";
 import { harmless, wantsColor } from "../result/report/terminal.js";
 import type { FileRequest } from "../scenario/places.js";
-import { type LoadedScenario, loadScenario } from "../scenario/scenario.js";
 import type { KeyStream } from "../watch/top/terminal.js";
 
 export { kExit };
@@ -37,23 +35,6 @@ export type AddVerb = (parent: Command, context: CliContext, done: (status: numb
 
 /** Bad usage or bad input: exit status 2. */
 export class UsageError extends WeirError {}
-
-/** Loads a scenario, and gives the text of its file, too; the user has to fix whatever is wrong with it. Its warnings go to stderr. */
-export function load(
-  context: CliContext,
-  file: string,
-  set: readonly string[],
-  text = readScenario(file),
-): LoadedScenario & { text: string } {
-  const loaded = asUsage(() => loadScenario(file, { set, text }));
-  for (const warning of loaded.warnings) warn(context, warning);
-  return { ...loaded, text };
-}
-
-/** Reads the text of a file that may be a pipe; a caller who needs it later has to keep it. */
-export function readScenario(file: string): string {
-  return asUsage(() => readConfigText(file, "scenario"));
-}
 
 /** Runs `action`; an error made for the user becomes one with exit status 2. */
 export function asUsage<T>(action: () => T): T {

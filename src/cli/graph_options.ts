@@ -3,9 +3,10 @@ import { basename, extname, resolve } from "node:path";
 import type { Command } from "commander";
 import { parse } from "yaml";
 import { parseSize } from "../base/units.js";
-import { readScenario, UsageError } from "./context.js";
+import { UsageError } from "./context.js";
 import { integer } from "./device_options.js";
 import { parsed } from "./quantity.js";
+import { readScenario } from "./scenario_file.js";
 
 export interface GraphChoice {
   ranks?: number;

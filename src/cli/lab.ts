@@ -15,16 +15,7 @@ import type { Scenario } from "../scenario/types.js";
 import type { DashboardAddress } from "../watch/dashboard/address.js";
 import type { RunEnd } from "../watch/dashboard/lab_board.js";
 import { LabScenario } from "../watch/dashboard/lab_scenario.js";
-import {
-  type AddVerb,
-  asUsage,
-  type CliContext,
-  load,
-  placesAndFiles,
-  readScenario,
-  UsageError,
-  warn,
-} from "./context.js";
+import { type AddVerb, asUsage, type CliContext, placesAndFiles, UsageError, warn } from "./context.js";
 import { runDashboard, unusedFolder } from "./lab_dashboard.js";
 import { addMerge } from "./lab_merge.js";
 import type { LabMetrics } from "./lab_metrics.js";
@@ -35,6 +26,7 @@ import { timeOption } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
 import { runScenario, untilStopped } from "./run_scenario.js";
+import { load, readScenario } from "./scenario_file.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 
 interface LabChoice extends RunChoice, TrustOptions {

@@ -20,7 +20,8 @@ import { drawGrid } from "../result/report/table.js";
 import { choosePart } from "../scenario/parts.js";
 import { loadScenario } from "../scenario/scenario.js";
 import type { Scenario } from "../scenario/types.js";
-import { asUsage, type CliContext, collect, load, print, readScenario, UsageError, warn } from "./context.js";
+import { asUsage, type CliContext, collect, print, UsageError, warn } from "./context.js";
+import { load, readScenario } from "./scenario_file.js";
 import { untilSignal } from "./stop_signals.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 

@@ -4,7 +4,7 @@ import { dcqcnFixedPoint, dcqcnStability } from "../models/dcqcn/index.js";
 import { fixed, gbps, kilobytes, percent, printable } from "../result/report/format.js";
 import { StatusLine } from "../result/report/status_line.js";
 import { drawGrid } from "../result/report/table.js";
-import { type AddVerb, asUsage, type CliContext, load, print, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, print, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import {
   addLinkOptions,
@@ -18,6 +18,7 @@ import {
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
 import { runScenario, untilStopped } from "./run_scenario.js";
+import { load } from "./scenario_file.js";
 
 interface ModelChoice extends RunChoice {
   delay?: number;

@@ -16,10 +16,11 @@ import {
   type SwitchProfile,
 } from "../models/buffers/index.js";
 import { loadScenario } from "../scenario/scenario.js";
-import { type AddVerb, asUsage, type CliContext, collect, kExit, load, print, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, collect, kExit, print, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { bufferText, checkText, ecnText, profileText } from "./plan_text.js";
 import { quantity, rateOption, sizeOption, timeOption } from "./quantity.js";
+import { load } from "./scenario_file.js";
 import { convert, convertOptions, type SonicOptions, switchFields, withSonic } from "./sonic.js";
 
 interface BufferChoice {

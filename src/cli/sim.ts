@@ -5,7 +5,7 @@ import type { SimPerformance } from "../clocks/sim/types.js";
 import { kMostThreads } from "../native/simulation_types.js";
 import { count, fixed, percent } from "../result/report/format.js";
 import { type FileRequest, findPlaces } from "../scenario/places.js";
-import { type AddVerb, asUsage, type CliContext, load, placesAndFiles, UsageError, warn } from "./context.js";
+import { type AddVerb, asUsage, type CliContext, placesAndFiles, UsageError, warn } from "./context.js";
 import { integer } from "./device_options.js";
 import { addPlacement, type FileChoice, scenarioOf } from "./graph_options.js";
 import { tellIdeal } from "./ideal.js";
@@ -13,6 +13,7 @@ import { parsed } from "./quantity.js";
 import { runFolder } from "./run_folder.js";
 import { addRunOptions, overridesOf, type RunChoice } from "./run_options.js";
 import { runScenario, untilStopped } from "./run_scenario.js";
+import { load } from "./scenario_file.js";
 import { ProgressLine } from "./sim_progress.js";
 import { addTrustOption, askForTrust, type TrustOptions } from "./trust.js";
 

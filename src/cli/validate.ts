@@ -17,11 +17,10 @@ import {
   describeError,
   exitStatusOf,
   kExit,
-  load,
-  readScenario,
   UsageError,
   warn,
 } from "./context.js";
+import { load, readScenario } from "./scenario_file.js";
 import { libraryOf } from "./trust.js";
 
 export const addValidate: AddVerb = (parent, context, done) => {
