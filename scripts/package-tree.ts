@@ -106,7 +106,6 @@ const kSources = [
   "package.json",
   "tsconfig.json",
   "tsconfig.build.json",
-  "tsconfig.papers.json",
   "CMakeLists.txt",
   "binding.gyp",
   "native",
@@ -144,7 +143,7 @@ export async function stage(folder: string): Promise<void> {
   // The file declares nothing, and begins as a script does.
   rmSync(join(program, "dist/cli/main.d.ts"));
   const { addonFile } = (await import(
-    pathToFileURL(join(built, "dist/native/addon.js")).href
+    pathToFileURL(join(built, "src/native/addon.ts")).href
   )) as typeof import("../src/native/addon.js");
   const core = addonFile();
   const libraries = readdirSync(dirname(core)).filter((file) => /^(libweir-.*\.so|weir-launch)$/.test(file));

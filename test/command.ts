@@ -18,7 +18,7 @@ export function setup(): void {
     "package.json",
     "tsconfig.json",
     "tsconfig.build.json",
-    "tsconfig.papers.json",
+    "scripts/bundle.config.ts",
   ];
   const built = statSync(kMain, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (sources.every((path) => newest(join(kRoot, path)) < built)) return;

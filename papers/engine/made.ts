@@ -51,8 +51,10 @@ let figures: string | undefined;
 function figuresVersion(): string {
   if (figures !== undefined) return figures;
   const hash = createHash("sha256");
-  const folder = fileURLToPath(new URL("..", import.meta.url));
-  for (const [file, text] of modulesIn(folder, extname(import.meta.url))) hash.update(`\0${file}\0`).update(text);
+  const kind = extname(import.meta.url);
+  // All built modules of papers are in one folder.
+  const folder = fileURLToPath(new URL(kind === ".ts" ? ".." : ".", import.meta.url));
+  for (const [file, text] of modulesIn(folder, kind)) hash.update(`\0${file}\0`).update(text);
   figures = hash.digest("hex");
   return figures;
 }

@@ -43,6 +43,7 @@ export async function makeProgram(
     })
     .exitOverride()
     .showHelpAfterError("(weir --help lists verbs and examples)");
+  if (asksForVersion(argv)) return program;
   const asked = Object.hasOwn(kVerbs, argv[0] ?? "") ? kVerbs[argv[0] as string] : undefined;
   for (const verb of asked === undefined ? Object.values(kVerbs) : [asked]) (await verb())(program, context, done);
   if (asked !== undefined) return program;
@@ -68,9 +69,9 @@ export async function runCli(argv: readonly string[], context: CliContext): Prom
   }
 }
 
-/** Tells whether it asks for the version in a way of other commands. */
+/** Tells whether it asks for the version, perhaps in a way of other commands. */
 function asksForVersion([only, ...rest]: readonly string[]): boolean {
-  return rest.length === 0 && (only === "version" || only === "-v");
+  return rest.length === 0 && ["--version", "-V", "version", "-v"].includes(only ?? "");
 }
 
 /** Verbs that run a scenario, below each verb that may have been meant by `weir VERB FILE`; "": no verb was given. */
@@ -95,7 +96,7 @@ function runHint(argv: readonly string[], error: string): string {
  * The verb of papers. They are proof, and no part of the product, which is made without knowing them: when built they are in
  * dist/ with it, as sources they are beside src/.
  */
-const kPapers = extname(import.meta.url) === ".ts" ? "../../papers/cli/paper.ts" : "../papers/cli/paper.js";
+const kPapers = extname(import.meta.url) === ".ts" ? "../../papers/cli/paper.ts" : "../papers/paper.js";
 
 /**
  * Verbs, in the order of the help. A file is loaded where its verb is asked for: loading the modules of others takes longer than

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { csvLine } from "../base/csv_line.js";
 import { WeirError } from "../base/error.js";
-import { THIS_COMMAND } from "../base/processes/this_command.js";
+import { THIS_COMMAND } from "../base/this_command.js";
 import { formatSize, parseSize } from "../base/units.js";
 import { writeWhole } from "../base/write_file.js";
 import { type ClockName, kClockNames } from "../clocks/clock.js";

@@ -7,8 +7,8 @@ import { addonFile } from "../native/addon.js";
 
 /**
  * Returns "0.1.0+4f1c2a90b7de": the package's version, and a hash of the code that runs here, byte by byte: the native core as it was
- * built, and Weir's JavaScript modules but for figures of papers. Two builds of the same sources can differ; installed packages, Node.js
- * and the system are not in it.
+ * built, and Weir's JavaScript modules but for figures of papers. Two builds of the same sources can differ, also by the npm packages that
+ * a build has inside; packages that are loaded, Node.js and the system are not in it.
  * Throws WeirError when the native core was not built.
  */
 export function codeVersion(): string {

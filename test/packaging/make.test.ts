@@ -77,6 +77,7 @@ it("builds in a copy: what an earlier build left of the core stays, everything e
     "src/cli/main.ts",
     "papers/cli/paper.ts",
     "web/vite.config.ts",
+    "scripts/bundle.config.ts",
     "scripts/install.mjs",
     "scripts/finish-build.mjs",
   ])

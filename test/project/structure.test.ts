@@ -120,6 +120,12 @@ describe("src/", () => {
   it("has no circles of files", () => {
     expect(circlesOf(imports).map((circle) => circle.join(" -> "))).toEqual([]);
   });
+
+  it("has no modules deeper than the built ones that find files by their own place", () => {
+    const finding = files.filter((file) => read(file).includes("import.meta.url"));
+    expect(finding).toContain("src/base/package_file.ts");
+    expect(finding.filter((file) => !/^src\/[^/]+\/[^/]+$/.test(file))).toEqual([]);
+  });
 });
 
 describe("rooms of src/", () => {
@@ -276,10 +282,10 @@ describe("the two native builds", () => {
 });
 
 describe("the command", () => {
-  it("may be run after every build: tsc writes its file without that permission", () => {
+  it("may be run after every build: the bundler writes its file without that permission", () => {
     const command = join(root, "dist/cli/main.js");
     chmodSync(command, 0o644);
-    expect((JSON.parse(read("package.json")) as { scripts: Record<string, string> }).scripts["build:ts"]).toContain(
+    expect((JSON.parse(read("package.json")) as { scripts: Record<string, string> }).scripts["build:js"]).toContain(
       "scripts/finish-build.mjs",
     );
     expect(spawnSync(process.execPath, [join(root, "scripts/finish-build.mjs")]).status).toBe(0);

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WeirError } from "../../../src/base/error.js";
-import { THIS_COMMAND } from "../../../src/base/processes/this_command.js";
+import { THIS_COMMAND } from "../../../src/base/this_command.js";
 import { writeWhole } from "../../../src/base/write_file.js";
 import type { PerfRow } from "../../../src/verbs/perf/report.js";
 import { type CpuUse, CpuWatch } from "./cpu.js";

@@ -1,7 +1,7 @@
 /** RDMA between soft NICs on two hosts, by this installation's `weir perf`, each end a process of its own. */
 
 import { WeirError } from "../../../src/base/error.js";
-import { THIS_COMMAND } from "../../../src/base/processes/this_command.js";
+import { THIS_COMMAND } from "../../../src/base/this_command.js";
 import type { PerfTest } from "../../../src/verbs/perf/options.js";
 import { type PerfRow, perfSchema } from "../../../src/verbs/perf/report.js";
 import type { Host, HostPair } from "./host_pair.js";

@@ -5,5 +5,5 @@ import { fileURLToPath } from "node:url";
 export const THIS_COMMAND: readonly string[] = [
   process.execPath,
   ...process.execArgv,
-  fileURLToPath(new URL(`../../cli/main${extname(import.meta.url)}`, import.meta.url)),
+  fileURLToPath(new URL(`../cli/main${extname(import.meta.url)}`, import.meta.url)),
 ];

@@ -1,0 +1,57 @@
+/**
+ * The program of src/ and papers/ as dist/, in few files: Node.js takes longer to find and read some hundred modules than to run many
+ * a verb. npm packages that most verbs need are inside, with their licences in dist/licenses.md. Others are loaded as packages: those
+ * that few verbs need, and raw-socket, which is compiled.
+ */
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { defineConfig, type Plugin } from "vite";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const dist = join(root, "dist");
+
+/** Modules that are run or imported by the paths of their files. Weir is one graph of them: no module is in two files. */
+const kEntries = {
+  "cli/main": "src/cli/main.ts",
+  "verbs/index": "src/verbs/index.ts",
+  "study/worker": "src/study/worker.ts",
+  "papers/paper": "papers/cli/paper.ts",
+  "papers/worker": "papers/cli/worker.ts",
+};
+const kPackages = ["@bomb.sh/tab", "@grpc/grpc-js", "@grpc/proto-loader", "raw-socket", "vega", "vega-lite"];
+
+/** Removes modules of earlier builds: dist/ has what runs, and code versions are sums of what it has. */
+const tidy: Plugin = {
+  name: "tidy",
+  writeBundle(_, bundle) {
+    for (const file of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+      if (/\.js(\.map)?$/.test(file) && !file.startsWith("web/") && !(file in bundle)) rmSync(join(dist, file));
+    }
+  },
+};
+
+export default defineConfig({
+  root,
+  plugins: [tidy],
+  ssr: { noExternal: true, external: kPackages },
+  build: {
+    ssr: true,
+    outDir: dist,
+    emptyOutDir: false,
+    copyPublicDir: false,
+    reportCompressedSize: false,
+    target: "node20",
+    license: { fileName: "licenses.md" },
+    rolldownOptions: {
+      input: Object.fromEntries(Object.entries(kEntries).map(([name, file]) => [name, join(root, file)])),
+      output: {
+        entryFileNames: "[name].js",
+        // Folders are as deep as those of src/: modules find other files of the package by their own places.
+        chunkFileNames: ({ moduleIds }) =>
+          `${moduleIds.some((id) => id.startsWith(join(root, "papers/"))) ? "papers" : "chunks"}/[name]-[hash].js`,
+      },
+    },
+  },
+  logLevel: "warn",
+});
