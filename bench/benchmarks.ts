@@ -2,6 +2,7 @@
 export const BENCHMARKS = [
   "micro/core.js",
   "micro/units.js",
+  "start/verbs.js",
   "dataplane/forwarding.js",
   "dataplane/routing.js",
   "dataplane/latency.js",
