@@ -109,8 +109,9 @@ export async function pair(nics: Nics<Daemon>, command: readonly string[]): Prom
   return said.output;
 }
 
-function listens(port: number): boolean {
+/** Tells whether somebody listens at a TCP port of this process's network namespace, or of that of process `pid`. */
+export function listens(port: number, pid: number | "self" = "self"): boolean {
   const hex = `:${port.toString(16).toUpperCase().padStart(4, "0")} `;
-  const lines = ["tcp", "tcp6"].flatMap((file) => readFileSync(`/proc/net/${file}`, "utf8").split("\n"));
+  const lines = ["tcp", "tcp6"].flatMap((file) => readFileSync(`/proc/${pid}/net/${file}`, "utf8").split("\n"));
   return lines.some((line) => line.includes(hex) && / 0A /.test(line));
 }
