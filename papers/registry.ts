@@ -7,6 +7,7 @@ import { loadTrial } from "./engine/trial.js";
 import { HPCC_COMPLETION } from "./hpcc/completion.js";
 import { QCN_EXPERIMENTS } from "./qcn/experiments.js";
 import { TIMELY_TAIL } from "./timely/tail.js";
+import { TRAINING_EXPERIMENTS } from "./training/experiments.js";
 import { UEC_EXPERIMENTS } from "./uec/experiments.js";
 
 export const EXPERIMENTS: readonly Experiment[] = [
@@ -16,6 +17,7 @@ export const EXPERIMENTS: readonly Experiment[] = [
   TIMELY_TAIL,
   HPCC_COMPLETION,
   ...UEC_EXPERIMENTS,
+  ...TRAINING_EXPERIMENTS,
 ];
 
 export function findExperiment(id: string): Experiment | undefined {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { readScenarioText } from "../../src/base/yaml.js";
-import { fileReferences } from "../../src/scenario/file_references.js";
+import { fileReferences, readReferenced } from "../../src/scenario/file_references.js";
 import { kDefaultSeed } from "../../src/scenario/schema.js";
 import { idOf, inputOf, type Plan, type PlannedScenario, type Point } from "../../src/study/plan.js";
 import { overridesOf } from "../../src/study/sweep/spec.js";
@@ -135,7 +135,7 @@ class Scenarios {
     const [scenario, path] = [this.all[position] as PlannedScenario, this.paths[position] as string];
     const { data } = readScenarioText(scenario.text, scenario.name, set);
     for (const { file } of fileReferences(data)) {
-      scenario.files[file] ??= readFileSync(resolve(dirname(path), file), "utf8");
+      scenario.files[file] ??= readReferenced(resolve(dirname(path), file));
     }
     const { seed } = data as { seed?: unknown };
     const input = inputOf(this.code, clock, scenario, values);

@@ -32,6 +32,12 @@ const kOfModels: Readonly<Record<string, readonly Ruling[]>> = {
   "qcn-shu-feedback": ["holds", "holds"],
 };
 
+/** CNPs go with the data, as the flags in acknowledgements of the paper's simulator do. */
+const kCnpsWithData = {
+  setting: "congestion={algorithm: dcqcn, profile: hpcc-ns3}",
+  warning: /^host h\d-\d+: CNPs have the priority 3 of the data|^and \d+ more warnings$/,
+};
+
 /** Settings that are as they are on purpose, and what they are warned of; without `setting`: in all trials. */
 const kWarned: Readonly<Record<string, { setting?: string; warning: RegExp }>> = {
   // Every packet is to be marked.
@@ -43,6 +49,8 @@ const kWarned: Readonly<Record<string, { setting?: string; warning: RegExp }>> =
   "qcn-ofa-dcb": {
     warning: /^switch \w+: priority 0 of the traffic is not lossless|^traffic bursts: priority 0 is not a CNPV/,
   },
+  "training-collectives": kCnpsWithData,
+  "training-iterations": kCnpsWithData,
   "dcqcn-fig18": {
     setting: "switch.buffer.mode=static",
     warning: /^switch \w+: kmin .* is not below t_PFC .*: PFC may act before ECN marks anything$/,

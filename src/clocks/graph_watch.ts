@@ -2,6 +2,7 @@
 import { WeirError } from "../base/error.js";
 import { operationsOf } from "../device/message_graphs.js";
 import type { OperationTimes, SimulationAddon, SimulationProgress } from "../native/simulation_types.js";
+import { graphProgress } from "../result/graph_progress.js";
 import type { GraphResult } from "../result/graph_result.js";
 import { kMostEvents, timeLine, traceEvents, traceFile } from "../result/graph_timeline.js";
 import { type GraphTimes, graphFigures, lastEnd } from "../result/graph_times.js";
@@ -110,6 +111,7 @@ export function graphResult({ id, graph, hosts, start }: GraphJob, times: GraphT
     ...(complete && least > 0 && { slowdown: time / least }),
     ...figures,
     time_line: timeLine(graph, times, hosts, start),
+    progress: graphProgress(graph, times, ideal, start),
   };
 }
 

@@ -53,6 +53,13 @@ export const graphResultSchema = open({
     )
     .optional()
     .describe("Of the first 64 ranks, from the start of the graph."),
+  progress: open({
+    steps: count.describe("Parts of the same size into which receives and calculations are divided: at most 200."),
+    reached_s: z.array(amount).describe("When each of these parts had ended; shorter than `steps` where not all did."),
+    ideal_s: z.array(amount).describe("The same on the ideal network."),
+  })
+    .optional()
+    .describe("How far it had come at each time, from its start."),
   critical: open({
     calculation_s: amount.describe("Calculations on it."),
     network_s: amount.describe("Messages on it, from their start to their receive's end."),

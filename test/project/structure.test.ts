@@ -160,8 +160,12 @@ const kParts: Readonly<Record<string, typeof kPaper>> = {
   hpcc: kPaper,
   qcn: kPaper,
   timely: kPaper,
+  training: kPaper,
   uec: kPaper,
-  "registry.ts": { parts: ["engine", "dcqcn", "ecn-or-delay", "hpcc", "qcn", "timely", "uec"], rooms: ["base"] },
+  "registry.ts": {
+    parts: ["engine", "dcqcn", "ecn-or-delay", "hpcc", "qcn", "timely", "training", "uec"],
+    rooms: ["base"],
+  },
   cli: { parts: ["engine", "registry.ts"], rooms: ["base", "cli", "clocks", "result", "study"] },
 };
 

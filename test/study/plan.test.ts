@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { readReferenced } from "../../src/scenario/file_references.js";
 import { identityOf, type Plan, planText, readPlan, scenarioOf } from "../../src/study/plan.js";
 import { folder, kScenario, plan, writeSweep } from "./fixture.js";
 
@@ -76,6 +77,25 @@ traffic:
     expect(JSON.stringify(identityOf(before.study, point))).toMatch(
       /"csv":"[0-9a-f]{64}\.csv".*"csv":"[0-9a-f]{64}\.csv"/,
     );
+  });
+
+  it("carries message graphs that are text, and refuses those that are not", () => {
+    const scenario = (file: string) => `${kScenario.slice(0, kScenario.indexOf("traffic:"))}transport: { type: rc }
+traffic:
+  - { pattern: graph, file: ${file} }
+`;
+    const directory = folder();
+    const text = "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 0\n}\n";
+    writeFileSync(join(directory, "a.goal"), text);
+    const { study, points } = plan(writeSweep(directory, { seeds: [1] }, scenario("a.goal")));
+    expect(study.scenarios[0]?.files).toEqual({ "a.goal": text });
+    expect(JSON.stringify(identityOf(study, points[0] as Plan["points"][number]))).toMatch(
+      /"file":"[0-9a-f]{64}\.goal"/,
+    );
+    writeFileSync(join(directory, "b.bin"), Buffer.from([0x80, 0xff, 0, 1]));
+    expect(() => readReferenced(join(directory, "b.bin"))).toThrow(/b\.bin: plans carry files as text, .* binary/);
+    writeFileSync(join(directory, "c.0.et"), "text");
+    expect(() => readReferenced(join(directory, "c.0.et"))).toThrow(/c\.0\.et: plans carry files as text/);
   });
 
   const errorOf = (spec: object, scenario = kScenario): string => {

@@ -1,4 +1,5 @@
 /** A comparison of runs as one HTML file that needs nothing else. Its bytes depend on the runs and their names only. */
+import { progressFigures } from "./graph_progress.js";
 import { curves, gridSection, list, renderPage } from "./html.js";
 import type { Comparison, NamedRun } from "./overlay.js";
 import type { Verdict } from "./overlay_limits.js";
@@ -27,6 +28,7 @@ export function renderOverlay(
     kind: "Weir comparison",
     subtitle: `${others.join(", ")} beside ${first}; differences are to ${first}`,
     main: `${verdictBanner(comparison, verdicts)}
+${progressFigures(runs)}
 ${main}
 ${list(remarks)}
 ${comparisonGrids(comparison, kPageRows)

@@ -4,7 +4,7 @@ import { basename, dirname, extname, resolve } from "node:path";
 import { type Problem, ScenarioError, WeirError } from "../../base/error.js";
 import { readScenarioFile, readScenarioText } from "../../base/yaml.js";
 import { kClocks } from "../../clocks/clocks.js";
-import { fileReferences } from "../../scenario/file_references.js";
+import { fileReferences, readReferenced } from "../../scenario/file_references.js";
 import { parseScenarioText } from "../../scenario/scenario.js";
 import { assignments, idOf, inputOf, type Plan, type PlannedScenario, type Study } from "../plan.js";
 import { type Override, type SweepSpec, showOverride } from "./spec.js";
@@ -51,7 +51,7 @@ function readFiles(spec: SweepSpec, { name, text, set: shared }: PlannedScenario
   for (const combination of spec.combinations) {
     const set = assignments(shared, Object.fromEntries(combination));
     for (const { file } of fileReferences(readScenarioText(text, name, set).data)) {
-      files[file] ??= readFileSync(resolve(dirname(spec.scenario), file), "utf8");
+      files[file] ??= readReferenced(resolve(dirname(spec.scenario), file));
     }
   }
   return files;

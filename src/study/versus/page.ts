@@ -3,6 +3,7 @@
 import { describeMade } from "../../result/made_schema.js";
 import { barFigure } from "../../result/report/fct_chart.js";
 import { count } from "../../result/report/format.js";
+import { progressFigures } from "../../result/report/graph_progress.js";
 import { banner, curves, gridSection, list, renderPage } from "../../result/report/html.js";
 import type { NamedRun } from "../../result/report/overlay.js";
 import type { ContenderDocument, VersusDocument } from "./document.js";
@@ -28,6 +29,7 @@ ${versusGrids(document)
   .join("\n")}
 ${list(remarks(document))}
 ${kPercentiles.map((name) => slowdownFigure(contenders, names, name)).join("\n")}
+${progressFigures(runs)}
 ${main}`,
     data,
   });

@@ -282,6 +282,37 @@ describe("renderOverlay", () => {
     expect(Object.keys(data(text)[0].result.series.flows)).toEqual([hostile]);
   });
 
+  const graph = (label: string, id: string, reached_s: number[], ideal_s = 1e-3) =>
+    run(label, (result) => {
+      const progress = { steps: 2, reached_s, ideal_s: [ideal_s / 2, ideal_s] };
+      const time = reached_s.length === 2 ? { time_s: reached_s[1] } : {};
+      result.graphs = [
+        {
+          ...{ id, source: "a.goal", ranks: 2, operations: 4, ended: 4, messages: 2, bytes: 16, ideal_s },
+          ...{ calculation_s: 0, exposed_s: 0, phases: [], progress, ...time },
+        },
+      ];
+    });
+  const paths = (text: string) =>
+    [...text.matchAll(/<path d="([^"]*)"[^>]*stroke="([^"]*)"[^>]*><title>([^<]*)/g)].map((found) => found.slice(1));
+
+  it("draws how far message graphs that several runs have had come, and the ideal network where all have the same", () => {
+    // The plot is 648 wide and 220 high, from 56 and down to 232.
+    const text = page([graph("a", "job", [2e-3, 4e-3]), graph("b", "job", [1e-3])]);
+    expect(text).toContain("<h3>Progress of job</h3>");
+    expect(paths(text)).toEqual([
+      ["M56.00 232.00H380.00V122.00H704.00V12.00", "var(--c0)", "a: 4 ms"],
+      ["M56.00 232.00H218.00V122.00", "var(--c1)", "b: not ended"],
+      ["M56.00 232.00H137.00V122.00H218.00V12.00", "var(--soft)", "ideal network: 1 ms"],
+    ]);
+    const other = page([graph("a", "job", [2e-3, 4e-3]), graph("b", "job", [1e-3], 2e-3)]);
+    expect(paths(other).map(([, , title]) => title)).toEqual(["a: 4 ms", "b: not ended"]);
+    expect(page([graph("a", "one", [1e-3]), graph("b", "two", [1e-3])])).not.toContain("Progress of");
+    expect(markup(page([graph("<img>", "</svg>", [1e-3]), graph("b", "</svg>", [1e-3])]))).toContain(
+      "<h3>Progress of &lt;/svg&gt;</h3>",
+    );
+  });
+
   const bare = (label: string) =>
     run(label, (_, series) => Object.assign(series, { time_s: [], flows: {}, queues: {} }));
 
