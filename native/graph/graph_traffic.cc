@@ -7,19 +7,29 @@
 
 namespace weir {
 
-void check_machines(const Column<uint32_t>& machine_of_nic, size_t nics) {
-  bool fits = machine_of_nic.empty() || machine_of_nic.size() == nics;
-  for (uint32_t nic = 0; fits && nic < machine_of_nic.size(); ++nic) {
+namespace {
+
+// For each of so many NICs the first one of its machine, by default itself.
+std::vector<uint32_t> checked_machines(std::vector<uint32_t> machine_of_nic, size_t nics) {
+  if (machine_of_nic.empty()) {
+    machine_of_nic.resize(nics);
+    std::iota(machine_of_nic.begin(), machine_of_nic.end(), 0);
+  }
+  bool fits = machine_of_nic.size() == nics;
+  for (uint32_t nic = 0; fits && nic < nics; ++nic) {
     const uint32_t first = machine_of_nic[nic];
     fits = first <= nic && machine_of_nic[first] == first;
   }
   require(fits, "graph.machine_of_nic", "there is the first NIC of its machine for each");
+  return machine_of_nic;
 }
+
+}  // namespace
 
 GraphTraffic::GraphTraffic(PlacedGraph&& graph, size_t nics)
     : parameters_(graph.parameters),
       nic_of_rank_(std::move(graph.nic_of_rank)),
-      machine_of_nic_(std::move(graph.machine_of_nic)),
+      machine_of_nic_(checked_machines(std::move(graph.machine_of_nic), nics)),
       graph_(std::move(graph.operations)),
       state_(graph_),
       connections_(std::move(graph.connections)) {
@@ -27,10 +37,6 @@ GraphTraffic::GraphTraffic(PlacedGraph&& graph, size_t nics)
   require(
       nic_of_rank_.size() == graph_.ranks() && graph.begins.size() == graph_.ranks() && std::ranges::all_of(nic_of_rank_, is_nic),
       "graph", "each rank has a NIC and a time to begin");
-  if (machine_of_nic_.empty()) {
-    machine_of_nic_.resize(nics);
-    std::iota(machine_of_nic_.begin(), machine_of_nic_.end(), 0);
-  }
   for (const uint32_t nic : nic_of_rank_) machine_of_rank_.push_back(machine_of_nic_[nic]);
   for (uint32_t nic = 0; nic < nics; ++nic) machines_.emplace_back(GraphHost(graph_, state_, parameters_, machine_of_rank_, nic));
   for (uint32_t rank = graph_.ranks(); rank-- > 0;) {

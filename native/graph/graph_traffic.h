@@ -53,8 +53,6 @@ void describe(auto& v, Of<PlacedGraph> auto& graph) {
   v("begins", graph.begins, field::any("When each rank begins; of the wall on the wire, ns."));
   v("connections", graph.connections, field::any("Of ranks on different machines."));
 }
-// Throws NativeError INVALID_CONFIG unless each of so many NICs has the first one of its machine.
-void check_machines(const Column<uint32_t>& machine_of_nic, size_t nics);
 
 // NICs as a graph sees them.
 class GraphNics {

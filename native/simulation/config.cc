@@ -56,7 +56,6 @@ void check(const SimulationConfig& config) {
     };
     require(std::ranges::all_of(config.graph->connections, on_demand), "simulation.graph.connections",
             "they are flows on demand that exist");
-    check_machines(config.graph->machine_of_nic, hosts);
   }
   require(std::ranges::all_of(config.taps, exists), "simulation.taps", "they are at ports that exist");
   for (const SampledQueue& queue : config.sampled_queues) {
