@@ -82,7 +82,7 @@ class Crowd {
     const Time waits[] = {0, static_cast<Time>(below(40)), static_cast<Time>(below(2'000)), static_cast<Time>(below(400'000))};
     if (!is_frame(event)) push({event.at + 1 + waits[1 + below(3)], kWake, event.packet, event.device});
     // Of one of the NICs that a device may have.
-    const uint32_t nic = event.packet % 3;
+    const uint32_t nic = event.kind % 3;
     if (is_frame(event) && below(3) == 0) push({event.at + waits[below(2)], kWake - nic, below(4), event.device});
     if (is_frame(event)) return;
     // Frames to others: each by the one port that faces the sender, at times that often coincide.
