@@ -16,7 +16,7 @@ IdealNetworkHandle::IdealNetworkHandle(const Napi::CallbackInfo& info) : Wrap(in
     IdealNetworkConfig config;
     from_js(info[0], config, {.name = "ideal network"});
     network_ = std::make_unique<IdealNetwork>(std::move(config.operations), config.parameters,
-                                              std::vector<uint32_t>(std::move(config.host_of_rank)), config.ways);
+                                              std::vector<uint32_t>(std::move(config.machine_of_rank)), config.ways);
   });
 }
 

@@ -16,15 +16,15 @@ namespace weir {
 struct IdealNetworkConfig {
   MessageGraphColumns operations;
   GraphParameters parameters;
-  Column<uint32_t> host_of_rank;
+  Column<uint32_t> machine_of_rank;
   Columns<IdealWay> ways;
 };
 void describe(auto& v, Of<IdealNetworkConfig> auto& config) {
   v.type("IdealNetworkConfig", "A message graph on an ideal network.");
   v("operations", config.operations, field::any("The graph."));
   v.base(config.parameters);
-  v("host_of_rank", config.host_of_rank, field::any("Ranks of one host reach each other by its inside."));
-  v("ways", config.ways, field::any("Of ranks at different hosts."));
+  v("machine_of_rank", config.machine_of_rank, field::any("Ranks of one machine reach each other by its inside."));
+  v("ways", config.ways, field::any("Of ranks on different machines."));
 }
 
 class IdealNetworkHandle : public Wrap<IdealNetworkHandle> {

@@ -101,11 +101,10 @@ Time Worker::turn() {
       reset_at_ = kNever;
     }
   }
+  for (Device* device : devices_.all()) device->turn(now, now);
   deadline_ = std::min(next_sample_, reset_at_);
-  for (Device* device : devices_.all()) {
-    device->turn(now, now);
-    deadline_ = std::min(deadline_, device->next_deadline());
-  }
+  // A device's turn may give another one work: NICs of one machine have a message graph in common.
+  for (Device* device : devices_.all()) deadline_ = std::min(deadline_, device->next_deadline());
   turned_ = now;
   publish(now, false);
   const uint64_t frames = devices_.frames_seen();

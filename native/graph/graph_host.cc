@@ -21,11 +21,11 @@ GraphState::GraphState(const MessageGraph& graph)
 }
 
 GraphHost::GraphHost(const MessageGraph& graph, GraphState& state, const GraphParameters& parameters,
-                     std::span<const uint32_t> host_of_rank, uint32_t number)
+                     std::span<const uint32_t> machine_of_rank, uint32_t number)
     : graph_(graph),
       state_(state),
       parameters_(parameters),
-      host_of_rank_(host_of_rank),
+      machine_of_rank_(machine_of_rank),
       number_(number),
       matching_(graph, state.links) {}
 

@@ -1,10 +1,10 @@
-// Ranks of a message graph that live on one host, and carry it out: an event-driven state machine, without clock or I/O.
+// Ranks of a message graph that live on one machine, and carry it out: an event-driven state machine, without clock or I/O.
 //
 //   begin(now)               the ranks start
 //   arrived(now, word)       a message has come whole
 //   acknowledged(now, word)  one that was sent has
-//   advance(now)             time passes: calculations end, messages within the host arrive
-// Messages to other hosts are in outgoing(), for the driver to hand to connections, which keep their order. A word says what a
+//   advance(now)             time passes: calculations end, messages within the machine arrive
+// Messages to other machines are in outgoing(), for the driver to hand to connections, which keep their order. A word says what a
 // message is, and goes with it as immediate data: both ends know the graph.
 //
 // A rank's processor carries out one calculation at a time, in the order in which they became ready, and while it calculates it
@@ -37,18 +37,18 @@ void describe(auto& v, Of<GraphParameters> auto& p) {
   v("eager", p.eager, field::any("Sends of at most that size end when they start.", "bytes"));
   v("rendezvous", p.rendezvous,
     field::optional(field::any("Longer ones wait until the receiver has posted its receive; absent: none.", "bytes")));
-  v("inside_rate", p.inside_rate, field::bps("Of each rank's link within its host; 0: no limit."));
-  v("inside_latency", p.inside_latency, field::ns("Of messages within a host."));
+  v("inside_rate", p.inside_rate, field::bps("Of each rank's link within its machine; 0: no limit."));
+  v("inside_latency", p.inside_latency, field::ns("Of messages within a machine."));
 }
 
-// What is known of all operations; each is written to by the host of its rank alone.
+// What is known of all operations; each is written to by the machine of its rank alone.
 struct GraphState {
   explicit GraphState(const MessageGraph& graph);
 
   std::vector<uint32_t> waits;  // how many others an operation waits for
   std::vector<uint32_t> links;  // see Matching; of a receive that is taken its message, and of one that asked first the other way
   std::vector<Time> started, ended;  // kNever: not yet
-  // When each rank's link within its host is free, and behind it each of its processors.
+  // When each rank's link within its machine is free, and behind it each of its processors.
   std::vector<Time> free;
   std::vector<uint32_t> first_free;  // by rank
 };
@@ -63,9 +63,9 @@ class GraphHost {
     uint64_t bytes;
   };
 
-  // `host_of_rank`: this one's ranks have `number`. All must outlive it.
+  // `machine_of_rank`: this one's ranks have `number`. All must outlive it.
   GraphHost(const MessageGraph& graph, GraphState& state, const GraphParameters& parameters,
-            std::span<const uint32_t> host_of_rank, uint32_t number);
+            std::span<const uint32_t> machine_of_rank, uint32_t number);
 
   void begin(Time now, uint32_t rank);
   void arrived(Time now, uint32_t word);
@@ -89,7 +89,7 @@ class GraphHost {
   };
   static bool later(const Timer& a, const Timer& b) { return a.at != b.at ? a.at > b.at : a.sequence > b.sequence; }
 
-  bool is_own(uint32_t rank) const { return host_of_rank_[rank] == number_; }
+  bool is_own(uint32_t rank) const { return machine_of_rank_[rank] == number_; }
   void schedule(Time at, uint32_t operation, What what);
   void run(Time now);
   void ready(uint32_t operation);
@@ -107,7 +107,7 @@ class GraphHost {
   const MessageGraph& graph_;
   GraphState& state_;
   const GraphParameters& parameters_;
-  std::span<const uint32_t> host_of_rank_;
+  std::span<const uint32_t> machine_of_rank_;
   uint32_t number_;
   Matching matching_;
   std::vector<uint32_t> ready_;

@@ -1,15 +1,35 @@
 #include "graph/graph_traffic.h"
 
-#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/native_error.h"
 
 namespace weir {
 
+namespace {
+
+// For each of so many NICs the first one of its machine, by default itself.
+std::vector<uint32_t> checked_machines(std::vector<uint32_t> machine_of_nic, size_t nics) {
+  if (machine_of_nic.empty()) {
+    machine_of_nic.resize(nics);
+    std::iota(machine_of_nic.begin(), machine_of_nic.end(), 0);
+  }
+  bool fits = machine_of_nic.size() == nics;
+  for (uint32_t nic = 0; fits && nic < nics; ++nic) {
+    const uint32_t first = machine_of_nic[nic];
+    fits = first <= nic && machine_of_nic[first] == first;
+  }
+  require(fits, "graph.machine_of_nic", "there is the first NIC of its machine for each");
+  return machine_of_nic;
+}
+
+}  // namespace
+
 GraphTraffic::GraphTraffic(PlacedGraph&& graph, size_t nics)
     : parameters_(graph.parameters),
       nic_of_rank_(std::move(graph.nic_of_rank)),
+      machine_of_nic_(checked_machines(std::move(graph.machine_of_nic), nics)),
       graph_(std::move(graph.operations)),
       state_(graph_),
       connections_(std::move(graph.connections)) {
@@ -17,9 +37,10 @@ GraphTraffic::GraphTraffic(PlacedGraph&& graph, size_t nics)
   require(
       nic_of_rank_.size() == graph_.ranks() && graph.begins.size() == graph_.ranks() && std::ranges::all_of(nic_of_rank_, is_nic),
       "graph", "each rank has a NIC and a time to begin");
-  for (uint32_t nic = 0; nic < nics; ++nic) hosts_.emplace_back(GraphHost(graph_, state_, parameters_, nic_of_rank_, nic));
+  for (const uint32_t nic : nic_of_rank_) machine_of_rank_.push_back(machine_of_nic_[nic]);
+  for (uint32_t nic = 0; nic < nics; ++nic) machines_.emplace_back(GraphHost(graph_, state_, parameters_, machine_of_rank_, nic));
   for (uint32_t rank = graph_.ranks(); rank-- > 0;) {
-    hosts_[nic_of_rank_[rank]].begins.push_back({graph.start + static_cast<Time>(graph.begins[rank]), rank});
+    machines_[machine_of_rank_[rank]].begins.push_back({graph.start + static_cast<Time>(graph.begins[rank]), rank});
   }
 }
 
@@ -29,70 +50,75 @@ void GraphTraffic::begin(GraphNics& nics, const std::function<Sender(const Graph
     require(connection.from < graph_.ranks() && connection.to < graph_.ranks(), "graph.connections", "they are between ranks");
     const Sender sender = sender_of(connection);
     require(nic_of_rank_[connection.from] == sender.nic, "graph.connections", "they lead from a rank's NIC");
-    hosts_[sender.nic].connections.emplace(key(connection.from, connection.to), sender.index);
+    machines_[machine_of_nic_[sender.nic]].connections.emplace(key(connection.from, connection.to), sender);
   }
-  for (uint32_t nic = 0; nic < hosts_.size(); ++nic) {
-    std::vector<Begin>& begins = hosts_[nic].begins;
+  for (uint32_t number = 0; number < machines_.size(); ++number) {
+    std::vector<Begin>& begins = machines_[number].begins;
     for (Begin& begin : begins) begin.at += origin;
     std::ranges::stable_sort(begins, std::ranges::greater{}, &Begin::at);
-    wake_at(nic, next_of(hosts_[nic]));
+    wake_at(number, next_of(machines_[number]));
   }
 }
 
-Time GraphTraffic::next_of(const Host& host) const {
-  const Time begins = host.begins.empty() ? kNever : host.begins.back().at;
-  return std::min(begins, host.operations.next_deadline());
+Time GraphTraffic::next_of(const Machine& machine) const {
+  const Time begins = machine.begins.empty() ? kNever : machine.begins.back().at;
+  return std::min(begins, machine.operations.next_deadline());
 }
 
-void GraphTraffic::wake_at(uint32_t nic, Time at) {
-  if (at >= hosts_[nic].wakes) return;
-  hosts_[nic].wakes = at;
-  nics_->wake_host(nic, at);
+void GraphTraffic::wake_at(uint32_t number, Time at) {
+  if (at >= machines_[number].wakes) return;
+  machines_[number].wakes = at;
+  nics_->wake_host(number, at);
 }
 
 // A wake that was asked for before an earlier one finds nothing to do.
-void GraphTraffic::wake(uint32_t nic, Time now) {
-  Host& host = hosts_[nic];
-  if (host.wakes <= now) host.wakes = kNever;
-  for (; !host.begins.empty() && host.begins.back().at <= now; host.begins.pop_back()) {
-    host.operations.begin(host.begins.back().at, host.begins.back().rank);
+void GraphTraffic::wake(uint32_t nic, Time time) {
+  const uint32_t number = machine_of_nic_[nic];
+  Machine& machine = machines_[number];
+  const Time now = advanced(machine, time);
+  if (machine.wakes <= now) machine.wakes = kNever;
+  for (; !machine.begins.empty() && machine.begins.back().at <= now; machine.begins.pop_back()) {
+    machine.operations.begin(machine.begins.back().at, machine.begins.back().rank);
   }
-  host.operations.advance(now);
-  for (const GraphHost::Outgoing& message : host.operations.outgoing()) {
-    const auto connection = host.connections.find(key(message.from, message.to));
-    require(connection != host.connections.end(), "graph", "ranks that exchange messages have no stream");
-    ++host.under_way;
-    nics_->post(now, nic, connection->second, message.word, message.bytes);
+  machine.operations.advance(now);
+  for (const GraphHost::Outgoing& message : machine.operations.outgoing()) {
+    const auto connection = machine.connections.find(key(message.from, message.to));
+    require(connection != machine.connections.end(), "graph", "ranks that exchange messages have no stream");
+    ++machine.under_way;
+    nics_->post(now, connection->second.nic, connection->second.index, message.word, message.bytes);
   }
-  host.operations.outgoing().clear();
-  settle(nic, now);
+  machine.operations.outgoing().clear();
+  settle(number, now);
 }
 
-void GraphTraffic::hear(uint32_t nic, bool arrived, uint32_t word, Time now) {
-  Host& host = hosts_[nic];
+void GraphTraffic::hear(uint32_t nic, bool arrived, uint32_t word, Time time) {
+  const uint32_t number = machine_of_nic_[nic];
+  Machine& machine = machines_[number];
+  const Time now = advanced(machine, time);
   if (arrived) {
-    host.operations.arrived(now, word);
+    machine.operations.arrived(now, word);
   } else {
-    --host.under_way;
-    host.operations.acknowledged(now, word);
+    --machine.under_way;
+    machine.operations.acknowledged(now, word);
   }
-  settle(nic, now);
+  settle(number, now);
 }
 
-void GraphTraffic::settle(uint32_t nic, Time now) {
-  Host& host = hosts_[nic];
-  host.ended.store(host.operations.ended(), std::memory_order_relaxed);
-  wake_at(nic, host.operations.outgoing().empty() ? next_of(host) : now);
+void GraphTraffic::settle(uint32_t number, Time now) {
+  Machine& machine = machines_[number];
+  machine.ended.store(machine.operations.ended(), std::memory_order_relaxed);
+  wake_at(number, machine.operations.outgoing().empty() ? next_of(machine) : now);
 }
 
 uint64_t GraphTraffic::ended() const {
   uint64_t sum = 0;
-  for (const Host& host : hosts_) sum += host.ended.load(std::memory_order_relaxed);
+  for (const Machine& machine : machines_) sum += machine.ended.load(std::memory_order_relaxed);
   return sum;
 }
 
 bool GraphTraffic::moves() const {
-  return std::ranges::any_of(hosts_, [this](const Host& host) { return host.under_way > 0 || next_of(host) != kNever; });
+  const auto moves = [this](const Machine& machine) { return machine.under_way > 0 || next_of(machine) != kNever; };
+  return std::ranges::any_of(machines_, moves);
 }
 
 }  // namespace weir

@@ -1,8 +1,9 @@
-// A message graph on NICs: hosts that carry their ranks' operations out, and their messages on streams on demand. A host belongs
-// to whoever drives its NIC. It hears of messages in the middle of what the NIC does, and has its own sent as soon as that is
-// over: by a wake at the same time.
+// A message graph on NICs: machines that carry their ranks' operations out, and their messages on streams on demand. A machine
+// has one NIC or several, and belongs to whoever drives these, all of them one thread in the order of time. It hears of messages
+// in the middle of what a NIC does, and has its own sent as soon as that is over: by a wake at the same time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -36,6 +37,7 @@ struct PlacedGraph {
   MessageGraphColumns operations;
   GraphParameters parameters;
   Column<uint32_t> nic_of_rank;
+  Column<uint32_t> machine_of_nic;
   Time start = 0;
   Column<double> begins;
   Columns<GraphConnection> connections;
@@ -45,9 +47,11 @@ void describe(auto& v, Of<PlacedGraph> auto& graph) {
   v("operations", graph.operations, field::any("The graph."));
   v.base(graph.parameters);
   v("nic_of_rank", graph.nic_of_rank, field::any("Where each rank is."));
+  v("machine_of_nic", graph.machine_of_nic,
+    field::optional(field::any("For each NIC the first of its machine; absent: each is alone in its machine.")));
   v("start", graph.start, field::optional(field::ns("When time 0 of `begins` is.")));
   v("begins", graph.begins, field::any("When each rank begins; of the wall on the wire, ns."));
-  v("connections", graph.connections, field::any("Of ranks at different NICs."));
+  v("connections", graph.connections, field::any("Of ranks on different machines."));
 }
 
 // NICs as a graph sees them.
@@ -55,7 +59,7 @@ class GraphNics {
  public:
   // SoftNic::post() of a NIC.
   virtual void post(Time now, uint32_t nic, uint32_t queue_pair, uint32_t word, uint64_t bytes) = 0;
-  // GraphTraffic::wake() is to be called for it then; earlier wakes that were asked for stay.
+  // GraphTraffic::wake() is to be called for it, or another NIC of its machine, then; earlier wakes that were asked for stay.
   virtual void wake_host(uint32_t nic, Time at) = 0;
 
  protected:
@@ -76,8 +80,8 @@ class GraphTraffic {
   void begin(GraphNics& nics, const std::function<Sender(const GraphConnection&)>& sender_of, Time origin = 0);
 
   void wake(uint32_t nic, Time now);
-  // When a host wants to be woken next; kNever: something has to arrive first.
-  Time wakes(uint32_t nic) const { return hosts_[nic].wakes; }
+  // When a NIC's machine wants to be woken next; kNever: something has to arrive first.
+  Time wakes(uint32_t nic) const { return machines_[machine_of_nic_[nic]].wakes; }
   // A NIC's listener hears that a message has arrived, or that one is acknowledged.
   void hear(uint32_t nic, bool arrived, uint32_t word, Time now);
 
@@ -94,27 +98,31 @@ class GraphTraffic {
     Time at;
     uint32_t rank;
   };
-  struct alignas(64) Host {
-    explicit Host(GraphHost host) : operations(std::move(host)) {}
+  struct alignas(64) Machine {
+    explicit Machine(GraphHost host) : operations(std::move(host)) {}
     GraphHost operations;
     std::vector<Begin> begins;  // the latest first
     Time wakes = kNever;
-    uint64_t under_way = 0;                              // messages that it has sent and that are not acknowledged
-    std::unordered_map<uint64_t, uint32_t> connections;  // queue pairs by ranks, from and to
+    Time now = 0;
+    uint64_t under_way = 0;                            // messages that it has sent and that are not acknowledged
+    std::unordered_map<uint64_t, Sender> connections;  // queue pairs by ranks, from and to
     std::atomic<uint64_t> ended{0};
   };
   static uint64_t key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
 
-  Time next_of(const Host& host) const;
-  void wake_at(uint32_t nic, Time at);
-  void settle(uint32_t nic, Time now);
+  // The times of a machine's NICs, where each lives up to a time of its own, become those of one clock.
+  static Time advanced(Machine& machine, Time now) { return machine.now = std::max(machine.now, now); }
+
+  Time next_of(const Machine& machine) const;
+  void wake_at(uint32_t number, Time at);
+  void settle(uint32_t number, Time now);
 
   GraphParameters parameters_;
-  std::vector<uint32_t> nic_of_rank_;
+  std::vector<uint32_t> nic_of_rank_, machine_of_nic_, machine_of_rank_;
   MessageGraph graph_;
   GraphState state_;
   Columns<GraphConnection> connections_;
-  std::deque<Host> hosts_;  // by NIC
+  std::deque<Machine> machines_;  // by first NIC; others' have no ranks
   GraphNics* nics_ = nullptr;
 };
 

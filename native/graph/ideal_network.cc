@@ -7,26 +7,26 @@
 
 namespace weir {
 
-IdealNetwork::IdealNetwork(MessageGraphColumns&& graph, const GraphParameters& parameters, std::vector<uint32_t> host_of_rank,
+IdealNetwork::IdealNetwork(MessageGraphColumns&& graph, const GraphParameters& parameters, std::vector<uint32_t> machine_of_rank,
                            const Columns<IdealWay>& ways)
     : parameters_(parameters),
-      host_of_rank_(std::move(host_of_rank)),
+      machine_of_rank_(std::move(machine_of_rank)),
       graph_(std::move(graph)),
       state_(graph_),
-      timers_(host_of_rank_.empty() ? 1 : *std::ranges::max_element(host_of_rank_) + 1) {
-  require(host_of_rank_.size() == graph_.ranks(), "graph", "not every rank has a host");
+      timers_(machine_of_rank_.empty() ? 1 : *std::ranges::max_element(machine_of_rank_) + 1) {
+  require(machine_of_rank_.size() == graph_.ranks(), "graph", "not every rank has a machine");
   for (const IdealWay& way : ways) ways_.emplace(key(way.from, way.to), way);
-  const uint32_t hosts = *std::ranges::max_element(host_of_rank_) + 1;
-  hosts_.reserve(hosts);
-  for (uint32_t i = 0; i < hosts; ++i) hosts_.emplace_back(graph_, state_, parameters_, host_of_rank_, i);
+  const uint32_t machines = *std::ranges::max_element(machine_of_rank_) + 1;
+  machines_.reserve(machines);
+  for (uint32_t i = 0; i < machines; ++i) machines_.emplace_back(graph_, state_, parameters_, machine_of_rank_, i);
   for (uint32_t rank = 0; rank < graph_.ranks(); ++rank) {
-    hosts_[host_of_rank_[rank]].begin(0, rank);
-    collect(host_of_rank_[rank]);
+    machines_[machine_of_rank_[rank]].begin(0, rank);
+    collect(machine_of_rank_[rank]);
   }
 }
 
-void IdealNetwork::collect(uint32_t host) {
-  GraphHost& own = hosts_[host];
+void IdealNetwork::collect(uint32_t machine) {
+  GraphHost& own = machines_[machine];
   for (const GraphHost::Outgoing& message : own.outgoing()) {
     const auto way = ways_.find(key(message.from, message.to));
     require(way != ways_.end(), "graph", "ranks that exchange messages have no way to each other");
@@ -38,9 +38,9 @@ void IdealNetwork::collect(uint32_t host) {
   own.outgoing().clear();
   const Time next = own.next_deadline();
   if (next != kNever) {
-    timers_.set(host, next);
-  } else if (timers_.contains(host)) {
-    timers_.remove(host);
+    timers_.set(machine, next);
+  } else if (timers_.contains(machine)) {
+    timers_.remove(machine);
   }
 }
 
@@ -54,15 +54,15 @@ bool IdealNetwork::run(uint64_t events) {
       const GraphHost::Outgoing message = arrivals_.front().message;
       std::ranges::pop_heap(arrivals_, later);
       arrivals_.pop_back();
-      const uint32_t to = host_of_rank_[message.to], from = host_of_rank_[message.from];
-      hosts_[to].arrived(now_, message.word);
+      const uint32_t to = machine_of_rank_[message.to], from = machine_of_rank_[message.from];
+      machines_[to].arrived(now_, message.word);
       collect(to);
-      hosts_[from].acknowledged(now_, message.word);
+      machines_[from].acknowledged(now_, message.word);
       collect(from);
     } else {
-      const uint32_t host = timers_.top();
-      hosts_[host].advance(now_);
-      collect(host);
+      const uint32_t machine = timers_.top();
+      machines_[machine].advance(now_);
+      collect(machine);
     }
   }
   return false;
@@ -70,7 +70,7 @@ bool IdealNetwork::run(uint64_t events) {
 
 uint64_t IdealNetwork::ended() const {
   uint64_t sum = 0;
-  for (const GraphHost& host : hosts_) sum += host.ended();
+  for (const GraphHost& machine : machines_) sum += machine.ended();
   return sum;
 }
 

@@ -31,8 +31,8 @@ void describe(auto& v, Of<IdealWay> auto& way) {
 
 class IdealNetwork {
  public:
-  // `host_of_rank`: ranks of one host reach each other by its inside.
-  IdealNetwork(MessageGraphColumns&& graph, const GraphParameters& parameters, std::vector<uint32_t> host_of_rank,
+  // `machine_of_rank`: ranks of one machine reach each other by its inside.
+  IdealNetwork(MessageGraphColumns&& graph, const GraphParameters& parameters, std::vector<uint32_t> machine_of_rank,
                const Columns<IdealWay>& ways);
 
   // Goes on until nothing is left to happen, or `events` messages have moved: then false.
@@ -51,16 +51,16 @@ class IdealNetwork {
   static bool later(const Arrival& a, const Arrival& b) { return a.at != b.at ? a.at > b.at : a.sequence > b.sequence; }
   static uint64_t key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
 
-  void collect(uint32_t host);
+  void collect(uint32_t machine);
 
   GraphParameters parameters_;
-  std::vector<uint32_t> host_of_rank_;
+  std::vector<uint32_t> machine_of_rank_;
   MessageGraph graph_;
   GraphState state_;
   std::unordered_map<uint64_t, IdealWay> ways_;
-  std::vector<GraphHost> hosts_;
+  std::vector<GraphHost> machines_;
   std::vector<Arrival> arrivals_;  // a heap
-  IndexedHeap timers_;             // hosts by their next deadlines
+  IndexedHeap timers_;             // machines by their next deadlines
   uint64_t sequence_ = 0;
   Time now_ = 0;
 };

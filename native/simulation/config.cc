@@ -1,6 +1,7 @@
 #include "simulation/config.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "switching/forwarding.h"
 
@@ -63,6 +64,13 @@ void check(const SimulationConfig& config) {
   }
   const auto is_flow = [&](uint32_t flow) { return flow < config.flows.size(); };
   require(std::ranges::all_of(config.sampled_flows, is_flow), "simulation.sampled_flows", "they are flows that exist");
+}
+
+std::vector<uint32_t> machines_of(const SimulationConfig& config) {
+  if (config.graph && !config.graph->machine_of_nic.empty()) return config.graph->machine_of_nic;
+  std::vector<uint32_t> machines(config.nics.size());
+  std::iota(machines.begin(), machines.end(), 0);
+  return machines;
 }
 
 }  // namespace weir

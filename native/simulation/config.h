@@ -203,4 +203,7 @@ void check(const SimulationConfig& config);
 // The same for routes of a switch with so many ports, in a network of so many hosts.
 void check(const SimulatedRoutes& routes, size_t ports, size_t hosts);
 
+// For each NIC the first one of its machine.
+std::vector<uint32_t> machines_of(const SimulationConfig& config);
+
 }  // namespace weir

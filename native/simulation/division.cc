@@ -40,7 +40,7 @@ uint64_t windows_within(Time delay, Time window) {
   return std::clamp<uint64_t>(static_cast<uint64_t>(delay / window), 1, kMostWindows);
 }
 
-// Returns for each device the first of those that links shorter than `delay` join to it.
+// Returns for each device the first of those that links shorter than `delay`, or a machine, join to it.
 std::vector<uint32_t> blocks_of(const SimulationConfig& config, Time delay) {
   std::vector<uint32_t> first(config.switches.size() + config.nics.size());
   std::iota(first.begin(), first.end(), 0);
@@ -48,10 +48,15 @@ std::vector<uint32_t> blocks_of(const SimulationConfig& config, Time delay) {
     while (first[device] != device) device = first[device] = first[first[device]];
     return device;
   };
-  for (const SimulatedLink& link : config.links) {
-    if (link.delay >= delay) continue;
-    const uint32_t a = find(link.ends[0].device), b = find(link.ends[1].device);
+  const auto join = [&](uint32_t one, uint32_t other) {
+    const uint32_t a = find(one), b = find(other);
     first[std::max(a, b)] = std::min(a, b);
+  };
+  const auto switches = static_cast<uint32_t>(config.switches.size());
+  const std::vector<uint32_t> machines = machines_of(config);
+  for (uint32_t nic = 0; nic < machines.size(); ++nic) join(switches + machines[nic], switches + nic);
+  for (const SimulatedLink& link : config.links) {
+    if (link.delay < delay) join(link.ends[0].device, link.ends[1].device);
   }
   for (uint32_t device = 0; device < first.size(); ++device) first[device] = find(device);
   return first;
@@ -60,12 +65,13 @@ std::vector<uint32_t> blocks_of(const SimulationConfig& config, Time delay) {
 // Chooses the devices that are to be together: the longest links that may separate partitions of about equal weight do so.
 std::vector<uint32_t> choose_blocks(const SimulationConfig& config, const std::vector<double>& weights, uint32_t partitions) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  const double most = std::max(*std::ranges::max_element(weights), kLargestBlock * total / partitions);
-  const auto even = [&](const std::vector<uint32_t>& blocks) {
+  const auto largest = [&](const std::vector<uint32_t>& blocks) {
     std::vector<double> sums(blocks.size());
     for (size_t device = 0; device < blocks.size(); ++device) sums[blocks[device]] += weights[device];
-    return *std::ranges::max_element(sums) <= most;
+    return *std::ranges::max_element(sums);
   };
+  const double most = std::max(largest(blocks_of(config, 0)), kLargestBlock * total / partitions);
+  const auto even = [&](const std::vector<uint32_t>& blocks) { return largest(blocks) <= most; };
   const Time window = longest_window(config);
   std::vector<Time> delays;
   for (const SimulatedLink& link : config.links) {

@@ -26,7 +26,8 @@ Time longest_window(const SimulationConfig& config);
 uint64_t windows_of_round(const SimulationConfig& config, const std::vector<uint32_t>& division);
 
 // Returns for each device the number of its partition. Partitions are of about equal line rates, `partitions` at most, none
-// without a device; hosts are with their switch where they can be, and devices with short links between them.
+// without a device; NICs of one machine are in one, hosts with their switch where they can be, and devices with short links
+// between them.
 std::vector<uint32_t> divide(const SimulationConfig& config, uint32_t partitions);
 // Number of partitions for so many threads.
 uint32_t partitions_for(uint32_t threads);
@@ -35,7 +36,8 @@ uint32_t worthwhile_threads(const SimulationConfig& config, uint32_t threads);
 
 // Division of a simulation's work.
 struct Sharing {
-  std::vector<uint32_t> division;  // for each device the number of its partition, from 0 without gaps; empty: as divide() says
+  // For each device the number of its partition, from 0 without gaps, NICs of one machine in one; empty: as divide() says.
+  std::vector<uint32_t> division;
   // Threads go through rounds together where so many events are in one, some 20 us of work: else they would mostly wait.
   uint64_t worthwhile = 150;
 };

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cerrno>
 #include <new>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -68,7 +69,20 @@ Fabric::~Fabric() = default;
 
 void Fabric::place(const SimulationConfig& config, const std::vector<uint32_t>& division, HostWork* hosts) {
   std::vector<uint32_t> counts(count_of(division));
-  for (const uint32_t partition : division) places_.push_back({partition, counts[partition]++});
+  const size_t switches = config.switches.size();
+  for (size_t i = 0; i < switches; ++i) places_.push_back({division[i], counts[division[i]]++});
+  const std::vector<uint32_t> machines = machines_of(config);
+  std::vector<uint32_t> nics(machines.size());
+  for (size_t i = 0; i < machines.size(); ++i) {
+    const uint32_t partition = division[switches + i], number = nics[machines[i]]++;
+    if (number == 0) {
+      places_.push_back({partition, counts[partition]++});
+    } else {
+      const DevicePlace& first = places_[switches + machines[i]];
+      require(first.partition == partition, "sharing.division", "NICs of one machine are in one partition");
+      places_.push_back({partition, first.device, number});
+    }
+  }
   uint32_t port = 0;
   for (const SimulatedSwitch& s : config.switches) {
     first_port_.push_back(port);
@@ -97,10 +111,15 @@ void Fabric::add_devices(const SimulationConfig& config, const std::vector<std::
     switches_.push_back(&partitions_[places_[number].partition]->add_switch(s.parameters, first_port_[number]));
     install_routes(switches_.back()->forwarding(), s, first_mac_);
   }
-  for (size_t i = 0; i < config.nics.size(); ++i) {
+  const std::vector<uint32_t> machines = machines_of(config);
+  std::vector<uint32_t> order(machines.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](uint32_t nic) { return machines[nic]; });
+  nics_.resize(machines.size());
+  for (const uint32_t i : order) {
     const size_t number = switches_.size() + i;
     Partition& partition = *partitions_[places_[number].partition];
-    nics_.push_back(&partition.add_nic(config.nics[i].parameters, queue_pairs[i], first_port_[number]));
+    nics_[i] = &partition.add_nic(config.nics[i].parameters, queue_pairs[i], places_[number], first_port_[number]);
   }
 }
 
@@ -113,7 +132,7 @@ void Fabric::connect(const SimulationConfig& config) {
       link_ports_.push_back(port);
       Direction& direction = directions_[port];
       direction.receiver = places_[to.device];
-      direction.port = to.port;
+      direction.port = to.device < switches_.size() ? to.port : static_cast<uint16_t>(places_[to.device].nic);
       direction.delay = link.delay;
       if (link.impairment) {
         direction.impairment = std::make_unique<Impairment>(*link.impairment, config.seed, 2 * i + side, 2);

@@ -25,7 +25,8 @@ namespace weir {
 
 class Fabric {
  public:
-  // `queue_pairs`: of each NIC. `sharing`: with a division. `config` must outlive it, and so must `hosts`.
+  // `queue_pairs`: of each NIC. `sharing`: with a division, the NICs of a machine in one partition. `config` must outlive it, and
+  // so must `hosts`.
   Fabric(const SimulationConfig& config, const std::vector<std::vector<QueuePairParameters>>& queue_pairs, const Sharing& sharing,
          HostWork* hosts = nullptr);
   ~Fabric();
@@ -45,7 +46,7 @@ class Fabric {
   void set_link(size_t link, bool up);
   // The receiving end of a stream whose sender `from` has just ended it: closed as soon as word of it could have come.
   void close_stream(uint32_t from, uint32_t nic, uint32_t index);
-  // HostWork::wake() for a NIC: asked for during an event of that NIC, or between two runs.
+  // HostWork::wake() for a NIC: asked for during an event of a NIC of that machine, or between two runs.
   void wake_host(uint32_t nic, Time at);
   // Everything up to then has happened.
   Time now() const { return now_; }

@@ -12,15 +12,15 @@
 
 namespace weir {
 
-// A device's driver, with the device's number in the partition and that of its first port among all.
+// A device's driver, with the device's number in the partition, that of its first port among all, and the kind of its wakes.
 class Partition::Node : public Driver {
  public:
-  Node(Partition& partition, uint32_t number, uint32_t first_port)
-      : partition_(partition), number_(number), first_port_(first_port) {}
+  Node(Partition& partition, uint32_t number, uint32_t first_port, uint32_t wake = kWake)
+      : partition_(partition), number_(number), first_port_(first_port), wake_(wake) {}
 
   uint32_t first_port() const { return first_port_; }
   void wake(uint32_t what, Time at) override {
-    if (at != kNever) partition_.schedule_.push(at, kWake, what, number_);
+    if (at != kNever) partition_.schedule_.push(at, wake_, what, number_);
   }
 
  protected:
@@ -30,6 +30,7 @@ class Partition::Node : public Driver {
   Partition& partition_;
   uint32_t number_;
   uint32_t first_port_;
+  uint32_t wake_;
 };
 
 class Partition::SwitchNode final : public Node {
@@ -49,8 +50,8 @@ class Partition::SwitchNode final : public Node {
 class Partition::NicNode final : public Node {
  public:
   NicNode(Partition& partition, const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
-          uint32_t number, uint32_t port)
-      : Node(partition, number, port), device(parameters, queue_pairs, partition.pool_, *this) {}
+          DevicePlace place, uint32_t port)
+      : Node(partition, place.device, port, kWake - place.nic), device(parameters, queue_pairs, partition.pool_, *this) {}
 
   void depart(uint16_t, PacketId id, Time at) override {
     device.left(id);
@@ -79,9 +80,10 @@ SoftSwitch& Partition::add_switch(const SwitchParameters& parameters, uint32_t f
   return switches_.emplace_back(std::make_unique<SwitchNode>(*this, parameters, number, first_port))->device;
 }
 
-SoftNic& Partition::add_nic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t port) {
-  const auto number = static_cast<uint32_t>(switches_.size() + nics_.size());
-  return nics_.emplace_back(std::make_unique<NicNode>(*this, parameters, queue_pairs, number, port))->device;
+SoftNic& Partition::add_nic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs,
+                            DevicePlace place, uint32_t port) {
+  if (place.nic == 0) first_nic_.push_back(static_cast<uint32_t>(nics_.size()));
+  return nics_.emplace_back(std::make_unique<NicNode>(*this, parameters, queue_pairs, place, port))->device;
 }
 
 // Hints for the caches: frames are many, and come from elsewhere, and so are devices. Inlined, or GCC takes calls that do nothing
@@ -99,7 +101,7 @@ WEIR_FETCHES inline void Partition::fetch(const Event& event, size_t stage) cons
     __builtin_prefetch(&directions_[node.first_port() + event.kind], 1);
     return;
   }
-  const NicNode& node = *nics_[event.device - switches_.size()];
+  const NicNode& node = nic_of(event.device, is_frame(event) ? event.kind : kWake - event.kind);
   const NicState& nic = node.device.state();
   if (stage == 0) {
     if (is_frame(event)) __builtin_prefetch(pool_.data(event.packet));
@@ -180,7 +182,7 @@ void Partition::lose(Direction& direction) {
 void Partition::end_pauses(DevicePlace place, uint16_t port, Time now) {
   now_ = now;
   if (place.device < switches_.size()) return switches_[place.device]->device.pauses().end(now, port);
-  nics_[place.device - switches_.size()]->device.end_pauses(now);
+  nic_of(place.device, port).device.end_pauses(now);
 }
 
 void Partition::unmark_returned(std::vector<bool>& marks) const {
@@ -197,8 +199,9 @@ uint32_t Partition::returned() const {
 
 void Partition::wake_later(DevicePlace place, uint32_t what) {
   const Time at = now_ + word_;
-  if (place.partition == number_) return schedule_.push(at, kWake, what, place.device);
-  send({at, kWake, what, place.device}, place.partition);
+  const uint32_t wake = kWake - place.nic;
+  if (place.partition == number_) return schedule_.push(at, wake, what, place.device);
+  send({at, wake, what, place.device}, place.partition);
 }
 
 void Partition::send(const Event& event, uint32_t to) {
@@ -212,7 +215,7 @@ void Partition::handle(const Event& event) {
   if ((event.packet & kPauses) != 0) return pause(event.device, event.packet & ~kPauses);
   if (event.device < switches_.size()) return switches_[event.device]->device.wake(event.packet, event.at);
   if ((event.packet & kHost) != 0) return hosts_->wake(event.packet & ~kHost, event.at);
-  SoftNic& nic = nics_[event.device - switches_.size()]->device;
+  SoftNic& nic = nic_of(event.device, kWake - event.kind).device;
   if ((event.packet & kClose) == 0) return nic.wake(event.packet, event.at);
   nic.close(event.at, event.packet & ~kClose);
 }
@@ -291,7 +294,7 @@ void Partition::arrive(const Event& event) {
       device.pauses().receive_pause(now_, port, pause_quanta(packet));
     }
   } else {
-    NicNode& node = *nics_[event.device - switches_.size()];
+    NicNode& node = nic_of(event.device, event.kind);
     if (packet.meta.kind == FrameKind::pfc) {
       node.device.receive_pfc(now_, packet.pfc_enable, pfc_frame(packet).quanta);
     } else if (packet.meta.kind == FrameKind::pause) {

@@ -22,10 +22,11 @@
 
 namespace weir {
 
-// Place of a device.
+// Place of a device. The NICs of a machine are one.
 struct DevicePlace {
   uint32_t partition = 0;
   uint32_t device = 0;  // number in the partition: its switches first
+  uint32_t nic = 0;     // number among the NICs of its machine
 };
 
 // One direction of a link. Written by the partition that sends into it.
@@ -34,7 +35,7 @@ struct alignas(64) Direction {
   std::unique_ptr<Impairment> impairment;  // there is one where there are faults, too
   std::unique_ptr<Faults> faults;
   DevicePlace receiver;
-  uint16_t port = 0;  // the receiver's port
+  uint16_t port = 0;  // the receiver's port; the number of a machine's NIC
   bool down = false;
   uint32_t tap = UINT32_MAX;
   LinkCounters counters;
@@ -74,7 +75,9 @@ class alignas(64) Partition {
 
   // Switches before NICs. `first_port`: its place among the directions.
   SoftSwitch& add_switch(const SwitchParameters& parameters, uint32_t first_port);
-  SoftNic& add_nic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, uint32_t port);
+  // Those of a machine follow each other, in the order of their numbers.
+  SoftNic& add_nic(const NicParameters& parameters, const std::vector<QueuePairParameters>& queue_pairs, DevicePlace place,
+                   uint32_t port);
 
   // A run is going to begin: what it was told since the last is seen by next_window().
   void begin();
@@ -96,7 +99,7 @@ class alignas(64) Partition {
   void wake_later(DevicePlace place, uint32_t what);
   // Pauses come in by faults of what leaves at a port of a device.
   void begin_pauses(uint32_t device, uint32_t port);
-  // The host of a NIC here is going to be woken: during an event of that NIC, or between two runs.
+  // The host of a NIC here is going to be woken: during an event of a NIC of that machine, or between two runs.
   void wake_host(DevicePlace place, uint32_t nic, Time at) { schedule_.push(at, kWake, kHost | nic, place.device); }
   // Marks a wake of a NIC's host, whose number among all NICs is with it.
   static constexpr uint32_t kHost = 1u << 28;
@@ -142,6 +145,7 @@ class alignas(64) Partition {
     send({arrival, direction.port, id, to.device}, to.partition);
   }
   void send(const Event& event, uint32_t to);
+  NicNode& nic_of(uint32_t device, uint32_t number) const { return *nics_[first_nic_[device - switches_.size()] + number]; }
   void arrive(const Event& event);
   void handle(const Event& event);
   void fetch(const Event& event, size_t stage) const;
@@ -158,6 +162,7 @@ class alignas(64) Partition {
   Schedule schedule_;
   std::vector<std::unique_ptr<SwitchNode>> switches_;
   std::vector<std::unique_ptr<NicNode>> nics_;
+  std::vector<uint32_t> first_nic_;  // first NIC of each machine
   std::span<Direction> directions_;
   HostWork* hosts_;
   Time now_ = 0;

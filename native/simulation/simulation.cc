@@ -16,7 +16,8 @@ namespace weir {
 // Message graphs on the NICs of the fabric.
 class Simulation::Graph final : public HostWork, public GraphNics {
  public:
-  Graph(PlacedGraph&& graph, size_t nics) : traffic(std::move(graph), nics) {}
+  // Of the configuration there is left which NICs are of one machine.
+  explicit Graph(SimulationConfig& config) : traffic(taken(*config.graph), config.nics.size()) {}
   void begin(Simulation& simulation) {
     fabric_ = &simulation.fabric_;
     traffic.begin(*this, [&](const GraphConnection& connection) {
@@ -33,6 +34,12 @@ class Simulation::Graph final : public HostWork, public GraphNics {
   GraphTraffic traffic;
 
  private:
+  static PlacedGraph taken(PlacedGraph& graph) {
+    PlacedGraph whole = std::move(graph);
+    graph.machine_of_nic = whole.machine_of_nic;
+    return whole;
+  }
+
   Fabric* fabric_ = nullptr;
 };
 
@@ -69,7 +76,7 @@ class Simulation::Listener final : public MessageListener {
 Simulation::Simulation(SimulationConfig config, Sharing sharing)
     : config_(std::move(config)),
       flow_of_(config_.nics.size()),
-      graph_(config_.graph ? std::make_unique<Graph>(std::move(*config_.graph), config_.nics.size()) : nullptr),
+      graph_(config_.graph ? std::make_unique<Graph>(config_) : nullptr),
       fabric_(config_, lay_out(), divided(std::move(sharing)), graph_.get()),
       next_sample_(config_.sample_interval > 0 ? 0 : kNever),
       reset_at_(config_.reset_after),

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -58,6 +59,25 @@ TEST_CASE("simulation division: no partition is empty or far larger than others,
   CHECK(divide(config, 100'000).size() == 145);
   CHECK(partitions_for(1) == 1);
   for (const uint32_t threads : {2u, 3u, 64u, kMostThreads}) CHECK(partitions_for(threads) >= threads);
+}
+
+TEST_CASE("simulation division: NICs of one machine are in one partition, wherever their switches are") {
+  SimulationConfig config = tree(8, 16);
+  PlacedGraph& graph = config.graph.emplace();
+  // A machine has a NIC at each leaf.
+  for (uint32_t host = 0; host < 128; ++host) graph.machine_of_nic.push_back(host % 16);
+  for (const Time delay : {15, 1'000}) {
+    for (SimulatedLink& link : config.links) link.delay = link.ends[0].device < 9 ? 1'000 : delay;
+    for (const uint32_t wanted : {2u, 7u, 24u, 128u}) {
+      CAPTURE(wanted);
+      const std::vector<uint32_t> division = divide(config, wanted);
+      for (uint32_t host = 0; host < 128; ++host) CHECK(division[9 + host] == division[9 + host % 16]);
+      // 16 machines and 9 switches can be apart.
+      const std::set<uint32_t> partitions(division.begin(), division.end());
+      CHECK(partitions.size() >= std::min(wanted, 16u) / 2);
+      CHECK(*partitions.rbegin() == partitions.size() - 1);
+    }
+  }
 }
 
 // Hosts 3 m from their switch, and 200 m between switches.

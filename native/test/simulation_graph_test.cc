@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/native_error.h"
 #include "test/graph_writer.h"
 #include "test/simulation_harness.h"
 
@@ -11,19 +12,21 @@ namespace {
 
 constexpr Rate kRate = 100 * kGigabit;
 
-// A rank on each host of a star, and flows between those that exchange messages.
-SimulationConfig on_star(MessageGraphColumns columns, uint32_t hosts, uint32_t threads = 1) {
+// A rank on each host of a star, and flows between those that exchange messages. `nics`: of each machine, which are hosts that
+// follow each other.
+SimulationConfig on_star(MessageGraphColumns columns, uint32_t hosts, uint32_t threads = 1, uint32_t nics = 1) {
   SimulationConfig config = star(hosts, kRate);
   config.transport.window = kMaxWindow;
   config.threads = threads;
   for (SwitchParameters::Port& port : config.switches[0].parameters.ports) port.mtu = 9'000;
   PlacedGraph& graph = config.graph.emplace();
   const auto ranks = static_cast<uint32_t>(columns.first.size() - 1);
+  for (uint32_t nic = 0; nics > 1 && nic < hosts; ++nic) graph.machine_of_nic.push_back(nic / nics * nics);
   for (uint32_t rank = 0; rank < ranks; ++rank) {
     graph.nic_of_rank.push_back(rank % hosts);
     graph.begins.push_back(0);
     for (uint32_t to = 0; to < ranks; ++to) {
-      if (rank % hosts == to % hosts) continue;
+      if (rank % hosts / nics == to % hosts / nics) continue;
       graph.connections.push_back({static_cast<uint32_t>(config.flows.size()), rank, to});
       SimulatedFlow& own = config.flows.emplace_back(flow(rank % hosts, to % hosts, static_cast<uint16_t>(config.flows.size())));
       own.stream.operation = Operation::write;
@@ -60,9 +63,10 @@ TEST_CASE("simulation: a ring all-reduce on a star takes 2(n-1) messages' times"
 }
 
 TEST_CASE("simulation: a graph is carried out in the same way by any number of threads") {
-  const auto times = [](uint32_t threads) {
+  const auto times = [](uint32_t threads, uint32_t nics) {
     GraphWriter writer(8);
-    // All to all, each after the one before has come, with calculations between; two ranks on each host.
+    // All to all, each after the one before has come, with calculations between; two ranks on each host, or on two machines with
+    // four NICs each.
     for (uint32_t rank = 0; rank < 8; ++rank) {
       uint32_t last = writer.calculate(rank, 100 * (rank + 1));
       for (uint32_t i = 1; i < 8; ++i) {
@@ -71,7 +75,9 @@ TEST_CASE("simulation: a graph is carried out in the same way by any number of t
         last = writer.calculate(rank, 500, {last});
       }
     }
-    Simulation simulation(on_star(writer.take(), 4, threads));
+    SimulationConfig config = on_star(writer.take(), nics == 1 ? 4 : 8, threads, nics);
+    config.graph->parameters.inside_rate = 900 * kGigabit;
+    Simulation simulation(std::move(config), {{}, 0});
     finish(simulation, 5 * kMillisecond);
     const GraphState& state = simulation.graph()->state();
     REQUIRE(simulation.graph()->ended() == simulation.graph()->graph().size());
@@ -79,8 +85,53 @@ TEST_CASE("simulation: a graph is carried out in the same way by any number of t
     all.insert(all.end(), state.ended.begin(), state.ended.end());
     return std::pair(all, everything(simulation));
   };
-  const auto alone = times(1);
-  for (const uint32_t threads : {2u, 3u, 5u}) CHECK(times(threads) == alone);
+  for (const uint32_t nics : {1u, 4u}) {
+    CAPTURE(nics);
+    const auto alone = times(1, nics);
+    for (const uint32_t threads : {2u, 3u, 7u}) CHECK(times(threads, nics) == alone);
+  }
+}
+
+TEST_CASE("simulation: what comes in at one NIC of a machine goes on by another at the same time") {
+  // Rank 0 -> rank 2 at the other machine's first NIC -> rank 3 inside -> back to rank 1 by the second.
+  GraphWriter writer(4);
+  writer.send(0, 2, 1e5);
+  const uint32_t back = writer.receive(1, 3, 1e5);
+  const uint32_t over = writer.receive(2, 0, 1e5);
+  const uint32_t in = writer.send(2, 3, 1e5, 0, {over});
+  const uint32_t inside = writer.receive(3, 2, 1e5);
+  const uint32_t out = writer.send(3, 1, 1e5, 0, {inside});
+  for (const uint32_t threads : {1u, 2u}) {
+    GraphWriter copy = writer;
+    SimulationConfig config = on_star(copy.take(), 4, threads, 2);
+    without_congestion_control(config);
+    config.graph->parameters.inside_rate = 800 * kGigabit;
+    Simulation simulation(std::move(config), {{}, 0});
+    finish(simulation, kMillisecond);
+    const GraphState& state = simulation.graph()->state();
+    REQUIRE(simulation.graph()->ended() == 6);
+    CHECK(state.started[in] == state.ended[over]);
+    CHECK(state.ended[inside] == state.ended[over] + 1'000);
+    CHECK(state.started[out] == state.ended[inside]);
+    // Both ways are as long, and nothing is lost between them.
+    CHECK(state.ended[back] == 2 * state.ended[over] + 1'000);
+    simulation.settle();
+    CHECK(simulation.fabric().nic_at(2).counters().rx_bytes > 100'000);
+    CHECK(simulation.fabric().nic_at(3).counters().tx_bytes > 100'000);
+    CHECK(simulation.fabric().nic_at(0).counters().rx_bytes < 10'000);
+  }
+}
+
+TEST_CASE("simulation: machines whose NICs are none, or in several partitions, are refused") {
+  const auto refused = [](std::vector<uint32_t> machines, std::vector<uint32_t> division) {
+    SimulationConfig config = on_star(ring(4, 4'000), 4, 2, 2);
+    static_cast<std::vector<uint32_t>&>(config.graph->machine_of_nic) = std::move(machines);
+    CHECK_THROWS_WITH_AS(Simulation(std::move(config), {std::move(division), 0}), doctest::Contains("machine"), NativeError);
+  };
+  refused({0, 0, 2, 2}, {0, 0, 0, 1, 0});
+  refused({0, 0, 2}, {});
+  refused({0, 0, 1, 2}, {});
+  refused({0, 0, 3, 3}, {});
 }
 
 TEST_CASE("simulation: by rendezvous nothing but questions goes before receives are there") {

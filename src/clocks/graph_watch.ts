@@ -121,7 +121,7 @@ function bytesOf({ kind, size }: MessageGraph): number {
 
 /** Times on an ideal network: propagation of each path, and the rate of its slowest link. Its ranks begin at 0. */
 export function idealTimes(job: GraphJob, fabric: Fabric, addon: Pick<SimulationAddon, "IdealNetwork">): GraphTimes {
-  const { graph, hosts, pairs, eager, rendezvous, inside_rate, inside_latency } = job;
+  const { graph, hosts, machines, pairs, eager, rendezvous, inside_rate, inside_latency } = job;
   const count = pairs.length / 2;
   const ways = {
     from: new Uint32Array(count),
@@ -146,7 +146,7 @@ export function idealTimes(job: GraphJob, fabric: Fabric, addon: Pick<Simulation
     ...(rendezvous !== undefined && { rendezvous }),
     inside_rate,
     inside_latency,
-    host_of_rank: Uint32Array.from(hosts, (host) => fabric.host(host)),
+    machine_of_rank: numbered(machines),
     ways,
   });
   try {
@@ -155,6 +155,13 @@ export function idealTimes(job: GraphJob, fabric: Fabric, addon: Pick<Simulation
   } finally {
     network.close();
   }
+}
+
+/** For each name the place at which it is first. */
+function numbered(names: readonly string[]): Uint32Array {
+  const numbers = new Map<string, number>();
+  for (const [i, name] of names.entries()) if (!numbers.has(name)) numbers.set(name, i);
+  return Uint32Array.from(names, (name) => numbers.get(name) as number);
 }
 
 function wayOf(fabric: Fabric, from: string, to: string) {

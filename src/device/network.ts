@@ -17,6 +17,7 @@ import { CnDomain } from "../scenario/cn_domain.js";
 import type { Fabric, SwitchTable } from "../scenario/fabric.js";
 import { deviceOfFault, linkOfFault, requestOf } from "../scenario/faults.js";
 import { combined, commonOf } from "../scenario/graphs/job.js";
+import { firstNics } from "../scenario/machines.js";
 import { applications } from "../scenario/traffic.js";
 import type { HostConfig, Link, Scenario, SwitchConfig } from "../scenario/types.js";
 import { nicBehaviour, portBehaviour, switchBehaviour, udpSourcePort } from "./behaviour.js";
@@ -156,13 +157,15 @@ function sizesOf({ flows }: Scenario): Uint32Array {
 }
 
 /** All message graphs as one; hosts by their numbers. */
-function graphOf({ graphs }: Scenario, fabric: Fabric): NonNullable<SimulationConfig["graph"]> {
+function graphOf({ graphs, hosts: nics }: Scenario, fabric: Fabric): NonNullable<SimulationConfig["graph"]> {
   const { rendezvous, ...common } = commonOf(graphs);
+  const machines = firstNics(nics);
   return {
     operations: operationsOf(combined(graphs)),
     ...common,
     ...(rendezvous !== undefined && { rendezvous }),
     nic_of_rank: Uint32Array.from(graphs.flatMap(({ hosts }) => hosts.map((host) => fabric.host(host)))),
+    ...(machines && { machine_of_nic: machines }),
     begins: Float64Array.from(graphs.flatMap(({ hosts, start }) => hosts.map(() => start))),
     connections: connectionsOf(graphs),
   };

@@ -19,8 +19,8 @@ export interface NativeMessageGraph {
 export interface NativeGraphParameters {
   /** Sends of at most that size end when they start. bytes */ eager: number;
   /** Longer ones wait until the receiver has posted its receive; absent: none. bytes */ rendezvous?: number;
-  /** Of each rank's link within its host; 0: no limit. bit/s, 0 or more */ inside_rate: number;
-  /** Of messages within a host. ns, 0 or more */ inside_latency: number;
+  /** Of each rank's link within its machine; 0: no limit. bit/s, 0 or more */ inside_rate: number;
+  /** Of messages within a machine. ns, 0 or more */ inside_latency: number;
 }
 
 /** Streams that carry messages of a graph, by pair of ranks, one direction each. */
@@ -34,7 +34,8 @@ export interface NativeGraphConnections {
 export interface NativePlacedGraph extends NativeGraphParameters {
   /** The graph. */ operations: NativeMessageGraph;
   /** Where each rank is. */ nic_of_rank: Uint32Array;
+  /** For each NIC the first of its machine; absent: each is alone in its machine. */ machine_of_nic?: Uint32Array;
   /** When time 0 of `begins` is. ns, 0 or more */ start?: number;
   /** When each rank begins; of the wall on the wire, ns. */ begins: Float64Array;
-  /** Of ranks at different NICs. */ connections: NativeGraphConnections;
+  /** Of ranks on different machines. */ connections: NativeGraphConnections;
 }

@@ -125,8 +125,8 @@ export interface NativeIdealWays {
 /** A message graph on an ideal network. */
 export interface IdealNetworkConfig extends NativeGraphParameters {
   /** The graph. */ operations: NativeMessageGraph;
-  /** Ranks of one host reach each other by its inside. */ host_of_rank: Uint32Array;
-  /** Of ranks at different hosts. */ ways: NativeIdealWays;
+  /** Ranks of one machine reach each other by its inside. */ machine_of_rank: Uint32Array;
+  /** Of ranks on different machines. */ ways: NativeIdealWays;
 }
 
 /** How much there is of a network and its traffic. */

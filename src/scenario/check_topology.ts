@@ -10,6 +10,7 @@ const kLinks = ["topology", "links"];
 export function checkTopology(scenario: Scenario, graph: Graph, all: Findings): boolean {
   const found = all.part();
   checkNames(scenario, found);
+  checkMachines(scenario, found);
   checkLinks(scenario, found);
   // The checks below need a graph without dangling ends to say anything useful.
   if (found.problems.length > 0) return false;
@@ -44,6 +45,20 @@ function checkNames({ hosts, switches }: Scenario, found: Findings): void {
     }
   }
   if (hosts.length === 0) found.problem(["topology", "hosts"], "there are no hosts");
+}
+
+/** A machine of one name with a host would be told as that host. */
+function checkMachines({ hosts }: Scenario, found: Findings): void {
+  const byName = new Map(hosts.map((host) => [host.name, host]));
+  const seen = new Set<string>();
+  for (const { name, machine } of hosts) {
+    if (machine === undefined || seen.has(machine)) continue;
+    const other = byName.get(machine);
+    if (other === undefined || other.machine === machine) continue;
+    seen.add(machine);
+    const message = `${machine}, of which ${name} is a NIC, is also a host that is not`;
+    found.problem(["topology", "hosts", name, "machine"], message, `another name, or machine: ${machine} of that host`);
+  }
 }
 
 function checkLinks({ hosts, switches, links }: Scenario, found: Findings): void {

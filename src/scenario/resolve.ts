@@ -18,6 +18,7 @@ import { resolveReceiveBuffer } from "./features/receive_buffer.js";
 import { resolveScheduler } from "./features/scheduler.js";
 import { resolveTrimming } from "./features/trimming.js";
 import type { NamedPort } from "./headroom.js";
+import { machineOf } from "./machines.js";
 import { resolveParts } from "./parts.js";
 import { portHeadroom } from "./port_headroom.js";
 import { profilesOf, resolveProfile } from "./port_profiles.js";
@@ -194,7 +195,7 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
   const groups = (own: WrittenGroups) => resolveGroups(top.congestion, own, slowest);
   const hosts = written.hosts.map(([name, overrides]) => {
     const { qcn, trimming } = byName.get(graph.neighbour(name) ?? "") ?? {};
-    return resolveHost(
+    const host = resolveHost(
       name,
       merge<object>(top.host, overrides) as typeof top.host,
       graph.hostLink(name)?.rate ?? 0,
@@ -202,11 +203,14 @@ export function resolveScenario(input: ScenarioInput, context: ResolveContext): 
       qcn ?? {},
       trimming?.enabled ? trimming.dscp : undefined,
     );
+    return overrides?.machine === undefined ? host : { ...host, machine: overrides.machine };
   });
+  const machines = new Map(hosts.map((host) => [host.name, machineOf(host)]));
   const ends = top.traffic.some(({ pattern }) => pattern === "graph" || pattern === "collective");
   const duration = input.duration ?? (ends ? kGraphDuration : top.duration);
   const traffic: TrafficContext = {
     hosts: hosts.map((host) => host.name),
+    machineOf: (host) => machines.get(host) ?? host,
     rateOf: (host) => graph.hostLink(host)?.rate ?? 0,
     dscpOf: (host, priority) => dscpOf(byName.get(graph.neighbour(host) ?? "")?.dscp_map, priority),
     seed: top.seed,

@@ -1,12 +1,12 @@
 // Kinds of topology, and the hosts, switches and links that each one stands for.
 
 import { entries } from "../base/merge.js";
-import type { HostInput, LinkInput, SwitchInput } from "./device_schema.js";
-import type { TopologyInput } from "./topology_schema.js";
+import type { LinkInput, SwitchInput } from "./device_schema.js";
+import type { NicHostInput, TopologyInput } from "./topology_schema.js";
 
 /** A topology written out: names and links, with the settings in which they differ from the sections of defaults. */
 export interface WrittenTopology {
-  hosts: [name: string, overrides: HostInput | null][];
+  hosts: [name: string, overrides: NicHostInput | null][];
   switches: [name: string, overrides: SwitchInput | null][];
   links: LinkInput[];
 }
@@ -20,6 +20,14 @@ class Builder {
   readonly switches: string[] = [];
   readonly links: LinkInput[] = [];
 
+  /** @param nics NICs of a machine, which are hosts that follow each other. */
+  constructor(private readonly nics = 1) {}
+
+  /** The machine of a host; undefined: it is alone. */
+  machineOf(host: number): string | undefined {
+    return this.nics === 1 ? undefined : `m${Math.floor(host / this.nics) + 1}`;
+  }
+
   addSwitches(count: number, name: (number: number) => string): string[] {
     const names = Array.from({ length: count }, (_, i) => name(i + 1));
     this.switches.push(...names);
@@ -27,11 +35,12 @@ class Builder {
   }
 
   addHosts(at: string, count: number, name: (number: number) => string): void {
-    for (let number = 1; number <= count; number++) {
-      const host = name(number);
-      this.hosts.push(host);
-      this.links.push({ from: host, to: at });
-    }
+    for (let number = 1; number <= count; number++) this.addHost(at, name(number));
+  }
+
+  addHost(at: string, name: string): void {
+    this.hosts.push(name);
+    this.links.push({ from: name, to: at });
   }
 
   join(from: string, to: string, overrides: LinkDefaults | undefined): void {
@@ -45,7 +54,7 @@ export function writtenOut(topology: TopologyInput): WrittenTopology {
     case undefined:
     case "graph":
       return {
-        hosts: entries<HostInput>(topology.hosts),
+        hosts: entries<NicHostInput>(topology.hosts),
         switches: entries<SwitchInput>(topology.switches),
         links: topology.links,
       };
@@ -59,6 +68,8 @@ export function writtenOut(topology: TopologyInput): WrittenTopology {
       return built(topology, testbed(topology));
     case "leaf-spine":
       return built(topology, leafSpine(topology));
+    case "rail":
+      return built(topology, rail(topology));
     case "fat-tree":
       return built(topology, fatTree(topology));
   }
@@ -68,14 +79,18 @@ type Generated = Exclude<TopologyInput, { links: unknown }>;
 
 function built({ host_overrides = {}, switch_overrides = {} }: Generated, builder: Builder): WrittenTopology {
   return {
-    hosts: builder.hosts.map((name) => [name, host_overrides[name] ?? null]),
+    hosts: builder.hosts.map((name, i) => {
+      const machine = builder.machineOf(i);
+      const overrides = host_overrides[name] ?? null;
+      return [name, machine === undefined ? overrides : { ...overrides, machine }];
+    }),
     switches: builder.switches.map((name) => [name, switch_overrides[name] ?? null]),
     links: builder.links,
   };
 }
 
-function star({ hosts }: OfKind<"star">): Builder {
-  const network = new Builder();
+function star({ hosts, nics }: OfKind<"star">): Builder {
+  const network = new Builder(nics);
   network.addSwitches(1, () => "sw");
   network.addHosts("sw", hosts, (n) => `h${n}`);
   return network;
@@ -114,8 +129,8 @@ function testbed({ hosts = 5 }: OfKind<"testbed">): Builder {
   return network;
 }
 
-function leafSpine({ leaves, spines, hosts, uplink }: OfKind<"leaf-spine">): Builder {
-  const network = new Builder();
+function leafSpine({ leaves, spines, hosts, nics, uplink }: OfKind<"leaf-spine">): Builder {
+  const network = new Builder(nics);
   const lower = network.addSwitches(leaves, (n) => `leaf${n}`);
   const upper = network.addSwitches(spines, (n) => `spine${n}`);
   for (const [i, leaf] of lower.entries()) network.addHosts(leaf, hosts, (n) => `h${i + 1}-${n}`);
@@ -123,9 +138,25 @@ function leafSpine({ leaves, spines, hosts, uplink }: OfKind<"leaf-spine">): Bui
   return network;
 }
 
+/** NVIDIA, "DGX SuperPOD Reference Architecture": the compute fabric, of which two tiers are here. */
+function rail({ machines, nics = 8, units = 1, spines, uplink }: OfKind<"rail">): Builder {
+  const network = new Builder(nics);
+  const rails = Array.from({ length: units }, (_, unit) =>
+    network.addSwitches(nics, (n) => (units === 1 ? `rail${n}` : `rail${unit + 1}-${n}`)),
+  );
+  const upper = network.addSwitches(spines, (n) => `spine${n}`);
+  for (const [unit, lower] of rails.entries()) {
+    for (let machine = 1; machine <= machines; machine++) {
+      for (const [i, leaf] of lower.entries()) network.addHost(leaf, `h${unit * machines + machine}-${i + 1}`);
+    }
+  }
+  for (const leaf of rails.flat()) for (const spine of upper) network.join(leaf, spine, uplink);
+  return network;
+}
+
 /** Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008. */
-function fatTree({ k, hosts = k / 2, uplink }: OfKind<"fat-tree">): Builder {
-  const network = new Builder();
+function fatTree({ k, hosts = k / 2, nics, uplink }: OfKind<"fat-tree">): Builder {
+  const network = new Builder(nics);
   const half = k / 2;
   const pods = Array.from({ length: k }, (_, i) => i + 1);
   const edges = pods.map((pod) => network.addSwitches(half, (n) => `e${pod}_${n}`));

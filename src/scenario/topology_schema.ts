@@ -9,6 +9,11 @@ export const kMostSwitches = 10_000;
 /** Most ports of one switch: the largest that are sold have 512 and some for management. Addresses (addresses.ts) have room for as many. */
 export const kMostPorts = 1024;
 
+const nicHostSchema = section({
+  ...hostSchema.shape,
+  machine: field(nameSchema, "Machine of which the host is a NIC, with all others that name it. Default: its own."),
+});
+
 const kind = <const Kind extends string>(name: Kind, description: string) => z.literal(name).meta({ description });
 
 const required = (description: string, min: number, max: number) => z.int().min(min).max(max).meta({ description });
@@ -33,6 +38,31 @@ const common = {
   ),
 };
 
+const kMostNics = 64;
+/** A field of kinds whose hosts can be NICs of machines. */
+const nics = (usual: number, how: string) =>
+  integer(
+    `NICs of each machine: ${how}. Ranks of message graphs reach others of their machine inside.`,
+    1,
+    kMostNics,
+    usual,
+  );
+
+/** Refines kinds of so many hosts at each switch. */
+const wholeMachines =
+  <T extends { nics?: number | undefined }>(hostsOf: (topology: T) => number) =>
+  (topology: T, context: z.RefinementCtx): void => {
+    const [hosts, each] = [hostsOf(topology), topology.nics ?? 1];
+    if (hosts % each === 0) return;
+    context.addIssue({
+      code: "custom",
+      message: `machines of ${each} NICs, and ${hosts} hosts at a switch`,
+      path: ["nics"],
+      params: { hint: "a number that divides the hosts of a switch" },
+    });
+  };
+const kOfOneSwitch = "so many hosts that follow each other at a switch";
+
 /** Fields of the kinds that make devices. */
 const generated = {
   ...common,
@@ -50,9 +80,10 @@ const graph = section({
     z.union([z.array(nameSchema), z.record(nameSchema, switchSchema.nullable())]),
     "Switches: a list of names, or name -> what differs from the `switch` section.",
   ),
-  hosts: z
-    .union([z.array(nameSchema), z.record(nameSchema, hostSchema.nullable())])
-    .meta({ description: "Hosts: a list of names, or name -> what differs from the `host` section." }),
+  hosts: z.union([z.array(nameSchema), z.record(nameSchema, nicHostSchema.nullable())]).meta({
+    description:
+      "Hosts: a list of names, or name -> what differs from the `host` section, and `machine`: the name of the machine of which it is a NIC, with all others that have it.",
+  }),
   links: z
     .array(linkSchema)
     .min(1)
@@ -62,8 +93,9 @@ const graph = section({
 const star = section({
   kind: kind("star", "Hosts `h1`, `h2`, ... on one switch `sw`."),
   hosts: required("Number of hosts.", 1, kMostPorts),
+  nics: nics(1, kOfOneSwitch),
   ...generated,
-});
+}).superRefine(wholeMachines(({ hosts }) => hosts));
 
 const dumbbell = section({
   kind: kind("dumbbell", "Hosts `s1`, ... on switch `left`, hosts `r1`, ... on switch `right`, one link between them."),
@@ -116,8 +148,31 @@ const leafSpine = section({
   leaves: required("Number of leaves.", 1, kMostPorts),
   spines: required("Number of spines.", 1, kMostPorts - 1),
   hosts: required("Hosts of each leaf.", 1, kMostPorts - 1),
+  nics: nics(1, kOfOneSwitch),
   uplink: field(linkDefaultsSchema, "What differs from `link` on links to spines."),
   ...generated,
+}).superRefine(wholeMachines(({ hosts }) => hosts));
+
+const rail = section({
+  kind: kind(
+    "rail",
+    "Rail-optimised: NIC 3 of each machine is at the switch `rail3`, and rails are joined by spines (`spine1`, ...). Hosts `h1-1` to `h1-8` are NICs of machine `m1`. With several scalable units each has rail switches of its own: `rail2-3` is rail 3 of the second.",
+  ),
+  machines: required("Machines of each unit.", 1, kMostPorts),
+  nics: nics(8, "one for each rail"),
+  units: integer("Scalable units.", 1, kMostPorts, 1),
+  spines: required("Number of spines, each linked to every rail switch.", 1, kMostPorts - 1),
+  uplink: field(linkDefaultsSchema, "What differs from `link` on links to spines."),
+  ...generated,
+}).superRefine(({ machines, nics = 8, units = 1 }, context) => {
+  const count = machines * nics * units;
+  if (count <= kMostHosts) return;
+  context.addIssue({
+    code: "custom",
+    message: `${machines * units} machines of ${nics} NICs make ${count} hosts`,
+    path: ["machines"],
+    params: { hint: `at most ${kMostHosts} hosts` },
+  });
 });
 
 const fatTree = section({
@@ -132,18 +187,21 @@ const fatTree = section({
     .refine((k) => k % 2 === 0, { error: "k must be even: half of the ports go up, half go down" })
     .meta({ description: "Ports of a switch, an even number; k^3/4 hosts. 2 to 64." }),
   hosts: integer("Hosts of each edge switch. Default: k/2; more oversubscribe it.", 1, kMostPorts - 32),
+  nics: nics(1, kOfOneSwitch),
   uplink: field(linkDefaultsSchema, "What differs from `link` on links between switches."),
   ...generated,
-}).superRefine(({ k, hosts = k / 2 }, context) => {
-  const count = ((k * k) / 2) * hosts;
-  if (count <= kMostHosts) return;
-  context.addIssue({
-    code: "custom",
-    message: `k = ${k} with ${hosts} hosts on each edge switch makes ${count} hosts`,
-    path: ["k"],
-    params: { hint: `at most ${kMostHosts} hosts` },
-  });
-});
+})
+  .superRefine(({ k, hosts = k / 2 }, context) => {
+    const count = ((k * k) / 2) * hosts;
+    if (count <= kMostHosts) return;
+    context.addIssue({
+      code: "custom",
+      message: `k = ${k} with ${hosts} hosts on each edge switch makes ${count} hosts`,
+      path: ["k"],
+      params: { hint: `at most ${kMostHosts} hosts` },
+    });
+  })
+  .superRefine(wholeMachines(({ k, hosts = k / 2 }) => hosts));
 
 export const topologySchema = z.discriminatedUnion("kind", [
   graph,
@@ -152,7 +210,9 @@ export const topologySchema = z.discriminatedUnion("kind", [
   parkingLot,
   testbed,
   leafSpine,
+  rail,
   fatTree,
 ]);
 
 export type TopologyInput = z.output<typeof topologySchema>;
+export type NicHostInput = z.output<typeof nicHostSchema>;

@@ -1,6 +1,5 @@
 // Makes flows of the entries of the `traffic` section.
 import { graphOfCollective, graphOfFile } from "./graphs/entries.js";
-import type { MessageGraph } from "./graphs/graph.js";
 import type { GraphJob } from "./graphs/graph_job.js";
 import { placeGraph } from "./graphs/job.js";
 import { expandIncast, expandList, expandPairs, expandPermutation, expandPoisson } from "./patterns.js";
@@ -36,8 +35,7 @@ function place(
   firstFlow: number,
 ): Flow[] {
   const entry = new TrafficEntry(input, input.id ?? input.pattern, path, context);
-  const graph: MessageGraph | undefined =
-    input.pattern === "graph" ? graphOfFile(input, entry) : graphOfCollective(input, entry);
+  const graph = input.pattern === "graph" ? graphOfFile(input, entry) : graphOfCollective(input, entry);
   const placed = graph && placeGraph(graph, input, entry);
   if (placed === undefined) return [];
   graphs.push({ ...placed.job, firstFlow });

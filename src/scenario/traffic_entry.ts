@@ -13,6 +13,8 @@ import type { Flow } from "./types.js";
 export interface TrafficContext {
   /** Names of hosts, in order. */
   hosts: readonly string[];
+  /** Name of the machine of a host; a host that is alone in its own has its own name. */
+  machineOf: (host: string) => string;
   /** Rate of a host's link, bit/s. */
   rateOf(host: string): number;
   /** The DSCP that gives `priority` at the switch of a host. */

@@ -53,6 +53,8 @@ export type TrafficClasses = Pick<SwitchConfig, "pfc" | "scheduler" | "trust" | 
 
 export interface HostConfig extends Omit<Full<typeof hostSchema>, "initial_rate" | "qcn" | "receive_buffer"> {
   name: string;
+  /** Name of the machine of which it is a NIC, among others; undefined: it is one of its own. */
+  machine?: string;
   /** Start rate of a QP when another one of its host is active, bit/s. */
   initial_rate: number;
   /** `groups`: parameters of CNPVs that have their own, under QCN. */

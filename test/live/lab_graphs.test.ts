@@ -18,6 +18,18 @@ traffic:
   - { id: pairs, pattern: collective, collective: alltoall, size: 400KB, per_host: 2, eager: 1KB, rendezvous: 10KB, operation: send, start: 1ms }
 `;
 
+const kMachines = `
+name: machines
+scale: 400
+topology: { kind: rail, machines: 2, nics: 2, spines: 1, link: { rate: 10Gbps, delay: 1us } }
+congestion: { algorithm: none }
+transport: { type: rc, timeout: 6 }
+probes: { interval: 1ms }
+traffic:
+  - { id: rings, pattern: collective, collective: allreduce, algorithm: ring, size: 2MB, inside_rate: 100Gbps, inside_latency: 1us }
+  - { id: pairs, pattern: collective, collective: alltoall, size: 400KB, inside_rate: 100Gbps, inside_latency: 1us }
+`;
+
 interface Traced {
   name: string;
   ph: string;
@@ -54,5 +66,20 @@ describeLive("weir lab run with message graphs", () => {
     expect(ends).toHaveLength(48 + 56);
     const ofRank = ends.filter(({ pid, tid }) => pid === 0 && tid === 0).map(({ ts }) => ts);
     expect(ofRank).toEqual([...ofRank].sort((a, b) => a - b));
+  });
+
+  it("has machines of several NICs, each NIC with a link of its own", async () => {
+    const path = folder();
+    const file = join(path, "machines.yaml");
+    writeFileSync(file, kMachines);
+    const { status, stderr, result } = await labRun(path, { file });
+    expect([0, 3], stderr).toContain(status);
+    const { graphs = [] } = result;
+    for (const { ended, operations } of graphs) expect(ended).toBe(operations);
+    // Each ring leaves a machine by one NIC, and all pairs of two machines have flows; within a machine there are none.
+    const pairs = result.flows.map(({ from, to }) => `${from} ${to}`);
+    expect(pairs.slice(0, 4)).toEqual(["h1-1 h2-1", "h1-2 h2-2", "h2-1 h1-1", "h2-2 h1-2"]);
+    expect(pairs).toHaveLength(4 + 8);
+    expect(result.flows.every(({ packets }) => packets > 0)).toBe(true);
   });
 });

@@ -40,6 +40,12 @@ describe("kinds of topology", () => {
     [{ kind: "parking-lot", switches: 3, hosts: [3, 0, 2] }, [5, 3, 7], { sw1: 4, sw2: 2, sw3: 3 }],
     [{ kind: "testbed" }, [20, 10, 36], { t1: 7, t2: 7, t3: 7, t4: 7, l1: 4, l2: 4, l3: 4, l4: 4, s1: 4, s2: 4 }],
     [{ kind: "leaf-spine", leaves: 3, spines: 2, hosts: 5 }, [15, 5, 21], { leaf1: 7, leaf3: 7, spine1: 3, spine2: 3 }],
+    [{ kind: "rail", machines: 3, spines: 2 }, [24, 10, 40], { rail1: 5, rail8: 5, spine1: 8, spine2: 8 }],
+    [
+      { kind: "rail", machines: 3, nics: 4, units: 2, spines: 1 },
+      [24, 9, 32],
+      { "rail1-1": 4, "rail2-4": 4, spine1: 8 },
+    ],
     [{ kind: "fat-tree", k: 4 }, [16, 20, 48], { e1_1: 4, e4_2: 4, a1_1: 4, a4_2: 4, c1: 4, c4: 4 }],
     [{ kind: "fat-tree", k: 4, hosts: 6 }, [48, 20, 80], { e1_1: 8, a1_1: 4, c4: 4 }],
     [{ kind: "fat-tree", k: 2 }, [2, 5, 6], { e1_1: 2, a1_1: 2, c1: 2 }],
@@ -62,6 +68,9 @@ describe("kinds of topology", () => {
     ["testbed, one side", { kind: "testbed" }, "h1-1", "h2-1", 3, 2],
     ["testbed, across", { kind: "testbed" }, "h1-1", "h4-5", 5, 8],
     ["leaf-spine", { kind: "leaf-spine", leaves: 3, spines: 4, hosts: 2 }, "h1-1", "h3-2", 3, 4],
+    ["rail, one rail", { kind: "rail", machines: 3, spines: 4 }, "h1-3", "h3-3", 1, 1],
+    ["rail, across rails", { kind: "rail", machines: 3, spines: 4 }, "h1-3", "h1-4", 3, 4],
+    ["rail, across units", { kind: "rail", machines: 2, units: 2, spines: 4 }, "h2-3", "h3-3", 3, 4],
     ["fat-tree, one edge", { kind: "fat-tree", k: 8 }, "h1-1-1", "h1-1-4", 1, 1],
     ["fat-tree, one pod", { kind: "fat-tree", k: 8 }, "h1-1-1", "h1-4-1", 3, 4],
     ["fat-tree, across", { kind: "fat-tree", k: 8 }, "h1-1-1", "h8-4-4", 5, 16],
@@ -196,5 +205,61 @@ describe("next-hop groups", () => {
     ]);
     expect(new Graph(network).switchesOnPath("a", "b")).toBe(0);
     expect(new Graph(network).switchesBetween("a", "b")).toEqual([]);
+  });
+});
+
+describe("machines of several NICs", () => {
+  const machinesOf = (topology: object) => scenarioOf(topology).hosts.map(({ name, machine }) => `${name} ${machine}`);
+
+  it("are hosts that follow each other at a switch, or one at each rail", () => {
+    expect(machinesOf({ kind: "star", hosts: 4, nics: 2 })).toEqual(["h1 m1", "h2 m1", "h3 m2", "h4 m2"]);
+    expect(machinesOf({ kind: "leaf-spine", leaves: 2, spines: 1, hosts: 2, nics: 2 })).toEqual([
+      "h1-1 m1",
+      "h1-2 m1",
+      "h2-1 m2",
+      "h2-2 m2",
+    ]);
+    expect(machinesOf({ kind: "rail", machines: 1, nics: 2, units: 2, spines: 1 })).toEqual([
+      "h1-1 m1",
+      "h1-2 m1",
+      "h2-1 m2",
+      "h2-2 m2",
+    ]);
+    expect(machinesOf({ kind: "fat-tree", k: 4, nics: 2 }).slice(1, 3)).toEqual(["h1-1-2 m1", "h1-2-1 m2"]);
+    expect(machinesOf({ kind: "rail", machines: 1, nics: 1, spines: 1 })).toEqual(["h1-1 undefined"]);
+  });
+
+  it("are written out by name, and keep what else a host says", () => {
+    const { hosts } = scenarioOf({
+      switches: ["s"],
+      hosts: { a: { machine: "m", burst: "64KB" }, b: { machine: "m" }, c: null },
+      links: ["a -- s", "b -- s", "c -- s"],
+    });
+    expect(hosts.map(({ machine, burst }) => [machine, burst])).toEqual([
+      ["m", 64_000],
+      ["m", 32_000],
+      [undefined, 32_000],
+    ]);
+    const rail = { kind: "rail", machines: 1, nics: 2, spines: 1, host_overrides: { "h1-2": { burst: "64KB" } } };
+    expect(scenarioOf(rail).hosts.map(({ machine, burst }) => [machine, burst])).toEqual([
+      ["m1", 32_000],
+      ["m1", 64_000],
+    ]);
+  });
+
+  it("are refused where they do not fit", () => {
+    const divides = "a number that divides the hosts of a switch";
+    const ofFour = (hosts: number) => [`topology.nics: machines of 4 NICs, and ${hosts} hosts at a switch; ${divides}`];
+    expect(problems({ kind: "star", hosts: 6, nics: 4 })).toEqual(ofFour(6));
+    expect(problems({ kind: "leaf-spine", leaves: 2, spines: 1, hosts: 6, nics: 4 })).toEqual(ofFour(6));
+    expect(problems({ kind: "fat-tree", k: 4, nics: 4 })).toEqual(ofFour(2));
+    expect(problems({ kind: "rail", machines: 1000, nics: 64, units: 2, spines: 1 })).toEqual([
+      "topology.machines: 2000 machines of 64 NICs make 128000 hosts; at most 65000 hosts",
+    ]);
+    const links = ["a -- s", "b -- s"];
+    expect(problems({ switches: ["s"], hosts: { a: { machine: "b" }, b: null }, links })).toEqual([
+      "topology.hosts.a.machine: b, of which a is a NIC, is also a host that is not; another name, or machine: b of that host",
+    ]);
+    expect(problems({ switches: ["s"], hosts: { a: { machine: "b" }, b: { machine: "b" } }, links })).toEqual([]);
   });
 });

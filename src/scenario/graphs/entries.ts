@@ -10,16 +10,25 @@ import { readTunerCsv } from "./collectives/tuner_csv.js";
 import { type Choice, chooseAlgorithm, type TuningCase } from "./collectives/tuning.js";
 import { GraphBuilder, kCalculate, kMostNanoseconds, type MessageGraph, type Operation } from "./graph.js";
 import { kBarrierSize, kDefaultSize } from "./job_schema.js";
+import { type Nodes, nodesOf, placedRanks } from "./place.js";
 import { type ReadGraph, readGraph } from "./read.js";
 
-/** @returns undefined, with a problem, for a file that is none. */
-export function graphOfFile(input: PatternInput<"graph">, entry: TrafficEntry): MessageGraph | undefined {
-  return withoutThrowing(entry, ["file"], () => {
+/** A graph, and the host of each of its ranks. */
+export interface GraphOnHosts {
+  graph: MessageGraph;
+  hosts: readonly string[];
+}
+
+/** @returns undefined, with a problem, for a file that is none, or whose ranks have no place. */
+export function graphOfFile(input: PatternInput<"graph">, entry: TrafficEntry): GraphOnHosts | undefined {
+  const graph = withoutThrowing(entry, ["file"], () => {
     const { graph, notes } = anyGraph(resolve(entry.context.directory, input.file), input);
     for (const note of notes) entry.context.found.warn(`traffic ${entry.group}: ${note}`);
     checkGraph(graph);
     return input.calculation === undefined ? graph : calculating(graph, input.calculation);
   });
+  const hosts = graph && placedRanks(graph.ranks, input, entry);
+  return hosts && { graph, hosts };
 }
 
 /** The graph with its calculations so many times as long. */
@@ -39,23 +48,28 @@ export function anyGraph(
 }
 
 /** @returns undefined, with a problem, for what cannot be. */
-export function graphOfCollective(input: PatternInput<"collective">, entry: TrafficEntry): MessageGraph | undefined {
-  const hosts = input.hosts?.length ?? entry.context.hosts.length;
-  const { collective: operation, per_host: perHost = 1, ranks = hosts * perHost, iterations = 1 } = input;
+export function graphOfCollective(input: PatternInput<"collective">, entry: TrafficEntry): GraphOnHosts | undefined {
+  const most = input.hosts?.length ?? entry.context.hosts.length;
+  const { collective: operation, per_host: perHost = 1, ranks = most * perHost, iterations = 1 } = input;
   const bytes = input.size ?? (operation === "barrier" ? kBarrierSize : kDefaultSize);
-  return withoutThrowing(entry, ["algorithm"], () => {
-    const chosen = chosenAlgorithm(input, entry, { ranks, perNode: perHost, bytes });
+  const hosts = placedRanks(ranks, input, entry);
+  if (hosts === undefined) return undefined;
+  const nodes = nodesOf(hosts, entry.context);
+  const graph = withoutThrowing(entry, ["algorithm"], () => {
+    // A node that is not full counts as one that is.
+    const size = { ranks: nodes.count * nodes.most, perNode: nodes.most, bytes };
+    const chosen = chosenAlgorithm(input, entry, size);
     return collectiveGraph({
       operation,
       bytes,
-      ranks,
-      perHost,
+      nodes,
       iterations,
       channels: input.channels ?? chosen.channels,
       chunk: input.chunk,
       algorithm: chosen.algorithm,
     });
   });
+  return graph && { graph, hosts };
 }
 
 /** With `auto`, or a tuner's rules, what NCCL would take. */
@@ -73,16 +87,12 @@ function chosenAlgorithm(
   }
   if (algorithm === undefined && tuner === undefined) return {};
   const rules = tuner === undefined ? [] : readTunerCsv(resolve(context.directory, tuner));
-  const { ranks, perNode } = size;
-  // A node that is not full counts as one that is.
-  const whole = { ...size, ranks: Math.ceil(ranks / perNode) * perNode };
-  return chooseAlgorithm(operation, { ...whole, rate: context.rateOf(context.hosts[0] ?? ""), rules });
+  return chooseAlgorithm(operation, { ...size, rate: context.rateOf(context.hosts[0] ?? ""), rules });
 }
 
 export interface CollectiveRun extends Pick<CollectiveRequest, "operation" | "bytes"> {
   algorithm?: CollectiveRequest["algorithm"] | undefined;
-  ranks: number;
-  perHost: number;
+  nodes: Nodes;
   /** Each begins when the one before has ended at its rank. */
   iterations: number;
   channels?: number | undefined;
@@ -90,11 +100,16 @@ export interface CollectiveRun extends Pick<CollectiveRequest, "operation" | "by
 }
 
 /** @throws WeirError for an algorithm that the operation does not have. */
-export function collectiveGraph({ operation, bytes, ranks, perHost, iterations, ...how }: CollectiveRun): MessageGraph {
+export function collectiveGraph({ operation, bytes, nodes, iterations, ...how }: CollectiveRun): MessageGraph {
   const by = how.algorithm ?? algorithmsOf(operation)[0];
-  const graph = new GraphBuilder(`${operation} by ${by}`, ranks);
-  const all = Array.from({ length: ranks }, (_, rank) => rank);
-  let ended: (Operation | undefined)[] = all.map(() => undefined);
+  const { order, perNode = 1, nics } = nodes;
+  if (nodes.perNode === undefined && by?.startsWith("two-level")) {
+    throw new WeirError(`${operation}: ${by}: some machines have fewer than ${nodes.most} ranks`, {
+      hint: "two levels take as many ranks on each machine",
+    });
+  }
+  const graph = new GraphBuilder(`${operation} by ${by}`, order.length);
+  let ended: (Operation | undefined)[] = order.map(() => undefined);
   const { algorithm, channels, chunk } = how;
   for (let i = 0; i < iterations; i++) {
     if (iterations > 1) graph.enterPhase(`iteration ${i + 1}`);
@@ -102,9 +117,11 @@ export function collectiveGraph({ operation, bytes, ranks, perHost, iterations, 
       graph,
       {
         operation,
-        ranks: all,
+        ranks: order,
+        root: order.indexOf(0),
         bytes,
-        perNode: perHost,
+        perNode,
+        nics,
         ...(algorithm && { algorithm }),
         ...(channels && { channels }),
         ...(chunk && { chunk }),

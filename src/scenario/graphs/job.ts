@@ -1,15 +1,16 @@
-/** Message graphs as traffic: ranks on hosts, and a flow for each pair of ranks at different hosts that exchange messages. */
+/** Message graphs as traffic: ranks on hosts, and a flow for each pair of ranks on different machines that exchange messages. */
 import { WeirError } from "../../base/error.js";
-import { type Full, filled } from "../../base/fields.js";
+import { filled } from "../../base/fields.js";
 import type { TrafficEntry } from "../traffic_entry.js";
 import type { Flow } from "../types.js";
+import type { GraphOnHosts } from "./entries.js";
 import { kReceive, kSend, type MessageGraph } from "./graph.js";
 import type { GraphJob } from "./graph_job.js";
 import { type GraphFields, graphDefaultsSchema } from "./job_schema.js";
 
-/** @returns the job and its flows; undefined, with a problem, when its ranks have no place. */
+/** @returns the job and its flows; undefined, with a problem, for what cannot be. */
 export function placeGraph(
-  graph: MessageGraph,
+  { graph, hosts }: GraphOnHosts,
   fields: GraphFields,
   entry: TrafficEntry,
 ): { job: GraphJob; flows: Flow[] } | undefined {
@@ -26,13 +27,13 @@ export function placeGraph(
     return undefined;
   }
   const own = filled(graphDefaultsSchema, fields);
-  const hosts = placed(graph.ranks, own, fields.hosts, entry);
-  if (hosts === undefined) return undefined;
-  const pairs = exchanges(graph, hosts, fields.rendezvous);
+  const machines = hosts.map(entry.context.machineOf);
+  const pairs = exchanges(graph, machines, fields.rendezvous);
   const job: GraphJob = {
     id: entry.group,
     graph,
     hosts,
+    machines,
     start: entry.start,
     eager: own.eager,
     rendezvous: fields.rendezvous,
@@ -61,8 +62,8 @@ interface Pair {
   longest: number;
 }
 
-/** Pairs of ranks at different hosts, in order. With a rendezvous each pair needs the way back, too. */
-function exchanges(graph: MessageGraph, hosts: readonly string[], rendezvous: number | undefined): Pair[] {
+/** Pairs of ranks on different machines, in order. With a rendezvous each pair needs the way back, too. */
+function exchanges(graph: MessageGraph, machines: readonly string[], rendezvous: number | undefined): Pair[] {
   const pairs = new Map<number, Pair>();
   const pairOf = (from: number, to: number) => {
     const key = from * graph.ranks + to;
@@ -73,7 +74,7 @@ function exchanges(graph: MessageGraph, hosts: readonly string[], rendezvous: nu
   for (let rank = 0; rank < graph.ranks; rank++) {
     for (let i = graph.first[rank] as number; i < (graph.first[rank + 1] as number); i++) {
       const peer = graph.peer[i] as number;
-      if (graph.kind[i] !== kSend || hosts[rank] === hosts[peer]) continue;
+      if (graph.kind[i] !== kSend || machines[rank] === machines[peer]) continue;
       const pair = pairOf(rank, peer);
       const bytes = graph.size[i] as number;
       pair.bytes += bytes;
@@ -82,44 +83,6 @@ function exchanges(graph: MessageGraph, hosts: readonly string[], rendezvous: nu
     }
   }
   return [...pairs.values()].sort((a, b) => a.from - b.from || a.to - b.to);
-}
-
-/** Hosts of all ranks. */
-function placed(
-  ranks: number,
-  { place, per_host: perHost }: Full<typeof graphDefaultsSchema>,
-  names: GraphFields["hosts"],
-  entry: TrafficEntry,
-): readonly string[] | undefined {
-  if (Array.isArray(place)) return listed(ranks, place, entry);
-  const hosts = entry.hosts("hosts", names);
-  if (hosts === undefined) return undefined;
-  if (ranks > hosts.length * perHost) {
-    const most = Math.ceil(ranks / hosts.length);
-    entry.problem(
-      ["per_host"],
-      `${ranks} ranks, and room for ${hosts.length * perHost} on ${hosts.length} hosts with ${perHost} each`,
-      `per_host: ${most}, or more hosts`,
-    );
-    return undefined;
-  }
-  const order = place === "random" ? entry.random.shuffled(hosts) : hosts;
-  return Array.from({ length: ranks }, (_, rank) => {
-    const number = place === "round-robin" ? rank % order.length : Math.floor(rank / perHost);
-    return order[number] as string;
-  });
-}
-
-function listed(ranks: number, place: readonly string[], entry: TrafficEntry): readonly string[] | undefined {
-  if (place.length !== ranks) {
-    entry.problem(
-      ["place"],
-      `names ${place.length} hosts, and there are ${ranks} ranks`,
-      "name the host of each rank, in order",
-    );
-    return undefined;
-  }
-  return place.every((name, i) => entry.known(["place", i], name)) ? place : undefined;
 }
 
 /** Combines the graphs of several jobs to one; ranks of each follow those of the one before. */

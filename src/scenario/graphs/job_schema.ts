@@ -35,10 +35,10 @@ export const kCollectiveAlgorithms = [
 
 export const graphFields = {
   hosts: field(z.array(z.string()).min(1), "Hosts that ranks may be on. Default: all."),
-  per_host: integer("Most ranks on a host.", 1, 1024, 1),
+  per_host: integer("Most ranks on a host: on a NIC, where machines have several.", 1, 1024, 1),
   place: field(
     placeSchema,
-    "Which rank is where: `packed`: host by host, as many as `per_host`; `round-robin`: in turns; `random`: as `packed`, hosts in random order; or a list with the host of each rank.",
+    "Which rank is where: `packed`: host by host, as many as `per_host`, and machine by machine; `round-robin`: machines in turns, and then the next NIC of each; `random`: as `packed`, machines in random order; or a list with the host of each rank.",
     "packed",
   ),
   outstanding: integer("Messages of one rank to another that are under way at a time; others wait.", 1, 1024, 16),
@@ -53,8 +53,8 @@ export const graphFields = {
     min: 0,
     max: 1e15,
   }),
-  inside_rate: rate("Of each rank's link to others of its host.", { zero: "unlimited", default: "unlimited" }),
-  inside_latency: time("Of messages between ranks of a host.", { default: "0ns" }),
+  inside_rate: rate("Of each rank's link to others of its machine.", { zero: "unlimited", default: "unlimited" }),
+  inside_latency: time("Of messages between ranks of a machine.", { default: "0ns" }),
 };
 
 /** Defaults of all fields that have one. */

@@ -70,6 +70,67 @@ describe("a message graph in virtual time", () => {
     expect(digest(await run(scenarioOf(traffic, more), {}, sliced(997)))).toBe(alone);
   });
 
+  it("is so on machines of several NICs, too, whose partitions are their own", async () => {
+    const topology = {
+      kind: "rail",
+      machines: 4,
+      nics: 4,
+      spines: 2,
+      link: { rate: "100Gbps", delay: "500ns", mtu: 9000 },
+    };
+    const traffic = [
+      { ...kAllReduce, size: "1MB", inside_rate: "900Gbps", inside_latency: "300ns" },
+      {
+        pattern: "collective",
+        collective: "alltoall",
+        size: "400KB",
+        id: "other",
+        inside_rate: "900Gbps",
+        inside_latency: "300ns",
+      },
+    ];
+    const scenario = scenarioOf(traffic, { topology, congestion: { algorithm: "dcqcn" } });
+    const alone = await run(scenario);
+    expect(alone.result.fidelity.valid).toBe(true);
+    for (const threads of [2, 3, 7]) expect(digest(await run(scenario, { threads }))).toBe(digest(alone));
+    expect(digest(await run(scenario, {}, sliced(997)))).toBe(digest(alone));
+  });
+
+  it("uses all NICs of its machines, and no spine, as its closed form has it", async () => {
+    const [machines, nics, bytes, delay] = [2, 8, 64e6, 500];
+    const topology = {
+      kind: "rail",
+      machines,
+      nics,
+      spines: 2,
+      link: { rate: "400Gbps", delay: `${delay}ns`, mtu: 9000 },
+    };
+    const payload = 4096 / (4096 + 82);
+    const times = new Map<string, number>();
+    for (const algorithm of ["ring", "two-level-ring"]) {
+      const outcome = await run(scenarioOf([{ ...kAllReduce, algorithm, size: bytes, chunk: "1MB" }], { topology }));
+      const { result } = outcome;
+      const time = (graphOf(outcome)?.time_s ?? 0) * 1e9;
+      times.set(algorithm, time);
+      const links = result.links ?? [];
+      expect(links.filter(({ from }) => from.startsWith("spine")).map(({ packets }) => packets)).toEqual(
+        Array(16).fill(0),
+      );
+      expect(new Set(links.filter(({ from }) => from.startsWith("h")).map(({ packets }) => packets)).size).toBeLessThan(
+        4,
+      );
+    }
+    // Each NIC sends its eighth of 2 (n - 1)/n of the data: n machines by two levels, n ranks by rings.
+    const least = (n: number) => (((2 * (n - 1)) / n) * (bytes / nics) * (8 / 400)) / payload;
+    for (const [algorithm, n] of [
+      ["two-level-ring", machines],
+      ["ring", machines * nics],
+    ] as const) {
+      expect(times.get(algorithm), algorithm).toBeGreaterThan(least(n));
+      expect(times.get(algorithm), algorithm).toBeLessThan(1.02 * least(n) + 2 * n * (2 * delay + 400));
+    }
+  });
+
   it("runs beside flows, which end with it", async () => {
     const { result } = await run(scenarioOf([kAllReduce, { from: "h1", to: "h2", id: "beside" }]));
     expect(result.graphs?.[0]?.time_s).toBeGreaterThan(1.3e-3);

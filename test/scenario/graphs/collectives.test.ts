@@ -97,6 +97,22 @@ describe.each(kCases)("$operation by $algorithm", ({ operation, algorithm }) => 
     }
   });
 
+  it("does so with any number of NICs in a node, and channels among them", () => {
+    for (const [n, perNode, nics] of [
+      [16, 8, 8],
+      [24, 8, 4],
+      [24, 8, 2],
+      [12, 4, 4],
+      [8, 8, 8],
+      [6, 2, 2],
+    ] as const) {
+      for (const channels of [undefined, 1, 3]) {
+        const request = { operation, algorithm, ranks: upTo(n), bytes: 24 * n * n, perNode, nics, root: n - 1 };
+        check({ ...request, ...(channels && { channels }) }, picking(n));
+      }
+    }
+  });
+
   it("does so for any sizes, options and interleavings", () => {
     const requests = fc.record({
       n: fc.integer({ min: 1, max: 14 }),

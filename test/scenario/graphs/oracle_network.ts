@@ -28,7 +28,7 @@ export function idealRun(graph: MessageGraph, { latency, rate, eager = 1e15 }: W
     eager,
     inside_rate: 0,
     inside_latency: 0,
-    host_of_rank: Uint32Array.from({ length: graph.ranks }, (_, rank) => rank),
+    machine_of_rank: Uint32Array.from({ length: graph.ranks }, (_, rank) => rank),
     ways: {
       from,
       to,

@@ -13,6 +13,7 @@ export interface CheckedRequest {
   chunk: number;
   root: number;
   perNode: number;
+  nics: number;
   inFlight: number;
   /** Ranks in the order of each channel's ring. */
   orders?: readonly (readonly number[])[];

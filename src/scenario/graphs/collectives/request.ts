@@ -18,12 +18,14 @@ export interface CollectiveRequest {
   algorithm?: CollectiveAlgorithm;
   /** Of a broadcast: which of `ranks`, as a place; 0 by default. */
   root?: number;
-  /** The data is divided among so many, which proceed independently; 1 by default, 256 at most. */
+  /** The data is divided among so many, which proceed independently; 256 at most. By default `nics`. */
   channels?: number;
   /** Most bytes of a message: larger ones are cut, and follow each other as in a pipeline. By default there is no limit. */
   chunk?: number;
   /** Ranks of a node, those that follow each other: of tree and both two-level algorithms. 1 by default; divides all. */
   perNode?: number;
+  /** NICs of a node, among which channels of rings and trees are divided. 1 by default; divides `perNode`. */
+  nics?: number;
   /** Of all-to-all: steps that may be under way at a rank. By default all. */
   inFlight?: number;
   /** Of all-to-all: bytes from each rank to each, in place of `bytes`. */
@@ -34,6 +36,7 @@ export interface CollectiveRequest {
 
 const kMostChannels = 256;
 const kWithNodes: readonly CollectiveAlgorithm[] = ["tree", "two-level-ring", "two-level-tree"];
+const kWithRails: readonly CollectiveAlgorithm[] = ["ring", "tree"];
 
 export function requestError(
   { operation }: CollectiveRequest,
@@ -54,18 +57,25 @@ export function checkedShape(request: CollectiveRequest, algorithm: CollectiveAl
   const count = whole("ranks", ranks.length, 1, kMostRanks);
   const twice = repeated(ranks);
   if (twice !== undefined) throw requestError(request, "ranks", `${twice} is there twice`, "each takes part once");
+  const nics = kWithRails.includes(algorithm) ? whole("nics", request.nics ?? 1, 1, count) : 1;
+  const withNodes = kWithNodes.includes(algorithm) || nics > 1;
   const shape = {
     ranks: count,
     bytes: whole("bytes", request.bytes, 0, kMostBytes),
-    channels: whole("channels", request.channels ?? 1, 1, kMostChannels),
+    channels: whole("channels", request.channels ?? nics, 1, kMostChannels),
     chunk: request.chunk === undefined ? Number.POSITIVE_INFINITY : whole("chunk", request.chunk, 1, kMostBytes),
     root: whole("root", request.root ?? 0, 0, count - 1),
-    perNode: kWithNodes.includes(algorithm) ? whole("perNode", request.perNode ?? 1, 1, count) : 1,
+    perNode: withNodes ? whole("perNode", request.perNode ?? 1, 1, count) : 1,
+    nics,
     inFlight: request.inFlight === undefined ? count : whole("inFlight", request.inFlight, 1, kMostRanks),
   };
   if (count % shape.perNode !== 0) {
     const hint = "all nodes have the same number of ranks";
     throw requestError(request, "perNode", `${shape.perNode} does not divide ${count} ranks`, hint);
+  }
+  if (shape.perNode % nics !== 0) {
+    const hint = "each NIC has as many of a node's ranks";
+    throw requestError(request, "nics", `${nics} do not divide ${shape.perNode} ranks of a node`, hint);
   }
   if (sizes !== undefined) checkSizes(request, sizes, whole);
   if (orders !== undefined) checkOrders(request, orders, shape.channels);

@@ -4,6 +4,7 @@
  */
 import { Layout, type Shape, times } from "./layout.js";
 import type { CellList, Program, ThreadBlock } from "./program.js";
+import { railOrder } from "./rails.js";
 
 export interface RingPlace {
   block: ThreadBlock;
@@ -84,5 +85,5 @@ export function ringBroadcast(shape: Shape): Program {
 }
 
 function orderOf(shape: Shape, channel: number): readonly number[] {
-  return shape.orders?.[channel] ?? Array.from({ length: shape.ranks }, (_, rank) => rank);
+  return shape.orders?.[channel] ?? railOrder(shape, channel);
 }

@@ -5,6 +5,7 @@
  */
 import { Layout, type Shape, times } from "./layout.js";
 import type { CellList, Program, StepPlace } from "./program.js";
+import { headPlace } from "./rails.js";
 
 /** A member's neighbours; without a parent it is the root. */
 export interface TreePlace {
@@ -68,7 +69,8 @@ export function addTreeSteps(steps: TreeSteps, rank: number, { parent, children 
 }
 
 /**
- * An all-reduce by trees across nodes and chains within them. Other channels have other ranks of a node at the head of its chain.
+ * An all-reduce by trees across nodes and chains within them. Other channels have other ranks of a node, and its other NICs, at the
+ * head of its chain.
  */
 export function tree(shape: Shape): Program {
   const { perNode } = shape;
@@ -76,7 +78,8 @@ export function tree(shape: Shape): Program {
   const layout = new Layout(shape, 1, 2 * shape.channels);
   times(2 * shape.channels, (lane) => {
     const list = layout.lister(lane);
-    const rankOf = (node: number, link: number) => node * perNode + ((link + (lane >> 1)) % perNode);
+    const head = headPlace(shape, lane >> 1);
+    const rankOf = (node: number, link: number) => node * perNode + ((link + head) % perNode);
     const steps = { program: layout.program, channel: lane, pieces: layout.pieces, cells: (i: number) => list(0, i) };
     times(nodes, (node) =>
       times(perNode, (link) => {
