@@ -1,22 +1,23 @@
-// A network interface through an AF_XDP socket: frames come in and go out in packets of the worker's own memory (io/umem.h).
-// Raw kernel interface (linux/if_xdp.h), without libxdp: its dispatcher program, its threads-unsafe UMEM and libbpf are not
-// needed for one socket per queue, and a failed bind cannot be retried with it.
+// A network interface through AF_XDP sockets, one for each of its receive queues: frames come in and go out in packets of the
+// worker's own memory (io/umem.h). What is sent leaves by one transmit queue, and so in order; what comes in has the order of
+// each flow, as the adapter keeps a flow to one queue.
 //
 // The XDP program is attached by a bpf_link: it is gone when the port is closed, however the process ends. Frames longer than a
 // chunk (jumbo frames) come in several pieces; what lies behind the first piece is copied, so that every frame is contiguous.
 // Needs Linux 6.6 for those, 5.11 otherwise, and CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF (or root).
 #pragma once
 
-#include <linux/if_xdp.h>
-
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "base/ring.h"
 #include "io/interface_port.h"
+#include "io/network_namespace.h"
 #include "io/umem.h"
 #include "io/xdp_program.h"
-#include "io/xdp_ring.h"
+#include "io/xdp_queue.h"
 #include "wire/packet_pool.h"
 
 namespace weir {
@@ -32,45 +33,37 @@ class AfXdpPort final : public InterfacePort {
   void release(size_t count) override;
   Transmitted transmit(std::span<const TxFrame> frames) override;
   PortCapabilities capabilities() const override { return {.keeps_packets = true, .tells_checksums = false}; }
-  int wait_descriptor() const override { return receive_ring_.mapped() ? socket_ : -1; }
+  int wait_descriptor() const override { return any_ ? any_->get() : -1; }
   // The port has a deadline while the kernel has not taken all frames that were handed to it.
-  Time next_deadline() const override { return unsent_ ? kick_at_ : kNever; }
-  bool passed_on() override { return !unsent_; }
+  Time next_deadline() const override { return queues_.empty() ? kNever : queues_.front()->next_deadline(); }
+  bool passed_on() override { return queues_.empty() || !queues_.front()->unsent(); }
   PortLosses losses() override;
+  // Takes receive queues in, too, that the interface has got meanwhile.
+  PortState state() override;
 
  private:
+  static constexpr size_t kBurst = 64;
+
   void open(int interface_index, bool first) override;
-  bool bind(int interface_index);
-  void map_rings();
   void close() override;
-  uint32_t gather(uint32_t index, uint32_t waiting, PacketId& packet, uint32_t& length);
+  void add_queue(bool wait);
+  size_t receive_by(XdpQueue& queue, std::span<RxFrame> frames);
   void read_metadata(uint8_t* in_front, RxFrame& frame) const;
   void free_lent(size_t count);
-  void refill();
-  void collect();
-  void kick();
 
   Umem& umem_;
   PacketPool& pool_;
   const PortClock& clock_;
   const uint8_t number_;
   std::unique_ptr<XdpProgram> program_;
-  int socket_ = -1;
-  bool zero_copy_ = false;  // the driver reads and writes our memory itself
-  bool unsent_ = false;     // the kernel has not taken all that is in the transmit ring ...
-  uint32_t unread_ = 0;     // ... but for so many descriptors,
-  Time unread_since_ = 0;   // it has taken none of them since then,
-  Time kick_at_ = kNever;   // the kernel is asked again then
-  uint32_t metadata_ = 0;   // bytes in front of a received frame
-  XdpRing<xdp_desc> receive_ring_;
-  XdpRing<uint64_t> fill_ring_;
-  XdpRing<xdp_desc> transmit_ring_;
-  XdpRing<uint64_t> completion_ring_;
-  Ring<PacketId> lent_;           // packets of frames that the caller holds, kNoPacket for those it took
-  uint32_t in_kernel_ = 0;        // transmit descriptors that have not completed ...
-  uint64_t in_kernel_bytes_ = 0;  // ... and the bytes of their frames
-  PortLosses losses_;
-  uint64_t overrun_before_ = 0;  // overruns of sockets that are closed
+  std::vector<std::unique_ptr<XdpQueue>> queues_;
+  std::optional<Descriptor> any_;  // readable when one of the sockets is
+  int index_ = 0;                  // of the interface
+  uint32_t queues_at_first_ = 1;
+  size_t next_ = 0;        // which of them is read first
+  uint32_t metadata_ = 0;  // bytes in front of a received frame
+  Ring<PacketId> lent_;    // packets of frames that the caller holds, kNoPacket for those it took
+  PortLosses losses_;      // of queues that are closed
 };
 
 }  // namespace weir

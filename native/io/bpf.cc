@@ -151,6 +151,14 @@ bool bpf_update(int map, const void* key, const void* value) {
   return bpf(BPF_MAP_UPDATE_ELEM, attributes) == 0;
 }
 
+bool bpf_look_up(int map, const void* key, void* value) {
+  bpf_attr attributes{};
+  attributes.map_fd = static_cast<uint32_t>(map);
+  attributes.key = address(key);
+  attributes.value = address(value);
+  return bpf(BPF_MAP_LOOKUP_ELEM, attributes) == 0;
+}
+
 // The BPF Type Format: a header, then types, numbered from 1 in their order, then strings (Documentation/bpf/btf.rst).
 uint32_t bpf_kernel_function(const std::string& name) {
   struct Header {

@@ -54,6 +54,10 @@ class BpfCode {
   void store(BpfSize size, Register address, int16_t offset, int32_t constant) {
     put(BPF_ST | BPF_MEM | static_cast<int>(size), address, kNone, offset, constant);
   }
+  // Adds a double word to one in memory, as one step for all CPUs.
+  void add_atomic(Register address, int16_t offset, Register from) {
+    put(BPF_STX | BPF_ATOMIC | BPF_DW, address, from, offset, BPF_ADD);
+  }
   // BPF_FUNC_...; r1 to r5 are lost, the result is in r0.
   void call(int32_t helper) { put(BPF_JMP | BPF_CALL, kNone, kNone, 0, helper); }
   // Calls the function by its BTF id, see bpf_kernel_function().
@@ -117,6 +121,9 @@ bool bpf_run_live(int program, uint32_t bytes, uint32_t repeat, uint32_t batch);
 
 // Sets one element; returns false with errno set.
 bool bpf_update(int map, const void* key, const void* value);
+
+// Reads one element; returns false with errno set.
+bool bpf_look_up(int map, const void* key, void* value);
 
 // The BTF id of a function of the running kernel that programs may call (kfunc), or 0 if it has none of that name.
 uint32_t bpf_kernel_function(const std::string& name);

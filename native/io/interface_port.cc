@@ -1,6 +1,7 @@
 #include "io/interface_port.h"
 
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
@@ -8,9 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/native_error.h"
+#include "io/kernel_socket.h"
 #include "io/network_namespace.h"
 #include "wire/ethernet.h"
 
@@ -106,6 +109,19 @@ uint32_t InterfacePort::mtu() {
   ifreq request{};
   options_.interface.copy(request.ifr_name, IFNAMSIZ - 1);
   return ::ioctl(asked_, SIOCGIFMTU, &request) == 0 ? static_cast<uint32_t>(request.ifr_mtu) : 0;
+}
+
+uint32_t InterfacePort::receive_queues() const {
+  const auto ask = [this](auto& question) {
+    return ask_ethtool(asked_, options_.interface, {reinterpret_cast<uint8_t*>(&question), sizeof question});
+  };
+  ethtool_channels channels{};
+  channels.cmd = ETHTOOL_GCHANNELS;
+  if (ask(channels)) return std::max(1u, channels.rx_count + channels.combined_count);
+  // Drivers that cannot change their number, as vmxnet3's.
+  ethtool_rxnfc rings{};
+  rings.cmd = ETHTOOL_GRXRINGS;
+  return ask(rings) ? std::max(1u, static_cast<uint32_t>(rings.data)) : 1;
 }
 
 bool InterfacePort::ask_for(int membership, uint64_t group) const {

@@ -44,6 +44,8 @@ class InterfacePort : public PacketPort {
   void shut();
   // IFF_PROMISC until shut(): groups, too. Throws NativeError.
   void make_promiscuous();
+  // Receive queues that the interface has now, asked of the system; 1 where it does not tell.
+  uint32_t receive_queues() const;
   // Runs `action` in the interface's namespace, and returns that one's inode; 0: it has no path. Throws NativeError.
   ino_t inside(const std::function<void()>& action) const;
   // Opens a socket without a protocol: it receives nothing, and answers for its namespace. Throws NativeError.

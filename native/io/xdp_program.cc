@@ -178,9 +178,10 @@ void write_metadata(BpfCode& code, Label otherwise) {
   code.store(double_word, r2, offsetof(XdpMetadata, mark), static_cast<int32_t>(XdpMetadata::kMark));
 }
 
-BpfCode assemble(const XdpProgramOptions& options, int sockets, uint32_t vlan_function) {
+BpfCode assemble(const XdpProgramOptions& options, int sockets, int strays, uint32_t vlan_function) {
   BpfCode code;
   const Label take = code.label(), redirect = code.label(), pass = code.label(), lose = code.label();
+  const Label taken = code.label();
   code.set(r6, r1);
   if (options.roce_only) select_roce(code, options, take, pass);
   code.bind(take);
@@ -189,8 +190,13 @@ BpfCode assemble(const XdpProgramOptions& options, int sockets, uint32_t vlan_fu
   code.bind(redirect);
   code.set_map(r1, sockets);
   code.load(word, r2, r6, offsetof(xdp_md, rx_queue_index));
-  code.set(r3, XDP_PASS);  // the outcome where the queue has no socket
+  code.set(r3, XDP_DROP);  // the outcome where the queue has no socket
   code.call(BPF_FUNC_redirect_map);
+  code.jump_if(r0, equal, XDP_REDIRECT, taken);
+  code.set_map_value(r1, strays, 0);
+  code.set(r2, 1);
+  code.add_atomic(r1, 0, r2);
+  code.bind(taken);
   code.leave();
   if (options.roce_only) {  // the verifier refuses code that nothing leads to
     code.bind(pass);
@@ -222,6 +228,9 @@ const char* remedy(int error_number) {
     case EINVAL:
       return "its MTU, or on veth its peer's, may be too large, or its settings rule XDP out: lower the MTU, or xdp_mode: "
              "generic";
+    case ENOSPC:
+      return "a veth needs as many receive queues as its peer has transmit queues: `ethtool -L NAME rx N`, or the peer's with tx "
+             "N";
     case ENOTCONN:
       return "the other end of a veth pair must exist";
     default:
@@ -232,7 +241,9 @@ const char* remedy(int error_number) {
 }  // namespace
 
 XdpProgram::XdpProgram(const XdpProgramOptions& options)
-    : options_(options), sockets_(bpf_create_map(BPF_MAP_TYPE_XSKMAP, sizeof(uint32_t), sizeof(uint32_t), 1, "weir_sockets")) {
+    : options_(options),
+      sockets_(bpf_create_map(BPF_MAP_TYPE_XSKMAP, sizeof(uint32_t), sizeof(uint32_t), kMostQueues, "weir_sockets")),
+      strays_(bpf_create_map(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(uint64_t), 1, "weir_strays")) {
   if (options_.vlan && !options_.generic) {
     static const uint32_t kVlanFunction = bpf_kernel_function("bpf_xdp_metadata_rx_vlan_tag");
     try {
@@ -246,7 +257,7 @@ XdpProgram::XdpProgram(const XdpProgramOptions& options)
 
 void XdpProgram::load(uint32_t vlan_function) {
   const bool vlan = vlan_function != 0;
-  const BpfCode code = assemble(options_, sockets_.get(), vlan_function);
+  const BpfCode code = assemble(options_, sockets_.get(), strays_.get(), vlan_function);
   const uint32_t flags = (options_.frags ? kFragments : 0) | (vlan ? kDeviceBound : 0);
   const uint32_t bound_to = vlan ? static_cast<uint32_t>(options_.interface_index) : 0;
   program_.emplace(bpf_load_xdp(code.instructions(), flags, bound_to, "weir_receive"));
@@ -265,10 +276,16 @@ void XdpProgram::attach() {
   link_.emplace(link);
 }
 
-void XdpProgram::insert(int socket) {
-  constexpr uint32_t kQueue = 0;
-  if (bpf_update(sockets_.get(), &kQueue, &socket)) return;
-  throw NativeError::from_errno("bpf", "cannot hand the receive queue to an AF_XDP socket", "the socket needs a receive ring");
+void XdpProgram::insert(uint32_t queue, int socket) {
+  if (bpf_update(sockets_.get(), &queue, &socket)) return;
+  throw NativeError::from_errno("bpf", "cannot hand receive queue " + std::to_string(queue) + " to an AF_XDP socket",
+                                "the socket needs a receive ring");
+}
+
+uint64_t XdpProgram::strays() const {
+  constexpr uint32_t kOnly = 0;
+  uint64_t count = 0;
+  return bpf_look_up(strays_.get(), &kOnly, &count) ? count : 0;
 }
 
 }  // namespace weir

@@ -38,14 +38,24 @@ static_assert(sizeof(XdpMetadata) == 16);
 
 class XdpProgram {
  public:
+  static constexpr uint32_t kMostQueues = 64;  // receive queues of an interface
+
   // Loads the program, and does not attach it yet. Throws NativeError: EPERM, or what the verifier says.
   explicit XdpProgram(const XdpProgramOptions& options);
-  // The frames of the first receive queue are taken from here on, once it has a socket; all others go to the stack. The interface
-  // is in the constructor's namespace. Throws NativeError: EBUSY (there is a program already), EOPNOTSUPP (native: the driver
-  // cannot), ERANGE or EINVAL (native: the MTU is too large for one buffer, or for the driver's), ...
+  // Frames are taken from here on; one of a queue that has no socket is a stray, and dropped: the host's stack would answer it.
+  // The interface is in the constructor's namespace. Throws NativeError: EBUSY (there is a program already), EOPNOTSUPP (native:
+  // the driver cannot), ERANGE or EINVAL (native: the MTU is too large for one buffer, or for the driver's), ...
   void attach();
-  // `socket`: an AF_XDP socket with a receive ring. A socket leaves the map when it is closed. Throws NativeError.
-  void insert(int socket);
+  // As attach(), once more: a veth does not run it for receive queues that came later. Frames go to the stack meanwhile.
+  void attach_again() {
+    link_.reset();
+    attach();
+  }
+  bool attached() const { return link_.has_value(); }
+  // `socket`: an AF_XDP socket with a receive ring, for a queue. A socket leaves the map when it is closed. Throws NativeError.
+  void insert(uint32_t queue, int socket);
+  // Strays so far: frames of queues that have come (`ethtool -L`) and got no socket yet.
+  uint64_t strays() const;
 
   uint32_t metadata_bytes() const { return options_.stamp ? sizeof(XdpMetadata) : 0; }
   // Whether tags beside the frame are seen: not in generic mode, nor before Linux 6.8, and nothing is there if the driver does
@@ -58,6 +68,7 @@ class XdpProgram {
 
   const XdpProgramOptions options_;
   const Descriptor sockets_;
+  const Descriptor strays_;  // map of one count
   std::optional<Descriptor> program_;
   std::optional<Descriptor> link_;
   bool has_vlan_ = false;

@@ -1,5 +1,8 @@
 // Live: AF_XDP ports on veth pairs, with a packet socket at the far ends.
 #include <doctest/doctest.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <string>
@@ -7,6 +10,7 @@
 
 #include "io/af_packet.h"
 #include "io/af_xdp.h"
+#include "io/network_namespace.h"
 #include "test/live_xdp.h"
 
 using namespace weir;
@@ -215,5 +219,83 @@ TEST_CASE("af_xdp: a queue that is taken is refused with a remedy, and free agai
     }
     AfXdpPort again(rig.options("near0"), rig.umem, rig.clock);
     CHECK(again.state() == PortState::up);
+  });
+}
+
+TEST_CASE("af_xdp: frames of all receive queues come in, those of a flow in order, and those of queues that came later") {
+  live_xdp([](Wire& wire) {
+    constexpr uint32_t kFlows = 32, kEach = 8, kQueues = 4;
+    REQUIRE(ip({"link", "del", "near0"}));
+    const std::string queues = std::to_string(kQueues);
+    REQUIRE(ip({"link", "add", "near0", "numrxqueues", queues, "numtxqueues", queues, "type", "veth", "peer", "name", "far0",
+                "numrxqueues", queues, "numtxqueues", queues, "netns", wire.path_of(wire.far)}));
+    REQUIRE(ip({"link", "set", "near0", "up"}));
+    Rig rig(wire, 1'500);
+    // A veth with a program has as many receive queues as its peer has of the other kind, or more.
+    const auto few = [&](uint32_t count) {
+      const auto far = [&] {
+        if (::setns(wire.far, CLONE_NEWNET) != 0) return false;
+        const bool done = run("ethtool", {"-L", "far0", "tx", std::to_string(count)});
+        return ::setns(wire.near, CLONE_NEWNET) == 0 && done;
+      };
+      const auto near = [&] { return run("ethtool", {"-L", "near0", "rx", std::to_string(count)}); };
+      return count < kQueues ? far() && near() : near() && far();
+    };
+    REQUIRE(few(2));
+    PortOptions options = rig.options("near0");
+    options.ring = 512;
+    AfXdpPort in(options, rig.umem, rig.clock);
+    wait_until([&] { return in.state() == PortState::up; });
+    // IPv4 and UDP, by whose ports the kernel chooses the sender's queue, which is the receiver's on a veth.
+    REQUIRE(::setns(wire.far, CLONE_NEWNET) == 0);
+    const Descriptor sender(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+    sockaddr_ll to{};
+    to.sll_family = AF_PACKET;
+    to.sll_ifindex = static_cast<int>(::if_nametoindex("far0"));
+    REQUIRE(::setns(wire.near, CLONE_NEWNET) == 0);
+    const auto send_all = [&] {
+      for (uint32_t i = 0; i < kFlows * kEach; ++i) {
+        std::vector<uint8_t> bytes = make_frame(i, 100);
+        store_be16(&bytes[12], 0x0800);
+        std::fill(&bytes[14], &bytes[60], 0);
+        bytes[14] = 0x45;
+        store_be16(&bytes[16], 86);
+        bytes[22] = 64;
+        bytes[23] = 17;
+        store_be32(&bytes[26], 0x0a000001);
+        store_be32(&bytes[30], 0x0a000002);
+        store_be16(&bytes[34], static_cast<uint16_t>(50'000 + i % kFlows));
+        store_be16(&bytes[36], 4791);
+        store_be16(&bytes[38], 66);
+        store_be32(&bytes[42], i);
+        REQUIRE(::sendto(sender.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 100);
+      }
+    };
+    std::array<uint32_t, kFlows> seen{};
+    const auto take = [&] {
+      seen = {};
+      size_t count = 0;
+      wait_until([&] {
+        std::array<RxFrame, 16> frames;
+        const size_t got = in.receive(frames);
+        for (const RxFrame& frame : std::span(frames).first(got)) {
+          const uint32_t flow = load_be16(&frame.data[34]) - 50'000;
+          REQUIRE(flow < kFlows);
+          CHECK(load_be32(&frame.data[42]) == flow + kFlows * seen[flow]++);
+        }
+        in.release(got);
+        return (count += got) >= kFlows * kEach;
+      });
+      return count;
+    };
+    send_all();
+    CHECK(take() == kFlows * kEach);
+    CHECK(in.losses().receive_overrun == 0);
+    for (const uint32_t each : seen) CHECK(each == kEach);
+    REQUIRE(few(kQueues));
+    CHECK(in.state() == PortState::up);
+    send_all();
+    CHECK(take() == kFlows * kEach);
+    CHECK(in.losses().receive_overrun == 0);
   });
 }

@@ -50,7 +50,7 @@ TEST_CASE("xdp attach: frames reach the socket with time and bytes, in the drive
       XdpProgram program({.interface_index = index_of("near0"), .generic = generic, .stamp = true});
       XdpReceiver receiver(static_cast<uint32_t>(index_of("near0")));
       REQUIRE(receiver.error() == "");
-      program.insert(receiver.descriptor());
+      program.insert(0, receiver.descriptor());
       AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
       program.attach();
       const Time before = clock_time(CLOCK_MONOTONIC);
@@ -82,7 +82,7 @@ TEST_CASE("xdp attach: a tag that the sender left to its interface is put back, 
     const PortClock clock = clock_now();
     XdpReceiver receiver(static_cast<uint32_t>(index_of("near0")));
     REQUIRE(receiver.error() == "");
-    program.insert(receiver.descriptor());
+    program.insert(0, receiver.descriptor());
     // The stack takes a tag out of the frame; a bridge passes on the two side by side. One that snoops on multicast would join
     // the group of all that do (224.0.0.106), and report that within a second.
     REQUIRE(wire.in_far({"link", "add", "far1", "type", "veth", "peer", "name", "far2"}));
@@ -114,7 +114,7 @@ TEST_CASE("xdp attach: an endpoint leaves what is not its own to the stack") {
       CHECK(program.has_vlan() == (!generic && bpf_kernel_function("bpf_xdp_metadata_rx_vlan_tag") != 0));
       XdpReceiver receiver(static_cast<uint32_t>(index_of("near0")));
       REQUIRE(receiver.error() == "");
-      program.insert(receiver.descriptor());
+      program.insert(0, receiver.descriptor());
       AfPacketPort far({.interface = "far0", .namespace_fd = wire.far}, clock);
       AfPacketPort stack({.interface = "near0"}, clock);
       program.attach();

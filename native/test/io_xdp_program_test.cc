@@ -182,7 +182,7 @@ TEST_CASE("xdp program: a switch takes every frame, an endpoint the RoCEv2, paus
     XdpProgram all({.stamp = stamp});
     XdpProgram endpoint({.stamp = stamp, .roce_only = true, .arp_address = 0x0a000001, .cnm_datagrams = true});
     XdpProgram least({.stamp = stamp, .roce_only = true});
-    for (XdpProgram* program : {&all, &endpoint, &least}) program->insert(socket.get());
+    for (XdpProgram* program : {&all, &endpoint, &least}) program->insert(0, socket.get());
     for (const Case& c : cases()) {
       CAPTURE(c.what);
       const std::string what = c.what;
@@ -199,24 +199,28 @@ TEST_CASE("xdp program: a switch takes every frame, an endpoint the RoCEv2, paus
   }
 }
 
-TEST_CASE("xdp program: without a socket a frame goes to the stack") {
+TEST_CASE("xdp program: without a socket a frame is dropped and counted") {
   if (!xdp_permitted()) return;
   XdpProgram program({});
-  CHECK(run(program, from_hex(kMacs + "8808", 60)).action == XDP_PASS);
+  CHECK(run(program, from_hex(kMacs + "8808", 60)).action == XDP_DROP);
+  CHECK(program.strays() == 1);
   {
     Socket short_lived;
-    program.insert(short_lived.get());
+    program.insert(0, short_lived.get());
     CHECK(run(program, from_hex(kMacs + "8808", 60)).action == XDP_REDIRECT);
+    CHECK(program.strays() == 1);
   }
-  CHECK(run(program, from_hex(kMacs + "8808", 60)).action == XDP_PASS);
-  CHECK_THROWS_AS(program.insert(0), NativeError);  // no such socket
+  CHECK(run(program, from_hex(kMacs + "8808", 60)).action == XDP_DROP);
+  CHECK(program.strays() == 2);
+  CHECK_THROWS_AS(program.insert(0, 0), NativeError);                        // no such socket
+  CHECK_THROWS_AS(program.insert(XdpProgram::kMostQueues, 0), NativeError);  // no such queue
 }
 
 TEST_CASE("xdp program: the metadata says when, and is marked") {
   if (!xdp_permitted()) return;
   Socket socket;
   XdpProgram program({.stamp = true, .roce_only = true});
-  program.insert(socket.get());
+  program.insert(0, socket.get());
   REQUIRE(program.metadata_bytes() == sizeof(XdpMetadata));
   const Time before = clock_time(CLOCK_MONOTONIC);
   const Outcome outcome = run(program, from_hex(kMacs + kIpv4 + kPorts, 74));
@@ -234,7 +238,7 @@ TEST_CASE("xdp program: hostile frames of all lengths are passed or taken, as th
   if (!xdp_permitted()) return;
   Socket socket;
   XdpProgram program({.roce_only = true});
-  program.insert(socket.get());
+  program.insert(0, socket.get());
   const auto roce = [](const Bytes& f) {
     size_t l3 = 14;
     const auto half = [&](size_t at) { return at + 2 <= f.size() ? load_be16(&f[at]) : -1; };

@@ -44,6 +44,9 @@ export interface BackendPort {
 /** bit/s. Packets of a slower NIC leave one by one: their spacing is the reason why it is slow. */
 export const kSuperFrameRate = 10e9;
 
+/** Receive queues of an interface that AF_XDP takes (native/io/xdp_program.h). */
+const kMostXdpQueues = 64;
+
 /** The longest IP packet that a veth hands to XDP in one page; senders' super-frames come in several, or not at all. */
 const kOneBufferMtu = 3498;
 
@@ -119,7 +122,7 @@ function automatic(role: "switch" | "nic", port: BackendPort, probe: InterfacePr
   const [problem] = receiveProblems(role, port, probe, "native");
   if (problem !== undefined) return packets(problem.what, problem.remedy);
   const copies = features.includes("xsk-zerocopy") ? "zero-copy" : "native XDP";
-  return { both: kXdp, reason: `${copies} in its driver (${probe.driver}), one receive queue` };
+  return { both: kXdp, reason: `${copies} in its driver (${probe.driver}), a socket for each receive queue` };
 }
 
 /**
@@ -168,10 +171,10 @@ function* receiveProblems(
     };
   }
   const queues = probe.receive_queues ?? 1;
-  if (queues > 1) {
+  if (queues > kMostXdpQueues) {
     yield {
-      what: `${queues} receive queues, and AF_XDP gets what comes in by one`,
-      remedy: `ethtool -L ${netdev} combined 1`,
+      what: `${queues} receive queues, and AF_XDP takes ${kMostXdpQueues} at most`,
+      remedy: `ethtool -L ${netdev} combined ${kMostXdpQueues}`,
     };
   }
   const tagsTold = mode === "native" && probe.xdp_metadata?.includes("vlan-tag");

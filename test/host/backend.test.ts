@@ -112,14 +112,14 @@ describe("auto", () => {
       "switch",
       unshaped,
       kHardware,
-      "af_xdp af_xdp: zero-copy in its driver (ice), one receive queue",
+      "af_xdp af_xdp: zero-copy in its driver (ice), a socket for each receive queue",
     ],
     [
       "one that copies",
       "nic",
       shaped,
       { ...kHardware, xdp_features: ["basic", "redirect"] },
-      "af_xdp af_xdp: native XDP in its driver (ice), one receive queue",
+      "af_xdp af_xdp: native XDP in its driver (ice), a socket for each receive queue",
     ],
     [
       "one without",
@@ -139,8 +139,8 @@ describe("auto", () => {
       "many queues",
       "switch",
       unshaped,
-      { ...kHardware, receive_queues: 8 },
-      "af_packet af_packet: 8 receive queues, and AF_XDP gets what comes in by one; for af_xdp: ethtool -L dev combined 1",
+      { ...kHardware, receive_queues: 80 },
+      "af_packet af_packet: 80 receive queues, and AF_XDP takes 64 at most; for af_xdp: ethtool -L dev combined 64",
     ],
     [
       "the host's own interface",
@@ -215,8 +215,8 @@ describe("what the file asks for", () => {
 
   it("is met with warnings of what will be lost", () => {
     const xdp = { receive: "af_xdp", transmit: "af_xdp" } as const;
-    expect(wish(xdp, { ...kVeth, receive_queues: 4 }).warnings).toEqual([
-      "4 receive queues, and AF_XDP gets what comes in by one; remedy: ethtool -L dev combined 1",
+    expect(wish(xdp, { ...kVeth, receive_queues: 80 }).warnings).toEqual([
+      "80 receive queues, and AF_XDP takes 64 at most; remedy: ethtool -L dev combined 64",
     ]);
     expect(wish(xdp, kVeth, { mtu: 9000 }).warnings).toEqual([
       expect.stringMatching(/^MTU 9000 with af_xdp in: .*ip link set PEER gso_max_segs 1$/),
@@ -232,7 +232,7 @@ describe("what the file asks for", () => {
     expect(wish({ transmit: "live" }).warnings).toEqual([
       "it takes no live frames, they leave by af_packet; remedy: in the namespace of its peer, ethtool -K PEER gro on",
     ]);
-    expect(wish({ transmit: "af_xdp", receive: "af_packet" }, { ...kVeth, receive_queues: 4 }).warnings).toEqual([]);
+    expect(wish({ transmit: "af_xdp", receive: "af_packet" }, { ...kVeth, receive_queues: 80 }).warnings).toEqual([]);
   });
 });
 
