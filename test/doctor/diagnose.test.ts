@@ -246,7 +246,7 @@ describe("network", () => {
         veth0: kVeth,
         tap0: { ...kVeth, kind: "tun", driver: "tun" },
         br0: { ...kVeth, kind: "bridge", driver: "bridge", xdp_features: [] },
-        ens1: { ...kHardware, receive_queues: 16, mtu: 9000, offloads: { tso: true, gro: false } },
+        ens1: { ...kHardware, receive_queues: 80, mtu: 9000, offloads: { tso: true, gro: false } },
         eth0: { ...kHardware, driver: "virtio_net" },
       },
     });
@@ -264,9 +264,9 @@ describe("network", () => {
     expect(found("br0")).toContain(
       "PFC: not possible here, a Linux bridge drops MAC control frames; backend auto: af_packet (",
     );
-    expect(found("ens1")).toContain("hardware (ice, 0000:03:00.0), up, MTU 9000; offloads on: tso; 16 receive queues;");
+    expect(found("ens1")).toContain("hardware (ice, 0000:03:00.0), up, MTU 9000; offloads on: tso; 80 receive queues;");
     expect(found("ens1")).toContain("PFC: not to be expected here, most MACs");
-    expect(found("ens1")).toContain("for af_xdp: ethtool -L ens1 combined 1");
+    expect(found("ens1")).toContain("for af_xdp: ethtool -L ens1 combined 64");
     expect(found("eth0")).toContain("bridges of hypervisors");
     expect(found("eth0")).toContain("backend auto: af_xdp (zero-copy");
   });
