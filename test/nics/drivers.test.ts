@@ -1,0 +1,119 @@
+/**
+ * `weir nic` in a guest, on each NIC that QEMU has, against a `weir nic` at the other end of its cable: the tap on this host. Data is
+ * verified, and frames are counted at both ends.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ask } from "../../src/device/control_client.js";
+import { total } from "../fixtures/counts.js";
+import { describeGuests } from "../guests/capability.js";
+import { InteropNetwork, ipv4 } from "../interop/network.js";
+import { eventually } from "../patience.js";
+import { kDrivers, type NicDriver } from "./drivers.js";
+import { kNic, kNicImage, NicGuest, type NicSettings } from "./nic_guest.js";
+import { copyBothWays, kGuest, kPeer, onPeer, pingBothWays } from "./traffic.js";
+
+/** Slow enough that each packet is a frame of its own, so that counts of frames can be compared. */
+const kRate = { rate: "5Gbps" };
+const kLossless = { pfc: { priorities: [3] } };
+const kBackends: readonly NicSettings[] = [
+  { backend: "auto" },
+  { backend: "af_packet" },
+  { backend: "af_xdp", xdp_mode: "native" },
+  { backend: "af_xdp", xdp_mode: "generic" },
+];
+/** Sizes of pings that make frames of many lengths, the shortest and the longest among them. */
+const kSizes = [64, 777, 1025, 9001];
+
+describeGuests([kNicImage], "weir nic in a guest", () => {
+  describe.each(kDrivers)("$name", (driver) => {
+    let network: InteropNetwork;
+    let guest: NicGuest;
+    let socket: string;
+    const peer = (command: string) => onPeer(network, socket, command);
+    const peerCount = async (name: string) => total((await ask(socket, "counters")).counters, name);
+
+    beforeAll(async () => {
+      network = await InteropNetwork.create();
+      await makeTap(network, driver, "tap1");
+      guest = await NicGuest.start(network.namespace, driver, "tap1");
+      await guest.does(`ip link set ${kNic} up`);
+      socket = await network.nicDaemon("tap1", kPeer, { ...kRate, ...kLossless });
+    });
+    afterAll(async () => {
+      await guest?.guest.stop();
+      await network?.close();
+    });
+
+    it("is known to weir doctor", async () => {
+      const { status, stdout } = await guest.weir("doctor", "--json");
+      expect(status, stdout).toBe(0);
+      expect(stdout).toMatch(new RegExp(`hardware \\(${driver.name}, 0000:.*backend auto: af_`));
+    });
+
+    describe.each(kBackends)("%o", (backend) => {
+      afterAll(() => guest?.stopDaemon());
+
+      it("verified data both ways, and no frame lost uncounted", async () => {
+        const failure = await startAdvised(guest, { ...kRate, ...kLossless, ...backend });
+        if (backend.xdp_mode === "native" && !driver.nativeXdp) {
+          expect(failure).toMatch(/xdp_mode|generic/);
+          return;
+        }
+        expect(failure).toBeUndefined();
+        const port = await guest.becomes({ up: true, tx_stalled: false, rx_stuck: false });
+        if (backend.backend !== "auto") expect(port).toMatchObject({ receive: backend.backend });
+        await guest.programs();
+        const before = await frames(network, guest, peerCount);
+        for (const size of kSizes) await pingBothWays(guest, peer, { count: 10, size });
+        await copyBothWays(guest, peer);
+        await eventually(async () => {
+          const after = await frames(network, guest, peerCount);
+          const grown = (name: keyof typeof after) => after[name] - before[name];
+          expect(grown("sent")).toBeGreaterThan(100);
+          expect(grown("heardByPeer") + grown("lostToPeer")).toBe(grown("sent"));
+          expect(grown("heard") + grown("lost")).toBe(grown("sentByPeer"));
+        });
+      });
+    });
+  });
+});
+
+/** A cable for a NIC with this driver. */
+async function makeTap(network: InteropNetwork, driver: NicDriver, tap: string): Promise<void> {
+  const queues = driver.tapQueues > 1 ? "multi_queue" : "";
+  await network.ip(`tuntap add ${tap} mode tap ${queues}`, `link set ${tap} up`);
+}
+
+/** Starts the daemon; what its log advises as to queues is done, as far as the driver can, and it starts again. */
+async function startAdvised(guest: NicGuest, settings: NicSettings): Promise<string | undefined> {
+  const failure = await guest.daemon(ipv4(kGuest), settings);
+  const advice = `ethtool -L ${kNic} combined 1`;
+  if (failure !== undefined || !(await guest.log()).includes(`remedy: ${advice}`)) return failure;
+  const { status } = await guest.guest.run(advice);
+  if (status !== 0) return undefined;
+  await guest.stopDaemon();
+  return guest.daemon(ipv4(kGuest), settings);
+}
+
+/** Frames of both ends so far, with those that were lost on the way and counted by whoever lost them. */
+async function frames(network: InteropNetwork, guest: NicGuest, peerCount: (name: string) => Promise<number>) {
+  const own = await guest.counters();
+  const driver = await guest.driverCounts();
+  const folder = "/sys/class/net/tap1/statistics";
+  const { finished } = network.program("cat", `${folder}/tx_dropped`, `${folder}/rx_dropped`);
+  const [droppedOut = 0, droppedIn = 0] = (await finished).stdout.trim().split("\n").map(Number);
+  const sum = (...names: string[]) => names.reduce((lost, name) => lost + total(own, name), 0);
+  return {
+    sent: total(own, "tx_packets"),
+    heardByPeer: await peerCount("rx_packets"),
+    lostToPeer:
+      droppedIn + sum("host_tx_errors") + (driver.get("tx_dropped") ?? 0) + (await peerCount("host_rx_overrun")),
+    sentByPeer: await peerCount("tx_packets"),
+    heard: total(own, "rx_packets"),
+    lost:
+      droppedOut +
+      (driver.get("rx_dropped") ?? 0) +
+      (driver.get("rx_missed_errors") ?? 0) +
+      sum("host_rx_overrun", "host_rx_truncated", "host_rx_abandoned"),
+  };
+}
