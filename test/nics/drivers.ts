@@ -9,12 +9,14 @@ export interface NicDriver {
   tapQueues: number;
   /** XDP programs run in the driver; elsewhere above it. */
   nativeXdp: boolean;
+  /** The MAC keeps MAC control frames to itself. */
+  keepsPauses: boolean;
 }
 
 export const kDrivers: readonly NicDriver[] = [
-  // The driver takes a queue for each CPU; the others are those that XDP sends by.
-  { name: "virtio_net", device: "virtio-net-pci,mq=on,vectors=10", tapQueues: 4, nativeXdp: true },
+  // A queue for each CPU. Of spare ones the driver makes queues of XDP, by which frames arrive as well.
+  { name: "virtio_net", device: "virtio-net-pci,mq=on,vectors=6", tapQueues: 2, nativeXdp: true, keepsPauses: false },
   // XDP is in this driver from Linux 6.6 on.
-  { name: "vmxnet3", device: "vmxnet3", tapQueues: 1, nativeXdp: false },
-  { name: "e1000e", device: "e1000e", tapQueues: 1, nativeXdp: false },
+  { name: "vmxnet3", device: "vmxnet3", tapQueues: 1, nativeXdp: false, keepsPauses: false },
+  { name: "e1000e", device: "e1000e", tapQueues: 1, nativeXdp: false, keepsPauses: false },
 ];

@@ -13,8 +13,9 @@ import { eventually } from "../patience.js";
 import type { NicDriver } from "./drivers.js";
 
 const kStart = fileURLToPath(new URL("guest/start.sh", import.meta.url));
-const kFolder = dirname(kStart);
 const kSocket = "/run/weir.sock";
+/** The command that asks the daemon. */
+const kAsk = `${process.execPath} ${dirname(kStart)}/ask.mjs ${kSocket}`;
 const kLog = "/run/weir.log";
 /** In emulation Weir takes half a minute to load, on a busy machine several times as long; seconds. */
 export const kLoadS = 280;
@@ -65,15 +66,17 @@ export class NicGuest {
     const file = { name: "roce0", interface: kNic, address, control: kSocket, metrics: false, programs: true };
     await this.guest.put("/run/nic.yaml", JSON.stringify({ ...file, ...settings }));
     const start = `rm -f ${kSocket}; setsid ${kWeir.join(" ")} nic -c /run/nic.yaml >${kLog} 2>&1 & echo $! >/run/weir.pid`;
-    const wait = `until [ -S ${kSocket} ]; do kill -0 $(cat /run/weir.pid) || { cat ${kLog}; exit 3; }; sleep 0.3; done`;
+    const wait = `until ${kAsk} ports >/dev/null 2>&1; do kill -0 $(cat /run/weir.pid) || { cat ${kLog}; exit 3; }; sleep 0.3; done`;
     const { status, stdout } = await this.guest.run(`${start}\n${wait}`, { timeout: kLoadS });
     expect([0, 3], stdout).toContain(status);
     return status === 0 ? undefined : stdout;
   }
 
-  /** Ends the daemon and returns its exit status. */
+  /** Ends the daemon, if it has not ended. */
   async stopDaemon(): Promise<void> {
-    await this.does("kill $(cat /run/weir.pid); while kill -0 $(cat /run/weir.pid) 2>/dev/null; do sleep 0.1; done");
+    await this.does(
+      "kill $(cat /run/weir.pid) 2>/dev/null; while kill -0 $(cat /run/weir.pid) 2>/dev/null; do sleep 0.1; done",
+    );
   }
 
   log(): Promise<string> {
@@ -93,7 +96,7 @@ export class NicGuest {
   }
 
   async #ask(request: string): Promise<unknown> {
-    const answer = JSON.parse(await this.does(`${process.execPath} ${kFolder}/ask.mjs ${kSocket} ${request}`));
+    const answer = JSON.parse(await this.does(`${kAsk} ${request}`));
     expect(answer).toMatchObject({ ok: true });
     return answer.data;
   }
