@@ -51,7 +51,7 @@ describeGuests([kNicImage], "weir nic in a guest", () => {
       expect(stdout).toMatch(new RegExp(`hardware \\(${driver.name}, 0000:.*backend auto: af_`));
     });
 
-    it("is told of the peer's pauses, or says that it is not, and tells its own", async () => {
+    it("is told of the peer's pauses, and tells its own", async () => {
       expect(await guest.daemon(ipv4(kGuest), { ...kRate, ...kLossless })).toBeUndefined();
       await guest.becomes({ up: true });
       const [heard, heardByPeer] = [await guest.counter("rx_pfc_frames"), await peerCount("rx_pfc_frames")];
@@ -59,13 +59,8 @@ describeGuests([kNicImage], "weir nic in a guest", () => {
       expect(await sender.finished).toMatchObject({ status: 0 });
       await guest.does(`python3 -c '${pauses(kNic)}'`);
       await eventually(async () => expect((await peerCount("rx_pfc_frames")) - heardByPeer).toBe(kPauses));
-      const came = await eventually(async () => {
-        const [port] = await guest.ports();
-        const more = (await guest.counter("rx_pfc_frames")) - heard;
-        expect([port?.pfc, more]).toEqual(more === kPauses ? ["works", kPauses] : ["not possible here", 0]);
-        return more;
-      });
-      expect(came).toBe(driver.keepsPauses ? 0 : kPauses);
+      await guest.becomes({ pfc: "works" });
+      await eventually(async () => expect((await guest.counter("rx_pfc_frames")) - heard).toBe(kPauses));
       await guest.stopDaemon();
     });
 

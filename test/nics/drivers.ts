@@ -9,14 +9,12 @@ export interface NicDriver {
   tapQueues: number;
   /** XDP programs run in the driver; elsewhere above it. */
   nativeXdp: boolean;
-  /** The MAC keeps MAC control frames to itself. */
-  keepsPauses: boolean;
 }
 
 export const kDrivers: readonly NicDriver[] = [
   // A queue for each CPU. Of spare ones the driver makes queues of XDP, by which frames arrive as well.
-  { name: "virtio_net", device: "virtio-net-pci,mq=on,vectors=6", tapQueues: 2, nativeXdp: true, keepsPauses: false },
+  { name: "virtio_net", device: "virtio-net-pci,mq=on,vectors=6", tapQueues: 2, nativeXdp: true },
   // XDP is in this driver from Linux 6.6 on.
-  { name: "vmxnet3", device: "vmxnet3", tapQueues: 1, nativeXdp: false, keepsPauses: false },
-  { name: "e1000e", device: "e1000e", tapQueues: 1, nativeXdp: false, keepsPauses: false },
+  { name: "vmxnet3", device: "vmxnet3", tapQueues: 1, nativeXdp: false },
+  { name: "e1000e", device: "e1000e", tapQueues: 1, nativeXdp: false },
 ];
